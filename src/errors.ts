@@ -1,0 +1,114 @@
+// Every way to fail that a caller can see: code, exit status, JSON-RPC code, MP failure, retryable.
+
+interface Entry {
+  /** Exit status of the CLI */
+  readonly exit: number
+  /** JSON-RPC code; ours are positive, standard ones stay what the standard says */
+  readonly rpc: number
+  /** MP-FH id of the failure table, where one applies */
+  readonly failure: `MP-FH-0${'01' | '02' | '03' | '04' | '05' | '06' | '07' | '08' | '09' | '10'}` | null
+  readonly retryable: boolean
+  /** One sentence for docs/errors.md */
+  readonly meaning: string
+}
+
+const entry = (
+  exit: number,
+  rpc: number,
+  meaning: string,
+  more: Partial<Pick<Entry, 'failure' | 'retryable'>> = {},
+): Entry => ({ exit, rpc, meaning, failure: more.failure ?? null, retryable: more.retryable ?? false })
+
+/** The catalogue. Codes are never reused; docs/errors.md lists the same rows, and a test holds them together. */
+export const catalogue = {
+  ERR_INTERNAL: entry(1, 1000, 'Sallyport itself failed in a way that it did not foresee.'),
+  ERR_USAGE: entry(7, 1001, 'The command line is not one that the verb takes.'),
+  ERR_CONFIG_NOT_FOUND: entry(7, 1010, 'No configuration file was found where one is needed.'),
+  ERR_CONFIG_SYNTAX: entry(7, 1011, 'A configuration or profile file is not valid YAML or JSON.'),
+  ERR_CONFIG_INVALID: entry(7, 1012, 'A configuration file holds a key or a value that its schema refuses.'),
+  ERR_CONFIG_UNSAFE: entry(7, 1013, 'A configuration or profile file can be written by somebody who must not.'),
+  ERR_CONFIG_VARIABLE: entry(7, 1014, 'A variable that the configuration names is unset.'),
+  ERR_CONFIG_SCOPE: entry(7, 1015, 'A project file asks for something that only the operator may grant.'),
+  ERR_PROFILE_UNKNOWN: entry(8, 1020, 'No profile has that name.'),
+  ERR_PROFILE_INVALID: entry(7, 1021, 'A profile holds a key or a value that its schema refuses.'),
+  ERR_PROFILE_WIDENS: entry(7, 1022, 'A profile grants more than the one it extends without saying `widens: true`.'),
+  ERR_PROFILE_EXCEEDED: entry(7, 1023, 'A server asks for more than its profile allows.'),
+  ERR_COMMAND_NOT_ALLOWED: entry(2, 1030, 'The command is not in `allowed_commands`, or is written as a path.'),
+  ERR_COMMAND_NOT_FOUND: entry(8, 1031, 'The allowed command is not in `command_path`, or its registered file is gone.'),
+  ERR_COMMAND_UNSAFE: entry(2, 1032, 'The command’s file or a folder above it can be written by an untrusted user.'),
+  ERR_COMMAND_CHANGED: entry(2, 1033, 'The command’s file is not the one that was registered.', { failure: 'MP-FH-009' }),
+  ERR_ARGUMENT_REFUSED: entry(2, 1034, 'An argument would make an interpreter or package runner run code of the caller’s.'),
+  ERR_PACKAGE_CHANGED: entry(2, 1035, 'The code of a server is not the code that was registered.', { failure: 'MP-FH-009' }),
+  ERR_PACKAGE_UNSAFE: entry(2, 1036, 'A server’s code lies in a writable mount or can be written by an untrusted user.'),
+  ERR_ENVIRONMENT_REFUSED: entry(7, 1037, 'A variable of a family that loads code or carries secrets was configured.'),
+  ERR_MOUNT_REFUSED: entry(7, 1038, 'A mount is missing, overlaps a protected path, or cannot be reached by the sandbox’s user.'),
+  ERR_SANDBOX_UNENFORCEABLE: entry(1, 1040, 'This machine or this version cannot enforce a control that the profile asks for.', { failure: 'MP-FH-007' }),
+  ERR_SANDBOX_SETUP: entry(1, 1041, 'The sandbox could not be built; nothing of the server ran.', { failure: 'MP-FH-007' }),
+  ERR_SANDBOX_EXEC: entry(1, 1042, 'The sandbox stands, but the server’s program could not be executed in it.', { failure: 'MP-FH-001' }),
+  ERR_SERVER_NOT_FOUND: entry(8, 1050, 'No server of that name is registered for the caller.'),
+  ERR_SERVER_UNAVAILABLE: entry(1, 1051, 'The server is down, in backoff, failed or quarantined.', { failure: 'MP-FH-001', retryable: true }),
+  ERR_SERVER_DISABLED: entry(8, 1052, 'The server is disabled, or its tags do not name this deployment mode.'),
+  ERR_SERVER_PROTOCOL: entry(1, 1053, 'The server wrote something to stdout that is not MCP.', { failure: 'MP-FH-001' }),
+  ERR_INITIALIZE_TIMEOUT: entry(1, 1054, 'The server did not answer the handshake in time.', { failure: 'MP-FH-001', retryable: true }),
+  ERR_CALL_TIMEOUT: entry(1, 1055, 'The server did not answer the call in time.', { failure: 'MP-FH-004', retryable: true }),
+  ERR_CALL_CANCELLED: entry(3, 1056, 'The caller cancelled the call.'),
+  ERR_RESULT_TOO_LARGE: entry(1, 1057, 'The server’s line is longer than `output.line_bytes`.'),
+  ERR_TOOL_NOT_FOUND: entry(8, 1060, 'The server has no such tool, or does not expose it.'),
+  ERR_TOOL_FAILED: entry(1, 1061, 'The tool ran and said that it failed.'),
+  ERR_POLICY_DENIED: entry(2, 1062, 'A rule, the server’s trust or its tool list denies the call.'),
+  ERR_APPROVAL_UNAVAILABLE: entry(2, 1063, 'The rule says ask, and nobody can be asked: a denial.'),
+  ERR_METHOD_REFUSED: entry(2, 1064, 'The MCP method is unknown or not one that may pass in that direction.'),
+  ERR_MESSAGE_AMBIGUOUS: entry(2, 1065, 'The message has duplicate, case-variant or NUL-bearing keys where policy reads, so two parsers could differ.'),
+  ERR_MESSAGE_TOO_LARGE: entry(1, 1066, 'A line is longer than the limit of its stream.'),
+  ERR_BATCH_REFUSED: entry(2, 1067, 'A JSON-RPC batch came outside protocol version 2025-03-26.'),
+  ERR_DAEMON_UNAVAILABLE: entry(5, 1070, 'No daemon answers on the socket.', { retryable: true }),
+  ERR_DAEMON_RUNNING: entry(1, 1071, 'Another daemon holds this runtime directory.'),
+  ERR_NOT_AUTHORISED: entry(6, 1072, 'The caller is not allowed to use this socket or this method.'),
+  ERR_BUSY: entry(1, 1073, 'A bound on connections, queued messages or calls in flight is reached.', { retryable: true }),
+  ERR_SEPARATION: entry(7, 1074, '`require_separation` is set, and a host shares a uid with the daemon or a sandbox.'),
+  ERR_PARSE: entry(1, -32700, 'The line is not JSON.'),
+  ERR_INVALID_REQUEST: entry(1, -32600, 'The JSON is not a JSON-RPC 2.0 message.'),
+  ERR_METHOD_NOT_FOUND: entry(1, -32601, 'The control socket has no such method.'),
+  ERR_INVALID_PARAMS: entry(7, -32602, 'The parameters of a control method are not what its schema says.'),
+} as const satisfies Record<string, Entry>
+
+/** A stable failure code. */
+export type ErrorCode = keyof typeof catalogue
+
+/** What an error adds for machines: names, paths, digests; never a secret. */
+export type ErrorDetails = Readonly<Record<string, string | number | boolean | null | readonly string[]>>
+
+/** The one error class of Sallyport: a message for people, a code and details for programs. */
+export class SallyportError extends Error {
+  override readonly name = 'SallyportError'
+  readonly code: ErrorCode
+  readonly details: ErrorDetails
+
+  /** The message says what failed, on what, with which value, and what to do, in one line. */
+  constructor(code: ErrorCode, message: string, details: ErrorDetails = {}, options?: ErrorOptions) {
+    super(message, options)
+    this.code = code
+    this.details = details
+  }
+
+  /** Wraps whatever was thrown, once, at a boundary. */
+  static from(thrown: unknown): SallyportError {
+    if (thrown instanceof SallyportError) return thrown
+    const message = thrown instanceof Error ? thrown.message : String(thrown)
+    return new SallyportError('ERR_INTERNAL', message, {}, { cause: thrown })
+  }
+
+  get exitStatus(): number {
+    return catalogue[this.code].exit
+  }
+
+  /** The JSON-RPC error object; the cause stays here, for the log. */
+  toRpc(): { code: number; message: string; data: Record<string, unknown> } {
+    const { rpc, failure, retryable } = catalogue[this.code]
+    return {
+      code: rpc,
+      message: this.message,
+      data: { code: this.code, failure, retryable, ...this.details },
+    }
+  }
+}

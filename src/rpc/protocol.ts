@@ -1,0 +1,147 @@
+// The control protocol: every method of host.sock and operator.sock, with its parameters and its result.
+// docs/control-protocol.md lists the same methods; a test holds them together.
+import type { CallId, DaemonId, InstanceId, SessionId } from '../lib/ids.ts'
+
+/** What a peer must speak to be understood; a gate on the protocol, never on the version. */
+export const protocolId = 'sallyport/1'
+
+export type InstanceState =
+  | 'starting'
+  | 'ready'
+  | 'draining'
+  | 'stopping'
+  | 'stopped'
+  | 'backoff'
+  | 'failed'
+  | 'quarantined'
+  | 'disabled'
+  | 'needs-auth'
+
+/** What hosts see of a server's state. */
+export type HostState = 'connected' | 'pending' | 'failed' | 'needs-auth' | 'disabled'
+
+/** Who is calling, as the kernel said; the pid is evidence, never authority. */
+export interface Principal {
+  readonly kind: 'uid'
+  readonly id: string
+  readonly attributes: { readonly uid: number; readonly gid: number; readonly pid: number }
+}
+
+export interface Hello {
+  readonly protocol: typeof protocolId
+  readonly version: string
+  readonly daemon: DaemonId
+  readonly pid: number
+  readonly separation: 'full' | 'none'
+  readonly principal: Principal
+  readonly runtime_dir: string
+}
+
+export interface LimitView {
+  readonly limit: number
+  readonly enforced_by: string
+}
+
+export interface InstanceView {
+  readonly id: InstanceId
+  readonly state: InstanceState
+  readonly purpose: 'session' | 'control'
+  readonly pid: number | null
+  readonly started_at: string | null
+  readonly restarts: number
+  readonly principal: string
+  readonly limits: Readonly<Record<'memory' | 'pids' | 'cpu' | 'files' | 'tmp', LimitView>> | null
+  /** Why it is where it is: the last error or exit, in one line */
+  readonly reason: string | null
+}
+
+export interface ServerView {
+  readonly name: string
+  readonly state: HostState
+  readonly version: string
+  readonly trust: 'trusted' | 'untrusted' | 'sandboxed'
+  readonly profile: string
+  readonly scope: string
+  readonly enabled: boolean
+  readonly instances: readonly InstanceView[]
+  readonly reason: string | null
+}
+
+export interface ServerDetail extends ServerView {
+  readonly command: { readonly name: string; readonly path: string; readonly sha256: string; readonly args: readonly string[] } | null
+  readonly package_digest: string | null
+  readonly justification: string
+  readonly tags: readonly string[]
+  readonly mounts: readonly { readonly source: string; readonly target: string; readonly access: string; readonly reason: string }[]
+  readonly environment: Readonly<Record<string, string>>
+}
+
+export interface ToolView {
+  /** The displayed name, `<server>_<tool>` by default */
+  readonly name: string
+  readonly server: string
+  readonly tool: string
+  readonly description: string
+  readonly decision: 'allow' | 'ask' | 'deny'
+  readonly input_schema: unknown
+  readonly annotations: unknown
+}
+
+export interface CallResult {
+  readonly call_id: CallId
+  readonly type: 'output' | 'error'
+  /** The server's `result`, byte for byte as it came; null for an error without one */
+  readonly data: unknown
+  readonly error_text: string | null
+  readonly metadata: {
+    readonly duration_ms: number
+    readonly truncated: boolean
+    readonly output_path: string | null
+    readonly identity: string
+    readonly permit: string | null
+  }
+}
+
+export interface SallyportEvent {
+  readonly seq: number
+  readonly at: string
+  readonly type: string
+  readonly server: string | null
+  readonly instance: InstanceId | null
+  readonly detail: Readonly<Record<string, unknown>>
+}
+
+/** Method -> parameters and result, for hosts. */
+export interface HostMethods {
+  'sallyport/hello': { params: { protocol?: string; project?: string }; result: Hello }
+  'servers/list': { params: Record<string, never>; result: { servers: readonly ServerView[] } }
+  'servers/get': { params: { server: string }; result: ServerDetail }
+  'servers/start': { params: { server: string }; result: InstanceView }
+  'servers/stop': { params: { server: string }; result: { stopped: readonly InstanceId[] } }
+  'tools/list': { params: { server?: string }; result: { tools: readonly ToolView[]; generation: number } }
+  'tools/call': {
+    params: { server: string; tool: string; arguments?: Record<string, unknown>; timeout_ms?: number; generation?: number }
+    result: CallResult
+  }
+  'calls/cancel': { params: { call_id: CallId; reason?: string }; result: { cancelled: boolean } }
+  'events/subscribe': { params: { since?: number }; result: { subscribed: true; seq: number } }
+  'session/attach': { params: { server: string; project?: string }; result: { session: SessionId; server: string } }
+  'session/result': { params: { session: SessionId }; result: { ended: boolean; status: number; reason: string | null } }
+}
+
+/** Method -> parameters and result, for the operator, beyond those of hosts. */
+export interface OperatorMethods extends HostMethods {
+  'servers/test': { params: { server: string }; result: { ok: boolean; steps: readonly { step: string; ok: boolean; detail: string; ms: number }[] } }
+  'servers/logs': { params: { server: string; lines?: number; follow?: boolean }; result: { lines: readonly string[]; dropped: number } }
+  'policy/explain': {
+    params: { server: string; tool: string; arguments?: Record<string, unknown> }
+    result: { action: 'allow' | 'ask' | 'deny'; rule: string | null; reason: string }
+  }
+  'daemon/shutdown': { params: { reason?: string }; result: { stopping: true } }
+}
+
+/** Notifications of the daemon on a control connection. */
+export interface Notifications {
+  'events/event': SallyportEvent
+  'servers/log': { server: string; line: string }
+}

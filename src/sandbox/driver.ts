@@ -1,0 +1,54 @@
+// What a sandbox driver promises: a confined process waiting at the gate, then a server on three streams.
+import type { Duplex, Readable } from 'node:stream'
+import type { SandboxSpec } from './spec.ts'
+
+/** Which mechanism holds a limit on this launch; `none` only where the profile says best-effort. */
+export type EnforcedBy =
+  | 'cgroup-v2'
+  | 'cgroup-v1'
+  | 'rlimit'
+  | 'user-counter'
+  | 'watchdog'
+  | 'tmpfs'
+  | 'engine'
+  | 'none'
+
+export interface EnforcedLimits {
+  readonly memory: EnforcedBy
+  readonly pids: EnforcedBy
+  readonly cpu: EnforcedBy
+  readonly files: EnforcedBy
+  readonly tmp: EnforcedBy
+}
+
+/** How a server's own process ended, and what the supervisor had done to it. */
+export interface SandboxExit {
+  /** Exit code of the server, or null when a signal ended it or it never started */
+  readonly code: number | null
+  /** Signal number that ended the server, or null */
+  readonly signal: number | null
+  /** `exited` by itself or on EOF or SIGTERM; the rest say who ended it */
+  readonly reason: 'exited' | 'killed' | 'oom' | 'sandbox-lost' | 'exec-failed'
+}
+
+/**
+ * A confined server. Whoever got it from `launch` owns it and must dispose of it; disposing kills.
+ *
+ * The streams are byte streams; nothing is buffered beyond the kernel's socket buffers and one chunk.
+ */
+export interface SandboxProcess extends AsyncDisposable {
+  readonly spec: SandboxSpec
+  readonly enforcedBy: EnforcedLimits
+  /** Host pid of the sandbox's PID 1 */
+  readonly initPid: number
+  /** Write side of the server's stdin; `end()` is EOF */
+  readonly stdin: Duplex
+  readonly stdout: Readable
+  readonly stderr: Readable
+  /** Sends SIGTERM to the server itself, never to the monitor */
+  terminate(): void
+  /** Kills the whole tree at once */
+  kill(): void
+  /** Resolves once nothing is left: processes, cgroups, mounts. Never rejects */
+  readonly ended: Promise<SandboxExit>
+}

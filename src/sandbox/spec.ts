@@ -1,0 +1,80 @@
+// What a launch confines: absolute, fully defaulted, frozen. Both drivers take it, and nothing else.
+import type { InstanceId } from '../lib/ids.ts'
+
+/** A host file or folder that appears in the sandbox. */
+export interface Mount {
+  /** Real absolute host path, symlinks resolved */
+  readonly source: string
+  /** Absolute path in the sandbox */
+  readonly target: string
+  readonly access: 'read' | 'write'
+  readonly kind: 'file' | 'directory'
+  /** Device of the source when the plan was made; init must report the same */
+  readonly dev: bigint
+  /** Inode of the source when the plan was made; init must report the same */
+  readonly ino: bigint
+  /** Why the server has it, from the profile or the server's entry */
+  readonly reason: string
+  readonly origin: 'runtime' | 'profile' | 'server' | 'package' | 'program' | 'protected'
+}
+
+/** A small file whose content the supervisor writes into the sandbox before anything runs. */
+export interface DataFile {
+  readonly target: string
+  readonly content: string
+  readonly mode: number
+}
+
+/** How firmly a limit must hold. */
+export type Enforcement = 'required' | 'best-effort'
+
+export interface Limits {
+  readonly memoryBytes: number
+  readonly pids: number
+  /** Cores, 0.5 is half of one */
+  readonly cpu: number
+  readonly openFiles: number
+  /** Largest file that the server can write, bytes */
+  readonly fileBytes: number
+  readonly tmpBytes: number
+  readonly enforcement: {
+    readonly memory: Enforcement
+    readonly cpu: Enforcement
+    readonly pids: Enforcement
+    readonly files: Enforcement
+  }
+}
+
+export interface SyscallPolicy {
+  readonly base: 'strict'
+  /** Names allowed beyond the base */
+  readonly allow: readonly string[]
+  /** Names refused although the base allows them */
+  readonly deny: readonly string[]
+}
+
+/** What a variable is there for, so that `show` and the records can say it. */
+export interface Variable {
+  readonly value: string
+  readonly origin: 'base' | 'pass' | 'profile' | 'server' | 'supervisor'
+}
+
+export interface SandboxSpec {
+  readonly server: string
+  readonly instance: InstanceId
+  readonly profile: string
+  /** The server's executable as the sandbox sees it, and its argv (argv[0] first) */
+  readonly program: { readonly path: string; readonly argv: readonly string[] }
+  readonly cwd: string
+  readonly environment: Readonly<Record<string, Variable>>
+  /** Host ids under which the sandbox tool starts; never 0 */
+  readonly hostUid: number
+  readonly hostGid: number
+  readonly mounts: readonly Mount[]
+  readonly files: readonly DataFile[]
+  readonly network: { readonly mode: 'none' }
+  readonly exec: 'any' | 'none'
+  readonly syscalls: SyscallPolicy
+  readonly limits: Limits
+  readonly stop: { readonly eofMs: number; readonly termMs: number }
+}

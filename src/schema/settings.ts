@@ -1,0 +1,157 @@
+// Config and profile after loading: every default filled in, every path absolute, nothing optional.
+// The JSON Schemas beside this file describe what people write; config/load.ts turns one into the other.
+
+export interface Settings {
+  /** The files that were read, highest scope first */
+  readonly sources: readonly ConfigSource[]
+  readonly allowedCommands: readonly AllowedCommand[]
+  readonly commandPath: readonly string[]
+  readonly interpreterOptions: Readonly<Record<string, readonly string[]>>
+  readonly maxDynamicServers: number
+  readonly startup: { readonly concurrency: number }
+  readonly requireSeparation: boolean
+  readonly hostGroup: string | null
+  readonly mode: string
+  readonly servers: ReadonlyMap<string, ServerSettings>
+  readonly rules: readonly Rule[]
+  readonly tools: {
+    readonly naming: '<server>_<tool>' | 'mcp__<server>__<tool>' | '<server>:<tool>'
+    readonly descriptionList: number
+    readonly descriptionFull: number
+    readonly perServer: number
+  }
+  /** What the config asks for that this version cannot enforce; a launch of that server is refused with it */
+  readonly warnings: readonly string[]
+}
+
+export type Scope = 'enterprise' | 'user' | 'project' | 'file'
+
+export interface ConfigSource {
+  readonly scope: Scope
+  readonly path: string
+}
+
+export interface AllowedCommand {
+  readonly name: string
+  /** Absolute path, or null when the name is looked up in commandPath */
+  readonly path: string | null
+}
+
+export type Action = 'allow' | 'ask' | 'deny'
+
+export interface Rule {
+  /** `mcp:<server>:<tool>` or `mcp:<server>:<method>`, globs allowed */
+  readonly permission: string
+  readonly action: Action
+  /** JSON pointer into the arguments -> glob */
+  readonly where: Readonly<Record<string, string>>
+  /** File and rule index, as shown to people: `sallyport.yaml rules[2]` */
+  readonly origin: string
+}
+
+export interface ServerSettings {
+  readonly name: string
+  readonly scope: Scope
+  /** Folder of the file that declares it; relative paths were resolved against it */
+  readonly directory: string
+  readonly command: string
+  readonly args: readonly string[]
+  readonly package: PackageSettings | null
+  readonly version: string
+  readonly enabled: boolean
+  readonly tags: readonly string[]
+  readonly justification: string
+  readonly profile: string
+  readonly mounts: readonly MountSettings[]
+  readonly env: Readonly<Record<string, string>>
+  /** Names in env that an override lets through although their family is refused, with the reason */
+  readonly envOverride: Readonly<Record<string, string>>
+  readonly cwd: string | null
+  readonly trust: 'trusted' | 'untrusted' | 'sandboxed'
+  readonly surface: 'static' | 'dynamic'
+  readonly tools: {
+    readonly allow: readonly string[]
+    readonly deny: readonly string[]
+    readonly readOnly: readonly string[]
+  }
+  readonly start: 'lazy' | 'eager'
+  readonly elicitation: { readonly enabled: boolean; readonly timeoutMs: number; readonly queue: number }
+  readonly sampling: boolean
+  readonly roots: 'mounts' | 'none'
+  readonly output: { readonly resultBytes: number; readonly lineBytes: number; readonly stderrBytes: number }
+  readonly timeouts: { readonly initializeMs: number; readonly callMs: number; readonly idleMs: number }
+  readonly stop: { readonly eofMs: number; readonly termMs: number }
+  readonly restart: {
+    readonly scheduleS: readonly number[]
+    readonly jitter: number
+    readonly steadyS: number
+    readonly startAttempts: number
+    readonly storm: number
+  }
+  /** Host uid to run as when the daemon is root; null gives the sandbox a uid of its own */
+  readonly runAs: number | null
+  /** Features asked for that this version cannot enforce, e.g. `egress`; a launch is refused with MP-FH-007 */
+  readonly unenforceable: readonly string[]
+}
+
+export interface PackageSettings {
+  readonly source: string
+  readonly target: string
+  /** Further folders (absolute) that the code resolves from, e.g. node_modules */
+  readonly with: readonly string[]
+  /** Digest that the tree must have, or null to pin what is found at registration */
+  readonly digest: string | null
+}
+
+export interface MountSettings {
+  readonly source: string
+  readonly target: string
+  readonly access: 'read' | 'write'
+  readonly reason: string
+}
+
+/** A profile with everything that it extends folded in. */
+export interface ProfileSettings {
+  readonly name: string
+  readonly path: string
+  /** This profile first, then what it extends */
+  readonly layers: readonly string[]
+  readonly filesystem: {
+    readonly read: readonly Grant[]
+    readonly write: readonly Grant[]
+    readonly mounts: 'none' | 'read' | 'write'
+    readonly tmpBytes: number
+    readonly home: 'private'
+  }
+  readonly network: { readonly mode: 'none' | 'allowlist'; readonly allow: readonly NetworkGrant[] }
+  readonly credentials: readonly string[]
+  readonly exec: 'any' | 'none'
+  readonly environment: { readonly pass: readonly string[]; readonly set: Readonly<Record<string, string>> }
+  readonly syscalls: { readonly base: 'strict'; readonly allow: readonly string[]; readonly deny: readonly string[] }
+  readonly limits: {
+    readonly memoryBytes: number
+    readonly pids: number
+    readonly cpu: number
+    readonly openFiles: number
+    readonly fileBytes: number
+    readonly enforcement: {
+      readonly memory: 'required' | 'best-effort'
+      readonly cpu: 'required' | 'best-effort'
+      readonly pids: 'required' | 'best-effort'
+      readonly files: 'required' | 'best-effort'
+    }
+  }
+  /** Where each value was decided: a path such as `filesystem.read[0]` -> `offline.yaml:12` */
+  readonly decidedAt: Readonly<Record<string, string>>
+}
+
+export interface Grant {
+  readonly path: string
+  readonly reason: string
+}
+
+export interface NetworkGrant {
+  readonly host: string
+  readonly port: number
+  readonly reason: string
+}

@@ -1,0 +1,14 @@
+// How the tests run: real processes need time and must not fight over two cores.
+import { defineConfig } from 'vitest/config'
+
+export default defineConfig({
+  cacheDir: 'dist/.vitest',
+  test: {
+    include: ['test/**/*.test.ts'],
+    testTimeout: 30_000,
+    hookTimeout: 30_000,
+    pool: 'forks',
+    maxWorkers: 2,
+    passWithNoTests: false,
+  },
+})
