@@ -68,11 +68,21 @@ export interface ServerView {
 }
 
 export interface ServerDetail extends ServerView {
-  readonly command: { readonly name: string; readonly path: string; readonly sha256: string; readonly args: readonly string[] } | null
+  readonly command: {
+    readonly name: string
+    readonly path: string
+    readonly sha256: string
+    readonly args: readonly string[]
+  } | null
   readonly package_digest: string | null
   readonly justification: string
   readonly tags: readonly string[]
-  readonly mounts: readonly { readonly source: string; readonly target: string; readonly access: string; readonly reason: string }[]
+  readonly mounts: readonly {
+    readonly source: string
+    readonly target: string
+    readonly access: string
+    readonly reason: string
+  }[]
   readonly environment: Readonly<Record<string, string>>
 }
 
@@ -120,19 +130,37 @@ export interface HostMethods {
   'servers/stop': { params: { server: string }; result: { stopped: readonly InstanceId[] } }
   'tools/list': { params: { server?: string }; result: { tools: readonly ToolView[]; generation: number } }
   'tools/call': {
-    params: { server: string; tool: string; arguments?: Record<string, unknown>; timeout_ms?: number; generation?: number }
+    params: {
+      server: string
+      tool: string
+      arguments?: Record<string, unknown>
+      timeout_ms?: number
+      generation?: number
+    }
     result: CallResult
   }
   'calls/cancel': { params: { call_id: CallId; reason?: string }; result: { cancelled: boolean } }
   'events/subscribe': { params: { since?: number }; result: { subscribed: true; seq: number } }
-  'session/attach': { params: { server: string; project?: string }; result: { session: SessionId; server: string } }
-  'session/result': { params: { session: SessionId }; result: { ended: boolean; status: number; reason: string | null } }
+  'session/attach': {
+    params: { server: string; project?: string }
+    result: { session: SessionId; server: string }
+  }
+  'session/result': {
+    params: { session: SessionId }
+    result: { ended: boolean; status: number; reason: string | null }
+  }
 }
 
 /** Method -> parameters and result, for the operator, beyond those of hosts. */
 export interface OperatorMethods extends HostMethods {
-  'servers/test': { params: { server: string }; result: { ok: boolean; steps: readonly { step: string; ok: boolean; detail: string; ms: number }[] } }
-  'servers/logs': { params: { server: string; lines?: number; follow?: boolean }; result: { lines: readonly string[]; dropped: number } }
+  'servers/test': {
+    params: { server: string }
+    result: { ok: boolean; steps: readonly { step: string; ok: boolean; detail: string; ms: number }[] }
+  }
+  'servers/logs': {
+    params: { server: string; lines?: number; follow?: boolean }
+    result: { lines: readonly string[]; dropped: number }
+  }
   'policy/explain': {
     params: { server: string; tool: string; arguments?: Record<string, unknown> }
     result: { action: 'allow' | 'ask' | 'deny'; rule: string | null; reason: string }

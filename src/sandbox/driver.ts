@@ -4,14 +4,7 @@ import type { SandboxSpec } from './spec.ts'
 
 /** Which mechanism holds a limit on this launch; `none` only where the profile says best-effort. */
 export type EnforcedBy =
-  | 'cgroup-v2'
-  | 'cgroup-v1'
-  | 'rlimit'
-  | 'user-counter'
-  | 'watchdog'
-  | 'tmpfs'
-  | 'engine'
-  | 'none'
+  'cgroup-v2' | 'cgroup-v1' | 'rlimit' | 'user-counter' | 'watchdog' | 'tmpfs' | 'engine' | 'none'
 
 export interface EnforcedLimits {
   readonly memory: EnforcedBy

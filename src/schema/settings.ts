@@ -127,7 +127,11 @@ export interface ProfileSettings {
   readonly credentials: readonly string[]
   readonly exec: 'any' | 'none'
   readonly environment: { readonly pass: readonly string[]; readonly set: Readonly<Record<string, string>> }
-  readonly syscalls: { readonly base: 'strict'; readonly allow: readonly string[]; readonly deny: readonly string[] }
+  readonly syscalls: {
+    readonly base: 'strict'
+    readonly allow: readonly string[]
+    readonly deny: readonly string[]
+  }
   readonly limits: {
     readonly memoryBytes: number
     readonly pids: number
