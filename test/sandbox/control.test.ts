@@ -7,6 +7,7 @@ import {
   encodeOrder,
   FrameReader,
   maxPayloadBytes,
+  type Order,
 } from '../../src/sandbox/control.ts'
 
 const letter = fc.constantFrom(...'cmubadxtrgeflnwoGTsKRSEX'.split(''))
