@@ -18,6 +18,13 @@ export interface Mount {
   readonly origin: 'runtime' | 'profile' | 'server' | 'package' | 'program' | 'protected'
 }
 
+/** A symbolic link of the sandbox's root, such as /bin -> usr/bin, as the host has it. */
+export interface Link {
+  readonly path: string
+  /** The link's text, relative to its folder */
+  readonly text: string
+}
+
 /** A small file whose content the supervisor writes into the sandbox before anything runs. */
 export interface DataFile {
   readonly target: string
@@ -36,6 +43,7 @@ export interface Limits {
   readonly openFiles: number
   /** Largest file that the server can write, bytes */
   readonly fileBytes: number
+  /** Size of /tmp, of the home and of /dev/shm, bytes for each */
   readonly tmpBytes: number
   readonly enforcement: {
     readonly memory: Enforcement
@@ -70,7 +78,9 @@ export interface SandboxSpec {
   /** Host ids under which the sandbox tool starts; never 0 */
   readonly hostUid: number
   readonly hostGid: number
+  /** Parents before what lies in them; `protected` ones last */
   readonly mounts: readonly Mount[]
+  readonly links: readonly Link[]
   readonly files: readonly DataFile[]
   readonly network: { readonly mode: 'none' }
   readonly exec: 'any' | 'none'

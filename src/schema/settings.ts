@@ -35,6 +35,8 @@ export interface AllowedCommand {
   readonly name: string
   /** Absolute path, or null when the name is looked up in commandPath */
   readonly path: string | null
+  /** What the file is, where neither its name nor its content tells: an interpreter's name, or `none` to overrule */
+  readonly interpreter: string | null
 }
 
 export type Action = 'allow' | 'ask' | 'deny'

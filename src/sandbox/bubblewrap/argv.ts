@@ -1,0 +1,121 @@
+// From the spec to bubblewrap's arguments: pure, in the order in which bubblewrap builds the sandbox.
+import type { Limits, Mount, SandboxSpec } from '../spec.ts'
+import type { ProcMask } from './masks.ts'
+
+/** An argument, or bytes that the launcher puts into a sealed memfd, whose number is then the argument. */
+export type BubblewrapArgument = string | { readonly data: Uint8Array }
+
+/** What the host adds to a spec. */
+export interface BubblewrapHost {
+  /** Where bubblewrap finds a mount's source: the source itself, or the place where the launcher staged it */
+  readonly stagedSource: (mount: Mount) => string
+  /** Where bubblewrap finds the sallyport-init binary */
+  readonly initPath: string
+  /** The system-call filter, as a classic BPF program */
+  readonly seccomp: Uint8Array
+  readonly procMasks: readonly ProcMask[]
+}
+
+/** What bubblewrap executes, after its arguments. */
+export const initCommand = ['/sallyport/init', 'init'] as const
+
+/** Uid and gid that the server sees as its own, whatever the host's are. */
+export const sandboxUid = 1000
+
+/** Descriptor on which bubblewrap tells the pid of PID 1 and its exit. */
+export const statusFd = 7
+
+/**
+ * Returns the options for one launch, without the command, which is `initCommand`.
+ *
+ * 1. identity: own namespaces, one mapped uid, no capability but the one that init drops after it has set the counters
+ * 2. proc: a new one, the host's switches read-only, the rest of the host's facts masked
+ * 3. dev: five nodes, nothing else
+ * 4. scratch: sized /tmp, home and /dev/shm, gone with the sandbox
+ * 5. files: what the supervisor writes into /etc
+ * 6. mounts: the runtime, the code and what the server was given, in the spec's order, and the root's links
+ * 7. seal: the root becomes read-only, and only then init appears, so that arguments that end early start nothing
+ */
+export const bubblewrapArguments = (
+  spec: SandboxSpec,
+  host: BubblewrapHost,
+): readonly BubblewrapArgument[] => [
+  ...identity(host),
+  ...proc(host),
+  ...dev(spec),
+  ...scratch(spec.limits, '/tmp'),
+  ...scratch(spec.limits, '/home/user'),
+  ...spec.files.flatMap(({ target, content, mode }) => file(target, content, mode)),
+  ...spec.mounts.flatMap((mount) => bind(mount, host)),
+  ...spec.links.flatMap(({ path, text }) => ['--symlink', text, path]),
+  ...seal(host),
+]
+
+// No --dev, --disable-userns: both nest a second user namespace, in which init could not set the counters that
+// close user namespaces for good. No --die-with-parent: it is a race; init ends when its control channel does.
+const identity = ({ seccomp }: BubblewrapHost): BubblewrapArgument[] =>
+  [
+    [
+      '--unshare-user',
+      '--unshare-pid',
+      '--unshare-ipc',
+      '--unshare-uts',
+      '--unshare-cgroup',
+      '--unshare-net',
+    ],
+    ['--uid', `${sandboxUid}`, '--gid', `${sandboxUid}`],
+    ['--as-pid-1', '--new-session'],
+    // Started by uid 0, bubblewrap would keep all; CAP_SYS_RESOURCE is what writing /proc/sys/user/max_* takes.
+    ['--cap-drop', 'ALL', '--cap-add', 'CAP_SYS_RESOURCE'],
+    ['--hostname', 'sandbox', '--clearenv'],
+    ['--json-status-fd', `${statusFd}`],
+    ['--seccomp', { data: seccomp }],
+  ].flat()
+
+// bubblewrap covers /proc/sys only where access(W_OK) says that it could be written, which the kernel denies even to
+// root: so it is covered here. The counters below /proc/sys/user belong to the sandbox's own user namespace.
+const proc = ({ procMasks }: BubblewrapHost): string[] =>
+  [
+    ['--proc', '/proc'],
+    ['--ro-bind', '/proc/sys', '/proc/sys'],
+    ['--bind', '/proc/sys/user', '/proc/sys/user'],
+    ...procMasks.map(({ path, kind }) =>
+      kind === 'file'
+        ? ['--ro-bind', '/dev/null', path]
+        : [...tmpfs(4096, '0555', path), '--remount-ro', path],
+    ),
+  ].flat()
+
+const dev = ({ limits }: SandboxSpec): string[] =>
+  [
+    tmpfs(65_536, '0755', '/dev'),
+    ...['null', 'zero', 'full', 'random', 'urandom'].map((name) => [
+      '--dev-bind',
+      `/dev/${name}`,
+      `/dev/${name}`,
+    ]),
+    ['--symlink', '/proc/self/fd', '/dev/fd'],
+    ['--symlink', '/proc/self/fd/0', '/dev/stdin'],
+    ['--symlink', '/proc/self/fd/1', '/dev/stdout'],
+    ['--symlink', '/proc/self/fd/2', '/dev/stderr'],
+    scratch(limits, '/dev/shm'),
+    ['--remount-ro', '/dev'],
+  ].flat()
+
+const scratch = ({ tmpBytes }: Limits, path: string): string[] => tmpfs(tmpBytes, '0700', path)
+
+const tmpfs = (bytes: number, mode: string, path: string): string[] => {
+  return ['--size', `${bytes}`, '--perms', mode, '--tmpfs', path]
+}
+
+const file = (target: string, content: string, mode: number): BubblewrapArgument[] => {
+  return ['--perms', mode.toString(8).padStart(4, '0'), '--file', { data: Buffer.from(content) }, target]
+}
+
+// bubblewrap adds nosuid and nodev to every bind by itself.
+const bind = (mount: Mount, { stagedSource }: BubblewrapHost): string[] => {
+  return [mount.access === 'write' ? '--bind' : '--ro-bind', stagedSource(mount), mount.target]
+}
+
+const seal = ({ initPath }: BubblewrapHost): BubblewrapArgument[] =>
+  [file('/sallyport/init', '', 0), ['--remount-ro', '/'], ['--ro-bind', initPath, '/sallyport/init']].flat()
