@@ -13,6 +13,8 @@ export interface Settings {
   readonly hostGroup: string | null
   readonly mode: string
   readonly servers: ReadonlyMap<string, ServerSettings>
+  /** Every profile that a server names, resolved */
+  readonly profiles: ReadonlyMap<string, ProfileSettings>
   readonly rules: readonly Rule[]
   readonly tools: {
     readonly naming: '<server>_<tool>' | 'mcp__<server>__<tool>' | '<server>:<tool>'
@@ -20,7 +22,7 @@ export interface Settings {
     readonly descriptionFull: number
     readonly perServer: number
   }
-  /** What the config asks for that this version cannot enforce; a launch of that server is refused with it */
+  /** What the operator should know and nothing refuses: shadowed entries, exposed servers; one line each */
   readonly warnings: readonly string[]
 }
 
@@ -60,7 +62,10 @@ export interface ServerSettings {
   readonly args: readonly string[]
   readonly package: PackageSettings | null
   readonly version: string
+  /** False when the entry says so, or when its tags do not name the deployment mode */
   readonly enabled: boolean
+  /** Why it is not enabled, in one line; null when it is */
+  readonly disabledReason: string | null
   readonly tags: readonly string[]
   readonly justification: string
   readonly profile: string
@@ -115,6 +120,7 @@ export interface MountSettings {
 /** A profile with everything that it extends folded in. */
 export interface ProfileSettings {
   readonly name: string
+  readonly description: string
   readonly path: string
   /** This profile first, then what it extends */
   readonly layers: readonly string[]
@@ -128,7 +134,12 @@ export interface ProfileSettings {
   readonly network: { readonly mode: 'none' | 'allowlist'; readonly allow: readonly NetworkGrant[] }
   readonly credentials: readonly string[]
   readonly exec: 'any' | 'none'
-  readonly environment: { readonly pass: readonly string[]; readonly set: Readonly<Record<string, string>> }
+  readonly environment: {
+    readonly pass: readonly string[]
+    readonly set: Readonly<Record<string, string>>
+    /** Names in pass and set that are let through although their family is refused, with the reason */
+    readonly override: Readonly<Record<string, string>>
+  }
   readonly syscalls: {
     readonly base: 'strict'
     readonly allow: readonly string[]
@@ -159,5 +170,7 @@ export interface Grant {
 export interface NetworkGrant {
   readonly host: string
   readonly port: number
+  /** Whether private, loopback and link-local addresses are allowed for the name */
+  readonly private: boolean
   readonly reason: string
 }
