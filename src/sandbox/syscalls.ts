@@ -1,0 +1,147 @@
+// Which system calls a sandbox gets and why: the strict rules of sandbox/seccomp, changed by a profile's allow and deny.
+import { readFileSync } from 'node:fs'
+import { SallyportError } from '../errors.ts'
+import type { SyscallPolicy } from './spec.ts'
+
+/** Architectures that a filter can be made for, as Node names them. */
+export type Arch = 'x64' | 'arm64'
+
+/** What the kernel does with a call: run it, end the process, or answer with an errno. */
+export type Action = 'allow' | 'kill' | 'EPERM' | 'ENOSYS' | 'EAFNOSUPPORT' | 'EPROTONOSUPPORT'
+
+/** Holds when the argument, masked, is one of the values. */
+export interface Condition {
+  readonly arg: number
+  /** All 64 bits where the file has none */
+  readonly mask: bigint
+  readonly is: readonly bigint[]
+}
+
+/** One step of a decision: applies when all conditions hold. */
+export interface Rule {
+  readonly comment: string
+  readonly when: readonly Condition[]
+  readonly action: Action
+}
+
+/** What one call gets: rules in order, the last without conditions. */
+export interface Verdict {
+  readonly name: string
+  /** The number on each architecture, null where it has no such call */
+  readonly numbers: Readonly<Record<Arch, number | null>>
+  readonly decidedBy: 'strict' | 'allow' | 'deny'
+  readonly rules: readonly Rule[]
+}
+
+/** The rules for calls that have no name here. */
+export const outliers = { foreign: outlier('foreign'), unknown: outlier('unknown') } as const
+
+/**
+ * Decides every known system call under a policy.
+ *
+ * A name in `deny` answers EPERM, also where `allow` has it; a name in `allow` is allowed with every argument, so a
+ * conditional rule of the strict set is gone for it. Throws ERR_PROFILE_INVALID for a name that no architecture has.
+ */
+export function decideSyscalls(policy: SyscallPolicy): ReadonlyMap<string, Verdict> {
+  const table = strictVerdicts()
+  const verdicts = new Map(table)
+  for (const [list, action] of [
+    ['allow', 'allow'],
+    ['deny', 'EPERM'],
+  ] as const)
+    for (const name of policy[list]) {
+      const known = table.get(name)
+      if (known === undefined) throw unknownName(name, `syscalls.${list}`, table.keys())
+      const rule = { comment: `The profile's syscalls.${list} names it.`, when: [], action }
+      verdicts.set(name, { ...known, decidedBy: list, rules: [rule] })
+    }
+  return verdicts
+}
+
+/** Tells what one call gets and why. Throws ERR_PROFILE_INVALID, with the nearest name, where there is no such call. */
+export function explainSyscall(name: string, policy: SyscallPolicy): Verdict {
+  const verdicts = decideSyscalls(policy)
+  const verdict = verdicts.get(name)
+  if (verdict === undefined) throw unknownName(name, 'syscall', verdicts.keys())
+  return verdict
+}
+
+interface RuleFile {
+  readonly foreign: { readonly comment: string; readonly action: Action }
+  readonly unknown: { readonly comment: string; readonly action: Action }
+  readonly rules: readonly {
+    readonly comment: string
+    readonly names: readonly string[]
+    readonly when?: readonly {
+      readonly arg: number
+      readonly mask?: string
+      readonly is: readonly string[]
+    }[]
+    readonly action: Action
+  }[]
+}
+
+interface NumberFile {
+  readonly numbers: Readonly<Record<string, readonly [number | null, number | null]>>
+}
+
+let strict: ReadonlyMap<string, Verdict> | undefined
+
+function strictVerdicts(): ReadonlyMap<string, Verdict> {
+  strict ??= readStrict()
+  return strict
+}
+
+function readStrict(): ReadonlyMap<string, Verdict> {
+  const rules = new Map<string, Rule[]>()
+  for (const group of (read('default.json') as RuleFile).rules) {
+    const when = (group.when ?? []).map(({ arg, mask, is }) => ({
+      arg,
+      mask: BigInt(mask ?? '0xffffffffffffffff'),
+      is: is.map(BigInt),
+    }))
+    const rule = { comment: group.comment, when, action: group.action }
+    for (const name of group.names) rules.set(name, [...(rules.get(name) ?? []), rule])
+  }
+  const verdicts = new Map<string, Verdict>()
+  for (const [name, [x64, arm64]] of Object.entries((read('syscalls.json') as NumberFile).numbers)) {
+    const own = rules.get(name) ?? [outliers.unknown]
+    verdicts.set(name, { name, numbers: { x64, arm64 }, decidedBy: 'strict', rules: own })
+  }
+  return verdicts
+}
+
+function outlier(which: 'foreign' | 'unknown'): Rule {
+  return { ...(read('default.json') as RuleFile)[which], when: [] }
+}
+
+/** The files are part of the package and held to their shape by a test. */
+function read(file: string): unknown {
+  return JSON.parse(readFileSync(new URL(`../../sandbox/seccomp/${file}`, import.meta.url), 'utf8'))
+}
+
+function unknownName(name: string, where: string, names: Iterable<string>): SallyportError {
+  const nearest = [...names]
+    .map((other) => ({ other, far: distance(name, other) }))
+    .sort((a, b) => a.far - b.far)[0]
+  const hint = nearest !== undefined && nearest.far <= 3 ? `; did you mean ${nearest.other}?` : ''
+  return new SallyportError(
+    'ERR_PROFILE_INVALID',
+    `${where}: no system call is named ${JSON.stringify(name)}${hint}`,
+    { name },
+  )
+}
+
+/** Edits between two words (Levenshtein). */
+function distance(a: string, b: string): number {
+  let row = Array.from({ length: b.length + 1 }, (_, index) => index)
+  for (let i = 0; i < a.length; i++) {
+    const next = [i + 1]
+    for (let j = 1; j <= b.length; j++) {
+      const replaced = (row[j - 1] ?? 0) + (a[i] === b[j - 1] ? 0 : 1)
+      next.push(Math.min(replaced, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1))
+    }
+    row = next
+  }
+  return row[b.length] ?? b.length
+}

@@ -1,0 +1,105 @@
+// The compiled filter means what the rule file says, for every number, architecture and argument that matters.
+import { constants } from 'node:os'
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { compileSeccomp, compileVerdicts } from '../../src/sandbox/seccomp.ts'
+import { decideSyscalls, type Arch, type Rule, type Verdict } from '../../src/sandbox/syscalls.ts'
+import { auditArch, runBpf, verdict } from '../support/bpf.ts'
+
+const strict = { base: 'strict', allow: [], deny: [] } as const
+const architectures: readonly Arch[] = ['x64', 'arm64']
+const none = [0n, 0n, 0n, 0n, 0n, 0n]
+const high = 0xdeadbeef00000000n
+const everyBit = 0xffffffffffffffffn
+
+/** What the rules mean, by plain reading. */
+function meaning(rules: readonly Rule[], args: readonly bigint[]): number {
+  const rule = rules.find(({ when }) =>
+    when.every(({ arg, mask, is }) => is.includes((args[arg] ?? 0n) & mask)),
+  )
+  if (rule === undefined || rule.action === 'kill') throw new Error('no rule, or a kill, for a named call')
+  return rule.action === 'allow' ? verdict.allow : verdict.errno(constants.errno[rule.action])
+}
+
+/** Every combination of the values that the conditions name, their neighbours, and bits that must not matter. */
+function interestingArguments({ rules }: Verdict): readonly (readonly bigint[])[] {
+  let combinations: (readonly bigint[])[] = [none, none.map(() => everyBit)]
+  const conditions = rules.flatMap(({ when }) => when)
+  for (const arg of new Set(conditions.map((condition) => condition.arg))) {
+    const named = conditions.filter((condition) => condition.arg === arg)
+    const values = new Set([0n, everyBit, high])
+    for (const { mask, is } of named)
+      for (const value of is)
+        for (const variant of [value, value | high, value | (everyBit & ~mask), value ^ 1n, value + 1n, mask])
+          values.add(variant & everyBit)
+    combinations = combinations.flatMap((args) => [...values].map((value) => args.with(arg, value)))
+  }
+  return combinations
+}
+
+describe.each(architectures)('the filter for %s', (arch) => {
+  const program = compileSeccomp(strict, arch)
+  const ask = (nr: number, args: readonly bigint[] = none, under: number = auditArch[arch]): number =>
+    runBpf(program, { nr, arch: under, args })
+
+  test('answers every named call as its rules say, whatever the arguments', () => {
+    for (const call of decideSyscalls(strict).values()) {
+      const nr = call.numbers[arch]
+      if (nr === null) continue
+      for (const args of interestingArguments(call)) {
+        const got = ask(nr, args)
+        if (got !== meaning(call.rules, args))
+          expect(got, `${call.name}(${args.join(', ')})`).toBe(meaning(call.rules, args))
+      }
+    }
+  })
+
+  test('answers ENOSYS to every number without a name', () => {
+    const named = new Set([...decideSyscalls(strict).values()].map(({ numbers }) => numbers[arch]))
+    const enosys = verdict.errno(constants.errno.ENOSYS)
+    const last = arch === 'x64' ? 0x3fffffff : 0xfffffffe
+    for (let nr = 0; nr < 2048; nr++) if (!named.has(nr)) expect(ask(nr), String(nr)).toBe(enosys)
+    for (const nr of [4096, 0x1fffffff, last, 0xffffffff]) expect(ask(nr), String(nr)).toBe(enosys)
+  })
+
+  test('kills whoever calls as another architecture, whatever the number', () => {
+    for (const [name, foreign] of Object.entries(auditArch))
+      if (name !== arch)
+        for (const nr of [0, 1, 59, 102, 221, 359, 0xffffffff])
+          expect(ask(nr, none, foreign)).toBe(verdict.kill)
+  })
+
+  test('compares all 64 bits where a rule has no mask, and ignores the high half where the mask does', () => {
+    const values = fc.uniqueArray(fc.bigInt({ min: 0n, max: everyBit }), { minLength: 1, maxLength: 5 })
+    const property = fc.property(
+      values,
+      fc.bigInt({ min: 0n, max: everyBit }),
+      fc.boolean(),
+      (is, other, wide) => {
+        const mask = wide ? everyBit : 0xffffffffn
+        const rules: readonly Rule[] = [
+          { comment: '', when: [{ arg: 3, mask, is: is.map((value) => value & mask) }], action: 'EPERM' },
+          { comment: '', when: [], action: 'allow' },
+        ]
+        const own = { name: '', numbers: { x64: 7, arm64: 7 }, decidedBy: 'strict', rules } as const
+        const filter = compileVerdicts([own], arch)
+        for (const value of [
+          ...is,
+          other,
+          ...is.map((one) => one ^ (1n << 32n)),
+          ...is.map((one) => one ^ 1n),
+        ]) {
+          const args = none.with(3, value)
+          expect(runBpf(filter, { nr: 7, arch: auditArch[arch], args })).toBe(meaning(rules, args))
+        }
+      },
+    )
+    fc.assert(property)
+  })
+})
+
+test('the filter for x64 kills every x32 number', () => {
+  const program = compileSeccomp(strict, 'x64')
+  for (const nr of [0x40000000, 0x40000001, 0x40000200, 0x7fffffff, 0xfffffffe])
+    expect(runBpf(program, { nr, arch: auditArch.x64, args: none })).toBe(verdict.kill)
+})
