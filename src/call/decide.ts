@@ -1,0 +1,124 @@
+// Decides one request by the server's lists, its trust and the rules. Pure: same question, same answer.
+import type { Decision, GovernedRequest } from '../schema/gate.ts'
+import type { Rule } from '../schema/settings.ts'
+import { isExact, matchesName } from '../lib/glob.ts'
+import { ambiguousKey, holds } from './where.ts'
+
+const toolName = /^[A-Za-z0-9_.-]{1,128}$/
+
+/**
+ * Returns what policy says to a request, in this order:
+ * 1. a tool whose name could not be part of an identity is denied
+ * 2. the server's lists: `tools.deny` denies; `tools.allow`, where it names anything, denies the rest; a `sandboxed`
+ *    server exposes the tools of `tools.allow` and nothing else, so none of its other governed methods either
+ * 3. arguments that two readers could read differently, where a rule looks, are denied
+ * 4. any matching deny wins
+ * 5. otherwise the first matching rule; none is `ask`
+ * 6. for an `untrusted` server, allow becomes ask unless the rule names the server and the tool (or method) exactly
+ *
+ * A `where` that cannot be evaluated matches for deny and for ask, never for allow.
+ */
+export function decide(request: GovernedRequest, rules: readonly Rule[]): Decision {
+  const refusal = refusedByLists(request)
+  if (refusal !== null) return denial(null, refusal)
+
+  const applicable = rules.filter((rule) => names(rule, request))
+  for (const rule of applicable) {
+    const key = ambiguousKey(rule.where, request.arguments)
+    if (key !== null) return ambiguity(rule, key)
+  }
+
+  const deny = applicable.find(
+    (rule) => rule.action === 'deny' && holds(rule.where, request.arguments) !== 'no',
+  )
+  if (deny !== undefined) return denial(deny.origin, `${deny.origin} denies ${deny.permission}`)
+
+  const first = applicable.find((rule) => applies(rule, request))
+  if (first === undefined) return ask(null, `no rule matches ${permissionOf(request)}, which means ask`)
+  if (first.action !== 'allow') return ask(first.origin, `${first.origin} asks for ${first.permission}`)
+  if (request.server.trust === 'untrusted' && !namesExactly(first)) {
+    const mend = `a rule for exactly ${permissionOf(request)} would stand`
+    return ask(first.origin, `${first.origin} allows it by a pattern, and the server is untrusted: ${mend}`)
+  }
+  return {
+    action: 'allow',
+    rule: first.origin,
+    reason: `${first.origin} allows ${first.permission}`,
+    code: null,
+  }
+}
+
+/** True when no call of the tool could be allowed, whatever its arguments; such a tool is not shown. */
+export function isHidden(server: GovernedRequest['server'], tool: string, rules: readonly Rule[]): boolean {
+  const request: GovernedRequest = { server, kind: 'tool', subject: tool, arguments: null }
+  if (refusedByLists(request) !== null) return true
+  return rules.some((rule) => isUnconditionalDeny(rule) && names(rule, request))
+}
+
+/** True when a rule denies whatever the arguments are. */
+export const isUnconditionalDeny = (rule: Rule): boolean =>
+  rule.action === 'deny' && Object.keys(rule.where).length === 0
+
+/** True when a rule is about the server at all. */
+export const concerns = (rule: Rule, server: string): boolean =>
+  matchesName(splitPermission(rule.permission).server, server)
+
+function refusedByLists({ server, kind, subject }: GovernedRequest): string | null {
+  if (kind === 'method') {
+    return server.trust === 'sandboxed'
+      ? `${server.name} is sandboxed and exposes only the tools of tools.allow`
+      : null
+  }
+  const { allow, deny } = server.tools
+  if (!toolName.test(subject)) return 'a tool name is 1 to 128 letters, digits, "_", "." or "-"'
+  if (deny.some((glob) => matchesName(glob, subject))) return `tools.deny of ${server.name} names it`
+  if (allow.length === 0 && server.trust !== 'sandboxed') return null
+  if (allow.some((glob) => matchesName(glob, subject))) return null
+  return `tools.allow of ${server.name} does not name it`
+}
+
+function names(rule: Rule, request: GovernedRequest): boolean {
+  const permission = splitPermission(rule.permission)
+  return (
+    matchesName(permission.server, request.server.name) && matchesName(permission.subject, request.subject)
+  )
+}
+
+function applies(rule: Rule, request: GovernedRequest): boolean {
+  const answer = holds(rule.where, request.arguments)
+  return rule.action === 'allow' ? answer === 'yes' : answer !== 'no'
+}
+
+function namesExactly(rule: Rule): boolean {
+  const { server, subject } = splitPermission(rule.permission)
+  return isExact(server) && isExact(subject)
+}
+
+/** `mcp:<server>:<subject>`; anything else matches nothing. */
+function splitPermission(permission: string): { server: string; subject: string } {
+  const [scheme, server = '', ...subject] = permission.split(':')
+  return scheme === 'mcp' ? { server, subject: subject.join(':') } : { server: '', subject: '' }
+}
+
+const permissionOf = ({ server, subject }: GovernedRequest): string => `mcp:${server.name}:${subject}`
+
+const denial = (rule: string | null, reason: string): Decision => ({
+  action: 'deny',
+  rule,
+  reason,
+  code: 'ERR_POLICY_DENIED',
+})
+
+const ask = (rule: string | null, reason: string): Decision => ({
+  action: 'ask',
+  rule,
+  reason,
+  code: 'ERR_APPROVAL_UNAVAILABLE',
+})
+
+const ambiguity = (rule: Rule, key: string): Decision => ({
+  action: 'deny',
+  rule: rule.origin,
+  reason: `the arguments have the key ${JSON.stringify(key)} where ${rule.origin} looks, which readers take differently`,
+  code: 'ERR_MESSAGE_AMBIGUOUS',
+})

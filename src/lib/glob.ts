@@ -1,0 +1,66 @@
+// Globs in linear space and without regular expressions, so that no pattern and no value can stall the daemon.
+
+/** `*` stands for any run of characters, `?` for one; everything else for itself. Used for names and permissions. */
+export const matchesName = (glob: string, value: string): boolean => match(glob, value, false)
+
+/**
+ * As `matchesName`, except that `*` and `?` do not cross a `/`, and `**` does. Whoever calls it has made sure with
+ * `isPlainPath` that the value means what it says.
+ */
+export const matchesPath = (glob: string, value: string): boolean => match(glob, value, true)
+
+/** True when a glob names one thing and no other. */
+export const isExact = (glob: string): boolean => !/[*?]/.test(glob)
+
+/**
+ * True when a value can be compared with a glob: no NUL, no `..` between slashes of either kind, and, where the glob
+ * is for file paths, no `.` and no empty segment that a file system would skip.
+ */
+export function isPlainPath(glob: string, value: string): boolean {
+  if (value.includes('\0')) return false
+  const segments = value.split(/[/\\]/)
+  if (segments.includes('..')) return false
+  if (!glob.includes('/') || glob.includes('://')) return true
+  const inner = segments.slice(segments[0] === '' ? 1 : 0, segments.at(-1) === '' ? -1 : undefined)
+  return !value.includes('\\') && !inner.includes('.') && !inner.includes('')
+}
+
+/** Two-pointer matching with one point of return for `*` and one for `**`. */
+function match(glob: string, value: string, segmented: boolean): boolean {
+  let g = 0
+  let v = 0
+  let star: Return | null = null
+  let globstar: Return | null = null
+  for (;;) {
+    if (glob[g] === '*') {
+      const crosses = !segmented || glob[g + 1] === '*'
+      while (glob[g] === '*') g++
+      if (crosses) {
+        globstar = { glob: g, value: v }
+        star = null
+      } else star = { glob: g, value: v }
+      continue
+    }
+    if (v === value.length && g === glob.length) return true
+    const char = value[v]
+    if (char !== undefined && (glob[g] === char || (glob[g] === '?' && !(segmented && char === '/')))) {
+      g++
+      v++
+      continue
+    }
+    if (star !== null && star.value < value.length && value[star.value] !== '/') {
+      star.value++
+      ;({ glob: g, value: v } = star)
+      continue
+    }
+    if (globstar === null || globstar.value >= value.length) return false
+    globstar.value++
+    star = null
+    ;({ glob: g, value: v } = globstar)
+  }
+}
+
+interface Return {
+  readonly glob: number
+  value: number
+}

@@ -1,0 +1,240 @@
+// Finds where things are in one line of JSON without building values, and refuses what is not JSON or says a thing twice.
+//
+// The text is the latin1 reading of UTF-8 bytes: structure is ASCII, so every offset is a byte offset, and a slice
+// turned back into latin1 is byte for byte what was sent. A raw line feed is never white space here: the text may go
+// on behind it with the next message, which must not complete this one.
+
+/** Where one member of an object stands: its decoded key, and the offsets of its value. */
+export interface Member {
+  readonly key: string
+  readonly start: number
+  readonly end: number
+}
+
+/** Offsets of one value, end exclusive. */
+export interface Span {
+  readonly start: number
+  readonly end: number
+}
+
+/** Why a text was refused: it is not JSON, or an object in it has the same key twice. */
+export class JsonScanError extends Error {
+  override readonly name = 'JsonScanError'
+  readonly kind: 'syntax' | 'duplicate'
+  readonly at: number
+
+  constructor(kind: 'syntax' | 'duplicate', message: string, at: number) {
+    super(message)
+    this.kind = kind
+    this.at = at
+  }
+}
+
+interface Strictness {
+  /** Refuse an object, at any depth, that has the same key twice */
+  readonly unique?: boolean
+}
+
+const maxDepth = 1000
+const quote = 34
+const backslash = 92
+
+/**
+ * Lists the members of the object that `text` holds from `start` to `end`, white space around it allowed. The whole
+ * of the text is checked against the grammar. `partial`, where given, receives the members found before a failure.
+ */
+export function members(
+  text: string,
+  start: number,
+  end: number,
+  { unique = false }: Strictness = {},
+  partial: Member[] = [],
+): Member[] {
+  const open = skipSpace(text, start)
+  if (text.charCodeAt(open) !== 123) throw syntax(text, open, 'an object')
+  const close = skipObject(text, open, unique, 0, partial)
+  expectEnd(text, close, end)
+  return partial
+}
+
+/** Lists the elements of the array that `text` holds from `start` to `end`. */
+export function elements(
+  text: string,
+  start: number,
+  end: number,
+  { unique = false }: Strictness = {},
+): Span[] {
+  const open = skipSpace(text, start)
+  if (text.charCodeAt(open) !== 91) throw syntax(text, open, 'an array')
+  const spans: Span[] = []
+  const close = skipArray(text, open, unique, 0, spans)
+  expectEnd(text, close, end)
+  return spans
+}
+
+/** First offset at or after `at` that is not white space. */
+export function skipSpace(text: string, at: number): number {
+  let here = at
+  for (;;) {
+    const char = text.charCodeAt(here)
+    if (char !== 32 && char !== 9 && char !== 13) return here
+    here++
+  }
+}
+
+/** The string that a JSON string literal (latin1 reading, with its quotes) stands for. */
+export function decodeString(literal: string): string {
+  if (isPlain(literal, 1, literal.length - 1)) return literal.slice(1, -1)
+  return JSON.parse(Buffer.from(literal, 'latin1').toString('utf8')) as string
+}
+
+function expectEnd(text: string, at: number, end: number): void {
+  const here = skipSpace(text, at)
+  if (here < end) throw syntax(text, here, 'the end of the line')
+  if (at > end) throw new JsonScanError('syntax', 'the line ends in the middle of a value', end)
+}
+
+function skipValue(text: string, at: number, unique: boolean, depth: number): number {
+  switch (text.charCodeAt(at)) {
+    case quote:
+      return skipString(text, at)
+    case 123:
+      return skipObject(text, at, unique, depth, null)
+    case 91:
+      return skipArray(text, at, unique, depth, null)
+    case 116:
+      return skipWord(text, at, 'true')
+    case 102:
+      return skipWord(text, at, 'false')
+    case 110:
+      return skipWord(text, at, 'null')
+    default:
+      return skipNumber(text, at)
+  }
+}
+
+function skipObject(text: string, at: number, unique: boolean, depth: number, out: Member[] | null): number {
+  if (depth >= maxDepth) throw new JsonScanError('syntax', `it is nested deeper than ${maxDepth} levels`, at)
+  let here = skipSpace(text, at + 1)
+  if (text.charCodeAt(here) === 125) return here + 1
+  const keys = unique ? new KeySet() : null
+  for (;;) {
+    if (text.charCodeAt(here) !== quote) throw syntax(text, here, 'a key')
+    const afterKey = skipString(text, here)
+    const key = keys === null && out === null ? '' : keyBetween(text, here + 1, afterKey - 1)
+    if (keys !== null && !keys.add(key)) {
+      throw new JsonScanError('duplicate', `the key ${JSON.stringify(key)} stands twice in one object`, here)
+    }
+    here = skipSpace(text, afterKey)
+    if (text.charCodeAt(here) !== 58) throw syntax(text, here, '":"')
+    const start = skipSpace(text, here + 1)
+    const end = skipValue(text, start, unique, depth + 1)
+    if (out !== null) out.push({ key, start, end })
+    here = skipSpace(text, end)
+    const next = text.charCodeAt(here)
+    if (next === 125) return here + 1
+    if (next !== 44) throw syntax(text, here, '"," or "}"')
+    here = skipSpace(text, here + 1)
+  }
+}
+
+function skipArray(text: string, at: number, unique: boolean, depth: number, out: Span[] | null): number {
+  if (depth >= maxDepth) throw new JsonScanError('syntax', `it is nested deeper than ${maxDepth} levels`, at)
+  let here = skipSpace(text, at + 1)
+  if (text.charCodeAt(here) === 93) return here + 1
+  for (;;) {
+    const end = skipValue(text, here, unique, depth + 1)
+    if (out !== null) out.push({ start: here, end })
+    here = skipSpace(text, end)
+    const next = text.charCodeAt(here)
+    if (next === 93) return here + 1
+    if (next !== 44) throw syntax(text, here, '"," or "]"')
+    here = skipSpace(text, here + 1)
+  }
+}
+
+/** Returns the offset behind the closing quote. Control characters and unknown escapes are refused. */
+function skipString(text: string, at: number): number {
+  let here = at + 1
+  for (;;) {
+    const char = text.charCodeAt(here)
+    if (char === quote) return here + 1
+    if (char === backslash) here = skipEscape(text, here)
+    else if (char >= 32) here++
+    else throw syntax(text, here, 'the rest of a string')
+  }
+}
+
+function skipEscape(text: string, at: number): number {
+  const char = text.charAt(at + 1)
+  if (char === 'u') {
+    for (let digit = at + 2; digit < at + 6; digit++) {
+      if (!isHex(text.charCodeAt(digit))) throw syntax(text, digit, 'a hexadecimal digit')
+    }
+    return at + 6
+  }
+  if (char === '' || !'"\\/bfnrt'.includes(char)) throw syntax(text, at + 1, 'an escape that JSON has')
+  return at + 2
+}
+
+function skipWord(text: string, at: number, word: string): number {
+  if (!text.startsWith(word, at)) throw syntax(text, at, 'a value')
+  return at + word.length
+}
+
+function skipNumber(text: string, at: number): number {
+  let here = text.charCodeAt(at) === 45 ? at + 1 : at
+  if (text.charCodeAt(here) === 48) here++
+  else here = skipDigits(text, here)
+  if (text.charCodeAt(here) === 46) here = skipDigits(text, here + 1)
+  if ((text.charCodeAt(here) | 32) === 101) {
+    const sign = text.charCodeAt(here + 1)
+    here = skipDigits(text, sign === 43 || sign === 45 ? here + 2 : here + 1)
+  }
+  return here
+}
+
+function skipDigits(text: string, at: number): number {
+  let here = at
+  while (isDigit(text.charCodeAt(here))) here++
+  if (here === at) throw syntax(text, at, 'a value')
+  return here
+}
+
+const isDigit = (char: number): boolean => char >= 48 && char <= 57
+const isHex = (char: number): boolean => isDigit(char) || ((char | 32) >= 97 && (char | 32) <= 102)
+
+function keyBetween(text: string, start: number, end: number): string {
+  return isPlain(text, start, end) ? text.slice(start, end) : decodeString(text.slice(start - 1, end + 1))
+}
+
+function isPlain(text: string, start: number, end: number): boolean {
+  for (let here = start; here < end; here++) {
+    const char = text.charCodeAt(here)
+    if (char === backslash || char > 126) return false
+  }
+  return true
+}
+
+function syntax(text: string, at: number, expected: string): JsonScanError {
+  const got = at < text.length && text[at] !== '\n' ? JSON.stringify(text[at]) : 'the end of the line'
+  return new JsonScanError('syntax', `expected ${expected}, got ${got}`, at)
+}
+
+/** Keys of one object; most have few, for which a list is quicker than a set. */
+class KeySet {
+  readonly #few: string[] = []
+  #many: Set<string> | null = null
+
+  add(key: string): boolean {
+    if (this.#many !== null) {
+      if (this.#many.has(key)) return false
+      this.#many.add(key)
+      return true
+    }
+    if (this.#few.includes(key)) return false
+    this.#few.push(key)
+    if (this.#few.length > 12) this.#many = new Set(this.#few)
+    return true
+  }
+}

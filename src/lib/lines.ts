@@ -1,0 +1,112 @@
+// Cuts a byte stream into lines without copying, within a bound, and finds its feet again behind a line that is too long.
+
+/** Who gets the lines. All offsets are byte offsets. */
+export interface LineSink {
+  /** One line from `start` to `end`, where its line feed stands; `text` is the latin1 reading of all of `bytes` */
+  line(bytes: Buffer, text: string, start: number, end: number): void
+  /** A line just went over the limit; `head` is its beginning. What follows of it is dropped as it comes */
+  overlong(head: Buffer): void
+  /** The line that was too long has ended; `tail` is its last bytes, `size` its length */
+  overlongEnd(tail: Buffer, size: number): void
+}
+
+const lineFeed = 10
+const headBytes = 65_536
+const tailBytes = 256
+const nothing = Buffer.alloc(0)
+
+/** Feeds a `LineSink`; never holds more than `limit` bytes, however small the pieces in which they come. */
+export class LineSplitter {
+  readonly #limit: number
+  readonly #sink: LineSink
+  #held: Buffer = nothing
+  #size = 0
+  #dropped = 0
+  #tail: Buffer = nothing
+
+  constructor(limit: number, sink: LineSink) {
+    this.#limit = limit
+    this.#sink = sink
+  }
+
+  /** Bytes of the line that has begun and not ended. */
+  get pending(): number {
+    return this.#size + this.#dropped
+  }
+
+  push(chunk: Buffer): void {
+    let from = 0
+    if (this.pending > 0) {
+      const feed = chunk.indexOf(lineFeed)
+      if (feed < 0) return this.#hold(chunk)
+      this.#finish(chunk.subarray(0, feed + 1))
+      from = feed + 1
+    }
+    const last = chunk.lastIndexOf(lineFeed)
+    if (last >= from) {
+      this.#whole(chunk, from, last)
+      from = last + 1
+    }
+    if (from < chunk.length) this.#hold(chunk.subarray(from))
+  }
+
+  #whole(chunk: Buffer, from: number, last: number): void {
+    const text = chunk.toString('latin1', 0, last + 1)
+    for (let start = from; start <= last;) {
+      const end = text.indexOf('\n', start)
+      if (end - start > this.#limit) {
+        this.#sink.overlong(chunk.subarray(start, start + headBytes))
+        this.#sink.overlongEnd(chunk.subarray(Math.max(start, end - tailBytes), end), end - start)
+      } else this.#sink.line(chunk, text, start, end)
+      start = end + 1
+    }
+  }
+
+  #hold(piece: Buffer): void {
+    if (this.#dropped > 0) return this.#drop(piece)
+    const size = this.#size + piece.length
+    if (size > this.#limit) {
+      const held = this.#held.subarray(0, this.#size)
+      const head = Buffer.concat([held.subarray(0, headBytes), piece.subarray(0, headBytes)]).subarray(
+        0,
+        headBytes,
+      )
+      this.#tail = Buffer.from(held.subarray(-tailBytes))
+      this.#dropped = this.#size
+      this.#held = nothing
+      this.#size = 0
+      this.#drop(piece)
+      return this.#sink.overlong(head)
+    }
+    if (size > this.#held.length) {
+      const grown = Buffer.allocUnsafeSlow(Math.min(this.#limit + 1, Math.max(2 * size, 4096)))
+      this.#held.copy(grown, 0, 0, this.#size)
+      this.#held = grown
+    }
+    piece.copy(this.#held, this.#size)
+    this.#size = size
+  }
+
+  #drop(piece: Buffer): void {
+    this.#dropped += piece.length
+    this.#tail = Buffer.concat([this.#tail.subarray(-tailBytes), piece.subarray(-tailBytes)]).subarray(
+      -tailBytes,
+    )
+  }
+
+  /** `end` closes the held line and includes its line feed. */
+  #finish(end: Buffer): void {
+    if (this.#dropped === 0 && this.#size + end.length - 1 > this.#limit) this.#hold(end.subarray(0, -1))
+    else if (this.#dropped > 0) this.#drop(end.subarray(0, -1))
+    if (this.#dropped > 0) {
+      const [tail, size] = [this.#tail, this.#dropped]
+      this.#dropped = 0
+      this.#tail = nothing
+      return this.#sink.overlongEnd(tail, size)
+    }
+    const bytes = Buffer.concat([this.#held.subarray(0, this.#size), end])
+    this.#held = nothing
+    this.#size = 0
+    this.#sink.line(bytes, bytes.toString('latin1'), 0, bytes.length - 1)
+  }
+}

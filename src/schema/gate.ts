@@ -1,0 +1,67 @@
+// What policy tells the relay: how a method may pass, and whether a call may. `call/` answers, `supervisor/` asks.
+import type { ErrorCode } from '../errors.ts'
+import type { Action, ServerSettings } from './settings.ts'
+
+/** Who wrote the message. */
+export type Sender = 'host' | 'server'
+
+/** A request expects an answer, a notification does not. */
+export type Shape = 'request' | 'notification'
+
+/**
+ * How a message of one method passes:
+ * - `relay` as it came
+ * - `handshake` as it came; its answer fixes the protocol version
+ * - `probe` reaches only an instance that may die of it
+ * - `filter` as it came; its answer loses the tools that policy denies
+ * - `call` a tool call, and `govern` any other governed request, pass when `decide` allows
+ * - `listen` is governed when it names resources, otherwise relayed
+ * - `cancel` as it came; the request it names expects no answer any more
+ * - `sampling`, `elicitation`, `roots` and `client-task` obey the server's settings of that name
+ * - `refuse` never passes
+ */
+export type Route =
+  | 'relay'
+  | 'handshake'
+  | 'probe'
+  | 'filter'
+  | 'call'
+  | 'govern'
+  | 'listen'
+  | 'cancel'
+  | 'sampling'
+  | 'elicitation'
+  | 'roots'
+  | 'client-task'
+  | 'refuse'
+
+/** A request that policy decides. */
+export interface GovernedRequest {
+  readonly server: Pick<ServerSettings, 'name' | 'trust' | 'tools'>
+  /** `tool` for `tools/call`, `method` for the others */
+  readonly kind: 'tool' | 'method'
+  /** The tool's name, or the method's */
+  readonly subject: string
+  /** What `where` reads: a tool's arguments, or a method's parameters */
+  readonly arguments: unknown
+}
+
+/** What policy says, with the rule that said it and the reason for people. */
+export interface Decision {
+  readonly action: Action
+  /** `origin` of the rule, or null when the server's trust or lists decided, or no rule did */
+  readonly rule: string | null
+  readonly reason: string
+  /** What a caller that may not pass is told; null when it may */
+  readonly code: ErrorCode | null
+}
+
+/** Policy as the relay sees it. Pure: no wait, no effect. */
+export interface Gate {
+  route(sender: Sender, shape: Shape, method: string): Route
+  decide(request: GovernedRequest): Decision
+  /** False when no call of that tool could ever be allowed, whatever its arguments */
+  lists(server: GovernedRequest['server'], tool: string): boolean
+  /** True when `lists` says yes to every well-formed name of that server */
+  listsAll(server: GovernedRequest['server']): boolean
+}

@@ -1,0 +1,81 @@
+// What the supervisor is given: how to launch, whom to tell, what policy says.
+import type { Duplex } from 'node:stream'
+import type { CallId, InstanceId, SessionId } from '../lib/ids.ts'
+import type { RawJson } from '../lib/raw-json.ts'
+import type { Principal, ServerDetail } from '../rpc/protocol.ts'
+import type { SandboxProcess } from '../sandbox/driver.ts'
+import type { Gate } from '../schema/gate.ts'
+import type { ServerSettings, Settings } from '../schema/settings.ts'
+
+/** Starts a confined server, or fails with the `SallyportError` that says why; aborting leaves nothing behind. */
+export type Launch = (
+  server: ServerSettings,
+  instance: InstanceId,
+  waiting: { readonly signal: AbortSignal },
+) => Promise<SandboxProcess>
+
+/** Something that happened, before it gets a number and a time. */
+export interface Happening {
+  readonly type: string
+  readonly server: string | null
+  readonly instance: InstanceId | null
+  /** Uid whose event it is; null is everybody's */
+  readonly principal: string | null
+  readonly detail: Readonly<Record<string, unknown>>
+}
+
+export type Emit = (event: Happening) => void
+
+/** What a server's entry resolves to on this machine, for `show`. */
+export type Describe = (
+  server: ServerSettings,
+) => Pick<ServerDetail, 'command' | 'package_digest' | 'environment'>
+
+export interface Ports {
+  readonly settings: Settings
+  readonly gate: Gate
+  readonly launch: Launch
+  readonly emit: Emit
+  readonly describe: Describe
+  /** From 0 up to 1; spreads restarts */
+  readonly random: () => number
+}
+
+/** Who asks, and how far they may see: a host sees its own instances and calls, the operator everybody's. */
+export interface Caller {
+  readonly principal: Principal
+  readonly role: 'host' | 'operator'
+}
+
+/** A `tools/call` as the control socket took it. */
+export interface ToolCall {
+  readonly server: string
+  readonly tool: string
+  /** The arguments as the caller wrote them: an object on one line */
+  readonly arguments: RawJson
+  /** Shorter than the server's own `call_ms`, or null */
+  readonly timeoutMs: number | null
+  /** Generation of the tool list that the caller saw, or null */
+  readonly generation: number | null
+}
+
+/** A session that was granted and waits for its stream. */
+export interface Attachment {
+  readonly session: SessionId
+  readonly server: string
+  /** Hands over the stream for good; `head` is what was read behind the attach request */
+  take(stream: Duplex, head: Buffer): void
+}
+
+/** How a session ended: the server's own status, 128 + n for a signal. */
+export interface SessionEnd {
+  readonly status: number
+  readonly reason: string | null
+}
+
+/** A call in flight, so that it can be cancelled. */
+export interface CallInFlight {
+  readonly id: CallId
+  readonly principal: string
+  readonly controller: AbortController
+}
