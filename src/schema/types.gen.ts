@@ -1,0 +1,1073 @@
+// Generated from the JSON Schemas by .ci/schema-types.ts: the shape of a value after validation, defaults filled in.
+/**
+ * sallyport.yaml: which servers there are, what each gets, and which calls are allowed.
+ */
+export interface Config {
+  /**
+   * Address of this schema, for editors
+   */
+  $schema: string
+  /**
+   * Version of the format
+   */
+  version: 1
+  /**
+   * In the enterprise file: load no other file
+   */
+  exclusive: boolean
+  /**
+   * Programs that servers may run: authoritative, there are no hidden ones
+   *
+   * Items: A bare name that is looked up in `command_path`, or a name with the path of its file
+   */
+  allowed_commands: (
+    | string
+    | {
+        /**
+         * Name that a server’s `command` uses
+         */
+        name: string
+        /**
+         * File that the name means, from the folder of this file where relative; null is looked up in `command_path`
+         */
+        path: string | null
+        /**
+         * What the file is, where neither its name nor its content tells: an interpreter’s name, or `none` to overrule
+         */
+        interpreter: string | null
+      }
+  )[]
+  /**
+   * Folders where bare names are found; never the caller’s PATH
+   *
+   * @minItems 1
+   *
+   * Items: An absolute path, normal in form
+   */
+  command_path: string[]
+  /**
+   * Interpreter -> options that servers may give it before the script
+   */
+  interpreter_options: {
+    /**
+     * Options, exactly as written
+     *
+     * Items: An option
+     */
+    [k: string]: string[]
+  }
+  /**
+   * Servers that hosts may launch beyond the configured ones
+   */
+  max_dynamic_servers: number
+  /**
+   * How eager servers start
+   */
+  startup: {
+    /**
+     * Starts at once; SALLYPORT_STARTUP_CONCURRENCY overrides
+     */
+    concurrency: number
+  }
+  /**
+   * Servers that hosts launch
+   */
+  dynamic: {
+    /**
+     * Whether hosts may launch servers
+     */
+    enabled: boolean
+    /**
+     * Their profile
+     */
+    profile: string
+    /**
+     * Their trust
+     */
+    trust: 'trusted' | 'untrusted' | 'sandboxed'
+    /**
+     * Who accepts their tools
+     */
+    acceptance: 'manual' | 'first-use'
+    /**
+     * Which of their tools are exposed
+     */
+    tools: {
+      /**
+       * Tools that are exposed
+       *
+       * Items: Name of a tool, `*` stands for any letters
+       */
+      allow: string[]
+    }
+  }
+  /**
+   * Refuse to start where a host shares a uid with the daemon or a sandbox
+   */
+  require_separation: boolean
+  /**
+   * Group whose members may use host.sock; null is the owner alone
+   */
+  host_group: string | null
+  /**
+   * Deployment mode; servers with `tags` run only in modes that they name
+   */
+  mode: string
+  /**
+   * Name -> where the secret comes from
+   */
+  credentials: {
+    /**
+     * Where a secret comes from: exactly one of the three
+     */
+    [k: string]: {
+      /**
+       * Variable of the daemon that holds it
+       */
+      env?: string
+      /**
+       * File that holds it
+       */
+      file?: string
+      /**
+       * Program (absolute path) and arguments that print it
+       *
+       * @minItems 1
+       *
+       * Items: An argument
+       */
+      command?: string[]
+    }
+  }
+  /**
+   * Name -> server
+   */
+  servers: {
+    /**
+     * A stdio MCP server and what it gets
+     */
+    [k: string]: {
+      /**
+       * A name in `allowed_commands`, never a path
+       */
+      command: string
+      /**
+       * Its arguments, as the sandbox sees them
+       *
+       * Items: An argument
+       */
+      args: string[]
+      /**
+       * The server’s code: digested, read-only, outside every writable mount
+       */
+      package: {
+        /**
+         * Folder of the code on the host
+         */
+        source: string
+        /**
+         * Where the sandbox has it
+         */
+        target: string
+        /**
+         * Further folders that the code resolves from, such as node_modules
+         *
+         * Items: A path; where it is relative, from the folder of the file
+         */
+        with: string[]
+        /**
+         * Digest that the tree must have; null pins what is found at registration
+         */
+        digest: string | null
+      } | null
+      /**
+       * Image of the docker driver, by digest
+       */
+      image: string | null
+      /**
+       * OCI runtime of the docker driver
+       */
+      runtime: string | null
+      /**
+       * Version of the server, part of every tool’s identity
+       */
+      version: string
+      /**
+       * Whether it may run at all
+       */
+      enabled: boolean
+      /**
+       * Deployment modes in which it runs; empty means every mode
+       *
+       * Items: A name: it delimits identities, so its letters are few
+       */
+      tags: string[]
+      /**
+       * Why the operator registered it
+       */
+      justification: string
+      /**
+       * Name of its profile, the ceiling of everything below
+       */
+      profile: string
+      /**
+       * What confines it
+       */
+      driver: 'bubblewrap' | 'docker'
+      /**
+       * Host folders that it sees
+       *
+       * Items: A host folder or file that the server sees
+       */
+      mounts: {
+        /**
+         * Host path, from the folder of this file where relative
+         */
+        source: string
+        /**
+         * Path in the sandbox
+         */
+        target: string
+        /**
+         * What the server may do with it; `write` is a way out later, since others may run what it writes
+         */
+        access: 'read' | 'write'
+        /**
+         * Why the server has it
+         */
+        reason: string
+      }[]
+      /**
+       * Its variables beyond the base and those of the profile
+       */
+      env: {
+        /**
+         * A value, or one with a default for unset variables, or one of a refused family with the reason for letting it through. `${env:NAME}` stands for the daemon’s variable NAME, `$${` for a plain `${`
+         */
+        [k: string]:
+          | string
+          | {
+              /**
+               * The value, in which `${env:NAME}` stands for the daemon’s variable NAME
+               */
+              value: string
+              /**
+               * Value where a variable that it names is unset; null makes that an error
+               */
+              default: string | null
+              /**
+               * Why the name is let through although it is of a family that loads code or carries secrets; recorded
+               */
+              override: string | null
+            }
+      }
+      /**
+       * Its working directory in the sandbox; null is the first mount or the private home
+       */
+      cwd: string | null
+      /**
+       * Credentials that its calls may use
+       *
+       * Items: A credential that the server’s calls may use
+       */
+      credentials: {
+        /**
+         * Name in the top-level `credentials`
+         */
+        use: string
+        /**
+         * How it reaches the server or its requests
+         */
+        inject: 'egress' | 'meta' | 'file' | 'env'
+        /**
+         * Variable or field that holds the placeholder or the value
+         */
+        as: string
+        /**
+         * `host:port` where the placeholder is swapped, for `egress`
+         *
+         * Items: A host and port
+         */
+        hosts: string[]
+        /**
+         * Form of the placeholder, for `egress`
+         */
+        placeholder: {
+          /**
+           * Letters that it begins with
+           */
+          prefix: string
+          /**
+           * Length in letters, prefix included
+           */
+          length: number
+        }
+      }[]
+      /**
+       * Hosts that it may connect to
+       *
+       * Items: A host and port that the server may connect to
+       */
+      egress: {
+        /**
+         * Exact name, or `*.name`
+         */
+        host: string
+        /**
+         * Exact port
+         */
+        port: number
+        /**
+         * Whether private, loopback and link-local addresses are allowed for the name
+         */
+        private: boolean
+        /**
+         * Why the server needs it
+         */
+        reason: string
+      }[]
+      /**
+       * Whether the doors stand open always or only while a call is in flight
+       */
+      egress_when: 'always' | 'calling'
+      /**
+       * How far the operator trusts it: `trusted` follows the rules, `untrusted` asks until trust has grown, `sandboxed` exposes only `tools.allow` and never elicits
+       */
+      trust: 'trusted' | 'untrusted' | 'sandboxed'
+      /**
+       * Whether its tools stay what they were declared to be
+       */
+      surface: 'static' | 'dynamic'
+      /**
+       * Who accepts its tools
+       */
+      acceptance: 'manual' | 'first-use'
+      /**
+       * File that declares its tools
+       */
+      declaration: string | null
+      /**
+       * Which of its tools are exposed
+       */
+      tools: {
+        /**
+         * Tools that are exposed; empty means all, except under `trust: sandboxed`, where it means none
+         *
+         * Items: Name of a tool, `*` stands for any letters
+         */
+        allow: string[]
+        /**
+         * Tools that are never exposed
+         *
+         * Items: Name of a tool, `*` stands for any letters
+         */
+        deny: string[]
+        /**
+         * Tools that the operator vouches only read
+         *
+         * Items: Name of a tool, `*` stands for any letters
+         */
+        read_only: string[]
+      }
+      /**
+       * How many processes there are: one for each session, for each call, or one for all
+       */
+      instance: 'session' | 'call' | 'shared'
+      /**
+       * When it starts
+       */
+      start: 'lazy' | 'eager'
+      /**
+       * Whether the server may ask the person
+       */
+      elicitation: {
+        /**
+         * Whether it may ask at all
+         */
+        enabled: boolean
+        /**
+         * How long an answer may take, ms
+         */
+        timeout_ms: number
+        /**
+         * Questions that may wait at once
+         */
+        queue: number
+      }
+      /**
+       * Whether the server may ask the host’s model
+       */
+      sampling: boolean
+      /**
+       * What it is told of the host’s roots: the targets of its mounts, or nothing
+       */
+      roots: 'mounts' | 'none'
+      /**
+       * Bounds on what it writes
+       */
+      output: {
+        /**
+         * Largest result that a caller gets whole, bytes
+         */
+        result_bytes: number
+        /**
+         * Longest line on stdout, bytes
+         */
+        line_bytes: number
+        /**
+         * Stderr that is kept, bytes
+         */
+        stderr_bytes: number
+      }
+      /**
+       * Bounds on waiting
+       */
+      timeouts: {
+        /**
+         * Handshake, ms
+         */
+        initialize_ms: number
+        /**
+         * Call, ms
+         */
+        call_ms: number
+        /**
+         * Life without a call or session, ms; 0 is for ever
+         */
+        idle_ms: number
+      }
+      /**
+       * The stop ladder
+       */
+      stop: {
+        /**
+         * Time between the end of stdin and SIGTERM, ms
+         */
+        eof_ms: number
+        /**
+         * Time between SIGTERM and SIGKILL, ms
+         */
+        term_ms: number
+      }
+      /**
+       * What happens after it ended by itself
+       */
+      restart: {
+        /**
+         * Waits between attempts, s; the last one repeats
+         *
+         * @minItems 1
+         * @maxItems 32
+         *
+         * Items: A wait, s
+         */
+        schedule_s: number[]
+        /**
+         * Part of a wait that is random, 0.2 is a fifth
+         */
+        jitter: number
+        /**
+         * Life after which the schedule begins anew, s
+         */
+        steady_s: number
+        /**
+         * Attempts for a server that never became ready
+         */
+        start_attempts: number
+        /**
+         * Ends within the steady time that quarantine it
+         */
+        storm: number
+      }
+      /**
+       * Host uid to run as where the daemon is root; null gives each sandbox one of its own
+       */
+      run_as: number | null
+    }
+  }
+  /**
+   * Decisions on calls: any matching deny wins, else the first match, else ask
+   *
+   * Items: Which calls are allowed, asked for or denied
+   */
+  rules: {
+    /**
+     * `mcp:<server>:<tool>` or `mcp:<server>:<method>`, `*` stands for any letters
+     */
+    permission: string
+    /**
+     * What a match decides; any matching deny wins, else the first match
+     */
+    action: 'allow' | 'ask' | 'deny'
+    /**
+     * JSON pointer into the arguments -> glob; all must match
+     */
+    where: {
+      /**
+       * A glob that the string at the pointer must match
+       */
+      [k: string]: string
+    }
+  }[]
+  /**
+   * Asking a person
+   */
+  approval: {
+    /**
+     * How long a call waits for an answer, ms
+     */
+    wait_ms: number
+    /**
+     * How long an approval holds, ms
+     */
+    ttl_ms: number
+  }
+  /**
+   * What carries a decision to the boundary
+   */
+  permit: {
+    /**
+     * Life, ms
+     */
+    ttl_ms: number
+  }
+  /**
+   * How trust in a tool grows
+   */
+  trust: {
+    /**
+     * Good calls until provisional
+     */
+    provisional_after: number
+    /**
+     * Good calls until trusted
+     */
+    trusted_after: number
+    /**
+     * What a violation resets
+     */
+    contaminate: 'tool' | 'server'
+  }
+  /**
+   * How tools are shown
+   */
+  tools: {
+    /**
+     * Form of displayed names
+     */
+    naming: '<server>_<tool>' | 'mcp__<server>__<tool>' | '<server>:<tool>'
+    /**
+     * Tools above which the list shows the search tool
+     */
+    search_threshold: number
+    /**
+     * Most matches of a search
+     */
+    search_matches: number
+    /**
+     * Letters of a description in lists
+     */
+    description_list: number
+    /**
+     * Letters of a description in full
+     */
+    description_full: number
+    /**
+     * Tools of one server
+     */
+    per_server: number
+  }
+  /**
+   * The record of everything
+   */
+  journal: {
+    /**
+     * What a record survives: the daemon (`write`) or a loss of power (`fsync`)
+     */
+    durability: 'write' | 'fsync'
+    /**
+     * Size of a segment, bytes
+     */
+    segment_bytes: number
+    /**
+     * Largest request or response kept whole, bytes
+     */
+    evidence_bytes: number
+    /**
+     * Days that segments are kept; 0 is for ever
+     */
+    keep_days: number
+  }
+}
+
+/**
+ * .sallyport.yaml: what a project takes away from the servers that the operator configured; it can grant nothing.
+ */
+export interface Project {
+  /**
+   * Address of this schema, for editors
+   */
+  $schema: string
+  /**
+   * Version of the format
+   */
+  version: 1
+  /**
+   * Name of a configured server -> what this project takes away from it
+   */
+  servers: {
+    /**
+     * What the project takes away
+     */
+    [k: string]: {
+      /**
+       * `false` switches the server off; null leaves it as it is
+       */
+      enabled: false | null
+      /**
+       * Tools of it
+       */
+      tools: {
+        /**
+         * Tools that are not exposed here
+         *
+         * Items: Name of a tool, `*` stands for any letters
+         */
+        deny: string[]
+      }
+    }
+  }
+  /**
+   * Denials, and calls to ask for
+   *
+   * Items: Which calls are allowed, asked for or denied
+   */
+  rules: {
+    /**
+     * `mcp:<server>:<tool>` or `mcp:<server>:<method>`, `*` stands for any letters
+     */
+    permission: string
+    /**
+     * What a match decides
+     */
+    action: 'ask' | 'deny'
+    /**
+     * JSON pointer into the arguments -> glob; all must match
+     */
+    where: {
+      /**
+       * A glob that the string at the pointer must match
+       */
+      [k: string]: string
+    }
+  }[]
+}
+
+/**
+ * A profile: the ceiling of what a server may have, each grant with its reason. A key that a profile leaves out is that of the profile it extends.
+ */
+export interface Profile {
+  /**
+   * Address of this schema, for editors
+   */
+  $schema: string
+  /**
+   * Version of the format
+   */
+  version: 1
+  /**
+   * Its name, the same as the file’s
+   */
+  name: string
+  /**
+   * What it is for, in a sentence or two
+   */
+  description: string
+  /**
+   * Profile that it narrows; null stands alone
+   */
+  extends: string | null
+  /**
+   * Says that it grants more than the profile it extends
+   */
+  widens: boolean
+  /**
+   * What of the host’s files the sandbox has
+   */
+  filesystem: {
+    /**
+     * Host paths that are there to read
+     *
+     * Items: A host path that the sandbox has at the same place
+     */
+    read: {
+      /**
+       * Host path
+       */
+      path: string
+      /**
+       * Why
+       */
+      reason: string
+    }[]
+    /**
+     * Host paths that are there to write
+     *
+     * Items: A host path that the sandbox has at the same place
+     */
+    write: {
+      /**
+       * Host path
+       */
+      path: string
+      /**
+       * Why
+       */
+      reason: string
+    }[]
+    /**
+     * Mounts that a server’s entry may ask for
+     */
+    mounts: 'none' | 'read' | 'write'
+    /**
+     * Size of /tmp, of the home and of /dev/shm, each, bytes
+     */
+    tmp_bytes: number
+    /**
+     * The home: empty, private and gone with the sandbox
+     */
+    home: 'private'
+  }
+  /**
+   * What the server may connect to
+   */
+  network: {
+    /**
+     * An empty network, or one in which the listed names exist
+     */
+    mode: 'none' | 'allowlist'
+    /**
+     * Hosts that a server’s entry may ask for
+     *
+     * Items: A host and port that the server may connect to
+     */
+    allow: {
+      /**
+       * Exact name, or `*.name`
+       */
+      host: string
+      /**
+       * Exact port
+       */
+      port: number
+      /**
+       * Whether private, loopback and link-local addresses are allowed for the name
+       */
+      private: boolean
+      /**
+       * Why the server needs it
+       */
+      reason: string
+    }[]
+  }
+  /**
+   * Kinds of injection that a server may ask for
+   *
+   * Items: A kind
+   */
+  credentials: ('egress' | 'meta' | 'file' | 'env')[]
+  /**
+   * Whether the server may start programs
+   */
+  exec: 'any' | 'none'
+  /**
+   * Variables beyond the base
+   */
+  environment: {
+    /**
+     * Variables of the daemon that servers get
+     *
+     * Items: A variable of the daemon that servers get: its name, or {name, override} for one of a refused family
+     */
+    pass: (
+      | string
+      | {
+          /**
+           * Name
+           */
+          name: string
+          /**
+           * Why it is let through although its family loads code or carries secrets
+           */
+          override: string
+        }
+    )[]
+    /**
+     * Variables with their values
+     */
+    set: {
+      /**
+       * A value: a string, or {value, override} for a name of a refused family
+       */
+      [k: string]:
+        | string
+        | {
+            /**
+             * The value
+             */
+            value: string
+            /**
+             * Why it is let through although its family loads code or carries secrets
+             */
+            override: string
+          }
+    }
+  }
+  /**
+   * System calls
+   */
+  syscalls: {
+    /**
+     * The list that it starts from
+     */
+    base: 'strict'
+    /**
+     * Calls allowed beyond the base
+     *
+     * Items: Name of a system call
+     */
+    allow: string[]
+    /**
+     * Calls refused although the base allows them
+     *
+     * Items: Name of a system call
+     */
+    deny: string[]
+  }
+  /**
+   * How much of the machine
+   */
+  limits: {
+    /**
+     * Memory of the whole sandbox, bytes
+     */
+    memory_bytes: number
+    /**
+     * Processes and threads
+     */
+    pids: number
+    /**
+     * Cores, 0.5 is half of one
+     */
+    cpu: number
+    /**
+     * Open files of a process
+     */
+    open_files: number
+    /**
+     * Largest file that it can write, bytes
+     */
+    file_bytes: number
+    /**
+     * How firmly each limit must hold: `required` takes a cgroup or an rlimit or refuses the launch, `best-effort` falls to a watchdog
+     */
+    enforcement: {
+      /**
+       * Memory
+       */
+      memory: 'required' | 'best-effort'
+      /**
+       * Cores
+       */
+      cpu: 'required' | 'best-effort'
+      /**
+       * Processes
+       */
+      pids: 'required' | 'best-effort'
+      /**
+       * Open files and file size
+       */
+      files: 'required' | 'best-effort'
+    }
+  }
+}
+
+/**
+ * Parameters of the methods of host.sock and operator.sock.
+ */
+export interface Control {
+  /**
+   * Says who speaks, and asks the same
+   */
+  'sallyport/hello'?: {
+    /**
+     * Protocol that the caller speaks
+     */
+    protocol?: string
+    /**
+     * Absolute path of the project's directory, whose .sallyport.yaml narrows
+     */
+    project?: string
+  }
+  /**
+   * Lists the servers that the caller may see
+   */
+  'servers/list'?: {}
+  /**
+   * Shows one server
+   */
+  'servers/get'?: {
+    /**
+     * Server
+     */
+    server: string
+  }
+  /**
+   * Starts the caller's instance
+   */
+  'servers/start'?: {
+    /**
+     * Server
+     */
+    server: string
+  }
+  /**
+   * Stops the caller's instances
+   */
+  'servers/stop'?: {
+    /**
+     * Server
+     */
+    server: string
+  }
+  /**
+   * Lists the tools of one server or of all
+   */
+  'tools/list'?: {
+    /**
+     * Server; all where absent
+     */
+    server?: string
+  }
+  /**
+   * Calls a tool
+   */
+  'tools/call'?: {
+    /**
+     * Server
+     */
+    server: string
+    /**
+     * Tool, by the server's own name for it
+     */
+    tool: string
+    /**
+     * Arguments; an empty object where absent
+     */
+    arguments?: {}
+    /**
+     * Wait shorter than the server's `call_ms`, ms
+     */
+    timeout_ms?: number
+    /**
+     * Generation of the tool list that the caller saw
+     */
+    generation?: number
+  }
+  /**
+   * Cancels a call in flight
+   */
+  'calls/cancel'?: {
+    /**
+     * Call
+     */
+    call_id: string
+    /**
+     * Why, for the server and the record
+     */
+    reason?: string
+  }
+  /**
+   * Sends events on this connection from now on
+   */
+  'events/subscribe'?: {
+    /**
+     * Number of the last event that the caller has
+     */
+    since?: number
+  }
+  /**
+   * Turns the connection into the server's MCP session
+   */
+  'session/attach'?: {
+    /**
+     * Server
+     */
+    server: string
+    /**
+     * Absolute path of the project's directory, whose .sallyport.yaml narrows
+     */
+    project?: string
+  }
+  /**
+   * Says how a session ended
+   */
+  'session/result'?: {
+    /**
+     * Session
+     */
+    session: string
+  }
+  /**
+   * Launches a server, shakes hands, stops it
+   */
+  'servers/test'?: {
+    /**
+     * Server
+     */
+    server: string
+  }
+  /**
+   * Shows what a server wrote to stderr
+   */
+  'servers/logs'?: {
+    /**
+     * Server
+     */
+    server: string
+    /**
+     * Most lines of the past
+     */
+    lines?: number
+    /**
+     * Whether lines to come are sent too
+     */
+    follow?: boolean
+  }
+  /**
+   * Says what would be decided on a call, and by which rule
+   */
+  'policy/explain'?: {
+    /**
+     * Server
+     */
+    server: string
+    /**
+     * Tool
+     */
+    tool: string
+    /**
+     * Arguments; an empty object where absent
+     */
+    arguments?: {}
+  }
+  /**
+   * Stops every server, then the daemon
+   */
+  'daemon/shutdown'?: {
+    /**
+     * Why, for the record
+     */
+    reason?: string
+  }
+}

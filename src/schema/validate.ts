@@ -1,0 +1,83 @@
+// Unknown value in, typed value with every default filled in out, or everything that is wrong with it.
+import { readFileSync } from 'node:fs'
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
+import { problemFrom, type Finding, type Problem } from './problem.ts'
+import type { Config, Control, Profile, Project } from './types.gen.ts'
+
+interface Kinds {
+  readonly config: Config
+  readonly project: Project
+  readonly profile: Profile
+}
+
+/** A kind of file. */
+export type Kind = keyof Kinds
+/** A method of the control protocol. */
+export type ControlMethod = keyof Control
+
+export type Validated<T> =
+  { readonly ok: true; readonly value: T } | { readonly ok: false; readonly problems: readonly Problem[] }
+
+/** Validates the content of a file. The value is copied; the copy has the schema's defaults. */
+export function validate<K extends Kind>(kind: K, value: unknown): Validated<Kinds[K]> {
+  return run<Kinds[K]>(`${kind}.schema.json`, value)
+}
+
+/** Validates the parameters of a control method; a method without parameters takes `{}`. */
+export function validateParams<M extends ControlMethod>(
+  method: M,
+  params: unknown,
+): Validated<NonNullable<Control[M]>> {
+  return run<NonNullable<Control[M]>>(
+    `control.schema.json#/properties/${method.replaceAll('/', '~1')}`,
+    params,
+  )
+}
+
+/** Says whether the control protocol has the method, in this version. */
+export function isControlMethod(method: string): method is ControlMethod {
+  return Object.hasOwn(schemaOf('control')['properties'] as object, method)
+}
+
+/** The schema of a kind of file, as it ships. */
+export function schemaOf(kind: Kind | 'control'): Readonly<Record<string, unknown>> {
+  let schema = schemas.get(kind)
+  if (schema === undefined) {
+    const text = readFileSync(new URL(`./${kind}.schema.json`, import.meta.url), 'utf8')
+    schema = JSON.parse(text) as Record<string, unknown>
+    schemas.set(kind, schema)
+  }
+  return schema
+}
+
+const schemas = new Map<string, Readonly<Record<string, unknown>>>()
+const compiled = new Map<string, ValidateFunction>()
+
+function run<T>(reference: string, value: unknown): Validated<T> {
+  const copy: unknown = structuredClone(value)
+  const check = compile(reference)
+  if (check(copy)) return { ok: true, value: copy as T }
+  // A key's own error says it all; ajv adds a second one about the mapping that holds the key.
+  const findings: readonly Finding[] = (check.errors ?? []).filter(
+    ({ keyword }) => keyword !== 'propertyNames',
+  )
+  return { ok: false, problems: findings.map((finding) => problemFrom(finding, copy)) }
+}
+
+function compile(reference: string): ValidateFunction {
+  const known = compiled.get(reference)
+  if (known !== undefined) return known
+  const ajv = new Ajv2020({
+    allErrors: true,
+    verbose: true,
+    useDefaults: true,
+    allowUnionTypes: true,
+    strict: true,
+  })
+  ajv.addVocabulary(['expected', 'mend'])
+  const kind = reference.replace(/\.schema\.json.*$/, '') as Kind | 'control'
+  ajv.addSchema(schemaOf(kind))
+  const check = ajv.compile({ $ref: reference })
+  compiled.set(reference, check)
+  return check
+}
