@@ -66,7 +66,7 @@ const identity = ({ seccomp }: BubblewrapHost): BubblewrapArgument[] =>
     ['--uid', `${sandboxUid}`, '--gid', `${sandboxUid}`],
     ['--as-pid-1', '--new-session'],
     // Started by uid 0, bubblewrap would keep all; CAP_SYS_RESOURCE is what writing /proc/sys/user/max_* takes.
-    ['--cap-drop', 'ALL', '--cap-add', 'CAP_SYS_RESOURCE'],
+    ['--cap-drop', 'ALL', '--cap-add', 'CAP_SYS_RESOURCE', '--cap-add', 'CAP_SETPCAP'],
     ['--hostname', 'sandbox', '--clearenv'],
     ['--json-status-fd', `${statusFd}`],
     ['--seccomp', { data: seccomp }],
