@@ -1,0 +1,32 @@
+// Waiting with an end: for a promise until a deadline, and for a condition that nothing announces.
+import { setTimeout as delay } from 'node:timers/promises'
+
+/** Returns what the promise gives, or throws what `late` makes after `ms`, or the signal's reason when it aborts first. */
+export const within = async <T>(
+  promise: Promise<T>,
+  ms: number,
+  late: () => Error,
+  signal?: AbortSignal,
+): Promise<T> => {
+  signal?.throwIfAborted()
+  const { promise: ended, reject } = Promise.withResolvers<never>()
+  const timer = setTimeout(() => reject(late()), ms)
+  const abort = (): void => reject(signal?.reason instanceof Error ? signal.reason : new Error('aborted'))
+  signal?.addEventListener('abort', abort, { once: true })
+  try {
+    return await Promise.race([promise, ended])
+  } finally {
+    clearTimeout(timer)
+    signal?.removeEventListener('abort', abort)
+  }
+}
+
+/** Returns true once the condition holds, false when it does not within `ms`; looks after 1 ms, then ever less often. */
+export const holdsWithin = async (condition: () => boolean, ms: number): Promise<boolean> => {
+  const end = performance.now() + ms
+  for (let pauseMs = 1; !condition(); pauseMs = Math.min(pauseMs * 2, 50)) {
+    if (performance.now() >= end) return false
+    await delay(pauseMs)
+  }
+  return true
+}

@@ -1,0 +1,220 @@
+// The process tree of one sandbox, from the launcher's first instruction to the proof that nothing is left of it.
+import type { ChildProcess } from 'node:child_process'
+import { Duplex, type Readable } from 'node:stream'
+import { SallyportError } from '../../errors.ts'
+import { holdsWithin, within } from '../../lib/deadline.ts'
+import type { Logger } from '../../lib/logger.ts'
+import type { EnforcedLimits, SandboxExit, SandboxProcess } from '../driver.ts'
+import type { OuterLimits } from '../limits.ts'
+import { identify, isGone, killExactly, type ProcessIdentity } from '../proof.ts'
+import type { SandboxSpec } from '../spec.ts'
+import { ControlChannel } from './channel.ts'
+import { readInitPid } from './status.ts'
+
+/** How long what was killed may take to be gone before it is killed again and said so, ms. */
+const goneMs = 2_000
+/** How much of the launcher's stderr is kept for the error, bytes. */
+const diagnosticBytes = 8_192
+
+/** What the tree needs of a launch's plan. */
+export interface TreePlan {
+  readonly spec: SandboxSpec
+  readonly outerLimits: OuterLimits
+  readonly enforcedBy: EnforcedLimits
+  readonly log: Logger
+}
+
+/** Owns the launcher that it is given, all that comes of it, and the limits around it. */
+export class ConfinedTree implements AsyncDisposable {
+  readonly channel: ControlChannel
+  /** Resolves once nothing is left; never rejects */
+  readonly ended: Promise<SandboxExit>
+  readonly #plan: TreePlan
+  readonly #monitor: ChildProcess
+  readonly #monitorEnd: Promise<string>
+  readonly #stdin: Duplex
+  readonly #stdout: Readable
+  readonly #stderr: Readable
+  readonly #status: Readable
+  readonly #diagnosticsEnd: Promise<void>
+  readonly #endIsAsked = Promise.withResolvers<void>()
+  #init: ProcessIdentity | null = null
+  #following: Promise<void> = Promise.resolve()
+  #reason: SandboxExit['reason'] | null = null
+  #exit: Pick<SandboxExit, 'code' | 'signal'> = { code: null, signal: null }
+  #diagnostics = ''
+
+  constructor(monitor: ChildProcess, plan: TreePlan) {
+    this.#plan = plan
+    this.#monitor = monitor
+    this.channel = new ControlChannel(streamOn(monitor, 3))
+    this.#stdin = streamOn(monitor, 4)
+    this.#stdout = streamOn(monitor, 5)
+    this.#stderr = streamOn(monitor, 6)
+    this.#status = streamOn(monitor, 7)
+    // A server that closes a stream or dies must not end the daemon with an unheard error; `ended` tells what happened.
+    for (const stream of [this.#stdin, this.#stdout, this.#stderr, this.#status]) stream.on('error', () => {})
+    // When the monitor exits, Node sets every stream flowing that nobody listens to: what a quick server wrote would be lost.
+    for (const stream of [this.#stdout, this.#stderr]) stream.on('readable', holdBack)
+    this.#diagnosticsEnd = this.#collect(streamOn(monitor, 2))
+    this.#monitorEnd = untilEnd(monitor)
+    this.ended = this.#untilNothingIsLeft()
+  }
+
+  /** Learns which process of the host is the sandbox's PID 1, so that it can be killed and its end proven. */
+  async identifyInit(): Promise<void> {
+    const init = identify(await readInitPid(this.#status))
+    if (init === null || init.parent !== this.#monitor.pid)
+      throw new SallyportError(
+        'ERR_SANDBOX_SETUP',
+        `the PID 1 that bubblewrap named for ${this.#plan.spec.server} is not a child of it; is /proc mounted with hidepid?`,
+        { step: 'gate', server: this.#plan.spec.server },
+      )
+    this.#init = init
+  }
+
+  /** Hands the running server over, and watches it from now on. */
+  follow(): SandboxProcess {
+    const initPid = this.#init?.pid ?? 0
+    this.#plan.outerLimits.watch(initPid, () => this.end('oom'))
+    this.#following = this.#followReports()
+    for (const stream of [this.#stdout, this.#stderr]) stream.off('readable', holdBack)
+    return {
+      spec: this.#plan.spec,
+      enforcedBy: this.#plan.enforcedBy,
+      initPid,
+      stdin: this.#stdin,
+      stdout: this.#stdout,
+      stderr: this.#stderr,
+      terminate: () => this.channel.send({ type: 'terminate' }),
+      kill: () => this.end('killed'),
+      ended: this.ended,
+      [Symbol.asyncDispose]: () => this[Symbol.asyncDispose](),
+    }
+  }
+
+  /** Kills everything at once; the first reason is kept. */
+  end(reason: SandboxExit['reason']): void {
+    this.#reason ??= reason
+    this.channel.send({ type: 'kill' })
+    // Without its channel init ends even where the order found nobody to read it: not started yet, or stopped.
+    this.channel.end()
+    // Not the monitor: it is the one who reaps PID 1, and a daemon that is PID 1 of a container would inherit the zombie.
+    if (this.#init !== null) killExactly(this.#init)
+    this.#endIsAsked.resolve()
+  }
+
+  /** Returns the error for a sandbox that ended before its server started, with what the launcher wrote to stderr. */
+  async setupFailure(): Promise<SallyportError> {
+    const [how] = await within(
+      Promise.all([this.#monitorEnd, this.#diagnosticsEnd]),
+      goneMs,
+      stillThere,
+    ).catch((): [string] => ['it does not end'])
+    const { server } = this.#plan.spec
+    const stderr = this.#diagnostics.trim()
+    const cause = stderr.split('\n').at(-1) || how
+    return new SallyportError(
+      'ERR_SANDBOX_SETUP',
+      `the sandbox of ${server} could not be built: ${cause}; run sallyport doctor to see what this machine lacks`,
+      { step: 'confine', server, status: how, stderr },
+    )
+  }
+
+  /** Kills, waits for the proof, and closes what the server wrote; bounded, and says so where something stays. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.end('killed')
+    const { server, instance } = this.#plan.spec
+    await within(this.ended, 5 * goneMs, stillThere).catch((error: unknown) =>
+      this.#plan.log.error({ server, instance, error }, 'sandbox does not end'),
+    )
+    this.#stdout.destroy()
+    this.#stderr.destroy()
+  }
+
+  // Read to the end, since a launcher that nobody listens to would block; of a flood the last part is kept.
+  #collect(diagnostics: Readable): Promise<void> {
+    return new Promise((resolve) => {
+      diagnostics.on('error', () => {})
+      diagnostics.on('data', (chunk: Buffer) => {
+        this.#diagnostics = (this.#diagnostics + chunk.toString()).slice(-diagnosticBytes)
+      })
+      diagnostics.once('close', resolve)
+    })
+  }
+
+  async #followReports(): Promise<void> {
+    try {
+      for (let report = await this.channel.next(); report !== null; report = await this.channel.next()) {
+        if (report.type === 'exited') {
+          const { code, signal } = report
+          this.#exit = signal === 0 ? { code, signal: null } : { code: null, signal }
+          this.end('exited')
+        } else this.end(report.type === 'failed' ? 'exec-failed' : 'sandbox-lost')
+      }
+    } catch (error) {
+      const { server, instance } = this.#plan.spec
+      this.#plan.log.warn({ server, instance, error }, 'sandbox broke its control channel')
+      this.end('sandbox-lost')
+    }
+  }
+
+  async #untilNothingIsLeft(): Promise<SandboxExit> {
+    const { spec, outerLimits, log } = this.#plan
+    // Whichever of the monitor and init goes first, the other is taken along.
+    await Promise.race([this.#monitorEnd, this.channel.closed, this.#endIsAsked.promise])
+    for (let tries = 0; !(await this.#isGone(tries === 0 ? 100 : 1_000)); tries += 1) {
+      this.end('sandbox-lost')
+      if (tries === 0) continue
+      log.error(
+        { server: spec.server, instance: spec.instance, tries },
+        'sandbox does not end, killing its monitor',
+      )
+      this.#monitor.kill('SIGKILL')
+    }
+    await this.#following
+    if (outerLimits.hasRunOut() && this.#reason !== 'killed') this.#reason = 'oom'
+    try {
+      await outerLimits[Symbol.asyncDispose]()
+    } catch (error) {
+      log.error(
+        { server: spec.server, instance: spec.instance, error },
+        'limits of the sandbox are still there',
+      )
+    }
+    this.#stdin.destroy()
+    this.#status.destroy()
+    return { ...this.#exit, reason: this.#reason ?? 'sandbox-lost' }
+  }
+
+  // All three: the monitor reaped, no process left that holds the channel, PID 1 out of the process table.
+  async #isGone(ms: number): Promise<boolean> {
+    const ends = Promise.all([this.#monitorEnd, this.channel.closed])
+    const haveEnded = await within(ends, ms, stillThere).then(
+      () => true,
+      () => false,
+    )
+    const init = this.#init
+    return haveEnded && (init === null || (await holdsWithin(() => isGone(init), ms)))
+  }
+}
+
+const holdBack = (): void => {}
+
+const stillThere = (): Error => new Error('processes of the sandbox are still there')
+
+// `exit`, not `close`: a descendant that holds a stream open would put `close` off for as long as it likes.
+const untilEnd = (monitor: ChildProcess): Promise<string> =>
+  new Promise((resolve) => {
+    monitor.once('error', (error) => resolve(error.message))
+    monitor.once('exit', (code, signal) =>
+      resolve(signal === null ? `it ended with status ${code}` : `it ended by ${signal}`),
+    )
+  })
+
+const streamOn = ({ stdio }: ChildProcess, fd: number): Duplex => {
+  const streams: readonly unknown[] = stdio
+  const stream = streams[fd]
+  if (stream instanceof Duplex) return stream
+  throw new SallyportError('ERR_INTERNAL', `the launcher was spawned without descriptor ${fd}`)
+}
