@@ -67,6 +67,8 @@ export const catalogue = {
   ERR_NOT_AUTHORISED: entry(6, 1072, 'The caller is not allowed to use this socket or this method.'),
   ERR_BUSY: entry(1, 1073, 'A bound on connections, queued messages or calls in flight is reached.', { retryable: true }),
   ERR_SEPARATION: entry(7, 1074, '`require_separation` is set, and a host shares a uid with the daemon or a sandbox.'),
+  ERR_RUNTIME_UNSAFE: entry(7, 1075, 'The runtime or state folder, or one above it, belongs to or can be replaced by somebody else.'),
+  ERR_DAEMON_PROTOCOL: entry(5, 1076, 'The daemon and the caller speak different versions of the control protocol.'),
   ERR_PARSE: entry(1, -32700, 'The line is not JSON.'),
   ERR_INVALID_REQUEST: entry(1, -32600, 'The JSON is not a JSON-RPC 2.0 message.'),
   ERR_METHOD_NOT_FOUND: entry(1, -32601, 'The control socket has no such method.'),
@@ -75,6 +77,11 @@ export const catalogue = {
 
 /** A stable failure code. */
 export type ErrorCode = keyof typeof catalogue
+
+/** Tells whether a string from elsewhere is a code of the catalogue. */
+export function isErrorCode(code: unknown): code is ErrorCode {
+  return typeof code === 'string' && Object.hasOwn(catalogue, code)
+}
 
 /** What an error adds for machines: names, paths, digests; never a secret. */
 export type ErrorDetails = Readonly<Record<string, string | number | boolean | null | readonly string[]>>
@@ -99,6 +106,14 @@ export class SallyportError extends Error {
     return new SallyportError('ERR_INTERNAL', message, {}, { cause: thrown })
   }
 
+  /** Reads the error object of an answer, the inverse of `toRpc`; what is not ours becomes ERR_INTERNAL. */
+  static fromRpc(error: unknown): SallyportError {
+    const { message, data } = record(error)
+    const { code, failure: _failure, retryable: _retryable, ...rest } = record(data)
+    const details = Object.fromEntries(Object.entries(rest).filter(isDetail))
+    return new SallyportError(isErrorCode(code) ? code : 'ERR_INTERNAL', String(message), details)
+  }
+
   get exitStatus(): number {
     return catalogue[this.code].exit
   }
@@ -112,4 +127,14 @@ export class SallyportError extends Error {
       data: { code: this.code, failure, retryable, ...this.details },
     }
   }
+}
+
+function record(value: unknown): Record<string, unknown> {
+  return typeof value === 'object' && value !== null ? { ...value } : {}
+}
+
+function isDetail(entry: [string, unknown]): entry is [string, ErrorDetails[string]] {
+  const value = entry[1]
+  if (Array.isArray(value)) return value.every((item) => typeof item === 'string')
+  return value === null || ['string', 'number', 'boolean'].includes(typeof value)
 }

@@ -39,6 +39,8 @@ export interface Attachment {
    * The supervisor owns the stream from here on.
    */
   take(stream: Duplex, head: Buffer): void
+  /** The host went away before it could take over: the session ends, nothing was or will be read */
+  abandon(): void
 }
 
 /** Events before they get a number and a time. */

@@ -139,7 +139,11 @@ export interface HostMethods {
     }
     result: CallResult
   }
-  'calls/cancel': { params: { call_id: CallId; reason?: string }; result: { cancelled: boolean } }
+  /** Names a call by its id, or a request in flight on this same connection by its JSON-RPC id */
+  'calls/cancel': {
+    params: { call_id?: CallId; request?: string | number; reason?: string }
+    result: { cancelled: boolean }
+  }
   'events/subscribe': { params: { since?: number }; result: { subscribed: true; seq: number } }
   'session/attach': {
     params: { server: string; project?: string }

@@ -979,9 +979,13 @@ export interface Control {
    */
   'calls/cancel'?: {
     /**
-     * Call
+     * Call, of any connection of the caller's
      */
-    call_id: string
+    call_id?: string
+    /**
+     * JSON-RPC id of a request in flight on this connection
+     */
+    request?: string | number
     /**
      * Why, for the server and the record
      */

@@ -1,0 +1,120 @@
+// The typed client of a running daemon: what index.ts exports and what the CLI uses; there is no other door.
+import { SallyportError } from '../errors.ts'
+import { dial } from '../rpc/dial.ts'
+import type { Caller } from '../rpc/dial.ts'
+import { protocolId } from '../rpc/protocol.ts'
+import type { Hello, Notifications, OperatorMethods, SallyportEvent } from '../rpc/protocol.ts'
+import { runtimePaths } from '../rpc/runtime-dir.ts'
+import { notifications } from './notifications.ts'
+
+/** Which daemon to reach, and on which of its sockets. */
+export interface ConnectOptions {
+  /** Runtime directory of the daemon, or the path of one socket */
+  readonly at:
+    { readonly runtimeDir: string; readonly role?: 'host' | 'operator' } | { readonly socket: string }
+  readonly signal?: AbortSignal | undefined
+}
+
+interface Waiting {
+  readonly signal?: AbortSignal | undefined
+}
+
+const helloDeadlineMs = 10_000
+
+/**
+ * Connects and greets. Throws ERR_DAEMON_UNAVAILABLE where no daemon answers in time, ERR_NOT_AUTHORISED where this user
+ * may not use the socket, ERR_DAEMON_PROTOCOL where the daemon speaks another protocol.
+ */
+export async function connect({ at, signal }: ConnectOptions): Promise<Client> {
+  const path = 'socket' in at ? at.socket : socketOf(at.runtimeDir, at.role ?? 'host')
+  const deadline = AbortSignal.timeout(helloDeadlineMs)
+  const limit = signal === undefined ? deadline : AbortSignal.any([signal, deadline])
+  try {
+    const caller = await dial(path, { signal: limit })
+    try {
+      const hello = await caller.call('sallyport/hello', { protocol: protocolId }, { signal: limit })
+      return new Client(caller, asHello(hello, path))
+    } catch (error) {
+      await caller[Symbol.asyncDispose]()
+      throw error
+    }
+  } catch (error) {
+    if (error !== deadline.reason) throw error
+    throw new SallyportError(
+      'ERR_DAEMON_UNAVAILABLE',
+      `${path} took the connection and said nothing for ${helloDeadlineMs} ms`,
+    )
+  }
+}
+
+/** A connection to a daemon. Disposing closes it; calls in flight fail and are cancelled at the daemon. */
+export class Client implements AsyncDisposable {
+  /** What the daemon said of itself and of the caller */
+  readonly hello: Hello
+  readonly #caller: Caller
+
+  constructor(caller: Caller, hello: Hello) {
+    this.#caller = caller
+    this.hello = hello
+  }
+
+  /** Calls one method; every failure is a SallyportError with the daemon's code. The signal cancels it at the daemon. */
+  async call<M extends keyof OperatorMethods>(
+    method: M,
+    params: OperatorMethods[M]['params'],
+    { signal }: Waiting = {},
+  ): Promise<OperatorMethods[M]['result']> {
+    const result = await this.#caller.call(method, params, { signal })
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- both sides named the protocol in the greeting
+    return result as OperatorMethods[M]['result']
+  }
+
+  /** Events from now on, or from after `since`, on a connection of their own: a slow reader slows only itself. */
+  async *events({
+    since,
+    signal,
+  }: Waiting & { readonly since?: number } = {}): AsyncGenerator<SallyportEvent> {
+    const params = since === undefined ? {} : { since }
+    yield* this.#follow('events/subscribe', params, 'events/event', signal)
+  }
+
+  /** Lines of a server's log, the last `lines` first, then as they come, on a connection of their own. */
+  async *logs(
+    server: string,
+    { lines = 0, signal }: Waiting & { readonly lines?: number } = {},
+  ): AsyncGenerator<string> {
+    const params = { server, lines, follow: true }
+    for await (const { line } of this.#follow('servers/logs', params, 'servers/log', signal)) yield line
+  }
+
+  async *#follow<N extends keyof Notifications>(
+    method: keyof OperatorMethods,
+    params: object,
+    notification: N,
+    signal: AbortSignal | undefined,
+  ): AsyncGenerator<Notifications[N]> {
+    await using caller = await dial(this.#caller.path, { signal })
+    const stream = notifications(caller, notification, { signal })
+    await caller.call(method, params, { signal })
+    yield* stream
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#caller[Symbol.asyncDispose]()
+  }
+}
+
+function socketOf(runtimeDir: string, role: 'host' | 'operator'): string {
+  const { hostSocket, operatorSocket } = runtimePaths(runtimeDir)
+  return role === 'host' ? hostSocket : operatorSocket
+}
+
+function asHello(value: unknown, path: string): Hello {
+  if (typeof value === 'object' && value !== null && Reflect.get(value, 'protocol') === protocolId)
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the protocol id vouches for the rest
+    return value as Hello
+  throw new SallyportError(
+    'ERR_DAEMON_PROTOCOL',
+    `what listens on ${path} does not speak ${protocolId}; use the sallyport of the daemon's version`,
+  )
+}

@@ -1,0 +1,79 @@
+// A transport of the MCP SDK over host.sock, for TypeScript hosts that need no child process to reach a server.
+import type { Socket } from 'node:net'
+import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
+import { SallyportError } from '../errors.ts'
+import { dial } from '../rpc/dial.ts'
+import { LineBuffer } from '../rpc/framing.ts'
+import { runtimePaths } from '../rpc/runtime-dir.ts'
+
+/** Which server of which daemon to attach to. */
+export interface TransportOptions {
+  readonly server: string
+  readonly at: { readonly runtimeDir: string } | { readonly socket: string }
+  /** Folder whose project file narrows the session, absolute */
+  readonly project?: string
+}
+
+/** Makes a transport for `new Client(...).connect(transport)`; nothing is opened before `start`. */
+export function createTransport(options: TransportOptions): Transport {
+  return new SocketTransport(options)
+}
+
+class SocketTransport implements Transport {
+  onclose?: Transport['onclose']
+  onerror?: Transport['onerror']
+  onmessage?: Transport['onmessage']
+  readonly #options: TransportOptions
+  readonly #lines = new LineBuffer()
+  #socket: Socket | null = null
+
+  constructor(options: TransportOptions) {
+    this.#options = options
+  }
+
+  /** Attaches. Throws what the daemon refuses with, such as ERR_SERVER_NOT_FOUND. */
+  async start(): Promise<void> {
+    const { at, server, project } = this.#options
+    await using caller = await dial('socket' in at ? at.socket : runtimePaths(at.runtimeDir).hostSocket)
+    await caller.call('session/attach', project === undefined ? { server } : { server, project })
+    const { socket, head } = caller.handOver()
+    this.#socket = socket
+    socket.on('data', (chunk) => this.#receive(chunk))
+    socket.on('error', (error) => this.onerror?.(error))
+    socket.on('close', () => this.onclose?.())
+    this.#receive(head)
+    socket.resume()
+  }
+
+  /** Resolves once the daemon takes more. */
+  async send(message: Parameters<Transport['send']>[0]): Promise<void> {
+    const socket = this.#socket
+    if (socket === null || !socket.writable)
+      throw new SallyportError('ERR_DAEMON_UNAVAILABLE', `the session with ${this.#options.server} is closed`)
+    const { promise, resolve, reject } = Promise.withResolvers<void>()
+    socket.write(`${JSON.stringify(message)}\n`, (error) => (error ? reject(error) : resolve()))
+    await promise
+  }
+
+  async close(): Promise<void> {
+    this.#socket?.destroySoon()
+  }
+
+  #receive(chunk: Buffer): void {
+    this.#lines.push(chunk)
+    try {
+      for (let line = this.#lines.next(); line !== null; line = this.#lines.next()) this.#deliver(line)
+    } catch (error) {
+      this.onerror?.(SallyportError.from(error)) // a line beyond every bound: nothing behind it can be read
+      this.#socket?.destroy()
+    }
+  }
+
+  #deliver(line: Buffer): void {
+    try {
+      this.onmessage?.(JSON.parse(line.toString('utf8')))
+    } catch (error) {
+      this.onerror?.(SallyportError.from(error))
+    }
+  }
+}

@@ -1,0 +1,290 @@
+// One accepted control connection: requests in, answers out, all of it bounded; or handed over to an MCP session.
+import type { Duplex } from 'node:stream'
+import type { Socket } from 'node:net'
+import { SallyportError } from '../errors.ts'
+import type { Logger } from '../lib/logger.ts'
+import type { RawJson } from '../lib/raw-json.ts'
+import {
+  errorLine,
+  LineBuffer,
+  maxLineBytes,
+  notificationLine,
+  noId,
+  parseRequest,
+  resultLine,
+} from './framing.ts'
+import type { Request } from './framing.ts'
+import type { Notifications, Principal } from './protocol.ts'
+
+/** Bounds of one connection. */
+export interface ConnectionLimits {
+  /** Longest line, bytes */
+  readonly lineBytes: number
+  /** Calls that may be unanswered at once */
+  readonly callsInFlight: number
+  /** Answers that wait for a peer that does not read, bytes; beyond it the connection is cut */
+  readonly unreadBytes: number
+  /** Time that answers get after the peer said it will send no more, ms */
+  readonly lingerMs: number
+}
+
+/** What a host is given unless a test says otherwise. */
+export const defaultLimits: ConnectionLimits = {
+  lineBytes: maxLineBytes,
+  callsInFlight: 64,
+  unreadBytes: 64 * 1024 * 1024,
+  lingerMs: 5000,
+}
+
+/** A call as its handler sees it: who asks, until when, and how to tell more than one answer. */
+export interface Call {
+  readonly principal: Principal
+  /** Aborted when the peer is gone or has cancelled the call */
+  readonly signal: AbortSignal
+  /** The text of one member of `params` as the peer wrote it, or null when absent */
+  text(member: string): RawJson | null
+  /** Aborts another call of this connection by its request id; false when none is in flight */
+  cancel(requestId: string | number): boolean
+  /** Starts work that lives until the connection ends, once the answer is written. */
+  afterReply(task: (stream: Notifier) => Promise<void>): void
+}
+
+/** Notifications to one peer, as fast as it reads and no faster. */
+export interface Notifier {
+  readonly signal: AbortSignal
+  notify<M extends keyof Notifications>(method: M, params: Notifications[M]): Promise<void>
+}
+
+/** A session that takes the connection over; `head` is what was read behind the request. */
+export interface HandOver {
+  readonly result: unknown
+  take(stream: Duplex, head: Buffer): void
+  /** The peer was gone before the session could take over */
+  abandon(): void
+}
+
+/** What is served on a socket. Both throw SallyportErrors; anything else is logged and answered as ERR_INTERNAL. */
+export interface Service {
+  call(method: string, params: unknown, call: Call): Promise<unknown>
+  /** Serves the one method that ends the control protocol on its connection, `session/attach` */
+  attach(params: unknown, call: Call): Promise<HandOver>
+}
+
+interface Options {
+  readonly service: Service
+  readonly principal: Principal
+  readonly limits: ConnectionLimits
+  readonly log: Logger
+}
+
+/** Serves the control protocol on a paused socket until either side ends it or a session takes it over. */
+export function serveConnection(socket: Socket, options: Options): void {
+  new Connection(socket, options).open()
+}
+
+class Connection {
+  readonly #socket: Socket
+  readonly #options: Options
+  readonly #lines: LineBuffer
+  readonly #gone = new AbortController()
+  readonly #inFlight = new Map<string, AbortController>()
+  #streams = 0
+  #state: 'open' | 'attaching' | 'ending' | 'left' = 'open'
+
+  readonly #onData = (chunk: Buffer): void => {
+    this.#lines.push(chunk)
+    this.#advance()
+  }
+  readonly #onDrain = (): void => this.#advance()
+  readonly #onEnd = (): void => this.#finish()
+  readonly #onClose = (): void => this.#abandon()
+  // A peer that resets the connection is gone, which `close` tells as well.
+  readonly #onError = (error: Error): void =>
+    this.#options.log.debug({ err: error }, 'control connection failed')
+
+  constructor(socket: Socket, options: Options) {
+    this.#socket = socket
+    this.#options = options
+    this.#lines = new LineBuffer(options.limits.lineBytes)
+  }
+
+  open(): void {
+    this.#socket.on('data', this.#onData).on('drain', this.#onDrain).on('end', this.#onEnd)
+    this.#socket.on('close', this.#onClose).on('error', this.#onError)
+    this.#socket.resume()
+  }
+
+  // Takes lines only while the peer reads its answers, so that what it costs stays with it.
+  #advance(): void {
+    try {
+      while (this.#state === 'open' && !this.#socket.writableNeedDrain) {
+        const line = this.#lines.next()
+        if (line === null) break
+        this.#receive(line)
+      }
+    } catch (error) {
+      this.#write(errorLine(noId, SallyportError.from(error)))
+      this.#end()
+    }
+    if (this.#state !== 'open' && this.#state !== 'attaching') return
+    if (this.#state === 'attaching' || this.#socket.writableNeedDrain) this.#socket.pause()
+    else this.#socket.resume()
+  }
+
+  #receive(line: Buffer): void {
+    const message = parseRequest(line)
+    switch (message.kind) {
+      case 'blank':
+      case 'notification': // JSON-RPC gives it no answer, and none of our methods is worth doing unanswered
+        return
+      case 'fault':
+        this.#write(errorLine(message.id, message.error))
+        return
+      case 'request':
+        void this.#serve(message) // never rejects
+    }
+  }
+
+  async #serve(request: Request): Promise<void> {
+    const { id, method } = request
+    const refusal = this.#refusal(request)
+    if (refusal !== null) {
+      this.#write(errorLine(id, refusal))
+      return
+    }
+    const cancelled = new AbortController()
+    this.#inFlight.set(id.raw, cancelled)
+    const tasks: ((stream: Notifier) => Promise<void>)[] = []
+    const call: Call = {
+      principal: this.#options.principal,
+      signal: AbortSignal.any([cancelled.signal, this.#gone.signal]),
+      text: (member) => request.text(member),
+      cancel: (requestId) => this.#cancel(requestId),
+      afterReply: (task) => void tasks.push(task),
+    }
+    try {
+      if (method === 'session/attach') {
+        await this.#attach(request, call)
+      } else {
+        this.#write(resultLine(id, await this.#options.service.call(method, request.params, call)))
+        for (const task of tasks) void this.#stream(task) // never rejects
+      }
+    } catch (error) {
+      this.#write(errorLine(id, this.#explain(method, error)))
+      if (this.#state === 'attaching') this.#end()
+    } finally {
+      this.#inFlight.delete(id.raw)
+      if (this.#state === 'ending') this.#endWhenAnswered()
+    }
+  }
+
+  #refusal({ id, method }: Request): SallyportError | null {
+    const { callsInFlight } = this.#options.limits
+    if (this.#inFlight.has(id.raw))
+      return new SallyportError(
+        'ERR_INVALID_REQUEST',
+        `request id ${id.raw} is already in flight; use another`,
+      )
+    if (this.#inFlight.size >= callsInFlight)
+      return new SallyportError(
+        'ERR_BUSY',
+        `${callsInFlight} calls are in flight on this connection; wait for one to end before ${method}`,
+      )
+    if (method === 'session/attach' && (this.#inFlight.size > 0 || this.#streams > 0))
+      return new SallyportError(
+        'ERR_BUSY',
+        'session/attach takes the whole connection, and this one is in use; open one for it',
+      )
+    return null
+  }
+
+  #cancel(requestId: string | number): boolean {
+    const call = this.#inFlight.get(JSON.stringify(requestId))
+    call?.abort(new SallyportError('ERR_CALL_CANCELLED', 'the caller cancelled the call'))
+    return call !== undefined
+  }
+
+  // The bytes behind the request belong to the session, so nothing is read as control protocol from here on:
+  // a refused attach ends the connection, since MCP messages could otherwise pass as control calls.
+  async #attach(request: Request, call: Call): Promise<void> {
+    this.#state = 'attaching'
+    const session = await this.#options.service.attach(request.params, call)
+    if (this.#gone.signal.aborted) return session.abandon()
+    this.#state = 'left'
+    this.#socket.off('data', this.#onData).off('drain', this.#onDrain).off('end', this.#onEnd)
+    this.#socket.off('close', this.#onClose).off('error', this.#onError)
+    this.#socket.write(resultLine(request.id, session.result))
+    session.take(this.#socket, this.#lines.rest())
+  }
+
+  async #stream(task: (stream: Notifier) => Promise<void>): Promise<void> {
+    this.#streams += 1
+    try {
+      await task({ signal: this.#gone.signal, notify: (method, params) => this.#notify(method, params) })
+    } catch (error) {
+      if (!this.#gone.signal.aborted) this.#options.log.error({ err: error }, 'stream to a host failed')
+      this.#end()
+    } finally {
+      this.#streams -= 1
+    }
+  }
+
+  async #notify(method: string, params: unknown): Promise<void> {
+    this.#gone.signal.throwIfAborted()
+    if (this.#write(notificationLine(method, params))) return
+    const { promise, resolve } = Promise.withResolvers<void>()
+    this.#socket.once('drain', resolve).once('close', resolve)
+    await promise
+    this.#socket.off('drain', resolve).off('close', resolve)
+    this.#gone.signal.throwIfAborted()
+  }
+
+  /** False once the peer should read before more is written. */
+  #write(line: string): boolean {
+    if (!this.#socket.writable) return false
+    const isDrained = this.#socket.write(line)
+    if (this.#socket.writableLength > this.#options.limits.unreadBytes) {
+      this.#options.log.warn(
+        { principal: this.#options.principal.id },
+        'host reads too slowly, connection cut',
+      )
+      this.#socket.destroy()
+    }
+    return isDrained
+  }
+
+  #explain(method: string, thrown: unknown): SallyportError {
+    if (thrown instanceof SallyportError) return thrown
+    this.#options.log.error({ err: thrown, method }, 'control method failed')
+    return new SallyportError('ERR_INTERNAL', `${method} failed inside the daemon; its log has the cause`)
+  }
+
+  // The peer will send no more. A host that closed looks the same as one that only finished writing, so calls are
+  // cancelled, and whatever is answered at once still goes out.
+  #finish(): void {
+    if (this.#state === 'open' && this.#lines.rest().length > 0)
+      this.#write(
+        errorLine(noId, new SallyportError('ERR_PARSE', 'the connection ended in the middle of a line')),
+      )
+    this.#end()
+  }
+
+  #end(): void {
+    if (this.#state === 'left' || this.#state === 'ending') return
+    this.#state = 'ending'
+    this.#gone.abort(new SallyportError('ERR_CALL_CANCELLED', 'the caller closed its connection'))
+    this.#socket.resume() // what still comes is read and dropped, or the close would never be seen
+    this.#socket.off('data', this.#onData)
+    this.#socket.setTimeout(this.#options.limits.lingerMs, () => this.#socket.destroy())
+    this.#endWhenAnswered()
+  }
+
+  #endWhenAnswered(): void {
+    if (this.#inFlight.size === 0) this.#socket.end()
+  }
+
+  #abandon(): void {
+    this.#gone.abort(new SallyportError('ERR_CALL_CANCELLED', 'the caller closed its connection'))
+    this.#state = 'left'
+  }
+}

@@ -1,0 +1,201 @@
+// The caller's end of a control connection: connects, pairs answers with requests, hears notifications.
+import { connect } from 'node:net'
+import type { Socket } from 'node:net'
+import { SallyportError } from '../errors.ts'
+import { LineBuffer, parseReply, requestLine } from './framing.ts'
+
+const connectDeadlineMs = 5000
+
+/** Opens a socket of a daemon. Throws ERR_DAEMON_UNAVAILABLE where nobody listens, ERR_NOT_AUTHORISED where it is not ours to open. */
+export async function dial(
+  path: string,
+  { signal }: { signal?: AbortSignal | undefined } = {},
+): Promise<Caller> {
+  signal?.throwIfAborted()
+  const socket = connect({ path, allowHalfOpen: false })
+  const { promise, resolve, reject } = Promise.withResolvers<void>()
+  const deadline = setTimeout(() => reject(unavailable(path, 'ETIMEDOUT')), connectDeadlineMs)
+  const onAbort = (): void => reject(signal?.reason)
+  signal?.addEventListener('abort', onAbort, { once: true })
+  socket
+    .once('connect', resolve)
+    .once('error', (error: NodeJS.ErrnoException) => reject(translate(path, error)))
+  try {
+    await promise
+    return new Caller(socket, path)
+  } catch (error) {
+    socket.destroy()
+    throw error
+  } finally {
+    clearTimeout(deadline)
+    signal?.removeEventListener('abort', onAbort)
+    socket.removeAllListeners('connect')
+  }
+}
+
+/** Hears a notification of the daemon. */
+export type NotificationListener = (method: string, params: unknown) => void
+
+interface Pending {
+  readonly method: string
+  resolve(result: unknown): void
+  reject(error: unknown): void
+}
+
+/** A connection on which calls are made. Disposing closes it, and what is unanswered fails. */
+export class Caller implements AsyncDisposable {
+  readonly path: string
+  readonly #socket: Socket
+  readonly #lines = new LineBuffer()
+  readonly #pending = new Map<number, Pending>()
+  readonly #closed = Promise.withResolvers<void>()
+  readonly #listeners = new Set<NotificationListener>()
+  #failure: SallyportError | null = null
+  #nextId = 1
+  #isHandedOver = false
+
+  constructor(socket: Socket, path: string) {
+    this.path = path
+    this.#socket = socket
+    socket.removeAllListeners('error')
+    socket.on('data', (chunk) => this.#receive(chunk))
+    socket.on('error', (error: NodeJS.ErrnoException) => this.#fail(translate(path, error)))
+    socket.on('close', () => {
+      this.#fail(
+        new SallyportError('ERR_DAEMON_UNAVAILABLE', `the daemon closed ${path}; is it still running?`),
+      )
+      this.#closed.resolve()
+    })
+  }
+
+  /** Resolves when the connection is gone. */
+  get closed(): Promise<void> {
+    return this.#closed.promise
+  }
+
+  /** Why the connection is of no more use, or null while it is. */
+  get failure(): SallyportError | null {
+    return this.#failure
+  }
+
+  /** Makes one call. An aborted signal cancels it at the daemon too; the first reason wins. */
+  async call(
+    method: string,
+    params: unknown,
+    { signal }: { signal?: AbortSignal | undefined } = {},
+  ): Promise<unknown> {
+    signal?.throwIfAborted()
+    if (this.#failure !== null) throw this.#failure
+    const id = this.#nextId++
+    const { promise, resolve, reject } = Promise.withResolvers<unknown>()
+    this.#pending.set(id, { method, resolve, reject })
+    const onAbort = (): void => {
+      this.#pending.delete(id)
+      this.#cancel(id)
+      reject(signal?.reason)
+    }
+    signal?.addEventListener('abort', onAbort, { once: true })
+    this.#socket.write(requestLine(id, method, params))
+    try {
+      return await promise
+    } finally {
+      signal?.removeEventListener('abort', onAbort)
+    }
+  }
+
+  /** Hears every notification until the returned function is called. */
+  listen(listener: NotificationListener): () => void {
+    this.#listeners.add(listener)
+    return () => void this.#listeners.delete(listener)
+  }
+
+  /** Stops and continues reading, so that a slow consumer slows the daemon's stream instead of filling memory. */
+  pause(): void {
+    this.#socket.pause()
+  }
+
+  resume(): void {
+    this.#socket.resume()
+  }
+
+  /**
+   * Gives up the connection after an accepted `session/attach`: the socket, paused, and the bytes read behind the answer.
+   * Nothing may be called on this object afterwards.
+   */
+  handOver(): { socket: Socket; head: Buffer } {
+    this.#isHandedOver = true
+    this.#socket.removeAllListeners()
+    return { socket: this.#socket, head: this.#lines.rest() }
+  }
+
+  // The answer to a cancelled call comes late or never, and nobody waits for it.
+  #cancel(id: number): void {
+    if (this.#socket.writable)
+      this.#socket.write(requestLine(this.#nextId++, 'calls/cancel', { request: id }))
+  }
+
+  #receive(chunk: Buffer): void {
+    this.#lines.push(chunk)
+    try {
+      for (let line = this.#lines.next(); line !== null; line = this.#lines.next()) {
+        this.#dispatch(line)
+        if (this.#socket.listenerCount('data') === 0) return // handed over: the rest is the session's
+      }
+    } catch (error) {
+      this.#fail(SallyportError.from(error))
+      this.#socket.destroy()
+    }
+  }
+
+  #dispatch(line: Buffer): void {
+    const reply = parseReply(line)
+    if (reply.kind === 'notification') {
+      for (const listener of this.#listeners) listener(reply.method, reply.params)
+      return
+    }
+    if (reply.id === null) {
+      if (reply.kind === 'error') this.#fail(reply.error) // said of the connection as a whole
+      return
+    }
+    const pending = this.#pending.get(reply.id)
+    this.#pending.delete(reply.id)
+    if (reply.kind === 'error') pending?.reject(reply.error)
+    else {
+      // What follows the answer is the session's, not ours to parse.
+      if (pending?.method === 'session/attach') this.#socket.pause().removeAllListeners('data')
+      pending?.resolve(reply.result)
+    }
+  }
+
+  #fail(error: SallyportError): void {
+    this.#failure ??= error
+    for (const pending of this.#pending.values()) pending.reject(this.#failure)
+    this.#pending.clear()
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.#isHandedOver) return
+    this.#socket.destroy()
+    await this.#closed.promise
+  }
+}
+
+function translate(path: string, error: NodeJS.ErrnoException): SallyportError {
+  if (error.code === 'EACCES' || error.code === 'EPERM')
+    return new SallyportError(
+      'ERR_NOT_AUTHORISED',
+      `this user may not open ${path}; the operator admits hosts with host_group`,
+      { path },
+      { cause: error },
+    )
+  return unavailable(path, error.code ?? error.message, error)
+}
+
+function unavailable(path: string, why: string, cause?: Error): SallyportError {
+  return new SallyportError(
+    'ERR_DAEMON_UNAVAILABLE',
+    `no daemon answers on ${path} (${why}); start one with: sallyport serve`,
+    { path },
+    { cause },
+  )
+}

@@ -1,0 +1,252 @@
+// Bytes of a control connection into lines, and lines into requests: bounded, strict, and exact about ids.
+import { isUtf8 } from 'node:buffer'
+import { SallyportError } from '../errors.ts'
+
+import { JsonScanError, members, skipSpace } from '../lib/json-scan.ts'
+import type { Member } from '../lib/json-scan.ts'
+import { confusable, foldKey, spellings } from '../lib/key-folding.ts'
+import { RawJson, stringifyRaw } from '../lib/raw-json.ts'
+
+/** Longest line that a control connection may carry, bytes. */
+export const maxLineBytes = 16 * 1024 * 1024
+
+/** Splits a byte stream at line feeds, holding at most one unfinished line of `limitBytes`. */
+export class LineBuffer {
+  readonly #limitBytes: number
+  readonly #chunks: Buffer[] = []
+  #partial = Buffer.alloc(0)
+  #partialBytes = 0
+
+  constructor(limitBytes = maxLineBytes) {
+    this.#limitBytes = limitBytes
+  }
+
+  push(chunk: Buffer): void {
+    this.#chunks.push(chunk)
+  }
+
+  /** The next whole line without its line feed, or null. Throws ERR_MESSAGE_TOO_LARGE once a line exceeds the limit. */
+  next(): Buffer | null {
+    for (let chunk = this.#chunks.shift(); chunk !== undefined; chunk = this.#chunks.shift()) {
+      const end = chunk.indexOf(0x0a)
+      const piece = end === -1 ? chunk : chunk.subarray(0, end)
+      if (this.#partialBytes + piece.length > this.#limitBytes) throw tooLarge(this.#limitBytes)
+      if (end === -1) {
+        this.#keep(piece)
+        continue
+      }
+      if (end + 1 < chunk.length) this.#chunks.unshift(chunk.subarray(end + 1))
+      return this.#finish(piece)
+    }
+    return null
+  }
+
+  /** Everything that was read and not yet taken as a line; the buffer is empty afterwards. */
+  rest(): Buffer {
+    const rest = Buffer.concat([this.#partial.subarray(0, this.#partialBytes), ...this.#chunks])
+    this.#chunks.length = 0
+    this.#partialBytes = 0
+    return rest
+  }
+
+  // Copies into a buffer that doubles: a peer that sends single bytes costs neither a chunk each nor quadratic time.
+  #keep(piece: Buffer): void {
+    const needed = this.#partialBytes + piece.length
+    if (needed > this.#partial.length) {
+      const grown = Buffer.allocUnsafe(Math.max(needed, 2 * this.#partial.length, 4096))
+      this.#partial.copy(grown, 0, 0, this.#partialBytes)
+      this.#partial = grown
+    }
+    piece.copy(this.#partial, this.#partialBytes)
+    this.#partialBytes = needed
+  }
+
+  #finish(piece: Buffer): Buffer {
+    if (this.#partialBytes === 0) return piece
+    this.#keep(piece)
+    const line = this.#partial.subarray(0, this.#partialBytes)
+    this.#partial = Buffer.alloc(0)
+    this.#partialBytes = 0
+    return line
+  }
+}
+
+function tooLarge(limitBytes: number): SallyportError {
+  return new SallyportError(
+    'ERR_MESSAGE_TOO_LARGE',
+    `a line on the control connection is longer than ${limitBytes} bytes; send less in one message`,
+    { limit_bytes: limitBytes },
+  )
+}
+
+/** The id of an error that answers no request in particular. */
+export const noId = new RawJson('null')
+
+/** A call, as the peer wrote it. */
+export interface Request {
+  readonly kind: 'request'
+  /** The id's own text, so that it is echoed exactly: `1.0` stays `1.0` */
+  readonly id: RawJson
+  readonly method: string
+  readonly params: unknown
+  /** Text of one member of `params`, or null when absent */
+  text(member: string): RawJson | null
+}
+
+/** What a line on a daemon's socket can be. */
+export type Incoming =
+  | Request
+  | { readonly kind: 'blank' }
+  | { readonly kind: 'notification'; readonly method: string }
+  | { readonly kind: 'fault'; readonly id: RawJson; readonly error: SallyportError }
+
+/** Reads one line as a JSON-RPC 2.0 request; whatever is wrong with it becomes a fault, never an exception. */
+export function parseRequest(line: Buffer): Incoming {
+  let id = noId
+  try {
+    const text = line.toString('latin1') // offsets are then byte offsets
+    const first = text[skipSpace(text, 0)]
+    if (first === undefined) return { kind: 'blank' }
+    const message = parse(line)
+    if (first !== '{') throw notAnObject(first)
+    const { members, fault } = scanObject(text, 0, text.length)
+    id = idOf(line, members)
+    const confused = confusable(
+      members.map(({ key }) => key),
+      envelope,
+    )
+    if (fault !== null) throw fault
+    if (confused !== null) throw ambiguous(`the key ${JSON.stringify(confused)} can be taken for another`)
+    return requestOf(line, id, message, members)
+  } catch (error) {
+    return { kind: 'fault', id, error: SallyportError.from(error) }
+  }
+}
+
+const envelope = spellings(['jsonrpc', 'id', 'method', 'params'])
+
+function requestOf(line: Buffer, id: RawJson, message: unknown, members: readonly Member[]): Incoming {
+  const { jsonrpc, method, params = {} } = fields(message)
+  const hasId = members.some(({ key }) => key === 'id')
+  if (hasId && id === noId) throw invalid('its id is neither a string nor a number')
+  if (jsonrpc !== '2.0') throw invalid('it does not say "jsonrpc":"2.0"')
+  if (typeof method !== 'string') throw invalid('it names no method')
+  if (!hasId) return { kind: 'notification', method }
+  const parts = paramsOf(line, members)
+  return { kind: 'request', id, method, params, text: (member) => textOf(line, parts, member) }
+}
+
+// A level that policy reads: keys must be told apart by every reader.
+function paramsOf(line: Buffer, members: readonly Member[]): readonly Member[] {
+  const params = members.find(({ key }) => key === 'params')
+  const text = line.toString('latin1')
+  if (params === undefined || text[params.start] !== '{') return []
+  const parts = scanObject(text, params.start, params.end).members
+  const folded = new Set<string>()
+  for (const { key } of parts) {
+    if (key.includes('\0') || folded.has(foldKey(key)))
+      throw ambiguous(`the key ${JSON.stringify(key)} of params can be taken for another`)
+    folded.add(foldKey(key))
+  }
+  return parts
+}
+
+function scanObject(
+  text: string,
+  start: number,
+  end: number,
+): { members: Member[]; fault: SallyportError | null } {
+  const found: Member[] = []
+  try {
+    return { members: members(text, start, end, { unique: true }, found), fault: null }
+  } catch (error) {
+    if (!(error instanceof JsonScanError)) throw error
+    const fault = error.kind === 'duplicate' ? ambiguous(error.message) : notJson(error.message)
+    const isId = text.startsWith('"id"', error.at) // then neither of the two may be answered
+    return { members: isId ? [] : found, fault }
+  }
+}
+
+// The id's own text; noId where there is none, more than one, or one of a type that can't be answered.
+function idOf(line: Buffer, members: readonly Member[]): RawJson {
+  const ids = members.filter(({ key }) => key === 'id')
+  const id = ids.length === 1 ? textOf(line, members, 'id') : null
+  return id !== null && /^["\d-]/.test(id.raw) ? id : noId
+}
+
+function textOf(line: Buffer, members: readonly Member[], key: string): RawJson | null {
+  const member = members.find((candidate) => candidate.key === key)
+  return member === undefined ? null : new RawJson(line.toString('utf8', member.start, member.end))
+}
+
+/** What a line on a caller's end can be. */
+export type Reply =
+  | { readonly kind: 'result'; readonly id: number | null; readonly result: unknown }
+  | { readonly kind: 'error'; readonly id: number | null; readonly error: SallyportError }
+  | { readonly kind: 'notification'; readonly method: string; readonly params: unknown }
+
+/** Reads one line of a daemon. Throws where it is none of the three. */
+export function parseReply(line: Buffer): Reply {
+  const message = fields(parse(line))
+  if (typeof message['method'] === 'string')
+    return { kind: 'notification', method: message['method'], params: message['params'] }
+  const id = typeof message['id'] === 'number' ? message['id'] : null
+  if ('error' in message) return { kind: 'error', id, error: SallyportError.fromRpc(message['error']) }
+  return { kind: 'result', id, result: message['result'] }
+}
+
+/** The line of a call; a caller's own ids are numbers. */
+export function requestLine(id: number, method: string, params: unknown): string {
+  return `{"jsonrpc":"2.0","id":${id},"method":${JSON.stringify(method)},"params":${stringifyRaw(params)}}\n`
+}
+
+/** The line of an answer. */
+export function resultLine(id: RawJson, result: unknown): string {
+  return `{"jsonrpc":"2.0","id":${id.raw},"result":${stringifyRaw(result)}}\n`
+}
+
+/** The line of a refusal or failure. */
+export function errorLine(id: RawJson, error: SallyportError): string {
+  return `{"jsonrpc":"2.0","id":${id.raw},"error":${JSON.stringify(error.toRpc())}}\n`
+}
+
+/** The line of a notification. */
+export function notificationLine(method: string, params: unknown): string {
+  return `{"jsonrpc":"2.0","method":${JSON.stringify(method)},"params":${stringifyRaw(params)}}\n`
+}
+
+function parse(line: Buffer): unknown {
+  if (!isUtf8(line)) throw notJson('it is not UTF-8')
+  try {
+    return JSON.parse(line.toString('utf8'))
+  } catch (error) {
+    // V8 quotes the text around the fault, and a line may hold what a log should not.
+    const position = /position \d+/.exec(error instanceof Error ? error.message : '')
+    throw notJson(position === null ? 'it ends too early' : `unexpected character at ${position[0]}`)
+  }
+}
+
+function fields(message: unknown): Record<string, unknown> {
+  return typeof message === 'object' && message !== null ? { ...message } : {}
+}
+
+function notJson(why: string): SallyportError {
+  return new SallyportError('ERR_PARSE', `the line is not JSON: ${why}`)
+}
+
+function notAnObject(first: string): SallyportError {
+  if (first === '[')
+    return new SallyportError(
+      'ERR_BATCH_REFUSED',
+      'the control protocol takes no batches; send one message a line',
+    )
+  return invalid('it is not an object')
+}
+
+function invalid(why: string): SallyportError {
+  return new SallyportError('ERR_INVALID_REQUEST', `the message is not a JSON-RPC 2.0 request: ${why}`)
+}
+
+function ambiguous(why: string): SallyportError {
+  return new SallyportError('ERR_MESSAGE_AMBIGUOUS', `${why}; write each key once, as the protocol spells it`)
+}

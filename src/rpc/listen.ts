@@ -1,0 +1,168 @@
+// The two sockets of a daemon: bound with the right mode from the first instant, answering nobody it does not know.
+import { createServer } from 'node:net'
+import type { Server, Socket } from 'node:net'
+import { chmod, chown, lstat, unlink } from 'node:fs/promises'
+import { SallyportError } from '../errors.ts'
+import type { Logger } from '../lib/logger.ts'
+import { defaultLimits, serveConnection } from './connection.ts'
+import type { ConnectionLimits, Service } from './connection.ts'
+import { errorLine, noId } from './framing.ts'
+import type { PeerCredentials, PeerQuery } from './peer.ts'
+import type { Principal } from './protocol.ts'
+
+/** What one socket needs to know. */
+export interface ListenOptions {
+  readonly path: string
+  /** Group that may connect (0660), or null for the owner alone (0600) */
+  readonly gid: number | null
+  readonly service: Service
+  readonly peers: PeerQuery
+  /** Whether a uid may use this socket at all */
+  readonly admits: (peer: PeerCredentials) => boolean
+  readonly log: Logger
+  readonly limits?: Partial<ListenLimits>
+}
+
+/** Bounds of a socket, beside those of each connection. */
+export interface ListenLimits extends ConnectionLimits {
+  /** Connections at once, known or not */
+  readonly connections: number
+  /** Connections of one uid */
+  readonly connectionsPerUid: number
+}
+
+/** What a socket is given unless a test says otherwise. */
+export const defaultListenLimits: ListenLimits = {
+  ...defaultLimits,
+  connections: 1024,
+  connectionsPerUid: 256,
+}
+
+/**
+ * Binds the socket and serves it. A stale socket file is replaced, so the caller must hold the runtime directory's lock.
+ * Disposing closes the socket, cuts the connections that are still control connections, and removes the file.
+ */
+export async function listen(options: ListenOptions): Promise<Listener> {
+  const limits = { ...defaultListenLimits, ...options.limits }
+  await removeStale(options.path)
+  const listener = new Listener(options, limits)
+  await listener.bind()
+  return listener
+}
+
+/** A bound socket. */
+export class Listener implements AsyncDisposable {
+  readonly path: string
+  readonly #options: ListenOptions
+  readonly #limits: ListenLimits
+  readonly #server: Server
+  readonly #sockets = new Set<Socket>()
+  readonly #perUid = new Map<number, number>()
+
+  constructor(options: ListenOptions, limits: ListenLimits) {
+    this.path = options.path
+    this.#options = options
+    this.#limits = limits
+    // Paused: not a byte is read before the kernel has said whose it is.
+    this.#server = createServer(
+      { allowHalfOpen: true, pauseOnConnect: true },
+      (socket) => void this.#accept(socket),
+    )
+    this.#server.maxConnections = limits.connections
+    this.#server.on('drop', () =>
+      options.log.warn({ path: options.path }, 'connection dropped, too many are open'),
+    )
+  }
+
+  /** Binds; the umask makes the file 0600 at birth, and a group is let in only afterwards. */
+  async bind(): Promise<void> {
+    const { promise, resolve, reject } = Promise.withResolvers<void>()
+    this.#server.once('error', reject).once('listening', resolve)
+    const before = process.umask(0o177)
+    try {
+      this.#server.listen(this.path, this.#limits.connections)
+    } finally {
+      process.umask(before)
+    }
+    await promise
+    this.#server.off('error', reject)
+    this.#server.on('error', (error) => this.#options.log.error({ err: error }, 'socket failed'))
+    if (this.#options.gid === null) return
+    await chown(this.path, process.geteuid?.() ?? -1, this.#options.gid)
+    await chmod(this.path, 0o660)
+  }
+
+  async #accept(socket: Socket): Promise<void> {
+    this.#sockets.add(socket)
+    const early = (): void => void this.#sockets.delete(socket)
+    socket.once('close', early)
+    socket.on('error', ignored)
+    try {
+      const peer = await this.#options.peers.ask(socket)
+      this.#count(socket, peer)
+      serveConnection(socket, {
+        service: this.#options.service,
+        principal: principalOf(peer),
+        limits: this.#limits,
+        log: this.#options.log,
+      })
+    } catch (error) {
+      const refusal = SallyportError.from(error)
+      this.#options.log.warn(
+        { code: refusal.code, path: this.path, reason: refusal.message },
+        'connection refused',
+      )
+      socket.end(errorLine(noId, refusal))
+      socket.setTimeout(1000, () => socket.destroy())
+      socket.resume()
+    }
+  }
+
+  #count(socket: Socket, peer: PeerCredentials): void {
+    if (!this.#options.admits(peer))
+      throw new SallyportError(
+        'ERR_NOT_AUTHORISED',
+        `uid ${peer.uid} may not use ${this.path}; the operator admits hosts with host_group`,
+        { uid: peer.uid },
+      )
+    const open = this.#perUid.get(peer.uid) ?? 0
+    if (open >= this.#limits.connectionsPerUid)
+      throw new SallyportError('ERR_BUSY', `uid ${peer.uid} has ${open} connections open; close one`)
+    if (socket.destroyed) return
+    this.#perUid.set(peer.uid, open + 1)
+    socket.once('close', () => {
+      const rest = (this.#perUid.get(peer.uid) ?? 1) - 1
+      if (rest === 0) this.#perUid.delete(peer.uid)
+      else this.#perUid.set(peer.uid, rest)
+    })
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    this.#server.close(() => resolve()) // libuv removes the socket file as it closes
+    for (const socket of this.#sockets) socket.destroy()
+    await promise
+  }
+}
+
+function principalOf({ uid, gid, pid }: PeerCredentials): Principal {
+  return { kind: 'uid', id: String(uid), attributes: { uid, gid, pid } }
+}
+
+async function removeStale(path: string): Promise<void> {
+  const found = await lstat(path).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return null
+    throw error
+  })
+  if (found === null) return
+  if (!found.isSocket())
+    throw new SallyportError(
+      'ERR_RUNTIME_UNSAFE',
+      `${path} is not a socket; remove it, or choose another --runtime`,
+    )
+  await unlink(path)
+}
+
+function ignored(): void {
+  // `close` follows an error, and is where it is dealt with
+}

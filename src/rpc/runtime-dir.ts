@@ -1,0 +1,81 @@
+// The folder that holds the sockets: made, or refused when somebody else could have a hand in it.
+import { chmod, chown, lstat, mkdir } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { SallyportError } from '../errors.ts'
+
+/** Longest path of a unix socket, bytes (sun_path holds 108 with the NUL). */
+const maxSocketPath = 107
+
+/** Where a runtime directory keeps its parts. */
+export interface RuntimePaths {
+  readonly directory: string
+  readonly hostDirectory: string
+  readonly hostSocket: string
+  readonly operatorDirectory: string
+  readonly operatorSocket: string
+}
+
+/** Names the parts of a runtime directory; touches nothing. */
+export function runtimePaths(directory: string): RuntimePaths {
+  return {
+    directory,
+    hostDirectory: join(directory, 'host'),
+    hostSocket: join(directory, 'host', 'host.sock'),
+    operatorDirectory: join(directory, 'operator'),
+    operatorSocket: join(directory, 'operator', 'operator.sock'),
+  }
+}
+
+/**
+ * Makes the runtime directory (0711) with `host` (0700, or 0750 for the group) and `operator` (0700) in it.
+ * Throws ERR_RUNTIME_UNSAFE where one is a symlink, belongs to another user, or can be replaced by one.
+ */
+export async function prepareRuntimeDir(directory: string, hostGid: number | null): Promise<RuntimePaths> {
+  const paths = runtimePaths(directory)
+  const length = Buffer.byteLength(paths.operatorSocket)
+  if (length > maxSocketPath)
+    throw new SallyportError(
+      'ERR_RUNTIME_UNSAFE',
+      `socket path ${paths.operatorSocket} has ${length} bytes and the kernel takes ${maxSocketPath}; choose a shorter --runtime`,
+    )
+  await mkdir(dirname(directory), { recursive: true, mode: 0o755 })
+  await checkParents(directory)
+  await own(directory, 0o711, null)
+  await own(paths.hostDirectory, hostGid === null ? 0o700 : 0o750, hostGid)
+  await own(paths.operatorDirectory, 0o700, null)
+  return paths
+}
+
+async function own(directory: string, mode: number, gid: number | null): Promise<void> {
+  await mkdir(directory, { mode: 0o700 }).catch(unlessExists)
+  const found = await lstat(directory)
+  const uid = process.geteuid?.() ?? -1
+  if (!found.isDirectory()) throw unsafe(directory, 'is not a folder (symbolic links are not followed)')
+  if (found.uid !== uid) throw unsafe(directory, `belongs to uid ${found.uid}, not to uid ${uid}`)
+  if (gid !== null && found.gid !== gid) await chown(directory, uid, gid)
+  if ((found.mode & 0o7777) !== mode) await chmod(directory, mode)
+}
+
+// A folder above that another user may write lets them rename ours away and put theirs in its place.
+async function checkParents(directory: string): Promise<void> {
+  const uid = process.geteuid?.() ?? -1
+  for (let parent = dirname(directory); ; parent = dirname(parent)) {
+    const { uid: owner, mode } = await lstat(parent)
+    if (owner !== 0 && owner !== uid) throw unsafe(parent, `belongs to uid ${owner}`)
+    if ((mode & 0o022) !== 0 && (mode & 0o1000) === 0)
+      throw unsafe(parent, `has mode ${(mode & 0o7777).toString(8)}, so others can replace what is in it`)
+    if (parent === dirname(parent)) return
+  }
+}
+
+function unlessExists(error: NodeJS.ErrnoException): void {
+  if (error.code !== 'EEXIST') throw error
+}
+
+function unsafe(path: string, why: string): SallyportError {
+  return new SallyportError(
+    'ERR_RUNTIME_UNSAFE',
+    `runtime folder ${path} ${why}; remove it or choose another with --runtime`,
+    { path },
+  )
+}

@@ -1,0 +1,271 @@
+// One control connection under every kind of peer: quick, slow, greedy, rude, gone.
+import { describe, expect, it } from 'vitest'
+import { SallyportError } from '../../src/errors.ts'
+import { RawJson } from '../../src/lib/raw-json.ts'
+import type { Call, HandOver, Service } from '../../src/rpc/connection.ts'
+import { eventually } from '../support/eventually.ts'
+import { rawPeer, serveOn } from '../support/control.ts'
+
+/** Answers `echo`, waits in `wait` until cancelled, gives `big` of a size, streams without end in `flood`. */
+class TestService implements Service {
+  running = 0
+  cancelled = 0
+  notified = 0
+  head = ''
+  abandoned = 0
+  attachGate: Promise<void> = Promise.resolve()
+
+  async call(method: string, params: unknown, call: Call): Promise<unknown> {
+    switch (method) {
+      case 'echo':
+        return { params, raw: call.text('value') }
+      case 'big':
+        return new RawJson(`"${'x'.repeat(Number(call.text('size')?.raw))}"`)
+      case 'wait':
+        return this.#wait(call.signal)
+      case 'cancel':
+        return call.cancel(Number(call.text('id')?.raw))
+      case 'flood':
+        call.afterReply(async (stream) => {
+          const event = { seq: 1, at: '', type: 'x'.repeat(1000), server: null, instance: null, detail: {} }
+          while (!stream.signal.aborted) {
+            await stream.notify('events/event', event)
+            this.notified += 1
+          }
+        })
+        return {}
+      case 'crash':
+        throw new TypeError('secret detail')
+      default:
+        throw new SallyportError('ERR_METHOD_NOT_FOUND', `no method ${method}`)
+    }
+  }
+
+  async attach(params: unknown): Promise<HandOver> {
+    await this.attachGate
+    if (JSON.stringify(params) !== '{"server":"a"}')
+      throw new SallyportError('ERR_SERVER_NOT_FOUND', 'no such server')
+    return {
+      result: { session: 's-1' },
+      take: (stream, head) => {
+        this.head = head.toString()
+        stream.write(head)
+        stream.pipe(stream)
+      },
+      abandon: () => void (this.abandoned += 1),
+    }
+  }
+
+  async #wait(signal: AbortSignal): Promise<never> {
+    this.running += 1
+    const { promise, reject } = Promise.withResolvers<never>()
+    signal.addEventListener('abort', () => reject(signal.reason), { once: true })
+    try {
+      return await promise
+    } finally {
+      this.running -= 1
+      this.cancelled += 1
+    }
+  }
+}
+
+const call = (id: number | string, method: string, params: object = {}): string =>
+  `${JSON.stringify({ jsonrpc: '2.0', id, method, params })}\n`
+
+const codeOf = (line: string | null): unknown => JSON.parse(line ?? '{}').error?.data.code
+
+describe('a control connection', () => {
+  it('answers each call with its id and keeps the bytes of raw values', async () => {
+    await using served = await serveOn(new TestService())
+    await using peer = await rawPeer(served.path)
+    peer.send('{"jsonrpc":"2.0","id":1.0,"method":"echo","params":{"value": {"n":12345678901234567890} }}\n')
+    expect(await peer.line()).toBe(
+      '{"jsonrpc":"2.0","id":1.0,"result":{"params":{"value":{"n":12345678901234567000}},"raw":{"n":12345678901234567890}}}',
+    )
+  })
+
+  it('answers garbage by name and goes on', async () => {
+    await using served = await serveOn(new TestService())
+    await using peer = await rawPeer(served.path)
+    peer.send('garbage\n[]\n{}\n\n')
+    peer.send(call(1, 'nothing'))
+    expect(codeOf(await peer.line())).toBe('ERR_PARSE')
+    expect(codeOf(await peer.line())).toBe('ERR_BATCH_REFUSED')
+    expect(codeOf(await peer.line())).toBe('ERR_INVALID_REQUEST')
+    expect(codeOf(await peer.line())).toBe('ERR_METHOD_NOT_FOUND')
+  })
+
+  it('says nothing of what broke inside the daemon', async () => {
+    await using served = await serveOn(new TestService())
+    await using peer = await rawPeer(served.path)
+    peer.send(call(1, 'crash'))
+    const line = await peer.line()
+    expect(codeOf(line)).toBe('ERR_INTERNAL')
+    expect(line).not.toContain('secret')
+  })
+
+  it('takes a line of 10 MiB, and ends after naming one over its limit', async () => {
+    await using served = await serveOn(new TestService())
+    await using peer = await rawPeer(served.path)
+    const value = 'y'.repeat(10 * 1024 * 1024)
+    peer.send(call(1, 'echo', { value }))
+    expect((await peer.line())?.length).toBeGreaterThan(2 * value.length)
+    peer.send('z'.repeat(16 * 1024 * 1024 + 1))
+    expect(codeOf(await peer.line())).toBe('ERR_MESSAGE_TOO_LARGE')
+    expect(await peer.line()).toBeNull()
+  })
+
+  it('answers ERR_BUSY beyond 64 calls in flight, and serves again when they end', async () => {
+    const service = new TestService()
+    await using served = await serveOn(service)
+    await using peer = await rawPeer(served.path)
+    for (let id = 0; id < 64; id++) peer.send(call(id, 'wait'))
+    peer.send(call(64, 'echo'))
+    expect(codeOf(await peer.line())).toBe('ERR_BUSY')
+    expect(service.running).toBe(64)
+  })
+
+  it('refuses an id that is in flight, and cancels by id 0', async () => {
+    const service = new TestService()
+    await using served = await serveOn(service)
+    await using peer = await rawPeer(served.path)
+    peer.send(call(0, 'wait') + call(0, 'wait'))
+    expect(codeOf(await peer.line())).toBe('ERR_INVALID_REQUEST')
+    peer.send(call(2, 'cancel', { id: 0 }))
+    const answers = [await peer.line(), await peer.line()].map((line) => JSON.parse(line ?? '{}'))
+    expect(answers).toContainEqual(expect.objectContaining({ id: 2, result: true }))
+    expect(answers).toContainEqual(expect.objectContaining({ id: 0, error: expect.anything() }))
+  })
+
+  it('cancels what a host that went away had in flight', async () => {
+    const service = new TestService()
+    await using served = await serveOn(service)
+    const peer = await rawPeer(served.path)
+    peer.send(call(1, 'wait'))
+    await eventually(() => service.running === 1)
+    peer.socket.destroy()
+    await eventually(() => service.cancelled === 1)
+  })
+
+  it('still answers a host that only finished writing', async () => {
+    await using served = await serveOn(new TestService())
+    await using peer = await rawPeer(served.path)
+    peer.socket.end(call(1, 'echo') + call(2, 'echo'))
+    expect(JSON.parse((await peer.line()) ?? '{}').id).toBe(1)
+    expect(JSON.parse((await peer.line()) ?? '{}').id).toBe(2)
+    expect(await peer.line()).toBeNull()
+  })
+
+  it('names a line that was cut off by the end', async () => {
+    await using served = await serveOn(new TestService())
+    await using peer = await rawPeer(served.path)
+    peer.socket.end('{"jsonrpc":')
+    expect(codeOf(await peer.line())).toBe('ERR_PARSE')
+    expect(await peer.line()).toBeNull()
+  })
+})
+
+describe('a host that does not read', () => {
+  it('is not read either, so it costs the daemon a bounded amount', async () => {
+    await using served = await serveOn(new TestService())
+    await using peer = await rawPeer(served.path)
+    peer.socket.pause()
+    const line = call(1, 'big', { size: 65_536 })
+    let sent = 0
+    const before = process.memoryUsage().rss
+    while (sent < 20_000 && !peer.socket.writableNeedDrain) {
+      peer.send(line)
+      sent += 1
+      if (sent % 100 === 0) await new Promise((resolve) => setImmediate(resolve))
+    }
+    expect(peer.socket.writableNeedDrain).toBe(true)
+    expect(process.memoryUsage().rss - before).toBeLessThan(64 * 1024 * 1024)
+  })
+
+  it('gets no more notifications than fit, and all of them in order once it reads', async () => {
+    const service = new TestService()
+    await using served = await serveOn(service)
+    await using peer = await rawPeer(served.path)
+    peer.socket.pause()
+    peer.send(call(1, 'flood'))
+    let before = -1
+    await eventually(() => {
+      const isStill = service.notified > 0 && service.notified === before
+      before = service.notified
+      return isStill
+    })
+    expect(service.notified).toBeLessThan(2000)
+    const stopped = service.notified
+    peer.socket.resume()
+    await eventually(() => service.notified > stopped + 100)
+  })
+
+  it('slows nobody else', async () => {
+    const service = new TestService()
+    await using served = await serveOn(service)
+    await using slow = await rawPeer(served.path)
+    slow.socket.pause()
+    for (let id = 0; id < 60; id++) slow.send(call(id, 'big', { size: 1_000_000 }))
+    await using quick = await rawPeer(served.path)
+    const started = performance.now()
+    for (let id = 0; id < 50; id++) {
+      quick.send(call(id, 'echo'))
+      await quick.line()
+    }
+    expect(performance.now() - started).toBeLessThan(1000)
+  })
+
+  it('is cut off once its unread answers pass the bound', async () => {
+    await using served = await serveOn(new TestService(), { unreadBytes: 1_000_000 })
+    await using peer = await rawPeer(served.path)
+    peer.socket.pause()
+    peer.send(Array.from({ length: 60 }, (_, id) => call(id, 'big', { size: 100_000 })).join(''))
+    peer.send(call(99, 'big', { size: 2_000_000 }))
+    peer.socket.resume()
+    await eventually(() => peer.socket.destroyed || peer.socket.readableEnded)
+  })
+})
+
+describe('session/attach', () => {
+  it('hands over the connection with every byte behind the request', async () => {
+    const service = new TestService()
+    await using served = await serveOn(service)
+    await using peer = await rawPeer(served.path)
+    peer.send(`${call(1, 'session/attach', { server: 'a' })}{"not":"control"}\nhal`)
+    expect(await peer.line()).toBe('{"jsonrpc":"2.0","id":1,"result":{"session":"s-1"}}')
+    expect(await peer.line()).toBe('{"not":"control"}')
+    peer.send('f a line\n')
+    expect(await peer.line()).toBe('half a line')
+    expect(service.head).toBe('{"not":"control"}\nhal')
+  })
+
+  it('that is refused ends the connection, so that nothing behind it is taken for a control call', async () => {
+    await using served = await serveOn(new TestService())
+    await using peer = await rawPeer(served.path)
+    peer.send(call(1, 'session/attach', { server: 'b' }) + call(2, 'echo'))
+    expect(codeOf(await peer.line())).toBe('ERR_SERVER_NOT_FOUND')
+    expect(await peer.line()).toBeNull()
+  })
+
+  it('is refused on a connection in use', async () => {
+    await using served = await serveOn(new TestService())
+    await using peer = await rawPeer(served.path)
+    peer.send(call(1, 'wait') + call(2, 'session/attach', { server: 'a' }))
+    expect(codeOf(await peer.line())).toBe('ERR_BUSY')
+  })
+
+  it('serves a host that finishes writing while the session is being granted', async () => {
+    const service = new TestService()
+    const gate = Promise.withResolvers<void>()
+    service.attachGate = gate.promise
+    await using served = await serveOn(service)
+    await using peer = await rawPeer(served.path)
+    peer.socket.end(`${call(1, 'session/attach', { server: 'a' })}last words\n`)
+    await new Promise((resolve) => setImmediate(resolve))
+    gate.resolve()
+    expect(await peer.line()).toContain('s-1')
+    expect(await peer.line()).toBe('last words')
+    expect(await peer.line()).toBeNull()
+    expect(service.abandoned).toBe(0)
+  })
+})
