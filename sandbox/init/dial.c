@@ -1,0 +1,65 @@
+// Connects to host.sock, and where no daemon listens has one started, once, and waits for it for a bounded time.
+#include <errno.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "init.h"
+#include "shim.h"
+
+enum { START_MS = 10000, RETRY_MS = 5 };
+
+// A connected socket, or -1 with errno. A full backlog is waited for, within the daemon's own bound on starting.
+static int connect_to(const char *path) {
+  struct sockaddr_un address = {.sun_family = AF_UNIX};
+  struct timeval limit = {.tv_sec = START_MS / 1000}, none = {0};
+  if (strlen(path) >= sizeof address.sun_path) give_up(STATUS_USAGE, "the socket's path is longer than 107 bytes: ", path);
+  strcpy(address.sun_path, path);
+  int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (fd < 0) give_up(STATUS_FAILED, "socket: ", strerror(errno));
+  setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
+  if (connect(fd, (struct sockaddr *)&address, sizeof address) == 0) {
+    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &none, sizeof none);
+    return fd;
+  }
+  int error = errno;
+  close(fd);
+  errno = error;
+  return -1;
+}
+
+static bool is_absent(int error) { return error == ENOENT || error == ECONNREFUSED; }
+
+static _Noreturn void give_up_dialling(const char *path) {
+  int status = errno == EACCES || errno == EPERM ? STATUS_NOT_AUTHORISED : STATUS_UNAVAILABLE;
+  char what[160];
+  strcpy(what, "no daemon answers (");
+  strncat(what, strerror(errno), 60);
+  strcat(what, status == STATUS_UNAVAILABLE ? "); start one with `sallyport serve`: " : "); this user may not use the socket: ");
+  give_up(status, what, path);
+}
+
+int dial(const char *path, bool may_start) {
+  int fd = connect_to(path);
+  if (fd >= 0) return fd;
+  if (!may_start || !is_absent(errno)) give_up_dialling(path);
+
+  // Many hosts may come at once: each starts one, the daemon's lock lets one win, and all connect to that.
+  int starter = start_daemon();
+  if (starter < 0) give_up(STATUS_UNAVAILABLE, "no daemon answers, and none could be started: ", strerror(errno));
+  const struct timespec pause = {.tv_nsec = RETRY_MS * 1000000L};
+  for (int64_t deadline = now_ms() + START_MS; now_ms() < deadline; nanosleep(&pause, NULL)) {
+    int status;
+    fd = connect_to(path);
+    if (fd >= 0) return fd;
+    if (!is_absent(errno)) give_up_dialling(path);
+    if (waitpid(starter, &status, WNOHANG) == starter && status != 0)
+      give_up(STATUS_UNAVAILABLE, "no daemon answers, and `sallyport serve --background` failed; run it to see why: ", path);
+  }
+  give_up(STATUS_UNAVAILABLE, "the daemon that was started does not answer within 10 s: ", path);
+}

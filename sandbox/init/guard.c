@@ -1,0 +1,135 @@
+// Outlives the daemon by a second: holds the runtime directory's lock, and removes what a killed daemon can't.
+#include "guard.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "init.h"
+
+enum { OWN_END_MS = 1000, KILLED_END_MS = 2000, STEP_MS = 20, LINE_BYTES = PATH_BYTES + 16 };
+
+static void say(const char *word, const char *rest) {
+  char line[LINE_BYTES + 128];
+  int length = snprintf(line, sizeof line, "%s %s\n", word, rest);
+  // A daemon that does not listen any more is found out by the end of stdin.
+  write_all(STDOUT_FILENO, line, (size_t)length < sizeof line ? (size_t)length : sizeof line - 1);
+}
+
+// The guard must end by itself: by `done`, or after the daemon did. What is sent to the daemon's group is not for it.
+static void outlive_the_daemon(void) {
+  signal(SIGTERM, SIG_IGN);
+  signal(SIGINT, SIG_IGN);
+  signal(SIGHUP, SIG_IGN);
+  signal(SIGPIPE, SIG_IGN);
+  setsid();
+}
+
+static int open_lock(const char *runtime_dir) {
+  char path[PATH_BYTES];
+  struct stat status;
+  int length = snprintf(path, sizeof path, "%s/daemon.lock", runtime_dir);
+  if (runtime_dir[0] != '/' || length < 0 || (size_t)length >= sizeof path)
+    refuse("guard", runtime_dir, "not an absolute path of usual length");
+  int fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+  if (fd < 0) die("guard", path, errno);
+  if (fstat(fd, &status) != 0) die("guard", path, errno);
+  if (!S_ISREG(status.st_mode) || status.st_uid != geteuid()) refuse("guard", path, "not a regular file of this user");
+  return fd;
+}
+
+// Returns whether the lock is ours; the file then names the daemon, for whoever comes second.
+static bool take_lock(int fd) {
+  char pid[16] = "";
+  if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
+    if (errno != EWOULDBLOCK) die("guard", "flock", errno);
+    ssize_t length = pread(fd, pid, sizeof pid - 1, 0);
+    pid[length > 0 ? strspn(pid, "0123456789") : 0] = '\0';
+    say("busy", pid);
+    return false;
+  }
+  int length = snprintf(pid, sizeof pid, "%d\n", getppid());
+  if (ftruncate(fd, 0) != 0 || pwrite(fd, pid, (size_t)length, 0) != length) die("guard", "daemon.lock", errno);
+  return true;
+}
+
+// Takes the daemon's lines until `done` (true) or until the daemon is gone (false).
+static bool hear_out(struct entries *entries) {
+  static char line[LINE_BYTES];
+  size_t length = 0;
+  bool is_long = false;
+  for (;;) {
+    char byte;
+    ssize_t got = read(STDIN_FILENO, &byte, 1);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return false;
+    if (byte != '\n') {
+      is_long = is_long || byte == '\0' || length == sizeof line - 1;
+      if (!is_long) line[length++] = byte;
+      continue;
+    }
+    line[length] = '\0';
+    if (!is_long && strcmp(line, "done") == 0) return true;
+    const char *reason = is_long ? "line too long, or with a NUL" : add_entry(entries, line);
+    if (reason != NULL) say("refused", reason);
+    length = 0;
+    is_long = false;
+  }
+}
+
+static size_t signal_all(const struct entries *entries, int number) {
+  size_t count = 0;
+  for (size_t index = 0; index < entries->count; index++)
+    if (entries->list[index].kind == CGROUP) count += signal_cgroups_below(entries->list[index].path, number);
+  return count;
+}
+
+static void wait_until_empty(const struct entries *entries, int number, int for_ms) {
+  const struct timespec step = {.tv_nsec = STEP_MS * 1000000L};
+  for (int64_t deadline = now_ms() + for_ms; signal_all(entries, number) > 0 && now_ms() < deadline;)
+    nanosleep(&step, NULL);
+}
+
+// Latest entry first: a folder was named before what was put into it.
+static void remove_all(const struct entries *entries) {
+  for (size_t index = entries->count; index-- > 0;) {
+    const char *path = entries->list[index].path;
+    switch (entries->list[index].kind) {
+      case CGROUP: remove_cgroups(path); break;
+      case FILE_TO_UNLINK: unlink(path); break;
+      case FOLDER_TO_REMOVE: rmdir(path); break;
+    }
+  }
+}
+
+int guard_main(int argc, char **argv) {
+  static struct entries entries;
+  if (argc != 1) refuse("guard", "arguments", "expected: guard RUNTIME_DIR");
+
+  // 1. Out of the daemon's session, so that what ends the daemon does not end its guard; nothing of the daemon's stays open.
+  outlive_the_daemon();
+  close_from(STDERR_FILENO + 1);
+
+  // 2. The lock lives as long as the guard, so a new daemon waits until the old one's leavings are gone.
+  int lock = open_lock(argv[0]);
+  if (!take_lock(lock)) return 1;
+  write_all(STDOUT_FILENO, "held\n", 5);
+
+  // 3. The daemon names what it made, before it makes it.
+  if (hear_out(&entries)) return 0;
+
+  // 4. The daemon died. Every sandbox has lost its channel and is ending; what has not after a second is killed.
+  wait_until_empty(&entries, 0, OWN_END_MS);
+  wait_until_empty(&entries, SIGKILL, KILLED_END_MS);
+
+  // 5. Nothing lives in them now.
+  remove_all(&entries);
+  return 0;
+}

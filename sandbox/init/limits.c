@@ -1,0 +1,36 @@
+// Limits that only a process inside can set: rlimits of the server, and the counters of the sandbox's own user namespace.
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "init.h"
+#include "sandbox.h"
+
+// /proc/sys/user/* belongs to the namespace of whoever opens it, so this caps the sandbox and nothing else. `max_user_namespaces`
+// at 0 is what keeps the server from a namespace in which it would have capabilities again.
+void write_counters(const struct orders *orders) {
+  for (size_t index = 0; index < orders->counter_count; index++) {
+    const struct counter *counter = &orders->counters[index];
+    char path[128], value[24];
+    int path_length = snprintf(path, sizeof path, "/proc/sys/user/%s", counter->name);
+    if (path_length < 0 || (size_t)path_length >= sizeof path) refuse("counter", counter->name, "name too long");
+    int length = snprintf(value, sizeof value, "%llu", (unsigned long long)counter->value);
+    int fd = open(path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
+    if (fd < 0) die("counter", path, errno);
+    if (write(fd, value, (size_t)length) != length) die("counter", path, errno);
+    close(fd);
+  }
+}
+
+// In the child only: under RLIMIT_NPROC or RLIMIT_NOFILE of the server PID 1 could not do its work.
+void set_limits(const struct orders *orders) {
+  for (size_t index = 0; index < orders->limit_count; index++) {
+    const struct limit *limit = &orders->limits[index];
+    struct rlimit value = {.rlim_cur = limit->soft, .rlim_max = limit->hard};
+    char name[24];
+    snprintf(name, sizeof name, "resource %u", limit->resource);
+    if (setrlimit((__rlimit_resource_t)limit->resource, &value) != 0) die("limit", name, errno);
+  }
+}

@@ -1,0 +1,83 @@
+// The outer launcher: between the daemon's fork and the sandbox tool, the steps that Node can't take. Each can only refuse.
+#include "outer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "init.h"
+
+static void keep_listed_descriptors(void) {
+  close_from(FD_FIRST_UNLISTED);
+  // A listed number that is free would be taken by the next open, and the sandbox would get that file.
+  for (int fd = 0; fd < FD_FIRST_UNLISTED; fd++)
+    if (fcntl(fd, F_GETFD) < 0) die("descriptors", "one of 0 to 7 is not open", errno);
+}
+
+static void join_cgroups(const struct launch *launch) {
+  for (size_t index = 0; index < launch->cgroup_count; index++) {
+    const char *procs = launch->cgroups[index];
+    int fd = open(procs, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
+    if (fd < 0) die("cgroup", procs, errno);
+    if (write(fd, "0", 1) != 1) die("cgroup", procs, errno);
+    close(fd);
+  }
+}
+
+enum { OOM_SCORE = 500 };
+
+// The kernel ends a server before it ends the daemon. Never lowered: a daemon that stands higher keeps its own.
+static void raise_oom_score(void) {
+  static const char path[] = "/proc/self/oom_score_adj";
+  char text[16] = "";
+  int fd = open(path, O_RDWR | O_CLOEXEC);
+  if (fd < 0 || read(fd, text, sizeof text - 1) < 0) die("oom score", path, errno);
+  if (atoi(text) < OOM_SCORE) {
+    int length = snprintf(text, sizeof text, "%d", OOM_SCORE);
+    if (pwrite(fd, text, (size_t)length, 0) != length) die("oom score", path, errno);
+  }
+  close(fd);
+}
+
+static void detach(void) {
+  reset_signals();
+  umask(077);
+  if (chdir("/") != 0) die("detach", "/", errno);
+  // Fails only for a process that leads its group already, and then it leads its session or is made to below.
+  if (setsid() < 0 && getsid(0) != getpid()) die("detach", "setsid", errno);
+}
+
+int outer_main(void) {
+  static struct launch launch;
+
+  // 1. Before anything else: a descriptor that leaked into the daemon goes nowhere from here.
+  keep_listed_descriptors();
+
+  // 2. Orders, up to the exec frame and not a byte more: the rest of the stream is for init.
+  read_launch_orders(&launch);
+
+  // 3. While the daemon's rights are still there: cgroups, so that all that follows is counted and limited.
+  join_cgroups(&launch);
+  raise_oom_score();
+
+  // 4. Also with the daemon's rights: sources below folders that the dropped uid can't search are bound where it can.
+  if (launch.mount_count > 0) stage_mounts(launch.mounts, launch.mount_count);
+
+  // 5. The session keyring passes through every namespace, so the daemon's keys are left here. Before the drop: the
+  //    keyring then counts against the daemon's quota, not the sandbox uid's.
+  join_new_keyring();
+
+  // 6. No step below needs a right. bubblewrap run by uid 0 leaves /proc/sys writable whatever else it is told.
+  drop_identity(launch.uid, launch.gid);
+
+  // 7. What exec would carry over: dispositions, mask, umask, folder, terminal.
+  detach();
+
+  // 8. The tool, with an empty environment and its arguments in memory: both can be read in /proc by others.
+  execute_tool(&launch);
+}

@@ -1,0 +1,44 @@
+// What the outer launcher is told to do before it becomes the sandbox tool.
+#ifndef SALLYPORT_OUTER_H
+#define SALLYPORT_OUTER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+enum { CGROUPS_MAX = 16, MOUNTS_MAX = 512, ARGUMENTS_MAX = 8192 };
+
+struct staged {
+  const char *source;
+  const char *name;
+};
+
+// One argument of the tool: text, or bytes whose descriptor number becomes the text.
+struct argument {
+  const void *bytes;
+  size_t length;
+  bool is_data;
+};
+
+struct launch {
+  size_t cgroup_count, mount_count, argument_count;
+  const char *cgroups[CGROUPS_MAX];
+  struct staged mounts[MOUNTS_MAX];
+  struct argument arguments[ARGUMENTS_MAX];
+  const char *tool;
+  bool has_ids;
+  uid_t uid;
+  gid_t gid;
+};
+
+// orders.c: the frames up to `exec`, checked for shape and completeness.
+void read_launch_orders(struct launch *launch);
+// staging.c
+void stage_mounts(const struct staged *mounts, size_t count);
+// identity.c
+void join_new_keyring(void);
+void drop_identity(uid_t uid, gid_t gid);
+// tool.c
+_Noreturn void execute_tool(const struct launch *launch);
+
+#endif

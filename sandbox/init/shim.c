@@ -1,0 +1,124 @@
+// The stdio shim: what an MCP host runs instead of the server. It attaches to the daemon, relays bytes, and ends as the server ended.
+#include "shim.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "init.h"
+#include "json.h"
+
+enum { ATTACH_MS = 60000, RESULT_MS = 2000 };
+
+static void put(const char *text) {
+  char line[2048];
+  size_t length = strnlen(text, sizeof line);
+  memcpy(line, text, length);
+  write_all(STDERR_FILENO, line, length);
+}
+
+void give_up(int status, const char *what, const char *detail) {
+  put("sallyport: ");
+  put(what);
+  put(detail);
+  put("\n");
+  _exit(status);
+}
+
+// A host that ends us wants us gone: the kernel closes the socket, and the daemon stops the server.
+static void leave(int number) { _exit(EXIT_SIGNAL + number); }
+
+static void set_signals(void) {
+  reset_signals();
+  signal(SIGPIPE, SIG_IGN);
+  signal(SIGTERM, leave);
+  signal(SIGINT, leave);
+  signal(SIGHUP, leave);
+}
+
+// A standard stream that the host left closed would become the number of our socket.
+static void fill_standard_streams(void) {
+  for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+    if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR) != fd) _exit(STATUS_FAILED);
+}
+
+static bool is_name(const char *text) {
+  static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-";
+  size_t length = strspn(text, letters);
+  return length > 0 && length <= NAME_MAX_BYTES && text[length] == '\0';
+}
+
+struct options {
+  const char *server, *socket;
+  bool may_start;
+};
+
+static struct options read_options(int argc, char **argv) {
+  struct options options = {.may_start = true};
+  for (int index = 0; index < argc; index++) {
+    if (strcmp(argv[index], "--no-autostart") == 0)
+      options.may_start = false;
+    else if (strcmp(argv[index], "--socket") == 0 && index + 1 < argc)
+      options.socket = argv[++index];
+    else if (argv[index][0] != '-' && options.server == NULL)
+      options.server = argv[index];
+    else
+      give_up(STATUS_USAGE, "usage: sallyport-stdio NAME [--socket PATH] [--no-autostart]; not understood: ", argv[index]);
+  }
+  if (options.server == NULL) give_up(STATUS_USAGE, "usage: sallyport-stdio NAME [--socket PATH] [--no-autostart]", "");
+  if (!is_name(options.server))
+    give_up(STATUS_USAGE, "a server's name is 1 to 128 of A-Z a-z 0-9 _ . -, got: ", options.server);
+  return options;
+}
+
+// Ends where the daemon refused, with the status that the command line has for that code.
+static void expect_result(struct json answer, struct json *result) {
+  struct json error, data, value;
+  char code[64] = "", message[1024] = "the daemon refused without a reason";
+  if (json_member(answer, "error", &error)) {
+    if (json_member(error, "message", &value)) json_text(value, message, sizeof message);
+    if (json_member(error, "data", &data) && json_member(data, "code", &value)) json_text(value, code, sizeof code);
+    give_up(status_of_code(code), message, "");
+  }
+  if (!json_member(answer, "result", result)) give_up(STATUS_FAILED, "the daemon's answer is not JSON-RPC", "");
+}
+
+static struct json answer_in(const struct buffer *buffer, size_t line_bytes) {
+  return (struct json){.at = buffer->bytes, .end = buffer->bytes + line_bytes};
+}
+
+int stdio_main(int argc, char **argv) {
+  static struct buffer down;
+  struct json result, value;
+  char session[NAME_MAX_BYTES + 1];
+  long status;
+
+  // 1. What the host gave us.
+  set_signals();
+  fill_standard_streams();
+  struct options options = read_options(argc, argv);
+
+  // 2. The daemon; a socket that was named is somebody's own business, so only the default one is brought up.
+  const char *path = options.socket != NULL ? options.socket : socket_path();
+  int socket = dial(path, options.may_start && options.socket == NULL);
+
+  // 3. From the answer's newline on the connection is the server's MCP session; what came with the line is its beginning.
+  size_t line = ask(socket, "session/attach", "server", options.server, &down, ATTACH_MS);
+  expect_result(answer_in(&down, line), &result);
+  if (!json_member(result, "session", &value) || !json_text(value, session, sizeof session) || !is_name(session))
+    give_up(STATUS_FAILED, "the daemon named no session", "");
+  down.start = line + 1;
+
+  // 4. Bytes, both ways, until the daemon ends the session.
+  relay(socket, &down);
+  close(socket);
+
+  // 5. How the server ended is asked on a connection of its own, since the first one carried nothing but MCP.
+  down.start = down.end = 0;
+  line = ask(dial(path, false), "session/result", "session", session, &down, RESULT_MS);
+  expect_result(answer_in(&down, line), &result);
+  if (!json_member(result, "status", &value) || !json_integer(value, &status) || status < 0 || status > 255)
+    give_up(STATUS_FAILED, "the daemon gave no exit status for the session", "");
+  return (int)status;
+}
