@@ -1,19 +1,11 @@
-// After tsc: puts beside the compiled code what tsc leaves behind, and makes the CLI executable.
-import { chmodSync, copyFileSync, existsSync, mkdirSync, readdirSync } from 'node:fs'
-import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+// After tsc: puts the schemas beside the compiled code, and makes the CLI executable.
+import { chmodSync, copyFileSync, mkdirSync, readdirSync } from 'node:fs'
 
-const root = fileURLToPath(new URL('..', import.meta.url))
+const root = new URL('../', import.meta.url)
 
-/** Folder of JSON in the repo -> folder in dist. */
-const folders = { 'src/schema': 'dist/schema', 'sandbox/seccomp': 'dist/seccomp' }
+mkdirSync(new URL('dist/schema/', root), { recursive: true })
+for (const name of readdirSync(new URL('src/schema/', root)))
+  if (name.endsWith('.json'))
+    copyFileSync(new URL(`src/schema/${name}`, root), new URL(`dist/schema/${name}`, root))
 
-for (const [from, to] of Object.entries(folders)) {
-  if (!existsSync(join(root, from))) continue
-  mkdirSync(join(root, to), { recursive: true })
-  for (const name of readdirSync(join(root, from)))
-    if (name.endsWith('.json')) copyFileSync(join(root, from, name), join(root, to, name))
-}
-
-const cli = join(root, 'dist/cli/main.js')
-if (existsSync(cli)) chmodSync(cli, 0o755)
+chmodSync(new URL('dist/cli/main.js', root), 0o755)
