@@ -22,8 +22,6 @@ export class ControlChannel {
     this.#socket = socket
     const { promise, resolve } = Promise.withResolvers<void>()
     this.closed = promise
-    // An error of the stream is the loss of the channel, which `close` tells right after.
-    socket.on('error', () => {})
     socket.on('data', (chunk: Buffer) => this.#take(chunk))
     socket.once('close', () => {
       this.#isClosed = true

@@ -1,6 +1,6 @@
 // The process tree of one sandbox, from the launcher's first instruction to the proof that nothing is left of it.
 import type { ChildProcess } from 'node:child_process'
-import { Duplex, type Readable } from 'node:stream'
+import type { Duplex, Readable } from 'node:stream'
 import { SallyportError } from '../../errors.ts'
 import { holdsWithin, within } from '../../lib/deadline.ts'
 import type { Logger } from '../../lib/logger.ts'
@@ -10,6 +10,7 @@ import { identify, isGone, killExactly, type ProcessIdentity } from '../proof.ts
 import type { SandboxSpec } from '../spec.ts'
 import { ControlChannel } from './channel.ts'
 import { readInitPid } from './status.ts'
+import { holdUntilRead, streamOn } from './streams.ts'
 
 /** How long what was killed may take to be gone before it is killed again and said so, ms. */
 const goneMs = 2_000
@@ -49,13 +50,9 @@ export class ConfinedTree implements AsyncDisposable {
     this.#monitor = monitor
     this.channel = new ControlChannel(streamOn(monitor, 3))
     this.#stdin = streamOn(monitor, 4)
-    this.#stdout = streamOn(monitor, 5)
-    this.#stderr = streamOn(monitor, 6)
+    this.#stdout = holdUntilRead(streamOn(monitor, 5))
+    this.#stderr = holdUntilRead(streamOn(monitor, 6))
     this.#status = streamOn(monitor, 7)
-    // A server that closes a stream or dies must not end the daemon with an unheard error; `ended` tells what happened.
-    for (const stream of [this.#stdin, this.#stdout, this.#stderr, this.#status]) stream.on('error', () => {})
-    // When the monitor exits, Node sets every stream flowing that nobody listens to: what a quick server wrote would be lost.
-    for (const stream of [this.#stdout, this.#stderr]) stream.on('readable', holdBack)
     this.#diagnosticsEnd = this.#collect(streamOn(monitor, 2))
     this.#monitorEnd = untilEnd(monitor)
     this.ended = this.#untilNothingIsLeft()
@@ -78,7 +75,6 @@ export class ConfinedTree implements AsyncDisposable {
     const initPid = this.#init?.pid ?? 0
     this.#plan.outerLimits.watch(initPid, () => this.end('oom'))
     this.#following = this.#followReports()
-    for (const stream of [this.#stdout, this.#stderr]) stream.off('readable', holdBack)
     return {
       spec: this.#plan.spec,
       enforcedBy: this.#plan.enforcedBy,
@@ -135,7 +131,6 @@ export class ConfinedTree implements AsyncDisposable {
   // Read to the end, since a launcher that nobody listens to would block; of a flood the last part is kept.
   #collect(diagnostics: Readable): Promise<void> {
     return new Promise((resolve) => {
-      diagnostics.on('error', () => {})
       diagnostics.on('data', (chunk: Buffer) => {
         this.#diagnostics = (this.#diagnostics + chunk.toString()).slice(-diagnosticBytes)
       })
@@ -199,8 +194,6 @@ export class ConfinedTree implements AsyncDisposable {
   }
 }
 
-const holdBack = (): void => {}
-
 const stillThere = (): Error => new Error('processes of the sandbox are still there')
 
 // `exit`, not `close`: a descendant that holds a stream open would put `close` off for as long as it likes.
@@ -211,10 +204,3 @@ const untilEnd = (monitor: ChildProcess): Promise<string> =>
       resolve(signal === null ? `it ended with status ${code}` : `it ended by ${signal}`),
     )
   })
-
-const streamOn = ({ stdio }: ChildProcess, fd: number): Duplex => {
-  const streams: readonly unknown[] = stdio
-  const stream = streams[fd]
-  if (stream instanceof Duplex) return stream
-  throw new SallyportError('ERR_INTERNAL', `the launcher was spawned without descriptor ${fd}`)
-}
