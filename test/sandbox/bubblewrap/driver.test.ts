@@ -1,0 +1,254 @@
+// The bubblewrap driver against the real launcher, bubblewrap, init and kernel.
+import { execFileSync } from 'node:child_process'
+import {
+  chmodSync,
+  closeSync,
+  openSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  writeFileSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import { afterEach, describe, expect, test } from 'vitest'
+import { confine } from '../../../src/sandbox/bubblewrap/driver.ts'
+import { eventually } from '../../support/eventually.ts'
+import { mountOf, ownUid, planOf, run, start, textOf } from '../../support/plan.ts'
+import { childrenOf, processesOf, processesWith } from '../../support/processes.ts'
+import { tempDir } from '../../support/temp-dir.ts'
+
+const isRoot = process.getuid?.() === 0
+const signal = AbortSignal.timeout(600_000)
+const sh = (script: string, ...words: string[]): string[] => ['/bin/sh', '-c', script, ...words]
+const word = (): string => `word-${Math.random().toString(36).slice(2)}`
+
+const monitors = () => processesWith('/sallyport/init').filter(({ argv }) => argv[0] === 'bwrap')
+const before = new Set(monitors().map(({ pid }) => pid))
+afterEach(async () => {
+  // Other workers have sandboxes of their own; what this file leaves would never go.
+  await eventually(() => monitors().every(({ pid }) => before.has(pid) || !isOurs(pid)), 10_000)
+})
+const isOurs = (pid: number): boolean => {
+  try {
+    return childrenOf(process.pid).includes(pid)
+  } catch {
+    return false
+  }
+}
+
+describe('a confined server', () => {
+  test('gets exactly the bytes that are written to it, and what it writes arrives whole', async () => {
+    await using server = await start(await planOf(['/bin/cat']))
+    const sent = Buffer.alloc(300_000, 'sallyport\n\0\xff', 'latin1')
+    server.stdin.end(sent)
+    const chunks: Buffer[] = []
+    for await (const chunk of server.stdout) chunks.push(chunk as Buffer)
+    expect(Buffer.concat(chunks).equals(sent)).toBe(true)
+    expect(await server.ended).toEqual({ code: 0, signal: null, reason: 'exited' })
+  })
+
+  test('that writes and exits at once loses nothing, even to a reader who comes late', async () => {
+    const server = await start(await planOf(sh('head -c 60000 /dev/zero; echo err >&2; exit 3')))
+    expect(await server.ended).toEqual({ code: 3, signal: null, reason: 'exited' })
+    expect((await textOf(server.stdout)).length).toBe(60_000)
+    expect(await textOf(server.stderr)).toBe('err\n')
+  })
+
+  test('that a signal ends is reported with the signal', async () => {
+    const { exit } = await run(await planOf(sh('kill -SEGV $$')))
+    expect(exit).toEqual({ code: null, signal: 11, reason: 'exited' })
+  })
+
+  test('hears SIGTERM itself and may end in its own way', async () => {
+    await using server = await start(
+      await planOf(sh('trap "exit 7" TERM; echo up; while :; do sleep 0.05; done')),
+    )
+    await server.stdout[Symbol.asyncIterator]().next()
+    server.terminate()
+    expect(await server.ended).toEqual({ code: 7, signal: null, reason: 'exited' })
+  })
+
+  test('is killed with all that it started: daemons, sessions, ignored signals, stopped processes', async () => {
+    const marker = word()
+    const server = await start(
+      await planOf(
+        sh(
+          'trap "" TERM HUP INT; (setsid sh -c "(sleep 600 $0 & ) ; sleep 600 $0" $0 >/dev/null 2>&1 &) ;' +
+            'sleep 600 & kill -STOP $!; echo up; exec sleep 600',
+          marker,
+        ),
+      ),
+    )
+    await server.stdout[Symbol.asyncIterator]().next()
+    await eventually(() => processesWith(marker).length > 0)
+    const startedAt = performance.now()
+    server.kill()
+    expect(await server.ended).toEqual({ code: null, signal: null, reason: 'killed' })
+    expect(performance.now() - startedAt).toBeLessThan(1_000)
+    expect(processesWith(marker)).toEqual([])
+    if (isRoot) expect(processesOf(server.spec.hostUid)).toEqual([])
+  })
+
+  test('takes what it left behind along when it exits', async () => {
+    const marker = word()
+    const { exit } = await run(
+      await planOf(sh('setsid sleep 600 $0 >/dev/null 2>&1 </dev/null & exit 0', marker)),
+    )
+    expect(exit.reason).toBe('exited')
+    expect(processesWith(marker)).toEqual([])
+  })
+
+  test('that closes or breaks its streams does not hurt the daemon', async () => {
+    await using server = await start(await planOf(sh('exec 0<&- 1>&- 2>&-; sleep 0.2; exit 5')))
+    server.stdin.write('x'.repeat(100_000))
+    expect(await server.ended).toMatchObject({ code: 5 })
+  })
+})
+
+describe('what goes along into the sandbox', () => {
+  test('a descriptor that leaked into the daemon stays outside, though a bare child would get it', async () => {
+    const script = new URL('../../support/list-descriptors.ts', import.meta.url).pathname
+    // Beyond the 16 or so that Node marks close-on-exec when it starts.
+    const leak = openSync('/etc/hostname', 'r')
+    const stdio: ('ignore' | 'pipe' | 'inherit' | number)[] = ['ignore', 'pipe', 'inherit']
+    while (stdio.length < 77) stdio.push('ignore')
+    const shown = execFileSync(process.execPath, [script], { encoding: 'utf8', stdio: [...stdio, leak] })
+    closeSync(leak)
+    const { bare, confined } = JSON.parse(shown) as Record<'bare' | 'confined', string[]>
+    expect(bare).toContain('77')
+    expect(confined.filter((fd) => Number(fd) > 3)).toEqual([]) // 3 is the folder that ls itself has open
+  })
+
+  test('nothing of the daemon’s environment reaches launcher, bubblewrap or init', async () => {
+    process.env['SALLYPORT_CANARY'] = 'canary-value'
+    await using server = await start(
+      await planOf(sh('env; cat /proc/1/environ 2>/dev/null; echo end; read x')),
+    )
+    const reader = server.stdout[Symbol.asyncIterator]()
+    let text = ''
+    while (!text.includes('end')) text += String((await reader.next()).value)
+    expect(text).not.toContain('canary')
+    const monitor = Number(
+      /^PPid:\s+(\d+)/m.exec(readFileSync(`/proc/${server.initPid}/status`, 'utf8'))?.[1],
+    )
+    const { environ, cmdline } = {
+      environ: readFileSync(`/proc/${monitor}/environ`, 'utf8'),
+      cmdline: readFileSync(`/proc/${monitor}/cmdline`, 'utf8'),
+    }
+    expect(environ).not.toContain('canary')
+    expect(cmdline).toMatch(/^bwrap\0--args\0\d+\0--\0\/sallyport\/init\0init\0$/)
+    delete process.env['SALLYPORT_CANARY']
+  })
+})
+
+describe('the gate', () => {
+  const withMarker = async (): Promise<{
+    folder: string
+    marker: string
+    dispose: () => PromiseLike<void>
+  }> => {
+    const dir = await tempDir()
+    chmodSync(dir.path, 0o777)
+    return { folder: dir.path, marker: join(dir.path, 'ran'), dispose: () => dir[Symbol.asyncDispose]() }
+  }
+  const plan = async (folder: string) =>
+    planOf(sh('echo ran > /work/ran'), { spec: { mounts: [mountOf(folder, '/work', { access: 'write' })] } })
+
+  test('holds: nothing of the server runs before go, everything after it', async () => {
+    const { folder, marker, dispose } = await withMarker()
+    {
+      await using gate = await confine(await plan(folder), { signal })
+      expect(gate).toBeDefined()
+    }
+    expect(existsSync(marker)).toBe(false)
+    const gate = await confine(await plan(folder), { signal })
+    await using server = await gate.open({ signal })
+    expect((await server.ended).code).toBe(0)
+    expect(existsSync(marker)).toBe(true)
+    await dispose()
+  })
+
+  test('stays shut when a source was replaced between plan and mount', async () => {
+    const { folder, dispose } = await withMarker()
+    const source = join(folder, 'granted')
+    mkdirSync(source, { mode: 0o777 })
+    const judged = await planOf(sh('true'), { spec: { mounts: [mountOf(source, '/work')] } })
+    renameSync(source, `${source}.old`)
+    mkdirSync(source)
+    writeFileSync(join(source, 'secret'), 'secret')
+    await expect(confine(judged, { signal })).rejects.toMatchObject({
+      code: 'ERR_SANDBOX_SETUP',
+      details: { step: 'gate', target: '/work', source },
+    })
+    await dispose()
+  })
+
+  test('an abort while waiting throws its reason and leaves nothing', async () => {
+    const controller = new AbortController()
+    const uid = ownUid()
+    const waiting = confine(
+      await planOf(sh('true'), { spec: { hostUid: uid, hostGid: isRoot ? uid : (process.getgid?.() ?? 0) } }),
+      {
+        signal: controller.signal,
+      },
+    )
+    controller.abort(new Error('changed my mind'))
+    await expect(waiting).rejects.toThrow('changed my mind')
+    if (isRoot) expect(processesOf(uid)).toEqual([])
+  })
+})
+
+describe('a launch that cannot be made', () => {
+  test.each([
+    ['uid 0', { spec: { hostUid: 0, hostGid: 0 } }, /identity/],
+    ['a missing tool', { tool: '/nonexistent/bwrap' }, /\/nonexistent\/bwrap/],
+    ['a tool that refuses its arguments', { arguments: ['--no-such-option'] }, /no-such-option/],
+    ['a tool that is not one', { tool: '/bin/false' }, /status 1/],
+    ['a missing launcher', { launcher: '/nonexistent/init' }, /ENOENT/],
+  ])('for %s names the step and what the launcher said', async (_, change, message) => {
+    const failing = confine(await planOf(sh('true'), change), { signal })
+    await expect(failing).rejects.toMatchObject({
+      code: 'ERR_SANDBOX_SETUP',
+      message: expect.stringMatching(message) as unknown,
+      details: { server: 'probe' },
+    })
+  })
+
+  test.each([
+    ['a missing program', ['/usr/bin/absent'], {}, /absent: no such file/],
+    ['a program that is a folder', ['/usr'], {}, /permission denied/],
+    ['a missing working directory', sh('true'), { cwd: '/absent' }, /cwd: \/absent/],
+  ])('for %s is told from a broken sandbox', async (_, argv, spec, message) => {
+    await expect(start(await planOf(argv, { spec }))).rejects.toMatchObject({
+      code: 'ERR_SANDBOX_EXEC',
+      message: expect.stringMatching(message) as unknown,
+    })
+  })
+
+  test('a launcher that hangs is given up and killed', async () => {
+    const script = new URL('../../fixtures/hang.sh', import.meta.url).pathname
+    const hanging = confine(await planOf(sh('true'), { launcher: script }), {
+      signal: AbortSignal.timeout(300),
+    })
+    await expect(hanging).rejects.toMatchObject({ name: 'TimeoutError' })
+  })
+})
+
+describe('when something else kills a part', () => {
+  const monitorOf = (initPid: number): number =>
+    Number(/^PPid:\s+(\d+)/m.exec(readFileSync(`/proc/${initPid}/status`, 'utf8'))?.[1])
+
+  test.each([
+    ['the monitor', (initPid: number) => monitorOf(initPid), { reason: 'sandbox-lost' }],
+    ['PID 1', (initPid: number) => initPid, { reason: 'sandbox-lost' }],
+    ['the server', (initPid: number) => childrenOf(initPid)[0] ?? 0, { reason: 'exited', signal: 9 }],
+  ])('%s, everything else ends with it, and one exit is told', async (_, victim, exit) => {
+    const marker = word()
+    await using server = await start(await planOf(sh('setsid sleep 600 $0 & echo up; sleep 600', marker)))
+    await server.stdout[Symbol.asyncIterator]().next()
+    process.kill(victim(server.initPid), 'SIGKILL')
+    expect(await server.ended).toMatchObject(exit)
+    expect(processesWith(marker)).toEqual([])
+  })
+})

@@ -1,0 +1,46 @@
+// What runs on this machine, read from /proc: for proofs that nothing is left.
+import { readdirSync, readFileSync } from 'node:fs'
+
+export interface Process {
+  readonly pid: number
+  readonly uid: number
+  readonly state: string
+  readonly argv: readonly string[]
+}
+
+/** Returns the processes of a uid that are more than zombies. */
+export const processesOf = (uid: number): readonly Process[] =>
+  pids().flatMap((pid) => {
+    const found = read(pid)
+    return found !== null && found.uid === uid && !'ZX'.includes(found.state) ? [found] : []
+  })
+
+/** Returns the living processes of which one argument is exactly the word. */
+export const processesWith = (word: string): readonly Process[] =>
+  pids().flatMap((pid) => {
+    const found = read(pid)
+    return found?.argv.includes(word) === true ? [found] : []
+  })
+
+/** Returns the pids of a process's children. */
+export const childrenOf = (pid: number): readonly number[] =>
+  readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').filter(Boolean).map(Number)
+
+const pids = (): number[] =>
+  readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .map(Number)
+
+const read = (pid: number): Process | null => {
+  try {
+    const status = readFileSync(`/proc/${pid}/status`, 'utf8')
+    return {
+      pid,
+      uid: Number(/^Uid:\s+(\d+)/m.exec(status)?.[1]),
+      state: /^State:\s+(\w)/m.exec(status)?.[1] ?? 'X',
+      argv: readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0').slice(0, -1),
+    }
+  } catch {
+    return null // it ended meanwhile
+  }
+}
