@@ -1,7 +1,10 @@
 // Frames of the control channel, written a second time and on purpose: a fault of the product's codec must not hide in its own mirror.
 
 /** One frame: type, little-endian length, payload. Strings get their NUL, numbers are u32, bigints u64. */
-export const frame = (type: string, ...fields: readonly (string | number | bigint | Uint8Array)[]): Buffer => {
+export const frame = (
+  type: string,
+  ...fields: readonly (string | number | bigint | Uint8Array)[]
+): Buffer => {
   const payload = Buffer.concat(fields.map(field))
   const head = Buffer.alloc(5)
   head.write(type, 'latin1')
@@ -27,10 +30,13 @@ export interface Received {
 /** The whole frames in `bytes`, in order. */
 export const framesIn = (bytes: Buffer): Received[] => {
   const found: Received[] = []
-  for (let at = 0; bytes.length - at >= 5; ) {
+  for (let at = 0; bytes.length - at >= 5;) {
     const length = bytes.readUInt32LE(at + 1)
     if (bytes.length - at - 5 < length) break
-    found.push({ type: bytes.toString('latin1', at, at + 1), payload: bytes.subarray(at + 5, at + 5 + length) })
+    found.push({
+      type: bytes.toString('latin1', at, at + 1),
+      payload: bytes.subarray(at + 5, at + 5 + length),
+    })
     at += 5 + length
   }
   return found

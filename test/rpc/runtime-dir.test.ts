@@ -1,0 +1,77 @@
+// The folder of the sockets: made with the right modes, refused where somebody else has a hand in it.
+import { chmod, chown, lstat, mkdir, symlink } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, it } from 'vitest'
+import { prepareRuntimeDir } from '../../src/rpc/runtime-dir.ts'
+import { tempDir } from '../support/temp-dir.ts'
+import { isRoot, nobody } from '../support/user.ts'
+
+const mode = async (path: string): Promise<string> => ((await lstat(path)).mode & 0o7777).toString(8)
+const unsafe = { code: 'ERR_RUNTIME_UNSAFE' }
+
+it('the folder is 0711, with both of its folders 0700', async () => {
+  await using folder = await tempDir()
+  const paths = await prepareRuntimeDir(join(folder.path, 'run'), null)
+  expect(await mode(paths.directory)).toBe('711')
+  expect(await mode(paths.hostDirectory)).toBe('700')
+  expect(await mode(paths.operatorDirectory)).toBe('700')
+})
+
+it('the hosts’ folder is 0750 and the group’s where a group is admitted', async () => {
+  await using folder = await tempDir()
+  const gid = process.getgid?.() ?? 0
+  const paths = await prepareRuntimeDir(join(folder.path, 'run'), gid)
+  expect(await mode(paths.hostDirectory)).toBe('750')
+  expect((await lstat(paths.hostDirectory)).gid).toBe(gid)
+})
+
+it('modes that somebody loosened are put right', async () => {
+  await using folder = await tempDir()
+  const directory = join(folder.path, 'run')
+  await prepareRuntimeDir(directory, null)
+  await chmod(join(directory, 'operator'), 0o777)
+  const paths = await prepareRuntimeDir(directory, null)
+  expect(await mode(paths.operatorDirectory)).toBe('700')
+})
+
+it('a symbolic link in its place is refused', async () => {
+  await using folder = await tempDir()
+  await mkdir(join(folder.path, 'elsewhere'))
+  await symlink(join(folder.path, 'elsewhere'), join(folder.path, 'run'))
+  await expect(prepareRuntimeDir(join(folder.path, 'run'), null)).rejects.toMatchObject(unsafe)
+})
+
+it('a symbolic link in the place of a folder inside it is refused', async () => {
+  await using folder = await tempDir()
+  await mkdir(join(folder.path, 'run'))
+  await mkdir(join(folder.path, 'elsewhere'))
+  await symlink(join(folder.path, 'elsewhere'), join(folder.path, 'run', 'operator'))
+  await expect(prepareRuntimeDir(join(folder.path, 'run'), null)).rejects.toMatchObject(unsafe)
+})
+
+it.runIf(isRoot)('a folder of another user is refused', async () => {
+  await using folder = await tempDir()
+  const directory = join(folder.path, 'run')
+  await mkdir(directory)
+  await chown(directory, nobody, nobody)
+  await expect(prepareRuntimeDir(directory, null)).rejects.toMatchObject(unsafe)
+})
+
+it.runIf(isRoot)('a folder below another user’s is refused', async () => {
+  await using folder = await tempDir()
+  await chown(folder.path, nobody, nobody)
+  await expect(prepareRuntimeDir(join(folder.path, 'run'), null)).rejects.toMatchObject(unsafe)
+})
+
+it('a folder below one that everybody can write is refused', async () => {
+  await using folder = await tempDir()
+  await chmod(folder.path, 0o777)
+  await expect(prepareRuntimeDir(join(folder.path, 'run'), null)).rejects.toMatchObject(unsafe)
+})
+
+it('a path too long for a socket is refused before anything is made', async () => {
+  await using folder = await tempDir()
+  const directory = join(folder.path, 'x'.repeat(100))
+  await expect(prepareRuntimeDir(directory, null)).rejects.toMatchObject(unsafe)
+  await expect(lstat(directory)).rejects.toThrow('ENOENT')
+})
