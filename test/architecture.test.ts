@@ -1,0 +1,171 @@
+// The shape of the code as a table: which part may import which, and why. A new arrow is a decision, made here.
+import { expect, test } from 'vitest'
+import { sourcesOf, withoutComments, type SourceFile } from './support/source.ts'
+
+/** A part of src, what it may import besides itself and what everything may, and the reason for the limit. */
+interface Part {
+  readonly from: string
+  readonly mayImport: readonly string[]
+  /** What it may import as types only */
+  readonly types?: readonly string[]
+  readonly reason: string
+}
+
+const foundations = ['errors.ts', 'lib/', 'schema/']
+
+/** The first row whose `from` begins the path of a file holds for it. */
+const parts: readonly Part[] = [
+  { from: 'lib/', mayImport: [], reason: 'the bottom: what it needs, everything above would need' },
+  { from: 'errors.ts', mayImport: ['lib/'], reason: 'every part throws these, so they stand on nothing' },
+  {
+    from: 'log.ts',
+    mayImport: foundations,
+    reason: 'functions take a logger; only a main program makes one',
+  },
+  {
+    from: 'schema/',
+    mayImport: foundations,
+    reason: 'shapes are shared by parts that do not know one another',
+  },
+  { from: 'config/', mayImport: foundations, reason: 'a file becomes a value, and knows not who uses it' },
+  { from: 'rpc/', mayImport: foundations, reason: 'a peer of call and sandbox: the wire decides nothing' },
+  {
+    from: 'call/',
+    mayImport: foundations,
+    reason: 'a decision must be readable, and testable, without a machine',
+  },
+  {
+    from: 'sandbox/',
+    mayImport: foundations,
+    reason: 'the wall holds whatever was decided and whoever asked',
+  },
+  {
+    from: 'supervisor/',
+    mayImport: [...foundations, 'sandbox/'],
+    types: ['rpc/protocol.ts'],
+    reason: 'it owns processes; who may call them was settled before',
+  },
+  {
+    from: 'client/',
+    mayImport: [...foundations, 'rpc/'],
+    reason: 'whoever has only the socket can do the same',
+  },
+  {
+    from: 'daemon/',
+    mayImport: [...foundations, 'rpc/', 'call/', 'config/', 'supervisor/', 'sandbox/'],
+    reason: 'the one place where the parts meet',
+  },
+  {
+    from: 'cli/serve.ts',
+    mayImport: [...foundations, 'log.ts', 'config/', 'client/', 'daemon/', 'rpc/'],
+    reason: 'the daemon’s main program',
+  },
+  {
+    from: 'cli/run.ts',
+    mayImport: [...foundations, 'log.ts', 'config/', 'client/', 'daemon/', 'rpc/'],
+    reason: 'one server without a daemon: the same parts in one process',
+  },
+  {
+    from: 'cli/',
+    mayImport: [...foundations, 'config/', 'client/', 'rpc/'],
+    reason: 'the CLI has no private door into the daemon',
+  },
+  {
+    from: 'index.ts',
+    mayImport: [...foundations, 'client/', 'rpc/'],
+    reason: 'what programs get is what the CLI uses',
+  },
+]
+
+/** Packages that one file wraps, so that replacing one is a change to one file. */
+const wrapped: Readonly<Record<string, string>> = {
+  ajv: 'schema/',
+  yaml: 'config/',
+  pino: 'log.ts',
+  execa: 'lib/exec.ts',
+  commander: 'cli/',
+  nanoid: 'lib/ids.ts',
+  '@modelcontextprotocol/sdk': 'client/transport.ts',
+}
+
+const sources = sourcesOf('src')
+const isWithin = (path: string, places: readonly string[]): boolean =>
+  places.some((place) => (place.endsWith('/') ? path.startsWith(place) : path === place))
+const partOf = (path: string): Part | undefined => parts.find(({ from }) => path.startsWith(from))
+const offenders = (isOffender: (file: SourceFile) => boolean): readonly string[] =>
+  sources.filter(isOffender).map(({ path }) => path)
+
+test('every file of src belongs to a part', () => {
+  expect(offenders(({ path }) => partOf(path) === undefined)).toEqual([])
+})
+
+test.each(parts)('$from imports only what it may: $reason', ({ from, mayImport, types = [] }) => {
+  const folder = from.endsWith('/') ? from : `${from.split('/')[0] ?? ''}/`
+  const own = from.includes('/') ? [folder] : []
+  const forbidden = sources
+    .filter(({ path }) => partOf(path)?.from === from)
+    .flatMap(({ path, imports }) => imports.map((it) => ({ path, ...it })))
+    .filter(({ target }) => target.endsWith('.ts'))
+    .filter(({ target }) => !isWithin(target, [...own, ...mayImport]))
+    .filter(({ target, isTypeOnly }) => !(isTypeOnly && isWithin(target, types)))
+    .map(({ path, target }) => `${path} -> ${target}`)
+  expect(forbidden).toEqual([])
+})
+
+test.each(Object.entries(wrapped))('%s has one importer, in %s', (name, place) => {
+  const importers = sources.filter(({ imports }) => imports.some(({ target }) => target === name))
+  expect(importers.filter(({ path }) => !isWithin(path, [place])).map(({ path }) => path)).toEqual([])
+  if (name !== 'commander') expect(importers.length).toBeLessThanOrEqual(1)
+})
+
+test('the MCP SDK is a type at the edge, and never on the relay’s path', () => {
+  const sdk = sources
+    .flatMap(({ imports }) => imports)
+    .filter(({ target }) => target.includes('contextprotocol'))
+  expect(sdk.filter(({ isTypeOnly }) => !isTypeOnly)).toEqual([])
+})
+
+test('no package is imported that no file wraps', () => {
+  const packages = sources.flatMap(({ imports }) => imports.map(({ target }) => target))
+  const loose = packages.filter((target) => !target.endsWith('.ts') && !target.startsWith('node:'))
+  expect(loose.filter((target) => !(target in wrapped))).toEqual([])
+})
+
+test('call/ touches no machine: of Node it uses node:crypto alone', () => {
+  const impure = sources
+    .filter(({ path }) => path.startsWith('call/'))
+    .filter(({ imports }) => imports.some(({ target }) => /^node:(?!crypto$)/.test(target)))
+  expect(impure.map(({ path }) => path)).toEqual([])
+})
+
+test('the environment is read in config/ and sandbox/environment.ts alone', () => {
+  const readers = offenders(
+    ({ path, text }) =>
+      !isWithin(path, ['config/', 'sandbox/environment.ts']) &&
+      /\bprocess\.env\b|\benv\b[^;]*from 'node:process'/.test(withoutComments(text)),
+  )
+  expect(readers).toEqual([])
+})
+
+test('every file begins with a comment that says what it is', () => {
+  expect(offenders(({ text }) => !/^(#!.*\n)?\/\/ \S.{20,}/.test(text))).toEqual([])
+})
+
+test('there are no default exports, so that a thing has one name', () => {
+  expect(offenders(({ text }) => /^export default\b/m.test(withoutComments(text)))).toEqual([])
+})
+
+test('no file is longer than 300 lines', () => {
+  expect(offenders(({ text }) => text.split('\n').length > 300)).toEqual([])
+})
+
+test('no file is called by what could be said of any', () => {
+  expect(offenders(({ path }) => /(utils?|helpers?|manager|service|common|data)\.ts$/.test(path))).toEqual([])
+})
+
+test('nothing is mocked, skipped or left alone to run', () => {
+  const shortcuts = sourcesOf('test')
+    .filter(({ path }) => path !== 'architecture.test.ts')
+    .filter(({ text }) => /\bvi\.(mock|doMock|hoisted)\b|\b(test|it|describe)\.(skip|only|todo)\(/.test(text))
+  expect(shortcuts.map(({ path }) => path)).toEqual([])
+})
