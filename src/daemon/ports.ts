@@ -1,57 +1,7 @@
 // What the daemon's method tables ask of the supervisor; src/supervisor/supervisor.ts provides it.
-import type { Duplex } from 'node:stream'
 import type { CallId, InstanceId, SessionId } from '../lib/ids.ts'
-import type { RawJson } from '../lib/raw-json.ts'
-import type {
-  HostMethods,
-  InstanceView,
-  OperatorMethods,
-  Principal,
-  SallyportEvent,
-  ServerDetail,
-  ServerView,
-} from '../rpc/protocol.ts'
-
-/** Who asks, and how far they may see: a host sees its own instances and calls, the operator everybody's. */
-export interface Caller {
-  readonly principal: Principal
-  readonly role: 'host' | 'operator'
-}
-
-/** A `tools/call` as the control socket took it. */
-export interface ToolCall {
-  readonly server: string
-  readonly tool: string
-  /** The arguments as the caller wrote them, an object, `{}` when absent */
-  readonly arguments: RawJson
-  /** Shorter than the server's own `call_ms`, or null */
-  readonly timeoutMs: number | null
-  /** Generation of the tool list that the caller saw, or null */
-  readonly generation: number | null
-}
-
-/** A session that was granted and waits for its stream. */
-export interface Attachment {
-  readonly session: SessionId
-  readonly server: string
-  /**
-   * Hands over the connection: `head` is what was read behind the attach request, then the stream's own bytes.
-   * The supervisor owns the stream from here on.
-   */
-  take(stream: Duplex, head: Buffer): void
-  /** The host went away before it could take over: the session ends, nothing was or will be read */
-  abandon(): void
-}
-
-/** Events before they get a number and a time. */
-export type Emit = (event: {
-  readonly type: string
-  readonly server: string | null
-  readonly instance: InstanceId | null
-  /** Uid whose event it is; null is everybody's */
-  readonly principal: string | null
-  readonly detail: SallyportEvent['detail']
-}) => void
+import type { HostMethods, InstanceView, OperatorMethods, ServerDetail, ServerView } from '../rpc/protocol.ts'
+import type { Attachment, Caller, ToolCall } from '../supervisor/ports.ts'
 
 interface Waiting {
   readonly signal: AbortSignal

@@ -123,7 +123,7 @@ export interface SallyportEvent {
 
 /** Method -> parameters and result, for hosts. */
 export interface HostMethods {
-  'sallyport/hello': { params: { protocol?: string; project?: string }; result: Hello }
+  'sallyport/hello': { params: { protocol?: string }; result: Hello }
   'servers/list': { params: Record<string, never>; result: { servers: readonly ServerView[] } }
   'servers/get': { params: { server: string }; result: ServerDetail }
   'servers/start': { params: { server: string }; result: InstanceView }

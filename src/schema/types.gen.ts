@@ -904,10 +904,6 @@ export interface Control {
      * Protocol that the caller speaks
      */
     protocol?: string
-    /**
-     * Absolute path of the project's directory, whose .sallyport.yaml narrows
-     */
-    project?: string
   }
   /**
    * Lists the servers that the caller may see

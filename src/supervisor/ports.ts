@@ -65,6 +65,8 @@ export interface Attachment {
   readonly server: string
   /** Hands over the stream for good; `head` is what was read behind the attach request */
   take(stream: Duplex, head: Buffer): void
+  /** The host was gone before it could take over: the session ends */
+  abandon(): void
 }
 
 /** How a session ended: the server's own status, 128 + n for a signal. */

@@ -1,0 +1,80 @@
+// What happened lately, numbered: subscribers read it at their own pace, and are told when they were too slow.
+import type { Caller, Emit, Happening } from '../supervisor/ports.ts'
+import type { SallyportEvent } from '../rpc/protocol.ts'
+
+interface Entry {
+  readonly event: SallyportEvent
+  /** Uid whose event it is; null is everybody's */
+  readonly principal: string | null
+}
+
+const defaultCapacity = 4096
+
+/** A bounded ring of events. Numbers start at 1 in each life of a daemon. */
+export class EventLog {
+  readonly #capacity: number
+  readonly #entries: Entry[] = []
+  #seq = 0
+  #news = Promise.withResolvers<void>()
+
+  constructor(capacity = defaultCapacity) {
+    this.#capacity = capacity
+  }
+
+  /** Number of the latest event, 0 before the first. */
+  get seq(): number {
+    return this.#seq
+  }
+
+  /** Numbers the event, keeps it, and wakes who waits; never blocks and never throws. */
+  readonly emit: Emit = ({ principal, ...happening }: Happening) => {
+    this.#seq += 1
+    this.#entries.push({ event: { seq: this.#seq, at: new Date().toISOString(), ...happening }, principal })
+    if (this.#entries.length > this.#capacity) this.#entries.shift()
+    this.#news.resolve()
+    this.#news = Promise.withResolvers<void>()
+  }
+
+  /**
+   * Events after `since` that the caller may see, then each as it comes, until the signal. Where the ring has moved on,
+   * one `events/lost` says how many numbers are missing, which may include events of others.
+   */
+  async *follow(caller: Caller, since: number, signal: AbortSignal): AsyncGenerator<SallyportEvent> {
+    const aborted = Promise.withResolvers<void>()
+    const onAbort = (): void => aborted.resolve()
+    signal.addEventListener('abort', onAbort, { once: true })
+    try {
+      for (let last = since; !signal.aborted;) {
+        const first = this.#seq - this.#entries.length + 1
+        if (last + 1 < first) {
+          yield lost(first - 1, first - 1 - last)
+          last = first - 1
+        }
+        const entry = this.#entries[last + 1 - first]
+        if (entry === undefined) {
+          await Promise.race([this.#news.promise, aborted.promise])
+          continue
+        }
+        last = entry.event.seq
+        if (maySee(caller, entry)) yield entry.event
+      }
+    } finally {
+      signal.removeEventListener('abort', onAbort)
+    }
+  }
+}
+
+function maySee({ principal, role }: Caller, entry: Entry): boolean {
+  return role === 'operator' || entry.principal === null || entry.principal === principal.id
+}
+
+function lost(seq: number, count: number): SallyportEvent {
+  return {
+    seq,
+    at: new Date().toISOString(),
+    type: 'events/lost',
+    server: null,
+    instance: null,
+    detail: { count },
+  }
+}

@@ -1,0 +1,133 @@
+// The daemon's second: a process that holds the runtime directory's lock and cleans up when the daemon is killed.
+//
+//   daemon                                  sallyport-init guard RUNTIME_DIR
+//     |<-- "held" | "busy PID" -----------------|
+//     |--- "cgroup P" "unlink P" "rmdir P" ---->|   what to remove after a death
+//     |--- "done" ----------------------------->|   a proper end: nothing to remove
+//     |--- (end of stream without "done") ----->|   a death: waits, kills, removes, then lets the lock go
+import { spawn } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { createInterface } from 'node:readline'
+import { setTimeout as delay } from 'node:timers/promises'
+import { SallyportError } from '../errors.ts'
+import { within } from '../lib/deadline.ts'
+import type { Logger } from '../lib/logger.ts'
+
+/** What the guard removes when the daemon is killed. */
+export type Leaving = `${'cgroup' | 'unlink' | 'rmdir'} /${string}`
+
+/** What a guard is made of. */
+export interface GuardOptions {
+  readonly initPath: string
+  readonly runtimeDir: string
+  readonly log: Logger
+  /** Called when the lock is lost for good; the daemon must go down */
+  readonly onLost: (error: SallyportError) => void
+  /** Tells whether a daemon answers on this runtime directory */
+  readonly isAnswered: () => Promise<boolean>
+}
+
+const answerMs = 5000
+// A guard whose daemon was killed keeps the lock for up to three seconds, until nothing of that daemon is left.
+const predecessorMs = 8000
+const doneMs = 2000
+
+/** The lock, held. Disposing lets it go. */
+export class Guard implements AsyncDisposable {
+  readonly runtimeDir: string
+  readonly #options: GuardOptions
+  readonly #leavings: Leaving[] = []
+  #child: ChildProcess
+  #isDone = false
+
+  private constructor(options: GuardOptions, child: ChildProcess) {
+    this.runtimeDir = options.runtimeDir
+    this.#options = options
+    this.#child = child
+    this.#watch()
+  }
+
+  /** Takes the lock of a prepared runtime directory. Throws ERR_DAEMON_RUNNING, naming the pid, where a daemon holds it. */
+  static async hold(options: GuardOptions): Promise<Guard> {
+    for (const end = performance.now() + predecessorMs; ; await delay(50)) {
+      const answer = await start(options)
+      if (answer.child !== null) return new Guard(options, answer.child)
+      if (performance.now() >= end || (await options.isAnswered()))
+        throw running(options.runtimeDir, answer.pid)
+    }
+  }
+
+  /** Has the guard remove this if the daemon is killed; say it before it is made. */
+  cleanUp(leaving: Leaving): void {
+    if (leaving.includes('\n')) throw new Error('a path with a line feed can not be named to the guard')
+    this.#leavings.push(leaving)
+    this.#child.stdin?.write(`${leaving}\n`)
+  }
+
+  // A guard that dies leaves the daemon without a lock: there is a new one at once, or the daemon ends.
+  #watch(): void {
+    this.#child.once('exit', (code, signal) => {
+      if (this.#isDone) return
+      this.#options.log.error({ code, signal }, 'guard died, starting another')
+      this.#replace().catch((error: unknown) => this.#options.onLost(SallyportError.from(error)))
+    })
+  }
+
+  async #replace(): Promise<void> {
+    const answer = await start(this.#options)
+    if (answer.child === null) throw running(this.runtimeDir, answer.pid)
+    this.#child = answer.child
+    this.#watch()
+    for (const leaving of this.#leavings) this.#child.stdin?.write(`${leaving}\n`)
+    if (this.#isDone) await this.#finish()
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.#isDone) return
+    this.#isDone = true
+    await this.#finish()
+  }
+
+  async #finish(): Promise<void> {
+    if (this.#child.exitCode !== null || this.#child.signalCode !== null) return
+    const exit = once(this.#child, 'exit')
+    this.#child.stdin?.end('done\n')
+    await within(exit, doneMs, () => new Error('guard does not end')).catch(() => this.#child.kill('SIGKILL'))
+  }
+}
+
+type Answer = { readonly child: ChildProcess } | { readonly child: null; readonly pid: string }
+
+async function start({ initPath, runtimeDir, log }: GuardOptions): Promise<Answer> {
+  const child = spawn(initPath, ['guard', runtimeDir], { stdio: ['pipe', 'pipe', 'pipe'], env: {}, cwd: '/' })
+  const complaints: string[] = []
+  child.stdin.on('error', (error) => log.debug({ err: error }, 'guard does not listen'))
+  createInterface({ input: child.stderr }).on('line', (line) => complaints.push(line))
+  const lines = createInterface({ input: child.stdout })
+  const first = Promise.race([
+    once(lines, 'line').then(([line]) => String(line)),
+    once(child, 'exit').then(([code]) => `exit ${String(code)}`),
+  ])
+  const late = (): Error => new Error(`no answer within ${answerMs} ms`)
+  const line = await within(first, answerMs, late).catch((error: unknown) => {
+    child.kill('SIGKILL')
+    throw failed(runtimeDir, error instanceof Error ? error.message : String(error))
+  })
+  lines.on('line', (text) => log.error({ said: text }, 'guard refused what to clean up'))
+  if (line === 'held') return { child }
+  if (line.startsWith('busy')) return { child: null, pid: line.slice('busy '.length) }
+  throw failed(runtimeDir, complaints.join('; ') || line)
+}
+
+function running(runtimeDir: string, pid: string): SallyportError {
+  return new SallyportError(
+    'ERR_DAEMON_RUNNING',
+    `daemon ${pid || 'of unknown pid'} already serves ${runtimeDir}; stop it, or choose another --runtime`,
+    { runtime_dir: runtimeDir, pid },
+  )
+}
+
+function failed(runtimeDir: string, why: string): SallyportError {
+  return new SallyportError('ERR_INTERNAL', `the guard of ${runtimeDir} could not be started: ${why}`)
+}

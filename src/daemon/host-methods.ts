@@ -1,0 +1,92 @@
+// What hosts can ask of the daemon: their own instances, calls and events, and nothing of anybody else's.
+import { SallyportError } from '../errors.ts'
+import { RawJson } from '../lib/raw-json.ts'
+import { protocolId } from '../rpc/protocol.ts'
+import type { Hello, HostMethods } from '../rpc/protocol.ts'
+import type { EventLog } from './events.ts'
+import type { Supervisor } from './ports.ts'
+import type { Attach, MethodCall, MethodTable } from './service.ts'
+
+/** What the methods stand on. */
+export interface MethodPorts {
+  readonly supervisor: Supervisor
+  readonly events: EventLog
+  /** The greeting, save who is greeted */
+  readonly hello: Omit<Hello, 'principal'>
+}
+
+/** The methods of host.sock, which operator.sock has too. */
+export function hostMethods({ supervisor, events, hello }: MethodPorts): MethodTable<keyof HostMethods> {
+  return {
+    'sallyport/hello': ({ protocol }, { principal }) => {
+      if (protocol !== undefined && protocol !== protocolId) throw otherProtocol(protocol, hello.version)
+      return { ...hello, principal }
+    },
+    'servers/list': (_params, { caller }) => ({ servers: supervisor.list(caller) }),
+    'servers/get': ({ server }, { caller }) => supervisor.get(caller, server),
+    'servers/start': ({ server }, { caller, signal }) => supervisor.start(caller, server, { signal }),
+    'servers/stop': async ({ server }, { caller, signal }) => ({
+      stopped: await supervisor.stop(caller, server, { signal }),
+    }),
+    'tools/list': ({ server }, { caller, signal }) => supervisor.tools(caller, server ?? null, { signal }),
+    'tools/call': ({ server, tool, timeout_ms, generation }, { caller, signal, ...call }) =>
+      supervisor.call(
+        caller,
+        {
+          server,
+          tool,
+          arguments: call.text('arguments') ?? new RawJson('{}'),
+          timeoutMs: timeout_ms ?? null,
+          generation: generation ?? null,
+        },
+        { signal },
+      ),
+    'calls/cancel': ({ call_id, request, reason }, call) => {
+      const isRequestCancelled = request !== undefined && call.cancel(request)
+      const isCallCancelled =
+        call_id !== undefined && supervisor.cancel(call.caller, call_id, reason ?? 'cancelled')
+      return { cancelled: isRequestCancelled || isCallCancelled }
+    },
+    'events/subscribe': ({ since }, call) => subscribe(events, since ?? events.seq, call),
+    'session/result': ({ session }, { caller }) => supervisor.sessionResult(caller, session),
+  }
+}
+
+/** `session/attach`, for both sockets. */
+export function attachVia(supervisor: Supervisor): Attach {
+  return async (params, { caller }) => {
+    const attachment = await supervisor.attach(caller, params)
+    return {
+      result: { session: attachment.session, server: attachment.server },
+      take: (stream, head) => attachment.take(stream, head),
+      abandon: () => attachment.abandon(),
+    }
+  }
+}
+
+function subscribe(
+  events: EventLog,
+  since: number,
+  call: MethodCall,
+): HostMethods['events/subscribe']['result'] {
+  const { seq } = events
+  if (since > seq)
+    throw new SallyportError(
+      'ERR_INVALID_PARAMS',
+      `events/subscribe: params.since: got ${since}, expected at most ${seq}; the daemon is a new one, subscribe without since`,
+      { seq },
+    )
+  call.afterReply(async (stream) => {
+    for await (const event of events.follow(call.caller, since, stream.signal))
+      await stream.notify('events/event', event)
+  })
+  return { subscribed: true, seq }
+}
+
+function otherProtocol(asked: string, version: string): SallyportError {
+  return new SallyportError(
+    'ERR_DAEMON_PROTOCOL',
+    `this daemon (sallyport ${version}) speaks ${protocolId}, the caller ${JSON.stringify(asked)}; use the same version on both ends`,
+    { protocol: protocolId },
+  )
+}

@@ -1,0 +1,37 @@
+// What only the operator can ask: the same for all principals, and what would give a host power over others.
+import type { OperatorMethods } from '../rpc/protocol.ts'
+import { hostMethods } from './host-methods.ts'
+import type { MethodPorts } from './host-methods.ts'
+import type { MethodCall, MethodTable } from './service.ts'
+
+/** What the operator's methods stand on beside those of hosts. */
+export interface OperatorPorts extends MethodPorts {
+  /** Begins to end the daemon; the answer still goes out */
+  readonly shutDown: (reason: string) => void
+}
+
+/** The methods of operator.sock. */
+export function operatorMethods(ports: OperatorPorts): MethodTable<keyof OperatorMethods> {
+  const { supervisor, shutDown } = ports
+  return {
+    ...hostMethods(ports),
+    'servers/test': ({ server }, { caller, signal }) => supervisor.test(caller, server, { signal }),
+    'servers/logs': ({ server, lines = 100, follow = false }, call) => {
+      const past = supervisor.logs(call.caller, server, lines)
+      if (follow) followLogs(ports, server, call)
+      return past
+    },
+    'policy/explain': (params, { caller }) => supervisor.explain(caller, params),
+    'daemon/shutdown': ({ reason }, call) => {
+      call.afterReply(async () => shutDown(reason ?? 'the operator asked'))
+      return { stopping: true }
+    },
+  }
+}
+
+function followLogs({ supervisor }: OperatorPorts, server: string, call: MethodCall): void {
+  call.afterReply(async (stream) => {
+    const lines = supervisor.followLogs(call.caller, server, { signal: stream.signal })
+    for await (const line of lines) await stream.notify('servers/log', { server, line })
+  })
+}

@@ -1,0 +1,84 @@
+// Whether hosts are kept from the daemon and the sandboxes by the kernel: only where nobody shares a uid.
+import { readFileSync } from 'node:fs'
+import { SallyportError } from '../errors.ts'
+import type { Settings } from '../schema/settings.ts'
+
+/** Who may use host.sock, and what that means for separation. */
+export interface Admission {
+  /** Group of host.sock, or null for the daemon's own user alone */
+  readonly hostGid: number | null
+  readonly separation: 'full' | 'none'
+  admitsHost(uid: number): boolean
+  admitsOperator(uid: number): boolean
+}
+
+/** The user database, as text; tests give their own. */
+export interface UserDatabase {
+  readonly passwd: string
+  readonly group: string
+}
+
+/**
+ * Works out who is who. Throws ERR_SEPARATION where `require_separation` can't hold or a sandbox would run under a uid
+ * that host.sock admits, and ERR_CONFIG_INVALID where `host_group` does not exist.
+ */
+export function admission(settings: Settings, daemonUid: number, database = readDatabase()): Admission {
+  const group = settings.hostGroup === null ? null : findGroup(settings.hostGroup, database)
+  const hosts = group === null ? new Set([daemonUid]) : group.members
+  for (const { name, runAs } of settings.servers.values())
+    if (runAs !== null && runAs !== daemonUid && hosts.has(runAs))
+      throw new SallyportError(
+        'ERR_SEPARATION',
+        `servers.${name}.run_as: got uid ${runAs}, which host.sock admits; expected one that no host has`,
+        { server: name, uid: runAs },
+      )
+  const sandboxes = [...settings.servers.values()].map(
+    ({ runAs }) => runAs ?? (daemonUid === 0 ? null : daemonUid),
+  )
+  const isShared = hosts.has(daemonUid) || sandboxes.some((uid) => uid !== null && hosts.has(uid))
+  if (isShared && settings.requireSeparation) throw notSeparate(daemonUid, settings.hostGroup)
+  const runAs = new Set(sandboxes.filter((uid) => uid !== null && uid !== daemonUid))
+  return {
+    hostGid: group?.gid ?? null,
+    separation: isShared ? 'none' : 'full',
+    // With a group the kernel has judged by the socket's mode: membership may come from where we can't read it.
+    admitsHost: (uid) => uid === 0 || uid === daemonUid || (group !== null && !runAs.has(uid)),
+    admitsOperator: (uid) => uid === 0 || uid === daemonUid,
+  }
+}
+
+function readDatabase(): UserDatabase {
+  return { passwd: readFileSync('/etc/passwd', 'utf8'), group: readFileSync('/etc/group', 'utf8') }
+}
+
+function findGroup(
+  name: string,
+  { passwd, group }: UserDatabase,
+): { gid: number; members: ReadonlySet<number> } {
+  const entry = records(group).find(([groupName]) => groupName === name)
+  const gid = Number(entry?.[2])
+  if (entry === undefined || !Number.isInteger(gid))
+    throw new SallyportError(
+      'ERR_CONFIG_INVALID',
+      `host_group: got ${JSON.stringify(name)}, expected a group of /etc/group; make it with: groupadd --system ${name}`,
+      { group: name },
+    )
+  const named = new Set(entry[3]?.split(',') ?? [])
+  const members = records(passwd)
+    .filter(([user, , , primary]) => named.has(user ?? '') || primary === String(gid))
+    .map(([, , uid]) => Number(uid))
+  return { gid, members: new Set(members) }
+}
+
+function records(text: string): string[][] {
+  return text.split('\n').map((line) => line.split(':'))
+}
+
+function notSeparate(daemonUid: number, hostGroup: string | null): SallyportError {
+  const why = hostGroup === null ? 'host_group is not set, so hosts are' : `a member of ${hostGroup} is`
+  return new SallyportError(
+    'ERR_SEPARATION',
+    `require_separation: ${why} uid ${daemonUid} like the daemon or a sandbox; run the daemon as a user of its own and name the hosts' group in host_group`,
+    { uid: daemonUid },
+  )
+}
