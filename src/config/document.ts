@@ -1,0 +1,148 @@
+// YAML 1.2 or JSON text, parsed once, with the line and column of every key and value; the only door to yaml.
+import {
+  isAlias,
+  isMap,
+  isScalar,
+  isSeq,
+  LineCounter,
+  parseAllDocuments,
+  visit,
+  type Document as YamlDocument,
+} from 'yaml'
+import { SallyportError } from '../errors.ts'
+import type { Step } from '../schema/problem.ts'
+
+export interface Position {
+  readonly line: number
+  readonly column: number
+}
+
+/** A parsed file that can still say where each of its values stands. */
+export interface Document {
+  readonly path: string
+  readonly value: unknown
+  /** Where the value at these steps stands, or its key, or the nearest thing above it that there is; null without a text */
+  locate(at: readonly Step[], part: 'key' | 'value'): Position | null
+}
+
+/** Aliases that one document may expand to; more is an attack or a mistake. */
+const maxAliasCount = 64
+
+/**
+ * Parses one document. Duplicate keys, keys that are not strings, explicit tags, merge keys, directives of another
+ * version, several documents in one file, control characters and alias bombs are refused (ERR_CONFIG_SYNTAX).
+ */
+export function parseDocument(path: string, text: string): Document {
+  const lines = new LineCounter()
+  const fail = (offset: number, what: string, cause?: unknown): SallyportError => {
+    const { line, col } = lines.linePos(offset)
+    return new SallyportError(
+      'ERR_CONFIG_SYNTAX',
+      `${path}:${line}:${col}: ${what}`,
+      { file: path, line, column: col },
+      { cause },
+    )
+  }
+  const document = guarded(
+    () => parseOne(text, lines, fail),
+    (error) => fail(0, 'the file is nested too deeply to be read', error),
+  )
+  refuseCleverness(document, fail)
+  const value: unknown = guarded(
+    () => document.toJS({ maxAliasCount }) as unknown,
+    (error) => fail(0, `the file’s aliases expand to too much, at most ${maxAliasCount} are read`, error),
+  )
+  return { path, value, locate: (at, part) => locate(document, lines, at, part) }
+}
+
+/** Wraps a value that never was a file, such as what a command line says. */
+export function inMemory(path: string, value: unknown): Document {
+  return { path, value, locate: () => null }
+}
+
+type Fail = (offset: number, what: string, cause?: unknown) => SallyportError
+
+/** A recursive parser throws where nesting or aliases exhaust it; what we throw ourselves passes. */
+function guarded<T>(act: () => T, translate: (error: unknown) => SallyportError): T {
+  try {
+    return act()
+  } catch (error) {
+    throw error instanceof SallyportError ? error : translate(error)
+  }
+}
+
+function parseOne(text: string, lines: LineCounter, fail: Fail): YamlDocument {
+  const documents = parseAllDocuments(text, {
+    version: '1.2',
+    schema: 'core',
+    strict: true,
+    uniqueKeys: true,
+    stringKeys: true,
+    merge: false,
+    prettyErrors: false,
+    lineCounter: lines,
+  })
+  const control = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f]/.exec(text)
+  if (control !== null) throw fail(control.index, 'got a control character, expected text')
+  if (!Array.isArray(documents) || documents.length === 0)
+    throw fail(0, 'got an empty file, expected a mapping')
+  const [document, second] = documents
+  if (document === undefined) throw fail(0, 'got an empty file, expected a mapping')
+  const [flaw] = [...document.errors, ...document.warnings]
+  if (flaw !== undefined) throw fail(flaw.pos[0], oneLine(flaw.message))
+  if (second !== undefined)
+    throw fail(second.range[0], 'got a second document, expected one; remove the `---`')
+  return document
+}
+
+/** What is legal YAML and makes a file mean something else than it seems to. */
+function refuseCleverness(document: YamlDocument, fail: Fail): void {
+  if (document.directives?.yaml.explicit === true && document.directives.yaml.version !== '1.2')
+    throw fail(0, `got %YAML ${document.directives.yaml.version}, expected YAML 1.2; remove the directive`)
+  visit(document, {
+    Node: (_, node) => {
+      const start = node.range?.[0] ?? 0
+      if (!isAlias(node) && node.tag !== undefined)
+        throw fail(start, `got the tag ${node.tag}, expected none; remove it`)
+    },
+    Pair: (_, { key }) => {
+      if (isScalar(key) && key.value === '<<')
+        throw fail(key.range?.[0] ?? 0, 'got a merge key (<<), expected none; write the keys out')
+    },
+  })
+}
+
+const oneLine = (message: string): string => message.replaceAll(/\s+/g, ' ')
+
+function locate(
+  document: YamlDocument,
+  lines: LineCounter,
+  at: readonly Step[],
+  part: 'key' | 'value',
+): Position | null {
+  let node: unknown = document.contents
+  let offset = offsetOf(node) ?? 0
+  for (const [index, step] of at.entries()) {
+    if (isAlias(node)) node = node.resolve(document)
+    if (isMap(node)) {
+      const pair = node.items.find(({ key }) => isScalar(key) && key.value === String(step))
+      if (pair === undefined) break
+      const wantsKey = part === 'key' && index === at.length - 1
+      offset = (wantsKey ? undefined : offsetOf(pair.value)) ?? offsetOf(pair.key) ?? offset
+      node = pair.value
+    } else if (isSeq(node)) {
+      node = node.items[Number(step)]
+      if (node === undefined) break
+      offset = offsetOf(node) ?? offset
+    } else break
+  }
+  const { line, col } = lines.linePos(offset)
+  return { line, column: col }
+}
+
+function offsetOf(node: unknown): number | undefined {
+  if (typeof node !== 'object' || node === null || !('range' in node) || !Array.isArray(node.range))
+    return undefined
+  const start: unknown = node.range[0]
+  return typeof start === 'number' ? start : undefined
+}

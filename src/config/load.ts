@@ -1,0 +1,179 @@
+// From files to settings: find, read, validate, lay the scopes over one another, resolve, and refuse what cannot be kept.
+import { join } from 'node:path'
+import { SallyportError } from '../errors.ts'
+import type { ProfileSettings, ServerSettings, Settings } from '../schema/settings.ts'
+import { checkCeiling } from './ceiling.ts'
+import { inMemory, parseDocument } from './document.ts'
+import { findConfig, type FindOptions, type FoundFile } from './find.ts'
+import { freeze } from './freeze.ts'
+import { makeLayer, type Layer } from './layer.ts'
+import { loadProfile } from './profile.ts'
+import { profileSearch } from './profile-layers.ts'
+import { narrowByProject } from './project.ts'
+import { readTrusted } from './read.ts'
+import { refuse, type Issue } from './refusal.ts'
+import { overlay } from './scopes.ts'
+import { buildServer } from './server.ts'
+import { checkStage } from './stage.ts'
+
+export interface LoadOptions extends FindOptions {
+  /** Folder of the project whose .sallyport.yaml narrows, absolute */
+  readonly project?: string
+}
+
+/** Loads the configuration that this host has or names. Every refusal is a `SallyportError` with file, place and mend. */
+export async function loadSettings(options: LoadOptions): Promise<Settings> {
+  const found = await findConfig(options)
+  const layers = await readLayers(found, options)
+  const settings = await settle(layers, options)
+  if (options.project === undefined) return settings
+  return await narrowByProject(settings, options.project, [options.uid])
+}
+
+/** Makes settings of a value that never was a file, such as the one server of `sallyport run`. */
+export async function settingsOf(value: unknown, directory: string, options: LoadOptions): Promise<Settings> {
+  return await settle([makeLayer('file', inMemory('the command line', value), directory)], options)
+}
+
+async function readLayers(found: readonly FoundFile[], options: LoadOptions): Promise<readonly Layer[]> {
+  const layers: Layer[] = []
+  for (const file of found) {
+    const [highest] = layers
+    if (highest?.config.exclusive === true) {
+      if (file.scope !== 'file') break
+      throw new SallyportError(
+        'ERR_CONFIG_SCOPE',
+        `${file.path}: got a file named by ${file.by}, expected none: ${highest.document.path} is exclusive; leave ${file.by} out`,
+        { file: file.path, got: file.by, decided_by: highest.document.path },
+      )
+    }
+    layers.push(await readLayer(file, options))
+  }
+  return layers
+}
+
+async function readLayer(file: FoundFile, { uid }: LoadOptions): Promise<Layer> {
+  try {
+    const { path, text } = await readTrusted(file.path, [uid])
+    return makeLayer(file.scope, parseDocument(path, text))
+  } catch (error) {
+    if (!(error instanceof Error) || error instanceof SallyportError || !('code' in error)) throw error
+    const problem = error.code === 'ENOENT' ? 'no such file' : `cannot be read (${String(error.code)})`
+    throw new SallyportError(
+      'ERR_CONFIG_NOT_FOUND',
+      `${file.path}: ${problem}, though ${file.by} names it; write it, or name another`,
+      { file: file.path, by: file.by },
+      { cause: error },
+    )
+  }
+}
+
+/** Everything after reading: pure but for the profiles, which are files of their own. */
+async function settle(layers: readonly Layer[], options: LoadOptions): Promise<Settings> {
+  const { config, allowedCommands, servers, rules, warnings } = overlay(layers)
+  const built = servers.map(({ name, entry, layer }) => ({
+    entry,
+    layer,
+    ...buildServer(name, entry, layer, { env: options.env, mode: config.mode }),
+  }))
+  refuse([...layers.flatMap(checkStage), ...built.flatMap(({ issues }) => issues)])
+
+  const profiles = new Map<string, ProfileSettings>()
+  const exceeded: Issue[] = []
+  for (const { server, entry, layer } of built) {
+    const profile = profiles.get(server.profile) ?? (await profileOf(server, layer, options))
+    profiles.set(server.profile, profile)
+    exceeded.push(...checkCeiling(server.name, entry, profile, layer))
+  }
+  refuse(exceeded)
+
+  const final = built.map(({ server }) => withProfile(server, profiles.get(server.profile)))
+  return freeze({
+    sources: layers.map(({ scope, document }) => ({ scope, path: document.path })),
+    allowedCommands,
+    commandPath: config.command_path,
+    interpreterOptions: config.interpreter_options,
+    maxDynamicServers: config.max_dynamic_servers,
+    startup: { concurrency: concurrency(config.startup.concurrency, options.env) },
+    requireSeparation: config.require_separation,
+    hostGroup: config.host_group,
+    mode: config.mode,
+    servers: new Map(final.map((server) => [server.name, server])),
+    profiles,
+    rules,
+    tools: {
+      naming: config.tools.naming,
+      descriptionList: config.tools.description_list,
+      descriptionFull: config.tools.description_full,
+      perServer: config.tools.per_server,
+    },
+    warnings: [...warnings, ...final.flatMap(warningsOf)],
+  })
+}
+
+/** The enterprise's servers take their profiles from its folder alone: a user's file cannot redefine what they may do. */
+async function profileOf(
+  server: ServerSettings,
+  layer: Layer,
+  options: LoadOptions,
+): Promise<ProfileSettings> {
+  const search =
+    layer.scope === 'enterprise'
+      ? { folders: [join(layer.directory, 'profiles')], owners: [options.uid] }
+      : profileSearch(options, { configFolder: layer.directory, ...enterpriseOf(options) })
+  try {
+    return await loadProfile(server.profile, search)
+  } catch (error) {
+    if (!(error instanceof SallyportError) || error.code !== 'ERR_PROFILE_UNKNOWN') throw error
+    const place = layer.document.locate(['servers', server.name, 'profile'], 'value')
+    const where =
+      place === null ? layer.document.path : `${layer.document.path}:${place.line}:${place.column}`
+    const message = `${where}: servers.${server.name}.${error.message}`
+    throw new SallyportError(
+      error.code,
+      message,
+      { ...error.details, file: layer.document.path },
+      { cause: error },
+    )
+  }
+}
+
+const enterpriseOf = ({ enterprise }: LoadOptions) => (enterprise === undefined ? {} : { enterprise })
+
+function withProfile(server: ServerSettings, profile: ProfileSettings | undefined): ServerSettings {
+  if (profile?.network.mode !== 'allowlist') return server
+  return {
+    ...server,
+    unenforceable: [...server.unenforceable, `network.mode: allowlist (profile ${profile.name})`],
+  }
+}
+
+/** What a person should know at start-up and may well have meant. */
+function warningsOf({ name, enabled, trust, tools, mounts }: ServerSettings): readonly string[] {
+  if (!enabled) return []
+  const exposed = trust === 'untrusted' && tools.allow.length === 0
+  return [
+    ...(exposed
+      ? [`server ${name} is untrusted and its tools.allow is empty: every tool that it has is exposed`]
+      : []),
+    ...mounts
+      .filter(({ access }) => access === 'write')
+      .map(
+        ({ source }) =>
+          `server ${name} may write to ${source}: what others run from there later runs unconfined`,
+      ),
+  ]
+}
+
+/** How many eager servers start at once; the variable is for small machines and containers. */
+function concurrency(configured: number, env: LoadOptions['env']): number {
+  const said = env['SALLYPORT_STARTUP_CONCURRENCY']
+  if (said === undefined) return configured
+  if (/^[1-9][0-9]?$|^100$/.test(said)) return Number(said)
+  const got = JSON.stringify(said)
+  throw new SallyportError(
+    'ERR_CONFIG_VARIABLE',
+    `$SALLYPORT_STARTUP_CONCURRENCY: got ${got}, expected a whole number from 1 to 100; mend it or unset it`,
+    { got, expected: 'a whole number from 1 to 100' },
+  )
+}

@@ -1,0 +1,73 @@
+// Bytes of a file that decides over others, read only when nobody else can have written them.
+import { constants } from 'node:fs'
+import { open, type FileHandle } from 'node:fs/promises'
+import { SallyportError } from '../errors.ts'
+import { faultOf, walkPath, type PathFault } from '../lib/trusted-path.ts'
+
+/** Largest configuration or profile file, bytes. */
+const limitBytes = 1_048_576
+
+export interface TrustedFile {
+  /** Real path, links resolved */
+  readonly path: string
+  readonly text: string
+}
+
+/**
+ * Reads a UTF-8 file. Refuses it where it, a folder above it or a link on the way belongs to or can be written by
+ * anybody but root and `owners` (ERR_CONFIG_UNSAFE), and where it is no regular file, too large or not UTF-8
+ * (ERR_CONFIG_SYNTAX). The status of the opened file is judged again, so that a swap in between is seen.
+ */
+export async function readTrusted(path: string, owners: readonly number[]): Promise<TrustedFile> {
+  const walked = await walkPath(path, owners)
+  if (walked.fault !== null) throw unsafe(path, walked.fault)
+  await using file = await openFile(walked.real)
+  const stats = await file.handle.stat()
+  const fault = faultOf(walked.real, stats, new Set([0, ...owners]))
+  if (fault !== null) throw unsafe(path, fault)
+  if (!stats.isFile()) throw malformed(path, 'something that is not a regular file', 'a file')
+  if (stats.size > limitBytes) throw malformed(path, `${stats.size} bytes`, `at most ${limitBytes} bytes`)
+  return { path: walked.real, text: decode(path, await readAll(file.handle)) }
+}
+
+/** O_NONBLOCK: a FIFO in the file's place must not hold us; O_NOFOLLOW: its links are resolved already. */
+async function openFile(path: string): Promise<{ readonly handle: FileHandle } & AsyncDisposable> {
+  const handle = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
+  return { handle, [Symbol.asyncDispose]: () => handle.close() }
+}
+
+async function readAll(handle: FileHandle): Promise<Buffer> {
+  const buffer = Buffer.alloc(limitBytes + 1)
+  let length = 0
+  while (length < buffer.length) {
+    const { bytesRead } = await handle.read(buffer, length, buffer.length - length, null)
+    if (bytesRead === 0) break
+    length += bytesRead
+  }
+  return buffer.subarray(0, length)
+}
+
+function decode(path: string, bytes: Buffer): string {
+  if (bytes.length > limitBytes)
+    throw malformed(path, 'a file that grew while it was read', `at most ${limitBytes} bytes`)
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+  } catch (error) {
+    throw malformed(path, 'bytes that are not UTF-8', 'UTF-8 text', error)
+  }
+}
+
+const malformed = (path: string, got: string, expected: string, cause?: unknown): SallyportError =>
+  new SallyportError(
+    'ERR_CONFIG_SYNTAX',
+    `${path}: got ${got}, expected ${expected}`,
+    { file: path, got, expected },
+    { cause },
+  )
+
+const unsafe = (path: string, { path: part, why, mend }: PathFault): SallyportError =>
+  new SallyportError(
+    'ERR_CONFIG_UNSAFE',
+    `${path}: ${part} ${why}, so somebody else could decide here; mend it with: ${mend}`,
+    { file: path, path: part, got: why, expected: 'a path that only its owner and root can write', mend },
+  )

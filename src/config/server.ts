@@ -1,0 +1,183 @@
+// One server's entry: paths absolute, variables resolved, and what it asks for that this version cannot enforce.
+import { resolve } from 'node:path'
+import { refusedFamily } from '../lib/environment-families.ts'
+import { secretShape } from '../lib/secret-shape.ts'
+import type { Step } from '../schema/problem.ts'
+import type { ServerSettings } from '../schema/settings.ts'
+import type { Config } from '../schema/types.gen.ts'
+import type { Layer } from './layer.ts'
+import { issue, type Issue } from './refusal.ts'
+import { resolveVariable, variableText } from './variable.ts'
+
+type Entry = Config['servers'][string]
+
+export interface ServerContext {
+  readonly env: Readonly<Record<string, string | undefined>>
+  readonly mode: string
+}
+
+export interface BuiltServer {
+  readonly server: ServerSettings
+  readonly issues: readonly Issue[]
+}
+
+/** Builds a server's settings. The variables of one that is disabled are not looked up: it will not run. */
+export function buildServer(name: string, entry: Entry, layer: Layer, context: ServerContext): BuiltServer {
+  const at = (...steps: Step[]): Step[] => ['servers', name, ...steps]
+  const absolute = (path: string): string => resolve(layer.directory, path)
+  const disabledReason = whyDisabled(name, entry, context.mode)
+  const environment = buildEnvironment(entry, layer, at('env'), disabledReason === null ? context.env : null)
+  const { output, timeouts, stop, restart, elicitation, tools } = entry
+  const server: ServerSettings = {
+    name,
+    scope: layer.scope,
+    directory: layer.directory,
+    command: entry.command,
+    args: entry.args,
+    package:
+      entry.package === null
+        ? null
+        : {
+            source: absolute(entry.package.source),
+            target: entry.package.target,
+            with: entry.package.with.map(absolute),
+            digest: entry.package.digest,
+          },
+    version: entry.version,
+    enabled: disabledReason === null,
+    disabledReason,
+    tags: entry.tags,
+    justification: entry.justification,
+    profile: entry.profile,
+    mounts: entry.mounts.map((mount) => ({ ...mount, source: absolute(mount.source) })),
+    env: environment.values,
+    envOverride: environment.overrides,
+    cwd: entry.cwd,
+    trust: entry.trust,
+    surface: entry.surface,
+    tools: { allow: tools.allow, deny: tools.deny, readOnly: tools.read_only },
+    start: entry.start,
+    elicitation: {
+      enabled: elicitation.enabled,
+      timeoutMs: elicitation.timeout_ms,
+      queue: elicitation.queue,
+    },
+    sampling: entry.sampling,
+    roots: entry.roots,
+    output: {
+      resultBytes: output.result_bytes,
+      lineBytes: output.line_bytes,
+      stderrBytes: output.stderr_bytes,
+    },
+    timeouts: { initializeMs: timeouts.initialize_ms, callMs: timeouts.call_ms, idleMs: timeouts.idle_ms },
+    stop: { eofMs: stop.eof_ms, termMs: stop.term_ms },
+    restart: {
+      scheduleS: restart.schedule_s,
+      jitter: restart.jitter,
+      steadyS: restart.steady_s,
+      startAttempts: restart.start_attempts,
+      storm: restart.storm,
+    },
+    runAs: entry.run_as,
+    unenforceable: unenforceable(entry),
+  }
+  return { server, issues: [...environment.issues, ...checkArguments(entry, layer, at('args'))] }
+}
+
+function whyDisabled(name: string, { enabled, tags }: Entry, mode: string): string | null {
+  if (!enabled) return `server ${name} is disabled by its entry`
+  if (tags.length === 0 || tags.includes(mode)) return null
+  return `server ${name} runs in the modes ${tags.join(', ')}, and the mode is ${mode}`
+}
+
+/** What this version loads and cannot hold yet; a launch of the server names it and is refused. */
+function unenforceable(entry: Entry): readonly string[] {
+  const asked: readonly (readonly [boolean, string])[] = [
+    [entry.egress.length > 0, 'egress'],
+    [entry.egress_when !== 'always', `egress_when: ${entry.egress_when}`],
+    [entry.credentials.length > 0, 'credentials'],
+    [entry.driver !== 'bubblewrap', `driver: ${entry.driver}`],
+    [entry.image !== null, 'image'],
+    [entry.runtime !== null, 'runtime'],
+    [entry.instance !== 'session', `instance: ${entry.instance}`],
+    [entry.declaration !== null, 'declaration'],
+    [entry.surface !== 'static', `surface: ${entry.surface}`],
+    [entry.acceptance !== 'manual', `acceptance: ${entry.acceptance}`],
+  ]
+  return asked.filter(([isAsked]) => isAsked).map(([, feature]) => feature)
+}
+
+interface BuiltEnvironment {
+  readonly values: Readonly<Record<string, string>>
+  readonly overrides: Readonly<Record<string, string>>
+  readonly issues: readonly Issue[]
+}
+
+function buildEnvironment(
+  entry: Entry,
+  { document }: Layer,
+  at: readonly Step[],
+  env: ServerContext['env'] | null,
+): BuiltEnvironment {
+  const values: [string, string][] = []
+  const overrides: [string, string][] = []
+  const issues: Issue[] = []
+  for (const [name, written] of Object.entries(entry.env)) {
+    const text = variableText(written)
+    const place = [...at, name]
+    if (text.override !== null) overrides.push([name, text.override])
+    const refuse = (variable: string, family: string): void => {
+      const said = {
+        got: variable,
+        expected: `no variable of the family ${family}`,
+        mend: 'remove it, or write {value, override: <the reason>}',
+      }
+      issues.push(issue('ERR_ENVIRONMENT_REFUSED', document, place, said))
+    }
+    const family = text.override === null ? refusedFamily(name) : null
+    if (family !== null) refuse(name, family)
+    if (env === null) continue
+    const resolved = resolveVariable(text, env)
+    switch (resolved.state) {
+      case 'value':
+        values.push([name, resolved.value])
+        break
+      case 'refused':
+        if (family === null) refuse(`\${env:${resolved.name}}`, resolved.family)
+        break
+      case 'unset':
+        issues.push(
+          issue('ERR_CONFIG_VARIABLE', document, place, {
+            got: `the unset variable ${resolved.name}`,
+            expected: 'a variable that is set',
+            mend: `set ${resolved.name} for the daemon, or write {value, default}`,
+          }),
+        )
+        break
+      case 'malformed':
+        issues.push(
+          issue('ERR_CONFIG_INVALID', document, place, {
+            got: 'a ${ that begins no ${env:NAME}',
+            expected: '${env:NAME}',
+            mend: 'write $${ for a plain ${',
+          }),
+        )
+        break
+    }
+  }
+  return { values: Object.fromEntries(values), overrides: Object.fromEntries(overrides), issues }
+}
+
+/** Arguments can be seen by every user of the machine, so a secret among them is one no longer. */
+function checkArguments(entry: Entry, { document }: Layer, at: readonly Step[]): readonly Issue[] {
+  return entry.args.flatMap((argument, index) => {
+    const shape = secretShape(argument)
+    if (shape === null) return []
+    const said = {
+      got: `what looks like ${shape}`,
+      expected: 'arguments without secrets, since every user of the machine can read them',
+      mend: 'hand it over in env, by reference',
+    }
+    return [issue('ERR_CONFIG_INVALID', document, [...at, index], said)]
+  })
+}
