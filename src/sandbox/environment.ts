@@ -1,0 +1,171 @@
+// What a server finds in its environment: built from empty, every variable with where it came from.
+import { SallyportError } from '../errors.ts'
+import { refusedFamily } from '../lib/environment-families.ts'
+import type { ProfileSettings, ServerSettings } from '../schema/settings.ts'
+import type { Variable } from './spec.ts'
+
+/** What a server's environment is made of. */
+export interface EnvironmentRequest {
+  readonly server: Pick<ServerSettings, 'name' | 'env' | 'envOverride'>
+  readonly profile: Pick<ProfileSettings, 'name' | 'environment'>
+  /** The daemon's own environment, of which only the names in `pass` are read */
+  readonly daemon: Readonly<Record<string, string | undefined>>
+}
+
+/** A variable that came through although its family is refused, and the operator's word why. */
+export interface OverriddenVariable {
+  readonly name: string
+  readonly family: string
+  readonly reason: string
+}
+
+export interface Environment {
+  readonly variables: Readonly<Record<string, Variable>>
+  readonly overrides: readonly OverriddenVariable[]
+}
+
+/** The longest value and the most of all names and values together, bytes; Linux takes 128 KiB and 2 MiB. */
+const valueLimitBytes = 65_536
+const totalLimitBytes = 262_144
+
+/** The sandbox's own values; a host's would name folders and users that the sandbox does not have. */
+const base: Readonly<Record<string, string>> = {
+  PATH: '/usr/local/bin:/usr/bin:/bin',
+  HOME: '/home/user',
+  USER: 'user',
+  LANG: 'C.UTF-8',
+  TERM: 'dumb',
+  TMPDIR: '/tmp',
+}
+
+/** Base names whose value on the host says nothing about the sandbox. */
+const ownNames: ReadonlySet<string> = new Set(['PATH', 'HOME', 'USER', 'TERM', 'TMPDIR'])
+
+/** Returns this process's environment. The one place outside the config that reads it; call it at the edge, once. */
+export const daemonEnvironment = (): Readonly<Record<string, string | undefined>> => ({ ...process.env })
+
+/**
+ * Returns the whole environment of a server. Nothing is inherited.
+ *
+ * 1. start from empty, and set the base with the sandbox's own values
+ * 2. copy the names in the profile's `pass` from the daemon, where the daemon has them
+ * 3. set the profile's `set`
+ * 4. set the server's `env`
+ * 5. refuse, in all three, a name of a family that loads code or carries secrets, whatever its case, unless the
+ *    profile (for `pass` and `set`) or the server (for `env`) overrides that very name with a reason, which is kept
+ * 6. refuse what is no name, what holds a NUL, and what is too large
+ *
+ * Throws ERR_ENVIRONMENT_REFUSED, which names the variable and where it stands, never its value.
+ */
+export const buildEnvironment = ({ server, profile, daemon }: EnvironmentRequest): Environment => {
+  const { pass, set, override } = profile.environment
+  const inProfile = `profile ${profile.name}`
+  const layers: readonly Layer[] = [
+    { origin: 'pass', where: inProfile, overrides: override, entries: passed(pass, daemon, inProfile) },
+    { origin: 'profile', where: inProfile, overrides: override, entries: Object.entries(set) },
+    {
+      origin: 'server',
+      where: `server ${server.name}`,
+      overrides: server.envOverride,
+      entries: Object.entries(server.env),
+    },
+  ]
+  const variables = new Map<string, Variable>()
+  const overrides = new Map<string, OverriddenVariable>()
+  for (const [name, value] of Object.entries(base)) variables.set(name, { value, origin: 'base' })
+  for (const { origin, where, overrides: allowed, entries } of layers)
+    for (const [name, value] of entries) {
+      judgeName(name, where)
+      const overridden = judgeFamily(name, where, allowed)
+      if (overridden !== null) overrides.set(name, overridden)
+      // A name is judged even where the daemon lacks it today: tomorrow it may have it.
+      if (value === undefined) continue
+      judgeValue(name, value, where)
+      variables.set(name, { value, origin })
+    }
+  judgeTotal(variables, server.name)
+  return { variables: Object.fromEntries(variables), overrides: [...overrides.values()] }
+}
+
+interface Layer {
+  readonly origin: Variable['origin']
+  readonly where: string
+  /** Names of refused families that this layer lets through, with the reason */
+  readonly overrides: Readonly<Record<string, string>>
+  readonly entries: readonly (readonly [string, string | undefined])[]
+}
+
+const passed = (
+  names: readonly string[],
+  daemon: EnvironmentRequest['daemon'],
+  where: string,
+): Layer['entries'] => {
+  const own = names.find((name) => ownNames.has(name))
+  if (own !== undefined)
+    throw refused(
+      own,
+      where,
+      'cannot be passed on, since the sandbox has its own',
+      'remove it from pass, or set it',
+    )
+  return names.map((name) => [name, Object.hasOwn(daemon, name) ? daemon[name] : undefined])
+}
+
+const judgeName = (name: string, where: string): void => {
+  if (!/^[A-Za-z_][A-Za-z0-9_]{0,255}$/.test(name))
+    throw refused(
+      name,
+      where,
+      'is no variable name',
+      'use letters, digits and underscores, not a digit first',
+    )
+}
+
+const judgeValue = (name: string, value: string, where: string): void => {
+  if (value.includes('\0')) throw refused(name, where, 'has a value with a NUL byte', 'remove it')
+  const bytes = Buffer.byteLength(value)
+  if (bytes > valueLimitBytes)
+    throw refused(
+      name,
+      where,
+      `has ${bytes} bytes, ${valueLimitBytes} is the most`,
+      'give it to the server as a file',
+    )
+}
+
+const judgeFamily = (
+  name: string,
+  where: string,
+  allowed: Readonly<Record<string, string>>,
+): OverriddenVariable | null => {
+  const family = refusedFamily(name)
+  if (family === null) return null
+  const reason = Object.hasOwn(allowed, name) ? allowed[name] : undefined
+  if (reason === undefined || reason.trim() === '')
+    throw refused(
+      name,
+      where,
+      `is refused (${family})`,
+      `remove it, or give the reason for it in the override`,
+    )
+  return { name, family, reason }
+}
+
+const judgeTotal = (variables: ReadonlyMap<string, Variable>, server: string): void => {
+  let bytes = 0
+  for (const [name, { value }] of variables) bytes += Buffer.byteLength(name) + Buffer.byteLength(value) + 2
+  if (bytes > totalLimitBytes)
+    throw new SallyportError(
+      'ERR_ENVIRONMENT_REFUSED',
+      `environment of server ${server} has ${bytes} bytes, ${totalLimitBytes} is the most; give large values as files`,
+      { server, bytes },
+    )
+}
+
+const refused = (name: string, where: string, what: string, mend: string): SallyportError => {
+  const shown = JSON.stringify(name.slice(0, 80))
+  return new SallyportError('ERR_ENVIRONMENT_REFUSED', `variable ${shown} of ${where} ${what}; ${mend}`, {
+    variable: name.slice(0, 80),
+    where,
+  })
+}
