@@ -1,0 +1,22 @@
+// The few files of /etc that programs do not start without; none of them says anything of the host.
+import type { DataFile } from './spec.ts'
+
+const lines = (target: string, ...content: string[]): DataFile => ({
+  target,
+  content: content.map((line) => `${line}\n`).join(''),
+  mode: 0o444,
+})
+
+/** Written into every sandbox: two users, one host name, and no resolver to ask. */
+export const etcFiles: readonly DataFile[] = [
+  lines(
+    '/etc/passwd',
+    'root:x:0:0:root:/root:/usr/sbin/nologin',
+    'user:x:1000:1000:user:/home/user:/bin/sh',
+    'nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin',
+  ),
+  lines('/etc/group', 'root:x:0:', 'user:x:1000:', 'nogroup:x:65534:'),
+  lines('/etc/hosts', '127.0.0.1 localhost sandbox', '::1 localhost sandbox'),
+  lines('/etc/nsswitch.conf', 'passwd: files', 'group: files', 'hosts: files dns'),
+  lines('/etc/resolv.conf', 'options timeout:1 attempts:1'),
+]

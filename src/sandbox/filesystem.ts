@@ -1,0 +1,228 @@
+// What a server finds of the file system: the plan of its mounts, each with a reason, none that the denials forbid.
+import type { BigIntStats } from 'node:fs'
+import { lstat, readlink, realpath } from 'node:fs/promises'
+import { basename, dirname, join, relative } from 'node:path'
+import { SallyportError } from '../errors.ts'
+import { errnoOf, isMissing } from '../lib/missing.ts'
+import { isNormal, isWithin } from '../lib/path-overlap.ts'
+import type { PackageSettings, ProfileSettings, ServerSettings } from '../schema/settings.ts'
+import { findDenials, type DenialFacts } from './denials.ts'
+import { judgeMounts } from './mount-rules.ts'
+import { etcFiles } from './etc.ts'
+import { protectMount } from './protected.ts'
+import { judgeReachable, type SandboxUser } from './reachable.ts'
+import type { DataFile, Link, Mount } from './spec.ts'
+
+export interface FilesystemRequest {
+  readonly server: Pick<ServerSettings, 'name' | 'mounts' | 'package'>
+  readonly profile: Pick<ProfileSettings, 'name' | 'filesystem'>
+  /** The files that are executed, an interpreter before its script: real host path, and the name that is shown */
+  readonly programs: readonly Program[]
+  readonly user: SandboxUser
+}
+
+export interface Program {
+  readonly path: string
+  readonly name: string
+}
+
+export interface FilesystemPlan {
+  readonly mounts: readonly Mount[]
+  readonly links: readonly Link[]
+  readonly files: readonly DataFile[]
+  /** Where each program is in the sandbox */
+  readonly programPaths: readonly string[]
+}
+
+/** Folders of the root that are links into /usr on most hosts, and folders of their own on the others. */
+const rootFolders = ['bin', 'sbin', 'lib', 'lib32', 'lib64', 'libx32']
+
+/**
+ * Returns what to mount where.
+ *
+ * 1. the profile's reads, at the same path, with the root's links into /usr; what this host lacks is left out
+ * 2. the package: `source` at `target`, and each `with` folder beside the target under its own name
+ * 3. the server's own mounts
+ * 4. the programs, where none of the read-only trees holds them already
+ * 5. every source and target judged, after symbolic links: see `judgeMounts`
+ * 6. what is protected inside writable mounts, read-only on top
+ *
+ * Throws ERR_MOUNT_REFUSED, ERR_PACKAGE_UNSAFE, ERR_COMMAND_UNSAFE or ERR_PROFILE_EXCEEDED.
+ */
+export const planFilesystem = async (
+  request: FilesystemRequest,
+  facts: DenialFacts,
+): Promise<FilesystemPlan> => {
+  const { server, profile, programs, user } = request
+  const { mounts: runtime, links } = await planRuntime(profile)
+  const code = server.package === null ? [] : await planPackage(server.name, server.package)
+  const granted = [...(await planProfileWrites(profile)), ...(await planServerMounts(server, profile))]
+  const placed = await Promise.all(programs.map((program) => placeProgram(program, [...runtime, ...code])))
+  const mounts = [...runtime, ...code, ...placed.flatMap(({ mounts: own }) => own), ...granted]
+  judgeMounts(
+    server.name,
+    mounts,
+    findDenials(
+      facts,
+      mounts.map(({ source }) => source),
+    ),
+  )
+  judgePrograms(server.name, programs, granted)
+  for (const mount of mounts) await judgeReachable(server.name, mount, user)
+  const guards: Mount[] = []
+  for (const mount of granted)
+    if (mount.access === 'write') guards.push(...(await protectMount(server.name, mount)))
+  return {
+    mounts: [...mounts.toSorted((one, other) => depthOf(one.target) - depthOf(other.target)), ...guards],
+    links,
+    files: etcFiles,
+    programPaths: placed.map(({ path }) => path),
+  }
+}
+
+const depthOf = (path: string): number => path.split('/').length
+
+const planRuntime = async (
+  profile: FilesystemRequest['profile'],
+): Promise<{ mounts: readonly Mount[]; links: readonly Link[] }> => {
+  const mounts: Mount[] = []
+  const links: Link[] = []
+  for (const { path, reason } of profile.filesystem.read) {
+    const mount = await findMount({ source: path, target: path, access: 'read', reason, origin: 'profile' })
+    if (mount !== null) mounts.push(mount)
+  }
+  if (mounts.some(({ target }) => target === '/usr'))
+    for (const name of rootFolders) {
+      const link = await readRootLink(`/${name}`)
+      if (link !== null) links.push(link)
+      else if (!mounts.some(({ target }) => target === `/${name}`))
+        mounts.push(...(await findRuntime(`/${name}`)))
+    }
+  mounts.push(...(await findRuntime('/etc/ld.so.cache')))
+  return { mounts, links }
+}
+
+const findRuntime = async (path: string): Promise<Mount[]> => {
+  const reason = 'programs of the runtime start with it'
+  const mount = await findMount({ source: path, target: path, access: 'read', reason, origin: 'runtime' })
+  return mount === null ? [] : [mount]
+}
+
+// Only a link into /usr is repeated: /usr is mounted, and what else a link may lead to was not granted.
+const readRootLink = async (path: string): Promise<Link | null> => {
+  try {
+    const text = await readlink(path)
+    return isWithin(join('/', text), '/usr') ? { path, text } : null
+  } catch (error) {
+    if (isMissing(error) || errnoOf(error) === 'EINVAL') return null
+    throw error
+  }
+}
+
+const planPackage = async (
+  server: string,
+  { source, target, with: further }: PackageSettings,
+): Promise<Mount[]> => {
+  const reason = 'the server’s code'
+  const trees = [
+    { source, target },
+    // Beside, not below: no folder can be made inside a read-only mount, and Node looks for node_modules upwards.
+    ...further.map((folder) => ({ source: folder, target: join(dirname(target), basename(folder)) })),
+  ]
+  return Promise.all(
+    trees.map((tree) => needMount(server, { ...tree, access: 'read', reason, origin: 'package' })),
+  )
+}
+
+const planProfileWrites = async ({ name, filesystem }: FilesystemRequest['profile']): Promise<Mount[]> =>
+  Promise.all(
+    filesystem.write.map(({ path, reason }) =>
+      needMount(`profile ${name}`, {
+        source: path,
+        target: path,
+        access: 'write',
+        reason,
+        origin: 'profile',
+      }),
+    ),
+  )
+
+const planServerMounts = async (
+  server: FilesystemRequest['server'],
+  profile: FilesystemRequest['profile'],
+): Promise<Mount[]> => {
+  const ceiling = profile.filesystem.mounts
+  for (const { target, access: wanted } of server.mounts)
+    if (ceiling === 'none' || (ceiling === 'read' && wanted === 'write'))
+      throw new SallyportError(
+        'ERR_PROFILE_EXCEEDED',
+        `mount ${target} of server ${server.name} asks for ${wanted}, profile ${profile.name} says mounts: ${ceiling}; choose another profile or remove the mount`,
+        { server: server.name, profile: profile.name, target },
+      )
+  return Promise.all(server.mounts.map((mount) => needMount(server.name, { ...mount, origin: 'server' })))
+}
+
+// Where no tree holds it, a mount of the one file: its folder may hold anything.
+const placeProgram = async (
+  { path, name }: Program,
+  held: readonly Mount[],
+): Promise<{ readonly mounts: readonly Mount[]; readonly path: string }> => {
+  const holder = held.find(({ source }) => isWithin(path, source))
+  if (holder !== undefined) return { mounts: [], path: join(holder.target, relative(holder.source, path)) }
+  const target = `/sallyport/bin/${name}`
+  const reason = 'a program that the server is started with'
+  const mount = await needMount(name, { source: path, target, access: 'read', reason, origin: 'program' })
+  return { mounts: [mount], path: target }
+}
+
+// Also those that lie in the runtime, whose tree a writable mount may be a part of.
+const judgePrograms = (server: string, programs: readonly Program[], granted: readonly Mount[]): void => {
+  for (const { path } of programs)
+    for (const { source, target, access } of granted)
+      if (access === 'write' && isWithin(path, source))
+        throw new SallyportError(
+          'ERR_COMMAND_UNSAFE',
+          `program ${path} of server ${server} lies in the writable mount of ${source} at ${target}; keep programs outside of every writable mount`,
+          { server, path, source, target },
+        )
+}
+
+type Wanted = Pick<Mount, 'source' | 'target' | 'access' | 'reason' | 'origin'>
+
+const needMount = async (server: string, wanted: Wanted): Promise<Mount> => {
+  const mount = await findMount(wanted)
+  if (mount === null)
+    throw new SallyportError(
+      'ERR_MOUNT_REFUSED',
+      `source ${wanted.source} of mount ${wanted.target} for ${server} does not exist; create it or correct the path`,
+      { server, source: wanted.source, target: wanted.target },
+    )
+  return mount
+}
+
+const findMount = async (wanted: Wanted): Promise<Mount | null> => {
+  if (!isNormal(wanted.source) || !isNormal(wanted.target))
+    throw new SallyportError(
+      'ERR_MOUNT_REFUSED',
+      `mount ${JSON.stringify(wanted.source)} at ${JSON.stringify(wanted.target)} is not two absolute paths without dots, trailing slashes and control characters; write them so`,
+      { source: wanted.source, target: wanted.target },
+    )
+  try {
+    const source = await realpath(wanted.source)
+    const found = await lstat(source, { bigint: true })
+    return { ...wanted, source, kind: kindOf(found, wanted), dev: found.dev, ino: found.ino }
+  } catch (error) {
+    if (isMissing(error)) return null
+    throw error
+  }
+}
+
+const kindOf = (found: BigIntStats, { source, target }: Wanted): Mount['kind'] => {
+  if (found.isDirectory()) return 'directory'
+  if (found.isFile()) return 'file'
+  throw new SallyportError(
+    'ERR_MOUNT_REFUSED',
+    `source ${source} of mount ${target} is a device, socket or pipe; only files and folders are mounted`,
+    { source, target },
+  )
+}

@@ -1,0 +1,118 @@
+// Which mounts are refused: sources that a denial forbids, targets that collide, code that could be written.
+import { SallyportError, type ErrorCode } from '../errors.ts'
+import { isWithin, overlapOf } from '../lib/path-overlap.ts'
+import type { Denial } from './denials.ts'
+import { isProtectedName } from './protected.ts'
+import type { Mount } from './spec.ts'
+
+/** Targets that are the sandbox's own: nothing of a server's is mounted at, above or inside them. */
+const ownTargets =
+  `/usr /bin /sbin /lib /lib32 /lib64 /libx32 /etc /proc /sys /dev /boot /run /sallyport`.split(' ')
+
+/** Targets that are the sandbox's own, but may hold a mount of a server's. */
+const scratchTargets = ['/tmp', '/home/user']
+
+/**
+ * Throws where the mounts of one sandbox may not be.
+ *
+ * 1. targets: none is or holds another's, none is the root, or where the sandbox has something of its own
+ * 2. sources: none is at, above or inside a denied path, after symbolic links. Above counts where the denied path
+ *    exists, and for writable mounts always. Refused, never masked: a mask falls off when the host replaces the file,
+ *    and masking what is absent leaves files behind
+ * 3. writable sources: none lies in a folder that is protected inside writable mounts
+ * 4. code: no package or program shares a file with a writable mount
+ *
+ * Throws ERR_MOUNT_REFUSED, for the fourth ERR_PACKAGE_UNSAFE or ERR_COMMAND_UNSAFE.
+ */
+export const judgeMounts = (server: string, mounts: readonly Mount[], denials: readonly Denial[]): void => {
+  for (const mount of mounts) {
+    judgeTarget(server, mount, mounts)
+    judgeSource(server, mount, denials)
+    if (mount.access === 'write') judgeWritable(server, mount, mounts)
+  }
+}
+
+const judgeTarget = (server: string, mount: Mount, mounts: readonly Mount[]): void => {
+  const { target, origin } = mount
+  const own = [
+    ...(origin === 'server' || origin === 'package'
+      ? ownTargets
+      : ['/proc', '/dev', '/sys', '/sallyport/init']),
+  ]
+  const taken =
+    own.find((path) => overlapOf(target, path) !== 'apart') ??
+    scratchTargets.find((path) => isWithin(path, target)) ??
+    (target === '/' ? '/' : undefined)
+  if (taken !== undefined)
+    throw refused(
+      server,
+      mount,
+      `overlaps ${taken}, which is the sandbox’s own`,
+      'choose a target such as /workspace',
+    )
+  const other = mounts.find(
+    (candidate) => candidate !== mount && overlapOf(target, candidate.target) !== 'apart',
+  )
+  if (other !== undefined)
+    throw refused(
+      server,
+      mount,
+      `overlaps the mount of ${other.source} at ${other.target}`,
+      'choose targets that do not hold one another',
+    )
+}
+
+const judgeSource = (server: string, mount: Mount, denials: readonly Denial[]): void => {
+  for (const denial of denials) {
+    const overlap = worst(overlapOf(mount.source, denial.path), overlapOf(mount.source, denial.real))
+    const counts = overlap !== 'above' || denial.exists || mount.access === 'write'
+    if (overlap === 'apart' || !counts) continue
+    const shown = denial.real === denial.path ? denial.path : `${denial.path} (${denial.real})`
+    throw refused(
+      server,
+      mount,
+      `is ${overlap} ${shown}, ${denial.what}, which no configuration grants`,
+      overlap === 'above' ? 'mount a folder that does not hold it' : 'mount something else',
+    )
+  }
+}
+
+const worst = (first: ReturnType<typeof overlapOf>, second: ReturnType<typeof overlapOf>): typeof first =>
+  first === 'apart' ? second : first
+
+const judgeWritable = (server: string, mount: Mount, mounts: readonly Mount[]): void => {
+  const protectedName = mount.source.split('/').find(isProtectedName)
+  if (protectedName !== undefined)
+    throw refused(
+      server,
+      mount,
+      `is writable and lies in or is ${protectedName}, from which the host runs programs`,
+      'mount another folder, or make it access: read',
+    )
+  for (const code of mounts) {
+    if (code === mount || overlapOf(code.source, mount.source) === 'apart') continue
+    const unsafe = unsafeCode[code.origin]
+    if (unsafe === null) continue
+    throw new SallyportError(
+      unsafe,
+      `${code.source}, ${code.reason}, shares files with the writable mount of ${mount.source} at ${mount.target} for ${server}; keep code outside of every writable mount`,
+      { server, source: code.source, target: code.target, writable: mount.source },
+    )
+  }
+}
+
+const unsafeCode: Readonly<Record<Mount['origin'], ErrorCode | null>> = {
+  runtime: 'ERR_PACKAGE_UNSAFE',
+  profile: null,
+  server: null,
+  package: 'ERR_PACKAGE_UNSAFE',
+  program: 'ERR_COMMAND_UNSAFE',
+  protected: null,
+}
+
+const refused = (server: string, { source, target }: Mount, what: string, mend: string): SallyportError =>
+  new SallyportError('ERR_MOUNT_REFUSED', `mount of ${source} at ${target} for ${server} ${what}; ${mend}`, {
+    server,
+    source,
+    target,
+  })
