@@ -1,0 +1,78 @@
+// A file as it was when it was trusted: its digest, and the facts that say cheaply whether it may have changed.
+import { createHash } from 'node:crypto'
+import { createReadStream, type BigIntStats } from 'node:fs'
+import { lstat } from 'node:fs/promises'
+
+/** What changes whenever a file's content does, or the file is another one. */
+export interface FileIdentity {
+  readonly dev: bigint
+  readonly ino: bigint
+  readonly size: bigint
+  readonly mtimeNs: bigint
+  readonly ctimeNs: bigint
+}
+
+export interface PinnedFile extends FileIdentity {
+  /** Real absolute path */
+  readonly path: string
+  /** Of the content, in hex */
+  readonly sha256: string
+}
+
+/** Returns the facts of a file that make a new digest needed when they differ. */
+export const identityOf = ({ dev, ino, size, mtimeNs, ctimeNs }: BigIntStats): FileIdentity => {
+  return { dev, ino, size, mtimeNs, ctimeNs }
+}
+
+/** Says whether a file is as it was, by its facts alone. */
+export const isSameFile = (one: FileIdentity, other: FileIdentity): boolean =>
+  one.dev === other.dev &&
+  one.ino === other.ino &&
+  one.size === other.size &&
+  one.mtimeNs === other.mtimeNs &&
+  one.ctimeNs === other.ctimeNs
+
+/** What a file's content was found to be. */
+export interface Digested {
+  readonly sha256: string
+  /** The first of the markers that the content holds, or null */
+  readonly marker: string | null
+  /** The first bytes, at most 512 */
+  readonly head: Buffer
+}
+
+/** Reads a file once: returns its digest and, where markers are given, which of them it holds. */
+export const digestFile = async (path: string, markers: readonly string[] = []): Promise<Digested> => {
+  const hash = createHash('sha256')
+  const wanted = markers.map((marker) => ({ marker, bytes: Buffer.from(marker) }))
+  const overlap = Math.max(0, ...wanted.map(({ bytes }) => bytes.length - 1))
+  let head: Buffer = Buffer.alloc(0)
+  let tail: Buffer = Buffer.alloc(0)
+  let found: string | null = null
+  for await (const chunk of createReadStream(path, { highWaterMark: 1 << 18 }) as AsyncIterable<Buffer>) {
+    hash.update(chunk)
+    if (head.length < 512) head = Buffer.concat([head, chunk.subarray(0, 512 - head.length)])
+    if (found !== null || wanted.length === 0) continue
+    // A marker may lie across two chunks.
+    const seen = Buffer.concat([tail, chunk])
+    found = wanted.find(({ bytes }) => seen.includes(bytes))?.marker ?? null
+    tail = Buffer.from(seen.subarray(Math.max(0, seen.length - overlap)))
+  }
+  return { sha256: hash.digest('hex'), marker: found, head }
+}
+
+/**
+ * Returns the digest of a file that stayed the same file while it was read, with its facts.
+ *
+ * The facts are taken before and after, so that a change in between is never pinned. Throws what `changed` returns.
+ */
+export const pinFile = async (
+  path: string,
+  changed: () => Error,
+  markers: readonly string[] = [],
+): Promise<{ readonly pin: PinnedFile; readonly digested: Digested }> => {
+  const before = identityOf(await lstat(path, { bigint: true }))
+  const digested = await digestFile(path, markers)
+  if (!isSameFile(before, await lstat(path, { bigint: true }))) throw changed()
+  return { pin: { path, sha256: digested.sha256, ...before }, digested }
+}

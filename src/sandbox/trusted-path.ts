@@ -1,0 +1,85 @@
+// Whether a path leads where its operator thinks: nobody else may change the file, a folder, or a link on the way.
+import { lstat, readlink } from 'node:fs/promises'
+import type { BigIntStats } from 'node:fs'
+import { join } from 'node:path'
+
+/** Why a path can't be trusted: the place, and what is wrong with it, a verb phrase. */
+export interface Distrust {
+  readonly place: string
+  readonly what: string
+  readonly mend: string
+}
+
+/** Where a path leads, or why it is not believed. */
+export type TrustedPath =
+  | { readonly isTrusted: true; readonly real: string; readonly found: BigIntStats }
+  | { readonly isTrusted: false; readonly distrust: Distrust }
+
+const hopLimit = 40
+
+/**
+ * Follows a path from the root, component by component, links included, as the kernel would.
+ *
+ * Trusted are root and `uid`. Each folder on the way, and the file, must belong to one of them and be writable by
+ * nobody else; write permission for group 0 is none for anybody else. In a folder that belongs to root and is sticky, such
+ * as /tmp, an entry is safe where it belongs to one of them, since nobody else can replace it. Every folder that holds
+ * a link of the way is judged by the same rule, so that a farm of links is only as good as its folder.
+ *
+ * Access lists are not read: a write permission in one shows as the group's, and is found unless the group is 0.
+ * Throws what lstat(2) throws, where something is missing.
+ */
+export const followTrusted = async (path: string, uid: number): Promise<TrustedPath> => {
+  const trusted: ReadonlySet<bigint> = new Set([0n, BigInt(uid)])
+  let place = '/'
+  let found = await lstat(place, { bigint: true })
+  let rest = path.split('/').filter((part) => part !== '' && part !== '.')
+  for (let hops = 0; ;) {
+    const distrust = judge(place, found, trusted)
+    if (distrust !== null) return { isTrusted: false, distrust }
+    const [part, ...further] = rest
+    if (part === undefined) return { isTrusted: true, real: place, found }
+    rest = further
+    if (part === '..') {
+      place = join(place, '..')
+      found = await lstat(place, { bigint: true })
+      continue
+    }
+    const next = join(place, part)
+    const entry = await lstat(next, { bigint: true })
+    if (isSticky(found) && !trusted.has(entry.uid))
+      return { isTrusted: false, distrust: foreign(next, entry) }
+    if (!entry.isSymbolicLink()) {
+      place = next
+      found = entry
+      continue
+    }
+    if (++hops > hopLimit)
+      return { isTrusted: false, distrust: { place: next, what: 'is a link in a circle', mend: 'remove it' } }
+    const text = await readlink(next)
+    rest = [...text.split('/').filter((name) => name !== '' && name !== '.'), ...rest]
+    if (text.startsWith('/')) {
+      place = '/'
+      found = await lstat(place, { bigint: true })
+    }
+  }
+}
+
+const judge = (place: string, found: BigIntStats, trusted: ReadonlySet<bigint>): Distrust | null => {
+  if (!trusted.has(found.uid)) return foreign(place, found)
+  if (isSticky(found)) return null
+  if ((found.mode & 0o002n) !== 0n)
+    return { place, what: 'can be written by everybody', mend: `chmod o-w ${place}` }
+  if ((found.mode & 0o020n) !== 0n && found.gid !== 0n)
+    return { place, what: `can be written by group ${found.gid}`, mend: `chmod g-w ${place}` }
+  return null
+}
+
+// Only root's: another owner of a sticky folder may still replace what lies in it.
+const isSticky = (found: BigIntStats): boolean =>
+  found.isDirectory() && found.uid === 0n && (found.mode & 0o1000n) !== 0n && (found.mode & 0o022n) !== 0n
+
+const foreign = (place: string, found: BigIntStats): Distrust => ({
+  place,
+  what: `belongs to uid ${found.uid}`,
+  mend: 'chown it to root or to the daemon’s user, or use another copy',
+})
