@@ -1,0 +1,99 @@
+// What was registered for each server, for the daemon's life: its command and its code, pinned, and held to that.
+import type { ServerSettings, Settings } from '../schema/settings.ts'
+import { judgeArguments } from './arguments.ts'
+import { pinCommand, recheckCommand, type CommandPin, type Trust } from './command.ts'
+import { pinPackage, verifyPackage, type PackagePin } from './package.ts'
+import { readTree, recheckTree, type Tree } from './tree.ts'
+
+/** The identity of what a server runs. */
+export interface Registration {
+  readonly command: CommandPin
+  readonly package: PackagePin | null
+}
+
+type RegistrationSettings = Pick<Settings, 'allowedCommands' | 'commandPath' | 'interpreterOptions'>
+
+/**
+ * Holds the registrations of one config. A reload makes a new one, and with it new pins.
+ *
+ * Servers share trees such as node_modules: each is read once, and looked through once however many launches wait.
+ */
+export class Registrations {
+  readonly #settings: RegistrationSettings
+  readonly #trust: Trust
+  readonly #pins = new Map<string, Promise<Registration>>()
+  readonly #trees = new Map<string, Promise<Tree>>()
+  readonly #rechecks = new Map<Tree, ReturnType<typeof recheckTree>>()
+
+  constructor(settings: RegistrationSettings, trust: Trust) {
+    this.#settings = settings
+    this.#trust = trust
+  }
+
+  /**
+   * Returns what a server runs: pinned on the first call, and on every later one verified against that.
+   *
+   * A registration that failed is tried again by the next call; a change is reported by every call until the files
+   * are as they were or the config is loaded again. Throws what `pinCommand`, `judgeArguments` and `pinPackage` throw.
+   */
+  async verified(server: ServerSettings): Promise<Registration> {
+    const pinned = this.#pins.get(server.name)
+    const current = pinned === undefined ? this.#pin(server) : this.#recheck(await pinned)
+    if (pinned === undefined) this.#pins.set(server.name, current)
+    try {
+      const registration = await current
+      this.#pins.set(server.name, current)
+      return registration
+    } catch (error) {
+      if (pinned === undefined) this.#pins.delete(server.name)
+      throw error
+    }
+  }
+
+  async #pin(server: ServerSettings): Promise<Registration> {
+    const command = await pinCommand(server, this.#settings, this.#trust)
+    // Before anything is read for long: a refused argument is refused at once.
+    judgeArguments(argumentRequest(server, command, this.#settings))
+    const code = server.package
+    const read = (root: string): Promise<Tree> => this.#readOnce(root)
+    return { command, package: code && (await pinPackage(server.name, code, this.#trust, read)) }
+  }
+
+  async #recheck(pinned: Registration): Promise<Registration> {
+    const command = await recheckCommand(pinned.command, this.#trust)
+    const recheck = (tree: Tree): ReturnType<typeof recheckTree> => this.#recheckOnce(tree)
+    return { command, package: pinned.package && (await verifyPackage(pinned.package, this.#trust, recheck)) }
+  }
+
+  // The first reading of a tree in a config's life is everybody's, as long as it succeeds.
+  #readOnce(root: string): Promise<Tree> {
+    const known = this.#trees.get(root)
+    if (known !== undefined) return known
+    const reading = readTree(root)
+    this.#trees.set(root, reading)
+    reading.catch(() => this.#trees.delete(root))
+    return reading
+  }
+
+  // Only those who ask while it runs share it: who asks later wants to know of later changes.
+  #recheckOnce(tree: Tree): ReturnType<typeof recheckTree> {
+    const running = this.#rechecks.get(tree)
+    if (running !== undefined) return running
+    const checking = recheckTree(tree).finally(() => this.#rechecks.delete(tree))
+    this.#rechecks.set(tree, checking)
+    return checking
+  }
+}
+
+/** Returns what `judgeArguments` needs to judge a server's own arguments. */
+export const argumentRequest = (
+  { name, args }: Pick<ServerSettings, 'name' | 'args'>,
+  command: CommandPin,
+  { interpreterOptions }: Pick<Settings, 'interpreterOptions'>,
+): Parameters<typeof judgeArguments>[0] => ({
+  server: name,
+  command: command.name,
+  kind: command.kind,
+  args,
+  options: Object.hasOwn(interpreterOptions, command.name) ? (interpreterOptions[command.name] ?? []) : [],
+})

@@ -1,0 +1,195 @@
+// Server, profile and host become one frozen spec: what a launch confines, with nothing left to decide.
+import { randomInt } from 'node:crypto'
+import { realpath, stat } from 'node:fs/promises'
+import { basename, join, relative } from 'node:path'
+import { SallyportError } from '../errors.ts'
+import type { InstanceId } from '../lib/ids.ts'
+import { isMissing } from '../lib/missing.ts'
+import { isNormal, isWithin } from '../lib/path-overlap.ts'
+import type { ProfileSettings, ServerSettings, Settings } from '../schema/settings.ts'
+import { judgeArguments } from './arguments.ts'
+import type { DenialFacts } from './denials.ts'
+import { buildEnvironment, type OverriddenVariable } from './environment.ts'
+import { planFilesystem } from './filesystem.ts'
+import type { SandboxUser } from './reachable.ts'
+import { argumentRequest, type Registration } from './registrations.ts'
+import type { Mount, SandboxSpec } from './spec.ts'
+
+export interface ResolveRequest {
+  readonly server: ServerSettings
+  readonly profile: ProfileSettings
+  readonly settings: Pick<Settings, 'interpreterOptions'>
+  readonly instance: InstanceId
+  /** What `Registrations.verified` returned for this very launch */
+  readonly registration: Registration
+}
+
+/** What the daemon knows of itself and its host; gathered at its edge. */
+export interface HostFacts extends DenialFacts {
+  /** The daemon's own ids */
+  readonly uid: number
+  readonly gid: number
+  /** Host uids of the daemon's other sandboxes; a fresh one is none of them */
+  readonly uidsInUse: ReadonlySet<number>
+}
+
+/** A spec, and what a record of the launch must say besides it. */
+export interface Resolved {
+  readonly spec: SandboxSpec
+  readonly overrides: readonly OverriddenVariable[]
+}
+
+/** Uids that no account has: a root daemon gives each sandbox one of these 2^24. */
+const firstFreshUid = 1_900_000_000
+const freshUids = 1 << 24
+
+/**
+ * Returns the spec of one launch, frozen to its depth.
+ *
+ * 1. refuse what this version can't enforce, by name
+ * 2. the user: the daemon's own, or for a root daemon `run_as` or a fresh uid; never 0
+ * 3. the arguments, judged
+ * 4. the environment, built from empty
+ * 5. the mounts, planned and judged, and the script's place in them
+ *
+ * Throws ERR_SANDBOX_UNENFORCEABLE, ERR_ARGUMENT_REFUSED, ERR_ENVIRONMENT_REFUSED, ERR_MOUNT_REFUSED,
+ * ERR_COMMAND_UNSAFE, ERR_PACKAGE_UNSAFE or ERR_PROFILE_EXCEEDED.
+ */
+export const resolveSpec = async (request: ResolveRequest, facts: HostFacts): Promise<Resolved> => {
+  const { server, profile, registration, instance, settings } = request
+  const { command } = registration
+  judgeEnforceable(server, profile)
+  const user = chooseUser(server, facts)
+  const { args, script } = judgeArguments(argumentRequest(server, command, settings))
+  const environment = buildEnvironment({ server, profile, daemon: facts.environment })
+  const executed = { path: command.file.path, name: basename(command.path) }
+  const { interpreter } = command
+  const programs =
+    interpreter === null
+      ? [executed]
+      : [{ path: interpreter.file.path, name: basename(interpreter.path) }, executed]
+  const { mounts, links, files, programPaths } = await planFilesystem(
+    { server, profile, programs, user },
+    facts,
+  )
+  if (script !== null) await judgeScript(server.name, script, mounts)
+  const [path = '', scriptPath] = programPaths
+  // As the kernel would start a script: its interpreter, the first line's argument, the script.
+  const started =
+    scriptPath === undefined ? [] : [...(interpreter?.argument ? [interpreter.argument] : []), scriptPath]
+  const argv0 = programs[0]?.name ?? command.name
+  const spec: SandboxSpec = {
+    server: server.name,
+    instance,
+    profile: profile.name,
+    program: { path, argv: [argv0, ...started, ...args] },
+    cwd: judgeCwd(server, mounts),
+    environment: environment.variables,
+    hostUid: user.uid,
+    hostGid: user.gid,
+    mounts,
+    links,
+    files,
+    network: { mode: 'none' },
+    exec: profile.exec,
+    syscalls: profile.syscalls,
+    limits: { ...profile.limits, tmpBytes: profile.filesystem.tmpBytes },
+    stop: server.stop,
+  }
+  return { spec: freeze(structuredClone(spec)), overrides: environment.overrides }
+}
+
+const judgeEnforceable = (server: ServerSettings, profile: ProfileSettings): void => {
+  const asked = [
+    ...server.unenforceable,
+    ...(profile.network.mode === 'none'
+      ? []
+      : [`network.mode: ${profile.network.mode} of profile ${profile.name}`]),
+  ]
+  if (asked.length > 0)
+    throw new SallyportError(
+      'ERR_SANDBOX_UNENFORCEABLE',
+      `server ${server.name} asks for ${asked.join(', ')}, which this version cannot enforce; remove it`,
+      { server: server.name, controls: asked },
+    )
+}
+
+const chooseUser = ({ name, runAs }: ServerSettings, { uid, gid, uidsInUse }: HostFacts): SandboxUser => {
+  if (uid !== 0) {
+    if (runAs === null || runAs === uid) return { uid, gid, isSelf: true }
+    throw unenforceableUser(
+      name,
+      runAs,
+      `the daemon runs as ${uid} and only root may change its uid; remove run_as`,
+    )
+  }
+  if (runAs === 0) throw unenforceableUser(name, runAs, 'no sandbox runs as root; choose another uid')
+  if (runAs !== null) return { uid: runAs, gid: runAs, isSelf: false }
+  for (;;) {
+    const fresh = firstFreshUid + randomInt(freshUids)
+    if (!uidsInUse.has(fresh)) return { uid: fresh, gid: fresh, isSelf: false }
+  }
+}
+
+const unenforceableUser = (server: string, runAs: number, why: string): SallyportError =>
+  new SallyportError('ERR_SANDBOX_UNENFORCEABLE', `run_as ${runAs} of server ${server} is refused: ${why}`, {
+    server,
+  })
+
+// What is executed must be code that nobody can change from inside: a file, in a read-only mount, links followed.
+const judgeScript = async (server: string, script: string, mounts: readonly Mount[]): Promise<void> => {
+  const holder = mounts.find(({ target }) => isWithin(script, target))
+  const refuse = (what: string, mend: string): SallyportError =>
+    new SallyportError(
+      'ERR_ARGUMENT_REFUSED',
+      `server ${server}: script ${JSON.stringify(script)} ${what}; ${mend}`,
+      {
+        server,
+        script,
+      },
+    )
+  if (holder === undefined)
+    throw refuse(
+      'lies in no mount of the sandbox',
+      'mount its package, and give its path below package.target',
+    )
+  if (holder.access === 'write')
+    throw refuse(
+      `lies in the writable mount ${holder.target}`,
+      'make its folder the package, outside of every writable mount',
+    )
+  const path = join(holder.source, relative(holder.target, script))
+  try {
+    const real = await realpath(path)
+    const place = mounts.find(({ source, access }) => access === 'read' && isWithin(real, source))
+    if (place === undefined)
+      throw refuse(`leads to ${real}, outside of the read-only mounts`, 'name the file itself')
+    if (!(await stat(real)).isFile()) throw refuse('is not a regular file', 'name the script’s file')
+  } catch (error) {
+    if (isMissing(error)) throw refuse(`does not exist, it would be ${path}`, 'correct the path')
+    throw error
+  }
+}
+
+const judgeCwd = ({ name, cwd }: ServerSettings, mounts: readonly Mount[]): string => {
+  if (cwd === null) return '/home/user'
+  const folders = [
+    '/tmp',
+    '/home/user',
+    ...mounts.filter(({ kind }) => kind === 'directory').map(({ target }) => target),
+  ]
+  if (isNormal(cwd) && folders.some((folder) => isWithin(cwd, folder))) return cwd
+  throw new SallyportError(
+    'ERR_MOUNT_REFUSED',
+    `cwd ${JSON.stringify(cwd)} of server ${name} is not a folder of the sandbox (${folders.join(', ')}); choose one of these or below`,
+    { server: name, cwd },
+  )
+}
+
+const freeze = <T>(value: T): T => {
+  if (typeof value === 'object' && value !== null && !Object.isFrozen(value)) {
+    Object.freeze(value)
+    for (const part of Object.values(value)) freeze(part)
+  }
+  return value
+}
