@@ -1,6 +1,7 @@
 // Which system calls a sandbox gets and why: the strict rules of sandbox/seccomp, changed by a profile's allow and deny.
 import { readFileSync } from 'node:fs'
 import { SallyportError } from '../errors.ts'
+import { nearest } from '../lib/nearest.ts'
 import type { SyscallPolicy } from './spec.ts'
 
 /** Architectures that a filter can be made for, as Node names them. */
@@ -121,27 +122,11 @@ function read(file: string): unknown {
 }
 
 function unknownName(name: string, where: string, names: Iterable<string>): SallyportError {
-  const nearest = [...names]
-    .map((other) => ({ other, far: distance(name, other) }))
-    .sort((a, b) => a.far - b.far)[0]
-  const hint = nearest !== undefined && nearest.far <= 3 ? `; did you mean ${nearest.other}?` : ''
+  const meant = nearest(name, names)
+  const hint = meant === null ? '' : `; did you mean ${meant}?`
   return new SallyportError(
     'ERR_PROFILE_INVALID',
     `${where}: no system call is named ${JSON.stringify(name)}${hint}`,
     { name },
   )
-}
-
-/** Edits between two words (Levenshtein). */
-function distance(a: string, b: string): number {
-  let row = Array.from({ length: b.length + 1 }, (_, index) => index)
-  for (let i = 0; i < a.length; i++) {
-    const next = [i + 1]
-    for (let j = 1; j <= b.length; j++) {
-      const replaced = (row[j - 1] ?? 0) + (a[i] === b[j - 1] ? 0 : 1)
-      next.push(Math.min(replaced, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1))
-    }
-    row = next
-  }
-  return row[b.length] ?? b.length
 }

@@ -1,0 +1,165 @@
+// The control groups of one daemon: a parent in each hierarchy, and below it one group for each instance.
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { SallyportError } from '../errors.ts'
+import { errnoOf } from '../lib/missing.ts'
+import type { DaemonId, InstanceId } from '../lib/ids.ts'
+import { killDirectory, removeDirectory, removeIfEmpty } from './cgroup/directory.ts'
+import { controls, type CgroupBase, type CgroupSupport, type Control } from './cgroup/level.ts'
+import { limitFiles } from './cgroup/limit-files.ts'
+import { OomWatch } from './cgroup/oom.ts'
+import type { Limits } from './spec.ts'
+
+/** Of a launch's limits, those that groups can hold. */
+export type GroupLimits = Pick<Limits, 'memoryBytes' | 'pids' | 'cpu'>
+
+/** The daemon's groups; disposing kills what is in them and removes them. */
+export interface CgroupRoot extends AsyncDisposable {
+  readonly support: CgroupSupport
+  /** The parents, for whoever cleans up after a daemon that died */
+  readonly directories: readonly string[]
+  /**
+   * Makes an instance's groups and sets its limits, each where this machine can.
+   *
+   * Throws ERR_SANDBOX_UNENFORCEABLE, with nothing left behind, when the kernel refuses one.
+   */
+  forInstance(id: InstanceId, limits: GroupLimits): InstanceCgroup
+}
+
+/** The groups of one instance. Whoever made them removes them. */
+export interface InstanceCgroup {
+  /** Files to which the launcher writes `0` to join, before it gives up its ids */
+  readonly procsFiles: readonly string[]
+  /** How often the kernel killed something in here for want of memory */
+  oomKills(): number
+  /** Calls the listener once, within 200 ms of the first such kill; not after `remove` */
+  onOom(listener: () => void): void
+  /** Sends SIGKILL to the whole tree; `remove` makes sure of it */
+  kill(): void
+  /** Kills what is left and removes the groups. Throws ERR_INTERNAL where the tree won't die within 5 s */
+  remove(): Promise<void>
+}
+
+/**
+ * Makes the daemon's parent group below each base that `detectCgroups` found.
+ *
+ * On version 2 it switches the controllers on, and where the base is the daemon's own group, moves the daemon to a leaf
+ * first: a group with processes in it can't set limits on its children. Throws ERR_SANDBOX_UNENFORCEABLE where that fails.
+ */
+export function createCgroups(support: CgroupSupport, daemon: DaemonId): CgroupRoot {
+  const bases = distinct(Object.values(support.bases))
+  const leaves: string[] = []
+  for (const base of bases) if (base.version === 2) leaves.push(...stepAside(base, daemon))
+  const parentOf = (base: CgroupBase): string => join(base.path, `sallyport-${daemon}`)
+  for (const base of bases) {
+    const parent = parentOf(base)
+    attempt(`make ${parent}`, () => mkdirSync(parent, { mode: 0o755 }))
+    if (base.version === 2) enable(parent, limitsAt(support, base))
+  }
+  const parents = bases.map(parentOf)
+  return {
+    support,
+    directories: [...parents, ...leaves],
+    forInstance: (id, limits) => createInstance(support, (base) => join(parentOf(base), id), limits),
+    async [Symbol.asyncDispose]() {
+      for (const parent of parents) await removeDirectory(parent)
+    },
+  }
+}
+
+function createInstance(
+  support: CgroupSupport,
+  directoryOf: (base: CgroupBase) => string,
+  limits: GroupLimits,
+): InstanceCgroup {
+  const bases = distinct(Object.values(support.bases))
+  const directories = bases.map(directoryOf)
+  try {
+    for (const directory of directories)
+      attempt(`make ${directory}`, () => mkdirSync(directory, { mode: 0o755 }))
+    for (const control of controls) {
+      const base = support.bases[control]
+      if (base !== null) setLimit(base, control, directoryOf(base), limits)
+    }
+  } catch (thrown) {
+    // Nobody has joined yet
+    for (const directory of directories) removeIfEmpty(directory)
+    throw thrown
+  }
+  const { memory, kill } = support.bases
+  const watch = memory === null ? null : new OomWatch(directoryOf(memory), memory.version)
+  return {
+    procsFiles: directories.map((directory) => join(directory, 'cgroup.procs')),
+    oomKills: () => watch?.kills() ?? 0,
+    onOom: (listener) => watch?.onFirst(listener),
+    kill: () => {
+      const target = kill ?? bases[0]
+      if (target !== undefined) killDirectory(directoryOf(target))
+    },
+    async remove() {
+      watch?.close()
+      for (const directory of directories) await removeDirectory(directory)
+    },
+  }
+}
+
+function setLimit(base: CgroupBase, control: Control, directory: string, limits: GroupLimits): void {
+  for (const { file, value, isOptional } of limitFiles(base.version, control, limits)) {
+    if (isOptional && !existsSync(join(directory, file))) continue
+    try {
+      write(directory, file, value)
+    } catch (thrown) {
+      // Version 1 refuses a quota above that of a group higher up: that one holds then, and is the stricter
+      const isBounded =
+        file === 'cpu.cfs_quota_us' && thrown instanceof SallyportError && thrown.details['code'] === 'EINVAL'
+      if (!isBounded) throw thrown
+    }
+  }
+}
+
+/** Moves the daemon from a base that is its own group into a leaf beside the instances; returns the leaf. */
+function stepAside(base: CgroupBase, daemon: DaemonId): readonly string[] {
+  const inside = existsSync(join(base.path, 'cgroup.events'))
+    ? readFileSync(join(base.path, 'cgroup.procs'), 'utf8')
+    : ''
+  if (!inside.split('\n').includes(String(process.pid))) return []
+  const leaf = join(base.path, `sallyport-${daemon}-daemon`)
+  attempt(`make ${leaf}`, () => mkdirSync(leaf, { mode: 0o755 }))
+  write(leaf, 'cgroup.procs', process.pid)
+  return [leaf]
+}
+
+function enable(parent: string, limits: readonly Control[]): void {
+  const line = limits.map((control) => `+${control}`).join(' ')
+  if (line === '') return
+  // From the base down: a group can only hand on what it was handed
+  for (const directory of [join(parent, '..'), parent]) write(directory, 'cgroup.subtree_control', line)
+}
+
+function limitsAt(support: CgroupSupport, base: CgroupBase): readonly Control[] {
+  return controls.filter((control) => support.bases[control]?.path === base.path)
+}
+
+function distinct(bases: readonly (CgroupBase | null)[]): readonly CgroupBase[] {
+  const byPath = new Map(bases.flatMap((base) => (base === null ? [] : [[base.path, base] as const])))
+  return [...byPath.values()]
+}
+
+function write(directory: string, file: string, value: string | number): void {
+  const path = join(directory, file)
+  attempt(`write ${value} to ${path}`, () => writeFileSync(path, String(value), { flag: 'r+' }))
+}
+
+function attempt(act: string, run: () => unknown): void {
+  try {
+    run()
+  } catch (thrown) {
+    const code = errnoOf(thrown) ?? 'unknown error'
+    throw new SallyportError(
+      'ERR_SANDBOX_UNENFORCEABLE',
+      `control groups: cannot ${act}: ${code}; see \`sallyport doctor\``,
+      { code },
+      { cause: thrown },
+    )
+  }
+}

@@ -1,0 +1,93 @@
+// One control group on disk: kill what is in it, wait until it is empty, remove it.
+import { readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
+import { SallyportError } from '../../errors.ts'
+import { errnoOf } from '../../lib/missing.ts'
+
+/** Host pids of the processes in a group, not in those below it. Empty when the group is gone. */
+export function processesIn(directory: string): readonly number[] {
+  return ifPresent(() => readFileSync(join(directory, 'cgroup.procs'), 'utf8'), '')
+    .split('\n')
+    .map(Number)
+    .filter((pid) => pid > 1 && pid !== process.pid)
+}
+
+/**
+ * Sends SIGKILL to everything in a group and below it, once.
+ *
+ * Version 2 since Linux 5.14 does it in one write that a fork can't outrun. Elsewhere a process that forks meanwhile
+ * may leave a child, so whoever needs the group empty calls again until it is: see `removeDirectory`.
+ */
+export function killDirectory(directory: string): void {
+  const killed = ifPresent(() => {
+    // Without O_CREAT: version 1 has no such file, and may not be asked to make one
+    writeFileSync(join(directory, 'cgroup.kill'), '1', { flag: 'r+' })
+    return true
+  }, false)
+  if (killed) return
+  for (const child of childrenOf(directory)) killDirectory(child)
+  for (const pid of processesIn(directory)) signal(pid)
+}
+
+/**
+ * Kills what is in a group and below it and removes it, children first. Returns at once when it is gone already.
+ *
+ * Throws ERR_INTERNAL, with the pids that are left, when it is not empty after `deadlineMs`: processes stuck in the kernel.
+ */
+export async function removeDirectory(directory: string, deadlineMs = 5000): Promise<void> {
+  const deadline = performance.now() + deadlineMs
+  for (let pauseMs = 1; !removeIfEmpty(directory); pauseMs = Math.min(pauseMs * 2, 50)) {
+    if (performance.now() > deadline) {
+      const left = processesIn(directory).join(' ')
+      throw new SallyportError(
+        'ERR_INTERNAL',
+        `control group ${directory} is not empty ${deadlineMs} ms after SIGKILL: pids ${left || 'unknown'}`,
+        { directory },
+      )
+    }
+    killDirectory(directory)
+    await setTimeout(pauseMs)
+  }
+}
+
+/** Removes a group and those below it, unless there are processes in them. Returns whether it is gone. */
+export function removeIfEmpty(directory: string): boolean {
+  const all = childrenOf(directory).map(removeIfEmpty)
+  if (all.includes(false)) return false
+  try {
+    rmdirSync(directory)
+    return true
+  } catch (thrown) {
+    const code = errnoOf(thrown)
+    if (code === 'ENOENT') return true
+    // A group that has just lost its last process stays busy until the kernel has let go of it
+    if (code === 'EBUSY' || code === 'ENOTEMPTY') return false
+    throw thrown
+  }
+}
+
+function childrenOf(directory: string): readonly string[] {
+  const entries = ifPresent(() => readdirSync(directory, { withFileTypes: true }), [])
+  return entries.filter((entry) => entry.isDirectory()).map(({ name }) => join(directory, name))
+}
+
+function signal(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL')
+  } catch (thrown) {
+    // Gone meanwhile, which is what was wanted
+    if (errnoOf(thrown) !== 'ESRCH') throw thrown
+  }
+}
+
+/** Groups vanish under their readers: the file or the folder may be gone, or the group dead with the file still open. */
+function ifPresent<T>(read: () => T, otherwise: T): T {
+  try {
+    return read()
+  } catch (thrown) {
+    const code = errnoOf(thrown)
+    if (code === 'ENOENT' || code === 'ENODEV' || code === 'ENOTDIR') return otherwise
+    throw thrown
+  }
+}

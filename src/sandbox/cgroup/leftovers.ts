@@ -1,0 +1,108 @@
+// Removes the control groups that a dead daemon left, and only those whose daemon is provably dead.
+import {
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
+import { basename, dirname, join } from 'node:path'
+import type { DaemonId } from '../../lib/ids.ts'
+import { identify } from '../proof.ts'
+import { removeDirectory } from './directory.ts'
+
+/** What a daemon writes down at its start, so that the next one can tell whether it lives. */
+interface DaemonRecord {
+  readonly daemon: string
+  readonly pid: number
+  readonly startTime: string
+  /** A pid means something only within one boot and one pid namespace */
+  readonly boot: string
+  readonly pidNamespace: string
+  readonly directories: readonly string[]
+}
+
+/** Writes down which groups this daemon owns, in `stateDirectory/daemons`. Call it before anything joins them. */
+export function recordGroups(stateDirectory: string, daemon: DaemonId, directories: readonly string[]): void {
+  const folder = join(stateDirectory, 'daemons')
+  mkdirSync(folder, { recursive: true, mode: 0o700 })
+  const record: DaemonRecord = {
+    daemon,
+    pid: process.pid,
+    startTime: identify(process.pid)?.startTime ?? '',
+    boot: boot(),
+    pidNamespace: pidNamespace(),
+    directories,
+  }
+  const file = join(folder, `${daemon}.json`)
+  // Whole or not at all: half a record would be taken for nobody's
+  writeFileSync(`${file}.new`, JSON.stringify(record), { mode: 0o600 })
+  renameSync(`${file}.new`, file)
+}
+
+/** Forgets this daemon's record, once its groups are gone. */
+export function forgetGroups(stateDirectory: string, daemon: DaemonId): void {
+  rmSync(join(stateDirectory, 'daemons', `${daemon}.json`), { force: true })
+}
+
+/**
+ * Kills and removes what dead daemons left, and returns the groups that it removed.
+ *
+ * A daemon is dead when its record is of another boot, or of our pid namespace and its pid belongs to nobody or to a
+ * process that started at another time. A record of another pid namespace, or one that can't be read, is left alone.
+ */
+export async function removeLeftovers(stateDirectory: string): Promise<readonly string[]> {
+  const folder = join(stateDirectory, 'daemons')
+  mkdirSync(folder, { recursive: true, mode: 0o700 })
+  const removed: string[] = []
+  for (const name of readdirSync(folder).filter((entry) => entry.endsWith('.json'))) {
+    const record = parseRecord(readFileSync(join(folder, name), 'utf8'))
+    if (record === null || `${record.daemon}.json` !== name || !isDead(record)) continue
+    // Groups live in memory: those of another boot are gone, and their paths may be somebody's of this one
+    const directories =
+      record.boot === boot() ? record.directories.filter((path) => isOurs(path, record)) : []
+    for (const directory of directories) await removeDirectory(directory)
+    rmSync(join(folder, name), { force: true })
+    removed.push(...directories)
+  }
+  return removed
+}
+
+function isDead({ pid, startTime, ...record }: DaemonRecord): boolean {
+  if (record.boot !== boot()) return true
+  return record.pidNamespace === pidNamespace() && identify(pid)?.startTime !== startTime
+}
+
+/** A record can name groups of its own daemon only, whatever was written into it. */
+function isOurs(path: string, { daemon }: DaemonRecord): boolean {
+  return (
+    path.startsWith('/') &&
+    dirname(path) === join(dirname(path)) &&
+    basename(path).startsWith(`sallyport-${daemon}`)
+  )
+}
+
+function parseRecord(text: string): DaemonRecord | null {
+  try {
+    const value = JSON.parse(text) as Partial<Record<keyof DaemonRecord, unknown>> | null
+    const { daemon, pid, startTime, directories } = value ?? {}
+    const isWhole =
+      typeof daemon === 'string' &&
+      typeof pid === 'number' &&
+      typeof startTime === 'string' &&
+      Array.isArray(directories)
+    return isWhole && directories.every((path) => typeof path === 'string') ? (value as DaemonRecord) : null
+  } catch {
+    return null
+  }
+}
+
+function boot(): string {
+  return readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()
+}
+
+function pidNamespace(): string {
+  return readlinkSync('/proc/self/ns/pid')
+}

@@ -1,0 +1,95 @@
+// Leftovers go when, and only when, their daemon is provably dead.
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { createCgroups } from '../../../src/sandbox/cgroup.ts'
+import { forgetGroups, recordGroups, removeLeftovers } from '../../../src/sandbox/cgroup/leftovers.ts'
+import { newDaemonId, newInstanceId } from '../../../src/lib/ids.ts'
+import { firstLine, hostSupport, leftOf, spawnInside } from '../../support/cgroup-host.ts'
+import { tempDir } from '../../support/temp-dir.ts'
+
+/** A record and a group directory of a daemon, changed as a test needs. */
+function leftover(state: string, change: (record: Record<string, unknown>) => void): string {
+  const daemon = newDaemonId()
+  const directory = join(state, `sallyport-${daemon}`)
+  mkdirSync(directory)
+  recordGroups(state, daemon, [directory])
+  const file = join(state, 'daemons', `${daemon}.json`)
+  const record = JSON.parse(readFileSync(file, 'utf8')) as Record<string, unknown>
+  change(record)
+  writeFileSync(file, JSON.stringify(record))
+  return directory
+}
+
+test('a daemon that lives keeps its groups', async () => {
+  await using state = await tempDir()
+  const directory = leftover(state.path, () => {})
+  expect(await removeLeftovers(state.path)).toEqual([])
+  expect(existsSync(directory)).toBe(true)
+})
+
+test('a pid that belongs to a process of another start time is a dead daemon’s', async () => {
+  await using state = await tempDir()
+  const directory = leftover(state.path, (record) => (record['startTime'] = '1'))
+  expect(await removeLeftovers(state.path)).toEqual([directory])
+  expect(existsSync(directory)).toBe(false)
+  expect(readdirSync(join(state.path, 'daemons'))).toEqual([])
+})
+
+test('a record of another pid namespace proves nothing and is left alone', async () => {
+  await using state = await tempDir()
+  const directory = leftover(state.path, (record) =>
+    Object.assign(record, { startTime: '1', pidNamespace: 'pid:[1]' }),
+  )
+  expect(await removeLeftovers(state.path)).toEqual([])
+  expect(existsSync(directory)).toBe(true)
+})
+
+test('a record of another boot is forgotten, and paths that it names are not touched', async () => {
+  await using state = await tempDir()
+  const directory = leftover(state.path, (record) => (record['boot'] = 'another'))
+  expect(await removeLeftovers(state.path)).toEqual([])
+  expect(existsSync(directory)).toBe(true)
+  expect(readdirSync(join(state.path, 'daemons'))).toEqual([])
+})
+
+test('a record removes no directory but its own daemon’s', async () => {
+  await using state = await tempDir()
+  const precious = join(state.path, 'precious')
+  mkdirSync(precious)
+  leftover(state.path, (record) =>
+    Object.assign(record, { startTime: '1', directories: [precious, `${precious}/../precious`] }),
+  )
+  expect(await removeLeftovers(state.path)).toEqual([])
+  expect(existsSync(precious)).toBe(true)
+})
+
+test('a record that is no record is left alone', async () => {
+  await using state = await tempDir()
+  forgetGroups(state.path, newDaemonId())
+  mkdirSync(join(state.path, 'daemons'))
+  for (const [name, text] of Object.entries({ half: '{"daemon":', null: 'null', other: '{"daemon":"x"}' }))
+    writeFileSync(join(state.path, 'daemons', `${name}.json`), text)
+  expect(await removeLeftovers(state.path)).toEqual([])
+  expect(readdirSync(join(state.path, 'daemons'))).toHaveLength(3)
+})
+
+test.runIf(hostSupport.level !== 'none')('what runs in a dead daemon’s groups is killed', async () => {
+  await using state = await tempDir()
+  const daemon = newDaemonId()
+  const root = createCgroups(hostSupport, daemon)
+  const group = root.forInstance(newInstanceId(), { memoryBytes: 2 ** 26, pids: 16, cpu: 1 })
+  const child = spawnInside(group.procsFiles, ['/bin/sh', '-c', 'echo up; sleep 60 & sleep 60'])
+  await firstLine(child)
+  const dead = spawn('/bin/true')
+  await once(dead, 'exit')
+  recordGroups(state.path, daemon, root.directories)
+  const file = join(state.path, 'daemons', `${daemon}.json`)
+  writeFileSync(file, readFileSync(file, 'utf8').replace(`"pid":${process.pid}`, `"pid":${dead.pid}`))
+  const exit = once(child, 'exit')
+  expect(await removeLeftovers(state.path)).toEqual(root.directories)
+  expect(await exit).toEqual([null, 'SIGKILL'])
+  expect(leftOf(root.directories)).toEqual([])
+})
