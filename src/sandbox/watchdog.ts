@@ -1,0 +1,108 @@
+// Bounds a sandbox's memory where no control group can: adds up what its processes hold, and says when it is too much.
+import { readdirSync, readFileSync, readlinkSync, statfsSync, statSync } from 'node:fs'
+
+/** What is watched. */
+export interface MemoryWatch {
+  /** Host pid of the sandbox's PID 1, to which everything in it descends or falls */
+  readonly initPid: number
+  readonly limitBytes: number
+  /** Paths in the sandbox of its scratch file systems, whose pages count too */
+  readonly tmpfs: readonly string[]
+  /** Called once at most */
+  readonly onExceeded: (bytes: number) => void
+}
+
+const restMs = 500
+/** The pause once half of the limit is used: who grows fast is looked at often */
+const alertMs = 50
+
+/**
+ * Looks at the sandbox's memory every half second, and every 50 ms above half of the limit, until it is disposed of or
+ * calls `onExceeded`. Best effort by nature: what is allocated between two looks is seen late, and memory that no process
+ * maps or holds open, such as files in flight on a socket, is not seen.
+ */
+export function watchMemory(watch: MemoryWatch): Disposable {
+  let timer = setTimeout(look, restMs).unref()
+  return { [Symbol.dispose]: () => clearTimeout(timer) }
+
+  function look(): void {
+    const bytes = usedMemory(watch)
+    if (bytes > watch.limitBytes) watch.onExceeded(bytes)
+    else timer = setTimeout(look, bytes > watch.limitBytes / 2 ? alertMs : restMs).unref()
+  }
+}
+
+/**
+ * Returns the memory of a sandbox, bytes: resident and swapped pages, memfds, scratch file systems. Shared pages are
+ * counted for each process that has them unless the sum is above the limit; only then the exact and dear count is made.
+ */
+export function usedMemory({ initPid, tmpfs, limitBytes }: Omit<MemoryWatch, 'onExceeded'>): number {
+  const pids = [...treeOf(initPid)]
+  const files = memfdBytes(pids) + sum(tmpfs.map((path) => scratchBytes(initPid, path)))
+  const rough = files + sum(pids.map(residentBytes))
+  return rough <= limitBytes
+    ? rough
+    : files + sum(pids.map((pid) => proportionalBytes(pid) ?? residentBytes(pid)))
+}
+
+/** The process and all its descendants. Orphans fall to PID 1 of their namespace, so none gets away. */
+function* treeOf(pid: number): Generator<number> {
+  yield pid
+  for (const task of list(`/proc/${pid}/task`))
+    for (const child of read(`/proc/${pid}/task/${task}/children`).split(' '))
+      if (child.trim() !== '') yield* treeOf(Number(child))
+}
+
+function residentBytes(pid: number): number {
+  const status = read(`/proc/${pid}/status`)
+  return kibibytes(status, 'VmRSS') + kibibytes(status, 'VmSwap')
+}
+
+/** Null where the kernel does not let us look; a process that has ended has nothing. */
+function proportionalBytes(pid: number): number | null {
+  const rollup = read(`/proc/${pid}/smaps_rollup`)
+  return rollup === '' ? null : kibibytes(rollup, 'Pss') + kibibytes(rollup, 'SwapPss')
+}
+
+function kibibytes(text: string, key: string): number {
+  return Number(new RegExp(`^${key}:\\s+(\\d+) kB$`, 'm').exec(text)?.[1] ?? 0) * 1024
+}
+
+/** Memory files, each once: a process can fill one without mapping it. */
+function memfdBytes(pids: readonly number[]): number {
+  const sizes = new Map<number, number>()
+  for (const pid of pids)
+    for (const fd of list(`/proc/${pid}/fd`)) {
+      const path = `/proc/${pid}/fd/${fd}`
+      const isMemfd = orElse(() => readlinkSync(path).startsWith('/memfd:'), false)
+      const found = isMemfd ? orElse(() => statSync(path), null) : null
+      if (found !== null) sizes.set(found.ino, found.blocks * 512)
+    }
+  return sum([...sizes.values()])
+}
+
+function scratchBytes(initPid: number, path: string): number {
+  const found = orElse(() => statfsSync(`/proc/${initPid}/root${path}`), null)
+  return found === null ? 0 : (found.blocks - found.bfree) * found.bsize
+}
+
+function sum(values: readonly number[]): number {
+  return values.reduce((total, value) => total + value, 0)
+}
+
+function list(directory: string): readonly string[] {
+  return orElse(() => readdirSync(directory), [])
+}
+
+function read(file: string): string {
+  return orElse(() => readFileSync(file, 'utf8'), '')
+}
+
+/** Processes end while they are looked at: what can't be read counts as nothing. */
+function orElse<T, U>(look: () => T, otherwise: U): T | U {
+  try {
+    return look()
+  } catch {
+    return otherwise
+  }
+}
