@@ -14,7 +14,7 @@
 
 #include "init.h"
 
-enum { OWN_END_MS = 1000, KILLED_END_MS = 2000, STEP_MS = 20, LINE_BYTES = PATH_BYTES + 16 };
+enum { OWN_END_MS = 1000, KILLED_END_MS = 2000, REMOVED_MS = 500, STEP_MS = 20, LINE_BYTES = PATH_BYTES + 16 };
 
 static void say(const char *word, const char *rest) {
   char line[LINE_BYTES + 128];
@@ -97,12 +97,18 @@ static void wait_until_empty(const struct entries *entries, int number, int for_
     nanosleep(&step, NULL);
 }
 
+// The kernel keeps a cgroup busy for a moment after its last process ended.
+static void remove_cgroups_patiently(const char *path) {
+  const struct timespec step = {.tv_nsec = STEP_MS * 1000000L};
+  for (int64_t deadline = now_ms() + REMOVED_MS; !remove_cgroups(path) && now_ms() < deadline;) nanosleep(&step, NULL);
+}
+
 // Latest entry first: a folder was named before what was put into it.
 static void remove_all(const struct entries *entries) {
   for (size_t index = entries->count; index-- > 0;) {
     const char *path = entries->list[index].path;
     switch (entries->list[index].kind) {
-      case CGROUP: remove_cgroups(path); break;
+      case CGROUP: remove_cgroups_patiently(path); break;
       case FILE_TO_UNLINK: unlink(path); break;
       case FOLDER_TO_REMOVE: rmdir(path); break;
     }
