@@ -1,0 +1,75 @@
+// The documents say what the code does: the same methods, codes, keys, steps and verbs, in the same words.
+import { existsSync, readFileSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { refreshed } from '../.ci/doc-tables.ts'
+import { catalogue } from '../src/errors.ts'
+import { root } from './support/source.ts'
+
+const read = (path: string): string => readFileSync(join(root, path), 'utf8')
+const documents = ['README.md', 'sandbox/README.md', 'profiles/README.md']
+  .concat(readdirSync(join(root, 'docs')).map((name) => `docs/${name}`))
+  .filter((path) => path.endsWith('.md') && existsSync(join(root, path)))
+
+test.each(documents)('%s repeats the code’s tables as they are', (path) => {
+  expect(read(path), 'stale: run `npm run docs`').toBe(refreshed(read(path)))
+})
+
+test.each(documents)('%s links to files and headings that exist', (path) => {
+  const broken = [...read(path).matchAll(/\]\((?!https?:)([^)#\s]*)(?:#([^)\s]*))?\)/g)].filter(
+    ([, file = '', heading]) => {
+      const target = file === '' ? path : join(path, '..', file)
+      if (!existsSync(join(root, target))) return true
+      return heading !== undefined && !headingsOf(read(target)).includes(heading)
+    },
+  )
+  expect(broken.map(([link]) => link)).toEqual([])
+})
+
+test('docs/control-protocol.md lists exactly the methods of the protocol', () => {
+  const protocol = read('src/rpc/protocol.ts')
+  const membersOf = (name: string): readonly string[] => {
+    const body = new RegExp(`export interface ${name}[^{]*\\{\n([\\s\\S]*?)\n\\}`).exec(protocol)?.[1] ?? ''
+    return [...body.matchAll(/^ {2}'([^']+)':/gm)].map(([, method]) => method ?? '')
+  }
+  const document = read('docs/control-protocol.md')
+  const listedUnder = (heading: string): readonly string[] => {
+    const section = new RegExp(`^## ${heading}\n([\\s\\S]*?)(?=^## |$(?![\\s\\S]))`, 'm').exec(document)?.[1]
+    return [...(section ?? '').matchAll(/^### `([^`]+)`/gm)].map(([, method]) => method ?? '')
+  }
+  expect(listedUnder('Hosts')).toEqual(membersOf('HostMethods'))
+  expect(listedUnder('Operator')).toEqual(membersOf('OperatorMethods'))
+  expect(listedUnder('Notifications')).toEqual(membersOf('Notifications'))
+})
+
+test('docs/lifecycle.md has every state of an instance', () => {
+  const source =
+    /export type InstanceState =([^\n]*\n(?: {2}\|.*\n)*)/.exec(read('src/rpc/protocol.ts'))?.[1] ?? ''
+  const states = [...source.matchAll(/'([^']+)'/g)].map(([, state]) => state ?? '')
+  const listed = [...read('docs/lifecycle.md').matchAll(/^\| `([\w-]+)` \|/gm)].map(([, state]) => state)
+  expect(listed).toEqual(states)
+})
+
+test('documents name only codes that exist', () => {
+  const codes = documents.flatMap((path) => read(path).match(/\bERR_[A-Z_]+\b/g) ?? [])
+  expect(codes.filter((code) => !(code in catalogue))).toEqual([])
+})
+
+describe('exit statuses', () => {
+  test('docs/errors.md names every exit status of the catalogue', () => {
+    const document = read('docs/errors.md')
+    const used = new Set([...document.matchAll(/^\| `ERR_\w+` \| (\d+) /gm)].map(([, status]) => status))
+    const explained = new Set([...document.matchAll(/^\| (\d) \| /gm)].map(([, status]) => status))
+    expect([...used].filter((status) => !explained.has(status))).toEqual([])
+  })
+})
+
+function headingsOf(text: string): readonly string[] {
+  return [...text.matchAll(/^#+ (.*)$/gm)].map(([, title = '']) =>
+    title
+      .toLowerCase()
+      .replaceAll(/[^\p{L}\p{N}\s_-]/gu, '')
+      .trim()
+      .replaceAll(/\s/g, '-'),
+  )
+}
