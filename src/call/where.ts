@@ -10,12 +10,15 @@ export function holds(where: Readonly<Record<string, string>>, value: unknown): 
   let answer: Holds = 'yes'
   for (const [pointer, glob] of Object.entries(where)) {
     const found = read(value, parsePointer(pointer))
-    const one = typeof found === 'string' && isPlainPath(glob, found) ? matchesPath(glob, found) : null
+    const one = isComparable(glob, found) ? matchesPath(glob, found) : null
     if (one === false) return 'no'
     if (one === null) answer = 'unclear'
   }
   return answer
 }
+
+const isComparable = (glob: string, value: unknown): value is string =>
+  typeof value === 'string' && value.isWellFormed() && isPlainPath(glob, value)
 
 /**
  * The first key on a pointer's way that a lenient reader could take for the pointer's own, or that holds a NUL; null

@@ -23,3 +23,5 @@ export const newCallId = (): CallId => `${prefixes.call}-${nanoid(12)}` as CallI
 export const newSessionId = (): SessionId => `${prefixes.session}-${nanoid(22)}` as SessionId
 /** Returns a new daemon id. */
 export const newDaemonId = (): DaemonId => `${prefixes.daemon}-${nanoid(12)}` as DaemonId
+/** Returns an id for a JSON-RPC request of Sallyport's own in somebody else's session; neither side can guess it. */
+export const newRequestId = (): string => `sallyport-${nanoid(22)}`

@@ -1,0 +1,294 @@
+// Judges what the host says before the server hears it: well-formed, unambiguous, known, allowed.
+import { SallyportError } from '../errors.ts'
+import {
+  decodeString,
+  elements,
+  JsonScanError,
+  type Member,
+  members,
+  skipSpace,
+  type Span,
+} from '../lib/json-scan.ts'
+import { confusable, spellings } from '../lib/key-folding.ts'
+import type { GovernedRequest } from '../schema/gate.ts'
+import { cancelledLine, errorLine, unknownMethodLine } from './answers.ts'
+import { type Envelope, type Notification, readEnvelope, type Request } from './envelope.ts'
+import { messageId } from './message-id.ts'
+import { serverMay } from './server-may.ts'
+import { type Kept, rejoinBatch, type Verdict, type Wire } from './wire.ts'
+
+/** Keys of `params` that Sallyport or a server acts on; no other spelling of them passes. */
+const paramsKeys = spellings([
+  'name',
+  'arguments',
+  'uri',
+  'ref',
+  'argument',
+  'context',
+  'taskId',
+  'task',
+  'requestId',
+  'notifications',
+  'inputResponses',
+  'requestState',
+  '_meta',
+])
+
+/** The one protocol version with batches. */
+const batchVersion = '2025-03-26'
+
+/** Judges lines of the host; answers those that do not pass. */
+export class HostLane {
+  readonly #wire: Wire
+
+  constructor(wire: Wire) {
+    this.#wire = wire
+  }
+
+  /** Judges the line from `start` to `end`, which is valid UTF-8 in latin1 reading. */
+  judge(text: string, start: number, end: number): Verdict {
+    const first = skipSpace(text, start)
+    if (first >= end) return 'drop'
+    if (text.charCodeAt(first) === 91) return this.#batch(text, start, end)
+    return this.#message(readEnvelope(text, start, end, true))
+  }
+
+  /** Answers a line that was never read: too long, or not UTF-8. */
+  refuse(error: SallyportError, id: Parameters<typeof errorLine>[0] = null): void {
+    this.#wire.toHost(errorLine(id, error))
+    this.#wire.note('session/refused', { code: error.code, reason: error.message })
+  }
+
+  #batch(text: string, start: number, end: number): Verdict {
+    const version = this.#wire.talk.protocolVersion
+    if (version !== batchVersion) {
+      const reason = `a batch passes in protocol version ${batchVersion} only, and this session has ${version ?? 'none yet'}`
+      this.refuse(new SallyportError('ERR_BATCH_REFUSED', `${reason}; send one message a line`))
+      return 'drop'
+    }
+    try {
+      const all = elements(text, start, end)
+      if (all.length === 0)
+        this.refuse(new SallyportError('ERR_INVALID_REQUEST', 'a batch holds at least one message'))
+      return rejoinBatch(all.length, [...this.#elements(text, all)])
+    } catch (thrown) {
+      if (!(thrown instanceof JsonScanError)) throw thrown
+      this.refuse(new SallyportError('ERR_PARSE', thrown.message))
+      return 'drop'
+    }
+  }
+
+  *#elements(text: string, all: readonly Span[]): Iterable<Kept> {
+    for (const { start, end } of all) {
+      const envelope = readEnvelope(text, start, end, true)
+      if (envelope.kind === 'request' && ['initialize', 'server/discover'].includes(envelope.method)) {
+        this.refuse(
+          new SallyportError('ERR_BATCH_REFUSED', `${envelope.method} cannot be part of a batch`),
+          envelope.id,
+        )
+        continue
+      }
+      const verdict = this.#message(envelope)
+      if (verdict === 'pass') yield { text: text.slice(start, end), isChanged: false }
+      else if (verdict !== 'drop') yield { text: verdict.replacement.trimEnd(), isChanged: true }
+    }
+  }
+
+  #message(envelope: Envelope): Verdict {
+    switch (envelope.kind) {
+      case 'request':
+        return this.#request(envelope)
+      case 'notification':
+        return this.#notification(envelope)
+      case 'response': {
+        const request = envelope.id === null ? null : this.#wire.talk.settleServer(envelope.id.key)
+        if (request !== null) return 'pass'
+        this.#wire.note('session/unexpected-answer', { sender: 'host', id: envelope.id?.raw ?? null })
+        return 'drop'
+      }
+      case 'invalid':
+        this.refuse(envelope.error, envelope.id)
+        return 'drop'
+    }
+  }
+
+  #request(request: Request): Verdict {
+    const { talk, gate } = this.#wire
+    const route = gate.route('host', 'request', request.method)
+    const error = talk.isOpen(request.id)
+      ? new SallyportError(
+          'ERR_INVALID_REQUEST',
+          `the id ${request.id.raw} is still in flight; every request needs its own`,
+        )
+      : talk.isFull
+        ? new SallyportError('ERR_BUSY', 'too many requests are in flight in this session; wait for answers')
+        : this.#judge(request, route)
+    if (error !== null) {
+      this.#wire.toHost(errorLine(request.id, error))
+      this.#wire.note('session/refused', {
+        method: request.method,
+        ...error.details,
+        code: error.code,
+        reason: error.message,
+      })
+      return 'drop'
+    }
+    if (route === 'handshake') {
+      talk.isLegacy = true
+      this.#wire.initializing()
+    }
+    if (route === 'probe' && (talk.isLegacy || !this.#wire.probing(request.id))) {
+      this.#wire.toHost(unknownMethodLine(request.id))
+      return 'drop'
+    }
+    const isRepeatable = !talk.isLegacy && (route === 'call' || route === 'govern')
+    const line = isRepeatable ? request.text.slice(request.start, request.end) : null
+    talk.open({ id: request.id, wireId: request.id, method: request.method, route, line, round: 0 })
+    return 'pass'
+  }
+
+  /** Null when policy lets the request pass. */
+  #judge(request: Request, route: ReturnType<Wire['gate']['route']>): SallyportError | null {
+    switch (route) {
+      case 'relay':
+      case 'filter':
+      case 'handshake':
+      case 'probe':
+        return null
+      case 'call':
+      case 'govern':
+      case 'listen': {
+        const found = paramsOf(request)
+        const key = confusable(keysOf(found), paramsKeys)
+        if (key !== null) {
+          const what = `params of ${request.method} has the key ${JSON.stringify(key)}`
+          return new SallyportError('ERR_MESSAGE_AMBIGUOUS', `${what}, which readers take differently`)
+        }
+        if (route === 'call') return this.#call(request, found)
+        if (route === 'listen') return this.#listen(request, found)
+        return this.#decide('method', request.method, () => valueOf(request.text, request.params))
+      }
+      case 'cancel':
+      case 'sampling':
+      case 'elicitation':
+      case 'roots':
+      case 'client-task':
+      case 'refuse':
+        return new SallyportError(
+          'ERR_METHOD_REFUSED',
+          `${JSON.stringify(request.method)} is not a request that a host may send`,
+          { method: request.method },
+        )
+    }
+  }
+
+  #call({ text }: Request, found: readonly Member[]): SallyportError | null {
+    const name = found.find(({ key }) => key === 'name')
+    if (name === undefined || text.charCodeAt(name.start) !== 34) {
+      return new SallyportError('ERR_INVALID_REQUEST', 'tools/call needs a params.name that is a string')
+    }
+    const tool = decodeString(text.slice(name.start, name.end))
+    return this.#decide('tool', tool, () =>
+      valueOf(text, found.find(({ key }) => key === 'arguments') ?? null),
+    )
+  }
+
+  /** A subscription to resources is governed by the rules for `resources/subscribe`, one by one. */
+  #listen({ text }: Request, found: readonly Member[]): SallyportError | null {
+    const wanted = valueOf(text, found.find(({ key }) => key === 'notifications') ?? null)
+    const uris = property(wanted, 'resourceSubscriptions') ?? []
+    for (const uri of Array.isArray(uris) ? uris : [uris]) {
+      const error = this.#decide('method', 'resources/subscribe', () => ({ uri }))
+      if (error !== null) return error
+    }
+    return null
+  }
+
+  #decide(kind: GovernedRequest['kind'], subject: string, read: () => unknown): SallyportError | null {
+    const { server, gate } = this.#wire
+    const decision = gate.decide({
+      server,
+      kind,
+      subject,
+      get arguments() {
+        return read()
+      },
+    })
+    if (decision.action === 'allow') return null
+    return refusalOf(decision, server.name, subject)
+  }
+
+  #notification(notification: Notification): Verdict {
+    const { gate, server } = this.#wire
+    const { method } = notification
+    const route = gate.route('host', 'notification', method)
+    if (route === 'relay') return 'pass'
+    if (route === 'cancel') return this.#cancel(notification)
+    // The roots are the declared mounts; what the host's own roots do is not the server's business.
+    if (route === 'roots') return 'drop'
+    if (route === 'client-task' && serverMay(server, route)) return 'pass'
+    if (gate.route('host', 'request', method) !== 'refuse') {
+      this.refuse(
+        new SallyportError('ERR_INVALID_REQUEST', `${method} needs an id: it has an answer`, { method }),
+      )
+    } else
+      this.#wire.note('session/refused', {
+        method,
+        code: 'ERR_METHOD_REFUSED',
+        reason: 'unknown notification',
+      })
+    return 'drop'
+  }
+
+  #cancel(notification: Notification): Verdict {
+    const found = paramsOf(notification)
+    const named = found.find(({ key }) => key === 'requestId')
+    if (confusable(keysOf(found), paramsKeys) !== null) {
+      this.#wire.note('session/refused', { method: notification.method, code: 'ERR_MESSAGE_AMBIGUOUS' })
+      return 'drop'
+    }
+    const id = named === undefined ? null : messageId(notification.text.slice(named.start, named.end))
+    const request = id === null ? null : this.#wire.talk.cancel(id)
+    if (request === null || request.wireId === request.id) return 'pass'
+    return { replacement: cancelledLine(request.wireId, 'cancelled by the host') }
+  }
+}
+
+/** What a caller is told about a decision that is not `allow`. */
+export function refusalOf(
+  decision: ReturnType<Wire['gate']['decide']>,
+  server: string,
+  subject: string,
+): SallyportError {
+  const what = `${server} ${subject}`
+  const details = { server, subject, rule: decision.rule, reason: decision.reason }
+  if (decision.action === 'ask') {
+    const message = `${what} needs approval, and nobody can be asked: ${decision.reason}`
+    return new SallyportError(decision.code ?? 'ERR_APPROVAL_UNAVAILABLE', message, details)
+  }
+  return new SallyportError(
+    decision.code ?? 'ERR_POLICY_DENIED',
+    `${what} is denied: ${decision.reason}`,
+    details,
+  )
+}
+
+function paramsOf({ text, params }: Request | Notification): readonly Member[] {
+  if (params === null || text.charCodeAt(params.start) !== 123) return []
+  return members(text, params.start, params.end)
+}
+
+function* keysOf(found: readonly Member[]): Iterable<string> {
+  for (const { key } of found) if (paramsKeys.get(key) !== key) yield key
+}
+
+function valueOf(text: string, span: Span | null): unknown {
+  if (span === null) return undefined
+  return JSON.parse(Buffer.from(text.slice(span.start, span.end), 'latin1').toString('utf8')) as unknown
+}
+
+function property(value: unknown, key: string): unknown {
+  return typeof value === 'object' && value !== null && Object.hasOwn(value, key)
+    ? (value as Record<string, unknown>)[key]
+    : undefined
+}

@@ -1,0 +1,87 @@
+// The 2026-07-28 way in which a server asks its host for something: a result that says `input_required`.
+import { decodeString, type Member, members, type Span } from '../lib/json-scan.ts'
+import type { Gate } from '../schema/gate.ts'
+import type { ServerSettings } from '../schema/settings.ts'
+import { ascii, declined, rootsOf } from './answers.ts'
+import { serverMay } from './server-may.ts'
+
+/**
+ * What to do with a result:
+ * - `pass` it asks for nothing, or only for what the server's settings allow
+ * - `answer` it asks only for what Sallyport answers itself; the request goes out again with these `inputResponses`
+ * - `refuse` it asks for something that is off and cannot be answered in the host's stead
+ */
+export type InputVerdict =
+  | { readonly action: 'pass' }
+  | { readonly action: 'answer'; readonly responses: string; readonly state: string | null }
+  | { readonly action: 'refuse'; readonly asked: string }
+
+const pass: InputVerdict = { action: 'pass' }
+
+/** Judges a result. One whose parts stand twice is refused: the host could read another one than was judged. */
+export function judgeInput(text: string, result: Span, server: ServerSettings, gate: Gate): InputVerdict {
+  if (text.charCodeAt(result.start) !== 123) return pass
+  const found = members(text, result.start, result.end)
+  const type = lookUp(found, 'resultType')
+  if (type === 'twice') return { action: 'refuse', asked: 'two things at once' }
+  if (type === null || textOf(text, type) !== 'input_required') return pass
+  const requests = lookUp(found, 'inputRequests')
+  const state = lookUp(found, 'requestState')
+  if (requests === 'twice' || state === 'twice') return { action: 'refuse', asked: 'two things at once' }
+  if (requests === null || text.charCodeAt(requests.start) !== 123) return pass
+
+  const answers: string[] = []
+  let passing = 0
+  for (const entry of members(text, requests.start, requests.end)) {
+    const method = methodOf(text, entry)
+    const route = gate.route('server', 'request', method)
+    if (serverMay(server, route)) passing++
+    else if (route === 'elicitation') answers.push(`${ascii(entry.key)}:${ascii(declined)}`)
+    else if (route === 'roots') answers.push(`${ascii(entry.key)}:${ascii(rootsOf(server))}`)
+    else return { action: 'refuse', asked: method }
+  }
+  if (answers.length === 0) return pass
+  if (passing > 0) return { action: 'refuse', asked: 'inputs of which only some are enabled' }
+  return {
+    action: 'answer',
+    responses: `{${answers.join(',')}}`,
+    state: state === null ? null : text.slice(state.start, state.end),
+  }
+}
+
+/** The request again, under another id, with its inputs. Everything else of its parameters stands as it was. */
+export function retryLine(
+  line: string,
+  id: string,
+  method: string,
+  responses: string,
+  state: string | null,
+): string {
+  const params = members(line, 0, line.length).find(({ key }) => key === 'params')
+  const kept =
+    params === undefined
+      ? []
+      : members(line, params.start, params.end)
+          .filter(({ key }) => key !== 'inputResponses' && key !== 'requestState')
+          .map(({ key, start, end }) => `${ascii(key)}:${line.slice(start, end)}`)
+  const all = [
+    ...kept,
+    `"inputResponses":${responses}`,
+    ...(state === null ? [] : [`"requestState":${state}`]),
+  ]
+  return `{"jsonrpc":"2.0","id":${id},"method":${ascii(method)},"params":{${all.join(',')}}}\n`
+}
+
+function methodOf(text: string, entry: Member): string {
+  if (text.charCodeAt(entry.start) !== 123) return ''
+  const method = lookUp(members(text, entry.start, entry.end), 'method')
+  return method === null || method === 'twice' ? '' : textOf(text, method)
+}
+
+function lookUp(found: readonly Member[], key: string): Member | null | 'twice' {
+  const same = found.filter((member) => member.key === key)
+  return same.length > 1 ? 'twice' : (same[0] ?? null)
+}
+
+const textOf = (text: string, { start, end }: Span): string =>
+  text.charCodeAt(start) === 34 ? decodeString(text.slice(start, end)) : ''

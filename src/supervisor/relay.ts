@@ -1,0 +1,284 @@
+// Carries bytes between one host and one server: in lines, judged by the lanes, written as they came, with backpressure.
+//
+//   host ──data──> lines ──> host lane ──pass──> outlet ──> server's stdin     a full pipe pauses its own source,
+//   host <── outlet <──pass── server lane <── lines <──data── server's stdout  and nothing else
+import { isUtf8 } from 'node:buffer'
+import type { Duplex, Readable } from 'node:stream'
+import { SallyportError } from '../errors.ts'
+import { LineSplitter } from '../lib/lines.ts'
+import type { SandboxProcess } from '../sandbox/driver.ts'
+import { readHead } from './envelope.ts'
+import { HostLane } from './host-lane.ts'
+import { Outlet } from './outlet.ts'
+import { ServerLane } from './server-lane.ts'
+import type { Verdict, Wire } from './wire.ts'
+
+/** Messages that were no messages, in one second, beyond which a session is not worth having */
+const garbageStorm = 1000
+/** A line without end is given up beyond this many times its limit */
+const overlongFactor = 16
+
+/** What the relay tells its session. */
+export interface RelayEvents {
+  /** Something is to be said to a server, and none is connected */
+  wanted(): void
+  /** The host will say nothing more */
+  hostEnded(): void
+  /** The server will say nothing more */
+  serverEnded(process: SandboxProcess): void
+  /** The session cannot go on */
+  broken(error: SallyportError): void
+}
+
+/** One host, at most one server at a time. Bytes for a server that is not there yet are held, and the host waits. */
+export class Relay {
+  readonly #host: Duplex
+  readonly #wire: Wire
+  readonly #events: RelayEvents
+  readonly #hostLane: HostLane
+  readonly #hostLines: LineSplitter
+  readonly #toServer: Outlet
+  readonly #toHost: Outlet
+  #server: { readonly process: SandboxProcess; readonly lane: ServerLane } | null = null
+  #held: Buffer[] = []
+  #heldBytes = 0
+  #isClosed = false
+  readonly #waiting = new Map<Duplex, Set<Readable>>()
+  #checked: Buffer | null = null
+  #second = 0
+  #garbage = 0
+
+  constructor(host: Duplex, wire: Omit<Wire, 'toHost' | 'toServer'>, events: RelayEvents) {
+    this.#host = host
+    this.#events = events
+    this.#wire = {
+      ...wire,
+      toHost: (line) => this.#answerHost(line),
+      toServer: (line) => this.#answerServer(line),
+    }
+    this.#hostLane = new HostLane(this.#wire)
+    this.#toServer = new Outlet((bytes) => this.#writeServer(bytes))
+    this.#toHost = new Outlet((bytes) => this.#writeHost(bytes))
+    this.#hostLines = new LineSplitter(wire.server.output.lineBytes, {
+      line: (bytes, text, start, end) => this.#hostLine(bytes, text, start, end),
+      overlong: (head) => this.#hostOverlong(head),
+      overlongEnd: () => undefined,
+    })
+  }
+
+  /** Begins to listen to the host; `head` is what was read of it before. */
+  open(head: Buffer): void {
+    this.#host.on('data', (chunk: Buffer) => this.#fromHost(chunk))
+    this.#host.on('end', () => this.#events.hostEnded())
+    this.#host.on('close', () => this.#events.hostEnded())
+    this.#host.on('error', () => this.#events.hostEnded())
+    if (head.length > 0) this.#fromHost(head)
+  }
+
+  /** Connects a server and gives it what was held. While `muted`, only answers of it pass. */
+  connect(
+    process: SandboxProcess,
+    { muted, flush }: { readonly muted: boolean; readonly flush: boolean },
+  ): void {
+    const lane = new ServerLane(this.#wire)
+    lane.isMuted = muted
+    this.#server = { process, lane }
+    const lines = new LineSplitter(this.#wire.server.output.lineBytes, this.#serverSink(process, lane))
+    process.stdout.on('data', (chunk: Buffer) => {
+      if (this.#server?.process !== process) return
+      lines.push(chunk)
+      this.#toHost.flush()
+      if (lines.pending > overlongFactor * this.#wire.server.output.lineBytes) this.#endless()
+    })
+    process.stdout.on('end', () => this.#events.serverEnded(process))
+    process.stdout.on('close', () => this.#events.serverEnded(process))
+    if (flush) this.release()
+  }
+
+  /** Lets everything of the connected server pass, and gives it what was held. */
+  release(): void {
+    if (this.#server !== null) this.#server.lane.isMuted = false
+    const held = this.#held
+    this.#held = []
+    this.#heldBytes = 0
+    this.#resumeHost()
+    for (const bytes of held) this.#writeServer(bytes)
+  }
+
+  /** Says one line to the connected server at once, whatever is held. */
+  sayFirst(): void {
+    const first = this.#held.shift()
+    if (first !== undefined) {
+      this.#heldBytes -= first.length
+      this.#server?.process.stdin.write(first)
+    }
+  }
+
+  /** Lets go of the server, which may still be ending; what it says now goes nowhere. */
+  disconnect(): void {
+    const server = this.#server
+    this.#server = null
+    server?.process.stdout.resume()
+  }
+
+  get isHolding(): boolean {
+    return this.#held.length > 0
+  }
+
+  pauseHost(): void {
+    this.#host.pause()
+  }
+
+  /** Nothing more is taken from the host. */
+  close(): void {
+    this.#isClosed = true
+    this.#held = []
+  }
+
+  answer(line: string): void {
+    this.#answerHost(line)
+  }
+
+  #fromHost(chunk: Buffer): void {
+    if (this.#isClosed) return
+    this.#hostLines.push(chunk)
+    this.#toServer.flush()
+  }
+
+  #hostLine(bytes: Buffer, text: string, start: number, end: number): void {
+    if (this.#isClosed) return
+    if (!this.#isUtf8(bytes, start, end)) {
+      return this.#hostLane.refuse(new SallyportError('ERR_PARSE', 'the line is not UTF-8'))
+    }
+    put(this.#toServer, this.#hostLane.judge(text, start, end), bytes, start, end)
+    // What is held is held line by line: a probe goes out alone.
+    if (!this.#isFlowing) this.#toServer.flush()
+  }
+
+  /** True while what the host says goes straight to a server. */
+  get #isFlowing(): boolean {
+    return this.#server !== null && !this.#server.lane.isMuted
+  }
+
+  /** Whole chunks are checked at once; only where that fails, line by line. */
+  #isUtf8(bytes: Buffer, start: number, end: number): boolean {
+    if (bytes === this.#checked) return true
+    if (isUtf8(bytes)) {
+      this.#checked = bytes
+      return true
+    }
+    return isUtf8(bytes.subarray(start, end))
+  }
+
+  #hostOverlong(head: Buffer): void {
+    const { id } = readHead(head.toString('latin1'))
+    const limit = this.#wire.server.output.lineBytes
+    const message = `the line is longer than output.line_bytes (${limit}); send less or raise it`
+    this.#hostLane.refuse(new SallyportError('ERR_MESSAGE_TOO_LARGE', message), id)
+  }
+
+  #serverSink(process: SandboxProcess, lane: ServerLane): ConstructorParameters<typeof LineSplitter>[1] {
+    let head = ''
+    return {
+      line: (bytes, text, start, end) => {
+        if (this.#server?.process !== process) return
+        const before = lane.garbage
+        put(this.#toHost, lane.judge(text, start, end), bytes, start, end)
+        if (lane.garbage > before) this.#countGarbage()
+      },
+      overlong: (bytes) => (head = bytes.toString('latin1')),
+      overlongEnd: (tail) => {
+        if (!lane.overlong(head, tail.toString('latin1'))) this.#tooLarge()
+        head = ''
+      },
+    }
+  }
+
+  #countGarbage(): void {
+    const second = Math.floor(performance.now() / 1000)
+    this.#garbage = second === this.#second ? this.#garbage + 1 : 1
+    this.#second = second
+    if (this.#garbage <= garbageStorm) return
+    const what = `${this.#wire.server.name} wrote more than ${garbageStorm} lines in a second that are not MCP`
+    this.#events.broken(new SallyportError('ERR_SERVER_PROTOCOL', `${what}; a server logs to stderr`))
+  }
+
+  #tooLarge(): void {
+    const { name, output } = this.#wire.server
+    const what = `a line of ${name} is longer than output.line_bytes (${output.lineBytes})`
+    this.#events.broken(
+      new SallyportError('ERR_RESULT_TOO_LARGE', `${what}, and nobody can tell what it answers`),
+    )
+  }
+
+  #endless(): void {
+    const { name, output } = this.#wire.server
+    const what = `${name} wrote ${overlongFactor} times output.line_bytes (${output.lineBytes}) without an end of line`
+    this.#events.broken(new SallyportError('ERR_RESULT_TOO_LARGE', what))
+  }
+
+  #writeServer(bytes: Buffer): void {
+    const stdin = this.#server?.process.stdin
+    if (stdin === undefined || !this.#isFlowing) return this.#hold(bytes)
+    if (stdin.writable && !stdin.write(bytes)) this.#pauseUntilDrain(stdin, this.#host)
+  }
+
+  #hold(bytes: Buffer): void {
+    this.#held.push(bytes)
+    this.#heldBytes += bytes.length
+    if (this.#heldBytes > this.#wire.server.output.lineBytes) this.#host.pause()
+    this.#events.wanted()
+  }
+
+  #writeHost(bytes: Buffer): void {
+    const stdout = this.#server?.process.stdout
+    if (!this.#host.writable || this.#host.write(bytes) || stdout === undefined) return
+    this.#pauseUntilDrain(this.#host, stdout)
+  }
+
+  /** Our own words to the host: one that does not listen is not listened to. */
+  #answerHost(line: string): void {
+    if (this.#host.writable && !this.#host.write(line, 'latin1'))
+      this.#pauseUntilDrain(this.#host, this.#host)
+  }
+
+  /** Our own words to the server: one that asks and never reads would fill our memory with answers. */
+  #answerServer(line: string): void {
+    const stdin = this.#server?.process.stdin
+    if (stdin === undefined || !stdin.writable) return
+    stdin.write(line, 'latin1')
+    const { name, output } = this.#wire.server
+    if (stdin.writableLength > output.lineBytes + 1_048_576) {
+      const what = `${name} asks and does not read the answers`
+      this.#events.broken(new SallyportError('ERR_SERVER_PROTOCOL', what))
+    }
+  }
+
+  #pauseUntilDrain(full: Duplex, source: Readable): void {
+    source.pause()
+    const waiting = this.#waiting.get(full) ?? new Set()
+    const isNew = waiting.size === 0
+    waiting.add(source)
+    this.#waiting.set(full, waiting)
+    if (!isNew) return
+    full.once('drain', () => {
+      this.#waiting.delete(full)
+      for (const paused of waiting) {
+        if (paused === this.#host) this.#resumeHost()
+        else paused.resume()
+      }
+    })
+  }
+
+  #resumeHost(): void {
+    const isFull = [this.#host, this.#server?.process.stdin].some(
+      (full) => full !== undefined && this.#waiting.get(full)?.has(this.#host),
+    )
+    if (!isFull && this.#heldBytes <= this.#wire.server.output.lineBytes) this.#host.resume()
+  }
+}
+
+function put(outlet: Outlet, verdict: Verdict, bytes: Buffer, start: number, end: number): void {
+  if (verdict === 'pass') outlet.pass(bytes, start, end + 1)
+  else if (verdict !== 'drop') outlet.replace(verdict.replacement)
+}

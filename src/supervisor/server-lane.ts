@@ -1,0 +1,240 @@
+// Judges what the server says before the host hears it: a message at all, an awaited answer, a request that it may make.
+import { SallyportError } from '../errors.ts'
+import { newRequestId } from '../lib/ids.ts'
+import { decodeString, elements, JsonScanError, members, skipSpace, type Span } from '../lib/json-scan.ts'
+import { cancelledLine, declined, errorLine, resultLine, rootsOf } from './answers.ts'
+import type { HostRequest } from './conversation.ts'
+import {
+  type Envelope,
+  type Notification,
+  readEnvelope,
+  readHead,
+  type Request,
+  type Response,
+} from './envelope.ts'
+import { judgeInput, retryLine } from './input-required.ts'
+import { messageId } from './message-id.ts'
+import { serverMay } from './server-may.ts'
+import { filterTools } from './tool-list.ts'
+import { type Kept, rejoinBatch, type Verdict, type Wire } from './wire.ts'
+
+/** How often one request may be sent again because the server wants more input */
+const maxRounds = 16
+
+/** Judges lines of the server; answers the requests that the host must not see. */
+export class ServerLane {
+  readonly #wire: Wire
+  /** Only answers pass while a probe is out: the process may not become the session's */
+  isMuted = false
+  /** Lines that were no message, ever */
+  garbage = 0
+
+  constructor(wire: Wire) {
+    this.#wire = wire
+  }
+
+  /** Judges the line from `start` to `end`, in latin1 reading. */
+  judge(text: string, start: number, end: number): Verdict {
+    const first = skipSpace(text, start)
+    if (first >= end) return 'drop'
+    if (text.charCodeAt(first) === 91) return this.#batch(text, start, end)
+    return this.#message(readEnvelope(text, start, end, false))
+  }
+
+  /**
+   * A line was longer than `output.line_bytes` and nothing of it is left but its ends. Answers the request that it
+   * belongs to and returns true; false when that cannot be told, and then the session cannot go on.
+   */
+  overlong(head: string, tail: string): boolean {
+    const { id, hasMethod } = readHead(head)
+    const key = id?.key ?? lastId(tail)
+    const { server, talk } = this.#wire
+    const what = `a line of ${server.name} is longer than output.line_bytes (${server.output.lineBytes})`
+    const error = new SallyportError('ERR_RESULT_TOO_LARGE', `${what}; raise it or ask for less`)
+    this.#wire.note('session/too-large', { code: error.code, reason: error.message })
+    if (hasMethod) {
+      if (id !== null) this.#wire.toServer(errorLine(id, error))
+      return true
+    }
+    const request = key === null ? null : talk.settle(key)
+    if (request === null) return false
+    this.#wire.toHost(errorLine(request.id, error))
+    return true
+  }
+
+  #batch(text: string, start: number, end: number): Verdict {
+    try {
+      const all = elements(text, start, end)
+      const kept: Kept[] = []
+      for (const element of all) {
+        const verdict = this.#message(readEnvelope(text, element.start, element.end, false))
+        if (verdict === 'pass') kept.push({ text: text.slice(element.start, element.end), isChanged: false })
+        else if (verdict !== 'drop') kept.push({ text: verdict.replacement.trimEnd(), isChanged: true })
+      }
+      return rejoinBatch(all.length, kept)
+    } catch (thrown) {
+      if (!(thrown instanceof JsonScanError)) throw thrown
+      return this.#garbage(thrown.message)
+    }
+  }
+
+  #message(envelope: Envelope): Verdict {
+    switch (envelope.kind) {
+      case 'response':
+        return this.#response(envelope)
+      case 'request':
+        return this.isMuted ? 'drop' : this.#request(envelope)
+      case 'notification':
+        return this.isMuted ? 'drop' : this.#notification(envelope)
+      case 'invalid':
+        return this.#garbage(envelope.error.message)
+    }
+  }
+
+  #garbage(reason: string): Verdict {
+    this.garbage++
+    this.#wire.note('session/garbage', { code: 'ERR_SERVER_PROTOCOL', reason })
+    return 'drop'
+  }
+
+  #response(response: Response): Verdict {
+    // The server could not tell which message it failed on; the host may know.
+    if (response.id === null) return response.error === null || this.isMuted ? 'drop' : 'pass'
+    const request = this.#wire.talk.settle(response.id.key)
+    if (request === null) {
+      this.#wire.note('session/unexpected-answer', { sender: 'server', id: response.id.raw })
+      return 'drop'
+    }
+    const verdict = this.#answer(request, response)
+    return this.#wire.answered(request, response) ? verdict : 'drop'
+  }
+
+  #answer(request: HostRequest, response: Response): Verdict {
+    const { result, text } = response
+    if (result === null) return this.#readdress(request, response)
+    if (request.route === 'handshake') this.#wire.talk.protocolVersion = versionOf(text, result)
+    if (request.route === 'filter') return this.#filter(request, response, result)
+    if (request.line !== null) return this.#input(request, request.line, response, result)
+    return 'pass'
+  }
+
+  #filter(request: HostRequest, response: Response, result: Span): Verdict {
+    const { gate, server } = this.#wire
+    try {
+      const list = filterTools(response.text, response, result, (tool) => gate.lists(server, tool))
+      if (list.text === null) return 'pass'
+      this.#wire.note('session/tools-hidden', { hidden: list.hidden })
+      return { replacement: `${list.text}\n` }
+    } catch (thrown) {
+      return { replacement: errorLine(request.id, SallyportError.from(thrown)) }
+    }
+  }
+
+  /** A result that asks for input passes, is answered in the host's stead, or becomes an error. */
+  #input(request: HostRequest, line: string, response: Response, result: Span): Verdict {
+    const { gate, server, talk } = this.#wire
+    const verdict = judgeInput(response.text, result, server, gate)
+    if (verdict.action === 'pass') return this.#readdress(request, response)
+    if (verdict.action === 'answer' && request.round < maxRounds) {
+      const id = newRequestId()
+      const wireId = { raw: `"${id}"`, key: `s${id}` }
+      talk.open({ ...request, wireId, round: request.round + 1 })
+      this.#wire.note('session/input-answered', { method: request.method, round: request.round + 1 })
+      this.#wire.toServer(retryLine(line, wireId.raw, request.method, verdict.responses, verdict.state))
+      return 'drop'
+    }
+    const asked = verdict.action === 'refuse' ? verdict.asked : `input more than ${maxRounds} times`
+    const message = `${server.name} asked for ${asked} during ${request.method}, which its settings do not enable`
+    return {
+      replacement: errorLine(request.id, new SallyportError('ERR_METHOD_REFUSED', message, { asked })),
+    }
+  }
+
+  /** Gives an answer the id that the host knows, where the request went out under another. */
+  #readdress(request: HostRequest, { text, start, end, idSpan }: Response): Verdict {
+    if (request.wireId.key === request.id.key) return 'pass'
+    return {
+      replacement: `${text.slice(start, idSpan.start)}${request.id.raw}${text.slice(idSpan.end, end)}\n`,
+    }
+  }
+
+  #request(request: Request): Verdict {
+    const { gate, server, talk } = this.#wire
+    const route = gate.route('server', 'request', request.method)
+    if (route === 'roots') return this.#reply(resultLine(request.id, rootsOf(server)))
+    if (
+      route === 'elicitation' &&
+      (!serverMay(server, route) || talk.waitingOnHost(route) >= server.elicitation.queue)
+    ) {
+      this.#wire.note('session/declined', { method: request.method })
+      return this.#reply(resultLine(request.id, declined))
+    }
+    const error = !serverMay(server, route)
+      ? refused(server.name, request.method)
+      : talk.isServerFull || talk.serverRequests.has(request.id.key)
+        ? new SallyportError(
+            'ERR_BUSY',
+            'the host has too many requests of this server, or one with the same id',
+          )
+        : null
+    if (error !== null) {
+      this.#wire.note('session/refused', { sender: 'server', method: request.method, code: error.code })
+      return this.#reply(errorLine(request.id, error))
+    }
+    const timer = route === 'elicitation' ? this.#declineLater(request) : null
+    talk.serverRequests.set(request.id.key, { id: request.id, route, timer })
+    return 'pass'
+  }
+
+  /** A host that does not answer in time has said no. */
+  #declineLater({ id, method }: Request): NodeJS.Timeout {
+    const { timeoutMs } = this.#wire.server.elicitation
+    return setTimeout(() => {
+      if (this.#wire.talk.settleServer(id.key) === null) return
+      this.#wire.note('session/declined', {
+        method,
+        reason: `no answer within elicitation.timeout_ms (${timeoutMs})`,
+      })
+      this.#wire.toHost(cancelledLine(id, 'no answer in time'))
+      this.#wire.toServer(resultLine(id, declined))
+    }, timeoutMs)
+  }
+
+  #notification({ method, params, text }: Notification): Verdict {
+    const { gate, server, talk } = this.#wire
+    const route = gate.route('server', 'notification', method)
+    if (!serverMay(server, route)) {
+      this.#wire.note('session/refused', { sender: 'server', method, code: 'ERR_METHOD_REFUSED' })
+      return 'drop'
+    }
+    if (route === 'cancel' && params !== null && text.charCodeAt(params.start) === 123) {
+      const named = members(text, params.start, params.end).find(({ key }) => key === 'requestId')
+      const id = named === undefined ? null : messageId(text.slice(named.start, named.end))
+      if (id !== null) talk.settleServer(id.key)
+    }
+    return 'pass'
+  }
+
+  #reply(line: string): Verdict {
+    this.#wire.toServer(line)
+    return 'drop'
+  }
+}
+
+const refused = (server: string, method: string): SallyportError =>
+  new SallyportError('ERR_METHOD_REFUSED', `${JSON.stringify(method)} is not enabled for ${server}`, {
+    method,
+  })
+
+/** The key of the id that ends a line: where an object's last member is `"id"`, no other reading is possible. */
+function lastId(tail: string): string | null {
+  const found = /[,{]"id"\s*:\s*(-?\d[\d.eE+-]*|"[^"\\]*")\s*\}\s*$/.exec(tail)
+  return found?.[1] === undefined ? null : (messageId(found[1])?.key ?? null)
+}
+
+function versionOf(text: string, result: Span): string | null {
+  if (text.charCodeAt(result.start) !== 123) return null
+  const version = members(text, result.start, result.end).find(({ key }) => key === 'protocolVersion')
+  if (version === undefined || text.charCodeAt(version.start) !== 34) return null
+  return decodeString(text.slice(version.start, version.end))
+}

@@ -1,0 +1,326 @@
+// An attached session: one host, and the process that it would have started itself.
+import type { Duplex } from 'node:stream'
+import { SallyportError } from '../errors.ts'
+import { newSessionId } from '../lib/ids.ts'
+import type { InstanceView } from '../rpc/protocol.ts'
+import type { SandboxProcess } from '../sandbox/driver.ts'
+import type { ServerSettings } from '../schema/settings.ts'
+import { errorLine, unknownMethodLine } from './answers.ts'
+import { Conversation, type HostRequest } from './conversation.ts'
+import type { Response } from './envelope.ts'
+import { type Aftermath, Instance, type Lost, statusOf } from './instance.ts'
+import type { LogRing } from './log-ring.ts'
+import type { MessageId } from './message-id.ts'
+import type { Caller, Ports, SessionEnd } from './ports.ts'
+import { isModernAnswer, type Verdicts } from './probe.ts'
+import { Relay } from './relay.ts'
+import { soon } from './stop.ts'
+import { Throttle } from './throttle.ts'
+
+/** How long a host may take to read the last of it, ms */
+const lastReadMs = 5000
+
+export interface SessionOptions {
+  readonly server: ServerSettings
+  readonly caller: Caller
+  readonly ports: Pick<Ports, 'gate' | 'emit' | 'launch'>
+  readonly logs: LogRing
+  /** What is known about this server's era */
+  readonly verdicts: Verdicts
+  /** Told of an end that nobody asked for */
+  readonly lost: (lost: Lost) => void
+}
+
+/**
+ * Where a session is:
+ * - `idle` nothing was said yet, and nothing was started
+ * - `probing` a disposable instance has `server/discover`
+ * - `starting` an instance is being launched, the host waits
+ * - `running`
+ * - `ending` nothing more is taken from the host; the server may still speak
+ */
+type Phase = 'idle' | 'probing' | 'starting' | 'running' | 'ending' | 'ended'
+
+/** Starts its instance at the host's first message; ends when either side does. Nothing is restarted: hosts do that. */
+export class Session implements AsyncDisposable {
+  readonly id = newSessionId()
+  readonly #options: SessionOptions
+  readonly #talk = new Conversation()
+  readonly #throttle = new Throttle()
+  readonly #ended = Promise.withResolvers<SessionEnd>()
+  readonly #instances = new Set<Instance>()
+  #phase: Phase = 'idle'
+  #relay: Relay | null = null
+  #host: Duplex | null = null
+  #instance: Instance | null = null
+  #deadline: NodeJS.Timeout | undefined
+  #probe: MessageId | null = null
+
+  constructor(options: SessionOptions) {
+    this.#options = options
+  }
+
+  get principal(): string {
+    return this.#options.caller.principal.id
+  }
+
+  /** Resolves when the host's stream is closed and nothing is left of its processes. Never rejects. */
+  get ended(): Promise<SessionEnd> {
+    return this.#ended.promise
+  }
+
+  views(): readonly InstanceView[] {
+    return [...this.#instances].map((instance) => instance.view())
+  }
+
+  /** Hands over the host's stream for good; `head` is what was read of it before. */
+  take(host: Duplex, head: Buffer): void {
+    if (this.#phase !== 'idle') {
+      host.destroy()
+      return
+    }
+    this.#host = host
+    const { server, ports } = this.#options
+    this.#relay = new Relay(
+      host,
+      {
+        server,
+        gate: ports.gate,
+        talk: this.#talk,
+        note: (type, detail) => this.#note(type, detail),
+        initializing: () => this.#initializing(),
+        probing: (id) => this.#probing(id),
+        answered: (request, response) => this.#answered(request, response),
+      },
+      {
+        wanted: () => this.#wanted(),
+        hostEnded: () => void this.#end('the host closed its end', null),
+        serverEnded: (process) => this.#serverEnded(process),
+        broken: (error) => this.#fail(error),
+      },
+    )
+    this.#relay.open(head)
+  }
+
+  /** Ends the session; resolves with how it ended. Idempotent. */
+  async stop(reason: string): Promise<SessionEnd> {
+    await this.#end(reason, null)
+    return this.ended
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.stop('Sallyport is stopping')
+  }
+
+  #wanted(): void {
+    if (this.#phase !== 'idle') return
+    if (this.#probe !== null) return void this.#startProbe(this.#probe)
+    void this.#start()
+  }
+
+  /** Launches the session's instance and gives it what the host said. */
+  async #start(): Promise<void> {
+    this.#phase = 'starting'
+    this.#relay?.pauseHost()
+    const instance = this.#newInstance((lost) => this.#afterLoss(lost))
+    this.#instance = instance
+    try {
+      const process = await instance.start()
+      if (this.#phase !== 'starting' || this.#instance !== instance) return void process.stdout.resume()
+      this.#phase = 'running'
+      this.#watch(instance, process)
+      this.#relay?.connect(process, { muted: false, flush: true })
+      this.#awaitHandshake(instance)
+    } catch (thrown) {
+      if (this.#instance === instance) this.#fail(SallyportError.from(thrown))
+    }
+  }
+
+  /** The first request's answer defines ready where it is a handshake; the later era has none, so started is ready. */
+  #awaitHandshake(instance: Instance): void {
+    const open = [...this.#talk.hostRequests.values()]
+    if (!open.some(({ route }) => route === 'handshake' || route === 'probe')) return instance.ready()
+    const { name, timeouts } = this.#options.server
+    this.#deadline = setTimeout(() => {
+      const what = `mcp server ${name} did not answer the handshake within timeouts.initialize_ms (${timeouts.initializeMs})`
+      this.#fail(new SallyportError('ERR_INITIALIZE_TIMEOUT', what, { server: name }))
+    }, timeouts.initializeMs)
+  }
+
+  #answered(request: HostRequest, response: Response): boolean {
+    if (request.route === 'probe' && this.#phase === 'probing') return this.#probed(request, response)
+    if (this.#instance?.state === 'starting') {
+      clearTimeout(this.#deadline)
+      this.#instance.ready()
+    }
+    return true
+  }
+
+  // A probe: the host asks which era the server is of, and some servers of the old one die of the question.
+
+  /** Returns whether the question goes to a server at all. */
+  #probing(id: MessageId): boolean {
+    if (this.#phase !== 'idle') return true
+    const known = this.#options.verdicts.get()
+    if (known === 'legacy') return false
+    if (known === null) this.#probe = id
+    return true
+  }
+
+  async #startProbe(id: MessageId): Promise<void> {
+    this.#phase = 'probing'
+    const instance = this.#newInstance(() => ({ event: 'ended' }))
+    this.#instance = instance
+    const { initializeMs } = this.#options.server.timeouts
+    this.#deadline = setTimeout(() => this.#isLegacy(instance, id, 'no answer in time', false), initializeMs)
+    try {
+      const process = await instance.start()
+      if (this.#instance !== instance) return void process.stdout.resume()
+      this.#watch(instance, process)
+      this.#relay?.connect(process, { muted: true, flush: false })
+      this.#relay?.sayFirst()
+    } catch (thrown) {
+      if (this.#instance === instance) this.#fail(SallyportError.from(thrown))
+    }
+  }
+
+  #probed(request: HostRequest, response: Response): boolean {
+    clearTimeout(this.#deadline)
+    this.#probe = null
+    if (!isModernAnswer(response)) {
+      this.#isLegacy(this.#instance, null, 'it answered with an error', true)
+      return true
+    }
+    this.#options.verdicts.set('modern')
+    this.#note('session/probed', { era: 'modern', method: request.method })
+    this.#phase = 'running'
+    this.#instance?.ready()
+    // After this turn, so that the answer is written before anything that was held behind it moves.
+    queueMicrotask(() => this.#relay?.release())
+    return true
+  }
+
+  /** The instance goes; the next message starts a fresh one. `id` is answered where the server did not. */
+  #isLegacy(instance: Instance | null, id: MessageId | null, reason: string, isCertain: boolean): void {
+    if (this.#phase !== 'probing' || instance !== this.#instance) return
+    clearTimeout(this.#deadline)
+    if (isCertain) this.#options.verdicts.set('legacy')
+    this.#note('session/probed', { era: 'legacy', reason })
+    this.#retire(reason)
+    if (id !== null && this.#talk.settle(id.key) !== null) this.#relay?.answer(unknownMethodLine(id))
+    if (this.#relay?.isHolding === true) void this.#start()
+  }
+
+  /** The host does not wait for the probe any longer: it says `initialize`, which answers the question. */
+  #initializing(): void {
+    if (this.#phase === 'probing')
+      this.#isLegacy(this.#instance, this.#probe, 'the host went on with initialize', false)
+  }
+
+  #retire(reason: string): void {
+    const instance = this.#instance
+    this.#instance = null
+    this.#probe = null
+    this.#phase = 'idle'
+    this.#relay?.disconnect()
+    if (instance !== null) void this.#stopInstance(instance, reason)
+  }
+
+  // The end.
+
+  #serverEnded(process: SandboxProcess): void {
+    const instance = this.#instance
+    if (instance === null || this.#phase === 'ending' || this.#phase === 'ended') return
+    if (this.#phase === 'probing') return this.#isLegacy(instance, this.#probe, 'it closed its output', true)
+    void soon(process.ended, 50).then(() => this.#end('the server closed its output', null))
+  }
+
+  /** Follows a process to its end: what it said last still reaches the host. */
+  #watch(instance: Instance, process: SandboxProcess): void {
+    void process.ended.then(() => {
+      if (this.#instance !== instance) return undefined
+      if (this.#phase === 'probing') return this.#isLegacy(instance, this.#probe, 'it ended', true)
+      return this.#end(null, null)
+    })
+  }
+
+  /** Whoever still waits for an answer is told why there is none. */
+  #fail(error: SallyportError): void {
+    if (this.#phase === 'ending' || this.#phase === 'ended') return
+    for (const request of this.#talk.hostRequests.values()) this.#relay?.answer(errorLine(request.id, error))
+    this.#note('session/failed', { code: error.code, reason: error.message })
+    void this.#end(error.message, error.exitStatus)
+  }
+
+  /** `status` null is the server's own. The first reason wins. */
+  async #end(reason: string | null, status: number | null): Promise<void> {
+    if (this.#phase === 'ending' || this.#phase === 'ended') return
+    this.#phase = 'ending'
+    clearTimeout(this.#deadline)
+    this.#relay?.close()
+    const instance = this.#instance
+    await Promise.all(
+      [...this.#instances].map((one) => this.#stopInstance(one, reason ?? 'the session is over')),
+    )
+    await instance?.drained
+    this.#talk.clear()
+    this.#relay?.disconnect()
+    this.#phase = 'ended'
+    const own = instance === null ? 0 : statusOf(instance.exit)
+    await this.#closeHost()
+    const end = { status: status ?? own, reason: reason ?? instance?.reason ?? null }
+    this.#note('session/ended', { ...end })
+    this.#ended.resolve(end)
+  }
+
+  async #closeHost(): Promise<void> {
+    const host = this.#host
+    if (host === null || host.destroyed) return
+    await soon(new Promise<void>((done) => host.once('close', done).end(done)), lastReadMs)
+    host.destroy()
+  }
+
+  async #stopInstance(instance: Instance, reason: string): Promise<void> {
+    try {
+      await instance.stop(reason)
+      await instance.gone
+      if (instance !== this.#instance) this.#instances.delete(instance)
+    } catch (thrown) {
+      this.#note('session/not-gone', { reason: SallyportError.from(thrown).message })
+    }
+  }
+
+  #newInstance(afterLoss: (lost: Lost) => Aftermath): Instance {
+    const { server, ports, logs } = this.#options
+    const { launch, emit } = ports
+    const instance = new Instance({
+      server,
+      purpose: 'session',
+      principal: this.principal,
+      launch,
+      emit,
+      logs,
+      afterLoss,
+    })
+    this.#instances.add(instance)
+    return instance
+  }
+
+  /** A server that ends by itself with status 0 did what it was there for. */
+  #afterLoss(lost: Lost): Aftermath {
+    this.#options.lost(lost)
+    return lost.exit?.code === 0 && lost.readyMs !== null ? { event: 'ended' } : { event: 'fail' }
+  }
+
+  #note(type: string, detail: Readonly<Record<string, unknown>>): void {
+    const count = this.#throttle.count(type)
+    if (count === null) return
+    this.#options.ports.emit({
+      type,
+      server: this.#options.server.name,
+      instance: this.#instance?.id ?? null,
+      principal: this.principal,
+      detail: { session: this.id, ...detail, count },
+    })
+  }
+}

@@ -1,0 +1,39 @@
+// What the two lanes of a session share: how they speak, what they do with a message, whom they tell.
+import type { Gate } from '../schema/gate.ts'
+import type { ServerSettings } from '../schema/settings.ts'
+import type { Response } from './envelope.ts'
+import type { Conversation, HostRequest } from './conversation.ts'
+import type { MessageId } from './message-id.ts'
+
+/** What becomes of a line: it passes byte for byte, it does not, or another stands in its place. */
+export type Verdict = 'pass' | 'drop' | { readonly replacement: string }
+
+/** Lines are in latin1 reading, with their line feed. */
+export interface Wire {
+  readonly server: ServerSettings
+  readonly gate: Gate
+  readonly talk: Conversation
+  toHost(line: string): void
+  toServer(line: string): void
+  /** Something that people should be able to find out; counted, and told ever less often */
+  note(type: string, detail: Readonly<Record<string, unknown>>): void
+  /** The host said `initialize`: the era of handshakes has begun */
+  initializing(): void
+  /** The host said `server/discover`; true lets it go to the server */
+  probing(id: MessageId): boolean
+  /** The server answered one of the host's requests; false keeps the answer from the host */
+  answered(request: HostRequest, response: Response): boolean
+}
+
+/** Joins what is left of a batch; `all` elements were judged, `kept` are those that pass, as they are or replaced. */
+export function rejoinBatch(all: number, kept: readonly Kept[]): Verdict {
+  if (kept.length === 0) return 'drop'
+  if (kept.length === all && kept.every(({ isChanged }) => !isChanged)) return 'pass'
+  return { replacement: `[${kept.map((one) => one.text).join(',')}]\n` }
+}
+
+/** One element of a batch that passes. */
+export interface Kept {
+  readonly text: string
+  readonly isChanged: boolean
+}

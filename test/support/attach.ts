@@ -1,0 +1,130 @@
+// A host at one end of a real socket pair, and a session at the other.
+import { createServer, connect, type Socket } from 'node:net'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { gateOf } from '../../src/call/gate.ts'
+import type { Rule, ServerSettings } from '../../src/schema/settings.ts'
+import type { Era } from '../../src/supervisor/probe.ts'
+import { LogRing } from '../../src/supervisor/log-ring.ts'
+import type { Happening } from '../../src/supervisor/ports.ts'
+import { Session } from '../../src/supervisor/session.ts'
+import { plainLaunch } from './plain-launch.ts'
+import { tempDir } from './temp-dir.ts'
+import type { Launch } from '../../src/supervisor/ports.ts'
+
+/** Lets everything pass. */
+export const allowAll: readonly Rule[] = [
+  { permission: 'mcp:*:*', action: 'allow', where: {}, origin: 'rules[0]' },
+]
+
+interface Options {
+  readonly rules?: readonly Rule[]
+  readonly launch?: Launch
+  readonly era?: Era | null
+}
+
+/** A host's end of an attached session. Disposing ends both. */
+export class HostEnd implements AsyncDisposable {
+  readonly session: Session
+  readonly socket: Socket
+  readonly events: Happening[]
+  readonly launches: () => number
+  readonly era: () => Era | null
+  #received = Buffer.alloc(0)
+
+  constructor(parts: Pick<HostEnd, 'session' | 'socket' | 'events' | 'launches' | 'era'>) {
+    this.session = parts.session
+    this.socket = parts.socket
+    this.events = parts.events
+    this.launches = parts.launches
+    this.era = parts.era
+    this.socket.on('data', (chunk: Buffer) => (this.#received = Buffer.concat([this.#received, chunk])))
+    this.socket.on('error', () => undefined)
+  }
+
+  /** Every byte that came so far. */
+  get received(): Buffer {
+    return this.#received
+  }
+
+  /** Every line that came so far, as text. */
+  get lines(): readonly string[] {
+    return this.#received.toString('utf8').split('\n').slice(0, -1)
+  }
+
+  send(...messages: readonly (object | string | Buffer)[]): void {
+    for (const message of messages) {
+      if (Buffer.isBuffer(message)) this.socket.write(message)
+      else this.socket.write(`${typeof message === 'string' ? message : JSON.stringify(message)}\n`)
+    }
+  }
+
+  /** The parsed message with that id, once it is there. */
+  async answer(
+    id: unknown,
+    deadlineMs = 5000,
+  ): Promise<
+    Record<string, never> & {
+      error?: { code: number; message: string; data?: Record<string, unknown> }
+      result?: never
+    }
+  > {
+    const deadline = performance.now() + deadlineMs
+    for (;;) {
+      const found = this.lines
+        .map((line) => JSON.parse(line))
+        .find((one) => 'id' in one && one.id === id && !('method' in one))
+      if (found !== undefined) return found
+      if (performance.now() > deadline)
+        throw new Error(`no answer to ${String(id)}; got ${this.lines.join('\n').slice(0, 2000)}`)
+      await new Promise((resolve) => setTimeout(resolve, 5))
+    }
+  }
+
+  eventsOf(type: string): readonly Happening[] {
+    return this.events.filter((event) => event.type === type)
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.socket.destroy()
+    await this.session.stop('the test is over')
+  }
+}
+
+/** Attaches a host to a server over a unix socket. */
+export async function attach(
+  server: ServerSettings,
+  { rules = allowAll, launch = plainLaunch, era = null }: Options = {},
+): Promise<HostEnd> {
+  const dir = await tempDir()
+  const path = join(dir.path, 's')
+  const listener = createServer().listen(path)
+  await once(listener, 'listening')
+  const socket = connect(path)
+  const [far] = (await once(listener, 'connection')) as [Socket]
+  listener.close()
+  await dir[Symbol.asyncDispose]()
+  const events: Happening[] = []
+  let known: Era | null = era
+  let launches = 0
+  const session = new Session({
+    server,
+    caller: {
+      role: 'host',
+      principal: { kind: 'uid', id: '1000', attributes: { uid: 1000, gid: 1000, pid: 1 } },
+    },
+    ports: {
+      gate: gateOf(rules),
+      emit: (event) => void events.push(event),
+      launch: (...args) => {
+        launches++
+        return launch(...args)
+      },
+    },
+    logs: new LogRing(server.output.stderrBytes),
+    verdicts: { get: () => known, set: (verdict) => (known = verdict) },
+    lost: () => undefined,
+  })
+  session.take(far, Buffer.alloc(0))
+  return new HostEnd({ session, socket, events, launches: () => launches, era: () => known })
+}

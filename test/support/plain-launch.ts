@@ -1,0 +1,58 @@
+// A launch without walls: real processes behind the same interface, for tests of what is not the sandbox.
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { constants } from 'node:os'
+import { fileURLToPath } from 'node:url'
+import type { Duplex } from 'node:stream'
+import { SallyportError } from '../../src/errors.ts'
+import type { SandboxExit, SandboxProcess } from '../../src/sandbox/driver.ts'
+import type { SandboxSpec } from '../../src/sandbox/spec.ts'
+import type { Launch } from '../../src/supervisor/ports.ts'
+
+/** Absolute path of a fixture server. */
+export const fixture = (name: string): string =>
+  fileURLToPath(new URL(`../fixtures/servers/${name}`, import.meta.url))
+
+/** Starts `server.command` with `server.args` in a process group of its own, which ends with its leader. */
+export const plainLaunch: Launch = async (server, instance, { signal }) => {
+  signal.throwIfAborted()
+  const child = spawn(server.command, server.args, { stdio: ['pipe', 'pipe', 'pipe'], detached: true })
+  await Promise.race([
+    once(child, 'spawn'),
+    once(child, 'error').then(([error]) => Promise.reject(asError(server.name, error))),
+  ])
+  const killGroup = (name: NodeJS.Signals): void => {
+    try {
+      if (child.pid !== undefined) process.kill(-child.pid, name)
+    } catch {
+      // gone already
+    }
+  }
+  const ended = once(child, 'exit').then(([code, name]: unknown[]): SandboxExit => {
+    killGroup('SIGKILL')
+    const number = name === null ? null : constants.signals[name as NodeJS.Signals]
+    return { code: code as number | null, signal: number, reason: name === 'SIGKILL' ? 'killed' : 'exited' }
+  })
+  const launched: SandboxProcess = {
+    spec: { server: server.name, instance, limits: {} } as unknown as SandboxSpec,
+    enforcedBy: { memory: 'none', pids: 'none', cpu: 'none', files: 'none', tmp: 'none' },
+    initPid: child.pid ?? 0,
+    stdin: child.stdin as unknown as Duplex,
+    stdout: child.stdout,
+    stderr: child.stderr,
+    terminate: () => void child.kill('SIGTERM'),
+    kill: () => killGroup('SIGKILL'),
+    ended,
+    [Symbol.asyncDispose]: async () => {
+      killGroup('SIGKILL')
+      await ended
+    },
+  }
+  return launched
+}
+
+const asError = (server: string, error: unknown): SallyportError =>
+  new SallyportError(
+    'ERR_SANDBOX_EXEC',
+    `${server}: ${error instanceof Error ? error.message : String(error)}`,
+  )
