@@ -66,6 +66,11 @@ const parts: readonly Part[] = [
     reason: 'one server without a daemon: the same parts in one process',
   },
   {
+    from: 'cli/profile.ts',
+    mayImport: [...foundations, 'config/', 'sandbox/syscalls.ts'],
+    reason: 'it explains what a profile gives, and the filter’s rules are part of that; it needs no daemon',
+  },
+  {
     from: 'cli/',
     mayImport: [...foundations, 'config/', 'client/', 'rpc/'],
     reason: 'the CLI has no private door into the daemon',

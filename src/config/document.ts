@@ -1,13 +1,14 @@
 // YAML 1.2 or JSON text, parsed once, with the line and column of every key and value; the only door to yaml.
 import {
   isAlias,
+  isCollection,
   isMap,
   isScalar,
   isSeq,
   LineCounter,
   parseAllDocuments,
   visit,
-  type Document as YamlDocument,
+  Document as YamlDocument,
 } from 'yaml'
 import { SallyportError } from '../errors.ts'
 import type { Step } from '../schema/problem.ts'
@@ -58,6 +59,25 @@ export function parseDocument(path: string, text: string): Document {
 /** Wraps a value that never was a file, such as what a command line says. */
 export function inMemory(path: string, value: unknown): Document {
   return { path, value, locate: () => null }
+}
+
+/** Writes a value as YAML, with a comment behind each value for which there is one, or before it in a list. */
+export function formatDocument(value: unknown, commentAt: (at: readonly Step[]) => string | null): string {
+  const document = new YamlDocument(value)
+  const annotate = (node: unknown, at: readonly Step[]): void => {
+    const comment = commentAt(at)
+    const isEmpty = isCollection(node) && node.items.length === 0
+    if (comment !== null && (isScalar(node) || isEmpty)) node.comment = ` ${comment}`
+    else if (comment !== null && isMap(node) && typeof at.at(-1) === 'number')
+      node.commentBefore = ` ${comment}`
+    if (isMap(node))
+      for (const { key, value: inner } of node.items)
+        annotate(inner, [...at, isScalar(key) ? String(key.value) : ''])
+    if (isSeq(node)) for (const [index, inner] of node.items.entries()) annotate(inner, [...at, index])
+  }
+  annotate(document.contents, [])
+  // The printer gives an empty list or mapping with a comment three lines.
+  return document.toString({ lineWidth: 0 }).replaceAll(/:\n\s+(\[\]|\{\})\n\s+(# .*)/g, ': $1 $2')
 }
 
 type Fail = (offset: number, what: string, cause?: unknown) => SallyportError

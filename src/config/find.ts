@@ -1,7 +1,8 @@
 // Which configuration files there are for this daemon, highest scope first.
 import { lstat } from 'node:fs/promises'
-import { isAbsolute, join, resolve } from 'node:path'
+import { dirname, isAbsolute, join, resolve } from 'node:path'
 import { SallyportError } from '../errors.ts'
+import { errnoOf, isMissing } from '../lib/missing.ts'
 import type { Scope } from '../schema/settings.ts'
 import type { Host } from './host.ts'
 
@@ -50,6 +51,12 @@ export function userFolder({ env, home }: Pick<Host, 'env' | 'home'>): string {
   return join(xdg !== undefined && isAbsolute(xdg) ? xdg : join(home, '.config'), 'sallyport')
 }
 
+/** Folder of the file that --config or $SALLYPORT_CONFIG names, or null. */
+export function namedFolder(options: FindOptions): string | null {
+  const named = namedFile(options)
+  return named === null ? null : dirname(named.path)
+}
+
 function namedFile({ path, env }: FindOptions): FoundFile | null {
   if (path !== undefined) return { scope: 'file', path: resolve(path), by: '--config' }
   const variable = env['SALLYPORT_CONFIG']
@@ -83,8 +90,8 @@ async function exists(path: string): Promise<boolean> {
     await lstat(path)
     return true
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? error.code : undefined
-    if (code === 'ENOENT' || code === 'ENOTDIR') return false
+    if (isMissing(error)) return false
+    const code = errnoOf(error)
     throw new SallyportError(
       'ERR_CONFIG_UNSAFE',
       `${path}: cannot be looked at (${String(code)}), so nobody knows what it decides; make its folder readable to uid ${process.getuid?.()}`,

@@ -1,6 +1,7 @@
 // From files to settings: find, read, validate, lay the scopes over one another, resolve, and refuse what cannot be kept.
 import { join } from 'node:path'
 import { SallyportError } from '../errors.ts'
+import { errnoOf, isMissing } from '../lib/missing.ts'
 import type { ProfileSettings, ServerSettings, Settings } from '../schema/settings.ts'
 import { checkCeiling } from './ceiling.ts'
 import { inMemory, parseDocument } from './document.ts'
@@ -57,8 +58,9 @@ async function readLayer(file: FoundFile, { uid }: LoadOptions): Promise<Layer> 
     const { path, text } = await readTrusted(file.path, [uid])
     return makeLayer(file.scope, parseDocument(path, text))
   } catch (error) {
-    if (!(error instanceof Error) || error instanceof SallyportError || !('code' in error)) throw error
-    const problem = error.code === 'ENOENT' ? 'no such file' : `cannot be read (${String(error.code)})`
+    const code = errnoOf(error)
+    if (error instanceof SallyportError || code === null) throw error
+    const problem = isMissing(error) ? 'no such file' : `cannot be read (${code})`
     throw new SallyportError(
       'ERR_CONFIG_NOT_FOUND',
       `${file.path}: ${problem}, though ${file.by} names it; write it, or name another`,

@@ -3,6 +3,7 @@ import { access, readdir, readFile } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { SallyportError } from '../errors.ts'
+import { isMissing } from '../lib/missing.ts'
 import { nearest } from '../lib/nearest.ts'
 import type { Profile } from '../schema/types.gen.ts'
 import { validate } from '../schema/validate.ts'
@@ -109,7 +110,7 @@ async function readDocument(path: string, { owners }: ProfileSearch): Promise<Do
     const file = await readTrusted(path, owners)
     return parseDocument(path, file.text)
   } catch (error) {
-    if (error instanceof Error && 'code' in error && (error.code === 'ENOENT' || error.code === 'ENOTDIR'))
+    if (isMissing(error))
       throw new SallyportError(
         'ERR_PROFILE_UNKNOWN',
         `${path}: no such profile file`,
@@ -183,8 +184,7 @@ async function entries(folder: string): Promise<string[]> {
   try {
     return await readdir(folder)
   } catch (error) {
-    if (error instanceof Error && 'code' in error && (error.code === 'ENOENT' || error.code === 'ENOTDIR'))
-      return []
+    if (isMissing(error)) return []
     throw SallyportError.from(error)
   }
 }
@@ -194,8 +194,7 @@ async function isThere(path: string): Promise<boolean> {
     await access(path)
     return true
   } catch (error) {
-    if (error instanceof Error && 'code' in error && (error.code === 'ENOENT' || error.code === 'ENOTDIR'))
-      return false
+    if (isMissing(error)) return false
     throw SallyportError.from(error)
   }
 }

@@ -2,6 +2,7 @@
 import { lstat } from 'node:fs/promises'
 import { isAbsolute, join } from 'node:path'
 import { SallyportError } from '../errors.ts'
+import { errnoOf, isMissing } from '../lib/missing.ts'
 import type { Problem } from '../schema/problem.ts'
 import type { ServerSettings, Settings } from '../schema/settings.ts'
 import type { Project } from '../schema/types.gen.ts'
@@ -63,12 +64,13 @@ async function readProject(folder: string, owners: readonly number[]): Promise<D
       )
     return parseDocument(path, (await readTrusted(path, owners)).text)
   } catch (error) {
-    if (error instanceof SallyportError || !(error instanceof Error) || !('code' in error)) throw error
-    if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return null
+    if (isMissing(error)) return null
+    const code = errnoOf(error)
+    if (error instanceof SallyportError || code === null) throw error
     throw new SallyportError(
       'ERR_CONFIG_UNSAFE',
-      `${path}: cannot be read (${String(error.code)}), so nobody knows what it denies; make it readable to the daemon`,
-      { file: path, got: String(error.code) },
+      `${path}: cannot be read (${code}), so nobody knows what it denies; make it readable to the daemon`,
+      { file: path, got: code },
       { cause: error },
     )
   }

@@ -96,7 +96,7 @@ export interface Config {
       /**
        * Tools that are exposed
        *
-       * Items: Name of a tool, `*` stands for any letters
+       * Items: Name of a tool; `*` stands for any letters, `?` for one
        */
       allow: string[]
     }
@@ -353,19 +353,19 @@ export interface Config {
         /**
          * Tools that are exposed; empty means all, except under `trust: sandboxed`, where it means none
          *
-         * Items: Name of a tool, `*` stands for any letters
+         * Items: Name of a tool; `*` stands for any letters, `?` for one
          */
         allow: string[]
         /**
          * Tools that are never exposed
          *
-         * Items: Name of a tool, `*` stands for any letters
+         * Items: Name of a tool; `*` stands for any letters, `?` for one
          */
         deny: string[]
         /**
          * Tools that the operator vouches only read
          *
-         * Items: Name of a tool, `*` stands for any letters
+         * Items: Name of a tool; `*` stands for any letters, `?` for one
          */
         read_only: string[]
       }
@@ -492,7 +492,7 @@ export interface Config {
    */
   rules: {
     /**
-     * `mcp:<server>:<tool>` or `mcp:<server>:<method>`, `*` stands for any letters
+     * `mcp:<server>:<tool>` or `mcp:<server>:<method>`, `*` stands for any letters, `?` for one
      */
     permission: string
     /**
@@ -631,7 +631,7 @@ export interface Project {
         /**
          * Tools that are not exposed here
          *
-         * Items: Name of a tool, `*` stands for any letters
+         * Items: Name of a tool; `*` stands for any letters, `?` for one
          */
         deny: string[]
       }
@@ -644,7 +644,7 @@ export interface Project {
    */
   rules: {
     /**
-     * `mcp:<server>:<tool>` or `mcp:<server>:<method>`, `*` stands for any letters
+     * `mcp:<server>:<tool>` or `mcp:<server>:<method>`, `*` stands for any letters, `?` for one
      */
     permission: string
     /**

@@ -1,0 +1,101 @@
+// sallyport profile list | show | lint | explain: what profiles there are, and what they give.
+import { Argument, type Command } from 'commander'
+import { namedFolder } from '../config/find.ts'
+import { thisHost } from '../config/host.ts'
+import { explainProfile, subjects, type Subject, type SyscallJudge } from '../config/profile-explain.ts'
+import { profileSearch, type ProfileSearch } from '../config/profile-layers.ts'
+import { lintProfile, type LintReport } from '../config/profile-lint.ts'
+import { formatProfile, listProfiles, showProfile } from '../config/profile-show.ts'
+import { loadProfile } from '../config/profile.ts'
+import { decideSyscalls, explainSyscall } from '../sandbox/syscalls.ts'
+
+interface ProfileOptions {
+  readonly config?: string
+  readonly json?: boolean
+}
+
+/** Adds the verb and its four acts to a program. Failures are thrown; a profile that lint refuses sets exit status 7. */
+export function registerProfile(program: Command): void {
+  const profile = program.command('profile').description('show, lint and explain profiles')
+  const act = (name: string, description: string): Command =>
+    profile
+      .command(name)
+      .description(description)
+      .option('--config <file>', 'look beside this configuration file, too')
+      .option('--json', 'print JSON')
+
+  act('list', 'list the profiles that can be found').action(async (options: ProfileOptions) => {
+    const listed = await listProfiles(searchFor(options))
+    print(options, listed, () =>
+      listed.map(({ name, mounts, network, description, valid }) =>
+        valid
+          ? `${name.padEnd(20)} mounts ${mounts?.padEnd(6)} network ${network?.padEnd(10)} ${description}`
+          : `${name.padEnd(20)} invalid: ${description}`,
+      ),
+    )
+  })
+
+  act('show', 'show a profile with everything that it extends folded in')
+    .argument('<profile>', 'a name or a file')
+    .action(async (name: string, options: ProfileOptions) => {
+      const shown = showProfile(await loadProfile(name, searchFor(options)))
+      print(options, shown, () => [formatProfile(shown).trimEnd()])
+    })
+
+  act('lint', 'say what is wrong with profiles, and what is dangerous in them')
+    .argument('<profile...>', 'names or files')
+    .action(async (names: readonly string[], options: ProfileOptions) => {
+      const reports: LintReport[] = []
+      for (const name of names) reports.push(await lintProfile(name, searchFor(options), checkSyscalls))
+      print(options, reports, () => reports.flatMap(formatReport))
+      if (reports.some(({ valid }) => !valid)) process.exitCode = 7
+    })
+
+  act('explain', 'say what one thing gets under a profile, and which line decides')
+    .argument('<profile>', 'a name or a file')
+    .addArgument(new Argument('<subject>', 'what kind of thing').choices(subjects))
+    .argument('<name>', 'a path, a host or host:port, a variable, a system call or a limit')
+    .action(async (name: string, subject: Subject, thing: string, options: ProfileOptions) => {
+      const explained = await explainProfile(
+        await loadProfile(name, searchFor(options)),
+        subject,
+        thing,
+        judgeSyscall,
+      )
+      print(options, explained, () => [`${explained.gets}: ${explained.because} (${explained.decided_by})`])
+    })
+}
+
+function searchFor({ config }: ProfileOptions): ProfileSearch {
+  const host = thisHost()
+  const configFolder = namedFolder({ ...host, ...(config === undefined ? {} : { path: config }) })
+  return profileSearch(host, configFolder === null ? {} : { configFolder })
+}
+
+/** The same shape for programs as for people, who get lines. */
+function print(options: ProfileOptions, value: unknown, lines: () => readonly string[]): void {
+  const text = options.json === true ? [JSON.stringify(value, null, 2)] : lines()
+  for (const line of text) process.stdout.write(`${line}\n`)
+}
+
+function formatReport({ profile, valid, findings }: LintReport): readonly string[] {
+  const verdict = valid ? 'valid' : 'invalid'
+  return [`${profile}: ${verdict}`, ...findings.map(({ level, message }) => `  ${level}: ${message}`)]
+}
+
+const checkSyscalls = (policy: Parameters<SyscallJudge>[1]): void => void decideSyscalls(policy)
+
+/** One word for the whole call; where its arguments count, every rule is said in the order in which they are tried. */
+const judgeSyscall: SyscallJudge = (name, policy) => {
+  const { rules, decidedBy } = explainSyscall(name, policy)
+  const actions = new Set(rules.map(({ action }) => action))
+  const [only] = actions
+  const single = only === 'allow' ? 'allowed' : `refused (${only})`
+  return {
+    gets: actions.size === 1 ? single : 'depends on its arguments',
+    because: rules
+      .map(({ action, comment }) => (rules.length === 1 ? comment : `${action}: ${comment}`))
+      .join(' '),
+    decidedBy,
+  }
+}

@@ -1,0 +1,264 @@
+// What one path, host, variable, system call or limit gets under a profile, and the line that decides it.
+import { realpath } from 'node:fs/promises'
+import { isAbsolute, normalize } from 'node:path'
+import { SallyportError } from '../errors.ts'
+import { refusedFamily } from '../lib/environment-families.ts'
+import { isMissing } from '../lib/missing.ts'
+import { nearest } from '../lib/nearest.ts'
+import type { Grant, ProfileSettings } from '../schema/settings.ts'
+import { coversHost, liesWithin } from './narrowing.ts'
+
+/** What can be asked about. */
+export const subjects = ['path', 'host', 'env', 'syscall', 'limit'] as const
+export type Subject = (typeof subjects)[number]
+
+export interface Explanation {
+  readonly profile: string
+  readonly subject: Subject
+  readonly name: string
+  /** What it gets, in one word or number: `read`, `absent`, `refused`, `536870912` */
+  readonly gets: string
+  /** Why, in one sentence */
+  readonly because: string
+  /** File and line that decide, `default` for the schema's word, `always` for what no profile can change */
+  readonly decided_by: string
+}
+
+/** What one system call gets under a policy; the sandbox knows, since it compiles the filter. */
+export type SyscallJudge = (
+  name: string,
+  policy: ProfileSettings['syscalls'],
+) => {
+  readonly gets: string
+  readonly because: string
+  readonly decidedBy: 'strict' | 'allow' | 'deny'
+}
+
+/** Explains one thing; ERR_USAGE where the name cannot be one. */
+export async function explainProfile(
+  profile: ProfileSettings,
+  subject: Subject,
+  name: string,
+  judgeSyscall: SyscallJudge,
+): Promise<Explanation> {
+  const found = await verdict(profile, subject, name, judgeSyscall)
+  const decided = found.key === null ? 'always' : (profile.decidedAt[found.key] ?? 'default')
+  return {
+    profile: profile.name,
+    subject,
+    name,
+    gets: found.gets,
+    because: found.because,
+    decided_by: decided,
+  }
+}
+
+interface Verdict {
+  readonly gets: string
+  readonly because: string
+  /** Key of `decidedAt`, or null for what no profile can change */
+  readonly key: string | null
+}
+
+async function verdict(
+  profile: ProfileSettings,
+  subject: Subject,
+  name: string,
+  judge: SyscallJudge,
+): Promise<Verdict> {
+  switch (subject) {
+    case 'path':
+      return explainPath(profile, name, await resolved(name))
+    case 'host':
+      return explainHost(profile, name)
+    case 'env':
+      return explainVariable(profile, name)
+    case 'syscall': {
+      const { gets, because, decidedBy } = judge(name, profile.syscalls)
+      const key =
+        decidedBy === 'strict'
+          ? 'syscalls.base'
+          : listKey('syscalls', decidedBy, profile.syscalls[decidedBy], name)
+      return { gets, because, key }
+    }
+    case 'limit':
+      return explainLimit(profile, name)
+  }
+}
+
+/** Grants are judged after links are resolved, so the question is too; what is absent stands for itself. */
+async function resolved(name: string): Promise<string> {
+  if (!isAbsolute(name)) throw unusable('path', name, 'an absolute path')
+  try {
+    return await realpath(name)
+  } catch (error) {
+    if (!isMissing(error)) throw SallyportError.from(error)
+    return normalize(name)
+  }
+}
+
+function explainPath({ filesystem }: ProfileSettings, name: string, path: string): Verdict {
+  const leads = path === name ? '' : `${name} leads to ${path}; `
+  const { tmpBytes } = filesystem
+  if (path === '/tmp' || liesWithin(path, '/tmp') || path === '/dev/shm')
+    return {
+      gets: 'private',
+      because: `${leads}scratch space of the sandbox’s own, ${tmpBytes} bytes; the host’s is not there`,
+      key: 'filesystem.tmp_bytes',
+    }
+  if (['/proc', '/dev', '/sys'].some((folder) => liesWithin(path, folder)))
+    return {
+      gets: 'private',
+      because: `${leads}the sandbox has a minimal one of its own, or none`,
+      key: null,
+    }
+  const [write, read] = [deepest(filesystem.write, path), deepest(filesystem.read, path)]
+  if (write !== null && (read === null || write.length >= read.length))
+    return granted('write', filesystem.write[write.index], write.index, leads)
+  if (read !== null) return granted('read', filesystem.read[read.index], read.index, leads)
+  const below = [...filesystem.read, ...filesystem.write].some((grant) => liesWithin(grant.path, path))
+  const mounts =
+    filesystem.mounts === 'none'
+      ? 'and no mounts are allowed'
+      : `though a server’s entry may mount it to ${filesystem.mounts}, unless it is always denied`
+  return {
+    gets: below ? 'partly' : 'absent',
+    because: `${leads}${below ? 'only what is granted below it is there' : 'nothing grants it'}, ${mounts}`,
+    key: filesystem.mounts === 'none' ? 'filesystem.read' : 'filesystem.mounts',
+  }
+}
+
+function granted(access: 'read' | 'write', grant: Grant | undefined, index: number, leads: string): Verdict {
+  const because = `${leads}${grant?.path ?? ''} is granted: ${grant?.reason ?? ''}`
+  return { gets: access, because, key: `filesystem.${access}[${index}]` }
+}
+
+/** The grant nearest above a path. */
+function deepest(grants: readonly Grant[], path: string): { index: number; length: number } | null {
+  return grants.reduce<{ index: number; length: number } | null>((best, grant, index) => {
+    if (!liesWithin(path, grant.path) || (best !== null && best.length >= grant.path.length)) return best
+    return { index, length: grant.path.length }
+  }, null)
+}
+
+function explainHost({ network }: ProfileSettings, name: string): Verdict {
+  const match = /^([^:\s]+)(?::([0-9]{1,5}))?$/.exec(name)
+  if (match === null) throw unusable('host', name, 'a host name, or host:port')
+  if (network.mode === 'none')
+    return {
+      gets: 'unreachable',
+      because: 'the network is empty: no name resolves and no address answers',
+      key: 'network.mode',
+    }
+  const host = (match[1] ?? '').toLowerCase()
+  const index = network.allow.findIndex(({ host: above, port, private: isPrivate }) =>
+    coversHost(
+      { host: above, port, private: isPrivate },
+      { host, port: Number(match[2] ?? port), private: false },
+    ),
+  )
+  const entry = network.allow[index]
+  if (entry === undefined)
+    return {
+      gets: 'unreachable',
+      because: 'the list does not have it: the name does not resolve',
+      key: 'network.allow',
+    }
+  const because = `a server’s entry may ask for ${entry.host}:${entry.port}: ${entry.reason}`
+  return { gets: 'allowed', because, key: `network.allow[${index}]` }
+}
+
+const base: Readonly<Record<string, string>> = {
+  PATH: 'where the sandbox has programs',
+  HOME: 'the private home',
+  USER: 'the sandbox’s user',
+  LANG: 'C.UTF-8, unless it is passed',
+  TERM: 'dumb',
+  TMPDIR: '/tmp',
+}
+
+function explainVariable({ environment }: ProfileSettings, name: string): Verdict {
+  if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(name)) throw unusable('env', name, 'a name of letters, digits and _')
+  const override = environment.override[name]
+  const why = override === undefined ? '' : ` (let through: ${override})`
+  if (Object.hasOwn(environment.set, name))
+    return {
+      gets: JSON.stringify(environment.set[name]),
+      because: `the profile sets it${why}`,
+      key: `environment.set.${name}`,
+    }
+  const index = environment.pass.indexOf(name)
+  if (index >= 0)
+    return {
+      gets: 'passed',
+      because: `the daemon’s value, where it has one${why}`,
+      key: `environment.pass[${index}]`,
+    }
+  const own = base[name]
+  if (own !== undefined) return { gets: 'own', because: `every sandbox has it: ${own}`, key: null }
+  const family = refusedFamily(name)
+  if (family !== null)
+    return {
+      gets: 'refused',
+      because: `${family}; a server’s entry needs a written override to set it`,
+      key: null,
+    }
+  return {
+    gets: 'absent',
+    because: 'nothing is inherited; a server’s entry may set it',
+    key: 'environment.pass',
+  }
+}
+
+const limits = ['memory', 'pids', 'cpu', 'open_files', 'file_bytes', 'tmp'] as const
+
+function explainLimit({ limits: own, filesystem }: ProfileSettings, name: string): Verdict {
+  const asked = limits.find((limit) => [limit, `${limit}_bytes`].includes(name))
+  switch (asked) {
+    case 'memory':
+      return limited(
+        own.memoryBytes,
+        'bytes for the whole sandbox',
+        own.enforcement.memory,
+        'limits.memory_bytes',
+      )
+    case 'pids':
+      return limited(own.pids, 'processes and threads', own.enforcement.pids, 'limits.pids')
+    case 'cpu':
+      return limited(own.cpu, 'cores', own.enforcement.cpu, 'limits.cpu')
+    case 'open_files':
+      return limited(own.openFiles, 'open files for each process', own.enforcement.files, 'limits.open_files')
+    case 'file_bytes':
+      return limited(own.fileBytes, 'bytes for each file', own.enforcement.files, 'limits.file_bytes')
+    case 'tmp':
+      return limited(filesystem.tmpBytes, 'bytes for each scratch folder', 'required', 'filesystem.tmp_bytes')
+    case undefined: {
+      const meant = nearest(name, limits)
+      throw unusable(
+        'limit',
+        name,
+        `one of ${limits.join(', ')}`,
+        meant === null ? null : `did you mean ${meant}?`,
+      )
+    }
+  }
+}
+
+function limited(value: number, unit: string, enforcement: string, key: string): Verdict {
+  return { gets: String(value), because: `${value} ${unit}, ${enforcement}`, key }
+}
+
+function listKey(section: string, list: string, names: readonly string[], name: string): string {
+  return `${section}.${list}[${names.indexOf(name)}]`
+}
+
+function unusable(
+  subject: Subject,
+  name: string,
+  expected: string,
+  mend: string | null = null,
+): SallyportError {
+  const got = JSON.stringify(name)
+  const message = `${subject}: got ${got}, expected ${expected}${mend === null ? '' : `; ${mend}`}`
+  return new SallyportError('ERR_USAGE', message, { got, expected, mend })
+}

@@ -1,0 +1,106 @@
+// What is wrong with a profile, and what is right but dangerous, each with its place and why.
+import { stat } from 'node:fs/promises'
+import { SallyportError } from '../errors.ts'
+import { isMissing } from '../lib/missing.ts'
+import type { Step } from '../schema/problem.ts'
+import { formatPath } from '../schema/problem.ts'
+import type { Profile } from '../schema/types.gen.ts'
+import { dangersOf } from './dangers.ts'
+import { checkLayers } from './profile.ts'
+import { readLayers, type ProfileLayer, type ProfileSearch } from './profile-layers.ts'
+import { formatIssue } from './refusal.ts'
+
+export interface Finding {
+  /** `error`: the profile does not load; `warning`: it does, and somebody should look */
+  readonly level: 'error' | 'warning'
+  /** One line: file, line and column, path, what, why */
+  readonly message: string
+}
+
+export interface LintReport {
+  readonly profile: string
+  readonly valid: boolean
+  readonly findings: readonly Finding[]
+}
+
+/**
+ * Lints a profile, by name or path. Everything that would refuse it is an error; dangerous grants, overrides and paths
+ * that do not exist here are warnings. Rejects with ERR_PROFILE_UNKNOWN where there is no such profile.
+ */
+export async function lintProfile(
+  nameOrPath: string,
+  search: ProfileSearch,
+  checkSyscalls: (policy: Profile['syscalls']) => void,
+): Promise<LintReport> {
+  try {
+    const layers = await readLayers(nameOrPath, search)
+    const errors = [
+      ...checkLayers(layers).map(formatIssue),
+      ...layers.flatMap((layer) => syscallErrors(layer, checkSyscalls)),
+    ]
+    const [own] = layers
+    const warnings = own === undefined ? [] : await warningsOf(own)
+    return report(own?.name ?? nameOrPath, errors, warnings)
+  } catch (error) {
+    if (!(error instanceof SallyportError) || error.code === 'ERR_PROFILE_UNKNOWN') throw error
+    const { problems } = error.details
+    return report(nameOrPath, Array.isArray(problems) ? problems.map(String) : [error.message], [])
+  }
+}
+
+function report(profile: string, errors: readonly string[], warnings: readonly string[]): LintReport {
+  const findings = [
+    ...errors.map((message) => ({ level: 'error', message }) as const),
+    ...warnings.map((message) => ({ level: 'warning', message }) as const),
+  ]
+  return { profile, valid: errors.length === 0, findings }
+}
+
+/** The sandbox knows the names; it throws on one that is none. */
+function syscallErrors(
+  { document, profile }: ProfileLayer,
+  check: (policy: Profile['syscalls']) => void,
+): readonly string[] {
+  return (['allow', 'deny'] as const).flatMap((list) =>
+    profile.syscalls[list].flatMap((name, index) => {
+      try {
+        check({ base: 'strict', allow: [name], deny: [] })
+        return []
+      } catch (error) {
+        if (!(error instanceof SallyportError)) throw error
+        return [`${place(document, ['syscalls', list, index])}: ${error.message.replace(/^[^:]*: /, '')}`]
+      }
+    }),
+  )
+}
+
+/** Of the profile's own file alone: what it extends is linted under its own name. */
+async function warningsOf({ document, profile }: ProfileLayer): Promise<readonly string[]> {
+  const absent: string[] = []
+  for (const access of ['read', 'write'] as const)
+    for (const [index, { path }] of profile.filesystem[access].entries())
+      if (!(await exists(path)))
+        absent.push(
+          `${place(document, ['filesystem', access, index])}: ${path} does not exist on this machine: a launch would be refused`,
+        )
+  const dangers = dangersOf(profile).map(
+    ({ at, got, why }) => `${place(document, at)}: ${got} is dangerous: ${why}`,
+  )
+  return [...dangers, ...absent]
+}
+
+function place(document: ProfileLayer['document'], at: readonly Step[]): string {
+  const found = document.locate(at, 'value')
+  const where = found === null ? document.path : `${document.path}:${found.line}:${found.column}`
+  return `${where}: ${formatPath(at)}`
+}
+
+async function exists(path: string): Promise<boolean> {
+  try {
+    await stat(path)
+    return true
+  } catch (error) {
+    if (isMissing(error)) return false
+    throw SallyportError.from(error)
+  }
+}
