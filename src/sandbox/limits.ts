@@ -1,5 +1,6 @@
 // The limits of one sandbox: what holds from outside, what init sets inside, and which of them holds what.
 import type { Order } from './control.ts'
+import type { LimitSupport } from './enforcement.ts'
 import type { Limits } from './spec.ts'
 
 /** What holds a sandbox from outside. Disposing it removes its cgroups, and succeeds only once they are empty. */
@@ -29,14 +30,18 @@ const resources = {
 /**
  * Returns what init sets for the server, none of which the server can raise.
  *
- * Not the address space: Node reserves more than any useful bound. Not the data segment: below 64 MiB Node hangs instead of failing.
+ * Processes only where the kernel counts them in the sandbox's own user namespace (Linux 5.14): else the limit would count
+ * the user's processes on the whole machine. Not the address space: Node reserves more than any useful bound. Not the data segment: below 64 MiB Node hangs instead of failing.
  */
-export const innerLimits = (limits: Limits): readonly InnerLimit[] => [
+export const innerLimits = (
+  limits: Limits,
+  { nprocPerNamespace }: Pick<LimitSupport, 'nprocPerNamespace'>,
+): readonly InnerLimit[] => [
   rlimit(resources.core, 0),
   rlimit(resources.fsize, limits.fileBytes),
   rlimit(resources.nofile, limits.openFiles),
-  // Counted in the sandbox's own user namespace since Linux 5.14, init included.
-  rlimit(resources.nproc, limits.pids + 1),
+  // init counts too.
+  ...(nprocPerNamespace ? [rlimit(resources.nproc, limits.pids + 1)] : []),
   rlimit(resources.memlock, 65_536),
   rlimit(resources.sigpending, 1_024),
   rlimit(resources.msgqueue, 0),

@@ -4,7 +4,8 @@
 //     |                                                                           |                            |
 //     |<============ control channel: plan, ready, go, started, exited ==========>|                            |
 //     |<=========================== stdin, stdout, stderr of the server ======================================>|
-import { spawn } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { getSystemErrorMap } from 'node:util'
 import { SallyportError } from '../../errors.ts'
 import { within } from '../../lib/deadline.ts'
@@ -13,6 +14,7 @@ import type { SandboxProcess } from '../driver.ts'
 import type { Mount, SandboxSpec } from '../spec.ts'
 import type { InnerLimit } from '../limits.ts'
 import type { BubblewrapArgument } from './argv.ts'
+import type { StagedSource } from './staging.ts'
 import { ConfinedTree, type TreePlan } from './tree.ts'
 
 /** How long the launcher, bubblewrap and init may take together until the server runs, ms. */
@@ -26,7 +28,7 @@ export interface BubblewrapPlan extends TreePlan {
   readonly tool: string
   readonly arguments: readonly BubblewrapArgument[]
   /** What the launcher binds as root before it drops; empty where the daemon is not root */
-  readonly staged: readonly { readonly source: string; readonly staging: string }[]
+  readonly staged: readonly StagedSource[]
   /** What init sets for the server, from inside */
   readonly innerLimits: readonly InnerLimit[]
 }
@@ -46,7 +48,7 @@ export const confine = async (
   plan: BubblewrapPlan,
   { signal }: { readonly signal: AbortSignal },
 ): Promise<GatedSandbox> => {
-  const tree = new ConfinedTree(spawnLauncher(plan), plan)
+  const tree = new ConfinedTree(await spawnLauncher(plan), plan)
   try {
     tree.channel.send(...launcherOrders(plan), ...plan.spec.mounts.map(targetOrder), { type: 'report' })
     const ready = await expectReport(tree, plan.spec, 'ready', signal)
@@ -80,14 +82,25 @@ const openGate = async (
 
 // An empty environment and `/`: whatever the daemon has of either would be readable in /proc of the sandbox.
 // Detached, since a Ctrl-C at the daemon's terminal must reach the daemon's stop ladder, not the sandbox tool.
-const spawnLauncher = ({ launcher }: BubblewrapPlan) =>
-  spawn(launcher, ['outer'], {
+const spawnLauncher = async ({ spec, launcher, outerLimits }: BubblewrapPlan): Promise<ChildProcess> => {
+  const child = spawn(launcher, ['outer'], {
     argv0: 'sallyport-init',
     cwd: '/',
     env: {},
     detached: true,
     stdio: ['ignore', 'ignore', 'pipe', 'pipe', 'pipe', 'pipe', 'pipe', 'pipe'],
   })
+  if (child.pid !== undefined) return child
+  // Nothing was started, so nobody else will take the limits down. Without a descriptor to spare there are no streams either.
+  const [cause] = (await once(child, 'spawn').catch((error: unknown) => [error])) as [unknown]
+  await outerLimits[Symbol.asyncDispose]()
+  throw new SallyportError(
+    'ERR_SANDBOX_SETUP',
+    `the launcher of ${spec.server} could not be started: ${String(cause)}; see that ${launcher} is whole and descriptors are left`,
+    { step: 'confine', server: spec.server, launcher },
+    { cause },
+  )
+}
 
 const launcherOrders = (plan: BubblewrapPlan): Order[] => [
   ...plan.outerLimits.procsFiles.map((procs): Order => ({ type: 'cgroup', procs })),

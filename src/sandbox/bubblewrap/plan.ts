@@ -1,0 +1,41 @@
+// What the launcher is told of one sandbox: its tool, the tool's arguments, and what is staged for it. Pure.
+import type { SandboxSpec } from '../spec.ts'
+import { bubblewrapArguments } from './argv.ts'
+import type { BubblewrapPlan } from './driver.ts'
+import type { ProcMask } from './masks.ts'
+import { stageSources } from './staging.ts'
+
+/** What the daemon knows of its machine, found once. */
+export interface BubblewrapTools {
+  /** Host path of sallyport-init */
+  readonly initPath: string
+  /** Host path of bubblewrap */
+  readonly toolPath: string
+  readonly procMasks: readonly ProcMask[]
+  /** Whether the daemon is root, and so stages the sources */
+  readonly isRoot: boolean
+}
+
+/** Returns the part of a plan that follows from the spec and the machine alone. */
+export const planBubblewrap = (
+  spec: SandboxSpec,
+  seccomp: Uint8Array,
+  { initPath, toolPath, procMasks, isRoot }: BubblewrapTools,
+): Pick<BubblewrapPlan, 'spec' | 'launcher' | 'tool' | 'arguments' | 'staged'> => {
+  const { staged, stagedSource } = stageSources(
+    [...spec.mounts.map(({ source }) => source), initPath],
+    isRoot,
+  )
+  return {
+    spec,
+    launcher: initPath,
+    tool: toolPath,
+    arguments: bubblewrapArguments(spec, {
+      stagedSource,
+      initPath: stagedSource({ source: initPath }),
+      seccomp,
+      procMasks,
+    }),
+    staged,
+  }
+}

@@ -1,0 +1,136 @@
+// What one daemon has for all its launches: found, pinned and made once, taken down with the daemon.
+import { constants, existsSync } from 'node:fs'
+import { access } from 'node:fs/promises'
+import { release } from 'node:os'
+import { SallyportError } from '../errors.ts'
+import type { Logger } from '../lib/logger.ts'
+import type { DaemonId } from '../lib/ids.ts'
+import type { Settings } from '../schema/settings.ts'
+import type { BubblewrapTools } from './bubblewrap/plan.ts'
+import { presentProcMasks } from './bubblewrap/masks.ts'
+import { type CgroupRoot, createCgroups } from './cgroup.ts'
+import { forgetGroups, recordGroups, removeLeftovers } from './cgroup/leftovers.ts'
+import { detectCgroups } from './cgroup/level.ts'
+import type { LimitSupport } from './enforcement.ts'
+import { findInitBinary } from './init-binary.ts'
+import { Registrations } from './registrations.ts'
+import type { HostFacts } from './resolve.ts'
+import { compileSeccomp } from './seccomp.ts'
+import type { SyscallPolicy } from './spec.ts'
+import type { Arch } from './syscalls.ts'
+
+/** What a launch takes from the daemon. */
+export interface LaunchHost extends AsyncDisposable {
+  readonly limits: LimitSupport
+  readonly cgroups: CgroupRoot
+  readonly tools: BubblewrapTools
+  readonly log: Logger
+  /** The daemon's ids, own folders, homes and environment, and the uids of its sandboxes that live */
+  readonly facts: HostFacts
+  /** The registrations of a config, which last as long as the config does */
+  registrationsOf(settings: Settings): Registrations
+  /** The compiled filter of a policy */
+  seccompOf(policy: SyscallPolicy): Uint8Array
+  /** Keeps a uid from being given to another sandbox until the promise settles */
+  holdUid(uid: number, until: Promise<unknown>): void
+}
+
+export interface LaunchHostOptions {
+  readonly daemon: DaemonId
+  /** Where the daemon writes down what it owns, for whoever cleans up after it */
+  readonly stateDirectory: string
+  /** Folders and files of Sallyport's own, which no server may have: runtime, state, config */
+  readonly own: readonly string[]
+  readonly homes: readonly string[]
+  /** The daemon's environment; servers get what profiles pass, and nothing else of it */
+  readonly environment: Readonly<Record<string, string | undefined>>
+  readonly log: Logger
+}
+
+/**
+ * Finds and makes what launches need, and removes what a daemon that died left behind.
+ *
+ * Throws ERR_SANDBOX_UNENFORCEABLE where this machine lacks what every sandbox needs. Disposing removes the daemon's
+ * control groups; its sandboxes must have ended before.
+ */
+export const createLaunchHost = async (options: LaunchHostOptions): Promise<LaunchHost> => {
+  const { daemon, stateDirectory, own, homes, environment, log } = options
+  const initPath = await findInitBinary()
+  const toolPath = await findBubblewrap()
+  const procMasks = await presentProcMasks()
+  const removed = await removeLeftovers(stateDirectory)
+  if (removed.length > 0) log.warn({ removed }, 'removed what a daemon that died left behind')
+  const support = detectCgroups()
+  const cgroups = createCgroups(support, daemon)
+  recordGroups(stateDirectory, daemon, cgroups.directories)
+  const uid = process.getuid?.() ?? -1
+  const uidsInUse = new Set<number>()
+  const registrations = new WeakMap<Settings, Registrations>()
+  const filters = new Map<string, Uint8Array>()
+  return {
+    limits: { cgroups: support, ...limitsOfKernel() },
+    cgroups,
+    tools: { initPath, toolPath, procMasks, isRoot: uid === 0 },
+    log,
+    facts: { own, homes, environment, uid, gid: process.getgid?.() ?? -1, uidsInUse },
+    registrationsOf: (settings) =>
+      getOrMake(registrations, settings, () => new Registrations(settings, { uid })),
+    seccompOf: (policy) =>
+      getOrMake(filters, JSON.stringify(policy), () => compileSeccomp(policy, archOf(process.arch))),
+    holdUid(held, until) {
+      uidsInUse.add(held)
+      void until.finally(() => uidsInUse.delete(held))
+    },
+    async [Symbol.asyncDispose]() {
+      await cgroups[Symbol.asyncDispose]()
+      forgetGroups(stateDirectory, daemon)
+    },
+  }
+}
+
+// Where distributions put it. Never the daemon's PATH: what is found there runs with the daemon's rights.
+const bubblewrapPaths = ['/usr/bin/bwrap', '/usr/local/bin/bwrap', '/bin/bwrap']
+
+const findBubblewrap = async (): Promise<string> => {
+  for (const path of bubblewrapPaths) if (await isExecutable(path)) return path
+  throw new SallyportError(
+    'ERR_SANDBOX_UNENFORCEABLE',
+    `bubblewrap is missing, looked for ${bubblewrapPaths.join(', ')}; install it, on Debian and Ubuntu: apt-get install bubblewrap`,
+    { control: 'bubblewrap' },
+  )
+}
+
+const limitsOfKernel = (): Pick<LimitSupport, 'nprocPerNamespace' | 'processTree'> => {
+  const [major = 0, minor = 0] = release().split('.').map(Number)
+  return {
+    nprocPerNamespace: major > 5 || (major === 5 && minor >= 14),
+    processTree: existsSync(`/proc/self/task/${process.pid}/children`),
+  }
+}
+
+const archOf = (arch: string): Arch => {
+  if (arch === 'x64' || arch === 'arm64') return arch
+  throw new SallyportError(
+    'ERR_SANDBOX_UNENFORCEABLE',
+    `there is no filter of system calls for ${arch}; use a machine with x64 or arm64`,
+    { control: 'seccomp', arch },
+  )
+}
+
+const isExecutable = (path: string): Promise<boolean> =>
+  access(path, constants.X_OK).then(
+    () => true,
+    () => false,
+  )
+
+const getOrMake = <K, V>(
+  known: { get(key: K): V | undefined; set(key: K, value: V): unknown },
+  key: K,
+  make: () => V,
+): V => {
+  const found = known.get(key)
+  if (found !== undefined) return found
+  const made = make()
+  known.set(key, made)
+  return made
+}

@@ -1,0 +1,87 @@
+// A launch: from a server's settings to a confined server behind an open gate. The order is the design.
+import { SallyportError } from '../errors.ts'
+import type { InstanceId } from '../lib/ids.ts'
+import type { ProfileSettings, ServerSettings, Settings } from '../schema/settings.ts'
+import { confine } from './bubblewrap/driver.ts'
+import { planBubblewrap } from './bubblewrap/plan.ts'
+import type { SandboxProcess } from './driver.ts'
+import { chooseEnforcement } from './enforcement.ts'
+import type { LaunchHost } from './host.ts'
+import { innerLimits } from './limits.ts'
+import { holdFromOutside } from './outer-limits.ts'
+import { resolveSpec } from './resolve.ts'
+import type { SandboxSpec } from './spec.ts'
+
+/** The steps in their order; docs/lifecycle.md has them in the same words. The last one is the supervisor's. */
+export const launchSteps = [
+  'fingerprint',
+  'resolve',
+  'scrub',
+  'plan',
+  'confine',
+  'limit',
+  'gate',
+  'handshake',
+] as const
+
+/** What is to be launched. */
+export interface LaunchRequest {
+  readonly server: ServerSettings
+  readonly profile: ProfileSettings
+  readonly settings: Settings
+  readonly instance: InstanceId
+}
+
+/**
+ * Launches a server and returns it running, confined as its profile says. Each step can only refuse; none degrades silently.
+ *
+ * Every failure is a `SallyportError`, but an abort, which throws the signal's reason. Nothing of the server ran where a
+ * step before the gate failed, and nothing of the sandbox is left after any failure.
+ */
+export const launch = async (
+  { server, profile, settings, instance }: LaunchRequest,
+  host: LaunchHost,
+  { signal }: { readonly signal: AbortSignal },
+): Promise<SandboxProcess> => {
+  signal.throwIfAborted()
+
+  // 1. fingerprint: whether this machine can hold a sandbox at all was tried in a real one when the daemon started.
+
+  // 2. resolve: the files that will run are the registered ones; settings, profile and host become one frozen spec.
+  // 3. scrub: in it the environment, built from empty.
+  // 4. plan: in it the mounts, judged where they really lead; none is at, above or inside a denied path.
+  const registration = await host.registrationsOf(settings).verified(server)
+  const request = { server, profile, settings, instance, registration }
+  const { spec, overrides } = await resolveSpec(request, host.facts)
+  for (const override of overrides)
+    host.log.warn({ server: server.name, instance, ...override }, 'variable of a refused family let through')
+
+  // 5. confine: never as root, not even bubblewrap; own namespaces, no capabilities, a default-deny filter.
+  refuseRoot(spec)
+  const plan = planBubblewrap(spec, host.seccompOf(spec.syscalls), host.tools)
+
+  // 6. limit: from outside before the sandbox's first process is there, from inside before the server is.
+  const enforcedBy = chooseEnforcement(spec.limits, host.limits)
+  const outerLimits = holdFromOutside(host.cgroups, spec, enforcedBy)
+  const inner = innerLimits(spec.limits, host.limits)
+
+  // 7. gate: the sandbox stands, each of its mounts is the file that was judged, nothing of the server has run; then go.
+  //    From here the driver owns the outer limits, and takes everything down when something fails.
+  const gate = await confine(
+    { ...plan, outerLimits, innerLimits: inner, enforcedBy, log: host.log },
+    { signal },
+  )
+  const process = await gate.open({ signal })
+  if (host.tools.isRoot) host.holdUid(spec.hostUid, process.ended)
+  return process
+}
+
+// A process of host uid 0 could write /proc/sys/kernel/core_pattern whatever namespaces and capabilities it has.
+const refuseRoot = ({ server, hostUid, hostGid }: SandboxSpec): void => {
+  if (hostUid > 0 && hostGid > 0) return
+  throw new SallyportError(
+    'ERR_SANDBOX_UNENFORCEABLE',
+    `the sandbox of ${server} would run as uid ${hostUid} and gid ${hostGid}; set run_as to an ordinary user`,
+    { server, control: 'run_as', uid: hostUid, gid: hostGid },
+  )
+}
