@@ -5,6 +5,7 @@ import { silent } from '../../src/lib/logger.ts'
 import { bubblewrapArguments } from '../../src/sandbox/bubblewrap/argv.ts'
 import { type BubblewrapPlan, confine } from '../../src/sandbox/bubblewrap/driver.ts'
 import { presentProcMasks } from '../../src/sandbox/bubblewrap/masks.ts'
+import { stageSources } from '../../src/sandbox/bubblewrap/staging.ts'
 import type { SandboxProcess } from '../../src/sandbox/driver.ts'
 import { findInitBinary } from '../../src/sandbox/init-binary.ts'
 import { innerLimits, type OuterLimits } from '../../src/sandbox/limits.ts'
@@ -74,21 +75,23 @@ export const planOf = async (
     mounts: [mountOf('/usr', '/usr', { origin: 'runtime' }), ...(more.mounts ?? [])],
   }
   const launcher = await findInitBinary()
-  const sources = [...spec.mounts.map(({ source }) => source), launcher]
-  const found = (source: string): string => (isRoot ? `/tmp/${sources.indexOf(source)}` : source)
+  const { staged, stagedSource } = stageSources(
+    [...spec.mounts.map(({ source }) => source), launcher],
+    isRoot,
+  )
   return {
     spec,
     launcher,
     tool: '/usr/bin/bwrap',
     arguments: bubblewrapArguments(spec, {
-      stagedSource: ({ source }) => found(source),
-      initPath: found(launcher),
+      stagedSource,
+      initPath: stagedSource({ source: launcher }),
       seccomp: compileSeccomp(spec.syscalls, process.arch === 'arm64' ? 'arm64' : 'x64'),
       procMasks: await presentProcMasks(),
     }),
-    staged: isRoot ? sources.map((source, index) => ({ source, staging: `${index}` })) : [],
+    staged,
     outerLimits: noLimits,
-    innerLimits: innerLimits(spec.limits),
+    innerLimits: innerLimits(spec.limits, { nprocPerNamespace: true }),
     enforcedBy: { memory: 'none', pids: 'rlimit', cpu: 'none', files: 'rlimit', tmp: 'tmpfs' },
     log: silent,
     ...rest,

@@ -1,0 +1,52 @@
+// Runs a script of ours as an ordinary user, from tests that run as root, wherever the clone lies.
+import { execFile } from 'node:child_process'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+
+/** A uid that owns nothing on any machine. */
+export const ordinaryUid = 47_891
+
+const repository = new URL('../../', import.meta.url).pathname
+
+/**
+ * Runs `test/<script>` under Node with the arguments, as the ordinary user, and returns its stdout.
+ *
+ * A clone below /root is closed to that user, so the clone is bound to a folder that is not, in a mount namespace that ends
+ * with the script.
+ */
+export const asUser = async (script: string, ...args: readonly string[]): Promise<string> => {
+  const folder = await mkdtemp(join(tmpdir(), 'sp-user-'))
+  const node = process.execPath.startsWith(repository)
+    ? join(folder, process.execPath.slice(repository.length))
+    : process.execPath
+  const drop = ['setpriv', `--reuid=${ordinaryUid}`, `--regid=${ordinaryUid}`, '--clear-groups']
+  const inner = ['mount --bind "$1" "$2" && shift 2 && exec "$@"', 'sh', repository, folder]
+  try {
+    const { stdout } = await promisify(execFile)(
+      'unshare',
+      [
+        '--mount',
+        '--propagation',
+        'private',
+        'sh',
+        '-c',
+        ...inner,
+        ...drop,
+        node,
+        join(folder, 'test', script),
+        ...args,
+      ],
+      {
+        cwd: '/',
+        env: { PATH: process.env['PATH'], HOME: '/nonexistent' },
+        maxBuffer: 1 << 24,
+        timeout: 60_000,
+      },
+    )
+    return stdout
+  } finally {
+    await rm(folder, { recursive: true, force: true })
+  }
+}

@@ -1,0 +1,87 @@
+// Launches fixtures through the whole sequence, with settings that are read as a config's are.
+import { chmod } from 'node:fs/promises'
+import { thisHost } from '../../src/config/host.ts'
+import { settingsOf } from '../../src/config/load.ts'
+import { newDaemonId, newInstanceId } from '../../src/lib/ids.ts'
+import { silent } from '../../src/lib/logger.ts'
+import type { SandboxProcess } from '../../src/sandbox/driver.ts'
+import { createLaunchHost, type LaunchHost } from '../../src/sandbox/host.ts'
+import { launch } from '../../src/sandbox/launch.ts'
+import type { Settings } from '../../src/schema/settings.ts'
+import { textOf } from './plan.ts'
+import { tempDir } from './temp-dir.ts'
+
+const fixtures = new URL('../fixtures/servers', import.meta.url).pathname
+
+/** Settings of one server `probe`, which runs the fixture under this Node, with whatever the test wants different. */
+export const settingsFor = (
+  fixture: string,
+  args: readonly string[],
+  more: Readonly<Record<string, unknown>> = {},
+): Promise<Settings> => {
+  const value = {
+    version: 1,
+    allowed_commands: [{ name: 'node', path: process.execPath }],
+    servers: {
+      probe: {
+        command: 'node',
+        args: [`/app/${fixture}`, ...args],
+        package: { source: fixtures, target: '/app' },
+        version: '1',
+        justification: 'a test',
+        profile: 'node',
+        ...more,
+      },
+    },
+  }
+  return settingsOf(value, fixtures, thisHost())
+}
+
+/** A host for launches with a state folder of its own; disposing takes both down. */
+export const launchHost = async (
+  more: Partial<Parameters<typeof createLaunchHost>[0]> = {},
+): Promise<LaunchHost> => {
+  const state = await tempDir()
+  await chmod(state.path, 0o700)
+  const host = await createLaunchHost({
+    daemon: newDaemonId(),
+    stateDirectory: state.path,
+    own: [state.path],
+    homes: [],
+    environment: {},
+    log: silent,
+    ...more,
+  })
+  return {
+    ...host,
+    async [Symbol.asyncDispose]() {
+      await host[Symbol.asyncDispose]()
+      await state[Symbol.asyncDispose]()
+    },
+  }
+}
+
+/** Launches the one server of the settings. */
+export const launchProbe = async (settings: Settings, host: LaunchHost): Promise<SandboxProcess> => {
+  const server = settings.servers.get('probe')
+  const profile = settings.profiles.get(server?.profile ?? '')
+  if (server === undefined || profile === undefined)
+    throw new Error('the settings have no server named probe')
+  return launch({ server, profile, settings, instance: newInstanceId() }, host, {
+    signal: AbortSignal.timeout(20_000),
+  })
+}
+
+/** Launches a fixture with a host of its own and returns what it wrote, once all has ended. */
+export const outputOf = async (...request: Parameters<typeof settingsFor>): Promise<string> => {
+  await using host = await launchHost()
+  await using server = await launchProbe(await settingsFor(...request), host)
+  server.stdin.end()
+  const [stdout, stderr, exit] = await Promise.all([
+    textOf(server.stdout),
+    textOf(server.stderr),
+    server.ended,
+  ])
+  if (exit.code !== 0) throw new Error(`the fixture ended with ${JSON.stringify(exit)}: ${stderr}`)
+  return stdout
+}
