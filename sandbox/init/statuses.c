@@ -40,6 +40,8 @@ static const struct {
     {"ERR_DAEMON_UNAVAILABLE", 5},
     {"ERR_NOT_AUTHORISED", 6},
     {"ERR_SEPARATION", 7},
+    {"ERR_RUNTIME_UNSAFE", 7},
+    {"ERR_DAEMON_PROTOCOL", 5},
     {"ERR_INVALID_PARAMS", 7},
 };
 

@@ -1,0 +1,159 @@
+// The parsers under AddressSanitizer and UBSan: hostile bytes from every side, and not one read or write out of place.
+import { spawn } from 'node:child_process'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { eventually } from '../../support/eventually.ts'
+import { frame } from '../../support/init-frames.ts'
+import {
+  buildInit,
+  ids,
+  InitProcess,
+  initOrders,
+  inParallel,
+  outcome,
+  shell,
+} from '../../support/init-sandbox.ts'
+import { tempDir } from '../../support/temp-dir.ts'
+
+const binary = buildInit('asan')
+// 99 is nothing that the binary itself ends with. Leaks are looked for by ptrace, which PID 1 forbids.
+const env = { ASAN_OPTIONS: 'exitcode=99:detect_leaks=0', UBSAN_OPTIONS: 'exitcode=99' }
+
+const launcher = (): InitProcess => new InitProcess(binary, ['outer'], { env })
+// The host's root, since an empty one has no sanitizer libraries; the rights that init drops are as they always are.
+const init = (): InitProcess => {
+  const namespaces = ['--unshare-user', '--unshare-pid', '--uid', '1000', '--gid', '1000', '--as-pid-1']
+  const capabilities = ['--cap-drop', 'ALL', '--cap-add', 'CAP_SYS_RESOURCE', '--cap-add', 'CAP_SETPCAP']
+  const root = ['--ro-bind', '/', '/', '--proc', '/proc']
+  return new InitProcess('/usr/bin/bwrap', [...namespaces, ...capabilities, ...root, binary, 'init'], { env })
+}
+
+const clean = async (process: InitProcess, codes: readonly number[], what: string): Promise<void> => {
+  const { code, diagnostics } = await outcome(process)
+  expect(diagnostics, what).not.toMatch(/Sanitizer|runtime error/)
+  expect(codes, `${what}: ${diagnostics}`).toContain(code)
+}
+
+const launcherStream = Buffer.concat([
+  frame('c', '/nonexistent/cgroup.procs'),
+  frame('u', ids.uid, ids.gid),
+  frame('b', '/usr/bin/true'),
+  frame('a', '--option'),
+  frame('d', Buffer.from('data')),
+  frame('x'),
+])
+
+const initStream = Buffer.concat([
+  frame('t', '/usr'),
+  ...initOrders(
+    shell('exit 0', { env: { A: 'b' }, extra: [frame('l', 4, 0n, 0n), frame('n', 'max_nonsense', 1n)] }),
+  ),
+])
+
+/** Streams with a few bytes changed, removed or added: near enough to the real ones to get far. */
+const mutated = (stream: Buffer, count: number): Buffer[] => {
+  const change = fc.record({
+    at: fc.nat(stream.length - 1),
+    remove: fc.nat(6),
+    insert: fc.uint8Array({ maxLength: 6 }),
+  })
+  return fc
+    .sample(fc.array(change, { minLength: 1, maxLength: 3 }), { numRuns: count, seed: 20 })
+    .map((changes) =>
+      changes.reduce(
+        (bytes, { at, remove, insert }) =>
+          Buffer.concat([bytes.subarray(0, at), insert, bytes.subarray(at + remove)]),
+        stream,
+      ),
+    )
+}
+
+describe('outer', () => {
+  it('survives streams that are cut or changed', async () => {
+    const cut = [...launcherStream.keys()]
+      .filter((at) => at % 4 === 1)
+      .map((at) => launcherStream.subarray(0, at))
+    await inParallel([...cut, ...mutated(launcherStream, 60)], async (stream) => {
+      await using process = launcher()
+      process.control.end(stream)
+      await clean(process, [125, 0], stream.toString('latin1'))
+    })
+  })
+})
+
+describe('init', () => {
+  it('survives streams that are cut or changed', async () => {
+    const cut = [...initStream.keys()].filter((at) => at % 9 === 1).map((at) => initStream.subarray(0, at))
+    await inParallel([...cut, ...mutated(initStream, 60)], async (stream) => {
+      await using process = init()
+      process.control.end(stream)
+      await clean(process, [125], stream.toString('latin1'))
+    })
+  })
+
+  it.each([false, true])(
+    'runs a server from start to end, and every order in between (one exec: %s)',
+    async (oneExec) => {
+      await using process = init()
+      process.send(...initOrders(shell('trap "exit 7" TERM; echo ready; while :; do :; done', { oneExec })))
+      await process.report('S')
+      await eventually(() => process.stdout().toString() === 'ready\n')
+      process.send(frame('s', 18), frame('T'))
+      await clean(process, [7], 'orders')
+    },
+  )
+})
+
+describe('stdio', () => {
+  const answer =
+    '{"jsonrpc":"2.0","id":1,"error":{"code":1050,"message":"no \\u00e9 \\ud83d x\\n","data":{"code":"ERR_SERVER_NOT_FOUND"}}}'
+  const result =
+    '{"jsonrpc":"2.0","id":1,"result":{"server":"files","session":"s-1","x":[1,-2.5e3,true,null,{"a":[]}]}}'
+
+  it('survives answers that are cut or changed', async () => {
+    await using folder = await tempDir()
+    const path = join(folder.path, 's')
+    let next: Uint8Array = Buffer.alloc(0)
+    const server = createServer((socket) => {
+      socket.on('error', () => {}).resume()
+      socket.end(Buffer.concat([next, Buffer.from('\n')]))
+    })
+    await new Promise<void>((resolve) => server.listen(path, resolve))
+    const texts = [answer, result].map((text) => Buffer.from(text))
+    const streams = texts.flatMap((text) => [
+      ...[...text.keys()].filter((at) => at % 7 === 1).map((at) => text.subarray(0, at)),
+      ...mutated(text, 25),
+    ])
+    for (const stream of streams) {
+      next = stream
+      const shim = spawn(binary, ['stdio', 'files', '--socket', path], {
+        env,
+        stdio: ['ignore', 'ignore', 'pipe'],
+      })
+      let errors = ''
+      shim.stderr.on('data', (text: Buffer) => (errors += text.toString('latin1')))
+      const code = await new Promise((resolve) => shim.once('close', resolve))
+      expect(errors, stream.toString()).not.toMatch(/Sanitizer|runtime error/)
+      expect([1, 2, 5, 6, 7, 8]).toContain(code)
+    }
+    server.close()
+  })
+})
+
+describe('guard', () => {
+  it('survives lines of any bytes', async () => {
+    await using folder = await tempDir()
+    const lines = fc
+      .sample(fc.uint8Array({ maxLength: 200 }), { numRuns: 200, seed: 7 })
+      .map((bytes) => Buffer.from(bytes))
+    const guard = spawn(binary, ['guard', folder.path], { env, stdio: ['pipe', 'ignore', 'pipe'] })
+    let errors = ''
+    guard.stderr.on('data', (text: Buffer) => (errors += text.toString()))
+    const paths = ['unlink /', 'cgroup /..', `rmdir /${'x'.repeat(5000)}`].map((text) => Buffer.from(text))
+    guard.stdin.end(Buffer.concat([...lines, ...paths].flatMap((line) => [line, Buffer.from('\n')])))
+    expect(await new Promise((resolve) => guard.once('close', resolve))).toBe(0)
+    expect(errors).toBe('')
+  })
+})
