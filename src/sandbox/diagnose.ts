@@ -1,0 +1,169 @@
+// What a fingerprint means: for each control, what enforces it here, or why nothing does and the command that mends it.
+import { SallyportError } from '../errors.ts'
+import { controls } from './cgroup/level.ts'
+import { chooseEnforcement } from './enforcement.ts'
+import type { Fingerprint } from './fingerprint.ts'
+import type { KernelFacts } from './kernel-facts.ts'
+import type { Limits } from './spec.ts'
+
+/** One line of `sallyport doctor`. */
+export interface Diagnosis {
+  readonly control:
+    | 'init'
+    | 'bubblewrap'
+    | 'user namespaces'
+    | 'system calls'
+    | 'sandbox'
+    | 'memory'
+    | 'pids'
+    | 'cpu'
+    | 'container engine'
+  readonly ok: boolean
+  /** Whether nothing can be launched while this is not ok */
+  readonly isFatal: boolean
+  /** The mechanism, with its version or level; null where there is none */
+  readonly enforcedBy: string | null
+  readonly cause: string | null
+  readonly mend: string | null
+}
+
+type Fault = Pick<Diagnosis, 'cause' | 'mend'>
+
+/** Explains a fingerprint: one row for each control, those that a launch can't do without first. Pure. */
+export function diagnose(found: Fingerprint): readonly Diagnosis[] {
+  const { kernel, bubblewrap, init, trial } = found
+  const seccompFault = kernel.seccompKills
+    ? null
+    : {
+        cause: 'the kernel has no seccomp filters that kill',
+        mend: 'boot Linux 4.14 or later with CONFIG_SECCOMP_FILTER',
+      }
+  return [
+    fatal('init', init.path, init.path === null ? { cause: init.cause, mend: 'npm run setup' } : null),
+    fatal(
+      'bubblewrap',
+      bubblewrap === null ? null : `${bubblewrap.path} ${bubblewrap.version}`,
+      bubblewrap === null
+        ? { cause: 'bwrap is not installed', mend: 'as root: apt-get install bubblewrap' }
+        : bubblewrap.refusal,
+    ),
+    fatal(
+      'user namespaces',
+      `kernel ${kernel.release}`,
+      trial?.works === true ? null : namespaceFault(kernel),
+    ),
+    fatal('system calls', 'seccomp', seccompFault),
+    fatal(
+      'sandbox',
+      trial?.works === true ? `tried in ${Math.ceil(trial.tookMs)} ms` : null,
+      trialFault(found),
+    ),
+    ...limitRows(found),
+    ...kernel.engines.map((path) => unused(path)),
+  ]
+}
+
+/** Throws ERR_SANDBOX_UNENFORCEABLE for the first control that is missing and that no launch can do without. */
+export function requireSandbox(found: Fingerprint): void {
+  const missing = diagnose(found).find(({ ok, isFatal }) => isFatal && !ok)
+  if (missing === undefined) return
+  const { control, cause, mend } = missing
+  throw new SallyportError(
+    'ERR_SANDBOX_UNENFORCEABLE',
+    `this machine cannot confine a server: ${control}: ${cause ?? 'unknown'}; ${mend ?? 'run sallyport doctor'}`,
+    { control, cause, mend },
+  )
+}
+
+function fatal(control: Diagnosis['control'], by: string | null, fault: Fault | null): Diagnosis {
+  if (fault === null) return { control, ok: true, isFatal: true, enforcedBy: by, cause: null, mend: null }
+  return { control, ok: false, isFatal: true, enforcedBy: null, ...fault }
+}
+
+function unused(path: string): Diagnosis {
+  const cause = `${path} is there; this version does not use it`
+  return { control: 'container engine', ok: true, isFatal: false, enforcedBy: null, cause, mend: null }
+}
+
+/** The switches that forbid namespaces to ordinary users; they matter only where the trial failed. */
+function namespaceFault({ uid, ...kernel }: KernelFacts): Fault | null {
+  if (kernel.maxUserNamespaces === null)
+    return { cause: 'the kernel has no user namespaces', mend: 'boot a kernel with CONFIG_USER_NS' }
+  if (kernel.maxUserNamespaces === 0)
+    return {
+      cause: 'user.max_user_namespaces is 0',
+      mend: 'as root: sysctl -w user.max_user_namespaces=15000',
+    }
+  if (kernel.unprivilegedUserns === 0)
+    return {
+      cause: 'kernel.unprivileged_userns_clone is 0',
+      mend: 'as root: sysctl -w kernel.unprivileged_userns_clone=1',
+    }
+  if (kernel.appArmorRestrictsUserns === 1)
+    return {
+      cause: `AppArmor lets no unconfined program of uid ${uid} make a user namespace`,
+      mend: `as root: printf 'abi <abi/4.0>,\\nprofile bwrap /usr/bin/bwrap flags=(unconfined) { userns, }\\n' > /etc/apparmor.d/bwrap && apparmor_parser -r /etc/apparmor.d/bwrap`,
+    }
+  return null
+}
+
+/** Reads what launcher, bubblewrap or init said when the trial failed. */
+function trialFault({ trial, kernel }: Fingerprint): Fault | null {
+  if (trial?.works === true) return null
+  if (trial === null) return { cause: 'there was nothing to try it with', mend: 'mend what stands above' }
+  const said = trial.stderr.trim().split('\n').at(-1) || trial.message
+  const privileges = kernel.missingCapabilities.join(', ')
+  if (privileges !== '')
+    return {
+      cause: `root lacks ${privileges}: ${said}`,
+      mend: 'run the daemon as an ordinary user, or give the container these capabilities (--cap-add)',
+    }
+  if (/setgroups|identity/.test(said))
+    return {
+      cause: `the daemon is root only of a user namespace, and can't become anybody else in it: ${said}`,
+      mend: 'start the daemon as the ordinary user that it is outside',
+    }
+  if (/not a child of it/.test(said))
+    return {
+      cause: `/proc shows other processes than ours: ${said}`,
+      mend: 'mount the /proc of the daemon’s own pid namespace',
+    }
+  if (/mount proc/i.test(said))
+    return {
+      cause: `a new /proc cannot be mounted, as in containers that mask theirs: ${said}`,
+      mend: 'start the container with --security-opt systempaths=unconfined',
+    }
+  if (/namespace|keyring|uid map|Operation not permitted/i.test(said))
+    return {
+      cause: `namespaces are refused: ${said}`,
+      mend: namespaceFault(kernel)?.mend ?? containerMend(kernel),
+    }
+  return { cause: said, mend: 'see the line of the launcher, and the kernel log' }
+}
+
+function containerMend({ inContainer }: KernelFacts): string {
+  return inContainer
+    ? 'start the container with --security-opt seccomp=unconfined --security-opt apparmor=unconfined'
+    : 'see the kernel log for who refused'
+}
+
+/** Limits are never fatal here: whether a launch needs one is its profile's word. */
+function limitRows({ cgroups, kernel }: Fingerprint): readonly Diagnosis[] {
+  const holds = chooseEnforcement(anyLimits, { cgroups, ...kernel })
+  return controls.map((control) => {
+    const by = holds[control]
+    const ok = by !== 'none' && by !== 'watchdog'
+    const fault = ok ? { cause: null, mend: null } : { cause: cgroups.cause, mend: cgroups.mend }
+    return { control, ok, isFatal: false, enforcedBy: by === 'none' ? null : by, ...fault }
+  })
+}
+
+const anyLimits: Limits = {
+  memoryBytes: 1,
+  pids: 1,
+  cpu: 1,
+  openFiles: 1,
+  fileBytes: 1,
+  tmpBytes: 1,
+  enforcement: { memory: 'best-effort', pids: 'best-effort', cpu: 'best-effort', files: 'best-effort' },
+}

@@ -1,0 +1,96 @@
+// Builds one minimal sandbox with every privileged step of a launch, and starts a program of ours in it: it works or it does not.
+import { SallyportError } from '../errors.ts'
+import { newInstanceId } from '../lib/ids.ts'
+import { silent } from '../lib/logger.ts'
+import { bubblewrapArguments, initCommand } from './bubblewrap/argv.ts'
+import { confine, type BubblewrapPlan } from './bubblewrap/driver.ts'
+import { presentProcMasks } from './bubblewrap/masks.ts'
+import { innerLimits, type OuterLimits } from './limits.ts'
+import { compileSeccomp } from './seccomp.ts'
+import type { SandboxSpec } from './spec.ts'
+
+/** How a trial ended; `stderr` is what launcher, bubblewrap and init had to say. */
+export type Trial =
+  | { readonly works: true; readonly tookMs: number }
+  | { readonly works: false; readonly message: string; readonly stderr: string }
+
+/** Under whom the trial runs where the daemon is root: nobody, who owns nothing. */
+const nobody = 65_534
+const trialMs = 5_000
+
+/** Tries once. Never throws: that it does not work is what it was asked for. Nothing is left of it either way. */
+export async function tryOnce(tool: string, launcher: string): Promise<Trial> {
+  const startedAt = performance.now()
+  const signal = AbortSignal.timeout(trialMs)
+  try {
+    const gate = await confine(await trialPlan(tool, launcher), { signal })
+    await using server = await gate.open({ signal })
+    server.stdin.end()
+    await server.ended
+    return { works: true, tookMs: performance.now() - startedAt }
+  } catch (thrown) {
+    const { message, details } = SallyportError.from(thrown)
+    return { works: false, message, stderr: String(details['stderr'] ?? '') }
+  }
+}
+
+async function trialPlan(tool: string, launcher: string): Promise<BubblewrapPlan> {
+  const isRoot = process.geteuid?.() === 0
+  const spec = trialSpec(isRoot)
+  // The one thing that is in it, staged like any source where we are root
+  const initPath = isRoot ? '/tmp/0' : launcher
+  return {
+    spec,
+    launcher,
+    tool,
+    arguments: bubblewrapArguments(spec, {
+      stagedSource: ({ source }) => source,
+      initPath,
+      seccomp: compileSeccomp(spec.syscalls, process.arch === 'arm64' ? 'arm64' : 'x64'),
+      procMasks: await presentProcMasks(),
+    }),
+    staged: isRoot ? [{ source: launcher, staging: '0' }] : [],
+    outerLimits: nothingOutside,
+    innerLimits: innerLimits(spec.limits),
+    enforcedBy: { memory: 'none', pids: 'rlimit', cpu: 'none', files: 'rlimit', tmp: 'tmpfs' },
+    log: silent,
+  }
+}
+
+function trialSpec(isRoot: boolean): SandboxSpec {
+  const [init] = initCommand
+  return {
+    server: 'trial',
+    instance: newInstanceId(),
+    profile: 'offline',
+    // A personality that does not exist: it is executed, says so, and ends
+    program: { path: init, argv: [init, 'trial'] },
+    cwd: '/',
+    environment: {},
+    hostUid: isRoot ? nobody : (process.geteuid?.() ?? -1),
+    hostGid: isRoot ? nobody : (process.getegid?.() ?? -1),
+    mounts: [],
+    links: [],
+    files: [],
+    network: { mode: 'none' },
+    exec: 'any',
+    syscalls: { base: 'strict', allow: [], deny: [] },
+    stop: { eofMs: 100, termMs: 100 },
+    limits: {
+      memoryBytes: 64 * 2 ** 20,
+      pids: 8,
+      cpu: 1,
+      openFiles: 64,
+      fileBytes: 2 ** 20,
+      tmpBytes: 2 ** 20,
+      enforcement: { memory: 'best-effort', cpu: 'best-effort', pids: 'best-effort', files: 'required' },
+    },
+  }
+}
+
+const nothingOutside: OuterLimits = {
+  procsFiles: [],
+  watch() {},
+  hasRunOut: () => false,
+  [Symbol.asyncDispose]: () => Promise.resolve(),
+}

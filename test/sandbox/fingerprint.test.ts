@@ -1,0 +1,49 @@
+// The fingerprint is taken by building a real sandbox, and says what a host lacks in words that mend it.
+import { execFileSync } from 'node:child_process'
+import { expect, test } from 'vitest'
+import { findInitBinary } from '../../src/sandbox/init-binary.ts'
+import { diagnose, requireSandbox } from '../../src/sandbox/diagnose.ts'
+import { fingerprint, hostFingerprint } from '../../src/sandbox/fingerprint.ts'
+import { tryOnce } from '../../src/sandbox/trial.ts'
+import { isRoot } from '../support/user.ts'
+
+test('this machine can confine a server, found by doing it', async () => {
+  const found = await fingerprint()
+  expect(found.trial).toEqual({ works: true, tookMs: expect.any(Number) })
+  expect(diagnose(found).filter(({ ok, isFatal }) => isFatal && !ok)).toEqual([])
+  expect(() => requireSandbox(found)).not.toThrow()
+})
+
+test('it is taken once in the life of a process', async () => {
+  expect(await hostFingerprint()).toBe(await hostFingerprint())
+})
+
+test('a trial leaves no process behind', async () => {
+  const children = (): string =>
+    execFileSync('ps', ['--ppid', String(process.pid), '-o', 'comm='], { encoding: 'utf8' })
+  await tryOnce('/usr/bin/bwrap', await findInitBinary())
+  await tryOnce('/bin/false', await findInitBinary())
+  expect(children().trim()).toBe('ps')
+})
+
+test('a tool that builds no sandbox is found out, whatever it exits with', async () => {
+  for (const tool of ['/bin/true', '/bin/false', '/nonexistent'])
+    expect(await tryOnce(tool, await findInitBinary()), tool).toMatchObject({ works: false })
+})
+
+test.runIf(isRoot)(
+  'root without the capabilities to become somebody else is told which it lacks',
+  async () => {
+    const url = (file: string): string => new URL(`../../src/sandbox/${file}`, import.meta.url).href
+    const code = `
+    const { fingerprint } = await import('${url('fingerprint.ts')}')
+    const { diagnose } = await import('${url('diagnose.ts')}')
+    process.stdout.write(JSON.stringify(diagnose(await fingerprint()).find(({ control }) => control === 'sandbox')))`
+    const node = [process.execPath, '--input-type=module', '-e', code]
+    const row = execFileSync('setpriv', ['--bounding-set', '-setuid,-setgid', ...node], { encoding: 'utf8' })
+    expect(JSON.parse(row)).toMatchObject({
+      ok: false,
+      cause: expect.stringMatching(/^root lacks CAP_SETGID, CAP_SETUID: /),
+    })
+  },
+)
