@@ -63,11 +63,17 @@ export function diagnose(found: Fingerprint): readonly Diagnosis[] {
   ]
 }
 
-/** Throws ERR_SANDBOX_UNENFORCEABLE for the first control that is missing and that no launch can do without. */
-export function requireSandbox(found: Fingerprint): void {
+/**
+ * Returns the programs that every sandbox takes, where this host can confine a server at all.
+ *
+ * Throws ERR_SANDBOX_UNENFORCEABLE for the first control that is missing and that no launch can do without.
+ */
+export function requireSandbox(found: Fingerprint): { readonly initPath: string; readonly toolPath: string } {
   const missing = diagnose(found).find(({ ok, isFatal }) => isFatal && !ok)
-  if (missing === undefined) return
-  const { control, cause, mend } = missing
+  const { bubblewrap, init } = found
+  if (missing === undefined && bubblewrap !== null && init.path !== null)
+    return { initPath: init.path, toolPath: bubblewrap.path }
+  const { control = 'sandbox', cause = null, mend = null } = missing ?? {}
   throw new SallyportError(
     'ERR_SANDBOX_UNENFORCEABLE',
     `this machine cannot confine a server: ${control}: ${cause ?? 'unknown'}; ${mend ?? 'run sallyport doctor'}`,

@@ -1,7 +1,4 @@
 // What one daemon has for all its launches: found, pinned and made once, taken down with the daemon.
-import { constants, existsSync } from 'node:fs'
-import { access } from 'node:fs/promises'
-import { release } from 'node:os'
 import { SallyportError } from '../errors.ts'
 import type { Logger } from '../lib/logger.ts'
 import type { DaemonId } from '../lib/ids.ts'
@@ -10,9 +7,9 @@ import type { BubblewrapTools } from './bubblewrap/plan.ts'
 import { presentProcMasks } from './bubblewrap/masks.ts'
 import { type CgroupRoot, createCgroups } from './cgroup.ts'
 import { forgetGroups, recordGroups, removeLeftovers } from './cgroup/leftovers.ts'
-import { detectCgroups } from './cgroup/level.ts'
+import { requireSandbox } from './diagnose.ts'
 import type { LimitSupport } from './enforcement.ts'
-import { findInitBinary } from './init-binary.ts'
+import { hostFingerprint } from './fingerprint.ts'
 import { Registrations } from './registrations.ts'
 import type { HostFacts } from './resolve.ts'
 import { compileSeccomp } from './seccomp.ts'
@@ -55,12 +52,12 @@ export interface LaunchHostOptions {
  */
 export const createLaunchHost = async (options: LaunchHostOptions): Promise<LaunchHost> => {
   const { daemon, stateDirectory, own, homes, environment, log } = options
-  const initPath = await findInitBinary()
-  const toolPath = await findBubblewrap()
+  const found = await hostFingerprint()
+  const { initPath, toolPath } = requireSandbox(found)
+  const { kernel, cgroups: support } = found
   const procMasks = await presentProcMasks()
   const removed = await removeLeftovers(stateDirectory)
   if (removed.length > 0) log.warn({ removed }, 'removed what a daemon that died left behind')
-  const support = detectCgroups()
   const cgroups = createCgroups(support, daemon)
   recordGroups(stateDirectory, daemon, cgroups.directories)
   const uid = process.getuid?.() ?? -1
@@ -68,7 +65,11 @@ export const createLaunchHost = async (options: LaunchHostOptions): Promise<Laun
   const registrations = new WeakMap<Settings, Registrations>()
   const filters = new Map<string, Uint8Array>()
   return {
-    limits: { cgroups: support, ...limitsOfKernel() },
+    limits: {
+      cgroups: support,
+      nprocPerNamespace: kernel.nprocPerNamespace,
+      processTree: kernel.processTree,
+    },
     cgroups,
     tools: { initPath, toolPath, procMasks, isRoot: uid === 0 },
     log,
@@ -88,26 +89,6 @@ export const createLaunchHost = async (options: LaunchHostOptions): Promise<Laun
   }
 }
 
-// Where distributions put it. Never the daemon's PATH: what is found there runs with the daemon's rights.
-const bubblewrapPaths = ['/usr/bin/bwrap', '/usr/local/bin/bwrap', '/bin/bwrap']
-
-const findBubblewrap = async (): Promise<string> => {
-  for (const path of bubblewrapPaths) if (await isExecutable(path)) return path
-  throw new SallyportError(
-    'ERR_SANDBOX_UNENFORCEABLE',
-    `bubblewrap is missing, looked for ${bubblewrapPaths.join(', ')}; install it, on Debian and Ubuntu: apt-get install bubblewrap`,
-    { control: 'bubblewrap' },
-  )
-}
-
-const limitsOfKernel = (): Pick<LimitSupport, 'nprocPerNamespace' | 'processTree'> => {
-  const [major = 0, minor = 0] = release().split('.').map(Number)
-  return {
-    nprocPerNamespace: major > 5 || (major === 5 && minor >= 14),
-    processTree: existsSync(`/proc/self/task/${process.pid}/children`),
-  }
-}
-
 const archOf = (arch: string): Arch => {
   if (arch === 'x64' || arch === 'arm64') return arch
   throw new SallyportError(
@@ -116,12 +97,6 @@ const archOf = (arch: string): Arch => {
     { control: 'seccomp', arch },
   )
 }
-
-const isExecutable = (path: string): Promise<boolean> =>
-  access(path, constants.X_OK).then(
-    () => true,
-    () => false,
-  )
 
 const getOrMake = <K, V>(
   known: { get(key: K): V | undefined; set(key: K, value: V): unknown },

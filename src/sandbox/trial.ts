@@ -2,9 +2,11 @@
 import { SallyportError } from '../errors.ts'
 import { newInstanceId } from '../lib/ids.ts'
 import { silent } from '../lib/logger.ts'
-import { bubblewrapArguments, initCommand } from './bubblewrap/argv.ts'
+import { initCommand } from './bubblewrap/argv.ts'
 import { confine, type BubblewrapPlan } from './bubblewrap/driver.ts'
 import { presentProcMasks } from './bubblewrap/masks.ts'
+import { planBubblewrap } from './bubblewrap/plan.ts'
+import { readKernelFacts } from './kernel-facts.ts'
 import { innerLimits, type OuterLimits } from './limits.ts'
 import { compileSeccomp } from './seccomp.ts'
 import type { SandboxSpec } from './spec.ts'
@@ -34,24 +36,14 @@ export async function tryOnce(tool: string, launcher: string): Promise<Trial> {
   }
 }
 
-async function trialPlan(tool: string, launcher: string): Promise<BubblewrapPlan> {
+async function trialPlan(toolPath: string, initPath: string): Promise<BubblewrapPlan> {
   const isRoot = process.geteuid?.() === 0
   const spec = trialSpec(isRoot)
-  // The one thing that is in it, staged like any source where we are root
-  const initPath = isRoot ? '/tmp/0' : launcher
+  const seccomp = compileSeccomp(spec.syscalls, process.arch === 'arm64' ? 'arm64' : 'x64')
   return {
-    spec,
-    launcher,
-    tool,
-    arguments: bubblewrapArguments(spec, {
-      stagedSource: ({ source }) => source,
-      initPath,
-      seccomp: compileSeccomp(spec.syscalls, process.arch === 'arm64' ? 'arm64' : 'x64'),
-      procMasks: await presentProcMasks(),
-    }),
-    staged: isRoot ? [{ source: launcher, staging: '0' }] : [],
+    ...planBubblewrap(spec, seccomp, { initPath, toolPath, procMasks: await presentProcMasks(), isRoot }),
     outerLimits: nothingOutside,
-    innerLimits: innerLimits(spec.limits),
+    innerLimits: innerLimits(spec.limits, readKernelFacts()),
     enforcedBy: { memory: 'none', pids: 'rlimit', cpu: 'none', files: 'rlimit', tmp: 'tmpfs' },
     log: silent,
   }
