@@ -1,0 +1,138 @@
+// Where the demo plays: a daemon of its own, folders that go away again, and what a hostile server would like to have.
+import { spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { createServer, type AddressInfo, type Server } from 'node:net'
+import { createSocket, type Socket } from 'node:dgram'
+import { homedir, tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { eventually } from '../support/eventually.ts'
+import { connect, type Client } from '../../src/client/client.ts'
+
+/** The built command line, as people run it. */
+export const cli = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url))
+/** The config in this folder. */
+export const config = fileURLToPath(new URL('sallyport.yaml', import.meta.url))
+/** What every planted secret holds, so that it is known when it is seen. */
+export const canary = 'canary-of-the-demo'
+
+/** Undoes what was set up, last first. */
+export class Stage implements AsyncDisposable {
+  readonly #undo: (() => unknown)[] = []
+
+  /** A folder that goes away with the stage. */
+  async folder(parent: string, prefix: string): Promise<string> {
+    const path = await mkdtemp(join(parent, prefix))
+    this.#undo.push(() => rm(path, { recursive: true, force: true }))
+    return path
+  }
+
+  onEnd(undo: () => unknown): void {
+    this.#undo.push(undo)
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const undo of this.#undo.splice(0).toReversed()) await undo()
+  }
+}
+
+/** A running daemon, and a host's connection to it. */
+export interface Daemon {
+  readonly process: ChildProcess & { readonly pid: number }
+  readonly client: Client
+  readonly runtimeDir: string
+}
+
+/** Starts `sallyport serve` on the demo's config, in folders of its own, with a secret in its environment. */
+export async function startDaemon(stage: Stage): Promise<Daemon> {
+  const folder = await stage.folder(tmpdir(), 'sallyport-demo-')
+  const runtimeDir = join(folder, 'run')
+  const args = [cli, 'serve', '--config', config, '--runtime', runtimeDir, '--state', join(folder, 'state')]
+  const child = spawn(process.execPath, args, {
+    env: secretEnvironment(),
+    stdio: ['ignore', 'ignore', 'pipe'],
+  })
+  let said = ''
+  child.stderr.on('data', (chunk: Buffer) => (said = (said + chunk.toString()).slice(-4000)))
+  const ended = once(child, 'exit')
+  stage.onEnd(async () => {
+    child.kill('SIGTERM')
+    await ended
+  })
+  const client = await eventually(async () => {
+    if (child.exitCode !== null)
+      throw new Error(`sallyport serve ended with status ${child.exitCode}:\n${said}`)
+    return await connect({ at: { runtimeDir } }).catch(() => undefined)
+  }, 10_000)
+  stage.onEnd(() => client[Symbol.asyncDispose]())
+  return { process: Object.assign(child, { pid: child.pid ?? 0 }), client, runtimeDir }
+}
+
+/** The environment of somebody who has a token in it. */
+export const secretEnvironment = (): NodeJS.ProcessEnv => ({ ...process.env, DEMO_API_TOKEN: canary })
+
+/** Things of the machine that are worth having, planted where a server would look. */
+export interface Loot {
+  /** A private key in the real home */
+  readonly key: string
+  /** A file that is there to be written */
+  readonly victim: string
+  /** A TCP service on loopback that greets with the canary */
+  readonly tcp: { readonly host: string; readonly port: number }
+  /** A service on a unix socket that does the same */
+  readonly unix: { readonly host: string; readonly port: number }
+  /** A UDP service on loopback */
+  readonly udp: { readonly host: string; readonly port: number }
+  /** Datagrams that have arrived there */
+  readonly datagrams: () => number
+}
+
+export async function plant(stage: Stage): Promise<Loot> {
+  const home = await stage
+    .folder(homedir(), '.sallyport-demo-')
+    .catch(() => stage.folder(tmpdir(), 'sallyport-home-'))
+  const key = join(home, 'id_ed25519')
+  await writeFile(key, `-----BEGIN OPENSSH PRIVATE KEY-----\n${canary}\n`, { mode: 0o600 })
+  const shared = await stage.folder(tmpdir(), 'sallyport-loot-')
+  await chmod(shared, 0o755)
+  await mkdir(join(shared, 'project'))
+  const victim = join(shared, 'project', 'Makefile')
+  await writeFile(victim, 'all:\n')
+  const tcp = await listen(stage, { host: '127.0.0.1', port: 0 })
+  const path = join(shared, 'service.sock')
+  await listen(stage, { path })
+  const udp = await receiver(stage)
+  let datagrams = 0
+  udp.on('message', () => datagrams++)
+  return {
+    key,
+    victim,
+    tcp: { host: '127.0.0.1', port: (tcp.address() as AddressInfo).port },
+    unix: { host: path, port: 0 },
+    udp: { host: '127.0.0.1', port: udp.address().port },
+    datagrams: () => datagrams,
+  }
+}
+
+async function listen(
+  stage: Stage,
+  where: { host: string; port: number } | { path: string },
+): Promise<Server> {
+  const server = createServer((socket) => {
+    socket.on('error', () => {})
+    socket.end(`${canary}\n`)
+  })
+  server.listen(where)
+  await once(server, 'listening')
+  stage.onEnd(() => new Promise((resolve) => server.close(resolve)))
+  return server
+}
+
+async function receiver(stage: Stage): Promise<Socket> {
+  const socket = createSocket('udp4')
+  socket.bind(0, '127.0.0.1')
+  await once(socket, 'listening')
+  stage.onEnd(() => new Promise<void>((resolve) => socket.close(() => resolve())))
+  return socket
+}
