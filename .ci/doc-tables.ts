@@ -1,9 +1,19 @@
-// The tables of docs/ that repeat what the code says: `node .ci/doc-tables.ts` rewrites them between their markers.
-import { readFileSync, readdirSync, writeFileSync } from 'node:fs'
+// The tables of documents that repeat what the code says: `npm run docs` rewrites them between their markers.
+import { existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs'
+import { basename } from 'node:path'
+import { shippedFolder } from '../src/config/profile-layers.ts'
+import { loadProfile } from '../src/config/profile.ts'
 import { catalogue } from '../src/errors.ts'
 
 const root = new URL('../', import.meta.url)
-const docs = new URL('docs/', root)
+
+/** The documents that may hold such tables, relative to the repository. */
+export const documents: readonly string[] = [
+  'README.md',
+  'sandbox/README.md',
+  'profiles/README.md',
+  ...readdirSync(new URL('docs/', root)).map((name) => `docs/${name}`),
+].filter((path) => path.endsWith('.md') && existsSync(new URL(path, root)))
 
 /** The part of JSON Schema that a row shows. */
 interface Schema {
@@ -22,7 +32,7 @@ interface Schema {
 }
 
 /** Name of a table -> its text; `<!-- name -->` and `<!-- /name -->` stand around it in a document. */
-export const tables: Readonly<Record<string, () => string>> = {
+const tables: Readonly<Record<string, () => string | Promise<string>>> = {
   errors: () =>
     table(
       ['code', 'exit', 'JSON-RPC', 'failure', 'retryable', 'meaning'],
@@ -38,27 +48,30 @@ export const tables: Readonly<Record<string, () => string>> = {
   configuration: () => schemaTable('config'),
   profile: () => schemaTable('profile'),
   project: () => schemaTable('project'),
+  profiles: profilesTable,
 }
 
 /** Returns `text` with every marked table made anew. */
-export const refreshed = (text: string): string =>
-  Object.entries(tables).reduce(
-    (document, [name, make]) =>
-      document.replace(
-        new RegExp(`(<!-- ${name} -->\n)[\\s\\S]*?(<!-- /${name} -->)`),
-        (_, open: string, close: string) => `${open}\n${make()}\n${close}`,
-      ),
-    text,
-  )
+export async function refreshed(text: string): Promise<string> {
+  let document = text
+  for (const [name, make] of Object.entries(tables)) {
+    const marked = new RegExp(`(<!-- ${name} -->\n)[\\s\\S]*?(<!-- /${name} -->)`)
+    if (!marked.test(document)) continue
+    const made = await make()
+    document = document.replace(marked, (_, open: string, close: string) => `${open}\n${made}\n${close}`)
+  }
+  return document
+}
 
 if (import.meta.main) {
-  for (const name of readdirSync(docs).filter((it) => it.endsWith('.md'))) {
-    const text = readFileSync(new URL(name, docs), 'utf8')
-    if (refreshed(text) === text) continue
+  for (const path of documents) {
+    const text = readFileSync(new URL(path, root), 'utf8')
+    const fresh = await refreshed(text)
+    if (fresh === text) continue
     if (process.argv.includes('--check')) {
-      process.stderr.write(`docs/${name} is stale: run \`npm run docs\` and commit it\n`)
+      process.stderr.write(`${path} is stale: run \`npm run docs\` and commit it\n`)
       process.exitCode = 1
-    } else writeFileSync(new URL(name, docs), refreshed(text))
+    } else writeFileSync(new URL(path, root), fresh)
   }
 }
 
@@ -66,6 +79,41 @@ function table(head: readonly string[], rows: readonly (readonly string[])[]): s
   const line = (cells: readonly string[]): string =>
     `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |\n`
   return line(head) + line(head.map(() => '---')) + rows.map(line).join('')
+}
+
+/** One row for each shipped profile, with everything that it extends folded in. */
+async function profilesTable(): Promise<string> {
+  const names = readdirSync(shippedFolder)
+    .filter((name) => name.endsWith('.yaml'))
+    .toSorted()
+  const profiles = await Promise.all(
+    names.map((name) =>
+      loadProfile(basename(name, '.yaml'), { folders: [], owners: [process.getuid?.() ?? 0] }),
+    ),
+  )
+  const head = [
+    'profile',
+    'extends',
+    'host files, read-only',
+    'mounts',
+    'network',
+    'memory',
+    'processes',
+    'scratch',
+  ]
+  return table(
+    head,
+    profiles.map(({ name, layers, filesystem, network, limits }) => [
+      `\`${name}\``,
+      layers[1] === undefined ? '' : `\`${layers[1]}\``,
+      filesystem.read.map(({ path }) => `\`${path}\``).join(' '),
+      filesystem.mounts,
+      network.mode,
+      `${limits.memoryBytes / 2 ** 20} MiB`,
+      String(limits.pids),
+      `${filesystem.tmpBytes / 2 ** 20} MiB`,
+    ]),
+  )
 }
 
 function schemaTable(kind: string): string {

@@ -1,18 +1,14 @@
 // The documents say what the code does: the same methods, codes, keys, steps and verbs, in the same words.
-import { existsSync, readFileSync, readdirSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { refreshed } from '../.ci/doc-tables.ts'
+import { documents, refreshed } from '../.ci/doc-tables.ts'
 import { catalogue } from '../src/errors.ts'
 import { root } from './support/source.ts'
 
 const read = (path: string): string => readFileSync(join(root, path), 'utf8')
-const documents = ['README.md', 'sandbox/README.md', 'profiles/README.md']
-  .concat(readdirSync(join(root, 'docs')).map((name) => `docs/${name}`))
-  .filter((path) => path.endsWith('.md') && existsSync(join(root, path)))
-
-test.each(documents)('%s repeats the code’s tables as they are', (path) => {
-  expect(read(path), 'stale: run `npm run docs`').toBe(refreshed(read(path)))
+test.each(documents)('%s repeats the code’s tables as they are', async (path) => {
+  expect(read(path), 'stale: run `npm run docs`').toBe(await refreshed(read(path)))
 })
 
 test.each(documents)('%s links to files and headings that exist', (path) => {
@@ -40,6 +36,17 @@ test('docs/control-protocol.md lists exactly the methods of the protocol', () =>
   expect(listedUnder('Hosts')).toEqual(membersOf('HostMethods'))
   expect(listedUnder('Operator')).toEqual(membersOf('OperatorMethods'))
   expect(listedUnder('Notifications')).toEqual(membersOf('Notifications'))
+})
+
+test.each([
+  ['A launch', 'src/sandbox/launch.ts', 'launchSteps'],
+  ['A stop', 'src/supervisor/stop.ts', 'stopSteps'],
+])('docs/lifecycle.md, “%s”, has the steps of %s in their order', (heading, file, name) => {
+  const section =
+    new RegExp(`^## ${heading}\n([\\s\\S]*?)(?=^## )`, 'm').exec(read('docs/lifecycle.md'))?.[1] ?? ''
+  const listed = [...section.matchAll(/^\d+\. \*\*([\w-]+)\*\*/gm)].map(([, step]) => step)
+  const source = new RegExp(`export const ${name} = \\[([^\\]]*)\\]`).exec(read(file))?.[1] ?? ''
+  expect(listed).toEqual([...source.matchAll(/'([^']+)'/g)].map(([, step]) => step))
 })
 
 test('docs/lifecycle.md has every state of an instance', () => {

@@ -2,6 +2,9 @@
 import type { SandboxExit, SandboxProcess } from '../sandbox/driver.ts'
 import { SallyportError } from '../errors.ts'
 
+/** The steps in their order; docs/lifecycle.md has them in the same words. Whoever calls `stop` has taken the first. */
+export const stopSteps = ['intake', 'eof', 'term', 'kill', 'proof'] as const
+
 /** How long a killed sandbox may take to be gone, ms; beyond it something is wrong with the machine */
 const proofMs = 5000
 
