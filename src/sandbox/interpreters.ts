@@ -30,9 +30,9 @@ export interface Runner {
   readonly endsOptions: boolean
 }
 
-const version = String.raw`(?:-?v?\d+(?:\.\d+)*[a-z]?)?`
-const named = (...names: readonly string[]): RegExp =>
-  new RegExp(`^(?:${names.join('|')})${version}(?:-dbg)?$`, 'i')
+// What distributions append: a version, and a build or a platform.
+const suffix = String.raw`(?:-?v?\d+(?:\.\d+)*[a-z]?)?(?:-(?:dbg|debug|static|intel64|[a-z0-9_]+-linux-[a-z0-9]+))?`
+const named = (...names: readonly string[]): RegExp => new RegExp(`^(?:${names.join('|')})${suffix}$`, 'i')
 
 const interpreters: readonly Interpreter[] = [
   {
@@ -40,7 +40,7 @@ const interpreters: readonly Interpreter[] = [
     pattern: named('node', 'nodejs', 'iojs', 'electron', 'tsx', 'ts-node', 'ts-node-esm'),
     inlineCode:
       /^(?:-[epci]+|-pe|--eval(?:=.*)?|--print(?:=.*)?|--interactive|--check|--run(?:=.*)?|--test(?:=.*)?|-|inspect|.*data:.*)$/,
-    markers: ['NODE_OPTIONS'],
+    markers: ['NODE_OPTIONS', '_ZN4node5Start'],
   },
   {
     name: 'bun',
@@ -88,7 +88,7 @@ const interpreters: readonly Interpreter[] = [
     name: 'tcl',
     pattern: named('tclsh', 'wish', 'expect', 'jimsh'),
     inlineCode: /^(?:-|-[ci].*)$/,
-    markers: ['TCLLIBPATH'],
+    markers: ['TCLLIBPATH', 'Tcl_MainEx'],
   },
   {
     name: 'shell',

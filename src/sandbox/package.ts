@@ -47,7 +47,7 @@ export const pinPackage = async (
   for (const tree of trees) judgeEntries(server, tree, roots, trust)
   const names = ['source', ...settings.with.map((path) => basename(path))]
   const hash = createHash('sha256').update('sallyport package 1\n')
-  for (const [index, tree] of trees.entries()) hash.update(`${names[index]}\0${digestTree(tree)}\n`)
+  for (const [index, tree] of trees.entries()) hash.update(`${names[index]}\0${await digestTree(tree)}\n`)
   const digest = `sha256:${hash.digest('hex')}`
   if (settings.digest !== null && settings.digest !== digest)
     throw new SallyportError(

@@ -91,23 +91,27 @@ export const recheckTree = async (tree: Tree): Promise<Tree | { readonly changed
 }
 
 /**
- * Returns the digest of a tree: sha256, in hex, over its entries in byte order of their paths, each as
+ * Returns the digest of a tree: sha256, in hex, over its entries sorted by path (UTF-16 code units), each as
  * `<f|x|d|l> NUL <path> NUL <content's sha256 | link's text | nothing> LF`, an executable file being `x`.
  */
-export const digestTree = ({ entries }: Tree): string => {
+export const digestTree = async ({ entries }: Tree): Promise<string> => {
   const hash = createHash('sha256')
-  const sorted = [...entries].map(([path, entry]) => ({ path: Buffer.from(path), entry }))
-  sorted.sort((one, other) => one.path.compare(other.path))
-  for (const { path, entry } of sorted) {
-    const letter =
-      entry.kind === 'file' ? (isExecutable(entry) ? 'x' : 'f') : entry.kind === 'link' ? 'l' : 'd'
-    hash
-      .update(`${letter}\0`)
-      .update(path)
-      .update(`\0${entry.kind === 'directory' ? '' : entry.content}\n`)
+  const slice = new Slice()
+  for (const path of [...entries.keys()].sort()) {
+    if (slice.isOver()) await slice.next()
+    const entry = entries.get(path)
+    if (entry !== undefined) hash.update(`${letterOf(entry)}\0${path}\0${pinnedContent(entry)}\n`)
   }
   return hash.digest('hex')
 }
+
+const letterOf = (entry: TreeEntry): string => {
+  if (entry.kind === 'file') return isExecutable(entry) ? 'x' : 'f'
+  return entry.kind === 'link' ? 'l' : 'd'
+}
+
+// A folder's names are entries themselves.
+const pinnedContent = ({ kind, content }: TreeEntry): string => (kind === 'directory' ? '' : content)
 
 const namesOf = ({ content }: TreeEntry): string[] => (content === '' ? [] : content.split('/'))
 
@@ -152,11 +156,10 @@ const lstatOf = (root: string, path: string): BigIntStats | null => {
 
 const digestSlowly = async (path: string, slice: Slice): Promise<string> => {
   const hash = createHash('sha256')
-  const chunk = Buffer.allocUnsafe(1 << 18)
   const file = openSync(path, 'r')
   try {
-    for (let bytes = readSync(file, chunk); bytes > 0; bytes = readSync(file, chunk)) {
-      hash.update(chunk.subarray(0, bytes))
+    for (let bytes = readSync(file, slice.buffer); bytes > 0; bytes = readSync(file, slice.buffer)) {
+      hash.update(slice.buffer.subarray(0, bytes))
       if (slice.isOver()) await slice.next()
     }
   } finally {
@@ -168,6 +171,8 @@ const digestSlowly = async (path: string, slice: Slice): Promise<string> => {
 /** A few milliseconds of work, after which everybody else has a turn. */
 class Slice {
   static readonly lengthMs = 4
+  /** For one read and its digestion, between which nobody else has a turn */
+  readonly buffer = Buffer.allocUnsafeSlow(1 << 17)
   #start = performance.now()
 
   isOver(): boolean {
