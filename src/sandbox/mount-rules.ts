@@ -7,9 +7,12 @@ import type { Mount } from './spec.ts'
 
 /** Targets that are the sandbox's own: nothing of a server's is mounted at, above or inside them. */
 const ownTargets =
-  `/usr /bin /sbin /lib /lib32 /lib64 /libx32 /etc /proc /sys /dev /boot /run /sallyport`.split(' ')
+  '/usr /bin /sbin /lib /lib32 /lib64 /libx32 /etc /proc /sys /dev /boot /run /sallyport'.split(' ')
 
-/** Targets that are the sandbox's own, but may hold a mount of a server's. */
+/** The same for what the profile and the supervisor put there. */
+const kernelTargets = ['/proc', '/sys', '/dev']
+
+/** Targets that are the sandbox's own, but may hold a mount. */
 const scratchTargets = ['/tmp', '/home/user']
 
 /**
@@ -25,24 +28,18 @@ const scratchTargets = ['/tmp', '/home/user']
  * Throws ERR_MOUNT_REFUSED, for the fourth ERR_PACKAGE_UNSAFE or ERR_COMMAND_UNSAFE.
  */
 export const judgeMounts = (server: string, mounts: readonly Mount[], denials: readonly Denial[]): void => {
-  for (const mount of mounts) {
-    judgeTarget(server, mount, mounts)
-    judgeSource(server, mount, denials)
-    if (mount.access === 'write') judgeWritable(server, mount, mounts)
-  }
+  for (const mount of mounts) judgeTarget(server, mount)
+  for (const [index, mount] of mounts.entries()) judgeNeighbours(server, mount, mounts.slice(0, index))
+  for (const mount of mounts) judgeSource(server, mount, denials)
+  for (const mount of mounts) if (mount.access === 'write') judgeWritable(server, mount, mounts)
 }
 
-const judgeTarget = (server: string, mount: Mount, mounts: readonly Mount[]): void => {
+const judgeTarget = (server: string, mount: Mount): void => {
   const { target, origin } = mount
-  const own = [
-    ...(origin === 'server' || origin === 'package'
-      ? ownTargets
-      : ['/proc', '/dev', '/sys', '/sallyport/init']),
-  ]
+  const own = origin === 'server' || origin === 'package' ? ownTargets : kernelTargets
   const taken =
     own.find((path) => overlapOf(target, path) !== 'apart') ??
-    scratchTargets.find((path) => isWithin(path, target)) ??
-    (target === '/' ? '/' : undefined)
+    scratchTargets.find((path) => isWithin(path, target))
   if (taken !== undefined)
     throw refused(
       server,
@@ -50,9 +47,10 @@ const judgeTarget = (server: string, mount: Mount, mounts: readonly Mount[]): vo
       `overlaps ${taken}, which is the sandbox’s own`,
       'choose a target such as /workspace',
     )
-  const other = mounts.find(
-    (candidate) => candidate !== mount && overlapOf(target, candidate.target) !== 'apart',
-  )
+}
+
+const judgeNeighbours = (server: string, mount: Mount, earlier: readonly Mount[]): void => {
+  const other = earlier.find(({ target }) => overlapOf(mount.target, target) !== 'apart')
   if (other !== undefined)
     throw refused(
       server,

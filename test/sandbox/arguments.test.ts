@@ -4,6 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { judgeArguments, type JudgedArguments } from '../../src/sandbox/arguments.ts'
 import { kindByName } from '../../src/sandbox/interpreters.ts'
 import { expectRefusal } from '../support/refusal.ts'
+import { words } from '../support/words.ts'
 
 const judge = (command: string, args: readonly string[], options: readonly string[] = []): JudgedArguments =>
   judgeArguments({ server: 'probe', command, kind: kindByName(command, command, command), args, options })
@@ -14,117 +15,39 @@ const refuse = (command: string, args: readonly string[], ...words: readonly str
 const script = '/app/dist/index.js'
 
 describe('an interpreter', () => {
-  test.each([
-    ...[
-      'node',
-      'nodejs',
-      'node22',
-      'node-22.1',
-      'Node',
-      'bun',
-      'deno',
-      'tsx',
-      'python',
-      'python3',
-      'python3.12',
-    ],
-    ...[
-      'python3.13t',
-      'python3.11-dbg',
-      'pypy3',
-      'ruby3.1',
-      'perl',
-      'perl5.36.0',
-      'perl5.36-x86_64-linux-gnu',
-    ],
-    ...[
-      'php8.2',
-      'lua5.4',
-      'luajit',
-      'tclsh8.6',
-      'sh',
-      'bash',
-      'bash5',
-      'bash-static',
-      'dash',
-      'zsh-5.9',
-      'fish',
-      'ksh93',
-    ],
-    ...['java', 'dotnet', 'Rscript', 'julia', 'pwsh', 'guile'],
-  ])('%s runs a script and no code', async (command) => {
+  test.each(
+    words(`
+      node nodejs node22 node-22.1 Node bun deno tsx python python3 python3.12 python3.13t python3.11-dbg
+      pypy3 ruby3.1 perl perl5.36.0 perl5.36-x86_64-linux-gnu php8.2 lua5.4 luajit tclsh8.6 sh bash bash5
+      bash-static dash zsh-5.9 fish ksh93 java dotnet Rscript julia pwsh guile
+    `),
+  )('%s runs a script and no code', async (command) => {
     expect(judge(command, [script, '-e', '--eval=x'])).toEqual({ args: [script, '-e', '--eval=x'], script })
     await refuse(command, ['-e', 'code'], 'args[0] "-e"', `interpreter_options.${command}`)
     await refuse(command, [], 'stdin')
   })
 
-  test.each([
-    ...[
-      '-e',
-      '--eval',
-      '--eval=1',
-      '-p',
-      '-pe',
-      '--print',
-      '-c',
-      '-m',
-      '-r',
-      '--require',
-      '--require=/x',
-      '-i',
-    ],
-    ...[
-      '--import',
-      '--import=data:text/javascript,1',
-      '--experimental-loader',
-      '--loader=data:',
-      '--inspect',
-    ],
-    ...[
-      '--inspect-brk=0.0.0.0',
-      '--env-file=/workspace/.env',
-      '-',
-      '--',
-      '--input-type=module',
-      '--run',
-      '--test',
-    ],
-    ...[
-      '-S',
-      '--no-warnings',
-      '--max-old-space-size=10',
-      '-x',
-      '+x',
-      '--experimental-sea-config',
-      '-C',
-      '--watch',
-    ],
-  ])('node never takes %s from a server’s args', async (flag) => {
+  test.each(
+    words(`
+      -e --eval --eval=1 -p -pe --print -c -m -r --require --require=/x -i --import
+      --import=data:text/javascript,1 --experimental-loader --loader=data: --inspect --inspect-brk=0.0.0.0
+      --env-file=/workspace/.env - -- --input-type=module --run --test -S --no-warnings
+      --max-old-space-size=10 -x +x --experimental-sea-config -C --watch
+    `),
+  )('node never takes %s from a server’s args', async (flag) => {
     for (const args of [[flag], [flag, script], [flag, 'code', script]]) await refuse('node', args, 'args[0]')
   })
 
   test.each([
-    ...[
-      'index.js',
-      './index.js',
-      '../index.js',
-      '/app/../dev/stdin',
-      '/app//x.js',
-      '/app/',
-      '',
-      ' ',
-      'inspect',
-      'run',
-    ],
-    ...[
-      'data:text/javascript,1',
-      'file:///app/x.js',
-      'https://x/y.js',
-      'node:repl',
-      '/app/x.js\n',
-      '/app/x.js\0',
-      '\t/app',
-    ],
+    ...words(`
+      index.js ./index.js ../index.js /app/../dev/stdin /app//x.js /app/ inspect run
+      data:text/javascript,1 file:///app/x.js https://x/y.js node:repl
+    `),
+    '',
+    ' ',
+    '/app/x.js\n',
+    '/app/x.js\0',
+    '\t/app',
   ])('takes no %j for a script', async (path) => {
     await refuse('node', [path])
     await refuse('python3', [path])
@@ -191,38 +114,13 @@ describe('an interpreter', () => {
 })
 
 describe('a launcher', () => {
-  test.each([
-    ...[
-      'env',
-      'busybox',
-      'xargs',
-      'find',
-      'sudo',
-      'nohup',
-      'timeout',
-      'nice',
-      'setsid',
-      'stdbuf',
-      'strace',
-      'script',
-    ],
-    ...[
-      'awk',
-      'sed',
-      'make',
-      'git',
-      'vim',
-      'ssh',
-      'bwrap',
-      'setpriv',
-      'unshare',
-      'nsenter',
-      'chroot',
-      'flock',
-      'tini',
-    ],
-    ...['docker', 'pip', 'cargo', 'corepack', 'ld-linux-x86-64.so.2', 'ld-musl-aarch64.so.1', 'ld.so'],
-  ])('%s is no command', async (command) => {
+  test.each(
+    words(`
+      env busybox xargs find sudo nohup timeout nice setsid stdbuf strace script awk sed make git vim ssh
+      bwrap setpriv unshare nsenter chroot flock tini docker pip cargo corepack ld-linux-x86-64.so.2
+      ld-musl-aarch64.so.1 ld.so
+    `),
+  )('%s is no command', async (command) => {
     await refuse(command, ['node', script], command, 'name that program itself')
     await refuse(command, [])
   })
@@ -271,70 +169,26 @@ describe('a package runner', () => {
   })
 
   test.each([
-    ...[
-      'server',
-      'server@latest',
-      'server@next',
-      'server@^1.2.3',
-      'server@~1.2',
-      'server@1',
-      'server@1.x',
-      'server@*',
-    ],
-    ...[
-      'server@>=1.0.0',
-      'server@1.2.3 || 2',
-      '@scope/server',
-      '@scope@1.2.3',
-      'git+https://x/y',
-      'github:a/b',
-    ],
-    ...[
-      'a/b',
-      'a/b#1.2.3',
-      'https://x/y.tgz',
-      'file:../evil',
-      './evil',
-      '../evil@1.2.3',
-      '/workspace',
-      '/app/x.js',
-      '.',
-    ],
-    ...[
-      'server@npm:evil@1.2.3',
-      'server@file:1.2.3',
-      'server@1.2.3\n',
-      'SERVER@1.2.3 ',
-      '-y',
-      '--yes',
-      '-p',
-      '--call=x',
-    ],
-    ...['-c', '--package=evil', '', '--', '~/evil'],
+    ...words(`
+      server server@latest server@next server@^1.2.3 server@~1.2 server@1 server@1.x server@*
+      server@>=1.0.0 @scope/server @scope@1.2.3 git+https://x/y github:a/b a/b a/b#1.2.3 https://x/y.tgz
+      file:../evil ./evil ../evil@1.2.3 /workspace /app/x.js . server@npm:evil@1.2.3 server@file:1.2.3 -y
+      --yes -p --call=x -c --package=evil -- ~/evil
+    `),
+    'server@1.2.3 || 2',
+    'server@1.2.3\n',
+    'SERVER@1.2.3 ',
+    '',
   ])('npx does not run %j', async (spec) => {
     await refuse('npx', [spec, 'server@1.2.3'], 'args[0]')
   })
 
   test.each([
-    ...[
-      'server',
-      'server==',
-      'server==1.*',
-      'server>=1',
-      'server~=1.2',
-      'server@latest',
-      'server@main',
-      './server',
-    ],
-    ...[
-      'server @ https://x/y',
-      'git+https://x',
-      '--from',
-      '--with=evil',
-      '-',
-      'server==1.2;os_name',
-      'server===1',
-    ],
+    ...words(`
+      server server== server==1.* server>=1 server~=1.2 server@latest server@main ./server git+https://x
+      --from --with=evil - server==1.2;os_name server===1
+    `),
+    'server @ https://x/y',
   ])('uvx does not run %j', async (spec) => {
     await refuse('uvx', [spec, 'server==1.2'], 'args[0]')
   })

@@ -25,7 +25,7 @@ const build = ({
   override?: Record<string, string>
   env?: Record<string, string>
   envOverride?: Record<string, string>
-  daemon?: Record<string, string>
+  daemon?: NodeJS.ProcessEnv
 } = {}): Environment =>
   buildEnvironment({
     server: { name: 'probe', env, envOverride },
@@ -45,7 +45,7 @@ describe('the environment', () => {
       AWS_SECRET_ACCESS_KEY: 'canary',
       LANG: 'de',
     }
-    expect(valuesOf(build({ daemon: daemon as Record<string, string> }))).toEqual(base)
+    expect(valuesOf(build({ daemon }))).toEqual(base)
   })
 
   test('is exactly base, pass, set and env, the later winning, each with its origin', () => {
