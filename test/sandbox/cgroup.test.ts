@@ -1,11 +1,11 @@
 // Real control groups of this machine: each limit stops what it should, and nothing is left.
-import type { ChildProcess } from 'node:child_process'
+import { execFileSync, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createCgroups, type CgroupRoot, type InstanceCgroup } from '../../src/sandbox/cgroup.ts'
-import { processesIn } from '../../src/sandbox/cgroup/directory.ts'
+import { processesIn, removeDirectory } from '../../src/sandbox/cgroup/directory.ts'
 import type { CgroupSupport } from '../../src/sandbox/cgroup/level.ts'
 import { newDaemonId, newInstanceId } from '../../src/lib/ids.ts'
 import { firstLine, hostSupport, leftOf, spawnInside } from '../support/cgroup-host.ts'
@@ -150,6 +150,29 @@ describe.runIf(hostSupport.level !== 'none')('a group of an instance', () => {
     expect(() => inner.forInstance(newInstanceId(), { ...limits, cpu: 1 })).not.toThrow()
   })
 })
+
+test.runIf(process.getuid?.() === 0 && hostSupport.bases.kill?.version === 2)(
+  'a daemon alone in a version 2 group steps aside into a leaf, so that its group can hand limits on',
+  async () => {
+    const path = join(hostSupport.bases.kill?.path ?? '', `sallyport-test-${newDaemonId()}`)
+    const code = `
+      import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+      import { createCgroups } from ${JSON.stringify(new URL('../../src/sandbox/cgroup.ts', import.meta.url).href)}
+      mkdirSync('${path}'); writeFileSync('${path}/cgroup.procs', '0')
+      const base = { version: 2, path: '${path}' }
+      const bases = { memory: null, pids: null, cpu: null, kill: base }
+      const root = createCgroups({ level: 'v2-delegated', bases, cause: null, mend: null }, 'd-test')
+      const inside = (directory) => readFileSync(directory + '/cgroup.procs', 'utf8').trim()
+      console.log(JSON.stringify([inside('${path}') === '', root.directories.map((each) => inside(each) === String(process.pid))]))`
+    try {
+      const shown = execFileSync(process.execPath, ['--input-type=module', '-e', code], { encoding: 'utf8' })
+      expect(JSON.parse(shown)).toEqual([true, [false, true]])
+    } finally {
+      await removeDirectory(path)
+    }
+    expect(leftOf([path])).toEqual([])
+  },
+)
 
 test('a machine without control groups gives groups that hold and own nothing', async () => {
   const none: CgroupSupport = {

@@ -1,0 +1,87 @@
+// Limits in the real sandbox, by whatever holds them here: control groups for root, watchdog and rlimits for a user.
+import { rmSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { createCgroups } from '../../../src/sandbox/cgroup.ts'
+import type { BubblewrapPlan } from '../../../src/sandbox/bubblewrap/driver.ts'
+import { chooseEnforcement } from '../../../src/sandbox/enforcement.ts'
+import { readKernelFacts } from '../../../src/sandbox/kernel-facts.ts'
+import { holdFromOutside } from '../../../src/sandbox/outer-limits.ts'
+import type { Limits } from '../../../src/sandbox/spec.ts'
+import { newDaemonId } from '../../../src/lib/ids.ts'
+import { hostSupport, leftOf } from '../../support/cgroup-host.ts'
+import { mountOf, planOf, start } from '../../support/plan.ts'
+import { buildProbe } from '../../support/probe.ts'
+
+let hog = ''
+beforeAll(() => {
+  hog = buildProbe('hog')
+})
+afterAll(() => rmSync(dirname(hog), { recursive: true }))
+
+const limits: Limits = {
+  memoryBytes: 64 * 2 ** 20,
+  pids: 20,
+  cpu: 1,
+  openFiles: 64,
+  fileBytes: 2 ** 30,
+  tmpBytes: 2 ** 20,
+  enforcement: { memory: 'best-effort', pids: 'required', cpu: 'best-effort', files: 'required' },
+}
+
+function hogPlan(...args: string[]): Promise<BubblewrapPlan> {
+  return planOf(['/opt/hog', ...args], { spec: { mounts: [mountOf(hog, '/opt/hog')], limits } })
+}
+
+/** Holds a plan from outside as a launch does, runs it until `hear`, and gives what was heard and how it ended. */
+async function held(plan: BubblewrapPlan, cgroups = hostSupport): Promise<{ line: string; reason: string }> {
+  const groups = createCgroups(cgroups, newDaemonId())
+  const enforcedBy = chooseEnforcement(plan.spec.limits, { ...readKernelFacts(), cgroups })
+  const outerLimits = holdFromOutside(groups, plan.spec, enforcedBy)
+  const server = await start({ ...plan, outerLimits, enforcedBy })
+  const first = server.stdout[Symbol.asyncIterator]().next()
+  const line = await Promise.race([
+    first.then(({ value }) => String(value).split('\n')[0] ?? ''),
+    server.ended.then(() => ''),
+  ])
+  if (line.startsWith('forked')) server.kill()
+  const { reason } = await server.ended
+  await server[Symbol.asyncDispose]()
+  expect(leftOf(outerLimits.procsFiles)).toEqual([])
+  await groups[Symbol.asyncDispose]()
+  expect(leftOf(groups.directories)).toEqual([])
+  return { line, reason }
+}
+
+const none = {
+  ...hostSupport,
+  level: 'none',
+  bases: { memory: null, pids: null, cpu: null, kill: null },
+} as const
+
+describe.each([
+  ['what this machine has', hostSupport],
+  ['no control groups', none],
+])('with %s', (_, cgroups) => {
+  test.each(['memory', 'memfd', 'family'])(
+    'a %s hog ends with its whole tree, and the reason says memory',
+    async (kind) => {
+      expect((await held(await hogPlan(kind, '200'), cgroups)).reason).toBe('oom')
+    },
+  )
+
+  test('a fork bomb stops at the limit', async () => {
+    expect(await held(await hogPlan('fork'), cgroups)).toEqual({ line: 'forked 19', reason: 'killed' })
+  })
+})
+
+test('without limits the same hogs get what they want', async () => {
+  for (const [kind, line] of [
+    ['memory', 'has 200'],
+    ['fork', 'forked 200'],
+  ] as const) {
+    await using server = await start({ ...(await hogPlan(kind, '200')), innerLimits: [] })
+    const { value } = await server.stdout[Symbol.asyncIterator]().next()
+    expect(String(value).split('\n')[0]).toBe(line)
+  }
+})
