@@ -53,7 +53,7 @@ export const catalogue = {
   ERR_INITIALIZE_TIMEOUT: entry(1, 1054, 'The server did not answer the handshake in time.', { failure: 'MP-FH-001', retryable: true }),
   ERR_CALL_TIMEOUT: entry(1, 1055, 'The server did not answer the call in time.', { failure: 'MP-FH-004', retryable: true }),
   ERR_CALL_CANCELLED: entry(3, 1056, 'The caller cancelled the call.'),
-  ERR_RESULT_TOO_LARGE: entry(1, 1057, 'The server’s line is longer than `output.line_bytes`.'),
+  ERR_RESULT_TOO_LARGE: entry(1, 1057, 'The server’s line is longer than `output.line_bytes`, or a control call’s result than `output.result_bytes`.'),
   ERR_TOOL_NOT_FOUND: entry(8, 1060, 'The server has no such tool, or does not expose it.'),
   ERR_TOOL_FAILED: entry(1, 1061, 'The tool ran and said that it failed.'),
   ERR_POLICY_DENIED: entry(2, 1062, 'A rule, the server’s trust or its tool list denies the call.'),

@@ -148,6 +148,14 @@ export class Instance implements AsyncDisposable {
     return this.#stopping
   }
 
+  /** Ends a process that is of no use, by the ladder, and then treats it as lost. One that is gone already, was. */
+  async abandon(reason: string, retryable: boolean): Promise<void> {
+    if (this.#life.state !== 'starting' && this.#life.state !== 'ready') return
+    const readyMs = this.#life.state === 'ready' ? performance.now() - this.#life.since : null
+    await this.stop(reason)
+    if (this.state === 'stopped') this.#settle({ reason, readyMs, retryable, exit: this.#exit })
+  }
+
   /** Moves an instance without a process on: `quarantine`, `release`, `disable`, `enable`, `ended`, `fail`. */
   mark(event: 'quarantine' | 'release' | 'disable' | 'enable' | 'ended' | 'fail', reason: string): void {
     const state = next(this.#life.state, event)
@@ -222,11 +230,15 @@ export class Instance implements AsyncDisposable {
     const { state } = this.#life
     if (state === 'stopping')
       return this.#apply('ended', { state: 'stopped', reason: lost.reason }, lost.reason)
-    if (state !== 'starting' && state !== 'ready') return
+    if (state === 'starting' || state === 'ready') this.#settle(lost)
+  }
+
+  #settle(lost: Lost): void {
     const aftermath = this.#options.afterLoss(lost)
     const { reason } = lost
     switch (aftermath.event) {
       case 'ended':
+        if (this.#life.state === 'stopped') return undefined
         return this.#apply('ended', { state: 'stopped', reason }, reason)
       case 'fail':
         return this.#apply('fail', { state: 'failed', reason }, reason)

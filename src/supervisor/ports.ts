@@ -1,6 +1,6 @@
 // What the supervisor is given: how to launch, whom to tell, what policy says.
 import type { Duplex } from 'node:stream'
-import type { CallId, InstanceId, SessionId } from '../lib/ids.ts'
+import type { InstanceId, SessionId } from '../lib/ids.ts'
 import type { RawJson } from '../lib/raw-json.ts'
 import type { Principal, ServerDetail } from '../rpc/protocol.ts'
 import type { SandboxProcess } from '../sandbox/driver.ts'
@@ -31,9 +31,15 @@ export type Describe = (
   server: ServerSettings,
 ) => Pick<ServerDetail, 'command' | 'package_digest' | 'environment'>
 
-export interface Ports {
+/** Settings and the policy that follows from them. */
+export interface Policy {
   readonly settings: Settings
   readonly gate: Gate
+}
+
+export interface Ports extends Policy {
+  /** The same, narrowed by the project file of a folder that a caller names; throws where it asks for more */
+  readonly narrow: (project: string, caller: Caller) => Promise<Policy>
   readonly launch: Launch
   readonly emit: Emit
   readonly describe: Describe
@@ -73,11 +79,4 @@ export interface Attachment {
 export interface SessionEnd {
   readonly status: number
   readonly reason: string | null
-}
-
-/** A call in flight, so that it can be cancelled. */
-export interface CallInFlight {
-  readonly id: CallId
-  readonly principal: string
-  readonly controller: AbortController
 }

@@ -27,7 +27,15 @@ type Row = Readonly<Partial<Record<InstanceEvent, InstanceState>>>
 
 /** State -> event -> next state. A pair that is not here is a mistake of ours. */
 export const transitions = {
-  stopped: { start: 'starting', quarantine: 'quarantined', disable: 'disabled' },
+  stopped: {
+    start: 'starting',
+    // A process that was of no use was ended by the ladder, and what follows is decided then.
+    'back-off': 'backoff',
+    fail: 'failed',
+    'need-auth': 'needs-auth',
+    quarantine: 'quarantined',
+    disable: 'disabled',
+  },
   starting: {
     ready: 'ready',
     drain: 'draining',

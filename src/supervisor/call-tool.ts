@@ -1,0 +1,116 @@
+// A control `tools/call`, from the caller's words to the server's: decide, dispatch, shape.
+import { SallyportError } from '../errors.ts'
+import type { CallId } from '../lib/ids.ts'
+import { JsonScanError, members } from '../lib/json-scan.ts'
+import type { RawJson } from '../lib/raw-json.ts'
+import type { CallResult } from '../rpc/protocol.ts'
+import { refusalOf } from './host-lane.ts'
+import type { Answer } from './mcp-client.ts'
+import type { Caller, Ports, ToolCall } from './ports.ts'
+import type { RegisteredServer } from './registered-server.ts'
+
+interface Parts {
+  readonly id: CallId
+  readonly call: ToolCall
+  readonly caller: Caller
+  readonly server: RegisteredServer
+  readonly ports: Ports
+  readonly signal: AbortSignal
+}
+
+/** A call that is denied never reaches the server; one that times out or is cancelled is cancelled there too. */
+export async function callTool({ id, call, caller, server, ports, signal }: Parts): Promise<CallResult> {
+  const { settings } = server
+  const began = performance.now()
+  const value = parse(call.arguments)
+  const decision = ports.gate.decide({ server: settings, kind: 'tool', subject: call.tool, arguments: value })
+  const about = { call: id, tool: call.tool, decision: decision.action, rule: decision.rule }
+  const tell = (type: string, detail: Readonly<Record<string, unknown>>): void =>
+    ports.emit({
+      type,
+      server: settings.name,
+      instance: null,
+      principal: caller.principal.id,
+      detail: { ...about, ...detail },
+    })
+  if (decision.action !== 'allow') {
+    tell('call/denied', { code: decision.code, reason: decision.reason })
+    throw refusalOf(decision, settings.name, call.tool)
+  }
+  const timeoutMs = Math.min(call.timeoutMs ?? Infinity, settings.timeouts.callMs)
+  try {
+    const answer = await server.slot(caller.principal.id).call(call, { signal, timeoutMs })
+    requireSize(answer, settings)
+    const durationMs = performance.now() - began
+    tell('call/ended', { durationMs: Math.round(durationMs), outcome: answer.kind })
+    return resultOf(id, answer, durationMs, `${settings.name}/${call.tool}@${settings.version}`)
+  } catch (thrown) {
+    const error = SallyportError.from(thrown)
+    tell('call/failed', { code: error.code, reason: error.message })
+    throw error
+  }
+}
+
+/** The arguments as policy reads them; a key that stands twice could be read otherwise by the server. */
+function parse({ raw }: RawJson): unknown {
+  const text = Buffer.from(raw, 'utf8').toString('latin1')
+  try {
+    members(text, 0, text.length, { unique: true })
+  } catch (thrown) {
+    if (!(thrown instanceof JsonScanError)) throw thrown
+    const code = thrown.kind === 'duplicate' ? 'ERR_MESSAGE_AMBIGUOUS' : 'ERR_INVALID_PARAMS'
+    throw new SallyportError(code, `arguments: ${thrown.message}, at byte ${thrown.at}`)
+  }
+  return JSON.parse(raw) as unknown
+}
+
+function requireSize(answer: Answer, { name, output }: RegisteredServer['settings']): void {
+  if (answer.kind === 'error') return
+  const bytes = Buffer.byteLength(answer.result.raw)
+  if (bytes <= output.resultBytes) return
+  const what = `the result of ${name} has ${bytes} bytes, and output.result_bytes is ${output.resultBytes}`
+  throw new SallyportError('ERR_RESULT_TOO_LARGE', `${what}; ask for less or raise it`, { bytes })
+}
+
+function resultOf(id: CallId, answer: Answer, durationMs: number, identity: string): CallResult {
+  const metadata = {
+    duration_ms: Math.round(durationMs * 1000) / 1000,
+    truncated: false,
+    output_path: null,
+    identity,
+    permit: null,
+  }
+  if (answer.kind === 'error') {
+    return {
+      call_id: id,
+      type: 'error',
+      data: null,
+      error_text: `${answer.message} (${answer.code})`,
+      metadata,
+    }
+  }
+  const text = failureOf(JSON.parse(answer.result.raw))
+  return {
+    call_id: id,
+    type: text === null ? 'output' : 'error',
+    data: answer.result,
+    error_text: text,
+    metadata,
+  }
+}
+
+/** The text of a result that says of itself that it failed, or that it wants more than a control call can give. */
+function failureOf(result: unknown): string | null {
+  if (typeof result !== 'object' || result === null) return null
+  if ('resultType' in result && result.resultType === 'input_required') {
+    return 'the tool asks for input, which a control call cannot give'
+  }
+  if (!('isError' in result) || result.isError !== true) return null
+  const content = 'content' in result && Array.isArray(result.content) ? (result.content as unknown[]) : []
+  const texts = content.flatMap((block) =>
+    typeof block === 'object' && block !== null && 'text' in block && typeof block.text === 'string'
+      ? [block.text]
+      : [],
+  )
+  return texts.join('\n') || 'the tool says that it failed, and not why'
+}

@@ -1,0 +1,227 @@
+// The instance that serves one principal's control calls to one server: started when needed, restarted when lost.
+import { catalogue, SallyportError } from '../errors.ts'
+import type { RawJson } from '../lib/raw-json.ts'
+import type { InstanceView } from '../rpc/protocol.ts'
+import type { ServerSettings } from '../schema/settings.ts'
+import { type Aftermath, Instance, type Lost } from './instance.ts'
+import type { LogRing } from './log-ring.ts'
+import { type Answer, McpClient, unavailable } from './mcp-client.ts'
+import type { Ports } from './ports.ts'
+import { RestartSchedule } from './restart.ts'
+import { Throttle } from './throttle.ts'
+import { ToolSurface } from './tool-surface.ts'
+
+export interface SlotOptions {
+  readonly server: ServerSettings
+  readonly principal: string
+  readonly ports: Ports
+  readonly logs: LogRing
+  /** Gives the next generation of tool lists */
+  readonly nextGeneration: () => number
+  /** Told of an end that nobody asked for; true when it makes a storm */
+  readonly lost: (lost: Lost) => boolean
+}
+
+interface Waiting {
+  readonly signal: AbortSignal
+}
+
+interface Connection {
+  readonly client: McpClient
+  readonly surface: ToolSurface
+}
+
+const never = new AbortController().signal
+
+/** One instance at a time. A call finds it ready, starts it, waits for a start that is under way, or fails at once. */
+export class ControlSlot implements AsyncDisposable {
+  readonly #options: SlotOptions
+  readonly #instance: Instance
+  readonly #schedule: RestartSchedule
+  readonly #throttle = new Throttle()
+  #connection: Connection | null = null
+  #starting: Promise<Connection> | null = null
+  #retry: NodeJS.Timeout | undefined
+  #idle: NodeJS.Timeout | undefined
+
+  constructor(options: SlotOptions) {
+    this.#options = options
+    const { server, principal, ports, logs } = options
+    const { launch, emit, random } = ports
+    this.#schedule = new RestartSchedule(server.restart, random)
+    const afterLoss = (lost: Lost): Aftermath => this.#afterLoss(lost)
+    this.#instance = new Instance({ server, purpose: 'control', principal, launch, emit, logs, afterLoss })
+  }
+
+  get instance(): Instance {
+    return this.#instance
+  }
+
+  view(): InstanceView {
+    return this.#instance.view()
+  }
+
+  /** The tools, or null while the server is not connected; a start under way is waited for. */
+  async tools({ signal }: Waiting): Promise<ToolSurface | null> {
+    if (this.#starting !== null) await this.#waitFor(this.#starting, signal).catch(() => null)
+    return this.#connection?.surface ?? null
+  }
+
+  /** Starts in so many words: whatever made it give up is forgotten. */
+  async start({ signal }: Waiting): Promise<void> {
+    const { state } = this.#instance
+    if (state === 'backoff' || state === 'failed' || state === 'needs-auth') {
+      clearTimeout(this.#retry)
+      this.#schedule.reset()
+      await this.#waitFor(this.#begin(), signal)
+    } else await this.#connected(signal)
+  }
+
+  /** Calls a tool that the server lists. A call that finds the server down fails at once and is never repeated. */
+  async call(
+    call: { readonly tool: string; readonly arguments: RawJson; readonly generation: number | null },
+    { signal, timeoutMs }: Waiting & { readonly timeoutMs: number },
+  ): Promise<Answer> {
+    const { client, surface } = await this.#connected(signal)
+    const { name } = this.#options.server
+    const listed = surface.find(call.tool)
+    if (listed === null) {
+      throw new SallyportError(
+        'ERR_TOOL_NOT_FOUND',
+        `${name} has no tool ${JSON.stringify(call.tool)}; see sallyport tools ${name}`,
+      )
+    }
+    if (call.generation !== null && listed.since > call.generation) {
+      const what = `${name} changed ${call.tool} in generation ${listed.since}, and the caller saw ${call.generation}`
+      throw new SallyportError('ERR_TOOL_NOT_FOUND', `${what}; list the tools again`, {
+        generation: listed.since,
+      })
+    }
+    clearTimeout(this.#idle)
+    try {
+      const params = `{"name":${JSON.stringify(call.tool)},"arguments":${call.arguments.raw}}`
+      return await client.request('tools/call', params, { signal, timeoutMs })
+    } finally {
+      this.#restIfIdle(client)
+    }
+  }
+
+  /** Runs the stop ladder; a restart that was to come does not. */
+  async stop(reason: string): Promise<void> {
+    clearTimeout(this.#retry)
+    clearTimeout(this.#idle)
+    this.#disconnect(reason)
+    await this.#instance.stop(reason)
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.stop('Sallyport is stopping')
+  }
+
+  async #connected(signal: AbortSignal): Promise<Connection> {
+    const { state, reason } = this.#instance
+    const { name } = this.#options.server
+    if (this.#connection !== null && state === 'ready') return this.#connection
+    if (this.#starting !== null) return this.#waitFor(this.#starting, signal)
+    if (state === 'stopped') return this.#waitFor(this.#begin(), signal)
+    throw unavailable(name, reason ?? state)
+  }
+
+  /** The start goes on when the one who waits for it does not. */
+  async #waitFor<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+    signal.throwIfAborted()
+    const { promise: aborted, reject } = Promise.withResolvers<never>()
+    const abort = (): void => reject(SallyportError.from(signal.reason))
+    signal.addEventListener('abort', abort, { once: true })
+    try {
+      return await Promise.race([promise, aborted])
+    } finally {
+      signal.removeEventListener('abort', abort)
+    }
+  }
+
+  #begin(): Promise<Connection> {
+    const starting = this.#connect().finally(() => {
+      if (this.#starting === starting) this.#starting = null
+    })
+    this.#starting = starting
+    starting.catch(() => undefined)
+    return starting
+  }
+
+  /** Launch, handshake, tool list: only then is it ready. */
+  async #connect(): Promise<Connection> {
+    const { server, ports, nextGeneration } = this.#options
+    const process = await this.#instance.start()
+    const client = new McpClient({
+      process,
+      server,
+      gate: ports.gate,
+      toolsChanged: () => this.#toolsChanged(),
+      note: (type, detail) => this.#note(type, detail),
+    })
+    const surface = new ToolSurface(client, ports.settings.tools.perServer, nextGeneration)
+    const options = { timeoutMs: server.timeouts.initializeMs, signal: never }
+    try {
+      await client.handshake(options)
+      await surface.fetch(options)
+    } catch (thrown) {
+      const error = SallyportError.from(thrown)
+      client.close(error)
+      // Whoever waits is told at once; the ladder goes on, and what follows is decided at its end.
+      this.#instance.abandon(error.message, catalogue[error.code].retryable).catch(() => undefined)
+      throw error
+    }
+    this.#instance.ready()
+    const connection = { client, surface }
+    this.#connection = connection
+    this.#restIfIdle(client)
+    return connection
+  }
+
+  #toolsChanged(): void {
+    const surface = this.#connection?.surface
+    if (surface === undefined) return
+    surface.changed({ timeoutMs: this.#options.server.timeouts.callMs, signal: never }, (outcome) =>
+      this.#note('tools/changed', 'error' in outcome ? { reason: outcome.error.message } : outcome),
+    )
+  }
+
+  #restIfIdle(client: McpClient): void {
+    clearTimeout(this.#idle)
+    if (client.inFlight > 0) return
+    const { idleMs } = this.#options.server.timeouts
+    this.#idle = setTimeout(() => void this.stop(`no call for ${idleMs} ms`).catch(() => undefined), idleMs)
+    this.#idle.unref()
+  }
+
+  #disconnect(reason: string): void {
+    this.#connection?.client.close(unavailable(this.#options.server.name, reason))
+    this.#connection?.surface.close()
+    this.#connection = null
+  }
+
+  #afterLoss(lost: Lost): Aftermath {
+    clearTimeout(this.#idle)
+    this.#disconnect(lost.reason)
+    if (this.#options.lost(lost)) return { event: 'quarantine' }
+    const verdict = this.#schedule.after(lost)
+    if (verdict.action === 'give-up') return { event: 'fail' }
+    const { delayMs } = verdict
+    this.#retry = setTimeout(() => void this.#begin(), delayMs)
+    this.#retry.unref()
+    return { event: 'back-off', delayMs }
+  }
+
+  #note(type: string, detail: Readonly<Record<string, unknown>>): void {
+    const count = this.#throttle.count(type)
+    if (count === null) return
+    this.#options.ports.emit({
+      type,
+      server: this.#options.server.name,
+      instance: this.#instance.id,
+      principal: this.#options.principal,
+      detail: { ...detail, count },
+    })
+  }
+}

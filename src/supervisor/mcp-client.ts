@@ -1,0 +1,287 @@
+// The supervisor as an MCP client of its own: for control calls, where no host speaks MCP itself.
+import { isUtf8 } from 'node:buffer'
+import { SallyportError } from '../errors.ts'
+import { LineSplitter } from '../lib/lines.ts'
+import { RawJson } from '../lib/raw-json.ts'
+import type { SandboxProcess } from '../sandbox/driver.ts'
+import type { Gate } from '../schema/gate.ts'
+import type { ServerSettings } from '../schema/settings.ts'
+import { declined, errorLine, resultLine, rootsOf } from './answers.ts'
+import { type Envelope, readEnvelope, type Request, type Response } from './envelope.ts'
+
+/** Requests in flight beyond which more are refused */
+const maxInFlight = 256
+const handshakeVersion = '2025-11-25'
+const modernVersion = '2026-07-28'
+const knownVersions = new Set(['2024-10-07', '2024-11-05', '2025-03-26', '2025-06-18', handshakeVersion])
+const clientInfo = { name: 'sallyport', version: '1' } as const
+
+/** What a server answered: its result as it wrote it, or its error. */
+export type Answer =
+  | { readonly kind: 'result'; readonly result: RawJson }
+  | { readonly kind: 'error'; readonly code: number; readonly message: string }
+
+interface Waiter {
+  readonly resolve: (answer: Answer) => void
+  readonly reject: (error: SallyportError) => void
+}
+
+export interface ClientOptions {
+  readonly process: SandboxProcess
+  readonly server: ServerSettings
+  readonly gate: Gate
+  /** The server says that its tools are not what they were */
+  readonly toolsChanged: () => void
+  readonly note: (type: string, detail: Readonly<Record<string, unknown>>) => void
+}
+
+export interface RequestOptions {
+  readonly timeoutMs: number
+  readonly signal: AbortSignal
+}
+
+/**
+ * Speaks either era. Answers a server's own requests as nobody's host: no sampling, elicitation declined, roots from
+ * the mounts. Results that come late are dropped. Every wait ends: with the answer, the deadline, the signal or the
+ * process.
+ */
+export class McpClient {
+  readonly #options: ClientOptions
+  readonly #waiting = new Map<string, Waiter>()
+  #lastId = 0
+  #isModern = false
+  #hasTools = true
+  #closed: SallyportError | null = null
+
+  constructor(options: ClientOptions) {
+    this.#options = options
+    const { process, server } = options
+    const lines = new LineSplitter(server.output.lineBytes, {
+      line: (_bytes, text, start, end) => this.#line(text, start, end),
+      overlong: () => this.#tooLarge(),
+      overlongEnd: () => undefined,
+    })
+    process.stdout.on('data', (chunk: Buffer) => lines.push(chunk))
+    process.stdout.on('end', () => this.close(this.#unavailable('it closed its output')))
+    void process.ended.then(() => this.close(this.#unavailable('it ended')))
+  }
+
+  /** False when the server said that it has no tools. */
+  get hasTools(): boolean {
+    return this.#hasTools
+  }
+
+  get inFlight(): number {
+    return this.#waiting.size
+  }
+
+  /** Introduces itself; a server that knows only the later era is spoken to in that. */
+  async handshake(options: RequestOptions): Promise<void> {
+    const { server } = this.#options
+    const capabilities = server.roots === 'mounts' && server.mounts.length > 0 ? { roots: {} } : {}
+    const params = { protocolVersion: handshakeVersion, capabilities, clientInfo }
+    const late = new SallyportError(
+      'ERR_INITIALIZE_TIMEOUT',
+      `mcp server ${server.name} did not answer initialize within timeouts.initialize_ms (${server.timeouts.initializeMs})`,
+      { server: server.name },
+    )
+    const answer = await this.request('initialize', JSON.stringify(params), { ...options, late })
+    if (answer.kind === 'error' && answer.code === -32022) {
+      this.#isModern = true
+      return
+    }
+    if (answer.kind === 'error')
+      throw this.#unavailable(`it refused initialize: ${printable(answer.message)}`)
+    const result = JSON.parse(answer.result.raw) as {
+      protocolVersion?: unknown
+      capabilities?: { tools?: unknown }
+    } | null
+    if (typeof result?.protocolVersion !== 'string' || !knownVersions.has(result.protocolVersion)) {
+      const got = JSON.stringify(result?.protocolVersion ?? null)
+      throw this.#protocol(
+        `it answered initialize with protocol version ${got}, which is not one of ${[...knownVersions].join(', ')}`,
+      )
+    }
+    this.#hasTools = result.capabilities?.tools !== undefined
+    this.#write('{"jsonrpc":"2.0","method":"notifications/initialized"}\n')
+  }
+
+  /** Sends a request; `params` is a JSON object. Aborting or timing out tells the server to cancel. */
+  async request(
+    method: string,
+    params: string,
+    { timeoutMs, signal, late }: RequestOptions & { readonly late?: SallyportError },
+  ): Promise<Answer> {
+    signal.throwIfAborted()
+    if (this.#closed !== null) throw this.#closed
+    if (this.#waiting.size >= maxInFlight) {
+      throw new SallyportError(
+        'ERR_BUSY',
+        `${this.#options.server.name} has ${maxInFlight} requests in flight; wait for answers`,
+      )
+    }
+    const id = ++this.#lastId
+    const { promise, resolve, reject } = Promise.withResolvers<Answer>()
+    this.#waiting.set(`n${id}`, { resolve, reject })
+    const giveUp = (error: SallyportError): void => {
+      if (!this.#waiting.delete(`n${id}`)) return
+      this.#cancel(id, method, error.message)
+      reject(error)
+    }
+    const timer = setTimeout(() => giveUp(late ?? this.#timedOut(method, timeoutMs)), timeoutMs)
+    const abort = (): void => giveUp(this.#cancelled(method, signal.reason))
+    signal.addEventListener('abort', abort, { once: true })
+    try {
+      this.#send(id, method, params)
+      return await promise
+    } finally {
+      clearTimeout(timer)
+      signal.removeEventListener('abort', abort)
+      this.#waiting.delete(`n${id}`)
+    }
+  }
+
+  /** Fails whatever waits, now and later. The first reason wins. */
+  close(error: SallyportError): void {
+    if (this.#closed !== null) return
+    this.#closed = error
+    for (const { reject } of this.#waiting.values()) reject(error)
+    this.#waiting.clear()
+  }
+
+  #send(id: number, method: string, params: string): void {
+    const { server } = this.#options
+    const line = `{"jsonrpc":"2.0","id":${id},"method":${JSON.stringify(method)},"params":${this.#dress(params)}}\n`
+    if (Buffer.byteLength(line) > server.output.lineBytes) {
+      const what = `a request to ${server.name} is longer than output.line_bytes (${server.output.lineBytes})`
+      throw new SallyportError('ERR_MESSAGE_TOO_LARGE', `${what}; send less or raise it`)
+    }
+    this.#write(line)
+  }
+
+  /** Every request of the later era says who speaks, and which version. */
+  #dress(params: string): string {
+    if (!this.#isModern) return params
+    const meta = JSON.stringify({
+      'io.modelcontextprotocol/protocolVersion': modernVersion,
+      'io.modelcontextprotocol/clientCapabilities': {},
+      'io.modelcontextprotocol/clientInfo': clientInfo,
+    })
+    const rest = params.slice(1).trimStart()
+    return `{"_meta":${meta}${rest.startsWith('}') ? '' : ','}${rest}`
+  }
+
+  #cancel(id: number, method: string, reason: string): void {
+    if (method === 'initialize') return
+    const params = { requestId: id, reason }
+    this.#write(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":${JSON.stringify(params)}}\n`)
+  }
+
+  #write(line: string, encoding: 'utf8' | 'latin1' = 'utf8'): void {
+    const { stdin } = this.#options.process
+    if (!stdin.writable) return
+    stdin.write(line, encoding)
+    if (stdin.writableLength > 2 * this.#options.server.output.lineBytes) {
+      this.close(this.#unavailable('it does not read its input'))
+    }
+  }
+
+  #line(text: string, start: number, end: number): void {
+    const envelope = readEnvelope(text, start, end, false)
+    switch (envelope.kind) {
+      case 'response':
+        return this.#settle(envelope)
+      case 'request':
+        return this.#answer(envelope)
+      case 'notification':
+        if (envelope.method === 'notifications/tools/list_changed') this.#options.toolsChanged()
+        return undefined
+      case 'invalid':
+        return this.#garbage(envelope)
+    }
+  }
+
+  #garbage({ error }: Extract<Envelope, { kind: 'invalid' }>): void {
+    this.#options.note('control/garbage', { code: 'ERR_SERVER_PROTOCOL', reason: error.message })
+  }
+
+  #settle({ id, text, result, error }: Response): void {
+    const waiter = id === null ? undefined : this.#waiting.get(id.key)
+    if (id === null || waiter === undefined) {
+      this.#options.note('control/unexpected-answer', { id: id?.raw ?? null })
+      return
+    }
+    this.#waiting.delete(id.key)
+    const span = result ?? error
+    if (span === null) return
+    const value = Buffer.from(text.slice(span.start, span.end), 'latin1')
+    if (!isUtf8(value)) return waiter.reject(this.#protocol('its answer is not UTF-8'))
+    const raw = value.toString('utf8')
+    if (result !== null) return waiter.resolve({ kind: 'result', result: new RawJson(raw) })
+    const { code, message } = (JSON.parse(raw) ?? {}) as { code?: unknown; message?: unknown }
+    waiter.resolve({
+      kind: 'error',
+      code: typeof code === 'number' ? code : 0,
+      message: typeof message === 'string' ? message : 'an error without a message',
+    })
+  }
+
+  /** In the host's stead, and there is no host. */
+  #answer({ id, method }: Request): void {
+    const { gate, server, note } = this.#options
+    const route = gate.route('server', 'request', method)
+    if (route === 'relay') return this.#write(resultLine(id, {}), 'latin1')
+    if (route === 'roots') return this.#write(resultLine(id, rootsOf(server)), 'latin1')
+    note('control/refused', { method })
+    if (route === 'elicitation') return this.#write(resultLine(id, declined), 'latin1')
+    const what = `${JSON.stringify(method)} cannot be answered in a control call`
+    this.#write(errorLine(id, new SallyportError('ERR_METHOD_REFUSED', what, { method })), 'latin1')
+  }
+
+  /** Which answer it was nobody can tell, so whoever waits is told. */
+  #tooLarge(): void {
+    const { name, output } = this.#options.server
+    const what = `a line of ${name} is longer than output.line_bytes (${output.lineBytes})`
+    const error = new SallyportError('ERR_RESULT_TOO_LARGE', `${what}; raise it or ask for less`)
+    for (const { reject } of this.#waiting.values()) reject(error)
+    this.#waiting.clear()
+  }
+
+  #timedOut(method: string, timeoutMs: number): SallyportError {
+    const { name } = this.#options.server
+    return new SallyportError(
+      'ERR_CALL_TIMEOUT',
+      `mcp server ${name} did not answer ${method} within ${timeoutMs} ms`,
+      {
+        server: name,
+      },
+    )
+  }
+
+  #cancelled(method: string, reason: unknown): SallyportError {
+    if (reason instanceof SallyportError) return reason
+    return new SallyportError('ERR_CALL_CANCELLED', `${method} on ${this.#options.server.name} was cancelled`)
+  }
+
+  #unavailable(reason: string): SallyportError {
+    return unavailable(this.#options.server.name, reason)
+  }
+
+  #protocol(reason: string): SallyportError {
+    return new SallyportError(
+      'ERR_SERVER_PROTOCOL',
+      `mcp server ${this.#options.server.name} broke the protocol: ${reason}`,
+    )
+  }
+}
+
+/** What a caller is told whose server is not there. */
+export const unavailable = (server: string, reason: string | null): SallyportError =>
+  new SallyportError('ERR_SERVER_UNAVAILABLE', `mcp server ${server} is unavailable`, { server, reason })
+
+/** A server's own words, fit for one line of a terminal. */
+export const printable = (text: string): string =>
+  text
+    .replace(/[\p{C}\p{Zl}\p{Zp}]+/gu, ' ')
+    .trim()
+    .slice(0, 200)

@@ -1,0 +1,213 @@
+// One server of the config: what is running of it, for whom, and whether anything may.
+import { SallyportError } from '../errors.ts'
+import type { HostState, InstanceState, InstanceView, ServerDetail, ServerView } from '../rpc/protocol.ts'
+import type { ServerSettings } from '../schema/settings.ts'
+import { ControlSlot } from './control-slot.ts'
+import type { Lost } from './instance.ts'
+import { LogRing } from './log-ring.ts'
+import { unavailable } from './mcp-client.ts'
+import type { Caller, Policy, Ports } from './ports.ts'
+import type { Era, Verdicts } from './probe.ts'
+import { StormWatch } from './restart.ts'
+import { Session } from './session.ts'
+import { hostState } from './states.ts'
+
+/** Holds the instances of one server. Whoever made it disposes of it. */
+export class RegisteredServer implements AsyncDisposable {
+  readonly settings: ServerSettings
+  readonly logs: LogRing
+  readonly #ports: Ports
+  readonly #nextGeneration: () => number
+  readonly #slots = new Map<string, ControlSlot>()
+  readonly #sessions = new Set<Session>()
+  readonly #storm: StormWatch
+  #era: Era | null = null
+  #quarantined: string | null = null
+
+  constructor(settings: ServerSettings, ports: Ports, nextGeneration: () => number) {
+    this.settings = settings
+    this.#ports = ports
+    this.#nextGeneration = nextGeneration
+    this.logs = new LogRing(settings.output.stderrBytes)
+    this.#storm = new StormWatch(settings.restart)
+  }
+
+  /** Throws unless a process of this server may be started now; says which of the reasons it is. */
+  requireUsable(): void {
+    const { name, enabled, disabledReason, unenforceable } = this.settings
+    if (!enabled) {
+      const reason = disabledReason ?? 'enabled is false'
+      throw new SallyportError('ERR_SERVER_DISABLED', `mcp server ${name} is disabled: ${reason}`, {
+        server: name,
+      })
+    }
+    if (unenforceable.length > 0) {
+      const what = unenforceable.join(', ')
+      throw new SallyportError(
+        'ERR_SANDBOX_UNENFORCEABLE',
+        `mcp server ${name} asks for ${what}, which this version cannot enforce; take it out of the entry to start it without`,
+        { server: name, controls: unenforceable },
+      )
+    }
+    if (this.#quarantined !== null) throw unavailable(name, this.#quarantined)
+  }
+
+  /** The slot of a principal's control calls; made when first asked for, without starting anything. */
+  slot(principal: string): ControlSlot {
+    const existing = this.#slots.get(principal)
+    if (existing !== undefined) return existing
+    const { settings: server, logs } = this
+    const lost = (loss: Lost): boolean => this.#lost(loss)
+    const slot = new ControlSlot({
+      server,
+      principal,
+      ports: this.#ports,
+      logs,
+      nextGeneration: this.#nextGeneration,
+      lost,
+    })
+    this.#slots.set(principal, slot)
+    return slot
+  }
+
+  /** The slots that a caller may see. */
+  slots(caller: Caller): readonly ControlSlot[] {
+    return [...this.#slots].filter(([principal]) => sees(caller, principal)).map(([, slot]) => slot)
+  }
+
+  /** Makes a session that waits for its stream; `policy` may be narrower than the config's own. */
+  open(caller: Caller, policy: Policy): Session {
+    const server = policy.settings.servers.get(this.settings.name) ?? this.settings
+    const { gate } = policy
+    const { launch, emit } = this.#ports
+    const session = new Session({
+      server,
+      caller,
+      ports: { gate, launch, emit },
+      logs: this.logs,
+      verdicts: this.#verdicts,
+      lost: (loss) => void this.#lost(loss),
+    })
+    this.#sessions.add(session)
+    void session.ended.then(() => this.#sessions.delete(session))
+    return session
+  }
+
+  /** Stops what the caller may stop, all at once; resolves with the ids of what was running. */
+  async stop(caller: Caller, reason: string): Promise<readonly InstanceView['id'][]> {
+    const slots = this.slots(caller)
+    const sessions = [...this.#sessions].filter(({ principal }) => sees(caller, principal))
+    const running = [...slots.map((slot) => slot.view()), ...sessions.flatMap((session) => session.views())]
+      .filter(({ state }) => hasProcess(state))
+      .map(({ id }) => id)
+    await settleAll([
+      ...slots.map((slot) => slot.stop(reason)),
+      ...sessions.map((session) => session.stop(reason)),
+    ])
+    return running
+  }
+
+  /** Stops everything, and starts nothing until it is released. */
+  async quarantine(reason: string): Promise<void> {
+    this.#quarantined ??= reason
+    const { name } = this.settings
+    this.#ports.emit({
+      type: 'server/quarantined',
+      server: name,
+      instance: null,
+      principal: null,
+      detail: { reason },
+    })
+    const everything = [...this.#slots.values(), ...this.#sessions]
+    await settleAll(everything.map((one) => one.stop(`the server is quarantined: ${reason}`)))
+    for (const { instance } of this.#slots.values()) {
+      if (instance.state === 'stopped' || instance.state === 'failed') instance.mark('quarantine', reason)
+    }
+  }
+
+  /** The operator's word that it may run again. */
+  release(reason: string): void {
+    if (this.#quarantined === null) return
+    this.#quarantined = null
+    this.#storm.clear()
+    for (const { instance } of this.#slots.values()) {
+      if (instance.state === 'quarantined') instance.mark('release', reason)
+    }
+    const { name } = this.settings
+    this.#ports.emit({
+      type: 'server/released',
+      server: name,
+      instance: null,
+      principal: null,
+      detail: { reason },
+    })
+  }
+
+  view(caller: Caller): ServerView {
+    const { name, version, trust, profile, scope, enabled } = this.settings
+    const instances = this.#instances(caller)
+    const { state, reason } = this.#state(instances)
+    return { name, state, version, trust, profile, scope, enabled, instances, reason }
+  }
+
+  detail(caller: Caller): ServerDetail {
+    const { justification, tags, mounts } = this.settings
+    return { ...this.view(caller), ...this.#ports.describe(this.settings), justification, tags, mounts }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const everything = [...this.#slots.values(), ...this.#sessions]
+    await settleAll(everything.map((one) => one.stop('Sallyport is stopping')))
+  }
+
+  get #verdicts(): Verdicts {
+    return { get: () => this.#era, set: (era) => (this.#era = era) }
+  }
+
+  #instances(caller: Caller): readonly InstanceView[] {
+    const sessions = [...this.#sessions].filter(({ principal }) => sees(caller, principal))
+    return [
+      ...this.slots(caller).map((slot) => slot.view()),
+      ...sessions.flatMap((session) => session.views()),
+    ]
+  }
+
+  /** The best that any instance is; a server that only waits to be needed is pending. */
+  #state(instances: readonly InstanceView[]): { readonly state: HostState; readonly reason: string | null } {
+    const { enabled, disabledReason, unenforceable } = this.settings
+    if (!enabled) return { state: 'disabled', reason: disabledReason ?? 'enabled is false' }
+    if (unenforceable.length > 0) {
+      return { state: 'failed', reason: `this version cannot enforce ${unenforceable.join(', ')}` }
+    }
+    if (this.#quarantined !== null) return { state: 'failed', reason: this.#quarantined }
+    const alive = instances.filter(({ state }) => state !== 'stopped')
+    for (const state of ['connected', 'pending', 'needs-auth', 'failed'] as const) {
+      const found = alive.find((instance) => hostState(instance.state) === state)
+      if (found !== undefined) return { state, reason: found.reason }
+    }
+    return { state: 'pending', reason: null }
+  }
+
+  /** Counts an end that nobody asked for; true when the server is now quarantined. */
+  #lost({ reason }: Lost): boolean {
+    if (this.#quarantined !== null) return true
+    if (!this.#storm.ended(performance.now())) return false
+    const { storm, steadyS } = this.settings.restart
+    void this.quarantine(`it was lost ${storm} times within ${steadyS} s, the last time because ${reason}`)
+    return true
+  }
+}
+
+/** A host sees what is its own, the operator everything. */
+export const sees = ({ role, principal }: Caller, owner: string): boolean =>
+  role === 'operator' || principal.id === owner
+
+const hasProcess = (state: InstanceState): boolean =>
+  state === 'starting' || state === 'ready' || state === 'draining' || state === 'stopping'
+
+/** Waits for all, whatever happens to some, then fails with the first failure. */
+async function settleAll(work: readonly Promise<unknown>[]): Promise<void> {
+  for (const outcome of await Promise.allSettled(work)) {
+    if (outcome.status === 'rejected') throw SallyportError.from(outcome.reason)
+  }
+}

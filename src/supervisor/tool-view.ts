@@ -1,0 +1,69 @@
+// How control methods show tools: named within limits, described in few words, without characters that deceive.
+import { createHash } from 'node:crypto'
+import type { ToolView } from '../rpc/protocol.ts'
+import type { Gate } from '../schema/gate.ts'
+import type { ServerSettings, Settings } from '../schema/settings.ts'
+import type { ListedTool } from './tool-surface.ts'
+
+const maxName = 64
+const maxSchemaDepth = 10
+
+/** The tools of one server as its settings let them be seen; what could never be called is left out. */
+export function viewTools(
+  server: ServerSettings,
+  tools: readonly ListedTool[],
+  gate: Gate,
+  settings: Settings['tools'],
+): readonly ToolView[] {
+  return tools
+    .filter(({ tool }) => gate.lists(server, tool))
+    .map((listed) => ({
+      name: displayName(server.name, listed.tool, settings.naming),
+      server: server.name,
+      tool: listed.tool,
+      description: plain(listed.description, settings.descriptionList),
+      decision: gate.decide({ server, kind: 'tool', subject: listed.tool, arguments: {} }).action,
+      input_schema: prune(listed.inputSchema, maxSchemaDepth),
+      annotations: prune(listed.annotations, maxSchemaDepth),
+    }))
+}
+
+/** Splits off the views whose names collide; neither is shown, since one would be taken for the other. */
+export function withoutCollisions(views: readonly ToolView[]): {
+  readonly tools: readonly ToolView[]
+  readonly collisions: readonly string[]
+} {
+  const counts = new Map<string, number>()
+  for (const { name } of views) counts.set(name, (counts.get(name) ?? 0) + 1)
+  return {
+    tools: views.filter(({ name }) => counts.get(name) === 1),
+    collisions: [...counts].filter(([, count]) => count > 1).map(([name]) => name),
+  }
+}
+
+/** The naming pattern filled in, at most 64 characters; what is longer ends in a digest of the whole. */
+export function displayName(server: string, tool: string, naming: Settings['tools']['naming']): string {
+  const clean = (part: string): string => part.replace(/[^A-Za-z0-9_-]/g, '_')
+  const full = naming.replace('<server>', clean(server)).replace('<tool>', clean(tool))
+  if (full.length <= maxName) return full
+  const digest = createHash('sha256').update(`${server}/${tool}`).digest('hex').slice(0, 8)
+  return `${full.slice(0, maxName - 9)}_${digest}`
+}
+
+/** Text without control, format and ANSI characters, at most `limit` long. */
+export function plain(text: string, limit: number): string {
+  const clean = text
+    // oxlint-disable-next-line no-control-regex
+    .replace(/\u001b\[[0-?]*[ -/]*[@-~]/g, '')
+    .replace(/[\p{C}\p{Zl}\p{Zp}]+/gu, ' ')
+    .trim()
+  return clean.length <= limit ? clean : `${clean.slice(0, limit - 1)}…`
+}
+
+/** The value, with everything deeper than `depth` levels replaced by an empty object. */
+function prune(value: unknown, depth: number): unknown {
+  if (typeof value !== 'object' || value === null) return value
+  if (depth === 0) return {}
+  if (Array.isArray(value)) return value.map((item) => prune(item, depth - 1))
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, prune(item, depth - 1)]))
+}

@@ -1,0 +1,189 @@
+import { expect, test } from 'vitest'
+import { RawJson } from '../../src/lib/raw-json.ts'
+import type { ToolCall } from '../../src/supervisor/ports.ts'
+import { eventually } from '../support/eventually.ts'
+import { serverSettings } from '../support/server-settings.ts'
+import { caller, superviseAll } from '../support/supervisor.ts'
+
+const waiting = { signal: AbortSignal.timeout(20_000) }
+
+const callOf = (tool: string, args = '{}', more: Partial<ToolCall> = {}): ToolCall => ({
+  server: 'fixture',
+  tool,
+  arguments: new RawJson(args),
+  timeoutMs: null,
+  generation: null,
+  ...more,
+})
+
+test('a control call starts a lazy server and gives its result byte for byte', async () => {
+  await using all = superviseAll([serverSettings('echo.mjs')])
+  const result = await all.supervisor.call(caller(), callOf('echo', '{"a":12345678901234567890}'), waiting)
+  expect(result).toMatchObject({
+    type: 'output',
+    error_text: null,
+    metadata: { identity: 'fixture/echo@1.0.0' },
+  })
+  expect(result.data).toBeInstanceOf(RawJson)
+  expect(all.supervisor.list(caller())[0]).toMatchObject({
+    state: 'connected',
+    instances: [{ state: 'ready' }],
+  })
+})
+
+test('a tool that says it failed, a JSON-RPC error and an unknown tool are told apart', async () => {
+  await using all = superviseAll([serverSettings('echo.mjs')])
+  const failed = await all.supervisor.call(caller(), callOf('fail'), waiting)
+  expect(failed).toMatchObject({ type: 'error', error_text: 'as asked' })
+  const error = await all.supervisor.call(caller(), callOf('error'), waiting)
+  expect(error).toMatchObject({ type: 'error', data: null, error_text: 'as asked (-32050)' })
+  await expect(all.supervisor.call(caller(), callOf('none'), waiting)).rejects.toMatchObject({
+    code: 'ERR_TOOL_NOT_FOUND',
+  })
+})
+
+test('a call that policy denies starts nothing', async () => {
+  await using all = superviseAll([serverSettings('echo.mjs')], { rules: [] })
+  await expect(all.supervisor.call(caller(), callOf('echo'), waiting)).rejects.toMatchObject({
+    code: 'ERR_APPROVAL_UNAVAILABLE',
+  })
+  expect(all.launches()).toBe(0)
+})
+
+test('arguments with the same key twice are refused', async () => {
+  await using all = superviseAll([serverSettings('echo.mjs')])
+  await expect(
+    all.supervisor.call(caller(), callOf('echo', '{"a":1,"\\u0061":2}'), waiting),
+  ).rejects.toMatchObject({
+    code: 'ERR_MESSAGE_AMBIGUOUS',
+  })
+})
+
+test('tools are listed for connected servers only, and listing starts nothing', async () => {
+  await using all = superviseAll([serverSettings('echo.mjs')])
+  expect(await all.supervisor.tools(caller(), null, waiting)).toEqual({ tools: [], generation: 0 })
+  await all.supervisor.start(caller(), 'fixture', waiting)
+  const { tools, generation } = await all.supervisor.tools(caller(), 'fixture', waiting)
+  expect(tools.map(({ name }) => name)).toEqual(['fixture_echo', 'fixture_fail', 'fixture_error'])
+  expect(generation).toBe(1)
+})
+
+test('principals have instances of their own and see no others', async () => {
+  await using all = superviseAll([serverSettings('echo.mjs')])
+  await all.supervisor.start(caller(1), 'fixture', waiting)
+  expect(all.supervisor.list(caller(2))[0]?.instances).toEqual([])
+  await all.supervisor.start(caller(2), 'fixture', waiting)
+  expect(all.launches()).toBe(2)
+  expect(await all.supervisor.stop(caller(2), 'fixture', waiting)).toHaveLength(1)
+  expect(all.supervisor.list(caller(1))[0]?.instances).toMatchObject([{ state: 'ready' }])
+  expect(all.supervisor.list(caller(0, 'operator'))[0]?.instances).toHaveLength(2)
+})
+
+test('a server that asks for what cannot be enforced is refused by name', async () => {
+  await using all = superviseAll([serverSettings('echo.mjs', { unenforceable: ['egress'] })])
+  await expect(all.supervisor.start(caller(), 'fixture', waiting)).rejects.toMatchObject({
+    code: 'ERR_SANDBOX_UNENFORCEABLE',
+    message: expect.stringContaining('egress') as string,
+  })
+  expect(all.supervisor.list(caller())[0]).toMatchObject({ state: 'failed' })
+})
+
+test('a disabled server is neither started nor attached', async () => {
+  const off = serverSettings('echo.mjs', { enabled: false, disabledReason: 'its tags do not name mode ci' })
+  await using all = superviseAll([off])
+  await expect(all.supervisor.start(caller(), 'fixture', waiting)).rejects.toMatchObject({
+    code: 'ERR_SERVER_DISABLED',
+  })
+  await expect(all.supervisor.attach(caller(), { server: 'fixture' })).rejects.toMatchObject({
+    code: 'ERR_SERVER_DISABLED',
+  })
+})
+
+test('a server that crashes in a call fails that call once, and the next one at once', async () => {
+  await using all = superviseAll([serverSettings('crash-on-call.mjs')])
+  const { tools } = await all.supervisor
+    .start(caller(), 'fixture', waiting)
+    .then(() => all.supervisor.tools(caller(), null, waiting))
+  const tool = tools[0]?.tool ?? ''
+  await expect(all.supervisor.call(caller(), callOf(tool), waiting)).rejects.toMatchObject({
+    code: 'ERR_SERVER_UNAVAILABLE',
+    message: 'mcp server fixture is unavailable',
+  })
+  await eventually(() => all.supervisor.list(caller())[0]?.instances[0]?.state === 'backoff')
+  const before = performance.now()
+  await expect(all.supervisor.call(caller(), callOf(tool), waiting)).rejects.toMatchObject({
+    code: 'ERR_SERVER_UNAVAILABLE',
+  })
+  expect(performance.now() - before).toBeLessThan(100)
+  expect(all.launches()).toBe(1)
+  await eventually(() => all.supervisor.list(caller())[0]?.instances[0]?.state === 'ready')
+  expect(all.supervisor.list(caller())[0]?.instances[0]?.restarts).toBe(1)
+})
+
+test('a server that never comes up gets its attempts on the schedule, then is failed', async () => {
+  const restart = { scheduleS: [0.05], jitter: 0, steadyS: 60, startAttempts: 3, storm: 10 }
+  await using all = superviseAll([serverSettings('crash-at-start.mjs', { restart })])
+  await expect(all.supervisor.start(caller(), 'fixture', waiting)).rejects.toMatchObject({
+    code: 'ERR_SERVER_UNAVAILABLE',
+  })
+  await eventually(() => all.supervisor.list(caller())[0]?.state === 'failed')
+  expect(all.launches()).toBe(3)
+})
+
+test('a storm of ends quarantines the server until it is released', async () => {
+  const restart = { scheduleS: [0.02], jitter: 0, steadyS: 60, startAttempts: 50, storm: 4 }
+  await using all = superviseAll([serverSettings('crash-at-start.mjs', { restart })])
+  await all.supervisor.start(caller(), 'fixture', waiting).catch(() => undefined)
+  await eventually(() => all.supervisor.list(caller())[0]?.instances[0]?.state === 'quarantined')
+  expect(all.launches()).toBe(4)
+  await expect(all.supervisor.attach(caller(), { server: 'fixture' })).rejects.toMatchObject({
+    code: 'ERR_SERVER_UNAVAILABLE',
+  })
+  all.supervisor.release('fixture', 'mended')
+  expect(all.supervisor.list(caller())[0]?.instances[0]?.state).toBe('stopped')
+})
+
+test('a server that never answers initialize is given up within initialize_ms', async () => {
+  const timeouts = { initializeMs: 300, callMs: 1000, idleMs: 60_000 }
+  await using all = superviseAll([serverSettings('never-initialize.mjs', { timeouts })])
+  await expect(all.supervisor.start(caller(), 'fixture', waiting)).rejects.toMatchObject({
+    code: 'ERR_INITIALIZE_TIMEOUT',
+  })
+})
+
+test('an idle server is stopped, and a call starts it again', async () => {
+  const timeouts = { initializeMs: 5000, callMs: 5000, idleMs: 50 }
+  await using all = superviseAll([serverSettings('echo.mjs', { timeouts })])
+  await all.supervisor.call(caller(), callOf('echo'), waiting)
+  await eventually(() => all.supervisor.list(caller())[0]?.instances[0]?.state === 'stopped')
+  await all.supervisor.call(caller(), callOf('echo'), waiting)
+  expect(all.launches()).toBe(2)
+})
+
+test('eager servers start, a few at a time, and one that fails keeps nobody from starting', async () => {
+  const eager = (name: string, script: string) => serverSettings(script, { name, start: 'eager' })
+  await using all = superviseAll(
+    [
+      eager('a', 'echo.mjs'),
+      eager('b', 'crash-at-start.mjs'),
+      eager('c', 'echo.mjs'),
+      serverSettings('echo.mjs'),
+    ],
+    { concurrency: 1 },
+  )
+  await all.supervisor.startEager(caller(), waiting)
+  expect(all.supervisor.list(caller()).map(({ name, instances }) => [name, instances[0]?.state])).toEqual([
+    ['a', 'ready'],
+    ['b', 'backoff'],
+    ['c', 'ready'],
+    ['fixture', undefined],
+  ])
+})
+
+test('testing a server names each step, and leaves nothing', async () => {
+  await using all = superviseAll([serverSettings('echo.mjs')])
+  const report = await all.supervisor.test(caller(0, 'operator'), 'fixture', waiting)
+  expect(report.ok).toBe(true)
+  expect(report.steps.map(({ step }) => step)).toEqual(['launch', 'initialize', 'tools/list', 'stop'])
+  expect(all.supervisor.list(caller(0, 'operator'))[0]?.instances).toEqual([])
+})
