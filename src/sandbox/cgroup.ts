@@ -16,7 +16,7 @@ export type GroupLimits = Pick<Limits, 'memoryBytes' | 'pids' | 'cpu'>
 /** The daemon's groups; disposing kills what is in them and removes them. */
 export interface CgroupRoot extends AsyncDisposable {
   readonly support: CgroupSupport
-  /** The parents, for whoever cleans up after a daemon that died */
+  /** What a daemon that died leaves, for whoever cleans up after it; not all of them need exist */
   readonly directories: readonly string[]
   /**
    * Makes an instance's groups and sets its limits, each where this machine can.
@@ -48,23 +48,44 @@ export interface InstanceCgroup {
  */
 export function createCgroups(support: CgroupSupport, daemon: DaemonId): CgroupRoot {
   const bases = distinct(Object.values(support.bases))
-  const leaves: string[] = []
-  for (const base of bases) if (base.version === 2) leaves.push(...stepAside(base, daemon))
-  const parentOf = (base: CgroupBase): string => join(base.path, `sallyport-${daemon}`)
-  for (const base of bases) {
-    const parent = parentOf(base)
-    attempt(`make ${parent}`, () => mkdirSync(parent, { mode: 0o755 }))
-    if (base.version === 2) enable(parent, limitsAt(support, base))
+  const directories = groupDirectories(support, daemon)
+  try {
+    for (const base of bases) makeParent(base, support, daemon)
+  } catch (thrown) {
+    for (const directory of directories) removeIfEmpty(directory)
+    throw thrown
   }
-  const parents = bases.map(parentOf)
   return {
     support,
-    directories: [...parents, ...leaves],
-    forInstance: (id, limits) => createInstance(support, (base) => join(parentOf(base), id), limits),
+    directories,
+    forInstance: (id, limits) => createInstance(support, (base) => join(parentOf(base, daemon), id), limits),
     async [Symbol.asyncDispose]() {
-      for (const parent of parents) await removeDirectory(parent)
+      for (const base of bases) await removeDirectory(parentOf(base, daemon))
     },
   }
+}
+
+/** Returns every folder that `createCgroups` may make, so that they can be written down before the first is there. */
+export function groupDirectories(support: CgroupSupport, daemon: DaemonId): readonly string[] {
+  const bases = distinct(Object.values(support.bases))
+  const leaves = bases.filter(({ version }) => version === 2).map((base) => leafOf(base, daemon))
+  return [...bases.map((base) => parentOf(base, daemon)), ...leaves]
+}
+
+function parentOf({ path }: CgroupBase, daemon: DaemonId): string {
+  return join(path, `sallyport-${daemon}`)
+}
+
+/** Where the daemon itself goes if its own group is the base. */
+function leafOf({ path }: CgroupBase, daemon: DaemonId): string {
+  return join(path, `sallyport-${daemon}-daemon`)
+}
+
+function makeParent(base: CgroupBase, support: CgroupSupport, daemon: DaemonId): void {
+  const parent = parentOf(base, daemon)
+  if (base.version === 2) stepAside(base, leafOf(base, daemon))
+  attempt(`make ${parent}`, () => mkdirSync(parent, { mode: 0o755 }))
+  if (base.version === 2) enable(parent, limitsAt(support, base))
 }
 
 function createInstance(
@@ -117,16 +138,13 @@ function setLimit(base: CgroupBase, control: Control, directory: string, limits:
   }
 }
 
-/** Moves the daemon from a base that is its own group into a leaf beside the instances; returns the leaf. */
-function stepAside(base: CgroupBase, daemon: DaemonId): readonly string[] {
-  const inside = existsSync(join(base.path, 'cgroup.events'))
-    ? readFileSync(join(base.path, 'cgroup.procs'), 'utf8')
-    : ''
-  if (!inside.split('\n').includes(String(process.pid))) return []
-  const leaf = join(base.path, `sallyport-${daemon}-daemon`)
+/** Moves the daemon from a base that is its own group into a leaf beside the instances. */
+function stepAside({ path }: CgroupBase, leaf: string): void {
+  const isRealRoot = !existsSync(join(path, 'cgroup.events'))
+  const inside = isRealRoot ? '' : readFileSync(join(path, 'cgroup.procs'), 'utf8')
+  if (!inside.split('\n').includes(String(process.pid))) return
   attempt(`make ${leaf}`, () => mkdirSync(leaf, { mode: 0o755 }))
   write(leaf, 'cgroup.procs', process.pid)
-  return [leaf]
 }
 
 function enable(parent: string, limits: readonly Control[]): void {

@@ -5,7 +5,7 @@ import type { DaemonId } from '../lib/ids.ts'
 import type { Settings } from '../schema/settings.ts'
 import type { BubblewrapTools } from './bubblewrap/plan.ts'
 import { presentProcMasks } from './bubblewrap/masks.ts'
-import { type CgroupRoot, createCgroups } from './cgroup.ts'
+import { type CgroupRoot, createCgroups, groupDirectories } from './cgroup.ts'
 import { forgetGroups, recordGroups, removeLeftovers } from './cgroup/leftovers.ts'
 import { requireSandbox } from './diagnose.ts'
 import type { LimitSupport } from './enforcement.ts'
@@ -58,8 +58,8 @@ export const createLaunchHost = async (options: LaunchHostOptions): Promise<Laun
   const procMasks = await presentProcMasks()
   const removed = await removeLeftovers(stateDirectory)
   if (removed.length > 0) log.warn({ removed }, 'removed what a daemon that died left behind')
+  recordGroups(stateDirectory, daemon, groupDirectories(support, daemon))
   const cgroups = createCgroups(support, daemon)
-  recordGroups(stateDirectory, daemon, cgroups.directories)
   const uid = process.getuid?.() ?? -1
   const uidsInUse = new Set<number>()
   const registrations = new WeakMap<Settings, Registrations>()

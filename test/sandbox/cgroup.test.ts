@@ -4,7 +4,12 @@ import { once } from 'node:events'
 import { readFileSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { createCgroups, type CgroupRoot, type InstanceCgroup } from '../../src/sandbox/cgroup.ts'
+import {
+  createCgroups,
+  groupDirectories,
+  type CgroupRoot,
+  type InstanceCgroup,
+} from '../../src/sandbox/cgroup.ts'
 import { processesIn, removeDirectory } from '../../src/sandbox/cgroup/directory.ts'
 import type { CgroupSupport } from '../../src/sandbox/cgroup/level.ts'
 import { newDaemonId, newInstanceId } from '../../src/lib/ids.ts'
@@ -149,6 +154,21 @@ describe.runIf(hostSupport.level !== 'none')('a group of an instance', () => {
     await using __ = inner
     expect(() => inner.forInstance(newInstanceId(), { ...limits, cpu: 1 })).not.toThrow()
   })
+})
+
+test('a base that can’t be used leaves no folder in the others', () => {
+  const broken: CgroupSupport = {
+    ...hostSupport,
+    bases: { ...hostSupport.bases, cpu: { version: 1, path: '/nonexistent' } },
+  }
+  const daemon = newDaemonId()
+  expect(() => createCgroups(broken, daemon)).toThrow(
+    expect.objectContaining({
+      code: 'ERR_SANDBOX_UNENFORCEABLE',
+      message: expect.stringContaining('/nonexistent'),
+    }),
+  )
+  expect(leftOf(groupDirectories(broken, daemon))).toEqual([])
 })
 
 test.runIf(process.getuid?.() === 0 && hostSupport.bases.kill?.version === 2)(

@@ -1,5 +1,6 @@
 // Removes the control groups that a dead daemon left, and only those whose daemon is provably dead.
 import {
+  existsSync,
   mkdirSync,
   readdirSync,
   readFileSync,
@@ -24,7 +25,7 @@ interface DaemonRecord {
   readonly directories: readonly string[]
 }
 
-/** Writes down which groups this daemon owns, in `stateDirectory/daemons`. Call it before anything joins them. */
+/** Writes down which groups this daemon owns, in `stateDirectory/daemons`. Call it before the first of them is made. */
 export function recordGroups(stateDirectory: string, daemon: DaemonId, directories: readonly string[]): void {
   const folder = join(stateDirectory, 'daemons')
   mkdirSync(folder, { recursive: true, mode: 0o700 })
@@ -63,9 +64,9 @@ export async function removeLeftovers(stateDirectory: string): Promise<readonly 
     // Groups live in memory: those of another boot are gone, and their paths may be somebody's of this one
     const directories =
       record.boot === boot() ? record.directories.filter((path) => isOurs(path, record)) : []
+    removed.push(...directories.filter((path) => existsSync(path)))
     for (const directory of directories) await removeDirectory(directory)
     rmSync(join(folder, name), { force: true })
-    removed.push(...directories)
   }
   return removed
 }
