@@ -109,10 +109,17 @@ function parseOne(text: string, lines: LineCounter, fail: Fail): YamlDocument {
   const [document, second] = documents
   if (document === undefined) throw fail(0, 'got an empty file, expected a mapping')
   const [flaw] = [...document.errors, ...document.warnings]
-  if (flaw !== undefined) throw fail(flaw.pos[0], oneLine(flaw.message))
+  if (flaw !== undefined) throw fail(flaw.pos[0], flaws[flaw.code] ?? oneLine(flaw.message))
   if (second !== undefined)
     throw fail(second.range[0], 'got a second document, expected one; remove the `---`')
   return document
+}
+
+/** Our words for what the parser finds most; its own for the rest. */
+const flaws: Readonly<Record<string, string>> = {
+  DUPLICATE_KEY: 'got a key a second time, expected each key once; remove one of the two',
+  NON_STRING_KEY: 'got a key that is no string, expected a string; quote it, or write a list',
+  TAG_RESOLVE_FAILED: 'got a tag, expected none; remove it',
 }
 
 /** What is legal YAML and makes a file mean something else than it seems to. */

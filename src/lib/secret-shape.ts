@@ -6,7 +6,10 @@ const shapes: readonly { readonly kind: string; readonly pattern: RegExp }[] = [
   { kind: 'an AWS access key', pattern: /\b(AKIA|ASIA)[A-Z0-9]{16}\b/ },
   { kind: 'a Google API key', pattern: /\bAIza[A-Za-z0-9_-]{30,}/ },
   { kind: 'a Slack token', pattern: /\bxox[abeoprs]-[A-Za-z0-9-]{10,}/ },
-  { kind: 'an API key', pattern: /\b(sk|rk|pk)[-_](ant-|proj-|live_|test_)?[A-Za-z0-9_-]{20,}/ },
+  {
+    kind: 'an API key',
+    pattern: /\b[srp]k[-_](?=[A-Za-z0-9_-]*[0-9])(?=[A-Za-z0-9_-]*[A-Z])[A-Za-z0-9_-]{20,}/,
+  },
   { kind: 'an npm token', pattern: /\bnpm_[A-Za-z0-9]{30,}/ },
   { kind: 'a JSON web token', pattern: /\beyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\./ },
   { kind: 'a private key', pattern: /-----BEGIN [A-Z ]*PRIVATE KEY-----/ },

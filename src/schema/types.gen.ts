@@ -1005,7 +1005,7 @@ export interface Control {
      */
     server: string
     /**
-     * Absolute path of the project's directory, whose .sallyport.yaml narrows
+     * Absolute path of the project whose file narrows
      */
     project?: string
   }

@@ -20,3 +20,20 @@ export const expectRefusal = async (
   expect(thrown.message).not.toMatch(/[\n\0]/)
   for (const word of words) expect(thrown.message).toContain(word)
 }
+
+/** The error that an act is refused with; a test fails where it is not refused, or refused with anything else. */
+export async function refusal(act: () => unknown): Promise<SallyportError> {
+  try {
+    await act()
+  } catch (error) {
+    if (error instanceof SallyportError) return error
+    throw error
+  }
+  throw new Error('expected a refusal, and there was none')
+}
+
+/** Code and every line, as a person would see them. */
+export function linesOf(error: SallyportError): string {
+  const { problems } = error.details
+  return [error.code, ...(Array.isArray(problems) ? problems.map(String) : [error.message])].join('\n')
+}

@@ -1,0 +1,147 @@
+// The schemas describe everything and allow nothing else; validation fills defaults in and leaves its input alone.
+import { execFile } from 'node:child_process'
+import { readFile } from 'node:fs/promises'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { describe, expect, test } from 'vitest'
+import { isControlMethod, schemaOf, validate, validateParams } from '../../src/schema/validate.ts'
+
+type Node = Readonly<Record<string, unknown>>
+const kinds = ['config', 'project', 'profile', 'control'] as const
+
+interface Found {
+  readonly place: string
+  readonly node: Node
+}
+
+/** Every schema below a node, with where it is. */
+function* schemas(node: unknown, place: string): Generator<Found> {
+  if (typeof node !== 'object' || node === null) return
+  if (Array.isArray(node)) return
+  const schema = node as Node
+  yield { place, node: schema }
+  for (const key of ['properties', '$defs'])
+    for (const [name, inner] of Object.entries({ ...(schema[key] as object | undefined) }))
+      yield* schemas(inner, `${place}/${name}`)
+  for (const key of ['items', 'additionalProperties', 'propertyNames'])
+    yield* schemas(schema[key], `${place}/${key}`)
+}
+
+describe.each(kinds)('the schema of %s', (kind) => {
+  const all = [...schemas(schemaOf(kind), kind)]
+  const properties = all.flatMap(({ place, node }) =>
+    Object.entries({ ...(node['properties'] as Record<string, Node> | undefined) }).map(
+      ([name, property]) => ({
+        place: `${place}/${name}`,
+        property,
+        required: ((node['required'] as string[] | undefined) ?? []).includes(name),
+      }),
+    ),
+  )
+
+  test('describes every property', () => {
+    expect(properties.filter(({ property }) => !property['description']).map(({ place }) => place)).toEqual(
+      [],
+    )
+  })
+
+  test('allows no property that it does not know', () => {
+    const open = all.filter(
+      ({ node }) => [node['type']].flat().includes('object') && node['additionalProperties'] === undefined,
+    )
+    expect(open.map(({ place }) => place).filter((place) => !place.endsWith('/arguments'))).toEqual([])
+  })
+
+  test('gives every property of a file that may be left out a default', () => {
+    if (kind === 'control') return
+    const sources = ['/env', '/file', '/command'].map((name) => `config/credentialSource${name}`)
+    const without = properties.filter(
+      ({ property, required }) => !required && property['default'] === undefined,
+    )
+    expect(without.map(({ place }) => place).filter((place) => !sources.includes(place))).toEqual([])
+  })
+})
+
+test('the generated types are those of the schemas', async () => {
+  const script = fileURLToPath(new URL('../../.ci/schema-types.ts', import.meta.url))
+  await promisify(execFile)(process.execPath, [script, '--check'])
+})
+
+test('defaults are filled in all the way down, in a copy', () => {
+  const input = { version: 1, servers: { a: { command: 'node', stop: { eof_ms: 1 } } } }
+  const before = structuredClone(input)
+  const validated = validate('config', input)
+  expect(input).toEqual(before)
+  if (!validated.ok) throw new Error('refused')
+  expect(validated.value.servers['a']?.stop).toEqual({ eof_ms: 1, term_ms: 3000 })
+  expect(validated.value.servers['a']?.tools).toEqual({ allow: [], deny: [], read_only: [] })
+  expect(validated.value.journal.durability).toBe('write')
+})
+
+test('one validation’s defaults are not another’s', () => {
+  const [one, two] = [validate('config', { version: 1 }), validate('config', { version: 1 })]
+  if (!one.ok || !two.ok) throw new Error('refused')
+  one.value.command_path.push('/evil')
+  one.value.tools.per_server = 7
+  expect(two.value.command_path).toEqual(['/usr/local/bin', '/usr/bin'])
+  expect(two.value.tools.per_server).toBe(100)
+})
+
+test('a key that JavaScript finds special is a key like others', () => {
+  const servers: unknown = JSON.parse(
+    '{"__proto__": {"command": "node"}, "constructor": {"command": "node"}}',
+  )
+  const validated = validate('config', { version: 1, servers })
+  if (!validated.ok) throw new Error('refused')
+  expect(Object.keys(validated.value.servers)).toEqual(['__proto__', 'constructor'])
+  expect(({} as Record<string, unknown>)['command']).toBeUndefined()
+  expect(validate('config', JSON.parse('{"version": 1, "__proto__": 1}')).ok).toBe(false)
+})
+
+test('a value where a secret may stand is named by its kind', () => {
+  const validated = validate('config', {
+    version: 1,
+    servers: { a: { command: 'node', env: { PIN: 123_456 } } },
+  })
+  if (validated.ok) throw new Error('accepted')
+  expect(validated.problems.map(({ got }) => got)).toEqual(['a number'])
+})
+
+describe('parameters of control methods', () => {
+  test('the schema has exactly the methods of the protocol', async () => {
+    const protocol = await readFile(new URL('../../src/rpc/protocol.ts', import.meta.url), 'utf8')
+    const methods = protocol.slice(
+      protocol.indexOf('interface HostMethods'),
+      protocol.indexOf('interface Notifications'),
+    )
+    const names = [...methods.matchAll(/^ {2}'([a-z]+\/[a-z]+)': \{/gm)].map(([, name]) => name)
+    expect(new Set(Object.keys(schemaOf('control')['properties'] as object))).toEqual(new Set(names))
+  })
+
+  test.each([
+    ['servers/get', { server: 'files' }],
+    ['tools/call', { server: 'files', tool: 'read_file', arguments: { anything: [1, null] }, timeout_ms: 5 }],
+    ['servers/list', {}],
+    ['session/result', { session: 's-abcdefghijklmnopqrstuv' }],
+  ] as const)('%s takes what it takes', (method, params) => {
+    expect(validateParams(method, params)).toEqual({ ok: true, value: params })
+  })
+
+  test.each([
+    ['servers/get', {}],
+    ['servers/get', { server: '../x' }],
+    ['servers/get', { server: 'x', extra: 1 }],
+    ['servers/get', null],
+    ['servers/get', []],
+    ['tools/call', { server: 'x', tool: 'y', arguments: [] }],
+    ['tools/call', { server: 'x', tool: 'y', timeout_ms: 0 }],
+    ['sallyport/hello', { project: 'relative' }],
+  ] as const)('%s refuses %j', (method, params) => {
+    expect(validateParams(method, params).ok).toBe(false)
+  })
+
+  test('a name that objects have by birth is no method', () => {
+    expect(isControlMethod('constructor')).toBe(false)
+    expect(isControlMethod('servers/get')).toBe(true)
+  })
+})
