@@ -3,7 +3,7 @@ import { SallyportError } from '../errors.ts'
 import { dial } from '../rpc/dial.ts'
 import type { Caller } from '../rpc/dial.ts'
 import { protocolId } from '../rpc/protocol.ts'
-import type { Hello, Notifications, OperatorMethods, SallyportEvent } from '../rpc/protocol.ts'
+import type { Hello, OperatorMethods, SallyportEvent } from '../rpc/protocol.ts'
 import { runtimePaths } from '../rpc/runtime-dir.ts'
 import { notifications } from './notifications.ts'
 
@@ -65,8 +65,7 @@ export class Client implements AsyncDisposable {
     { signal }: Waiting = {},
   ): Promise<OperatorMethods[M]['result']> {
     const result = await this.#caller.call(method, params, { signal })
-    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- both sides named the protocol in the greeting
-    return result as OperatorMethods[M]['result']
+    return result as OperatorMethods[M]['result'] // both sides named the protocol in the greeting
   }
 
   /** Events from now on, or from after `since`, on a connection of their own: a slow reader slows only itself. */
@@ -74,8 +73,10 @@ export class Client implements AsyncDisposable {
     since,
     signal,
   }: Waiting & { readonly since?: number } = {}): AsyncGenerator<SallyportEvent> {
-    const params = since === undefined ? {} : { since }
-    yield* this.#follow('events/subscribe', params, 'events/event', signal)
+    await using caller = await dial(this.#caller.path, { signal })
+    const events = notifications(caller, 'events/event', { signal })
+    await caller.call('events/subscribe', since === undefined ? {} : { since }, { signal })
+    yield* events
   }
 
   /** Lines of a server's log, the last `lines` first, then as they come, on a connection of their own. */
@@ -83,20 +84,11 @@ export class Client implements AsyncDisposable {
     server: string,
     { lines = 0, signal }: Waiting & { readonly lines?: number } = {},
   ): AsyncGenerator<string> {
-    const params = { server, lines, follow: true }
-    for await (const { line } of this.#follow('servers/logs', params, 'servers/log', signal)) yield line
-  }
-
-  async *#follow<N extends keyof Notifications>(
-    method: keyof OperatorMethods,
-    params: object,
-    notification: N,
-    signal: AbortSignal | undefined,
-  ): AsyncGenerator<Notifications[N]> {
     await using caller = await dial(this.#caller.path, { signal })
-    const stream = notifications(caller, notification, { signal })
-    await caller.call(method, params, { signal })
-    yield* stream
+    const news = notifications(caller, 'servers/log', { signal })
+    const past = await caller.call('servers/logs', { server, lines, follow: true }, { signal })
+    yield* (past as OperatorMethods['servers/logs']['result']).lines
+    for await (const { line } of news) yield line
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -111,7 +103,6 @@ function socketOf(runtimeDir: string, role: 'host' | 'operator'): string {
 
 function asHello(value: unknown, path: string): Hello {
   if (typeof value === 'object' && value !== null && Reflect.get(value, 'protocol') === protocolId)
-    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the protocol id vouches for the rest
     return value as Hello
   throw new SallyportError(
     'ERR_DAEMON_PROTOCOL',

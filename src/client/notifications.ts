@@ -17,7 +17,6 @@ export function notifications<N extends keyof Notifications>(
   let wake = Promise.withResolvers<void>()
   const stop = caller.listen((method, params) => {
     if (method !== name) return
-    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the protocol fixes what each notification carries
     queue.push(params as Notifications[N])
     if (queue.length >= highWater) caller.pause()
     wake.resolve()

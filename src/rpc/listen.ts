@@ -31,6 +31,8 @@ export interface ListenLimits extends ConnectionLimits {
   readonly connectionsPerUid: number
 }
 
+const farewellMs = 200
+
 /** What a socket is given unless a test says otherwise. */
 export const defaultListenLimits: ListenLimits = {
   ...defaultLimits,
@@ -57,6 +59,7 @@ export class Listener implements AsyncDisposable {
   readonly #limits: ListenLimits
   readonly #server: Server
   readonly #sockets = new Set<Socket>()
+  #closed: Promise<void> | null = null
   readonly #perUid = new Map<number, number>()
 
   constructor(options: ListenOptions, limits: ListenLimits) {
@@ -137,11 +140,21 @@ export class Listener implements AsyncDisposable {
     })
   }
 
+  /** Takes no more connections; those that are open go on. The file is removed. */
+  closeIntake(): void {
+    this.#closed ??= new Promise((resolve) => this.#server.close(() => resolve())) // libuv removes the file
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
-    const { promise, resolve } = Promise.withResolvers<void>()
-    this.#server.close(() => resolve()) // libuv removes the socket file as it closes
+    this.closeIntake()
+    for (const socket of this.#sockets) socket.end() // after the answers that were written
+    const cut = setTimeout(() => this.#cut(), farewellMs)
+    await this.#closed
+    clearTimeout(cut)
+  }
+
+  #cut(): void {
     for (const socket of this.#sockets) socket.destroy()
-    await promise
   }
 }
 

@@ -40,13 +40,14 @@ export async function prepareRuntimeDir(directory: string, hostGid: number | nul
     )
   await mkdir(dirname(directory), { recursive: true, mode: 0o755 })
   await checkParents(directory)
-  await own(directory, 0o711, null)
-  await own(paths.hostDirectory, hostGid === null ? 0o700 : 0o750, hostGid)
-  await own(paths.operatorDirectory, 0o700, null)
+  await ownFolder(directory, 0o711, null)
+  await ownFolder(paths.hostDirectory, hostGid === null ? 0o700 : 0o750, hostGid)
+  await ownFolder(paths.operatorDirectory, 0o700, null)
   return paths
 }
 
-async function own(directory: string, mode: number, gid: number | null): Promise<void> {
+/** Makes a folder with that mode, or takes one that is ours already; ERR_RUNTIME_UNSAFE where it is somebody else's. */
+export async function ownFolder(directory: string, mode: number, gid: number | null): Promise<void> {
   await mkdir(directory, { mode: 0o700 }).catch(unlessExists)
   const found = await lstat(directory)
   const uid = process.geteuid?.() ?? -1
