@@ -4,8 +4,8 @@ import { RawJson } from '../lib/raw-json.ts'
 import { protocolId } from '../rpc/protocol.ts'
 import type { Hello, HostMethods } from '../rpc/protocol.ts'
 import type { EventLog } from './events.ts'
-import type { Supervisor } from './ports.ts'
-import type { Attach, MethodCall, MethodTable } from './service.ts'
+import type { Supervisor } from '../supervisor/supervisor.ts'
+import type { Attach, MethodCall, MethodTable } from './methods.ts'
 
 /** What the methods stand on. */
 export interface MethodPorts {

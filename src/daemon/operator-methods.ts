@@ -2,7 +2,7 @@
 import type { OperatorMethods } from '../rpc/protocol.ts'
 import { hostMethods } from './host-methods.ts'
 import type { MethodPorts } from './host-methods.ts'
-import type { MethodCall, MethodTable } from './service.ts'
+import type { MethodCall, MethodTable } from './methods.ts'
 
 /** What the operator's methods stand on beside those of hosts. */
 export interface OperatorPorts extends MethodPorts {

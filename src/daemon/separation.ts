@@ -8,8 +8,8 @@ export interface Admission {
   /** Group of host.sock, or null for the daemon's own user alone */
   readonly hostGid: number | null
   readonly separation: 'full' | 'none'
-  admitsHost(uid: number): boolean
-  admitsOperator(uid: number): boolean
+  readonly admitsHost: (uid: number) => boolean
+  readonly admitsOperator: (uid: number) => boolean
 }
 
 /** The user database, as text; tests give their own. */

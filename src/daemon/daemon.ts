@@ -1,0 +1,247 @@
+// The daemon's life: folder, lock, servers, sockets, and the way down, each step undone in reverse.
+import { lstat, mkdir, rename, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { gateOf } from '../call/gate.ts'
+import type { Host } from '../config/host.ts'
+import { narrowByProject } from '../config/project.ts'
+import { SallyportError } from '../errors.ts'
+import { newDaemonId } from '../lib/ids.ts'
+import type { DaemonId } from '../lib/ids.ts'
+import type { Logger } from '../lib/logger.ts'
+import { packageVersion } from '../lib/version.ts'
+import { dial } from '../rpc/dial.ts'
+import type { Service } from '../rpc/connection.ts'
+import { listen } from '../rpc/listen.ts'
+import type { Listener } from '../rpc/listen.ts'
+import { PeerQuery } from '../rpc/peer.ts'
+import { protocolId } from '../rpc/protocol.ts'
+import { ownFolder, prepareRuntimeDir } from '../rpc/runtime-dir.ts'
+import type { RuntimePaths } from '../rpc/runtime-dir.ts'
+import type { Settings } from '../schema/settings.ts'
+import { findInitBinary } from '../sandbox/init-binary.ts'
+import type { Caller, Ports } from '../supervisor/ports.ts'
+import { Supervisor } from '../supervisor/supervisor.ts'
+import { EventLog } from './events.ts'
+import { Guard } from './guard.ts'
+import { attachVia, hostMethods } from './host-methods.ts'
+import { operatorMethods } from './operator-methods.ts'
+import { createMachine } from './machine.ts'
+import { admission } from './separation.ts'
+import { serviceOf } from './methods.ts'
+
+export interface DaemonOptions {
+  readonly settings: Settings
+  readonly host: Host
+  readonly runtimeDir: string
+  readonly stateDir: string
+  readonly log: Logger
+}
+
+type Admits = (uid: number) => boolean
+
+const watchMs = 5000
+
+/**
+ * Starts a daemon that answers on both sockets when this resolves. Throws ERR_DAEMON_RUNNING where another one does, and
+ * ERR_SEPARATION, ERR_RUNTIME_UNSAFE where it must not run.
+ */
+export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
+  const { settings, host, runtimeDir, stateDir, log } = options
+  const undo: (() => Promise<void>)[] = []
+  const ended = Promise.withResolvers<SallyportError | null>()
+  try {
+    // 1. Who may come in, before there is a door.
+    const uid = process.geteuid?.() ?? -1
+    const admitted = admission(settings, uid)
+    const { hostGid, separation } = admitted
+
+    // 2. The folders, and the lock that makes everything in them ours.
+    const paths = await prepareRuntimeDir(runtimeDir, hostGid)
+    await mkdir(stateDir, { recursive: true, mode: 0o700 })
+    await ownFolder(stateDir, 0o700, null)
+    const initPath = await findInitBinary()
+    const isAnswered = (): Promise<boolean> => answers(paths)
+    const onLost = (error: SallyportError): void => ended.resolve(error)
+    const guard = await Guard.hold({ initPath, runtimeDir, log, isAnswered, onLost })
+    undo.push(() => guard[Symbol.asyncDispose]())
+
+    // 3. The machine and what runs on it; from here on a killed daemon leaves work for the guard.
+    const id = newDaemonId()
+    const events = new EventLog()
+    const machine = await createMachine({ settings, daemon: id, host, runtimeDir, stateDir, guard, log })
+    undo.push(async () => machine[Symbol.asyncDispose]())
+    const { launch, describe } = machine
+    const gate = gateOf(settings.rules)
+    const narrow = narrowing(settings, uid)
+    const supervisor = new Supervisor({
+      settings,
+      gate,
+      launch,
+      emit: events.emit,
+      describe,
+      narrow,
+      random: Math.random,
+    })
+    const doors: Listener[] = []
+    undo.push(async () => void (await Promise.all(doors.map((door) => door[Symbol.asyncDispose]()))))
+    undo.push(async () => supervisor[Symbol.asyncDispose]())
+
+    // 4. The operator's door, then the hosts': whoever finds host.sock finds all of the daemon.
+    const version = packageVersion()
+    const hello = {
+      protocol: protocolId,
+      version,
+      daemon: id,
+      pid: process.pid,
+      separation,
+      runtime_dir: runtimeDir,
+    } as const
+    const shutDown = (reason: string): void => {
+      log.info({ reason }, 'shutdown asked for')
+      ended.resolve(null)
+    }
+    const ports = { supervisor, events, hello, shutDown }
+    const attach = attachVia(supervisor)
+    const peers = new PeerQuery(initPath)
+    const open = async (
+      path: string,
+      gid: number | null,
+      service: Service,
+      admits: Admits,
+    ): Promise<void> => {
+      guard.cleanUp(`unlink ${asAbsolute(path)}`)
+      doors.push(await listen({ path, gid, service, peers, log, admits: ({ uid }) => admits(uid) }))
+    }
+    await open(
+      paths.operatorSocket,
+      null,
+      serviceOf('operator', operatorMethods(ports), attach),
+      admitted.admitsOperator,
+    )
+    await open(paths.hostSocket, hostGid, serviceOf('host', hostMethods(ports), attach), admitted.admitsHost)
+
+    // 5. The record of who answers here, and a watch on the door: a daemon that nobody can reach must not keep servers.
+    const record = join(paths.hostDirectory, 'daemon.json')
+    guard.cleanUp(`unlink ${asAbsolute(record)}`)
+    undo.push(() => rm(record, { force: true }))
+    await writeRecord(record, {
+      id,
+      version,
+      protocol: protocolId,
+      pid: process.pid,
+      url: `unix:${paths.hostSocket}`,
+    })
+    const watch = await watchDoor(paths.hostSocket, log, ended.resolve)
+    undo.push(async () => clearInterval(watch))
+
+    // 6. What is known at once of every server, and those that start without being asked; neither is waited for.
+    const stopping = new AbortController()
+    const waiting = { signal: stopping.signal }
+    const begun = machine.registerAll(waiting).then(() => supervisor.startEager(ourselves(), waiting))
+    undo.push(async () => {
+      stopping.abort(new SallyportError('ERR_DAEMON_UNAVAILABLE', 'Sallyport is stopping'))
+      await begun
+    })
+    log.info({ daemon: id, socket: paths.hostSocket, separation }, 'daemon ready')
+    return new Daemon(id, paths, ended.promise, { doors, undo, log })
+  } catch (error) {
+    await unwind(undo, log)
+    throw error
+  }
+}
+
+interface Parts {
+  readonly doors: readonly Listener[]
+  readonly undo: (() => Promise<void>)[]
+  readonly log: Logger
+}
+
+/** A running daemon. Disposing stops every server, then closes both doors, then lets the lock go. */
+export class Daemon implements AsyncDisposable {
+  readonly id: DaemonId
+  readonly paths: RuntimePaths
+  /** Resolves when it should go down: null because it was asked to, or the error that makes it */
+  readonly ended: Promise<SallyportError | null>
+  readonly #parts: Parts
+  #isDown: Promise<void> | null = null
+
+  constructor(id: DaemonId, paths: RuntimePaths, ended: Promise<SallyportError | null>, parts: Parts) {
+    this.id = id
+    this.paths = paths
+    this.ended = ended
+    this.#parts = parts
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#isDown ??= this.#goDown(this.#parts)
+    await this.#isDown
+  }
+
+  // Nobody new comes in; then servers end while their hosts are still connected, so that the last answers arrive.
+  async #goDown({ doors, undo, log }: Parts): Promise<void> {
+    for (const door of doors) door.closeIntake()
+    await unwind(undo, log)
+    log.info({ daemon: this.id }, 'daemon ended')
+  }
+}
+
+/** Each step is tried whatever became of the one before: the lock must not stay because a server was stubborn. */
+async function unwind(undo: (() => Promise<void>)[], log: Logger): Promise<void> {
+  for (let step = undo.pop(); step !== undefined; step = undo.pop())
+    await step().catch((error: unknown) => log.error({ err: error }, 'shutdown step failed'))
+}
+
+/** What a project's file leaves of the settings, for one session. */
+function narrowing(settings: Settings, daemonUid: number): Ports['narrow'] {
+  return async (project, { principal }) => {
+    const narrowed = await narrowByProject(settings, project, [daemonUid, principal.attributes.uid])
+    return { settings: narrowed, gate: gateOf(narrowed.rules) }
+  }
+}
+
+/** The principal of what starts by itself: the daemon's own user. */
+function ourselves(): Caller {
+  const [uid, gid] = [process.geteuid?.() ?? -1, process.getegid?.() ?? -1]
+  return {
+    principal: { kind: 'uid', id: String(uid), attributes: { uid, gid, pid: process.pid } },
+    role: 'operator',
+  }
+}
+
+async function answers({ hostSocket }: RuntimePaths): Promise<boolean> {
+  try {
+    await using _caller = await dial(hostSocket)
+    return true
+  } catch (error) {
+    return error instanceof SallyportError && error.code !== 'ERR_DAEMON_UNAVAILABLE'
+  }
+}
+
+async function writeRecord(path: string, record: object): Promise<void> {
+  await writeFile(`${path}.new`, `${JSON.stringify(record)}\n`, { mode: 0o600 })
+  await rename(`${path}.new`, path)
+}
+
+async function watchDoor(
+  path: string,
+  log: Logger,
+  onLost: (error: SallyportError) => void,
+): Promise<NodeJS.Timeout> {
+  const { ino } = await lstat(path)
+  const look = async (): Promise<void> => {
+    const found = await lstat(path).catch(() => null)
+    if (found?.ino === ino) return
+    log.error({ path }, 'socket was removed or replaced, standing down')
+    onLost(
+      new SallyportError(
+        'ERR_DAEMON_UNAVAILABLE',
+        `${path} was removed or replaced, so nobody can reach this daemon`,
+      ),
+    )
+  }
+  return setInterval(() => void look(), watchMs).unref()
+}
+
+function asAbsolute(path: string): `/${string}` {
+  return `/${path.replace(/^\/+/, '')}`
+}

@@ -1,0 +1,108 @@
+// What the supervisor launches on: this machine, with what was registered for each server and what one daemon owns.
+import { enterpriseFolder, userFolder } from '../config/find.ts'
+import type { Host } from '../config/host.ts'
+import { SallyportError } from '../errors.ts'
+import type { DaemonId } from '../lib/ids.ts'
+import type { Logger } from '../lib/logger.ts'
+import { buildEnvironment } from '../sandbox/environment.ts'
+import { createLaunchHost } from '../sandbox/host.ts'
+import type { LaunchHost } from '../sandbox/host.ts'
+import { launch } from '../sandbox/launch.ts'
+import type { Registration } from '../sandbox/registrations.ts'
+import type { ProfileSettings, ServerSettings, Settings } from '../schema/settings.ts'
+import type { Describe, Launch } from '../supervisor/ports.ts'
+import type { Guard } from './guard.ts'
+
+/** Whose machine it is, and what must stay out of every sandbox. */
+export interface MachineOptions {
+  readonly settings: Settings
+  readonly daemon: DaemonId
+  readonly host: Host
+  readonly runtimeDir: string
+  readonly stateDir: string
+  readonly guard: Guard
+  readonly log: Logger
+}
+
+/** Launches and describes servers. Disposing removes the daemon's control groups; the servers must have ended. */
+export interface Machine extends AsyncDisposable {
+  readonly launch: Launch
+  readonly describe: Describe
+  /** Pins the command and the code of every enabled server, one after another; what can't be pinned is logged */
+  registerAll(waiting: { readonly signal: AbortSignal }): Promise<void>
+}
+
+/** Makes the control groups and names them to the guard. Throws ERR_SANDBOX_UNENFORCEABLE where nothing can be confined. */
+export async function createMachine(options: MachineOptions): Promise<Machine> {
+  const { settings, daemon, host, runtimeDir, stateDir, guard, log } = options
+  const configured = settings.sources.map(({ path }) => path)
+  const launchHost = await createLaunchHost({
+    daemon,
+    stateDirectory: stateDir,
+    own: [runtimeDir, stateDir, userFolder(host), enterpriseFolder, ...configured],
+    homes: [host.home],
+    environment: host.env,
+    log,
+  })
+  for (const directory of launchHost.cgroups.directories) guard.cleanUp(`cgroup /${directory.slice(1)}`)
+  const registered = new Map<string, Registration>()
+  const register = async (server: ServerSettings): Promise<void> => {
+    registered.set(server.name, await launchHost.registrationsOf(settings).verified(server))
+  }
+  return {
+    async launch(server, instance, waiting) {
+      const profile = profileOf(settings, server)
+      const process = await launch({ server, profile, settings, instance }, launchHost, waiting)
+      await register(server) // for `show`; it was verified a moment ago
+      return process
+    },
+    describe: (server) => ({
+      command: commandOf(server, registered.get(server.name)),
+      package_digest: registered.get(server.name)?.package?.digest ?? null,
+      environment: environmentOf(server, settings, launchHost),
+    }),
+    async registerAll({ signal }) {
+      for (const server of settings.servers.values()) {
+        if (signal.aborted) return
+        if (!server.enabled || server.unenforceable.length > 0) continue
+        await register(server).catch((error: unknown) => {
+          const { code, message } = SallyportError.from(error)
+          log.warn({ server: server.name, code, reason: message }, 'server can not be registered')
+        })
+      }
+    },
+    [Symbol.asyncDispose]: () => Promise.resolve(launchHost[Symbol.asyncDispose]()),
+  }
+}
+
+function profileOf({ profiles }: Settings, { name, profile }: ServerSettings): ProfileSettings {
+  const found = profiles.get(profile)
+  if (found !== undefined) return found
+  throw new SallyportError('ERR_PROFILE_UNKNOWN', `servers.${name}.profile: no profile is named ${profile}`, {
+    server: name,
+  })
+}
+
+function commandOf(
+  { args }: ServerSettings,
+  registration: Registration | undefined,
+): ReturnType<Describe>['command'] {
+  if (registration === undefined) return null
+  const { name, path, file } = registration.command
+  return { name, path, sha256: file.sha256, args }
+}
+
+// The values of a server's own variables may be secrets, and hosts may ask too: they see that there is one.
+function environmentOf(
+  server: ServerSettings,
+  settings: Settings,
+  { facts }: LaunchHost,
+): Record<string, string> {
+  const profile = profileOf(settings, server)
+  const { variables } = buildEnvironment({ server, profile, daemon: facts.environment })
+  const shown = Object.entries(variables).map(([name, { value, origin }]) => [
+    name,
+    origin === 'server' ? '(set by the server’s entry)' : value,
+  ])
+  return Object.fromEntries(shown)
+}

@@ -1,0 +1,99 @@
+// One server without a daemon: the same launch, the same policy, on a stream of the caller's.
+import { mkdir, mkdtemp } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Duplex } from 'node:stream'
+import { gateOf } from '../call/gate.ts'
+import type { Host } from '../config/host.ts'
+import { SallyportError } from '../errors.ts'
+import { newDaemonId } from '../lib/ids.ts'
+import type { Logger } from '../lib/logger.ts'
+import { ownFolder } from '../rpc/runtime-dir.ts'
+import { findInitBinary } from '../sandbox/init-binary.ts'
+import type { Settings } from '../schema/settings.ts'
+import { LogRing } from '../supervisor/log-ring.ts'
+import type { Caller, SessionEnd } from '../supervisor/ports.ts'
+import type { Era } from '../supervisor/probe.ts'
+import { Session } from '../supervisor/session.ts'
+import { Guard } from './guard.ts'
+import { createMachine } from './machine.ts'
+
+export interface RunOptions {
+  readonly settings: Settings
+  /** Name of the one server of the settings that is run */
+  readonly name: string
+  readonly host: Host
+  readonly runtimeDir: string
+  readonly stateDir: string
+  readonly log: Logger
+  /** MCP's two directions; owned from here on */
+  readonly stream: Duplex
+  /** Hears each line that the server writes to stderr */
+  readonly onStderr: (line: string) => void
+}
+
+/** Runs the server until it or its host ends, or the signal is aborted; nothing of it is left when this resolves. */
+export async function runOne(options: RunOptions, { signal }: { signal: AbortSignal }): Promise<SessionEnd> {
+  const { settings, name, host, runtimeDir, stateDir, log, stream } = options
+  const server = settings.servers.get(name)
+  if (server === undefined) throw new SallyportError('ERR_SERVER_NOT_FOUND', `no server is named ${name}`)
+  await mkdir(stateDir, { recursive: true, mode: 0o700 })
+  await ownFolder(stateDir, 0o700, null)
+  await using guard = await guardOf(stateDir, log)
+  await using machine = await createMachine({
+    settings,
+    daemon: newDaemonId(),
+    host,
+    runtimeDir,
+    stateDir,
+    guard,
+    log,
+  })
+
+  const logs = new LogRing(server.output.stderrBytes)
+  logs.listen(options.onStderr)
+  const emit = ({ type, detail }: { type: string; detail: object }): void => log.debug({ ...detail }, type)
+  const ports = { gate: gateOf(settings.rules), emit, launch: machine.launch }
+  let era: Era | null = null
+  const verdicts = { get: () => era, set: (known: Era) => void (era = known) }
+  await using session = new Session({
+    server,
+    caller: ourselves(),
+    ports,
+    logs,
+    verdicts,
+    lost: () => undefined,
+  })
+  const stop = (): void => void session.stop('interrupted')
+  signal.addEventListener('abort', stop, { once: true })
+  session.take(stream, Buffer.alloc(0))
+  try {
+    return await session.ended
+  } finally {
+    signal.removeEventListener('abort', stop)
+  }
+}
+
+// A folder of its own: any number may run at once, and each has somebody to clean up after it.
+async function guardOf(stateDir: string, log: Logger): Promise<Guard> {
+  const folder = await mkdtemp(join(stateDir, 'run-'))
+  const onLost = (error: SallyportError): void => log.error({ err: error }, 'guard lost')
+  const isAnswered = async (): Promise<boolean> => false
+  const guard = await Guard.hold({
+    initPath: await findInitBinary(),
+    runtimeDir: folder,
+    log,
+    onLost,
+    isAnswered,
+  })
+  guard.cleanUp(`rmdir /${folder.slice(1)}`)
+  guard.cleanUp(`unlink /${join(folder, 'daemon.lock').slice(1)}`)
+  return guard
+}
+
+function ourselves(): Caller {
+  const [uid, gid] = [process.getuid?.() ?? -1, process.getgid?.() ?? -1]
+  return {
+    principal: { kind: 'uid', id: String(uid), attributes: { uid, gid, pid: process.pid } },
+    role: 'operator',
+  }
+}

@@ -1,0 +1,27 @@
+// Descriptors of whoever started us go nowhere.
+import { execFileSync } from 'node:child_process'
+import { expect, it } from 'vitest'
+
+const module = new URL('../../src/daemon/descriptors.ts', import.meta.url).href
+
+it('every inherited descriptor is closed, even beyond a gap in the numbers, and Node goes on', () => {
+  const code = `
+    import { closeInherited } from ${JSON.stringify(module)}
+    import { readdirSync, readlinkSync, readFileSync } from 'node:fs'
+    closeInherited()
+    const open = readdirSync('/proc/self/fd').flatMap((fd) => { try { return [readlinkSync('/proc/self/fd/' + fd)] } catch { return [] } })
+    setTimeout(() => console.log(JSON.stringify({ leaked: open.filter((path) => path === '/etc/hostname'), works: readFileSync('/etc/hostname').length > 0 })), 1)`
+  const shell = 'exec 30</etc/hostname 200</etc/hostname; exec "$0" --input-type=module -e "$1"'
+  const said = execFileSync('bash', ['-c', shell, process.execPath, code], { encoding: 'utf8' })
+  expect(JSON.parse(said)).toEqual({ leaked: [], works: true })
+})
+
+it('without that, one beyond the gap would stay', () => {
+  const code = `
+    const { readlinkSync } = await import('node:fs')
+    console.log(readlinkSync('/proc/self/fd/200'))`
+  const shell = 'exec 200</etc/hostname; exec "$0" --input-type=module -e "$1"'
+  expect(execFileSync('bash', ['-c', shell, process.execPath, code], { encoding: 'utf8' })).toContain(
+    '/etc/hostname',
+  )
+})

@@ -1,0 +1,101 @@
+// The runtime directory's lock: one holder, named to the second; handed on after a death; never silently lost.
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdir, stat, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, it } from 'vitest'
+import { Guard } from '../../src/daemon/guard.ts'
+import type { GuardOptions } from '../../src/daemon/guard.ts'
+import type { SallyportError } from '../../src/errors.ts'
+import { silent } from '../../src/lib/logger.ts'
+import { findInitBinary } from '../../src/sandbox/init-binary.ts'
+import { eventually } from '../support/eventually.ts'
+import { childrenOf } from '../support/leaks.ts'
+import { tempDir } from '../support/temp-dir.ts'
+
+const initPath = await findInitBinary()
+const options = (runtimeDir: string, more: Partial<GuardOptions> = {}): GuardOptions => ({
+  initPath,
+  runtimeDir,
+  log: silent,
+  onLost: () => undefined,
+  isAnswered: async () => true,
+  ...more,
+})
+const guardsOf = (): number[] =>
+  childrenOf(process.pid)
+    .filter(({ name }) => name === 'sallyport-init')
+    .map(({ pid }) => pid)
+
+it('the second to come is told who holds the lock', async () => {
+  await using folder = await tempDir()
+  await using _guard = await Guard.hold(options(folder.path))
+  await expect(Guard.hold(options(folder.path))).rejects.toMatchObject({
+    code: 'ERR_DAEMON_RUNNING',
+    message: expect.stringContaining(String(process.pid)),
+  })
+})
+
+it('a lock that was let go can be taken at once, and nothing of the guard is left', async () => {
+  await using folder = await tempDir()
+  for (let turn = 0; turn < 3; turn++) await (await Guard.hold(options(folder.path)))[Symbol.asyncDispose]()
+  expect(guardsOf()).toEqual([])
+})
+
+it('a guard that is killed is replaced, and the new one knows what to clean up', async () => {
+  await using folder = await tempDir()
+  const guard = await Guard.hold(options(folder.path))
+  guard.cleanUp(`rmdir /${join(folder.path, 'made').slice(1)}`)
+  const [first] = guardsOf()
+  process.kill(first ?? -1, 'SIGKILL')
+  await eventually(() => guardsOf().some((pid) => pid !== first))
+  await expect(Guard.hold(options(folder.path))).rejects.toMatchObject({ code: 'ERR_DAEMON_RUNNING' })
+  await guard[Symbol.asyncDispose]()
+  expect(guardsOf()).toEqual([])
+})
+
+it('a daemon whose lock another took meanwhile is told to go down', async () => {
+  await using folder = await tempDir()
+  const lost = Promise.withResolvers<SallyportError>()
+  await using _guard = await Guard.hold(options(folder.path, { onLost: lost.resolve }))
+  // Stopped, it can't be replaced before the thief is there.
+  const [pid] = guardsOf()
+  const thief = spawn('flock', [join(folder.path, 'daemon.lock'), 'sleep', '30'], { stdio: 'ignore' })
+  process.kill(pid ?? -1, 'SIGKILL')
+  const outcome = await Promise.race([
+    lost.promise,
+    eventually(() => guardsOf().some((other) => other !== pid)),
+  ])
+  thief.kill('SIGKILL')
+  // Either the thief was quicker, then the daemon knows; or the new guard was, then the lock never was free.
+  if (typeof outcome === 'object') expect(outcome).toMatchObject({ code: 'ERR_DAEMON_RUNNING' })
+})
+
+it('after a killed daemon the folder is free again, with nothing of it left', async () => {
+  await using folder = await tempDir()
+  const made = join(folder.path, 'made')
+  await mkdir(made)
+  await writeFile(join(made, 'sock'), '')
+  const code = `
+    import { Guard } from ${JSON.stringify(new URL('../../src/daemon/guard.ts', import.meta.url).href)}
+    const guard = await Guard.hold({ ...${JSON.stringify({ initPath, runtimeDir: folder.path })}, log: console, onLost() {}, isAnswered: async () => false })
+    guard.cleanUp('rmdir ${made}')
+    guard.cleanUp('unlink ${made}/sock')
+    console.log('held')
+    setInterval(() => {}, 1000)`
+  const daemon = spawn(process.execPath, ['--input-type=module', '-e', code], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  await once(daemon.stdout, 'data')
+  daemon.kill('SIGKILL')
+  await using _next = await Guard.hold(options(folder.path, { isAnswered: async () => false }))
+  await expect(stat(made)).rejects.toThrow('ENOENT')
+})
+
+it('a runtime directory that is gone is an error, not a wait', async () => {
+  await using folder = await tempDir()
+  await expect(Guard.hold(options(join(folder.path, 'none')))).rejects.toMatchObject({
+    code: 'ERR_INTERNAL',
+    message: expect.stringContaining('daemon.lock'),
+  })
+})

@@ -1,0 +1,62 @@
+// What a test may not leave behind: processes, sockets, mounts, control groups.
+import { readdirSync, readFileSync } from 'node:fs'
+
+export interface ChildProcess {
+  readonly pid: number
+  readonly name: string
+}
+
+/** The living children of a process, zombies apart. */
+export function childrenOf(parent: number): readonly ChildProcess[] {
+  return processes().filter(({ ppid, state }) => ppid === parent && state !== 'Z')
+}
+
+/** All processes below a process, zombies apart. */
+export function descendantsOf(parent: number): readonly ChildProcess[] {
+  const children = childrenOf(parent)
+  return [...children, ...children.flatMap(({ pid }) => descendantsOf(pid))]
+}
+
+/** Lines of this machine's mount table that name the text. */
+export function mountsWith(text: string): readonly string[] {
+  return readFileSync('/proc/self/mountinfo', 'utf8')
+    .split('\n')
+    .filter((line) => line.includes(text))
+}
+
+/** Processes whose command line names the text. */
+export function processesWith(text: string): readonly number[] {
+  return pids().filter((pid) => pid !== process.pid && commandLine(pid).includes(text))
+}
+
+interface Status extends ChildProcess {
+  readonly ppid: number
+  readonly state: string
+}
+
+function processes(): readonly Status[] {
+  return pids().flatMap((pid) => {
+    try {
+      const match = /^\d+ \((.*)\) (\S) (\d+)/s.exec(readFileSync(`/proc/${pid}/stat`, 'latin1'))
+      return match === null
+        ? []
+        : [{ pid, name: match[1] ?? '', state: match[2] ?? '', ppid: Number(match[3]) }]
+    } catch {
+      return [] // it has just ended
+    }
+  })
+}
+
+function pids(): readonly number[] {
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .map(Number)
+}
+
+function commandLine(pid: number): string {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'latin1')
+  } catch {
+    return ''
+  }
+}
