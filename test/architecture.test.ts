@@ -71,6 +71,16 @@ const parts: readonly Part[] = [
     reason: 'it explains what a profile gives, and the filter’s rules are part of that; it needs no daemon',
   },
   {
+    from: 'cli/stdio.ts',
+    mayImport: [...foundations, 'config/', 'sandbox/init-binary.ts'],
+    reason: 'it becomes the shim, which lies beside init',
+  },
+  {
+    from: 'cli/doctor.ts',
+    mayImport: [...foundations, 'config/', 'client/', 'rpc/', 'sandbox/'],
+    reason: 'it speaks of this machine, whether a daemon runs or not',
+  },
+  {
     from: 'cli/',
     mayImport: [...foundations, 'config/', 'client/', 'rpc/'],
     reason: 'the CLI has no private door into the daemon',

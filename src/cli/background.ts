@@ -1,0 +1,97 @@
+// A daemon that outlives its starter: started apart, and awaited until one answers, ours or another's.
+import { spawn } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
+import { closeSync, fstatSync, mkdirSync, openSync, readSync, renameSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { connect } from '../client/client.ts'
+import { daemonEnvironment } from '../config/daemon-environment.ts'
+import type { Host } from '../config/host.ts'
+import { SallyportError } from '../errors.ts'
+
+export interface BackgroundOptions {
+  readonly host: Host
+  readonly runtimeDir: string
+  readonly stateDir: string
+  readonly config: string | undefined
+}
+
+const startMs = 15_000
+const keptLogBytes = 8 * 1024 * 1024
+
+/**
+ * Returns once a daemon answers on the runtime directory. Where several start at once, one wins and all return. Throws the
+ * daemon's own complaint where it can't run, and ERR_DAEMON_UNAVAILABLE where none answers within 15 s.
+ */
+export async function startInBackground(options: BackgroundOptions): Promise<void> {
+  const { runtimeDir, stateDir } = options
+  if (await answers(runtimeDir)) return
+  const log = openLog(stateDir)
+  const from = fstatSync(log).size
+  const child = start(options, log)
+  try {
+    for (const end = performance.now() + startMs; performance.now() < end; await delay(20)) {
+      if (await answers(runtimeDir)) return
+      const hasEnded = child.exitCode !== null || child.signalCode !== null
+      // Where another daemon holds the lock, that one is about to answer.
+      if (hasEnded && !lastWords(log, from).includes('(ERR_DAEMON_RUNNING)')) break
+    }
+    throw failed(lastWords(log, from), stateDir)
+  } finally {
+    child.unref()
+    closeSync(log)
+  }
+}
+
+function start({ host, runtimeDir, stateDir, config }: BackgroundOptions, log: number): ChildProcess {
+  const main = fileURLToPath(new URL('./main.js', import.meta.url))
+  const args = [main, 'serve', '--runtime', runtimeDir, '--state', stateDir]
+  return spawn(process.execPath, config === undefined ? args : [...args, '--config', config], {
+    detached: true,
+    stdio: ['ignore', log, log],
+    cwd: '/',
+    env: daemonEnvironment(host),
+  })
+}
+
+async function answers(runtimeDir: string): Promise<boolean> {
+  try {
+    await using _client = await connect({ at: { runtimeDir } })
+    return true
+  } catch (error) {
+    if (error instanceof SallyportError && error.code === 'ERR_DAEMON_UNAVAILABLE') return false
+    throw error
+  }
+}
+
+// One log and the one before it, so that a daemon that is started for years fills no disk.
+function openLog(stateDir: string): number {
+  mkdirSync(stateDir, { recursive: true, mode: 0o700 })
+  const path = join(stateDir, 'daemon.log')
+  const log = openSync(path, 'a+', 0o600)
+  if (fstatSync(log).size < keptLogBytes) return log
+  closeSync(log)
+  renameSync(path, `${path}.1`)
+  return openSync(path, 'a+', 0o600)
+}
+
+// What this start has written to the log: its own complaint, or whatever came last.
+function lastWords(log: number, from: number): string {
+  const buffer = Buffer.alloc(8192)
+  const length = readSync(log, buffer, 0, buffer.length, from)
+  const lines = buffer.toString('utf8', 0, length).trimEnd().split('\n')
+  return (
+    lines.findLast((line) => line.startsWith('sallyport: '))?.slice('sallyport: '.length) ??
+    lines.at(-1) ??
+    ''
+  )
+}
+
+function failed(said: string, stateDir: string): SallyportError {
+  const log = join(stateDir, 'daemon.log')
+  const why = said === '' ? 'it said nothing' : said
+  return new SallyportError('ERR_DAEMON_UNAVAILABLE', `the daemon did not start: ${why}; its log is ${log}`, {
+    log,
+  })
+}

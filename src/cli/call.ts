@@ -1,0 +1,93 @@
+// `sallyport call SERVER TOOL`: one tool call through the daemon, with every control that a host's call has.
+import type { Command } from 'commander'
+import { SallyportError } from '../errors.ts'
+import type { CallResult } from '../rpc/protocol.ts'
+import { printJson, visible } from './output.ts'
+import { reach, reaching } from './reach.ts'
+import type { ReachOptions } from './reach.ts'
+
+interface CallOptions extends ReachOptions {
+  readonly args?: string
+  readonly a?: readonly string[]
+  readonly timeout?: number
+}
+
+export function registerCall(program: Command): void {
+  reaching(program.command('call'))
+    .description('call a tool and print what it answers')
+    .argument('<server>')
+    .argument('<tool>', 'the server’s own name for it')
+    .option('--args <json>', 'arguments as one JSON object')
+    .option('-a <key=value...>', 'one argument; the value is JSON where it reads as JSON, else text')
+    .option('--timeout <ms>', 'wait shorter than the server’s call_ms', wholeNumber)
+    .action((server: string, tool: string, options: CallOptions) => {
+      const given = argumentsOf(options)
+      return reach(options, 'any', async ({ client, signal }) => {
+        const timeout = options.timeout === undefined ? {} : { timeout_ms: options.timeout }
+        const result = await client.call(
+          'tools/call',
+          { server, tool, arguments: given, ...timeout },
+          { signal },
+        )
+        if (options.json === true) printJson(result)
+        else print(result)
+        if (result.type === 'error') process.exitCode = 1
+      })
+    })
+}
+
+/** Puts `--args` and `-a` together; the same key in both, or twice, is refused. */
+export function argumentsOf({ args, a = [] }: Pick<CallOptions, 'args' | 'a'>): Record<string, unknown> {
+  const result = new Map(Object.entries(args === undefined ? {} : parseObject(args)))
+  for (const pair of a) {
+    const at = pair.indexOf('=')
+    const key = pair.slice(0, at)
+    if (at < 1) throw usage(`-a: got ${JSON.stringify(pair)}, expected key=value`)
+    if (result.has(key)) throw usage(`-a: got ${JSON.stringify(key)} twice, expected each argument once`)
+    result.set(key, parseValue(pair.slice(at + 1)))
+  }
+  return Object.fromEntries(result)
+}
+
+function parseObject(text: string): Record<string, unknown> {
+  const value = parseValue(text)
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return { ...value }
+  throw usage(`--args: got ${text.slice(0, 80)}, expected a JSON object such as '{"path":"/workspace"}'`)
+}
+
+function parseValue(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return text
+  }
+}
+
+// Text of the answer as text, since that is what people read; everything else as JSON.
+function print({ type, data, error_text }: CallResult): void {
+  if (type === 'error') return void process.stderr.write(`${lines(error_text ?? 'the tool failed')}\n`)
+  const content: unknown =
+    typeof data === 'object' && data !== null ? Reflect.get(data, 'content') : undefined
+  if (!Array.isArray(content)) return printJson(data)
+  for (const item of content) {
+    const text: unknown = Reflect.get(Object(item), 'text')
+    if (typeof text === 'string') process.stdout.write(`${lines(text)}\n`)
+    else printJson(item)
+  }
+}
+
+// To a pipe byte for byte; on a terminal nothing that a server wrote may act on it.
+function lines(text: string): string {
+  return process.stdout.isTTY ? text.split('\n').map(visible).join('\n') : text
+}
+
+function wholeNumber(text: string): number {
+  const value = Number(text)
+  if (!Number.isSafeInteger(value) || value < 1)
+    throw usage(`--timeout: got ${text}, expected a whole number of ms`)
+  return value
+}
+
+function usage(message: string): SallyportError {
+  return new SallyportError('ERR_USAGE', message)
+}

@@ -1,0 +1,74 @@
+// `sallyport doctor`: what this machine can enforce, what it can't, and the command that mends it.
+import type { Command } from 'commander'
+import { connect } from '../client/client.ts'
+import { thisHost } from '../config/host.ts'
+import { runtimeDirectory } from '../config/paths.ts'
+import { SallyportError } from '../errors.ts'
+import { packageVersion } from '../lib/version.ts'
+import type { Hello } from '../rpc/protocol.ts'
+import { diagnose } from '../sandbox/diagnose.ts'
+import type { Diagnosis } from '../sandbox/diagnose.ts'
+import { fingerprint } from '../sandbox/fingerprint.ts'
+import { paint, printFields, printJson, printTable, visible } from './output.ts'
+import type { Cell } from './output.ts'
+import { reaching } from './reach.ts'
+import type { ReachOptions } from './reach.ts'
+
+interface Report {
+  readonly version: string
+  readonly node: string
+  readonly controls: readonly Diagnosis[]
+  readonly daemon: Pick<Hello, 'version' | 'pid' | 'separation'> | null
+  /** Why no daemon answered; null where one did */
+  readonly daemon_problem: string | null
+}
+
+export function registerDoctor(program: Command): void {
+  reaching(program.command('doctor'))
+    .description('say what this machine can enforce, and what would mend the rest')
+    .action(async (options: ReachOptions) => {
+      const report = await examine(options)
+      if (options.json === true) printJson(report)
+      else print(report)
+      if (report.controls.some(({ ok, isFatal }) => isFatal && !ok)) process.exitCode = 1
+    })
+}
+
+async function examine({ runtime }: ReachOptions): Promise<Report> {
+  const facts = {
+    version: packageVersion(),
+    node: process.versions.node,
+    controls: diagnose(await fingerprint()),
+  }
+  try {
+    await using client = await connect({ at: { runtimeDir: await runtimeDirectory(runtime, thisHost()) } })
+    const { version, pid, separation } = client.hello
+    return { ...facts, daemon: { version, pid, separation }, daemon_problem: null }
+  } catch (error) {
+    return { ...facts, daemon: null, daemon_problem: SallyportError.from(error).message }
+  }
+}
+
+function print({ version, node, controls, daemon, daemon_problem }: Report): void {
+  printTable(['CONTROL', '', 'ENFORCED BY', 'WHY NOT'], controls.map(row))
+  const mends = controls.filter(({ mend }) => mend !== null)
+  for (const { control, mend } of mends)
+    process.stdout.write(`\n${paint('bold', control)}: ${visible(mend ?? '')}\n`)
+  process.stdout.write('\n')
+  printFields([
+    ['sallyport', `${version} on node ${node}`],
+    ['daemon', daemon === null ? (daemon_problem ?? '') : `${daemon.version}, pid ${daemon.pid}`],
+    ['separation', daemon === null ? 'unknown until a daemon runs' : separationOf(daemon.separation)],
+  ])
+}
+
+function row({ control, ok, isFatal, enforcedBy, cause }: Diagnosis): (string | Cell)[] {
+  const bad: Cell = isFatal ? { text: 'not', style: 'red' } : { text: 'weak', style: 'yellow' }
+  return [control, ok ? { text: 'ok', style: 'green' } : bad, enforcedBy ?? '–', cause ?? '']
+}
+
+function separationOf(separation: Hello['separation']): string {
+  return separation === 'full'
+    ? 'full: no host shares a uid with the daemon or a sandbox'
+    : 'none: a host of the daemon’s uid could read its memory; run it as its own user, with host_group'
+}

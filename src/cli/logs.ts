@@ -1,0 +1,42 @@
+// `sallyport logs NAME`: what a server wrote to stderr.
+import type { Command } from 'commander'
+import { SallyportError } from '../errors.ts'
+import { hint, printJson, visible } from './output.ts'
+import { reach, reaching } from './reach.ts'
+import type { ReachOptions } from './reach.ts'
+
+interface LogsOptions extends ReachOptions {
+  readonly follow?: boolean
+  readonly lines: number
+}
+
+export function registerLogs(program: Command): void {
+  reaching(program.command('logs'))
+    .description('show what a server wrote to stderr')
+    .argument('<name>')
+    .option('-f, --follow', 'go on with what it writes from now on')
+    .option('-n, --lines <count>', 'most lines of the past', count, 100)
+    .action((name: string, options: LogsOptions) =>
+      reach(options, 'operator', async ({ client, signal }) => {
+        const { lines } = options
+        if (options.follow === true) {
+          for await (const line of client.logs(name, { lines, signal })) print(line)
+          return
+        }
+        const result = await client.call('servers/logs', { server: name, lines }, { signal })
+        if (options.json === true) return printJson(result)
+        result.lines.forEach(print)
+        if (result.dropped > 0) hint(`${result.dropped} bytes before these are no longer kept`)
+      }),
+    )
+}
+
+function print(line: string): void {
+  process.stdout.write(`${process.stdout.isTTY ? visible(line) : line}\n`)
+}
+
+function count(text: string): number {
+  const value = Number(text)
+  if (Number.isInteger(value) && value >= 0 && value <= 100_000) return value
+  throw new SallyportError('ERR_USAGE', `--lines: got ${text}, expected a whole number up to 100000`)
+}

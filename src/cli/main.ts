@@ -1,0 +1,28 @@
+#!/usr/bin/env node
+// The command line: finds the verb, loads that verb alone, and turns every failure into one line and an exit status.
+import { existsSync } from 'node:fs'
+import { spawnSync } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+
+const oldest = [22, 12] as const
+
+const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
+if (major < oldest[0] || (major === oldest[0] && minor < oldest[1])) process.exit(onNewerNode())
+
+// Behind the check: what an old Node can't parse must not be loaded before it was told so.
+const { main } = await import('./program.ts')
+await main(process.argv.slice(2))
+
+// The package may bring a Node of its own (it does in its repository).
+function onNewerNode(): number {
+  const own = fileURLToPath(new URL('../../node_modules/node/bin/node', import.meta.url))
+  if (existsSync(own)) {
+    const { status, signal } = spawnSync(own, process.argv.slice(1), { stdio: 'inherit' })
+    if (signal !== null) process.kill(process.pid, signal)
+    return status ?? 1
+  }
+  process.stderr.write(
+    `sallyport: needs Node ${oldest.join('.')} or newer, this is ${process.versions.node}; install a newer Node\n`,
+  )
+  return 7
+}

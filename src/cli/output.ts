@@ -1,0 +1,76 @@
+// What people read: tables without clutter, colour only where it is wanted, and nothing that a server could smuggle in.
+import { styleText } from 'node:util'
+
+type Style = Parameters<typeof styleText>[0]
+
+const hasColour = process.stdout.isTTY && process.stdout.hasColors() // knows NO_COLOR and TERM=dumb
+
+/** Colours text on a terminal that shows colours. */
+export function paint(style: Style, text: string): string {
+  return hasColour ? styleText(style, text, { validateStream: false }) : text
+}
+
+/**
+ * Makes control, format and escape characters visible: text of a server must not move the cursor, set a title or hide
+ * what stands beside it.
+ */
+export function visible(text: string): string {
+  return text.replace(/[\p{Cc}\p{Cf}\p{Co}\p{Cn}\u2028\u2029]/gu, (char) => {
+    const code = char.codePointAt(0) ?? 0
+    return code <= 0xff ? `\\x${code.toString(16).padStart(2, '0')}` : `\\u{${code.toString(16)}}`
+  })
+}
+
+/** One cell; the style applies after padding. */
+export interface Cell {
+  readonly text: string
+  readonly style?: Style
+}
+
+/** Prints rows under their headings, columns aligned; the last column is cut at the edge of a terminal. */
+export function printTable(headings: readonly string[], rows: readonly (readonly (string | Cell)[])[]): void {
+  const cells = rows.map((row) =>
+    row.map((cell) => (typeof cell === 'string' ? { text: visible(cell) } : cell)),
+  )
+  const widths = headings.map((heading, column) =>
+    Math.max(heading.length, ...cells.map((row) => row[column]?.text.length ?? 0)),
+  )
+  const line = (row: readonly Cell[]): string =>
+    row
+      .map((cell, column) => styled(fit(cell.text, column, widths), cell.style))
+      .join('  ')
+      .trimEnd()
+  const head = headings.map((text): Cell => ({ text, style: 'dim' }))
+  process.stdout.write(`${[head, ...cells].map(line).join('\n')}\n`)
+}
+
+/** Prints names and values, one a line; a list goes on under its first line. */
+export function printFields(fields: readonly (readonly [string, string | readonly string[]])[]): void {
+  const width = Math.max(...fields.map(([name]) => name.length))
+  for (const [name, value] of fields) {
+    const [first = '–', ...rest] = typeof value === 'string' ? [value] : value
+    process.stdout.write(`${paint('dim', name.padEnd(width))}  ${visible(first)}\n`)
+    for (const more of rest) process.stdout.write(`${' '.repeat(width)}  ${visible(more)}\n`)
+  }
+}
+
+/** Prints the RPC's own shape. */
+export function printJson(value: unknown): void {
+  process.stdout.write(`${JSON.stringify(value, null, process.stdout.isTTY ? 2 : undefined)}\n`)
+}
+
+/** A word to a person on stderr, beside the results. */
+export function hint(text: string): void {
+  process.stderr.write(`${text}\n`)
+}
+
+function styled(text: string, style: Style | undefined): string {
+  return style === undefined ? text : paint(style, text)
+}
+
+function fit(text: string, column: number, widths: readonly number[]): string {
+  if (column < widths.length - 1) return text.padEnd(widths[column] ?? 0)
+  const before = widths.slice(0, -1).reduce((sum, width) => sum + width + 2, 0)
+  const room = process.stdout.isTTY ? process.stdout.columns - before : Infinity
+  return text.length > room && room > 10 ? `${text.slice(0, room - 1)}…` : text
+}

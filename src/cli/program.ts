@@ -1,0 +1,80 @@
+// The verbs, each loaded only when it is asked for.
+import { Command, CommanderError } from 'commander'
+import { SallyportError } from '../errors.ts'
+import { packageVersion } from '../lib/version.ts'
+import { visible } from './output.ts'
+
+type Register = (program: Command) => void
+
+/** Verb -> the file that knows it, in the order of the help. */
+const verbs: Readonly<Record<string, () => Promise<Register>>> = {
+  serve: async () => (await import('./serve.ts')).registerServe,
+  stdio: async () => (await import('./stdio.ts')).registerStdio,
+  run: async () => (await import('./run.ts')).registerRun,
+  call: async () => (await import('./call.ts')).registerCall,
+  ps: async () => (await import('./ps.ts')).registerPs,
+  tools: async () => (await import('./tools.ts')).registerTools,
+  logs: async () => (await import('./logs.ts')).registerLogs,
+  events: async () => (await import('./events.ts')).registerEvents,
+  show: async () => (await import('./show.ts')).registerShow,
+  test: async () => (await import('./test.ts')).registerTest,
+  profile: async () => (await import('./profile.ts')).registerProfile,
+  doctor: async () => (await import('./doctor.ts')).registerDoctor,
+}
+
+/** Runs one command line; sets the exit status of the process and never throws. */
+export async function main(argv: readonly string[]): Promise<void> {
+  process.stdout.on('error', endQuietly)
+  try {
+    if (argv[0] === '--version' || argv[0] === '-V') {
+      process.stdout.write(`${packageVersion()}\n`)
+      return
+    }
+    const program = await programFor(argv[0])
+    if (argv.length === 0) program.outputHelp()
+    else await program.parseAsync([...argv], { from: 'user' })
+  } catch (error) {
+    process.exitCode = report(error)
+  }
+}
+
+async function programFor(verb: string | undefined): Promise<Command> {
+  const program = new Command('sallyport')
+  program
+    .description('Runs stdio MCP servers that nobody should trust, each in its own sandbox.')
+    .version(packageVersion(), '-V, --version')
+    .enablePositionalOptions() // what follows `run -- CMD` is the server's
+    .exitOverride()
+    .configureOutput({ writeErr: () => undefined }) // one line of ours instead
+  const load = verb !== undefined && Object.hasOwn(verbs, verb) ? verbs[verb] : undefined
+  const loaders = load === undefined ? Object.values(verbs) : [load]
+  for (const register of await Promise.all(loaders.map((loader) => loader()))) register(program)
+  for (const command of program.commands) command.exitOverride().copyInheritedSettings(program)
+  return program
+}
+
+function report(error: unknown): number {
+  if (error instanceof CommanderError) {
+    if (error.exitCode === 0) return 0 // help or version
+    const said = error.message.replace(/^error: /, '')
+    say(
+      'ERR_USAGE',
+      said === '(outputHelp)' ? 'a verb is missing; see sallyport --help' : `${said}; see sallyport --help`,
+    )
+    return 7
+  }
+  const failure = SallyportError.from(error)
+  say(failure.code, failure.message)
+  if (failure.code === 'ERR_INTERNAL' && error instanceof Error)
+    process.stderr.write(`${error.stack ?? ''}\n`)
+  return failure.exitStatus
+}
+
+function say(code: string, message: string): void {
+  process.stderr.write(`sallyport: ${visible(message)} (${code})\n`)
+}
+
+// `sallyport events | head` is a proper end.
+function endQuietly(error: NodeJS.ErrnoException): void {
+  process.exit(error.code === 'EPIPE' ? 0 : 1)
+}

@@ -1,0 +1,58 @@
+// `sallyport ps`: the servers, what they are doing, and why.
+import type { Command } from 'commander'
+import type { HostState, InstanceView, ServerView } from '../rpc/protocol.ts'
+import { printJson, printTable } from './output.ts'
+import type { Cell } from './output.ts'
+import { reach, reaching } from './reach.ts'
+import type { ReachOptions } from './reach.ts'
+
+export function registerPs(program: Command): void {
+  reaching(program.command('ps'))
+    .description('list the servers and their instances')
+    .action((options: ReachOptions) =>
+      reach(options, 'any', async ({ client, signal }) => {
+        const result = await client.call('servers/list', {}, { signal })
+        if (options.json === true) printJson(result)
+        else print(result.servers)
+      }),
+    )
+}
+
+const styles = {
+  connected: 'green',
+  pending: 'yellow',
+  failed: 'red',
+  'needs-auth': 'red',
+  disabled: 'dim',
+} as const satisfies Record<HostState, string>
+
+function print(servers: readonly ServerView[]): void {
+  const rows = servers.flatMap((server) => {
+    const instances = server.instances.length === 0 ? [null] : server.instances
+    return instances.map((instance) => row(server, instance))
+  })
+  printTable(['SERVER', 'STATE', 'INSTANCE', 'PID', 'UP', 'RESTARTS', 'PROFILE', 'TRUST', 'WHY'], rows)
+}
+
+function row(server: ServerView, instance: InstanceView | null): readonly (string | Cell)[] {
+  const state: Cell = { text: server.state, style: styles[server.state] }
+  return [
+    server.name,
+    instance === null ? state : { ...state, text: instance.state },
+    instance?.id ?? '–',
+    instance?.pid?.toString() ?? '–',
+    age(instance?.started_at ?? null),
+    instance?.restarts.toString() ?? '–',
+    server.profile,
+    server.trust,
+    instance?.reason ?? server.reason ?? '',
+  ]
+}
+
+function age(since: string | null): string {
+  if (since === null) return '–'
+  const seconds = Math.max(0, Math.round((Date.now() - Date.parse(since)) / 1000))
+  if (seconds < 120) return `${seconds}s`
+  if (seconds < 7200) return `${Math.floor(seconds / 60)}m`
+  return seconds < 172_800 ? `${Math.floor(seconds / 3600)}h` : `${Math.floor(seconds / 86_400)}d`
+}

@@ -1,0 +1,147 @@
+// `sallyport run -- CMD ARGS`: one server, sandboxed, on this process's stdin and stdout; no daemon, no configuration needed.
+import { basename, dirname, resolve } from 'node:path'
+import { Duplex } from 'node:stream'
+import type { Command } from 'commander'
+import { userFolder } from '../config/find.ts'
+import { thisHost } from '../config/host.ts'
+import type { Host } from '../config/host.ts'
+import { runtimeDirectory, stateDirectory } from '../config/paths.ts'
+import { SallyportError } from '../errors.ts'
+import type { Settings } from '../schema/settings.ts'
+import { hint, visible } from './output.ts'
+
+interface RunFlags {
+  readonly profile: string
+  readonly mount: readonly string[]
+  readonly config?: string
+  readonly egress?: readonly string[]
+}
+
+export function registerRun(program: Command): void {
+  program
+    .command('run')
+    .description('run one server in a sandbox on stdin and stdout, without a daemon')
+    .argument('<command>', 'the server’s program')
+    .argument('[args...]', 'its arguments')
+    .option('--profile <name>', 'what confines it', 'offline')
+    .option('--mount <source:target[:rw]>', 'a folder or file that it sees; may be repeated', collect, [])
+    .option('--config <file>', 'configuration whose commands and rules hold')
+    .option('--egress <host:port>', 'a target that it may reach', collect)
+    .passThroughOptions()
+    .action(async (command: string, args: readonly string[], flags: RunFlags) => {
+      process.exit(await run(command, args, flags))
+    })
+}
+
+async function run(command: string, args: readonly string[], flags: RunFlags): Promise<number> {
+  if (flags.egress !== undefined)
+    throw new SallyportError(
+      'ERR_SANDBOX_UNENFORCEABLE',
+      `--egress: got ${flags.egress.join(', ')}, and this version can't enforce egress; leave it out, the server then has no network`,
+      { control: 'egress' },
+    )
+  process.umask(0o077)
+  const host = thisHost()
+  const [{ closeInherited }, { createLogger }, { runOne }] = await Promise.all([
+    import('../daemon/descriptors.ts'),
+    import('../log.ts'),
+    import('../daemon/run-one.ts'),
+  ])
+  closeInherited()
+  const { settings, name } = await settingsFor(command, args, flags, host)
+  const log = createLogger({ level: 'warn', isTerminal: process.stderr.isTTY })
+  const interrupted = new AbortController()
+  let signalled = 0
+  for (const [signal, number] of [
+    ['SIGTERM', 15],
+    ['SIGINT', 2],
+    ['SIGHUP', 1],
+  ] as const)
+    process.once(signal, () => {
+      signalled = number
+      interrupted.abort()
+    })
+  const end = await runOne(
+    {
+      settings,
+      name,
+      host,
+      runtimeDir: await runtimeDirectory(undefined, host),
+      stateDir: stateDirectory(undefined, host),
+      log,
+      stream: Duplex.from({ readable: process.stdin, writable: process.stdout }),
+      onStderr: (line) => hint(process.stderr.isTTY ? visible(line) : line),
+    },
+    { signal: interrupted.signal },
+  )
+  if (signalled > 0) return 128 + signalled
+  if (end.status !== 0 && end.reason !== null) hint(`sallyport: ${visible(end.reason)}`)
+  return end.status
+}
+
+/**
+ * The settings that hold: those of the configuration, with the server of the command line in them, or, where there is no
+ * configuration, those of the person at the terminal, who is the operator then.
+ */
+async function settingsFor(
+  command: string,
+  args: readonly string[],
+  { profile, mount, config }: RunFlags,
+  host: Host,
+): Promise<{ settings: Settings; name: string }> {
+  const { loadSettings, settingsOf } = await import('../config/load.ts')
+  const name = basename(command)
+    .replace(/[^A-Za-z0-9_.-]/g, '-')
+    .slice(0, 128)
+  const found = await loadSettings(config === undefined ? host : { ...host, path: config }).catch(
+    unlessNotFound(config),
+  )
+  const isPath = command.includes('/')
+  const server = {
+    command: isPath && found === null ? name : command,
+    args: [...args],
+    profile,
+    mounts: mount.map(parseMount),
+    trust: found === null ? 'trusted' : 'untrusted',
+    justification: 'named on the command line',
+  }
+  const own = {
+    version: 1,
+    // With a configuration its list alone decides; this one only lets the value through the schema.
+    allowed_commands: [isPath ? { name, path: resolve(command) } : command],
+    rules: [{ permission: 'mcp:*:*', action: 'allow' }],
+    servers: { [name]: server },
+  }
+  // Never the working directory: a cloned repository must not bring the profile that confines it.
+  const directory = found === null ? userFolder(host) : dirname(found.sources[0]?.path ?? userFolder(host))
+  const made = await settingsOf(own, directory, host)
+  if (found === null) {
+    const [where] = isPath ? [resolve(command)] : [`${command} of ${made.commandPath.join(':')}`]
+    hint(`sallyport: no configuration; running ${visible(where)} confined by ${profile}, every tool allowed`)
+    return { settings: made, name }
+  }
+  return { settings: { ...found, servers: made.servers, profiles: made.profiles }, name }
+}
+
+function unlessNotFound(config: string | undefined): (error: unknown) => null {
+  return (error) => {
+    if (config === undefined && error instanceof SallyportError && error.code === 'ERR_CONFIG_NOT_FOUND')
+      return null
+    throw error
+  }
+}
+
+function parseMount(text: string): { source: string; target: string; access: string; reason: string } {
+  const [source = '', target = '', mode = 'ro', ...rest] = text.split(':')
+  if (source === '' || !target.startsWith('/') || rest.length > 0 || (mode !== 'rw' && mode !== 'ro'))
+    throw new SallyportError(
+      'ERR_USAGE',
+      `--mount: got ${JSON.stringify(text)}, expected SOURCE:TARGET or SOURCE:TARGET:rw, such as ./docs:/workspace`,
+    )
+  const access = mode === 'rw' ? 'write' : 'read'
+  return { source: resolve(source), target, access, reason: 'named on the command line' }
+}
+
+function collect(value: string, before: readonly string[] = []): readonly string[] {
+  return [...before, value]
+}

@@ -1,0 +1,86 @@
+// `sallyport serve`: the daemon, in the foreground or behind a host's back.
+import type { Command } from 'commander'
+import { thisHost } from '../config/host.ts'
+import { runtimeDirectory, stateDirectory } from '../config/paths.ts'
+import { SallyportError } from '../errors.ts'
+
+interface ServeOptions {
+  readonly config?: string
+  readonly runtime?: string
+  readonly state?: string
+  readonly background?: boolean
+  readonly verbose?: boolean
+}
+
+export function registerServe(program: Command): void {
+  program
+    .command('serve')
+    .description('run the daemon that hosts and the other verbs reach')
+    .option('--config <file>', 'configuration, instead of the one that is found')
+    .option('--runtime <folder>', 'where the sockets are')
+    .option('--state <folder>', 'where what must last is kept')
+    .option('--background', 'return once a daemon answers; its log is daemon.log in the state folder')
+    .option('--verbose', 'log every message')
+    .action(async (options: ServeOptions) => {
+      const host = thisHost()
+      const runtimeDir = await runtimeDirectory(options.runtime, host)
+      const stateDir = stateDirectory(options.state, host)
+      if (options.background === true) {
+        const { startInBackground } = await import('./background.ts')
+        return startInBackground({ host, runtimeDir, stateDir, config: options.config })
+      }
+      process.exit(await serve(options, { host, runtimeDir, stateDir }))
+    })
+}
+
+interface Place {
+  readonly host: ReturnType<typeof thisHost>
+  readonly runtimeDir: string
+  readonly stateDir: string
+}
+
+async function serve(
+  { config, verbose }: ServeOptions,
+  { host, runtimeDir, stateDir }: Place,
+): Promise<number> {
+  // 1. What was inherited: nobody else reads what we make, and no descriptor of the caller's reaches a child of ours.
+  process.umask(0o077)
+  const { closeInherited } = await import('../daemon/descriptors.ts')
+  const closed = closeInherited()
+
+  // 2. Settings, wholly valid or not at all.
+  const { createLogger } = await import('../log.ts')
+  const log = createLogger({ level: verbose === true ? 'debug' : 'info', isTerminal: process.stderr.isTTY })
+  if (closed.length > 0) log.warn({ descriptors: closed }, 'inherited descriptors closed')
+  const { loadSettings } = await import('../config/load.ts')
+  const settings = await loadSettings(config === undefined ? host : { ...host, path: config })
+  for (const warning of settings.warnings) log.warn({ warning }, 'configuration')
+
+  // 3. The daemon, until a signal, its operator or its own trouble ends it.
+  const { startDaemon } = await import('../daemon/daemon.ts')
+  const end = endings()
+  const daemon = await startDaemon({ settings, host, runtimeDir, stateDir, log })
+  const reason = await Promise.race([daemon.ended, end])
+
+  // 4. Down, in order; a second signal does not wait for it.
+  if (reason !== null) log.error({ code: reason.code, err: reason }, 'daemon must end')
+  await daemon[Symbol.asyncDispose]()
+  return reason?.exitStatus ?? 0
+}
+
+// Resolves with null on a signal, with the error on a bug that nobody caught: a daemon in an unknown state goes down.
+function endings(): Promise<SallyportError | null> {
+  const { promise, resolve } = Promise.withResolvers<SallyportError | null>()
+  for (const [signal, number] of [
+    ['SIGTERM', 15],
+    ['SIGINT', 2],
+    ['SIGHUP', 1],
+  ] as const)
+    process.once(signal, () => {
+      process.once(signal, () => process.exit(128 + number))
+      resolve(null)
+    })
+  process.on('uncaughtException', (error) => resolve(SallyportError.from(error)))
+  process.on('unhandledRejection', (error) => resolve(SallyportError.from(error)))
+  return promise
+}

@@ -1,0 +1,51 @@
+// `sallyport show NAME`: everything that is decided about one server.
+import type { Command } from 'commander'
+import type { InstanceView, ServerDetail } from '../rpc/protocol.ts'
+import { printFields, printJson } from './output.ts'
+import { reach, reaching } from './reach.ts'
+import type { ReachOptions } from './reach.ts'
+
+export function registerShow(program: Command): void {
+  reaching(program.command('show'))
+    .description('show one server: what runs, with which grants and limits, and who holds them')
+    .argument('<name>')
+    .action((name: string, options: ReachOptions) =>
+      reach(options, 'any', async ({ client, signal }) => {
+        const server = await client.call('servers/get', { server: name }, { signal })
+        if (options.json === true) printJson(server)
+        else print(server)
+      }),
+    )
+}
+
+function print(server: ServerDetail): void {
+  const { command } = server
+  printFields([
+    ['server', `${server.name} ${server.version}`],
+    ['state', server.reason === null ? server.state : `${server.state}: ${server.reason}`],
+    ['from', `${server.scope} configuration`],
+    ['why', server.justification],
+    ['trust', server.trust],
+    ['profile', server.profile],
+    ['command', command === null ? [] : [command.path, ...command.args]],
+    ['sha256', command?.sha256 ?? []],
+    ['package', server.package_digest ?? []],
+    ['tags', server.tags.join(', ') || []],
+    [
+      'mounts',
+      server.mounts.map(
+        ({ source, target, access, reason }) => `${access}  ${source} -> ${target}  (${reason})`,
+      ),
+    ],
+    ['environment', Object.entries(server.environment).map(([key, value]) => `${key}=${value}`)],
+    ...server.instances.map((instance) => ['instance', describe(instance)] as const),
+  ])
+}
+
+function describe(instance: InstanceView): readonly string[] {
+  const limits = Object.entries(instance.limits ?? {}).map(
+    ([name, { limit, enforced_by }]) => `${name} ${limit}, held by ${enforced_by}`,
+  )
+  const state = `${instance.id} ${instance.state}, pid ${instance.pid ?? '–'}, uid ${instance.principal}, restarts ${instance.restarts}`
+  return [state, ...limits]
+}

@@ -1,0 +1,38 @@
+// `sallyport tools [SERVER]`: what can be called, and what policy says of it.
+import type { Command } from 'commander'
+import type { ToolView } from '../rpc/protocol.ts'
+import { hint, printJson, printTable } from './output.ts'
+import type { Cell } from './output.ts'
+import { reach, reaching } from './reach.ts'
+import type { ReachOptions } from './reach.ts'
+
+export function registerTools(program: Command): void {
+  reaching(program.command('tools'))
+    .description('list the tools of the servers that are connected')
+    .argument('[server]', 'only this server’s')
+    .action((server: string | undefined, options: ReachOptions) =>
+      reach(options, 'any', async ({ client, signal }) => {
+        const result = await client.call('tools/list', server === undefined ? {} : { server }, { signal })
+        if (options.json === true) printJson(result)
+        else print(result.tools, server)
+      }),
+    )
+}
+
+const styles = { allow: 'green', ask: 'yellow', deny: 'red' } as const
+
+function print(tools: readonly ToolView[], server: string | undefined): void {
+  if (tools.length === 0)
+    return hint(
+      `no tools: a server that is not connected lists none; sallyport test ${server ?? 'NAME'} tries one`,
+    )
+  printTable(
+    ['SERVER', 'TOOL', 'POLICY', 'DESCRIPTION'],
+    tools.map((tool): (string | Cell)[] => [
+      tool.server,
+      tool.tool,
+      { text: tool.decision, style: styles[tool.decision] },
+      tool.description.split('\n')[0] ?? '',
+    ]),
+  )
+}
