@@ -41,9 +41,6 @@ const base: Readonly<Record<string, string>> = {
 /** Base names whose value on the host says nothing about the sandbox. */
 const ownNames: ReadonlySet<string> = new Set(['PATH', 'HOME', 'USER', 'TERM', 'TMPDIR'])
 
-/** Returns this process's environment. The one place outside the config that reads it; call it at the edge, once. */
-export const daemonEnvironment = (): Readonly<Record<string, string | undefined>> => ({ ...process.env })
-
 /**
  * Returns the whole environment of a server. Nothing is inherited.
  *

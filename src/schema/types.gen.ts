@@ -32,7 +32,7 @@ export interface Config {
          */
         path: string | null
         /**
-         * What the file is, where neither its name nor its content tells: an interpreter’s name, or `none` to overrule
+         * What the file is, where neither its name nor its content tells: node, bun, deno, python, ruby, perl, php, lua, tcl, shell, java, dotnet or other; `none` overrules both
          */
         interpreter: string | null
       }
@@ -170,7 +170,7 @@ export interface Config {
          */
         target: string
         /**
-         * Further folders that the code resolves from, such as node_modules
+         * Further folders that the code resolves from, such as node_modules; each appears beside the target under its own name: /app has /node_modules, where Node looks for it
          *
          * Items: A path; where it is relative, from the folder of the file
          */

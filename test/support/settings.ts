@@ -26,7 +26,7 @@ export const allowed = (
 export const settingsOf = (
   more: Partial<Settings> = {},
 ): Pick<Settings, 'allowedCommands' | 'commandPath' | 'interpreterOptions'> => ({
-  allowedCommands: [allowed('node', process.execPath), allowed('cat')],
+  allowedCommands: [allowed('node', process.execPath), allowed('cat'), allowed('sh')],
   commandPath: ['/usr/local/bin', '/usr/bin'],
   interpreterOptions: {},
   ...more,
