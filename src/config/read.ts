@@ -2,7 +2,7 @@
 import { constants } from 'node:fs'
 import { open, type FileHandle } from 'node:fs/promises'
 import { SallyportError } from '../errors.ts'
-import { faultOf, walkPath, type PathFault } from '../lib/trusted-path.ts'
+import { followTrusted, type Distrust } from '../lib/trusted-path.ts'
 
 /** Largest configuration or profile file, bytes. */
 const limitBytes = 1_048_576
@@ -16,18 +16,18 @@ export interface TrustedFile {
 /**
  * Reads a UTF-8 file. Refuses it where it, a folder above it or a link on the way belongs to or can be written by
  * anybody but root and `owners` (ERR_CONFIG_UNSAFE), and where it is no regular file, too large or not UTF-8
- * (ERR_CONFIG_SYNTAX). The status of the opened file is judged again, so that a swap in between is seen.
+ * (ERR_CONFIG_SYNTAX). What is opened must be what was judged.
  */
 export async function readTrusted(path: string, owners: readonly number[]): Promise<TrustedFile> {
-  const walked = await walkPath(path, owners)
-  if (walked.fault !== null) throw unsafe(path, walked.fault)
-  await using file = await openFile(walked.real)
-  const stats = await file.handle.stat()
-  const fault = faultOf(walked.real, stats, new Set([0, ...owners]))
-  if (fault !== null) throw unsafe(path, fault)
+  const followed = await followTrusted(path, owners)
+  if (!followed.isTrusted) throw unsafe(path, followed.distrust)
+  await using file = await openFile(followed.real)
+  const stats = await file.handle.stat({ bigint: true })
+  if (stats.ino !== followed.found.ino || stats.dev !== followed.found.dev)
+    throw unsafe(path, { place: followed.real, what: 'was replaced while it was read', mend: 'try again' })
   if (!stats.isFile()) throw malformed(path, 'something that is not a regular file', 'a file')
   if (stats.size > limitBytes) throw malformed(path, `${stats.size} bytes`, `at most ${limitBytes} bytes`)
-  return { path: walked.real, text: decode(path, await readAll(file.handle)) }
+  return { path: followed.real, text: decode(path, await readAll(file.handle)) }
 }
 
 /** O_NONBLOCK: a FIFO in the file's place must not hold us; O_NOFOLLOW: its links are resolved already. */
@@ -65,9 +65,9 @@ const malformed = (path: string, got: string, expected: string, cause?: unknown)
     { cause },
   )
 
-const unsafe = (path: string, { path: part, why, mend }: PathFault): SallyportError =>
+const unsafe = (path: string, { place, what, mend }: Distrust): SallyportError =>
   new SallyportError(
     'ERR_CONFIG_UNSAFE',
-    `${path}: ${part} ${why}, so somebody else could decide here; mend it with: ${mend}`,
-    { file: path, path: part, got: why, expected: 'a path that only its owner and root can write', mend },
+    `${path}: ${place} ${what}, so somebody else could decide here; mend it: ${mend}`,
+    { file: path, path: place, got: what, expected: 'a path that only its owner and root can write', mend },
   )

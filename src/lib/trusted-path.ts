@@ -1,71 +1,95 @@
-// Whether anybody but its owner could put something else at a path: the file, each folder above it, each link on the way.
+// Whether a path leads where its operator thinks: nobody else may change the file, a folder, or a link on the way.
+import type { BigIntStats } from 'node:fs'
 import { lstat, readlink } from 'node:fs/promises'
-import { dirname, join, sep } from 'node:path'
-import type { Stats } from 'node:fs'
+import { join } from 'node:path'
+import { isPrivateGroup } from './private-group.ts'
 
-/** What a walk along a path found. */
-export interface WalkedPath {
-  /** The path with every symbolic link resolved */
-  readonly real: string
-  /** The first part that somebody else can change, or null */
-  readonly fault: PathFault | null
-}
-
-export interface PathFault {
-  readonly path: string
-  /** What is wrong with it, such as `is writable by its group (mode 0775)` */
-  readonly why: string
-  /** The command that mends it */
+/** Why a path can't be trusted: the place, and what is wrong with it, a verb phrase. */
+export interface Distrust {
+  readonly place: string
+  readonly what: string
   readonly mend: string
 }
 
+/** Where a path leads, or why it is not believed. */
+export type TrustedPath =
+  | { readonly isTrusted: true; readonly real: string; readonly found: BigIntStats }
+  | { readonly isTrusted: false; readonly distrust: Distrust }
+
+const hopLimit = 40
+
 /**
- * Walks an absolute path from the root, link by link. Every part must belong to root or to one of `owners`, and nobody
- * else may be able to write to it; a sticky folder of root's, such as /tmp, is fine, since what lies in it is judged too.
- * Rejects with the system's error where a part does not exist or cannot be read.
+ * Follows a path from the root, component by component, links included, as the kernel would.
+ *
+ * Trusted are root and `owners`. Each folder on the way, and the file, must belong to one of them and be writable by
+ * nobody else; write permission for group 0, or for a group in which nobody but its owner is, is none for anybody
+ * else. In a folder that belongs to root and is sticky, such
+ * as /tmp, an entry is safe where it belongs to one of them, since nobody else can replace it. Every folder that holds
+ * a link of the way is judged by the same rule, so that a farm of links is only as good as its folder.
+ *
+ * Access lists are not read: a write permission in one shows as the group's, and is found unless the group is such a one.
+ * Throws what lstat(2) throws, where something is missing.
  */
-export async function walkPath(path: string, owners: readonly number[]): Promise<WalkedPath> {
-  const trusted = new Set([0, ...owners])
-  let real = '/'
-  let fault = faultOf('/', await lstat('/'), trusted)
-  let links = 0
-  const rest = path.split(sep).filter((part) => part !== '' && part !== '.')
-  for (let part = rest.shift(); part !== undefined; part = rest.shift()) {
+export const followTrusted = async (path: string, owners: readonly number[]): Promise<TrustedPath> => {
+  const trusted: ReadonlySet<bigint> = new Set([0n, ...owners.map(BigInt)])
+  let place = '/'
+  let found = await lstat(place, { bigint: true })
+  let rest = path.split('/').filter((part) => part !== '' && part !== '.')
+  for (let hops = 0; ;) {
+    const distrust = await judge(place, found, trusted)
+    if (distrust !== null) return { isTrusted: false, distrust }
+    const [part, ...further] = rest
+    if (part === undefined) return { isTrusted: true, real: place, found }
+    rest = further
     if (part === '..') {
-      real = dirname(real)
+      place = join(place, '..')
+      found = await lstat(place, { bigint: true })
       continue
     }
-    const next = join(real, part)
-    const stats = await lstat(next)
-    fault ??= faultOf(next, stats, trusted)
-    if (!stats.isSymbolicLink()) {
-      real = next
+    const next = join(place, part)
+    const entry = await lstat(next, { bigint: true })
+    if (isSticky(found) && !trusted.has(entry.uid))
+      return { isTrusted: false, distrust: foreign(next, entry) }
+    if (!entry.isSymbolicLink()) {
+      place = next
+      found = entry
       continue
     }
-    if (++links > 40) throw Object.assign(new Error(`ELOOP: too many links, '${path}'`), { code: 'ELOOP' })
-    const target = await readlink(next)
-    rest.unshift(...target.split(sep).filter((step) => step !== '' && step !== '.'))
-    if (target.startsWith(sep)) real = '/'
+    if (++hops > hopLimit)
+      return { isTrusted: false, distrust: { place: next, what: 'is a link in a circle', mend: 'remove it' } }
+    const text = await readlink(next)
+    rest = [...text.split('/').filter((name) => name !== '' && name !== '.'), ...rest]
+    if (text.startsWith('/')) {
+      place = '/'
+      found = await lstat(place, { bigint: true })
+    }
   }
-  return { real, fault }
 }
 
-/** Says what is wrong with one file, folder or link whose status is known, or null. */
-export function faultOf(path: string, stats: Stats, trusted: ReadonlySet<number>): PathFault | null {
-  if (!trusted.has(stats.uid)) {
-    const names = [...trusted].join(' or ')
-    return {
-      path,
-      why: `belongs to uid ${stats.uid}, not to uid ${names}`,
-      mend: `chown ${Math.max(...trusted)} ${path}`,
-    }
-  }
-  if (stats.isSymbolicLink()) return null
-  if (stats.isDirectory() && stats.uid === 0 && (stats.mode & 0o1000) !== 0) return null
-  const mode = (stats.mode & 0o7777).toString(8).padStart(4, '0')
-  if ((stats.mode & 0o002) !== 0)
-    return { path, why: `is writable by everybody (mode ${mode})`, mend: `chmod go-w ${path}` }
-  if ((stats.mode & 0o020) !== 0)
-    return { path, why: `is writable by its group (mode ${mode})`, mend: `chmod g-w ${path}` }
+const judge = async (
+  place: string,
+  found: BigIntStats,
+  trusted: ReadonlySet<bigint>,
+): Promise<Distrust | null> => {
+  if (!trusted.has(found.uid)) return foreign(place, found)
+  if (isSticky(found)) return null
+  if ((found.mode & 0o002n) !== 0n)
+    return { place, what: 'can be written by everybody', mend: `chmod o-w ${place}` }
+  if ((found.mode & 0o020n) !== 0n && !(await isHarmless(found)))
+    return { place, what: `can be written by group ${found.gid}`, mend: `chmod g-w ${place}` }
   return null
 }
+
+// Many systems give each user a group of their own and a umask of 002: nobody else gains by that bit.
+const isHarmless = async ({ uid, gid }: BigIntStats): Promise<boolean> =>
+  gid === 0n || (await isPrivateGroup(Number(gid), Number(uid)))
+
+// Only root's: another owner of a sticky folder may still replace what lies in it.
+const isSticky = (found: BigIntStats): boolean =>
+  found.isDirectory() && found.uid === 0n && (found.mode & 0o1000n) !== 0n && (found.mode & 0o022n) !== 0n
+
+const foreign = (place: string, found: BigIntStats): Distrust => ({
+  place,
+  what: `belongs to uid ${found.uid}`,
+  mend: 'chown it to root or to the daemon’s user, or use another copy',
+})
