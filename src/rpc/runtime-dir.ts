@@ -2,6 +2,7 @@
 import { chmod, chown, lstat, mkdir } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { SallyportError } from '../errors.ts'
+import { isPrivateGroup } from '../lib/private-group.ts'
 
 /** Longest path of a unix socket, bytes (sun_path holds 108 with the NUL). */
 const maxSocketPath = 107
@@ -61,9 +62,10 @@ export async function ownFolder(directory: string, mode: number, gid: number | n
 async function checkParents(directory: string): Promise<void> {
   const uid = process.geteuid?.() ?? -1
   for (let parent = dirname(directory); ; parent = dirname(parent)) {
-    const { uid: owner, mode } = await lstat(parent)
+    const { uid: owner, gid, mode } = await lstat(parent)
     if (owner !== 0 && owner !== uid) throw unsafe(parent, `belongs to uid ${owner}`)
-    if ((mode & 0o022) !== 0 && (mode & 0o1000) === 0)
+    const byGroup = (mode & 0o020) !== 0 && gid !== 0 && !(await isPrivateGroup(gid, owner))
+    if ((byGroup || (mode & 0o002) !== 0) && (mode & 0o1000) === 0)
       throw unsafe(parent, `has mode ${(mode & 0o7777).toString(8)}, so others can replace what is in it`)
     if (parent === dirname(parent)) return
   }

@@ -8,6 +8,7 @@ import { isWithin } from '../lib/path-overlap.ts'
 import type { PackageSettings } from '../schema/settings.ts'
 import type { Trust } from './command.ts'
 import { digestTree, readTree, recheckTree, UnpinnableError, type Tree } from './tree.ts'
+import { isPrivateGroup } from '../lib/private-group.ts'
 import { followTrusted } from '../lib/trusted-path.ts'
 
 /** A package as it was registered. */
@@ -44,7 +45,7 @@ export const pinPackage = async (
   )
   const trees: Tree[] = []
   for (const root of roots) trees.push(await read(root).catch((error: unknown) => unpinnable(server, error)))
-  for (const tree of trees) judgeEntries(server, tree, roots, trust)
+  for (const tree of trees) await judgeEntries(server, tree, roots, trust)
   const names = ['source', ...settings.with.map((path) => basename(path))]
   const hash = createHash('sha256').update('sallyport package 1\n')
   for (const [index, tree] of trees.entries()) hash.update(`${names[index]}\0${await digestTree(tree)}\n`)
@@ -80,7 +81,7 @@ export const verifyPackage = async (
   }
   if (trees.every((tree, index) => tree === pin.trees[index])) return pin
   for (const tree of trees)
-    judgeEntries(
+    await judgeEntries(
       server,
       tree,
       trees.map(({ root }) => root),
@@ -101,20 +102,29 @@ const findRoot = async (server: string, path: string, { uid }: Trust): Promise<s
   }
 }
 
-const judgeEntries = (
+const judgeEntries = async (
   server: string,
   { root, entries }: Tree,
   roots: readonly string[],
   { uid }: Trust,
-): void => {
+): Promise<void> => {
+  const harmless = new Map<string, boolean>()
   for (const [path, { kind, mode, uid: owner, gid, content }] of entries) {
     const full = join(root, path)
     if (owner !== 0 && owner !== uid)
       throw unsafe(server, full, `belongs to uid ${owner}`, 'chown it to root or to the daemon’s user')
     if (kind === 'link') judgeLink(server, full, content, roots)
-    else if ((mode & 0o002) !== 0 || ((mode & 0o020) !== 0 && gid !== 0))
+    else if ((mode & 0o002) !== 0 || ((mode & 0o020) !== 0 && !(await isOwnersOnly(gid, owner, harmless))))
       throw unsafe(server, full, 'can be written by others', `chmod -R go-w ${root}`)
   }
+}
+
+// A tree has thousands of entries and few groups.
+const isOwnersOnly = async (gid: number, uid: number, known: Map<string, boolean>): Promise<boolean> => {
+  const key = `${gid} ${uid}`
+  const isHarmless = known.get(key) ?? (gid === 0 || (await isPrivateGroup(gid, uid)))
+  known.set(key, isHarmless)
+  return isHarmless
 }
 
 // By its text and, where it leads to something, by where that is: a link may go through other links.
