@@ -65,12 +65,9 @@ function installNpmPackages() {
   if (existsSync(ownNode()) && holdsTheLock()) return write(stamp, digest)
   mustBeWritable('node_modules', 'the npm packages')
   const cache = mkdtempSync(join(tmpdir(), 'sallyport-npm-'))
-  try {
-    const env = { ...process.env, PATH: hostPath(), ...(!isCacheWritable() && { npm_config_cache: cache }) }
-    step('installing npm packages', [npm(['ci', '--no-audit', '--no-fund', '--loglevel=error'], env)])
-  } finally {
-    rmSync(cache, { recursive: true, force: true })
-  }
+  process.on('exit', () => rmSync(cache, { recursive: true, force: true }))
+  const env = { ...process.env, PATH: hostPath(), ...(!isCacheWritable() && { npm_config_cache: cache }) }
+  step('installing npm packages', [npm(['ci', '--no-audit', '--no-fund', '--loglevel=error'], env)])
   if (!existsSync(ownNode()))
     stop(
       exitFailed,
