@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { canary, type Loot } from './stage.ts'
 
 /** What a tool of the hostile server returns. */
-interface Findings {
+export interface Findings {
   readonly got: readonly { readonly target: string; readonly value: unknown }[]
   readonly refused: readonly { readonly target: string; readonly code: string }[]
 }

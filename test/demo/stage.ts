@@ -1,5 +1,5 @@
 // Where the demo plays: a daemon of its own, folders that go away again, and what a hostile server would like to have.
-import { spawn, type ChildProcess } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { createServer, type AddressInfo, type Server } from 'node:net'
@@ -39,7 +39,7 @@ export class Stage implements AsyncDisposable {
 
 /** A running daemon, and a host's connection to it. */
 export interface Daemon {
-  readonly process: ChildProcess & { readonly pid: number }
+  readonly pid: number
   readonly client: Client
   readonly runtimeDir: string
 }
@@ -66,7 +66,7 @@ export async function startDaemon(stage: Stage): Promise<Daemon> {
     return await connect({ at: { runtimeDir } }).catch(() => undefined)
   }, 10_000)
   stage.onEnd(() => client[Symbol.asyncDispose]())
-  return { process: Object.assign(child, { pid: child.pid ?? 0 }), client, runtimeDir }
+  return { pid: client.hello.pid, client, runtimeDir }
 }
 
 /** The environment of somebody who has a token in it. */

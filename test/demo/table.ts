@@ -8,7 +8,6 @@ export const bold = paint(1)
 export const dim = paint(2)
 export const red = paint(31)
 export const green = paint(32)
-export const yellow = paint(33)
 
 /** A line of a table: its cells, and whether it is as promised. */
 export interface Row {
@@ -16,8 +15,14 @@ export interface Row {
   readonly isAsPromised: boolean
 }
 
-/** Prints a titled table and returns how many rows are not as promised. */
-export function printTable(title: string, head: readonly string[], rows: readonly Row[]): number {
+export interface Table {
+  readonly title: string
+  readonly head: readonly string[]
+  readonly rows: readonly Row[]
+}
+
+/** Prints a table and returns how many of its rows are not as promised. */
+export function printTable({ title, head, rows }: Table): number {
   const all = [head, ...rows.map(({ cells }) => cells)]
   const widths = head.map((_, column) => Math.max(...all.map((cells) => width(cells[column] ?? ''))))
   const line = (cells: readonly string[]): string =>
