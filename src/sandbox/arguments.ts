@@ -1,7 +1,9 @@
 // Which arguments a server may be started with: a script, never code; a pinned package, never whatever is newest.
 import { SallyportError } from '../errors.ts'
 import { isNormal } from '../lib/path-overlap.ts'
-import type { CommandKind, Interpreter, Runner } from './interpreters.ts'
+import type { CommandKind } from './command-kind.ts'
+import type { Interpreter } from './interpreters.ts'
+import type { PackageRunner } from './package-runners.ts'
 
 export interface ArgumentRequest {
   readonly server: string
@@ -31,7 +33,8 @@ const totalLimitBytes = 262_144
  * 1. every argument: no NUL, and within the sizes
  * 2. a launcher is refused: it would run what its arguments name
  * 3. an interpreter's first argument is the absolute path of a script; its options come from `interpreter_options`
- *    alone, go before the script, and take no code either. What follows the script is the script's own
+ *    alone, go before the script, and take no code either. What follows the script is the script's own, and holds no
+ *    option where the interpreter would read it
  * 4. a package runner's first argument, behind its subcommand, is one package at one version; its options likewise
  *
  * Throws ERR_ARGUMENT_REFUSED, which names the argument and the mend.
@@ -100,6 +103,13 @@ const judgeInterpreter = (request: ArgumentRequest, interpreter: Interpreter): J
       `args[0] ${shown(script)} is not the absolute path of a script`,
       'give the script’s path in the sandbox, such as /app/dist/index.js, without dots',
     )
+  const option = interpreter.stopsAtScript ? -1 : args.findIndex((argument) => argument.startsWith('-'))
+  if (option >= 0)
+    throw refused(
+      request,
+      `args[${option}] ${shown(args[option] ?? '')} is an option, and ${command} reads options behind its script too`,
+      `remove it; options that must be there go into interpreter_options.${command}`,
+    )
   return { args: [...options, ...args], script }
 }
 
@@ -108,7 +118,7 @@ const npmPackage =
 const pythonPackage =
   /^[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?(?:\[[A-Za-z0-9._,-]+\])?(?:==|@)\d+(?:\.\d+)*(?:(?:a|b|rc|\.post|\.dev)\d+)*$/
 
-const judgeRunner = (request: ArgumentRequest, runner: Runner): JudgedArguments => {
+const judgeRunner = (request: ArgumentRequest, runner: PackageRunner): JudgedArguments => {
   const { args, options, command } = request
   judgeOptions(request, /^(?:-c|--call|--shell-mode|-p|--package|--spec|--from|--with|--with-.*|-)(?:=.*)?$/)
   const words =

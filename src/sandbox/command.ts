@@ -4,14 +4,8 @@ import { basename, join } from 'node:path'
 import { SallyportError } from '../errors.ts'
 import { isMissing } from '../lib/missing.ts'
 import type { AllowedCommand, ServerSettings, Settings } from '../schema/settings.ts'
-import {
-  interpreterNamed,
-  interpreterNames,
-  kindByMarker,
-  kindByName,
-  markers,
-  type CommandKind,
-} from './interpreters.ts'
+import { type CommandKind, kindByMarker, kindByName, kindMarkers } from './command-kind.ts'
+import { interpreterNamed, interpreterNames } from './interpreters.ts'
 import { digestFile, identityOf, isSameFile, pinFile, type Digested, type PinnedFile } from './pinned-file.ts'
 import { readShebang } from './shebang.ts'
 import { followTrusted } from '../lib/trusted-path.ts'
@@ -68,7 +62,7 @@ export const pinCommand = async (
   const { pin: file, digested } = await pinFile(
     real,
     () => changedWhileRead(place, real),
-    isUnknown ? markers : [],
+    isUnknown ? kindMarkers : [],
   )
   const kind = judgeKind(server.name, allowed, byName, digested)
   const interpreter = await pinInterpreter(place, file.path, digested, settings, trust)

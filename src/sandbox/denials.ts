@@ -3,6 +3,7 @@ import { lstatSync, readFileSync, realpathSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { isMissing } from '../lib/missing.ts'
 import { overlapOf } from '../lib/path-overlap.ts'
+import { words } from '../lib/words.ts'
 
 /** A path that no mount may be at, above or inside. */
 export interface Denial {
@@ -97,8 +98,6 @@ export const findDenials = (facts: DenialFacts, sources: readonly string[]): rea
   const realFolder = remembered(realOrSame)
   return [...wanted].map(([path, what]) => locate(path, what, realFolder))
 }
-
-const words = (text: string): string[] => text.trim().split(/\s+/)
 
 // Only people and root have secrets at home; the homes of system users are folders such as /usr/sbin.
 const peoplesHomes = (): string[] =>

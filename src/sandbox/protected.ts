@@ -5,6 +5,7 @@ import { dirname, join, relative } from 'node:path'
 import { SallyportError } from '../errors.ts'
 import { errnoOf, isMissing } from '../lib/missing.ts'
 import { isWithin } from '../lib/path-overlap.ts'
+import { words } from '../lib/words.ts'
 import type { Mount } from './spec.ts'
 
 const versionControl = '.git .hg .svn .bzr .jj _darcs .fslckout CVS'
@@ -21,7 +22,6 @@ const others = `
   .npmrc .yarnrc .yarnrc.yml .pnpmfile.cjs .pnpmfile.mjs bunfig.toml .pypirc pip.conf .cargo .bundle .gdbinit .lldbinit
 `
 
-const words = (text: string): string[] => text.trim().split(/\s+/)
 const versionControlNames: ReadonlySet<string> = new Set(words(versionControl))
 const names: ReadonlySet<string> = new Set([...words(versionControl), ...words(others)])
 

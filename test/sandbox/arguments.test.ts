@@ -2,9 +2,9 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { judgeArguments, type JudgedArguments } from '../../src/sandbox/arguments.ts'
-import { kindByName } from '../../src/sandbox/interpreters.ts'
+import { kindByName } from '../../src/sandbox/command-kind.ts'
 import { expectRefusal } from '../support/refusal.ts'
-import { words } from '../support/words.ts'
+import { words } from '../../src/lib/words.ts'
 
 const judge = (command: string, args: readonly string[], options: readonly string[] = []): JudgedArguments =>
   judgeArguments({ server: 'probe', command, kind: kindByName(command, command, command), args, options })
@@ -22,9 +22,16 @@ describe('an interpreter', () => {
       bash-static dash zsh-5.9 fish ksh93 java dotnet Rscript julia pwsh guile
     `),
   )('%s runs a script and no code', async (command) => {
-    expect(judge(command, [script, '-e', '--eval=x'])).toEqual({ args: [script, '-e', '--eval=x'], script })
+    expect(judge(command, [script, 'a', ''])).toEqual({ args: [script, 'a', ''], script })
     await refuse(command, ['-e', 'code'], 'args[0] "-e"', `interpreter_options.${command}`)
     await refuse(command, [], 'stdin')
+  })
+
+  test('that stops at its script gives it the rest, and one that does not gets no option behind it', async () => {
+    for (const command of words('node bun deno python3 ruby perl php lua tclsh sh bash zsh java'))
+      expect(judge(command, [script, '-e', '--eval=x']).args).toEqual([script, '-e', '--eval=x'])
+    for (const command of words('Rscript julia sbcl erl electron dotnet jshell'))
+      await refuse(command, [script, 'a', '-e', 'code'], 'args[2] "-e"')
   })
 
   test.each(
@@ -61,6 +68,18 @@ describe('an interpreter', () => {
       '--allow-read',
       '/app/x.ts',
     ])
+    const fine: readonly (readonly [string, string])[] = [
+      ['python3', '-Wignore'],
+      ['python3', '-Ximporttime'],
+      ['python3', '-u'],
+      ['perl', '-I/app/lib'],
+      ['ruby', '-rbundler'],
+      ['bash', '-eu'],
+      ['node', '--enable-source-maps'],
+      ['java', '-jar'],
+    ]
+    for (const [command, option] of fine)
+      expect(judge(command, [script], [option]).args).toEqual([option, script])
     const code: readonly (readonly [string, string])[] = [
       ...(['-e', '--eval=1', '-p', '-', '--import=data:text/javascript,1', '-i'] as const).map(
         (o) => ['node', o] as const,
@@ -69,6 +88,10 @@ describe('an interpreter', () => {
       ...(['-c', '-ec', '-s', '+c', '-', '-i'] as const).map((o) => ['bash', o] as const),
       ['perl', '-e'],
       ['perl', '-lne'],
+      ['perl', '-MPOSIX'],
+      ['perl', '-wM5;code'],
+      ['python3', '-uc'],
+      ['python3', '-Bm'],
       ['ruby', '-e'],
       ['php', '-r'],
       ['deno', 'eval'],

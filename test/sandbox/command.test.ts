@@ -21,7 +21,7 @@ import { type CommandPin, pinCommand, recheckCommand } from '../../src/sandbox/c
 import { expectRefusal } from '../support/refusal.ts'
 import { allowed } from '../support/settings.ts'
 import { tempDir } from '../support/temp-dir.ts'
-import { words } from '../support/words.ts'
+import { words } from '../../src/lib/words.ts'
 
 const uid = process.getuid?.() ?? -1
 const isRoot = uid === 0

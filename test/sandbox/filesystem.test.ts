@@ -10,7 +10,7 @@ import type { SandboxUser } from '../../src/sandbox/reachable.ts'
 import { expectRefusal } from '../support/refusal.ts'
 import { profileOf } from '../support/settings.ts'
 import { tempDir } from '../support/temp-dir.ts'
-import { words } from '../support/words.ts'
+import { words } from '../../src/lib/words.ts'
 
 const uid = process.getuid?.() ?? -1
 const isRoot = uid === 0
