@@ -1,4 +1,5 @@
 // Grants that are legal and that somebody should have thought about twice, with why.
+import { own } from '../lib/own.ts'
 import type { Step } from '../schema/problem.ts'
 import type { Profile } from '../schema/types.gen.ts'
 import { liesWithin } from './narrowing.ts'
@@ -114,7 +115,7 @@ export function dangersOf(profile: Profile): readonly Danger[] {
       typeof entry === 'string' ? [] : [overridden(name, entry.override, ['environment', 'set', name])],
     ),
     ...profile.syscalls.allow.flatMap((name, index) => {
-      const why = syscalls[name]
+      const why = own(syscalls, name)
       return why === undefined ? [] : [{ at: ['syscalls', 'allow', index], got: name, why }]
     }),
     ...network.allow.flatMap(({ host, private: isPrivate }, index) =>

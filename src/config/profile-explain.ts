@@ -5,6 +5,7 @@ import { SallyportError } from '../errors.ts'
 import { refusedFamily } from '../lib/environment-families.ts'
 import { isMissing } from '../lib/missing.ts'
 import { nearest } from '../lib/nearest.ts'
+import { own } from '../lib/own.ts'
 import type { Grant, ProfileSettings } from '../schema/settings.ts'
 import { coversHost, liesWithin } from './narrowing.ts'
 
@@ -42,7 +43,7 @@ export async function explainProfile(
   judgeSyscall: SyscallJudge,
 ): Promise<Explanation> {
   const found = await verdict(profile, subject, name, judgeSyscall)
-  const decided = found.key === null ? 'always' : (profile.decidedAt[found.key] ?? 'default')
+  const decided = found.key === null ? 'always' : (own(profile.decidedAt, found.key) ?? 'default')
   return {
     profile: profile.name,
     subject,
@@ -179,7 +180,7 @@ const base: Readonly<Record<string, string>> = {
 
 function explainVariable({ environment }: ProfileSettings, name: string): Verdict {
   if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(name)) throw unusable('env', name, 'a name of letters, digits and _')
-  const override = environment.override[name]
+  const override = own(environment.override, name)
   const why = override === undefined ? '' : ` (let through: ${override})`
   if (Object.hasOwn(environment.set, name))
     return {
@@ -194,8 +195,8 @@ function explainVariable({ environment }: ProfileSettings, name: string): Verdic
       because: `the daemon’s value, where it has one${why}`,
       key: `environment.pass[${index}]`,
     }
-  const own = base[name]
-  if (own !== undefined) return { gets: 'own', because: `every sandbox has it: ${own}`, key: null }
+  const always = own(base, name)
+  if (always !== undefined) return { gets: 'own', because: `every sandbox has it: ${always}`, key: null }
   const family = refusedFamily(name)
   if (family !== null)
     return {
@@ -212,24 +213,29 @@ function explainVariable({ environment }: ProfileSettings, name: string): Verdic
 
 const limits = ['memory', 'pids', 'cpu', 'open_files', 'file_bytes', 'tmp'] as const
 
-function explainLimit({ limits: own, filesystem }: ProfileSettings, name: string): Verdict {
+function explainLimit({ limits: values, filesystem }: ProfileSettings, name: string): Verdict {
   const asked = limits.find((limit) => [limit, `${limit}_bytes`].includes(name))
   switch (asked) {
     case 'memory':
       return limited(
-        own.memoryBytes,
+        values.memoryBytes,
         'bytes for the whole sandbox',
-        own.enforcement.memory,
+        values.enforcement.memory,
         'limits.memory_bytes',
       )
     case 'pids':
-      return limited(own.pids, 'processes and threads', own.enforcement.pids, 'limits.pids')
+      return limited(values.pids, 'processes and threads', values.enforcement.pids, 'limits.pids')
     case 'cpu':
-      return limited(own.cpu, 'cores', own.enforcement.cpu, 'limits.cpu')
+      return limited(values.cpu, 'cores', values.enforcement.cpu, 'limits.cpu')
     case 'open_files':
-      return limited(own.openFiles, 'open files for each process', own.enforcement.files, 'limits.open_files')
+      return limited(
+        values.openFiles,
+        'open files for each process',
+        values.enforcement.files,
+        'limits.open_files',
+      )
     case 'file_bytes':
-      return limited(own.fileBytes, 'bytes for each file', own.enforcement.files, 'limits.file_bytes')
+      return limited(values.fileBytes, 'bytes for each file', values.enforcement.files, 'limits.file_bytes')
     case 'tmp':
       return limited(filesystem.tmpBytes, 'bytes for each scratch folder', 'required', 'filesystem.tmp_bytes')
     case undefined: {

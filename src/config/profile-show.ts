@@ -1,6 +1,7 @@
 // A profile as it stands once everything is folded in, in the words of a profile's file, and the list of all there are.
 import { dirname } from 'node:path'
 import { SallyportError } from '../errors.ts'
+import { own } from '../lib/own.ts'
 import type { ProfileSettings } from '../schema/settings.ts'
 import { formatPath, type Step } from '../schema/problem.ts'
 import { formatDocument } from './document.ts'
@@ -44,12 +45,12 @@ export function showProfile(profile: ProfileSettings): ShownProfile {
     exec: profile.exec,
     environment: {
       pass: environment.pass.map((name) =>
-        override[name] === undefined ? name : { name, override: override[name] },
+        own(override, name) === undefined ? name : { name, override: own(override, name) },
       ),
       set: Object.fromEntries(
         Object.entries(environment.set).map(([name, value]) => [
           name,
-          override[name] === undefined ? value : { value, override: override[name] },
+          own(override, name) === undefined ? value : { value, override: own(override, name) },
         ]),
       ),
     },
@@ -69,7 +70,7 @@ export function showProfile(profile: ProfileSettings): ShownProfile {
 /** The same as YAML, each value with a comment that names file and line. */
 export function formatProfile(shown: ShownProfile): string {
   const { decided_at: decidedAt, ...rest } = shown
-  return formatDocument(rest, (at: readonly Step[]) => decidedAt[formatPath(at)] ?? null)
+  return formatDocument(rest, (at: readonly Step[]) => own(decidedAt, formatPath(at)) ?? null)
 }
 
 export interface ListedProfile {

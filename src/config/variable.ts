@@ -1,5 +1,6 @@
 // `${env:NAME}` in a value: replaced by the daemon's variable NAME, an error where that is unset.
 import { refusedFamily } from '../lib/environment-families.ts'
+import { own } from '../lib/own.ts'
 
 /** A value as it is written, with what happens where a variable that it names is unset. */
 export interface VariableText {
@@ -41,7 +42,7 @@ export function resolveVariable(
       return { state: 'malformed', text: text.value.slice(match.index, match.index + 40) }
     const family = text.override === null ? refusedFamily(name) : null
     if (family !== null) return { state: 'refused', name, family }
-    const found = env[name]
+    const found = own(env, name)
     if (found === undefined)
       return text.default === null ? { state: 'unset', name } : { state: 'value', value: text.default }
     value += found
