@@ -69,6 +69,16 @@ export const catalogue = {
   ERR_SEPARATION: entry(7, 1074, '`require_separation` is set, and a host shares a uid with the daemon or a sandbox.'),
   ERR_RUNTIME_UNSAFE: entry(7, 1075, 'The runtime or state folder, or one above it, belongs to or can be replaced by somebody else.'),
   ERR_DAEMON_PROTOCOL: entry(5, 1076, 'The daemon and the caller speak different versions of the control protocol.'),
+  ERR_JOURNAL: entry(1, 1080, 'The journal cannot be written, so nothing is called.', {
+    failure: 'MP-FH-010',
+    retryable: true,
+  }),
+  ERR_JOURNAL_CORRUPT: entry(
+    4,
+    1081,
+    'The journal is not what was written: a record does not fit its hash, its place or its key.',
+  ),
+  ERR_JOURNAL_KEY: entry(7, 1082, 'The journal’s key can be read by others, is not the daemon’s, or is no key.'),
   ERR_PARSE: entry(1, -32700, 'The line is not JSON.'),
   ERR_INVALID_REQUEST: entry(1, -32600, 'The JSON is not a JSON-RPC 2.0 message.'),
   ERR_METHOD_NOT_FOUND: entry(1, -32601, 'The control socket has no such method.'),

@@ -1,0 +1,275 @@
+// The one durable store: records in order, durable before their effect, or nothing is called.
+import {
+  accessSync,
+  closeSync,
+  constants,
+  fdatasync,
+  fstatSync,
+  ftruncateSync,
+  mkdirSync,
+  openSync,
+  statSync,
+  writeSync,
+} from 'node:fs'
+import { SallyportError } from '../errors.ts'
+import { errnoOf } from '../lib/missing.ts'
+import { type Entry, encodeRecord, type Origin, type Position } from './record.ts'
+import { beginning, listSegments, readSegment, segmentPath, type Torn } from './segments.ts'
+import type { JournalRecord } from './record.ts'
+
+/** `write` survives the daemon's death, `fsync` a power loss too. */
+export type Durability = 'write' | 'fsync'
+
+export interface JournalOptions {
+  readonly directory: string
+  readonly key: Uint8Array
+  /** Id of this life of the daemon, in every record */
+  readonly daemon: string
+  readonly durability: Durability
+  /** A segment is closed once it is longer, bytes */
+  readonly segmentBytes: number
+  /** Sees every record that is already there, in order, before `open` returns */
+  readonly replay: (record: JournalRecord) => void
+  /** Clock of the `at` member */
+  readonly now?: () => Date
+}
+
+interface Waiting {
+  readonly entry: Entry
+  readonly resolve: (position: Position) => void
+  readonly reject: (error: SallyportError) => void
+}
+
+interface Segment {
+  readonly number: number
+  readonly fd: number
+  readonly ino: number
+  length: number
+}
+
+/**
+ * An append-only journal: hash-chained, MAC'd by batch, in segments.
+ *
+ * Records that are appended in one turn of the event loop are one batch: one write, and with `fsync` one sync.
+ * A batch that cannot be made durable is taken back whole and every append of it rejects with `ERR_JOURNAL`
+ * (MP-FH-010); the next append tries again, so calls resume when the disk is mended.
+ */
+export class Journal implements AsyncDisposable {
+  readonly #options: JournalOptions
+  #segment: Segment | null = null
+  #head: Position
+  #waiting: Waiting[] = []
+  #isScheduled = false
+  #syncing: Promise<void> | null = null
+  #isClosed = false
+  #torn: Torn | null
+
+  private constructor(options: JournalOptions, head: Position, torn: Torn | null) {
+    this.#options = options
+    this.#head = head
+    this.#torn = torn
+  }
+
+  /**
+   * Reads what is there, checks every record, and begins a new segment.
+   *
+   * A torn end is kept where it lies; the new segment's first record tells of it. A flaw elsewhere is refused:
+   * @throws ERR_JOURNAL_CORRUPT with segment, line and what is wrong
+   */
+  static open(options: JournalOptions): Journal {
+    mkdirSync(options.directory, { recursive: true, mode: 0o700 })
+    let [head, torn] = [beginning, null as Torn | null]
+    for (const segment of listSegments(options.directory)) {
+      const read = readSegment(options.directory, segment, head, options.key, options.replay)
+      if (read.flaw !== null) throw corrupt(options.directory, segment, read.flaw.line, read.flaw.detail)
+      head = read.end
+      torn = read.torn
+    }
+    const journal = new Journal(options, head, torn)
+    journal.#flush()
+    return journal
+  }
+
+  /** The last durable record. */
+  get head(): Position {
+    return this.#head
+  }
+
+  /** Resolves once the record is durable, with everything appended before it. */
+  append(entry: Entry): Promise<Position> {
+    return new Promise((resolve, reject) => {
+      if (this.#isClosed) {
+        reject(unwritable(this.#options.directory, null))
+        return
+      }
+      this.#waiting.push({ entry, resolve, reject })
+      this.#schedule()
+    })
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.#isClosed) return
+    this.#isClosed = true
+    this.#flush()
+    await this.#syncing
+    if (this.#segment !== null) closeSync(this.#segment.fd)
+    this.#segment = null
+  }
+
+  #schedule(): void {
+    if (this.#isScheduled || this.#syncing !== null) return
+    this.#isScheduled = true
+    queueMicrotask(() => {
+      this.#isScheduled = false
+      this.#flush()
+    })
+  }
+
+  /** Writes what waits as one batch. */
+  #flush(): void {
+    const batch = this.#waiting
+    this.#waiting = []
+    let written: readonly Position[]
+    try {
+      written = this.#write(batch.map(({ entry }) => entry))
+    } catch (error) {
+      const failure = unwritable(this.#options.directory, error)
+      for (const { reject } of batch) reject(failure)
+      return
+    }
+    if (this.#options.durability === 'write') settle(batch, written)
+    else this.#syncing = this.#sync(batch, written)
+  }
+
+  /** Group commit: records that come while the disk syncs wait for the next batch. */
+  async #sync(batch: readonly Waiting[], written: readonly Position[]): Promise<void> {
+    const fd = this.#segment?.fd
+    try {
+      if (fd !== undefined)
+        await new Promise<void>((resolve, reject) => fdatasync(fd, (e) => (e ? reject(e) : resolve())))
+      settle(batch, written)
+    } catch (error) {
+      // What was written may or may not last: the records stay in the chain, their callers are told no.
+      this.#closeSegment()
+      const failure = unwritable(this.#options.directory, error)
+      for (const { reject } of batch) reject(failure)
+    } finally {
+      this.#syncing = null
+      if (this.#waiting.length > 0) this.#schedule()
+    }
+  }
+
+  #write(entries: readonly Entry[]): readonly Position[] {
+    const segment = this.#openSegment()
+    if (entries.length === 0) return []
+    const positions: Position[] = []
+    let [lines, previous] = ['', this.#head]
+    const origin: Origin = { daemon: this.#options.daemon, segment: segment.number }
+    const at = (this.#options.now?.() ?? new Date()).toISOString()
+    for (const [index, entry] of entries.entries()) {
+      const isLast = index === entries.length - 1
+      const record = encodeRecord(entry, origin, at, previous, isLast ? this.#options.key : null)
+      lines += record.line
+      previous = { seq: record.seq, hash: record.hash }
+      positions.push(previous)
+    }
+    this.#writeLines(segment, lines)
+    this.#head = previous
+    return positions
+  }
+
+  #writeLines(segment: Segment, lines: string): void {
+    const bytes = Buffer.from(lines)
+    let done = 0
+    try {
+      while (done < bytes.length) done += writeSync(segment.fd, bytes, done)
+    } catch (error) {
+      this.#takeBack(segment)
+      throw error
+    }
+    segment.length += bytes.length
+  }
+
+  /** A half-written batch must not stand in the file; where it can't be removed, the next segment tells of it. */
+  #takeBack(segment: Segment): void {
+    try {
+      ftruncateSync(segment.fd, segment.length)
+    } catch {
+      this.#closeSegment()
+      const read = readSegment(this.#options.directory, segment.number, this.#head, null, () => {})
+      this.#torn = read.torn
+    }
+  }
+
+  /** The segment to write to: the open one while it stands in its folder and is short enough, else a new one. */
+  #openSegment(): Segment {
+    const { directory, segmentBytes } = this.#options
+    accessSync(directory, constants.W_OK | constants.X_OK)
+    if (this.#segment !== null) {
+      const isInPlace = isSameFile(segmentPath(directory, this.#segment.number), this.#segment)
+      if (isInPlace && this.#segment.length < segmentBytes) return this.#segment
+      this.#closeSegment()
+    }
+    const number = (listSegments(directory).at(-1) ?? 0) + 1
+    const path = segmentPath(directory, number)
+    const fd = openSync(
+      path,
+      constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_APPEND | constants.O_NOFOLLOW,
+      0o600,
+    )
+    this.#segment = { number, fd, ino: fstatSync(fd).ino, length: 0 }
+    this.#writeHeader(this.#segment)
+    return this.#segment
+  }
+
+  #writeHeader(segment: Segment): void {
+    const body = JSON.stringify({
+      continues: this.#head,
+      torn: this.#torn,
+      durability: this.#options.durability,
+    })
+    const at = (this.#options.now?.() ?? new Date()).toISOString()
+    const origin: Origin = { daemon: this.#options.daemon, segment: segment.number }
+    const record = encodeRecord({ type: 'segment.opened', body }, origin, at, this.#head, this.#options.key)
+    this.#writeLines(segment, record.line)
+    this.#head = { seq: record.seq, hash: record.hash }
+    this.#torn = null
+  }
+
+  #closeSegment(): void {
+    if (this.#segment === null) return
+    closeSync(this.#segment.fd)
+    this.#segment = null
+  }
+}
+
+function settle(batch: readonly Waiting[], positions: readonly Position[]): void {
+  for (const [index, { resolve }] of batch.entries()) {
+    const position = positions[index]
+    if (position !== undefined) resolve(position)
+  }
+}
+
+function isSameFile(path: string, segment: Segment): boolean {
+  try {
+    const { ino, nlink } = statSync(path)
+    return ino === segment.ino && nlink === 1
+  } catch {
+    return false
+  }
+}
+
+const corrupt = (directory: string, segment: number, line: number, detail: string): SallyportError =>
+  new SallyportError(
+    'ERR_JOURNAL_CORRUPT',
+    `the journal does not hold together at ${segmentPath(directory, segment)}:${line}: ${detail}; keep the folder as evidence, and start with an empty one`,
+    { path: segmentPath(directory, segment), line },
+  )
+
+const unwritable = (directory: string, cause: unknown): SallyportError =>
+  new SallyportError(
+    'ERR_JOURNAL',
+    `the journal in ${directory} cannot be written (${errnoOf(cause) ?? (cause instanceof Error ? cause.message : 'closed')}), so nothing is called; mend the disk, calls resume by themselves`,
+    { path: directory },
+    { cause },
+  )

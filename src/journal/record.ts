@@ -1,0 +1,106 @@
+// One line of the journal: what it says, how it hangs on the line before it, and how both are checked.
+import { createHmac, hash, timingSafeEqual } from 'node:crypto'
+
+/** Hash before the first record of a journal. */
+export const genesis = '0'.repeat(64)
+
+/** What a record says, before it has its place in the chain. */
+export interface Entry {
+  /** What happened, `call.intent` for one; a closed vocabulary of the daemon's */
+  readonly type: string
+  /** JSON members of the record's body, already serialized: `{"call":"c-…",…}` */
+  readonly body: string
+}
+
+/** Where a record stands. */
+export interface Position {
+  /** Counts from 1, over all segments, without a gap */
+  readonly seq: number
+  /** SHA-256 of the record and, through `prev`, of everything before it */
+  readonly hash: string
+}
+
+/** A record as it was read back. */
+export interface JournalRecord extends Position {
+  readonly at: string
+  readonly daemon: string
+  readonly segment: number
+  readonly type: string
+  readonly body: unknown
+  readonly prev: string
+  /** HMAC-SHA256 of `hash`, or null inside a batch: the batch's last record carries it for all */
+  readonly mac: string | null
+}
+
+/** Context that every line of one open segment shares. */
+export interface Origin {
+  readonly daemon: string
+  readonly segment: number
+}
+
+/**
+ * Writes one record as a line, newline included.
+ *
+ * `hash` covers every byte before its own member, `prev` among them; with a key, `mac` covers `hash`.
+ */
+export function encodeRecord(
+  entry: Entry,
+  origin: Origin,
+  at: string,
+  previous: Position,
+  key: Uint8Array | null,
+): Position & { readonly line: string } {
+  const seq = previous.seq + 1
+  const covered = `{"seq":${seq},"at":"${at}","daemon":"${origin.daemon}","segment":${origin.segment},"type":"${entry.type}","body":${entry.body},"prev":"${previous.hash}"`
+  const digest = hash('sha256', covered)
+  const mac = key === null ? '' : `,"mac":"${macOf(digest, key)}"`
+  return { seq, hash: digest, line: `${covered},"hash":"${digest}"${mac}}\n` }
+}
+
+/** Why a line is not the record that should stand there. */
+export interface Flaw {
+  readonly kind: 'torn' | 'malformed' | 'hash' | 'chain' | 'mac'
+  readonly detail: string
+}
+
+const tail = /,"hash":"([0-9a-f]{64})"(?:,"mac":"([0-9a-f]{64})")?\}$/
+
+/** Reads one line (without its newline) and checks it against the record before it; the key may be absent, the MAC is then not checked. */
+export function decodeRecord(line: string, previous: Position, key: Uint8Array | null): JournalRecord | Flaw {
+  const end = tail.exec(line)
+  if (end === null) return { kind: 'torn', detail: 'the line does not end as a record does' }
+  const [, written = '', mac = null] = end
+  const digest = hash('sha256', line.slice(0, end.index))
+  if (digest !== written) return { kind: 'hash', detail: `the line hashes to ${digest}, it says ${written}` }
+  const record = parse(line)
+  if (record === null)
+    return { kind: 'malformed', detail: 'the line is not a JSON object with the members of a record' }
+  if (record.prev !== previous.hash || record.seq !== previous.seq + 1)
+    return {
+      kind: 'chain',
+      detail: `record ${record.seq} hangs on ${record.prev}, expected ${previous.seq + 1} on ${previous.hash}`,
+    }
+  if (key !== null && mac !== null && !equal(macOf(digest, key), mac))
+    return { kind: 'mac', detail: `record ${record.seq} was not written with this journal's key` }
+  return { ...record, hash: digest, mac }
+}
+
+const isText = (value: unknown): value is string => typeof value === 'string'
+
+function parse(line: string): Omit<JournalRecord, 'hash' | 'mac'> | null {
+  let value: Partial<Record<keyof JournalRecord, unknown>>
+  try {
+    value = JSON.parse(line) as typeof value
+  } catch {
+    return null
+  }
+  const { seq, at, daemon, segment, type, body, prev } = value
+  if (!Number.isSafeInteger(seq) || !Number.isSafeInteger(segment)) return null
+  if (!isText(at) || !isText(daemon) || !isText(type) || !isText(prev)) return null
+  return { seq: seq as number, at, daemon, segment: segment as number, type, body, prev }
+}
+
+const macOf = (digest: string, key: Uint8Array): string =>
+  createHmac('sha256', key).update(digest).digest('hex')
+
+const equal = (a: string, b: string): boolean => timingSafeEqual(Buffer.from(a, 'hex'), Buffer.from(b, 'hex'))

@@ -1,0 +1,92 @@
+// The journal's files: numbered segments of lines, and how one is read up to the byte where it breaks off.
+import { hash } from 'node:crypto'
+import { readFileSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { isMissing } from '../lib/missing.ts'
+import { decodeRecord, type Flaw, genesis, type JournalRecord, type Position } from './record.ts'
+
+const name = /^(\d{8})\.jsonl$/
+
+/** Path of a segment's file. */
+export const segmentPath = (directory: string, segment: number): string =>
+  join(directory, `${String(segment).padStart(8, '0')}.jsonl`)
+
+/** Numbers of the segments that stand in a journal's folder, ascending; none when the folder is not there. */
+export function listSegments(directory: string): readonly number[] {
+  try {
+    return readdirSync(directory)
+      .flatMap((file) => name.exec(file)?.[1] ?? [])
+      .map(Number)
+      .sort((a, b) => a - b)
+  } catch (error) {
+    if (isMissing(error)) return []
+    throw error
+  }
+}
+
+/** Bytes behind the last sealed record of a segment: a batch that a crash or a full disk cut off. */
+export interface Torn {
+  readonly segment: number
+  /** Where the last sealed record ends */
+  readonly offset: number
+  readonly bytes: number
+  readonly sha256: string
+}
+
+/** What reading one segment came to. */
+export interface SegmentRead {
+  /** The last sealed record */
+  readonly end: Position
+  /** Length of the sealed part */
+  readonly offset: number
+  readonly torn: Torn | null
+  /** A record that is not what was written, with its line number */
+  readonly flaw: (Flaw & { readonly line: number }) | null
+}
+
+type Visit = (record: JournalRecord, line: string) => void
+
+/**
+ * Reads a segment record by record, checking each against the one before; stops at the first flaw.
+ *
+ * A batch counts once its last record carries a MAC; what stands behind the last MAC is torn, not flawed.
+ */
+export function readSegment(
+  directory: string,
+  segment: number,
+  from: Position,
+  key: Uint8Array | null,
+  visit: Visit,
+): SegmentRead {
+  const bytes = readFileSync(segmentPath(directory, segment))
+  let sealed = { end: from, offset: 0 }
+  let read = { end: from, offset: 0 }
+  let batch: { readonly record: JournalRecord; readonly line: string }[] = []
+  let flaw: SegmentRead['flaw'] = null
+  for (let number = 1; read.offset < bytes.length; number += 1) {
+    const newline = bytes.indexOf(10, read.offset)
+    if (newline < 0) break
+    const line = bytes.toString('utf8', read.offset, newline)
+    const record = decodeRecord(line, read.end, key)
+    if ('kind' in record) {
+      const isCutOff = record.kind === 'torn' && newline === bytes.length - 1
+      if (!isCutOff) flaw = { ...record, line: number }
+      break
+    }
+    read = { end: { seq: record.seq, hash: record.hash }, offset: newline + 1 }
+    batch.push({ record, line })
+    if (record.mac === null) continue
+    for (const { record: sealedRecord, line: text } of batch) visit(sealedRecord, text)
+    batch = []
+    sealed = read
+  }
+  const rest = bytes.subarray(sealed.offset)
+  const torn =
+    flaw !== null || rest.length === 0
+      ? null
+      : { segment, offset: sealed.offset, bytes: rest.length, sha256: hash('sha256', rest) }
+  return { ...sealed, torn, flaw }
+}
+
+/** The position before the first record. */
+export const beginning: Position = { seq: 0, hash: genesis }
