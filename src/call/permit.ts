@@ -1,0 +1,160 @@
+// Permits: what lets one call through the boundary, once, for a short time, as it was decided and no other way.
+import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
+
+/** Everything that a permit is bound to. */
+export interface Binding {
+  /** `<server>/<tool>@<server-version>#<declaration-version>` */
+  readonly identity: string
+  /** SHA-256 of the canonical arguments */
+  readonly argumentsDigest: string
+  /** SHA-256 of the exact bytes that will be sent */
+  readonly bytesDigest: string
+  /** Side-effect classes of the tool's declaration, sorted */
+  readonly sideEffects: readonly string[]
+  /** Resource scopes of the tool's declaration, sorted */
+  readonly resourceScopes: readonly string[]
+  /** The host's opaque string, or null */
+  readonly lineage: string | null
+  /** The approval that it stands on, or null where a rule allowed */
+  readonly approval: string | null
+  readonly policyVersion: string
+  /** Counter of the tool's trust that every reset raises */
+  readonly trustEpoch: number
+  readonly principal: string
+}
+
+/** A permit as its holder carries it. The secret MAC makes it worthless to whoever only knows its id. */
+export interface Permit {
+  readonly id: string
+  /** Milliseconds on the permits' own clock */
+  readonly expiresAt: number
+  readonly binding: Binding
+  readonly mac: string
+}
+
+/** The world at the boundary, as it is at the instant of dispatch. */
+export interface Boundary extends Omit<Binding, 'approval' | 'policyVersion'> {
+  /** What the sandbox's mounts and egress can do: classes and scopes that a permit may name */
+  readonly contains: (sideEffects: readonly string[], resourceScopes: readonly string[]) => boolean
+  /** Whether the tool may be called at its present trust */
+  readonly isEligible: boolean
+  /** Name of the hold that stands on the server, tool or lineage, or null */
+  readonly hold: string | null
+}
+
+/** The eight checks, in the order in which they are made. */
+export const permitChecks = [
+  'authenticity',
+  'expiry',
+  'identity',
+  'arguments',
+  'side-effects',
+  'lineage',
+  'trust',
+  'checkpoint',
+] as const
+
+/** The check that a permit failed. */
+export type PermitCheck = (typeof permitChecks)[number]
+
+/** What revoked permits are listed by. */
+export interface PermitView {
+  readonly id: string
+  readonly identity: string
+  readonly principal: string
+  readonly expiresInMs: number
+}
+
+/** Issues, checks and revokes permits. The table in memory is the authority: a permit that is not in it is no permit. */
+export class Permits {
+  readonly #key = randomBytes(32)
+  readonly #live = new Map<string, Permit>()
+  readonly #now: () => number
+  #counter = 0
+  readonly #prefix = randomBytes(9).toString('base64url')
+
+  /** `now` is a monotonic clock in milliseconds, so that a jump of the wall clock lengthens nothing. */
+  constructor(now: () => number) {
+    this.#now = now
+  }
+
+  /** Issues a permit that ends after `ttlMs`, or with its first use. */
+  issue(binding: Binding, ttlMs: number): Permit {
+    this.#counter += 1
+    const id = `p-${this.#prefix}-${this.#counter}`
+    const expiresAt = this.#now() + ttlMs
+    const permit: Permit = { id, expiresAt, binding, mac: this.#macOf(id, expiresAt, binding) }
+    this.#live.set(id, permit)
+    return permit
+  }
+
+  /**
+   * Uses a permit up and returns the first check that fails, or null when the call may be sent.
+   *
+   * A permit is gone after this, whatever came of it.
+   */
+  spend(permit: Permit, boundary: Boundary): PermitCheck | null {
+    const live = this.#live.get(permit.id)
+    this.#live.delete(permit.id)
+    const { binding } = permit
+    if (live === undefined || !this.#isAuthentic(permit)) return 'authenticity'
+    if (this.#now() >= permit.expiresAt) return 'expiry'
+    if (binding.identity !== boundary.identity || binding.principal !== boundary.principal) return 'identity'
+    if (binding.argumentsDigest !== boundary.argumentsDigest || binding.bytesDigest !== boundary.bytesDigest)
+      return 'arguments'
+    if (!isSame(binding.sideEffects, boundary.sideEffects)) return 'side-effects'
+    if (!isSame(binding.resourceScopes, boundary.resourceScopes)) return 'side-effects'
+    if (!boundary.contains(binding.sideEffects, binding.resourceScopes)) return 'side-effects'
+    if (binding.lineage !== boundary.lineage) return 'lineage'
+    if (binding.trustEpoch !== boundary.trustEpoch || !boundary.isEligible) return 'trust'
+    if (boundary.hold !== null) return 'checkpoint'
+    return null
+  }
+
+  /** Ends every live permit that `which` says yes to; returns their ids. */
+  revoke(which: (permit: Permit) => boolean): readonly string[] {
+    const ended = [...this.#live.values()].filter(which).map(({ id }) => id)
+    for (const id of ended) this.#live.delete(id)
+    return ended
+  }
+
+  /** The live permits, without what would let anybody use them. */
+  list(): readonly PermitView[] {
+    const now = this.#now()
+    return [...this.#live.values()]
+      .filter(({ expiresAt }) => expiresAt > now)
+      .map(({ id, expiresAt, binding }) => ({
+        id,
+        identity: binding.identity,
+        principal: binding.principal,
+        expiresInMs: Math.round(expiresAt - now),
+      }))
+  }
+
+  #isAuthentic(permit: Permit): boolean {
+    const expected = Buffer.from(this.#macOf(permit.id, permit.expiresAt, permit.binding), 'hex')
+    const got = Buffer.from(permit.mac, 'hex')
+    return got.length === expected.length && timingSafeEqual(got, expected)
+  }
+
+  #macOf(id: string, expiresAt: number, b: Binding): string {
+    const text = JSON.stringify([
+      id,
+      expiresAt,
+      b.identity,
+      b.argumentsDigest,
+      b.bytesDigest,
+      b.sideEffects,
+      b.resourceScopes,
+      b.lineage,
+      b.approval,
+      b.policyVersion,
+      b.trustEpoch,
+      b.principal,
+    ])
+    return createHmac('sha256', this.#key).update(text).digest('hex')
+  }
+}
+
+const isSame = (a: readonly string[], b: readonly string[]): boolean =>
+  a === b || (a.length === b.length && a.every((item, n) => item === b[n]))

@@ -1,0 +1,97 @@
+// Each of the eight checks refuses on its own, in their order; a permit is good for one use.
+import { beforeEach, describe, expect, test } from 'vitest'
+import { type Binding, type Boundary, type Permit, permitChecks, Permits } from '../../src/call/permit.ts'
+
+const binding: Binding = {
+  identity: 'files/read_file@1.0.0#1',
+  argumentsDigest: 'a'.repeat(64),
+  bytesDigest: 'b'.repeat(64),
+  sideEffects: ['read'],
+  resourceScopes: ['/workspace'],
+  lineage: 'task-7',
+  approval: null,
+  policyVersion: 'v1',
+  trustEpoch: 0,
+  principal: '1000',
+}
+const boundary: Boundary = { ...binding, contains: () => true, isEligible: true, hold: null }
+let now = 0
+let permits: Permits
+beforeEach(() => {
+  now = 1000
+  permits = new Permits(() => now)
+})
+
+const spoil: Record<(typeof permitChecks)[number], (permit: Permit) => [Permit, Boundary]> = {
+  authenticity: (permit) => [
+    { ...permit, binding: { ...binding, principal: '0' } },
+    { ...boundary, principal: '0' },
+  ],
+  expiry: (permit) => {
+    now += 30_000
+    return [permit, boundary]
+  },
+  identity: (permit) => [permit, { ...boundary, identity: 'files/write_file@1.0.0#1' }],
+  arguments: (permit) => [permit, { ...boundary, bytesDigest: 'c'.repeat(64) }],
+  'side-effects': (permit) => [permit, { ...boundary, contains: () => false }],
+  lineage: (permit) => [permit, { ...boundary, lineage: 'task-8' }],
+  trust: (permit) => [permit, { ...boundary, trustEpoch: 1 }],
+  checkpoint: (permit) => [permit, { ...boundary, hold: 'audit' }],
+}
+
+describe('a permit', () => {
+  test('lets the call through that it was issued for', () => {
+    expect(permits.spend(permits.issue(binding, 30_000), boundary)).toBeNull()
+  })
+
+  test.each(permitChecks)('is refused when only %s fails', (check) => {
+    const [permit, world] = spoil[check](permits.issue(binding, 30_000))
+    expect(permits.spend(permit, world)).toBe(check)
+  })
+
+  test('fails the earlier check first when two fail', () => {
+    for (const [n, check] of permitChecks.entries()) {
+      for (const later of permitChecks.slice(n + 1)) {
+        now = 1000
+        const permit = permits.issue(binding, 30_000)
+        const [first, firstWorld] = spoil[check](permit)
+        const [second, secondWorld] = spoil[later](permit)
+        const merged = { ...boundary, ...changed(secondWorld), ...changed(firstWorld) }
+        expect(
+          permits.spend(check === 'authenticity' ? first : second, merged),
+          `${check} before ${later}`,
+        ).toBe(check)
+      }
+    }
+  })
+
+  test('is good once', () => {
+    const permit = permits.issue(binding, 30_000)
+    expect(permits.spend(permit, boundary)).toBeNull()
+    expect(permits.spend(permit, boundary)).toBe('authenticity')
+  })
+
+  test('is gone after a failed use', () => {
+    const permit = permits.issue(binding, 30_000)
+    expect(permits.spend(permit, { ...boundary, hold: 'audit' })).toBe('checkpoint')
+    expect(permits.spend(permit, boundary)).toBe('authenticity')
+  })
+
+  test('of another life of the daemon is no permit', () => {
+    expect(permits.spend(new Permits(() => now).issue(binding, 30_000), boundary)).toBe('authenticity')
+  })
+
+  test('is gone when it is revoked', () => {
+    const permit = permits.issue(binding, 30_000)
+    expect(permits.revoke(({ binding: { identity } }) => identity === binding.identity)).toEqual([permit.id])
+    expect(permits.list()).toEqual([])
+    expect(permits.spend(permit, boundary)).toBe('authenticity')
+  })
+})
+
+/** What differs from the good boundary. */
+function changed(world: Boundary): Partial<Boundary> {
+  return Object.fromEntries(
+    Object.entries(world).filter(([key, value]) => value !== boundary[key as keyof Boundary]),
+  )
+}
