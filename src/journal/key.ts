@@ -23,7 +23,7 @@ export async function loadKey(path: string): Promise<Uint8Array> {
   await file.sync()
   await chmod(draft, 0o600)
   await rename(draft, path)
-  return readKey(path)
+  return await readKey(path)
 }
 
 async function readKey(path: string): Promise<Uint8Array> {

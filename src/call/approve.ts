@@ -1,0 +1,212 @@
+// Asking a person: one question, one deadline, an answer that is good for exactly what was asked.
+import { randomBytes } from 'node:crypto'
+import type { ApprovalAnswer, ApprovalQuestion, Approver } from './ports.ts'
+
+/** How far an approval reaches: this call, this session's equal calls, or everybody's of that principal. */
+export type ApprovalScope = 'once' | 'session' | 'policy'
+
+/** A question as the operator sees it. */
+export interface PendingApproval {
+  readonly id: string
+  readonly identity: string
+  readonly principal: string
+  readonly session: string
+  readonly reason: string
+  /** At most 200 characters, nothing invisible in them */
+  readonly summary: string
+  /** Canonical arguments, whole, nothing invisible in them */
+  readonly text: string
+  readonly argumentsDigest: string
+  readonly bytesDigest: string
+  readonly waitedMs: number
+  readonly deadlineMs: number
+}
+
+/** An approval that outlives its call. */
+export interface StandingApproval {
+  readonly id: string
+  readonly scope: 'session' | 'policy'
+  readonly identity: string
+  readonly argumentsDigest: string
+  readonly principal: string
+  readonly session: string
+  readonly trustEpoch: number
+  readonly by: string
+  /** Milliseconds on the approvals' own clock */
+  readonly expiresAt: number
+}
+
+/** What changes about approvals, for subscribed operators and for the record. */
+export type ApprovalHappening =
+  | { readonly kind: 'asked'; readonly pending: PendingApproval }
+  | { readonly kind: 'settled'; readonly id: string; readonly answer: ApprovalAnswer }
+
+export interface ApprovalOptions {
+  readonly waitMs: number
+  readonly ttlMs: number
+  /** Monotonic milliseconds */
+  readonly now: () => number
+  /** Number of operator connections that listen; with none every question is a no */
+  readonly listeners: () => number
+  readonly tell: (happening: ApprovalHappening) => void
+}
+
+interface Open {
+  readonly question: ApprovalQuestion
+  readonly view: Omit<PendingApproval, 'waitedMs'>
+  readonly since: number
+  readonly settle: (answer: ApprovalAnswer) => void
+}
+
+const summaryLength = 200
+
+/** Keeps the questions that wait and the approvals that stand. Ids are for operators; they are never sent to a host. */
+export class Approvals implements Approver {
+  readonly #options: ApprovalOptions
+  readonly #open = new Map<string, Open>()
+  readonly #standing = new Map<string, StandingApproval>()
+
+  constructor(options: ApprovalOptions) {
+    this.#options = options
+  }
+
+  async ask(
+    question: ApprovalQuestion,
+    { signal }: { readonly signal: AbortSignal },
+  ): Promise<ApprovalAnswer> {
+    const stands = this.#find(question)
+    if (stands !== null) return { granted: true, approval: stands.id, scope: stands.scope, by: stands.by }
+    if (this.#options.listeners() === 0)
+      return refusal(null, `${question.reason}, and no operator is listening for approvals`)
+    signal.throwIfAborted()
+    return new Promise((resolve) => this.#wait(question, signal, resolve))
+  }
+
+  /** The questions that wait, oldest first. */
+  pending(): readonly PendingApproval[] {
+    return [...this.#open.values()].map(({ view, since }) => ({
+      ...view,
+      waitedMs: Math.round(this.#options.now() - since),
+    }))
+  }
+
+  /** Says yes; false when nothing of that id waits. */
+  approve(id: string, scope: ApprovalScope, by: string): boolean {
+    const open = this.#open.get(id)
+    if (open === undefined) return false
+    if (scope !== 'once') this.#stand(id, scope, by, open.question)
+    open.settle({ granted: true, approval: id, scope, by })
+    return true
+  }
+
+  /** Says no; false when nothing of that id waits. */
+  deny(id: string, reason: string, by: string): boolean {
+    const open = this.#open.get(id)
+    open?.settle(refusal(by, reason === '' ? 'an operator said no' : `an operator said no: ${reason}`))
+    return open !== undefined
+  }
+
+  /** Puts approvals back that a journal told of; those whose time is over are dropped when they are looked for. */
+  restore(standing: StandingApproval): void {
+    this.#standing.set(standing.id, standing)
+  }
+
+  /** Ends every standing approval that `which` says yes to, and every question: returns their ids. */
+  void(
+    which: (approval: Pick<StandingApproval, 'identity' | 'principal' | 'session'>) => boolean,
+  ): readonly string[] {
+    const ended = [...this.#standing.values()].filter(which).map(({ id }) => id)
+    for (const id of ended) this.#standing.delete(id)
+    for (const [id, { question, settle }] of this.#open) {
+      if (!which(question)) continue
+      ended.push(id)
+      settle(refusal(null, 'what was to be approved has changed'))
+    }
+    return ended
+  }
+
+  /** The approvals that stand. */
+  standing(): readonly StandingApproval[] {
+    const now = this.#options.now()
+    return [...this.#standing.values()].filter(({ expiresAt }) => expiresAt > now)
+  }
+
+  #wait(question: ApprovalQuestion, signal: AbortSignal, resolve: (answer: ApprovalAnswer) => void): void {
+    const { waitMs, now, tell } = this.#options
+    const id = `a-${randomBytes(12).toString('base64url')}`
+    const settle = (answer: ApprovalAnswer): void => {
+      if (!this.#open.delete(id)) return
+      clearTimeout(timer)
+      signal.removeEventListener('abort', cancelled)
+      tell({ kind: 'settled', id, answer })
+      resolve(answer)
+    }
+    const cancelled = (): void => settle(refusal(null, 'the caller took the call back'))
+    const late = `no operator answered within ${waitMs} ms`
+    const timer = setTimeout(() => settle({ ...refusal(null, late), isTimeout: true }), waitMs)
+    signal.addEventListener('abort', cancelled)
+    const visible = makeVisible(question.text)
+    const { identity, principal, session, reason, argumentsDigest, bytesDigest } = question
+    const view = {
+      id,
+      identity,
+      principal,
+      session,
+      reason,
+      argumentsDigest,
+      bytesDigest,
+      summary: shorten(`${identity} ${visible}`),
+      text: visible,
+      deadlineMs: waitMs,
+    }
+    this.#open.set(id, { question, view, since: now(), settle })
+    tell({ kind: 'asked', pending: { ...view, waitedMs: 0 } })
+  }
+
+  #stand(id: string, scope: 'session' | 'policy', by: string, question: ApprovalQuestion): void {
+    const { identity, argumentsDigest, principal, session, trustEpoch } = question
+    const expiresAt = this.#options.now() + this.#options.ttlMs
+    this.#standing.set(id, {
+      id,
+      scope,
+      identity,
+      argumentsDigest,
+      principal,
+      session,
+      trustEpoch,
+      by,
+      expiresAt,
+    })
+  }
+
+  #find(question: ApprovalQuestion): StandingApproval | null {
+    for (const approval of this.standing()) {
+      if (approval.identity !== question.identity || approval.argumentsDigest !== question.argumentsDigest)
+        continue
+      if (approval.principal !== question.principal || approval.trustEpoch !== question.trustEpoch) continue
+      if (approval.scope === 'session' && approval.session !== question.session) continue
+      return approval
+    }
+    return null
+  }
+}
+
+const refusal = (by: string | null, reason: string) => ({
+  granted: false as const,
+  by,
+  reason,
+  isTimeout: false,
+})
+
+const shorten = (text: string): string =>
+  text.length <= summaryLength ? text : `${text.slice(0, summaryLength - 1).toWellFormed()}…`
+
+/**
+ * Writes every character that a terminal or an eye would miss as its escape: control and format characters, line and
+ * paragraph separators, private and unassigned ones, and spaces that are not the space.
+ */
+export const makeVisible = (text: string): string =>
+  text.replaceAll(/(?! )[\p{C}\p{Z}\u115f\u1160\u3164\uffa0]/gu, (character) => {
+    const point = character.codePointAt(0) ?? 0
+    return point > 0xffff ? `\\u{${point.toString(16)}}` : `\\u${point.toString(16).padStart(4, '0')}`
+  })

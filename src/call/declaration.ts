@@ -1,0 +1,113 @@
+// What the operator accepted about a tool: nine fields, and the digest of the surface that they were accepted for.
+import { canonicalize, digestOf } from './canonical.ts'
+
+/** What a tool may do to the world. */
+export type SideEffect = 'read' | 'write' | 'execute' | 'network' | 'secret-access' | 'other'
+
+/** The nine fields of a tool's declaration. */
+export interface ToolDeclaration {
+  readonly name: string
+  /** Version of the tool or of its schema, as the declaration counts it */
+  readonly version: string
+  /** JSON Schema of the arguments, as the server listed it */
+  readonly parameters: unknown
+  readonly sideEffects: readonly SideEffect[]
+  /** Paths as the server sees them, and `host:port` pairs, that the tool may touch */
+  readonly resourceScopes: readonly string[]
+  /** Names of the credentials that a call may lease */
+  readonly credentials: readonly string[]
+  /** JSON Schema of the result, or null where the server lists none */
+  readonly output: unknown
+  readonly idempotency: 'idempotent' | 'non-idempotent' | 'unknown'
+  readonly failureModes: readonly string[]
+}
+
+/** A tool's declaration with what it was accepted for. */
+export interface AcceptedTool {
+  readonly declaration: ToolDeclaration
+  /** Digest of the whole tool object as the server listed it: description and annotations too */
+  readonly surfaceDigest: string
+}
+
+/** What was accepted for one server, as a whole: a change of any part is a new version. */
+export interface AcceptedSurface {
+  readonly server: string
+  readonly serverVersion: string
+  /** Digest over the program, its package and its arguments: other code is another server */
+  readonly codeDigest: string
+  /** Counts acceptances of this server, from 1; part of every tool's identity */
+  readonly declarationVersion: number
+  readonly tools: ReadonlyMap<string, AcceptedTool>
+  /** Digest of the server's instructions, prompts and resource templates */
+  readonly restDigest: string
+  /** Who said yes: an operator's uid, or `first-use` for the operator's standing word */
+  readonly acceptedBy: string
+}
+
+/** What comparing the live surface with the accepted one found. */
+export interface SurfaceChange {
+  /** Listed now, never declared */
+  readonly undeclared: readonly string[]
+  /** Listed otherwise than when they were accepted */
+  readonly changed: readonly string[]
+  /** Accepted, and not listed any more */
+  readonly missing: readonly string[]
+  readonly isRestChanged: boolean
+}
+
+/** Digest of one tool as a server listed it. */
+export const surfaceDigest = (tool: unknown): string => digestOf(canonicalize(tool))
+
+/** Compares what a server lists now with what was accepted for it. */
+export function compareSurface(
+  accepted: AcceptedSurface,
+  live: ReadonlyMap<string, unknown>,
+  restDigest: string,
+): SurfaceChange {
+  const undeclared: string[] = []
+  const changed: string[] = []
+  for (const [name, tool] of live) {
+    const known = accepted.tools.get(name)
+    if (known === undefined) undeclared.push(name)
+    else if (known.surfaceDigest !== surfaceDigest(tool)) changed.push(name)
+  }
+  const missing = [...accepted.tools.keys()].filter((name) => !live.has(name))
+  return { undeclared, changed, missing, isRestChanged: restDigest !== accepted.restDigest }
+}
+
+interface Annotated {
+  readonly name: string
+  readonly inputSchema?: unknown
+  readonly outputSchema?: unknown
+  readonly annotations?: {
+    readonly readOnlyHint?: unknown
+    readonly destructiveHint?: unknown
+    readonly idempotentHint?: unknown
+    readonly openWorldHint?: unknown
+  }
+}
+
+/**
+ * Drafts a declaration from what a server says of a tool. Annotations are claims; an absent one means the worst:
+ * destructive, not idempotent, open world.
+ */
+export function draftDeclaration(tool: Annotated): ToolDeclaration {
+  const { readOnlyHint, idempotentHint, openWorldHint } = tool.annotations ?? {}
+  const sideEffects: SideEffect[] = readOnlyHint === true ? ['read'] : ['read', 'write']
+  if (openWorldHint !== false) sideEffects.push('network')
+  return {
+    name: tool.name,
+    version: '1',
+    parameters: tool.inputSchema ?? { type: 'object' },
+    sideEffects,
+    resourceScopes: [],
+    credentials: [],
+    output: tool.outputSchema ?? null,
+    idempotency: idempotentHint === true || readOnlyHint === true ? 'idempotent' : 'unknown',
+    failureModes: [],
+  }
+}
+
+/** `<server>/<tool>@<server-version>#<declaration-version>`, the canonical identity of a tool. */
+export const identityOf = (surface: Omit<AcceptedSurface, 'tools'>, tool: string): string =>
+  `${surface.server}/${tool}@${surface.serverVersion}#${surface.declarationVersion}`

@@ -1,0 +1,251 @@
+// A governed call, from proposal to outcome: ten steps, in this order, and no other way to a server.
+import { SallyportError } from '../errors.ts'
+import { canonicalize, digestOf, NotCanonical } from './canonical.ts'
+import type { Admission, ApprovalAnswer, GovernPorts, Outcome, Proposal, Standing } from './ports.ts'
+import type { Action } from '../schema/settings.ts'
+
+/** The steps of a governed call; docs/lifecycle.md lists the same words in the same order. */
+export const governSteps = [
+  'propose',
+  'canonicalize',
+  'decide',
+  'evidence',
+  'approve',
+  'record approval',
+  'permit',
+  'check',
+  'dispatch',
+  'record outcome',
+] as const
+
+/**
+ * Takes a proposal through steps 1 to 8 and makes its intent durable; what is left is to send it.
+ *
+ * Every refusal is recorded and thrown as the `SallyportError` that the caller is told. Where the record itself
+ * cannot be made, that is the error (MP-FH-010). Nothing has reached the server when this throws.
+ */
+export async function govern(
+  proposal: Proposal,
+  ports: GovernPorts,
+  waiting: { readonly signal: AbortSignal },
+): Promise<Admission> {
+  try {
+    return await admit(proposal, ports, waiting)
+  } catch (error) {
+    const failure = SallyportError.from(error)
+    ports.refuse(proposal, failure)
+    if (failure.code !== 'ERR_JOURNAL') await recordDenial(proposal, failure, ports)
+    throw failure
+  }
+}
+
+async function admit(
+  proposal: Proposal,
+  ports: GovernPorts,
+  waiting: { readonly signal: AbortSignal },
+): Promise<Admission> {
+  const { registry, permits } = ports
+  const { server, kind, subject, lineage, principal } = proposal
+
+  // 1. propose: the name becomes the canonical identity of something that was accepted, or nothing happens.
+  const standing = expectAccepted(registry.standing(server.name, kind, subject), proposal)
+  const { identity } = standing
+
+  // 2. canonicalize: one form to digest and to judge, the exact bytes beside it, valid for the accepted schema.
+  const text = canonical(proposal)
+  const argumentsDigest = digestOf(text)
+  const bytesDigest = digestOf(proposal.bytes)
+  await expectValid(proposal, standing, ports)
+
+  // 3. decide: by lists, trust and rules, on what the server will read.
+  const trust = registry.trust(server.name, subject)
+  const request = { server, kind, subject, arguments: proposal.arguments }
+  const decision = ports.decide(request, trust)
+  if (decision.action === 'deny')
+    throw denied(proposal, decision.code ?? 'ERR_POLICY_DENIED', decision.reason)
+
+  // 4. evidence: what the decision stood on, in every record from here.
+  const sideEffects = standing.tool?.declaration.sideEffects ?? []
+  const resourceScopes = standing.tool?.declaration.resourceScopes ?? []
+  const evidence = {
+    call: proposal.call,
+    identity,
+    principal,
+    session: proposal.session,
+    lineage,
+    arguments_digest: argumentsDigest,
+    bytes_digest: bytesDigest,
+    declaration: standing.declarationVersion,
+    policy: ports.policyVersion,
+    rule: decision.rule,
+    trust: trust.tier,
+  }
+
+  // 5. approve: where the rule says ask, a person says yes to exactly this, or it is a no.
+  let approval: string | null = null
+  if (decision.action === 'ask') {
+    const question = {
+      ...proposal,
+      identity,
+      argumentsDigest,
+      bytesDigest,
+      trustEpoch: trust.epoch,
+      text,
+      reason: decision.reason,
+    }
+    const answer = await ports.approver.ask(question, waiting)
+    // 6. record approval: durable before anything stands on it.
+    await ports.recorder.record('approval.used', { ...evidence, ...answer })
+    approval = expectGranted(answer, proposal)
+  }
+
+  // 7. permit: bound to all of it, for one use, for a short time.
+  const binding = {
+    identity,
+    argumentsDigest,
+    bytesDigest,
+    sideEffects,
+    resourceScopes,
+    lineage,
+    approval,
+    policyVersion: ports.policyVersion,
+    trustEpoch: trust.epoch,
+    principal,
+  }
+  const permit = permits.issue(binding, ports.permitTtlMs)
+
+  // The intent, durable before the effect. Before the check, so that nothing lies between the check and the dispatch.
+  const { seq } = await ports.recorder.record('call.intent', {
+    ...evidence,
+    permit: permit.id,
+    approval,
+    request: proposal.bytes,
+  })
+
+  // 8. check: the world as it is now, not as it was when the call was decided.
+  const now = registry.standing(server.name, kind, subject)
+  const present = registry.trust(server.name, subject)
+  const failed = permits.spend(permit, {
+    identity: now.state === 'accepted' ? now.identity : '',
+    argumentsDigest,
+    bytesDigest: digestOf(proposal.bytes),
+    sideEffects,
+    resourceScopes,
+    lineage,
+    trustEpoch: present.epoch,
+    principal,
+    contains: (effects, scopes) => registry.contains(server.name, effects, scopes),
+    isEligible: present === trust || isStill(ports.decide(request, present).action, approval),
+    hold: registry.hold(server.name, subject, lineage),
+  })
+  if (failed !== null)
+    throw new SallyportError(
+      'ERR_PERMIT_REFUSED',
+      `the permit for ${identity} was refused at the boundary: ${failed}; nothing was sent`,
+      { check: failed, server: server.name, tool: subject },
+    )
+
+  // 9. dispatch is the caller's next statement, in the same turn.
+  return {
+    call: proposal.call,
+    identity,
+    permit: permit.id,
+    intent: seq,
+    approval,
+    trustEpoch: present.epoch,
+  }
+}
+
+/** Step 10: what came back, or that nothing did. */
+export async function recordOutcome(
+  admission: Admission,
+  outcome: Outcome,
+  ports: GovernPorts,
+): Promise<void> {
+  await ports.recorder.record('call.outcome', {
+    call: admission.call,
+    identity: admission.identity,
+    intent: admission.intent,
+    permit: admission.permit,
+    outcome: outcome.kind,
+    duration_ms: outcome.durationMs,
+    detail: outcome.detail,
+    response: outcome.bytes,
+  })
+}
+
+async function recordDenial(proposal: Proposal, failure: SallyportError, ports: GovernPorts): Promise<void> {
+  await ports.recorder.record('call.denied', {
+    call: proposal.call,
+    server: proposal.server.name,
+    subject: proposal.subject,
+    principal: proposal.principal,
+    lineage: proposal.lineage,
+    bytes_digest: digestOf(proposal.bytes),
+    policy: ports.policyVersion,
+    ...failure.toRpc().data,
+    reason: failure.message,
+  })
+}
+
+const refusals = {
+  unaccepted: 'ERR_DECLARATION_MISSING',
+  undeclared: 'ERR_SURFACE_UNGOVERNED',
+  changed: 'ERR_DECLARATION_MISMATCH',
+  quarantined: 'ERR_SERVER_UNAVAILABLE',
+} as const
+
+function expectAccepted(standing: Standing, proposal: Proposal): Standing & { state: 'accepted' } {
+  if (standing.state === 'accepted') return standing
+  throw denied(proposal, refusals[standing.state], standing.reason)
+}
+
+function canonical(proposal: Proposal): string {
+  try {
+    return canonicalize(proposal.arguments)
+  } catch (error) {
+    if (!(error instanceof NotCanonical)) throw error
+    throw denied(proposal, 'ERR_ARGUMENTS_INVALID', error.message)
+  }
+}
+
+async function expectValid(
+  proposal: Proposal,
+  standing: Standing & { state: 'accepted' },
+  ports: GovernPorts,
+): Promise<void> {
+  if (standing.tool === null) return
+  const problem = await ports.registry.invalidArguments(
+    proposal.server.name,
+    proposal.subject,
+    proposal.arguments,
+  )
+  if (problem !== null) throw denied(proposal, 'ERR_ARGUMENTS_INVALID', problem)
+}
+
+function expectGranted(answer: ApprovalAnswer, proposal: Proposal): string {
+  if (answer.granted) return answer.approval
+  throw denied(
+    proposal,
+    answer.isTimeout
+      ? 'ERR_APPROVAL_TIMEOUT'
+      : answer.by === null
+        ? 'ERR_APPROVAL_UNAVAILABLE'
+        : 'ERR_APPROVAL_DENIED',
+    answer.reason,
+  )
+}
+
+/** A decision made again: what was allowed must be allowed, what was approved must not be denied. */
+const isStill = (action: Action, approval: string | null): boolean =>
+  action === 'allow' || (action === 'ask' && approval !== null)
+
+const denied = (
+  proposal: Proposal,
+  code: ConstructorParameters<typeof SallyportError>[0],
+  reason: string,
+): SallyportError =>
+  new SallyportError(code, `${proposal.server.name} ${proposal.subject} was not called: ${reason}`, {
+    server: proposal.server.name,
+    tool: proposal.subject,
+  })
