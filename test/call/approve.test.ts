@@ -1,0 +1,145 @@
+// An approval is good for exactly what was asked, for as long as it was given, and for nobody else.
+import fc from 'fast-check'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { type ApprovalHappening, Approvals, makeVisible } from '../../src/call/approve.ts'
+import type { ApprovalQuestion } from '../../src/call/ports.ts'
+import type { CallId } from '../../src/lib/ids.ts'
+
+const question: ApprovalQuestion = {
+  call: 'c-1' as CallId,
+  identity: 'files/write_file@1#1',
+  argumentsDigest: 'a'.repeat(64),
+  bytesDigest: 'b'.repeat(64),
+  principal: '1000',
+  session: 's-1',
+  trustEpoch: 0,
+  text: '{"path":"/workspace/a"}',
+  reason: 'sallyport.yaml rules[1] asks',
+}
+let now = 0
+let listeners = 1
+let told: ApprovalHappening[] = []
+let approvals: Approvals
+const never = new AbortController().signal
+
+beforeEach(() => {
+  now = 0
+  listeners = 1
+  told = []
+  approvals = new Approvals({
+    waitMs: 50,
+    ttlMs: 1000,
+    now: () => now,
+    listeners: () => listeners,
+    tell: (happening) => told.push(happening),
+  })
+})
+
+const firstId = (): string => approvals.pending()[0]?.id ?? ''
+
+describe('a question', () => {
+  test('is a no at once when nobody listens', async () => {
+    listeners = 0
+    expect(await approvals.ask(question, { signal: never })).toMatchObject({ granted: false, by: null })
+    expect(told).toEqual([])
+  })
+
+  test('is a no when nobody answers in time', async () => {
+    expect(await approvals.ask(question, { signal: never })).toMatchObject({
+      granted: false,
+      isTimeout: true,
+    })
+    expect(approvals.pending()).toEqual([])
+    expect(told.map(({ kind }) => kind)).toEqual(['asked', 'settled'])
+  })
+
+  test('is a no when the caller takes the call back', async () => {
+    const controller = new AbortController()
+    const answer = approvals.ask(question, { signal: controller.signal })
+    controller.abort()
+    expect(await answer).toMatchObject({ granted: false, isTimeout: false })
+  })
+
+  test('is a yes for this call only when it is approved once', async () => {
+    const answer = approvals.ask(question, { signal: never })
+    expect(approvals.approve(firstId(), 'once', '0')).toBe(true)
+    expect(await answer).toMatchObject({ granted: true, by: '0', scope: 'once' })
+    expect(await approvals.ask(question, { signal: never })).toMatchObject({ granted: false })
+  })
+
+  test('cannot be answered twice', async () => {
+    const answer = approvals.ask(question, { signal: never })
+    const id = firstId()
+    expect(approvals.deny(id, 'not today', '0')).toBe(true)
+    expect(approvals.approve(id, 'policy', '0')).toBe(false)
+    expect(await answer).toMatchObject({ granted: false, reason: 'an operator said no: not today' })
+    expect(approvals.standing()).toEqual([])
+  })
+})
+
+describe('an approval for the session', () => {
+  const stand = async (scope: 'session' | 'policy'): Promise<void> => {
+    const answer = approvals.ask(question, { signal: never })
+    approvals.approve(firstId(), scope, '0')
+    await answer
+    listeners = 0
+  }
+  const isGranted = async (change: Partial<ApprovalQuestion>): Promise<boolean> =>
+    (await approvals.ask({ ...question, ...change }, { signal: never })).granted
+
+  test('covers the same call of the same session', async () => {
+    await stand('session')
+    expect(await isGranted({})).toBe(true)
+  })
+
+  test.each([
+    ['another session', { session: 's-2' }],
+    ['other arguments', { argumentsDigest: 'c'.repeat(64) }],
+    ['another identity', { identity: 'files/write_file@2#1' }],
+    ['another principal', { principal: '1001' }],
+    ['trust that was reset since', { trustEpoch: 1 }],
+  ])('does not cover %s', async (_title, change) => {
+    await stand('session')
+    expect(await isGranted(change)).toBe(false)
+  })
+
+  test('covers other sessions when it is given for the policy', async () => {
+    await stand('policy')
+    expect(await isGranted({ session: 's-2' })).toBe(true)
+    expect(await isGranted({ principal: '1001' })).toBe(false)
+  })
+
+  test('ends with its time', async () => {
+    await stand('policy')
+    now = 1000
+    expect(await isGranted({})).toBe(false)
+  })
+
+  test('ends with what it stood on', async () => {
+    await stand('policy')
+    expect(approvals.void(({ identity }) => identity.startsWith('files/'))).toHaveLength(1)
+    expect(await isGranted({})).toBe(false)
+  })
+})
+
+describe('what an operator reads', () => {
+  test('hides nothing: control, format and look-alike space characters are written out', () => {
+    expect(makeVisible('a\u001b[2K\u202eb\u200bc\u00a0d\u{e0041}')).toBe(
+      String.raw`a\u001b[2K\u202eb\u200bc\u00a0d\u{e0041}`,
+    )
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary' }), (text) => {
+        expect(makeVisible(text)).not.toMatch(/(?! )[\p{C}\p{Z}]/u)
+      }),
+    )
+  })
+
+  test('is at most 200 characters in the summary, and whole in the text', async () => {
+    const text = `{"content":"${'x'.repeat(5000)}"}`
+    const answer = approvals.ask({ ...question, text }, { signal: never })
+    expect(approvals.pending()[0]?.summary).toHaveLength(200)
+    expect(approvals.pending()[0]?.text).toBe(text)
+    approvals.deny(firstId(), '', '0')
+    await answer
+  })
+})

@@ -1,0 +1,162 @@
+// Every way in which a governed call can end before the server sees it, with its code, its record and its failure id.
+import { beforeEach, describe, expect, test } from 'vitest'
+import { catalogue, SallyportError } from '../../src/errors.ts'
+import { draftDeclaration } from '../../src/call/declaration.ts'
+import { govern, recordOutcome } from '../../src/call/govern.ts'
+import { Permits } from '../../src/call/permit.ts'
+import type { ApprovalAnswer, GovernPorts, Proposal, Standing } from '../../src/call/ports.ts'
+import { unknownTool } from '../../src/call/trust.ts'
+import type { CallId } from '../../src/lib/ids.ts'
+
+const proposal: Proposal = {
+  call: 'c-1' as CallId,
+  kind: 'tool',
+  server: { name: 'files', trust: 'trusted', tools: { allow: [], deny: [], readOnly: [] } },
+  subject: 'read_file',
+  arguments: { path: '/workspace/a' },
+  bytes: '{"name":"read_file","arguments":{"path":"/workspace/a"}}',
+  principal: '1000',
+  session: 's-1',
+  lineage: null,
+}
+const accepted: Standing = {
+  state: 'accepted',
+  identity: 'files/read_file@1#1',
+  declarationVersion: 1,
+  tool: { declaration: draftDeclaration({ name: 'read_file' }), surfaceDigest: '' },
+}
+const granted: ApprovalAnswer = { granted: true, approval: 'a-1', scope: 'once', by: '0' }
+
+interface World {
+  standing: Standing
+  standingAtBoundary: Standing
+  action: 'allow' | 'ask' | 'deny'
+  answer: ApprovalAnswer
+  invalid: string | null
+  hold: string | null
+  journal: (type: string) => void
+}
+let world: World
+let records: { type: string; body: Readonly<Record<string, unknown>> }[]
+
+beforeEach(() => {
+  records = []
+  world = {
+    standing: accepted,
+    standingAtBoundary: accepted,
+    action: 'allow',
+    answer: granted,
+    invalid: null,
+    hold: null,
+    journal: () => {},
+  }
+})
+
+function ports(): GovernPorts {
+  let asked = 0
+  return {
+    policyVersion: 'v1',
+    decide: () => ({ action: world.action, rule: 'rules[0]', reason: 'as the test says', code: null }),
+    registry: {
+      standing: () => ((asked += 1), asked === 1 ? world.standing : world.standingAtBoundary),
+      trust: () => unknownTool,
+      hold: () => world.hold,
+      contains: () => true,
+      invalidArguments: () => world.invalid,
+    },
+    approver: { ask: () => Promise.resolve(world.answer) },
+    permits: new Permits(() => 0),
+    permitTtlMs: 1000,
+    recorder: {
+      record: (type, body) => {
+        try {
+          world.journal(type)
+        } catch (error) {
+          return Promise.reject(error as Error)
+        }
+        records.push({ type, body })
+        return Promise.resolve({ seq: records.length })
+      },
+    },
+    refuse: () => {},
+  }
+}
+
+const run = (change: Partial<Proposal> = {}) =>
+  govern({ ...proposal, ...change }, ports(), { signal: new AbortController().signal })
+
+test('a call that is allowed has its intent on record before it may be sent', async () => {
+  const admission = await run()
+  expect(admission).toMatchObject({ identity: 'files/read_file@1#1', intent: 1, approval: null })
+  expect(records.map(({ type }) => type)).toEqual(['call.intent'])
+  await recordOutcome(admission, { kind: 'result', durationMs: 1, bytes: '{}', detail: null }, ports())
+  expect(records.at(-1)).toMatchObject({ type: 'call.outcome', body: { call: 'c-1', intent: 1 } })
+})
+
+test('a call that was approved has the approval on record before its intent', async () => {
+  world.action = 'ask'
+  expect(await run()).toMatchObject({ approval: 'a-1' })
+  expect(records.map(({ type }) => type)).toEqual(['approval.used', 'call.intent'])
+})
+
+const refused: readonly [string, string, Partial<World>, Partial<Proposal>][] = [
+  [
+    'the declaration was not accepted',
+    'ERR_DECLARATION_MISSING',
+    { standing: { state: 'unaccepted', reason: '-' } },
+    {},
+  ],
+  ['the tool changed', 'ERR_DECLARATION_MISMATCH', { standing: { state: 'changed', reason: '-' } }, {}],
+  [
+    'nobody declared the tool',
+    'ERR_SURFACE_UNGOVERNED',
+    { standing: { state: 'undeclared', reason: '-' } },
+    {},
+  ],
+  ['the arguments do not fit the schema', 'ERR_ARGUMENTS_INVALID', { invalid: '/path is missing' }, {}],
+  ['the arguments have no canonical form', 'ERR_ARGUMENTS_INVALID', {}, { arguments: { a: '\ud800' } }],
+  ['policy denies', 'ERR_POLICY_DENIED', { action: 'deny' }, {}],
+  [
+    'nobody can be asked',
+    'ERR_APPROVAL_UNAVAILABLE',
+    { action: 'ask', answer: { granted: false, by: null, reason: '-', isTimeout: false } },
+    {},
+  ],
+  [
+    'an operator says no',
+    'ERR_APPROVAL_DENIED',
+    { action: 'ask', answer: { granted: false, by: '0', reason: '-', isTimeout: false } },
+    {},
+  ],
+  [
+    'no operator answers',
+    'ERR_APPROVAL_TIMEOUT',
+    { action: 'ask', answer: { granted: false, by: null, reason: '-', isTimeout: true } },
+    {},
+  ],
+  ['a hold stands', 'ERR_PERMIT_REFUSED', { hold: 'audit' }, {}],
+  [
+    'the tool changed while it was decided',
+    'ERR_PERMIT_REFUSED',
+    { standingAtBoundary: { state: 'changed', reason: '-' } },
+    {},
+  ],
+]
+
+describe('nothing is sent when', () => {
+  test.each(refused)('%s: %s', async (_title, code, change, proposed) => {
+    Object.assign(world, change)
+    await expect(run(proposed)).rejects.toMatchObject({ code })
+    expect(records.at(-1)).toMatchObject({ type: 'call.denied', body: { call: 'c-1', code } })
+    expect(records.at(-1)?.body).toMatchObject({ failure: catalogue[code as keyof typeof catalogue].failure })
+  })
+
+  test.each(['call.intent', 'approval.used'])('%s cannot be recorded', async (type) => {
+    world.action = 'ask'
+    world.journal = (written) => {
+      if (written === type) throw new SallyportError('ERR_JOURNAL', 'the disk is full')
+    }
+    await expect(run()).rejects.toMatchObject({ code: 'ERR_JOURNAL' })
+    expect(records.filter((record) => record.type === type)).toEqual([])
+  })
+})
