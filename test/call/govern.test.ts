@@ -72,7 +72,7 @@ function ports(): GovernPorts {
         try {
           world.journal(type)
         } catch (error) {
-          return Promise.reject(error as Error)
+          return Promise.reject(error)
         }
         records.push({ type, body })
         return Promise.resolve({ seq: records.length })
