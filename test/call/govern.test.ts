@@ -68,14 +68,10 @@ function ports(): GovernPorts {
     permits: new Permits(() => 0),
     permitTtlMs: 1000,
     recorder: {
-      record: (type, body) => {
-        try {
-          world.journal(type)
-        } catch (error) {
-          return Promise.reject(error)
-        }
+      record: async (type, body) => {
+        world.journal(type)
         records.push({ type, body })
-        return Promise.resolve({ seq: records.length })
+        return await Promise.resolve({ seq: records.length })
       },
     },
     refuse: () => {},
