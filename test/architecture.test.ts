@@ -35,6 +35,11 @@ const parts: readonly Part[] = [
     reason: 'a decision must be readable, and testable, without a machine',
   },
   {
+    from: 'journal/',
+    mayImport: foundations,
+    reason: 'a peer of call and rpc: it keeps what it is given, whatever that means',
+  },
+  {
     from: 'sandbox/',
     mayImport: foundations,
     reason: 'the wall holds whatever was decided and whoever asked',
@@ -52,7 +57,7 @@ const parts: readonly Part[] = [
   },
   {
     from: 'daemon/',
-    mayImport: [...foundations, 'rpc/', 'call/', 'config/', 'supervisor/', 'sandbox/'],
+    mayImport: [...foundations, 'rpc/', 'call/', 'journal/', 'config/', 'supervisor/', 'sandbox/'],
     reason: 'the one place where the parts meet',
   },
   {
