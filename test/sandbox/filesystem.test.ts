@@ -321,6 +321,7 @@ describe('a source', () => {
     chmodSync(place.at('project'), 0o500)
     await plan([mount(place.at('project'))])
     await refuse(() => plan([mount(place.at('project'), '/w', 'write')]), 'written')
+    chmodSync(place.at('project'), 0o700)
   })
 
   test('of code is outside of every writable mount', async () => {

@@ -5,11 +5,11 @@ import type { AllowedCommand, ProfileSettings, ServerSettings, Settings } from '
 import { Registrations } from '../../src/sandbox/registrations.ts'
 import { type HostFacts, type Resolved, resolveSpec } from '../../src/sandbox/resolve.ts'
 
-/** Whoever owns the repository and its node_modules: tests take their word for what is in it. */
-export const trust = { uid: statSync(process.execPath).uid }
-
 const uid = process.getuid?.() ?? -1
 const gid = process.getgid?.() ?? -1
+
+/** Whose word tests take: their own, or as root that of whoever owns the clone and its node_modules. */
+export const trust = { uid: uid === 0 ? statSync(process.execPath).uid : uid }
 
 /** An allowed command that is looked up. */
 export const allowed = (
