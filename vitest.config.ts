@@ -4,6 +4,7 @@ import { defineConfig } from 'vitest/config'
 export default defineConfig({
   cacheDir: 'dist/.vitest',
   test: {
+    globalSetup: 'test/support/probe-folder.ts',
     include: ['test/**/*.test.ts'],
     testTimeout: 30_000,
     hookTimeout: 30_000,

@@ -1,9 +1,8 @@
 // One launch's limits from outside, by group where there is one and by watchdog where there is none.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { rmSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { createCgroups } from '../../src/sandbox/cgroup.ts'
 import { chooseEnforcement } from '../../src/sandbox/enforcement.ts'
 import { holdFromOutside } from '../../src/sandbox/outer-limits.ts'
@@ -27,7 +26,6 @@ let hog = ''
 beforeAll(() => {
   hog = buildProbe('hog')
 })
-afterAll(() => rmSync(dirname(hog), { recursive: true }))
 
 test('without control groups the watchdog tells of one who runs out', async () => {
   const cgroups = { ...hostSupport, level: 'none', bases: none } as const

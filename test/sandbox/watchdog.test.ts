@@ -1,8 +1,6 @@
 // The watchdog sees memory wherever a process hides it, and counts what processes share once.
 import { spawn, type ChildProcess } from 'node:child_process'
-import { rmSync } from 'node:fs'
-import { dirname } from 'node:path'
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { afterEach, beforeAll, expect, test } from 'vitest'
 import { usedMemory, watchMemory } from '../../src/sandbox/watchdog.ts'
 import { firstLine } from '../support/cgroup-host.ts'
 import { eventually } from '../support/eventually.ts'
@@ -14,7 +12,6 @@ let children: ChildProcess[] = []
 beforeAll(() => {
   hog = buildProbe('hog')
 })
-afterAll(() => rmSync(dirname(hog), { recursive: true }))
 afterEach(() => {
   for (const { pid } of children) if (pid !== undefined) process.kill(-pid, 'SIGKILL')
   children = []

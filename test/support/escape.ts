@@ -1,6 +1,5 @@
 // How the escape tests try: through a real launch by root (which drops) and by an ordinary user, bare, and with one control removed.
 import { execFile } from 'node:child_process'
-import { rmSync } from 'node:fs'
 import { basename, dirname } from 'node:path'
 import { promisify } from 'node:util'
 import type { BubblewrapArgument } from '../../src/sandbox/bubblewrap/argv.ts'
@@ -80,13 +79,7 @@ export const withoutCounters = ({ innerLimits }: BubblewrapPlan): Partial<Bubble
 /** What each attempt of the C probe met: `open`, an errno name, or `killed`. */
 export type Attempts = Readonly<Record<string, string>>
 
-let escape: string | undefined
-const probeFile = (): string => {
-  if (escape !== undefined) return escape
-  const built = buildProbe('escape')
-  process.once('exit', () => rmSync(dirname(built), { recursive: true, force: true }))
-  return (escape = built)
-}
+const probeFile = (): string => buildProbe('escape')
 const probes = (): { source: string; target: string } => ({ source: dirname(probeFile()), target: '/probes' })
 const parse = (output: string): Attempts =>
   Object.fromEntries(

@@ -1,21 +1,22 @@
 // Builds the small C programs that ask the kernel what a confined process may do.
 import { execFileSync } from 'node:child_process'
-import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { existsSync, renameSync } from 'node:fs'
 import { basename, join } from 'node:path'
-import { afterAll } from 'vitest'
+import { probeFolderVariable } from './probe-folder.ts'
 
 /** An ordinary uid and gid for tests that run as root; nobody's. */
 export const ordinary = { uid: 65534, gid: 65534 } as const
 
-/** Compiles `test/fixtures/probes/NAME.c` statically into a folder that every user can read until the tests of the file end. */
+/** Compiles `test/fixtures/probes/NAME.c` statically, once for all tests, and returns a path that every user can read. */
 export function buildProbe(name: string): string {
-  const folder = mkdtempSync(join(tmpdir(), 'sallyport-probe-'))
-  afterAll(() => rmSync(folder, { recursive: true, force: true }))
-  chmodSync(folder, 0o755)
+  const folder = process.env[probeFolderVariable]
+  if (folder === undefined) throw new Error(`${probeFolderVariable} is unset: probes are built under vitest`)
   const binary = join(folder, basename(name))
+  if (existsSync(binary)) return binary
   const source = new URL(`../fixtures/probes/${name}.c`, import.meta.url).pathname
-  execFileSync('cc', ['-std=gnu11', '-static', '-O1', '-Wall', '-Wextra', '-Werror', '-o', binary, source])
+  const draft = `${binary}.${process.pid}`
+  execFileSync('cc', ['-std=gnu11', '-static', '-O1', '-Wall', '-Wextra', '-Werror', '-o', draft, source])
+  renameSync(draft, binary)
   return binary
 }
 

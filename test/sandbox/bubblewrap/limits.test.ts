@@ -1,7 +1,5 @@
 // Limits in the real sandbox, by whatever holds them here: control groups for root, watchdog and rlimits for a user.
-import { rmSync } from 'node:fs'
-import { dirname } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { createCgroups } from '../../../src/sandbox/cgroup.ts'
 import type { BubblewrapPlan } from '../../../src/sandbox/bubblewrap/driver.ts'
 import { chooseEnforcement } from '../../../src/sandbox/enforcement.ts'
@@ -17,7 +15,6 @@ let hog = ''
 beforeAll(() => {
   hog = buildProbe('hog')
 })
-afterAll(() => rmSync(dirname(hog), { recursive: true }))
 
 const limits: Limits = {
   memoryBytes: 64 * 2 ** 20,
