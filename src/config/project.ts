@@ -1,6 +1,5 @@
 // A project's .sallyport.yaml: what it takes away from the configured servers. It can grant nothing.
-import { lstat } from 'node:fs/promises'
-import { isAbsolute, join } from 'node:path'
+import { basename, isAbsolute, join } from 'node:path'
 import { SallyportError } from '../errors.ts'
 import { errnoOf, isMissing } from '../lib/missing.ts'
 import type { Problem } from '../schema/problem.ts'
@@ -46,7 +45,7 @@ export async function narrowByProject(
 
 /**
  * The folder is a host's word, and the daemon may be able to read more than the host: so the file itself may be no link,
- * neither symbolic nor hard, to something else.
+ * neither symbolic nor hard, to something else. Judged on what was read, which no rename in between can change.
  */
 async function readProject(folder: string, owners: readonly number[]): Promise<Document | null> {
   if (!isAbsolute(folder)) {
@@ -55,14 +54,14 @@ async function readProject(folder: string, owners: readonly number[]): Promise<D
   }
   const path = join(folder, fileName)
   try {
-    const stats = await lstat(path)
-    if (stats.isSymbolicLink() || stats.nlink > 1)
+    const file = await readTrusted(path, owners)
+    if (basename(file.path) !== fileName || file.links > 1)
       throw new SallyportError(
         'ERR_CONFIG_UNSAFE',
         `${path}: got a link, expected a file of its own; replace it by a copy`,
         { file: path, got: 'a link' },
       )
-    return parseDocument(path, (await readTrusted(path, owners)).text)
+    return parseDocument(path, file.text)
   } catch (error) {
     if (isMissing(error)) return null
     const code = errnoOf(error)

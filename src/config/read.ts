@@ -11,6 +11,8 @@ export interface TrustedFile {
   /** Real path, links resolved */
   readonly path: string
   readonly text: string
+  /** How many names the file has; more than one is a hard link to something else, perhaps */
+  readonly links: number
 }
 
 /**
@@ -27,7 +29,7 @@ export async function readTrusted(path: string, owners: readonly number[]): Prom
     throw unsafe(path, { place: followed.real, what: 'was replaced while it was read', mend: 'try again' })
   if (!stats.isFile()) throw malformed(path, 'something that is not a regular file', 'a file')
   if (stats.size > limitBytes) throw malformed(path, `${stats.size} bytes`, `at most ${limitBytes} bytes`)
-  return { path: followed.real, text: decode(path, await readAll(file.handle)) }
+  return { path: followed.real, text: decode(path, await readAll(file.handle)), links: Number(stats.nlink) }
 }
 
 /** O_NONBLOCK: a FIFO in the file's place must not hold us; O_NOFOLLOW: its links are resolved already. */

@@ -61,19 +61,18 @@ test.each([
   }
 })
 
+const letters = 'ab:-[]{}&*!|>\'"#%@`,? \n\t<~0'.split('')
+
 test('any text is a value or a refusal in one line', () => {
   fc.assert(
-    fc.property(
-      fc.string({ unit: fc.constantFrom(...'ab:-[]{}&*!|>\'"#%@`,? \n\t<~0'), maxLength: 40 }),
-      (random) => {
-        try {
-          parseDocument('f.yaml', random)
-        } catch (error) {
-          expect(error).toBeInstanceOf(SallyportError)
-          expect((error as SallyportError).message).toMatch(/^f\.yaml:\d+:\d+: [^\n]+$/)
-        }
-      },
-    ),
+    fc.property(fc.string({ unit: fc.constantFrom(...letters), maxLength: 40 }), (random) => {
+      try {
+        parseDocument('f.yaml', random)
+      } catch (error) {
+        expect(error).toBeInstanceOf(SallyportError)
+        expect((error as SallyportError).message).toMatch(/^f\.yaml:\d+:\d+: [^\n]+$/)
+      }
+    }),
     { numRuns: 1_000 },
   )
 })

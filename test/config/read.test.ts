@@ -24,7 +24,7 @@ async function config(content: string | Uint8Array = 'version: 1\n') {
 
 test('a file of one’s own is read', async () => {
   await using at = await config()
-  expect(await readTrusted(at.path, [own])).toEqual({ path: at.path, text: 'version: 1\n' })
+  expect(await readTrusted(at.path, [own])).toEqual({ path: at.path, text: 'version: 1\n', links: 1 })
 })
 
 describe('is refused as unsafe', () => {

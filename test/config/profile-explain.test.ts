@@ -1,0 +1,75 @@
+// What one thing gets, and the line that decides it.
+import { writeFile } from 'node:fs/promises'
+import { expect, test } from 'vitest'
+import { explainProfile, type Subject } from '../../src/config/profile-explain.ts'
+import { loadProfile } from '../../src/config/profile.ts'
+import { refusal } from '../support/refusal.ts'
+import { tempDir } from '../support/temp-dir.ts'
+
+const profile = `version: 1
+name: mine
+extends: allowlisted-egress
+widens: true
+filesystem:
+  read: [{ path: /usr, reason: runtime }, { path: /opt/absent/data, reason: data }]
+  write: [{ path: /opt/absent/data/out, reason: results }]
+network:
+  mode: allowlist
+  allow: [{ host: '*.github.com', port: 443, reason: the API }]
+environment:
+  pass: [LANG, { name: SSH_AUTH_SOCK, override: signing }]
+  set: { MODE: quiet }
+syscalls: { allow: [ptrace], deny: [sync] }
+limits: { pids: 16 }
+`
+
+await using dir = await tempDir()
+await writeFile(`${dir.path}/mine.yaml`, profile, { mode: 0o600 })
+const mine = await loadProfile(`${dir.path}/mine.yaml`, { folders: [], owners: [process.getuid?.() ?? 0] })
+const judge = (name: string) => ({
+  gets: `judged ${name}`,
+  because: 'b',
+  decidedBy: name === 'ptrace' ? ('allow' as const) : ('strict' as const),
+})
+
+test.each<[Subject, string, string, string]>([
+  ['path', '/usr/lib', 'read', 'mine.yaml:6'],
+  ['path', '/opt/absent/data/x', 'read', 'mine.yaml:6'],
+  ['path', '/opt/absent/data/out/x', 'write', 'mine.yaml:7'],
+  ['path', '/opt/absent/dataset', 'absent', 'mine.yaml:6'],
+  ['path', '/opt/absent', 'partly', 'mine.yaml:6'],
+  ['path', '/tmp/x', 'private', 'offline.yaml:10'],
+  ['path', '/proc/self', 'private', 'always'],
+  ['host', 'api.github.com', 'allowed', 'mine.yaml:10'],
+  ['host', 'API.GitHub.com:443', 'allowed', 'mine.yaml:10'],
+  ['host', 'api.github.com:80', 'unreachable', 'mine.yaml:10'],
+  ['host', 'github.com', 'unreachable', 'mine.yaml:10'],
+  ['env', 'MODE', '"quiet"', 'mine.yaml:13'],
+  ['env', 'LANG', 'passed', 'mine.yaml:12'],
+  ['env', 'SSH_AUTH_SOCK', 'passed', 'mine.yaml:12'],
+  ['env', 'HOME', 'own', 'always'],
+  ['env', 'NODE_OPTIONS', 'refused', 'always'],
+  ['env', 'constructor', 'absent', 'mine.yaml:12'],
+  ['syscall', 'ptrace', 'judged ptrace', 'mine.yaml:14'],
+  ['syscall', 'read', 'judged read', 'offline.yaml:21'],
+  ['limit', 'pids', '16', 'mine.yaml:15'],
+  ['limit', 'memory', '536870912', 'offline.yaml:25'],
+  ['limit', 'memory_bytes', '536870912', 'offline.yaml:25'],
+  ['limit', 'tmp', '67108864', 'offline.yaml:10'],
+])('%s %s gets %s, decided at %s', async (subject, name, gets, where) => {
+  expect(await explainProfile(mine, subject, name, judge)).toMatchObject({ gets, decided_by: where })
+})
+
+test('a path is judged where its links lead', async () => {
+  const { because } = await explainProfile(mine, 'path', '/proc/self/exe', judge)
+  expect(because).toMatch(/^\/proc\/self\/exe leads to \//)
+})
+
+test.each<[Subject, string]>([
+  ['path', 'relative'],
+  ['host', 'a b'],
+  ['env', 'A=B'],
+  ['limit', 'memry'],
+])('%s %s is no question', async (subject, name) => {
+  expect((await refusal(() => explainProfile(mine, subject, name, judge))).code).toBe('ERR_USAGE')
+})

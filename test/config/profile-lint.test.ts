@@ -1,0 +1,159 @@
+// Lint: what would not load is an error, what is dangerous is named with why.
+import { writeFile } from 'node:fs/promises'
+import { describe, expect, test } from 'vitest'
+import { lintProfile } from '../../src/config/profile-lint.ts'
+import { decideSyscalls } from '../../src/sandbox/syscalls.ts'
+import { refusal } from '../support/refusal.ts'
+import { tempDir } from '../support/temp-dir.ts'
+
+const uid = process.getuid?.() ?? 0
+const shipped = [
+  'allowlisted-egress',
+  'browser',
+  'node',
+  'offline',
+  'python',
+  'workspace-read',
+  'workspace-write',
+]
+
+async function lint(rest: string, head = 'version: 1\nname: mine\n') {
+  await using dir = await tempDir()
+  await writeFile(`${dir.path}/mine.yaml`, `${head}${rest}`, { mode: 0o600 })
+  const report = await lintProfile(
+    'mine',
+    { folders: [dir.path], owners: [uid] },
+    (policy) => void decideSyscalls(policy),
+  )
+  const lines = report.findings.map(
+    ({ level, message }) => `${level} ${message.replaceAll(`${dir.path}/`, '')}`,
+  )
+  return { ...report, lines }
+}
+
+const read = (path: string): string => `filesystem: { read: [{ path: ${path}, reason: r }] }\n`
+
+test.each(shipped)('%s, as it ships, is valid', async (name) => {
+  const { valid } = await lintProfile(
+    name,
+    { folders: [], owners: [uid] },
+    (policy) => void decideSyscalls(policy),
+  )
+  expect(valid).toBe(true)
+})
+
+describe('is an error:', () => {
+  test.each([
+    ['an unknown key', 'exce: none\n', 'mine.yaml:3:1: exce: got the key "exce"'],
+    [
+      'a grant without a reason',
+      'filesystem: { read: [{ path: /usr }] }\n',
+      'filesystem.read[0].reason: got nothing',
+    ],
+    [
+      'an empty reason',
+      'filesystem: { read: [{ path: /usr, reason: " " }] }\n',
+      'expected a reason, in words',
+    ],
+    [
+      'a host without a reason',
+      'network: { mode: allowlist, allow: [{ host: a.example.com, port: 443 }] }\n',
+      'network.allow[0].reason: got nothing',
+    ],
+    ['a relative path', read('usr'), 'filesystem.read[0].path: got "usr"'],
+    ['a path with ..', read('/usr/../etc'), 'filesystem.read[0].path'],
+    [
+      'more than its parent has',
+      'extends: offline\nexec: any\ncredentials: [env]\n',
+      'mine.yaml:5:15: credentials[0]: got env, expected nothing here',
+    ],
+    [
+      'a system call that is none',
+      'syscalls: { deny: [ptrase] }\n',
+      'mine.yaml:3:20: syscalls.deny[0]: no system call is named "ptrase"; did you mean ptrace?',
+    ],
+    [
+      'a variable of a refused family',
+      'environment: { set: { LD_PRELOAD: x } }\n',
+      'environment.set.LD_PRELOAD: got LD_PRELOAD',
+    ],
+    ['text that is not YAML', 'exec: [\n', 'mine.yaml:4:1'],
+  ])('%s', async (_, rest, expected) => {
+    const { valid, lines } = await lint(rest)
+    expect(valid).toBe(false)
+    expect(lines.filter((line) => line.startsWith('error ')).join('\n')).toContain(expected)
+  })
+
+  test('every one of several, each on its line', async () => {
+    const { lines } = await lint('exce: none\nfilesystem: { read: [{ path: /usr }] }\nlimits: { pids: 0 }\n')
+    expect(lines).toHaveLength(3)
+  })
+})
+
+describe('is dangerous, and said so:', () => {
+  test.each([
+    ['the root', read('/'), 'it is the whole machine'],
+    ['/etc', read('/etc'), 'the machine’s accounts, keys and settings'],
+    ['a file below /etc', read('/etc/shadow'), 'the machine’s accounts, keys and settings'],
+    ['/home', read('/home'), 'people’s keys'],
+    ['a home', read('/home/ada'), 'people’s keys'],
+    ['/root', read('/root'), 'the administrator’s keys'],
+    ['/var', read('/var'), 'is in it'],
+    ['/var/run', read('/var/run'), 'sockets of services'],
+    ['the Docker socket', read('/var/run/docker.sock'), 'steers the machine'],
+    ['another engine’s socket', read('/opt/x/containerd.sock'), 'steers the machine'],
+    ['an ssh folder', read('/srv/ada/.ssh'), 'keys or tokens'],
+    ['/proc', read('/proc'), 'the host’s processes'],
+    ['/sys', read('/sys/fs/cgroup'), 'the host’s kernel'],
+    ['/dev', read('/dev'), 'the host’s devices'],
+    [
+      'anything to write',
+      'filesystem: { write: [{ path: /srv/data, reason: r }] }\n',
+      'write access to /srv/data',
+    ],
+    ['writable mounts', 'filesystem: { mounts: write }\n', 'runs unconfined'],
+    ['ptrace', 'syscalls: { allow: [ptrace] }\n', 'takes over other processes'],
+    ['bpf', 'syscalls: { allow: [bpf] }\n', 'loads programs into the kernel'],
+    ['keyctl', 'syscalls: { allow: [keyctl] }\n', 'shared across namespaces'],
+    ['mount', 'syscalls: { allow: [mount] }\n', 'the tree that was planned'],
+    ['unshare', 'syscalls: { allow: [unshare] }\n', 'every capability'],
+    [
+      'an override',
+      'environment: { set: { NODE_OPTIONS: { value: x, override: heap } } }\n',
+      'an override lets it through: heap',
+    ],
+    [
+      'private addresses',
+      'network: { mode: allowlist, allow: [{ host: a.example.com, port: 443, private: true, reason: r }] }\n',
+      'the host’s own network',
+    ],
+  ])('%s', async (_, rest, expected) => {
+    const { valid, lines } = await lint(rest)
+    expect(valid).toBe(true)
+    expect(lines.filter((line) => line.startsWith('warning ')).join('\n')).toContain(expected)
+  })
+
+  test.each(['/usr', '/usr/share/docker', '/opt/app', '/etc/ssl/certs', '/etc/fonts', '/srv/data'])(
+    '%s is not',
+    async (path) => {
+      const { lines } = await lint(read(path))
+      expect(lines.filter((line) => line.includes('dangerous'))).toEqual([])
+    },
+  )
+})
+
+test('a path that does not exist here is a warning, since a launch would be refused', async () => {
+  const { valid, lines } = await lint(read('/opt/absent-on-every-machine'))
+  expect([valid, lines]).toEqual([
+    true,
+    [
+      'warning mine.yaml:3:22: filesystem.read[0]: /opt/absent-on-every-machine does not exist on this machine: a launch would be refused',
+    ],
+  ])
+})
+
+test('a profile that nobody has is not a finding but an error of its own', async () => {
+  expect(
+    (await refusal(() => lintProfile('absent', { folders: [], owners: [uid] }, () => undefined))).code,
+  ).toBe('ERR_PROFILE_UNKNOWN')
+})
