@@ -1,16 +1,15 @@
 // What a server finds of the file system: the plan of its mounts, each with a reason, none that the denials forbid.
-import type { BigIntStats } from 'node:fs'
-import { lstat, readlink, realpath } from 'node:fs/promises'
 import { basename, dirname, join, relative } from 'node:path'
 import { SallyportError } from '../errors.ts'
-import { errnoOf, isMissing } from '../lib/missing.ts'
-import { isNormal, isWithin } from '../lib/path-overlap.ts'
+import { isWithin } from '../lib/path-overlap.ts'
 import type { PackageSettings, ProfileSettings, ServerSettings } from '../schema/settings.ts'
 import { findDenials, type DenialFacts } from './denials.ts'
 import { judgeMounts } from './mount-rules.ts'
+import { needMount } from './mount-source.ts'
 import { etcFiles } from './etc.ts'
 import { protectMount } from './protected.ts'
 import { judgeReachable, type SandboxUser } from './reachable.ts'
+import { planRuntime } from './runtime-mounts.ts'
 import type { DataFile, Link, Mount } from './spec.ts'
 
 export interface FilesystemRequest {
@@ -34,9 +33,6 @@ export interface FilesystemPlan {
   readonly programPaths: readonly string[]
 }
 
-/** Folders of the root that are links into /usr on most hosts, and folders of their own on the others. */
-const rootFolders = ['bin', 'sbin', 'lib', 'lib32', 'lib64', 'libx32']
-
 /**
  * Returns what to mount where.
  *
@@ -54,7 +50,7 @@ export const planFilesystem = async (
   facts: DenialFacts,
 ): Promise<FilesystemPlan> => {
   const { server, profile, programs, user } = request
-  const { mounts: runtime, links } = await planRuntime(profile)
+  const { mounts: runtime, links } = await planRuntime(profile.filesystem.read)
   const code = server.package === null ? [] : await planPackage(server.name, server.package)
   const granted = [...(await planProfileWrites(profile)), ...(await planServerMounts(server, profile))]
   const placed = await Promise.all(programs.map((program) => placeProgram(program, [...runtime, ...code])))
@@ -81,43 +77,6 @@ export const planFilesystem = async (
 }
 
 const depthOf = (path: string): number => path.split('/').length
-
-const planRuntime = async (
-  profile: FilesystemRequest['profile'],
-): Promise<{ mounts: readonly Mount[]; links: readonly Link[] }> => {
-  const mounts: Mount[] = []
-  const links: Link[] = []
-  for (const { path, reason } of profile.filesystem.read) {
-    const mount = await findMount({ source: path, target: path, access: 'read', reason, origin: 'profile' })
-    if (mount !== null) mounts.push(mount)
-  }
-  if (mounts.some(({ target }) => target === '/usr'))
-    for (const name of rootFolders) {
-      const link = await readRootLink(`/${name}`)
-      if (link !== null) links.push(link)
-      else if (!mounts.some(({ target }) => target === `/${name}`))
-        mounts.push(...(await findRuntime(`/${name}`)))
-    }
-  mounts.push(...(await findRuntime('/etc/ld.so.cache')))
-  return { mounts, links }
-}
-
-const findRuntime = async (path: string): Promise<Mount[]> => {
-  const reason = 'programs of the runtime start with it'
-  const mount = await findMount({ source: path, target: path, access: 'read', reason, origin: 'runtime' })
-  return mount === null ? [] : [mount]
-}
-
-// Only a link into /usr is repeated: /usr is mounted, and what else a link may lead to was not granted.
-const readRootLink = async (path: string): Promise<Link | null> => {
-  try {
-    const text = await readlink(path)
-    return isWithin(join('/', text), '/usr') ? { path, text } : null
-  } catch (error) {
-    if (isMissing(error) || errnoOf(error) === 'EINVAL') return null
-    throw error
-  }
-}
 
 const planPackage = async (
   server: string,
@@ -185,44 +144,4 @@ const judgePrograms = (server: string, programs: readonly Program[], granted: re
           `program ${path} of server ${server} lies in the writable mount of ${source} at ${target}; keep programs outside of every writable mount`,
           { server, path, source, target },
         )
-}
-
-type Wanted = Pick<Mount, 'source' | 'target' | 'access' | 'reason' | 'origin'>
-
-const needMount = async (server: string, wanted: Wanted): Promise<Mount> => {
-  const mount = await findMount(wanted)
-  if (mount === null)
-    throw new SallyportError(
-      'ERR_MOUNT_REFUSED',
-      `source ${wanted.source} of mount ${wanted.target} for ${server} does not exist; create it or correct the path`,
-      { server, source: wanted.source, target: wanted.target },
-    )
-  return mount
-}
-
-const findMount = async (wanted: Wanted): Promise<Mount | null> => {
-  if (!isNormal(wanted.source) || !isNormal(wanted.target))
-    throw new SallyportError(
-      'ERR_MOUNT_REFUSED',
-      `mount ${JSON.stringify(wanted.source)} at ${JSON.stringify(wanted.target)} is not two absolute paths without dots, trailing slashes and control characters; write them so`,
-      { source: wanted.source, target: wanted.target },
-    )
-  try {
-    const source = await realpath(wanted.source)
-    const found = await lstat(source, { bigint: true })
-    return { ...wanted, source, kind: kindOf(found, wanted), dev: found.dev, ino: found.ino }
-  } catch (error) {
-    if (isMissing(error)) return null
-    throw error
-  }
-}
-
-const kindOf = (found: BigIntStats, { source, target }: Wanted): Mount['kind'] => {
-  if (found.isDirectory()) return 'directory'
-  if (found.isFile()) return 'file'
-  throw new SallyportError(
-    'ERR_MOUNT_REFUSED',
-    `source ${source} of mount ${target} is a device, socket or pipe; only files and folders are mounted`,
-    { source, target },
-  )
 }

@@ -45,7 +45,7 @@ const judgeTarget = (server: string, mount: Mount): void => {
       server,
       mount,
       `overlaps ${taken}, which is the sandbox’s own`,
-      'choose a target such as /workspace',
+      'choose a target such as /workspace, or /opt/app for a package',
     )
 }
 

@@ -37,15 +37,17 @@ export class Registrations {
    * are as they were or the config is loaded again. Throws what `pinCommand`, `judgeArguments` and `pinPackage` throw.
    */
   async verified(server: ServerSettings): Promise<Registration> {
-    const pinned = this.#pins.get(server.name)
+    // Another command or package under the same name is another registration.
+    const key = JSON.stringify([server.name, server.command, server.package])
+    const pinned = this.#pins.get(key)
     const current = pinned === undefined ? this.#pin(server) : this.#recheck(await pinned)
-    if (pinned === undefined) this.#pins.set(server.name, current)
+    if (pinned === undefined) this.#pins.set(key, current)
     try {
       const registration = await current
-      this.#pins.set(server.name, current)
+      this.#pins.set(key, current)
       return registration
     } catch (error) {
-      if (pinned === undefined) this.#pins.delete(server.name)
+      if (pinned === undefined) this.#pins.delete(key)
       throw error
     }
   }

@@ -148,6 +148,16 @@ describe('the plan', () => {
     await refuse(() => plan([mount('/opt/that/is/not/there')]), '/opt/that/is/not/there', 'does not exist')
   })
 
+  test('takes a read that layers of the profile repeat, or that the root’s links show, once', async () => {
+    const once = await plan([])
+    const paths = ['/usr/lib', '/bin', '/usr', '/usr/share/doc', '/lib', '/etc/ld.so.cache', '/usr']
+    const { mounts, links } = await plan([], {
+      filesystem: { read: paths.map((path) => ({ path, reason: 'r' })) },
+    })
+    expect(mounts.map(({ target }) => target).sort()).toEqual(once.mounts.map(({ target }) => target).sort())
+    expect(links).toEqual(once.links)
+  })
+
   test('keeps within the profile', async () => {
     await using place = await arrange()
     const one = mount(place.at('project'))

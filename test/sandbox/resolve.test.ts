@@ -196,6 +196,16 @@ describe('a registration', () => {
     await registrations.verified(server)
   })
 
+  test('is another one where the same name has another command or package', async () => {
+    await using place = await arrange()
+    const registrations = new Registrations(settingsOf(), trust)
+    const one = await registrations.verified(serverOf(place.server))
+    const other = await registrations.verified(
+      serverOf({ ...place.server, command: 'cat', args: [], package: null }),
+    )
+    expect([one.command.name, other.command.name, other.package]).toEqual(['sh', 'cat', null])
+  })
+
   test('refuses a bad argument before it reads any code', async () => {
     const registrations = new Registrations(settingsOf(), trust)
     const code = { source: '/that/is/not/there', target: '/app', with: [], digest: null }
