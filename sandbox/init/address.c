@@ -1,4 +1,4 @@
-// Where host.sock is, for a host that passes on no XDG variables: the same places in the same order as the daemon's.
+// Where host.sock is, for a host that passes no XDG variables on: the daemon's places in the daemon's order.
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -12,7 +12,9 @@ static char path[sizeof((struct sockaddr_un *)0)->sun_path];
 static const char *joined(const char *folder, const char *rest) {
   int length = snprintf(path, sizeof path, "%s%s", folder, rest);
   if (length < 0 || (size_t)length >= sizeof path)
-    give_up(STATUS_USAGE, "the socket's path is longer than 107 bytes; set SALLYPORT_RUNTIME_DIR to a shorter one: ", folder);
+    give_up(
+        STATUS_USAGE,
+        "the socket's path is longer than 107 bytes; set SALLYPORT_RUNTIME_DIR to a shorter one: ", folder);
   return path;
 }
 
@@ -28,6 +30,7 @@ const char *socket_path(void) {
 
   const char *home = getenv("HOME");
   if (home == NULL || home[0] != '/')
-    give_up(STATUS_UNAVAILABLE, "no socket: neither SALLYPORT_RUNTIME_DIR nor HOME is set", "; give --socket PATH");
+    give_up(STATUS_UNAVAILABLE, "no socket: neither SALLYPORT_RUNTIME_DIR nor HOME is set",
+            "; give --socket PATH");
   return joined(home, "/.local/state/sallyport/run/host/host.sock");
 }

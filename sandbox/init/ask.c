@@ -11,9 +11,11 @@
 #include "shim.h"
 
 // Names and values hold letters that JSON never escapes, as the callers have checked.
-size_t ask(int socket, const char *method, const char *name, const char *value, struct buffer *buffer, int deadline_ms) {
+size_t ask(int socket, const char *method, const char *name, const char *value, struct buffer *buffer,
+           int deadline_ms) {
   char request[512];
-  int length = snprintf(request, sizeof request, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"%s\",\"params\":{\"%s\":\"%s\"}}\n",
+  int length = snprintf(request, sizeof request,
+                        "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"%s\",\"params\":{\"%s\":\"%s\"}}\n",
                         method, name, value);
   if (send(socket, request, (size_t)length, MSG_NOSIGNAL) != length)
     give_up(STATUS_UNAVAILABLE, "the daemon went away: ", strerror(errno));
@@ -21,7 +23,8 @@ size_t ask(int socket, const char *method, const char *name, const char *value, 
   for (int64_t deadline = now_ms() + deadline_ms;;) {
     char *newline = memchr(buffer->bytes, '\n', buffer->end);
     if (newline != NULL) return (size_t)(newline - buffer->bytes);
-    if (buffer->end == sizeof buffer->bytes) give_up(STATUS_FAILED, "the daemon's answer is longer than 64 KiB", "");
+    if (buffer->end == sizeof buffer->bytes)
+      give_up(STATUS_FAILED, "the daemon's answer is longer than 64 KiB", "");
     int64_t left = deadline - now_ms();
     // The host's end of stdout is watched too: without it nobody waits for the answer.
     struct pollfd wait[] = {{.fd = socket, .events = POLLIN}, {.fd = STDOUT_FILENO, .events = 0}};

@@ -1,10 +1,11 @@
-// Starts a daemon on behalf of the first host: in a session of its own, with an environment that is listed here.
+// Starts a daemon on behalf of the first host: in its own session, with an environment that is listed here.
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "init.h"
 #include "shim.h"
 
 extern char **environ;
@@ -46,9 +47,11 @@ static _Noreturn void become_daemon(const char *package) {
   char *argv[] = {"node", main_file, "serve", "--background", NULL};
   // stdin and stdout are the host's MCP streams; stderr stays, for the one line that says why it failed.
   int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-  if (null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(null, STDOUT_FILENO) < 0 || setsid() < 0 || chdir("/") != 0)
+  if (null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(null, STDOUT_FILENO) < 0 || setsid() < 0 ||
+      chdir("/") != 0)
     _exit(STATUS_UNAVAILABLE);
   keep_listed_environment();
+  reset_signals();
   execv(node, argv);
   execvp("node", argv);
   _exit(STATUS_UNAVAILABLE);

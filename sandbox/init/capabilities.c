@@ -1,4 +1,4 @@
-// Privilege goes down and never up: the five capability sets, the securebits, no_new_privs, and the check that it is so.
+// Privilege goes down and never up: capability sets, securebits, no_new_privs, and the check that it is so.
 #include "init.h"
 
 #include <errno.h>
@@ -40,7 +40,7 @@ static void drop_bounding_set(void) {
   }
 }
 
-// All five sets. Where CAP_SETPCAP is there, uid 0 is made an ordinary uid for ever too, for the uid map that nobody foresaw.
+// All five sets. Where CAP_SETPCAP is there, uid 0 becomes an ordinary uid for ever as well.
 void drop_all_capabilities(void) {
   const int locked = SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP |
                      SECBIT_NO_SETUID_FIXUP_LOCKED | SECBIT_KEEP_CAPS_LOCKED | SECBIT_NO_CAP_AMBIENT_RAISE |
@@ -67,5 +67,6 @@ void expect_no_capabilities(void) {
 
 void forbid_new_privileges(void) {
   if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) die("no new privileges", "prctl", errno);
-  if (prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) != 1) refuse("no new privileges", "prctl", "the kernel did not keep it");
+  if (prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) != 1)
+    refuse("no new privileges", "prctl", "the kernel did not keep it");
 }

@@ -15,7 +15,7 @@ static int open_folder(int parent, const char *name) {
   return openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
 
-// One cgroup's own processes. A pid read here is signalled at once: the kernel would have to hand out all others first to reuse it.
+// One cgroup's own processes, signalled at once: to reuse a pid the kernel hands out all others first.
 static size_t signal_members(int cgroup, int number) {
   size_t count = 0;
   int fd = openat(cgroup, "cgroup.procs", O_RDONLY | O_NOFOLLOW | O_CLOEXEC);

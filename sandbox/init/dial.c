@@ -1,4 +1,4 @@
-// Connects to host.sock, and where no daemon listens has one started, once, and waits for it for a bounded time.
+// Connects to host.sock; where no daemon listens, has one started and waits for it for a bounded time.
 #include <errno.h>
 #include <stdint.h>
 #include <string.h>
@@ -14,11 +14,12 @@
 
 enum { START_MS = 10000, RETRY_MS = 5 };
 
-// A connected socket, or -1 with errno. A full backlog is waited for, within the daemon's own bound on starting.
+// A connected socket, or -1 with errno. A full backlog is waited for, as long as a daemon that starts is.
 static int connect_to(const char *path) {
   struct sockaddr_un address = {.sun_family = AF_UNIX};
   struct timeval limit = {.tv_sec = START_MS / 1000}, none = {0};
-  if (strlen(path) >= sizeof address.sun_path) give_up(STATUS_USAGE, "the socket's path is longer than 107 bytes: ", path);
+  if (strlen(path) >= sizeof address.sun_path)
+    give_up(STATUS_USAGE, "the socket's path is longer than 107 bytes: ", path);
   strcpy(address.sun_path, path);
   int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
   if (fd < 0) give_up(STATUS_FAILED, "socket: ", strerror(errno));
@@ -40,7 +41,8 @@ static _Noreturn void give_up_dialling(const char *path) {
   char what[160];
   strcpy(what, "no daemon answers (");
   strncat(what, strerror(errno), 60);
-  strcat(what, status == STATUS_UNAVAILABLE ? "); start one with `sallyport serve`: " : "); this user may not use the socket: ");
+  strcat(what, status == STATUS_UNAVAILABLE ? "); start one with `sallyport serve`: "
+                                            : "); this user may not use the socket: ");
   give_up(status, what, path);
 }
 
@@ -51,7 +53,8 @@ int dial(const char *path, bool may_start) {
 
   // Many hosts may come at once: each starts one, the daemon's lock lets one win, and all connect to that.
   int starter = start_daemon();
-  if (starter < 0) give_up(STATUS_UNAVAILABLE, "no daemon answers, and none could be started: ", strerror(errno));
+  if (starter < 0)
+    give_up(STATUS_UNAVAILABLE, "no daemon answers, and none could be started: ", strerror(errno));
   const struct timespec pause = {.tv_nsec = RETRY_MS * 1000000L};
   for (int64_t deadline = now_ms() + START_MS; now_ms() < deadline; nanosleep(&pause, NULL)) {
     int status;
@@ -59,7 +62,8 @@ int dial(const char *path, bool may_start) {
     if (fd >= 0) return fd;
     if (!is_absent(errno)) give_up_dialling(path);
     if (waitpid(starter, &status, WNOHANG) == starter && status != 0)
-      give_up(STATUS_UNAVAILABLE, "no daemon answers, and `sallyport serve --background` failed; run it to see why: ", path);
+      give_up(STATUS_UNAVAILABLE,
+              "no daemon answers, and `sallyport serve --background` failed; run it to see why: ", path);
   }
   give_up(STATUS_UNAVAILABLE, "the daemon that was started does not answer within 10 s: ", path);
 }

@@ -27,7 +27,8 @@ const char *add_entry(struct entries *entries, const char *line) {
     if (climbs(path)) return "a path with ..";
     if (strlen(path) >= PATH_BYTES) return "longer than 4095 bytes";
     for (size_t index = 0; index < entries->count; index++)
-      if (entries->list[index].kind == words[word].kind && strcmp(entries->list[index].path, path) == 0) return NULL;
+      if (entries->list[index].kind == words[word].kind && strcmp(entries->list[index].path, path) == 0)
+        return NULL;
     if (entries->count == ENTRIES_MAX) return "the table of 256 entries is full";
     struct entry *entry = &entries->list[entries->count++];
     entry->kind = words[word].kind;

@@ -1,4 +1,4 @@
-// The child's last metres: from the fork of PID 1 to the server's program, each step with the reason why it stands here.
+// The child's last metres, from the fork of PID 1 to the server's program.
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -27,31 +27,31 @@ static void take_streams(int failures) {
 }
 
 void become_server(const struct orders *orders, int failures) {
-  // 1. Streams first, so that every failure below has its way to PID 1; then nothing but them is open.
+  // 1. Take the streams. First, so that every failure below has its way to PID 1; nothing else stays open.
   take_streams(failures);
   on_death(tell_init, true);
   close_from(FD_FAILURES + 1);
 
-  // 2. A session of its own: no controlling terminal to be had, and job control reaches the server's processes only.
+  // 2. Start a session. No controlling terminal, and job control reaches the server's processes only.
   if (setsid() < 0) die("exec", "setsid", errno);
 
-  // 3. The folder after the capabilities are gone, so that only a folder that the server may enter works.
+  // 3. Enter the folder. Without capabilities by now, so that only one that the server may enter works.
   if (chdir(orders->cwd) != 0) die("cwd", orders->cwd, errno);
 
-  // 4. The usual mask: what the server writes in a granted folder is its user's. Private files were written by PID 1.
+  // 4. Set the umask. The usual one: what the server writes in a granted folder is its user's.
   umask(022);
 
-  // 5. Limits late: they are for the server, and a small one could fail the steps above.
+  // 5. Set the limits. Late: they are for the server, and a small one could fail the steps above.
   set_limits(orders);
 
-  // 6. The proof, as near to exec as can be: no capability, and none to be had from a file.
+  // 6. Prove that nothing is left. As near to exec as can be: no capability, and none to be had from a file.
   expect_no_capabilities();
   forbid_new_privileges();
 
-  // 7. PID 1 blocked every signal before the fork; the server starts with none blocked and none ignored.
+  // 7. Reset the signals. PID 1 blocked all before the fork; the server starts with none blocked or ignored.
   reset_signals();
 
-  // 8. The server's program; `failures` closes with it.
+  // 8. Execute the program. The failure pipe closes with it, which tells PID 1 that it runs.
   if (orders->is_one_exec)
     exec_once(orders->program, orders->argv, orders->env);
   else

@@ -1,4 +1,4 @@
-// Writes the supervisor's files into the sandbox: new ones only, never through a link, with exactly the mode that was asked.
+// Writes the supervisor's files into the sandbox: new ones only, through no link, with exactly their mode.
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>

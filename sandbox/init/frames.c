@@ -1,4 +1,4 @@
-// Reads and writes frames of the control channel, in a fixed arena: no allocation can fail later, or leave a secret behind.
+// Frames of the control channel, in a fixed arena: no allocation can fail later or keep a secret.
 #include "frames.h"
 
 #include <errno.h>

@@ -15,7 +15,7 @@ struct frame {
   size_t left;
 };
 
-// Reads the next frame into the arena; dies on the end of the stream, a long frame or a full arena. Never reads beyond it.
+// Reads the next frame and not a byte more; dies on the end of the stream, a long frame or a full arena.
 struct frame frame_read(void);
 const char *take_text(struct frame *frame);
 uint32_t take_u32(struct frame *frame);

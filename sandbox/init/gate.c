@@ -39,7 +39,7 @@ void report_targets(const struct orders *orders) {
   for (size_t index = 0; index < orders->target_count; index++) {
     unsigned char *entry = entries + index * ENTRY_BYTES;
     struct stat status;
-    // Never through a last symlink: what it points at may be the expected inode, reached over a path that can change.
+    // Never through a last symlink: the expected inode could then be reached over a path that can change.
     if (fstatat(AT_FDCWD, orders->targets[index], &status, AT_SYMLINK_NOFOLLOW) == 0) {
       put_u64(entry, status.st_dev);
       put_u64(entry + 8, status.st_ino);
@@ -47,8 +47,7 @@ void report_targets(const struct orders *orders) {
       put_u32(entry + 16, (uint32_t)errno);
     }
   }
-  if (!frame_send('R', entries, orders->target_count * ENTRY_BYTES))
-    die("control channel", "ready", errno);
+  if (!frame_send('R', entries, orders->target_count * ENTRY_BYTES)) die("control channel", "ready", errno);
 }
 
 static void add_string(char **list, size_t *count, struct frame *frame) {
@@ -95,7 +94,8 @@ enum { OPTION_ONE_EXEC = 1 };
 
 static void set_options(struct orders *orders, struct frame *frame) {
   uint32_t flags = take_u32(frame);
-  if ((flags & ~(uint32_t)OPTION_ONE_EXEC) != 0) refuse("gate", "options", "a flag that this version can't enforce");
+  if ((flags & ~(uint32_t)OPTION_ONE_EXEC) != 0)
+    refuse("gate", "options", "a flag that this version can't enforce");
   if (orders->has_options) refuse("gate", "options", "given twice");
   orders->has_options = true;
   orders->is_one_exec = (flags & OPTION_ONE_EXEC) != 0;

@@ -1,4 +1,4 @@
-// Outlives the daemon by a second: holds the runtime directory's lock, and removes what a killed daemon can't.
+// Outlives the daemon: holds the runtime directory's lock, and removes what a killed daemon can't.
 #include "guard.h"
 
 #include <errno.h>
@@ -14,7 +14,8 @@
 
 #include "init.h"
 
-enum { OWN_END_MS = 1000, KILLED_END_MS = 2000, REMOVED_MS = 500, STEP_MS = 20, LINE_BYTES = PATH_BYTES + 16 };
+enum { OWN_END_MS = 1000, KILLED_END_MS = 2000, REMOVED_MS = 500, STEP_MS = 20 };
+enum { LINE_BYTES = PATH_BYTES + 16 };
 
 static void say(const char *word, const char *rest) {
   char line[LINE_BYTES + 128];
@@ -23,7 +24,7 @@ static void say(const char *word, const char *rest) {
   write_all(STDOUT_FILENO, line, (size_t)length < sizeof line ? (size_t)length : sizeof line - 1);
 }
 
-// The guard must end by itself: by `done`, or after the daemon did. What is sent to the daemon's group is not for it.
+// The guard ends by `done` or after the daemon; what is sent to the daemon's group is not for it.
 static void outlive_the_daemon(void) {
   signal(SIGTERM, SIG_IGN);
   signal(SIGINT, SIG_IGN);
@@ -41,7 +42,8 @@ static int open_lock(const char *runtime_dir) {
   int fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
   if (fd < 0) die("guard", path, errno);
   if (fstat(fd, &status) != 0) die("guard", path, errno);
-  if (!S_ISREG(status.st_mode) || status.st_uid != geteuid()) refuse("guard", path, "not a regular file of this user");
+  if (!S_ISREG(status.st_mode) || status.st_uid != geteuid())
+    refuse("guard", path, "not a regular file of this user");
   return fd;
 }
 
@@ -56,7 +58,8 @@ static bool take_lock(int fd) {
     return false;
   }
   int length = snprintf(pid, sizeof pid, "%d\n", getppid());
-  if (ftruncate(fd, 0) != 0 || pwrite(fd, pid, (size_t)length, 0) != length) die("guard", "daemon.lock", errno);
+  if (ftruncate(fd, 0) != 0 || pwrite(fd, pid, (size_t)length, 0) != length)
+    die("guard", "daemon.lock", errno);
   return true;
 }
 
@@ -100,7 +103,8 @@ static void wait_until_empty(const struct entries *entries, int number, int for_
 // The kernel keeps a cgroup busy for a moment after its last process ended.
 static void remove_cgroups_patiently(const char *path) {
   const struct timespec step = {.tv_nsec = STEP_MS * 1000000L};
-  for (int64_t deadline = now_ms() + REMOVED_MS; !remove_cgroups(path) && now_ms() < deadline;) nanosleep(&step, NULL);
+  for (int64_t deadline = now_ms() + REMOVED_MS; !remove_cgroups(path) && now_ms() < deadline;)
+    nanosleep(&step, NULL);
 }
 
 // Latest entry first: a folder was named before what was put into it.
@@ -119,7 +123,7 @@ int guard_main(int argc, char **argv) {
   static struct entries entries;
   if (argc != 1) refuse("guard", "arguments", "expected: guard RUNTIME_DIR");
 
-  // 1. Out of the daemon's session, so that what ends the daemon does not end its guard; nothing of the daemon's stays open.
+  // 1. Out of the daemon's session: what ends the daemon must not end its guard. Nothing else stays open.
   outlive_the_daemon();
   close_from(STDERR_FILENO + 1);
 
@@ -131,7 +135,7 @@ int guard_main(int argc, char **argv) {
   // 3. The daemon names what it made, before it makes it.
   if (hear_out(&entries)) return 0;
 
-  // 4. The daemon died. Every sandbox has lost its channel and is ending; what has not after a second is killed.
+  // 4. The daemon died. Every sandbox has lost its channel and ends; what is left after a second is killed.
   wait_until_empty(&entries, 0, OWN_END_MS);
   wait_until_empty(&entries, SIGKILL, KILLED_END_MS);
 

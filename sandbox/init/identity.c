@@ -1,4 +1,4 @@
-// Who the sandbox tool runs as: a keyring of its own, one uid and gid, no groups, no capabilities, and no way back.
+// Who the sandbox tool runs as: its own keyring, one uid and gid, no groups, no capabilities, no way back.
 #include "init.h"
 #include "outer.h"
 
@@ -19,8 +19,8 @@ static void expect_identity(uid_t uid, gid_t gid) {
   gid_t real_gid, effective_gid, saved_gid;
   if (getresuid(&real_uid, &effective_uid, &saved_uid) != 0) die("identity", "getresuid", errno);
   if (getresgid(&real_gid, &effective_gid, &saved_gid) != 0) die("identity", "getresgid", errno);
-  if (real_uid != uid || effective_uid != uid || saved_uid != uid || real_gid != gid || effective_gid != gid ||
-      saved_gid != gid)
+  if (real_uid != uid || effective_uid != uid || saved_uid != uid || real_gid != gid ||
+      effective_gid != gid || saved_gid != gid)
     refuse("identity", "uid and gid", "not the ones that were ordered");
   if (setuid(0) == 0 || setgid(0) == 0) refuse("identity", "uid and gid", "0 could be taken back");
 }
@@ -35,10 +35,10 @@ void drop_identity(uid_t uid, gid_t gid) {
     if (setresuid(uid, uid, uid) != 0) die("identity", "setresuid", errno);
     if (getgroups(0, NULL) != 0) refuse("identity", "groups", "some are left after setgroups");
   }
-  // A uid change does not clear the inheritable set, nor ambient capabilities that a service manager gave to an ordinary uid.
+  // A uid change leaves the inheritable set, and a service manager may give an ordinary uid ambient ones.
   drop_capability_sets();
-  // Without root the ids must be the daemon's own already, and its groups stay, for only root can drop groups: they
-  // reach nothing beyond what is mounted.
+  // Without root the ids must be the daemon's own already, and its groups stay, for only root can drop
+  // groups: they reach nothing beyond what is mounted.
   expect_identity(uid, gid);
   forbid_new_privileges();
 }

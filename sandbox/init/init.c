@@ -1,4 +1,4 @@
-// PID 1 of every sandbox: proves that it is the sandbox, waits at the gate, gives up every right, starts the server, and outlives it by nothing.
+// PID 1 of every sandbox: waits at the gate, gives up every right, starts the server, outlives it by nothing.
 #include "init.h"
 
 #include <errno.h>
@@ -48,7 +48,7 @@ static int open_signals(void) {
   return fd;
 }
 
-// The supervisor sees the end of the server's output when the server's copies are closed: ours must not hold it open.
+// Ours would hold the server's output open, and the supervisor would not see its end.
 static void let_go_of_streams(void) {
   close(FD_SERVER_STDIN);
   close(FD_SERVER_STDOUT);
@@ -59,48 +59,48 @@ int init_main(void) {
   static struct orders orders;
   int failures[2];
 
-  // 1. First of all non-dumpable: from here no process of this uid, inside or outside, reads or traces PID 1.
+  // 1. Close itself off. First of all non-dumpable: from here no process of this uid reads or traces PID 1.
+  // The tool's status channel ends here as well, and only listed descriptors go on.
   if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0) die("init", "dumpable", errno);
   expect_sandbox();
   wipe_environment();
-  // The tool's status channel ends here, and no descriptor but the listed ones goes on.
   close_from(FD_TOOL_STATUS);
   set_cloexec(FD_CONTROL, FD_SERVER_STDERR);
 
-  // 2. Ready: what really lies at each mount target. The supervisor compares before it says anything that matters.
+  // 2. Report ready. With what lies at each mount target; the supervisor compares before it says more.
   read_targets(&orders);
   report_targets(&orders);
   on_death(report_failure, false);
 
-  // 3. The gate. If the supervisor ends before its go, this ends too, and nothing of the server has run.
+  // 3. Wait at the gate. If the supervisor ends before its go, this ends, and nothing of the server ran.
   read_go(&orders);
 
-  // 4. Files while nobody but us can have put anything in their place.
+  // 4. Write the files. While nobody but us can have put anything in their place.
   write_files(&orders);
 
-  // 5. Kernel counters while CAP_SYS_RESOURCE is there; after step 6 nobody in here can raise them again.
+  // 5. Set the counters. While CAP_SYS_RESOURCE is there; after the next step nobody in here can raise them.
   write_counters(&orders);
 
-  // 6. Before the fork, so that the child has never had a right either.
+  // 6. Drop every capability. Before the fork, so that the child has never had one either.
   drop_all_capabilities();
   expect_no_capabilities();
   forbid_new_privileges();
 
-  // 7. Before the fork, so that no SIGCHLD is missed.
+  // 7. Listen for signals. Before the fork, so that no SIGCHLD is missed.
   struct watch watch = {.signals = open_signals(), .eof_ms = orders.eof_ms, .term_ms = orders.term_ms};
   if (pipe2(failures, O_CLOEXEC) != 0) die("init", "pipe", errno);
 
-  // 8. The server.
+  // 8. Fork the server. All that it becomes is in exec.c.
   watch.server = fork();
   if (watch.server < 0) die("init", "fork", errno);
   if (watch.server == 0) become_server(&orders, failures[1]);
 
-  // 9. PID 1 keeps nothing of the server's: neither its streams nor its environment and files.
+  // 9. Let go of what is the server's. Its streams, and the memory that held its environment and files.
   let_go_of_streams();
   close(failures[1]);
   watch.failures = failures[0];
   arena_wipe();
 
-  // 10. Reaps, forwards and reports until the server ends; then this ends, and the kernel ends whatever is left.
+  // 10. Supervise. Until the server ends: then this ends, and the kernel ends whatever is left.
   supervise(&watch);
 }

@@ -46,7 +46,8 @@ static bool skip_value(struct json *text, int depth) {
   if (take(text, '{')) return skip_contents(text, '}', depth);
   if (take(text, '[')) return skip_contents(text, ']', depth);
   const char *start = text->at;
-  while (text->at < text->end && strchr("+-.0123456789aeflnrstuE", *text->at) != NULL && *text->at != '\0') text->at++;
+  while (text->at < text->end && strchr("+-.0123456789aeflnrstuE", *text->at) != NULL && *text->at != '\0')
+    text->at++;
   return text->at > start;
 }
 

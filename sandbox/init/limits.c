@@ -1,4 +1,4 @@
-// Limits that only a process inside can set: rlimits of the server, and the counters of the sandbox's own user namespace.
+// Limits that only a process inside can set: the server's rlimits, and its user namespace's counters.
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -8,14 +8,15 @@
 #include "init.h"
 #include "sandbox.h"
 
-// /proc/sys/user/* belongs to the namespace of whoever opens it, so this caps the sandbox and nothing else. `max_user_namespaces`
-// at 0 is what keeps the server from a namespace in which it would have capabilities again.
+// /proc/sys/user/* belongs to the namespace of whoever opens it, so this caps the sandbox and nothing else.
+// With max_user_namespaces at 0 the server gets no namespace in which it would have capabilities again.
 void write_counters(const struct orders *orders) {
   for (size_t index = 0; index < orders->counter_count; index++) {
     const struct counter *counter = &orders->counters[index];
     char path[128], value[24];
     int path_length = snprintf(path, sizeof path, "/proc/sys/user/%s", counter->name);
-    if (path_length < 0 || (size_t)path_length >= sizeof path) refuse("counter", counter->name, "name too long");
+    if (path_length < 0 || (size_t)path_length >= sizeof path)
+      refuse("counter", counter->name, "name too long");
     int length = snprintf(value, sizeof value, "%llu", (unsigned long long)counter->value);
     int fd = open(path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
     if (fd < 0) die("counter", path, errno);
@@ -31,6 +32,6 @@ void set_limits(const struct orders *orders) {
     struct rlimit value = {.rlim_cur = limit->soft, .rlim_max = limit->hard};
     char name[24];
     snprintf(name, sizeof name, "resource %u", limit->resource);
-    if (setrlimit((__rlimit_resource_t)limit->resource, &value) != 0) die("limit", name, errno);
+    if (setrlimit((int)limit->resource, &value) != 0) die("limit", name, errno);
   }
 }

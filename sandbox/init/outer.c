@@ -1,4 +1,4 @@
-// The outer launcher: between the daemon's fork and the sandbox tool, the steps that Node can't take. Each can only refuse.
+// The outer launcher: the steps between the daemon's fork and the sandbox tool that Node can't take.
 #include "outer.h"
 
 #include <errno.h>
@@ -31,7 +31,7 @@ static void join_cgroups(const struct launch *launch) {
 
 enum { OOM_SCORE = 500 };
 
-// The kernel ends a server before it ends the daemon. Never lowered: a daemon that stands higher keeps its own.
+// The kernel ends a server before it ends the daemon. Never lowered: a daemon that stands higher keeps it.
 static void raise_oom_score(void) {
   static const char path[] = "/proc/self/oom_score_adj";
   char text[16] = "";
@@ -48,36 +48,37 @@ static void detach(void) {
   reset_signals();
   umask(077);
   if (chdir("/") != 0) die("detach", "/", errno);
-  // Fails only for a process that leads its group already, and then it leads its session or is made to below.
+  // Fails for a process that leads its group already; if it leads its session too, that is what was wanted.
   if (setsid() < 0 && getsid(0) != getpid()) die("detach", "setsid", errno);
 }
 
 int outer_main(void) {
   static struct launch launch;
 
-  // 1. Before anything else: a descriptor that leaked into the daemon goes nowhere from here.
+  // 1. Close what was not listed. Before anything else: a descriptor that leaked into the daemon ends here.
   keep_listed_descriptors();
 
-  // 2. Orders, up to the exec frame and not a byte more: the rest of the stream is for init.
+  // 2. Read the orders. Up to the exec frame and not a byte more: the rest of the stream is for init.
   read_launch_orders(&launch);
 
-  // 3. While the daemon's rights are still there: cgroups, so that all that follows is counted and limited.
+  // 3. Join the cgroups. With the daemon's rights still, and so early that all that follows is counted.
   join_cgroups(&launch);
   raise_oom_score();
 
-  // 4. Also with the daemon's rights: sources below folders that the dropped uid can't search are bound where it can.
+  // 4. Stage the mounts. With the daemon's rights too: the dropped uid could not search every folder above.
   if (launch.mount_count > 0) stage_mounts(launch.mounts, launch.mount_count);
 
-  // 5. The session keyring passes through every namespace, so the daemon's keys are left here. Before the drop: the
-  //    keyring then counts against the daemon's quota, not the sandbox uid's.
+  // 5. Leave the keyring. It passes through every namespace, and the daemon's keys with it. Before the drop:
+  // the new one then counts against the daemon's quota, not against that of a uid with many sandboxes.
   join_new_keyring();
 
-  // 6. No step below needs a right. bubblewrap run by uid 0 leaves /proc/sys writable whatever else it is told.
+  // 6. Drop the identity. No step below needs a right. bubblewrap run by uid 0 leaves /proc/sys writable,
+  // whatever else it is told.
   drop_identity(launch.uid, launch.gid);
 
-  // 7. What exec would carry over: dispositions, mask, umask, folder, terminal.
+  // 7. Detach. What exec would carry over: dispositions, signal mask, umask, folder, terminal.
   detach();
 
-  // 8. The tool, with an empty environment and its arguments in memory: both can be read in /proc by others.
+  // 8. Execute the tool. With an empty environment and its arguments in memory: others can read /proc.
   execute_tool(&launch);
 }

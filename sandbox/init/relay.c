@@ -1,5 +1,4 @@
-// Bytes from stdin to the socket and from the socket to stdout, as they come: no parsing, one buffer each way, and neither
-// direction ever waits for the other.
+// Bytes between stdio and the socket, as they come; neither direction waits for the other.
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -14,8 +13,9 @@
 // The host is gone: closing the socket is all that is left to do, and the exit does it.
 static _Noreturn void leave_without_host(void) { _exit(EXIT_SIGNAL + SIGPIPE); }
 
-// How much one write to stdout may try. Its flags are the host's as well, so O_NONBLOCK can't be set on it: a socket
-// takes a flag for each call, a pipe can be opened anew, and on what remains a write of one page after POLLOUT does not wait.
+// How much one write to stdout may try. Its flags are the host's as well, so O_NONBLOCK can't be set on it: a
+// socket takes a flag for each call, a pipe can be opened anew, and on what remains a write of one page after
+// POLLOUT does not wait.
 enum { STEP_BYTES = 4096 };
 
 struct out {
@@ -52,7 +52,8 @@ static void write_stdout(struct buffer *down, struct out out) {
   size_t length = down->end - down->start;
   if (length > out.step) length = out.step;
   const char *at = down->bytes + down->start;
-  ssize_t sent = out.is_socket ? send(STDOUT_FILENO, at, length, MSG_DONTWAIT | MSG_NOSIGNAL) : write(STDOUT_FILENO, at, length);
+  ssize_t sent = out.is_socket ? send(STDOUT_FILENO, at, length, MSG_DONTWAIT | MSG_NOSIGNAL)
+                               : write(STDOUT_FILENO, at, length);
   if (sent >= 0)
     down->start += (size_t)sent;
   else if (!is_passing())
@@ -96,6 +97,7 @@ void relay(int socket, struct buffer *down) {
       is_socket_open = is_stdin_open = false;
       up.start = up.end;
     }
-    if (!is_empty(down) && (out.step > STEP_BYTES || (wait[2].revents & POLLOUT) != 0)) write_stdout(down, out);
+    if (!is_empty(down) && (out.step > STEP_BYTES || (wait[2].revents & POLLOUT) != 0))
+      write_stdout(down, out);
   }
 }

@@ -1,8 +1,9 @@
-// The stdio shim: what an MCP host runs instead of the server. It attaches to the daemon, relays bytes, and ends as the server ended.
+// The stdio shim, which an MCP host runs instead of the server: attaches, relays, ends as the server ended.
 #include "shim.h"
 
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -11,18 +12,12 @@
 
 enum { ATTACH_MS = 60000, RESULT_MS = 2000 };
 
-static void put(const char *text) {
-  char line[2048];
-  size_t length = strnlen(text, sizeof line);
-  memcpy(line, text, length);
-  write_all(STDERR_FILENO, line, length);
-}
-
 void give_up(int status, const char *what, const char *detail) {
-  put("sallyport: ");
-  put(what);
-  put(detail);
-  put("\n");
+  char line[2048];
+  int length = snprintf(line, sizeof line - 1, "sallyport: %s%s", what, detail);
+  size_t bytes = length < 0 ? 0 : (size_t)length < sizeof line - 1 ? (size_t)length : sizeof line - 2;
+  line[bytes] = '\n';
+  write_all(STDERR_FILENO, line, bytes + 1);
   _exit(status);
 }
 
@@ -64,9 +59,11 @@ static struct options read_options(int argc, char **argv) {
     else if (argv[index][0] != '-' && options.server == NULL)
       options.server = argv[index];
     else
-      give_up(STATUS_USAGE, "usage: sallyport-stdio NAME [--socket PATH] [--no-autostart]; not understood: ", argv[index]);
+      give_up(STATUS_USAGE,
+              "usage: sallyport-stdio NAME [--socket PATH] [--no-autostart]; not understood: ", argv[index]);
   }
-  if (options.server == NULL) give_up(STATUS_USAGE, "usage: sallyport-stdio NAME [--socket PATH] [--no-autostart]", "");
+  if (options.server == NULL)
+    give_up(STATUS_USAGE, "usage: sallyport-stdio NAME [--socket PATH] [--no-autostart]", "");
   if (!is_name(options.server))
     give_up(STATUS_USAGE, "a server's name is 1 to 128 of A-Z a-z 0-9 _ . -, got: ", options.server);
   return options;
@@ -78,10 +75,12 @@ static void expect_result(struct json answer, struct json *result) {
   char code[64] = "", message[1024] = "the daemon refused without a reason";
   if (json_member(answer, "error", &error)) {
     if (json_member(error, "message", &value)) json_text(value, message, sizeof message);
-    if (json_member(error, "data", &data) && json_member(data, "code", &value)) json_text(value, code, sizeof code);
+    if (json_member(error, "data", &data) && json_member(data, "code", &value))
+      json_text(value, code, sizeof code);
     give_up(status_of_code(code), message, "");
   }
-  if (!json_member(answer, "result", result)) give_up(STATUS_FAILED, "the daemon's answer is not JSON-RPC", "");
+  if (!json_member(answer, "result", result))
+    give_up(STATUS_FAILED, "the daemon's answer is not JSON-RPC", "");
 }
 
 static struct json answer_in(const struct buffer *buffer, size_t line_bytes) {
@@ -103,10 +102,11 @@ int stdio_main(int argc, char **argv) {
   const char *path = options.socket != NULL ? options.socket : socket_path();
   int socket = dial(path, options.may_start && options.socket == NULL);
 
-  // 3. From the answer's newline on the connection is the server's MCP session; what came with the line is its beginning.
+  // 3. From the answer's newline on this is the MCP session; what came with the line is its beginning.
   size_t line = ask(socket, "session/attach", "server", options.server, &down, ATTACH_MS);
   expect_result(answer_in(&down, line), &result);
-  if (!json_member(result, "session", &value) || !json_text(value, session, sizeof session) || !is_name(session))
+  if (!json_member(result, "session", &value) || !json_text(value, session, sizeof session) ||
+      !is_name(session))
     give_up(STATUS_FAILED, "the daemon named no session", "");
   down.start = line + 1;
 

@@ -25,7 +25,8 @@ int dial(const char *path, bool may_start);
 // autostart.c: starts `serve --background`; returns its pid, or -1.
 int start_daemon(void);
 // ask.c: one request, one line of answer. Bytes after the line stay in `buffer`.
-size_t ask(int socket, const char *method, const char *name, const char *value, struct buffer *buffer, int deadline_ms);
+size_t ask(int socket, const char *method, const char *name, const char *value, struct buffer *buffer,
+           int deadline_ms);
 // relay.c: bytes both ways until the socket ends.
 void relay(int socket, struct buffer *down);
 // statuses.c

@@ -1,4 +1,4 @@
-// Signals as a fresh process has them: dispositions and masks are inherited through exec, so both are set here.
+// Signals as a fresh process has them: exec inherits dispositions and masks, so both are set here.
 #include "init.h"
 
 #include <errno.h>
@@ -10,7 +10,7 @@ void block_all_signals(void) {
   if (sigprocmask(SIG_SETMASK, &all, NULL) != 0) die("signals", "mask", errno);
 }
 
-// Every disposition back to default, then nothing blocked. SIGKILL, SIGSTOP and the C library's own two refuse; they need no reset.
+// Every disposition back to default, then nothing blocked. The C library refuses its own two, rightly.
 void reset_signals(void) {
   for (int number = 1; number <= SIGRTMAX; number++) {
     if (number == SIGKILL || number == SIGSTOP) continue;

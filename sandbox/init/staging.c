@@ -1,4 +1,4 @@
-// Binds the mount sources, as root, into a folder that the dropped uid can reach: a clone below /root (0700) then works.
+// Binds the mount sources, as root, where the dropped uid can reach them: a clone below /root then works.
 #include "outer.h"
 
 #include <errno.h>
@@ -13,14 +13,15 @@
 
 #include "init.h"
 
-// bubblewrap builds the new root on its own tmpfs over /tmp and reads sources through the old root, where this one stays.
+// bubblewrap builds the new root on a tmpfs of its own over /tmp, and reads sources through the old root,
+// where this one stays.
 static const char staging_folder[] = "/tmp";
 
 // The plan resolved every symlink, so a symlink now is a source that was replaced since.
 static int open_source(const char *path) {
   struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS};
   long fd = syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof how);
-  // Before Linux 5.6: the last component at least; init reports device and inode of what was mounted in any case.
+  // Before Linux 5.6: the last component at least. What was mounted, init reports in any case.
   if (fd < 0 && errno == ENOSYS) fd = open(path, O_PATH | O_CLOEXEC | O_NOFOLLOW);
   if (fd < 0) die("staging", path, errno);
   return (int)fd;
@@ -47,7 +48,7 @@ static void bind_source(int source, const struct staged *mount_point) {
 
 void stage_mounts(const struct staged *mounts, size_t count) {
   static int sources[MOUNTS_MAX];
-  // A namespace of our own, and nothing propagates back: the host never sees these mounts, and they end with the sandbox.
+  // Our own namespace, and nothing propagates: the host never sees these mounts, and they end with us.
   if (unshare(CLONE_NEWNS) != 0) die("staging", "mount namespace", errno);
   if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0) die("staging", "private propagation", errno);
   // All sources are opened before the staging folder covers /tmp, where some of them may lie.

@@ -1,4 +1,4 @@
-// The exit status of each error code that does not end with 1. A test holds this table to the catalogue in src/errors.ts.
+// The exit status of each error code that does not end with 1; a test holds it to src/errors.ts.
 #include "shim.h"
 
 #include <stddef.h>

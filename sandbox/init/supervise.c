@@ -1,4 +1,4 @@
-// PID 1 after the start: reaps everything, passes signals on, reports the end, and runs the stop ladder alone when nobody is left to ask.
+// PID 1 after the start: reaps, passes signals on, reports the end, and runs the stop ladder when left alone.
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -26,7 +26,7 @@ static void lose_channel(const struct watch *watch) {
 }
 
 static void report(const struct watch *watch, char type, const void *payload, size_t length) {
-  // A channel that takes no more is a supervisor that does not read: waiting for it here would stop reaping and the ladder.
+  // A full channel is a supervisor that does not read: to wait for it would stop the reaping and the ladder.
   if (rung == CHANNEL_UP && !frame_send(type, payload, length)) lose_channel(watch);
 }
 
@@ -85,7 +85,7 @@ static _Noreturn void end(struct watch *watch, int status, const struct rusage *
   put_us(payload + 16, usage->ru_stime);
   put_u64(payload + 24, (uint64_t)usage->ru_maxrss * 1024);
   report(watch, 'E', payload, sizeof payload);
-  // What the server left behind in this namespace ends with PID 1: daemons, sessions, stopped processes, all of it.
+  // What the server left behind ends with PID 1: daemons, sessions, stopped processes, all of it.
   _exit(number == 0 ? code : EXIT_SIGNAL + number);
 }
 

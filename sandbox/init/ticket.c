@@ -1,11 +1,12 @@
-// Executes a program that can never execute another: a seccomp filter that lets through this one call and no copy of it.
+// Executes a program that can never execute another: a seccomp filter that lets through one call only.
 //
-// A filter can't count, and it must stand before the exec that is to be the last. But it can compare arguments, and execveat
-// takes three pointers. The path, the argv array and the environment array are put at addresses drawn from getrandom, and the
-// filter allows execveat with exactly these three, AT_FDCWD and no flags. The addresses are the ticket: 44 random bits each
-// (35 where the address space has 39 bits), 105 bits and more together. The exec destroys the address space in which they
-// meant anything; nobody else ever sees them, since PID 1 and this child are non-dumpable and an unprivileged process can't
-// read a filter back; and a wrong guess is EPERM.
+// A filter can't count, and it must stand before the exec that is to be the last. But it can compare
+// arguments, and execveat takes three pointers. The path, the argv array and the environment array are put at
+// addresses drawn from getrandom, and the filter allows execveat with exactly these three, AT_FDCWD and no
+// flags. The addresses are the ticket: 44 random bits each (35 where the address space has 39 bits), 105 bits
+// and more together. The exec destroys the address space in which they meant anything; nobody else ever sees
+// them, since PID 1 and this child are non-dumpable and an unprivileged process can't read a filter back; and
+// a wrong guess is EPERM.
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/audit.h>
@@ -50,7 +51,8 @@ static void *place(const void *bytes, size_t length) {
     // Wide first; the narrow draws are for kernels that give a process 39 bits.
     uint64_t address = draw(attempt % 2 == 0 ? WIDE_BITS : NARROW_BITS) & ~(uint64_t)7;
     void *page = (void *)(uintptr_t)(address & ~(uint64_t)(PAGE_BYTES - 1));
-    void *got = mmap(page, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+    void *got =
+        mmap(page, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
     if (got == page) return memcpy((void *)(uintptr_t)address, bytes, length);
     if (got != MAP_FAILED) munmap(got, size);  // before Linux 4.17 the flag is a hint only
   }
@@ -67,10 +69,11 @@ static size_t list_bytes(char *const list[]) {
 #define LOAD(offset) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (offset))
 #define RETURN(action) BPF_STMT(BPF_RET | BPF_K, (action))
 // Both halves of one argument, or the refusal that follows at once. Little endian: the low word comes first.
-#define EXPECT_WORD(offset, value) \
-  LOAD(offset), BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)(value), 1, 0), RETURN(SECCOMP_RET_ERRNO | EPERM)
-#define EXPECT_ARGUMENT(number, value)                           \
-  EXPECT_WORD(WORD(args[number]), (uint64_t)(value)),            \
+#define EXPECT_WORD(offset, value)                                            \
+  LOAD(offset), BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)(value), 1, 0), \
+      RETURN(SECCOMP_RET_ERRNO | EPERM)
+#define EXPECT_ARGUMENT(number, value)                \
+  EXPECT_WORD(WORD(args[number]), (uint64_t)(value)), \
       EXPECT_WORD(WORD(args[number]) + 4, (uint64_t)(value) >> 32)
 #define EXPECT_INT(number, value) EXPECT_WORD(WORD(args[number]), (value))
 

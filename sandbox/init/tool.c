@@ -1,4 +1,4 @@
-// Becomes the sandbox tool. Its arguments and data lie in sealed memory files, since everybody can read a command line.
+// Becomes the sandbox tool, with its arguments and data in sealed memory: everybody can read a command line.
 #include "init.h"
 #include "outer.h"
 
@@ -51,7 +51,7 @@ static int write_arguments(const struct launch *launch) {
   return list;
 }
 
-// A setuid bubblewrap is another program: it builds the sandbox as root, and no_new_privs would break it half way.
+// A setuid bubblewrap is another program: it builds the sandbox as root.
 static void expect_unprivileged(const char *tool) {
   struct stat status;
   if (stat(tool, &status) != 0) die("tool", tool, errno);
