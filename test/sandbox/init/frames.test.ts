@@ -140,7 +140,7 @@ describe('init', () => {
     'a relative program': [...base, frame('G', 'true')],
     'a variable without =': [...base, frame('e', 'NAME')],
     'a variable without a name': [...base, frame('e', '=value')],
-    'a counter that climbs': [...base, frame('n', '../kernel/hostname', 0n), program],
+    'a counter that climbs': [...base, frame('n', '../user/max_user_namespaces', 0n), program],
     'a counter that is not there': [...base, frame('n', 'max_nonsense', 0n), program],
     'a counter without a value': [...base, frame('n', 'max_user_namespaces')],
     'a file over another': [...base, frame('f', 0o600, '/usr/bin/env', Buffer.alloc(1)), program],

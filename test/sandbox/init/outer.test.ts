@@ -107,14 +107,61 @@ int main(int argc, char **argv) {
   return execv(argv[2], argv + 2), 1;
 }`
 
-it('refuses a setuid sandbox tool by name', async () => {
-  using folder = closedFolder()
-  const tool = join(folder.path, 'bwrap')
-  writeFileSync(tool, readFileSync('/usr/bin/bwrap'))
-  chmodSync(tool, 0o4755)
-  await using process = new InitProcess(binary, ['outer'])
-  process.send(frame('u', ids.uid, ids.gid), frame('b', tool), frame('x'))
-  expect(await outcome(process)).toMatchObject({ code: 125 })
+/** A sandbox tool of the test's own, where the dropped user can execute it: it says on stderr what it was given. */
+const tool = async (script: string): Promise<AsyncDisposable & { readonly path: string }> => {
+  const folder = await tempDir()
+  chmodSync(folder.path, 0o755)
+  const path = join(folder.path, 'tool')
+  writeFileSync(path, `#!/bin/sh\nexec >&2\n${script}\n`, { mode: 0o755 })
+  return { path, [Symbol.asyncDispose]: () => folder[Symbol.asyncDispose]() }
+}
+
+const handOver = (path: string): Buffer[] => [frame('u', ids.uid, ids.gid), frame('b', path), frame('x')]
+
+it('hands the tool the listed descriptors and one memory file, whatever was open', async () => {
+  await using fake = await tool('readlink /proc/$$/fd/8; for fd in /proc/$$/fd/*; do echo ${fd##*/}; done')
+  await using process = new InitProcess(binary, ['outer'], { fds: 200 })
+  const { diagnostics } = await outcome(process.send(...handOver(fake.path)))
+  const [memory, ...numbers] = diagnostics.trimEnd().split('\n')
+  expect(memory).toBe('/memfd:sallyport (deleted)')
+  // The shell keeps its script on 10.
+  expect(numbers.map(Number).toSorted((one, other) => one - other)).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 10])
+})
+
+it('hands the tool no privilege to come by, and no group', async () => {
+  await using fake = await tool(
+    'grep -E "^(NoNewPrivs|Groups|CapInh|CapAmb)" /proc/$$/status | tr -s " \\t" " "',
+  )
+  const groups = [
+    '/usr/bin/setpriv',
+    '--groups',
+    '4,27',
+    '--inh-caps',
+    '+net_raw',
+    '--ambient-caps',
+    '+net_raw',
+  ]
+  const [file = '', ...args] = isRoot ? [...groups, binary, 'outer'] : [binary, 'outer']
+  await using process = new InitProcess(file, args)
+  const { diagnostics } = await outcome(process.send(...handOver(fake.path)))
+  const zero = '0'.repeat(16)
+  expect(diagnostics).toContain('NoNewPrivs: 1\n')
+  expect(diagnostics).toContain(`CapInh: ${zero}\n`)
+  expect(diagnostics).toContain(`CapAmb: ${zero}\n`)
+  if (isRoot) expect(diagnostics).toMatch(/^Groups: ?$/m)
+})
+
+it('refuses a setuid or setgid sandbox tool by name', async () => {
+  await using fake = await tool('true')
+  for (const mode of [0o4755, 0o2755]) {
+    chmodSync(fake.path, mode)
+    await using process = new InitProcess(binary, ['outer'])
+    const { code, diagnostics } = await outcome(process.send(...handOver(fake.path)))
+    expect({ code, diagnostics }).toEqual({
+      code: 125,
+      diagnostics: expect.stringContaining('setuid or setgid'),
+    })
+  }
 })
 
 describe.runIf(isRoot)('as root', () => {
@@ -168,6 +215,18 @@ describe.runIf(isRoot)('as root', () => {
     sandbox.hangUp()
     await sandbox.ended
     expect(readFileSync('/proc/self/mountinfo', 'utf8')).toBe(before)
+  })
+
+  it('shows its mounts to no namespace whose mounts are shared', async () => {
+    // After the sandbox the namespace that it was started in says what it has.
+    const script = '"$0" outer; code=$?; cat /proc/self/mountinfo >&2; exit $code'
+    const shared = ['--mount', '--propagation', 'shared', '/usr/bin/sh', '-c', script, binary]
+    await using process = new InitProcess('/usr/bin/unshare', shared)
+    process.send(...outerOrders(), ...initOrders(shell('exit 3')))
+    const { code, diagnostics } = await outcome(process)
+    expect(code).toBe(3)
+    expect(diagnostics).toContain('shared:')
+    expect(diagnostics).not.toContain('sallyport')
   })
 
   it('joins every cgroup before anything of the sandbox runs', async () => {
