@@ -214,6 +214,7 @@ class Connection {
     this.#socket.off('data', this.#onData).off('drain', this.#onDrain).off('end', this.#onEnd)
     this.#socket.off('close', this.#onClose).off('error', this.#onError)
     this.#socket.write(resultLine(request.id, session.result))
+    this.#socket.resume() // flows on the next turn, to whoever listens by then; a pause in between wins
     session.take(this.#socket, this.#lines.rest())
   }
 

@@ -50,7 +50,7 @@ class TestService implements Service {
       take: (stream, head) => {
         this.head = head.toString()
         stream.write(head)
-        stream.pipe(stream)
+        stream.on('data', (chunk) => stream.write(chunk)).on('end', () => stream.end())
       },
       abandon: () => void (this.abandoned += 1),
     }
