@@ -119,7 +119,7 @@ const tool = async (script: string): Promise<AsyncDisposable & { readonly path: 
 const handOver = (path: string): Buffer[] => [frame('u', ids.uid, ids.gid), frame('b', path), frame('x')]
 
 it('hands the tool the listed descriptors and one memory file, whatever was open', async () => {
-  await using fake = await tool('readlink /proc/$$/fd/8; for fd in /proc/$$/fd/*; do echo ${fd##*/}; done')
+  await using fake = await tool('readlink /proc/$$/fd/8; ls -1 /proc/$$/fd; true')
   await using process = new InitProcess(binary, ['outer'], { fds: 200 })
   const { diagnostics } = await outcome(process.send(...handOver(fake.path)))
   const [memory, ...numbers] = diagnostics.trimEnd().split('\n')
