@@ -72,6 +72,8 @@ export class Relay {
     this.#host.on('end', () => this.#events.hostEnded())
     this.#host.on('close', () => this.#events.hostEnded())
     this.#host.on('error', () => this.#events.hostEnded())
+    // It came paused: nothing was to be read while the request was judged
+    this.#host.resume()
     if (head.length > 0) this.#fromHost(head)
   }
 

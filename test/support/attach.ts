@@ -125,6 +125,7 @@ export async function attach(
     verdicts: { get: () => known, set: (verdict) => (known = verdict) },
     lost: () => undefined,
   })
-  session.take(far, Buffer.alloc(0))
+  // Paused, as a control connection hands it over
+  session.take(far.pause(), Buffer.alloc(0))
   return new HostEnd({ session, socket, events, launches: () => launches, era: () => known })
 }
