@@ -1,7 +1,7 @@
 // Decides one request by the server's lists, its trust and the rules. Pure: same question, same answer.
+import { matchesName } from '../lib/glob.ts'
 import type { Decision, GovernedRequest } from '../schema/gate.ts'
-import type { Rule } from '../schema/settings.ts'
-import { isExact, matchesName } from '../lib/glob.ts'
+import { type CompiledRule, isUnconditionalDeny, names } from './rule.ts'
 import { ambiguousKey, holds } from './where.ts'
 
 const toolName = /^[A-Za-z0-9_.-]{1,128}$/
@@ -18,25 +18,23 @@ const toolName = /^[A-Za-z0-9_.-]{1,128}$/
  *
  * A `where` that cannot be evaluated matches for deny and for ask, never for allow.
  */
-export function decide(request: GovernedRequest, rules: readonly Rule[]): Decision {
+export function decide(request: GovernedRequest, rules: readonly CompiledRule[]): Decision {
   const refusal = refusedByLists(request)
   if (refusal !== null) return denial(null, refusal)
 
   const applicable = rules.filter((rule) => names(rule, request))
   for (const rule of applicable) {
-    const key = ambiguousKey(rule.where, request.arguments)
+    const key = rule.conditions.length === 0 ? null : ambiguousKey(rule.conditions, request.arguments)
     if (key !== null) return ambiguity(rule, key)
   }
 
-  const deny = applicable.find(
-    (rule) => rule.action === 'deny' && holds(rule.where, request.arguments) !== 'no',
-  )
+  const deny = applicable.find((rule) => rule.action === 'deny' && applies(rule, request))
   if (deny !== undefined) return denial(deny.origin, `${deny.origin} denies ${deny.permission}`)
 
   const first = applicable.find((rule) => applies(rule, request))
   if (first === undefined) return ask(null, `no rule matches ${permissionOf(request)}, which means ask`)
   if (first.action !== 'allow') return ask(first.origin, `${first.origin} asks for ${first.permission}`)
-  if (request.server.trust === 'untrusted' && !namesExactly(first)) {
+  if (request.server.trust === 'untrusted' && !first.isExact) {
     const mend = `a rule for exactly ${permissionOf(request)} would stand`
     return ask(first.origin, `${first.origin} allows it by a pattern, and the server is untrusted: ${mend}`)
   }
@@ -49,19 +47,19 @@ export function decide(request: GovernedRequest, rules: readonly Rule[]): Decisi
 }
 
 /** True when no call of the tool could be allowed, whatever its arguments; such a tool is not shown. */
-export function isHidden(server: GovernedRequest['server'], tool: string, rules: readonly Rule[]): boolean {
+export function isHidden(
+  server: GovernedRequest['server'],
+  tool: string,
+  rules: readonly CompiledRule[],
+): boolean {
   const request: GovernedRequest = { server, kind: 'tool', subject: tool, arguments: null }
   if (refusedByLists(request) !== null) return true
   return rules.some((rule) => isUnconditionalDeny(rule) && names(rule, request))
 }
 
-/** True when a rule denies whatever the arguments are. */
-export const isUnconditionalDeny = (rule: Rule): boolean =>
-  rule.action === 'deny' && Object.keys(rule.where).length === 0
-
-/** True when a rule is about the server at all. */
-export const concerns = (rule: Rule, server: string): boolean =>
-  matchesName(splitPermission(rule.permission).server, server)
+/** True when another value of the arguments could lead to another decision. */
+export const readsArguments = (request: GovernedRequest, rules: readonly CompiledRule[]): boolean =>
+  rules.some((rule) => rule.conditions.length > 0 && names(rule, request))
 
 function refusedByLists({ server, kind, subject }: GovernedRequest): string | null {
   if (kind === 'method') {
@@ -77,27 +75,11 @@ function refusedByLists({ server, kind, subject }: GovernedRequest): string | nu
   return `tools.allow of ${server.name} does not name it`
 }
 
-function names(rule: Rule, request: GovernedRequest): boolean {
-  const permission = splitPermission(rule.permission)
-  return (
-    matchesName(permission.server, request.server.name) && matchesName(permission.subject, request.subject)
-  )
-}
-
-function applies(rule: Rule, request: GovernedRequest): boolean {
-  const answer = holds(rule.where, request.arguments)
-  return rule.action === 'allow' ? answer === 'yes' : answer !== 'no'
-}
-
-function namesExactly(rule: Rule): boolean {
-  const { server, subject } = splitPermission(rule.permission)
-  return isExact(server) && isExact(subject)
-}
-
-/** `mcp:<server>:<subject>`; anything else matches nothing. */
-function splitPermission(permission: string): { server: string; subject: string } {
-  const [scheme, server = '', ...subject] = permission.split(':')
-  return scheme === 'mcp' ? { server, subject: subject.join(':') } : { server: '', subject: '' }
+/** A condition that cannot be told applies where it restricts, and not where it would allow. */
+function applies({ action, conditions }: CompiledRule, request: GovernedRequest): boolean {
+  if (conditions.length === 0) return true
+  const answer = holds(conditions, request.arguments)
+  return action === 'allow' ? answer === 'yes' : answer !== 'no'
 }
 
 const permissionOf = ({ server, subject }: GovernedRequest): string => `mcp:${server.name}:${subject}`
@@ -116,7 +98,7 @@ const ask = (rule: string | null, reason: string): Decision => ({
   code: 'ERR_APPROVAL_UNAVAILABLE',
 })
 
-const ambiguity = (rule: Rule, key: string): Decision => ({
+const ambiguity = (rule: CompiledRule, key: string): Decision => ({
   action: 'deny',
   rule: rule.origin,
   reason: `the arguments have the key ${JSON.stringify(key)} where ${rule.origin} looks, which readers take differently`,

@@ -1,19 +1,31 @@
 // Policy in the shape that the relay asks for.
-import type { Gate } from '../schema/gate.ts'
+import type { Decision, Gate, GovernedRequest } from '../schema/gate.ts'
 import type { Rule } from '../schema/settings.ts'
-import { concerns, decide, isHidden, isUnconditionalDeny } from './decide.ts'
+import { decide, isHidden, readsArguments } from './decide.ts'
 import { route } from './methods.ts'
+import { compileRule } from './rule.ts'
 
-/** The gate that a set of rules makes; rules are not copied, so a frozen array is expected. */
+/** Decisions that are remembered for one server before all are forgotten; a host chooses the names */
+const maxRemembered = 1000
+
+/** The gate that a set of rules makes. A decision that no argument can change is made once. */
 export function gateOf(rules: readonly Rule[]): Gate {
+  const compiled = rules.map(compileRule)
+  const remembered = new WeakMap<GovernedRequest['server'], Map<string, Decision>>()
   return {
     route,
-    decide: (request) => decide(request, rules),
-    lists: (server, tool) => !isHidden(server, tool, rules),
-    listsAll: (server) =>
-      server.trust !== 'sandboxed' &&
-      server.tools.allow.length === 0 &&
-      server.tools.deny.length === 0 &&
-      !rules.some((rule) => isUnconditionalDeny(rule) && concerns(rule, server.name)),
+    decide(request) {
+      const known = remembered.get(request.server) ?? new Map<string, Decision>()
+      const key = request.kind === 'tool' ? request.subject : `/${request.subject}`
+      const before = known.get(key)
+      if (before !== undefined) return before
+      const decision = decide(request, compiled)
+      if (!readsArguments(request, compiled)) {
+        if (known.size >= maxRemembered) known.clear()
+        remembered.set(request.server, known.set(key, decision))
+      }
+      return decision
+    },
+    lists: (server, tool) => !isHidden(server, tool, compiled),
   }
 }

@@ -9,6 +9,8 @@ export interface Member {
   readonly key: string
   readonly start: number
   readonly end: number
+  /** Members of the value, where they were asked for and it is an object; else empty */
+  readonly inner: readonly Member[]
 }
 
 /** Offsets of one value, end exclusive. */
@@ -30,14 +32,18 @@ export class JsonScanError extends Error {
   }
 }
 
-interface Strictness {
+interface Wishes {
   /** Refuse an object, at any depth, that has the same key twice */
   readonly unique?: boolean
+  /** Keys whose values' own members are listed too */
+  readonly inside?: ReadonlySet<string>
 }
 
 const maxDepth = 1000
 const quote = 34
 const backslash = 92
+const none: readonly Member[] = []
+const noKeys: ReadonlySet<string> = new Set()
 
 /**
  * Lists the members of the object that `text` holds from `start` to `end`, white space around it allowed. The whole
@@ -47,23 +53,18 @@ export function members(
   text: string,
   start: number,
   end: number,
-  { unique = false }: Strictness = {},
+  { unique = false, inside = noKeys }: Wishes = {},
   partial: Member[] = [],
 ): Member[] {
   const open = skipSpace(text, start)
   if (text.charCodeAt(open) !== 123) throw syntax(text, open, 'an object')
-  const close = skipObject(text, open, unique, 0, partial)
+  const close = skipObject(text, open, unique, 0, partial, inside)
   expectEnd(text, close, end)
   return partial
 }
 
 /** Lists the elements of the array that `text` holds from `start` to `end`. */
-export function elements(
-  text: string,
-  start: number,
-  end: number,
-  { unique = false }: Strictness = {},
-): Span[] {
+export function elements(text: string, start: number, end: number, { unique = false }: Wishes = {}): Span[] {
   const open = skipSpace(text, start)
   if (text.charCodeAt(open) !== 91) throw syntax(text, open, 'an array')
   const spans: Span[] = []
@@ -99,7 +100,7 @@ function skipValue(text: string, at: number, unique: boolean, depth: number): nu
     case quote:
       return skipString(text, at)
     case 123:
-      return skipObject(text, at, unique, depth, null)
+      return skipObject(text, at, unique, depth, null, noKeys)
     case 91:
       return skipArray(text, at, unique, depth, null)
     case 116:
@@ -113,23 +114,46 @@ function skipValue(text: string, at: number, unique: boolean, depth: number): nu
   }
 }
 
-function skipObject(text: string, at: number, unique: boolean, depth: number, out: Member[] | null): number {
+function skipObject(
+  text: string,
+  at: number,
+  unique: boolean,
+  depth: number,
+  out: Member[] | null,
+  inside: ReadonlySet<string>,
+): number {
   if (depth >= maxDepth) throw new JsonScanError('syntax', `it is nested deeper than ${maxDepth} levels`, at)
   let here = skipSpace(text, at + 1)
   if (text.charCodeAt(here) === 125) return here + 1
-  const keys = unique ? new KeySet() : null
+  let first: string | null = null
+  let more: KeySet | null = null
   for (;;) {
     if (text.charCodeAt(here) !== quote) throw syntax(text, here, 'a key')
     const afterKey = skipString(text, here)
-    const key = keys === null && out === null ? '' : keyBetween(text, here + 1, afterKey - 1)
-    if (keys !== null && !keys.add(key)) {
-      throw new JsonScanError('duplicate', `the key ${JSON.stringify(key)} stands twice in one object`, here)
+    const key = unique || out !== null ? keyBetween(text, here + 1, afterKey - 1) : ''
+    if (unique) {
+      if (first === null) first = key
+      else if (key === first || !(more ??= new KeySet()).add(key)) {
+        throw new JsonScanError(
+          'duplicate',
+          `the key ${JSON.stringify(key)} stands twice in one object`,
+          here,
+        )
+      }
     }
     here = skipSpace(text, afterKey)
     if (text.charCodeAt(here) !== 58) throw syntax(text, here, '":"')
     const start = skipSpace(text, here + 1)
-    const end = skipValue(text, start, unique, depth + 1)
-    if (out !== null) out.push({ key, start, end })
+    let end: number
+    if (out === null) end = skipValue(text, start, unique, depth + 1)
+    else {
+      const inner = text.charCodeAt(start) === 123 && inside.has(key) ? [] : null
+      end =
+        inner === null
+          ? skipValue(text, start, unique, depth + 1)
+          : skipObject(text, start, unique, depth + 1, inner, noKeys)
+      out.push({ key, start, end, inner: inner ?? none })
+    }
     here = skipSpace(text, end)
     const next = text.charCodeAt(here)
     if (next === 125) return here + 1
@@ -226,11 +250,11 @@ class KeySet {
   readonly #few: string[] = []
   #many: Set<string> | null = null
 
+  /** False when it was there already. */
   add(key: string): boolean {
     if (this.#many !== null) {
-      if (this.#many.has(key)) return false
-      this.#many.add(key)
-      return true
+      const before = this.#many.size
+      return this.#many.add(key).size > before
     }
     if (this.#few.includes(key)) return false
     this.#few.push(key)

@@ -7,20 +7,25 @@
  */
 export function foldKey(key: string): string {
   if (/^[a-z0-9_/.-]*$/.test(key)) return key
-  const visible = (key.split('\0')[0] ?? '').normalize('NFKC').replace(/[\p{Cc}\p{Cf}\p{Zs}\p{Mn}]/gu, '')
+  const visible = (key.split('\0')[0] ?? '').normalize('NFKC').replace(/[\p{Cc}\p{Cf}\p{Zs}]/gu, '')
   return visible.toLowerCase().replaceAll('\u0131', 'i')
 }
 
-/** The first key that is not `known` itself but folds to it, or holds a NUL; null when every reader agrees. */
-export function confusable(keys: Iterable<string>, known: ReadonlyMap<string, string>): string | null {
-  for (const key of keys) {
-    if (key.includes('\0')) return key
-    const meant = known.get(foldKey(key))
-    if (meant !== undefined && meant !== key) return key
-  }
-  return null
+/** The spellings that are meant, by their fold. */
+export interface Spellings {
+  readonly exact: ReadonlySet<string>
+  readonly byFold: ReadonlyMap<string, string>
 }
 
-/** The table that `confusable` takes: fold -> the one spelling that is meant. */
-export const spellings = (keys: readonly string[]): ReadonlyMap<string, string> =>
-  new Map(keys.map((key) => [foldKey(key), key]))
+export const spellings = (keys: readonly string[]): Spellings => ({
+  exact: new Set(keys),
+  byFold: new Map(keys.map((key) => [foldKey(key), key])),
+})
+
+/** True for a key that folds to a known one and is not it, or holds a NUL. */
+export const isConfusable = (key: string, known: Spellings): boolean =>
+  !known.exact.has(key) && (key.includes('\0') || known.byFold.has(foldKey(key)))
+
+/** The first confusable key; null when every reader agrees. */
+export const confusable = (keys: readonly string[], known: Spellings): string | null =>
+  keys.find((key) => isConfusable(key, known)) ?? null

@@ -62,6 +62,4 @@ export interface Gate {
   decide(request: GovernedRequest): Decision
   /** False when no call of that tool could ever be allowed, whatever its arguments */
   lists(server: GovernedRequest['server'], tool: string): boolean
-  /** True when `lists` says yes to every well-formed name of that server */
-  listsAll(server: GovernedRequest['server']): boolean
 }

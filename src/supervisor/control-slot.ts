@@ -3,12 +3,13 @@ import { catalogue, SallyportError } from '../errors.ts'
 import type { RawJson } from '../lib/raw-json.ts'
 import type { InstanceView } from '../rpc/protocol.ts'
 import type { ServerSettings } from '../schema/settings.ts'
-import { type Aftermath, Instance, type Lost } from './instance.ts'
+import { Instance } from './instance.ts'
+import type { Aftermath, Lost } from './life.ts'
 import type { LogRing } from './log-ring.ts'
 import { type Answer, McpClient, unavailable } from './mcp-client.ts'
+import { Notes } from './notes.ts'
 import type { Ports } from './ports.ts'
 import { RestartSchedule } from './restart.ts'
-import { Throttle } from './throttle.ts'
 import { ToolSurface } from './tool-surface.ts'
 
 export interface SlotOptions {
@@ -38,7 +39,7 @@ export class ControlSlot implements AsyncDisposable {
   readonly #options: SlotOptions
   readonly #instance: Instance
   readonly #schedule: RestartSchedule
-  readonly #throttle = new Throttle()
+  readonly #notes: Notes
   #connection: Connection | null = null
   #starting: Promise<Connection> | null = null
   #retry: NodeJS.Timeout | undefined
@@ -48,6 +49,7 @@ export class ControlSlot implements AsyncDisposable {
     this.#options = options
     const { server, principal, ports, logs } = options
     const { launch, emit, random } = ports
+    this.#notes = new Notes(emit, { server: server.name, principal })
     this.#schedule = new RestartSchedule(server.restart, random)
     const afterLoss = (lost: Lost): Aftermath => this.#afterLoss(lost)
     this.#instance = new Instance({ server, purpose: 'control', principal, launch, emit, logs, afterLoss })
@@ -214,14 +216,6 @@ export class ControlSlot implements AsyncDisposable {
   }
 
   #note(type: string, detail: Readonly<Record<string, unknown>>): void {
-    const count = this.#throttle.count(type)
-    if (count === null) return
-    this.#options.ports.emit({
-      type,
-      server: this.#options.server.name,
-      instance: this.#instance.id,
-      principal: this.#options.principal,
-      detail: { ...detail, count },
-    })
+    this.#notes.add(type, this.#instance.id, detail)
   }
 }

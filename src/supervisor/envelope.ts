@@ -1,7 +1,7 @@
 // Reads the envelope of one JSON-RPC message, and refuses what two readers could take for different messages.
 import { type ErrorCode, SallyportError } from '../errors.ts'
 import { decodeString, JsonScanError, type Member, members, type Span } from '../lib/json-scan.ts'
-import { confusable, spellings } from '../lib/key-folding.ts'
+import { isConfusable, type Spellings, spellings } from '../lib/key-folding.ts'
 import { type MessageId, messageId } from './message-id.ts'
 
 interface Parts {
@@ -16,15 +16,15 @@ export type Envelope =
       readonly kind: 'request'
       readonly id: MessageId
       readonly method: string
-      readonly params: Span | null
+      readonly params: Member | null
     })
-  | (Parts & { readonly kind: 'notification'; readonly method: string; readonly params: Span | null })
+  | (Parts & { readonly kind: 'notification'; readonly method: string; readonly params: Member | null })
   | (Parts & {
       readonly kind: 'response'
       /** Null where the peer could not tell which request failed */
       readonly id: MessageId | null
       readonly idSpan: Span
-      readonly result: Span | null
+      readonly result: Member | null
       readonly error: Span | null
     })
   | {
@@ -38,14 +38,14 @@ export type Request = Extract<Envelope, { kind: 'request' }>
 export type Notification = Extract<Envelope, { kind: 'notification' }>
 export type Response = Extract<Envelope, { kind: 'response' }>
 
-const known = new Set(['jsonrpc', 'id', 'method', 'params', 'result', 'error'])
-const envelopeKeys = spellings([...known])
+const envelopeKeys = spellings(['jsonrpc', 'id', 'method', 'params', 'result', 'error'])
+const inside = new Set(['params', 'result'])
 
 /** Reads the message from `start` to `end`. `unique` refuses an object with the same key twice, at any depth. */
 export function readEnvelope(text: string, start: number, end: number, unique: boolean): Envelope {
   const found: Member[] = []
   try {
-    members(text, start, end, { unique }, found)
+    members(text, start, end, { unique, inside }, found)
   } catch (thrown) {
     if (!(thrown instanceof JsonScanError)) throw thrown
     const code = thrown.kind === 'duplicate' ? 'ERR_MESSAGE_AMBIGUOUS' : syntaxCode(text, start)
@@ -111,7 +111,7 @@ function classify(text: string, start: number, end: number, found: readonly Memb
   const id = idSpan === null ? null : messageId(text.slice(idSpan.start, idSpan.end))
   if (isTwice) return invalid(null, 'ERR_MESSAGE_AMBIGUOUS', 'a member of the envelope stands twice')
   if (unknown > 0) {
-    const key = confusable(unknownKeys(found), envelopeKeys)
+    const key = confusableIn(found, envelopeKeys)
     if (key !== null) {
       return invalid(
         id,
@@ -148,8 +148,10 @@ function classify(text: string, start: number, end: number, found: readonly Memb
   return { kind: 'response', text, start, end, id, idSpan, result, error }
 }
 
-function* unknownKeys(found: readonly Member[]): Iterable<string> {
-  for (const { key } of found) if (!known.has(key)) yield key
+/** The first key of an object that readers take differently, or null. */
+export function confusableIn(found: readonly Member[], known: Spellings): string | null {
+  for (const { key } of found) if (isConfusable(key, known)) return key
+  return null
 }
 
 function idOf(text: string, found: readonly Member[]): MessageId | null {

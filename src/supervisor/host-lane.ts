@@ -1,18 +1,11 @@
 // Judges what the host says before the server hears it: well-formed, unambiguous, known, allowed.
 import { SallyportError } from '../errors.ts'
-import {
-  decodeString,
-  elements,
-  JsonScanError,
-  type Member,
-  members,
-  skipSpace,
-  type Span,
-} from '../lib/json-scan.ts'
-import { confusable, spellings } from '../lib/key-folding.ts'
+import { decodeString, elements, JsonScanError, type Member, skipSpace, type Span } from '../lib/json-scan.ts'
+import { spellings } from '../lib/key-folding.ts'
 import type { GovernedRequest } from '../schema/gate.ts'
 import { cancelledLine, errorLine, unknownMethodLine } from './answers.ts'
-import { type Envelope, type Notification, readEnvelope, type Request } from './envelope.ts'
+import { confusableIn, type Envelope, type Notification, readEnvelope, type Request } from './envelope.ts'
+import { LazyRequest, refusalOf } from './governed-request.ts'
 import { messageId } from './message-id.ts'
 import { serverMay } from './server-may.ts'
 import { type Kept, rejoinBatch, type Verdict, type Wire } from './wire.ts'
@@ -158,8 +151,8 @@ export class HostLane {
       case 'call':
       case 'govern':
       case 'listen': {
-        const found = paramsOf(request)
-        const key = confusable(keysOf(found), paramsKeys)
+        const found = request.params?.inner ?? []
+        const key = confusableIn(found, paramsKeys)
         if (key !== null) {
           const what = `params of ${request.method} has the key ${JSON.stringify(key)}`
           return new SallyportError('ERR_MESSAGE_AMBIGUOUS', `${what}, which readers take differently`)
@@ -206,14 +199,7 @@ export class HostLane {
 
   #decide(kind: GovernedRequest['kind'], subject: string, read: () => unknown): SallyportError | null {
     const { server, gate } = this.#wire
-    const decision = gate.decide({
-      server,
-      kind,
-      subject,
-      get arguments() {
-        return read()
-      },
-    })
+    const decision = gate.decide(new LazyRequest(server, kind, subject, read))
     if (decision.action === 'allow') return null
     return refusalOf(decision, server.name, subject)
   }
@@ -241,9 +227,9 @@ export class HostLane {
   }
 
   #cancel(notification: Notification): Verdict {
-    const found = paramsOf(notification)
+    const found = notification.params?.inner ?? []
     const named = found.find(({ key }) => key === 'requestId')
-    if (confusable(keysOf(found), paramsKeys) !== null) {
+    if (confusableIn(found, paramsKeys) !== null) {
       this.#wire.note('session/refused', { method: notification.method, code: 'ERR_MESSAGE_AMBIGUOUS' })
       return 'drop'
     }
@@ -252,34 +238,6 @@ export class HostLane {
     if (request === null || request.wireId === request.id) return 'pass'
     return { replacement: cancelledLine(request.wireId, 'cancelled by the host') }
   }
-}
-
-/** What a caller is told about a decision that is not `allow`. */
-export function refusalOf(
-  decision: ReturnType<Wire['gate']['decide']>,
-  server: string,
-  subject: string,
-): SallyportError {
-  const what = `${server} ${subject}`
-  const details = { server, subject, rule: decision.rule, reason: decision.reason }
-  if (decision.action === 'ask') {
-    const message = `${what} needs approval, and nobody can be asked: ${decision.reason}`
-    return new SallyportError(decision.code ?? 'ERR_APPROVAL_UNAVAILABLE', message, details)
-  }
-  return new SallyportError(
-    decision.code ?? 'ERR_POLICY_DENIED',
-    `${what} is denied: ${decision.reason}`,
-    details,
-  )
-}
-
-function paramsOf({ text, params }: Request | Notification): readonly Member[] {
-  if (params === null || text.charCodeAt(params.start) !== 123) return []
-  return members(text, params.start, params.end)
-}
-
-function* keysOf(found: readonly Member[]): Iterable<string> {
-  for (const { key } of found) if (paramsKeys.get(key) !== key) yield key
 }
 
 function valueOf(text: string, span: Span | null): unknown {

@@ -19,9 +19,8 @@ export type InputVerdict =
 const pass: InputVerdict = { action: 'pass' }
 
 /** Judges a result. One whose parts stand twice is refused: the host could read another one than was judged. */
-export function judgeInput(text: string, result: Span, server: ServerSettings, gate: Gate): InputVerdict {
-  if (text.charCodeAt(result.start) !== 123) return pass
-  const found = members(text, result.start, result.end)
+export function judgeInput(text: string, result: Member, server: ServerSettings, gate: Gate): InputVerdict {
+  const found = result.inner
   const type = lookUp(found, 'resultType')
   if (type === 'twice') return { action: 'refuse', asked: 'two things at once' }
   if (type === null || textOf(text, type) !== 'input_required') return pass

@@ -4,37 +4,12 @@ import type { SandboxExit, SandboxProcess } from '../sandbox/driver.ts'
 import type { ServerSettings } from '../schema/settings.ts'
 import { catalogue, SallyportError } from '../errors.ts'
 import { type InstanceId, newInstanceId } from '../lib/ids.ts'
+import { type Aftermath, type Life, limitsOf, type Lost } from './life.ts'
 import type { LogRing } from './log-ring.ts'
 import type { Emit, Launch } from './ports.ts'
+import { describeExit, release } from './process-end.ts'
 import { type InstanceEvent, next } from './states.ts'
-import { soon, stop } from './stop.ts'
-
-/** How long the last output of a process may take to be read, ms */
-const lastOutputMs = 5000
-
-/** What an instance is doing; each state has only its own data. */
-export type Life =
-  | { readonly state: 'starting'; readonly launch: AbortController; readonly process: SandboxProcess | null }
-  | { readonly state: 'ready'; readonly process: SandboxProcess; readonly since: number }
-  | { readonly state: 'draining' | 'stopping'; readonly process: SandboxProcess | null }
-  | { readonly state: 'stopped'; readonly reason: string | null }
-  | { readonly state: 'backoff'; readonly reason: string; readonly delayMs: number }
-  | { readonly state: 'failed' | 'quarantined' | 'disabled' | 'needs-auth'; readonly reason: string }
-
-/** An end that nobody asked for. */
-export interface Lost {
-  readonly reason: string
-  /** How long it had been ready, ms; null when it never was */
-  readonly readyMs: number | null
-  readonly retryable: boolean
-  /** How the server ended, or null when it never ran */
-  readonly exit: SandboxExit | null
-}
-
-/** What becomes of an instance that was lost. */
-export type Aftermath =
-  | { readonly event: 'ended' | 'fail' | 'quarantine' | 'need-auth' }
-  | { readonly event: 'back-off'; readonly delayMs: number }
+import { stop } from './stop.ts'
 
 export interface InstanceOptions {
   readonly server: ServerSettings
@@ -289,42 +264,6 @@ export class Instance implements AsyncDisposable {
       principal,
       detail: { from, to, event, purpose, reason },
     })
-  }
-}
-
-/** One line on how a process ended. */
-export function describeExit(exit: SandboxExit): string {
-  if (exit.reason === 'oom') return 'it was killed because it went over its memory limit'
-  if (exit.reason === 'sandbox-lost') return 'its sandbox was lost'
-  if (exit.reason === 'exec-failed') return 'its program could not be executed'
-  return exit.signal === null
-    ? `it exited with status ${exit.code ?? 'unknown'}`
-    : `it was ended by signal ${exit.signal}`
-}
-
-/** The exit status that a shell would show: 128 + n for a signal. */
-export const statusOf = (exit: SandboxExit | null): number => {
-  if (exit === null) return 1
-  return exit.signal === null ? (exit.code ?? 1) : 128 + exit.signal
-}
-
-/** Gives whoever reads the output time to do so, then lets go of the streams. */
-async function release(process: SandboxProcess): Promise<void> {
-  const { stdout } = process
-  if (!stdout.readableEnded && !stdout.destroyed) {
-    await soon(new Promise((done) => stdout.once('end', done).once('close', done)), lastOutputMs)
-  }
-  await process[Symbol.asyncDispose]()
-}
-
-function limitsOf({ spec, enforcedBy }: SandboxProcess): InstanceView['limits'] {
-  const { limits } = spec
-  return {
-    memory: { limit: limits.memoryBytes, enforced_by: enforcedBy.memory },
-    pids: { limit: limits.pids, enforced_by: enforcedBy.pids },
-    cpu: { limit: limits.cpu, enforced_by: enforcedBy.cpu },
-    files: { limit: limits.openFiles, enforced_by: enforcedBy.files },
-    tmp: { limit: limits.tmpBytes, enforced_by: enforcedBy.tmp },
   }
 }
 

@@ -131,10 +131,11 @@ export class Relay {
     this.#host.pause()
   }
 
-  /** Nothing more is taken from the host. */
+  /** Nothing more is taken from the host; what it says is read and dropped, so that its end is clean. */
   close(): void {
     this.#isClosed = true
     this.#held = []
+    this.#host.resume()
   }
 
   answer(line: string): void {

@@ -1,7 +1,7 @@
 // Judges what the server says before the host hears it: a message at all, an awaited answer, a request that it may make.
 import { SallyportError } from '../errors.ts'
 import { newRequestId } from '../lib/ids.ts'
-import { decodeString, elements, JsonScanError, members, skipSpace, type Span } from '../lib/json-scan.ts'
+import { decodeString, elements, JsonScanError, type Member, skipSpace } from '../lib/json-scan.ts'
 import { cancelledLine, declined, errorLine, resultLine, rootsOf } from './answers.ts'
 import type { HostRequest } from './conversation.ts'
 import {
@@ -118,7 +118,7 @@ export class ServerLane {
     return 'pass'
   }
 
-  #filter(request: HostRequest, response: Response, result: Span): Verdict {
+  #filter(request: HostRequest, response: Response, result: Member): Verdict {
     const { gate, server } = this.#wire
     try {
       const list = filterTools(response.text, response, result, (tool) => gate.lists(server, tool))
@@ -131,7 +131,7 @@ export class ServerLane {
   }
 
   /** A result that asks for input passes, is answered in the host's stead, or becomes an error. */
-  #input(request: HostRequest, line: string, response: Response, result: Span): Verdict {
+  #input(request: HostRequest, line: string, response: Response, result: Member): Verdict {
     const { gate, server, talk } = this.#wire
     const verdict = judgeInput(response.text, result, server, gate)
     if (verdict.action === 'pass') return this.#readdress(request, response)
@@ -207,8 +207,8 @@ export class ServerLane {
       this.#wire.note('session/refused', { sender: 'server', method, code: 'ERR_METHOD_REFUSED' })
       return 'drop'
     }
-    if (route === 'cancel' && params !== null && text.charCodeAt(params.start) === 123) {
-      const named = members(text, params.start, params.end).find(({ key }) => key === 'requestId')
+    if (route === 'cancel' && params !== null) {
+      const named = params.inner.find(({ key }) => key === 'requestId')
       const id = named === undefined ? null : messageId(text.slice(named.start, named.end))
       if (id !== null) talk.settleServer(id.key)
     }
@@ -232,9 +232,8 @@ function lastId(tail: string): string | null {
   return found?.[1] === undefined ? null : (messageId(found[1])?.key ?? null)
 }
 
-function versionOf(text: string, result: Span): string | null {
-  if (text.charCodeAt(result.start) !== 123) return null
-  const version = members(text, result.start, result.end).find(({ key }) => key === 'protocolVersion')
+function versionOf(text: string, result: Member): string | null {
+  const version = result.inner.find(({ key }) => key === 'protocolVersion')
   if (version === undefined || text.charCodeAt(version.start) !== 34) return null
   return decodeString(text.slice(version.start, version.end))
 }

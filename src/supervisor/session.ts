@@ -4,32 +4,19 @@ import { SallyportError } from '../errors.ts'
 import { newSessionId } from '../lib/ids.ts'
 import type { InstanceView } from '../rpc/protocol.ts'
 import type { SandboxProcess } from '../sandbox/driver.ts'
-import type { ServerSettings } from '../schema/settings.ts'
 import { errorLine, unknownMethodLine } from './answers.ts'
 import { Conversation, type HostRequest } from './conversation.ts'
 import type { Response } from './envelope.ts'
-import { type Aftermath, Instance, type Lost, statusOf } from './instance.ts'
-import type { LogRing } from './log-ring.ts'
+import { Instance } from './instance.ts'
+import type { Aftermath, Lost } from './life.ts'
 import type { MessageId } from './message-id.ts'
-import type { Caller, Ports, SessionEnd } from './ports.ts'
-import { isModernAnswer, type Verdicts } from './probe.ts'
+import { Notes } from './notes.ts'
+import type { SessionEnd } from './ports.ts'
+import { closeStream, statusOf } from './process-end.ts'
+import { isModernAnswer } from './probe.ts'
 import { Relay } from './relay.ts'
+import type { SessionOptions } from './session-options.ts'
 import { soon } from './stop.ts'
-import { Throttle } from './throttle.ts'
-
-/** How long a host may take to read the last of it, ms */
-const lastReadMs = 5000
-
-export interface SessionOptions {
-  readonly server: ServerSettings
-  readonly caller: Caller
-  readonly ports: Pick<Ports, 'gate' | 'emit' | 'launch'>
-  readonly logs: LogRing
-  /** What is known about this server's era */
-  readonly verdicts: Verdicts
-  /** Told of an end that nobody asked for */
-  readonly lost: (lost: Lost) => void
-}
 
 /**
  * Where a session is:
@@ -46,7 +33,7 @@ export class Session implements AsyncDisposable {
   readonly id = newSessionId()
   readonly #options: SessionOptions
   readonly #talk = new Conversation()
-  readonly #throttle = new Throttle()
+  readonly #notes: Notes
   readonly #ended = Promise.withResolvers<SessionEnd>()
   readonly #instances = new Set<Instance>()
   #phase: Phase = 'idle'
@@ -58,6 +45,7 @@ export class Session implements AsyncDisposable {
 
   constructor(options: SessionOptions) {
     this.#options = options
+    this.#notes = new Notes(options.ports.emit, { server: options.server.name, principal: this.principal })
   }
 
   get principal(): string {
@@ -267,17 +255,10 @@ export class Session implements AsyncDisposable {
     this.#relay?.disconnect()
     this.#phase = 'ended'
     const own = instance === null ? 0 : statusOf(instance.exit)
-    await this.#closeHost()
+    if (this.#host !== null) await closeStream(this.#host)
     const end = { status: status ?? own, reason: reason ?? instance?.reason ?? null }
     this.#note('session/ended', { ...end })
     this.#ended.resolve(end)
-  }
-
-  async #closeHost(): Promise<void> {
-    const host = this.#host
-    if (host === null || host.destroyed) return
-    await soon(new Promise<void>((done) => host.once('close', done).end(done)), lastReadMs)
-    host.destroy()
   }
 
   async #stopInstance(instance: Instance, reason: string): Promise<void> {
@@ -313,14 +294,6 @@ export class Session implements AsyncDisposable {
   }
 
   #note(type: string, detail: Readonly<Record<string, unknown>>): void {
-    const count = this.#throttle.count(type)
-    if (count === null) return
-    this.#options.ports.emit({
-      type,
-      server: this.#options.server.name,
-      instance: this.#instance?.id ?? null,
-      principal: this.principal,
-      detail: { session: this.id, ...detail, count },
-    })
+    this.#notes.add(type, this.#instance?.id ?? null, { session: this.id, ...detail })
   }
 }

@@ -1,7 +1,8 @@
 // Cuts the tools that policy denies out of a `tools/list` answer, and touches no other byte.
 import { SallyportError } from '../errors.ts'
 import { decodeString, elements, type Member, members, type Span } from '../lib/json-scan.ts'
-import { confusable, spellings } from '../lib/key-folding.ts'
+import { spellings } from '../lib/key-folding.ts'
+import { confusableIn } from './envelope.ts'
 
 const resultKeys = spellings(['tools', 'cacheScope'])
 const toolKeys = spellings(['name'])
@@ -20,11 +21,11 @@ export interface FilteredList {
 export function filterTools(
   text: string,
   { start, end }: Span,
-  result: Span,
+  result: Member,
   shows: (tool: string) => boolean,
 ): FilteredList {
   if (text.charCodeAt(result.start) !== 123) return { text: null, hidden: 0 }
-  const found = members(text, result.start, result.end)
+  const found = result.inner
   const tools = only(found, 'tools')
   if (tools === null || text.charCodeAt(tools.start) !== 91) return { text: null, hidden: 0 }
   const all = elements(text, tools.start, tools.end)
@@ -44,24 +45,20 @@ function isShown(text: string, element: Span, shows: (tool: string) => boolean):
   const names = found.filter(({ key }) => key === 'name')
   const [name] = names
   if (name === undefined || names.length > 1 || text.charCodeAt(name.start) !== 34) return false
-  if (confusable(others(found, 'name'), toolKeys) !== null) return false
+  if (confusableIn(found, toolKeys) !== null) return false
   return shows(decodeString(text.slice(name.start, name.end)))
 }
 
 function only(found: readonly Member[], key: string): Member | null {
   const same = found.filter((member) => member.key === key)
-  const other = confusable(others(found, key), resultKeys)
-  if (same.length > 1 || (other !== null && !resultKeys.has(other))) {
+  const other = confusableIn(found, resultKeys)
+  if (same.length > 1 || other !== null) {
     throw new SallyportError(
       'ERR_MESSAGE_AMBIGUOUS',
       `the server's tools/list result could be read in two ways: see ${JSON.stringify(other ?? key)}`,
     )
   }
   return same[0] ?? null
-}
-
-function* others(found: readonly Member[], key: string): Iterable<string> {
-  for (const member of found) if (member.key !== key) yield member.key
 }
 
 /** Keeps the bytes before the first and behind the last element, and the separator before each element that stays. */

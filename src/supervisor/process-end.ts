@@ -1,0 +1,39 @@
+// How a process ended, in words and as a status, and how long its last output may take.
+import type { Duplex } from 'node:stream'
+import type { SandboxExit, SandboxProcess } from '../sandbox/driver.ts'
+import { soon } from './stop.ts'
+
+/** How long the last output of a process may take to be read, ms */
+const lastOutputMs = 5000
+
+/** One line on how a process ended. */
+export function describeExit(exit: SandboxExit): string {
+  if (exit.reason === 'oom') return 'it was killed because it went over its memory limit'
+  if (exit.reason === 'sandbox-lost') return 'its sandbox was lost'
+  if (exit.reason === 'exec-failed') return 'its program could not be executed'
+  return exit.signal === null
+    ? `it exited with status ${exit.code ?? 'unknown'}`
+    : `it was ended by signal ${exit.signal}`
+}
+
+/** The exit status that a shell would show: 128 + n for a signal. */
+export const statusOf = (exit: SandboxExit | null): number => {
+  if (exit === null) return 1
+  return exit.signal === null ? (exit.code ?? 1) : 128 + exit.signal
+}
+
+/** Gives whoever reads the output time to do so, then lets go of the streams. */
+export async function release(process: SandboxProcess): Promise<void> {
+  const { stdout } = process
+  if (!stdout.readableEnded && !stdout.destroyed) {
+    await soon(new Promise((done) => stdout.once('end', done).once('close', done)), lastOutputMs)
+  }
+  await process[Symbol.asyncDispose]()
+}
+
+/** Ends a host's stream behind what was written to it; one that does not read is cut off after a bounded time. */
+export async function closeStream(host: Duplex): Promise<void> {
+  if (host.destroyed) return
+  await soon(new Promise<void>((done) => host.once('close', done).end(done)), lastOutputMs)
+  host.destroy()
+}

@@ -1,0 +1,40 @@
+// The relay alone in a process, so that its CPU time is its own: one host on a unix socket, one server.
+// Asked by `process.send`, it answers with its CPU time so far, µs.
+import { createServer, type Socket } from 'node:net'
+import { gateOf } from '../../src/call/gate.ts'
+import { LogRing } from '../../src/supervisor/log-ring.ts'
+import { Session } from '../../src/supervisor/session.ts'
+import { allowAll } from '../support/attach.ts'
+import { plainLaunch } from '../support/plain-launch.ts'
+import { serverSettings } from '../support/server-settings.ts'
+import { caller } from '../support/supervisor.ts'
+
+const [path = '', kind = 'session'] = process.argv.slice(2)
+const server = serverSettings('raw-echo.mjs')
+
+createServer((host) => void serve(host)).listen(path, () => process.send?.('ready'))
+
+async function serve(host: Socket): Promise<void> {
+  if (kind === 'pipe') {
+    const { stdin, stdout } = await plainLaunch(server, 'i' as never, {
+      signal: new AbortController().signal,
+    })
+    host.pipe(stdin)
+    stdout.pipe(host)
+    return
+  }
+  new Session({
+    server,
+    caller: caller(),
+    ports: { gate: gateOf(allowAll), emit: () => undefined, launch: plainLaunch },
+    logs: new LogRing(1000),
+    verdicts: { get: () => null, set: () => undefined },
+    lost: () => undefined,
+  }).take(host, Buffer.alloc(0))
+}
+
+process.on('message', () => {
+  const { user, system } = process.cpuUsage()
+  process.send?.(user + system)
+})
+process.on('disconnect', () => process.exit())

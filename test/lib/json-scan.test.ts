@@ -1,0 +1,104 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { decodeString, elements, JsonScanError, members } from '../../src/lib/json-scan.ts'
+
+const latin1 = (text: string): string => Buffer.from(text, 'utf8').toString('latin1')
+const keysOf = (text: string, unique = false): string[] =>
+  members(latin1(text), 0, latin1(text).length, { unique }).map(({ key }) => key)
+
+test('every object that JSON.stringify writes is read, and every value stands where it is said to', () => {
+  fc.assert(
+    fc.property(fc.dictionary(fc.string({ unit: 'grapheme' }), fc.jsonValue()), fc.nat(3), (value, space) => {
+      const text = latin1(JSON.stringify(value, null, ' '.repeat(space)).replaceAll('\n', ' '))
+      const found = members(text, 0, text.length, { unique: true })
+      const read = Object.fromEntries(
+        found.map(({ key, start, end }) => [
+          key,
+          JSON.parse(Buffer.from(text.slice(start, end), 'latin1').toString()),
+        ]),
+      ) as unknown
+      expect(read).toEqual(JSON.parse(JSON.stringify(value)))
+    }),
+  )
+})
+
+test('what JSON.parse refuses is refused, and nothing else', () => {
+  const piece = fc.constantFrom(
+    ...'{}[],:"\\u0041 1-.e+tfn'.split(''),
+    'true',
+    'null',
+    '"a"',
+    '\\"',
+    '\t',
+    '0',
+    '12',
+    '""',
+  )
+  fc.assert(
+    fc.property(fc.array(piece, { maxLength: 12 }), (pieces) => {
+      const text = `{"k":${pieces.join('')}}`
+      let valid = true
+      try {
+        JSON.parse(text)
+      } catch {
+        valid = false
+      }
+      const scan = (): unknown => members(text, 0, text.length)
+      if (valid) expect(scan).not.toThrow()
+      else expect(scan).toThrow(JsonScanError)
+    }),
+    { numRuns: 5000 },
+  )
+})
+
+test('a message that lacks its end is not completed by the next line', () => {
+  const text = '{"a":\n1}'
+  expect(() => members(text, 0, 5)).toThrow(JsonScanError)
+  expect(() => members(text, 0, text.length)).toThrow(JsonScanError)
+})
+
+test.each([
+  '{"a":1,"a":2}',
+  '{"a":1,"\\u0061":2}',
+  '{"é":1,"\\u00e9":2}',
+  '{"x":[{"b":{"c":1,"c":1}}]}',
+  '{"":1,"":2}',
+])('a key that stands twice in one object is found: %s', (text) => {
+  expect(() => keysOf(text, true)).toThrow(/stands twice/)
+})
+
+test('the same key in different objects is no matter, however many keys there are', () => {
+  const many = Object.fromEntries(Array.from({ length: 100 }, (_, i) => [`k${i}`, { a: { a: 1 } }]))
+  expect(keysOf(JSON.stringify(many), true)).toHaveLength(100)
+  expect(() => keysOf(`${JSON.stringify(many).slice(0, -1)},"k50":1}`, true)).toThrow(/"k50"/)
+})
+
+test('members of named values are listed in the same pass', () => {
+  const text = '{"params":{"name":"x","arguments":{"a":1}},"other":{"b":1}}'
+  const [params, other] = members(text, 0, text.length, { inside: new Set(['params']) })
+  expect(params?.inner.map(({ key }) => key)).toEqual(['name', 'arguments'])
+  expect(other?.inner).toEqual([])
+})
+
+test('nesting without end is refused, not followed', () => {
+  const text = `{"a":${'['.repeat(1_000_000)}`
+  expect(() => members(text, 0, text.length)).toThrow(/nested deeper/)
+})
+
+test('a string literal is decoded as JSON does it', () => {
+  fc.assert(
+    fc.property(fc.string({ unit: 'binary' }), (value) => {
+      const literal = latin1(JSON.stringify(value))
+      expect(decodeString(literal)).toBe(value)
+    }),
+  )
+})
+
+test('elements are found with their bounds', () => {
+  const text = ' [ 1 , {"a":[2]},"x" ] '
+  expect(elements(text, 0, text.length).map(({ start, end }) => text.slice(start, end))).toEqual([
+    '1',
+    '{"a":[2]}',
+    '"x"',
+  ])
+})

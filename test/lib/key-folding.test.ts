@@ -1,0 +1,29 @@
+import { expect, test } from 'vitest'
+import { confusable, foldKey, spellings } from '../../src/lib/key-folding.ts'
+
+const known = spellings(['params', 'taskId', '_meta', 'uri'])
+
+test.each([
+  'Params',
+  'PARAMS',
+  'param\u017f',
+  'tas\u212aId',
+  'taskid',
+  'ｐarams',
+  'params\0',
+  'params\0x',
+  'params ',
+  'par\u200bams',
+  'ur\u0131',
+  '_META',
+])('%j could be taken for a known key', (key) => {
+  expect(confusable([key], known)).toBe(key)
+})
+
+test.each(['params', 'taskId', '_meta', 'param', 'x', 'método', '__proto__', ''])('%j is itself', (key) => {
+  expect(confusable([key], known)).toBe(null)
+})
+
+test('folding is stable', () => {
+  for (const key of ['Params', 'tas\u212aId', 'ＡＢＣ', 'x']) expect(foldKey(foldKey(key))).toBe(foldKey(key))
+})

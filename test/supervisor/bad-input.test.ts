@@ -1,0 +1,150 @@
+// What a host may say that is wrong, each with the error that it gets; the session goes on after all of them.
+import { expect, test } from 'vitest'
+import { attach, type HostEnd } from '../support/attach.ts'
+import { eventually } from '../support/eventually.ts'
+import { serverSettings } from '../support/server-settings.ts'
+
+async function ready(
+  more: Parameters<typeof serverSettings>[1] = {},
+  version = '2025-11-25',
+): Promise<HostEnd> {
+  const host = await attach(serverSettings('echo.mjs', more))
+  host.send({ jsonrpc: '2.0', id: 'i', method: 'initialize', params: { protocolVersion: version } })
+  await host.answer('i')
+  return host
+}
+
+/** The error that the last line holds, once it is there. */
+async function refusal(
+  host: HostEnd,
+  line: string | Buffer,
+): Promise<{ id: unknown; code: number; data: { code: string } }> {
+  const before = host.lines.length
+  host.send(line)
+  const last = await eventually(() => host.lines[before])
+  const { id, error } = JSON.parse(last) as { id: unknown; error: { code: number; data: { code: string } } }
+  return { id, ...error }
+}
+
+const callWith = (params: string, id = '1'): string =>
+  `{"jsonrpc":"2.0","id":${id},"method":"tools/call","params":${params}}`
+
+test.each([
+  ['half an object', '{"jsonrpc":"2.0","id":1', 'ERR_PARSE'],
+  ['words', 'hello', 'ERR_PARSE'],
+  ['a byte order mark', '\ufeff{"jsonrpc":"2.0","id":1,"method":"ping"}', 'ERR_PARSE'],
+  ['a NUL', '{"jsonrpc":"2.0","id":1,"method":"ping"}\0', 'ERR_PARSE'],
+  ['a NUL in a string', '{"jsonrpc":"2.0","id":1,"method":"pi\0ng"}', 'ERR_PARSE'],
+  ['NaN', '{"jsonrpc":"2.0","id":NaN,"method":"ping"}', 'ERR_PARSE'],
+  ['a comment', '{"jsonrpc":"2.0",/**/"id":1,"method":"ping"}', 'ERR_PARSE'],
+  ['a trailing comma', '{"jsonrpc":"2.0","id":1,"method":"ping",}', 'ERR_PARSE'],
+  ['two objects', '{"jsonrpc":"2.0","id":1,"method":"ping"}{}', 'ERR_PARSE'],
+  ['depth without end', '['.repeat(100_000), 'ERR_BATCH_REFUSED'],
+  ['an object of depth without end', `{"a":${'['.repeat(100_000)}`, 'ERR_PARSE'],
+  ['a number', '17', 'ERR_INVALID_REQUEST'],
+  ['a string', '"ping"', 'ERR_INVALID_REQUEST'],
+  ['no version', '{"id":1,"method":"ping"}', 'ERR_INVALID_REQUEST'],
+  ['another version', '{"jsonrpc":"1.0","id":1,"method":"ping"}', 'ERR_INVALID_REQUEST'],
+  ['no method', '{"jsonrpc":"2.0","id":1}', 'ERR_INVALID_REQUEST'],
+  ['a method that is no string', '{"jsonrpc":"2.0","id":1,"method":2}', 'ERR_INVALID_REQUEST'],
+  ['a null id', '{"jsonrpc":"2.0","id":null,"method":"ping"}', 'ERR_INVALID_REQUEST'],
+  ['a boolean id', '{"jsonrpc":"2.0","id":true,"method":"ping"}', 'ERR_INVALID_REQUEST'],
+  ['an object as id', '{"jsonrpc":"2.0","id":{},"method":"ping"}', 'ERR_INVALID_REQUEST'],
+  ['an array as id', '{"jsonrpc":"2.0","id":[1],"method":"ping"}', 'ERR_INVALID_REQUEST'],
+  ['an id beyond all numbers', '{"jsonrpc":"2.0","id":1e999,"method":"ping"}', 'ERR_INVALID_REQUEST'],
+  [
+    'a call without id',
+    '{"jsonrpc":"2.0","method":"tools/call","params":{"name":"echo"}}',
+    'ERR_INVALID_REQUEST',
+  ],
+  ['a batch', '[{"jsonrpc":"2.0","id":1,"method":"ping"}]', 'ERR_BATCH_REFUSED'],
+  ['an unknown method', '{"jsonrpc":"2.0","id":1,"method":"tools/callx"}', 'ERR_METHOD_REFUSED'],
+  ['a method of Object', '{"jsonrpc":"2.0","id":1,"method":"constructor"}', 'ERR_METHOD_REFUSED'],
+  ["the server's method", '{"jsonrpc":"2.0","id":1,"method":"sampling/createMessage"}', 'ERR_METHOD_REFUSED'],
+  [
+    'the same key twice',
+    '{"jsonrpc":"2.0","id":1,"method":"ping","method":"tools/list"}',
+    'ERR_MESSAGE_AMBIGUOUS',
+  ],
+  [
+    'the same key twice, once escaped',
+    '{"jsonrpc":"2.0","id":1,"method":"ping","\\u006dethod":"x"}',
+    'ERR_MESSAGE_AMBIGUOUS',
+  ],
+  ['a key in another case', '{"jsonrpc":"2.0","id":1,"method":"ping","Method":"x"}', 'ERR_MESSAGE_AMBIGUOUS'],
+  ['a key that folds', '{"jsonrpc":"2.0","id":1,"method":"ping","param\u017f":{}}', 'ERR_MESSAGE_AMBIGUOUS'],
+  [
+    'a key with a NUL',
+    '{"jsonrpc":"2.0","id":1,"method":"ping","method\\u0000":"x"}',
+    'ERR_MESSAGE_AMBIGUOUS',
+  ],
+  ['a parameter in another case', callWith('{"name":"echo","Name":"fail"}'), 'ERR_MESSAGE_AMBIGUOUS'],
+  ['a parameter in another case only', callWith('{"Name":"echo"}'), 'ERR_MESSAGE_AMBIGUOUS'],
+  ['a parameter with a full-width letter', callWith('{"name":"echo","ｎame":"x"}'), 'ERR_MESSAGE_AMBIGUOUS'],
+  ['a parameter twice', callWith('{"name":"echo","name":"fail"}'), 'ERR_MESSAGE_AMBIGUOUS'],
+  [
+    'a key twice deep in the arguments',
+    callWith('{"name":"echo","arguments":{"a":[{"b":1,"b":2}]}}'),
+    'ERR_MESSAGE_AMBIGUOUS',
+  ],
+  ['a tool that is no string', callWith('{"name":["echo"]}'), 'ERR_INVALID_REQUEST'],
+  ['a tool whose name is no name', callWith('{"name":"a/b"}'), 'ERR_POLICY_DENIED'],
+])('%s is refused by name, and the session goes on', async (_what, line, code) => {
+  await using host = await ready()
+  expect(await refusal(host, line)).toMatchObject({ data: { code } })
+  host.send({ jsonrpc: '2.0', id: 'after', method: 'ping' })
+  expect((await host.answer('after')).result).toEqual({})
+})
+
+test('bytes that are not UTF-8 are refused', async () => {
+  await using host = await ready()
+  const line = Buffer.from('{"jsonrpc":"2.0","id":1,"method":"ping","x":"\xff"}\n', 'latin1')
+  expect(await refusal(host, line)).toMatchObject({ id: null, data: { code: 'ERR_PARSE' } })
+})
+
+test.each(['1.0', '1e2', '-0', '12345678901234567890', '0.5', '"a\\u0062"', '"é😀"', '""'])(
+  'the id %s comes back in a refusal as it was written',
+  async (id) => {
+    await using host = await ready()
+    host.send(`{"jsonrpc":"2.0","id":${id},"method":"no/such"}`)
+    const line = await eventually(() => host.lines[1])
+    expect(line.startsWith(`{"jsonrpc":"2.0","id":${id},"error":`)).toBe(true)
+  },
+)
+
+test('a line over the limit is refused with its id, is not kept, and the next line passes', async () => {
+  const output = { resultBytes: 1000, lineBytes: 10_000, stderrBytes: 1000 }
+  await using host = await ready({ output })
+  const line = `{"jsonrpc":"2.0","id":"big","method":"tools/call","params":{"x":"${'x'.repeat(500_000)}"}}`
+  expect(await refusal(host, line)).toMatchObject({ id: 'big', data: { code: 'ERR_MESSAGE_TOO_LARGE' } })
+  host.send({ jsonrpc: '2.0', id: 'after', method: 'ping' })
+  expect((await host.answer('after')).result).toEqual({})
+})
+
+test('an id that is in flight cannot be used again', async () => {
+  await using host = await attach(serverSettings('slow.mjs'))
+  host.send({ jsonrpc: '2.0', id: 1, method: 'initialize', params: {} })
+  await host.answer(1)
+  host.send(
+    callWith('{"name":"wait","arguments":{"ms":1000}}', '7'),
+    callWith('{"name":"wait","arguments":{"ms":1000}}', '7.0'),
+  )
+  expect(JSON.parse(await eventually(() => host.lines[1]))).toMatchObject({
+    error: { data: { code: 'ERR_INVALID_REQUEST' } },
+  })
+})
+
+test('where the version has batches, what is allowed of one passes and the rest is answered', async () => {
+  await using host = await ready({ tools: { allow: [], deny: ['fail'], readOnly: [] } }, '2025-03-26')
+  host.send(`[${callWith('{"name":"fail"}', '1')}, {"jsonrpc":"2.0","id":"p","method":"no/such"}]`)
+  expect((await host.answer(1)).error?.data).toMatchObject({ code: 'ERR_POLICY_DENIED' })
+  expect((await host.answer('p')).error?.data).toMatchObject({ code: 'ERR_METHOD_REFUSED' })
+})
+
+test('unknown notifications and answers that nobody asked for go nowhere, and are told', async () => {
+  await using host = await ready()
+  host.send({ jsonrpc: '2.0', method: 'notifications/none' }, { jsonrpc: '2.0', id: 99, result: {} })
+  await eventually(() => host.eventsOf('session/refused').length === 1)
+  await eventually(() => host.eventsOf('session/unexpected-answer').length === 1)
+  expect(host.lines).toHaveLength(1)
+})
