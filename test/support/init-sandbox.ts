@@ -56,7 +56,6 @@ export class InitProcess implements AsyncDisposable {
   readonly stderr: () => Buffer
   readonly diagnostics: () => Buffer
   readonly outputEnded: Promise<void>
-  readonly status: () => Buffer
   readonly #reports: () => Buffer
   readonly #streams: readonly Duplex[]
 
@@ -83,7 +82,7 @@ export class InitProcess implements AsyncDisposable {
     this.stdout = collect(at(5))
     this.outputEnded = new Promise((done) => at(5).once('end', done))
     this.stderr = collect(at(6))
-    this.status = collect(at(7))
+    at(7).resume()
     // `close` waits for every stream to end, which the sandbox's pid 1 proves by ending.
     this.child.once('close', (code, signal) => resolve({ code, signal }))
   }
