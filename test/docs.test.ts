@@ -1,7 +1,8 @@
 // The documents say what the code does: the same methods, codes, keys, steps and verbs, in the same words.
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import packageJson from '../package.json' with { type: 'json' }
 import { documents, refreshed } from '../.ci/doc-tables.ts'
 import { catalogue } from '../src/errors.ts'
 import { launchSteps } from '../src/sandbox/launch.ts'
@@ -61,6 +62,20 @@ test('docs/lifecycle.md has every state of an instance', () => {
 test('documents name only codes that exist', () => {
   const codes = documents.flatMap((path) => read(path).match(/\bERR_[A-Z_]+\b/g) ?? [])
   expect(codes.filter((code) => !(code in catalogue))).toEqual([])
+})
+
+test.each(documents)('%s names only verbs of the command line and scripts of the package', (path) => {
+  const text = read(path)
+  const code = [...text.matchAll(/^```(?:sh|console)?\n([\s\S]*?)^```/gm), ...text.matchAll(/`([^`\n]+)`/g)]
+    .map(([, it]) => it ?? '')
+    .join('\n')
+  const verbs = [...code.matchAll(/(?:^|\$ )sallyport ([a-z]+)/gm)].map(([, verb]) => verb ?? '')
+  const scripts = [...code.matchAll(/\bnpm (?:run )?(demo|test|setup|check|bench|docs)\b/g)].map(
+    ([, it]) => it ?? '',
+  )
+  const known = readdirSync(join(root, 'src/cli')).map((name) => name.replace('.ts', ''))
+  expect(verbs.filter((verb) => !known.includes(verb))).toEqual([])
+  expect(scripts.filter((script) => !(script in packageJson.scripts))).toEqual([])
 })
 
 describe('exit statuses', () => {
