@@ -1,0 +1,125 @@
+// Looking into a journal: records in order, from either end, without reading more of it than is asked for.
+import { type FileHandle, open } from 'node:fs/promises'
+import { isMissing } from '../lib/missing.ts'
+import type { JournalRecord } from './record.ts'
+import { listSegments, segmentPath } from './segments.ts'
+
+/** Which records are asked for; nothing is verified here, `verifyJournal` does that. */
+export interface Query {
+  /** Only records with a greater seq */
+  readonly after: number
+  /** Only records with a smaller seq; null for no limit */
+  readonly before: number | null
+  readonly limit: number
+  /** The first that match, or the last */
+  readonly from: 'oldest' | 'newest'
+  readonly matches: (record: JournalRecord) => boolean
+}
+
+const chunkBytes = 262_144
+
+/** Returns the records that match, oldest first. Lines that are no records (a torn end) are passed over. */
+export async function queryJournal(directory: string, query: Query): Promise<readonly JournalRecord[]> {
+  const found: JournalRecord[] = []
+  const isForward = query.from === 'oldest'
+  const segments = isForward ? listSegments(directory) : listSegments(directory).toReversed()
+  for (const [index, segment] of segments.entries()) {
+    if (isForward && (await isBefore(directory, segments[index + 1], query.after))) continue
+    await using file = await openSegment(directory, segment)
+    if (file === null) continue
+    const lines = isForward ? forward(file.handle) : backward(file.handle)
+    for await (const line of lines) {
+      const record = recordOf(line)
+      if (record === null) continue
+      if (isBeyond(record, query)) return inOrder(found, isForward)
+      if (isInside(record, query) && query.matches(record)) found.push(record)
+      if (found.length >= query.limit) return inOrder(found, isForward)
+    }
+  }
+  return inOrder(found, isForward)
+}
+
+const isInside = ({ seq }: JournalRecord, { after, before }: Query): boolean =>
+  seq > after && (before === null || seq < before)
+
+/** True when no later line can match. */
+const isBeyond = ({ seq }: JournalRecord, { from, after, before }: Query): boolean =>
+  from === 'oldest' ? before !== null && seq >= before : seq <= after
+
+const inOrder = (found: JournalRecord[], isForward: boolean): readonly JournalRecord[] =>
+  isForward ? found : found.toReversed()
+
+/** True when a segment begins at or before `seq` + 1, so that the one before it holds nothing that is wanted. */
+async function isBefore(directory: string, next: number | undefined, seq: number): Promise<boolean> {
+  if (next === undefined) return false
+  await using file = await openSegment(directory, next)
+  if (file === null) return false
+  for await (const line of forward(file.handle)) return (recordOf(line)?.seq ?? Infinity) <= seq + 1
+  return false
+}
+
+async function openSegment(
+  directory: string,
+  segment: number,
+): Promise<({ readonly handle: FileHandle } & AsyncDisposable) | null> {
+  try {
+    const handle = await open(segmentPath(directory, segment), 'r')
+    return { handle, [Symbol.asyncDispose]: () => handle.close() }
+  } catch (error) {
+    if (isMissing(error)) return null
+    throw error
+  }
+}
+
+function recordOf(line: string): JournalRecord | null {
+  try {
+    const value: unknown = JSON.parse(line)
+    return typeof value === 'object' && value !== null && 'seq' in value && 'hash' in value
+      ? ({ mac: null, ...value } as JournalRecord)
+      : null
+  } catch {
+    return null // the torn end of a batch that never counted
+  }
+}
+
+async function* forward(file: FileHandle): AsyncGenerator<string> {
+  const buffer = Buffer.alloc(chunkBytes)
+  let rest: Buffer[] = []
+  for (let position = 0; ;) {
+    const { bytesRead } = await file.read(buffer, 0, chunkBytes, position)
+    if (bytesRead === 0) return
+    position += bytesRead
+    let from = 0
+    for (let end = buffer.indexOf(10); end >= 0 && end < bytesRead; end = buffer.indexOf(10, from)) {
+      yield Buffer.concat([...rest, buffer.subarray(from, end)]).toString('utf8')
+      rest = []
+      from = end + 1
+    }
+    if (from < bytesRead) rest.push(Buffer.from(buffer.subarray(from, bytesRead)))
+  }
+}
+
+async function* backward(file: FileHandle): AsyncGenerator<string> {
+  let { size: position } = await file.stat()
+  let rest: Buffer[] = [] // of the line that the last chunk began in the middle of
+  while (position > 0) {
+    const length = Math.min(chunkBytes, position)
+    position -= length
+    const buffer = Buffer.alloc(length)
+    const { bytesRead } = await file.read(buffer, 0, length, position)
+    let end = bytesRead
+    for (
+      let at = buffer.lastIndexOf(10, end - 1);
+      at >= 0;
+      at = end > 0 ? buffer.lastIndexOf(10, end - 1) : -1
+    ) {
+      const line = Buffer.concat([buffer.subarray(at + 1, end), ...rest])
+      rest = []
+      if (line.length > 0) yield line.toString('utf8')
+      end = at
+    }
+    rest.unshift(buffer.subarray(0, end))
+  }
+  const first = Buffer.concat(rest)
+  if (first.length > 0) yield first.toString('utf8')
+}

@@ -1,0 +1,94 @@
+// Looking into a journal gives the records that were asked for, in order, from either end and over all segments.
+import { appendFileSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { Journal } from '../../src/journal/journal.ts'
+import { type Query, queryJournal } from '../../src/journal/read.ts'
+import { segmentPath } from '../../src/journal/segments.ts'
+
+let root: string
+let directory: string
+
+beforeEach(async () => {
+  root = mkdtempSync(join(tmpdir(), 'sallyport-read-'))
+  directory = join(root, 'journal')
+  await using journal = Journal.open({
+    directory,
+    key: new Uint8Array(32).fill(7),
+    daemon: 'd-1',
+    durability: 'write',
+    segmentBytes: 4000,
+    replay: () => undefined,
+  })
+  for (let n = 0; n < 60; n += 1)
+    // One record is longer than what is read at once
+    await journal.append({
+      type: 'test.note',
+      body: JSON.stringify({ n, text: 'é'.repeat(n === 30 ? 300_000 : 5) }),
+    })
+})
+afterEach(() => rmSync(root, { recursive: true, force: true }))
+
+const ask = async (more: Partial<Query>): Promise<readonly unknown[]> => {
+  const whole: Query = {
+    after: 0,
+    before: null,
+    limit: 1000,
+    from: 'oldest',
+    matches: ({ type }) => type === 'test.note',
+    ...more,
+  }
+  return (await queryJournal(directory, whole)).map(({ body }) => (body as { n: number }).n)
+}
+const upTo = (from: number, to: number): readonly number[] =>
+  Array.from({ length: to - from }, (_, n) => from + n)
+
+test.each(['oldest', 'newest'] as const)('every record comes once, in order, from the %s', async (from) => {
+  expect(await ask({ from })).toEqual(upTo(0, 60))
+})
+
+test('the last records are the last ones, oldest first', async () => {
+  expect(await ask({ from: 'newest', limit: 3 })).toEqual([57, 58, 59])
+  expect(await ask({ from: 'oldest', limit: 3 })).toEqual([0, 1, 2])
+})
+
+test('pages follow one another without gap or overlap, in both directions', async () => {
+  const whole: Query = { after: 0, before: null, limit: 7, from: 'oldest', matches: () => true }
+  const seqs: number[] = []
+  for (let after = 0; ;) {
+    const page = await queryJournal(directory, { ...whole, after })
+    seqs.push(...page.map(({ seq }) => seq))
+    const last = page.at(-1)
+    if (last === undefined) break
+    after = last.seq
+  }
+  expect(seqs).toEqual(upTo(1, seqs.length + 1))
+  const back: number[] = []
+  for (let before: number | null = null; ;) {
+    const page: readonly { seq: number }[] = await queryJournal(directory, {
+      ...whole,
+      from: 'newest',
+      before,
+    })
+    back.unshift(...page.map(({ seq }) => seq))
+    const [first] = page
+    if (first === undefined) break
+    before = first.seq
+  }
+  expect(back).toEqual(seqs)
+})
+
+test('a torn end and a missing journal hide nothing and break nothing', async () => {
+  appendFileSync(segmentPath(directory, 1), '{"seq":9999,"at":"20')
+  expect(await ask({ from: 'newest', limit: 1 })).toEqual([59])
+  expect(
+    await queryJournal(join(root, 'none'), {
+      after: 0,
+      before: null,
+      limit: 1,
+      from: 'newest',
+      matches: () => true,
+    }),
+  ).toEqual([])
+})
