@@ -60,11 +60,11 @@ int init_main(void) {
   int failures[2];
 
   // 1. Close itself off. First of all non-dumpable: from here no process of this uid reads or traces PID 1.
-  // The tool's status channel ends here as well, and only listed descriptors go on.
+  // Only listed descriptors go on.
   if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0) die("init", "dumpable", errno);
   expect_sandbox();
   wipe_environment();
-  close_from(FD_TOOL_STATUS);
+  close_from(FD_FIRST_UNLISTED);
   set_cloexec(FD_CONTROL, FD_SERVER_STDERR);
 
   // 2. Report ready. With what lies at each mount target; the supervisor compares before it says more.

@@ -16,7 +16,7 @@ static void keep_listed_descriptors(void) {
   close_from(FD_FIRST_UNLISTED);
   // A listed number that is free would be taken by the next open, and the sandbox would get that file.
   for (int fd = 0; fd < FD_FIRST_UNLISTED; fd++)
-    if (fcntl(fd, F_GETFD) < 0) die("descriptors", "one of 0 to 7 is not open", errno);
+    if (fcntl(fd, F_GETFD) < 0) die("descriptors", "one of 0 to 6 is not open", errno);
 }
 
 static void join_cgroups(const struct launch *launch) {

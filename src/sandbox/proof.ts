@@ -1,11 +1,12 @@
 // Proof that a process is gone, and that a pid still means the process that it meant.
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { errnoOf } from '../lib/missing.ts'
 
 /** A process of this boot: pids are reused, a pid with its start time is not. */
 export interface ProcessIdentity {
   readonly pid: number
   readonly parent: number
+  readonly session: number
   /** Clock ticks after boot, as in field 22 of /proc/PID/stat */
   readonly startTime: string
 }
@@ -14,11 +15,11 @@ export interface ProcessIdentity {
 export const identify = (pid: number): ProcessIdentity | null => {
   const fields = statFields(pid)
   if (fields === null) return null
-  const [state, parent] = fields
+  const [state, parent, , session] = fields
   const startTime = fields[19]
   if (state === undefined || parent === undefined || startTime === undefined || 'ZXx'.includes(state))
     return null
-  return { pid, parent: Number(parent), startTime }
+  return { pid, parent: Number(parent), session: Number(session), startTime }
 }
 
 /**
@@ -37,6 +38,37 @@ export const killExactly = (process_: ProcessIdentity): void => {
     if (errnoOf(error) !== 'ESRCH') throw error
   }
 }
+
+/** Returns a process's only child, or null where it has none or several. */
+export const onlyChildOf = (pid: number): ProcessIdentity | null => {
+  const found = processes(childPids(pid)).filter(({ parent }) => parent === pid)
+  return found.length === 1 ? (found[0] ?? null) : null
+}
+
+/**
+ * Sends SIGKILL to every process of a session. Its number is not given away while one of them is there, whether or not its
+ * leader lives; so it names them for sure.
+ */
+export const killSession = (session: number): void => {
+  for (const member of processes(allPids())) if (member.session === session) killExactly(member)
+}
+
+const processes = (pids: readonly number[]): ProcessIdentity[] =>
+  pids.map(identify).filter((found) => found !== null)
+
+// A kernel without CONFIG_PROC_CHILDREN has no such file: then everybody is looked at.
+const childPids = (pid: number): readonly number[] => {
+  try {
+    return numbers(readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' '))
+  } catch (error) {
+    if (errnoOf(error) !== 'ENOENT') throw error
+    return allPids()
+  }
+}
+
+const allPids = (): readonly number[] => numbers(readdirSync('/proc'))
+
+const numbers = (words: readonly string[]): number[] => words.filter((word) => /^\d+$/.test(word)).map(Number)
 
 // The name in parentheses may hold spaces and parentheses itself: the fields start behind the last one.
 const statFields = (pid: number): string[] | null => {

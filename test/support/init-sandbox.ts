@@ -67,7 +67,7 @@ export class InitProcess implements AsyncDisposable {
     const extra = Array.from({ length: options.fds ?? 0 }, () => 'pipe' as const)
     this.child = spawn(command, args, {
       env: options.env ?? {},
-      stdio: ['ignore', 'ignore', 'pipe', 'pipe', 'pipe', 'pipe', 'pipe', 'pipe', ...extra],
+      stdio: ['ignore', 'ignore', 'pipe', 'pipe', 'pipe', 'pipe', 'pipe', ...extra],
     })
     const { promise, resolve, reject } = Promise.withResolvers<Ended>()
     this.ended = promise
@@ -82,7 +82,6 @@ export class InitProcess implements AsyncDisposable {
     this.stdout = collect(at(5))
     this.outputEnded = new Promise((done) => at(5).once('end', done))
     this.stderr = collect(at(6))
-    at(7).resume()
     // `close` waits for every stream to end, which the sandbox's pid 1 proves by ending.
     this.child.once('close', (code, signal) => resolve({ code, signal }))
   }
@@ -136,7 +135,7 @@ export const outerOrders = (launch: Launch = {}): Buffer[] => {
     ...words('--unshare-user --unshare-pid --unshare-ipc --unshare-uts --unshare-cgroup --unshare-net'),
     ...words('--uid 1000 --gid 1000 --as-pid-1 --new-session --cap-drop ALL'),
     ...(launch.capabilities ?? ['CAP_SYS_RESOURCE', 'CAP_SETPCAP']).flatMap((name) => ['--cap-add', name]),
-    ...words('--json-status-fd 7 --clearenv --ro-bind /usr /usr --proc /proc --ro-bind /proc/sys /proc/sys'),
+    ...words('--clearenv --ro-bind /usr /usr --proc /proc --ro-bind /proc/sys /proc/sys'),
     ...words('--bind /proc/sys/user /proc/sys/user --symlink usr/bin /bin --symlink usr/lib /lib'),
     ...words('--symlink usr/lib64 /lib64 --tmpfs /dev --dev-bind /dev/null /dev/null --tmpfs /tmp'),
     ...words(`--ro-bind ${staged(0)} /sallyport/init`),

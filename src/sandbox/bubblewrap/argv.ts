@@ -22,9 +22,6 @@ export const initCommand = ['/sallyport/init', 'init'] as const
 /** Uid and gid that the server sees as its own, whatever the host's are. */
 export const sandboxUid = 1000
 
-/** Descriptor on which bubblewrap tells the pid of PID 1 and its exit. */
-export const statusFd = 7
-
 /**
  * Returns the options for one launch, without the command, which is `initCommand`.
  *
@@ -68,7 +65,6 @@ const identity = ({ seccomp }: BubblewrapHost): BubblewrapArgument[] =>
     // Started by uid 0, bubblewrap would keep all; CAP_SYS_RESOURCE is what writing /proc/sys/user/max_* takes.
     ['--cap-drop', 'ALL', '--cap-add', 'CAP_SYS_RESOURCE', '--cap-add', 'CAP_SETPCAP'],
     ['--hostname', 'sandbox', '--clearenv'],
-    ['--json-status-fd', `${statusFd}`],
     ['--seccomp', { data: seccomp }],
   ].flat()
 

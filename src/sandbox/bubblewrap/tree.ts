@@ -6,10 +6,9 @@ import { holdsWithin, within } from '../../lib/deadline.ts'
 import type { Logger } from '../../lib/logger.ts'
 import type { EnforcedLimits, SandboxExit, SandboxProcess } from '../driver.ts'
 import type { OuterLimits } from '../limits.ts'
-import { identify, isGone, killExactly, type ProcessIdentity } from '../proof.ts'
+import { isGone, killExactly, killSession, onlyChildOf, type ProcessIdentity } from '../proof.ts'
 import type { SandboxSpec } from '../spec.ts'
 import { ControlChannel } from './channel.ts'
-import { readInitPid } from './status.ts'
 import { holdUntilRead, streamOn } from './streams.ts'
 
 /** How long what was killed may take to be gone before it is killed again and said so, ms. */
@@ -36,7 +35,6 @@ export class ConfinedTree implements AsyncDisposable {
   readonly #stdin: Duplex
   readonly #stdout: Readable
   readonly #stderr: Readable
-  readonly #status: Readable
   readonly #diagnosticsEnd: Promise<void>
   readonly #endIsAsked = Promise.withResolvers<void>()
   #init: ProcessIdentity | null = null
@@ -52,22 +50,27 @@ export class ConfinedTree implements AsyncDisposable {
     this.#stdin = streamOn(monitor, 4)
     this.#stdout = holdUntilRead(streamOn(monitor, 5))
     this.#stderr = holdUntilRead(streamOn(monitor, 6))
-    this.#status = streamOn(monitor, 7)
     this.#diagnosticsEnd = this.#collect(streamOn(monitor, 2))
     this.#monitorEnd = untilEnd(monitor)
     this.ended = this.#untilNothingIsLeft()
   }
 
-  /** Learns which process of the host is the sandbox's PID 1, so that it can be killed and its end proven. */
-  async identifyInit(): Promise<void> {
-    const init = identify(await readInitPid(this.#status))
-    if (init === null || init.parent !== this.#monitor.pid)
-      throw new SallyportError(
-        'ERR_SANDBOX_SETUP',
-        `the PID 1 that bubblewrap named for ${this.#plan.spec.server} is not a child of it; is /proc mounted with hidepid?`,
-        { step: 'gate', server: this.#plan.spec.server },
-      )
-    this.#init = init
+  /**
+   * Learns which process of the host is the sandbox's PID 1, so that it can be killed and its end proven. Call it when init
+   * has reported ready: the monitor's only child is init then.
+   *
+   * Not from bubblewrap's status descriptor: when the daemon dies, writing there kills bubblewrap by SIGPIPE just before it
+   * lets its child go on, and that child would wait for ever.
+   */
+  identifyInit(): void {
+    this.#init = onlyChildOf(this.#monitor.pid ?? 0)
+    if (this.#init !== null) return
+    const { server } = this.#plan.spec
+    throw new SallyportError(
+      'ERR_SANDBOX_SETUP',
+      `PID 1 of the sandbox of ${server} is not to be seen below bubblewrap; is /proc mounted with hidepid?`,
+      { step: 'gate', server },
+    )
   }
 
   /** Hands the running server over, and watches it from now on. */
@@ -163,9 +166,10 @@ export class ConfinedTree implements AsyncDisposable {
       if (tries === 0) continue
       log.error(
         { server: spec.server, instance: spec.instance, tries },
-        'sandbox does not end, killing its monitor',
+        'sandbox does not end, killing its session',
       )
-      this.#monitor.kill('SIGKILL')
+      // A monitor that failed half way leaves a child that waits for it for ever, and whose pid nobody knows.
+      killSession(this.#monitor.pid ?? 0)
     }
     await this.#following
     if (outerLimits.hasRunOut() && this.#reason !== 'killed') this.#reason = 'oom'
@@ -178,7 +182,6 @@ export class ConfinedTree implements AsyncDisposable {
       )
     }
     this.#stdin.destroy()
-    this.#status.destroy()
     return { ...this.#exit, reason: this.#reason ?? 'sandbox-lost' }
   }
 
