@@ -5,7 +5,7 @@ import { promisify } from 'node:util'
 import type { BubblewrapArgument } from '../../src/sandbox/bubblewrap/argv.ts'
 import type { BubblewrapPlan } from '../../src/sandbox/bubblewrap/driver.ts'
 import { asUser, ordinaryUid } from './as-user.ts'
-import { outputOf } from './launch.ts'
+import { type Difference, outputOf } from './launch.ts'
 import { mountOf, planOf, run } from './plan.ts'
 import { buildProbe } from './probe.ts'
 
@@ -20,7 +20,7 @@ export const confined = async (
   daemon: 'root' | 'user',
   fixture: string,
   args: readonly string[],
-  more: Readonly<Record<string, unknown>> = {},
+  more: Difference = {},
 ): Promise<string> =>
   isRoot && daemon === 'user'
     ? asUser('support/run-fixture.ts', fixture, JSON.stringify(args), JSON.stringify(more))

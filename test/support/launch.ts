@@ -7,17 +7,22 @@ import { silent } from '../../src/lib/logger.ts'
 import type { SandboxProcess } from '../../src/sandbox/driver.ts'
 import { createLaunchHost, type LaunchHost } from '../../src/sandbox/host.ts'
 import { launch } from '../../src/sandbox/launch.ts'
-import type { Settings } from '../../src/schema/settings.ts'
+import type { ProfileSettings, Settings } from '../../src/schema/settings.ts'
 import { textOf } from './plan.ts'
 import { tempDir } from './temp-dir.ts'
 
 const fixtures = new URL('../fixtures/servers', import.meta.url).pathname
 
-/** Settings of one server `probe`, which runs the fixture under this Node, with whatever the test wants different. */
-export const settingsFor = (
+/** What a test may want different: keys of the server's entry, and limits of its profile. */
+export type Difference = Readonly<Record<string, unknown>> & {
+  readonly limits?: Readonly<Record<string, number>>
+}
+
+/** Settings of one server `probe`, which runs the fixture under this Node. */
+export const settingsFor = async (
   fixture: string,
   args: readonly string[],
-  more: Readonly<Record<string, unknown>> = {},
+  { limits = {}, ...more }: Difference = {},
 ): Promise<Settings> => {
   const value = {
     version: 1,
@@ -34,7 +39,13 @@ export const settingsFor = (
       },
     },
   }
-  return settingsOf(value, fixtures, thisHost())
+  const settings = await settingsOf(value, fixtures, thisHost())
+  const { tmpBytes, ...others } = limits
+  const profiles = [...settings.profiles].map(([name, profile]): [string, ProfileSettings] => {
+    const filesystem = { ...profile.filesystem, tmpBytes: tmpBytes ?? profile.filesystem.tmpBytes }
+    return [name, { ...profile, filesystem, limits: { ...profile.limits, ...others } }]
+  })
+  return { ...settings, profiles: new Map(profiles) }
 }
 
 /** A host for launches with a state folder of its own; disposing takes both down. */

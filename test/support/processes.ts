@@ -3,6 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 
 export interface Process {
   readonly pid: number
+  readonly parent: number
   readonly uid: number
   readonly state: string
   readonly argv: readonly string[]
@@ -26,6 +27,20 @@ export const processesWith = (word: string): readonly Process[] =>
 export const childrenOf = (pid: number): readonly number[] =>
   readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').filter(Boolean).map(Number)
 
+/** Returns the living processes of sandboxes, from the launcher to PID 1, whose daemon is gone. */
+export const orphanedSandboxes = (): readonly Process[] =>
+  pids().flatMap((pid) => {
+    const found = read(pid)
+    const isSandbox =
+      found !== null && (found.argv[0] === 'sallyport-init' || found.argv.includes('/sallyport/init'))
+    return isSandbox && !'ZX'.includes(found.state) && !isBelowNode(found.parent) ? [found] : []
+  })
+
+const isBelowNode = (pid: number): boolean => {
+  const found = pid > 1 ? read(pid) : null
+  return found !== null && (/(^|\/)node[^/]*$/.test(found.argv[0] ?? '') || isBelowNode(found.parent))
+}
+
 const pids = (): number[] =>
   readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))
@@ -36,6 +51,7 @@ const read = (pid: number): Process | null => {
     const status = readFileSync(`/proc/${pid}/status`, 'utf8')
     return {
       pid,
+      parent: Number(/^PPid:\s+(\d+)/m.exec(status)?.[1]),
       uid: Number(/^Uid:\s+(\d+)/m.exec(status)?.[1]),
       state: /^State:\s+(\w)/m.exec(status)?.[1] ?? 'X',
       argv: readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0').slice(0, -1),

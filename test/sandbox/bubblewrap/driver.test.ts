@@ -21,6 +21,8 @@ import { tempDir } from '../../support/temp-dir.ts'
 const isRoot = process.getuid?.() === 0
 const signal = AbortSignal.timeout(600_000)
 const sh = (script: string, ...words: string[]): string[] => ['/bin/sh', '-c', script, ...words]
+/** Stays, and shows the script's own word in its argv */
+const stay = 'sh -c "while :; do sleep 600; done" "$0"'
 const word = (): string => `word-${Math.random().toString(36).slice(2)}`
 
 const monitors = () => processesWith('/sallyport/init').filter(({ argv }) => argv[0] === 'bwrap')
@@ -74,7 +76,9 @@ describe('a confined server', () => {
     const server = await start(
       await planOf(
         sh(
-          'trap "" TERM HUP INT; (setsid sh -c "(sleep 600 $0 & ) ; sleep 600 $0" $0 >/dev/null 2>&1 &) ;' +
+          'trap "" TERM HUP INT; (setsid ' +
+            stay +
+            ' >/dev/null 2>&1 &) ;' +
             'sleep 600 & kill -STOP $!; echo up; exec sleep 600',
           marker,
         ),
@@ -92,9 +96,7 @@ describe('a confined server', () => {
 
   test('takes what it left behind along when it exits', async () => {
     const marker = word()
-    const { exit } = await run(
-      await planOf(sh('setsid sleep 600 $0 >/dev/null 2>&1 </dev/null & exit 0', marker)),
-    )
+    const { exit } = await run(await planOf(sh(`setsid ${stay} >/dev/null 2>&1 </dev/null & exit 0`, marker)))
     expect(exit.reason).toBe('exited')
     expect(processesWith(marker)).toEqual([])
   })
@@ -245,7 +247,7 @@ describe('when something else kills a part', () => {
     ['the server', (initPid: number) => childrenOf(initPid)[0] ?? 0, { reason: 'exited', signal: 9 }],
   ])('%s, everything else ends with it, and one exit is told', async (_, victim, exit) => {
     const marker = word()
-    await using server = await start(await planOf(sh('setsid sleep 600 $0 & echo up; sleep 600', marker)))
+    await using server = await start(await planOf(sh(`setsid ${stay} & echo up; sleep 600`, marker)))
     await server.stdout[Symbol.asyncIterator]().next()
     process.kill(victim(server.initPid), 'SIGKILL')
     expect(await server.ended).toMatchObject(exit)

@@ -1,0 +1,81 @@
+// No server outlives its instance, and no sandbox its daemon, however either ends.
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { setTimeout as delay } from 'node:timers/promises'
+import { describe, expect, test } from 'vitest'
+import { eventually } from '../support/eventually.ts'
+import { launchHost, launchProbe, settingsFor } from '../support/launch.ts'
+import { ownUid } from '../support/plan.ts'
+import { orphanedSandboxes, processesOf, processesWith } from '../support/processes.ts'
+
+const isRoot = process.getuid?.() === 0
+const rounds = Number(process.env['SALLYPORT_KILL_ROUNDS'] ?? 34)
+
+/** A process with three launches under way or done, and what can be seen of them from outside. */
+const doomedDaemon = () => {
+  const script = new URL('../support/launch-and-wait.ts', import.meta.url).pathname
+  const [marker, uid] = [`marker-${Math.random().toString(36).slice(2)}`, ownUid()]
+  const daemon = spawn(process.execPath, [script, marker, String(uid)], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  // Orphans of somebody else's, which are not this daemon's to answer for.
+  const others = new Set(orphanedSandboxes().map(({ pid }) => pid))
+  let said = ''
+  daemon.stdout.on('data', (chunk: Buffer) => (said += chunk.toString()))
+  return {
+    marker,
+    hasSaid: (word: string) => said.includes(word),
+    left: () => [
+      ...processesWith(marker),
+      ...orphanedSandboxes().filter(({ pid }) => !others.has(pid)),
+      ...(isRoot ? processesOf(uid) : []),
+    ],
+    async [Symbol.asyncDispose]() {
+      daemon.kill('SIGKILL')
+      if (daemon.exitCode === null && daemon.signalCode === null) await once(daemon, 'exit')
+    },
+  }
+}
+
+describe('a daemon that is killed', () => {
+  test(
+    `at any instant of ${3 * rounds} launches leaves nothing after a second`,
+    async () => {
+      for (let round = 0; round < rounds; round++) {
+        const daemon = doomedDaemon()
+        {
+          await using _ = daemon
+          await eventually(() => daemon.hasSaid('launching'), 10_000)
+          await delay((round * 40) / rounds)
+        }
+        // Everything but the daemon itself, which has the marker in its own argv until it is reaped.
+        await eventually(() => daemon.left().length === 0, 1_000)
+      }
+    },
+    rounds * 3_000 + 10_000,
+  )
+
+  test('leaves nothing of servers that run, and that would have stayed', async () => {
+    const daemon = doomedDaemon()
+    {
+      await using _ = daemon
+      await eventually(() => daemon.hasSaid('launched') && daemon.left().length > 6, 10_000)
+    }
+    await eventually(() => daemon.left().length === 0, 1_000)
+  })
+})
+
+test('a server that forks twice, leaves its session and ignores SIGTERM is gone with its instance', async () => {
+  const marker = `marker-${Math.random().toString(36).slice(2)}`
+  const script =
+    'trap "" TERM HUP; (setsid sh -c "while :; do sleep 600; done" "$0" >/dev/null 2>&1 &); echo up; sleep 600'
+  await using host = await launchHost()
+  const settings = await settingsFor('probe-exec.mjs', ['/bin/sh', '-c', script, marker])
+  const server = await launchProbe(settings, host)
+  await once(server.stdout, 'data')
+  expect(processesWith(marker).length).toBeGreaterThan(0)
+  server.kill()
+  expect((await server.ended).reason).toBe('killed')
+  expect(processesWith(marker)).toEqual([])
+  if (isRoot) expect(processesOf(server.spec.hostUid)).toEqual([])
+})
