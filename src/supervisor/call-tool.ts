@@ -37,6 +37,7 @@ export async function callTool({ id, call, caller, server, ports, signal }: Part
     tell('call/denied', { code: decision.code, reason: decision.reason })
     throw refusalOf(decision, settings.name, call.tool)
   }
+  tell('call/started', {}) // from here on `calls/cancel` has an id to name
   const timeoutMs = Math.min(call.timeoutMs ?? Infinity, settings.timeouts.callMs)
   try {
     const answer = await server.slot(caller.principal.id).call(call, { signal, timeoutMs })
