@@ -51,7 +51,7 @@ async function serve(
   // 2. Settings, wholly valid or not at all.
   const { createLogger } = await import('../log.ts')
   const log = createLogger({ level: verbose === true ? 'debug' : 'info', isTerminal: process.stderr.isTTY })
-  if (closed.length > 0) log.warn({ descriptors: closed }, 'inherited descriptors closed')
+  if (closed.length > 0) log.debug({ descriptors: closed }, 'inherited descriptors closed')
   const { loadSettings } = await import('../config/load.ts')
   const settings = await loadSettings(config === undefined ? host : { ...host, path: config })
   for (const warning of settings.warnings) log.warn({ warning }, 'configuration')

@@ -32,12 +32,11 @@ export function notifications<N extends keyof Notifications>(
   return (async function* () {
     try {
       for (;;) {
+        if (signal?.aborted === true) return
         const next = queue.shift()
         if (next !== undefined) {
           if (queue.length === 0) caller.resume()
           yield next
-        } else if (signal?.aborted === true) {
-          return
         } else if (isOver) {
           throw caller.failure ?? new Error('the connection closed without a reason')
         } else {

@@ -39,7 +39,7 @@ export interface DaemonOptions {
 
 type Admits = (uid: number) => boolean
 
-const watchMs = 5000
+const watchMs = 2000
 
 /**
  * Starts a daemon that answers on both sockets when this resolves. Throws ERR_DAEMON_RUNNING where another one does, and

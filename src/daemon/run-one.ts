@@ -1,5 +1,5 @@
 // One server without a daemon: the same launch, the same policy, on a stream of the caller's.
-import { mkdir, mkdtemp } from 'node:fs/promises'
+import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Duplex } from 'node:stream'
 import { gateOf } from '../call/gate.ts'
@@ -38,7 +38,8 @@ export async function runOne(options: RunOptions, { signal }: { signal: AbortSig
   if (server === undefined) throw new SallyportError('ERR_SERVER_NOT_FOUND', `no server is named ${name}`)
   await mkdir(stateDir, { recursive: true, mode: 0o700 })
   await ownFolder(stateDir, 0o700, null)
-  await using guard = await guardOf(stateDir, log)
+  await using folder = await folderIn(stateDir)
+  await using guard = await guardOf(folder.path, log)
   await using machine = await createMachine({
     settings,
     daemon: newDaemonId(),
@@ -74,8 +75,12 @@ export async function runOne(options: RunOptions, { signal }: { signal: AbortSig
 }
 
 // A folder of its own: any number may run at once, and each has somebody to clean up after it.
-async function guardOf(stateDir: string, log: Logger): Promise<Guard> {
-  const folder = await mkdtemp(join(stateDir, 'run-'))
+async function folderIn(stateDir: string): Promise<AsyncDisposable & { readonly path: string }> {
+  const path = await mkdtemp(join(stateDir, 'run-'))
+  return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) }
+}
+
+async function guardOf(folder: string, log: Logger): Promise<Guard> {
   const onLost = (error: SallyportError): void => log.error({ err: error }, 'guard lost')
   const isAnswered = async (): Promise<boolean> => false
   const guard = await Guard.hold({

@@ -60,3 +60,10 @@ function commandLine(pid: number): string {
     return ''
   }
 }
+
+/** Folders of the control groups of one daemon, in every hierarchy. */
+export function cgroupsOf(daemon: string): readonly string[] {
+  return readdirSync('/sys/fs/cgroup', { recursive: true, encoding: 'utf8' }).filter((path) =>
+    path.includes(daemon),
+  )
+}

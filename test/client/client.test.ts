@@ -1,0 +1,140 @@
+// The typed client and the MCP transport, against a real daemon and a real sandboxed server.
+import { Client as McpClient } from '@modelcontextprotocol/sdk/client/index.js'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { connect } from '../../src/client/client.ts'
+import { createTransport } from '../../src/client/transport.ts'
+import type { OperatorMethods } from '../../src/rpc/protocol.ts'
+import { configOf, daemon, fixture } from '../support/daemon.ts'
+import type { TestDaemon } from '../support/daemon.ts'
+import { eventually } from '../support/eventually.ts'
+import { rawPeer, serveOn } from '../support/control.ts'
+
+let at: TestDaemon
+beforeAll(async () => {
+  at = await daemon(configOf({ echo: fixture('echo'), slow: fixture('slow') }))
+})
+afterAll(() => at[Symbol.asyncDispose]())
+
+describe('the client', () => {
+  it('greets, and knows whom it reached and who it is itself', async () => {
+    await using client = await at.connect()
+    expect(client.hello).toMatchObject({
+      protocol: 'sallyport/1',
+      pid: at.process.pid,
+      principal: { kind: 'uid', id: String(process.getuid?.()), attributes: { pid: process.pid } },
+    })
+  })
+
+  it('refuses what speaks another protocol', async () => {
+    const other = {
+      call: async () => ({ protocol: 'other/9' }),
+      attach: () => Promise.reject(new Error('no')),
+    }
+    await using served = await serveOn(other)
+    await expect(connect({ at: { socket: served.path } })).rejects.toMatchObject({
+      code: 'ERR_DAEMON_PROTOCOL',
+    })
+  })
+
+  it('is refused by a daemon of another protocol, by name', async () => {
+    await using peer = await rawPeer(`${at.runtimeDir}/host/host.sock`)
+    peer.send('{"jsonrpc":"2.0","id":1,"method":"sallyport/hello","params":{"protocol":"sallyport/9"}}\n')
+    expect(await peer.line()).toContain('ERR_DAEMON_PROTOCOL')
+  })
+
+  it('makes calls, whose arguments and results keep every byte', async () => {
+    await using peer = await rawPeer(`${at.runtimeDir}/host/host.sock`)
+    const args = '{"n":12345678901234567890,"f":1.0,"__proto__":{"x":1},"b":2,"a":1}'
+    peer.send(
+      `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"server":"echo","tool":"echo","arguments":${args}}}\n`,
+    )
+    const line = await peer.line()
+    // The fixture parses and writes again, so its own reading of the number is what comes back, unquoted and unrounded by us.
+    expect(line).toContain('"structuredContent":{"n":12345678901234567000,"f":1')
+    expect(line).toMatch(/^\{"jsonrpc":"2\.0","id":1,"result":\{"call_id":"c-/)
+  })
+
+  it('follows events from a number on, in order, and ends with its signal', async () => {
+    await using client = await at.connect('operator')
+    await client.call('servers/start', { server: 'slow' })
+    const stop = new AbortController()
+    const seen: number[] = []
+    for await (const { seq } of client.events({ since: 0, signal: stop.signal })) {
+      seen.push(seq)
+      if (seen.length === 2) stop.abort()
+    }
+    expect(seen).toEqual([1, 2])
+  })
+
+  it('is told when `since` is of another life of the daemon', async () => {
+    await using client = await at.connect()
+    await expect(client.call('events/subscribe', { since: 1_000_000 })).rejects.toMatchObject({
+      code: 'ERR_INVALID_PARAMS',
+    })
+  })
+
+  it('cancels a call at the daemon by its signal', async () => {
+    await using client = await at.connect()
+    await client.call('servers/start', { server: 'slow' })
+    const stop = new AbortController()
+    const call = client.call(
+      'tools/call',
+      { server: 'slow', tool: 'wait', arguments: { ms: 60_000 } },
+      { signal: stop.signal },
+    )
+    for await (const { type } of client.events({ since: 0 })) if (type === 'call/started') break
+    stop.abort(new Error('enough'))
+    await expect(call).rejects.toThrow('enough')
+    await using operator = await at.connect('operator')
+    await eventually(async () =>
+      (await operator.call('servers/logs', { server: 'slow' })).lines.includes('cancelled'),
+    )
+  })
+})
+
+describe('a host', () => {
+  it.each(['servers/test', 'servers/logs', 'policy/explain', 'daemon/shutdown'] as const)(
+    'may not call %s',
+    async (method) => {
+      await using host = await at.connect('host')
+      const params = { server: 'echo', tool: 'echo' } as OperatorMethods[typeof method]['params']
+      await expect(host.call(method, params)).rejects.toMatchObject({ code: 'ERR_NOT_AUTHORISED' })
+    },
+  )
+
+  it.each([
+    ['tools/call', { server: 'echo' }, 'ERR_INVALID_PARAMS'],
+    ['tools/call', { server: 'echo', tool: 'echo', arguments: [] }, 'ERR_INVALID_PARAMS'],
+    ['tools/call', { server: 'echo', tool: 'echo', more: 1 }, 'ERR_INVALID_PARAMS'],
+    ['servers/get', [], 'ERR_INVALID_PARAMS'],
+    ['servers/get', { server: '../echo' }, 'ERR_INVALID_PARAMS'],
+    ['servers/get', { server: '__proto__' }, 'ERR_SERVER_NOT_FOUND'],
+    ['__proto__', {}, 'ERR_METHOD_NOT_FOUND'],
+    ['constructor', {}, 'ERR_METHOD_NOT_FOUND'],
+    ['audit/query', {}, 'ERR_METHOD_NOT_FOUND'],
+    ['calls/cancel', {}, 'ERR_INVALID_PARAMS'],
+  ])('that says %s %j is told %s', async (method, params, code) => {
+    await using peer = await rawPeer(`${at.runtimeDir}/host/host.sock`)
+    peer.send(`${JSON.stringify({ jsonrpc: '2.0', id: 1, method, params })}\n`)
+    expect(JSON.parse((await peer.line()) ?? '{}').error.data.code).toBe(code)
+  })
+})
+
+it('an MCP client of TypeScript reaches a server without any process between', async () => {
+  const mcp = new McpClient({ name: 'host', version: '1' })
+  await mcp.connect(createTransport({ server: 'echo', at: { runtimeDir: at.runtimeDir } }))
+  expect(await mcp.callTool({ name: 'echo', arguments: { a: 1 } })).toMatchObject({
+    structuredContent: { a: 1 },
+  })
+  await mcp.close()
+  await eventually(async () => {
+    const { instances } = await at.client.call('servers/get', { server: 'echo' })
+    return instances.every(({ purpose, state }) => purpose !== 'session' || state === 'stopped')
+  })
+})
+
+it('a transport to a server that is not there fails with the daemon’s code', async () => {
+  const mcp = new McpClient({ name: 'host', version: '1' })
+  const transport = createTransport({ server: 'nobody', at: { runtimeDir: at.runtimeDir } })
+  await expect(mcp.connect(transport)).rejects.toMatchObject({ code: 'ERR_SERVER_NOT_FOUND' })
+})

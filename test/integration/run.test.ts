@@ -1,0 +1,108 @@
+// `sallyport run -- CMD`: one server, confined, on this process's own stdio, with no daemon and no configuration.
+import { mkdir, readdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { once } from 'node:events'
+import { expect, it } from 'vitest'
+import { configOf, place } from '../support/daemon.ts'
+import type { Place, Ran } from '../support/daemon.ts'
+import { eventually } from '../support/eventually.ts'
+import { processesWith } from '../support/leaks.ts'
+
+const fixtures = fileURLToPath(new URL('../fixtures/servers', import.meta.url))
+const say = (id: number, method: string, params: object = {}): string =>
+  `${JSON.stringify({ jsonrpc: '2.0', id, method, params })}\n`
+const hello = say(0, 'initialize', {
+  protocolVersion: '2025-06-18',
+  capabilities: {},
+  clientInfo: { name: 'host', version: '1' },
+})
+
+/** Without a configuration anywhere: the person at the terminal is the operator. */
+const bare = (at: Place): Record<string, string> => ({ SALLYPORT_CONFIG: '', HOME: at.folder })
+
+async function talk(
+  at: Place,
+  args: readonly string[],
+  lines: string,
+  env = bare(at),
+): Promise<Ran & { answers: unknown[] }> {
+  const ran = await at.run(['run', ...args], { input: lines, env })
+  const answers = ran.stdout
+    .split('\n')
+    .filter(Boolean)
+    .map((line): unknown => JSON.parse(line))
+  return { ...ran, answers }
+}
+
+it('runs a server of this machine without any set-up, and says how it is confined', async () => {
+  await using at = await place()
+  const args = [
+    '--profile',
+    'workspace-read',
+    '--mount',
+    `${fixtures}:/app`,
+    '--',
+    process.execPath,
+    '/app/echo.mjs',
+  ]
+  const child = at.start(['run', ...args], bare(at))
+  child.stdin?.write(hello)
+  const [line] = await once(child.stdout ?? child, 'data')
+  expect(JSON.parse(String(line))).toMatchObject({ id: 0, result: { serverInfo: { name: 'echo' } } })
+  const ended = once(child, 'exit')
+  child.stdin?.end()
+  expect(await ended).toEqual([0, null])
+  expect(await readdir(at.stateDir)).toEqual(['daemons'])
+})
+
+it('obeys a configuration where there is one: its commands, its rules', async () => {
+  await using at = await place(configOf({}, { allowed_commands: ['cat'] }))
+  const { status, stderr } = await talk(at, ['--', 'node', '/app/echo.mjs'], hello, {})
+  expect(status).toBe(2)
+  expect(stderr).toContain('allowed_commands')
+})
+
+it('never takes the profile from the folder that it is run in', async () => {
+  await using at = await place()
+  await mkdir(join(at.folder, 'profiles'))
+  await writeFile(join(at.folder, 'profiles', 'offline.yaml'), 'version: 1\n')
+  const child = at.start(['run', '--mount', `${fixtures}:/app`, '--', 'cat'], bare(at))
+  child.stdin?.end(hello)
+  const said = once(child.stderr ?? child, 'data')
+  expect((await once(child, 'exit'))[0]).toBe(7)
+  expect(String(await said)).not.toContain(at.folder)
+})
+
+it('refuses code in the arguments of an interpreter, even the operator’s', async () => {
+  await using at = await place()
+  const { status, stdout, stderr } = await talk(at, ['--', process.execPath, '-e', 'console.log(1)'], hello)
+  expect(stderr).toContain('-e')
+  expect(`${status}${stdout}`).not.toContain('console')
+  expect(status).toBe(2)
+})
+
+it('a bad mount is a usage error that shows the right form', async () => {
+  await using at = await place()
+  const { status, stderr } = await talk(at, ['--mount', 'here', '--', 'cat'], '')
+  expect(status).toBe(7)
+  expect(stderr).toContain('SOURCE:TARGET')
+})
+
+it('leaves nothing when it is killed', async () => {
+  await using at = await place()
+  const args = [
+    '--profile',
+    'workspace-read',
+    '--mount',
+    `${fixtures}:/app`,
+    '--',
+    process.execPath,
+    '/app/echo.mjs',
+  ]
+  const child = at.start(['run', ...args], bare(at))
+  child.stdin?.write(hello)
+  await once(child.stdout ?? child, 'data')
+  child.kill('SIGKILL')
+  await eventually(() => processesWith(at.folder).length === 0, 8000)
+})

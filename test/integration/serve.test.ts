@@ -1,0 +1,153 @@
+// `sallyport serve`: one daemon to a folder, whatever became of the one before, and nothing left after it.
+import { once } from 'node:events'
+import { chmod, lstat, readFile, readdir, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { configOf, daemon, fixture, place } from '../support/daemon.ts'
+import { eventually } from '../support/eventually.ts'
+import { cgroupsOf, descendantsOf, processesWith } from '../support/leaks.ts'
+import { isRoot, nobody, nodeAs } from '../support/user.ts'
+
+const mode = async (path: string): Promise<string> => ((await lstat(path)).mode & 0o7777).toString(8)
+
+describe('a daemon', () => {
+  it('refuses to be the second on a runtime directory, and names the first', async () => {
+    await using first = await daemon()
+    const second = await first.run(['serve'])
+    expect(second.status).toBe(1)
+    expect(second.stderr).toContain(`daemon ${first.process.pid} already serves`)
+    expect(await first.client.call('servers/list', {})).toEqual({ servers: [] })
+  })
+
+  it('starts cleanly after one that was killed, and nothing of that one is left', async () => {
+    await using at = await place(configOf({ echo: fixture('echo') }))
+    expect((await at.run(['serve', '--background'])).status).toBe(0)
+    const before = await at.connect('operator')
+    await before.call('servers/start', { server: 'echo' })
+    const { daemon: id, pid } = before.hello
+    expect(descendantsOf(pid).length).toBeGreaterThan(1)
+    process.kill(pid, 'SIGKILL')
+    await before[Symbol.asyncDispose]()
+    expect((await at.run(['serve', '--background'])).status).toBe(0)
+    await using after = await at.connect('operator')
+    expect(after.hello.pid).not.toBe(pid)
+    expect(cgroupsOf(id)).toEqual([])
+    expect(await after.call('servers/start', { server: 'echo' })).toMatchObject({ state: 'ready' })
+  })
+
+  it('ends with 0 on SIGTERM, with its servers, its sockets, its record and its groups', async () => {
+    await using at = await daemon(configOf({ echo: fixture('echo'), stubborn: fixture('ignore-sigterm') }))
+    for (const server of ['echo', 'stubborn']) await at.client.call('servers/start', { server })
+    const { daemon: id, pid } = at.client.hello
+    const below = descendantsOf(pid).map((child) => child.pid)
+    const ended = once(at.process, 'exit')
+    at.process.kill('SIGTERM')
+    expect(await ended).toEqual([0, null])
+    expect(below.filter((child) => descendantsOf(child).length > 0 || isAlive(child))).toEqual([])
+    expect(cgroupsOf(id)).toEqual([])
+    expect(await readdir(join(at.runtimeDir, 'host'))).toEqual([])
+    expect(await readdir(join(at.runtimeDir, 'operator'))).toEqual([])
+  })
+
+  it('ends when its operator says so, and never when a host does', async () => {
+    await using at = await daemon()
+    await using host = await at.connect('host')
+    await expect(host.call('daemon/shutdown', {})).rejects.toMatchObject({ code: 'ERR_NOT_AUTHORISED' })
+    const ended = once(at.process, 'exit')
+    expect(await at.client.call('daemon/shutdown', { reason: 'test' })).toEqual({ stopping: true })
+    expect(await ended).toEqual([0, null])
+  })
+
+  it('stands down when its socket is taken away', async () => {
+    await using at = await daemon()
+    const ended = once(at.process, 'exit')
+    await rm(join(at.runtimeDir, 'host', 'host.sock'))
+    expect((await ended)[0]).not.toBe(0)
+  }, 15_000)
+
+  it('makes its folders for itself alone', async () => {
+    await using at = await daemon()
+    expect(await mode(at.runtimeDir)).toBe('711')
+    expect(await mode(join(at.runtimeDir, 'host'))).toBe('700')
+    expect(await mode(join(at.runtimeDir, 'operator'))).toBe('700')
+    expect(await mode(join(at.runtimeDir, 'host', 'host.sock'))).toBe('600')
+    expect(await mode(join(at.runtimeDir, 'operator', 'operator.sock'))).toBe('600')
+    expect(await mode(join(at.runtimeDir, 'host', 'daemon.json'))).toBe('600')
+    expect(await mode(at.stateDir)).toBe('700')
+    const record = JSON.parse(await readFile(join(at.runtimeDir, 'host', 'daemon.json'), 'utf8'))
+    expect(record).toMatchObject({ id: at.client.hello.daemon, pid: at.process.pid, protocol: 'sallyport/1' })
+  })
+
+  it('says that hosts of its own uid are not separate from it', async () => {
+    await using at = await daemon()
+    expect(at.client.hello).toMatchObject({ separation: 'none', runtime_dir: at.runtimeDir })
+  })
+
+  it.runIf(isRoot)('answers nobody else, even where the file modes would let them', async () => {
+    await using at = await daemon()
+    for (const path of ['', 'run/host', 'run/operator']) await chmod(join(at.folder, path), 0o755)
+    for (const name of ['host', 'operator']) {
+      const path = join(at.runtimeDir, name, `${name}.sock`)
+      await chmod(path, 0o666)
+      const said = await nodeAs(
+        nobody,
+        `import { connect } from 'node:net'
+         const s = connect(${JSON.stringify(path)})
+         s.write('{"jsonrpc":"2.0","id":1,"method":"servers/list"}\\n')
+         s.pipe(process.stdout)`,
+      )
+      expect(JSON.parse(said)).toMatchObject({ id: null, error: { data: { code: 'ERR_NOT_AUTHORISED' } } })
+    }
+  })
+})
+
+describe('a daemon that can not run', () => {
+  it('says what is wrong with its configuration and where, with status 7', async () => {
+    await using at = await place()
+    await writeFile(at.config, 'version: 1\nservrs: {}\n')
+    const { status, stderr } = await at.run(['serve'])
+    expect(status).toBe(7)
+    expect(stderr).toMatch(/sallyport\.yaml:2.*servrs/)
+    expect(stderr.trimEnd().split('\n')).toHaveLength(1)
+  })
+
+  it('refuses to start where separation is required and is not there', async () => {
+    await using at = await place(configOf({}, { require_separation: true }))
+    const { status, stderr } = await at.run(['serve'])
+    expect(status).toBe(7)
+    expect(stderr).toContain('ERR_SEPARATION')
+  })
+
+  it('in the background tells its starter why', async () => {
+    await using at = await place(configOf({}, { require_separation: true }))
+    const { status, stderr } = await at.run(['serve', '--background'])
+    expect(status).toBe(5)
+    expect(stderr).toContain('require_separation')
+  })
+})
+
+describe('starting in the background', () => {
+  it('gives one daemon however many start at once', async () => {
+    await using at = await place()
+    const starts = await Promise.all(Array.from({ length: 5 }, () => at.run(['serve', '--background'])))
+    expect(starts.map(({ status, stderr }) => `${status}${stderr}`)).toEqual(Array(5).fill('0'))
+    await using client = await at.connect()
+    await eventually(() => processesWith(`serve\0--runtime\0${at.runtimeDir}`).length === 1)
+    expect(processesWith(`serve\0--runtime\0${at.runtimeDir}`)).toEqual([client.hello.pid])
+  })
+
+  it('does nothing where a daemon runs', async () => {
+    await using at = await daemon()
+    expect(await at.run(['serve', '--background'])).toEqual({ status: 0, stdout: '', stderr: '' })
+    expect(processesWith('--background')).toEqual([])
+  })
+})
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch {
+    return false
+  }
+}

@@ -1,0 +1,82 @@
+// `sallyport stdio NAME`: a host's configuration stays as it is but for the command, and the host notices nothing.
+import { once } from 'node:events'
+import { Client } from '@modelcontextprotocol/sdk/client/index.js'
+import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
+import { expect, it } from 'vitest'
+import { configOf, daemon, fixture, place } from '../support/daemon.ts'
+import type { Place } from '../support/daemon.ts'
+import { eventually } from '../support/eventually.ts'
+import { fileURLToPath } from 'node:url'
+
+const main = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url))
+const config = configOf({ echo: fixture('echo'), never: fixture('never-initialize') })
+
+async function host(at: Place, args: readonly string[]): Promise<Client> {
+  const client = new Client({ name: 'host', version: '1' })
+  const transport = new StdioClientTransport({
+    command: process.execPath,
+    args: [main, 'stdio', ...args],
+    env: { ...at.env },
+    stderr: 'ignore',
+  })
+  await client.connect(transport)
+  return client
+}
+
+it('an unmodified client finds its server behind it, and starts the daemon by the way', async () => {
+  await using at = await place(config)
+  const client = await host(at, ['echo'])
+  expect(client.getServerVersion()).toMatchObject({ name: 'echo' })
+  expect(await client.callTool({ name: 'echo', arguments: { a: 1 } })).toMatchObject({
+    structuredContent: { a: 1 },
+  })
+  await client.close()
+  await using operator = await at.connect('operator')
+  await eventually(async () => {
+    const { servers } = await operator.call('servers/list', {})
+    return servers.every(({ instances }) => instances.every(({ state }) => state === 'stopped'))
+  })
+})
+
+it('ten hosts that start at once get one daemon and ten sessions', async () => {
+  await using at = await place(config)
+  const clients = await Promise.all(Array.from({ length: 10 }, () => host(at, ['echo'])))
+  const answers = await Promise.all(
+    clients.map((client, n) => client.callTool({ name: 'echo', arguments: { n } })),
+  )
+  expect(answers.map(({ structuredContent }) => structuredContent)).toEqual(clients.map((_, n) => ({ n })))
+  await using operator = await at.connect('operator')
+  const { servers } = await operator.call('servers/list', {})
+  const ready = servers.flatMap(({ instances }) => instances).filter(({ state }) => state === 'ready')
+  expect(ready).toHaveLength(10)
+  expect(new Set(ready.map(({ pid }) => pid)).size).toBe(10)
+  await Promise.all(clients.map((client) => client.close()))
+}, 60_000)
+
+it('says in one line that no daemon runs where it may start none, with status 5', async () => {
+  await using at = await place(config)
+  const { status, stdout, stderr } = await at.run(['stdio', 'echo', '--no-autostart'])
+  expect({ status, stdout }).toEqual({ status: 5, stdout: '' })
+  expect(stderr).toMatch(/^sallyport: no daemon answers .*sallyport serve.*\n$/)
+})
+
+it('has the statuses of the command line for a server that is not there and a name that is none', async () => {
+  await using at = await daemon(config)
+  expect((await at.run(['stdio', 'nobody'])).status).toBe(8)
+  expect((await at.run(['stdio', 'a b'])).status).toBe(7)
+})
+
+it('a host that closes its end is not kept waiting, and its server is gone', async () => {
+  await using at = await daemon(config)
+  const child = at.start(['stdio', 'never'])
+  child.stdin?.write('{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}\n')
+  await eventually(async () => {
+    const { servers } = await at.client.call('servers/list', {})
+    return servers.some(({ instances }) => instances.some(({ pid }) => pid !== null))
+  })
+  const ended = once(child, 'exit')
+  child.stdin?.end()
+  await ended
+  const { instances } = await at.client.call('servers/get', { server: 'never' })
+  expect(instances.filter(({ pid }) => pid !== null)).toEqual([])
+})
