@@ -100,6 +100,14 @@ export class Conversation {
     return request
   }
 
+  /** Everything that the host waits for; from here on it waits for nothing. */
+  giveUp(): readonly HostRequest[] {
+    const open = [...this.hostRequests.values()]
+    this.hostRequests.clear()
+    this.#resent.clear()
+    return open
+  }
+
   /** Forgets everything: the server is gone. */
   clear(): void {
     for (const key of this.serverRequests.keys()) this.settleServer(key)

@@ -8,7 +8,7 @@ import { confusableIn, type Envelope, type Notification, readEnvelope, type Requ
 import { LazyRequest, refusalOf } from './governed-request.ts'
 import { messageId } from './message-id.ts'
 import { serverMay } from './server-may.ts'
-import { type Kept, rejoinBatch, type Verdict, type Wire } from './wire.ts'
+import { batchVersion, type Kept, rejoinBatch, type Verdict, type Wire } from './wire.ts'
 
 /** Keys of `params` that Sallyport or a server acts on; no other spelling of them passes. */
 const paramsKeys = spellings([
@@ -26,9 +26,6 @@ const paramsKeys = spellings([
   'requestState',
   '_meta',
 ])
-
-/** The one protocol version with batches. */
-const batchVersion = '2025-03-26'
 
 /** Judges lines of the host; answers those that do not pass. */
 export class HostLane {

@@ -238,13 +238,17 @@ export class Instance implements AsyncDisposable {
     const { process } = life
     const { eofMs, termMs } = this.#options.server.stop
     this.#apply('drain', { state: 'draining', process }, reason)
-    const beforeTerminate = (): void => this.#apply('stop', { state: 'stopping', process }, reason)
+    const beforeTerminate = (): void => {
+      if (this.#life.state === 'draining') this.#apply('stop', { state: 'stopping', process }, reason)
+    }
     try {
       await stop(process, { eofMs, termMs, beforeTerminate })
       await this.#gone
     } catch (thrown) {
       const error = SallyportError.from(thrown)
-      this.#apply('fail', { state: 'failed', reason: error.message }, error.message)
+      if (this.#life.state === 'stopping') {
+        this.#apply('fail', { state: 'failed', reason: error.message }, error.message)
+      }
       throw error
     }
   }

@@ -16,7 +16,7 @@ import { judgeInput, retryLine } from './input-required.ts'
 import { messageId } from './message-id.ts'
 import { serverMay } from './server-may.ts'
 import { filterTools } from './tool-list.ts'
-import { type Kept, rejoinBatch, type Verdict, type Wire } from './wire.ts'
+import { batchVersion, type Kept, rejoinBatch, type Verdict, type Wire } from './wire.ts'
 
 /** How often one request may be sent again because the server wants more input */
 const maxRounds = 16
@@ -63,6 +63,8 @@ export class ServerLane {
   }
 
   #batch(text: string, start: number, end: number): Verdict {
+    if (this.#wire.talk.protocolVersion !== batchVersion)
+      return this.#garbage('a batch in a version without batches')
     try {
       const all = elements(text, start, end)
       const kept: Kept[] = []

@@ -235,7 +235,7 @@ export class Session implements AsyncDisposable {
   /** Whoever still waits for an answer is told why there is none. */
   #fail(error: SallyportError): void {
     if (this.#phase === 'ending' || this.#phase === 'ended') return
-    for (const request of this.#talk.hostRequests.values()) this.#relay?.answer(errorLine(request.id, error))
+    for (const request of this.#talk.giveUp()) this.#relay?.answer(errorLine(request.id, error))
     this.#note('session/failed', { code: error.code, reason: error.message })
     void this.#end(error.message, error.exitStatus)
   }

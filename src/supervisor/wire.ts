@@ -25,6 +25,9 @@ export interface Wire {
   answered(request: HostRequest, response: Response): boolean
 }
 
+/** The one protocol version with batches. */
+export const batchVersion = '2025-03-26'
+
 /** Joins what is left of a batch; `all` elements were judged, `kept` are those that pass, as they are or replaced. */
 export function rejoinBatch(all: number, kept: readonly Kept[]): Verdict {
   if (kept.length === 0) return 'drop'

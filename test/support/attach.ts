@@ -98,7 +98,7 @@ export async function attach(
 ): Promise<HostEnd> {
   const dir = await tempDir()
   const path = join(dir.path, 's')
-  const listener = createServer().listen(path)
+  const listener = createServer({ allowHalfOpen: true }).listen(path)
   await once(listener, 'listening')
   const socket = connect(path)
   const [far] = (await once(listener, 'connection')) as [Socket]

@@ -17,10 +17,7 @@ export const fixture = (name: string): string =>
 export const plainLaunch: Launch = async (server, instance, { signal }) => {
   signal.throwIfAborted()
   const child = spawn(server.command, server.args, { stdio: ['pipe', 'pipe', 'pipe'], detached: true })
-  await Promise.race([
-    once(child, 'spawn'),
-    once(child, 'error').then(([error]) => Promise.reject(asError(server.name, error))),
-  ])
+  await once(child, 'spawn').catch((error: unknown) => Promise.reject(asError(server.name, error)))
   const killGroup = (name: NodeJS.Signals): void => {
     try {
       if (child.pid !== undefined) process.kill(-child.pid, name)

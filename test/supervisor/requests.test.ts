@@ -1,0 +1,163 @@
+// What a server may ask of its host, by its settings: in the era of requests, and in the later one of results.
+import { expect, test } from 'vitest'
+import type { ServerSettings } from '../../src/schema/settings.ts'
+import { attach, type HostEnd } from '../support/attach.ts'
+import { eventually } from '../support/eventually.ts'
+import { serverSettings } from '../support/server-settings.ts'
+
+const scripted = (more: Partial<ServerSettings> = {}): Promise<HostEnd> =>
+  attach(serverSettings('raw-script.mjs', more))
+
+const tell = (id: number, ...replies: string[]): string =>
+  `{"jsonrpc":"2.0","id":${id},"method":"tools/call","params":{"name":"t","arguments":{"big":12345678901234567890},"_meta":{"@reply":"${Buffer.from(replies.map((reply) => `${reply}\n`).join('')).toString('base64')}"}}}`
+
+const ok = (id: number): string => `{"jsonrpc":"2.0","id":${id},"result":{}}`
+const request = (method: string, id = '"s1"'): string =>
+  `{"jsonrpc":"2.0","id":${id},"method":"${method}","params":{}}`
+
+const mount = { source: '/host/docs', target: '/work space', access: 'read', reason: 'docs' } as const
+
+/** A server that answers a request of its own with the answer it got, as a log notification. */
+const asked = async (
+  method: string,
+  more: Partial<ServerSettings>,
+): Promise<{ host: HostEnd; answer: unknown }> => {
+  const host = await attach(serverSettings('asks.mjs', more))
+  host.send({ jsonrpc: '2.0', id: 'i', method: 'initialize', params: { protocolVersion: '2025-11-25' } })
+  await host.answer('i')
+  host.send({ jsonrpc: '2.0', id: 'c', method: 'tools/call', params: { name: 'ask', arguments: { method } } })
+  return {
+    host,
+    answer: ((await host.answer('c')).result as unknown as { structuredContent: unknown }).structuredContent,
+  }
+}
+
+test('roots are the declared mounts as the server sees them, and never the host’s own', async () => {
+  const { host, answer } = await asked('roots/list', { mounts: [mount] })
+  await using _ = host
+  expect(answer).toMatchObject({ result: { roots: [{ uri: 'file:///work%20space', name: 'work space' }] } })
+  expect(host.lines.some((line) => line.includes('roots/list'))).toBe(false)
+})
+
+test('with roots none the list is empty', async () => {
+  const { host, answer } = await asked('roots/list', { mounts: [mount], roots: 'none' })
+  await using _ = host
+  expect(answer).toMatchObject({ result: { roots: [] } })
+})
+
+test('the host’s word that its roots changed does not reach the server', async () => {
+  await using host = await scripted()
+  host.send('{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}', tell(1, ok(1)))
+  await host.answer(1)
+})
+
+test('sampling that is off is an error to the server, and the host never sees it', async () => {
+  const { host, answer } = await asked('sampling/createMessage', {})
+  await using _ = host
+  expect(answer).toMatchObject({ error: { data: { code: 'ERR_METHOD_REFUSED' } } })
+  expect(host.lines).toHaveLength(2)
+})
+
+test.each([
+  [{ elicitation: { enabled: false, timeoutMs: 1000, queue: 1 } }],
+  [
+    {
+      elicitation: { enabled: true, timeoutMs: 1000, queue: 1 },
+      trust: 'sandboxed',
+      tools: { allow: ['*'], deny: [], readOnly: [] },
+    },
+  ],
+  [{ elicitation: { enabled: true, timeoutMs: 1000, queue: 0 } }],
+] as [Partial<ServerSettings>][])(
+  'elicitation that is off, of a sandboxed server, or beyond the queue is declined: %j',
+  async (more) => {
+    const { host, answer } = await asked('elicitation/create', more)
+    await using _ = host
+    expect(answer).toMatchObject({ result: { action: 'decline' } })
+    expect(host.lines).toHaveLength(2)
+  },
+)
+
+test('elicitation that the host does not answer in time is declined, and the host is told', async () => {
+  const { host, answer } = await asked('elicitation/create', {
+    elicitation: { enabled: true, timeoutMs: 100, queue: 1 },
+  })
+  await using _ = host
+  expect(answer).toMatchObject({ result: { action: 'decline' } })
+  expect(host.lines.map((line) => (JSON.parse(line) as { method?: string }).method)).toEqual([
+    undefined,
+    'elicitation/create',
+    'notifications/cancelled',
+    undefined,
+  ])
+})
+
+test('an answer of the host’s to what nobody asked does not reach the server', async () => {
+  await using host = await scripted({ sampling: true })
+  host.send(tell(1, request('sampling/createMessage'), ok(1)))
+  await host.answer(1)
+  host.send(
+    '{"jsonrpc":"2.0","id":"other","result":{}}',
+    '{"jsonrpc":"2.0","id":"s1","result":{}}',
+    '{"jsonrpc":"2.0","id":"s1","result":{}}',
+  )
+  await eventually(() => host.eventsOf('session/unexpected-answer').length === 2)
+})
+
+const required = (id: number, requests: string): string =>
+  `{"jsonrpc":"2.0","id":${id},"result":{"resultType":"input_required","inputRequests":{${requests}},"requestState":"st\\u0061te"}}`
+const elicit = '"e":{"method":"elicitation/create","params":{"message":"m"}}'
+const roots = '"r":{"method":"roots/list"}'
+const sample = '"s":{"method":"sampling/createMessage","params":{}}'
+
+test('a result that asks for input passes byte for byte where its kind is enabled', async () => {
+  await using host = await scripted({ elicitation: { enabled: true, timeoutMs: 1000, queue: 1 } })
+  host.send(tell(1, required(1, elicit)))
+  await host.answer(1)
+  expect(host.lines).toEqual([required(1, elicit)])
+})
+
+test('a result that asks for what is off is an error to the host, which never sees the question', async () => {
+  await using host = await scripted()
+  host.send(tell(1, required(1, sample)))
+  expect((await host.answer(1)).error?.data).toMatchObject({
+    code: 'ERR_METHOD_REFUSED',
+    asked: 'sampling/createMessage',
+  })
+})
+
+test('declined elicitation and roots are answered in the host’s stead, and the answer keeps the host’s id', async () => {
+  await using host = await attach(serverSettings('wants-input.mjs', { mounts: [mount] }))
+  host.send(
+    '{"jsonrpc":"2.0","id":1.0,"method":"tools/call","params":{"name":"t","arguments":{"big":12345678901234567890}}}',
+  )
+  const line = await eventually(() => host.lines[0])
+  expect(line.startsWith('{"jsonrpc":"2.0","id":1.0,')).toBe(true)
+  const { result } = JSON.parse(line) as { result: { line: string } }
+  expect(result.line).toContain('"arguments":{"big":12345678901234567890}')
+  expect(JSON.parse(result.line)).toMatchObject({
+    params: {
+      inputResponses: { e: { action: 'decline' }, r: { roots: [{ uri: 'file:///work%20space' }] } },
+      requestState: 'state',
+    },
+  })
+  expect(host.lines).toHaveLength(1)
+  expect(roots).toContain('roots/list')
+})
+
+test('a server that asks for input without end is given up', async () => {
+  await using host = await attach(
+    serverSettings('wants-input.mjs', { args: [...serverSettings('wants-input.mjs').args, 'for ever'] }),
+  )
+  host.send('{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t"}}')
+  expect((await host.answer(1)).error?.data).toMatchObject({ code: 'ERR_METHOD_REFUSED' })
+})
+
+test('a cancelled request may still be answered, and its id is free again', async () => {
+  await using host = await scripted()
+  host.send('{"jsonrpc":"2.0","id":0,"method":"tools/call","params":{"name":"t"}}')
+  host.send('{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":0}}')
+  host.send(tell(0, ok(0)))
+  await host.answer(0)
+  expect(host.lines).toEqual([ok(0)])
+})
