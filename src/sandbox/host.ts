@@ -9,7 +9,7 @@ import { type CgroupRoot, createCgroups, groupDirectories } from './cgroup.ts'
 import { forgetGroups, recordGroups, removeLeftovers } from './cgroup/leftovers.ts'
 import { requireSandbox } from './diagnose.ts'
 import type { LimitSupport } from './enforcement.ts'
-import { hostFingerprint } from './fingerprint.ts'
+import { type Fingerprint, hostFingerprint } from './fingerprint.ts'
 import { Registrations } from './registrations.ts'
 import type { HostFacts } from './resolve.ts'
 import { compileSeccomp } from './seccomp.ts'
@@ -18,6 +18,7 @@ import type { Arch } from './syscalls.ts'
 
 /** What a launch takes from the daemon. */
 export interface LaunchHost extends AsyncDisposable {
+  readonly fingerprint: Fingerprint
   readonly limits: LimitSupport
   readonly cgroups: CgroupRoot
   readonly tools: BubblewrapTools
@@ -65,6 +66,7 @@ export const createLaunchHost = async (options: LaunchHostOptions): Promise<Laun
   const registrations = new WeakMap<Settings, Registrations>()
   const filters = new Map<string, Uint8Array>()
   return {
+    fingerprint: found,
     limits: {
       cgroups: support,
       nprocPerNamespace: kernel.nprocPerNamespace,

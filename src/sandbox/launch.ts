@@ -5,11 +5,14 @@ import type { ProfileSettings, ServerSettings, Settings } from '../schema/settin
 import { confine } from './bubblewrap/driver.ts'
 import { planBubblewrap } from './bubblewrap/plan.ts'
 import type { SandboxProcess } from './driver.ts'
+import { requireSandbox } from './diagnose.ts'
 import { chooseEnforcement } from './enforcement.ts'
+import { buildEnvironment } from './environment.ts'
+import { planFilesystem } from './filesystem.ts'
 import type { LaunchHost } from './host.ts'
 import { innerLimits } from './limits.ts'
 import { holdFromOutside } from './outer-limits.ts'
-import { resolveSpec } from './resolve.ts'
+import { resolveServer, settleSpec } from './resolve.ts'
 import type { SandboxSpec } from './spec.ts'
 
 /** The steps in their order; docs/lifecycle.md has them in the same words. The last one is the supervisor's. */
@@ -45,16 +48,21 @@ export const launch = async (
 ): Promise<SandboxProcess> => {
   signal.throwIfAborted()
 
-  // 1. fingerprint: whether this machine can hold a sandbox at all was tried in a real one when the daemon started.
+  // 1. fingerprint: a real sandbox was tried when the daemon started; where it failed, the missing control is named.
+  requireSandbox(host.fingerprint)
 
-  // 2. resolve: the files that will run are the registered ones; settings, profile and host become one frozen spec.
-  // 3. scrub: in it the environment, built from empty.
-  // 4. plan: in it the mounts, judged where they really lead; none is at, above or inside a denied path.
+  // 2. resolve: the files that will run are the registered ones, the arguments start no other code, the user is not root.
   const registration = await host.registrationsOf(settings).verified(server)
-  const request = { server, profile, settings, instance, registration }
-  const { spec, overrides } = await resolveSpec(request, host.facts)
-  for (const override of overrides)
+  const resolved = resolveServer({ server, profile, settings, instance, registration }, host.facts)
+
+  // 3. scrub: the environment is built from empty; of the daemon's own only what the profile passes is read.
+  const environment = buildEnvironment({ server, profile, daemon: host.facts.environment })
+  for (const override of environment.overrides)
     host.log.warn({ server: server.name, instance, ...override }, 'variable of a refused family let through')
+
+  // 4. plan: the mounts are judged where they really lead, and none is at, above or inside a denied path; the spec is frozen.
+  const filesystem = await planFilesystem(resolved, host.facts)
+  const spec = await settleSpec(resolved, environment.variables, filesystem)
 
   // 5. confine: never as root, not even bubblewrap; own namespaces, no capabilities, a default-deny filter.
   refuseRoot(spec)

@@ -9,8 +9,7 @@ import { isNormal, isWithin } from '../lib/path-overlap.ts'
 import type { ProfileSettings, ServerSettings, Settings } from '../schema/settings.ts'
 import { judgeArguments } from './arguments.ts'
 import type { DenialFacts } from './denials.ts'
-import { buildEnvironment, type OverriddenVariable } from './environment.ts'
-import { planFilesystem } from './filesystem.ts'
+import type { FilesystemPlan, Program } from './filesystem.ts'
 import type { SandboxUser } from './reachable.ts'
 import { argumentRequest, type Registration } from './registrations.ts'
 import type { Mount, SandboxSpec } from './spec.ts'
@@ -33,10 +32,15 @@ export interface HostFacts extends DenialFacts {
   readonly uidsInUse: ReadonlySet<number>
 }
 
-/** A spec, and what a record of the launch must say besides it. */
-export interface Resolved {
-  readonly spec: SandboxSpec
-  readonly overrides: readonly OverriddenVariable[]
+/** A server of which it is settled what runs, and as whom. Environment and mounts are not, yet. */
+export interface ResolvedServer extends ResolveRequest {
+  readonly user: SandboxUser
+  /** The files that are executed, an interpreter before its script */
+  readonly programs: readonly Program[]
+  /** Everything behind argv[0] that the settings gave */
+  readonly args: readonly string[]
+  /** The script that an interpreter runs, or null */
+  readonly script: string | null
 }
 
 /** Uids that no account has: a root daemon gives each sandbox one of these 2^24. */
@@ -44,39 +48,45 @@ const firstFreshUid = 1_900_000_000
 const freshUids = 1 << 24
 
 /**
- * Returns the spec of one launch, frozen to its depth.
+ * Returns what runs and as whom.
  *
  * 1. refuse what this version can't enforce, by name
  * 2. the user: the daemon's own, or for a root daemon `run_as` or a fresh uid; never 0
  * 3. the arguments, judged
- * 4. the environment, built from empty
- * 5. the mounts, planned and judged, and the script's place in them
  *
- * Throws ERR_SANDBOX_UNENFORCEABLE, ERR_ARGUMENT_REFUSED, ERR_ENVIRONMENT_REFUSED, ERR_MOUNT_REFUSED,
- * ERR_COMMAND_UNSAFE, ERR_PACKAGE_UNSAFE or ERR_PROFILE_EXCEEDED.
+ * Throws ERR_SANDBOX_UNENFORCEABLE or ERR_ARGUMENT_REFUSED.
  */
-export const resolveSpec = async (request: ResolveRequest, facts: HostFacts): Promise<Resolved> => {
-  const { server, profile, registration, instance, settings } = request
+export const resolveServer = (request: ResolveRequest, facts: HostFacts): ResolvedServer => {
+  const { server, profile, registration, settings } = request
   const { command } = registration
   judgeEnforceable(server, profile)
   const user = chooseUser(server, facts)
   const { args, script } = judgeArguments(argumentRequest(server, command, settings))
-  const environment = buildEnvironment({ server, profile, daemon: facts.environment })
   const executed = { path: command.file.path, name: basename(command.path) }
   const { interpreter } = command
   const programs =
     interpreter === null
       ? [executed]
       : [{ path: interpreter.file.path, name: basename(interpreter.path) }, executed]
-  const { mounts, links, files, programPaths } = await planFilesystem(
-    { server, profile, programs, user },
-    facts,
-  )
+  return { ...request, user, programs, args, script }
+}
+
+/**
+ * Returns the spec of one launch, frozen to its depth, after a last look: script and working directory lie where they may.
+ *
+ * Throws ERR_ARGUMENT_REFUSED or ERR_MOUNT_REFUSED.
+ */
+export const settleSpec = async (
+  { server, profile, instance, registration, user, programs, args, script }: ResolvedServer,
+  variables: SandboxSpec['environment'],
+  { mounts, links, files, programPaths }: FilesystemPlan,
+): Promise<SandboxSpec> => {
   if (script !== null) await judgeScript(server.name, script, mounts)
+  const { command } = registration
   const [path = '', scriptPath] = programPaths
   // As the kernel would start a script: its interpreter, the first line's argument, the script.
-  const started =
-    scriptPath === undefined ? [] : [...(interpreter?.argument ? [interpreter.argument] : []), scriptPath]
+  const firstLine = command.interpreter?.argument
+  const started = scriptPath === undefined ? [] : [...(firstLine ? [firstLine] : []), scriptPath]
   const argv0 = programs[0]?.name ?? command.name
   const spec: SandboxSpec = {
     server: server.name,
@@ -84,7 +94,7 @@ export const resolveSpec = async (request: ResolveRequest, facts: HostFacts): Pr
     profile: profile.name,
     program: { path, argv: [argv0, ...started, ...args] },
     cwd: judgeCwd(server, mounts),
-    environment: environment.variables,
+    environment: variables,
     hostUid: user.uid,
     hostGid: user.gid,
     mounts,
@@ -96,7 +106,7 @@ export const resolveSpec = async (request: ResolveRequest, facts: HostFacts): Pr
     limits: { ...profile.limits, tmpBytes: profile.filesystem.tmpBytes },
     stop: server.stop,
   }
-  return { spec: freeze(structuredClone(spec)), overrides: environment.overrides }
+  return freeze(structuredClone(spec))
 }
 
 const judgeEnforceable = (server: ServerSettings, profile: ProfileSettings): void => {

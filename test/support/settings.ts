@@ -3,7 +3,10 @@ import { statSync } from 'node:fs'
 import { newInstanceId } from '../../src/lib/ids.ts'
 import type { AllowedCommand, ProfileSettings, ServerSettings, Settings } from '../../src/schema/settings.ts'
 import { Registrations } from '../../src/sandbox/registrations.ts'
-import { type HostFacts, type Resolved, resolveSpec } from '../../src/sandbox/resolve.ts'
+import { buildEnvironment, type OverriddenVariable } from '../../src/sandbox/environment.ts'
+import { planFilesystem } from '../../src/sandbox/filesystem.ts'
+import { type HostFacts, resolveServer, settleSpec } from '../../src/sandbox/resolve.ts'
+import type { SandboxSpec } from '../../src/sandbox/spec.ts'
 
 const uid = process.getuid?.() ?? -1
 const gid = process.getgid?.() ?? -1
@@ -124,9 +127,13 @@ export const resolve = async ({
   readonly profile?: Parameters<typeof profileOf>[0]
   readonly settings?: Partial<Settings>
   readonly facts?: Partial<HostFacts>
-} = {}): Promise<Resolved> => {
+} = {}): Promise<{ readonly spec: SandboxSpec; readonly overrides: readonly OverriddenVariable[] }> => {
   const [whole, parts] = [serverOf(server), settingsOf(settings)]
   const registration = await new Registrations(parts, trust).verified(whole)
   const request = { server: whole, profile: profileOf(profile), settings: parts, registration }
-  return resolveSpec({ ...request, instance: newInstanceId() }, factsOf(facts))
+  const host = factsOf(facts)
+  const resolved = resolveServer({ ...request, instance: newInstanceId() }, host)
+  const { variables, overrides } = buildEnvironment({ ...request, daemon: host.environment })
+  const spec = await settleSpec(resolved, variables, await planFilesystem(resolved, host))
+  return { spec, overrides }
 }
