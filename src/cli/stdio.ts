@@ -1,6 +1,4 @@
 // `sallyport stdio NAME`: becomes the shim, so that a configured server costs the host no Node runtime.
-import { spawn } from 'node:child_process'
-import { constants } from 'node:os'
 import { dirname, join } from 'node:path'
 import type { Command } from 'commander'
 import { thisHost } from '../config/host.ts'
@@ -25,18 +23,8 @@ export function registerStdio(program: Command): void {
       const args = autostart ? [name] : [name, '--no-autostart']
       const env = { ...host.env, SALLYPORT_RUNTIME_DIR: await runtimeDirectory(runtime, host) }
       if (typeof process.execve === 'function') process.execve(shim, [shim, ...args], env)
-      process.exitCode = await beside(shim, args, env)
+      // Before Node 22.15 a process can't become another; it waits beside it.
+      const { runInPlace } = await import('../lib/exec.ts')
+      process.exitCode = await runInPlace(shim, args, env)
     })
-}
-
-// Before Node 22.15 a process can't become another: it waits beside the shim and passes on what it is sent.
-async function beside(shim: string, args: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {
-  const child = spawn(shim, args, { stdio: 'inherit', env })
-  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => child.kill(signal))
-  const { promise, resolve, reject } = Promise.withResolvers<number>()
-  child.once('error', reject)
-  child.once('exit', (code, signal) =>
-    resolve(code ?? 128 + (signal === null ? 0 : constants.signals[signal])),
-  )
-  return promise
 }

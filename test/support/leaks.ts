@@ -17,13 +17,6 @@ export function descendantsOf(parent: number): readonly ChildProcess[] {
   return [...children, ...children.flatMap(({ pid }) => descendantsOf(pid))]
 }
 
-/** Lines of this machine's mount table that name the text. */
-export function mountsWith(text: string): readonly string[] {
-  return readFileSync('/proc/self/mountinfo', 'utf8')
-    .split('\n')
-    .filter((line) => line.includes(text))
-}
-
 /** Processes whose command line names the text. */
 export function processesWith(text: string): readonly number[] {
   return pids().filter((pid) => pid !== process.pid && commandLine(pid).includes(text))

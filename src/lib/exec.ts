@@ -1,0 +1,24 @@
+// Running another program in our place: on our own streams, with our signals, to its own end.
+import { constants } from 'node:os'
+import { execa } from 'execa'
+
+const passedOn = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const
+
+/**
+ * Runs a program on this process's stdin, stdout and stderr, and returns its status, 128 + n for a signal. Signals that
+ * end us are passed on to it first; it does not outlive us.
+ */
+export async function runInPlace(
+  file: string,
+  args: readonly string[],
+  env: Readonly<Record<string, string | undefined>>,
+): Promise<number> {
+  const child = execa(file, args, { stdio: 'inherit', env, extendEnv: false, reject: false })
+  const pass = (signal: NodeJS.Signals): void => void child.kill(signal)
+  for (const signal of passedOn) process.on(signal, pass)
+  const { exitCode, signal, cause } = await child
+  for (const signal of passedOn) process.off(signal, pass)
+  if (exitCode !== undefined) return exitCode
+  if (signal !== undefined) return 128 + constants.signals[signal]
+  throw cause instanceof Error ? cause : new Error(`${file} could not be run`)
+}
