@@ -25,6 +25,14 @@ void write_counters(const struct orders *orders) {
   }
 }
 
+// A daemon may stand under tighter limits than the profile gives. No right is left here to raise them, and tighter is safe.
+static void stay_below_own(int resource, struct rlimit *value) {
+  struct rlimit own;
+  if (getrlimit(resource, &own) != 0 || value->rlim_max <= own.rlim_max) return;
+  value->rlim_max = own.rlim_max;
+  if (value->rlim_cur > own.rlim_max) value->rlim_cur = own.rlim_max;
+}
+
 // In the child only: under RLIMIT_NPROC or RLIMIT_NOFILE of the server PID 1 could not do its work.
 void set_limits(const struct orders *orders) {
   for (size_t index = 0; index < orders->limit_count; index++) {
@@ -32,6 +40,7 @@ void set_limits(const struct orders *orders) {
     struct rlimit value = {.rlim_cur = limit->soft, .rlim_max = limit->hard};
     char name[24];
     snprintf(name, sizeof name, "resource %u", limit->resource);
+    stay_below_own((int)limit->resource, &value);
     if (setrlimit((int)limit->resource, &value) != 0) die("limit", name, errno);
   }
 }

@@ -144,6 +144,14 @@ describe('what goes along into the sandbox', () => {
   })
 })
 
+test('a daemon under tighter limits than the profile gives passes them on, and its servers start', () => {
+  const script = new URL('../../support/list-limits.ts', import.meta.url).pathname
+  const limited = execFileSync('prlimit', ['--nofile=300:300', process.execPath, script], {
+    encoding: 'utf8',
+  })
+  expect(limited).toBe('300\n')
+})
+
 describe('the gate', () => {
   const withMarker = async (): Promise<{
     folder: string
