@@ -1,4 +1,5 @@
 // What a server may do to a session, and how little it gets out of it.
+import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { attach, type HostEnd } from '../support/attach.ts'
 import { eventually } from '../support/eventually.ts'
@@ -155,18 +156,21 @@ test('a line without end ends the session and is never held', async () => {
 
 test('a flood waits for a host that does not read, and takes no memory of ours', async () => {
   await using host = await ready('flood-stdout.mjs')
+  const pid = host.session.views()[0]?.pid ?? 0
+  const written = (): string => /wchar: (\d+)/.exec(readFileSync(`/proc/${pid}/io`, 'utf8'))?.[1] ?? ''
   host.socket.pause()
   const before = process.memoryUsage().rss
   host.send(call('flood'))
-  await eventually(() => host.socket.readableLength > 0 || true)
-  let last = -1
+  const seen: string[] = []
   await eventually(() => {
-    const now = host.session.views().length + process.memoryUsage().external
-    const settled = now === last
-    last = now
-    return settled
-  })
+    seen.push(written())
+    return Number(written()) > 100_000 && seen.length > 20 && new Set(seen.slice(-20)).size === 1
+  }, 10_000)
+  expect(Number(written())).toBeLessThan(20_000_000)
   expect(process.memoryUsage().rss - before).toBeLessThan(60_000_000)
+  host.socket.resume()
+  const stuck = written()
+  await eventually(() => written() !== stuck)
 })
 
 test('a flood of stderr hinders nothing, and what is not kept is counted', async () => {

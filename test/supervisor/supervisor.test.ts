@@ -1,6 +1,8 @@
 import { expect, test } from 'vitest'
 import { RawJson } from '../../src/lib/raw-json.ts'
 import type { ToolCall } from '../../src/supervisor/ports.ts'
+import { fixture } from '../support/plain-launch.ts'
+import type { CallId } from '../../src/lib/ids.ts'
 import { eventually } from '../support/eventually.ts'
 import { serverSettings } from '../support/server-settings.ts'
 import { caller, superviseAll } from '../support/supervisor.ts'
@@ -186,4 +188,109 @@ test('testing a server names each step, and leaves nothing', async () => {
   expect(report.ok).toBe(true)
   expect(report.steps.map(({ step }) => step)).toEqual(['launch', 'initialize', 'tools/list', 'stop'])
   expect(all.supervisor.list(caller(0, 'operator'))[0]?.instances).toEqual([])
+})
+
+test('a server that knows only the later era is spoken to in that', async () => {
+  const modern = serverSettings('discover.mjs', { args: [fixture('discover.mjs'), 'modern'] })
+  await using all = superviseAll([modern])
+  const result = await all.supervisor.call(caller(), callOf('pid'), waiting)
+  expect(JSON.stringify(result.data)).toContain('io.modelcontextprotocol/protocolVersion')
+})
+
+test('a call that takes too long is cancelled at the server, and its late answer goes nowhere', async () => {
+  await using all = superviseAll([serverSettings('slow.mjs')])
+  const slow = callOf('wait', '{"ms":5000}', { timeoutMs: 200 })
+  await expect(all.supervisor.call(caller(), slow, waiting)).rejects.toMatchObject({
+    code: 'ERR_CALL_TIMEOUT',
+  })
+  await eventually(() =>
+    all.supervisor.logs(caller(0, 'operator'), 'fixture', 10).lines.includes('cancelled'),
+  )
+})
+
+test('a call ends with its signal, and only its own principal can cancel it', async () => {
+  await using all = superviseAll([serverSettings('slow.mjs')])
+  const call = all.supervisor.call(caller(1), callOf('wait', '{"ms":5000}'), waiting)
+  const id = await eventually(() => all.events.find(({ type }) => type === 'call/started')?.detail['call'])
+  expect(all.supervisor.cancel(caller(2), id as CallId, 'not mine')).toBe(false)
+  expect(all.supervisor.cancel(caller(1), id as CallId, 'enough')).toBe(true)
+  await expect(call).rejects.toMatchObject({ code: 'ERR_CALL_CANCELLED' })
+  expect(all.supervisor.cancel(caller(1), id as CallId, 'again')).toBe(false)
+})
+
+test('a changed tool gets a new generation, and a call that saw the old one is refused', async () => {
+  await using all = superviseAll([serverSettings('list-changed.mjs')])
+  await all.supervisor.start(caller(), 'fixture', waiting)
+  const before = await all.supervisor.tools(caller(), null, waiting)
+  await all.supervisor.call(caller(), callOf('poison'), waiting)
+  const after = await eventually(async () => {
+    const list = await all.supervisor.tools(caller(), null, waiting)
+    return list.generation > before.generation && list
+  }, 10_000)
+  const pinned = { generation: before.generation }
+  await expect(all.supervisor.call(caller(), callOf('echo', '{}', pinned), waiting)).rejects.toMatchObject({
+    code: 'ERR_TOOL_NOT_FOUND',
+  })
+  await all.supervisor.call(caller(), callOf('add', '{}', pinned), waiting)
+  await all.supervisor.call(caller(), callOf('echo', '{}', { generation: after.generation }), waiting)
+})
+
+test('a result over output.result_bytes is refused by name', async () => {
+  const output = { resultBytes: 1000, lineBytes: 100_000, stderrBytes: 1000 }
+  await using all = superviseAll([serverSettings('huge-line.mjs', { output })])
+  await expect(
+    all.supervisor.call(caller(), callOf('huge', '{"bytes":2000}'), waiting),
+  ).rejects.toMatchObject({
+    code: 'ERR_RESULT_TOO_LARGE',
+  })
+  await expect(
+    all.supervisor.call(caller(), callOf('huge', '{"bytes":200000}'), waiting),
+  ).rejects.toMatchObject({
+    code: 'ERR_RESULT_TOO_LARGE',
+  })
+  await all.supervisor.call(caller(), callOf('echo'), waiting)
+})
+
+test('how a session ended is told to its own principal, and to nobody else', async () => {
+  await using all = superviseAll([serverSettings('echo.mjs')])
+  const attachment = await all.supervisor.attach(caller(1), { server: 'fixture' })
+  expect(await all.supervisor.sessionResult(caller(1), attachment.session)).toMatchObject({ ended: false })
+  attachment.abandon()
+  expect(await all.supervisor.sessionResult(caller(1), attachment.session)).toMatchObject({
+    ended: true,
+    status: 0,
+  })
+  await expect(all.supervisor.sessionResult(caller(2), attachment.session)).rejects.toMatchObject({
+    code: 'ERR_INVALID_PARAMS',
+  })
+})
+
+test('logs are followed line by line until the signal', async () => {
+  await using all = superviseAll([serverSettings('ignore-sigterm.mjs', { stop: { eofMs: 50, termMs: 50 } })])
+  await all.supervisor.start(caller(), 'fixture', waiting)
+  const controller = new AbortController()
+  const lines: string[] = []
+  const following = (async () => {
+    for await (const line of all.supervisor.followLogs(caller(0, 'operator'), 'fixture', controller)) {
+      lines.push(line)
+      controller.abort()
+    }
+  })()
+  await all.supervisor.stop(caller(), 'fixture', waiting)
+  await following
+  expect(lines).toEqual(['ignored SIGTERM'])
+})
+
+test('all servers stop at once, within the ladder, whatever they ignore', async () => {
+  const stop = { eofMs: 200, termMs: 200 }
+  const servers = Array.from({ length: 8 }, (_, i) =>
+    serverSettings('ignore-sigterm.mjs', { name: `s${i}`, stop }),
+  )
+  const all = superviseAll(servers)
+  await Promise.all(servers.map(({ name }) => all.supervisor.start(caller(), name, waiting)))
+  const pids = all.supervisor.list(caller()).map(({ instances }) => instances[0]?.pid ?? 0)
+  const began = performance.now()
+  await all[Symbol.asyncDispose]()
+  expect(performance.now() - began).toBeLessThan(200 + 200 + 500)
+  for (const pid of pids) expect(() => process.kill(pid, 0)).toThrow()
 })
