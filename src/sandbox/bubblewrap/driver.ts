@@ -20,6 +20,12 @@ import { ConfinedTree, type TreePlan } from './tree.ts'
 /** How long the launcher, bubblewrap and init may take together until the server runs, ms. */
 const setupMs = 5_000
 
+/**
+ * How long init waits at each rung of its own ladder, at most, when its supervisor is gone, ms. Nobody is left whom the
+ * server could answer, and on a machine without control groups nothing else ends it: all has to be gone within a second.
+ */
+const orphanMs = { eof: 250, term: 500 } as const
+
 /** A launch as the driver takes it: nothing is left to decide. */
 export interface BubblewrapPlan extends TreePlan {
   /** Host path of sallyport-init */
@@ -120,7 +126,12 @@ const goOrders = ({ spec, innerLimits }: BubblewrapPlan): Order[] => [
   ...Object.entries(spec.environment).map(([name, { value }]): Order => ({ type: 'env', name, value })),
   ...innerLimits,
   { type: 'cwd', path: spec.cwd },
-  { type: 'options', oneExec: spec.exec === 'none', eofMs: spec.stop.eofMs, termMs: spec.stop.termMs },
+  {
+    type: 'options',
+    oneExec: spec.exec === 'none',
+    eofMs: Math.min(spec.stop.eofMs, orphanMs.eof),
+    termMs: Math.min(spec.stop.termMs, orphanMs.term),
+  },
   { type: 'go', program: spec.program.path },
 ]
 

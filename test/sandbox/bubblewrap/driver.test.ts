@@ -1,5 +1,6 @@
 // The bubblewrap driver against the real launcher, bubblewrap, init and kernel.
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import {
   chmodSync,
   closeSync,
@@ -260,5 +261,19 @@ describe('when something else kills a part', () => {
     process.kill(victim(server.initPid), 'SIGKILL')
     expect(await server.ended).toMatchObject(exit)
     expect(processesWith(marker)).toEqual([])
+  })
+
+  test('the daemon, all is gone within a second, whatever the server ignores and its stop allows', async () => {
+    const holder = new URL('../../support/hold-sandbox.ts', import.meta.url).pathname
+    const marker = word()
+    const script = `trap "" TERM HUP INT; setsid ${stay} & echo up; while :; do sleep 600; done`
+    const daemon = spawn(process.execPath, [holder, ...sh(script, marker)], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
+    await once(daemon.stdout, 'data')
+    expect(processesWith(marker).length).toBeGreaterThanOrEqual(2)
+    daemon.kill('SIGKILL')
+    await once(daemon, 'exit')
+    await eventually(() => processesWith(marker).length === 0, 1_000)
   })
 })
