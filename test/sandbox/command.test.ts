@@ -15,6 +15,7 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { isPrivateGroup } from '../../src/lib/private-group.ts'
 import type { ErrorCode } from '../../src/errors.ts'
 import type { AllowedCommand } from '../../src/schema/settings.ts'
 import { type CommandPin, pinCommand, recheckCommand } from '../../src/sandbox/command.ts'
@@ -126,8 +127,9 @@ describe('an untrusted user', () => {
     chmodSync(path, (mode & 0o777) | 0o002)
     await refuse(() => pin('tool', list), 'ERR_COMMAND_UNSAFE', path, 'everybody', 'chmod o-w')
     chmodSync(path, (mode & 0o777) | 0o020)
-    // Write permission for root's own group is none for anybody else.
-    if (statSync(path).gid === 0) await pin('tool', list)
+    // Write permission for root's group, or for one's own, is none for anybody else.
+    const { gid } = statSync(path)
+    if (gid === 0 || (await isPrivateGroup(gid, uid))) await pin('tool', list)
     else await refuse(() => pin('tool', list), 'ERR_COMMAND_UNSAFE', path, 'group')
     chmodSync(path, mode & 0o777)
     await pin('tool', list)
