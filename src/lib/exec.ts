@@ -6,16 +6,17 @@ const passedOn = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const
 
 /**
  * Runs a program on this process's stdin, stdout and stderr, and returns its status, 128 + n for a signal. Signals that
- * end us are passed on to it first; it does not outlive us.
+ * would end us are passed on to it instead.
  */
 export async function runInPlace(
   file: string,
   args: readonly string[],
   env: Readonly<Record<string, string | undefined>>,
 ): Promise<number> {
-  const child = execa(file, args, { stdio: 'inherit', env, extendEnv: false, reject: false })
+  // Before there is a child: a signal that came between would end us and leave it behind.
   const pass = (signal: NodeJS.Signals): void => void child.kill(signal)
   for (const signal of passedOn) process.on(signal, pass)
+  const child = execa(file, args, { stdio: 'inherit', env, extendEnv: false, reject: false })
   const { exitCode, signal, cause } = await child
   for (const signal of passedOn) process.off(signal, pass)
   if (exitCode !== undefined) return exitCode
