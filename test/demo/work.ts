@@ -49,7 +49,7 @@ export async function socketTable({ client }: Daemon): Promise<Table> {
     const cells = [server, tool, short(answer, 56), inMs(performance.now() - from)]
     rows.push({ cells, isAsPromised: answer.includes(expected) })
   }
-  const title = 'Published servers at work, called through the socket'
+  const title = 'Published servers at work, called through the socket (the first call launches)'
   return { title, head: ['server', 'tool', 'answer', '   ms'], rows }
 }
 
