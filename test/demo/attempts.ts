@@ -31,7 +31,7 @@ function outcome(findings: Findings, isSuccess: boolean, success: string): Outco
 
 const holdsCanary = (findings: Findings): boolean => JSON.stringify(findings.got).includes(canary)
 
-export const attemptsOn = (loot: Loot, home: string, daemonPid: number): readonly Attempt[] => [
+export const attemptsOn = (loot: Loot, daemonPid: number): readonly Attempt[] => [
   {
     title: 'read a private key in the home',
     isTriedBare: true,
@@ -44,7 +44,7 @@ export const attemptsOn = (loot: Loot, home: string, daemonPid: number): readonl
     title: 'list the home',
     isTriedBare: true,
     run: async (attempt) => {
-      const findings = await attempt('read_files', { paths: [home] })
+      const findings = await attempt('read_files', { paths: [loot.home] })
       const listing = findings.got[0]?.value
       const names = typeof listing === 'string' ? listing.split(' ').filter(Boolean) : []
       return outcome(findings, names.length > 0, `${names.length} names`)

@@ -1,6 +1,5 @@
 // `npm run demo`: three published servers do their work behind the wall, and a hostile one tries to get out.
 // Ends with 0 only if every line is as promised, and leaves nothing behind.
-import { homedir } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { Client as McpClient } from '@modelcontextprotocol/sdk/client/index.js'
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
@@ -51,7 +50,7 @@ async function hostileTable(stage: Stage, { client, pid }: Daemon, loot: Loot): 
     )
   }
   const rows = []
-  for (const { title, isTriedBare, run } of attemptsOn(loot, homedir(), pid)) {
+  for (const { title, isTriedBare, run } of attemptsOn(loot, pid)) {
     const control = isTriedBare ? await run(outside, true) : null
     const held = await run(inside, false)
     rows.push({

@@ -74,7 +74,9 @@ export const secretEnvironment = (): NodeJS.ProcessEnv => ({ ...process.env, DEM
 
 /** Things of the machine that are worth having, planted where a server would look. */
 export interface Loot {
-  /** A private key in the real home */
+  /** The home, with at least one name in it */
+  readonly home: string
+  /** A private key in the home */
   readonly key: string
   /** A file that is there to be written */
   readonly victim: string
@@ -89,10 +91,10 @@ export interface Loot {
 }
 
 export async function plant(stage: Stage): Promise<Loot> {
-  const home = await stage
-    .folder(homedir(), '.sallyport-demo-')
-    .catch(() => stage.folder(tmpdir(), 'sallyport-home-'))
-  const key = join(home, 'id_ed25519')
+  // Where the home can't be written, or is not there, a folder stands for it
+  const inHome = await stage.folder(homedir(), '.sallyport-demo-').catch(() => null)
+  const folder = inHome ?? (await stage.folder(tmpdir(), 'sallyport-home-'))
+  const key = join(folder, 'id_ed25519')
   await writeFile(key, `-----BEGIN OPENSSH PRIVATE KEY-----\n${canary}\n`, { mode: 0o600 })
   const shared = await stage.folder(tmpdir(), 'sallyport-loot-')
   await chmod(shared, 0o755)
@@ -106,6 +108,7 @@ export async function plant(stage: Stage): Promise<Loot> {
   let datagrams = 0
   udp.on('message', () => datagrams++)
   return {
+    home: inHome === null ? folder : homedir(),
     key,
     victim,
     tcp: { host: '127.0.0.1', port: (tcp.address() as AddressInfo).port },

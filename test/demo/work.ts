@@ -81,7 +81,7 @@ function shimOf(server: string, runtimeDir: string): StdioClientTransport {
   const env = { SALLYPORT_RUNTIME_DIR: runtimeDir }
   return new StdioClientTransport({
     command: process.execPath,
-    args: [cli, 'stdio', server],
+    args: [cli, 'stdio', server, '--no-autostart'],
     env,
     stderr: 'inherit',
   })
