@@ -65,6 +65,7 @@ export const catalogue = {
   ERR_DECLARATION_MISMATCH: entry(2, 1088, 'The tool is not the one that was accepted.', { failure: 'MP-FH-003' }),
   ERR_SURFACE_UNGOVERNED: entry(2, 1089, 'The server lists a tool that nobody declared.', { failure: 'MP-FH-005' }),
   ERR_PERMIT_REFUSED: entry(2, 1090, 'The permit failed a check at the boundary.', { failure: 'MP-FH-006' }),
+  ERR_IDENTITY_CHANGED: entry(2, 1092, 'The server is another version or other code than the one that was accepted.', { failure: 'MP-FH-009' }),
   ERR_SCOPE_VIOLATION: entry(2, 1091, 'The server did what its declaration or grants do not cover.', { failure: 'MP-FH-008' }),
   ERR_METHOD_REFUSED: entry(2, 1064, 'The MCP method is unknown or not one that may pass in that direction.'),
   ERR_MESSAGE_AMBIGUOUS: entry(2, 1065, 'The message has duplicate, case-variant or NUL-bearing keys where policy reads, so two parsers could differ.'),

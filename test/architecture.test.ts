@@ -135,7 +135,9 @@ test.each(parts)('$from imports only what it may: $reason', ({ from, mayImport, 
 test.each(Object.entries(wrapped))('%s has one importer, in %s', (name, place) => {
   const importers = sources.filter(({ imports }) => imports.some(({ target }) => target === name))
   expect(importers.filter(({ path }) => !isWithin(path, [place])).map(({ path }) => path)).toEqual([])
-  if (name !== 'commander') expect(importers.length).toBeLessThanOrEqual(1)
+  // A hostile schema is judged in a thread that can be stopped, and a thread's program is a file of its own.
+  const files = importers.filter(({ path }) => path !== 'schema/argument-worker.ts')
+  if (name !== 'commander') expect(files.length).toBeLessThanOrEqual(1)
 })
 
 test('the MCP SDK is a type at the edge, and never on the relay’s path', () => {

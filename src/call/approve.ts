@@ -1,5 +1,6 @@
 // Asking a person: one question, one deadline, an answer that is good for exactly what was asked.
 import { randomBytes } from 'node:crypto'
+import type { Waiting } from '../schema/governor.ts'
 import type { ApprovalAnswer, ApprovalQuestion, Approver } from './ports.ts'
 
 /** How far an approval reaches: this call, this session's equal calls, or everybody's of that principal. */
@@ -40,6 +41,8 @@ export interface StandingApproval {
 export type ApprovalHappening =
   | { readonly kind: 'asked'; readonly pending: PendingApproval }
   | { readonly kind: 'settled'; readonly id: string; readonly answer: ApprovalAnswer }
+  | { readonly kind: 'standing'; readonly approval: StandingApproval }
+  | { readonly kind: 'ended'; readonly ids: readonly string[] }
 
 export interface ApprovalOptions {
   readonly waitMs: number
@@ -70,15 +73,13 @@ export class Approvals implements Approver {
     this.#options = options
   }
 
-  async ask(
-    question: ApprovalQuestion,
-    { signal }: { readonly signal: AbortSignal },
-  ): Promise<ApprovalAnswer> {
+  async ask(question: ApprovalQuestion, { signal, asked }: Waiting): Promise<ApprovalAnswer> {
     const stands = this.#find(question)
     if (stands !== null) return { granted: true, approval: stands.id, scope: stands.scope, by: stands.by }
     if (this.#options.listeners() === 0)
       return refusal(null, `${question.reason}, and no operator is listening for approvals`)
     signal.throwIfAborted()
+    asked?.()
     return new Promise((resolve) => this.#wait(question, signal, resolve))
   }
 
@@ -117,6 +118,7 @@ export class Approvals implements Approver {
   ): readonly string[] {
     const ended = [...this.#standing.values()].filter(which).map(({ id }) => id)
     for (const id of ended) this.#standing.delete(id)
+    if (ended.length > 0) this.#options.tell({ kind: 'ended', ids: [...ended] })
     for (const [id, { question, settle }] of this.#open) {
       if (!which(question)) continue
       ended.push(id)
@@ -166,17 +168,9 @@ export class Approvals implements Approver {
   #stand(id: string, scope: 'session' | 'policy', by: string, question: ApprovalQuestion): void {
     const { identity, argumentsDigest, principal, session, trustEpoch } = question
     const expiresAt = this.#options.now() + this.#options.ttlMs
-    this.#standing.set(id, {
-      id,
-      scope,
-      identity,
-      argumentsDigest,
-      principal,
-      session,
-      trustEpoch,
-      by,
-      expiresAt,
-    })
+    const approval = { id, scope, identity, argumentsDigest, principal, session, trustEpoch, by, expiresAt }
+    this.#standing.set(id, approval)
+    this.#options.tell({ kind: 'standing', approval })
   }
 
   #find(question: ApprovalQuestion): StandingApproval | null {

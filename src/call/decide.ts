@@ -14,11 +14,16 @@ const toolName = /^[A-Za-z0-9_.-]{1,128}$/
  * 3. arguments that two readers could read differently, where a rule looks, are denied
  * 4. any matching deny wins
  * 5. otherwise the first matching rule; none is `ask`
- * 6. for an `untrusted` server, allow becomes ask unless the rule names the server and the tool (or method) exactly
+ * 6. for an `untrusted` server, allow becomes ask unless the rule names the server and the tool (or method) exactly, or
+ *    the tool has earned trust of its own
  *
  * A `where` that cannot be evaluated matches for deny and for ask, never for allow.
  */
-export function decide(request: GovernedRequest, rules: readonly CompiledRule[]): Decision {
+export function decide(
+  request: GovernedRequest,
+  rules: readonly CompiledRule[],
+  hasEarned = false,
+): Decision {
   const refusal = refusedByLists(request)
   if (refusal !== null) return denial(null, refusal)
 
@@ -34,7 +39,7 @@ export function decide(request: GovernedRequest, rules: readonly CompiledRule[])
   const first = applicable.find((rule) => applies(rule, request))
   if (first === undefined) return ask(null, `no rule matches ${permissionOf(request)}, which means ask`)
   if (first.action !== 'allow') return ask(first.origin, `${first.origin} asks for ${first.permission}`)
-  if (request.server.trust === 'untrusted' && !first.isExact) {
+  if (request.server.trust === 'untrusted' && !hasEarned && !first.isExact) {
     const mend = `a rule for exactly ${permissionOf(request)} would stand`
     return ask(first.origin, `${first.origin} allows it by a pattern, and the server is untrusted: ${mend}`)
   }

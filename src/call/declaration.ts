@@ -58,18 +58,18 @@ export interface SurfaceChange {
 /** Digest of one tool as a server listed it. */
 export const surfaceDigest = (tool: unknown): string => digestOf(canonicalize(tool))
 
-/** Compares what a server lists now with what was accepted for it. */
+/** Compares what a server lists now, by digest, with what was accepted for it. */
 export function compareSurface(
   accepted: AcceptedSurface,
-  live: ReadonlyMap<string, unknown>,
+  live: ReadonlyMap<string, string>,
   restDigest: string,
 ): SurfaceChange {
   const undeclared: string[] = []
   const changed: string[] = []
-  for (const [name, tool] of live) {
+  for (const [name, digest] of live) {
     const known = accepted.tools.get(name)
     if (known === undefined) undeclared.push(name)
-    else if (known.surfaceDigest !== surfaceDigest(tool)) changed.push(name)
+    else if (known.surfaceDigest !== digest) changed.push(name)
   }
   const missing = [...accepted.tools.keys()].filter((name) => !live.has(name))
   return { undeclared, changed, missing, isRestChanged: restDigest !== accepted.restDigest }

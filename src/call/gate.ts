@@ -14,12 +14,12 @@ export function gateOf(rules: readonly Rule[]): Gate {
   const remembered = new WeakMap<GovernedRequest['server'], Map<string, Decision>>()
   return {
     route,
-    decide(request) {
+    decide(request, hasEarned = false) {
       const known = remembered.get(request.server) ?? new Map<string, Decision>()
-      const key = request.kind === 'tool' ? request.subject : `/${request.subject}`
+      const key = `${hasEarned ? '+' : '-'}${request.kind === 'tool' ? '' : '/'}${request.subject}`
       const before = known.get(key)
       if (before !== undefined) return before
-      const decision = decide(request, compiled)
+      const decision = decide(request, compiled, hasEarned)
       if (!readsArguments(request, compiled)) {
         if (known.size >= maxRemembered) known.clear()
         remembered.set(request.server, known.set(key, decision))

@@ -1,8 +1,10 @@
 // A governed call, from proposal to outcome: ten steps, in this order, and no other way to a server.
 import { SallyportError } from '../errors.ts'
 import { canonicalize, digestOf, NotCanonical } from './canonical.ts'
-import type { Admission, ApprovalAnswer, GovernPorts, Outcome, Proposal, Standing } from './ports.ts'
+import type { Admission, Outcome, Proposal, Waiting } from '../schema/governor.ts'
 import type { Action } from '../schema/settings.ts'
+import type { ApprovalAnswer, GovernPorts, Standing } from './ports.ts'
+import type { TrustRecord } from './trust.ts'
 
 /** The steps of a governed call; docs/lifecycle.md lists the same words in the same order. */
 export const governSteps = [
@@ -24,11 +26,7 @@ export const governSteps = [
  * Every refusal is recorded and thrown as the `SallyportError` that the caller is told. Where the record itself
  * cannot be made, that is the error (MP-FH-010). Nothing has reached the server when this throws.
  */
-export async function govern(
-  proposal: Proposal,
-  ports: GovernPorts,
-  waiting: { readonly signal: AbortSignal },
-): Promise<Admission> {
+export async function govern(proposal: Proposal, ports: GovernPorts, waiting: Waiting): Promise<Admission> {
   try {
     return await admit(proposal, ports, waiting)
   } catch (error) {
@@ -39,23 +37,21 @@ export async function govern(
   }
 }
 
-async function admit(
-  proposal: Proposal,
-  ports: GovernPorts,
-  waiting: { readonly signal: AbortSignal },
-): Promise<Admission> {
+async function admit(proposal: Proposal, ports: GovernPorts, waiting: Waiting): Promise<Admission> {
   const { registry, permits } = ports
-  const { server, kind, subject, lineage, principal } = proposal
+  const { server, instance, kind, subject, lineage, principal } = proposal
 
   // 1. propose: the name becomes the canonical identity of something that was accepted, or nothing happens.
-  const standing = expectAccepted(registry.standing(server.name, kind, subject), proposal)
+  if (proposal.obstacle !== null) throw proposal.obstacle
+  const standing = expectAccepted(registry.standing(server.name, instance, kind, subject), proposal)
   const { identity } = standing
 
   // 2. canonicalize: one form to digest and to judge, the exact bytes beside it, valid for the accepted schema.
   const text = canonical(proposal)
   const argumentsDigest = digestOf(text)
   const bytesDigest = digestOf(proposal.bytes)
-  await expectValid(proposal, standing, ports)
+  const problem = invalid(proposal, standing, ports)
+  expectValid(problem instanceof Promise ? await problem : problem, proposal)
 
   // 3. decide: by lists, trust and rules, on what the server will read.
   const trust = registry.trust(server.name, subject)
@@ -69,6 +65,9 @@ async function admit(
   const resourceScopes = standing.tool?.declaration.resourceScopes ?? []
   const evidence = {
     call: proposal.call,
+    server: server.name,
+    kind,
+    subject,
     identity,
     principal,
     session: proposal.session,
@@ -115,15 +114,11 @@ async function admit(
   const permit = permits.issue(binding, ports.permitTtlMs)
 
   // The intent, durable before the effect. Before the check, so that nothing lies between the check and the dispatch.
-  const { seq } = await ports.recorder.record('call.intent', {
-    ...evidence,
-    permit: permit.id,
-    approval,
-    request: proposal.bytes,
-  })
+  const intent = { ...evidence, permit: permit.id, approval }
+  const { seq } = await ports.recorder.record('call.intent', intent, { request: proposal.bytes })
 
   // 8. check: the world as it is now, not as it was when the call was decided.
-  const now = registry.standing(server.name, kind, subject)
+  const now = registry.standing(server.name, instance, kind, subject)
   const present = registry.trust(server.name, subject)
   const failed = permits.spend(permit, {
     identity: now.state === 'accepted' ? now.identity : '',
@@ -135,7 +130,7 @@ async function admit(
     trustEpoch: present.epoch,
     principal,
     contains: (effects, scopes) => registry.contains(server.name, effects, scopes),
-    isEligible: present === trust || isStill(ports.decide(request, present).action, approval),
+    isEligible: isAsItWas(trust, present) || isStill(ports.decide(request, present).action, approval),
     hold: registry.hold(server.name, subject, lineage),
   })
   if (failed !== null)
@@ -148,11 +143,16 @@ async function admit(
   // 9. dispatch is the caller's next statement, in the same turn.
   return {
     call: proposal.call,
+    instance,
+    server: server.name,
+    kind,
+    subject,
     identity,
     permit: permit.id,
     intent: seq,
     approval,
     trustEpoch: present.epoch,
+    principal,
   }
 }
 
@@ -160,39 +160,58 @@ async function admit(
 export async function recordOutcome(
   admission: Admission,
   outcome: Outcome,
-  ports: GovernPorts,
+  ports: Pick<GovernPorts, 'recorder'>,
 ): Promise<void> {
-  await ports.recorder.record('call.outcome', {
-    call: admission.call,
-    identity: admission.identity,
-    intent: admission.intent,
-    permit: admission.permit,
-    outcome: outcome.kind,
-    duration_ms: outcome.durationMs,
-    detail: outcome.detail,
-    response: outcome.bytes,
-  })
+  const { call, server, kind, subject, identity, intent, permit } = admission
+  const { durationMs, detail, bytes } = outcome
+  await ports.recorder.record(
+    'call.outcome',
+    {
+      call,
+      server,
+      kind,
+      subject,
+      identity,
+      intent,
+      permit,
+      outcome: outcome.kind,
+      duration_ms: durationMs,
+      detail,
+    },
+    bytes === null ? {} : { response: bytes },
+  )
 }
 
 async function recordDenial(proposal: Proposal, failure: SallyportError, ports: GovernPorts): Promise<void> {
-  await ports.recorder.record('call.denied', {
-    call: proposal.call,
-    server: proposal.server.name,
-    subject: proposal.subject,
-    principal: proposal.principal,
-    lineage: proposal.lineage,
-    bytes_digest: digestOf(proposal.bytes),
-    policy: ports.policyVersion,
-    ...failure.toRpc().data,
-    reason: failure.message,
-  })
+  const { code, failure: id } = failure.toRpc().data
+  await ports.recorder.record(
+    'call.denied',
+    {
+      call: proposal.call,
+      server: proposal.server.name,
+      kind: proposal.kind,
+      subject: proposal.subject,
+      principal: proposal.principal,
+      session: proposal.session,
+      lineage: proposal.lineage,
+      bytes_digest: digestOf(proposal.bytes),
+      policy: ports.policyVersion,
+      code,
+      failure: id,
+      reason: failure.message,
+    },
+    { request: proposal.bytes },
+  )
 }
 
 const refusals = {
   unaccepted: 'ERR_DECLARATION_MISSING',
-  undeclared: 'ERR_SURFACE_UNGOVERNED',
+  unknown: 'ERR_TOOL_NOT_FOUND',
   changed: 'ERR_DECLARATION_MISMATCH',
-  quarantined: 'ERR_SERVER_UNAVAILABLE',
+  replaced: 'ERR_IDENTITY_CHANGED',
+  ungoverned: 'ERR_SURFACE_UNGOVERNED',
+  violated: 'ERR_SCOPE_VIOLATION',
+  unavailable: 'ERR_SERVER_UNAVAILABLE',
 } as const
 
 function expectAccepted(standing: Standing, proposal: Proposal): Standing & { state: 'accepted' } {
@@ -209,17 +228,15 @@ function canonical(proposal: Proposal): string {
   }
 }
 
-async function expectValid(
-  proposal: Proposal,
-  standing: Standing & { state: 'accepted' },
-  ports: GovernPorts,
-): Promise<void> {
-  if (standing.tool === null) return
-  const problem = await ports.registry.invalidArguments(
-    proposal.server.name,
-    proposal.subject,
-    proposal.arguments,
-  )
+function invalid(
+  { server, subject, arguments: args }: Proposal,
+  { tool }: Standing & { state: 'accepted' },
+  { registry }: GovernPorts,
+): Promise<string | null> | string | null {
+  return tool === null ? null : registry.invalidArguments(server.name, subject, args)
+}
+
+function expectValid(problem: string | null, proposal: Proposal): void {
   if (problem !== null) throw denied(proposal, 'ERR_ARGUMENTS_INVALID', problem)
 }
 
@@ -235,6 +252,10 @@ function expectGranted(answer: ApprovalAnswer, proposal: Proposal): string {
     answer.reason,
   )
 }
+
+/** What is decided by trust is decided by these two alone. */
+const isAsItWas = (before: TrustRecord, now: TrustRecord): boolean =>
+  before.epoch === now.epoch && before.tier === now.tier
 
 /** A decision made again: what was allowed must be allowed, what was approved must not be denied. */
 const isStill = (action: Action, approval: string | null): boolean =>

@@ -1,25 +1,43 @@
 // What the journal adds up to: accepted surfaces, trust, quarantine and holds. Only recorded facts change it.
-import type { Proposal, Standing } from './ports.ts'
+import type { InstanceId } from '../lib/ids.ts'
+import type { Proposal } from '../schema/governor.ts'
+import type { Standing } from './ports.ts'
 import { type AcceptedSurface, type AcceptedTool, identityOf, type SurfaceChange } from './declaration.ts'
 import { afterSuccess, afterViolation, type TrustRecord, type TrustThresholds, unknownTool } from './trust.ts'
 
 /** A fact, as the journal holds it; the daemon's tests hold writer and reader together. */
 export type Fact =
   | { readonly type: 'surface.accepted'; readonly body: AcceptedBody }
-  | {
-      readonly type: 'call.outcome'
-      readonly body: { readonly server: string; readonly tool: string; readonly clean: boolean }
-    }
+  | { readonly type: 'surface.changed'; readonly body: ChangedBody }
+  | { readonly type: 'call.outcome'; readonly body: OutcomeBody }
   | { readonly type: 'trust.violated'; readonly body: ViolationBody }
-  | {
-      readonly type: 'server.quarantined' | 'server.released'
-      readonly body: { readonly server: string; readonly reason: string }
-    }
+  | { readonly type: 'server.quarantined'; readonly body: QuarantineBody }
+  | { readonly type: 'server.released'; readonly body: { readonly server: string; readonly reason: string } }
   | { readonly type: 'hold.placed' | 'hold.released'; readonly body: HoldBody }
 
 /** An accepted surface in its serialized form. */
 export interface AcceptedBody extends Omit<AcceptedSurface, 'tools'> {
   readonly tools: readonly AcceptedTool[]
+}
+
+/** Changes that were told of: `tool` or `*` for all else -> digest of what it became. */
+export interface ChangedBody {
+  readonly server: string
+  readonly became: Readonly<Record<string, string>>
+}
+
+export interface OutcomeBody {
+  readonly server: string
+  readonly kind: Proposal['kind']
+  readonly subject: string
+  readonly outcome: string
+}
+
+export interface QuarantineBody {
+  readonly server: string
+  /** MP-FH id */
+  readonly failure: string
+  readonly reason: string
 }
 
 export interface ViolationBody {
@@ -44,17 +62,23 @@ export interface Live {
   readonly serverVersion: string
   readonly codeDigest: string
   readonly change: SurfaceChange
+  /** Digests of the tools as they are listed now */
+  readonly digests: Map<string, string>
 }
 
 const key = (server: string, tool: string): string => `${server}/${tool}`
-const nothing: ReadonlySet<string> = new Set()
+const halts: Readonly<Record<string, 'ungoverned' | 'violated'>> = {
+  'MP-FH-005': 'ungoverned',
+  'MP-FH-008': 'violated',
+}
 
 export class Ledger {
   readonly #thresholds: TrustThresholds
   readonly #accepted = new Map<string, AcceptedSurface>()
-  readonly #live = new Map<string, Live>()
+  readonly #live = new Map<InstanceId, Live>()
+  readonly #told = new Map<string, string>()
   readonly #trust = new Map<string, TrustRecord>()
-  readonly #quarantined = new Map<string, string>()
+  readonly #quarantined = new Map<string, QuarantineBody>()
   readonly #holds = new Map<string, HoldBody>()
 
   constructor(thresholds: TrustThresholds) {
@@ -67,14 +91,19 @@ export class Ledger {
       case 'surface.accepted':
         this.#accepted.set(fact.body.server, unfold(fact.body))
         break
+      case 'surface.changed':
+        for (const [tool, digest] of Object.entries(fact.body.became))
+          this.#told.set(key(fact.body.server, tool), digest)
+        break
       case 'call.outcome':
-        if (fact.body.clean) this.#update(fact.body, (record) => afterSuccess(record, this.#thresholds))
+        if (fact.body.outcome === 'result' && fact.body.kind === 'tool')
+          this.#update(fact.body.server, fact.body.subject, (it) => afterSuccess(it, this.#thresholds))
         break
       case 'trust.violated':
-        this.#update(fact.body, (record) => afterViolation(record, fact.body))
+        this.#update(fact.body.server, fact.body.tool, (record) => afterViolation(record, fact.body))
         break
       case 'server.quarantined':
-        this.#quarantined.set(fact.body.server, fact.body.reason)
+        this.#quarantined.set(fact.body.server, fact.body)
         break
       case 'server.released':
         this.#quarantined.delete(fact.body.server)
@@ -95,36 +124,68 @@ export class Ledger {
     return this.#accepted.get(server) ?? null
   }
 
-  /** Notes what a running server lists; dies with the process, so it is no fact. */
-  observe(server: string, live: Live): void {
-    this.#live.set(server, live)
+  /** Notes what an instance lists; dies with the process, so it is no fact. */
+  observe(instance: InstanceId, live: Live): void {
+    this.#live.set(instance, live)
   }
 
-  /** Whether a tool, or for other methods the server, stands as it was accepted. */
-  standing(server: string, kind: Proposal['kind'], subject: string): Standing {
-    const reason = this.#quarantined.get(server)
-    if (reason !== undefined) return { state: 'quarantined', reason: `${server} is quarantined: ${reason}` }
-    const accepted = this.#accepted.get(server)
-    if (accepted === undefined)
+  /** What an instance was seen to list, or null. */
+  live(instance: InstanceId): Live | null {
+    return this.#live.get(instance) ?? null
+  }
+
+  /** The instance is gone. */
+  forget(instance: InstanceId): void {
+    this.#live.delete(instance)
+  }
+
+  /** True when it was told before that the tool (or `*`) became just this. */
+  isTold(server: string, tool: string, digest: string): boolean {
+    return this.#told.get(key(server, tool)) === digest
+  }
+
+  /** Whether a tool, or for other methods the server, stands as it was accepted; by an instance, where one is named. */
+  standing(server: string, instance: InstanceId | null, kind: Proposal['kind'], subject: string): Standing {
+    const halt = this.#quarantined.get(server)
+    if (halt !== undefined)
       return {
-        state: 'unaccepted',
-        reason: `nothing of ${server} was accepted; see sallyport declare ${server}`,
+        state: halts[halt.failure] ?? 'unavailable',
+        reason: `${server} is quarantined: ${halt.reason}`,
       }
-    const live = this.#live.get(server)
-    if (live !== undefined && !isSameServer(accepted, live))
+    const accepted = this.#accepted.get(server)
+    const mend = `see sallyport accept ${server}`
+    if (accepted === undefined)
+      return { state: 'unaccepted', reason: `nothing of ${server} was accepted; ${mend}` }
+    const live = instance === null ? null : this.live(instance)
+    if (live === null && instance !== null)
+      return { state: 'unaccepted', reason: `what ${server} lists is not known yet` }
+    if (live !== null && !isSameServer(accepted, live))
       return {
-        state: 'unaccepted',
-        reason: `${server} is ${live.serverVersion} with code ${live.codeDigest.slice(0, 12)}, accepted was ${accepted.serverVersion} with ${accepted.codeDigest.slice(0, 12)}; accept it anew`,
+        state: 'replaced',
+        reason: `${server} is ${whatOf(live)}, accepted was ${whatOf(accepted)}; ${mend}`,
       }
     const identity = identityOf(accepted, subject)
     const { declarationVersion } = accepted
-    if (kind === 'method') return { state: 'accepted', identity, declarationVersion, tool: null }
+    if (kind === 'method') {
+      if (live?.change.isRestChanged !== true)
+        return { state: 'accepted', identity, declarationVersion, tool: null }
+      const what = 'the instructions, prompts or resource templates'
+      return { state: 'changed', reason: `${what} of ${server} are not those that were accepted; ${mend}` }
+    }
     const tool = accepted.tools.get(subject)
-    if (tool === undefined)
-      return { state: 'undeclared', reason: `no declaration of ${server} names ${subject}` }
-    const changed = live === undefined ? nothing : new Set(live.change.changed)
-    if (changed.has(subject))
-      return { state: 'changed', reason: `${server} lists ${subject} otherwise than when it was accepted` }
+    if (tool === undefined) {
+      if (live?.digests.has(subject) === true)
+        return { state: 'unaccepted', reason: `${server} lists ${subject}, which was not accepted; ${mend}` }
+      return { state: 'unknown', reason: `${server} has no tool of that name; see sallyport tools ${server}` }
+    }
+    if (live !== null && live.digests.get(subject) !== tool.surfaceDigest) {
+      if (!live.digests.has(subject))
+        return { state: 'unknown', reason: `${server} does not list ${subject} any more` }
+      return {
+        state: 'changed',
+        reason: `${server} lists ${subject} otherwise than when it was accepted; ${mend}`,
+      }
+    }
     return { state: 'accepted', identity, declarationVersion, tool }
   }
 
@@ -138,9 +199,9 @@ export class Ledger {
     return this.#trust
   }
 
-  /** Why a server is halted, or null. */
-  quarantine(server: string): string | null {
-    return this.#quarantined.get(server) ?? null
+  /** The servers that are halted, with why. */
+  quarantined(): readonly QuarantineBody[] {
+    return [...this.#quarantined.values()]
   }
 
   /** Name of a hold that covers the call, or null. */
@@ -160,16 +221,19 @@ export class Ledger {
     return [...this.#holds.values()]
   }
 
-  #update(
-    { server, tool }: { server: string; tool: string },
-    change: (record: TrustRecord) => TrustRecord,
-  ): void {
+  #update(server: string, tool: string, change: (record: TrustRecord) => TrustRecord): void {
     this.#trust.set(key(server, tool), change(this.trust(server, tool)))
   }
 }
 
-const isSameServer = (accepted: AcceptedSurface, live: Live): boolean =>
-  accepted.serverVersion === live.serverVersion && accepted.codeDigest === live.codeDigest
+/** True when version and code are those that were accepted. */
+export const isSameServer = (
+  accepted: Pick<AcceptedSurface, 'serverVersion' | 'codeDigest'>,
+  live: Pick<Live, 'serverVersion' | 'codeDigest'>,
+): boolean => accepted.serverVersion === live.serverVersion && accepted.codeDigest === live.codeDigest
+
+const whatOf = ({ serverVersion, codeDigest }: Pick<Live, 'serverVersion' | 'codeDigest'>): string =>
+  `version ${serverVersion} with code ${codeDigest.slice(0, 12)}`
 
 const unfold = (body: AcceptedBody): AcceptedSurface => ({
   ...body,

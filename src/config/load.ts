@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { SallyportError } from '../errors.ts'
 import { errnoOf, isMissing } from '../lib/missing.ts'
 import type { ProfileSettings, ServerSettings, Settings } from '../schema/settings.ts'
+import type { Config } from '../schema/types.gen.ts'
 import { checkCeiling } from './ceiling.ts'
 import { inMemory, parseDocument } from './document.ts'
 import { findConfig, type FindOptions, type FoundFile } from './find.ts'
@@ -109,9 +110,33 @@ async function settle(layers: readonly Layer[], options: LoadOptions): Promise<S
       descriptionFull: config.tools.description_full,
       perServer: config.tools.per_server,
     },
+    ...governance(config),
     warnings: [...warnings, ...final.flatMap(warningsOf)],
   })
 }
+
+const governance = ({
+  approval,
+  permit,
+  trust,
+  journal,
+}: Pick<Config, 'approval' | 'permit' | 'trust' | 'journal'>): Pick<
+  Settings,
+  'approval' | 'permit' | 'trust' | 'journal'
+> => ({
+  approval: { waitMs: approval.wait_ms, ttlMs: approval.ttl_ms },
+  permit: { ttlMs: permit.ttl_ms },
+  trust: {
+    provisionalAfter: trust.provisional_after,
+    trustedAfter: trust.trusted_after,
+    contaminate: trust.contaminate,
+  },
+  journal: {
+    durability: journal.durability,
+    segmentBytes: journal.segment_bytes,
+    evidenceBytes: journal.evidence_bytes,
+  },
+})
 
 /** The enterprise's servers take their profiles from its folder alone: a user's file cannot redefine what they may do. */
 async function profileOf(

@@ -55,6 +55,7 @@ export function buildServer(name: string, entry: Entry, layer: Layer, context: S
     cwd: entry.cwd,
     trust: entry.trust,
     surface: entry.surface,
+    acceptance: entry.acceptance,
     tools: { allow: tools.allow, deny: tools.deny, readOnly: tools.read_only },
     start: entry.start,
     elicitation: {
@@ -101,8 +102,6 @@ function unenforceable(entry: Entry): readonly string[] {
     [entry.runtime !== null, 'runtime'],
     [entry.instance !== 'session', `instance: ${entry.instance}`],
     [entry.declaration !== null, 'declaration'],
-    [entry.surface !== 'static', `surface: ${entry.surface}`],
-    [entry.acceptance !== 'manual', `acceptance: ${entry.acceptance}`],
   ]
   return asked.filter(([isAsked]) => isAsked).map(([, feature]) => feature)
 }

@@ -9,17 +9,8 @@ const later: readonly (readonly [keyof Config, ...string[]])[] = [
   ['max_dynamic_servers'],
   ['dynamic', 'enabled'],
   ['credentials'],
-  ['approval', 'wait_ms'],
-  ['approval', 'ttl_ms'],
-  ['permit', 'ttl_ms'],
-  ['trust', 'provisional_after'],
-  ['trust', 'trusted_after'],
-  ['trust', 'contaminate'],
   ['tools', 'search_threshold'],
   ['tools', 'search_matches'],
-  ['journal', 'durability'],
-  ['journal', 'segment_bytes'],
-  ['journal', 'evidence_bytes'],
   ['journal', 'keep_days'],
 ]
 

@@ -19,9 +19,10 @@ import { ownFolder, prepareRuntimeDir } from '../rpc/runtime-dir.ts'
 import type { RuntimePaths } from '../rpc/runtime-dir.ts'
 import type { Settings } from '../schema/settings.ts'
 import { findInitBinary } from '../sandbox/init-binary.ts'
-import type { Caller, Ports } from '../supervisor/ports.ts'
+import type { Caller, Policy, Ports } from '../supervisor/ports.ts'
 import { Supervisor } from '../supervisor/supervisor.ts'
 import { EventLog } from './events.ts'
+import { Governance } from './governance.ts'
 import { Guard } from './guard.ts'
 import { attachVia, hostMethods } from './host-methods.ts'
 import { operatorMethods } from './operator-methods.ts'
@@ -71,11 +72,21 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     const machine = await createMachine({ settings, daemon: id, host, runtimeDir, stateDir, guard, log })
     undo.push(async () => machine[Symbol.asyncDispose]())
     const { launch, describe } = machine
-    const gate = gateOf(settings.rules)
-    const narrow = narrowing(settings, uid)
-    const supervisor = new Supervisor({
+    let supervisor: Supervisor | null = null
+    const governance = await Governance.open({
       settings,
-      gate,
+      directory: join(stateDir, 'journal'),
+      keyPath: join(stateDir, 'journal.key'),
+      daemon: id,
+      emit: events.emit,
+      codeOf: machine.codeOf,
+      halt: (server, reason) => void supervisor?.quarantine(server, reason).catch(logged(log)),
+    })
+    undo.push(() => governance[Symbol.asyncDispose]())
+    const policy = policyUnder(governance)
+    const narrow = narrowing(settings, uid, policy)
+    supervisor = new Supervisor({
+      ...policy(settings),
       launch,
       emit: events.emit,
       describe,
@@ -191,13 +202,28 @@ async function unwind(undo: (() => Promise<void>)[], log: Logger): Promise<void>
     await step().catch((error: unknown) => log.error({ err: error }, 'shutdown step failed'))
 }
 
-/** What a project's file leaves of the settings, for one session. */
-function narrowing(settings: Settings, daemonUid: number): Ports['narrow'] {
-  return async (project, { principal }) => {
-    const narrowed = await narrowByProject(settings, project, [daemonUid, principal.attributes.uid])
-    return { settings: narrowed, gate: gateOf(narrowed.rules) }
+/** The policy that settings make, on one daemon's journal. */
+const policyUnder =
+  (governance: Governance) =>
+  (settings: Settings): Policy => {
+    const gate = gateOf(settings.rules)
+    return { settings, gate, governor: governance.governor({ rules: settings.rules, gate }) }
   }
+
+/** What a project's file leaves of the settings, for one session. */
+function narrowing(
+  settings: Settings,
+  daemonUid: number,
+  policy: ReturnType<typeof policyUnder>,
+): Ports['narrow'] {
+  return async (project, { principal }) =>
+    policy(await narrowByProject(settings, project, [daemonUid, principal.attributes.uid]))
 }
+
+const logged =
+  (log: Logger) =>
+  (error: unknown): void =>
+    log.error({ err: error }, 'server could not be halted')
 
 /** The principal of what starts by itself: the daemon's own user. */
 function ourselves(): Caller {

@@ -29,7 +29,7 @@ export function hostMethods({ supervisor, events, hello }: MethodPorts): MethodT
       stopped: await supervisor.stop(caller, server, { signal }),
     }),
     'tools/list': ({ server }, { caller, signal }) => supervisor.tools(caller, server ?? null, { signal }),
-    'tools/call': ({ server, tool, timeout_ms, generation }, { caller, signal, ...call }) =>
+    'tools/call': ({ server, tool, timeout_ms, generation, lineage }, { caller, signal, ...call }) =>
       supervisor.call(
         caller,
         {
@@ -38,6 +38,7 @@ export function hostMethods({ supervisor, events, hello }: MethodPorts): MethodT
           arguments: call.text('arguments') ?? new RawJson('{}'),
           timeoutMs: timeout_ms ?? null,
           generation: generation ?? null,
+          lineage: lineage ?? null,
         },
         { signal },
       ),

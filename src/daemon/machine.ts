@@ -1,4 +1,5 @@
 // What the supervisor launches on: this machine, with what was registered for each server and what one daemon owns.
+import { hash } from 'node:crypto'
 import { enterpriseFolder, userFolder } from '../config/find.ts'
 import type { Host } from '../config/host.ts'
 import { SallyportError } from '../errors.ts'
@@ -28,6 +29,8 @@ export interface MachineOptions {
 export interface Machine extends AsyncDisposable {
   readonly launch: Launch
   readonly describe: Describe
+  /** Digest over what runs as a server: its program, its package, its arguments */
+  readonly codeOf: (server: ServerSettings) => string
   /** Pins the command and the code of every enabled server, one after another; what can't be pinned is logged */
   registerAll(waiting: { readonly signal: AbortSignal }): Promise<void>
 }
@@ -61,6 +64,7 @@ export async function createMachine(options: MachineOptions): Promise<Machine> {
       package_digest: registered.get(server.name)?.package?.digest ?? null,
       environment: environmentOf(server, settings, launchHost),
     }),
+    codeOf: (server) => digestOfCode(server, registered.get(server.name)),
     async registerAll({ signal }) {
       for (const server of settings.servers.values()) {
         if (signal.aborted) return
@@ -73,6 +77,11 @@ export async function createMachine(options: MachineOptions): Promise<Machine> {
     },
     [Symbol.asyncDispose]: () => Promise.resolve(launchHost[Symbol.asyncDispose]()),
   }
+}
+
+function digestOfCode({ command, args }: ServerSettings, registration: Registration | undefined): string {
+  const program = registration?.command.file.sha256 ?? null
+  return hash('sha256', JSON.stringify([command, program, registration?.package?.digest ?? null, args]))
 }
 
 function profileOf({ profiles }: Settings, { name, profile }: ServerSettings): ProfileSettings {

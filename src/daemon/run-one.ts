@@ -14,6 +14,7 @@ import { LogRing } from '../supervisor/log-ring.ts'
 import type { Caller, SessionEnd } from '../supervisor/ports.ts'
 import type { Era } from '../supervisor/probe.ts'
 import { Session } from '../supervisor/session.ts'
+import { Governance } from './governance.ts'
 import { Guard } from './guard.ts'
 import { createMachine } from './machine.ts'
 
@@ -40,9 +41,10 @@ export async function runOne(options: RunOptions, { signal }: { signal: AbortSig
   await ownFolder(stateDir, 0o700, null)
   await using folder = await folderIn(stateDir)
   await using guard = await guardOf(folder.path, log)
+  const daemon = newDaemonId()
   await using machine = await createMachine({
     settings,
-    daemon: newDaemonId(),
+    daemon,
     host,
     runtimeDir,
     stateDir,
@@ -53,17 +55,32 @@ export async function runOne(options: RunOptions, { signal }: { signal: AbortSig
   const logs = new LogRing(server.output.stderrBytes)
   logs.listen(options.onStderr)
   const emit = ({ type, detail }: { type: string; detail: object }): void => log.debug({ ...detail }, type)
-  const ports = { gate: gateOf(settings.rules), emit, launch: machine.launch }
+  let halt: (reason: string) => void = () => undefined
+  // A run's own journal: runs go on side by side, and what one of them accepted is not what the next one runs.
+  await using governance = await Governance.open({
+    settings,
+    directory: join(stateDir, 'runs', daemon),
+    keyPath: join(stateDir, 'journal.key'),
+    daemon,
+    emit,
+    codeOf: machine.codeOf,
+    halt: (_server, reason) => halt(reason),
+  })
+  const gate = gateOf(settings.rules)
+  const governor = governance.governor({ rules: settings.rules, gate })
+  const ports = { gate, governor, emit, launch: machine.launch }
   let era: Era | null = null
   const verdicts = { get: () => era, set: (known: Era) => void (era = known) }
   await using session = new Session({
-    server,
+    server: { ...server, acceptance: 'first-use' },
+    toolLimit: settings.tools.perServer,
     caller: ourselves(),
     ports,
     logs,
     verdicts,
     lost: () => undefined,
   })
+  halt = (reason) => void session.stop(reason)
   const stop = (): void => void session.stop('interrupted')
   signal.addEventListener('abort', stop, { once: true })
   session.take(stream, Buffer.alloc(0))

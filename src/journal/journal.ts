@@ -30,6 +30,8 @@ export interface JournalOptions {
   readonly segmentBytes: number
   /** Sees every record that is already there, in order, before `open` returns */
   readonly replay: (record: JournalRecord) => void
+  /** Told when writing begins to fail, and with null when it works again */
+  readonly health?: (failure: SallyportError | null) => void
   /** Clock of the `at` member */
   readonly now?: () => Date
 }
@@ -62,6 +64,7 @@ export class Journal implements AsyncDisposable {
   #isScheduled = false
   #syncing: Promise<void> | null = null
   #isClosed = false
+  #isFailing = false
   #torn: Torn | null
 
   private constructor(options: JournalOptions, head: Position, torn: Torn | null) {
@@ -133,10 +136,9 @@ export class Journal implements AsyncDisposable {
     try {
       written = this.#write(batch.map(({ entry }) => entry))
     } catch (error) {
-      const failure = unwritable(this.#options.directory, error)
-      for (const { reject } of batch) reject(failure)
-      return
+      return this.#fail(batch, error)
     }
+    if (this.#isFailing) this.#recover()
     if (this.#options.durability === 'write') settle(batch, written)
     else this.#syncing = this.#sync(batch, written)
   }
@@ -151,12 +153,23 @@ export class Journal implements AsyncDisposable {
     } catch (error) {
       // What was written may or may not last: the records stay in the chain, their callers are told no.
       this.#closeSegment()
-      const failure = unwritable(this.#options.directory, error)
-      for (const { reject } of batch) reject(failure)
+      this.#fail(batch, error)
     } finally {
       this.#syncing = null
       if (this.#waiting.length > 0) this.#schedule()
     }
+  }
+
+  #fail(batch: readonly Waiting[], error: unknown): void {
+    const failure = unwritable(this.#options.directory, error)
+    for (const { reject } of batch) reject(failure)
+    if (!this.#isFailing) this.#options.health?.(failure)
+    this.#isFailing = true
+  }
+
+  #recover(): void {
+    this.#isFailing = false
+    this.#options.health?.(null)
   }
 
   #write(entries: readonly Entry[]): readonly Position[] {

@@ -136,6 +136,7 @@ export interface HostMethods {
       arguments?: Record<string, unknown>
       timeout_ms?: number
       generation?: number
+      lineage?: string
     }
     result: CallResult
   }

@@ -59,7 +59,8 @@ export interface Decision {
 /** Policy as the relay sees it. Pure: no wait, no effect. */
 export interface Gate {
   route(sender: Sender, shape: Shape, method: string): Route
-  decide(request: GovernedRequest): Decision
+  /** `hasEarned` says that the tool has earned trust of its own, which a pattern's allow needs for an untrusted server */
+  decide(request: GovernedRequest, hasEarned?: boolean): Decision
   /** False when no call of that tool could ever be allowed, whatever its arguments */
   lists(server: GovernedRequest['server'], tool: string): boolean
 }

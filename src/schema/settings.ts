@@ -22,6 +22,20 @@ export interface Settings {
     readonly descriptionFull: number
     readonly perServer: number
   }
+  readonly approval: { readonly waitMs: number; readonly ttlMs: number }
+  readonly permit: { readonly ttlMs: number }
+  readonly trust: {
+    readonly provisionalAfter: number
+    readonly trustedAfter: number
+    /** What a violation resets: the tool, or every tool of its server */
+    readonly contaminate: 'tool' | 'server'
+  }
+  readonly journal: {
+    readonly durability: 'write' | 'fsync'
+    readonly segmentBytes: number
+    /** Largest request or response that a record holds whole */
+    readonly evidenceBytes: number
+  }
   /** What the operator should know and nothing refuses: shadowed entries, exposed servers; one line each */
   readonly warnings: readonly string[]
 }
@@ -76,6 +90,8 @@ export interface ServerSettings {
   readonly cwd: string | null
   readonly trust: 'trusted' | 'untrusted' | 'sandboxed'
   readonly surface: 'static' | 'dynamic'
+  /** Who accepts what it lists: the operator, or the operator's standing word at first sight */
+  readonly acceptance: 'manual' | 'first-use'
   readonly tools: {
     readonly allow: readonly string[]
     readonly deny: readonly string[]

@@ -969,6 +969,10 @@ export interface Control {
      * Generation of the tool list that the caller saw
      */
     generation?: number
+    /**
+     * Opaque string that says what the call belongs to; its permit is good for no other
+     */
+    lineage?: string
   }
   /**
    * Cancels a call in flight

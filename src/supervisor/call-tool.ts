@@ -1,13 +1,16 @@
 // A control `tools/call`, from the caller's words to the server's: decide, dispatch, shape.
-import { SallyportError } from '../errors.ts'
+import { type ErrorCode, SallyportError } from '../errors.ts'
 import type { CallId } from '../lib/ids.ts'
 import { JsonScanError, members } from '../lib/json-scan.ts'
 import type { RawJson } from '../lib/raw-json.ts'
 import type { CallResult } from '../rpc/protocol.ts'
+import type { Admission, Outcome } from '../schema/governor.ts'
+import type { Line } from './control-slot.ts'
 import { refusalOf } from './governed-request.ts'
-import type { Answer } from './mcp-client.ts'
+import { type Answer, unavailable } from './mcp-client.ts'
 import type { Caller, Ports, ToolCall } from './ports.ts'
 import type { RegisteredServer } from './registered-server.ts'
+import { saysFailed } from './tool-result.ts'
 
 interface Parts {
   readonly id: CallId
@@ -18,37 +21,81 @@ interface Parts {
   readonly signal: AbortSignal
 }
 
-/** A call that is denied never reaches the server; one that times out or is cancelled is cancelled there too. */
-export async function callTool({ id, call, caller, server, ports, signal }: Parts): Promise<CallResult> {
+/** A call that is not admitted never reaches the server; one that times out or is cancelled is cancelled there too. */
+export async function callTool(parts: Parts): Promise<CallResult> {
+  const { id, call, caller, server, ports, signal } = parts
   const { settings } = server
   const began = performance.now()
   const value = parse(call.arguments)
-  const decision = ports.gate.decide({ server: settings, kind: 'tool', subject: call.tool, arguments: value })
-  const about = { call: id, tool: call.tool, decision: decision.action, rule: decision.rule }
   const tell = (type: string, detail: Readonly<Record<string, unknown>>): void =>
     ports.emit({
       type,
       server: settings.name,
       instance: null,
       principal: caller.principal.id,
-      detail: { ...about, ...detail },
+      detail: { call: id, tool: call.tool, ...detail },
     })
-  if (decision.action !== 'allow') {
-    tell('call/denied', { code: decision.code, reason: decision.reason })
-    throw refusalOf(decision, settings.name, call.tool)
-  }
-  tell('call/started', {}) // from here on `calls/cancel` has an id to name
+  const { line, obstacle } = await reach(parts, value, () => tell('call/started', {}))
+  using _kept = line
+  const params = `{"name":${JSON.stringify(call.tool)},"arguments":${call.arguments.raw}}`
+  const admission = await ports.governor.admit(
+    {
+      call: id,
+      kind: 'tool',
+      server: settings,
+      instance: line?.instance ?? null,
+      subject: call.tool,
+      arguments: value,
+      bytes: params,
+      principal: caller.principal.id,
+      session: line?.instance ?? '',
+      lineage: call.lineage,
+      obstacle,
+    },
+    { signal },
+  )
+  const sent = performance.now()
   const timeoutMs = Math.min(call.timeoutMs ?? Infinity, settings.timeouts.callMs)
+  const settle = (kind: Outcome['kind'], bytes: string | null, detail: string | null): void =>
+    ports.governor.settle(admission, { kind, durationMs: rounded(performance.now() - sent), bytes, detail })
+  let answer: Answer
   try {
-    const answer = await server.slot(caller.principal.id).call(call, { signal, timeoutMs })
-    requireSize(answer, settings)
-    const durationMs = performance.now() - began
-    tell('call/ended', { durationMs: Math.round(durationMs), outcome: answer.kind })
-    return resultOf(id, answer, durationMs, `${settings.name}/${call.tool}@${settings.version}`)
+    if (line === null) throw unavailable(settings.name, null)
+    answer = await line.send(params, { signal, timeoutMs })
   } catch (thrown) {
     const error = SallyportError.from(thrown)
+    settle(endings[error.code] ?? 'lost', null, error.message)
     tell('call/failed', { code: error.code, reason: error.message })
     throw error
+  }
+  if (answer.kind === 'error') settle('error', JSON.stringify(answer), null)
+  else settle(saysFailed(answer.result.raw) ? 'tool-error' : 'result', answer.result.raw, null)
+  requireSize(answer, settings)
+  const durationMs = performance.now() - began
+  tell('call/ended', { durationMs: Math.round(durationMs), outcome: answer.kind })
+  return resultOf(id, answer, durationMs, admission)
+}
+
+const endings: Readonly<Partial<Record<ErrorCode, Outcome['kind']>>> = {
+  ERR_CALL_TIMEOUT: 'timeout',
+  ERR_CALL_CANCELLED: 'cancelled',
+}
+
+/** The way to the server, or why there is none; for what rules deny anyway no server is started. */
+async function reach(
+  { call, caller, server, ports, signal }: Parts,
+  value: unknown,
+  begun: () => void,
+): Promise<{ readonly line: Line | null; readonly obstacle: SallyportError | null }> {
+  const { settings } = server
+  const decision = ports.gate.decide({ server: settings, kind: 'tool', subject: call.tool, arguments: value })
+  if (decision.action === 'deny')
+    return { line: null, obstacle: refusalOf(decision, settings.name, call.tool) }
+  begun() // from here on `calls/cancel` has an id to name
+  try {
+    return { line: await server.slot(caller.principal.id).line(call, { signal }), obstacle: null }
+  } catch (thrown) {
+    return { line: null, obstacle: SallyportError.from(thrown) }
   }
 }
 
@@ -73,13 +120,18 @@ function requireSize(answer: Answer, { name, output }: RegisteredServer['setting
   throw new SallyportError('ERR_RESULT_TOO_LARGE', `${what}; ask for less or raise it`, { bytes })
 }
 
-function resultOf(id: CallId, answer: Answer, durationMs: number, identity: string): CallResult {
+function resultOf(
+  id: CallId,
+  answer: Answer,
+  durationMs: number,
+  { identity, permit }: Admission,
+): CallResult {
   const metadata = {
-    duration_ms: Math.round(durationMs * 1000) / 1000,
+    duration_ms: rounded(durationMs),
     truncated: false,
     output_path: null,
     identity,
-    permit: null,
+    permit,
   }
   if (answer.kind === 'error') {
     return {
@@ -99,6 +151,8 @@ function resultOf(id: CallId, answer: Answer, durationMs: number, identity: stri
     metadata,
   }
 }
+
+const rounded = (ms: number): number => Math.round(ms * 1000) / 1000
 
 /** The text of a result that says of itself that it failed, or that it wants more than a control call can give. */
 function failureOf(result: unknown): string | null {

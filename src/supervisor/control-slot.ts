@@ -1,12 +1,12 @@
 // The instance that serves one principal's control calls to one server: started when needed, restarted when lost.
-import { catalogue, SallyportError } from '../errors.ts'
-import type { RawJson } from '../lib/raw-json.ts'
+import { catalogue, type ErrorCode, SallyportError } from '../errors.ts'
+import type { InstanceId } from '../lib/ids.ts'
 import type { InstanceView } from '../rpc/protocol.ts'
 import type { ServerSettings } from '../schema/settings.ts'
 import { Instance } from './instance.ts'
 import type { Aftermath, Lost } from './life.ts'
 import type { LogRing } from './log-ring.ts'
-import { type Answer, McpClient, unavailable } from './mcp-client.ts'
+import { type Answer, McpClient, type RequestOptions, unavailable } from './mcp-client.ts'
 import { Notes } from './notes.ts'
 import type { Ports } from './ports.ts'
 import { RestartSchedule } from './restart.ts'
@@ -25,6 +25,18 @@ export interface SlotOptions {
 
 interface Waiting {
   readonly signal: AbortSignal
+}
+
+interface Asked {
+  readonly tool: string
+  readonly generation: number | null
+}
+
+/** A connected server, kept from resting until disposed of. */
+export interface Line extends Disposable {
+  readonly instance: InstanceId
+  /** Sends `tools/call` in this turn; only for a call that was admitted */
+  readonly send: (params: string, options: RequestOptions) => Promise<Answer>
 }
 
 interface Connection {
@@ -79,32 +91,24 @@ export class ControlSlot implements AsyncDisposable {
     } else await this.#connected(signal)
   }
 
-  /** Calls a tool that the server lists. A call that finds the server down fails at once and is never repeated. */
-  async call(
-    call: { readonly tool: string; readonly arguments: RawJson; readonly generation: number | null },
-    { signal, timeoutMs }: Waiting & { readonly timeoutMs: number },
-  ): Promise<Answer> {
-    const { client, surface } = await this.#connected(signal)
-    const { name } = this.#options.server
-    const listed = surface.find(call.tool)
-    if (listed === null) {
-      throw new SallyportError(
-        'ERR_TOOL_NOT_FOUND',
-        `${name} has no tool ${JSON.stringify(call.tool)}; see sallyport tools ${name}`,
-      )
-    }
-    if (call.generation !== null && listed.since > call.generation) {
-      const what = `${name} changed ${call.tool} in generation ${listed.since}, and the caller saw ${call.generation}`
-      throw new SallyportError('ERR_TOOL_NOT_FOUND', `${what}; list the tools again`, {
-        generation: listed.since,
-      })
+  /**
+   * The way to the server, once it is known what it lists by now. Whoever finds the server down fails at once; nothing
+   * is repeated.
+   */
+  async line({ tool, generation }: Asked, waiting: Waiting): Promise<Line> {
+    const { client, surface } = await this.#connected(waiting.signal)
+    const { name, timeouts } = this.#options.server
+    if (surface.isStale) await surface.fetch({ timeoutMs: timeouts.initializeMs, signal: waiting.signal })
+    const since = surface.find(tool)?.since ?? 0
+    if (generation !== null && since > generation) {
+      const what = `${name} changed ${tool} in generation ${since}, and the caller saw ${generation}`
+      throw new SallyportError('ERR_TOOL_NOT_FOUND', `${what}; list the tools again`, { generation: since })
     }
     clearTimeout(this.#idle)
-    try {
-      const params = `{"name":${JSON.stringify(call.tool)},"arguments":${call.arguments.raw}}`
-      return await client.request('tools/call', params, { signal, timeoutMs })
-    } finally {
-      this.#restIfIdle(client)
+    return {
+      instance: this.#instance.id,
+      send: (params, options) => client.request('tools/call', params, options),
+      [Symbol.dispose]: () => this.#restIfIdle(client),
     }
   }
 
@@ -159,14 +163,21 @@ export class ControlSlot implements AsyncDisposable {
       process,
       server,
       gate: ports.gate,
-      toolsChanged: () => this.#toolsChanged(),
+      listChanged: () => this.#toolsChanged(),
       note: (type, detail) => this.#note(type, detail),
     })
-    const surface = new ToolSurface(client, ports.settings.tools.perServer, nextGeneration)
+    const instance = this.#instance.id
+    const surface = new ToolSurface({
+      client,
+      limit: ports.settings.tools.perServer,
+      next: nextGeneration,
+      observe: (seen) => ports.governor.observe({ server, instance, ...seen }),
+    })
     const options = { timeoutMs: server.timeouts.initializeMs, signal: never }
     try {
       await client.handshake(options)
-      await surface.fetch(options)
+      // Without a record nothing is called, but the server may run: the next call looks again.
+      await surface.fetch(options).catch(unless('ERR_JOURNAL'))
     } catch (thrown) {
       const error = SallyportError.from(thrown)
       client.close(error)
@@ -198,6 +209,7 @@ export class ControlSlot implements AsyncDisposable {
   }
 
   #disconnect(reason: string): void {
+    this.#options.ports.governor.forget(this.#instance.id)
     this.#connection?.client.close(unavailable(this.#options.server.name, reason))
     this.#connection?.surface.close()
     this.#connection = null
@@ -219,3 +231,10 @@ export class ControlSlot implements AsyncDisposable {
     this.#notes.add(type, this.#instance.id, detail)
   }
 }
+
+const unless =
+  (code: ErrorCode) =>
+  (thrown: unknown): void => {
+    const error = SallyportError.from(thrown)
+    if (error.code !== code) throw error
+  }

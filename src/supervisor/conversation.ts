@@ -34,13 +34,15 @@ export class Conversation {
   /** True once the host said `initialize`: the era of handshakes */
   isLegacy = false
   readonly hostRequests = new Map<string, HostRequest>()
+  /** Keys of the host's requests that were not sent yet */
+  readonly held = new Set<string>()
   readonly serverRequests = new Map<string, ServerRequest>()
   readonly #cancelled = new Map<string, HostRequest>()
   /** Host's key -> ours, for requests that were sent again */
   readonly #resent = new Map<string, string>()
 
   get isFull(): boolean {
-    return this.hostRequests.size >= maxInFlight
+    return this.hostRequests.size + this.held.size >= maxInFlight
   }
 
   get isServerFull(): boolean {
@@ -49,7 +51,7 @@ export class Conversation {
 
   /** True when the host waits for an answer under this id. */
   isOpen(id: MessageId): boolean {
-    return this.hostRequests.has(id.key) || this.#resent.has(id.key)
+    return this.hostRequests.has(id.key) || this.held.has(id.key) || this.#resent.has(id.key)
   }
 
   open(request: HostRequest): void {
@@ -112,6 +114,7 @@ export class Conversation {
   clear(): void {
     for (const key of this.serverRequests.keys()) this.settleServer(key)
     this.hostRequests.clear()
+    this.held.clear()
     this.#resent.clear()
     this.#cancelled.clear()
   }

@@ -1,11 +1,10 @@
 // Judges what the host says before the server hears it: well-formed, unambiguous, known, allowed.
 import { SallyportError } from '../errors.ts'
-import { decodeString, elements, JsonScanError, type Member, skipSpace, type Span } from '../lib/json-scan.ts'
+import { elements, JsonScanError, skipSpace, type Span } from '../lib/json-scan.ts'
 import { spellings } from '../lib/key-folding.ts'
-import type { GovernedRequest } from '../schema/gate.ts'
 import { cancelledLine, errorLine, unknownMethodLine } from './answers.ts'
 import { confusableIn, type Envelope, type Notification, readEnvelope, type Request } from './envelope.ts'
-import { LazyRequest, refusalOf } from './governed-request.ts'
+import { asksOf, heldOf } from './held.ts'
 import { messageId } from './message-id.ts'
 import { serverMay } from './server-may.ts'
 import { batchVersion, type Kept, rejoinBatch, type Verdict, type Wire } from './wire.ts'
@@ -131,13 +130,19 @@ export class HostLane {
       this.#wire.toHost(unknownMethodLine(request.id))
       return 'drop'
     }
-    const isRepeatable = !talk.isLegacy && (route === 'call' || route === 'govern')
-    const line = isRepeatable ? request.text.slice(request.start, request.end) : null
-    talk.open({ id: request.id, wireId: request.id, method: request.method, route, line, round: 0 })
+    const isGoverned = route === 'call' || route === 'govern'
+    const line = isGoverned && !talk.isLegacy ? request.text.slice(request.start, request.end) : null
+    const opened = { id: request.id, wireId: request.id, method: request.method, route, line, round: 0 }
+    const asks = asksOf(request, route)
+    if (asks.length > 0 || route === 'filter') {
+      this.#wire.hold(heldOf(opened, request, asks))
+      return 'drop'
+    }
+    talk.open(opened)
     return 'pass'
   }
 
-  /** Null when policy lets the request pass. */
+  /** Null when the request is one that policy can be asked about, or that needs no asking. */
   #judge(request: Request, route: ReturnType<Wire['gate']['route']>): SallyportError | null {
     switch (route) {
       case 'relay':
@@ -154,9 +159,9 @@ export class HostLane {
           const what = `params of ${request.method} has the key ${JSON.stringify(key)}`
           return new SallyportError('ERR_MESSAGE_AMBIGUOUS', `${what}, which readers take differently`)
         }
-        if (route === 'call') return this.#call(request, found)
-        if (route === 'listen') return this.#listen(request, found)
-        return this.#decide('method', request.method, () => valueOf(request.text, request.params))
+        const name = route === 'call' ? found.find((one) => one.key === 'name') : null
+        if (name === null || (name !== undefined && request.text.charCodeAt(name.start) === 34)) return null
+        return new SallyportError('ERR_INVALID_REQUEST', 'tools/call needs a params.name that is a string')
       }
       case 'cancel':
       case 'sampling':
@@ -172,39 +177,11 @@ export class HostLane {
     }
   }
 
-  #call({ text }: Request, found: readonly Member[]): SallyportError | null {
-    const name = found.find(({ key }) => key === 'name')
-    if (name === undefined || text.charCodeAt(name.start) !== 34) {
-      return new SallyportError('ERR_INVALID_REQUEST', 'tools/call needs a params.name that is a string')
-    }
-    const tool = decodeString(text.slice(name.start, name.end))
-    return this.#decide('tool', tool, () =>
-      valueOf(text, found.find(({ key }) => key === 'arguments') ?? null),
-    )
-  }
-
-  /** A subscription to resources is governed by the rules for `resources/subscribe`, one by one. */
-  #listen({ text }: Request, found: readonly Member[]): SallyportError | null {
-    const wanted = valueOf(text, found.find(({ key }) => key === 'notifications') ?? null)
-    const uris = property(wanted, 'resourceSubscriptions') ?? []
-    for (const uri of Array.isArray(uris) ? uris : [uris]) {
-      const error = this.#decide('method', 'resources/subscribe', () => ({ uri }))
-      if (error !== null) return error
-    }
-    return null
-  }
-
-  #decide(kind: GovernedRequest['kind'], subject: string, read: () => unknown): SallyportError | null {
-    const { server, gate } = this.#wire
-    const decision = gate.decide(new LazyRequest(server, kind, subject, read))
-    if (decision.action === 'allow') return null
-    return refusalOf(decision, server.name, subject)
-  }
-
   #notification(notification: Notification): Verdict {
     const { gate, server } = this.#wire
     const { method } = notification
     const route = gate.route('host', 'notification', method)
+    if (method === 'notifications/initialized') this.#wire.initialized()
     if (route === 'relay') return 'pass'
     if (route === 'cancel') return this.#cancel(notification)
     // The roots are the declared mounts; what the host's own roots do is not the server's business.
@@ -231,19 +208,10 @@ export class HostLane {
       return 'drop'
     }
     const id = named === undefined ? null : messageId(notification.text.slice(named.start, named.end))
+    if (id !== null && this.#wire.takeBack(id)) return 'drop'
     const request = id === null ? null : this.#wire.talk.cancel(id)
+    if (request !== null) this.#wire.cancelled(request)
     if (request === null || request.wireId === request.id) return 'pass'
     return { replacement: cancelledLine(request.wireId, 'cancelled by the host') }
   }
-}
-
-function valueOf(text: string, span: Span | null): unknown {
-  if (span === null) return undefined
-  return JSON.parse(Buffer.from(text.slice(span.start, span.end), 'latin1').toString('utf8')) as unknown
-}
-
-function property(value: unknown, key: string): unknown {
-  return typeof value === 'object' && value !== null && Object.hasOwn(value, key)
-    ? (value as Record<string, unknown>)[key]
-    : undefined
 }

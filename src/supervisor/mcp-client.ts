@@ -7,6 +7,7 @@ import type { SandboxProcess } from '../sandbox/driver.ts'
 import type { Gate } from '../schema/gate.ts'
 import type { ServerSettings } from '../schema/settings.ts'
 import { declined, errorLine, resultLine, rootsOf } from './answers.ts'
+import { type Introduction, readIntroduction, unknownServer } from './surface.ts'
 import { type Envelope, readEnvelope, type Request, type Response } from './envelope.ts'
 
 /** Requests in flight beyond which more are refused */
@@ -30,8 +31,8 @@ export interface ClientOptions {
   readonly process: SandboxProcess
   readonly server: ServerSettings
   readonly gate: Gate
-  /** The server says that its tools are not what they were */
-  readonly toolsChanged: () => void
+  /** The server says that what it lists is not what it was */
+  readonly listChanged: () => void
   readonly note: (type: string, detail: Readonly<Record<string, unknown>>) => void
 }
 
@@ -50,7 +51,7 @@ export class McpClient {
   readonly #waiting = new Map<string, Waiter>()
   #lastId = 0
   #isModern = false
-  #hasTools = true
+  #introduction = unknownServer
   #closed: SallyportError | null = null
 
   constructor(options: ClientOptions) {
@@ -66,9 +67,9 @@ export class McpClient {
     void process.ended.then(() => this.close(this.#unavailable('it ended')))
   }
 
-  /** False when the server said that it has no tools. */
-  get hasTools(): boolean {
-    return this.#hasTools
+  /** What the server said of itself in the handshake. */
+  get introduction(): Introduction {
+    return this.#introduction
   }
 
   get inFlight(): number {
@@ -92,17 +93,14 @@ export class McpClient {
     }
     if (answer.kind === 'error')
       throw this.#unavailable(`it refused initialize: ${printable(answer.message)}`)
-    const result = JSON.parse(answer.result.raw) as {
-      protocolVersion?: unknown
-      capabilities?: { tools?: unknown }
-    } | null
+    const result = JSON.parse(answer.result.raw) as { protocolVersion?: unknown } | null
     if (typeof result?.protocolVersion !== 'string' || !knownVersions.has(result.protocolVersion)) {
       const got = JSON.stringify(result?.protocolVersion ?? null)
       throw this.#protocol(
         `it answered initialize with protocol version ${got}, which is not one of ${[...knownVersions].join(', ')}`,
       )
     }
-    this.#hasTools = result.capabilities?.tools !== undefined
+    this.#introduction = readIntroduction(result)
     this.#write('{"jsonrpc":"2.0","method":"notifications/initialized"}\n')
   }
 
@@ -151,24 +149,12 @@ export class McpClient {
 
   #send(id: number, method: string, params: string): void {
     const { server } = this.#options
-    const line = `{"jsonrpc":"2.0","id":${id},"method":${JSON.stringify(method)},"params":${this.#dress(params)}}\n`
+    const line = `{"jsonrpc":"2.0","id":${id},"method":${JSON.stringify(method)},"params":${this.#isModern ? inModernDress(params) : params}}\n`
     if (Buffer.byteLength(line) > server.output.lineBytes) {
       const what = `a request to ${server.name} is longer than output.line_bytes (${server.output.lineBytes})`
       throw new SallyportError('ERR_MESSAGE_TOO_LARGE', `${what}; send less or raise it`)
     }
     this.#write(line)
-  }
-
-  /** Every request of the later era says who speaks, and which version. */
-  #dress(params: string): string {
-    if (!this.#isModern) return params
-    const meta = JSON.stringify({
-      'io.modelcontextprotocol/protocolVersion': modernVersion,
-      'io.modelcontextprotocol/clientCapabilities': {},
-      'io.modelcontextprotocol/clientInfo': clientInfo,
-    })
-    const rest = params.slice(1).trimStart()
-    return `{"_meta":${meta}${rest.startsWith('}') ? '' : ','}${rest}`
   }
 
   #cancel(id: number, method: string, reason: string): void {
@@ -194,7 +180,7 @@ export class McpClient {
       case 'request':
         return this.#answer(envelope)
       case 'notification':
-        if (envelope.method === 'notifications/tools/list_changed') this.#options.toolsChanged()
+        if (envelope.method.endsWith('/list_changed')) this.#options.listChanged()
         return undefined
       case 'invalid':
         return this.#garbage(envelope)
@@ -273,6 +259,17 @@ export class McpClient {
       `mcp server ${this.#options.server.name} broke the protocol: ${reason}`,
     )
   }
+}
+
+/** The parameters of a request in the later era: every one says who speaks, and which version. */
+export function inModernDress(params: string): string {
+  const meta = JSON.stringify({
+    'io.modelcontextprotocol/protocolVersion': modernVersion,
+    'io.modelcontextprotocol/clientCapabilities': {},
+    'io.modelcontextprotocol/clientInfo': clientInfo,
+  })
+  const rest = params.slice(1).trimStart()
+  return `{"_meta":${meta}${rest.startsWith('}') ? '' : ','}${rest}`
 }
 
 /** What a caller is told whose server is not there. */

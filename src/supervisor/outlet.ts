@@ -1,4 +1,5 @@
 // Joins the lines that pass in one turn into as few writes as there are pieces of memory.
+import type { Verdict } from './wire.ts'
 
 /** Collects runs of bytes that lie side by side; `flush` at the end of a turn writes what is collected. */
 export class Outlet {
@@ -35,4 +36,10 @@ export class Outlet {
     this.#bytes = null
     this.#write(run)
   }
+}
+
+/** Does with a line what was judged. */
+export function put(outlet: Outlet, verdict: Verdict, bytes: Buffer, start: number, end: number): void {
+  if (verdict === 'pass') outlet.pass(bytes, start, end + 1)
+  else if (verdict !== 'drop') outlet.replace(verdict.replacement)
 }

@@ -5,6 +5,7 @@ import type { RawJson } from '../lib/raw-json.ts'
 import type { Principal, ServerDetail } from '../rpc/protocol.ts'
 import type { SandboxProcess } from '../sandbox/driver.ts'
 import type { Gate } from '../schema/gate.ts'
+import type { Governor } from '../schema/governor.ts'
 import type { ServerSettings, Settings } from '../schema/settings.ts'
 
 /** Starts a confined server, or fails with the `SallyportError` that says why; aborting leaves nothing behind. */
@@ -35,6 +36,7 @@ export type Describe = (
 export interface Policy {
   readonly settings: Settings
   readonly gate: Gate
+  readonly governor: Governor
 }
 
 export interface Ports extends Policy {
@@ -63,6 +65,8 @@ export interface ToolCall {
   readonly timeoutMs: number | null
   /** Generation of the tool list that the caller saw, or null */
   readonly generation: number | null
+  /** The caller's opaque string, or null */
+  readonly lineage: string | null
 }
 
 /** A session that was granted and waits for its stream. */

@@ -78,12 +78,13 @@ export class RegisteredServer implements AsyncDisposable {
   /** Makes a session that waits for its stream; `policy` may be narrower than the config's own. */
   open(caller: Caller, policy: Policy): Session {
     const server = policy.settings.servers.get(this.settings.name) ?? this.settings
-    const { gate } = policy
+    const { gate, governor, settings } = policy
     const { launch, emit } = this.#ports
     const session = new Session({
       server,
       caller,
-      ports: { gate, launch, emit },
+      ports: { gate, governor, launch, emit },
+      toolLimit: settings.tools.perServer,
       logs: this.logs,
       verdicts: this.#verdicts,
       lost: (loss) => void this.#lost(loss),

@@ -9,9 +9,9 @@ import { LineSplitter } from '../lib/lines.ts'
 import type { SandboxProcess } from '../sandbox/driver.ts'
 import { readHead } from './envelope.ts'
 import { HostLane } from './host-lane.ts'
-import { Outlet } from './outlet.ts'
+import { Outlet, put } from './outlet.ts'
 import { ServerLane } from './server-lane.ts'
-import type { Verdict, Wire } from './wire.ts'
+import type { Wire } from './wire.ts'
 
 /** Messages that were no messages, in one second, beyond which a session is not worth having */
 const garbageStorm = 1000
@@ -41,6 +41,7 @@ export class Relay {
   readonly #toHost: Outlet
   #server: { readonly process: SandboxProcess; readonly lane: ServerLane } | null = null
   #held: Buffer[] = []
+  #admitted: string[] = []
   #heldBytes = 0
   #isClosed = false
   readonly #waiting = new Map<Duplex, Set<Readable>>()
@@ -53,7 +54,7 @@ export class Relay {
     this.#events = events
     this.#wire = {
       ...wire,
-      toHost: (line) => this.#answerHost(line),
+      toHost: (line) => this.answer(line),
       toServer: (line) => this.#answerServer(line),
     }
     this.#hostLane = new HostLane(this.#wire)
@@ -116,6 +117,23 @@ export class Relay {
     }
   }
 
+  /** Says one line to the connected server, behind whatever has passed in this turn. */
+  say(line: string): void {
+    this.#toServer.flush()
+    this.#answerServer(line)
+  }
+
+  /** Says lines of the host's that may pass by now; those of one turn go out together. */
+  admit(line: string): void {
+    this.#admitted.push(line)
+    if (this.#admitted.length > 1) return
+    queueMicrotask(() => {
+      const text = this.#admitted.join('')
+      this.#admitted = []
+      this.#writeServer(Buffer.from(text, 'latin1'))
+    })
+  }
+
   /** Lets go of the server, which may still be ending; what it says now goes nowhere. */
   disconnect(): void {
     const server = this.#server
@@ -136,10 +154,6 @@ export class Relay {
     this.#isClosed = true
     this.#held = []
     this.#host.resume()
-  }
-
-  answer(line: string): void {
-    this.#answerHost(line)
   }
 
   #fromHost(chunk: Buffer): void {
@@ -240,7 +254,7 @@ export class Relay {
   }
 
   /** Our own words to the host: one that does not listen is not listened to. */
-  #answerHost(line: string): void {
+  answer(line: string): void {
     if (this.#host.writable && !this.#host.write(line, 'latin1'))
       this.#pauseUntilDrain(this.#host, this.#host)
   }
@@ -279,9 +293,4 @@ export class Relay {
     )
     if (!isFull && this.#heldBytes <= this.#wire.server.output.lineBytes) this.#host.resume()
   }
-}
-
-function put(outlet: Outlet, verdict: Verdict, bytes: Buffer, start: number, end: number): void {
-  if (verdict === 'pass') outlet.pass(bytes, start, end + 1)
-  else if (verdict !== 'drop') outlet.replace(verdict.replacement)
 }

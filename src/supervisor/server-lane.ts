@@ -13,6 +13,7 @@ import {
   type Response,
 } from './envelope.ts'
 import { judgeInput, retryLine } from './input-required.ts'
+import { heldAgain } from './held.ts'
 import { messageId } from './message-id.ts'
 import { serverMay } from './server-may.ts'
 import { filterTools } from './tool-list.ts'
@@ -58,6 +59,7 @@ export class ServerLane {
     }
     const request = key === null ? null : talk.settle(key)
     if (request === null) return false
+    this.#wire.unreadable(request, error)
     this.#wire.toHost(errorLine(request.id, error))
     return true
   }
@@ -102,6 +104,7 @@ export class ServerLane {
   #response(response: Response): Verdict {
     // The server could not tell which message it failed on; the host may know.
     if (response.id === null) return response.error === null || this.isMuted ? 'drop' : 'pass'
+    if (this.#wire.own(response)) return 'drop'
     const request = this.#wire.talk.settle(response.id.key)
     if (request === null) {
       this.#wire.note('session/unexpected-answer', { sender: 'server', id: response.id.raw })
@@ -123,7 +126,12 @@ export class ServerLane {
   #filter(request: HostRequest, response: Response, result: Member): Verdict {
     const { gate, server } = this.#wire
     try {
-      const list = filterTools(response.text, response, result, (tool) => gate.lists(server, tool))
+      const list = filterTools(
+        response.text,
+        response,
+        result,
+        (tool, json) => gate.lists(server, tool) && this.#wire.shows(JSON.parse(json)),
+      )
       if (list.text === null) return 'pass'
       this.#wire.note('session/tools-hidden', { hidden: list.hidden })
       return { replacement: `${list.text}\n` }
@@ -134,15 +142,16 @@ export class ServerLane {
 
   /** A result that asks for input passes, is answered in the host's stead, or becomes an error. */
   #input(request: HostRequest, line: string, response: Response, result: Member): Verdict {
-    const { gate, server, talk } = this.#wire
+    const { gate, server } = this.#wire
     const verdict = judgeInput(response.text, result, server, gate)
     if (verdict.action === 'pass') return this.#readdress(request, response)
     if (verdict.action === 'answer' && request.round < maxRounds) {
       const id = newRequestId()
       const wireId = { raw: `"${id}"`, key: `s${id}` }
-      talk.open({ ...request, wireId, round: request.round + 1 })
-      this.#wire.note('session/input-answered', { method: request.method, round: request.round + 1 })
-      this.#wire.toServer(retryLine(line, wireId.raw, request.method, verdict.responses, verdict.state))
+      const round = request.round + 1
+      this.#wire.note('session/input-answered', { method: request.method, round })
+      const again = retryLine(line, wireId.raw, request.method, verdict.responses, verdict.state)
+      this.#wire.hold(heldAgain({ ...request, wireId, round }, again))
       return 'drop'
     }
     const asked = verdict.action === 'refuse' ? verdict.asked : `input more than ${maxRounds} times`
@@ -209,6 +218,7 @@ export class ServerLane {
       this.#wire.note('session/refused', { sender: 'server', method, code: 'ERR_METHOD_REFUSED' })
       return 'drop'
     }
+    if (method.endsWith('/list_changed')) this.#wire.listChanged()
     if (route === 'cancel' && params !== null) {
       const named = params.inner.find(({ key }) => key === 'requestId')
       const id = named === undefined ? null : messageId(text.slice(named.start, named.end))

@@ -1,6 +1,7 @@
-// What a session is made of.
+// What a session is made of, and where it can be.
 import type { ServerSettings } from '../schema/settings.ts'
-import type { Lost } from './life.ts'
+import { Instance } from './instance.ts'
+import type { Aftermath, Lost } from './life.ts'
 import type { LogRing } from './log-ring.ts'
 import type { Caller, Ports } from './ports.ts'
 import type { Verdicts } from './probe.ts'
@@ -8,10 +9,32 @@ import type { Verdicts } from './probe.ts'
 export interface SessionOptions {
   readonly server: ServerSettings
   readonly caller: Caller
-  readonly ports: Pick<Ports, 'gate' | 'emit' | 'launch'>
+  readonly ports: Pick<Ports, 'gate' | 'governor' | 'emit' | 'launch'>
+  /** Most tools that may be accepted of the server */
+  readonly toolLimit: number
   readonly logs: LogRing
   /** What is known about this server's era */
   readonly verdicts: Verdicts
   /** Told of an end that nobody asked for */
   readonly lost: (lost: Lost) => void
+}
+
+/**
+ * Where a session is:
+ * - `idle` nothing was said yet, and nothing was started
+ * - `probing` a disposable instance has `server/discover`
+ * - `starting` an instance is being launched, the host waits
+ * - `running`
+ * - `ending` nothing more is taken from the host; the server may still speak
+ */
+export type Phase = 'idle' | 'probing' | 'starting' | 'running' | 'ending' | 'ended'
+
+/** An instance for one session; nothing is started. */
+export function instanceFor(
+  { server, caller, ports, logs }: SessionOptions,
+  afterLoss: (lost: Lost) => Aftermath,
+): Instance {
+  const { launch, emit } = ports
+  const principal = caller.principal.id
+  return new Instance({ server, purpose: 'session', principal, launch, emit, logs, afterLoss })
 }

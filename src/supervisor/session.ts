@@ -7,7 +7,7 @@ import type { SandboxProcess } from '../sandbox/driver.ts'
 import { errorLine, unknownMethodLine } from './answers.ts'
 import { Conversation, type HostRequest } from './conversation.ts'
 import type { Response } from './envelope.ts'
-import { Instance } from './instance.ts'
+import type { Instance } from './instance.ts'
 import type { Aftermath, Lost } from './life.ts'
 import type { MessageId } from './message-id.ts'
 import { Notes } from './notes.ts'
@@ -15,18 +15,9 @@ import type { SessionEnd } from './ports.ts'
 import { closeStream, statusOf } from './process-end.ts'
 import { isModernAnswer } from './probe.ts'
 import { Relay } from './relay.ts'
-import type { SessionOptions } from './session-options.ts'
+import { instanceFor, type Phase, type SessionOptions } from './session-options.ts'
+import { SessionBoundary } from './session-boundary.ts'
 import { soon } from './stop.ts'
-
-/**
- * Where a session is:
- * - `idle` nothing was said yet, and nothing was started
- * - `probing` a disposable instance has `server/discover`
- * - `starting` an instance is being launched, the host waits
- * - `running`
- * - `ending` nothing more is taken from the host; the server may still speak
- */
-type Phase = 'idle' | 'probing' | 'starting' | 'running' | 'ending' | 'ended'
 
 /** Starts its instance at the host's first message; ends when either side does. Nothing is restarted: hosts do that. */
 export class Session implements AsyncDisposable {
@@ -42,10 +33,19 @@ export class Session implements AsyncDisposable {
   #instance: Instance | null = null
   #deadline: NodeJS.Timeout | undefined
   #probe: MessageId | null = null
+  readonly #boundary: SessionBoundary
 
   constructor(options: SessionOptions) {
     this.#options = options
     this.#notes = new Notes(options.ports.emit, { server: options.server.name, principal: this.principal })
+    this.#boundary = new SessionBoundary({
+      session: this.id,
+      options,
+      talk: this.#talk,
+      relay: () => this.#relay,
+      instance: () => this.#instance?.id ?? null,
+      wanted: () => this.#wanted(),
+    })
   }
 
   get principal(): string {
@@ -79,6 +79,7 @@ export class Session implements AsyncDisposable {
         initializing: () => this.#initializing(),
         probing: (id) => this.#probing(id),
         answered: (request, response) => this.#answered(request, response),
+        ...this.#boundary.wire(),
       },
       {
         wanted: () => this.#wanted(),
@@ -127,7 +128,7 @@ export class Session implements AsyncDisposable {
   /** The first request's answer defines ready where it is a handshake; the later era has none, so started is ready. */
   #awaitHandshake(instance: Instance): void {
     const open = [...this.#talk.hostRequests.values()]
-    if (!open.some(({ route }) => route === 'handshake' || route === 'probe')) return instance.ready()
+    if (!open.some(({ route }) => route === 'handshake' || route === 'probe')) return this.#ready(instance)
     const { name, timeouts } = this.#options.server
     this.#deadline = setTimeout(() => {
       const what = `mcp server ${name} did not answer the handshake within timeouts.initialize_ms (${timeouts.initializeMs})`
@@ -135,11 +136,17 @@ export class Session implements AsyncDisposable {
     }, timeouts.initializeMs)
   }
 
+  #ready(instance: Instance): void {
+    instance.ready()
+    this.#boundary.ready()
+  }
+
   #answered(request: HostRequest, response: Response): boolean {
+    this.#boundary.answered(request, response)
     if (request.route === 'probe' && this.#phase === 'probing') return this.#probed(request, response)
     if (this.#instance?.state === 'starting') {
       clearTimeout(this.#deadline)
-      this.#instance.ready()
+      this.#ready(this.#instance)
     }
     return true
   }
@@ -182,7 +189,7 @@ export class Session implements AsyncDisposable {
     this.#options.verdicts.set('modern')
     this.#note('session/probed', { era: 'modern', method: request.method })
     this.#phase = 'running'
-    this.#instance?.ready()
+    if (this.#instance !== null) this.#ready(this.#instance)
     // After this turn, so that the answer is written before anything that was held behind it moves.
     queueMicrotask(() => this.#relay?.release())
     return true
@@ -196,7 +203,7 @@ export class Session implements AsyncDisposable {
     this.#note('session/probed', { era: 'legacy', reason })
     this.#retire(reason)
     if (id !== null && this.#talk.settle(id.key) !== null) this.#relay?.answer(unknownMethodLine(id))
-    if (this.#relay?.isHolding === true) void this.#start()
+    if (this.#relay?.isHolding === true || this.#boundary.isWaiting) void this.#start()
   }
 
   /** The host does not wait for the probe any longer: it says `initialize`, which answers the question. */
@@ -236,6 +243,7 @@ export class Session implements AsyncDisposable {
   #fail(error: SallyportError): void {
     if (this.#phase === 'ending' || this.#phase === 'ended') return
     for (const request of this.#talk.giveUp()) this.#relay?.answer(errorLine(request.id, error))
+    this.#boundary.end(error, this.views())
     this.#note('session/failed', { code: error.code, reason: error.message })
     void this.#end(error.message, error.exitStatus)
   }
@@ -246,11 +254,13 @@ export class Session implements AsyncDisposable {
     this.#phase = 'ending'
     clearTimeout(this.#deadline)
     this.#relay?.close()
+    const over = new SallyportError('ERR_SERVER_UNAVAILABLE', reason ?? 'the server ended')
     const instance = this.#instance
     await Promise.all(
       [...this.#instances].map((one) => this.#stopInstance(one, reason ?? 'the session is over')),
     )
     await instance?.drained
+    this.#boundary.end(over, this.views())
     this.#talk.clear()
     this.#relay?.disconnect()
     this.#phase = 'ended'
@@ -272,17 +282,7 @@ export class Session implements AsyncDisposable {
   }
 
   #newInstance(afterLoss: (lost: Lost) => Aftermath): Instance {
-    const { server, ports, logs } = this.#options
-    const { launch, emit } = ports
-    const instance = new Instance({
-      server,
-      purpose: 'session',
-      principal: this.principal,
-      launch,
-      emit,
-      logs,
-      afterLoss,
-    })
+    const instance = instanceFor(this.#options, afterLoss)
     this.#instances.add(instance)
     return instance
   }

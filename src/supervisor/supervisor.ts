@@ -98,11 +98,15 @@ export class Supervisor implements AsyncDisposable {
     waiting: Waiting,
   ): Promise<HostMethods['tools/list']['result']> {
     const asked = server === null ? [...this.#servers.values()] : [this.#server(server)]
-    const { gate, settings } = this.#ports
+    const { gate, governor, settings } = this.#ports
     const lists = await Promise.all(
       asked.map(async (one) => {
-        const surface = await one.slot(caller.principal.id).tools(waiting)
-        return surface === null ? [] : viewTools(one.settings, surface.tools, gate, settings.tools)
+        const slot = one.slot(caller.principal.id)
+        const surface = await slot.tools(waiting)
+        const shown = (surface?.tools ?? []).filter(({ listed }) =>
+          governor.shows(one.settings, slot.instance.id, listed),
+        )
+        return viewTools(one.settings, shown, gate, settings.tools)
       }),
     )
     const { tools, collisions } = withoutCollisions(lists.flat())

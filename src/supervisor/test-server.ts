@@ -34,7 +34,7 @@ export async function testServer({ server, principal, logs, ports, signal }: Par
     }
   }
 
-  const { launch, emit, gate, settings } = ports
+  const { launch, emit, gate, governor, settings } = ports
   const afterLoss = (): { event: 'fail' } => ({ event: 'fail' })
   const instance = new Instance({ server, purpose: 'control', principal, launch, emit, logs, afterLoss })
   const abort = (): void => void instance.stop('the test was called off').catch(() => undefined)
@@ -49,7 +49,7 @@ export async function testServer({ server, principal, logs, ports, signal }: Par
       process,
       server,
       gate,
-      toolsChanged: () => undefined,
+      listChanged: () => undefined,
       note: () => undefined,
     })
     const options = { timeoutMs: server.timeouts.initializeMs, signal }
@@ -59,7 +59,12 @@ export async function testServer({ server, principal, logs, ports, signal }: Par
       () => 'answered',
     )
     instance.ready()
-    const surface = new ToolSurface(client, settings.tools.perServer, () => 1)
+    const surface = new ToolSurface({
+      client,
+      limit: settings.tools.perServer,
+      next: () => 1,
+      observe: (seen) => governor.observe({ server, instance: instance.id, ...seen }),
+    })
     await step(
       'tools/list',
       () => surface.fetch(options),
@@ -69,6 +74,7 @@ export async function testServer({ server, principal, logs, ports, signal }: Par
     // the step that failed says why
   } finally {
     signal.removeEventListener('abort', abort)
+    governor.forget(instance.id)
     await step(
       'stop',
       () => instance.stop('the test is over'),

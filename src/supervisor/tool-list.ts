@@ -3,6 +3,7 @@ import { SallyportError } from '../errors.ts'
 import { decodeString, elements, type Member, members, type Span } from '../lib/json-scan.ts'
 import { spellings } from '../lib/key-folding.ts'
 import { confusableIn } from './envelope.ts'
+import { utf8 } from './utf8.ts'
 
 const resultKeys = spellings(['tools', 'cacheScope'])
 const toolKeys = spellings(['name'])
@@ -22,7 +23,7 @@ export function filterTools(
   text: string,
   { start, end }: Span,
   result: Member,
-  shows: (tool: string) => boolean,
+  shows: (tool: string, json: string) => boolean,
 ): FilteredList {
   if (text.charCodeAt(result.start) !== 123) return { text: null, hidden: 0 }
   const found = result.inner
@@ -39,14 +40,14 @@ export function filterTools(
   return { text: splice(text, start, end, edits), hidden }
 }
 
-function isShown(text: string, element: Span, shows: (tool: string) => boolean): boolean {
+function isShown(text: string, element: Span, shows: (tool: string, json: string) => boolean): boolean {
   if (text.charCodeAt(element.start) !== 123) return false
   const found = members(text, element.start, element.end)
   const names = found.filter(({ key }) => key === 'name')
   const [name] = names
   if (name === undefined || names.length > 1 || text.charCodeAt(name.start) !== 34) return false
   if (confusableIn(found, toolKeys) !== null) return false
-  return shows(decodeString(text.slice(name.start, name.end)))
+  return shows(decodeString(text.slice(name.start, name.end)), utf8(text, element.start, element.end))
 }
 
 function only(found: readonly Member[], key: string): Member | null {

@@ -1,6 +1,7 @@
 // The tools that one server shows to one principal's control calls, with the generation in which each became what it is.
 import { SallyportError } from '../errors.ts'
 import type { McpClient, RequestOptions } from './mcp-client.ts'
+import { readSurface, type Surface } from './surface.ts'
 
 /** One tool as the server describes it. */
 export interface ListedTool {
@@ -10,31 +11,38 @@ export interface ListedTool {
   readonly annotations: unknown
   /** Generation in which the description last changed */
   readonly since: number
+  /** The tool object as the server listed it */
+  readonly listed: unknown
 }
 
-interface Page {
-  readonly tools?: unknown
-  readonly nextCursor?: unknown
+export interface ToolSurfaceOptions {
+  readonly client: McpClient
+  /** Most tools of the server that are looked at */
+  readonly limit: number
+  /** Gives a new generation, which is the daemon's, not the server's */
+  readonly next: () => number
+  /** Compares what was listed with what was accepted, before anything of it is called */
+  readonly observe: (surface: Surface) => Promise<void>
 }
 
-/** Pages of one list beyond which a server is not listing but talking */
-const maxPages = 100
 /** Least time between two fetches after `list_changed`, ms */
 const refetchMs = 5000
 
-/** Holds the list; `next` gives a new generation, which is the daemon's, not the server's. */
+/** Holds the list. */
 export class ToolSurface {
-  readonly #client: McpClient
-  readonly #limit: number
-  readonly #next: () => number
+  readonly #options: ToolSurfaceOptions
   #tools: ReadonlyMap<string, ListedTool & { readonly text: string }> = new Map()
   #fetchedAt = 0
+  #isStale = false
   #timer: NodeJS.Timeout | undefined
 
-  constructor(client: McpClient, limit: number, next: () => number) {
-    this.#client = client
-    this.#limit = limit
-    this.#next = next
+  constructor(options: ToolSurfaceOptions) {
+    this.#options = options
+  }
+
+  /** True when the server said that it lists something else by now. */
+  get isStale(): boolean {
+    return this.#isStale
   }
 
   get tools(): readonly ListedTool[] {
@@ -48,13 +56,26 @@ export class ToolSurface {
   /** Asks the server for all its tools, at most `limit`; returns true when something is not what it was. */
   async fetch(options: RequestOptions): Promise<boolean> {
     this.#fetchedAt = performance.now()
-    const found = this.#client.hasTools ? await this.#pages(options) : []
+    this.#isStale = false
+    const { client, limit, observe } = this.#options
+    const request = (method: string, params: string) => client.request(method, params, options)
+    try {
+      const surface = await readSurface(request, client.introduction, limit)
+      await observe(surface)
+      return this.#keep([...surface.tools].map(([name, tool]) => readTool(name, tool)))
+    } catch (thrown) {
+      this.#isStale = true
+      throw thrown
+    }
+  }
+
+  #keep(found: readonly (ListedTool & { text: string })[]): boolean {
     const texts = new Map(found.map((tool) => [tool.tool, tool]))
     const isSame =
       texts.size === this.#tools.size &&
       [...texts].every(([name, { text }]) => this.#tools.get(name)?.text === text)
     if (isSame) return false
-    const generation = this.#next()
+    const generation = this.#options.next()
     this.#tools = new Map(
       [...texts].map(([name, tool]) => {
         const before = this.#tools.get(name)
@@ -69,6 +90,7 @@ export class ToolSurface {
     options: RequestOptions,
     fetched: (outcome: { changed: boolean } | { error: SallyportError }) => void,
   ): void {
+    this.#isStale = true
     if (this.#timer !== undefined) return
     const waitMs = Math.max(0, this.#fetchedAt + refetchMs - performance.now())
     this.#timer = setTimeout(() => {
@@ -84,43 +106,17 @@ export class ToolSurface {
     clearTimeout(this.#timer)
     this.#tools = new Map()
   }
-
-  async #pages(options: RequestOptions): Promise<readonly (ListedTool & { text: string })[]> {
-    const tools: (ListedTool & { text: string })[] = []
-    let cursor: string | null = null
-    for (let page = 0; page < maxPages && tools.length < this.#limit; page++) {
-      const params = cursor === null ? '{}' : JSON.stringify({ cursor })
-      const answer = await this.#client.request('tools/list', params, options)
-      if (answer.kind === 'error') {
-        throw new SallyportError(
-          'ERR_SERVER_UNAVAILABLE',
-          `tools/list failed: ${answer.message} (${answer.code})`,
-        )
-      }
-      const { tools: listed, nextCursor } = (JSON.parse(answer.result.raw) ?? {}) as Page
-      if (!Array.isArray(listed))
-        throw new SallyportError('ERR_SERVER_PROTOCOL', 'tools/list gave no list of tools')
-      for (const one of listed) {
-        const tool = readTool(one)
-        if (tool !== null && tools.length < this.#limit) tools.push(tool)
-      }
-      if (typeof nextCursor !== 'string' || nextCursor === cursor) break
-      cursor = nextCursor
-    }
-    return tools
-  }
 }
 
-function readTool(value: unknown): (ListedTool & { text: string }) | null {
-  if (typeof value !== 'object' || value === null) return null
-  const { name, description, inputSchema, annotations } = value as Record<string, unknown>
-  if (typeof name !== 'string') return null
+function readTool(tool: string, listed: unknown): ListedTool & { text: string } {
+  const { description, inputSchema, annotations } = { ...(listed as object) } as Record<string, unknown>
   return {
-    tool: name,
+    tool,
     description: typeof description === 'string' ? description : '',
     inputSchema: inputSchema ?? null,
     annotations: annotations ?? null,
     since: 0,
-    text: JSON.stringify(value),
+    listed,
+    text: JSON.stringify(listed),
   }
 }

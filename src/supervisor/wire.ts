@@ -1,5 +1,6 @@
 // What the two lanes of a session share: how they speak, what they do with a message, whom they tell.
-import type { Gate } from '../schema/gate.ts'
+import type { SallyportError } from '../errors.ts'
+import type { Gate, GovernedRequest } from '../schema/gate.ts'
 import type { ServerSettings } from '../schema/settings.ts'
 import type { Response } from './envelope.ts'
 import type { Conversation, HostRequest } from './conversation.ts'
@@ -23,6 +24,42 @@ export interface Wire {
   probing(id: MessageId): boolean
   /** The server answered one of the host's requests; false keeps the answer from the host */
   answered(request: HostRequest, response: Response): boolean
+  /** The server's answer to one of the host's requests can't be read */
+  unreadable(request: HostRequest, error: SallyportError): void
+  /** The host said `notifications/initialized` */
+  initialized(): void
+  /** The server says that what it lists has changed */
+  listChanged(): void
+  /** Takes a request out of the stream until it may be sent, or is answered in the server's stead */
+  hold(held: Held): void
+  /** Takes a request back that is held: nothing is sent; false when it is not */
+  takeBack(id: MessageId): boolean
+  /** The host no longer waits for a request that was sent */
+  cancelled(request: HostRequest): void
+  /** Takes an answer to a request of Sallyport's own; false when it is none */
+  own(response: Response): boolean
+  /** False for a tool that is not the accepted one */
+  shows(tool: unknown): boolean
+}
+
+/** A request of the host's that is not sent yet. */
+export interface Held {
+  readonly request: HostRequest
+  /** The message, in latin1 reading, with its line feed */
+  readonly line: string
+  /** What policy is asked; with nothing it only waits until the server's surface is known */
+  readonly asks: readonly Ask[]
+  readonly lineage: string | null
+  /** The literal of the host's progress token, or null */
+  readonly progressToken: string | null
+}
+
+export interface Ask {
+  readonly kind: GovernedRequest['kind']
+  readonly subject: string
+  readonly arguments: unknown
+  /** The request's params as they will be sent */
+  readonly bytes: string
 }
 
 /** The one protocol version with batches. */

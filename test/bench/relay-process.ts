@@ -1,16 +1,17 @@
 // The relay alone in a process, so that its CPU time is its own: one host on a unix socket, one server.
 // Asked by `process.send`, it answers with its CPU time so far, µs.
 import { createServer, type Socket } from 'node:net'
-import { gateOf } from '../../src/call/gate.ts'
 import { LogRing } from '../../src/supervisor/log-ring.ts'
 import { Session } from '../../src/supervisor/session.ts'
 import { allowAll } from '../support/attach.ts'
+import { governed } from '../support/governance.ts'
 import { plainLaunch } from '../support/plain-launch.ts'
 import { serverSettings } from '../support/server-settings.ts'
 import { caller } from '../support/supervisor.ts'
 
 const [path = '', kind = 'session'] = process.argv.slice(2)
 const server = serverSettings('raw-echo.mjs')
+const { policy } = await governed({ servers: [server], rules: allowAll, emit: () => undefined })
 
 createServer((host) => void serve(host)).listen(path, () => process.send?.('ready'))
 
@@ -26,7 +27,8 @@ async function serve(host: Socket): Promise<void> {
   new Session({
     server,
     caller: caller(),
-    ports: { gate: gateOf(allowAll), emit: () => undefined, launch: plainLaunch },
+    toolLimit: 100,
+    ports: { ...policy, emit: () => undefined, launch: plainLaunch },
     logs: new LogRing(1000),
     verdicts: { get: () => null, set: () => undefined },
     lost: () => undefined,

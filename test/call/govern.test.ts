@@ -4,7 +4,8 @@ import { catalogue, SallyportError } from '../../src/errors.ts'
 import { draftDeclaration } from '../../src/call/declaration.ts'
 import { govern, recordOutcome } from '../../src/call/govern.ts'
 import { Permits } from '../../src/call/permit.ts'
-import type { ApprovalAnswer, GovernPorts, Proposal, Standing } from '../../src/call/ports.ts'
+import type { ApprovalAnswer, GovernPorts, Standing } from '../../src/call/ports.ts'
+import type { Proposal } from '../../src/schema/governor.ts'
 import { unknownTool } from '../../src/call/trust.ts'
 import type { CallId } from '../../src/lib/ids.ts'
 
@@ -18,6 +19,8 @@ const proposal: Proposal = {
   principal: '1000',
   session: 's-1',
   lineage: null,
+  instance: null,
+  obstacle: null,
 }
 const accepted: Standing = {
   state: 'accepted',
@@ -104,9 +107,9 @@ const refused: readonly [string, string, Partial<World>, Partial<Proposal>][] = 
   ],
   ['the tool changed', 'ERR_DECLARATION_MISMATCH', { standing: { state: 'changed', reason: '-' } }, {}],
   [
-    'nobody declared the tool',
+    'nobody declared a tool that the server lists',
     'ERR_SURFACE_UNGOVERNED',
-    { standing: { state: 'undeclared', reason: '-' } },
+    { standing: { state: 'ungoverned', reason: '-' } },
     {},
   ],
   ['the arguments do not fit the schema', 'ERR_ARGUMENTS_INVALID', { invalid: '/path is missing' }, {}],

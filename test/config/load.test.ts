@@ -158,8 +158,6 @@ describe('a server', () => {
       '  egress_when: calling',
       '  credentials: [{ use: github, inject: egress, as: GITHUB_TOKEN, hosts: ["api.github.com:443"] }]',
       '  declaration: d.yaml',
-      '  surface: dynamic',
-      '  acceptance: first-use',
     ].join('\n')
     const open =
       'version: 1\nname: open\nextends: allowlisted-egress\nwidens: true\nnetwork: { mode: allowlist, allow: [{ host: "*.github.com", port: 443, reason: r }] }\n'
@@ -176,8 +174,6 @@ describe('a server', () => {
       'runtime',
       'instance: call',
       'declaration',
-      'surface: dynamic',
-      'acceptance: first-use',
       'network.mode: allowlist (profile open)',
     ])
   })

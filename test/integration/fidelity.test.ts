@@ -35,7 +35,7 @@ const steps: readonly Step[] = [
     '"protocolVersion":"2025-11-25","capabilities":{"sampling":{},"x.vendor":{"a":1}},"clientInfo":{"name":"h","version":"1"}',
     result(
       '0',
-      '{"protocolVersion":"2025-11-25","capabilities":{"x.vendor":{}},"serverInfo":{"name":"raw","version":"1","x":1.0}}',
+      '{"protocolVersion":"2025-11-25","capabilities":{"tools":{},"x.vendor":{}},"serverInfo":{"name":"raw","version":"1","x":1.0}}',
     ),
   ),
   { say: '{"jsonrpc":"2.0","method":"notifications/initialized"}\n', reply: '' },

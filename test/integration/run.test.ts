@@ -53,7 +53,7 @@ it('runs a server of this machine without any set-up, and says how it is confine
   const ended = once(child, 'exit')
   child.stdin?.end()
   expect(await ended).toEqual([0, null])
-  expect(await readdir(at.stateDir)).toEqual(['daemons'])
+  expect(await readdir(at.stateDir)).toEqual(['daemons', 'journal.key', 'runs'])
 })
 
 it('obeys a configuration where there is one: its commands, its rules', async () => {

@@ -128,6 +128,8 @@ const narrow = { output: { resultBytes: 1000, lineBytes: 6000, stderrBytes: 1000
 
 test('an answer over the limit is told by the id at its end, too', async () => {
   await using host = await scripted(narrow)
+  host.send(tell(0, ok(0)))
+  await host.answer(0)
   host.send(...tooLong(1, '{"result":{"x":"', '"},"jsonrpc":"2.0","id":1}'))
   expect((await host.answer(1)).error?.data).toMatchObject({ code: 'ERR_RESULT_TOO_LARGE' })
   host.send(tell(2, ok(2)))
@@ -136,6 +138,8 @@ test('an answer over the limit is told by the id at its end, too', async () => {
 
 test('an answer over the limit whose id cannot be told ends the session by name', async () => {
   await using host = await scripted(narrow)
+  host.send(tell(0, ok(0)))
+  await host.answer(0)
   host.send(...tooLong(1, '{"a":"', '","id":1,"jsonrpc":"2.0","result":{}}'))
   expect((await host.answer(1)).error?.data).toMatchObject({ code: 'ERR_RESULT_TOO_LARGE' })
   expect(await host.session.ended).toMatchObject({ status: 1 })

@@ -15,16 +15,17 @@ const callOf = (tool: string, args = '{}', more: Partial<ToolCall> = {}): ToolCa
   arguments: new RawJson(args),
   timeoutMs: null,
   generation: null,
+  lineage: null,
   ...more,
 })
 
 test('a control call starts a lazy server and gives its result byte for byte', async () => {
-  await using all = superviseAll([serverSettings('echo.mjs')])
+  await using all = await superviseAll([serverSettings('echo.mjs')])
   const result = await all.supervisor.call(caller(), callOf('echo', '{"a":12345678901234567890}'), waiting)
   expect(result).toMatchObject({
     type: 'output',
     error_text: null,
-    metadata: { identity: 'fixture/echo@1.0.0' },
+    metadata: { identity: 'fixture/echo@1.0.0#1' },
   })
   expect(result.data).toBeInstanceOf(RawJson)
   expect(all.supervisor.list(caller())[0]).toMatchObject({
@@ -34,7 +35,7 @@ test('a control call starts a lazy server and gives its result byte for byte', a
 })
 
 test('a tool that says it failed, a JSON-RPC error and an unknown tool are told apart', async () => {
-  await using all = superviseAll([serverSettings('echo.mjs')])
+  await using all = await superviseAll([serverSettings('echo.mjs')])
   const failed = await all.supervisor.call(caller(), callOf('fail'), waiting)
   expect(failed).toMatchObject({ type: 'error', error_text: 'as asked' })
   const error = await all.supervisor.call(caller(), callOf('error'), waiting)
@@ -45,15 +46,16 @@ test('a tool that says it failed, a JSON-RPC error and an unknown tool are told 
 })
 
 test('a call that policy denies starts nothing', async () => {
-  await using all = superviseAll([serverSettings('echo.mjs')], { rules: [] })
+  const rules = [{ permission: 'mcp:*:*', action: 'deny', where: {}, origin: 'rules[0]' }] as const
+  await using all = await superviseAll([serverSettings('echo.mjs')], { rules })
   await expect(all.supervisor.call(caller(), callOf('echo'), waiting)).rejects.toMatchObject({
-    code: 'ERR_APPROVAL_UNAVAILABLE',
+    code: 'ERR_POLICY_DENIED',
   })
   expect(all.launches()).toBe(0)
 })
 
 test('arguments with the same key twice are refused', async () => {
-  await using all = superviseAll([serverSettings('echo.mjs')])
+  await using all = await superviseAll([serverSettings('echo.mjs')])
   await expect(
     all.supervisor.call(caller(), callOf('echo', '{"a":1,"\\u0061":2}'), waiting),
   ).rejects.toMatchObject({
@@ -62,7 +64,7 @@ test('arguments with the same key twice are refused', async () => {
 })
 
 test('tools are listed for connected servers only, and listing starts nothing', async () => {
-  await using all = superviseAll([serverSettings('echo.mjs')])
+  await using all = await superviseAll([serverSettings('echo.mjs')])
   expect(await all.supervisor.tools(caller(), null, waiting)).toEqual({ tools: [], generation: 0 })
   await all.supervisor.start(caller(), 'fixture', waiting)
   const { tools, generation } = await all.supervisor.tools(caller(), 'fixture', waiting)
@@ -71,7 +73,7 @@ test('tools are listed for connected servers only, and listing starts nothing', 
 })
 
 test('principals have instances of their own and see no others', async () => {
-  await using all = superviseAll([serverSettings('echo.mjs')])
+  await using all = await superviseAll([serverSettings('echo.mjs')])
   await all.supervisor.start(caller(1), 'fixture', waiting)
   expect(all.supervisor.list(caller(2))[0]?.instances).toEqual([])
   await all.supervisor.start(caller(2), 'fixture', waiting)
@@ -82,7 +84,7 @@ test('principals have instances of their own and see no others', async () => {
 })
 
 test('a server that asks for what cannot be enforced is refused by name', async () => {
-  await using all = superviseAll([serverSettings('echo.mjs', { unenforceable: ['egress'] })])
+  await using all = await superviseAll([serverSettings('echo.mjs', { unenforceable: ['egress'] })])
   await expect(all.supervisor.start(caller(), 'fixture', waiting)).rejects.toMatchObject({
     code: 'ERR_SANDBOX_UNENFORCEABLE',
     message: expect.stringContaining('egress') as string,
@@ -92,7 +94,7 @@ test('a server that asks for what cannot be enforced is refused by name', async 
 
 test('a disabled server is neither started nor attached', async () => {
   const off = serverSettings('echo.mjs', { enabled: false, disabledReason: 'its tags do not name mode ci' })
-  await using all = superviseAll([off])
+  await using all = await superviseAll([off])
   await expect(all.supervisor.start(caller(), 'fixture', waiting)).rejects.toMatchObject({
     code: 'ERR_SERVER_DISABLED',
   })
@@ -102,7 +104,7 @@ test('a disabled server is neither started nor attached', async () => {
 })
 
 test('a server that crashes in a call fails that call once, and the next one at once', async () => {
-  await using all = superviseAll([serverSettings('crash-on-call.mjs')])
+  await using all = await superviseAll([serverSettings('crash-on-call.mjs')])
   const { tools } = await all.supervisor
     .start(caller(), 'fixture', waiting)
     .then(() => all.supervisor.tools(caller(), null, waiting))
@@ -124,7 +126,7 @@ test('a server that crashes in a call fails that call once, and the next one at 
 
 test('a server that never comes up gets its attempts on the schedule, then is failed', async () => {
   const restart = { scheduleS: [0.05], jitter: 0, steadyS: 60, startAttempts: 3, storm: 10 }
-  await using all = superviseAll([serverSettings('crash-at-start.mjs', { restart })])
+  await using all = await superviseAll([serverSettings('crash-at-start.mjs', { restart })])
   await expect(all.supervisor.start(caller(), 'fixture', waiting)).rejects.toMatchObject({
     code: 'ERR_SERVER_UNAVAILABLE',
   })
@@ -134,7 +136,7 @@ test('a server that never comes up gets its attempts on the schedule, then is fa
 
 test('a storm of ends quarantines the server until it is released', async () => {
   const restart = { scheduleS: [0.02], jitter: 0, steadyS: 60, startAttempts: 50, storm: 4 }
-  await using all = superviseAll([serverSettings('crash-at-start.mjs', { restart })])
+  await using all = await superviseAll([serverSettings('crash-at-start.mjs', { restart })])
   await all.supervisor.start(caller(), 'fixture', waiting).catch(() => undefined)
   await eventually(() => all.supervisor.list(caller())[0]?.instances[0]?.state === 'quarantined')
   expect(all.launches()).toBe(4)
@@ -147,7 +149,7 @@ test('a storm of ends quarantines the server until it is released', async () => 
 
 test('a server that never answers initialize is given up within initialize_ms', async () => {
   const timeouts = { initializeMs: 300, callMs: 1000, idleMs: 60_000 }
-  await using all = superviseAll([serverSettings('never-initialize.mjs', { timeouts })])
+  await using all = await superviseAll([serverSettings('never-initialize.mjs', { timeouts })])
   await expect(all.supervisor.start(caller(), 'fixture', waiting)).rejects.toMatchObject({
     code: 'ERR_INITIALIZE_TIMEOUT',
   })
@@ -155,7 +157,7 @@ test('a server that never answers initialize is given up within initialize_ms', 
 
 test('an idle server is stopped, and a call starts it again', async () => {
   const timeouts = { initializeMs: 5000, callMs: 5000, idleMs: 50 }
-  await using all = superviseAll([serverSettings('echo.mjs', { timeouts })])
+  await using all = await superviseAll([serverSettings('echo.mjs', { timeouts })])
   await all.supervisor.call(caller(), callOf('echo'), waiting)
   await eventually(() => all.supervisor.list(caller())[0]?.instances[0]?.state === 'stopped')
   await all.supervisor.call(caller(), callOf('echo'), waiting)
@@ -164,7 +166,7 @@ test('an idle server is stopped, and a call starts it again', async () => {
 
 test('eager servers start, a few at a time, and one that fails keeps nobody from starting', async () => {
   const eager = (name: string, script: string) => serverSettings(script, { name, start: 'eager' })
-  await using all = superviseAll(
+  await using all = await superviseAll(
     [
       eager('a', 'echo.mjs'),
       eager('b', 'crash-at-start.mjs'),
@@ -183,7 +185,7 @@ test('eager servers start, a few at a time, and one that fails keeps nobody from
 })
 
 test('testing a server names each step, and leaves nothing', async () => {
-  await using all = superviseAll([serverSettings('echo.mjs')])
+  await using all = await superviseAll([serverSettings('echo.mjs')])
   const report = await all.supervisor.test(caller(0, 'operator'), 'fixture', waiting)
   expect(report.ok).toBe(true)
   expect(report.steps.map(({ step }) => step)).toEqual(['launch', 'initialize', 'tools/list', 'stop'])
@@ -192,13 +194,13 @@ test('testing a server names each step, and leaves nothing', async () => {
 
 test('a server that knows only the later era is spoken to in that', async () => {
   const modern = serverSettings('discover.mjs', { args: [fixture('discover.mjs'), 'modern'] })
-  await using all = superviseAll([modern])
+  await using all = await superviseAll([modern])
   const result = await all.supervisor.call(caller(), callOf('pid'), waiting)
   expect(JSON.stringify(result.data)).toContain('io.modelcontextprotocol/protocolVersion')
 })
 
 test('a call that takes too long is cancelled at the server, and its late answer goes nowhere', async () => {
-  await using all = superviseAll([serverSettings('slow.mjs')])
+  await using all = await superviseAll([serverSettings('slow.mjs')])
   const slow = callOf('wait', '{"ms":5000}', { timeoutMs: 200 })
   await expect(all.supervisor.call(caller(), slow, waiting)).rejects.toMatchObject({
     code: 'ERR_CALL_TIMEOUT',
@@ -209,7 +211,7 @@ test('a call that takes too long is cancelled at the server, and its late answer
 })
 
 test('a call ends with its signal, and only its own principal can cancel it', async () => {
-  await using all = superviseAll([serverSettings('slow.mjs')])
+  await using all = await superviseAll([serverSettings('slow.mjs')])
   const call = all.supervisor.call(caller(1), callOf('wait', '{"ms":5000}'), waiting)
   const id = await eventually(() => all.events.find(({ type }) => type === 'call/started')?.detail['call'])
   expect(all.supervisor.cancel(caller(2), id as CallId, 'not mine')).toBe(false)
@@ -218,26 +220,26 @@ test('a call ends with its signal, and only its own principal can cancel it', as
   expect(all.supervisor.cancel(caller(1), id as CallId, 'again')).toBe(false)
 })
 
-test('a changed tool gets a new generation, and a call that saw the old one is refused', async () => {
-  await using all = superviseAll([serverSettings('list-changed.mjs')])
+test('a new tool gets a new generation, and a call that saw the old one is refused', async () => {
+  await using all = await superviseAll([serverSettings('list-changed.mjs', { surface: 'dynamic' })])
   await all.supervisor.start(caller(), 'fixture', waiting)
   const before = await all.supervisor.tools(caller(), null, waiting)
-  await all.supervisor.call(caller(), callOf('poison'), waiting)
+  await all.supervisor.call(caller(), callOf('add'), waiting)
   const after = await eventually(async () => {
     const list = await all.supervisor.tools(caller(), null, waiting)
     return list.generation > before.generation && list
   }, 10_000)
   const pinned = { generation: before.generation }
-  await expect(all.supervisor.call(caller(), callOf('echo', '{}', pinned), waiting)).rejects.toMatchObject({
+  await expect(all.supervisor.call(caller(), callOf('added', '{}', pinned), waiting)).rejects.toMatchObject({
     code: 'ERR_TOOL_NOT_FOUND',
   })
-  await all.supervisor.call(caller(), callOf('add', '{}', pinned), waiting)
-  await all.supervisor.call(caller(), callOf('echo', '{}', { generation: after.generation }), waiting)
+  await all.supervisor.call(caller(), callOf('echo', '{}', pinned), waiting)
+  await all.supervisor.call(caller(), callOf('added', '{}', { generation: after.generation }), waiting)
 })
 
 test('a result over output.result_bytes is refused by name', async () => {
   const output = { resultBytes: 1000, lineBytes: 100_000, stderrBytes: 1000 }
-  await using all = superviseAll([serverSettings('huge-line.mjs', { output })])
+  await using all = await superviseAll([serverSettings('huge-line.mjs', { output })])
   await expect(
     all.supervisor.call(caller(), callOf('huge', '{"bytes":2000}'), waiting),
   ).rejects.toMatchObject({
@@ -252,7 +254,7 @@ test('a result over output.result_bytes is refused by name', async () => {
 })
 
 test('how a session ended is told to its own principal, and to nobody else', async () => {
-  await using all = superviseAll([serverSettings('echo.mjs')])
+  await using all = await superviseAll([serverSettings('echo.mjs')])
   const attachment = await all.supervisor.attach(caller(1), { server: 'fixture' })
   expect(await all.supervisor.sessionResult(caller(1), attachment.session)).toMatchObject({ ended: false })
   attachment.abandon()
@@ -266,7 +268,9 @@ test('how a session ended is told to its own principal, and to nobody else', asy
 })
 
 test('logs are followed line by line until the signal', async () => {
-  await using all = superviseAll([serverSettings('ignore-sigterm.mjs', { stop: { eofMs: 50, termMs: 50 } })])
+  await using all = await superviseAll([
+    serverSettings('ignore-sigterm.mjs', { stop: { eofMs: 50, termMs: 50 } }),
+  ])
   await all.supervisor.start(caller(), 'fixture', waiting)
   const controller = new AbortController()
   const lines: string[] = []
@@ -286,7 +290,7 @@ test('all servers stop at once, within the ladder, whatever they ignore', async 
   const servers = Array.from({ length: 8 }, (_, i) =>
     serverSettings('ignore-sigterm.mjs', { name: `s${i}`, stop }),
   )
-  const all = superviseAll(servers)
+  const all = await superviseAll(servers)
   await Promise.all(servers.map(({ name }) => all.supervisor.start(caller(), name, waiting)))
   const pids = all.supervisor.list(caller()).map(({ instances }) => instances[0]?.pid ?? 0)
   const began = performance.now()

@@ -2,12 +2,12 @@
 import { createServer, connect, type Socket } from 'node:net'
 import { once } from 'node:events'
 import { join } from 'node:path'
-import { gateOf } from '../../src/call/gate.ts'
-import type { Rule, ServerSettings } from '../../src/schema/settings.ts'
+import type { Rule, ServerSettings, Settings } from '../../src/schema/settings.ts'
 import type { Era } from '../../src/supervisor/probe.ts'
 import { LogRing } from '../../src/supervisor/log-ring.ts'
 import type { Happening } from '../../src/supervisor/ports.ts'
 import { Session } from '../../src/supervisor/session.ts'
+import { governed, type Governed } from './governance.ts'
 import { plainLaunch } from './plain-launch.ts'
 import { tempDir } from './temp-dir.ts'
 import type { Launch } from '../../src/supervisor/ports.ts'
@@ -21,6 +21,9 @@ interface Options {
   readonly rules?: readonly Rule[]
   readonly launch?: Launch
   readonly era?: Era | null
+  readonly settings?: Partial<Settings>
+  readonly state?: string
+  readonly codeOf?: (server: ServerSettings) => string
 }
 
 /** A host's end of an attached session. Disposing ends both. */
@@ -30,14 +33,16 @@ export class HostEnd implements AsyncDisposable {
   readonly events: Happening[]
   readonly launches: () => number
   readonly era: () => Era | null
+  readonly governed: Governed
   #received = Buffer.alloc(0)
 
-  constructor(parts: Pick<HostEnd, 'session' | 'socket' | 'events' | 'launches' | 'era'>) {
+  constructor(parts: Pick<HostEnd, 'session' | 'socket' | 'events' | 'launches' | 'era' | 'governed'>) {
     this.session = parts.session
     this.socket = parts.socket
     this.events = parts.events
     this.launches = parts.launches
     this.era = parts.era
+    this.governed = parts.governed
     this.socket.on('data', (chunk: Buffer) => (this.#received = Buffer.concat([this.#received, chunk])))
     this.socket.on('error', () => undefined)
   }
@@ -88,13 +93,14 @@ export class HostEnd implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.socket.destroy()
     await this.session.stop('the test is over')
+    await this.governed[Symbol.asyncDispose]()
   }
 }
 
 /** Attaches a host to a server over a unix socket. */
 export async function attach(
   server: ServerSettings,
-  { rules = allowAll, launch = plainLaunch, era = null }: Options = {},
+  { rules = allowAll, launch = plainLaunch, era = null, ...more }: Options = {},
 ): Promise<HostEnd> {
   const dir = await tempDir()
   const path = join(dir.path, 's')
@@ -107,15 +113,20 @@ export async function attach(
   const events: Happening[] = []
   let known: Era | null = era
   let launches = 0
-  const session = new Session({
+  const emit = (event: Happening): void => void events.push(event)
+  let session: Session | null = null
+  const halt = (_server: string, reason: string): void => void session?.stop(reason)
+  const all = await governed({ servers: [server], rules, emit, halt, ...more })
+  session = new Session({
     server,
+    toolLimit: 100,
     caller: {
       role: 'host',
       principal: { kind: 'uid', id: '1000', attributes: { uid: 1000, gid: 1000, pid: 1 } },
     },
     ports: {
-      gate: gateOf(rules),
-      emit: (event) => void events.push(event),
+      ...all.policy,
+      emit,
       launch: (...args) => {
         launches++
         return launch(...args)
@@ -127,5 +138,5 @@ export async function attach(
   })
   // Paused, as a control connection hands it over
   session.take(far.pause(), Buffer.alloc(0))
-  return new HostEnd({ session, socket, events, launches: () => launches, era: () => known })
+  return new HostEnd({ session, socket, events, launches: () => launches, era: () => known, governed: all })
 }

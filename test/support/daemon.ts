@@ -56,6 +56,7 @@ export function fixture(name: string, more: object = {}): object {
     package: { source: fixtures, target: '/app' },
     profile: 'node',
     trust: 'trusted',
+    acceptance: 'first-use',
     ...more,
   }
 }

@@ -55,6 +55,7 @@ export const serverOf = (more: Partial<ServerSettings> = {}): ServerSettings => 
   cwd: null,
   trust: 'trusted',
   surface: 'static',
+  acceptance: 'first-use',
   tools: { allow: [], deny: [], readOnly: [] },
   start: 'lazy',
   elicitation: { enabled: false, timeoutMs: 120_000, queue: 16 },

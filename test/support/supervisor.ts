@@ -1,9 +1,9 @@
 // A supervisor on real processes without walls, and what it told.
-import { gateOf } from '../../src/call/gate.ts'
 import type { Rule, ServerSettings, Settings } from '../../src/schema/settings.ts'
 import type { Caller, Happening, Launch } from '../../src/supervisor/ports.ts'
 import { Supervisor } from '../../src/supervisor/supervisor.ts'
 import { allowAll } from './attach.ts'
+import { governed, type Governed } from './governance.ts'
 import { plainLaunch } from './plain-launch.ts'
 
 /** A host of that uid, or the operator. */
@@ -16,38 +16,51 @@ interface Options {
   readonly rules?: readonly Rule[]
   readonly launch?: Launch
   readonly concurrency?: number
+  readonly settings?: Partial<Settings>
+  readonly state?: string
+  readonly codeOf?: (server: ServerSettings) => string
+}
+
+export interface Supervised extends AsyncDisposable {
+  readonly supervisor: Supervisor
+  readonly governed: Governed
+  readonly events: Happening[]
+  readonly launches: () => number
 }
 
 /** Disposing stops everything. */
-export function superviseAll(
+export async function superviseAll(
   servers: readonly ServerSettings[],
-  { rules = allowAll, launch = plainLaunch, concurrency = 3 }: Options = {},
-): { supervisor: Supervisor; events: Happening[]; launches: () => number } & AsyncDisposable {
-  const settings = {
-    servers: new Map(servers.map((server) => [server.name, server])),
-    rules,
-    startup: { concurrency },
-    tools: { naming: '<server>_<tool>', descriptionList: 200, descriptionFull: 2048, perServer: 100 },
-  } as unknown as Settings
+  { rules = allowAll, launch = plainLaunch, concurrency = 3, ...more }: Options = {},
+): Promise<Supervised> {
   const events: Happening[] = []
   let launches = 0
-  const gate = gateOf(rules)
-  const supervisor = new Supervisor({
-    settings,
-    gate,
+  const emit = (event: Happening): void => void events.push(event)
+  let supervisor: Supervisor | null = null
+  const halt = (server: string, reason: string): void => void supervisor?.quarantine(server, reason)
+  const settings = { startup: { concurrency }, ...more.settings }
+  const all = await governed({ servers, rules, emit, halt, ...more, settings })
+  const policy = all.policy
+  supervisor = new Supervisor({
+    ...policy,
     launch: (...args) => {
       launches++
       return launch(...args)
     },
-    emit: (event) => void events.push(event),
-    narrow: () => Promise.resolve({ settings, gate }),
+    emit,
+    narrow: () => Promise.resolve(policy),
     describe: () => ({ command: null, package_digest: null, environment: {} }),
     random: () => 0.5,
   })
+  const stop = supervisor
   return {
     supervisor,
+    governed: all,
     events,
     launches: () => launches,
-    [Symbol.asyncDispose]: () => supervisor[Symbol.asyncDispose](),
+    async [Symbol.asyncDispose]() {
+      await stop[Symbol.asyncDispose]()
+      await all[Symbol.asyncDispose]()
+    },
   }
 }

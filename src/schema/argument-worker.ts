@@ -1,0 +1,48 @@
+// A thread that judges arguments by schemas of servers, which may be hostile: whoever started it stops it when it is late.
+import { parentPort } from 'node:worker_threads'
+import { Ajv, type ValidateFunction } from 'ajv'
+import { Ajv2020 } from 'ajv/dist/2020.js'
+
+/** What the thread is asked. */
+export interface Question {
+  /** Names the schema from the first question on */
+  readonly digest: string
+  readonly schema: unknown
+  readonly value: unknown
+}
+
+const compiled = new Map<string, ValidateFunction>()
+const maxCompiled = 256
+
+/** Null when the value fits; no reference leaves the schema, and formats are what the dialect makes of them: notes. */
+function judge({ digest, schema, value }: Question): string | null {
+  const check = compiled.get(digest) ?? compile(schema)
+  if (compiled.size >= maxCompiled) compiled.clear()
+  compiled.set(digest, check)
+  if (check(value)) return null
+  const [first] = check.errors ?? []
+  return first === undefined
+    ? 'arguments do not fit'
+    : `arguments${first.instancePath}: ${first.message ?? 'does not fit'}`
+}
+
+/** The dialect is 2020-12, unless the schema names an older one. */
+function compile(schema: unknown): ValidateFunction {
+  const options = { strict: false, validateFormats: false, logger: false } as const
+  if (typeof schema !== 'object' || schema === null)
+    return new Ajv2020(options).compile(schema === false ? false : {})
+  const { $schema, ...rest } = schema as Record<string, unknown>
+  const isOld = typeof $schema === 'string' && /draft-0[4-7]/.test($schema)
+  return isOld ? new Ajv(options).compile(rest) : new Ajv2020(options).compile(rest)
+}
+
+parentPort?.on('message', (question: Question) => {
+  let problem: string | null
+  try {
+    problem = judge(question)
+  } catch (error) {
+    problem = `the tool's schema cannot be used: ${error instanceof Error ? error.message.slice(0, 300) : 'no reason'}`
+  }
+  // oxlint-disable-next-line require-post-message-target-origin -- a thread, not a window
+  parentPort?.postMessage(problem)
+})

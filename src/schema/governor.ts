@@ -1,0 +1,79 @@
+// What governance tells whoever holds a server's stdin: whether a call may be sent, now and once. `daemon/` composes it.
+import type { SallyportError } from '../errors.ts'
+import type { CallId, InstanceId } from '../lib/ids.ts'
+import type { GovernedRequest } from './gate.ts'
+import type { ServerSettings } from './settings.ts'
+
+/** A call as somebody proposed it. */
+export interface Proposal extends GovernedRequest {
+  readonly call: CallId
+  /** The process that it would go to; null where none runs */
+  readonly instance: InstanceId | null
+  /** The request's params exactly as they will be sent */
+  readonly bytes: string
+  readonly principal: string
+  /** Attached session or control instance; a session-wide approval ends with it */
+  readonly session: string
+  /** The host's opaque string, or null */
+  readonly lineage: string | null
+  /** Why it can't be sent whatever policy says: the server is not there, or shows nothing that could be judged */
+  readonly obstacle: SallyportError | null
+}
+
+/** A call that may be sent, now and once. */
+export interface Admission {
+  readonly call: CallId
+  readonly instance: InstanceId | null
+  readonly server: string
+  readonly kind: GovernedRequest['kind']
+  readonly subject: string
+  readonly identity: string
+  readonly permit: string
+  /** Seq of the intent, which is durable */
+  readonly intent: number
+  readonly approval: string | null
+  readonly trustEpoch: number
+  readonly principal: string
+}
+
+/** How a call ended, for its last record. */
+export interface Outcome {
+  readonly kind: 'result' | 'tool-error' | 'error' | 'timeout' | 'cancelled' | 'lost'
+  readonly durationMs: number
+  /** The answer's raw JSON; null when there was none */
+  readonly bytes: string | null
+  readonly detail: string | null
+}
+
+/** What a running server says of itself, as the supervisor asked it. */
+export interface Observation {
+  readonly server: ServerSettings
+  readonly instance: InstanceId
+  /** Tool objects as the server listed them, by name */
+  readonly tools: ReadonlyMap<string, unknown>
+  /** Its instructions, prompts and resource templates */
+  readonly rest: unknown
+}
+
+export interface Waiting {
+  readonly signal: AbortSignal
+  /** Called when a person is asked and has not answered yet */
+  readonly asked?: () => void
+}
+
+/** The one way to a server for whatever policy governs. */
+export interface Governor {
+  /**
+   * Resolves when the call may be sent, in the same turn and once; rejects with the `SallyportError` that the caller is
+   * told. Nothing may be sent before.
+   */
+  admit(proposal: Proposal, waiting: Waiting): Promise<Admission>
+  /** Records how an admitted call ended; to be called once for each */
+  settle(admission: Admission, outcome: Outcome): void
+  /** Compares a surface with the accepted one and records what is new; calls of the instance are admitted on it */
+  observe(seen: Observation): Promise<void>
+  /** True when the tool object is the accepted one, or nothing is held against showing it */
+  shows(server: ServerSettings, instance: InstanceId | null, tool: unknown): boolean
+  /** The instance is gone */
+  forget(instance: InstanceId): void
+}

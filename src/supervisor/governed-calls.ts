@@ -1,0 +1,185 @@
+// The governed requests of one session: held until they may be sent, followed until they are answered.
+import { SallyportError } from '../errors.ts'
+import { type InstanceId, newCallId, type SessionId } from '../lib/ids.ts'
+import type { Gate } from '../schema/gate.ts'
+import type { Admission, Governor, Outcome, Waiting } from '../schema/governor.ts'
+import type { ServerSettings } from '../schema/settings.ts'
+import { errorLine } from './answers.ts'
+import type { Conversation, HostRequest } from './conversation.ts'
+import type { Response } from './envelope.ts'
+import { refusalOf } from './governed-request.ts'
+import type { MessageId } from './message-id.ts'
+import { Patience } from './patience.ts'
+import { saysFailed } from './tool-result.ts'
+import { utf8 } from './utf8.ts'
+import type { Ask, Held } from './wire.ts'
+
+export interface GovernedCallsOptions {
+  readonly server: ServerSettings
+  readonly session: SessionId
+  readonly principal: string
+  readonly gate: Gate
+  readonly governor: Governor
+  readonly talk: Conversation
+  /** Null when the server's surface is known; otherwise resolves when it is */
+  readonly surface: () => Promise<void> | null
+  readonly instance: () => InstanceId | null
+  /** Sends a line to the server in this turn */
+  readonly send: (line: string) => void
+  readonly toHost: (line: string) => void
+}
+
+interface Sent {
+  readonly admissions: readonly Admission[]
+  readonly began: number
+}
+
+/** Each request is admitted, sent and settled once, or answered and never sent. */
+export class GovernedCalls {
+  readonly #options: GovernedCallsOptions
+  readonly #held = new Map<string, Patience>()
+  readonly #sent = new Map<string, Sent>()
+
+  constructor(options: GovernedCallsOptions) {
+    this.#options = options
+  }
+
+  /** True while something waits that a server would have to be started for. */
+  get isWaiting(): boolean {
+    return this.#held.size > 0
+  }
+
+  hold(held: Held): void {
+    const { talk, toHost } = this.#options
+    const patience = new Patience(held.progressToken, toHost)
+    this.#held.set(held.request.id.key, patience)
+    talk.held.add(held.request.id.key)
+    void this.#carry(held, patience)
+  }
+
+  /** The host waits no longer. True when the request was still held: then nothing is sent, and nothing answered. */
+  takeBack(id: MessageId): boolean {
+    const patience = this.#held.get(id.key)
+    if (patience === undefined) return false
+    this.#letGo(id.key)
+    patience.end(new SallyportError('ERR_CALL_CANCELLED', 'the host took the call back'))
+    return true
+  }
+
+  /** The host waits no longer for what was sent. */
+  cancelled({ wireId }: HostRequest): void {
+    this.#settle(wireId.key, 'cancelled', null, 'cancelled by the host')
+  }
+
+  /** The server answered. */
+  answered({ wireId }: HostRequest, { text, result, error }: Response): void {
+    if (!this.#sent.has(wireId.key)) return
+    const span = result ?? error
+    const bytes = span === null ? null : utf8(text, span.start, span.end)
+    const kind = result === null ? 'error' : bytes !== null && saysFailed(bytes) ? 'tool-error' : 'result'
+    this.#settle(wireId.key, kind, bytes, null)
+  }
+
+  /** The server answered, and nobody can read what. */
+  unreadable({ wireId }: HostRequest, { message }: SallyportError): void {
+    this.#settle(wireId.key, 'error', null, message)
+  }
+
+  /** The server is gone, or the session ends: nothing held is sent, and nobody knows how what was sent ended. */
+  end(error: SallyportError): void {
+    for (const key of this.#sent.keys()) this.#settle(key, 'lost', null, error.message)
+    for (const patience of this.#held.values()) patience.end(error)
+  }
+
+  async #carry(held: Held, patience: Patience): Promise<void> {
+    const { talk, send, toHost } = this.#options
+    const { request, asks, line } = held
+    const began = performance.now()
+    const admissions: Admission[] = []
+    let error: SallyportError | null = null
+    try {
+      const found = this.#obstacle(asks, patience)
+      const obstacle = found instanceof Promise ? await found : found
+      if (asks.length === 0 && obstacle !== null) throw obstacle
+      for (const ask of asks) admissions.push(await this.#admit(ask, held, obstacle, patience))
+    } catch (thrown) {
+      error = SallyportError.from(thrown)
+    }
+    patience.close()
+    const isWanted = this.#held.get(request.id.key) === patience
+    if (isWanted) this.#letGo(request.id.key)
+    error ??= patience.reason
+    if (error === null && isWanted) {
+      talk.open(request)
+      this.#sent.set(request.wireId.key, { admissions, began })
+      return send(line)
+    }
+    this.#settleAll(admissions, {
+      kind: 'cancelled',
+      durationMs: 0,
+      bytes: null,
+      detail: 'it was never sent',
+    })
+    if (isWanted && error !== null) toHost(errorLine(request.id, error))
+  }
+
+  /** Why the request can't be sent whatever policy says; waits until what the server lists is known. */
+  #obstacle(
+    asks: readonly Ask[],
+    patience: Patience,
+  ): Promise<SallyportError | null> | SallyportError | null {
+    const surface = this.#denial(asks) ?? this.#options.surface()
+    if (surface === null || surface instanceof SallyportError) return surface
+    return surface.then(
+      () => patience.reason,
+      (thrown: unknown) => patience.reason ?? SallyportError.from(thrown),
+    )
+  }
+
+  /** What rules deny anyway needs no server: none is started for it. */
+  #denial(asks: readonly Ask[]): SallyportError | null {
+    const { gate, server } = this.#options
+    for (const { kind, subject, arguments: value } of asks) {
+      const decision = gate.decide({ server, kind, subject, arguments: value })
+      if (decision.action === 'deny') return refusalOf(decision, server.name, subject)
+    }
+    return null
+  }
+
+  #admit(ask: Ask, held: Held, obstacle: SallyportError | null, waiting: Waiting): Promise<Admission> {
+    const { governor, server, session, principal, instance } = this.#options
+    return governor.admit(
+      {
+        call: newCallId(),
+        kind: ask.kind,
+        server,
+        instance: instance(),
+        subject: ask.subject,
+        arguments: ask.arguments,
+        bytes: ask.bytes,
+        principal,
+        session,
+        lineage: held.lineage,
+        obstacle,
+      },
+      waiting,
+    )
+  }
+
+  #letGo(key: string): void {
+    this.#held.delete(key)
+    this.#options.talk.held.delete(key)
+  }
+
+  #settle(key: string, kind: Outcome['kind'], bytes: string | null, detail: string | null): void {
+    const sent = this.#sent.get(key)
+    if (sent === undefined) return
+    this.#sent.delete(key)
+    const durationMs = Math.round((performance.now() - sent.began) * 1000) / 1000
+    this.#settleAll(sent.admissions, { kind, durationMs, bytes, detail })
+  }
+
+  #settleAll(admissions: readonly Admission[], outcome: Outcome): void {
+    for (const admission of admissions) this.#options.governor.settle(admission, outcome)
+  }
+}

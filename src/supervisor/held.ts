@@ -1,0 +1,71 @@
+// Takes a governed request out of the stream: what policy is to be asked about it, and what is sent once it may pass.
+import { SallyportError } from '../errors.ts'
+import { decodeString, type Member, members, type Span } from '../lib/json-scan.ts'
+import type { Route } from '../schema/gate.ts'
+import type { HostRequest } from './conversation.ts'
+import { readEnvelope, type Request } from './envelope.ts'
+import { utf8 } from './utf8.ts'
+import type { Ask, Held } from './wire.ts'
+
+/** What policy is asked about a request; a subscription to resources is asked about one by one. */
+export function asksOf(request: Request, route: Route): readonly Ask[] {
+  if (route !== 'call' && route !== 'govern' && route !== 'listen') return []
+  const { text, params, method } = request
+  const bytes = params === null ? '{}' : utf8(text, params.start, params.end)
+  const found = params?.inner ?? []
+  if (route === 'govern')
+    return [{ kind: 'method', subject: method, arguments: valueOf(text, params) ?? {}, bytes }]
+  if (route === 'call') {
+    const name = memberOf(found, 'name')
+    const subject = name === null ? '' : decodeString(text.slice(name.start, name.end))
+    return [{ kind: 'tool', subject, arguments: valueOf(text, memberOf(found, 'arguments')) ?? {}, bytes }]
+  }
+  const wanted = valueOf(text, memberOf(found, 'notifications'))
+  const uris = property(wanted, 'resourceSubscriptions') ?? []
+  return (Array.isArray(uris) ? (uris as unknown[]) : [uris]).map((uri) => ({
+    kind: 'method',
+    subject: 'resources/subscribe',
+    arguments: { uri },
+    bytes,
+  }))
+}
+
+export function heldOf(opened: HostRequest, request: Request, asks: readonly Ask[]): Held {
+  const { text, start, end } = request
+  const meta = memberOf(request.params?.inner ?? [], '_meta')
+  const found =
+    meta === null || text.charCodeAt(meta.start) !== 123 ? [] : members(text, meta.start, meta.end)
+  const lineage = memberOf(found, 'sallyport/lineage')
+  const token = memberOf(found, 'progressToken')
+  return {
+    request: opened,
+    line: `${text.slice(start, end)}\n`,
+    asks,
+    lineage:
+      lineage !== null && text.charCodeAt(lineage.start) === 34
+        ? decodeString(text.slice(lineage.start, lineage.end))
+        : null,
+    progressToken: token === null ? null : text.slice(token.start, token.end),
+  }
+}
+
+/** A request that goes out again, as a call of its own. */
+export function heldAgain(request: HostRequest, line: string): Held {
+  const envelope = readEnvelope(line, 0, line.length - 1, true)
+  if (envelope.kind !== 'request') throw new SallyportError('ERR_INTERNAL', 'a retry is not a request')
+  return heldOf(request, envelope, asksOf(envelope, request.route))
+}
+
+const memberOf = (found: readonly Member[], key: string): Member | null =>
+  found.find((member) => member.key === key) ?? null
+
+function valueOf(text: string, span: Span | null): unknown {
+  if (span === null) return undefined
+  return JSON.parse(utf8(text, span.start, span.end)) as unknown
+}
+
+function property(value: unknown, key: string): unknown {
+  return typeof value === 'object' && value !== null && Object.hasOwn(value, key)
+    ? (value as Record<string, unknown>)[key]
+    : undefined
+}

@@ -1,0 +1,98 @@
+// The governed side of one session: what its server lists, the calls that are held, and the calls that were sent.
+import type { SallyportError } from '../errors.ts'
+import type { InstanceId, SessionId } from '../lib/ids.ts'
+import type { Conversation, HostRequest } from './conversation.ts'
+import type { Response } from './envelope.ts'
+import { GovernedCalls } from './governed-calls.ts'
+import type { Relay } from './relay.ts'
+import type { SessionOptions } from './session-options.ts'
+import { SessionSurface } from './session-surface.ts'
+import type { Held, Wire } from './wire.ts'
+
+export interface BoundaryOptions {
+  readonly session: SessionId
+  readonly options: SessionOptions
+  readonly talk: Conversation
+  readonly relay: () => Relay | null
+  readonly instance: () => InstanceId | null
+  /** Something waits for a server, and none was started */
+  readonly wanted: () => void
+}
+
+/** What of a wire is the boundary's. */
+type BoundaryWire = Pick<
+  Wire,
+  'unreadable' | 'initialized' | 'listChanged' | 'hold' | 'takeBack' | 'cancelled' | 'own' | 'shows'
+>
+
+export class SessionBoundary {
+  readonly #options: BoundaryOptions
+  readonly #calls: GovernedCalls
+  readonly #surface: SessionSurface
+
+  constructor(options: BoundaryOptions) {
+    this.#options = options
+    const { session, talk, relay, instance } = options
+    const { server, caller, ports, toolLimit } = options.options
+    const { governor, gate } = ports
+    const say = (line: string): void => relay()?.say(line)
+    const surface = new SessionSurface({ server, governor, toolLimit, instance, talk, say })
+    this.#surface = surface
+    this.#calls = new GovernedCalls({
+      server,
+      session,
+      principal: caller.principal.id,
+      gate,
+      governor,
+      talk,
+      surface: () => surface.known(),
+      instance,
+      send: (line) => relay()?.admit(line),
+      toHost: (line) => relay()?.answer(line),
+    })
+  }
+
+  /** True while a call waits that is not sent. */
+  get isWaiting(): boolean {
+    return this.#calls.isWaiting
+  }
+
+  /** The boundary's part of the session's wire. */
+  wire(): BoundaryWire {
+    const { server, ports } = this.#options.options
+    return {
+      unreadable: (request, error) => this.#calls.unreadable(request, error),
+      initialized: () => this.#surface.begin(),
+      listChanged: () => this.#surface.changed(),
+      hold: (held) => this.#hold(held),
+      takeBack: (id) => this.#calls.takeBack(id),
+      cancelled: (request) => this.#calls.cancelled(request),
+      own: (response) => this.#surface.settle(response),
+      shows: (tool) => ports.governor.shows(server, this.#options.instance(), tool),
+    }
+  }
+
+  /** The server takes requests from now on. */
+  ready(): void {
+    this.#surface.ready()
+  }
+
+  /** The server answered a request of the host's. */
+  answered(request: HostRequest, response: Response): void {
+    this.#calls.answered(request, response)
+    if (request.route === 'handshake' || request.route === 'probe') this.#surface.introduce(response)
+  }
+
+  /** No call is sent from here on, and what was sent and not answered is lost. */
+  end(error: SallyportError, instances: readonly { readonly id: InstanceId }[]): void {
+    this.#surface.fail(error)
+    this.#calls.end(error)
+    for (const { id } of instances) this.#options.options.ports.governor.forget(id)
+  }
+
+  /** What waits for a server to be looked at makes one start, as what waits to be said does. */
+  #hold(held: Held): void {
+    this.#calls.hold(held)
+    if (this.#surface.isWanted) this.#options.wanted()
+  }
+}

@@ -1,0 +1,99 @@
+// What one session's server lists, asked in the session itself, behind the host's handshake and before its first call.
+import { SallyportError } from '../errors.ts'
+import { within } from '../lib/deadline.ts'
+import type { InstanceId } from '../lib/ids.ts'
+import type { Governor } from '../schema/governor.ts'
+import type { ServerSettings } from '../schema/settings.ts'
+import type { Conversation } from './conversation.ts'
+import type { Response } from './envelope.ts'
+import { OwnRequests } from './own-requests.ts'
+import { readIntroduction, readSurface, unknownServer } from './surface.ts'
+import { Survey } from './survey.ts'
+import { utf8 } from './utf8.ts'
+
+export interface SessionSurfaceOptions {
+  readonly server: ServerSettings
+  readonly governor: Governor
+  /** Most tools that may be accepted of the server */
+  readonly toolLimit: number
+  readonly talk: Conversation
+  readonly instance: () => InstanceId | null
+  readonly say: (line: string) => void
+}
+
+/** Known once the server was asked and the governor has compared; every wait ends within `initialize_ms` of ready. */
+export class SessionSurface {
+  readonly #options: SessionSurfaceOptions
+  readonly #own: OwnRequests
+  readonly #survey: Survey
+  readonly #ready = Promise.withResolvers<void>()
+  #introduction = unknownServer
+  #isReady = false
+  #isOver = false
+
+  constructor(options: SessionSurfaceOptions) {
+    this.#options = options
+    this.#own = new OwnRequests(options.say)
+    this.#survey = new Survey(() => this.#ask())
+    this.#ready.promise.catch(() => undefined)
+  }
+
+  /** True while somebody waits for a server that is not ready. */
+  get isWanted(): boolean {
+    return !this.#isReady && !this.#isOver && this.#survey.isAsking
+  }
+
+  /** Null when it is known; otherwise resolves when it is. */
+  known(): Promise<void> | null {
+    return this.#survey.known()
+  }
+
+  /** The server takes requests from now on; what the host said of being initialized has gone before. */
+  ready(): void {
+    this.#isReady = true
+    this.#ready.resolve()
+  }
+
+  /** The host has said that it is initialized. */
+  begin(): void {
+    this.#survey.begin()
+  }
+
+  changed(): void {
+    this.#survey.changed()
+  }
+
+  /** Reads the answer to the host's handshake. */
+  introduce({ text, result }: Response): void {
+    if (result !== null)
+      this.#introduction = readIntroduction(JSON.parse(utf8(text, result.start, result.end)))
+  }
+
+  /** Takes an answer to a request of ours; false when it is none. */
+  settle(response: Response): boolean {
+    return this.#own.settle(response)
+  }
+
+  /** Ends every wait, now and later. */
+  fail(error: SallyportError): void {
+    this.#isOver = true
+    this.#ready.reject(error)
+    this.#own.fail(error)
+  }
+
+  async #ask(): Promise<void> {
+    await this.#ready.promise
+    const { server, governor, toolLimit, talk, instance } = this.#options
+    const { initializeMs } = server.timeouts
+    const late = (): SallyportError =>
+      new SallyportError(
+        'ERR_INITIALIZE_TIMEOUT',
+        `mcp server ${server.name} did not say what it lists within timeouts.initialize_ms (${initializeMs})`,
+        { server: server.name },
+      )
+    const request = (method: string, params: string) => this.#own.request(method, params, !talk.isLegacy)
+    const surface = await within(readSurface(request, this.#introduction, toolLimit), initializeMs, late)
+    const id = instance()
+    if (id !== null) await governor.observe({ server, instance: id, ...surface })
+  }
+}

@@ -1,0 +1,95 @@
+// Asks a server what it lists: all that can be accepted of it, page by page, within bounds.
+import { SallyportError } from '../errors.ts'
+import type { Observation } from '../schema/governor.ts'
+import type { Answer } from './mcp-client.ts'
+
+/** What a server said of itself in the handshake; null capabilities where there was none. */
+export interface Introduction {
+  readonly capabilities: Readonly<Record<string, unknown>> | null
+  readonly instructions: string | null
+}
+
+export type Surface = Pick<Observation, 'tools' | 'rest'>
+
+type Request = (method: string, params: string) => Promise<Answer>
+
+export const unknownServer: Introduction = { capabilities: null, instructions: null }
+
+/** Pages of one list beyond which a server is not listing but talking */
+const maxPages = 100
+const methodNotFound = -32601
+
+/** Reads what of the handshake's result says who the server is. */
+export function readIntroduction(result: unknown): Introduction {
+  const { capabilities, instructions } = asRecord(result)
+  return {
+    capabilities: typeof capabilities === 'object' ? asRecord(capabilities) : null,
+    instructions: typeof instructions === 'string' ? instructions : null,
+  }
+}
+
+/** Asks for tools, prompts and resource templates, as far as the server has them; at most `limit` tools. */
+export async function readSurface(
+  request: Request,
+  { capabilities, instructions }: Introduction,
+  limit: number,
+): Promise<Surface> {
+  const has = (name: string): boolean => capabilities === null || Object.hasOwn(capabilities, name)
+  const none: readonly unknown[] = []
+  const [tools, prompts, templates] = await Promise.all([
+    has('tools') ? listAll(request, 'tools/list', 'tools', limit) : none,
+    has('prompts') ? orNothing(listAll(request, 'prompts/list', 'prompts', limit)) : none,
+    has('resources')
+      ? orNothing(listAll(request, 'resources/templates/list', 'resourceTemplates', limit))
+      : none,
+  ])
+  const named = tools.flatMap((tool): [string, unknown][] => {
+    const { name } = asRecord(tool)
+    return typeof name === 'string' ? [[name, tool]] : []
+  })
+  // Of two tools with one name nobody can tell which one a call would reach.
+  const twice = new Set(named.map(([name]) => name).filter((name, n, all) => all.indexOf(name) !== n))
+  return {
+    tools: new Map(named.filter(([name]) => !twice.has(name))),
+    rest: { instructions, prompts, templates },
+  }
+}
+
+/** A server that makes no sense of the question lists nothing, and what is not there can't be accepted or change. */
+const orNothing = (list: Promise<readonly unknown[]>): Promise<readonly unknown[] | null> =>
+  list.catch((thrown: unknown) => {
+    if (SallyportError.from(thrown).code === 'ERR_SERVER_PROTOCOL') return null
+    throw thrown
+  })
+
+async function listAll(
+  request: Request,
+  method: string,
+  member: string,
+  limit: number,
+): Promise<readonly unknown[]> {
+  const all: unknown[] = []
+  let cursor: string | null = null
+  for (let page = 0; page < maxPages && all.length < limit; page++) {
+    const answer = await request(method, cursor === null ? '{}' : JSON.stringify({ cursor }))
+    if (answer.kind === 'error') {
+      if (answer.code === methodNotFound) return []
+      throw new SallyportError(
+        'ERR_SERVER_UNAVAILABLE',
+        `${method} failed: ${answer.message} (${answer.code})`,
+      )
+    }
+    const result = asRecord(JSON.parse(answer.result.raw))
+    const listed = result[member]
+    if (!Array.isArray(listed))
+      throw new SallyportError('ERR_SERVER_PROTOCOL', `${method} gave no list of ${member}`)
+    all.push(...(listed as unknown[]).slice(0, limit - all.length))
+    const { nextCursor } = result
+    if (typeof nextCursor !== 'string' || nextCursor === cursor) break
+    cursor = nextCursor
+  }
+  return all
+}
+
+const asRecord = (value: unknown): Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null ? { ...value } : {}

@@ -1,0 +1,52 @@
+// Whether what a server lists is known at present: asked once, asked again when it changed, and waited for by every call.
+
+/** Least time between two questions that no call waits for, ms */
+const pauseMs = 5000
+/** Changes in a row, while a call waits, beyond which the last answer has to do */
+const maxRounds = 3
+
+/** Asks when somebody needs to know. A question that failed is asked again by the next who does. */
+export class Survey {
+  readonly #ask: () => Promise<void>
+  #isKnown = false
+  #isStale = false
+  #asking: Promise<void> | null = null
+  #askedAt = -pauseMs
+
+  constructor(ask: () => Promise<void>) {
+    this.#ask = ask
+  }
+
+  get isAsking(): boolean {
+    return this.#asking !== null
+  }
+
+  /** Null when it is known; otherwise resolves when it is, and rejects when it can't be. */
+  known(): Promise<void> | null {
+    if (this.#isKnown) return null
+    this.#asking ??= this.#run().finally(() => (this.#asking = null))
+    return this.#asking
+  }
+
+  /** Asks ahead of the first call. */
+  begin(): void {
+    this.known()?.catch(() => undefined) // whoever needs to know asks again, and is told
+  }
+
+  /** The server says that something has changed. */
+  changed(): void {
+    this.#isKnown = false
+    this.#isStale = true
+    if (performance.now() - this.#askedAt >= pauseMs) this.begin()
+  }
+
+  async #run(): Promise<void> {
+    for (let round = 0; round < maxRounds; round++) {
+      this.#isStale = false
+      this.#askedAt = performance.now()
+      await this.#ask()
+      if (!this.#isStale) break
+    }
+    this.#isKnown = !this.#isStale
+  }
+}

@@ -1,0 +1,82 @@
+// Governance as the daemon composes it, on a journal in a temporary folder.
+import { join } from 'node:path'
+import { gateOf } from '../../src/call/gate.ts'
+import { Governance } from '../../src/daemon/governance.ts'
+import type { JournalRecord } from '../../src/journal/record.ts'
+import { beginning, listSegments, readSegment } from '../../src/journal/segments.ts'
+import { newDaemonId } from '../../src/lib/ids.ts'
+import type { Rule, ServerSettings, Settings } from '../../src/schema/settings.ts'
+import type { Emit, Policy } from '../../src/supervisor/ports.ts'
+import { tempDir } from './temp-dir.ts'
+
+/** The settings of governance at their defaults. */
+export const governanceDefaults: Pick<Settings, 'approval' | 'permit' | 'trust' | 'journal'> = {
+  approval: { waitMs: 120_000, ttlMs: 900_000 },
+  permit: { ttlMs: 30_000 },
+  trust: { provisionalAfter: 10, trustedAfter: 50, contaminate: 'tool' },
+  journal: { durability: 'write', segmentBytes: 67_108_864, evidenceBytes: 65_536 },
+}
+
+export interface Governed extends AsyncDisposable {
+  readonly governance: Governance
+  readonly directory: string
+  readonly policy: Policy
+  /** Every record that is in the journal */
+  records(): readonly JournalRecord[]
+}
+
+interface Options {
+  readonly servers?: readonly ServerSettings[]
+  readonly rules: readonly Rule[]
+  readonly emit: Emit
+  readonly halt?: (server: string, reason: string) => void
+  readonly settings?: Partial<Settings>
+  readonly codeOf?: (server: ServerSettings) => string
+  /** State folder of an earlier life; else one that goes with this */
+  readonly state?: string
+}
+
+/** Opens a journal and the governor on it. */
+export async function governed(options: Options): Promise<Governed> {
+  const { servers = [], rules, emit, halt = () => undefined, codeOf = (server) => server.command } = options
+  const folder = options.state === undefined ? await tempDir() : null
+  const state = options.state ?? folder?.path ?? ''
+  const settings = {
+    servers: new Map(servers.map((server) => [server.name, server])),
+    rules,
+    startup: { concurrency: 3 },
+    tools: { naming: '<server>_<tool>', descriptionList: 200, descriptionFull: 2048, perServer: 100 },
+    ...governanceDefaults,
+    ...options.settings,
+  } as unknown as Settings
+  const directory = join(state, 'journal')
+  const keyPath = join(state, 'journal.key')
+  const governance = await Governance.open({
+    settings,
+    directory,
+    keyPath,
+    daemon: newDaemonId(),
+    emit,
+    codeOf,
+    halt,
+  })
+  const gate = gateOf(rules)
+  return {
+    governance,
+    directory,
+    policy: { settings, gate, governor: governance.governor({ rules, gate }) },
+    records: () => readAll(directory),
+    async [Symbol.asyncDispose]() {
+      await governance[Symbol.asyncDispose]()
+      await folder?.[Symbol.asyncDispose]()
+    },
+  }
+}
+
+function readAll(directory: string): readonly JournalRecord[] {
+  const records: JournalRecord[] = []
+  let head = beginning
+  for (const segment of listSegments(directory))
+    head = readSegment(directory, segment, head, null, (record) => records.push(record)).end
+  return records
+}
