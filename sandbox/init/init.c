@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
@@ -38,9 +39,19 @@ static void wipe_environment(void) {
   environ[0] = NULL;
 }
 
+// What is queued for a process counts against its own limit, whoever sent it: with none left here, a server can't use
+// PID 1 to hold more than its share of a number that its user has on the whole machine. A SIGCHLD needs no place.
+static void queue_no_signals(void) {
+  struct rlimit queue;
+  if (getrlimit(RLIMIT_SIGPENDING, &queue) != 0) die("init", "pending signals", errno);
+  queue.rlim_cur = 0;  // the hard limit stays, for the child to set its own
+  if (setrlimit(RLIMIT_SIGPENDING, &queue) != 0) die("init", "pending signals", errno);
+}
+
 static int open_signals(void) {
   sigset_t child;
   block_all_signals();
+  queue_no_signals();
   sigemptyset(&child);
   sigaddset(&child, SIGCHLD);
   int fd = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);

@@ -69,6 +69,13 @@ describe('the server', () => {
     )
   })
 
+  it('can queue no signal for PID 1, which would count as its own no more', async () => {
+    const { stdout } = await run(
+      shell('for n in 40 41 42; do kill -$n 1; done; grep -h SigQ /proc/1/status | tr "\\t" " "'),
+    )
+    expect(stdout).toBe('SigQ: 0/0\n')
+  })
+
   it('is under its limits, and PID 1 is not', async () => {
     const extra = [frame('l', constants.priority.PRIORITY_NORMAL + 7, 32n, 64n), frame('l', 4, 0n, 0n)]
     const script = 'ulimit -n; ulimit -Hn; ulimit -c; grep -E "open files" /proc/1/limits | tr -s " "'
