@@ -5,6 +5,7 @@ import { describe, expect, test } from 'vitest'
 import packageJson from '../package.json' with { type: 'json' }
 import { documents, refreshed } from '../.ci/doc-tables.ts'
 import { catalogue } from '../src/errors.ts'
+import { governSteps } from '../src/call/govern.ts'
 import { launchSteps } from '../src/sandbox/launch.ts'
 import { stopSteps } from '../src/supervisor/stop.ts'
 import { root } from './support/source.ts'
@@ -44,10 +45,11 @@ test('docs/control-protocol.md lists exactly the methods of the protocol', () =>
 test.each([
   ['A launch', launchSteps],
   ['A stop', stopSteps],
+  ['A call', governSteps],
 ])('docs/lifecycle.md, “%s”, has the steps of the code in their order', (heading, steps) => {
   const section =
     new RegExp(`^## ${heading}\n([\\s\\S]*?)(?=^## )`, 'm').exec(read('docs/lifecycle.md'))?.[1] ?? ''
-  const listed = [...section.matchAll(/^\d+\. \*\*([\w-]+)\*\*/gm)].map(([, step]) => step)
+  const listed = [...section.matchAll(/^\d+\. \*\*([\w -]+)\*\*/gm)].map(([, step]) => step)
   expect(listed).toEqual(steps)
 })
 

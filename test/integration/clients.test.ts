@@ -18,10 +18,12 @@ const server = (source: string, script: string): object => ({
   package: { source: at(source), target: '/app', with: [at('node_modules')] },
   profile: 'node',
   trust: 'trusted',
+  acceptance: 'first-use',
 })
 const published = server('node_modules/@modelcontextprotocol/server-everything', 'dist/index.js')
 const config = configOf({
-  everything: published,
+  // Which tools it has depends on what the client can do
+  everything: { ...published, surface: 'dynamic' },
   modern: server('test/fixtures/packages/modern', 'index.mjs'),
 })
 
