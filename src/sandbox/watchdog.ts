@@ -13,6 +13,8 @@ export interface MemoryWatch {
 }
 
 const restMs = 500
+/** What the kernel holds for one file of a scratch file system, empty or not: inode, name and the folder's entry */
+const inodeBytes = 1024
 /** The pause once half of the limit is used: who grows fast is looked at often */
 const alertMs = 50
 
@@ -83,7 +85,9 @@ function memfdBytes(pids: readonly number[]): number {
 
 function scratchBytes(initPid: number, path: string): number {
   const found = orElse(() => statfsSync(`/proc/${initPid}/root${path}`), null)
-  return found === null ? 0 : (found.blocks - found.bfree) * found.bsize
+  return found === null
+    ? 0
+    : (found.blocks - found.bfree) * found.bsize + (found.files - found.ffree) * inodeBytes
 }
 
 function sum(values: readonly number[]): number {

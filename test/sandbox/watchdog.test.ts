@@ -1,5 +1,6 @@
 // The watchdog sees memory wherever a process hides it, and counts what processes share once.
 import { spawn, type ChildProcess } from 'node:child_process'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { afterEach, beforeAll, expect, test } from 'vitest'
 import { usedMemory, watchMemory } from '../../src/sandbox/watchdog.ts'
 import { firstLine } from '../support/cgroup-host.ts'
@@ -37,6 +38,19 @@ test('files in scratch file systems are seen', () => {
   const without = usedMemory({ initPid: process.pid, limitBytes: 0, tmpfs: [] })
   // Any mount will do for the sum; the root file system always holds something
   expect(usedMemory({ initPid: process.pid, limitBytes: 0, tmpfs: ['/'] })).toBeGreaterThan(without + mib)
+})
+
+test('empty files in scratch file systems are seen, which take kernel memory but no block', async () => {
+  const initPid = await start('memory', 1)
+  const used = (): number => usedMemory({ initPid, limitBytes: 2 ** 40, tmpfs: ['/dev/shm'] })
+  const folder = mkdtempSync('/dev/shm/sallyport-')
+  try {
+    const before = used()
+    for (let n = 0; n < 16_384; n++) writeFileSync(`${folder}/${n}`, '')
+    expect(used()).toBeGreaterThan(before + 15 * mib)
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
 })
 
 test('pages that a family shares are counted once', async () => {
