@@ -4,6 +4,8 @@ import { defineConfig } from 'vitest/config'
 export default defineConfig({
   cacheDir: 'dist/.vitest',
   test: {
+    // Its default is below node_modules, which servers' packages are digested with
+    fsModuleCachePath: 'dist/.vitest/modules',
     globalSetup: 'test/support/probe-folder.ts',
     include: ['test/**/*.test.ts'],
     testTimeout: 30_000,

@@ -139,7 +139,7 @@ describe('starting in the background', () => {
   it('does nothing where a daemon runs', async () => {
     await using at = await daemon()
     expect(await at.run(['serve', '--background'])).toEqual({ status: 0, stdout: '', stderr: '' })
-    expect(processesWith('--background')).toEqual([])
+    expect(processesWith(`serve\0--runtime\0${at.runtimeDir}`)).toEqual([])
   })
 })
 
