@@ -48,28 +48,23 @@ export async function createMachine(options: MachineOptions): Promise<Machine> {
     log,
   })
   for (const directory of launchHost.cgroups.directories) guard.cleanUp(`cgroup /${directory.slice(1)}`)
-  const registered = new Map<string, Registration>()
-  const register = async (server: ServerSettings): Promise<void> => {
-    registered.set(server.name, await launchHost.registrationsOf(settings).verified(server))
-  }
+  const registrations = launchHost.registrationsOf(settings)
   return {
     async launch(server, instance, waiting) {
       const profile = profileOf(settings, server)
-      const process = await launch({ server, profile, settings, instance }, launchHost, waiting)
-      await register(server) // for `show`; it was verified a moment ago
-      return process
+      return launch({ server, profile, settings, instance }, launchHost, waiting)
     },
     describe: (server) => ({
-      command: commandOf(server, registered.get(server.name)),
-      package_digest: registered.get(server.name)?.package?.digest ?? null,
+      command: commandOf(server, registrations.latest(server)),
+      package_digest: registrations.latest(server)?.package?.digest ?? null,
       environment: environmentOf(server, settings, launchHost),
     }),
-    codeOf: (server) => digestOfCode(server, registered.get(server.name)),
+    codeOf: (server) => digestOfCode(server, registrations.latest(server)),
     async registerAll({ signal }) {
       for (const server of settings.servers.values()) {
         if (signal.aborted) return
         if (!server.enabled || server.unenforceable.length > 0) continue
-        await register(server).catch((error: unknown) => {
+        await registrations.verified(server).catch((error: unknown) => {
           const { code, message } = SallyportError.from(error)
           log.warn({ server: server.name, code, reason: message }, 'server can not be registered')
         })
@@ -79,7 +74,7 @@ export async function createMachine(options: MachineOptions): Promise<Machine> {
   }
 }
 
-function digestOfCode({ command, args }: ServerSettings, registration: Registration | undefined): string {
+function digestOfCode({ command, args }: ServerSettings, registration: Registration | null): string {
   const program = registration?.command.file.sha256 ?? null
   return hash('sha256', JSON.stringify([command, program, registration?.package?.digest ?? null, args]))
 }
@@ -94,9 +89,9 @@ function profileOf({ profiles }: Settings, { name, profile }: ServerSettings): P
 
 function commandOf(
   { args }: ServerSettings,
-  registration: Registration | undefined,
+  registration: Registration | null,
 ): ReturnType<Describe>['command'] {
-  if (registration === undefined) return null
+  if (registration === null) return null
   const { name, path, file } = registration.command
   return { name, path, sha256: file.sha256, args }
 }

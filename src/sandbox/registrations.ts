@@ -22,6 +22,7 @@ export class Registrations {
   readonly #settings: RegistrationSettings
   readonly #trust: Trust
   readonly #pins = new Map<string, Promise<Registration>>()
+  readonly #latest = new Map<string, Registration>()
   readonly #trees = new Map<string, Promise<Tree>>()
   readonly #rechecks = new Map<Tree, ReturnType<typeof recheckTree>>()
 
@@ -37,19 +38,24 @@ export class Registrations {
    * are as they were or the config is loaded again. Throws what `pinCommand`, `judgeArguments` and `pinPackage` throw.
    */
   async verified(server: ServerSettings): Promise<Registration> {
-    // Another command or package under the same name is another registration.
-    const key = JSON.stringify([server.name, server.command, server.package])
+    const key = keyOf(server)
     const pinned = this.#pins.get(key)
     const current = pinned === undefined ? this.#pin(server) : this.#recheck(await pinned)
     if (pinned === undefined) this.#pins.set(key, current)
     try {
       const registration = await current
       this.#pins.set(key, current)
+      this.#latest.set(key, registration)
       return registration
     } catch (error) {
       if (pinned === undefined) this.#pins.delete(key)
       throw error
     }
+  }
+
+  /** What `verified` last returned for a server, without looking at the files again; null before that. */
+  latest(server: ServerSettings): Registration | null {
+    return this.#latest.get(keyOf(server)) ?? null
   }
 
   async #pin(server: ServerSettings): Promise<Registration> {
@@ -86,6 +92,10 @@ export class Registrations {
     return checking
   }
 }
+
+// Another command or package under the same name is another registration.
+const keyOf = (server: ServerSettings): string =>
+  JSON.stringify([server.name, server.command, server.package])
 
 /** Returns what `judgeArguments` needs to judge a server's own arguments. */
 export const argumentRequest = (
