@@ -38,13 +38,14 @@ export interface LaunchRequest {
 /**
  * Launches a server and returns it running, confined as its profile says. Each step can only refuse; none degrades silently.
  *
+ * `registered` is called when the files were read and are the registered ones; what comes after takes milliseconds.
  * Every failure is a `SallyportError`, but an abort, which throws the signal's reason. Nothing of the server ran where a
  * step before the gate failed, and nothing of the sandbox is left after any failure.
  */
 export const launch = async (
   { server, profile, settings, instance }: LaunchRequest,
   host: LaunchHost,
-  { signal }: { readonly signal: AbortSignal },
+  { signal, registered }: { readonly signal: AbortSignal; readonly registered?: () => void },
 ): Promise<SandboxProcess> => {
   signal.throwIfAborted()
 
@@ -53,6 +54,8 @@ export const launch = async (
 
   // 2. resolve: the files that will run are the registered ones, the arguments start no other code, the user is not root.
   const registration = await host.registrationsOf(settings).verified(server)
+  signal.throwIfAborted()
+  registered?.()
   const resolved = resolveServer({ server, profile, settings, instance, registration }, host.facts)
 
   // 3. scrub: the environment is built from empty; of the daemon's own only what the profile passes is read.

@@ -11,6 +11,9 @@ import { describeExit, release } from './process-end.ts'
 import { type InstanceEvent, next } from './states.ts'
 import { stop } from './stop.ts'
 
+/** How long the first reading of a server's code may take, ms: hundreds of megabytes on a busy disk */
+const registrationMs = 120_000
+
 export interface InstanceOptions {
   readonly server: ServerSettings
   readonly purpose: InstanceView['purpose']
@@ -84,14 +87,17 @@ export class Instance implements AsyncDisposable {
     let finish = (): void => undefined
     this.#gone = new Promise((resolve) => (finish = resolve))
     const { initializeMs } = server.timeouts
-    const late = new SallyportError(
-      'ERR_INITIALIZE_TIMEOUT',
-      `server ${server.name} was not launched within timeouts.initialize_ms (${initializeMs})`,
-    )
-    const timer = setTimeout(() => launch.abort(late), initializeMs)
+    const late = (what: string): void =>
+      launch.abort(new SallyportError('ERR_INITIALIZE_TIMEOUT', `server ${server.name} was not ${what}`))
+    const reading = `read within ${registrationMs} ms; see how much its package's \`with\` holds`
+    let timer = setTimeout(() => late(reading), registrationMs)
+    const registered = (): void => {
+      clearTimeout(timer)
+      timer = setTimeout(() => late(`launched within timeouts.initialize_ms (${initializeMs})`), initializeMs)
+    }
     let process: SandboxProcess
     try {
-      process = await this.#options.launch(server, id, { signal: launch.signal })
+      process = await this.#options.launch(server, id, { signal: launch.signal, registered })
     } catch (thrown) {
       const error = SallyportError.from(launch.signal.aborted ? launch.signal.reason : thrown)
       this.#lose({

@@ -12,7 +12,11 @@ import type { ServerSettings, Settings } from '../schema/settings.ts'
 export type Launch = (
   server: ServerSettings,
   instance: InstanceId,
-  waiting: { readonly signal: AbortSignal },
+  waiting: {
+    readonly signal: AbortSignal
+    /** Called when the server's code is known: reading it for the first time is no part of the server's own time */
+    readonly registered: () => void
+  },
 ) => Promise<SandboxProcess>
 
 /** Something that happened, before it gets a number and a time. */

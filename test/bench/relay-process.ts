@@ -19,6 +19,7 @@ async function serve(host: Socket): Promise<void> {
   if (kind === 'pipe') {
     const { stdin, stdout } = await plainLaunch(server, 'i' as never, {
       signal: new AbortController().signal,
+      registered: () => undefined,
     })
     host.pipe(stdin)
     stdout.pipe(host)

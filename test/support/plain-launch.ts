@@ -14,8 +14,9 @@ export const fixture = (name: string): string =>
   fileURLToPath(new URL(`../fixtures/servers/${name}`, import.meta.url))
 
 /** Starts `server.command` with `server.args` in a process group of its own, which ends with its leader. */
-export const plainLaunch: Launch = async (server, instance, { signal }) => {
+export const plainLaunch: Launch = async (server, instance, { signal, registered }) => {
   signal.throwIfAborted()
+  registered()
   const child = spawn(server.command, server.args, { stdio: ['pipe', 'pipe', 'pipe'], detached: true })
   await once(child, 'spawn').catch((error: unknown) => Promise.reject(asError(server.name, error)))
   const killGroup = (name: NodeJS.Signals): void => {
