@@ -42,7 +42,6 @@ async function admit(proposal: Proposal, ports: GovernPorts, waiting: Waiting): 
   const { server, instance, kind, subject, lineage, principal } = proposal
 
   // 1. propose: the name becomes the canonical identity of something that was accepted, or nothing happens.
-  if (proposal.obstacle !== null) throw proposal.obstacle
   const standing = expectAccepted(registry.standing(server.name, instance, kind, subject), proposal)
   const { identity } = standing
 
@@ -215,7 +214,10 @@ const refusals = {
 } as const
 
 function expectAccepted(standing: Standing, proposal: Proposal): Standing & { state: 'accepted' } {
-  if (standing.state === 'accepted') return standing
+  const { state } = standing
+  // Of a server that is halted for what it did, that it is not there says less.
+  if (proposal.obstacle !== null && state !== 'ungoverned' && state !== 'violated') throw proposal.obstacle
+  if (state === 'accepted') return standing
   throw denied(proposal, refusals[standing.state], standing.reason)
 }
 

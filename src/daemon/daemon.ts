@@ -93,6 +93,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
       narrow,
       random: Math.random,
     })
+    governance.resume()
     const doors: Listener[] = []
     undo.push(async () => void (await Promise.all(doors.map((door) => door[Symbol.asyncDispose]()))))
     undo.push(async () => supervisor[Symbol.asyncDispose]())

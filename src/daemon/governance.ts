@@ -96,9 +96,9 @@ export class Governance implements AsyncDisposable {
     })
   }
 
-  /** Reads the journal, ends what it left open, and halts what stands halted. Throws what `Journal.open` throws. */
+  /** Reads the journal and ends what it left open. Throws what `Journal.open` throws. */
   static async open(options: GovernanceOptions): Promise<Governance> {
-    const { settings, directory, keyPath, daemon, emit, halt } = options
+    const { settings, directory, keyPath, daemon, emit } = options
     const ledger = new Ledger(settings.trust)
     const past = new Past(ledger)
     const journal = Journal.open({
@@ -116,8 +116,12 @@ export class Governance implements AsyncDisposable {
     const governance = new Governance(options, ledger, journal)
     for (const outcome of past.unfinished()) await governance.recorder.record('call.outcome', outcome)
     for (const standing of past.standing(performance.now())) governance.approvals.restore(standing)
-    for (const { server, reason } of ledger.quarantined()) halt(server, reason)
     return governance
+  }
+
+  /** Halts what stands halted, once there is something that can be. */
+  resume(): void {
+    for (const { server, reason } of this.ledger.quarantined()) this.#options.halt(server, reason)
   }
 
   /** Makes a fact durable, then true. */

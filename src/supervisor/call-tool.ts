@@ -93,6 +93,7 @@ async function reach(
     return { line: null, obstacle: refusalOf(decision, settings.name, call.tool) }
   begun() // from here on `calls/cancel` has an id to name
   try {
+    server.requireUsable()
     return { line: await server.slot(caller.principal.id).line(call, { signal }), obstacle: null }
   } catch (thrown) {
     return { line: null, obstacle: SallyportError.from(thrown) }

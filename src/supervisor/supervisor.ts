@@ -128,7 +128,8 @@ export class Supervisor implements AsyncDisposable {
     call: ToolCall,
     { signal }: Waiting,
   ): Promise<HostMethods['tools/call']['result']> {
-    const server = this.#usable(call.server)
+    const server = this.#server(call.server)
+    this.#requireRunning()
     const id = newCallId()
     const controller = new AbortController()
     this.#calls.set(id, { principal: caller.principal.id, controller })
@@ -257,9 +258,13 @@ export class Supervisor implements AsyncDisposable {
 
   #usable(name: string): RegisteredServer {
     const server = this.#server(name)
-    if (this.#isStopping) throw new SallyportError('ERR_DAEMON_UNAVAILABLE', 'Sallyport is stopping')
+    this.#requireRunning()
     server.requireUsable()
     return server
+  }
+
+  #requireRunning(): void {
+    if (this.#isStopping) throw new SallyportError('ERR_DAEMON_UNAVAILABLE', 'Sallyport is stopping')
   }
 }
 

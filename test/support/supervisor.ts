@@ -52,6 +52,7 @@ export async function superviseAll(
     describe: () => ({ command: null, package_digest: null, environment: {} }),
     random: () => 0.5,
   })
+  all.governance.resume()
   const stop = supervisor
   return {
     supervisor,

@@ -1,0 +1,312 @@
+// The failure table and the invariants of governed calls, on real servers, a real journal and the daemon's own governor.
+import { existsSync, readFileSync } from 'node:fs'
+import { rename } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { SallyportError } from '../../src/errors.ts'
+import { RawJson } from '../../src/lib/raw-json.ts'
+import type { ServerSettings } from '../../src/schema/settings.ts'
+import type { Launch, ToolCall } from '../../src/supervisor/ports.ts'
+import { attach } from '../support/attach.ts'
+import { eventually } from '../support/eventually.ts'
+import { serverSettings } from '../support/server-settings.ts'
+import { caller, superviseAll, type Supervised } from '../support/supervisor.ts'
+import { tempDir } from '../support/temp-dir.ts'
+
+const waiting = { signal: AbortSignal.timeout(60_000) }
+
+interface Stage extends AsyncDisposable {
+  readonly all: Supervised
+  /** Names of the tools whose calls reached the server */
+  readonly reached: () => readonly string[]
+  readonly call: (tool: string, args?: object, more?: Partial<ToolCall>) => Promise<unknown>
+  readonly records: (type: string) => readonly Record<string, unknown>[]
+  readonly events: (type: string) => readonly unknown[]
+}
+
+interface Wishes {
+  readonly from?: readonly string[]
+  readonly server?: Partial<ServerSettings>
+  readonly state?: string
+  readonly launch?: Launch
+  readonly code?: string
+}
+
+async function stage({ from = [], server = {}, launch, state, code = 'code' }: Wishes = {}): Promise<Stage> {
+  const dir = await tempDir()
+  const record = join(dir.path, 'calls')
+  const base = serverSettings('rug-pull.mjs')
+  const settings = { ...base, args: [...base.args, record, ...from], ...server }
+  const all = await superviseAll([settings], {
+    codeOf: () => code,
+    state: state ?? dir.path,
+    ...(launch === undefined ? {} : { launch }),
+  })
+  return {
+    all,
+    reached: () => (existsSync(record) ? readFileSync(record, 'utf8').trim().split('\n') : []),
+    call: (tool, args = {}, more = {}) =>
+      all.supervisor.call(
+        caller(),
+        {
+          server: 'fixture',
+          tool,
+          arguments: new RawJson(JSON.stringify(args)),
+          timeoutMs: null,
+          generation: null,
+          lineage: null,
+          ...more,
+        },
+        waiting,
+      ),
+    records: (type) =>
+      all.governed
+        .records()
+        .filter((one) => one.type === type)
+        .map(({ body }) => body as Record<string, unknown>),
+    events: (type) => all.events.filter((event) => event.type === type),
+    async [Symbol.asyncDispose]() {
+      await all[Symbol.asyncDispose]()
+      await dir[Symbol.asyncDispose]()
+    },
+  }
+}
+
+const refused = (code: string, failure: string | null) => ({ code, failure })
+const settled = (at: Stage) => eventually(() => at.records('call.outcome').length > 0)
+
+/** The refusal of a call of `echo`, and that it is recorded, told, and reached nobody. */
+async function expectRefusal(at: Stage, code: string, failure: string, event: string): Promise<void> {
+  const before = at.reached().length
+  await expect(at.call('echo')).rejects.toMatchObject({ code })
+  expect(at.records('call.denied').at(-1)).toMatchObject({ subject: 'echo', ...refused(code, failure) })
+  expect(at.events(event).at(-1)).toMatchObject({ server: 'fixture', detail: { failure } })
+  expect(at.reached().length).toBe(before)
+}
+
+describe('the failure table', () => {
+  test('MP-FH-001: a server that is not there', async () => {
+    await using at = await stage({ server: { args: serverSettings('crash-at-start.mjs').args } })
+    await expectRefusal(at, 'ERR_SERVER_UNAVAILABLE', 'MP-FH-001', 'server/unavailable')
+  })
+
+  test('MP-FH-002: a declaration that was not accepted', async () => {
+    await using at = await stage({ server: { acceptance: 'manual' } })
+    await expectRefusal(at, 'ERR_DECLARATION_MISSING', 'MP-FH-002', 'surface/ungoverned-call')
+    await at.all.governed.governance.surfaces.accept('fixture', '0')
+    await at.call('echo')
+    expect(at.records('surface.accepted')).toMatchObject([{ acceptedBy: '0', declarationVersion: 1 }])
+    expect(at.reached()).toEqual(['echo'])
+  })
+
+  test('MP-FH-003: a tool that changed after it was accepted is never called, and its trust is reset', async () => {
+    await using at = await stage()
+    await at.call('echo')
+    await at.call('poison')
+    await expectRefusal(at, 'ERR_DECLARATION_MISMATCH', 'MP-FH-003', 'declaration/mismatch')
+    const { ledger } = at.all.governed.governance
+    expect(ledger.trust('fixture', 'echo')).toMatchObject({ tier: 'untrusted', evidence: 0, epoch: 1 })
+    expect(ledger.trust('fixture', 'poison')).toMatchObject({ epoch: 0 })
+    expect(at.records('surface.changed')).toMatchObject([{ server: 'fixture' }])
+    expect(at.records('trust.violated')).toMatchObject([{ tool: 'echo', failure: 'MP-FH-003' }])
+    await at.call('add')
+  })
+
+  test('MP-FH-004: a call without an answer in time', async () => {
+    await using at = await stage()
+    await expect(at.call('wait', {}, { timeoutMs: 100 })).rejects.toMatchObject({ code: 'ERR_CALL_TIMEOUT' })
+    await settled(at)
+    expect(at.records('call.outcome')).toMatchObject([{ outcome: 'timeout', subject: 'wait' }])
+    expect(at.events('call/timeout')).toMatchObject([{ detail: { failure: 'MP-FH-004' } }])
+    expect(at.all.governed.governance.permits.list()).toEqual([])
+  })
+
+  test('MP-FH-005: a tool that nobody declared quarantines the whole server, also for the next daemon', async () => {
+    await using state = await tempDir()
+    {
+      await using at = await stage({ state: state.path })
+      await at.call('add')
+      await eventually(() =>
+        at.call('echo').then(
+          () => false,
+          () => true,
+        ),
+      )
+      await expectRefusal(at, 'ERR_SURFACE_UNGOVERNED', 'MP-FH-005', 'surface/ungoverned')
+      expect(at.records('server.quarantined')).toMatchObject([{ server: 'fixture', failure: 'MP-FH-005' }])
+    }
+    await using again = await stage({ state: state.path })
+    await expectRefusal(again, 'ERR_SURFACE_UNGOVERNED', 'MP-FH-005', 'surface/ungoverned')
+    expect(again.all.launches()).toBe(0)
+  })
+
+  test('MP-FH-006: a permit that fails a check at the boundary', async () => {
+    await using at = await stage()
+    await at.call('echo')
+    const hold = { name: 'audit', server: 'fixture', tool: null, lineage: null }
+    await at.all.governed.governance.add({ type: 'hold.placed', body: hold })
+    await expectRefusal(at, 'ERR_PERMIT_REFUSED', 'MP-FH-006', 'permit/refused')
+    expect(at.records('call.denied').at(-1)?.['reason']).toContain('checkpoint')
+    await at.all.governed.governance.add({ type: 'hold.released', body: hold })
+    await at.call('echo')
+  })
+
+  test('MP-FH-007: a sandbox that can’t be built', async () => {
+    const launch: Launch = () => Promise.reject(new SallyportError('ERR_SANDBOX_SETUP', 'no user namespaces'))
+    await using at = await stage({ launch })
+    await expectRefusal(at, 'ERR_SANDBOX_SETUP', 'MP-FH-007', 'isolation/failed')
+  })
+
+  test('MP-FH-008: a violation of scope halts the server and resets the trust of every tool', async () => {
+    await using at = await stage()
+    await at.call('echo')
+    await at.all.governed.governance.violateScope('fixture', 'it reached for another host')
+    await expectRefusal(at, 'ERR_SCOPE_VIOLATION', 'MP-FH-008', 'scope/violated')
+    expect(at.all.governed.governance.ledger.trust('fixture', 'add')).toMatchObject({ epoch: 1 })
+  })
+
+  test.each(['other code', 'other version'])('MP-FH-009: %s than the accepted one', async (what) => {
+    await using state = await tempDir()
+    {
+      await using at = await stage({ state: state.path, server: { version: '2.0.0' } })
+      await at.call('echo')
+    }
+    const older = what === 'other version' ? { server: { version: '1.9.0' } } : {}
+    const other = what === 'other code' ? { code: 'other', server: { version: '2.0.0' } } : {}
+    await using at = await stage({ state: state.path, ...older, ...other })
+    await expectRefusal(at, 'ERR_IDENTITY_CHANGED', 'MP-FH-009', 'version/mismatch')
+  })
+
+  test('MP-FH-010: a journal that can’t be written blocks every call, until it can be', async () => {
+    await using at = await stage()
+    await at.call('echo')
+    await settled(at)
+    const { directory } = at.all.governed
+    await rename(directory, `${directory}.away`)
+    await expect(at.call('echo')).rejects.toMatchObject({ code: 'ERR_JOURNAL' })
+    expect(at.reached()).toEqual(['echo'])
+    expect(at.events('journal/failed')).toHaveLength(1)
+    expect(at.events('journal/blocked').at(-1)).toMatchObject({ detail: { failure: 'MP-FH-010' } })
+    await rename(`${directory}.away`, directory)
+    await at.call('echo')
+    expect(at.reached()).toEqual(['echo', 'echo'])
+    expect(at.events('journal/mended')).toHaveLength(1)
+  })
+})
+
+describe('the invariants', () => {
+  test('INV-MP-001, 002, 003: what is sent was accepted, has a permit of its identity, and its intent came first', async () => {
+    await using at = await stage()
+    await at.call('echo', { text: 'x' }, { lineage: 'task-7' })
+    await settled(at)
+    const [intent] = at.records('call.intent')
+    const [outcome] = at.records('call.outcome')
+    expect(intent).toMatchObject({
+      identity: 'fixture/echo@1.0.0#1',
+      lineage: 'task-7',
+      request: '{"name":"echo","arguments":{"text":"x"}}',
+    })
+    expect(outcome).toMatchObject({ permit: intent?.['permit'], call: intent?.['call'], outcome: 'result' })
+    const order = at.all.governed.records().map(({ type }) => type)
+    expect(order.indexOf('surface.accepted')).toBeLessThan(order.indexOf('call.intent'))
+    await expect(at.call('nobody')).rejects.toMatchObject({ code: 'ERR_TOOL_NOT_FOUND' })
+    await expect(at.call('echo', { text: 1 })).rejects.toMatchObject({ code: 'ERR_ARGUMENTS_INVALID' })
+    expect(at.reached()).toEqual(['echo'])
+  })
+
+  test('INV-MP-005: a new acceptance makes new identities', async () => {
+    await using at = await stage({ server: { surface: 'dynamic' } })
+    await at.call('add')
+    await at.call('added')
+    await eventually(() => at.records('call.outcome').length === 2)
+    expect(at.records('call.intent').map(({ identity }) => identity)).toEqual([
+      'fixture/add@1.0.0#1',
+      'fixture/added@1.0.0#2',
+    ])
+  })
+
+  test('a call that was on its way when the daemon was killed ends as unknown', async () => {
+    await using state = await tempDir()
+    {
+      await using at = await stage({ state: state.path })
+      await at.call('echo')
+      const body = {
+        call: 'c-lost',
+        server: 'fixture',
+        kind: 'tool',
+        subject: 'echo',
+        identity: 'i',
+        permit: 'p',
+      }
+      await at.all.governed.governance.recorder.record('call.intent', body)
+    }
+    await using again = await stage({ state: state.path })
+    expect(again.records('call.outcome').at(-1)).toMatchObject({ call: 'c-lost', outcome: 'unknown' })
+  })
+})
+
+describe('in an attached session', () => {
+  const call = (id: number, tool: string, meta: object = {}) => ({
+    jsonrpc: '2.0',
+    id,
+    method: 'tools/call',
+    params: { name: tool, arguments: {}, _meta: meta },
+  })
+  const rules = [{ permission: 'mcp:*:*', action: 'ask', where: {}, origin: 'rules[0]' }] as const
+
+  test('a changed tool is neither shown nor called', async () => {
+    await using host = await attach(serverSettings('rug-pull.mjs'))
+    host.send(call(1, 'poison'))
+    await host.answer(1)
+    host.send(call(2, 'echo'), { jsonrpc: '2.0', id: 3, method: 'tools/list' })
+    expect((await host.answer(2)).error?.data).toMatchObject({ code: 'ERR_DECLARATION_MISMATCH' })
+    const { tools } = (await host.answer(3)).result as unknown as { tools: { name: string }[] }
+    expect(tools.map(({ name }) => name)).not.toContain('echo')
+    expect(tools.map(({ name }) => name)).toContain('add')
+  })
+
+  test('a call that waits for a person shows progress, and is sent once approved', async () => {
+    await using host = await attach(serverSettings('rug-pull.mjs'), { rules })
+    const { governance } = host.governed
+    using _listening = { [Symbol.dispose]: governance.listen() }
+    host.send(call(1, 'echo', { progressToken: 't' }))
+    const [question] = await eventually(
+      () => governance.approvals.pending().length > 0 && governance.approvals.pending(),
+    )
+    await eventually(() => host.lines.some((line) => line.includes('notifications/progress')))
+    governance.approvals.approve(question?.id ?? '', 'once', '0')
+    expect((await host.answer(1)).error).toBeUndefined()
+  })
+
+  test('a call that is cancelled while it waits is never sent, and never answered', async () => {
+    await using host = await attach(serverSettings('rug-pull.mjs'), { rules })
+    const { governance } = host.governed
+    using _listening = { [Symbol.dispose]: governance.listen() }
+    host.send(call(1, 'echo'))
+    await eventually(() => governance.approvals.pending().length > 0)
+    host.send({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 1 } })
+    await eventually(() => host.governed.records().some(({ type }) => type === 'call.denied'))
+    host.send({ jsonrpc: '2.0', id: 2, method: 'ping' })
+    await host.answer(2)
+    expect(host.lines.some((line) => line.includes('"id":1'))).toBe(false)
+    expect(host.governed.records().some(({ type }) => type === 'call.intent')).toBe(false)
+  })
+
+  test('without an operator who listens, ask is a denial', async () => {
+    await using host = await attach(serverSettings('rug-pull.mjs'), { rules })
+    host.send(call(1, 'echo'))
+    expect((await host.answer(1)).error?.data).toMatchObject({ code: 'ERR_APPROVAL_UNAVAILABLE' })
+  })
+
+  test('a call that the server took with it is recorded as lost', async () => {
+    await using host = await attach(serverSettings('rug-pull.mjs'))
+    host.send(call(1, 'wait'))
+    await eventually(() => host.governed.records().some(({ type }) => type === 'call.intent'))
+    await host.session.stop('the test ends it')
+    const outcomes = await eventually(() => {
+      const found = host.governed.records().filter(({ type }) => type === 'call.outcome')
+      return found.length > 0 && found
+    })
+    expect(outcomes.map(({ body }) => body)).toMatchObject([{ outcome: 'lost', subject: 'wait' }])
+  })
+})
