@@ -55,7 +55,7 @@ export class LineSplitter {
     for (let start = from; start <= last;) {
       const end = text.indexOf('\n', start)
       if (end - start > this.#limit) {
-        this.#sink.overlong(chunk.subarray(start, start + headBytes))
+        this.#sink.overlong(chunk.subarray(start, Math.min(end, start + headBytes)))
         this.#sink.overlongEnd(chunk.subarray(Math.max(start, end - tailBytes), end), end - start)
       } else this.#sink.line(chunk, text, start, end)
       start = end + 1

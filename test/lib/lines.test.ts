@@ -43,6 +43,7 @@ test('however the bytes are cut, the lines are the same', () => {
         }
       },
     ),
+    { examples: [[['aaéaa'], [7], 5]] },
   )
 })
 
