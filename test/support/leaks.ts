@@ -56,7 +56,16 @@ function commandLine(pid: number): string {
 
 /** Folders of the control groups of one daemon, in every hierarchy. */
 export function cgroupsOf(daemon: string): readonly string[] {
-  return readdirSync('/sys/fs/cgroup', { recursive: true, encoding: 'utf8' }).filter((path) =>
-    path.includes(daemon),
-  )
+  return foldersBelow('/sys/fs/cgroup').filter((path) => path.includes(daemon))
+}
+
+function foldersBelow(folder: string): readonly string[] {
+  try {
+    return readdirSync(folder, { withFileTypes: true })
+      .filter((entry) => entry.isDirectory())
+      .map(({ name }) => `${folder}/${name}`)
+      .flatMap((path) => [path, ...foldersBelow(path)])
+  } catch {
+    return [] // gone since, or another daemon's and not for these eyes
+  }
 }
