@@ -152,7 +152,8 @@ const judgeRunner = (request: ArgumentRequest, runner: PackageRunner): JudgedArg
 
 const judgeOptions = (request: ArgumentRequest, takesCode: RegExp): void => {
   const { options, command } = request
-  const found = options.findIndex((option) => takesCode.test(option) || option.includes('\0'))
+  // A control character hides a scheme from the pattern, and not from Node, which drops it: da<newline>ta:
+  const found = options.findIndex((option) => takesCode.test(option) || /\p{Cc}/u.test(option))
   if (found >= 0)
     throw refused(
       request,

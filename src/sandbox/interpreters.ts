@@ -26,13 +26,16 @@ const interpreters: readonly Interpreter[] = [
   interpreter(
     'node',
     'node nodejs iojs tsx ts-node ts-node-esm',
-    /^(?:-|-[cepi]+|--eval(?:=.*)?|--print(?:=.*)?|--interactive|--check|--run(?:=.*)?|--test(?:=.*)?|inspect|.*data:.*)$/,
+    /^(?:-|-[cepi]+|--eval(?:=.*)?|--print(?:=.*)?|--interactive|--check|--run(?:=.*)?|--test(?:=.*)?|inspect|.*[dD][aA][tT][aA]:.*)$/,
     ['NODE_OPTIONS', '_ZN4node5Start'],
   ),
-  interpreter('bun', 'bun', /^(?:-|-[epi]+|--eval(?:=.*)?|--print(?:=.*)?|repl|exec|x|.*data:.*)$/, [
-    'BUN_INSTALL',
-  ]),
-  interpreter('deno', 'deno', /^(?:-|eval|repl|task|x|.*data:.*)$/, ['DENO_DIR']),
+  interpreter(
+    'bun',
+    'bun',
+    /^(?:-|-[epi]+|--eval(?:=.*)?|--print(?:=.*)?|repl|exec|x|.*[dD][aA][tT][aA]:.*)$/,
+    ['BUN_INSTALL'],
+  ),
+  interpreter('deno', 'deno', /^(?:-|eval|repl|task|x|.*[dD][aA][tT][aA]:.*)$/, ['DENO_DIR']),
   interpreter(
     'python',
     'python pythonw pypy micropython ipython jython graalpy',

@@ -81,9 +81,18 @@ describe('an interpreter', () => {
     for (const [command, option] of fine)
       expect(judge(command, [script], [option]).args).toEqual([option, script])
     const code: readonly (readonly [string, string])[] = [
-      ...(['-e', '--eval=1', '-p', '-', '--import=data:text/javascript,1', '-i'] as const).map(
-        (o) => ['node', o] as const,
-      ),
+      ...(
+        [
+          '-e',
+          '--eval=1',
+          '-p',
+          '-',
+          '--import=data:text/javascript,1',
+          '--import=DATA:,1',
+          '--import=da\nta:,1',
+          '-i',
+        ] as const
+      ).map((o) => ['node', o] as const),
       ...(['-c', '-Bc', '-m', '-i', '-'] as const).map((o) => ['python3', o] as const),
       ...(['-c', '-ec', '-s', '+c', '-', '-i'] as const).map((o) => ['bash', o] as const),
       ['perl', '-e'],
