@@ -32,6 +32,7 @@ export interface ListenLimits extends ConnectionLimits {
 }
 
 const farewellMs = 200
+const goodbyeMs = 1000
 
 /** What a socket is given unless a test says otherwise. */
 export const defaultListenLimits: ListenLimits = {
@@ -116,8 +117,9 @@ export class Listener implements AsyncDisposable {
         'connection refused',
       )
       socket.end(errorLine(noId, refusal))
-      socket.setTimeout(1000, () => socket.destroy())
-      socket.resume()
+      // Whoever goes on talking does not stay any longer for it.
+      const cut = setTimeout(() => socket.destroy(), goodbyeMs)
+      socket.once('close', () => clearTimeout(cut)).resume()
     }
   }
 

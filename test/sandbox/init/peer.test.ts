@@ -10,8 +10,8 @@ import { tempDir } from '../../support/temp-dir.ts'
 
 const binary = buildInit()
 
-const query = (fd: number): string =>
-  execFileSync(binary, ['peer'], { env: {}, stdio: ['ignore', 'pipe', 'ignore', fd], encoding: 'utf8' })
+const query = (...fds: readonly number[]): string =>
+  execFileSync(binary, ['peer'], { env: {}, stdio: ['ignore', 'pipe', 'ignore', ...fds], encoding: 'utf8' })
 
 const numberOf = (socket: Socket): number => {
   const handle: unknown = Reflect.get(socket, '_handle')
@@ -51,8 +51,24 @@ it.runIf(isRoot)('prints the ids of another user, with the pid of their process'
   server.close()
 })
 
-it('says so where fd 3 is no socket', () => {
+it('answers for each of several sockets, and knows nobody where one is none', async () => {
+  await using folder = await tempDir()
+  const path = join(folder.path, 's')
+  const server = createServer()
+  await new Promise<void>((resolve) => server.listen(path, resolve))
+  const accepted = once(server, 'connection')
+  const client = connect(path)
+  const [socket] = await accepted
   const file = openSync('/dev/null', 'r')
-  expect(() => query(file)).toThrow()
+  const who = `${process.getuid?.()} ${process.getgid?.()} ${process.pid}\n`
+  const fd = numberOf(socket as Socket)
+  expect(query(fd, file, fd)).toBe(`${who}-\n${who}`)
   closeSync(file)
+  client.destroy()
+  ;(socket as Socket).destroy()
+  server.close()
+})
+
+it('fails where there is nothing to ask about', () => {
+  expect(() => query()).toThrow()
 })

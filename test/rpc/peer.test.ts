@@ -1,0 +1,34 @@
+// Asking who connected: the cost of a storm of connections, and that no answer goes to the wrong one.
+import { once } from 'node:events'
+import { readFile, writeFile } from 'node:fs/promises'
+import { connect, createServer } from 'node:net'
+import type { Socket } from 'node:net'
+import { join } from 'node:path'
+import { expect, it } from 'vitest'
+import { PeerQuery } from '../../src/rpc/peer.ts'
+import { findInitBinary } from '../../src/sandbox/init-binary.ts'
+import { tempDir } from '../support/temp-dir.ts'
+
+it('asks about a storm of connections with a few children', async () => {
+  await using folder = await tempDir()
+  const path = join(folder.path, 's')
+  const counting = join(folder.path, 'counting')
+  await writeFile(counting, `#!/bin/sh\necho >>${path}.count\nexec ${await findInitBinary()} "$@"\n`, {
+    mode: 0o755,
+  })
+  const server = createServer({ pauseOnConnect: true }).listen(path)
+  await once(server, 'listening')
+  const accepted: Socket[] = []
+  server.on('connection', (socket) => accepted.push(socket))
+  const clients = Array.from({ length: 100 }, () => connect(path))
+  while (accepted.length < clients.length) await once(server, 'connection')
+  const peers = new PeerQuery(counting)
+  accepted[7]?.destroy()
+  const answers = await Promise.allSettled(accepted.map((socket) => peers.ask(socket)))
+  const ours = { uid: process.getuid?.(), gid: process.getgid?.(), pid: process.pid }
+  for (const [index, answer] of answers.entries())
+    expect(answer).toMatchObject(index === 7 ? { status: 'rejected' } : { status: 'fulfilled', value: ours })
+  expect((await readFile(`${path}.count`, 'utf8')).length).toBeLessThan(5)
+  for (const socket of [...clients, ...accepted]) socket.destroy()
+  server.close()
+})
