@@ -81,11 +81,7 @@ export class McpClient {
     const { server } = this.#options
     const capabilities = server.roots === 'mounts' && server.mounts.length > 0 ? { roots: {} } : {}
     const params = { protocolVersion: handshakeVersion, capabilities, clientInfo }
-    const late = new SallyportError(
-      'ERR_INITIALIZE_TIMEOUT',
-      `mcp server ${server.name} did not answer initialize within timeouts.initialize_ms (${server.timeouts.initializeMs})`,
-      { server: server.name },
-    )
+    const late = noHandshake(server)
     const answer = await this.request('initialize', JSON.stringify(params), { ...options, late })
     if (answer.kind === 'error' && answer.code === -32022) {
       this.#isModern = true
@@ -275,6 +271,16 @@ export function inModernDress(params: string): string {
 /** What a caller is told whose server is not there. */
 export const unavailable = (server: string, reason: string | null): SallyportError =>
   new SallyportError('ERR_SERVER_UNAVAILABLE', `mcp server ${server} is unavailable`, { server, reason })
+
+/** What whoever waits is told of a server that does not introduce itself. */
+export const noHandshake = ({
+  name,
+  timeouts,
+}: Pick<ServerSettings, 'name' | 'timeouts'>): SallyportError => {
+  const limit = `timeouts.initialize_ms (${timeouts.initializeMs})`
+  const what = `mcp server ${name} did not answer the handshake within ${limit}`
+  return new SallyportError('ERR_INITIALIZE_TIMEOUT', what, { server: name })
+}
 
 /** A server's own words, fit for one line of a terminal. */
 export const printable = (text: string): string =>

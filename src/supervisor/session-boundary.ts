@@ -1,6 +1,7 @@
 // The governed side of one session: what its server lists, the calls that are held, and the calls that were sent.
 import type { SallyportError } from '../errors.ts'
 import type { InstanceId, SessionId } from '../lib/ids.ts'
+import { errorLine } from './answers.ts'
 import type { Conversation, HostRequest } from './conversation.ts'
 import type { Response } from './envelope.ts'
 import { GovernedCalls } from './governed-calls.ts'
@@ -83,8 +84,10 @@ export class SessionBoundary {
     if (request.route === 'handshake' || request.route === 'probe') this.#surface.introduce(response)
   }
 
-  /** No call is sent from here on, and what was sent and not answered is lost. */
-  end(error: SallyportError, instances: readonly { readonly id: InstanceId }[]): void {
+  /** No call is sent from here on, and what was sent and not answered is lost; a host that still listens is told so. */
+  end(error: SallyportError, instances: readonly { readonly id: InstanceId }[], isHostThere: boolean): void {
+    const { talk, relay } = this.#options
+    for (const { id } of isHostThere ? talk.giveUp() : []) relay()?.answer(errorLine(id, error))
     this.#surface.fail(error)
     this.#calls.end(error)
     for (const { id } of instances) this.#options.options.ports.governor.forget(id)

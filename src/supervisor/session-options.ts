@@ -38,3 +38,9 @@ export function instanceFor(
   const principal = caller.principal.id
   return new Instance({ server, purpose: 'session', principal, launch, emit, logs, afterLoss })
 }
+
+/** A server that ends by itself with status 0 did what it was there for. */
+export function afterLoss(options: SessionOptions, lost: Lost): Aftermath {
+  options.lost(lost)
+  return lost.exit?.code === 0 && lost.readyMs !== null ? { event: 'ended' } : { event: 'fail' }
+}

@@ -4,18 +4,19 @@ import { SallyportError } from '../errors.ts'
 import { newSessionId } from '../lib/ids.ts'
 import type { InstanceView } from '../rpc/protocol.ts'
 import type { SandboxProcess } from '../sandbox/driver.ts'
-import { errorLine, unknownMethodLine } from './answers.ts'
+import { unknownMethodLine } from './answers.ts'
 import { Conversation, type HostRequest } from './conversation.ts'
 import type { Response } from './envelope.ts'
 import type { Instance } from './instance.ts'
 import type { Aftermath, Lost } from './life.ts'
+import { noHandshake, unavailable } from './mcp-client.ts'
 import type { MessageId } from './message-id.ts'
 import { Notes } from './notes.ts'
 import type { SessionEnd } from './ports.ts'
 import { closeStream, statusOf } from './process-end.ts'
 import { isModernAnswer } from './probe.ts'
 import { Relay } from './relay.ts'
-import { instanceFor, type Phase, type SessionOptions } from './session-options.ts'
+import { afterLoss, instanceFor, type Phase, type SessionOptions } from './session-options.ts'
 import { SessionBoundary } from './session-boundary.ts'
 import { soon } from './stop.ts'
 
@@ -33,6 +34,7 @@ export class Session implements AsyncDisposable {
   #instance: Instance | null = null
   #deadline: NodeJS.Timeout | undefined
   #probe: MessageId | null = null
+  #hasHostEnded = false
   readonly #boundary: SessionBoundary
 
   constructor(options: SessionOptions) {
@@ -83,7 +85,7 @@ export class Session implements AsyncDisposable {
       },
       {
         wanted: () => this.#wanted(),
-        hostEnded: () => void this.#end('the host closed its end', null),
+        hostEnded: () => this.#hostEnded(),
         serverEnded: (process) => this.#serverEnded(process),
         broken: (error) => this.#fail(error),
       },
@@ -111,7 +113,7 @@ export class Session implements AsyncDisposable {
   async #start(): Promise<void> {
     this.#phase = 'starting'
     this.#relay?.pauseHost()
-    const instance = this.#newInstance((lost) => this.#afterLoss(lost))
+    const instance = this.#newInstance((lost) => afterLoss(this.#options, lost))
     this.#instance = instance
     try {
       const process = await instance.start()
@@ -120,6 +122,7 @@ export class Session implements AsyncDisposable {
       this.#watch(instance, process)
       this.#relay?.connect(process, { muted: false, flush: true })
       this.#awaitHandshake(instance)
+      if (this.#hasHostEnded) this.#hostEnded()
     } catch (thrown) {
       if (this.#instance === instance) this.#fail(SallyportError.from(thrown))
     }
@@ -129,11 +132,8 @@ export class Session implements AsyncDisposable {
   #awaitHandshake(instance: Instance): void {
     const open = [...this.#talk.hostRequests.values()]
     if (!open.some(({ route }) => route === 'handshake' || route === 'probe')) return this.#ready(instance)
-    const { name, timeouts } = this.#options.server
-    this.#deadline = setTimeout(() => {
-      const what = `mcp server ${name} did not answer the handshake within timeouts.initialize_ms (${timeouts.initializeMs})`
-      this.#fail(new SallyportError('ERR_INITIALIZE_TIMEOUT', what, { server: name }))
-    }, timeouts.initializeMs)
+    const { server } = this.#options
+    this.#deadline = setTimeout(() => this.#fail(noHandshake(server)), server.timeouts.initializeMs)
   }
 
   #ready(instance: Instance): void {
@@ -223,6 +223,12 @@ export class Session implements AsyncDisposable {
 
   // The end.
 
+  /** What a host said before it closed its end still reaches its server, as it would without us. */
+  #hostEnded(): void {
+    this.#hasHostEnded = true
+    if (this.#phase !== 'starting') void this.#end('the host closed its end', null)
+  }
+
   #serverEnded(process: SandboxProcess): void {
     const instance = this.#instance
     if (instance === null || this.#phase === 'ending' || this.#phase === 'ended') return
@@ -239,11 +245,9 @@ export class Session implements AsyncDisposable {
     })
   }
 
-  /** Whoever still waits for an answer is told why there is none. */
   #fail(error: SallyportError): void {
     if (this.#phase === 'ending' || this.#phase === 'ended') return
-    for (const request of this.#talk.giveUp()) this.#relay?.answer(errorLine(request.id, error))
-    this.#boundary.end(error, this.views())
+    this.#boundary.end(error, this.views(), !this.#hasHostEnded)
     this.#note('session/failed', { code: error.code, reason: error.message })
     void this.#end(error.message, error.exitStatus)
   }
@@ -254,13 +258,13 @@ export class Session implements AsyncDisposable {
     this.#phase = 'ending'
     clearTimeout(this.#deadline)
     this.#relay?.close()
-    const over = new SallyportError('ERR_SERVER_UNAVAILABLE', reason ?? 'the server ended')
     const instance = this.#instance
     await Promise.all(
       [...this.#instances].map((one) => this.#stopInstance(one, reason ?? 'the session is over')),
     )
     await instance?.drained
-    this.#boundary.end(over, this.views())
+    const over = unavailable(this.#options.server.name, reason ?? instance?.reason ?? 'it ended')
+    this.#boundary.end(over, this.views(), !this.#hasHostEnded)
     this.#talk.clear()
     this.#relay?.disconnect()
     this.#phase = 'ended'
@@ -285,12 +289,6 @@ export class Session implements AsyncDisposable {
     const instance = instanceFor(this.#options, afterLoss)
     this.#instances.add(instance)
     return instance
-  }
-
-  /** A server that ends by itself with status 0 did what it was there for. */
-  #afterLoss(lost: Lost): Aftermath {
-    this.#options.lost(lost)
-    return lost.exit?.code === 0 && lost.readyMs !== null ? { event: 'ended' } : { event: 'fail' }
   }
 
   #note(type: string, detail: Readonly<Record<string, unknown>>): void {

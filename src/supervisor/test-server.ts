@@ -29,7 +29,9 @@ export async function testServer({ server, principal, logs, ports, signal }: Par
       steps.push({ step: name, ok: true, detail: describe(value), ms: passed() })
       return value
     } catch (thrown) {
-      steps.push({ step: name, ok: false, detail: SallyportError.from(thrown).message, ms: passed() })
+      const { message, details } = SallyportError.from(thrown)
+      const detail = typeof details['reason'] === 'string' ? details['reason'] : message
+      steps.push({ step: name, ok: false, detail, ms: passed() })
       throw thrown
     }
   }

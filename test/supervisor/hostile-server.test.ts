@@ -81,9 +81,13 @@ test.each([
   expect(host.lines).toEqual([ok(1)])
 })
 
-test('a server that ends at once leaves a closed stream and its status', async () => {
+test('a server that ends at once leaves an answer that says so, a closed stream and its status', async () => {
   await using host = await attach(serverSettings('crash-at-start.mjs'))
   host.send(initialize)
+  expect((await host.answer('i')).error).toMatchObject({
+    message: 'mcp server fixture is unavailable',
+    data: { code: 'ERR_SERVER_UNAVAILABLE' },
+  })
   expect(await host.session.ended).toMatchObject({ status: expect.any(Number) as number })
   await eventually(() => host.socket.readableEnded || host.socket.destroyed)
   expect(host.events.filter(({ type }) => type === 'instance/state').at(-1)?.detail).toMatchObject({

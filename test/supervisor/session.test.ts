@@ -25,3 +25,10 @@ test('a session answers initialize, lists and calls', async () => {
   host.socket.end()
   expect(await host.session.ended).toEqual({ status: 0, reason: 'the host closed its end' })
 })
+
+test('what a host says before it closes its end is answered, though the server was not started yet', async () => {
+  await using host = await attach(serverSettings('echo.mjs'))
+  host.socket.end(`${JSON.stringify(initialize)}\n`)
+  expect((await host.answer(0)).result).toMatchObject({ serverInfo: { name: 'echo' } })
+  expect(await host.session.ended).toEqual({ status: 0, reason: 'the host closed its end' })
+})
