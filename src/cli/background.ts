@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url'
 import { connect } from '../client/client.ts'
 import { daemonEnvironment } from '../config/daemon-environment.ts'
 import type { Host } from '../config/host.ts'
-import { SallyportError } from '../errors.ts'
+import { isErrorCode, SallyportError } from '../errors.ts'
 
 export interface BackgroundOptions {
   readonly host: Host
@@ -88,8 +88,11 @@ function lastWords(log: number, from: number): string {
   )
 }
 
+// Its own complaint keeps its own code, and so the exit status that `serve` would have had.
 function failed(said: string, stateDir: string): SallyportError {
   const log = join(stateDir, 'daemon.log')
+  const [, complaint, code] = /^(.*) \((ERR_\w+)\)$/s.exec(said) ?? []
+  if (complaint !== undefined && isErrorCode(code)) return new SallyportError(code, complaint, { log })
   const why = said === '' ? 'it said nothing' : said
   return new SallyportError('ERR_DAEMON_UNAVAILABLE', `the daemon did not start: ${why}; its log is ${log}`, {
     log,

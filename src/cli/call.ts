@@ -2,6 +2,8 @@
 import type { Command } from 'commander'
 import { SallyportError } from '../errors.ts'
 import type { CallResult } from '../rpc/protocol.ts'
+import { members } from '../lib/json-scan.ts'
+import { RawJson } from '../lib/raw-json.ts'
 import { printJson, visible } from './output.ts'
 import { reach, reaching } from './reach.ts'
 import type { ReachOptions } from './reach.ts'
@@ -24,61 +26,76 @@ export function registerCall(program: Command): void {
       const given = argumentsOf(options)
       return reach(options, 'any', async ({ client, signal }) => {
         const timeout = options.timeout === undefined ? {} : { timeout_ms: options.timeout }
-        const result = await client.call(
-          'tools/call',
-          { server, tool, arguments: given, ...timeout },
-          { signal },
-        )
-        if (options.json === true) printJson(result)
+        const params = { server, tool, arguments: given, ...timeout }
+        const answer = await client.callText('tools/call', params, { signal })
+        const result = JSON.parse(answer.raw) as CallResult
+        if (options.json === true) process.stdout.write(`${answer.raw}\n`)
         else print(result)
         if (result.type === 'error') process.exitCode = 1
       })
     })
 }
 
-/** Puts `--args` and `-a` together; the same key in both, or twice, is refused. */
-export function argumentsOf({ args, a = [] }: Pick<CallOptions, 'args' | 'a'>): Record<string, unknown> {
-  const result = new Map(Object.entries(args === undefined ? {} : parseObject(args)))
+/** Puts `--args` and `-a` together, each value as it was written; the same key in both, or twice, is refused. */
+export function argumentsOf({ args, a = [] }: Pick<CallOptions, 'args' | 'a'>): RawJson {
+  const result = new Map(args === undefined ? [] : membersOf(args))
   for (const pair of a) {
     const at = pair.indexOf('=')
     const key = pair.slice(0, at)
     if (at < 1) throw usage(`-a: got ${JSON.stringify(pair)}, expected key=value`)
     if (result.has(key)) throw usage(`-a: got ${JSON.stringify(key)} twice, expected each argument once`)
-    result.set(key, parseValue(pair.slice(at + 1)))
+    const value = pair.slice(at + 1)
+    result.set(key, isJson(value) ? onOneLine(value) : JSON.stringify(value))
   }
-  return Object.fromEntries(result)
+  return new RawJson(`{${[...result].map(([key, value]) => `${JSON.stringify(key)}:${value}`).join(',')}}`)
 }
 
-function parseObject(text: string): Record<string, unknown> {
-  const value = parseValue(text)
-  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return { ...value }
-  throw usage(`--args: got ${text.slice(0, 80)}, expected a JSON object such as '{"path":"/workspace"}'`)
-}
-
-function parseValue(text: string): unknown {
+// Numbers, order and escapes stay as they were written: what is called is what was asked for.
+function membersOf(args: string): [string, string][] {
+  if (!isJson(args) || !args.trimStart().startsWith('{'))
+    throw usage(`--args: got ${args.slice(0, 80)}, expected a JSON object such as '{"path":"/workspace"}'`)
+  const text = Buffer.from(onOneLine(args)).toString('latin1') // offsets are then byte offsets
   try {
-    return JSON.parse(text)
-  } catch {
-    return text
+    return members(text, 0, text.length, { unique: true }).map(({ key, start, end }) => [
+      key,
+      Buffer.from(text.slice(start, end), 'latin1').toString(),
+    ])
+  } catch (error) {
+    throw usage(`--args: ${error instanceof Error ? error.message : String(error)}`)
   }
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text)
+    return true
+  } catch {
+    return false
+  }
+}
+
+// A line feed in JSON stands between tokens only, where a space means the same.
+function onOneLine(json: string): string {
+  return json.replace(/[\r\n]/g, ' ').trim()
 }
 
 // Text of the answer as text, since that is what people read; everything else as JSON.
 function print({ type, data, error_text }: CallResult): void {
-  if (type === 'error') return void process.stderr.write(`${lines(error_text ?? 'the tool failed')}\n`)
+  if (type === 'error')
+    return void process.stderr.write(`${lines(error_text ?? 'the tool failed', process.stderr)}\n`)
   const content: unknown =
     typeof data === 'object' && data !== null ? Reflect.get(data, 'content') : undefined
   if (!Array.isArray(content)) return printJson(data)
   for (const item of content) {
     const text: unknown = Reflect.get(Object(item), 'text')
-    if (typeof text === 'string') process.stdout.write(`${lines(text)}\n`)
+    if (typeof text === 'string') process.stdout.write(`${lines(text, process.stdout)}\n`)
     else printJson(item)
   }
 }
 
 // To a pipe byte for byte; on a terminal nothing that a server wrote may act on it.
-function lines(text: string): string {
-  return process.stdout.isTTY ? text.split('\n').map(visible).join('\n') : text
+function lines(text: string, { isTTY }: { readonly isTTY: boolean }): string {
+  return isTTY ? text.split('\n').map(visible).join('\n') : text
 }
 
 function wholeNumber(text: string): number {

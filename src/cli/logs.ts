@@ -20,7 +20,9 @@ export function registerLogs(program: Command): void {
       reach(options, 'operator', async ({ client, signal }) => {
         const { lines } = options
         if (options.follow === true) {
-          for await (const line of client.logs(name, { lines, signal })) print(line)
+          for await (const line of client.logs(name, { lines, signal }))
+            if (options.json === true) process.stdout.write(`${JSON.stringify({ server: name, line })}\n`)
+            else print(line)
           return
         }
         const result = await client.call('servers/logs', { server: name, lines }, { signal })

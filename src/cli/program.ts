@@ -2,7 +2,7 @@
 import { Command, CommanderError } from 'commander'
 import { SallyportError } from '../errors.ts'
 import { packageVersion } from '../lib/version.ts'
-import { visible } from './output.ts'
+import { printJson, visible } from './output.ts'
 
 type Register = (program: Command) => void
 
@@ -25,6 +25,7 @@ const verbs: Readonly<Record<string, () => Promise<Register>>> = {
 /** Runs one command line; sets the exit status of the process and never throws. */
 export async function main(argv: readonly string[]): Promise<void> {
   process.stdout.on('error', endQuietly)
+  const wantsJson = argv.includes('--json') && argv[0] !== 'run' // what follows `run` may be the server's
   try {
     if (argv[0] === '--version' || argv[0] === '-V') {
       process.stdout.write(`${packageVersion()}\n`)
@@ -34,7 +35,7 @@ export async function main(argv: readonly string[]): Promise<void> {
     if (argv.length === 0) program.outputHelp()
     else await program.parseAsync([...argv], { from: 'user' })
   } catch (error) {
-    process.exitCode = report(error)
+    process.exitCode = report(error, wantsJson)
   }
 }
 
@@ -53,25 +54,26 @@ async function programFor(verb: string | undefined): Promise<Command> {
   return program
 }
 
-function report(error: unknown): number {
-  if (error instanceof CommanderError) {
-    if (error.exitCode === 0) return 0 // help or version
-    const said = error.message.replace(/^error: /, '')
-    say(
-      'ERR_USAGE',
-      said === '(outputHelp)' ? 'a verb is missing; see sallyport --help' : `${said}; see sallyport --help`,
-    )
-    return 7
-  }
-  const failure = SallyportError.from(error)
-  say(failure.code, failure.message)
+function report(error: unknown, wantsJson: boolean): number {
+  if (error instanceof CommanderError && error.exitCode === 0) return 0 // help or version
+  const failure = error instanceof CommanderError ? misused(error) : SallyportError.from(error)
+  if (wantsJson) printJson({ error: failure.toRpc() })
+  process.stderr.write(`sallyport: ${visible(sentence(failure))} (${failure.code})\n`)
   if (failure.code === 'ERR_INTERNAL' && error instanceof Error)
     process.stderr.write(`${error.stack ?? ''}\n`)
   return failure.exitStatus
 }
 
-function say(code: string, message: string): void {
-  process.stderr.write(`sallyport: ${visible(message)} (${code})\n`)
+function misused({ message }: CommanderError): SallyportError {
+  const said = message.replace(/^error: /, '').replace(/\.$/, '')
+  const what = said === '(outputHelp)' ? 'a verb is missing' : said
+  return new SallyportError('ERR_USAGE', `${what}; see sallyport --help`)
+}
+
+// What hosts match on is one fixed sentence; people are told the reason as well.
+function sentence({ message, details }: SallyportError): string {
+  const { reason } = details
+  return typeof reason !== 'string' || message.includes(reason) ? message : `${message}: ${reason}`
 }
 
 // `sallyport events | head` is a proper end.

@@ -24,7 +24,7 @@ function print(server: ServerDetail): void {
     ['server', `${server.name} ${server.version}`],
     ['state', server.reason === null ? server.state : `${server.state}: ${server.reason}`],
     ['from', `${server.scope} configuration`],
-    ['why', server.justification],
+    ['why', server.justification || []],
     ['trust', server.trust],
     ['profile', server.profile],
     ['command', command === null ? [] : [command.path, ...command.args]],

@@ -1,5 +1,6 @@
 // The typed client of a running daemon: what index.ts exports and what the CLI uses; there is no other door.
 import { SallyportError } from '../errors.ts'
+import type { RawJson } from '../lib/raw-json.ts'
 import { dial } from '../rpc/dial.ts'
 import type { Caller } from '../rpc/dial.ts'
 import { protocolId } from '../rpc/protocol.ts'
@@ -66,6 +67,15 @@ export class Client implements AsyncDisposable {
   ): Promise<OperatorMethods[M]['result']> {
     const result = await this.#caller.call(method, params, { signal })
     return result as OperatorMethods[M]['result'] // both sides named the protocol in the greeting
+  }
+
+  /** Calls one method as `call` does, and gives the result's own text, in which no number was rounded. */
+  async callText<M extends keyof OperatorMethods>(
+    method: M,
+    params: OperatorMethods[M]['params'],
+    { signal }: Waiting = {},
+  ): Promise<RawJson> {
+    return this.#caller.callText(method, params, { signal })
   }
 
   /** Events from now on, or from after `since`, on a connection of their own: a slow reader slows only itself. */

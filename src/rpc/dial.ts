@@ -2,7 +2,9 @@
 import { connect } from 'node:net'
 import type { Socket } from 'node:net'
 import { SallyportError } from '../errors.ts'
+import type { RawJson } from '../lib/raw-json.ts'
 import { LineBuffer, parseReply, requestLine } from './framing.ts'
+import type { Reply } from './framing.ts'
 
 const connectDeadlineMs = 5000
 
@@ -36,9 +38,15 @@ export async function dial(
 /** Hears a notification of the daemon. */
 export type NotificationListener = (method: string, params: unknown) => void
 
+interface Waiting {
+  readonly signal?: AbortSignal | undefined
+}
+
+type Result = Extract<Reply, { kind: 'result' }>
+
 interface Pending {
   readonly method: string
-  resolve(result: unknown): void
+  resolve(result: Result): void
   reject(error: unknown): void
 }
 
@@ -79,15 +87,20 @@ export class Caller implements AsyncDisposable {
   }
 
   /** Makes one call. An aborted signal cancels it at the daemon too; the first reason wins. */
-  async call(
-    method: string,
-    params: unknown,
-    { signal }: { signal?: AbortSignal | undefined } = {},
-  ): Promise<unknown> {
+  async call(method: string, params: unknown, waiting: Waiting = {}): Promise<unknown> {
+    return (await this.#ask(method, params, waiting)).result
+  }
+
+  /** Makes one call, and gives its result as the daemon wrote it: numbers of any size, keys in their order. */
+  async callText(method: string, params: unknown, waiting: Waiting = {}): Promise<RawJson> {
+    return (await this.#ask(method, params, waiting)).text()
+  }
+
+  async #ask(method: string, params: unknown, { signal }: Waiting): Promise<Result> {
     signal?.throwIfAborted()
     if (this.#failure !== null) throw this.#failure
     const id = this.#nextId++
-    const { promise, resolve, reject } = Promise.withResolvers<unknown>()
+    const { promise, resolve, reject } = Promise.withResolvers<Result>()
     this.#pending.set(id, { method, resolve, reject })
     const onAbort = (): void => {
       this.#pending.delete(id)
@@ -163,7 +176,7 @@ export class Caller implements AsyncDisposable {
     else {
       // What follows the answer is the session's, not ours to parse.
       if (pending?.method === 'session/attach') this.#socket.pause().removeAllListeners('data')
-      pending?.resolve(reply.result)
+      pending?.resolve(reply)
     }
   }
 

@@ -181,7 +181,13 @@ function textOf(line: Buffer, members: readonly Member[], key: string): RawJson 
 
 /** What a line on a caller's end can be. */
 export type Reply =
-  | { readonly kind: 'result'; readonly id: number | null; readonly result: unknown }
+  | {
+      readonly kind: 'result'
+      readonly id: number | null
+      readonly result: unknown
+      /** The result as the daemon wrote it */
+      text(): RawJson
+    }
   | { readonly kind: 'error'; readonly id: number | null; readonly error: SallyportError }
   | { readonly kind: 'notification'; readonly method: string; readonly params: unknown }
 
@@ -192,7 +198,12 @@ export function parseReply(line: Buffer): Reply {
     return { kind: 'notification', method: message['method'], params: message['params'] }
   const id = typeof message['id'] === 'number' ? message['id'] : null
   if ('error' in message) return { kind: 'error', id, error: SallyportError.fromRpc(message['error']) }
-  return { kind: 'result', id, result: message['result'] }
+  return { kind: 'result', id, result: message['result'], text: () => resultText(line) }
+}
+
+function resultText(line: Buffer): RawJson {
+  const text = line.toString('latin1') // offsets are then byte offsets
+  return textOf(line, members(text, 0, text.length), 'result') ?? noId
 }
 
 /** The line of a call; a caller's own ids are numbers. */

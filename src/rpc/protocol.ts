@@ -1,6 +1,7 @@
 // The control protocol: every method of host.sock and operator.sock, with its parameters and its result.
 // docs/control-protocol.md lists the same methods; a test holds them together.
 import type { CallId, DaemonId, InstanceId, SessionId } from '../lib/ids.ts'
+import type { RawJson } from '../lib/raw-json.ts'
 
 /** What a peer must speak to be understood; a gate on the protocol, never on the version. */
 export const protocolId = 'sallyport/1'
@@ -133,7 +134,7 @@ export interface HostMethods {
     params: {
       server: string
       tool: string
-      arguments?: Record<string, unknown>
+      arguments?: Record<string, unknown> | RawJson
       timeout_ms?: number
       generation?: number
       lineage?: string

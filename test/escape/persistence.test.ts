@@ -45,7 +45,7 @@ describe('a daemon that is killed', () => {
         const daemon = doomedDaemon()
         {
           await using _ = daemon
-          await eventually(() => daemon.hasSaid('launching'), 25_000)
+          await eventually(() => daemon.hasSaid('launching'), 10_000)
           await delay((round * 40) / rounds)
         }
         // Everything but the daemon itself, which has the marker in its own argv until it is reaped.

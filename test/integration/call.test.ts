@@ -21,6 +21,7 @@ beforeAll(async () => {
         patient: fixture('slow'),
         noisy: fixture('flood-stderr'),
         crash: fixture('crash-on-call'),
+        mirror: fixture('mirror'),
         off: fixture('echo', { enabled: false }),
         asks: fixture('echo'),
       },
@@ -43,6 +44,28 @@ describe('sallyport call', () => {
       stdout: '{"a":1,"b":"two","c":[3]}\n',
       stderr: '',
     })
+  })
+
+  it('sends and prints numbers as they were written', async () => {
+    const args = '{"big":12345678901234567890,\n "float":1.0, "zero":-0, "ä":"ü"}'
+    const { stdout, stderr } = await run('call', 'mirror', 'echo', '--args', args, '-a', 'n=1.50', '--json')
+    expect(stderr).toBe('')
+    expect(stdout).toContain('"mirror":{"big":12345678901234567890,"float":1.0,"zero":-0,"ä":"ü","n":1.50}')
+  })
+
+  it('prints what went wrong as JSON, too', async () => {
+    const { status, stdout, stderr } = await run('call', 'nobody', 'echo', '--json')
+    expect(status).toBe(8)
+    expect(JSON.parse(stdout)).toMatchObject({
+      error: { code: 1050, data: { code: 'ERR_SERVER_NOT_FOUND' } },
+    })
+    expect(stderr).toContain('(ERR_SERVER_NOT_FOUND)')
+  })
+
+  it('tells a person why a server is unavailable', async () => {
+    expect((await run('call', 'crash', 'crash')).stderr).toMatch(
+      /crash is unavailable: it .+ \(ERR_SERVER_UNAVAILABLE\)/,
+    )
   })
 
   it('prints the RPC’s own shape with --json', async () => {
@@ -112,7 +135,7 @@ describe('the verbs that read', () => {
     expect(stdout.split('\n')[0]).toMatch(/^SERVER +STATE +INSTANCE +PID +UP +RESTARTS +PROFILE +TRUST +WHY$/)
     expect(stdout).toMatch(/^off +disabled/m)
     expect(stdout).not.toMatch(/\x1b|hush/)
-    expect(JSON.parse((await run('ps', '--json')).stdout).servers).toHaveLength(7)
+    expect(JSON.parse((await run('ps', '--json')).stdout).servers).toHaveLength(8)
   })
 
   it('tools shows what policy says of each', async () => {
