@@ -3,6 +3,18 @@ export { connect } from './client/client.ts'
 export type { Client, ConnectOptions } from './client/client.ts'
 export { catalogue, SallyportError } from './errors.ts'
 export type { ErrorCode, ErrorDetails } from './errors.ts'
+export type {
+  AuditAnchor,
+  AuditRecord,
+  HoldView,
+  PendingApproval,
+  PermitView,
+  SettledApproval,
+  StandingApproval,
+  ToolDetail,
+  ToolView,
+  TrustView,
+} from './rpc/governed.ts'
 export { protocolId } from './rpc/protocol.ts'
 export type {
   CallResult,
@@ -15,5 +27,4 @@ export type {
   SallyportEvent,
   ServerDetail,
   ServerView,
-  ToolView,
 } from './rpc/protocol.ts'

@@ -47,7 +47,7 @@ const parts: readonly Part[] = [
   {
     from: 'supervisor/',
     mayImport: [...foundations, 'sandbox/'],
-    types: ['rpc/protocol.ts'],
+    types: ['rpc/protocol.ts', 'rpc/governed.ts'],
     reason: 'it owns processes; who may call them was settled before',
   },
   {
@@ -79,6 +79,11 @@ const parts: readonly Part[] = [
     from: 'cli/stdio.ts',
     mayImport: [...foundations, 'config/', 'sandbox/init-binary.ts'],
     reason: 'it becomes the shim, which lies beside init',
+  },
+  {
+    from: 'cli/audit.ts',
+    mayImport: [...foundations, 'config/', 'client/', 'rpc/', 'journal/'],
+    reason: 'a journal must be verifiable where no daemon runs, and by whoever distrusts the one that does',
   },
   {
     from: 'cli/doctor.ts',

@@ -40,6 +40,8 @@ export interface AcceptedSurface {
   readonly tools: ReadonlyMap<string, AcceptedTool>
   /** Digest of the server's instructions, prompts and resource templates */
   readonly restDigest: string
+  /** Tools that were listed when it was accepted and were not accepted: no news, and not callable */
+  readonly leftOut: readonly string[]
   /** Who said yes: an operator's uid, or `first-use` for the operator's standing word */
   readonly acceptedBy: string
 }
@@ -68,8 +70,9 @@ export function compareSurface(
   const changed: string[] = []
   for (const [name, digest] of live) {
     const known = accepted.tools.get(name)
-    if (known === undefined) undeclared.push(name)
-    else if (known.surfaceDigest !== digest) changed.push(name)
+    if (known === undefined) {
+      if (!accepted.leftOut.includes(name)) undeclared.push(name)
+    } else if (known.surfaceDigest !== digest) changed.push(name)
   }
   const missing = [...accepted.tools.keys()].filter((name) => !live.has(name))
   return { undeclared, changed, missing, isRestChanged: restDigest !== accepted.restDigest }

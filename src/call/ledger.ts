@@ -3,7 +3,14 @@ import type { InstanceId } from '../lib/ids.ts'
 import type { Proposal } from '../schema/governor.ts'
 import type { Standing } from './ports.ts'
 import { type AcceptedSurface, type AcceptedTool, identityOf, type SurfaceChange } from './declaration.ts'
-import { afterSuccess, afterViolation, type TrustRecord, type TrustThresholds, unknownTool } from './trust.ts'
+import {
+  afterReset,
+  afterSuccess,
+  afterViolation,
+  type TrustRecord,
+  type TrustThresholds,
+  unknownTool,
+} from './trust.ts'
 
 /** A fact, as the journal holds it; the daemon's tests hold writer and reader together. */
 export type Fact =
@@ -11,8 +18,10 @@ export type Fact =
   | { readonly type: 'surface.changed'; readonly body: ChangedBody }
   | { readonly type: 'call.outcome'; readonly body: OutcomeBody }
   | { readonly type: 'trust.violated'; readonly body: ViolationBody }
+  | { readonly type: 'trust.reset'; readonly body: ResetBody }
   | { readonly type: 'server.quarantined'; readonly body: QuarantineBody }
   | { readonly type: 'server.released'; readonly body: { readonly server: string; readonly reason: string } }
+  | { readonly type: 'server.removed'; readonly body: { readonly server: string; readonly by: string } }
   | { readonly type: 'hold.placed' | 'hold.released'; readonly body: HoldBody }
 
 /** An accepted surface in its serialized form. */
@@ -49,6 +58,14 @@ export interface ViolationBody {
   readonly detail: string
 }
 
+/** An operator's word that a tool begins anew. */
+export interface ResetBody {
+  readonly server: string
+  readonly tool: string
+  readonly reason: string
+  readonly by: string
+}
+
 /** A named hold; null members match anything, and at least one does not. */
 export interface HoldBody {
   readonly name: string
@@ -64,6 +81,8 @@ export interface Live {
   readonly change: SurfaceChange
   /** Digests of the tools as they are listed now */
   readonly digests: Map<string, string>
+  /** Digest of instructions, prompts and resource templates as they are listed now */
+  readonly restDigest: string
 }
 
 const key = (server: string, tool: string): string => `${server}/${tool}`
@@ -75,6 +94,8 @@ const halts: Readonly<Record<string, 'ungoverned' | 'violated'>> = {
 export class Ledger {
   readonly #thresholds: TrustThresholds
   readonly #accepted = new Map<string, AcceptedSurface>()
+  /** Latest declaration version ever, of servers that were removed too: no identity comes twice */
+  readonly #versions = new Map<string, number>()
   readonly #live = new Map<InstanceId, Live>()
   readonly #told = new Map<string, string>()
   readonly #trust = new Map<string, TrustRecord>()
@@ -90,6 +111,7 @@ export class Ledger {
     switch (fact.type) {
       case 'surface.accepted':
         this.#accepted.set(fact.body.server, unfold(fact.body))
+        this.#versions.set(fact.body.server, fact.body.declarationVersion)
         break
       case 'surface.changed':
         for (const [tool, digest] of Object.entries(fact.body.became))
@@ -102,11 +124,17 @@ export class Ledger {
       case 'trust.violated':
         this.#update(fact.body.server, fact.body.tool, (record) => afterViolation(record, fact.body))
         break
+      case 'trust.reset':
+        this.#update(fact.body.server, fact.body.tool, afterReset)
+        break
       case 'server.quarantined':
         this.#quarantined.set(fact.body.server, fact.body)
         break
       case 'server.released':
         this.#quarantined.delete(fact.body.server)
+        break
+      case 'server.removed':
+        this.#accepted.delete(fact.body.server)
         break
       case 'hold.placed':
         this.#holds.set(fact.body.name, fact.body)
@@ -122,6 +150,16 @@ export class Ledger {
   /** What was accepted for a server, or null. */
   accepted(server: string): AcceptedSurface | null {
     return this.#accepted.get(server) ?? null
+  }
+
+  /** The declaration version that the next acceptance of a server gets. */
+  nextVersion(server: string): number {
+    return (this.#versions.get(server) ?? 0) + 1
+  }
+
+  /** The servers of which something was accepted. */
+  servers(): readonly string[] {
+    return [...this.#accepted.keys()]
   }
 
   /** Notes what an instance lists; dies with the process, so it is no fact. */
@@ -167,7 +205,7 @@ export class Ledger {
     const identity = identityOf(accepted, subject)
     const { declarationVersion } = accepted
     if (kind === 'method') {
-      if (live?.change.isRestChanged !== true)
+      if (live === null || live.restDigest === accepted.restDigest)
         return { state: 'accepted', identity, declarationVersion, tool: null }
       const what = 'the instructions, prompts or resource templates'
       return { state: 'changed', reason: `${what} of ${server} are not those that were accepted; ${mend}` }

@@ -58,6 +58,11 @@ export function afterViolation(record: TrustRecord, violation: Violation): Trust
   }
 }
 
+/** Begins anew on an operator's word: nothing earned, nothing held against it, a new epoch; what happened stays told. */
+export function afterReset(record: TrustRecord): TrustRecord {
+  return { ...unknownTool, epoch: record.epoch + 1, history: record.history }
+}
+
 /** Whether a tool's own tier is at least `provisional`, which is what an untrusted server's pattern rules take. */
 export const isProvisional = (record: TrustRecord): boolean => record.tier !== 'untrusted'
 

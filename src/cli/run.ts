@@ -8,6 +8,7 @@ import type { Host } from '../config/host.ts'
 import { runtimeDirectory, stateDirectory } from '../config/paths.ts'
 import { SallyportError } from '../errors.ts'
 import type { Settings } from '../schema/settings.ts'
+import { parseMount } from './mount.ts'
 import { hint, visible } from './output.ts'
 
 interface RunFlags {
@@ -129,17 +130,6 @@ function unlessNotFound(config: string | undefined): (error: unknown) => null {
       return null
     throw error
   }
-}
-
-function parseMount(text: string): { source: string; target: string; access: string; reason: string } {
-  const [source = '', target = '', mode = 'ro', ...rest] = text.split(':')
-  if (source === '' || !target.startsWith('/') || rest.length > 0 || (mode !== 'rw' && mode !== 'ro'))
-    throw new SallyportError(
-      'ERR_USAGE',
-      `--mount: got ${JSON.stringify(text)}, expected SOURCE:TARGET or SOURCE:TARGET:rw, such as ./docs:/workspace`,
-    )
-  const access = mode === 'rw' ? 'write' : 'read'
-  return { source: resolve(source), target, access, reason: 'named on the command line' }
 }
 
 function collect(value: string, before: readonly string[] = []): readonly string[] {

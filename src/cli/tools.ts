@@ -1,6 +1,6 @@
 // `sallyport tools [SERVER]`: what can be called, and what policy says of it.
 import type { Command } from 'commander'
-import type { ToolView } from '../rpc/protocol.ts'
+import type { ToolView } from '../rpc/governed.ts'
 import { hint, printJson, printTable } from './output.ts'
 import type { Cell } from './output.ts'
 import { reach, reaching } from './reach.ts'

@@ -5,8 +5,9 @@ import { dial } from '../rpc/dial.ts'
 import type { Caller } from '../rpc/dial.ts'
 import { protocolId } from '../rpc/protocol.ts'
 import type { Hello, OperatorMethods, SallyportEvent } from '../rpc/protocol.ts'
+import type { AuditRecord } from '../rpc/governed.ts'
 import { runtimePaths } from '../rpc/runtime-dir.ts'
-import { notifications } from './notifications.ts'
+import { notifications, notificationsOf, type Notification } from './notifications.ts'
 
 /** Which daemon to reach, and on which of its sockets. */
 export interface ConnectOptions {
@@ -99,6 +100,36 @@ export class Client implements AsyncDisposable {
     const past = await caller.call('servers/logs', { server, lines, follow: true }, { signal })
     yield* (past as OperatorMethods['servers/logs']['result']).lines
     for await (const { line } of news) yield line
+  }
+
+  /**
+   * Questions for an operator: first those that wait, then each as it is asked or settled, on a connection of their own.
+   * While this is read, calls that need approval wait for an answer.
+   */
+  async *approvals({ signal }: Waiting = {}): AsyncGenerator<
+    Notification<'approvals/asked' | 'approvals/settled'>
+  > {
+    await using caller = await dial(this.#caller.path, { signal })
+    const news = notificationsOf(caller, ['approvals/asked', 'approvals/settled'], { signal })
+    const { pending } = (await caller.call(
+      'approvals/subscribe',
+      {},
+      { signal },
+    )) as OperatorMethods['approvals/subscribe']['result']
+    for (const params of pending) yield { method: 'approvals/asked', params }
+    yield* news
+  }
+
+  /** Records of the journal that match, the last `limit` first, then as they come, on a connection of their own. */
+  async *audit({
+    signal,
+    ...query
+  }: Waiting & OperatorMethods['audit/query']['params'] = {}): AsyncGenerator<AuditRecord> {
+    await using caller = await dial(this.#caller.path, { signal })
+    const news = notifications(caller, 'audit/record', { signal })
+    const past = await caller.call('audit/query', { ...query, follow: true }, { signal })
+    yield* (past as OperatorMethods['audit/query']['result']).records
+    yield* news
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -4,6 +4,11 @@ import type { Notifications } from '../rpc/protocol.ts'
 
 const highWater = 256
 
+/** One notification: which, and what it says. */
+export type Notification<N extends keyof Notifications> = {
+  readonly [K in N]: { readonly method: K; readonly params: Notifications[K] }
+}[N]
+
 /**
  * Collects from the moment of the call, yields in order, ends with the signal and throws when the connection is lost.
  * The connection must serve nothing else: it is not read while the consumer is behind.
@@ -11,13 +16,25 @@ const highWater = 256
 export function notifications<N extends keyof Notifications>(
   caller: Caller,
   name: N,
-  { signal }: { readonly signal?: AbortSignal | undefined },
+  waiting: { readonly signal?: AbortSignal | undefined },
 ): AsyncGenerator<Notifications[N]> {
-  const queue: Notifications[N][] = []
+  const all = notificationsOf(caller, [name], waiting)
+  return (async function* () {
+    for await (const { params } of all) yield params
+  })()
+}
+
+/** The same for several kinds, each with its name. */
+export function notificationsOf<N extends keyof Notifications>(
+  caller: Caller,
+  names: readonly N[],
+  { signal }: { readonly signal?: AbortSignal | undefined },
+): AsyncGenerator<Notification<N>> {
+  const queue: Notification<N>[] = []
   let wake = Promise.withResolvers<void>()
   const stop = caller.listen((method, params) => {
-    if (method !== name) return
-    queue.push(params as Notifications[N])
+    if (!names.some((name) => name === method)) return
+    queue.push({ method, params } as Notification<N>)
     if (queue.length >= highWater) caller.pause()
     wake.resolve()
   })

@@ -1,10 +1,11 @@
 // From files to settings: find, read, validate, lay the scopes over one another, resolve, and refuse what cannot be kept.
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { SallyportError } from '../errors.ts'
 import { errnoOf, isMissing } from '../lib/missing.ts'
 import type { ProfileSettings, ServerSettings, Settings } from '../schema/settings.ts'
 import type { Config } from '../schema/types.gen.ts'
 import { checkCeiling } from './ceiling.ts'
+import { loadDeclaration } from './declaration.ts'
 import { inMemory, parseDocument } from './document.ts'
 import { findConfig, type FindOptions, type FoundFile } from './find.ts'
 import { freeze } from './freeze.ts'
@@ -13,7 +14,7 @@ import { loadProfile } from './profile.ts'
 import { profileSearch } from './profile-layers.ts'
 import { narrowByProject } from './project.ts'
 import { readTrusted } from './read.ts'
-import { refuse, type Issue } from './refusal.ts'
+import { issue, refuse, type Issue } from './refusal.ts'
 import { overlay } from './scopes.ts'
 import { buildServer } from './server.ts'
 import { checkStage } from './stage.ts'
@@ -90,7 +91,10 @@ async function settle(layers: readonly Layer[], options: LoadOptions): Promise<S
   }
   refuse(exceeded)
 
-  const final = built.map(({ server }) => withProfile(server, profiles.get(server.profile)))
+  const declared: ServerSettings[] = []
+  for (const { server, entry, layer } of built)
+    declared.push(await withDeclaration(server, entry, layer, options))
+  const final = declared.map((server) => withProfile(server, profiles.get(server.profile)))
   return freeze({
     sources: layers.map(({ scope, document }) => ({ scope, path: document.path })),
     allowedCommands,
@@ -109,6 +113,15 @@ async function settle(layers: readonly Layer[], options: LoadOptions): Promise<S
       descriptionList: config.tools.description_list,
       descriptionFull: config.tools.description_full,
       perServer: config.tools.per_server,
+      searchThreshold: config.tools.search_threshold,
+      searchMatches: config.tools.search_matches,
+    },
+    dynamic: {
+      enabled: config.dynamic.enabled,
+      profile: config.dynamic.profile,
+      trust: config.dynamic.trust,
+      acceptance: config.dynamic.acceptance,
+      allow: config.dynamic.tools.allow,
     },
     ...governance(config),
     warnings: [...warnings, ...final.flatMap(warningsOf)],
@@ -166,6 +179,24 @@ async function profileOf(
 }
 
 const enterpriseOf = ({ enterprise }: LoadOptions) => (enterprise === undefined ? {} : { enterprise })
+
+async function withDeclaration(
+  server: ServerSettings,
+  { declaration }: Config['servers'][string],
+  { directory, document }: Layer,
+  { uid }: LoadOptions,
+): Promise<ServerSettings> {
+  if (declaration === null || !server.enabled) return server
+  try {
+    const { tools } = await loadDeclaration(resolve(directory, declaration), [uid], server)
+    return { ...server, declaration: tools }
+  } catch (error) {
+    if (!isMissing(error)) throw error
+    const said = { expected: 'a file that is there', mend: `draft one with sallyport declare ${server.name}` }
+    refuse([issue('ERR_CONFIG_NOT_FOUND', document, ['servers', server.name, 'declaration'], said)])
+    throw error
+  }
+}
 
 function withProfile(server: ServerSettings, profile: ProfileSettings | undefined): ServerSettings {
   if (profile?.network.mode !== 'allowlist') return server

@@ -56,6 +56,7 @@ export function buildServer(name: string, entry: Entry, layer: Layer, context: S
     trust: entry.trust,
     surface: entry.surface,
     acceptance: entry.acceptance,
+    declaration: null, // a file of its own, read once the server is known
     tools: { allow: tools.allow, deny: tools.deny, readOnly: tools.read_only },
     start: entry.start,
     elicitation: {
@@ -101,7 +102,6 @@ function unenforceable(entry: Entry): readonly string[] {
     [entry.image !== null, 'image'],
     [entry.runtime !== null, 'runtime'],
     [entry.instance !== 'session', `instance: ${entry.instance}`],
-    [entry.declaration !== null, 'declaration'],
   ]
   return asked.filter(([isAsked]) => isAsked).map(([, feature]) => feature)
 }

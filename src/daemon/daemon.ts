@@ -1,10 +1,11 @@
 // The daemon's life: folder, lock, servers, sockets, and the way down, each step undone in reverse.
-import { lstat, mkdir, rename, rm, writeFile } from 'node:fs/promises'
+import { mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { gateOf } from '../call/gate.ts'
 import type { Host } from '../config/host.ts'
 import { narrowByProject } from '../config/project.ts'
 import { SallyportError } from '../errors.ts'
+import { loadKey } from '../journal/key.ts'
 import { newDaemonId } from '../lib/ids.ts'
 import type { DaemonId } from '../lib/ids.ts'
 import type { Logger } from '../lib/logger.ts'
@@ -19,8 +20,9 @@ import { ownFolder, prepareRuntimeDir } from '../rpc/runtime-dir.ts'
 import type { RuntimePaths } from '../rpc/runtime-dir.ts'
 import type { Settings } from '../schema/settings.ts'
 import { findInitBinary } from '../sandbox/init-binary.ts'
-import type { Caller, Policy, Ports } from '../supervisor/ports.ts'
+import type { Caller, Emit, Policy, Ports } from '../supervisor/ports.ts'
 import { Supervisor } from '../supervisor/supervisor.ts'
+import { watchDoor, writeRecord } from './door.ts'
 import { EventLog } from './events.ts'
 import { Governance } from './governance.ts'
 import { Guard } from './guard.ts'
@@ -29,6 +31,9 @@ import { operatorMethods } from './operator-methods.ts'
 import { createMachine } from './machine.ts'
 import { admission } from './separation.ts'
 import { serviceOf } from './methods.ts'
+import { restoreRegistered } from './registration-methods.ts'
+import { Roster } from './roster.ts'
+import { ToolMethods } from './tool-methods.ts'
 
 export interface DaemonOptions {
   readonly settings: Settings
@@ -40,14 +45,14 @@ export interface DaemonOptions {
 
 type Admits = (uid: number) => boolean
 
-const watchMs = 2000
-
 /**
  * Starts a daemon that answers on both sockets when this resolves. Throws ERR_DAEMON_RUNNING where another one does, and
  * ERR_SEPARATION, ERR_RUNTIME_UNSAFE where it must not run.
  */
 export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
-  const { settings, host, runtimeDir, stateDir, log } = options
+  const { host, runtimeDir, stateDir, log } = options
+  const roster = new Roster(options.settings, host)
+  const { settings } = roster
   const undo: (() => Promise<void>)[] = []
   const ended = Promise.withResolvers<SallyportError | null>()
   try {
@@ -73,12 +78,21 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     undo.push(async () => machine[Symbol.asyncDispose]())
     const { launch, describe } = machine
     let supervisor: Supervisor | null = null
+    const directory = join(stateDir, 'journal')
+    const keyPath = join(stateDir, 'journal.key')
+    // What happens to a server that somebody launched is nobody else's to see.
+    const emit: Emit = (event) =>
+      events.emit({
+        ...event,
+        principal: event.principal ?? (event.server === null ? null : roster.ownerOf(event.server)),
+      })
     const governance = await Governance.open({
       settings,
-      directory: join(stateDir, 'journal'),
-      keyPath: join(stateDir, 'journal.key'),
+      directory,
+      keyPath,
       daemon: id,
-      emit: events.emit,
+      emit,
+      replay: (record) => roster.fold(record),
       codeOf: machine.codeOf,
       halt: (server, reason) => void supervisor?.quarantine(server, reason).catch(logged(log)),
     })
@@ -88,11 +102,12 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     supervisor = new Supervisor({
       ...policy(settings),
       launch,
-      emit: events.emit,
+      emit,
       describe,
       narrow,
       random: Math.random,
     })
+    await restoreRegistered({ roster, supervisor }, log)
     governance.resume()
     const doors: Listener[] = []
     undo.push(async () => void (await Promise.all(doors.map((door) => door[Symbol.asyncDispose]()))))
@@ -112,7 +127,19 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
       log.info({ reason }, 'shutdown asked for')
       ended.resolve(null)
     }
-    const ports = { supervisor, events, hello, shutDown }
+    const tools = new ToolMethods({ supervisor, governance, settings })
+    const ports = {
+      supervisor,
+      governance,
+      roster,
+      tools,
+      events,
+      hello,
+      shutDown,
+      directory,
+      key: await loadKey(keyPath),
+      policy: policy(settings),
+    }
     const attach = attachVia(supervisor)
     const peers = new PeerQuery(initPath)
     const open = async (
@@ -242,31 +269,6 @@ async function answers({ hostSocket }: RuntimePaths): Promise<boolean> {
   } catch (error) {
     return error instanceof SallyportError && error.code !== 'ERR_DAEMON_UNAVAILABLE'
   }
-}
-
-async function writeRecord(path: string, record: object): Promise<void> {
-  await writeFile(`${path}.new`, `${JSON.stringify(record)}\n`, { mode: 0o600 })
-  await rename(`${path}.new`, path)
-}
-
-async function watchDoor(
-  path: string,
-  log: Logger,
-  onLost: (error: SallyportError) => void,
-): Promise<NodeJS.Timeout> {
-  const { ino } = await lstat(path)
-  const look = async (): Promise<void> => {
-    const found = await lstat(path).catch(() => null)
-    if (found?.ino === ino) return
-    log.error({ path }, 'socket was removed or replaced, standing down')
-    onLost(
-      new SallyportError(
-        'ERR_DAEMON_UNAVAILABLE',
-        `${path} was removed or replaced, so nobody can reach this daemon`,
-      ),
-    )
-  }
-  return setInterval(() => void look(), watchMs).unref()
 }
 
 function asAbsolute(path: string): `/${string}` {

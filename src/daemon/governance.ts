@@ -14,8 +14,9 @@ import type { DaemonId } from '../lib/ids.ts'
 import type { Gate } from '../schema/gate.ts'
 import type { Admission, Governor, Outcome, Proposal } from '../schema/governor.ts'
 import type { Rule, ServerSettings, Settings } from '../schema/settings.ts'
-import type { Emit, Happening } from '../supervisor/ports.ts'
+import type { Emit } from '../supervisor/ports.ts'
 import { ArgumentSchemas } from './argument-schemas.ts'
+import { event, failureEvents } from './failure-events.ts'
 import { Past } from './past.ts'
 import { JournalRecorder } from './recorder.ts'
 import { digestOfTool, Surfaces } from './surfaces.ts'
@@ -31,28 +32,8 @@ export interface GovernanceOptions {
   readonly codeOf: (server: ServerSettings) => string
   /** Stops a server for all, and keeps it stopped */
   readonly halt: (server: string, reason: string) => void
-}
-
-/** Everybody's event, or with `operator` as the principal one that no host can have. */
-const event = (
-  type: string,
-  server: string | null,
-  detail: Happening['detail'],
-  principal: string | null = null,
-): Happening => ({ type, server, instance: null, principal, detail })
-
-/** What the failure table calls its events. */
-const failureEvents: Readonly<Record<string, string>> = {
-  'MP-FH-001': 'server/unavailable',
-  'MP-FH-002': 'surface/ungoverned-call',
-  'MP-FH-003': 'declaration/mismatch',
-  'MP-FH-004': 'call/timeout',
-  'MP-FH-005': 'surface/ungoverned',
-  'MP-FH-006': 'permit/refused',
-  'MP-FH-007': 'isolation/failed',
-  'MP-FH-008': 'scope/violated',
-  'MP-FH-009': 'version/mismatch',
-  'MP-FH-010': 'journal/blocked',
+  /** Sees every record that is there already, in order */
+  readonly replay?: (record: JournalRecord) => void
 }
 
 /** The ledger, the permits and the approvals of one daemon; whoever opened it disposes of it, after the servers. */
@@ -98,7 +79,7 @@ export class Governance implements AsyncDisposable {
 
   /** Reads the journal and ends what it left open. Throws what `Journal.open` throws. */
   static async open(options: GovernanceOptions): Promise<Governance> {
-    const { settings, directory, keyPath, daemon, emit } = options
+    const { settings, directory, keyPath, daemon, emit, replay } = options
     const ledger = new Ledger(settings.trust)
     const past = new Past(ledger)
     const journal = Journal.open({
@@ -107,7 +88,10 @@ export class Governance implements AsyncDisposable {
       daemon,
       durability: settings.journal.durability,
       segmentBytes: settings.journal.segmentBytes,
-      replay: (record: JournalRecord) => past.fold(record),
+      replay: (record: JournalRecord) => {
+        past.fold(record)
+        replay?.(record)
+      },
       health: (failure) =>
         emit(
           event(failure === null ? 'journal/mended' : 'journal/failed', null, failure?.toRpc().data ?? {}),
@@ -128,6 +112,11 @@ export class Governance implements AsyncDisposable {
   async add(fact: Fact): Promise<void> {
     await this.recorder.record(fact.type, { ...fact.body })
     this.ledger.apply(fact)
+  }
+
+  /** Operator connections that listen for approvals. */
+  get listeners(): number {
+    return this.#listeners
   }
 
   /** An operator listens for approvals until the returned function is called. */
@@ -161,6 +150,31 @@ export class Governance implements AsyncDisposable {
     await Promise.all(recorded)
   }
 
+  /** A tool begins anew on an operator's word; its permits and approvals end with what it had earned. */
+  async resetTrust(server: string, tool: string, reason: string, by: string): Promise<void> {
+    await this.add({ type: 'trust.reset', body: { server, tool, reason, by } })
+    const isOf = (identity: string): boolean => identity.startsWith(`${server}/${tool}@`)
+    this.permits.revoke(({ binding }) => isOf(binding.identity))
+    this.approvals.void(({ identity }) => isOf(identity))
+    this.#options.emit(event('trust/reset', server, { tool, reason, by }))
+  }
+
+  /**
+   * Ends everything that stood on a server's name: what was accepted, its permits and its approvals. Resolves with the
+   * permits that ended.
+   */
+  async forgetServer(server: string, { by }: { readonly by: string }): Promise<readonly string[]> {
+    await this.add({ type: 'server.removed', body: { server, by } })
+    const isOf = (identity: string): boolean => identity.startsWith(`${server}/`)
+    this.approvals.void(({ identity }) => isOf(identity))
+    return this.permits.revoke(({ binding }) => isOf(binding.identity))
+  }
+
+  /** Digest over what runs as this server: program, package, arguments. */
+  codeOf(server: ServerSettings): string {
+    return this.#options.codeOf(server)
+  }
+
   /** Halts a server for all until an operator releases it; every tool's trust is reset. */
   async quarantine(server: string, failure: string, reason: string): Promise<void> {
     const { emit, halt } = this.#options
@@ -188,7 +202,7 @@ export class Governance implements AsyncDisposable {
         trust: (...args) => this.ledger.trust(...args),
         hold: (...args) => this.ledger.hold(...args),
         contains: (server, _effects, scopes) => this.#contains(server, scopes),
-        invalidArguments: (server, tool, args) => this.#invalidArguments(server, tool, args),
+        invalidArguments: (server, tool, args) => this.invalidArguments(server, tool, args),
       },
       approver: this.approvals,
       permits: this.permits,
@@ -235,7 +249,8 @@ export class Governance implements AsyncDisposable {
     return false
   }
 
-  #invalidArguments(server: string, name: string, args: unknown): Promise<string | null> | string | null {
+  /** Null, or where and why the arguments are not what the accepted schema says. */
+  invalidArguments(server: string, name: string, args: unknown): Promise<string | null> | string | null {
     const tool = this.ledger.accepted(server)?.tools.get(name)
     return tool === undefined ? null : this.#schemas.judge(tool, args)
   }

@@ -2,21 +2,29 @@
 import { SallyportError } from '../errors.ts'
 import { RawJson } from '../lib/raw-json.ts'
 import { protocolId } from '../rpc/protocol.ts'
-import type { Hello, HostMethods } from '../rpc/protocol.ts'
+import type { CallResult, Hello, HostMethods } from '../rpc/protocol.ts'
 import type { EventLog } from './events.ts'
 import type { Supervisor } from '../supervisor/supervisor.ts'
+import type { Governance } from './governance.ts'
+import { launchMethods } from './registration-methods.ts'
+import type { Roster } from './roster.ts'
+import { searchTool, type ToolMethods } from './tool-methods.ts'
 import type { Attach, MethodCall, MethodTable } from './methods.ts'
 
 /** What the methods stand on. */
 export interface MethodPorts {
   readonly supervisor: Supervisor
+  readonly governance: Governance
+  readonly roster: Roster
+  readonly tools: ToolMethods
   readonly events: EventLog
   /** The greeting, save who is greeted */
   readonly hello: Omit<Hello, 'principal'>
 }
 
 /** The methods of host.sock, which operator.sock has too. */
-export function hostMethods({ supervisor, events, hello }: MethodPorts): MethodTable<keyof HostMethods> {
+export function hostMethods(ports: MethodPorts): MethodTable<keyof HostMethods> {
+  const { supervisor, events, hello, tools } = ports
   return {
     'sallyport/hello': ({ protocol }, { principal }) => {
       if (protocol !== undefined && protocol !== protocolId) throw otherProtocol(protocol, hello.version)
@@ -28,20 +36,9 @@ export function hostMethods({ supervisor, events, hello }: MethodPorts): MethodT
     'servers/stop': async ({ server }, { caller, signal }) => ({
       stopped: await supervisor.stop(caller, server, { signal }),
     }),
-    'tools/list': ({ server }, { caller, signal }) => supervisor.tools(caller, server ?? null, { signal }),
-    'tools/call': ({ server, tool, timeout_ms, generation, lineage }, { caller, signal, ...call }) =>
-      supervisor.call(
-        caller,
-        {
-          server,
-          tool,
-          arguments: call.text('arguments') ?? new RawJson('{}'),
-          timeoutMs: timeout_ms ?? null,
-          generation: generation ?? null,
-          lineage: lineage ?? null,
-        },
-        { signal },
-      ),
+    ...launchMethods(ports),
+    ...tools.table(),
+    'tools/call': (params, call) => callTool(ports, params, call),
     'calls/cancel': ({ call_id, request, reason }, call) => {
       const isRequestCancelled = request !== undefined && call.cancel(request)
       const isCallCancelled =
@@ -51,6 +48,25 @@ export function hostMethods({ supervisor, events, hello }: MethodPorts): MethodT
     'events/subscribe': ({ since }, call) => subscribe(events, since ?? events.seq, call),
     'session/result': ({ session }, { caller }) => supervisor.sessionResult(caller, session),
   }
+}
+
+/** The search is a tool of ours, which no server has. */
+function callTool(
+  { supervisor, tools }: MethodPorts,
+  { server, tool, arguments: args, timeout_ms, generation, lineage }: HostMethods['tools/call']['params'],
+  call: MethodCall,
+): Promise<CallResult> {
+  if (server === searchTool.server && tool === searchTool.tool)
+    return tools.call(Reflect.get({ ...args }, 'query'), call)
+  const asked = {
+    server,
+    tool,
+    arguments: call.text('arguments') ?? new RawJson('{}'),
+    timeoutMs: timeout_ms ?? null,
+    generation: generation ?? null,
+    lineage: lineage ?? null,
+  }
+  return supervisor.call(call.caller, asked, { signal: call.signal })
 }
 
 /** `session/attach`, for both sockets. */

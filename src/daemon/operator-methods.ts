@@ -1,11 +1,22 @@
 // What only the operator can ask: the same for all principals, and what would give a host power over others.
 import type { OperatorMethods } from '../rpc/protocol.ts'
+import { approvalMethods } from './approval-methods.ts'
+import { auditMethods } from './audit-methods.ts'
+import { declarationMethods } from './declaration-methods.ts'
+import { explain } from './explain.ts'
 import { hostMethods } from './host-methods.ts'
 import type { MethodPorts } from './host-methods.ts'
 import type { MethodCall, MethodTable } from './methods.ts'
+import { registrationMethods } from './registration-methods.ts'
+import { trustMethods } from './trust-methods.ts'
+import type { Policy } from '../supervisor/ports.ts'
 
 /** What the operator's methods stand on beside those of hosts. */
 export interface OperatorPorts extends MethodPorts {
+  readonly policy: Policy
+  /** The journal's folder */
+  readonly directory: string
+  readonly key: Uint8Array
   /** Begins to end the daemon; the answer still goes out */
   readonly shutDown: (reason: string) => void
 }
@@ -21,7 +32,13 @@ export function operatorMethods(ports: OperatorPorts): MethodTable<keyof Operato
       if (follow) followLogs(ports, server, call)
       return past
     },
-    'policy/explain': (params, { caller }) => supervisor.explain(caller, params),
+    ...registrationMethods(ports),
+    ...declarationMethods(ports),
+    ...approvalMethods(ports),
+    ...trustMethods(ports),
+    ...auditMethods(ports),
+    'policy/explain': (params, { caller }) =>
+      explain(ports, supervisor.settingsOf(caller, params.server), params),
     'daemon/shutdown': ({ reason }, call) => {
       call.afterReply(async () => shutDown(reason ?? 'the operator asked'))
       return { stopping: true }

@@ -8,8 +8,10 @@ const factTypes: ReadonlySet<string> = new Set<Fact['type']>([
   'surface.changed',
   'call.outcome',
   'trust.violated',
+  'trust.reset',
   'server.quarantined',
   'server.released',
+  'server.removed',
   'hold.placed',
   'hold.released',
 ])

@@ -1,17 +1,19 @@
 // What servers list, held against what was accepted: first sight, acceptance, and every change since.
 import { canonicalize, digestOf } from '../call/canonical.ts'
 import {
+  type AcceptedSurface,
   type AcceptedTool,
   compareSurface,
   draftDeclaration,
   type SurfaceChange,
   surfaceDigest,
+  type ToolDeclaration,
 } from '../call/declaration.ts'
 import { type Fact, isSameServer, type Ledger } from '../call/ledger.ts'
 import { SallyportError } from '../errors.ts'
 import type { InstanceId } from '../lib/ids.ts'
 import type { Observation } from '../schema/governor.ts'
-import type { ServerSettings } from '../schema/settings.ts'
+import type { DeclaredTool, ServerSettings } from '../schema/settings.ts'
 import type { Emit } from '../supervisor/ports.ts'
 
 /** A tool object beyond this many characters is no tool that anybody could have looked at */
@@ -43,7 +45,6 @@ const toolName = /^[A-Za-z0-9_.-]{1,128}$/
 /** One observation or acceptance of a server at a time, so that two instances can't both be the first. */
 export class Surfaces {
   readonly #ports: SurfacePorts
-  readonly #last = new Map<string, Seen>()
   readonly #turns = new Map<string, Promise<void>>()
 
   constructor(ports: SurfacePorts) {
@@ -57,17 +58,23 @@ export class Surfaces {
     )
   }
 
-  /** Accepts the surface that a server was last seen with. */
-  accept(server: string, by: string): Promise<void> {
-    return this.#inTurn(server, async () => {
-      const seen = this.#last.get(server)
-      if (seen !== undefined) return this.#accept(seen, by)
-      const mend = `sallyport test ${server} starts it once`
-      throw new SallyportError(
-        'ERR_DECLARATION_MISSING',
-        `${server} was not seen in this life of the daemon, so there is nothing to accept; ${mend}`,
-        { server },
-      )
+  /**
+   * Accepts what a server lists, as it was just seen. Resolves with what is accepted from now on.
+   *
+   * @throws ERR_DECLARATION_MISMATCH where a declaration speaks of what the server does not list, or lists otherwise
+   */
+  accept(seen: Omit<Observation, 'instance'>, acceptance: Acceptance): Promise<AcceptedSurface> {
+    const { server } = seen
+    return this.#inTurn(server.name, async () => {
+      const { declared, only, by } = acceptance
+      const live = read({ ...seen, server: { ...server, declaration: declared } }, this.#ports.codeOf(server))
+      if (declared !== null) expectListed(server.name, declared, seen.tools)
+      const chosen = choose(live, only, this.#ports.ledger.accepted(server.name))
+      await this.#accept({ ...live, tools: chosen }, by)
+      const accepted = this.#ports.ledger.accepted(server.name)
+      if (accepted === null)
+        throw new SallyportError('ERR_INTERNAL', `${server.name} was accepted and is not`)
+      return accepted
     })
   }
 
@@ -83,7 +90,6 @@ export class Surfaces {
   async #observe(seen: Seen, instance: InstanceId): Promise<void> {
     const { ledger, emit } = this.#ports
     const { server, digests, codeDigest } = seen
-    this.#last.set(server.name, seen)
     const isFirst = ledger.accepted(server.name) === null
     if (isFirst && server.acceptance === 'first-use') await this.#accept(seen, 'first-use')
     const accepted = ledger.accepted(server.name)
@@ -101,7 +107,7 @@ export class Surfaces {
       change = compareSurface(accepted, digests, seen.restDigest)
       if (await this.#judge(seen, change)) change = { ...change, undeclared: [] }
     }
-    ledger.observe(instance, { ...identity, change, digests })
+    ledger.observe(instance, { ...identity, change, digests, restDigest: seen.restDigest })
   }
 
   /** True when what was undeclared is accepted now. */
@@ -145,15 +151,20 @@ export class Surfaces {
     const before = ledger.accepted(server.name)
     const kept = change === null ? [] : [...(before?.tools.values() ?? [])]
     const fresh = [...seen.tools].filter(([name]) => change?.undeclared.includes(name) ?? true)
+    const named = new Set([
+      ...kept.map(({ declaration }) => declaration.name),
+      ...fresh.map(([name]) => name),
+    ])
     await add({
       type: 'surface.accepted',
       body: {
         server: server.name,
         serverVersion: server.version,
         codeDigest,
-        declarationVersion: (before?.declarationVersion ?? 0) + 1,
+        declarationVersion: ledger.nextVersion(server.name),
         tools: [...kept, ...fresh.map(([, tool]) => tool)],
         restDigest: change === null ? seen.restDigest : (before?.restDigest ?? seen.restDigest),
+        leftOut: by === 'first-use' ? [] : [...seen.digests.keys()].filter((name) => !named.has(name)),
         acceptedBy: by,
       },
     })
@@ -173,19 +184,94 @@ export class Surfaces {
   }
 }
 
-function read({ server, tools, rest }: Observation, codeDigest: string): Seen {
+/** What is to be accepted of a surface, and in whose words. */
+export interface Acceptance {
+  /** The operator's uid */
+  readonly by: string
+  /** The operator's declaration, or null to take the draft of what is listed */
+  readonly declared: ServerSettings['declaration']
+  /** Only these tools beside those that are accepted already, or null for all that is declared */
+  readonly only: readonly string[] | null
+}
+
+function choose(
+  { server, codeDigest, tools }: Seen,
+  only: readonly string[] | null,
+  before: AcceptedSurface | null,
+): ReadonlyMap<string, AcceptedTool> {
+  if (only === null) return tools
+  const unknown = only.find((name) => !tools.has(name))
+  if (unknown !== undefined)
+    throw new SallyportError(
+      'ERR_TOOL_NOT_FOUND',
+      `${server.name} lists no tool ${unknown} that could be accepted; see sallyport declare ${server.name}`,
+      { server: server.name, tool: unknown },
+    )
+  const isSame = before !== null && isSameServer(before, { serverVersion: server.version, codeDigest })
+  const kept = isSame
+    ? [...before.tools].filter(([name, tool]) => tools.get(name)?.surfaceDigest === tool.surfaceDigest)
+    : []
+  const chosen = [...tools].filter(([name]) => only.includes(name))
+  return new Map([...kept, ...chosen])
+}
+
+/** Nothing is accepted in words that are not about what is there. */
+function expectListed(
+  server: string,
+  declared: NonNullable<ServerSettings['declaration']>,
+  listed: ReadonlyMap<string, unknown>,
+): void {
+  for (const tool of Object.values(declared)) {
+    const why = mismatch(tool, listed.get(tool.name))
+    if (why !== null)
+      throw new SallyportError(
+        'ERR_DECLARATION_MISMATCH',
+        `the declaration of ${server}/${tool.name} is not about what ${server} lists: ${why}; draft it anew with sallyport declare ${server}`,
+        { server, tool: tool.name },
+      )
+  }
+}
+
+function mismatch(declared: DeclaredTool, listed: unknown): string | null {
+  if (listed === undefined) return 'it lists no tool of that name'
+  const digest = digestOfTool(listed)
+  if (digest === null) return 'what it lists cannot be read in one way'
+  if (declared.surfaceDigest !== null && declared.surfaceDigest !== digest)
+    return `its digest is ${digest.slice(0, 12)}…, declared was ${declared.surfaceDigest.slice(0, 12)}…`
+  const draft = draftDeclaration({ ...(listed as object), name: declared.name })
+  const isSame = (a: unknown, b: unknown): boolean => canonicalize(a) === canonicalize(b)
+  if (!isSame(declared.parameters, draft.parameters)) return 'its parameters are other ones'
+  return isSame(declared.output, draft.output) ? null : 'its output is another one'
+}
+
+function read({ server, tools, rest }: Omit<Observation, 'instance'>, codeDigest: string): Seen {
   const readable = [...tools].flatMap(([name, tool]): [string, AcceptedTool][] => {
     const digest = toolName.test(name) ? digestOfTool(tool) : null
-    if (digest === null) return []
-    return [[name, { declaration: draftDeclaration({ ...(tool as object), name }), surfaceDigest: digest }]]
+    const declaration = digest === null ? null : proposal(server, name, tool)
+    if (digest === null || declaration === null) return []
+    return [[name, { declaration, surfaceDigest: digest }]]
   })
   return {
     server,
     codeDigest,
     tools: new Map(readable),
-    digests: new Map(readable.map(([name, tool]) => [name, tool.surfaceDigest])),
+    digests: new Map(
+      [...tools].flatMap(([name, tool]): [string, string][] => {
+        const digest = toolName.test(name) ? digestOfTool(tool) : null
+        return digest === null ? [] : [[name, digest]]
+      }),
+    ),
     restDigest: digestOf(canonicalize(rest)),
   }
+}
+
+/** What a tool would be accepted as: the operator's words where there are any for just this, else the draft. */
+function proposal({ declaration }: ServerSettings, name: string, listed: unknown): ToolDeclaration | null {
+  if (declaration === null) return draftDeclaration({ ...(listed as object), name })
+  const declared = declaration[name]
+  if (declared === undefined || mismatch(declared, listed) !== null) return null
+  const { surfaceDigest: _, ...words } = declared
+  return words
 }
 
 /** Null for an object that is too long, or that two readers could read differently: it is no tool. */

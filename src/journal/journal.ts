@@ -11,8 +11,8 @@ import {
   statSync,
   writeSync,
 } from 'node:fs'
-import { SallyportError } from '../errors.ts'
-import { errnoOf } from '../lib/missing.ts'
+import type { SallyportError } from '../errors.ts'
+import { corrupt, unwritable } from './failures.ts'
 import { type Entry, encodeRecord, type Origin, type Position } from './record.ts'
 import { beginning, listSegments, readSegment, segmentPath, type Torn } from './segments.ts'
 import type { JournalRecord } from './record.ts'
@@ -65,6 +65,8 @@ export class Journal implements AsyncDisposable {
   #syncing: Promise<void> | null = null
   #isClosed = false
   #isFailing = false
+  /** Whoever waits for news; null while nobody does */
+  #movement: PromiseWithResolvers<void> | null = null
   #torn: Torn | null
 
   private constructor(options: JournalOptions, head: Position, torn: Torn | null) {
@@ -96,6 +98,17 @@ export class Journal implements AsyncDisposable {
   /** The last durable record. */
   get head(): Position {
     return this.#head
+  }
+
+  /** Resolves when there are newer records than at present, or with the signal. */
+  async moved({ signal }: { readonly signal: AbortSignal }): Promise<void> {
+    if (signal.aborted) return
+    this.#movement ??= Promise.withResolvers()
+    const { promise, resolve } = this.#movement
+    const abort = (): void => resolve()
+    signal.addEventListener('abort', abort, { once: true })
+    await promise
+    signal.removeEventListener('abort', abort)
   }
 
   /** Resolves once the record is durable, with everything appended before it. */
@@ -188,6 +201,8 @@ export class Journal implements AsyncDisposable {
     }
     this.#writeLines(segment, lines)
     this.#head = previous
+    this.#movement?.resolve()
+    this.#movement = null
     return positions
   }
 
@@ -271,18 +286,3 @@ function isSameFile(path: string, segment: Segment): boolean {
     return false
   }
 }
-
-const corrupt = (directory: string, segment: number, line: number, detail: string): SallyportError =>
-  new SallyportError(
-    'ERR_JOURNAL_CORRUPT',
-    `the journal does not hold together at ${segmentPath(directory, segment)}:${line}: ${detail}; keep the folder as evidence, and start with an empty one`,
-    { path: segmentPath(directory, segment), line },
-  )
-
-const unwritable = (directory: string, cause: unknown): SallyportError =>
-  new SallyportError(
-    'ERR_JOURNAL',
-    `the journal in ${directory} cannot be written (${errnoOf(cause) ?? (cause instanceof Error ? cause.message : 'closed')}), so nothing is called; mend the disk, calls resume by themselves`,
-    { path: directory },
-    { cause },
-  )

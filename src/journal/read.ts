@@ -75,7 +75,7 @@ function recordOf(line: string): JournalRecord | null {
   try {
     const value: unknown = JSON.parse(line)
     return typeof value === 'object' && value !== null && 'seq' in value && 'hash' in value
-      ? ({ mac: null, ...value } as JournalRecord)
+      ? ({ ...value, mac: 'mac' in value ? value.mac : null } as JournalRecord)
       : null
   } catch {
     return null // the torn end of a batch that never counted

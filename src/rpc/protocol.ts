@@ -2,6 +2,23 @@
 // docs/control-protocol.md lists the same methods; a test holds them together.
 import type { CallId, DaemonId, InstanceId, SessionId } from '../lib/ids.ts'
 import type { RawJson } from '../lib/raw-json.ts'
+import type {
+  Acceptance,
+  AuditAnchor,
+  AuditRecord,
+  AuditVerification,
+  Draft,
+  Explanation,
+  HoldView,
+  LaunchRequest,
+  PendingApproval,
+  PermitView,
+  SettledApproval,
+  StandingApproval,
+  ToolDetail,
+  ToolView,
+  TrustView,
+} from './governed.ts'
 
 /** What a peer must speak to be understood; a gate on the protocol, never on the version. */
 export const protocolId = 'sallyport/1'
@@ -87,17 +104,6 @@ export interface ServerDetail extends ServerView {
   readonly environment: Readonly<Record<string, string>>
 }
 
-export interface ToolView {
-  /** The displayed name, `<server>_<tool>` by default */
-  readonly name: string
-  readonly server: string
-  readonly tool: string
-  readonly description: string
-  readonly decision: 'allow' | 'ask' | 'deny'
-  readonly input_schema: unknown
-  readonly annotations: unknown
-}
-
 export interface CallResult {
   readonly call_id: CallId
   readonly type: 'output' | 'error'
@@ -129,7 +135,27 @@ export interface HostMethods {
   'servers/get': { params: { server: string }; result: ServerDetail }
   'servers/start': { params: { server: string }; result: InstanceView }
   'servers/stop': { params: { server: string }; result: { stopped: readonly InstanceId[] } }
-  'tools/list': { params: { server?: string }; result: { tools: readonly ToolView[]; generation: number } }
+  'servers/launch': { params: LaunchRequest; result: ServerView }
+  'servers/remove': {
+    params: { server: string }
+    result: { removed: string; stopped: readonly InstanceId[]; permits: readonly string[] }
+  }
+  'tools/list': {
+    params: { server?: string; all?: boolean }
+    result: {
+      tools: readonly ToolView[]
+      generation: number
+      /** Tools that a search would find and the list leaves out */
+      deferred: number
+      /** Names that two tools would have had; neither is shown */
+      collisions: readonly string[]
+    }
+  }
+  'tools/describe': { params: { server: string; tool: string }; result: ToolDetail }
+  'tools/search': {
+    params: { query: string; server?: string; limit?: number }
+    result: { tools: readonly ToolView[]; generation: number; searched: number }
+  }
   'tools/call': {
     params: {
       server: string
@@ -167,9 +193,77 @@ export interface OperatorMethods extends HostMethods {
     params: { server: string; lines?: number; follow?: boolean }
     result: { lines: readonly string[]; dropped: number }
   }
+  'servers/add': {
+    params: { server: string; entry: Record<string, unknown>; directory?: string }
+    result: ServerDetail
+  }
+  'servers/declare': {
+    params: { server: string }
+    result: Draft
+  }
+  'servers/quarantine': {
+    params: { server: string; reason?: string }
+    result: { server: string; permits: readonly string[] }
+  }
+  'servers/release': {
+    params: { name: string; reason?: string }
+    result: { released: readonly ('quarantine' | 'hold')[] }
+  }
+  'servers/hold': {
+    params: { name?: string; server?: string; tool?: string; lineage?: string; reason?: string }
+    result: HoldView
+  }
+  'servers/holds': { params: Record<string, never>; result: { holds: readonly HoldView[] } }
+  'declarations/accept': {
+    params: { server: string; declaration?: Record<string, unknown>; tools?: string[] }
+    result: Acceptance
+  }
+  'approvals/list': {
+    params: Record<string, never>
+    result: {
+      pending: readonly PendingApproval[]
+      standing: readonly StandingApproval[]
+      /** Operator connections that are subscribed; with none, every question is a no */
+      listeners: number
+    }
+  }
+  'approvals/approve': {
+    params: { id: string; scope?: 'once' | 'session' | 'policy' }
+    result: { id: string; scope: 'once' | 'session' | 'policy' }
+  }
+  'approvals/deny': { params: { id: string; reason?: string }; result: { id: string } }
+  'approvals/subscribe': {
+    params: Record<string, never>
+    result: { subscribed: true; pending: readonly PendingApproval[] }
+  }
+  'trust/list': { params: { server?: string }; result: { trust: readonly TrustView[] } }
+  'trust/reset': {
+    params: { server: string; tool?: string; reason?: string }
+    result: { reset: readonly TrustView[] }
+  }
+  'permits/list': { params: Record<string, never>; result: { permits: readonly PermitView[] } }
+  'permits/revoke': {
+    params: { id?: string; server?: string; reason?: string }
+    result: { revoked: readonly string[] }
+  }
+  'audit/query': {
+    params: {
+      after?: number
+      before?: number
+      limit?: number
+      from?: 'oldest' | 'newest'
+      type?: string
+      server?: string
+      call?: string
+      seq?: number
+      follow?: boolean
+    }
+    result: { records: readonly AuditRecord[]; head: AuditAnchor }
+  }
+  'audit/verify': { params: { anchor?: { seq: number; hash: string } }; result: AuditVerification }
   'policy/explain': {
-    params: { server: string; tool: string; arguments?: Record<string, unknown> }
-    result: { action: 'allow' | 'ask' | 'deny'; rule: string | null; reason: string }
+    params: { server: string; tool: string; arguments?: Record<string, unknown> | RawJson; lineage?: string }
+    result: Explanation
   }
   'daemon/shutdown': { params: { reason?: string }; result: { stopping: true } }
 }
@@ -178,4 +272,7 @@ export interface OperatorMethods extends HostMethods {
 export interface Notifications {
   'events/event': SallyportEvent
   'servers/log': { server: string; line: string }
+  'approvals/asked': PendingApproval
+  'approvals/settled': SettledApproval
+  'audit/record': AuditRecord
 }

@@ -21,6 +21,17 @@ export interface Settings {
     readonly descriptionList: number
     readonly descriptionFull: number
     readonly perServer: number
+    /** Tools above which the list shows the search instead of all */
+    readonly searchThreshold: number
+    readonly searchMatches: number
+  }
+  /** What a server that a host launches gets */
+  readonly dynamic: {
+    readonly enabled: boolean
+    readonly profile: string
+    readonly trust: ServerSettings['trust']
+    readonly acceptance: ServerSettings['acceptance']
+    readonly allow: readonly string[]
   }
   readonly approval: { readonly waitMs: number; readonly ttlMs: number }
   readonly permit: { readonly ttlMs: number }
@@ -40,7 +51,8 @@ export interface Settings {
   readonly warnings: readonly string[]
 }
 
-export type Scope = 'enterprise' | 'user' | 'project' | 'file'
+/** `registered` and `dynamic` are no files: an operator added the server, or a host launched it */
+export type Scope = 'enterprise' | 'user' | 'project' | 'file' | 'registered' | 'dynamic'
 
 export interface ConfigSource {
   readonly scope: Scope
@@ -92,6 +104,8 @@ export interface ServerSettings {
   readonly surface: 'static' | 'dynamic'
   /** Who accepts what it lists: the operator, or the operator's standing word at first sight */
   readonly acceptance: 'manual' | 'first-use'
+  /** What the operator declares of its tools, by name, or null where nothing is declared ahead */
+  readonly declaration: Readonly<Record<string, DeclaredTool>> | null
   readonly tools: {
     readonly allow: readonly string[]
     readonly deny: readonly string[]
@@ -115,6 +129,21 @@ export interface ServerSettings {
   readonly runAs: number | null
   /** Features asked for that this version cannot enforce, e.g. `egress`; a launch is refused with MP-FH-007 */
   readonly unenforceable: readonly string[]
+}
+
+/** One tool as the operator declares it: nine fields, and the surface that they were written for. */
+export interface DeclaredTool {
+  readonly name: string
+  readonly version: string
+  readonly parameters: unknown
+  readonly sideEffects: readonly ('read' | 'write' | 'execute' | 'network' | 'secret-access' | 'other')[]
+  readonly resourceScopes: readonly string[]
+  readonly credentials: readonly string[]
+  readonly output: unknown
+  readonly idempotency: 'idempotent' | 'non-idempotent' | 'unknown'
+  readonly failureModes: readonly string[]
+  /** Digest of the tool object that it was drafted from, or null where the file does not say */
+  readonly surfaceDigest: string | null
 }
 
 export interface PackageSettings {

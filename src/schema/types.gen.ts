@@ -893,6 +893,78 @@ export interface Profile {
 }
 
 /**
+ * What the operator declares of a server's tools: nine fields each.
+ */
+export interface Declaration {
+  /**
+   * For editors
+   */
+  $schema?: string
+  /**
+   * Version of this format
+   */
+  version: 1
+  /**
+   * Name of the server
+   */
+  server: string
+  /**
+   * Name -> tool; what is not here is not accepted
+   */
+  tools: {
+    /**
+     * One tool; its name is its key
+     */
+    [k: string]: {
+      /**
+       * Version of the tool or of its schema
+       */
+      version: string
+      /**
+       * JSON Schema of the arguments, as the server lists it
+       */
+      parameters: {}
+      /**
+       * What it may do to the world
+       *
+       * Items: A class of side effects
+       */
+      side_effects: ('read' | 'write' | 'execute' | 'network' | 'secret-access' | 'other')[]
+      /**
+       * Paths as the server sees them, and host:port pairs, that it may touch
+       *
+       * Items: A path or a host with its port
+       */
+      resource_scopes: string[]
+      /**
+       * Credentials that a call may lease
+       *
+       * Items: Name of a credential of the server's entry
+       */
+      credentials: string[]
+      /**
+       * JSON Schema of the result as the server lists it, or null where it lists none
+       */
+      output: {} | null
+      /**
+       * Whether a second equal call changes anything
+       */
+      idempotency: 'idempotent' | 'non-idempotent' | 'unknown'
+      /**
+       * How it may fail, for those who decide
+       *
+       * Items: A way to fail
+       */
+      failure_modes: string[]
+      /**
+       * Digest of the whole tool as the server listed it when this was drafted; what is listed otherwise is not accepted
+       */
+      surface_digest?: string
+    }
+  }
+}
+
+/**
  * Parameters of the methods of host.sock and operator.sock.
  */
 export interface Control {
@@ -937,6 +1009,57 @@ export interface Control {
     server: string
   }
   /**
+   * Launches a server within the operator's `dynamic` settings
+   */
+  'servers/launch'?: {
+    /**
+     * Name of its own
+     */
+    name: string
+    /**
+     * A name in `allowed_commands`, never a path
+     */
+    command: string
+    /**
+     * Its arguments, as the sandbox sees them
+     *
+     * @maxItems 4096
+     *
+     * Items: An argument
+     */
+    args?: string[]
+    /**
+     * The server's code, read-only
+     */
+    package?: {
+      /**
+       * Folder of the code on the host
+       */
+      source: string
+      /**
+       * Where the sandbox has it
+       */
+      target: string
+      /**
+       * Further folders that the code resolves from
+       *
+       * @maxItems 64
+       *
+       * Items: A folder
+       */
+      with?: string[]
+    }
+  }
+  /**
+   * Stops a server for good and forgets it
+   */
+  'servers/remove'?: {
+    /**
+     * Server
+     */
+    server: string
+  }
+  /**
    * Lists the tools of one server or of all
    */
   'tools/list'?: {
@@ -944,6 +1067,40 @@ export interface Control {
      * Server; all where absent
      */
     server?: string
+    /**
+     * Whether what a search would find is listed too
+     */
+    all?: boolean
+  }
+  /**
+   * Shows one tool in full
+   */
+  'tools/describe'?: {
+    /**
+     * Server
+     */
+    server: string
+    /**
+     * Tool, by the server's own name for it
+     */
+    tool: string
+  }
+  /**
+   * Finds tools by what they are for
+   */
+  'tools/search'?: {
+    /**
+     * Words
+     */
+    query: string
+    /**
+     * Server; all where absent
+     */
+    server?: string
+    /**
+     * Most matches
+     */
+    limit?: number
   }
   /**
    * Calls a tool
@@ -1049,6 +1206,252 @@ export interface Control {
     follow?: boolean
   }
   /**
+   * Registers a server for good
+   */
+  'servers/add'?: {
+    /**
+     * Name of the server
+     */
+    server: string
+    /**
+     * Its entry, as under `servers` of a configuration
+     */
+    entry: {
+      [k: string]: unknown
+    }
+    /**
+     * Folder from which relative paths go; the root where absent
+     */
+    directory?: string
+  }
+  /**
+   * Drafts a declaration from a confined run
+   */
+  'servers/declare'?: {
+    /**
+     * Server
+     */
+    server: string
+  }
+  /**
+   * Stops a server for all and starts nothing of it until it is released
+   */
+  'servers/quarantine'?: {
+    /**
+     * Server
+     */
+    server: string
+    /**
+     * Why, for the record
+     */
+    reason?: string
+  }
+  /**
+   * Ends a quarantine or a hold
+   */
+  'servers/release'?: {
+    /**
+     * Server, or name of a hold
+     */
+    name: string
+    /**
+     * Why, for the record
+     */
+    reason?: string
+  }
+  /**
+   * Places a checkpoint: calls that it covers are refused until it is released
+   */
+  'servers/hold'?: {
+    /**
+     * Its name; made of what it covers where absent
+     */
+    name?: string
+    /**
+     * Server; any where absent
+     */
+    server?: string
+    /**
+     * Tool; any where absent
+     */
+    tool?: string
+    /**
+     * Lineage; any where absent
+     */
+    lineage?: string
+    /**
+     * Why, for the record
+     */
+    reason?: string
+  }
+  /**
+   * Lists the checkpoints that stand
+   */
+  'servers/holds'?: {}
+  /**
+   * Accepts what a server lists, as declared
+   */
+  'declarations/accept'?: {
+    /**
+     * Server
+     */
+    server: string
+    /**
+     * The declaration; without one the configured one, else the draft of this moment
+     */
+    declaration?: {
+      [k: string]: unknown
+    }
+    /**
+     * Only these; all where absent
+     *
+     * @maxItems 10000
+     *
+     * Items: Tool
+     */
+    tools?: string[]
+  }
+  /**
+   * Lists the questions that wait and the approvals that stand
+   */
+  'approvals/list'?: {}
+  /**
+   * Says yes to a question
+   */
+  'approvals/approve'?: {
+    /**
+     * Question
+     */
+    id: string
+    /**
+     * How far the yes reaches; `once` where absent
+     */
+    scope?: 'once' | 'session' | 'policy'
+  }
+  /**
+   * Says no to a question, or ends an approval that stands
+   */
+  'approvals/deny'?: {
+    /**
+     * Question or approval
+     */
+    id: string
+    /**
+     * Why, for the caller and the record
+     */
+    reason?: string
+  }
+  /**
+   * Sends questions on this connection from now on; while it lasts, calls wait for answers
+   */
+  'approvals/subscribe'?: {}
+  /**
+   * Lists what tools have earned
+   */
+  'trust/list'?: {
+    /**
+     * Server; all where absent
+     */
+    server?: string
+  }
+  /**
+   * Resets the trust of a tool, or of all tools of a server
+   */
+  'trust/reset'?: {
+    /**
+     * Server
+     */
+    server: string
+    /**
+     * Tool; all where absent
+     */
+    tool?: string
+    /**
+     * Why, for the record
+     */
+    reason?: string
+  }
+  /**
+   * Lists the permits that live
+   */
+  'permits/list'?: {}
+  /**
+   * Ends permits before they are used
+   */
+  'permits/revoke'?: {
+    /**
+     * Permit
+     */
+    id?: string
+    /**
+     * Every permit of this server
+     */
+    server?: string
+    /**
+     * Why, for the record
+     */
+    reason?: string
+  }
+  /**
+   * Looks into the journal
+   */
+  'audit/query'?: {
+    /**
+     * Only records behind this number
+     */
+    after?: number
+    /**
+     * Only records before this number
+     */
+    before?: number
+    /**
+     * Most records; 100 where absent
+     */
+    limit?: number
+    /**
+     * The first that match, or the last; `newest` where absent
+     */
+    from?: 'oldest' | 'newest'
+    /**
+     * Only records of this type; `call.*` is every type that begins so
+     */
+    type?: string
+    /**
+     * Only records about this server
+     */
+    server?: string
+    /**
+     * Only records of this call
+     */
+    call?: string
+    /**
+     * Only this record
+     */
+    seq?: number
+    /**
+     * Whether records to come are sent too
+     */
+    follow?: boolean
+  }
+  /**
+   * Checks every record of the journal against its hash, its place and its key
+   */
+  'audit/verify'?: {
+    /**
+     * What was exported before and must still be there
+     */
+    anchor?: {
+      /**
+       * Number of the record
+       */
+      seq: number
+      /**
+       * Hash of the record
+       */
+      hash: string
+    }
+  }
+  /**
    * Says what would be decided on a call, and by which rule
    */
   'policy/explain'?: {
@@ -1057,13 +1460,17 @@ export interface Control {
      */
     server: string
     /**
-     * Tool
+     * Tool, or a method such as resources/read
      */
     tool: string
     /**
      * Arguments; an empty object where absent
      */
     arguments?: {}
+    /**
+     * Lineage of the call
+     */
+    lineage?: string
   }
   /**
    * Stops every server, then the daemon

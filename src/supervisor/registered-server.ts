@@ -16,6 +16,8 @@ import { hostState } from './states.ts'
 export class RegisteredServer implements AsyncDisposable {
   readonly settings: ServerSettings
   readonly logs: LogRing
+  /** The principal who launched it and alone may see it, or null: everybody may */
+  readonly owner: string | null
   readonly #ports: Ports
   readonly #nextGeneration: () => number
   readonly #slots = new Map<string, ControlSlot>()
@@ -24,8 +26,14 @@ export class RegisteredServer implements AsyncDisposable {
   #era: Era | null = null
   #quarantined: string | null = null
 
-  constructor(settings: ServerSettings, ports: Ports, nextGeneration: () => number) {
+  constructor(
+    settings: ServerSettings,
+    ports: Ports,
+    nextGeneration: () => number,
+    owner: string | null = null,
+  ) {
     this.settings = settings
+    this.owner = owner
     this.#ports = ports
     this.#nextGeneration = nextGeneration
     this.logs = new LogRing(settings.output.stderrBytes)
@@ -34,6 +42,12 @@ export class RegisteredServer implements AsyncDisposable {
 
   /** Throws unless a process of this server may be started now; says which of the reasons it is. */
   requireUsable(): void {
+    this.requireRunnable()
+    if (this.#quarantined !== null) throw unavailable(this.settings.name, this.#quarantined)
+  }
+
+  /** Throws unless this server could be started but for a quarantine. */
+  requireRunnable(): void {
     const { name, enabled, disabledReason, unenforceable } = this.settings
     if (!enabled) {
       const reason = disabledReason ?? 'enabled is false'
@@ -49,7 +63,6 @@ export class RegisteredServer implements AsyncDisposable {
         { server: name, controls: unenforceable },
       )
     }
-    if (this.#quarantined !== null) throw unavailable(name, this.#quarantined)
   }
 
   /** The slot of a principal's control calls; made when first asked for, without starting anything. */
@@ -126,9 +139,9 @@ export class RegisteredServer implements AsyncDisposable {
     }
   }
 
-  /** The operator's word that it may run again. */
-  release(reason: string): void {
-    if (this.#quarantined === null) return
+  /** The operator's word that it may run again; false when it was not quarantined. */
+  release(reason: string): boolean {
+    if (this.#quarantined === null) return false
     this.#quarantined = null
     this.#storm.clear()
     for (const { instance } of this.#slots.values()) {
@@ -142,6 +155,7 @@ export class RegisteredServer implements AsyncDisposable {
       principal: null,
       detail: { reason },
     })
+    return true
   }
 
   view(caller: Caller): ServerView {

@@ -2,13 +2,17 @@
 import { SallyportError } from '../errors.ts'
 import { type CallId, type InstanceId, newCallId, type SessionId } from '../lib/ids.ts'
 import type { HostMethods, InstanceView, OperatorMethods, ServerDetail, ServerView } from '../rpc/protocol.ts'
+import type { ServerSettings } from '../schema/settings.ts'
 import { callTool } from './call-tool.ts'
+import { look } from './look.ts'
 import type { Attachment, Caller, Ports, ToolCall } from './ports.ts'
 import { RegisteredServer, sees } from './registered-server.ts'
 import type { Session } from './session.ts'
 import { SessionResults } from './session-results.ts'
 import { testServer } from './test-server.ts'
-import { viewTools, withoutCollisions } from './tool-view.ts'
+import { type ShownTools, shownTools } from './shown-tools.ts'
+import type { Surface } from './surface.ts'
+import type { DescriptionLength } from './tool-view.ts'
 
 interface Waiting {
   readonly signal: AbortSignal
@@ -20,7 +24,7 @@ const maxLogLag = 1000
 /** Every failure is a `SallyportError`; every wait ends with the signal or its own deadline. Disposing stops everything. */
 export class Supervisor implements AsyncDisposable {
   readonly #ports: Ports
-  readonly #servers: ReadonlyMap<string, RegisteredServer>
+  readonly #servers: Map<string, RegisteredServer>
   readonly #results = new SessionResults()
   readonly #calls = new Map<CallId, { readonly principal: string; readonly controller: AbortController }>()
   #generation = 0
@@ -28,13 +32,38 @@ export class Supervisor implements AsyncDisposable {
 
   constructor(ports: Ports) {
     this.#ports = ports
+    this.#servers = new Map()
+    for (const settings of ports.settings.servers.values()) this.add(settings, null)
+  }
+
+  /** Takes one more server; `owner` is the principal who alone may see it, beside the operator, or null. */
+  add(settings: ServerSettings, owner: string | null): void {
     const nextGeneration = (): number => ++this.#generation
-    this.#servers = new Map(
-      [...ports.settings.servers].map(([name, settings]) => [
-        name,
-        new RegisteredServer(settings, ports, nextGeneration),
-      ]),
-    )
+    const server = new RegisteredServer(settings, this.#ports, nextGeneration, owner)
+    this.#servers.set(settings.name, server)
+  }
+
+  /** Stops a server for everybody and forgets it; resolves with the ids of what was running. */
+  async remove(caller: Caller, name: string): Promise<readonly InstanceId[]> {
+    const server = this.#server(caller, name)
+    this.#servers.delete(name)
+    const everybody = { ...caller, role: 'operator' } as const
+    const stopped = await server.stop(everybody, `${caller.role} ${caller.principal.id} removed it`)
+    await server[Symbol.asyncDispose]()
+    return stopped
+  }
+
+  /** The settings of a server that the caller may see. */
+  settingsOf(caller: Caller, name: string): ServerSettings {
+    return this.#server(caller, name).settings
+  }
+
+  /** Starts a server apart, a quarantined one too, and says what it lists. */
+  async look(caller: Caller, name: string, waiting: Waiting): Promise<Surface> {
+    const server = this.#server(caller, name)
+    server.requireRunnable()
+    const { settings, logs } = server
+    return look({ server: settings, principal: caller.principal.id, logs, ports: this.#ports, ...waiting })
   }
 
   /** Starts the servers that say `eager`, a few at a time, for one principal; a failure stays with its server. */
@@ -63,64 +92,44 @@ export class Supervisor implements AsyncDisposable {
   }
 
   list(caller: Caller): readonly ServerView[] {
-    return [...this.#servers.values()].map((server) => server.view(caller))
+    return this.#visible(caller).map((server) => server.view(caller))
   }
 
   get(caller: Caller, server: string): ServerDetail {
-    return this.#server(server).detail(caller)
+    return this.#server(caller, server).detail(caller)
   }
 
   /** Starts the caller's control instance and waits until it is ready. */
   async start(caller: Caller, server: string, waiting: Waiting): Promise<InstanceView> {
-    const slot = this.#usable(server).slot(caller.principal.id)
+    const slot = this.#usable(caller, server).slot(caller.principal.id)
     await slot.start(waiting)
     return slot.view()
   }
 
   /** Stops the caller's instances; the operator's stop is everybody's. */
   async stop(caller: Caller, server: string, _waiting: Waiting): Promise<readonly InstanceId[]> {
-    return this.#server(server).stop(caller, `${caller.role} ${caller.principal.id} stopped it`)
+    return this.#server(caller, server).stop(caller, `${caller.role} ${caller.principal.id} stopped it`)
   }
 
   /** Stops a server for all and keeps it from starting until `release`. */
   async quarantine(server: string, reason: string): Promise<void> {
-    await this.#server(server).quarantine(reason)
+    await this.#servers.get(server)?.quarantine(reason)
   }
 
-  release(server: string, reason: string): void {
-    this.#server(server).release(reason)
+  /** The operator's word that a server may run again; false when none of that name is quarantined. */
+  release(server: string, reason: string): boolean {
+    return this.#servers.get(server)?.release(reason) ?? false
   }
 
   /** The tools of the caller's connected servers; starts nothing. */
   async tools(
     caller: Caller,
     server: string | null,
-    waiting: Waiting,
-  ): Promise<HostMethods['tools/list']['result']> {
-    const asked = server === null ? [...this.#servers.values()] : [this.#server(server)]
-    const { gate, governor, settings } = this.#ports
-    const lists = await Promise.all(
-      asked.map(async (one) => {
-        const slot = one.slot(caller.principal.id)
-        const surface = await slot.tools(waiting)
-        const shown = (surface?.tools ?? []).filter(({ listed }) =>
-          governor.shows(one.settings, slot.instance.id, listed),
-        )
-        return viewTools(one.settings, shown, gate, settings.tools)
-      }),
-    )
-    const { tools, collisions } = withoutCollisions(lists.flat())
-    for (const name of collisions) {
-      const reason = 'two tools would be shown under one name, so neither is'
-      this.#ports.emit({
-        type: 'tools/collision',
-        server: null,
-        instance: null,
-        principal: caller.principal.id,
-        detail: { name, reason },
-      })
-    }
-    return { tools, generation: this.#generation }
+    { signal, length = 'list' }: Waiting & { readonly length?: DescriptionLength },
+  ): Promise<ShownTools & { readonly generation: number }> {
+    const asked = server === null ? this.#visible(caller) : [this.#server(caller, server)]
+    const shown = await shownTools(asked, caller, this.#ports, { signal, length })
+    return { ...shown, generation: this.#generation }
   }
 
   async call(
@@ -128,7 +137,7 @@ export class Supervisor implements AsyncDisposable {
     call: ToolCall,
     { signal }: Waiting,
   ): Promise<HostMethods['tools/call']['result']> {
-    const server = this.#server(call.server)
+    const server = this.#server(caller, call.server)
     this.#requireRunning()
     const id = newCallId()
     const controller = new AbortController()
@@ -154,7 +163,7 @@ export class Supervisor implements AsyncDisposable {
     caller: Caller,
     { server, project }: HostMethods['session/attach']['params'],
   ): Promise<Attachment> {
-    const registered = this.#usable(server)
+    const registered = this.#usable(caller, server)
     const policy = project === undefined ? this.#ports : await this.#ports.narrow(project, caller)
     if (policy.settings.servers.get(server)?.enabled !== true) {
       throw new SallyportError(
@@ -178,7 +187,7 @@ export class Supervisor implements AsyncDisposable {
     server: string,
     waiting: Waiting,
   ): Promise<OperatorMethods['servers/test']['result']> {
-    const { settings, logs } = this.#usable(server)
+    const { settings, logs } = this.#usable(caller, server)
     return testServer({
       server: settings,
       principal: caller.principal.id,
@@ -189,16 +198,16 @@ export class Supervisor implements AsyncDisposable {
   }
 
   /** The last lines of a server's stderr. */
-  logs(_caller: Caller, server: string, lines: number): OperatorMethods['servers/logs']['result'] {
-    const { logs } = this.#server(server)
+  logs(caller: Caller, server: string, lines: number): OperatorMethods['servers/logs']['result'] {
+    const { logs } = this.#server(caller, server)
     return { lines: logs.lines(lines), dropped: logs.dropped }
   }
 
   /** Lines from now on; a reader that falls behind loses the oldest. */
-  async *followLogs(_caller: Caller, server: string, { signal }: Waiting): AsyncIterable<string> {
+  async *followLogs(caller: Caller, server: string, { signal }: Waiting): AsyncIterable<string> {
     const lines: string[] = []
     let wake = (): void => undefined
-    const ignore = this.#server(server).logs.listen((line) => {
+    const ignore = this.#server(caller, server).logs.listen((line) => {
       lines.push(line)
       if (lines.length > maxLogLag) lines.shift()
       wake()
@@ -217,22 +226,6 @@ export class Supervisor implements AsyncDisposable {
     }
   }
 
-  /** What policy says to a call, without making it. */
-  explain(
-    _caller: Caller,
-    { server, tool, arguments: value = {} }: OperatorMethods['policy/explain']['params'],
-  ): OperatorMethods['policy/explain']['result'] {
-    const { settings } = this.#server(server)
-    const kind = tool.includes('/') ? 'method' : 'tool'
-    const { action, rule, reason } = this.#ports.gate.decide({
-      server: settings,
-      kind,
-      subject: tool,
-      arguments: value,
-    })
-    return { action, rule, reason }
-  }
-
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isStopping = true
     const reason = new SallyportError('ERR_DAEMON_UNAVAILABLE', 'Sallyport is stopping')
@@ -244,9 +237,14 @@ export class Supervisor implements AsyncDisposable {
     for (const end of ends) if (end.status === 'rejected') throw SallyportError.from(end.reason)
   }
 
-  #server(name: string): RegisteredServer {
+  #visible(caller: Caller): readonly RegisteredServer[] {
+    return [...this.#servers.values()].filter(({ owner }) => owner === null || sees(caller, owner))
+  }
+
+  /** A server that the caller may not see is not there. */
+  #server(caller: Caller, name: string): RegisteredServer {
     const server = this.#servers.get(name)
-    if (server !== undefined) return server
+    if (server !== undefined && (server.owner === null || sees(caller, server.owner))) return server
     throw new SallyportError(
       'ERR_SERVER_NOT_FOUND',
       `no server is called ${JSON.stringify(name.slice(0, 128))}; see sallyport ps`,
@@ -256,8 +254,8 @@ export class Supervisor implements AsyncDisposable {
     )
   }
 
-  #usable(name: string): RegisteredServer {
-    const server = this.#server(name)
+  #usable(caller: Caller, name: string): RegisteredServer {
+    const server = this.#server(caller, name)
     this.#requireRunning()
     server.requireUsable()
     return server

@@ -1,6 +1,7 @@
 // How control methods show tools: named within limits, described in few words, without characters that deceive.
 import { createHash } from 'node:crypto'
-import type { ToolView } from '../rpc/protocol.ts'
+import type { ToolView } from '../rpc/governed.ts'
+import { secretShape } from '../lib/secret-shape.ts'
 import type { Gate } from '../schema/gate.ts'
 import type { ServerSettings, Settings } from '../schema/settings.ts'
 import type { ListedTool } from './tool-surface.ts'
@@ -8,20 +9,25 @@ import type { ListedTool } from './tool-surface.ts'
 const maxName = 64
 const maxSchemaDepth = 10
 
+/** Whether a description is cut as for lists, or as for one tool. */
+export type DescriptionLength = 'list' | 'full'
+
 /** The tools of one server as its settings let them be seen; what could never be called is left out. */
 export function viewTools(
   server: ServerSettings,
   tools: readonly ListedTool[],
   gate: Gate,
   settings: Settings['tools'],
+  length: DescriptionLength,
 ): readonly ToolView[] {
+  const limit = length === 'list' ? settings.descriptionList : settings.descriptionFull
   return tools
     .filter(({ tool }) => gate.lists(server, tool))
     .map((listed) => ({
       name: displayName(server.name, listed.tool, settings.naming),
       server: server.name,
       tool: listed.tool,
-      description: plain(listed.description, settings.descriptionList),
+      description: harmless(listed.description, limit),
       decision: gate.decide({ server, kind: 'tool', subject: listed.tool, arguments: {} }).action,
       input_schema: prune(listed.inputSchema, maxSchemaDepth),
       annotations: prune(listed.annotations, maxSchemaDepth),
@@ -50,6 +56,12 @@ export function displayName(server: string, tool: string, naming: Settings['tool
   return `${full.slice(0, maxName - 9)}_${digest}`
 }
 
+/** Plain text that does not look as if it held a secret; one that does is withheld whole. */
+export function harmless(text: string, limit: number): string {
+  const kind = secretShape(text)
+  return kind === null ? plain(text, limit) : `(withheld: it holds what looks like ${kind})`
+}
+
 /** Text without control, format and ANSI characters, at most `limit` long. */
 export function plain(text: string, limit: number): string {
   const clean = text
@@ -60,10 +72,22 @@ export function plain(text: string, limit: number): string {
   return clean.length <= limit ? clean : `${clean.slice(0, limit - 1)}…`
 }
 
-/** The value, with everything deeper than `depth` levels replaced by an empty object. */
-function prune(value: unknown, depth: number): unknown {
+/** The value, with everything deeper than `depth` levels replaced by an empty object, and its words made harmless. */
+export function prune(value: unknown, depth: number): unknown {
   if (typeof value !== 'object' || value === null) return value
   if (depth === 0) return {}
   if (Array.isArray(value)) return value.map((item) => prune(item, depth - 1))
-  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, prune(item, depth - 1)]))
+  return Object.fromEntries(
+    Object.entries(value).map(([key, item]) => [
+      plain(key, maxText),
+      typeof item === 'string' && wordy.has(key) ? harmless(item, maxText) : prune(item, depth - 1),
+    ]),
+  )
 }
+
+/** Members of a schema that are for readers; what else is text decides what is valid, and stays */
+const wordy: ReadonlySet<string> = new Set(['description', 'title', '$comment'])
+const maxText = 2048
+
+/** A result's schema, as `prune` leaves it. */
+export const outputSchemaView = (schema: unknown): unknown => prune(schema, maxSchemaDepth)

@@ -111,7 +111,8 @@ describe('a host', () => {
     ['servers/get', { server: '__proto__' }, 'ERR_SERVER_NOT_FOUND'],
     ['__proto__', {}, 'ERR_METHOD_NOT_FOUND'],
     ['constructor', {}, 'ERR_METHOD_NOT_FOUND'],
-    ['audit/query', {}, 'ERR_METHOD_NOT_FOUND'],
+    ['audit/query', {}, 'ERR_NOT_AUTHORISED'],
+    ['daemon/obey', {}, 'ERR_METHOD_NOT_FOUND'],
     ['calls/cancel', {}, 'ERR_INVALID_PARAMS'],
   ])('that says %s %j is told %s', async (method, params, code) => {
     await using peer = await rawPeer(`${at.runtimeDir}/host/host.sock`)

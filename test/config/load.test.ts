@@ -157,7 +157,6 @@ describe('a server', () => {
       '  egress: [{ host: api.github.com, port: 443, reason: r }]',
       '  egress_when: calling',
       '  credentials: [{ use: github, inject: egress, as: GITHUB_TOKEN, hosts: ["api.github.com:443"] }]',
-      '  declaration: d.yaml',
     ].join('\n')
     const open =
       'version: 1\nname: open\nextends: allowlisted-egress\nwidens: true\nnetwork: { mode: allowlist, allow: [{ host: "*.github.com", port: 443, reason: r }] }\n'
@@ -173,7 +172,6 @@ describe('a server', () => {
       'image',
       'runtime',
       'instance: call',
-      'declaration',
       'network.mode: allowlist (profile open)',
     ])
   })

@@ -93,7 +93,11 @@ describe('the failure table', () => {
   test('MP-FH-002: a declaration that was not accepted', async () => {
     await using at = await stage({ server: { acceptance: 'manual' } })
     await expectRefusal(at, 'ERR_DECLARATION_MISSING', 'MP-FH-002', 'surface/ungoverned-call')
-    await at.all.governed.governance.surfaces.accept('fixture', '0')
+    const operator = caller(0, 'operator')
+    const { supervisor, governed } = at.all
+    const surface = await supervisor.look(operator, 'fixture', { signal: AbortSignal.timeout(10_000) })
+    const server = supervisor.settingsOf(operator, 'fixture')
+    await governed.governance.surfaces.accept({ server, ...surface }, { by: '0', declared: null, only: null })
     await at.call('echo')
     expect(at.records('surface.accepted')).toMatchObject([{ acceptedBy: '0', declarationVersion: 1 }])
     expect(at.reached()).toEqual(['echo'])

@@ -65,7 +65,11 @@ test('arguments with the same key twice are refused', async () => {
 
 test('tools are listed for connected servers only, and listing starts nothing', async () => {
   await using all = await superviseAll([serverSettings('echo.mjs')])
-  expect(await all.supervisor.tools(caller(), null, waiting)).toEqual({ tools: [], generation: 0 })
+  expect(await all.supervisor.tools(caller(), null, waiting)).toEqual({
+    tools: [],
+    generation: 0,
+    collisions: [],
+  })
   await all.supervisor.start(caller(), 'fixture', waiting)
   const { tools, generation } = await all.supervisor.tools(caller(), 'fixture', waiting)
   expect(tools.map(({ name }) => name)).toEqual(['fixture_echo', 'fixture_fail', 'fixture_error'])

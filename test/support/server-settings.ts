@@ -22,6 +22,7 @@ export const serverSettings = (script: string, more: Partial<ServerSettings> = {
   cwd: null,
   trust: 'trusted',
   surface: 'static',
+  declaration: null,
   acceptance: 'first-use',
   tools: { allow: [], deny: [], readOnly: [] },
   start: 'lazy',

@@ -55,6 +55,7 @@ export const serverOf = (more: Partial<ServerSettings> = {}): ServerSettings => 
   cwd: null,
   trust: 'trusted',
   surface: 'static',
+  declaration: null,
   acceptance: 'first-use',
   tools: { allow: [], deny: [], readOnly: [] },
   start: 'lazy',

@@ -1,0 +1,141 @@
+// `sallyport approvals`: the questions that wait for a person, and with `--watch` the person who answers them.
+import { createInterface } from 'node:readline/promises'
+import type { Command } from 'commander'
+import type { Client } from '../client/client.ts'
+import { SallyportError } from '../errors.ts'
+import type { OperatorMethods } from '../rpc/protocol.ts'
+import type { PendingApproval, SettledApproval } from '../rpc/governed.ts'
+import { hint, paint, printJson, printTable, visible } from './output.ts'
+import { reach, reaching } from './reach.ts'
+import type { ReachOptions } from './reach.ts'
+
+interface ApprovalsOptions extends ReachOptions {
+  readonly watch?: boolean
+  readonly full?: boolean
+}
+
+type Answer = { readonly scope: 'once' | 'session' | 'policy' } | 'deny' | 'later'
+
+export function registerApprovals(program: Command): void {
+  reaching(program.command('approvals'))
+    .description('list the calls that wait for your yes; with --watch, be the one who is asked')
+    .option('-w, --watch', 'stay and answer; while anybody watches, calls that need a yes wait for it')
+    .option('--full', 'show the arguments whole')
+    .action((options: ApprovalsOptions) =>
+      reach(options, 'operator', async ({ client, signal }) => {
+        if (options.watch === true) return watch(client, options, signal)
+        const result = await client.call('approvals/list', {}, { signal })
+        if (options.json === true) printJson(result)
+        else print(result, options)
+      }),
+    )
+}
+
+function print(
+  { pending, standing, listeners }: OperatorMethods['approvals/list']['result'],
+  { full }: ApprovalsOptions,
+): void {
+  if (pending.length > 0)
+    printTable(
+      ['ID', 'UID', 'WAITS', 'CALL'],
+      pending.map((one) => [
+        { text: one.id, style: 'yellow' },
+        one.principal,
+        `${seconds(one.waited_ms)} of ${seconds(one.deadline_ms)}`,
+        full === true ? `${one.identity} ${one.text}` : one.summary,
+      ]),
+    )
+  if (standing.length > 0)
+    printTable(
+      ['STANDS', 'SCOPE', 'UID', 'FOR', 'CALL'],
+      standing.map((one) => [
+        one.id,
+        one.scope,
+        one.principal,
+        seconds(one.expires_in_ms),
+        `${one.identity} with arguments ${one.arguments_digest.slice(0, 12)}`,
+      ]),
+    )
+  if (pending.length === 0 && standing.length === 0) hint('nothing waits for approval, and none stands')
+  if (listeners === 0) hint('nobody watches: every call that needs a yes is denied at once')
+}
+
+async function watch(client: Client, options: ApprovalsOptions, signal: AbortSignal): Promise<void> {
+  const asks = process.stdin.isTTY && process.stdout.isTTY && options.json !== true
+  const open = new Map<string, AbortController>()
+  let turn: Promise<void> = Promise.resolve()
+  if (asks)
+    hint('waiting for questions; y once, s this session, p always for these arguments, n no, enter later')
+  for await (const { method, params } of client.approvals({ signal })) {
+    if (options.json === true) printJson({ method, params })
+    else if (method === 'approvals/settled') {
+      open.get(params.id)?.abort()
+      open.delete(params.id)
+      process.stdout.write(`${settledLine(params)}\n`)
+    } else if (asks) {
+      const gone = new AbortController()
+      open.set(params.id, gone)
+      // One question at a time; each ends when somebody else has answered it.
+      turn = turn.then(() => put(client, params, options, AbortSignal.any([gone.signal, signal])))
+    } else process.stdout.write(`${questionOf(params, options)}\n`)
+  }
+  await turn
+}
+
+async function put(
+  client: Client,
+  pending: PendingApproval,
+  options: ApprovalsOptions,
+  signal: AbortSignal,
+): Promise<void> {
+  if (signal.aborted) return
+  process.stdout.write(`\n${questionOf(pending, options)}\n`)
+  const answer = await ask(signal)
+  if (answer === 'later') return
+  const { id } = pending
+  try {
+    if (answer === 'deny') await client.call('approvals/deny', { id }, { signal })
+    else await client.call('approvals/approve', { id, scope: answer.scope }, { signal })
+  } catch (error) {
+    if (!signal.aborted) hint(visible(SallyportError.from(error).message))
+  }
+}
+
+const answers: Readonly<Record<string, Answer>> = {
+  y: { scope: 'once' },
+  s: { scope: 'session' },
+  p: { scope: 'policy' },
+  n: 'deny',
+  '': 'later',
+}
+
+async function ask(signal: AbortSignal): Promise<Answer> {
+  const lines = createInterface({ input: process.stdin, output: process.stdout })
+  try {
+    for (;;) {
+      const said = (await lines.question('y/n/s/p? ', { signal })).trim().toLowerCase()
+      const answer = Object.hasOwn(answers, said) ? answers[said] : undefined
+      if (answer !== undefined) return answer
+    }
+  } catch (error) {
+    if (signal.aborted) return 'later'
+    throw error
+  } finally {
+    lines.close()
+  }
+}
+
+function questionOf(pending: PendingApproval, { full }: ApprovalsOptions): string {
+  const head = `${paint('yellow', pending.id)} uid ${pending.principal}: ${visible(pending.summary)}`
+  const why = paint('dim', `  ${visible(pending.reason)}`)
+  return full === true ? `${head}\n${why}\n  ${visible(pending.text)}` : `${head}\n${why}`
+}
+
+function settledLine({ id, granted, scope, by, reason }: SettledApproval): string {
+  const who = by === null ? '' : ` by uid ${by}`
+  return granted
+    ? `${paint('green', id)} granted${who}, ${scope ?? 'once'}`
+    : `${paint('red', id)} not granted${who}: ${visible(reason ?? '')}`
+}
+
+const seconds = (ms: number): string => `${Math.round(ms / 1000)}s`

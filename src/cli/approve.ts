@@ -1,0 +1,30 @@
+// `sallyport approve ID`: yes to one call, or to all like it.
+import { type Command, Option } from 'commander'
+import { hint, printJson } from './output.ts'
+import { reach, reaching } from './reach.ts'
+import type { ReachOptions } from './reach.ts'
+
+interface ApproveOptions extends ReachOptions {
+  readonly scope: 'once' | 'session' | 'policy'
+}
+
+export function registerApprove(program: Command): void {
+  reaching(program.command('approve'))
+    .description('say yes to a call that waits')
+    .argument('<id>', 'of sallyport approvals')
+    .addOption(
+      new Option(
+        '--scope <scope>',
+        'this call, equal calls of its session, or of its user until the time is over',
+      )
+        .choices(['once', 'session', 'policy'])
+        .default('once'),
+    )
+    .action((id: string, options: ApproveOptions) =>
+      reach(options, 'operator', async ({ client, signal }) => {
+        const result = await client.call('approvals/approve', { id, scope: options.scope }, { signal })
+        if (options.json === true) printJson(result)
+        else hint(`approved, ${result.scope}`)
+      }),
+    )
+}

@@ -1,0 +1,46 @@
+// `sallyport declare NAME`: what a server says of its tools, as a draft for the operator to read and mend.
+import { writeFile } from 'node:fs/promises'
+import type { Command } from 'commander'
+import { formatDeclaration } from '../config/declaration.ts'
+import { SallyportError } from '../errors.ts'
+import { errnoOf } from '../lib/missing.ts'
+import { hint, printJson } from './output.ts'
+import { reach, reaching } from './reach.ts'
+import type { ReachOptions } from './reach.ts'
+
+interface DeclareOptions extends ReachOptions {
+  readonly out?: string
+  readonly force?: boolean
+}
+
+export function registerDeclare(program: Command): void {
+  reaching(program.command('declare'))
+    .description('run a server confined and draft the declaration of its tools')
+    .argument('<name>')
+    .option('-o, --out <file>', 'write it there instead of to stdout')
+    .option('--force', 'replace that file')
+    .action((server: string, options: DeclareOptions) =>
+      reach(options, 'operator', async ({ client, signal }) => {
+        const result = await client.call('servers/declare', { server }, { signal })
+        if (options.json === true) return printJson(result)
+        const text = formatDeclaration(result.declaration, result.claims)
+        if (options.out === undefined) return void process.stdout.write(text)
+        await write(options.out, text, options.force === true)
+        const count = Object.keys(result.declaration.tools).length
+        hint(
+          `${count} tools drafted; read ${options.out}, then: sallyport accept ${server} --declaration ${options.out}`,
+        )
+      }),
+    )
+}
+
+async function write(path: string, text: string, replaces: boolean): Promise<void> {
+  try {
+    await writeFile(path, text, { flag: replaces ? 'w' : 'wx', mode: 0o644 })
+  } catch (error) {
+    const code = errnoOf(error)
+    const what =
+      code === 'EEXIST' ? 'is there already; --force replaces it' : `cannot be written (${code ?? 'failed'})`
+    throw new SallyportError('ERR_USAGE', `${path} ${what}`, { path }, { cause: error })
+  }
+}

@@ -1,0 +1,73 @@
+// `sallyport hold`: a checkpoint that calls do not pass until it is released; without a word, the checkpoints that stand.
+import type { Command } from 'commander'
+import { SallyportError } from '../errors.ts'
+import { hint, printJson, printTable } from './output.ts'
+import { reach, reaching } from './reach.ts'
+import type { ReachOptions } from './reach.ts'
+
+interface HoldOptions extends ReachOptions {
+  readonly lineage?: string
+  readonly name?: string
+  readonly reason?: string
+  readonly stop?: boolean
+}
+
+export function registerHold(program: Command): void {
+  reaching(program.command('hold'))
+    .description('hold the calls of a server, a tool or a lineage; without arguments, list what is held')
+    .argument('[server]')
+    .argument('[tool]')
+    .option('--lineage <text>', 'only calls of this lineage')
+    .option('--name <name>', 'name of the hold, for release')
+    .option('--reason <text>', 'why, for the record')
+    .option('--stop', 'quarantine the server: stop it, too, and start nothing of it')
+    .action((server: string | undefined, tool: string | undefined, options: HoldOptions) =>
+      reach(options, 'operator', async ({ client, signal }) => {
+        const { lineage, name, reason, stop } = options
+        const why = reason === undefined ? {} : { reason }
+        if (stop === true) {
+          if (server === undefined || tool !== undefined || lineage !== undefined)
+            throw new SallyportError('ERR_USAGE', '--stop takes a server alone: sallyport hold SERVER --stop')
+          const result = await client.call('servers/quarantine', { server, ...why }, { signal })
+          return options.json === true
+            ? printJson(result)
+            : hint(`${server} is stopped and quarantined; sallyport release ${server} ends it`)
+        }
+        if (server === undefined && lineage === undefined)
+          return list(await client.call('servers/holds', {}, { signal }), options)
+        const asked = {
+          ...(server === undefined ? {} : { server }),
+          ...(tool === undefined ? {} : { tool }),
+          ...(lineage === undefined ? {} : { lineage }),
+          ...(name === undefined ? {} : { name }),
+        }
+        const hold = await client.call('servers/hold', { ...asked, ...why }, { signal })
+        if (options.json === true) printJson(hold)
+        else hint(`held as ${hold.name}; sallyport release ${hold.name} ends it`)
+      }),
+    )
+}
+
+function list(
+  result: {
+    readonly holds: readonly {
+      name: string
+      server: string | null
+      tool: string | null
+      lineage: string | null
+    }[]
+  },
+  { json }: ReachOptions,
+): void {
+  if (json === true) return printJson(result)
+  if (result.holds.length === 0) return hint('nothing is held')
+  printTable(
+    ['HOLD', 'SERVER', 'TOOL', 'LINEAGE'],
+    result.holds.map(({ name, server, tool, lineage }) => [
+      name,
+      server ?? 'any',
+      tool ?? 'any',
+      lineage ?? 'any',
+    ]),
+  )
+}

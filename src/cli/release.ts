@@ -1,0 +1,25 @@
+// `sallyport release NAME`: the end of a hold, or of a server's quarantine.
+import type { Command } from 'commander'
+import { hint, printJson } from './output.ts'
+import { reach, reaching } from './reach.ts'
+import type { ReachOptions } from './reach.ts'
+
+interface ReleaseOptions extends ReachOptions {
+  readonly reason?: string
+}
+
+export function registerRelease(program: Command): void {
+  reaching(program.command('release'))
+    .description('end a hold, or the quarantine of a server')
+    .argument('<name>', 'of the hold, or of the server')
+    .option('--reason <text>', 'why, for the record')
+    .action((name: string, options: ReleaseOptions) =>
+      reach(options, 'operator', async ({ client, signal }) => {
+        const { reason } = options
+        const asked = reason === undefined ? { name } : { name, reason }
+        const result = await client.call('servers/release', asked, { signal })
+        if (options.json === true) printJson(result)
+        else hint(`${name}: ended the ${result.released.join(' and the ')}`)
+      }),
+    )
+}

@@ -1,0 +1,21 @@
+// `sallyport remove NAME`: stops a server that was registered or launched, and forgets it with all that stood on it.
+import type { Command } from 'commander'
+import { hint, printJson } from './output.ts'
+import { reach, reaching } from './reach.ts'
+import type { ReachOptions } from './reach.ts'
+
+export function registerRemove(program: Command): void {
+  reaching(program.command('remove'))
+    .description('stop and forget a server that was added or launched; its permits and approvals end')
+    .argument('<name>')
+    .action((server: string, options: ReachOptions) =>
+      reach(options, 'any', async ({ client, signal }) => {
+        const result = await client.call('servers/remove', { server }, { signal })
+        if (options.json === true) printJson(result)
+        else
+          hint(
+            `${server} is removed; ${result.stopped.length} instances stopped, ${result.permits.length} permits ended`,
+          )
+      }),
+    )
+}

@@ -1,0 +1,119 @@
+// A declaration as a file: what the operator says of each tool of one server, held to what that server was given.
+import type { Step } from '../schema/problem.ts'
+import type { DeclaredTool, ServerSettings } from '../schema/settings.ts'
+import type { Declaration } from '../schema/types.gen.ts'
+import { validate } from '../schema/validate.ts'
+import { SallyportError } from '../errors.ts'
+import { formatDocument, inMemory, parseDocument, type Document } from './document.ts'
+import { readTrusted } from './read.ts'
+import { issue, refuse, type Issue } from './refusal.ts'
+
+/** What a server was given, as far as a declaration may speak of it. */
+export interface Granted {
+  readonly name: string
+  readonly mounts: readonly Pick<ServerSettings['mounts'][number], 'target'>[]
+}
+
+/** Folders that every sandbox has of its own. */
+const ownFolders = ['/tmp']
+
+/**
+ * Reads a declaration file. Everything that is wrong with it is in one ERR_CONFIG_INVALID, with file and line: fields
+ * that are missing, another server, scopes outside of what the sandbox has, credentials that the server was not given.
+ */
+export async function loadDeclaration(
+  path: string,
+  owners: readonly number[],
+  server: Granted,
+): Promise<{ readonly declaration: Declaration; readonly tools: Readonly<Record<string, DeclaredTool>> }> {
+  const file = await readTrusted(path, owners)
+  return readDeclaration(parseDocument(file.path, file.text), server)
+}
+
+/** The same, of a value that never was a file here. */
+export function declarationOf(value: unknown, server: Granted): Readonly<Record<string, DeclaredTool>> {
+  return readDeclaration(inMemory('the declaration', value), server).tools
+}
+
+/** Writes a declaration as YAML; `claims` are comments, tool -> field -> what the server said of it. */
+export function formatDeclaration(
+  declaration: Declaration,
+  claims: Readonly<Record<string, Readonly<Record<string, string>>>>,
+): string {
+  const claimAt = (at: readonly Step[]): string | null => {
+    const [top, tool, field, first] = at
+    const isPlace = at.length === 3 || (at.length === 4 && first === 0)
+    if (top !== 'tools' || !isPlace) return null
+    return claims[String(tool)]?.[String(field)]?.replaceAll(/[\p{C}\p{Zl}\p{Zp}]+/gu, ' ') ?? null
+  }
+  const head = [
+    '# A draft: what the server says of itself, and the worst where it says nothing. Claims are marked.',
+    `# Read it, mend it, then: sallyport accept ${declaration.server} --declaration THIS_FILE`,
+  ]
+  return `${head.join('\n')}\n${formatDocument(declaration, claimAt)}`
+}
+
+function readDeclaration(
+  document: Document,
+  server: Granted,
+): { readonly declaration: Declaration; readonly tools: Readonly<Record<string, DeclaredTool>> } {
+  const validated = validate('declaration', document.value)
+  if (!validated.ok) {
+    refuse(validated.problems.map((problem): Issue => ({ code: 'ERR_CONFIG_INVALID', document, problem })))
+    throw new SallyportError('ERR_INTERNAL', `${document.path}: refused without a reason`)
+  }
+  const declaration = validated.value
+  refuse([...checkServer(declaration, document, server), ...checkGrants(declaration, document, server)])
+  return { declaration, tools: toolsOf(declaration) }
+}
+
+function checkServer({ server }: Declaration, document: Document, { name }: Granted): readonly Issue[] {
+  if (server === name) return []
+  const said = { expected: name, mend: 'name the declaration of this server, or mend the name' }
+  return [issue('ERR_CONFIG_INVALID', document, ['server'], said)]
+}
+
+function checkGrants(
+  { tools }: Declaration,
+  document: Document,
+  { name, mounts }: Granted,
+): readonly Issue[] {
+  const places = [...ownFolders, ...mounts.map(({ target }) => target)]
+  const isInside = (scope: string): boolean =>
+    places.some((place) => scope === place || scope.startsWith(place === '/' ? '/' : `${place}/`))
+  return Object.entries(tools).flatMap(([tool, { resource_scopes: scopes, credentials }]) => [
+    ...scopes.flatMap((scope, index) => {
+      if (isInside(scope)) return []
+      const said = scope.startsWith('/')
+        ? { expected: `a path below ${places.join(', ')}`, mend: `mount it for ${name}, or remove it` }
+        : { expected: `no host, since ${name} has no egress`, mend: 'remove it' }
+      return [issue('ERR_CONFIG_INVALID', document, ['tools', tool, 'resource_scopes', index], said)]
+    }),
+    ...credentials.map((_, index) =>
+      issue('ERR_CONFIG_INVALID', document, ['tools', tool, 'credentials', index], {
+        expected: `no credential, since ${name} was given none`,
+        mend: 'remove it',
+      }),
+    ),
+  ])
+}
+
+function toolsOf({ tools }: Declaration): Readonly<Record<string, DeclaredTool>> {
+  return Object.fromEntries(
+    Object.entries(tools).map(([name, tool]): [string, DeclaredTool] => [
+      name,
+      {
+        name,
+        version: tool.version,
+        parameters: tool.parameters,
+        sideEffects: tool.side_effects,
+        resourceScopes: tool.resource_scopes,
+        credentials: tool.credentials,
+        output: tool.output,
+        idempotency: tool.idempotency,
+        failureModes: tool.failure_modes,
+        surfaceDigest: tool.surface_digest ?? null,
+      },
+    ]),
+  )
+}

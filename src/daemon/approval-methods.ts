@@ -1,0 +1,128 @@
+// The operator's answers: questions that wait, approvals that stand, and the subscription that makes calls wait at all.
+import type { PendingApproval } from '../call/approve.ts'
+import type { ApprovalAnswer } from '../call/ports.ts'
+import { SallyportError } from '../errors.ts'
+import type { Notifier } from '../rpc/connection.ts'
+import type * as Wire from '../rpc/governed.ts'
+import type { OperatorMethods } from '../rpc/protocol.ts'
+import type { EventLog } from './events.ts'
+import type { Governance } from './governance.ts'
+import type { MethodCall, MethodTable } from './methods.ts'
+
+type Methods = 'approvals/list' | 'approvals/approve' | 'approvals/deny' | 'approvals/subscribe'
+
+export interface ApprovalPorts {
+  readonly governance: Governance
+  readonly events: EventLog
+}
+
+/** The methods of operator.sock about approvals. What an operator says is recorded before it has effect. */
+export function approvalMethods({ governance, events }: ApprovalPorts): MethodTable<Methods> {
+  const { approvals, recorder } = governance
+  return {
+    'approvals/list': () => ({
+      pending: approvals.pending().map(pendingView),
+      standing: approvals.standing().map((approval) => ({
+        id: approval.id,
+        scope: approval.scope,
+        identity: approval.identity,
+        arguments_digest: approval.argumentsDigest,
+        principal: approval.principal,
+        session: approval.session,
+        by: approval.by,
+        expires_in_ms: Math.round(approval.expiresAt - performance.now()),
+      })),
+      listeners: governance.listeners,
+    }),
+    async 'approvals/approve'({ id, scope = 'once' }, { caller }) {
+      const by = caller.principal.id
+      await recorder.record('approval.granted', { ...aboutQuestion(governance, id), scope, by })
+      if (!approvals.approve(id, scope, by)) throw notWaiting(id)
+      return { id, scope }
+    },
+    async 'approvals/deny'({ id, reason = '' }, { caller }) {
+      const by = caller.principal.id
+      if (approvals.standing().some((standing) => standing.id === id)) {
+        await recorder.record('approval.revoked', { id, by, reason })
+        approvals.void((standing) => 'id' in standing && standing.id === id)
+        return { id }
+      }
+      await recorder.record('approval.denied', { ...aboutQuestion(governance, id), by, reason })
+      if (!approvals.deny(id, reason, by)) throw notWaiting(id)
+      return { id }
+    },
+    'approvals/subscribe': (_params, call) => subscribe({ governance, events }, call),
+  }
+}
+
+/** From the answer on, until the connection ends, questions wait; the questions that wait already come with the answer. */
+function subscribe(
+  { governance, events }: ApprovalPorts,
+  call: MethodCall,
+): OperatorMethods['approvals/subscribe']['result'] {
+  const { seq } = events
+  const stop = governance.listen()
+  call.afterReply(async (stream) => {
+    try {
+      await forward(events, seq, call, stream)
+    } finally {
+      stop()
+    }
+  })
+  return { subscribed: true, pending: governance.approvals.pending().map(pendingView) }
+}
+
+async function forward(events: EventLog, since: number, call: MethodCall, stream: Notifier): Promise<void> {
+  for await (const { type, detail } of events.follow(call.caller, since, stream.signal)) {
+    if (type === 'approval/asked')
+      await stream.notify('approvals/asked', pendingView(detail as unknown as PendingApproval))
+    else if (type === 'approval/settled')
+      await stream.notify('approvals/settled', settledView(detail as unknown as Settled))
+  }
+}
+
+type Settled = ApprovalAnswer & { readonly id: string }
+
+const pendingView = (pending: PendingApproval): Wire.PendingApproval => ({
+  id: pending.id,
+  identity: pending.identity,
+  principal: pending.principal,
+  session: pending.session,
+  reason: pending.reason,
+  summary: pending.summary,
+  text: pending.text,
+  arguments_digest: pending.argumentsDigest,
+  bytes_digest: pending.bytesDigest,
+  waited_ms: pending.waitedMs,
+  deadline_ms: pending.deadlineMs,
+})
+
+const settledView = (settled: Settled): Wire.SettledApproval => ({
+  id: settled.id,
+  granted: settled.granted,
+  scope: settled.granted ? settled.scope : null,
+  by: settled.by,
+  reason: settled.granted ? null : settled.reason,
+})
+
+/** What the record of an answer says of its question. */
+function aboutQuestion({ approvals }: Governance, id: string): Readonly<Record<string, unknown>> {
+  const question = approvals.pending().find((pending) => pending.id === id)
+  if (question === undefined) throw notWaiting(id)
+  const { identity, principal, session, argumentsDigest, bytesDigest } = question
+  return {
+    id,
+    identity,
+    principal,
+    session,
+    arguments_digest: argumentsDigest,
+    bytes_digest: bytesDigest,
+  }
+}
+
+const notWaiting = (id: string): SallyportError =>
+  new SallyportError(
+    'ERR_APPROVAL_NOT_FOUND',
+    `no question ${id} waits: it was answered, its time is over, or its caller went away; see sallyport approvals`,
+    { id },
+  )

@@ -1,0 +1,77 @@
+// The journal as operators ask for it: records that match, records as they come, and whether it is what was written.
+import { queryJournal } from '../journal/read.ts'
+import type { JournalRecord } from '../journal/record.ts'
+import { verifyApart } from '../journal/verify-apart.ts'
+import { matchesName } from '../lib/glob.ts'
+import type { OperatorMethods } from '../rpc/protocol.ts'
+import type { Governance } from './governance.ts'
+import type { MethodCall, MethodTable } from './methods.ts'
+
+type Methods = 'audit/query' | 'audit/verify'
+type Query = OperatorMethods['audit/query']['params']
+
+export interface AuditPorts {
+  readonly governance: Governance
+  /** The journal's folder */
+  readonly directory: string
+  readonly key: Uint8Array
+}
+
+const usualLimit = 100
+const followLimit = 1000
+
+/** The methods of operator.sock about the journal; they only read. */
+export function auditMethods({ governance, directory, key }: AuditPorts): MethodTable<Methods> {
+  const find = async (query: Query): Promise<readonly JournalRecord[]> => {
+    const { after = 0, before = null, limit = usualLimit, from = 'newest', seq } = query
+    const range = seq === undefined ? { after, before } : { after: seq - 1, before: seq + 1 }
+    return queryJournal(directory, { ...range, limit, from, matches: (record) => isAsked(record, query) })
+  }
+  return {
+    async 'audit/query'(query, call) {
+      const { head } = governance.journal
+      const records = await find(query)
+      if (query.follow === true) follow(governance, find, { ...query, after: head.seq }, call)
+      return { records, head }
+    },
+    'audit/verify': ({ anchor = null }, { signal }) => verifyApart({ directory, key, anchor }, { signal }),
+  }
+}
+
+function isAsked({ type, body }: JournalRecord, asked: Query): boolean {
+  if (asked.type !== undefined && !matchesName(asked.type, type)) return false
+  if (asked.server !== undefined && serverOf(body) !== asked.server) return false
+  return asked.call === undefined || member(body, 'call') === asked.call
+}
+
+/** A record names its server, or an identity that begins with it. */
+function serverOf(body: unknown): unknown {
+  const identity = member(body, 'identity')
+  return member(body, 'server') ?? (typeof identity === 'string' ? identity.split('/')[0] : undefined)
+}
+
+const member = (body: unknown, key: string): unknown =>
+  typeof body === 'object' && body !== null && Object.hasOwn(body, key)
+    ? (body as Record<string, unknown>)[key]
+    : undefined
+
+function follow(
+  { journal }: Governance,
+  find: (query: Query) => Promise<readonly JournalRecord[]>,
+  query: Query,
+  call: MethodCall,
+): void {
+  call.afterReply(async (stream) => {
+    let after = query.after ?? 0
+    while (!stream.signal.aborted) {
+      const { seq } = journal.head
+      if (seq <= after) {
+        await journal.moved(stream)
+        continue
+      }
+      const records = await find({ ...query, after, before: seq + 1, from: 'oldest', limit: followLimit })
+      for (const record of records) await stream.notify('audit/record', record)
+      after = records.length === followLimit ? (records.at(-1)?.seq ?? seq) : seq
+    }
+  })
+}

@@ -1,0 +1,24 @@
+// The events of governance: what each row of the failure table is called, and who may see it.
+import type { Happening } from '../supervisor/ports.ts'
+
+/** Everybody's event, or with `operator` as the principal one that no host can have. */
+export const event = (
+  type: string,
+  server: string | null,
+  detail: Happening['detail'],
+  principal: string | null = null,
+): Happening => ({ type, server, instance: null, principal, detail })
+
+/** What the failure table calls its events. */
+export const failureEvents: Readonly<Record<string, string>> = {
+  'MP-FH-001': 'server/unavailable',
+  'MP-FH-002': 'surface/ungoverned-call',
+  'MP-FH-003': 'declaration/mismatch',
+  'MP-FH-004': 'call/timeout',
+  'MP-FH-005': 'surface/ungoverned',
+  'MP-FH-006': 'permit/refused',
+  'MP-FH-007': 'isolation/failed',
+  'MP-FH-008': 'scope/violated',
+  'MP-FH-009': 'version/mismatch',
+  'MP-FH-010': 'journal/blocked',
+}

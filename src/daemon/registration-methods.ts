@@ -1,0 +1,165 @@
+// How servers come and go while the daemon runs: the operator registers, hosts launch within what the operator allowed.
+import { stat } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { SallyportError } from '../errors.ts'
+import type { Logger } from '../lib/logger.ts'
+import type { HostMethods, OperatorMethods } from '../rpc/protocol.ts'
+import type { LaunchRequest } from '../rpc/governed.ts'
+import type { Caller } from '../supervisor/ports.ts'
+import type { Supervisor } from '../supervisor/supervisor.ts'
+import type { Governance } from './governance.ts'
+import type { MethodTable } from './methods.ts'
+import type { Registered, Roster } from './roster.ts'
+
+export interface RegistrationPorts {
+  readonly roster: Roster
+  readonly supervisor: Supervisor
+  readonly governance: Governance
+}
+
+/** What a registration must say in so many words; the name is the seventh. */
+const stated = ['command', 'version', 'trust', 'justification', 'tags'] as const
+
+/** Puts back what was registered in an earlier life; what the configuration no longer allows is told and left out. */
+export async function restoreRegistered(
+  { roster, supervisor }: Pick<RegistrationPorts, 'roster' | 'supervisor'>,
+  log: Logger,
+): Promise<void> {
+  for (const { server, entry, directory } of roster.registered()) {
+    try {
+      const judged = await roster.judge(server, entry, { directory, scope: 'registered' })
+      roster.add(judged.server, judged.profile, null)
+      supervisor.add(judged.server, null)
+    } catch (error) {
+      const { code, message } = SallyportError.from(error)
+      log.warn({ server, code, reason: message }, 'registered server is left out')
+    }
+  }
+}
+
+/** `servers/launch` and `servers/remove`, for both sockets: a host has power over its own servers alone. */
+export function launchMethods(ports: RegistrationPorts): MethodTable<'servers/launch' | 'servers/remove'> {
+  return {
+    'servers/launch': (request, { caller }) => launch(ports, request, caller),
+    'servers/remove': ({ server }, { caller }) => remove(ports, server, caller),
+  }
+}
+
+/** `servers/add`, the operator's alone. */
+export function registrationMethods(ports: RegistrationPorts): MethodTable<'servers/add'> {
+  return { 'servers/add': (params, { caller }) => register(ports, params, caller) }
+}
+
+async function register(
+  { roster, supervisor, governance }: RegistrationPorts,
+  { server, entry, directory = '/' }: OperatorMethods['servers/add']['params'],
+  caller: Caller,
+): Promise<OperatorMethods['servers/add']['result']> {
+  expectFree(roster, server)
+  expectStated(server, entry)
+  const judged = await roster.judge(server, entry, { directory, scope: 'registered' })
+  const registered: Registered = { server, entry, directory, by: caller.principal.id }
+  await governance.recorder.record('server.registered', { ...registered })
+  roster.add(judged.server, judged.profile, null)
+  supervisor.add(judged.server, null)
+  return supervisor.get(caller, server)
+}
+
+async function launch(
+  { roster, supervisor, governance }: RegistrationPorts,
+  { name, command, args = [], package: code }: LaunchRequest,
+  caller: Caller,
+): Promise<HostMethods['servers/launch']['result']> {
+  const { dynamic, maxDynamicServers } = roster.settings
+  if (!dynamic.enabled)
+    throw refused(name, 'dynamic.enabled is false', 'the operator sets it to true in the configuration')
+  expectFree(roster, name)
+  if (roster.launched >= maxDynamicServers)
+    throw refused(name, `max_dynamic_servers (${maxDynamicServers}) is reached`, 'remove one first')
+  for (const path of code === undefined ? [] : [code.source, ...(code.with ?? [])])
+    await expectReadable(name, path, caller)
+  const entry = {
+    command,
+    args,
+    ...(code === undefined ? {} : { package: code }),
+    profile: dynamic.profile,
+    trust: dynamic.trust,
+    acceptance: dynamic.acceptance,
+    tools: { allow: dynamic.allow },
+    justification: `launched by uid ${caller.principal.id}, as the operator's dynamic settings allow`,
+  }
+  const judged = await roster.judge(name, entry, { scope: 'dynamic' })
+  expectFree(roster, name) // others may have come while it was judged
+  if (roster.launched >= maxDynamicServers)
+    throw refused(name, `max_dynamic_servers (${maxDynamicServers}) is reached`, 'remove one first')
+  const owner = caller.principal.id
+  roster.add(judged.server, judged.profile, owner)
+  try {
+    // Whatever was accepted under this name before was another server.
+    await governance.forgetServer(name, { by: owner })
+    await governance.recorder.record('server.launched', { server: name, entry, by: owner })
+  } catch (error) {
+    roster.remove(name)
+    throw error
+  }
+  supervisor.add(judged.server, owner)
+  return supervisor.get(caller, name)
+}
+
+async function remove(
+  { roster, supervisor, governance }: RegistrationPorts,
+  server: string,
+  caller: Caller,
+): Promise<HostMethods['servers/remove']['result']> {
+  supervisor.settingsOf(caller, server) // or there is no such server for this caller
+  if (caller.role !== 'operator' && roster.ownerOf(server) !== caller.principal.id)
+    throw new SallyportError(
+      'ERR_NOT_AUTHORISED',
+      `${server} is the operator's; hosts remove only what they launched themselves`,
+      { server },
+    )
+  if (roster.isConfigured(server))
+    throw new SallyportError(
+      'ERR_CONFIG_SCOPE',
+      `${server} stands in the configuration; take it out there, or set enabled: false`,
+      { server },
+    )
+  const permits = await governance.forgetServer(server, { by: caller.principal.id })
+  const stopped = await supervisor.remove(caller, server)
+  roster.remove(server)
+  return { removed: server, stopped, permits }
+}
+
+function expectFree({ settings }: Roster, server: string): void {
+  if (!settings.servers.has(server) && server !== 'sallyport') return
+  throw new SallyportError('ERR_SERVER_EXISTS', `the name ${server} is taken; choose another`, { server })
+}
+
+function expectStated(server: string, entry: Readonly<Record<string, unknown>>): void {
+  const missing = stated.filter((key) => entry[key] === undefined || entry[key] === '')
+  const isDeclared = entry['declaration'] !== undefined || entry['acceptance'] !== undefined
+  if (missing.length === 0 && isDeclared) return
+  const what = [...missing, ...(isDeclared ? [] : ['declaration or acceptance'])].join(', ')
+  throw new SallyportError(
+    'ERR_INVALID_PARAMS',
+    `servers/add: the entry of ${server} does not say ${what}; a registration states them all`,
+    { server },
+  )
+}
+
+/**
+ * Code that a host names must be code that any user of the machine may read, or the sandbox would show the host files
+ * that only the daemon can open.
+ */
+async function expectReadable(server: string, path: string, { principal, role }: Caller): Promise<void> {
+  if (role === 'operator' || principal.attributes.uid === process.geteuid?.()) return
+  for (let [at, bits] = [path, 0o5]; ; [at, bits] = [dirname(at), 0o1]) {
+    const found = await stat(at).catch(() => null)
+    if (found === null || (found.mode & bits) !== bits)
+      throw refused(server, `${path} is not a folder that every user may read`, `chmod o+rX ${at}`)
+    if (at === dirname(at)) return
+  }
+}
+
+const refused = (server: string, why: string, mend: string): SallyportError =>
+  new SallyportError('ERR_DYNAMIC_REFUSED', `${server} was not launched: ${why}; ${mend}`, { server })

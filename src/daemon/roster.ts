@@ -1,0 +1,113 @@
+// The servers that a daemon has: those of the configuration, and those that were registered or launched since.
+import { dirname } from 'node:path'
+import type { Host } from '../config/host.ts'
+import { settingsOf } from '../config/load.ts'
+import { SallyportError } from '../errors.ts'
+import type { JournalRecord } from '../journal/record.ts'
+import type { ProfileSettings, ServerSettings, Settings } from '../schema/settings.ts'
+
+/** A server's entry as the operator wrote it. */
+export interface Registered {
+  readonly server: string
+  readonly entry: Readonly<Record<string, unknown>>
+  /** Folder from which its relative paths go */
+  readonly directory: string
+  readonly by: string
+}
+
+/** Settings whose servers and profiles grow and shrink while the daemon runs; everybody holds the same ones. */
+export class Roster {
+  readonly settings: Settings
+  readonly #servers: Map<string, ServerSettings>
+  readonly #profiles: Map<string, ProfileSettings>
+  readonly #configured: ReadonlySet<string>
+  readonly #registered = new Map<string, Registered>()
+  /** Server -> principal that launched it */
+  readonly #owners = new Map<string, string>()
+  readonly #host: Host
+
+  constructor(settings: Settings, host: Host) {
+    this.#servers = new Map(settings.servers)
+    this.#profiles = new Map(settings.profiles)
+    this.#configured = new Set(settings.servers.keys())
+    this.#host = host
+    this.settings = { ...settings, servers: this.#servers, profiles: this.#profiles }
+  }
+
+  /** Principal that launched a server and alone may see it, or null. */
+  ownerOf(server: string): string | null {
+    return this.#owners.get(server) ?? null
+  }
+
+  /** Number of servers that hosts have launched. */
+  get launched(): number {
+    return this.#owners.size
+  }
+
+  isConfigured(server: string): boolean {
+    return this.#configured.has(server)
+  }
+
+  /** Folds what an earlier life recorded; nothing is judged yet. */
+  fold({ type, body }: JournalRecord): void {
+    if (type === 'server.registered') {
+      const registered = body as Registered
+      this.#registered.set(registered.server, registered)
+    } else if (type === 'server.removed') this.#registered.delete((body as { server: string }).server)
+  }
+
+  /** What was registered and is not in the configuration, which wins where both name a server. */
+  registered(): readonly Registered[] {
+    return [...this.#registered.values()].filter(({ server }) => !this.#configured.has(server))
+  }
+
+  /**
+   * Judges an entry as if it stood in the configuration: same schema, same commands, same ceiling. Throws what loading
+   * a configuration throws.
+   */
+  async judge(
+    server: string,
+    entry: Readonly<Record<string, unknown>>,
+    { directory, scope }: { readonly directory?: string; readonly scope: ServerSettings['scope'] },
+  ): Promise<{ readonly server: ServerSettings; readonly profile: ProfileSettings }> {
+    const { settings } = this
+    const value = {
+      version: 1,
+      allowed_commands: settings.allowedCommands.map(({ name, path, interpreter }) => ({
+        name,
+        ...(path === null ? {} : { path }),
+        ...(interpreter === null ? {} : { interpreter }),
+      })),
+      command_path: settings.commandPath,
+      interpreter_options: settings.interpreterOptions,
+      mode: settings.mode,
+      servers: { [server]: entry },
+    }
+    const beside = dirname(settings.sources[0]?.path ?? '/')
+    const judged = await settingsOf(value, directory ?? beside, this.#host)
+    const found = judged.servers.get(server)
+    const profile = judged.profiles.get(found?.profile ?? '')
+    if (found === undefined || profile === undefined) throw new Error(`${server} has no settings`)
+    const known = this.#profiles.get(profile.name)
+    if (known !== undefined && known.path !== profile.path)
+      throw new SallyportError(
+        'ERR_PROFILE_INVALID',
+        `${server}: the profile ${profile.name} is ${profile.path} there, and ${known.path} for the servers that run already; rename one of the two`,
+        { server, profile: profile.name },
+      )
+    return { server: { ...found, scope }, profile }
+  }
+
+  /** Takes a judged server. */
+  add(server: ServerSettings, profile: ProfileSettings, owner: string | null): void {
+    this.#servers.set(server.name, server)
+    if (!this.#profiles.has(profile.name)) this.#profiles.set(profile.name, profile)
+    if (owner !== null) this.#owners.set(server.name, owner)
+  }
+
+  remove(server: string): void {
+    this.#servers.delete(server)
+    this.#registered.delete(server)
+    this.#owners.delete(server)
+  }
+}

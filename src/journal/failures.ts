@@ -1,0 +1,21 @@
+// The two ways in which a journal fails, in words for whoever must mend it.
+import { SallyportError } from '../errors.ts'
+import { errnoOf } from '../lib/missing.ts'
+import { segmentPath } from './segments.ts'
+
+/** A journal that is not what was written. */
+export const corrupt = (directory: string, segment: number, line: number, detail: string): SallyportError =>
+  new SallyportError(
+    'ERR_JOURNAL_CORRUPT',
+    `the journal does not hold together at ${segmentPath(directory, segment)}:${line}: ${detail}; keep the folder as evidence, and start with an empty one`,
+    { path: segmentPath(directory, segment), line },
+  )
+
+/** A journal that takes no records: nothing is called (MP-FH-010). */
+export const unwritable = (directory: string, cause: unknown): SallyportError =>
+  new SallyportError(
+    'ERR_JOURNAL',
+    `the journal in ${directory} cannot be written (${errnoOf(cause) ?? (cause instanceof Error ? cause.message : 'closed')}), so nothing is called; mend the disk, calls resume by themselves`,
+    { path: directory },
+    { cause },
+  )

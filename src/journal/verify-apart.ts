@@ -1,0 +1,36 @@
+// A verification in a thread of its own: it reads everything, and the daemon has calls to carry meanwhile.
+import { extname } from 'node:path'
+import { Worker } from 'node:worker_threads'
+import type { Position } from './record.ts'
+import type { Verification } from './verify.ts'
+
+/** What the thread is told; the key is copied to it and dies with it. */
+export interface Task {
+  readonly directory: string
+  readonly key: Uint8Array | null
+  readonly anchor: Position | null
+}
+
+/** As `verifyJournal`, without holding up whoever asks; aborting ends it. Rejects with the thread's own error. */
+export async function verifyApart(
+  task: Task,
+  { signal }: { readonly signal: AbortSignal },
+): Promise<Verification> {
+  signal.throwIfAborted()
+  const { promise, resolve, reject } = Promise.withResolvers<Verification>()
+  const file = new URL(`./verify-thread${extname(import.meta.url)}`, import.meta.url)
+  const worker = new Worker(file, { workerData: task, execArgv: [], env: {} })
+  worker.once('message', resolve)
+  worker.once('error', reject)
+  worker.once('exit', (status) =>
+    reject(new Error(`the verification ended with ${status} and without a word`)),
+  )
+  const abort = (): void => reject(signal.reason as Error)
+  signal.addEventListener('abort', abort, { once: true })
+  try {
+    return await promise
+  } finally {
+    signal.removeEventListener('abort', abort)
+    await worker.terminate()
+  }
+}

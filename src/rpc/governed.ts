@@ -1,0 +1,180 @@
+// What the control protocol says of governance: tools, approvals, trust, permits, holds and the journal's records.
+import type { Declaration } from '../schema/types.gen.ts'
+
+export interface ToolView {
+  /** The displayed name, `<server>_<tool>` by default */
+  readonly name: string
+  readonly server: string
+  readonly tool: string
+  readonly description: string
+  readonly decision: 'allow' | 'ask' | 'deny'
+  readonly input_schema: unknown
+  readonly annotations: unknown
+}
+
+/** A tool in full: what it was accepted as, and what stands between it and a call. */
+export interface ToolDetail extends ToolView {
+  readonly output_schema: unknown
+  /** `<server>/<tool>@<server-version>#<declaration-version>`; null where it was not accepted */
+  readonly identity: string | null
+  /** What was accepted of it, or null */
+  readonly declaration: Declaration['tools'][string] | null
+  /** What it has earned of its own */
+  readonly tier: TrustTier
+  /** Why it can't be called as it stands, or null */
+  readonly halted: string | null
+}
+
+export type TrustTier = 'untrusted' | 'provisional' | 'trusted'
+
+/** A question that waits for an operator. Hosts never see its id. */
+export interface PendingApproval {
+  readonly id: string
+  readonly identity: string
+  readonly principal: string
+  readonly session: string
+  /** Why the rules ask */
+  readonly reason: string
+  /** At most 200 characters, nothing invisible in them */
+  readonly summary: string
+  /** The arguments in canonical form, whole, nothing invisible in them */
+  readonly text: string
+  readonly arguments_digest: string
+  readonly bytes_digest: string
+  readonly waited_ms: number
+  readonly deadline_ms: number
+}
+
+/** An approval that outlives its call. */
+export interface StandingApproval {
+  readonly id: string
+  readonly scope: 'session' | 'policy'
+  readonly identity: string
+  readonly arguments_digest: string
+  readonly principal: string
+  readonly session: string
+  readonly by: string
+  readonly expires_in_ms: number
+}
+
+/** How a question ended. */
+export interface SettledApproval {
+  readonly id: string
+  readonly granted: boolean
+  readonly scope: 'once' | 'session' | 'policy' | null
+  readonly by: string | null
+  readonly reason: string | null
+}
+
+export interface TrustView {
+  readonly identity: string
+  readonly server: string
+  readonly tool: string
+  readonly tier: TrustTier
+  readonly evidence: number
+  /** 0 to 1 */
+  readonly confidence: number
+  readonly epoch: number
+  readonly violations: readonly { readonly at: string; readonly failure: string; readonly detail: string }[]
+}
+
+export interface PermitView {
+  readonly id: string
+  readonly identity: string
+  readonly principal: string
+  readonly expires_in_ms: number
+}
+
+/** A named checkpoint; null members match anything. */
+export interface HoldView {
+  readonly name: string
+  readonly server: string | null
+  readonly tool: string | null
+  readonly lineage: string | null
+}
+
+/** A record of the journal as it was written. */
+export interface AuditRecord {
+  readonly seq: number
+  readonly at: string
+  readonly daemon: string
+  readonly segment: number
+  readonly type: string
+  readonly body: unknown
+  readonly prev: string
+  readonly hash: string
+  readonly mac: string | null
+}
+
+/** Where a chain stands: what is kept elsewhere to see later that nothing was cut off. */
+export interface AuditAnchor {
+  readonly seq: number
+  readonly hash: string
+}
+
+export interface AuditVerification {
+  readonly ok: boolean
+  readonly records: number
+  readonly segments: number
+  readonly head: AuditAnchor
+  readonly torn: readonly {
+    readonly segment: number
+    readonly offset: number
+    readonly bytes: number
+    readonly sha256: string
+  }[]
+  readonly flaw: {
+    readonly path: string
+    readonly line: number
+    readonly kind: string
+    readonly detail: string
+  } | null
+  readonly limit: string
+}
+
+/** One thing that a call meets on its way, in the order in which it meets them. */
+export interface ExplainedStep {
+  readonly step: 'server' | 'acceptance' | 'arguments' | 'rules' | 'trust' | 'approval' | 'hold'
+  readonly verdict: 'pass' | 'ask' | 'refuse'
+  readonly detail: string
+}
+
+/** What a host names of a server that it launches. */
+export interface LaunchRequest {
+  readonly name: string
+  readonly command: string
+  readonly args?: string[]
+  readonly package?: { source: string; target: string; with?: string[] }
+}
+
+/** What a call would meet, and come to as things stand. */
+export interface Explanation {
+  readonly action: 'allow' | 'ask' | 'deny'
+  readonly rule: string | null
+  readonly reason: string
+  readonly identity: string | null
+  readonly server_trust: 'trusted' | 'untrusted' | 'sandboxed'
+  readonly tier: TrustTier
+  /** Beyond what the rules say */
+  readonly outcome: 'sent' | 'asked' | 'refused'
+  readonly steps: readonly ExplainedStep[]
+}
+
+/** A declaration drafted from a confined run. */
+export interface Draft {
+  readonly server: string
+  readonly version: string
+  readonly code_digest: string
+  readonly declaration: Declaration
+  /** Tool -> field -> what the server said of it, which is a claim */
+  readonly claims: Readonly<Record<string, Readonly<Record<string, string>>>>
+}
+
+/** What an acceptance came to. */
+export interface Acceptance {
+  readonly server: string
+  readonly declaration_version: number
+  readonly accepted: readonly string[]
+  /** Listed by the server and not accepted */
+  readonly left_out: readonly string[]
+}
