@@ -1,5 +1,5 @@
-// What the relay costs: calls a second and its own CPU per call with 64 in flight; bare, through a byte pipe, through a session.
-// Run: node test/bench/relay.bench.ts
+// What a governed call costs: calls a second and the daemon's own CPU per call; bare, through a byte pipe, and through a
+// session whose journal survives the daemon (`write`) or a power loss (`fsync`). Run: node test/bench/governed-call.ts
 import { fork, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { connect } from 'node:net'
@@ -9,12 +9,11 @@ import { fileURLToPath } from 'node:url'
 import { fixture } from '../support/plain-launch.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
-const calls = 200_000
-const inFlight = 64
+const batch = 64
 const args = '{"message":"0123456789abcdef0123456789abcdef"}'
 
 /** Sends calls as answers come, so that there are always as many in flight; returns the time it took, s. */
-async function run(write: Writable, read: Readable): Promise<number> {
+async function run(write: Writable, read: Readable, calls: number, inFlight = batch): Promise<number> {
   let sent = 0
   let answered = 0
   const { promise, resolve } = Promise.withResolvers<void>()
@@ -40,36 +39,41 @@ async function run(write: Writable, read: Readable): Promise<number> {
   return (performance.now() - began) / 1000
 }
 
-const report = (what: string, seconds: number, cpuUs: number): void => {
-  const perSecond = Math.round(calls / seconds)
-  const cpu = (cpuUs / calls).toFixed(2)
+const report = (what: string, inFlight: number, calls: number, seconds: number, cpuUs: number): void => {
+  const perSecond = String(Math.round(calls / seconds)).padStart(8)
+  const latency = ((seconds / calls) * inFlight * 1e6).toFixed(0).padStart(6)
+  const cpu = (cpuUs / calls).toFixed(2).padStart(6)
   process.stdout.write(
-    `${what.padEnd(10)} ${String(perSecond).padStart(8)} calls/s ${cpu.padStart(6)} µs CPU a call\n`,
+    `${what.padEnd(8)} ${String(inFlight).padStart(2)} in flight ${perSecond} calls/s ${latency} µs a call ${cpu} µs CPU\n`,
   )
 }
 
+const calls = Number(process.argv[2] ?? 100_000)
 const child = spawn(process.execPath, [fixture('raw-echo.mjs')], { stdio: ['pipe', 'pipe', 'inherit'] })
-await run(child.stdin, child.stdout)
-report('bare', await run(child.stdin, child.stdout), 0)
+await run(child.stdin, child.stdout, calls)
+report('bare', batch, calls, await run(child.stdin, child.stdout, calls), 0)
 child.kill()
 
-for (const kind of ['pipe', 'session']) {
+for (const kind of ['pipe', 'write', 'fsync']) {
   await using dir = await tempDir()
   const path = join(dir.path, 's')
-  const relay = fork(fileURLToPath(new URL('relay-process.ts', import.meta.url)), [path, kind])
-  await once(relay, 'message')
+  const daemon = fork(fileURLToPath(new URL('governed-process.ts', import.meta.url)), [path, kind])
+  await once(daemon, 'message')
   const cpu = async (): Promise<number> => {
-    relay.send('cpu')
-    const [us] = (await once(relay, 'message')) as [number]
+    daemon.send('cpu')
+    const [us] = (await once(daemon, 'message')) as [number]
     return us
   }
   const host = connect(path)
   host.write('{"jsonrpc":"2.0","id":0,"method":"initialize","params":{}}\n')
   await once(host, 'data')
-  await run(host, host)
-  const before = await cpu()
-  const seconds = await run(host, host)
-  report(kind, seconds, (await cpu()) - before)
+  await run(host, host, calls)
+  for (const inFlight of [1, batch]) {
+    const some = inFlight === 1 ? calls / 10 : calls
+    const before = await cpu()
+    const seconds = await run(host, host, some, inFlight)
+    report(kind, inFlight, some, seconds, (await cpu()) - before)
+  }
   host.destroy()
-  relay.disconnect()
+  daemon.disconnect()
 }

@@ -1,17 +1,19 @@
-// The relay alone in a process, so that its CPU time is its own: one host on a unix socket, one server.
+// A session and its governance alone in a process, so that its CPU time is its own: one host on a unix socket, one server.
 // Asked by `process.send`, it answers with its CPU time so far, µs.
 import { createServer, type Socket } from 'node:net'
 import { LogRing } from '../../src/supervisor/log-ring.ts'
 import { Session } from '../../src/supervisor/session.ts'
 import { allowAll } from '../support/attach.ts'
-import { governed } from '../support/governance.ts'
+import { governanceDefaults, governed } from '../support/governance.ts'
 import { plainLaunch } from '../support/plain-launch.ts'
 import { serverSettings } from '../support/server-settings.ts'
 import { caller } from '../support/supervisor.ts'
 
-const [path = '', kind = 'session'] = process.argv.slice(2)
+const [path = '', kind = 'write'] = process.argv.slice(2)
 const server = serverSettings('raw-echo.mjs')
-const { policy } = await governed({ servers: [server], rules: allowAll, emit: () => undefined })
+const durability = kind === 'fsync' ? 'fsync' : 'write'
+const settings = { journal: { ...governanceDefaults.journal, durability } } as const
+const { policy } = await governed({ servers: [server], rules: allowAll, emit: () => undefined, settings })
 
 createServer((host) => void serve(host)).listen(path, () => process.send?.('ready'))
 
