@@ -1,5 +1,5 @@
 // One line of the journal: what it says, how it hangs on the line before it, and how both are checked.
-import { createHmac, hash, timingSafeEqual } from 'node:crypto'
+import { createHmac, createSecretKey, hash, type KeyObject, timingSafeEqual } from 'node:crypto'
 
 /** Hash before the first record of a journal. */
 export const genesis = '0'.repeat(64)
@@ -100,7 +100,13 @@ function parse(line: string): Omit<JournalRecord, 'hash' | 'mac'> | null {
   return { seq: seq as number, at, daemon, segment: segment as number, type, body, prev }
 }
 
-const macOf = (digest: string, key: Uint8Array): string =>
-  createHmac('sha256', key).update(digest).digest('hex')
+// Taken in once: Node looks raw bytes over at length each time.
+const keyObjects = new WeakMap<Uint8Array, KeyObject>()
+
+function macOf(digest: string, key: Uint8Array): string {
+  const known = keyObjects.get(key) ?? createSecretKey(key)
+  keyObjects.set(key, known)
+  return createHmac('sha256', known).update(digest).digest('hex')
+}
 
 const equal = (a: string, b: string): boolean => timingSafeEqual(Buffer.from(a, 'hex'), Buffer.from(b, 'hex'))
