@@ -127,6 +127,15 @@ export class Approvals implements Approver {
     return ended
   }
 
+  /** Ends the approvals that were good for one session, which is over. */
+  endSession(session: string): void {
+    const over = [...this.#standing.values()].filter(
+      (one) => one.scope === 'session' && one.session === session,
+    )
+    for (const { id } of over) this.#standing.delete(id)
+    if (over.length > 0) this.#options.tell({ kind: 'ended', ids: over.map(({ id }) => id) })
+  }
+
   /** The approvals that stand. */
   standing(): readonly StandingApproval[] {
     const now = this.#options.now()

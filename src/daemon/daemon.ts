@@ -81,11 +81,11 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     const directory = join(stateDir, 'journal')
     const keyPath = join(stateDir, 'journal.key')
     // What happens to a server that somebody launched is nobody else's to see.
-    const emit: Emit = (event) =>
-      events.emit({
-        ...event,
-        principal: event.principal ?? (event.server === null ? null : roster.ownerOf(event.server)),
-      })
+    const emit: Emit = (event) => {
+      const owner = event.server === null ? null : roster.ownerOf(event.server)
+      events.emit({ ...event, principal: event.principal ?? owner })
+      if (event.type === 'session/ended') governance.approvals.endSession(String(event.detail['session']))
+    }
     const governance = await Governance.open({
       settings,
       directory,

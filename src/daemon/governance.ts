@@ -159,17 +159,6 @@ export class Governance implements AsyncDisposable {
     this.#options.emit(event('trust/reset', server, { tool, reason, by }))
   }
 
-  /**
-   * Ends everything that stood on a server's name: what was accepted, its permits and its approvals. Resolves with the
-   * permits that ended.
-   */
-  async forgetServer(server: string, { by }: { readonly by: string }): Promise<readonly string[]> {
-    await this.add({ type: 'server.removed', body: { server, by } })
-    const isOf = (identity: string): boolean => identity.startsWith(`${server}/`)
-    this.approvals.void(({ identity }) => isOf(identity))
-    return this.permits.revoke(({ binding }) => isOf(binding.identity))
-  }
-
   /** Digest over what runs as this server: program, package, arguments. */
   codeOf(server: ServerSettings): string {
     return this.#options.codeOf(server)
@@ -215,7 +204,10 @@ export class Governance implements AsyncDisposable {
       settle: (admission, outcome) => void this.#settle(admission, outcome),
       observe: (seen) => this.surfaces.observe(seen),
       shows: (server, instance, tool) => this.#shows(server, instance, tool),
-      forget: (instance) => this.ledger.forget(instance),
+      forget: (instance) => {
+        this.ledger.forget(instance)
+        this.approvals.endSession(instance) // a control call's session is its instance
+      },
     }
   }
 

@@ -57,7 +57,7 @@ function callTool(
   call: MethodCall,
 ): Promise<CallResult> {
   if (server === searchTool.server && tool === searchTool.tool)
-    return tools.call(Reflect.get({ ...args }, 'query'), call)
+    return tools.call(Reflect.get(Object(args), 'query'), call)
   const asked = {
     server,
     tool,

@@ -96,7 +96,7 @@ async function launch(
   roster.add(judged.server, judged.profile, owner)
   try {
     // Whatever was accepted under this name before was another server.
-    await governance.forgetServer(name, { by: owner })
+    await forget(governance, name, owner)
     await governance.recorder.record('server.launched', { server: name, entry, by: owner })
   } catch (error) {
     roster.remove(name)
@@ -124,10 +124,18 @@ async function remove(
       `${server} stands in the configuration; take it out there, or set enabled: false`,
       { server },
     )
-  const permits = await governance.forgetServer(server, { by: caller.principal.id })
+  const permits = await forget(governance, server, caller.principal.id)
   const stopped = await supervisor.remove(caller, server)
   roster.remove(server)
   return { removed: server, stopped, permits }
+}
+
+/** Ends everything that stood on a server's name; resolves with the permits that ended. */
+async function forget(governance: Governance, server: string, by: string): Promise<readonly string[]> {
+  await governance.add({ type: 'server.removed', body: { server, by } })
+  const isOf = (identity: string): boolean => identity.startsWith(`${server}/`)
+  governance.approvals.void(({ identity }) => isOf(identity))
+  return governance.permits.revoke(({ binding }) => isOf(binding.identity))
 }
 
 function expectFree({ settings }: Roster, server: string): void {

@@ -114,6 +114,20 @@ describe('approvals', () => {
     })
   })
 
+  test('an approval for a session is good for its equal calls, and ends with it', async () => {
+    await using watch = await watching()
+    const mcp = new McpClient({ name: 'host', version: '1' })
+    await mcp.connect(createTransport({ server: 'asking', at: { runtimeDir: at.runtimeDir } }))
+    const say = () => mcp.callTool({ name: 'echo', arguments: { once: 'more' } })
+    const first = say()
+    await operator.call('approvals/approve', { id: (await watch.next()).id, scope: 'session' })
+    await first
+    await say()
+    expect((await operator.call('approvals/list', {})).standing).toMatchObject([{ scope: 'session' }])
+    await mcp.close()
+    await eventually(async () => (await operator.call('approvals/list', {})).standing.length === 0, 5000)
+  })
+
   test('an approval that stands ends when its tool is accepted anew', async () => {
     await using watch = await watching()
     const first = call(host, 'asking', 'echo', { n: 1 })
@@ -235,6 +249,38 @@ describe('servers that come and go', () => {
     })
     expect(await call(host, 'added')).toMatchObject({ type: 'output' })
     expect((await at.run(['remove', 'added'])).status).toBe(0)
+  })
+})
+
+test('a restart forgets neither what was registered, accepted, approved nor held', async () => {
+  const asks = [{ permission: 'mcp:*:*', action: 'ask' }]
+  await using first = await daemon(configOf({ asking: fixture('echo') }, { rules: asks }))
+  const entry = fixture('echo', { version: '1', justification: 'a test', tags: [] })
+  {
+    await using one = await first.connect('operator')
+    await one.call('servers/add', { server: 'added', entry: { ...entry } })
+    await one.call('servers/hold', { server: 'added' })
+    const ended = new AbortController()
+    const answered = (async () => {
+      for await (const { method, params } of one.approvals({ signal: ended.signal }))
+        if (method === 'approvals/asked')
+          await one.call('approvals/approve', { id: params.id, scope: 'policy' })
+    })()
+    await eventually(async () => (await one.call('approvals/list', {})).listeners > 0, 5000)
+    await call(one, 'asking')
+    ended.abort()
+    await answered
+    await one.call('daemon/shutdown', {})
+  }
+  await eventually(() => first.process.exitCode !== null, 8000)
+  first.start(['serve'])
+  await eventually(async () => (await first.run(['ps'])).status === 0, 8000)
+  await using again = await first.connect('operator')
+  expect((await again.call('servers/get', { server: 'added' })).scope).toBe('registered')
+  expect(await again.call('servers/holds', {})).toMatchObject({ holds: [{ name: 'added' }] })
+  await call(again, 'asking')
+  await expect(call(again, 'asking', 'echo', { a: 2 })).rejects.toMatchObject({
+    code: 'ERR_APPROVAL_UNAVAILABLE',
   })
 })
 
