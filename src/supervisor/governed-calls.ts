@@ -39,6 +39,7 @@ export class GovernedCalls {
   readonly #options: GovernedCallsOptions
   readonly #held = new Map<string, Patience>()
   readonly #sent = new Map<string, Sent>()
+  readonly #undecided = new Set<Promise<void>>()
 
   constructor(options: GovernedCallsOptions) {
     this.#options = options
@@ -54,7 +55,14 @@ export class GovernedCalls {
     const patience = new Patience(held.progressToken, toHost)
     this.#held.set(held.request.id.key, patience)
     talk.held.add(held.request.id.key)
-    void this.#carry(held, patience)
+    const carried = this.#carry(held, patience)
+    this.#undecided.add(carried)
+    void carried.then(() => this.#undecided.delete(carried))
+  }
+
+  /** Resolves when whatever is held by now was sent or refused. */
+  async decided(): Promise<void> {
+    await Promise.all(this.#undecided)
   }
 
   /** The host waits no longer. True when the request was still held: then nothing is sent, and nothing answered. */

@@ -58,6 +58,11 @@ export class SessionBoundary {
     return this.#calls.isWaiting
   }
 
+  /** Resolves when whatever waits by now was sent or refused. */
+  decided(): Promise<void> {
+    return this.#calls.decided()
+  }
+
   /** The boundary's part of the session's wire. */
   wire(): BoundaryWire {
     const { server, ports } = this.#options.options
@@ -84,7 +89,7 @@ export class SessionBoundary {
     if (request.route === 'handshake' || request.route === 'probe') this.#surface.introduce(response)
   }
 
-  /** No call is sent from here on, and what was sent and not answered is lost; a host that still listens is told so. */
+  /** No call is sent from here on, and what was sent and not answered is lost: a host that did not close its end is told. */
   end(error: SallyportError, instances: readonly { readonly id: InstanceId }[], isHostThere: boolean): void {
     const { talk, relay } = this.#options
     for (const { id } of isHostThere ? talk.giveUp() : []) relay()?.answer(errorLine(id, error))

@@ -85,7 +85,7 @@ export class Session implements AsyncDisposable {
       },
       {
         wanted: () => this.#wanted(),
-        hostEnded: () => this.#hostEnded(),
+        hostEnded: () => void this.#hostEnded(),
         serverEnded: (process) => this.#serverEnded(process),
         broken: (error) => this.#fail(error),
       },
@@ -122,7 +122,7 @@ export class Session implements AsyncDisposable {
       this.#watch(instance, process)
       this.#relay?.connect(process, { muted: false, flush: true })
       this.#awaitHandshake(instance)
-      if (this.#hasHostEnded) this.#hostEnded()
+      if (this.#hasHostEnded) void this.#hostEnded()
     } catch (thrown) {
       if (this.#instance === instance) this.#fail(SallyportError.from(thrown))
     }
@@ -224,9 +224,11 @@ export class Session implements AsyncDisposable {
   // The end.
 
   /** What a host said before it closed its end still reaches its server, as it would without us. */
-  #hostEnded(): void {
+  async #hostEnded(): Promise<void> {
     this.#hasHostEnded = true
-    if (this.#phase !== 'starting') void this.#end('the host closed its end', null)
+    if (this.#phase === 'starting') return
+    if (this.#phase === 'running') await soon(this.#boundary.decided(), this.#options.server.stop.eofMs)
+    await this.#end('the host closed its end', null)
   }
 
   #serverEnded(process: SandboxProcess): void {

@@ -28,7 +28,10 @@ test('a session answers initialize, lists and calls', async () => {
 
 test('what a host says before it closes its end is answered, though the server was not started yet', async () => {
   await using host = await attach(serverSettings('echo.mjs'))
-  host.socket.end(`${JSON.stringify(initialize)}\n`)
+  const call = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'echo', arguments: { x: 1 } } }
+  host.send(initialize, { jsonrpc: '2.0', method: 'notifications/initialized' }, call)
+  host.socket.end()
   expect((await host.answer(0)).result).toMatchObject({ serverInfo: { name: 'echo' } })
+  expect((await host.answer(1)).result).toMatchObject({ structuredContent: { x: 1 } })
   expect(await host.session.ended).toEqual({ status: 0, reason: 'the host closed its end' })
 })
