@@ -252,6 +252,29 @@ describe('servers that come and go', () => {
   })
 })
 
+describe('finding tools', () => {
+  test('above the threshold the list is the search and what it found; the search can be called', async () => {
+    await using few = await daemon(configOf({ echo: fixture('echo') }, { tools: { search_threshold: 2 } }))
+    await using client = await few.connect('host')
+    await client.call('servers/start', { server: 'echo' })
+    const names = async () => (await client.call('tools/list', {})).tools.map(({ name }) => name)
+    expect(await names()).toEqual(['sallyport_search'])
+    const found = await client.call('tools/call', {
+      server: 'sallyport',
+      tool: 'search',
+      arguments: { query: 'return arguments' },
+    })
+    expect(JSON.stringify(found.data)).toContain('echo_echo')
+    expect(await names()).toEqual(['sallyport_search', 'echo_echo'])
+    expect((await client.call('tools/list', { all: true })).tools).toHaveLength(3)
+    expect(await client.call('tools/describe', { server: 'echo', tool: 'echo' })).toMatchObject({
+      identity: 'echo/echo@0#1',
+      declaration: { side_effects: ['read', 'network'] },
+      halted: null,
+    })
+  })
+})
+
 test('a restart forgets neither what was registered, accepted, approved nor held', async () => {
   const asks = [{ permission: 'mcp:*:*', action: 'ask' }]
   await using first = await daemon(configOf({ asking: fixture('echo') }, { rules: asks }))
