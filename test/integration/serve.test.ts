@@ -121,7 +121,7 @@ describe('a daemon that can not run', () => {
   it('in the background tells its starter why', async () => {
     await using at = await place(configOf({}, { require_separation: true }))
     const { status, stderr } = await at.run(['serve', '--background'])
-    expect(status).toBe(5)
+    expect(status).toBe(7)
     expect(stderr).toContain('require_separation')
   })
 })
