@@ -51,9 +51,13 @@ async function examine({ runtime }: ReachOptions): Promise<Report> {
 
 function print({ version, node, controls, daemon, daemon_problem }: Report): void {
   printTable(['CONTROL', '', 'ENFORCED BY', 'WHY NOT'], controls.map(row))
-  const mends = controls.filter(({ mend }) => mend !== null)
-  for (const { control, mend } of mends)
-    process.stdout.write(`\n${paint('bold', control)}: ${visible(mend ?? '')}\n`)
+  // One command often mends several controls: it is said once, for all of them.
+  const mends = Map.groupBy(controls, ({ mend }) => mend)
+  for (const [mend, mended] of mends) {
+    if (mend === null) continue
+    const names = mended.map(({ control }) => control).join(', ')
+    process.stdout.write(`\n${paint('bold', names)}: ${visible(mend)}\n`)
+  }
   process.stdout.write('\n')
   printFields([
     ['sallyport', `${version} on node ${node}`],
