@@ -128,6 +128,13 @@ function mendFor(
 ): string | null {
   if (kind === 'unknown-key' && key !== null) return suggestion(nearest(key, keysOf(schema)))
   if (kind === 'value' && typeof schema['mend'] === 'string') return schema['mend']
+  // YAML takes 1.0 and true for something else than what is written
+  if (
+    kind === 'value' &&
+    schema['type'] === 'string' &&
+    (typeof data === 'number' || typeof data === 'boolean')
+  )
+    return 'write it in quotes'
   if (kind === 'value' && typeof data === 'string' && Array.isArray(params['allowedValues']))
     return suggestion(
       nearest(

@@ -145,3 +145,12 @@ describe('parameters of control methods', () => {
     expect(isControlMethod('servers/get')).toBe(true)
   })
 })
+
+test('a number or a truth value where a text is expected is to be quoted', () => {
+  for (const version of [1, true]) {
+    const config = { version: 1, servers: { files: { command: 'node', version } } }
+    const found = validate('config', config)
+    const problem = found.ok ? null : found.problems.find(({ path }) => path === 'servers.files.version')
+    expect(problem?.mend).toBe('write it in quotes')
+  }
+})
