@@ -1,5 +1,5 @@
 // The shape of the code as a table: which part may import which, and why. A new arrow is a decision, made here.
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { sourcesOf, withoutComments, type SourceFile } from './support/source.ts'
 
 /** A part of src, what it may import besides itself and what everything may, and the reason for the limit. */
@@ -143,6 +143,38 @@ test.each(Object.entries(wrapped))('%s has one importer, in %s', (name, place) =
   // A hostile schema is judged in a thread that can be stopped, and a thread's program is a file of its own.
   const files = importers.filter(({ path }) => path !== 'schema/argument-worker.ts')
   if (name !== 'commander') expect(files.length).toBeLessThanOrEqual(1)
+})
+
+describe('nothing reaches a server but through the dispatch', () => {
+  const importersOf = (target: string): readonly string[] =>
+    offenders(({ imports }) => imports.some((it) => it.target === target))
+  const saying = (pattern: RegExp): readonly string[] =>
+    offenders(({ text }) => pattern.test(withoutComments(text)))
+
+  test('the write side of a server’s stdin has two holders: the relay and the client of control calls', () => {
+    expect(importersOf('supervisor/dispatch.ts')).toEqual(['supervisor/mcp-client.ts', 'supervisor/relay.ts'])
+  })
+
+  test('elsewhere its type has no way to write, and one place undoes that type', () => {
+    expect(saying(/\bServerInput\b/)).toEqual(['sandbox/driver.ts', 'supervisor/dispatch.ts'])
+    const { text = '' } = sources.find(({ path }) => path === 'sandbox/driver.ts') ?? {}
+    const [, members = ''] = /interface ServerInput \{\n([^}]*)\}/.exec(withoutComments(text)) ?? []
+    expect(members.match(/\w+(?=\()/g)).toEqual(['end', 'on'])
+  })
+
+  test('nobody else writes to a stream of that name or pipes into it, the sandbox that makes it included', () => {
+    const writers = saying(/\bstdin\b[^\n]*\.(write|cork|end\([^)])|\.pipe\([^)]*\bstdin\b/)
+    const guard = 'daemon/guard.ts' // speaks to a child of its own, which is no server
+    expect(writers).toEqual([guard, 'supervisor/mcp-client.ts', 'supervisor/relay.ts'])
+  })
+
+  test('a session and a control call are what asks the governor, and nobody sends without', () => {
+    expect(saying(/\bgovernor\.admit\(/)).toEqual(['supervisor/call-tool.ts', 'supervisor/governed-calls.ts'])
+    expect(saying(/\.request\('tools\/call'/)).toEqual(['supervisor/control-slot.ts'])
+    expect(saying(/\bline\.send\(/)).toEqual(['supervisor/call-tool.ts'])
+    expect(saying(/\bline\.send\((?!admission,)/)).toEqual([])
+    expect(saying(/\brelay\(\)\?\.admit\(/)).toEqual(['supervisor/session-boundary.ts'])
+  })
 })
 
 test('the MCP SDK is a type at the edge, and never on the relay’s path', () => {

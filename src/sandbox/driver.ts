@@ -1,5 +1,5 @@
 // What a sandbox driver promises: a confined process waiting at the gate, then a server on three streams.
-import type { Duplex, Readable } from 'node:stream'
+import type { Readable } from 'node:stream'
 import type { SandboxSpec } from './spec.ts'
 
 /** Which mechanism holds a limit on this launch; `none` only where the profile says best-effort. */
@@ -24,6 +24,13 @@ export interface SandboxExit {
   readonly reason: 'exited' | 'killed' | 'oom' | 'sandbox-lost' | 'exec-failed'
 }
 
+/** A server's stdin as everything sees it but the dispatch: it can be brought to its end, and nothing can be said to it. */
+export interface ServerInput {
+  /** The server reads EOF */
+  end(): unknown
+  on(event: 'error', listener: (error: Error) => void): unknown
+}
+
 /**
  * A confined server. Whoever got it from `launch` owns it and must dispose of it; disposing kills.
  *
@@ -34,8 +41,7 @@ export interface SandboxProcess extends AsyncDisposable {
   readonly enforcedBy: EnforcedLimits
   /** Host pid of the sandbox's PID 1 */
   readonly initPid: number
-  /** Write side of the server's stdin; `end()` is EOF */
-  readonly stdin: Duplex
+  readonly stdin: ServerInput
   readonly stdout: Readable
   readonly stderr: Readable
   /** Sends SIGTERM to the server itself, never to the monitor */

@@ -61,7 +61,7 @@ export async function callTool(parts: Parts): Promise<CallResult> {
   let answer: Answer
   try {
     if (line === null) throw unavailable(settings.name, null)
-    answer = await line.send(params, { signal, timeoutMs })
+    answer = await line.send(admission, params, { signal, timeoutMs })
   } catch (thrown) {
     const error = SallyportError.from(thrown)
     settle(endings[error.code] ?? 'lost', null, error.message)

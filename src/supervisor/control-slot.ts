@@ -2,6 +2,7 @@
 import { catalogue, type ErrorCode, SallyportError } from '../errors.ts'
 import type { InstanceId } from '../lib/ids.ts'
 import type { InstanceView } from '../rpc/protocol.ts'
+import type { Admission } from '../schema/governor.ts'
 import type { ServerSettings } from '../schema/settings.ts'
 import { Instance } from './instance.ts'
 import type { Aftermath, Lost } from './life.ts'
@@ -35,8 +36,8 @@ interface Asked {
 /** A connected server, kept from resting until disposed of. */
 export interface Line extends Disposable {
   readonly instance: InstanceId
-  /** Sends `tools/call` in this turn; only for a call that was admitted */
-  readonly send: (params: string, options: RequestOptions) => Promise<Answer>
+  /** Sends the `tools/call` that was admitted, in this turn */
+  readonly send: (admission: Admission, params: string, options: RequestOptions) => Promise<Answer>
 }
 
 interface Connection {
@@ -107,7 +108,7 @@ export class ControlSlot implements AsyncDisposable {
     clearTimeout(this.#idle)
     return {
       instance: this.#instance.id,
-      send: (params, options) => client.request('tools/call', params, options),
+      send: (_admission, params, options) => client.request('tools/call', params, options),
       [Symbol.dispose]: () => this.#restIfIdle(client),
     }
   }

@@ -7,6 +7,7 @@ import type { SandboxProcess } from '../sandbox/driver.ts'
 import type { Gate } from '../schema/gate.ts'
 import type { ServerSettings } from '../schema/settings.ts'
 import { declined, errorLine, resultLine, rootsOf } from './answers.ts'
+import { inputOf } from './dispatch.ts'
 import { type Introduction, readIntroduction, unknownServer } from './surface.ts'
 import { type Envelope, readEnvelope, type Request, type Response } from './envelope.ts'
 
@@ -160,7 +161,7 @@ export class McpClient {
   }
 
   #write(line: string, encoding: 'utf8' | 'latin1' = 'utf8'): void {
-    const { stdin } = this.#options.process
+    const stdin = inputOf(this.#options.process)
     if (!stdin.writable) return
     stdin.write(line, encoding)
     if (stdin.writableLength > 2 * this.#options.server.output.lineBytes) {

@@ -3,10 +3,11 @@
 //   host ──data──> lines ──> host lane ──pass──> outlet ──> server's stdin     a full pipe pauses its own source,
 //   host <── outlet <──pass── server lane <── lines <──data── server's stdout  and nothing else
 import { isUtf8 } from 'node:buffer'
-import type { Duplex, Readable } from 'node:stream'
+import type { Duplex, Readable, Writable } from 'node:stream'
 import { SallyportError } from '../errors.ts'
 import { LineSplitter } from '../lib/lines.ts'
 import type { SandboxProcess } from '../sandbox/driver.ts'
+import { inputOf } from './dispatch.ts'
 import { readHead } from './envelope.ts'
 import { HostLane } from './host-lane.ts'
 import { Outlet, put } from './outlet.ts'
@@ -44,7 +45,7 @@ export class Relay {
   #admitted: string[] = []
   #heldBytes = 0
   #isClosed = false
-  readonly #waiting = new Map<Duplex, Set<Readable>>()
+  readonly #waiting = new Map<Writable, Set<Readable>>()
   #checked: Buffer | null = null
   #second = 0
   #garbage = 0
@@ -111,10 +112,9 @@ export class Relay {
   /** Says one line to the connected server at once, whatever is held. */
   sayFirst(): void {
     const first = this.#held.shift()
-    if (first !== undefined) {
-      this.#heldBytes -= first.length
-      this.#server?.process.stdin.write(first)
-    }
+    if (first === undefined) return
+    this.#heldBytes -= first.length
+    this.#input?.write(first)
   }
 
   /** Says one line to the connected server, behind whatever has passed in this turn. */
@@ -136,9 +136,8 @@ export class Relay {
 
   /** Lets go of the server, which may still be ending; what it says now goes nowhere. */
   disconnect(): void {
-    const server = this.#server
+    this.#server?.process.stdout.resume()
     this.#server = null
-    server?.process.stdout.resume()
   }
 
   get isHolding(): boolean {
@@ -234,8 +233,12 @@ export class Relay {
     this.#events.broken(new SallyportError('ERR_RESULT_TOO_LARGE', what))
   }
 
+  get #input(): Writable | undefined {
+    return this.#server === null ? undefined : inputOf(this.#server.process)
+  }
+
   #writeServer(bytes: Buffer): void {
-    const stdin = this.#server?.process.stdin
+    const stdin = this.#input
     if (stdin === undefined || !this.#isFlowing) return this.#hold(bytes)
     if (stdin.writable && !stdin.write(bytes)) this.#pauseUntilDrain(stdin, this.#host)
   }
@@ -261,7 +264,7 @@ export class Relay {
 
   /** Our own words to the server: one that asks and never reads would fill our memory with answers. */
   #answerServer(line: string): void {
-    const stdin = this.#server?.process.stdin
+    const stdin = this.#input
     if (stdin === undefined || !stdin.writable) return
     stdin.write(line, 'latin1')
     const { name, output } = this.#wire.server
@@ -271,7 +274,7 @@ export class Relay {
     }
   }
 
-  #pauseUntilDrain(full: Duplex, source: Readable): void {
+  #pauseUntilDrain(full: Writable, source: Readable): void {
     source.pause()
     const waiting = this.#waiting.get(full) ?? new Set()
     const isNew = waiting.size === 0
@@ -288,7 +291,7 @@ export class Relay {
   }
 
   #resumeHost(): void {
-    const isFull = [this.#host, this.#server?.process.stdin].some(
+    const isFull = [this.#host, this.#input].some(
       (full) => full !== undefined && this.#waiting.get(full)?.has(this.#host),
     )
     if (!isFull && this.#heldBytes <= this.#wire.server.output.lineBytes) this.#host.resume()

@@ -3,6 +3,7 @@
 import { createServer, type Socket } from 'node:net'
 import { LogRing } from '../../src/supervisor/log-ring.ts'
 import { Session } from '../../src/supervisor/session.ts'
+import { inputOf } from '../../src/supervisor/dispatch.ts'
 import { allowAll } from '../support/attach.ts'
 import { governanceDefaults, governed } from '../support/governance.ts'
 import { plainLaunch } from '../support/plain-launch.ts'
@@ -19,12 +20,12 @@ createServer((host) => void serve(host)).listen(path, () => process.send?.('read
 
 async function serve(host: Socket): Promise<void> {
   if (kind === 'pipe') {
-    const { stdin, stdout } = await plainLaunch(server, 'i' as never, {
+    const launched = await plainLaunch(server, 'i' as never, {
       signal: new AbortController().signal,
       registered: () => undefined,
     })
-    host.pipe(stdin)
-    stdout.pipe(host)
+    host.pipe(inputOf(launched))
+    launched.stdout.pipe(host)
     return
   }
   new Session({

@@ -6,6 +6,7 @@ import type { CgroupSupport } from '../../src/sandbox/cgroup/level.ts'
 import type { LaunchHost } from '../../src/sandbox/host.ts'
 import { launch, launchSteps } from '../../src/sandbox/launch.ts'
 import type { ServerSettings, Settings } from '../../src/schema/settings.ts'
+import { inputOf } from '../../src/supervisor/dispatch.ts'
 import { launchHost, launchProbe, settingsFor } from '../support/launch.ts'
 import { textOf } from '../support/plan.ts'
 import { processesOf } from '../support/processes.ts'
@@ -55,7 +56,7 @@ test('the steps are those of the design, in their order', () => {
 describe('a launch', () => {
   test('gives a server that answers, and says what holds each limit', async () => {
     await using server = await launchProbe(settings, host)
-    server.stdin.end('hello')
+    inputOf(server).end('hello')
     expect(await textOf(server.stdout)).toBe('hello')
     expect(await server.ended).toEqual({ code: 0, signal: null, reason: 'exited' })
     const { bases } = host.limits.cgroups

@@ -14,6 +14,7 @@ import {
 import { join } from 'node:path'
 import { afterEach, describe, expect, test } from 'vitest'
 import { confine } from '../../../src/sandbox/bubblewrap/driver.ts'
+import { inputOf } from '../../../src/supervisor/dispatch.ts'
 import { eventually } from '../../support/eventually.ts'
 import { mountOf, ownUid, planOf, run, start, textOf } from '../../support/plan.ts'
 import { childrenOf, processesOf, processesWith } from '../../support/processes.ts'
@@ -44,7 +45,7 @@ describe('a confined server', () => {
   test('gets exactly the bytes that are written to it, and what it writes arrives whole', async () => {
     await using server = await start(await planOf(['/bin/cat']))
     const sent = Buffer.alloc(300_000, 'sallyport\n\0\xff', 'latin1')
-    server.stdin.end(sent)
+    inputOf(server).end(sent)
     const chunks: Buffer[] = []
     for await (const chunk of server.stdout) chunks.push(chunk as Buffer)
     expect(Buffer.concat(chunks).equals(sent)).toBe(true)
@@ -104,7 +105,7 @@ describe('a confined server', () => {
 
   test('that closes or breaks its streams does not hurt the daemon', async () => {
     await using server = await start(await planOf(sh('exec 0<&- 1>&- 2>&-; sleep 0.2; exit 5')))
-    server.stdin.write('x'.repeat(100_000))
+    inputOf(server).write('x'.repeat(100_000))
     expect(await server.ended).toMatchObject({ code: 5 })
   })
 })
