@@ -1,4 +1,4 @@
-// Outlives the daemon: holds the runtime directory's lock, and removes what a killed daemon can't.
+// Outlives the daemon: holds the locks of its directories, and removes what a killed daemon can't.
 #include "guard.h"
 
 #include <errno.h>
@@ -33,12 +33,12 @@ static void outlive_the_daemon(void) {
   setsid();
 }
 
-static int open_lock(const char *runtime_dir) {
+static int open_lock(const char *directory) {
   char path[PATH_BYTES];
   struct stat status;
-  int length = snprintf(path, sizeof path, "%s/daemon.lock", runtime_dir);
-  if (runtime_dir[0] != '/' || length < 0 || (size_t)length >= sizeof path)
-    refuse("guard", runtime_dir, "not an absolute path of usual length");
+  int length = snprintf(path, sizeof path, "%s/daemon.lock", directory);
+  if (directory[0] != '/' || length < 0 || (size_t)length >= sizeof path)
+    refuse("guard", directory, "not an absolute path of usual length");
   int fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
   if (fd < 0) die("guard", path, errno);
   if (fstat(fd, &status) != 0) die("guard", path, errno);
@@ -47,18 +47,25 @@ static int open_lock(const char *runtime_dir) {
   return fd;
 }
 
-// Returns whether the lock is ours; the file then names the daemon, for whoever comes second.
-static bool take_lock(int fd) {
-  char pid[16] = "";
+// Tells who holds the lock, as its file names it: the pid, then for a state directory where that daemon answers.
+static void say_busy(int fd, const char *word) {
+  char holder[PATH_BYTES + 16];
+  ssize_t length = pread(fd, holder, sizeof holder - 1, 0);
+  holder[length > 0 ? length : 0] = '\0';
+  holder[strcspn(holder, "\n")] = '\0';
+  say(word, holder);
+}
+
+// Returns whether the lock is ours; its file then names the daemon, for whoever comes second.
+static bool take_lock(int fd, const char *word, const char *runtime_dir) {
+  char holder[PATH_BYTES + 16];
   if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
     if (errno != EWOULDBLOCK) die("guard", "flock", errno);
-    ssize_t length = pread(fd, pid, sizeof pid - 1, 0);
-    pid[length > 0 ? strspn(pid, "0123456789") : 0] = '\0';
-    say("busy", pid);
+    say_busy(fd, word);
     return false;
   }
-  int length = snprintf(pid, sizeof pid, "%d\n", getppid());
-  if (ftruncate(fd, 0) != 0 || pwrite(fd, pid, (size_t)length, 0) != length)
+  int length = snprintf(holder, sizeof holder, "%d %s\n", getppid(), runtime_dir);
+  if (ftruncate(fd, 0) != 0 || pwrite(fd, holder, (size_t)length, 0) != length)
     die("guard", "daemon.lock", errno);
   return true;
 }
@@ -121,15 +128,15 @@ static void remove_all(const struct entries *entries) {
 
 int guard_main(int argc, char **argv) {
   static struct entries entries;
-  if (argc != 1) refuse("guard", "arguments", "expected: guard RUNTIME_DIR");
+  if (argc != 1 && argc != 2) refuse("guard", "arguments", "expected: guard RUNTIME_DIR [STATE_DIR]");
 
   // 1. Out of the daemon's session: what ends the daemon must not end its guard. Nothing else stays open.
   outlive_the_daemon();
   close_from(STDERR_FILENO + 1);
 
-  // 2. The lock lives as long as the guard, so a new daemon waits until the old one's leavings are gone.
-  int lock = open_lock(argv[0]);
-  if (!take_lock(lock)) return 1;
+  // 2. The locks live as long as the guard, so a new daemon waits until the old one's leavings are gone.
+  if (!take_lock(open_lock(argv[0]), "busy", argv[0])) return 1;
+  if (argc == 2 && !take_lock(open_lock(argv[1]), "busy-state", argv[0])) return 1;
   write_all(STDOUT_FILENO, "held\n", 5);
 
   // 3. The daemon names what it made, before it makes it.

@@ -16,7 +16,7 @@ import { listen } from '../rpc/listen.ts'
 import type { Listener } from '../rpc/listen.ts'
 import { PeerQuery } from '../rpc/peer.ts'
 import { protocolId } from '../rpc/protocol.ts'
-import { ownFolder, prepareRuntimeDir } from '../rpc/runtime-dir.ts'
+import { ownFolder, prepareRuntimeDir, runtimePaths } from '../rpc/runtime-dir.ts'
 import type { RuntimePaths } from '../rpc/runtime-dir.ts'
 import type { Settings } from '../schema/settings.ts'
 import { findInitBinary } from '../sandbox/init-binary.ts'
@@ -61,14 +61,14 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     const admitted = admission(settings, uid)
     const { hostGid, separation } = admitted
 
-    // 2. The folders, and the lock that makes everything in them ours.
+    // 2. The folders, and the locks that make everything in them ours.
     const paths = await prepareRuntimeDir(runtimeDir, hostGid)
     await mkdir(stateDir, { recursive: true, mode: 0o700 })
     await ownFolder(stateDir, 0o700, null)
     const initPath = await findInitBinary()
-    const isAnswered = (): Promise<boolean> => answers(paths)
+    const isAnswered = (directory: string): Promise<boolean> => answers(runtimePaths(directory))
     const onLost = (error: SallyportError): void => ended.resolve(error)
-    const guard = await Guard.hold({ initPath, runtimeDir, log, isAnswered, onLost })
+    const guard = await Guard.hold({ initPath, runtimeDir, stateDir, log, isAnswered, onLost })
     undo.push(() => guard[Symbol.asyncDispose]())
 
     // 3. The machine and what runs on it; from here on a killed daemon leaves work for the guard.

@@ -1,7 +1,8 @@
-// The daemon's second: a process that holds the runtime directory's lock and cleans up when the daemon is killed.
+// The daemon's second: a process that holds the locks of its directories and cleans up when the daemon is killed.
 //
-//   daemon                                  sallyport-init guard RUNTIME_DIR
-//     |<-- "held" | "busy PID" -----------------|
+//   daemon                                  sallyport-init guard RUNTIME_DIR [STATE_DIR]
+//     |<-- "held" | "busy PID DIR" -------------|   DIR is where the holder answers
+//     |         | "busy-state PID DIR" ---------|
 //     |--- "cgroup P" "unlink P" "rmdir P" ---->|   what to remove after a death
 //     |--- "done" ----------------------------->|   a proper end: nothing to remove
 //     |--- (end of stream without "done") ----->|   a death: waits, kills, removes, then lets the lock go
@@ -21,11 +22,13 @@ export type Leaving = `${'cgroup' | 'unlink' | 'rmdir'} /${string}`
 export interface GuardOptions {
   readonly initPath: string
   readonly runtimeDir: string
+  /** Whose journal no other daemon may write meanwhile; null where nothing in it is shared */
+  readonly stateDir: string | null
   readonly log: Logger
   /** Called when the lock is lost for good; the daemon must go down */
   readonly onLost: (error: SallyportError) => void
-  /** Tells whether a daemon answers on this runtime directory */
-  readonly isAnswered: () => Promise<boolean>
+  /** Tells whether a daemon answers on a runtime directory */
+  readonly isAnswered: (runtimeDir: string) => Promise<boolean>
 }
 
 const answerMs = 5000
@@ -48,13 +51,13 @@ export class Guard implements AsyncDisposable {
     this.#watch()
   }
 
-  /** Takes the lock of a prepared runtime directory. Throws ERR_DAEMON_RUNNING, naming the pid, where a daemon holds it. */
+  /** Takes the locks of prepared directories. Throws ERR_DAEMON_RUNNING, naming the pid, where a daemon holds one. */
   static async hold(options: GuardOptions): Promise<Guard> {
     for (const end = performance.now() + predecessorMs; ; await delay(50)) {
       const answer = await start(options)
       if (answer.child !== null) return new Guard(options, answer.child)
-      if (performance.now() >= end || (await options.isAnswered()))
-        throw running(options.runtimeDir, answer.pid)
+      if (performance.now() >= end || (await options.isAnswered(answer.runtimeDir)))
+        throw running(options, answer)
     }
   }
 
@@ -76,7 +79,7 @@ export class Guard implements AsyncDisposable {
 
   async #replace(): Promise<void> {
     const answer = await start(this.#options)
-    if (answer.child === null) throw running(this.runtimeDir, answer.pid)
+    if (answer.child === null) throw running(this.#options, answer)
     this.#child = answer.child
     this.#watch()
     for (const leaving of this.#leavings) this.#child.stdin?.write(`${leaving}\n`)
@@ -97,10 +100,26 @@ export class Guard implements AsyncDisposable {
   }
 }
 
-type Answer = { readonly child: ChildProcess } | { readonly child: null; readonly pid: string }
+/** Who has a lock already, and which of the two. */
+interface Holder {
+  readonly child: null
+  readonly directory: 'runtime' | 'state'
+  readonly pid: string
+  /** Where that daemon answers */
+  readonly runtimeDir: string
+}
 
-async function start({ initPath, runtimeDir, log }: GuardOptions): Promise<Answer> {
-  const child = spawn(initPath, ['guard', runtimeDir], { stdio: ['pipe', 'pipe', 'pipe'], env: {}, cwd: '/' })
+type Answer = { readonly child: ChildProcess } | Holder
+
+const busy = /^busy(?<state>-state)? (?<pid>\d*) ?(?<runtimeDir>.*)$/
+
+async function start({ initPath, runtimeDir, stateDir, log }: GuardOptions): Promise<Answer> {
+  const directories = stateDir === null ? [runtimeDir] : [runtimeDir, stateDir]
+  const child = spawn(initPath, ['guard', ...directories], {
+    stdio: ['pipe', 'pipe', 'pipe'],
+    env: {},
+    cwd: '/',
+  })
   const complaints: string[] = []
   child.stdin.on('error', (error) => log.debug({ err: error }, 'guard does not listen'))
   createInterface({ input: child.stderr }).on('line', (line) => complaints.push(line))
@@ -116,16 +135,28 @@ async function start({ initPath, runtimeDir, log }: GuardOptions): Promise<Answe
   })
   lines.on('line', (text) => log.error({ said: text }, 'guard refused what to clean up'))
   if (line === 'held') return { child }
-  if (line.startsWith('busy')) return { child: null, pid: line.slice('busy '.length) }
+  const found = busy.exec(line)?.groups
+  if (found !== undefined)
+    return {
+      child: null,
+      directory: found['state'] === undefined ? 'runtime' : 'state',
+      pid: found['pid'] ?? '',
+      runtimeDir: found['runtimeDir'] || runtimeDir,
+    }
   throw failed(runtimeDir, complaints.join('; ') || line)
 }
 
-function running(runtimeDir: string, pid: string): SallyportError {
-  return new SallyportError(
-    'ERR_DAEMON_RUNNING',
-    `daemon ${pid || 'of unknown pid'} already serves ${runtimeDir}; stop it, or choose another --runtime`,
-    { runtime_dir: runtimeDir, pid },
-  )
+function running(options: GuardOptions, { directory, pid, runtimeDir }: Holder): SallyportError {
+  const who = `daemon ${pid || 'of unknown pid'}`
+  const message =
+    directory === 'runtime'
+      ? `${who} already serves ${runtimeDir}; stop it, or choose another --runtime`
+      : `${who}, which serves ${runtimeDir}, already keeps its journal in ${options.stateDir}; stop it, or choose another --state`
+  return new SallyportError('ERR_DAEMON_RUNNING', message, {
+    runtime_dir: runtimeDir,
+    state_dir: directory === 'state' ? options.stateDir : null,
+    pid,
+  })
 }
 
 function failed(runtimeDir: string, why: string): SallyportError {

@@ -103,6 +103,7 @@ async function guardOf(folder: string, log: Logger): Promise<Guard> {
   const guard = await Guard.hold({
     initPath: await findInitBinary(),
     runtimeDir: folder,
+    stateDir: null,
     log,
     onLost,
     isAnswered,

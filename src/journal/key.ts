@@ -1,6 +1,6 @@
 // The journal's MAC key: made once, kept outside the journal's folder, readable by nobody else.
-import { randomBytes } from 'node:crypto'
-import { chmod, open, readFile, rename, stat } from 'node:fs/promises'
+import { randomBytes, randomUUID } from 'node:crypto'
+import { chmod, link, open, readFile, rm, stat } from 'node:fs/promises'
 import { SallyportError } from '../errors.ts'
 import { isMissing } from '../lib/missing.ts'
 
@@ -17,13 +17,21 @@ export async function loadKey(path: string): Promise<Uint8Array> {
   } catch (error) {
     if (!isMissing(error)) throw error
   }
-  const draft = `${path}.${process.pid}`
-  await using file = await open(draft, 'wx', 0o600)
-  await file.writeFile(randomBytes(keyBytes))
-  await file.sync()
-  await chmod(draft, 0o600)
-  await rename(draft, path)
+  const draft = `${path}.${randomUUID()}`
+  try {
+    await using file = await open(draft, 'wx', 0o600)
+    await file.writeFile(randomBytes(keyBytes))
+    await file.sync()
+    await chmod(draft, 0o600)
+    await link(draft, path).catch(unlessExists) // of several that begin at once, one makes the key
+  } finally {
+    await rm(draft, { force: true })
+  }
   return await readKey(path)
+}
+
+function unlessExists(error: NodeJS.ErrnoException): void {
+  if (error.code !== 'EEXIST') throw error
 }
 
 async function readKey(path: string): Promise<Uint8Array> {

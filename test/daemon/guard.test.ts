@@ -17,6 +17,7 @@ const initPath = await findInitBinary()
 const options = (runtimeDir: string, more: Partial<GuardOptions> = {}): GuardOptions => ({
   initPath,
   runtimeDir,
+  stateDir: null,
   log: silent,
   onLost: () => undefined,
   isAnswered: async () => true,
@@ -78,7 +79,7 @@ it('after a killed daemon the folder is free again, with nothing of it left', as
   await writeFile(join(made, 'sock'), '')
   const code = `
     import { Guard } from ${JSON.stringify(new URL('../../src/daemon/guard.ts', import.meta.url).href)}
-    const guard = await Guard.hold({ ...${JSON.stringify({ initPath, runtimeDir: folder.path })}, log: console, onLost() {}, isAnswered: async () => false })
+    const guard = await Guard.hold({ ...${JSON.stringify({ initPath, runtimeDir: folder.path, stateDir: null })}, log: console, onLost() {}, isAnswered: async () => false })
     guard.cleanUp('rmdir ${made}')
     guard.cleanUp('unlink ${made}/sock')
     console.log('held')
@@ -98,4 +99,31 @@ it('a runtime directory that is gone is an error, not a wait', async () => {
     code: 'ERR_INTERNAL',
     message: expect.stringContaining('daemon.lock'),
   })
+})
+
+it('a state directory belongs to one daemon, wherever the second would answer, and is free again after a kill', async () => {
+  await using folder = await tempDir()
+  const [one, two, stateDir] = ['one', 'two', 'state'].map((name) => join(folder.path, name)) as [
+    string,
+    string,
+    string,
+  ]
+  for (const path of [one, two, stateDir]) await mkdir(path)
+  {
+    await using _guard = await Guard.hold(options(one, { stateDir }))
+    const asked: string[] = []
+    const isAnswered = async (directory: string): Promise<boolean> => asked.push(directory) > 0
+    await expect(Guard.hold(options(two, { stateDir, isAnswered }))).rejects.toMatchObject({
+      code: 'ERR_DAEMON_RUNNING',
+      message: expect.stringMatching(
+        new RegExp(`daemon ${process.pid}, which serves ${one}, .* ${stateDir}; .* --state`),
+      ),
+    })
+    expect(asked).toEqual([one])
+    await using _apart = await Guard.hold(options(two))
+  }
+  const holder = spawn(initPath, ['guard', one, stateDir], { stdio: ['pipe', 'pipe', 'inherit'] })
+  await once(holder.stdout, 'data')
+  holder.stdin.destroy() // what a killed daemon leaves: an end of the stream without `done`
+  await using _next = await Guard.hold(options(two, { stateDir, isAnswered: async () => false }))
 })

@@ -11,6 +11,20 @@ import { isRoot, nobody, nodeAs } from '../support/user.ts'
 const mode = async (path: string): Promise<string> => ((await lstat(path)).mode & 0o7777).toString(8)
 
 describe('a daemon', () => {
+  it('refuses to share a state directory, names who has it, and may have it once that one was killed', async () => {
+    await using first = await daemon()
+    const elsewhere = { SALLYPORT_RUNTIME_DIR: join(first.folder, 'other-run') }
+    const second = await first.run(['serve'], { env: elsewhere })
+    expect(second.status).toBe(1)
+    expect(second.stderr).toContain(
+      `daemon ${first.process.pid}, which serves ${first.runtimeDir}, already keeps its journal in ${first.stateDir}`,
+    )
+    first.process.kill('SIGKILL')
+    first.start(['serve'], elsewhere)
+    await eventually(async () => (await first.run(['ps'], { env: elsewhere })).status === 0, 15_000)
+    expect((await first.run(['audit', 'verify'], { env: elsewhere })).status).toBe(0)
+  })
+
   it('refuses to be the second on a runtime directory, and names the first', async () => {
     await using first = await daemon()
     const second = await first.run(['serve'])

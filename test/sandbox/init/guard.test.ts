@@ -63,7 +63,7 @@ describe('the lock', () => {
     await using second = new Guard(folder.path)
     await second.exited
     expect({ output: second.output, code: second.child.exitCode }).toEqual({
-      output: `busy ${process.pid}\n`,
+      output: `busy ${process.pid} ${folder.path}\n`,
       code: 1,
     })
     expect(statSync(join(folder.path, 'daemon.lock')).mode & 0o777).toBe(0o600)
