@@ -119,7 +119,7 @@ export class Surfaces {
       await this.#tell(server.name, [everythingElse], new Map([[everythingElse, restDigest]]))
     if (undeclared.length === 0) return false
     if (server.surface === 'static') {
-      const what = `it lists ${undeclared.slice(0, 5).join(', ')}, which nobody declared, and its surface is static`
+      const what = `it lists ${undeclared.slice(0, 5).join(', ')}, which nobody declared, and its surface is static: a server that lists by client or changes as it runs needs surface: dynamic`
       await this.#ports.quarantine(server.name, 'MP-FH-005', what)
       return false
     }

@@ -137,7 +137,16 @@ describe('the failure table', () => {
         ),
       )
       await expectRefusal(at, 'ERR_SURFACE_UNGOVERNED', 'MP-FH-005', 'surface/ungoverned')
-      expect(at.records('server.quarantined')).toMatchObject([{ server: 'fixture', failure: 'MP-FH-005' }])
+      expect(at.records('server.quarantined')).toMatchObject([
+        {
+          server: 'fixture',
+          failure: 'MP-FH-005',
+          reason: expect.stringContaining('surface: dynamic') as string,
+        },
+      ])
+      await expect(at.call('echo')).rejects.toMatchObject({
+        message: expect.stringContaining('sallyport release fixture') as string,
+      })
     }
     await using again = await stage({ state: state.path })
     await expectRefusal(again, 'ERR_SURFACE_UNGOVERNED', 'MP-FH-005', 'surface/ungoverned')
