@@ -188,7 +188,7 @@ export class Ledger {
     if (halt !== undefined)
       return {
         state: halts[halt.failure] ?? 'unavailable',
-        reason: `${server} is quarantined: ${halt.reason}`,
+        reason: `${server} is quarantined: ${halt.reason}; an operator lets it run again with sallyport release ${server}`,
       }
     const accepted = this.#accepted.get(server)
     const mend = `see sallyport accept ${server}`

@@ -7,10 +7,11 @@ import type { CallResult } from '../rpc/protocol.ts'
 import type { Admission, Outcome } from '../schema/governor.ts'
 import type { Line } from './control-slot.ts'
 import { refusalOf } from './governed-request.ts'
-import { type Answer, unavailable } from './mcp-client.ts'
+import type { Answer } from './mcp-client.ts'
 import type { Caller, Ports, ToolCall } from './ports.ts'
 import type { RegisteredServer } from './registered-server.ts'
 import { saysFailed } from './tool-result.ts'
+import { unavailable } from './unavailable.ts'
 
 interface Parts {
   readonly id: CallId
@@ -37,7 +38,8 @@ export async function callTool(parts: Parts): Promise<CallResult> {
     })
   const { line, obstacle } = await reach(parts, value, () => tell('call/started', {}))
   using _kept = line
-  const params = `{"name":${JSON.stringify(call.tool)},"arguments":${call.arguments.raw}}`
+  const asked = `{"name":${JSON.stringify(call.tool)},"arguments":${call.arguments.raw}}`
+  const params = line === null ? asked : line.dress(asked)
   const admission = await ports.governor.admit(
     {
       call: id,

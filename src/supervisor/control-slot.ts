@@ -7,11 +7,12 @@ import type { ServerSettings } from '../schema/settings.ts'
 import { Instance } from './instance.ts'
 import type { Aftermath, Lost } from './life.ts'
 import type { LogRing } from './log-ring.ts'
-import { type Answer, McpClient, type RequestOptions, unavailable } from './mcp-client.ts'
+import { type Answer, McpClient, type RequestOptions } from './mcp-client.ts'
 import { Notes } from './notes.ts'
 import type { Ports } from './ports.ts'
 import { RestartSchedule } from './restart.ts'
 import { ToolSurface } from './tool-surface.ts'
+import { gaveUp, unavailable } from './unavailable.ts'
 
 export interface SlotOptions {
   readonly server: ServerSettings
@@ -36,6 +37,8 @@ interface Asked {
 /** A connected server, kept from resting until disposed of. */
 export interface Line extends Disposable {
   readonly instance: InstanceId
+  /** Parameters as `send` takes them: in the later era they also say who speaks */
+  readonly dress: (params: string) => string
   /** Sends the `tools/call` that was admitted, in this turn */
   readonly send: (admission: Admission, params: string, options: RequestOptions) => Promise<Answer>
 }
@@ -108,6 +111,7 @@ export class ControlSlot implements AsyncDisposable {
     clearTimeout(this.#idle)
     return {
       instance: this.#instance.id,
+      dress: (params) => client.dress(params),
       send: (_admission, params, options) => client.request('tools/call', params, options),
       [Symbol.dispose]: () => this.#restIfIdle(client),
     }
@@ -131,7 +135,7 @@ export class ControlSlot implements AsyncDisposable {
     if (this.#connection !== null && state === 'ready') return this.#connection
     if (this.#starting !== null) return this.#waitFor(this.#starting, signal)
     if (state === 'stopped') return this.#waitFor(this.#begin(), signal)
-    throw unavailable(name, reason ?? state)
+    throw unavailable(name, state === 'failed' ? gaveUp(name, reason ?? state) : (reason ?? state))
   }
 
   /** The start goes on when the one who waits for it does not. */

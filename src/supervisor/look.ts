@@ -33,7 +33,7 @@ export async function look({ server, principal, logs, ports, signal }: Parts): P
     const options = { timeoutMs: server.timeouts.initializeMs, signal }
     await client.handshake(options)
     instance.ready()
-    const request = (method: string, params: string) => client.request(method, params, options)
+    const request = (method: string, params: string) => client.ask(method, params, options)
     return await readSurface(request, client.introduction, settings.tools.perServer)
   } finally {
     signal.removeEventListener('abort', abort)

@@ -8,15 +8,15 @@ import type { Gate } from '../schema/gate.ts'
 import type { ServerSettings } from '../schema/settings.ts'
 import { declined, errorLine, resultLine, rootsOf } from './answers.ts'
 import { inputOf } from './dispatch.ts'
+import { clientInfo, inModernDress } from './modern-dress.ts'
+import { noHandshake, printable, unavailable } from './unavailable.ts'
 import { type Introduction, readIntroduction, unknownServer } from './surface.ts'
 import { type Envelope, readEnvelope, type Request, type Response } from './envelope.ts'
 
 /** Requests in flight beyond which more are refused */
 const maxInFlight = 256
 const handshakeVersion = '2025-11-25'
-const modernVersion = '2026-07-28'
 const knownVersions = new Set(['2024-10-07', '2024-11-05', '2025-03-26', '2025-06-18', handshakeVersion])
-const clientInfo = { name: 'sallyport', version: '1' } as const
 
 /** What a server answered: its result as it wrote it, or its error. */
 export type Answer =
@@ -101,7 +101,17 @@ export class McpClient {
     this.#write('{"jsonrpc":"2.0","method":"notifications/initialized"}\n')
   }
 
-  /** Sends a request; `params` is a JSON object. Aborting or timing out tells the server to cancel. */
+  /** Parameters as they are sent: in the later era every request says who speaks. */
+  dress(params: string): string {
+    return this.#isModern ? inModernDress(params) : params
+  }
+
+  /** Sends a request of Sallyport's own; `params` is a JSON object. */
+  ask(method: string, params: string, options: RequestOptions): Promise<Answer> {
+    return this.request(method, this.dress(params), options)
+  }
+
+  /** Sends a request just as it is; `params` is a JSON object. Aborting or timing out tells the server to cancel. */
   async request(
     method: string,
     params: string,
@@ -146,7 +156,7 @@ export class McpClient {
 
   #send(id: number, method: string, params: string): void {
     const { server } = this.#options
-    const line = `{"jsonrpc":"2.0","id":${id},"method":${JSON.stringify(method)},"params":${this.#isModern ? inModernDress(params) : params}}\n`
+    const line = `{"jsonrpc":"2.0","id":${id},"method":${JSON.stringify(method)},"params":${params}}\n`
     if (Buffer.byteLength(line) > server.output.lineBytes) {
       const what = `a request to ${server.name} is longer than output.line_bytes (${server.output.lineBytes})`
       throw new SallyportError('ERR_MESSAGE_TOO_LARGE', `${what}; send less or raise it`)
@@ -257,35 +267,3 @@ export class McpClient {
     )
   }
 }
-
-/** The parameters of a request in the later era: every one says who speaks, and which version. */
-export function inModernDress(params: string): string {
-  const meta = JSON.stringify({
-    'io.modelcontextprotocol/protocolVersion': modernVersion,
-    'io.modelcontextprotocol/clientCapabilities': {},
-    'io.modelcontextprotocol/clientInfo': clientInfo,
-  })
-  const rest = params.slice(1).trimStart()
-  return `{"_meta":${meta}${rest.startsWith('}') ? '' : ','}${rest}`
-}
-
-/** What a caller is told whose server is not there. */
-export const unavailable = (server: string, reason: string | null): SallyportError =>
-  new SallyportError('ERR_SERVER_UNAVAILABLE', `mcp server ${server} is unavailable`, { server, reason })
-
-/** What whoever waits is told of a server that does not introduce itself. */
-export const noHandshake = ({
-  name,
-  timeouts,
-}: Pick<ServerSettings, 'name' | 'timeouts'>): SallyportError => {
-  const limit = `timeouts.initialize_ms (${timeouts.initializeMs})`
-  const what = `mcp server ${name} did not answer the handshake within ${limit}`
-  return new SallyportError('ERR_INITIALIZE_TIMEOUT', what, { server: name })
-}
-
-/** A server's own words, fit for one line of a terminal. */
-export const printable = (text: string): string =>
-  text
-    .replace(/[\p{C}\p{Zl}\p{Zp}]+/gu, ' ')
-    .trim()
-    .slice(0, 200)

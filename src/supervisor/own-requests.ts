@@ -4,7 +4,8 @@ import { SallyportError } from '../errors.ts'
 import { newRequestId } from '../lib/ids.ts'
 import { RawJson } from '../lib/raw-json.ts'
 import type { Response } from './envelope.ts'
-import { type Answer, inModernDress } from './mcp-client.ts'
+import type { Answer } from './mcp-client.ts'
+import { inModernDress } from './modern-dress.ts'
 
 interface Waiter {
   readonly resolve: (answer: Answer) => void

@@ -5,12 +5,12 @@ import type { ServerSettings } from '../schema/settings.ts'
 import { ControlSlot } from './control-slot.ts'
 import type { Lost } from './life.ts'
 import { LogRing } from './log-ring.ts'
-import { unavailable } from './mcp-client.ts'
 import type { Caller, Policy, Ports } from './ports.ts'
 import type { Era, Verdicts } from './probe.ts'
 import { StormWatch } from './restart.ts'
 import { Session } from './session.ts'
 import { hostState } from './states.ts'
+import { quarantined, unavailable } from './unavailable.ts'
 
 /** Holds the instances of one server. Whoever made it disposes of it. */
 export class RegisteredServer implements AsyncDisposable {
@@ -43,7 +43,8 @@ export class RegisteredServer implements AsyncDisposable {
   /** Throws unless a process of this server may be started now; says which of the reasons it is. */
   requireUsable(): void {
     this.requireRunnable()
-    if (this.#quarantined !== null) throw unavailable(this.settings.name, this.#quarantined)
+    const { name } = this.settings
+    if (this.#quarantined !== null) throw unavailable(name, quarantined(name, this.#quarantined))
   }
 
   /** Throws unless this server could be started but for a quarantine. */
@@ -133,7 +134,7 @@ export class RegisteredServer implements AsyncDisposable {
       detail: { reason },
     })
     const everything = [...this.#slots.values(), ...this.#sessions]
-    await settleAll(everything.map((one) => one.stop(`the server is quarantined: ${reason}`)))
+    await settleAll(everything.map((one) => one.stop(quarantined(name, reason))))
     for (const { instance } of this.#slots.values()) {
       if (instance.state === 'stopped' || instance.state === 'failed') instance.mark('quarantine', reason)
     }

@@ -9,7 +9,6 @@ import { Conversation, type HostRequest } from './conversation.ts'
 import type { Response } from './envelope.ts'
 import type { Instance } from './instance.ts'
 import type { Aftermath, Lost } from './life.ts'
-import { noHandshake, unavailable } from './mcp-client.ts'
 import type { MessageId } from './message-id.ts'
 import { Notes } from './notes.ts'
 import type { SessionEnd } from './ports.ts'
@@ -19,6 +18,7 @@ import { Relay } from './relay.ts'
 import { afterLoss, instanceFor, type Phase, type SessionOptions } from './session-options.ts'
 import { SessionBoundary } from './session-boundary.ts'
 import { soon } from './stop.ts'
+import { noHandshake, unavailable } from './unavailable.ts'
 
 /** Starts its instance at the host's first message; ends when either side does. Nothing is restarted: hosts do that. */
 export class Session implements AsyncDisposable {

@@ -58,7 +58,7 @@ export class ToolSurface {
     this.#fetchedAt = performance.now()
     this.#isStale = false
     const { client, limit, observe } = this.#options
-    const request = (method: string, params: string) => client.request(method, params, options)
+    const request = (method: string, params: string) => client.ask(method, params, options)
     try {
       const surface = await readSurface(request, client.introduction, limit)
       await observe(surface)

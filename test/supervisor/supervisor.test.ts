@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { RawJson } from '../../src/lib/raw-json.ts'
 import type { ToolCall } from '../../src/supervisor/ports.ts'
@@ -115,7 +116,7 @@ test('a server that crashes in a call fails that call once, and the next one at 
   const tool = tools[0]?.tool ?? ''
   await expect(all.supervisor.call(caller(), callOf(tool), waiting)).rejects.toMatchObject({
     code: 'ERR_SERVER_UNAVAILABLE',
-    message: 'mcp server fixture is unavailable',
+    message: expect.stringMatching(/^mcp server fixture is unavailable: it /) as string,
   })
   await eventually(() => all.supervisor.list(caller())[0]?.instances[0]?.state === 'backoff')
   const before = performance.now()
@@ -201,6 +202,32 @@ test('a server that knows only the later era is spoken to in that', async () => 
   await using all = await superviseAll([modern])
   const result = await all.supervisor.call(caller(), callOf('pid'), waiting)
   expect(JSON.stringify(result.data)).toContain('io.modelcontextprotocol/protocolVersion')
+})
+
+test('in the later era, too, what is digested and recorded are the bytes that the server is sent', async () => {
+  const modern = serverSettings('discover.mjs', { args: [fixture('discover.mjs'), 'modern'] })
+  await using all = await superviseAll([modern])
+  const { data } = await all.supervisor.call(caller(), callOf('pid', '{"b":1.0}'), waiting)
+  const { line } = JSON.parse((data as RawJson).raw) as { line: string }
+  const intent = all.governed.records().find(({ type }) => type === 'call.intent')
+  const { request, bytes_digest } = (intent?.body ?? {}) as { request: string; bytes_digest: string }
+  expect(line.endsWith(`,"params":${request}}`)).toBe(true)
+  expect(request).toContain('io.modelcontextprotocol/protocolVersion')
+  expect(bytes_digest).toBe(hash('sha256', request))
+})
+
+test('a quarantined server says to whoever wants it that it is, why, and who can mend it', async () => {
+  await using all = await superviseAll([serverSettings('echo.mjs')])
+  const attachment = await all.supervisor.attach(caller(), { server: 'fixture' })
+  await all.supervisor.quarantine('fixture', 'it lists more than it should')
+  const message =
+    'mcp server fixture is unavailable: it is quarantined: it lists more than it should; an operator lets it run again with sallyport release fixture'
+  await expect(all.supervisor.attach(caller(), { server: 'fixture' })).rejects.toMatchObject({ message })
+  await expect(all.supervisor.call(caller(), callOf('echo'), waiting)).rejects.toMatchObject({ message })
+  const end = await all.supervisor.sessionResult(caller(), attachment.session)
+  expect(`mcp server fixture is unavailable: ${end.reason}`).toBe(message)
+  all.supervisor.release('fixture', 'mended')
+  await all.supervisor.call(caller(), callOf('echo'), waiting)
 })
 
 test('a call that takes too long is cancelled at the server, and its late answer goes nowhere', async () => {

@@ -3,7 +3,6 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { constants } from 'node:os'
 import { fileURLToPath } from 'node:url'
-import type { Duplex } from 'node:stream'
 import { SallyportError } from '../../src/errors.ts'
 import type { SandboxExit, SandboxProcess } from '../../src/sandbox/driver.ts'
 import type { SandboxSpec } from '../../src/sandbox/spec.ts'
@@ -35,7 +34,7 @@ export const plainLaunch: Launch = async (server, instance, { signal, registered
     spec: { server: server.name, instance, limits: {} } as unknown as SandboxSpec,
     enforcedBy: { memory: 'none', pids: 'none', cpu: 'none', files: 'none', tmp: 'none' },
     initPid: child.pid ?? 0,
-    stdin: child.stdin as unknown as Duplex,
+    stdin: child.stdin,
     stdout: child.stdout,
     stderr: child.stderr,
     terminate: () => void child.kill('SIGTERM'),

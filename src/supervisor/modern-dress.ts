@@ -1,0 +1,17 @@
+// How Sallyport introduces itself to a server, in either era.
+
+const modernVersion = '2026-07-28'
+
+/** Who speaks when no host does. */
+export const clientInfo = { name: 'sallyport', version: '1' } as const
+
+/** The parameters of a request in the later era: every one says who speaks, and which version. */
+export function inModernDress(params: string): string {
+  const meta = JSON.stringify({
+    'io.modelcontextprotocol/protocolVersion': modernVersion,
+    'io.modelcontextprotocol/clientCapabilities': {},
+    'io.modelcontextprotocol/clientInfo': clientInfo,
+  })
+  const rest = params.slice(1).trimStart()
+  return `{"_meta":${meta}${rest.startsWith('}') ? '' : ','}${rest}`
+}

@@ -1,0 +1,34 @@
+// What callers are told of a server that is not there: which one, why, and who can mend it.
+import { SallyportError } from '../errors.ts'
+import type { ServerSettings } from '../schema/settings.ts'
+
+/** One line that begins with the sentence that hosts look for, and goes on with why. */
+export function unavailable(server: string, reason: string | null): SallyportError {
+  const message = `mcp server ${server} is unavailable${reason === null ? '' : `: ${reason}`}`
+  return new SallyportError('ERR_SERVER_UNAVAILABLE', message, { server, reason })
+}
+
+/** Why a server is stopped that may not run before an operator says so, and how that is said. */
+export const quarantined = (server: string, reason: string): string =>
+  `it is quarantined: ${reason}; an operator lets it run again with sallyport release ${server}`
+
+/** Why a server is not there that was given up, and where to look. */
+export const gaveUp = (server: string, reason: string): string =>
+  `${reason}, and it is not tried again; an operator finds more with sallyport logs ${server} and sallyport test ${server}`
+
+/** What whoever waits is told of a server that does not introduce itself. */
+export const noHandshake = ({
+  name,
+  timeouts,
+}: Pick<ServerSettings, 'name' | 'timeouts'>): SallyportError => {
+  const limit = `timeouts.initialize_ms (${timeouts.initializeMs})`
+  const what = `mcp server ${name} did not answer the handshake within ${limit}`
+  return new SallyportError('ERR_INITIALIZE_TIMEOUT', what, { server: name })
+}
+
+/** A server's own words, fit for one line of a terminal. */
+export const printable = (text: string): string =>
+  text
+    .replace(/[\p{C}\p{Zl}\p{Zp}]+/gu, ' ')
+    .trim()
+    .slice(0, 200)
