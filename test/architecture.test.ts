@@ -45,6 +45,16 @@ const parts: readonly Part[] = [
     reason: 'the wall holds whatever was decided and whoever asked',
   },
   {
+    from: 'egress/',
+    mayImport: foundations,
+    reason: 'a peer of sandbox and credentials: it judges where bytes may go, whoever sends them',
+  },
+  {
+    from: 'credentials/',
+    mayImport: foundations,
+    reason: 'a peer of egress and call: it keeps secrets, and others say when one is wanted',
+  },
+  {
     from: 'supervisor/',
     mayImport: [...foundations, 'sandbox/'],
     types: ['rpc/protocol.ts', 'rpc/governed.ts'],
@@ -57,7 +67,17 @@ const parts: readonly Part[] = [
   },
   {
     from: 'daemon/',
-    mayImport: [...foundations, 'rpc/', 'call/', 'journal/', 'config/', 'supervisor/', 'sandbox/'],
+    mayImport: [
+      ...foundations,
+      'rpc/',
+      'call/',
+      'journal/',
+      'config/',
+      'supervisor/',
+      'sandbox/',
+      'egress/',
+      'credentials/',
+    ],
     reason: 'the one place where the parts meet',
   },
   {
@@ -110,6 +130,8 @@ const wrapped: Readonly<Record<string, string>> = {
   execa: 'lib/exec.ts',
   commander: 'cli/',
   nanoid: 'lib/ids.ts',
+  'ipaddr.js': 'egress/',
+  '@peculiar/x509': 'egress/intercept/',
   '@modelcontextprotocol/sdk': 'client/transport.ts',
 }
 

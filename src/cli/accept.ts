@@ -53,7 +53,7 @@ async function readDeclaration(
   path: string,
   signal: AbortSignal,
 ): Promise<{ readonly declaration: Record<string, unknown> }> {
-  const { name, mounts } = await client.call('servers/get', { server }, { signal })
-  const { declaration } = await loadDeclaration(resolve(path), [thisHost().uid], { name, mounts })
+  const granted = await client.call('servers/get', { server }, { signal })
+  const { declaration } = await loadDeclaration(resolve(path), [thisHost().uid], granted)
   return { declaration: { ...declaration } }
 }

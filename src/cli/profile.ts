@@ -54,7 +54,10 @@ export function registerProfile(program: Command): void {
   act('explain', 'say what one thing gets under a profile, and which line decides')
     .argument('<profile>', 'a name or a file')
     .addArgument(new Argument('<subject>', 'what kind of thing').choices(subjects))
-    .argument('<name>', 'a path, a host or host:port, a variable, a system call or a limit')
+    .argument(
+      '<name>',
+      'a path, a host or host:port, a kind of credential, a variable, a system call or a limit',
+    )
     .action(async (name: string, subject: Subject, thing: string, options: ProfileOptions) => {
       const explained = await explainProfile(
         await loadProfile(name, searchFor(options)),

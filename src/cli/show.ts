@@ -37,6 +37,20 @@ function print(server: ServerDetail): void {
         ({ source, target, access, reason }) => `${access}  ${source} -> ${target}  (${reason})`,
       ),
     ],
+    [
+      'egress',
+      server.egress.map(
+        ({ host, port, private: isPrivate, reason }) =>
+          `${host}:${port}${isPrivate ? ' on private addresses too' : ''}${server.egress_when === 'calling' ? ' during calls' : ''}  (${reason})`,
+      ),
+    ],
+    [
+      'credentials',
+      server.credentials.map(
+        ({ use, inject, as, hosts }) =>
+          `${use} by ${inject} as ${as}${hosts.length > 0 ? ` for ${hosts.join(', ')}` : ''}`,
+      ),
+    ],
     ['environment', Object.entries(server.environment).map(([key, value]) => `${key}=${value}`)],
     ...server.instances.map((instance) => ['instance', describe(instance)] as const),
   ])

@@ -42,6 +42,31 @@ const sockets = /(\.(sock|socket)|[-_]sock(et)?)$/
 const secrets =
   /(^|\/)(\.ssh|\.gnupg|\.aws|\.azure|\.kube|\.docker|\.config\/gcloud|\.netrc|\.npmrc|\.pypirc|\.git-credentials|\.password-store)(\/|$)/
 
+/** Domains under which anybody gets a name of their own, so that a pattern over them is a way out to everybody. */
+const sharedSuffixes: Readonly<Record<string, string>> = {
+  'amazonaws.com': 'buckets, functions and hosts',
+  'azurewebsites.net': 'web sites',
+  'blob.core.windows.net': 'storage',
+  'cloudflare.net': 'whatever stands behind the network',
+  'cloudfront.net': 'distributions',
+  'fastly.net': 'whatever stands behind the network',
+  'firebaseapp.com': 'web sites',
+  'github.io': 'web sites',
+  'googleapis.com': 'storage and other services of every customer',
+  'googleusercontent.com': 'files of every customer',
+  'herokuapp.com': 'web sites',
+  'ngrok.io': 'tunnels',
+  'ngrok-free.app': 'tunnels',
+  'netlify.app': 'web sites',
+  'pages.dev': 'web sites',
+  's3.amazonaws.com': 'buckets',
+  'storage.googleapis.com': 'buckets',
+  'trycloudflare.com': 'tunnels',
+  'vercel.app': 'web sites',
+  'windows.net': 'storage and other services of every customer',
+  'workers.dev': 'programs',
+}
+
 /** What a system call gives that the wall is there to take away. */
 const syscalls: Readonly<Record<string, string>> = {
   add_key: 'keyrings are shared across namespaces',
@@ -118,6 +143,7 @@ export function dangersOf(profile: Profile): readonly Danger[] {
       const why = own(syscalls, name)
       return why === undefined ? [] : [{ at: ['syscalls', 'allow', index], got: name, why }]
     }),
+    ...credentialDangers(profile),
     ...network.allow.flatMap(({ host, private: isPrivate }, index) =>
       isPrivate
         ? [
@@ -129,7 +155,25 @@ export function dangersOf(profile: Profile): readonly Danger[] {
           ]
         : [],
     ),
+    ...network.allow.flatMap(({ host }, index) => {
+      const shared = host.startsWith('*.') ? own(sharedSuffixes, host.slice(2)) : undefined
+      const got = { at: ['network', 'allow', index, 'host'], got: host }
+      return shared === undefined ? [] : [{ ...got, why: `anybody can have a name under it: ${shared}` }]
+    }),
   ]
+}
+
+/** Ways of injection that bring the secret itself into the sandbox. */
+function credentialDangers({ credentials, network }: Profile): readonly Danger[] {
+  const leads = network.mode === 'allowlist' ? ', and there is a network to send it over' : ''
+  const kinds = {
+    env: `the server and every program that it starts can read the secret for the length of a call${leads}`,
+    file: `the server and every program that it starts can read the secret for the length of a call${leads}`,
+    meta: `the server reads the secret, and may keep it for as long as it lives${leads}`,
+  }
+  return credentials.flatMap((kind, index) =>
+    kind === 'egress' ? [] : [{ at: ['credentials', index], got: kind, why: kinds[kind] }],
+  )
 }
 
 function pathDanger(path: string, at: readonly Step[]): readonly Danger[] {

@@ -9,6 +9,7 @@ import { loadDeclaration } from './declaration.ts'
 import { inMemory, parseDocument } from './document.ts'
 import { findConfig, type FindOptions, type FoundFile } from './find.ts'
 import { freeze } from './freeze.ts'
+import { checkSources } from './injection.ts'
 import { makeLayer, type Layer } from './layer.ts'
 import { loadProfile } from './profile.ts'
 import { profileSearch } from './profile-layers.ts'
@@ -74,13 +75,18 @@ async function readLayer(file: FoundFile, { uid }: LoadOptions): Promise<Layer> 
 
 /** Everything after reading: pure but for the profiles, which are files of their own. */
 async function settle(layers: readonly Layer[], options: LoadOptions): Promise<Settings> {
-  const { config, allowedCommands, servers, rules, warnings } = overlay(layers)
+  const { config, allowedCommands, credentials, servers, rules, warnings } = overlay(layers)
+  const sources = new Set(Object.keys(credentials))
   const built = servers.map(({ name, entry, layer }) => ({
     entry,
     layer,
-    ...buildServer(name, entry, layer, { env: options.env, mode: config.mode }),
+    ...buildServer(name, entry, layer, { env: options.env, mode: config.mode, sources }),
   }))
-  refuse([...layers.flatMap(checkStage), ...built.flatMap(({ issues }) => issues)])
+  refuse([
+    ...layers.flatMap(checkStage),
+    ...layers.flatMap(checkSources),
+    ...built.flatMap(({ issues }) => issues),
+  ])
 
   const profiles = new Map<string, ProfileSettings>()
   const exceeded: Issue[] = []
@@ -105,6 +111,7 @@ async function settle(layers: readonly Layer[], options: LoadOptions): Promise<S
     requireSeparation: config.require_separation,
     hostGroup: config.host_group,
     mode: config.mode,
+    credentials,
     servers: new Map(final.map((server) => [server.name, server])),
     profiles,
     rules,

@@ -10,7 +10,7 @@ import type { Grant, ProfileSettings } from '../schema/settings.ts'
 import { coversHost, liesWithin } from './narrowing.ts'
 
 /** What can be asked about. */
-export const subjects = ['path', 'host', 'env', 'syscall', 'limit'] as const
+export const subjects = ['path', 'host', 'credential', 'env', 'syscall', 'limit'] as const
 export type Subject = (typeof subjects)[number]
 
 export interface Explanation {
@@ -72,6 +72,8 @@ async function verdict(
       return explainPath(profile, name, await resolved(name))
     case 'host':
       return explainHost(profile, name)
+    case 'credential':
+      return explainCredential(profile, name)
     case 'env':
       return explainVariable(profile, name)
     case 'syscall': {
@@ -165,8 +167,25 @@ function explainHost({ network }: ProfileSettings, name: string): Verdict {
       because: 'the list does not have it: the name does not resolve',
       key: 'network.allow',
     }
-  const because = `a server’s entry may ask for ${entry.host}:${entry.port}: ${entry.reason}`
+  const where = entry.private ? ', on private addresses too' : ''
+  const because = `a server’s entry may ask for ${entry.host}:${entry.port}${where}: ${entry.reason}`
   return { gets: 'allowed', because, key: `network.allow[${index}]` }
+}
+
+const injections = {
+  egress: 'the sandbox holds a placeholder, and the proxy puts the secret in its place',
+  meta: 'the secret is in the one request that needs it',
+  file: 'the secret is in a private file, for one call’s own process',
+  env: 'the secret is in the environment, for one call’s own process',
+} as const
+
+function explainCredential({ credentials }: ProfileSettings, name: string): Verdict {
+  if (!Object.hasOwn(injections, name))
+    throw unusable('credential', name, `a kind of injection: ${Object.keys(injections).join(', ')}`)
+  const how = injections[name as keyof typeof injections]
+  const index = credentials.indexOf(name)
+  if (index < 0) return { gets: 'refused', because: `the list does not have it: ${how}`, key: 'credentials' }
+  return { gets: 'allowed', because: `a server’s entry may ask for it: ${how}`, key: `credentials[${index}]` }
 }
 
 const base: Readonly<Record<string, string>> = {

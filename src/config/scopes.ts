@@ -1,8 +1,10 @@
 // Files of several scopes laid over one another: on the same name the higher one wins, and it is said.
 import { basename, resolve } from 'node:path'
+import type { CredentialSource } from '../schema/credentials.ts'
 import type { AllowedCommand, Rule } from '../schema/settings.ts'
 import type { Config } from '../schema/types.gen.ts'
 import { inMemory } from './document.ts'
+import { sourcesOf } from './injection.ts'
 import { makeLayer, type Layer } from './layer.ts'
 
 export interface PlacedServer {
@@ -13,8 +15,9 @@ export interface PlacedServer {
 }
 
 export interface Overlay {
-  readonly config: Omit<Config, 'allowed_commands' | 'servers' | 'rules'>
+  readonly config: Omit<Config, 'allowed_commands' | 'credentials' | 'servers' | 'rules'>
   readonly allowedCommands: readonly AllowedCommand[]
+  readonly credentials: Readonly<Record<string, CredentialSource>>
   readonly servers: readonly PlacedServer[]
   /** Highest scope first, so that its word is the first match */
   readonly rules: readonly Rule[]
@@ -47,7 +50,6 @@ export function overlay(layers: readonly Layer[]): Overlay {
       require_separation: single('require_separation'),
       host_group: single('host_group'),
       mode: single('mode'),
-      credentials: single('credentials'),
       approval: single('approval'),
       permit: single('permit'),
       trust: single('trust'),
@@ -55,6 +57,7 @@ export function overlay(layers: readonly Layer[]): Overlay {
       journal: single('journal'),
     },
     allowedCommands: commands.config.allowed_commands.map((entry) => allowedCommand(entry, commands)),
+    credentials: sourcesOf(deciding('credentials')),
     servers: placeServers(layers, warnings),
     rules: layers.flatMap(rulesOf),
     warnings,

@@ -5,6 +5,8 @@ import { secretShape } from '../lib/secret-shape.ts'
 import type { Step } from '../schema/problem.ts'
 import type { ServerSettings } from '../schema/settings.ts'
 import type { Config } from '../schema/types.gen.ts'
+import { checkEgress, grantOf } from './egress.ts'
+import { checkInjections, injectionOf } from './injection.ts'
 import type { Layer } from './layer.ts'
 import { issue, type Issue } from './refusal.ts'
 import { resolveVariable, variableText } from './variable.ts'
@@ -14,6 +16,8 @@ type Entry = Config['servers'][string]
 export interface ServerContext {
   readonly env: Readonly<Record<string, string | undefined>>
   readonly mode: string
+  /** Names of the credentials that are configured */
+  readonly sources: ReadonlySet<string>
 }
 
 export interface BuiltServer {
@@ -53,6 +57,10 @@ export function buildServer(name: string, entry: Entry, layer: Layer, context: S
     env: environment.values,
     envOverride: environment.overrides,
     cwd: entry.cwd,
+    egress: entry.egress.map(grantOf),
+    egressWhen: entry.egress_when,
+    credentials: entry.credentials.map((injection) => injectionOf(injection, absolute)),
+    instance: entry.instance,
     trust: entry.trust,
     surface: entry.surface,
     acceptance: entry.acceptance,
@@ -83,7 +91,13 @@ export function buildServer(name: string, entry: Entry, layer: Layer, context: S
     runAs: entry.run_as,
     unenforceable: unenforceable(entry),
   }
-  return { server, issues: [...environment.issues, ...checkArguments(entry, layer, at('args'))] }
+  const issues = [
+    ...environment.issues,
+    ...checkArguments(entry, layer, at('args')),
+    ...checkEgress(entry, layer.document, at('egress')),
+    ...checkInjections(entry, context.sources, layer.document, at('credentials')),
+  ]
+  return { server, issues }
 }
 
 function whyDisabled(name: string, { enabled, tags }: Entry, mode: string): string | null {

@@ -5,7 +5,7 @@ import type { Layer } from './layer.ts'
 import { issue, type Issue } from './refusal.ts'
 
 /** Settings without a part of this version behind them; at their default they ask for nothing. */
-const later: readonly (readonly [keyof Config, ...string[]])[] = [['credentials'], ['journal', 'keep_days']]
+const later: readonly (readonly [keyof Config, ...string[]])[] = [['journal', 'keep_days']]
 
 /** One issue for each top-level setting that differs from its default and has nothing behind it yet. */
 export function checkStage({ config, document }: Layer): readonly Issue[] {

@@ -4,6 +4,7 @@ import type { Host } from '../config/host.ts'
 import { settingsOf } from '../config/load.ts'
 import { SallyportError } from '../errors.ts'
 import type { JournalRecord } from '../journal/record.ts'
+import type { CredentialSource } from '../schema/credentials.ts'
 import type { ProfileSettings, ServerSettings, Settings } from '../schema/settings.ts'
 
 /** A server's entry as the operator wrote it. */
@@ -81,6 +82,7 @@ export class Roster {
       command_path: settings.commandPath,
       interpreter_options: settings.interpreterOptions,
       mode: settings.mode,
+      credentials: writtenSources(settings.credentials),
       servers: { [server]: entry },
     }
     const beside = dirname(settings.sources[0]?.path ?? '/')
@@ -110,4 +112,19 @@ export class Roster {
     this.#registered.delete(server)
     this.#owners.delete(server)
   }
+}
+
+/** Sources as a configuration writes them. */
+function writtenSources(sources: Settings['credentials']): Readonly<Record<string, unknown>> {
+  const written = (source: CredentialSource): unknown => {
+    switch (source.kind) {
+      case 'env':
+        return { env: source.variable }
+      case 'file':
+        return { file: source.path }
+      case 'command':
+        return { command: source.argv }
+    }
+  }
+  return Object.fromEntries(Object.entries(sources).map(([name, source]) => [name, written(source)]))
 }

@@ -2,6 +2,8 @@
 // docs/control-protocol.md lists the same methods; a test holds them together.
 import type { CallId, DaemonId, InstanceId, SessionId } from '../lib/ids.ts'
 import type { RawJson } from '../lib/raw-json.ts'
+import type { InjectionKind } from '../schema/credentials.ts'
+import type { EgressGrant } from '../schema/egress.ts'
 import type {
   Acceptance,
   AuditAnchor,
@@ -101,6 +103,19 @@ export interface ServerDetail extends ServerView {
     readonly access: string
     readonly reason: string
   }[]
+  /** Hosts that it may connect to */
+  readonly egress: readonly EgressGrant[]
+  readonly egress_when: 'always' | 'calling'
+  /** Credentials that its calls may use: names and places, never values */
+  readonly credentials: readonly {
+    readonly use: string
+    readonly inject: InjectionKind
+    readonly as: string
+    /** `host:port` */
+    readonly hosts: readonly string[]
+  }[]
+  /** What one process is for */
+  readonly instance: 'session' | 'call' | 'shared'
   readonly environment: Readonly<Record<string, string>>
 }
 

@@ -1,5 +1,7 @@
 // Config and profile after loading: every default filled in, every path absolute, nothing optional.
 // The JSON Schemas beside this file describe what people write; config/load.ts turns one into the other.
+import type { CredentialSource, Injection } from './credentials.ts'
+import type { EgressGrant } from './egress.ts'
 
 export interface Settings {
   /** The files that were read, highest scope first */
@@ -12,6 +14,8 @@ export interface Settings {
   readonly requireSeparation: boolean
   readonly hostGroup: string | null
   readonly mode: string
+  /** Name -> where the secret comes from */
+  readonly credentials: Readonly<Record<string, CredentialSource>>
   readonly servers: ReadonlyMap<string, ServerSettings>
   /** Every profile that a server names, resolved */
   readonly profiles: ReadonlyMap<string, ProfileSettings>
@@ -100,6 +104,14 @@ export interface ServerSettings {
   /** Names in env that an override lets through although their family is refused, with the reason */
   readonly envOverride: Readonly<Record<string, string>>
   readonly cwd: string | null
+  /** Hosts that it may connect to; no two name one host and port */
+  readonly egress: readonly EgressGrant[]
+  /** Whether the doors stand open always, or only while a call is in flight */
+  readonly egressWhen: 'always' | 'calling'
+  /** Credentials that its calls may use */
+  readonly credentials: readonly Injection[]
+  /** One process for each session, or one for each call */
+  readonly instance: 'session' | 'call' | 'shared'
   readonly trust: 'trusted' | 'untrusted' | 'sandboxed'
   readonly surface: 'static' | 'dynamic'
   /** Who accepts what it lists: the operator, or the operator's standing word at first sight */

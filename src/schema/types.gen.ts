@@ -280,15 +280,35 @@ export interface Config {
          */
         inject: 'egress' | 'meta' | 'file' | 'env'
         /**
-         * Variable or field that holds the placeholder or the value
+         * Variable of the server that holds the placeholder (`egress`), the value (`env`) or the path of the file (`file`); for `meta` the member of `_meta["sallyport/credentials"]`
          */
         as: string
         /**
-         * `host:port` where the placeholder is swapped, for `egress`
+         * `host:port` where the placeholder is swapped, for `egress`; each is among the server’s `egress`, and none is a pattern
          *
          * Items: A host and port
          */
         hosts: string[]
+        /**
+         * Header of a request in which the placeholder is swapped, for `egress`; in `authorization` also within Basic
+         */
+        header: string
+        /**
+         * Whether the placeholder is swapped in the query of a request’s address too, for `egress`; addresses are logged by servers and proxies
+         */
+        query: boolean
+        /**
+         * Whether the placeholder is swapped in the body of a request too, for `egress`
+         */
+        body: boolean
+        /**
+         * Whether a request may turn its connection into a websocket, for `egress`; nothing is swapped behind the handshake
+         */
+        websocket: boolean
+        /**
+         * File of certificates (PEM) that the hosts are verified against instead of the system’s roots, for `egress`; null takes the system’s
+         */
+        ca_file: string | null
         /**
          * Form of the placeholder, for `egress`
          */
@@ -321,6 +341,10 @@ export interface Config {
          * Whether private, loopback and link-local addresses are allowed for the name
          */
         private: boolean
+        /**
+         * Whether a connection must begin with a TLS ClientHello that names the host; `auto` means true on ports where TLS is usual (443, 8443, 465, 993 …) and false elsewhere
+         */
+        tls: true | false | 'auto'
         /**
          * Why the server needs it
          */

@@ -167,8 +167,23 @@ export class RegisteredServer implements AsyncDisposable {
   }
 
   detail(caller: Caller): ServerDetail {
-    const { justification, tags, mounts } = this.settings
-    return { ...this.view(caller), ...this.#ports.describe(this.settings), justification, tags, mounts }
+    const { justification, tags, mounts, egress, egressWhen, credentials, instance } = this.settings
+    return {
+      ...this.view(caller),
+      ...this.#ports.describe(this.settings),
+      justification,
+      tags,
+      mounts,
+      egress,
+      egress_when: egressWhen,
+      instance,
+      credentials: credentials.map(({ use, inject, as, hosts }) => ({
+        use,
+        inject,
+        as,
+        hosts: hosts.map(({ host, port }) => `${host}:${port}`),
+      })),
+    }
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -124,6 +124,50 @@ describe('a server', () => {
     expect(JSON.stringify(server)).not.toContain('undefined')
   })
 
+  test('has its hosts, and its credentials with where each comes from', async () => {
+    const asks = [
+      'a:',
+      '  command: node',
+      '  profile: open',
+      '  egress: [{ host: api.github.com, port: 443, reason: r }, { host: db.github.com, port: 5432, reason: r }]',
+      '  credentials:',
+      '    - { use: github, inject: egress, as: GITHUB_TOKEN, hosts: ["api.github.com:443"], ca_file: own.pem }',
+    ].join('\n')
+    const open =
+      'version: 1\nname: open\nextends: allowlisted-egress\nwidens: true\nnetwork: { mode: allowlist, allow: [{ host: "*.github.com", port: 443, reason: r }, { host: db.github.com, port: 5432, reason: r }] }\n'
+    await using at = await machine({
+      [user]: `${servers(asks)}\ncredentials: { github: { file: token }, other: { command: [/usr/bin/pass, show] } }\n`,
+      'home/.config/sallyport/profiles/open.yaml': open,
+    })
+    const { servers: loaded, credentials } = await at.load()
+    const folder = `${at.path}/home/.config/sallyport`
+    expect(credentials).toEqual({
+      github: { kind: 'file', path: `${folder}/token` },
+      other: { kind: 'command', argv: ['/usr/bin/pass', 'show'] },
+    })
+    expect(loaded.get('a')).toMatchObject({
+      egress: [
+        { host: 'api.github.com', port: 443, private: false, tls: true, reason: 'r' },
+        { host: 'db.github.com', port: 5432, private: false, tls: false, reason: 'r' },
+      ],
+      egressWhen: 'always',
+      instance: 'session',
+      credentials: [
+        {
+          use: 'github',
+          inject: 'egress',
+          as: 'GITHUB_TOKEN',
+          hosts: [{ host: 'api.github.com', port: 443, caFile: `${folder}/own.pem` }],
+          headers: ['authorization'],
+          query: false,
+          body: false,
+          websocket: false,
+          placeholder: { prefix: '', length: 40 },
+        },
+      ],
+    })
+  })
+
   test('cannot be changed after loading', async () => {
     await using at = await machine({ [user]: servers('a: { command: node }') })
     const server = (await at.load()).servers.get('a')
@@ -161,7 +205,7 @@ describe('a server', () => {
     const open =
       'version: 1\nname: open\nextends: allowlisted-egress\nwidens: true\nnetwork: { mode: allowlist, allow: [{ host: "*.github.com", port: 443, reason: r }] }\n'
     await using at = await machine({
-      [user]: servers(asks),
+      [user]: `${servers(asks)}\ncredentials: { github: { env: GITHUB_TOKEN } }\n`,
       'home/.config/sallyport/profiles/open.yaml': open,
     })
     expect((await at.load()).servers.get('a')?.unenforceable).toEqual([

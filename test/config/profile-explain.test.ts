@@ -44,6 +44,8 @@ test.each<[Subject, string, string, string]>([
   ['host', 'API.GitHub.com:443', 'allowed', 'mine.yaml:10'],
   ['host', 'api.github.com:80', 'unreachable', 'mine.yaml:10'],
   ['host', 'github.com', 'unreachable', 'mine.yaml:10'],
+  ['credential', 'egress', 'allowed', 'allowlisted-egress.yaml:16'],
+  ['credential', 'env', 'refused', 'allowlisted-egress.yaml:16'],
   ['env', 'MODE', '"quiet"', 'mine.yaml:13'],
   ['env', 'LANG', 'passed', 'mine.yaml:12'],
   ['env', 'SSH_AUTH_SOCK', 'passed', 'mine.yaml:12'],
@@ -68,6 +70,7 @@ test('a path is judged where its links lead', async () => {
 test.each<[Subject, string]>([
   ['path', 'relative'],
   ['host', 'a b'],
+  ['credential', 'header'],
   ['env', 'A=B'],
   ['limit', 'memry'],
 ])('%s %s is no question', async (subject, name) => {

@@ -1,0 +1,52 @@
+// The hosts that a server's entry lists: one word for each host and port, and nothing that reads like another thing.
+import { secretShape } from '../lib/secret-shape.ts'
+import { type EgressGrant, tlsPorts } from '../schema/egress.ts'
+import type { Step } from '../schema/problem.ts'
+import type { Config } from '../schema/types.gen.ts'
+import type { Document } from './document.ts'
+import { issue, type Issue } from './refusal.ts'
+
+type Entry = Config['servers'][string]['egress'][number]
+
+/** An entry as the proxy takes it: `tls: auto` is settled by the port. */
+export function grantOf({ host, port, private: isPrivate, tls, reason }: Entry): EgressGrant {
+  return { host, port, private: isPrivate, tls: tls === 'auto' ? tlsPorts.has(port) : tls, reason }
+}
+
+/** One issue for each entry that another one already decides, and for each host that is a secret by its looks. */
+export function checkEgress(
+  { egress }: Config['servers'][string],
+  document: Document,
+  at: readonly Step[],
+): readonly Issue[] {
+  return egress.flatMap((entry, index) => {
+    const place = [...at, index]
+    const shape = secretShape(entry.host)
+    if (shape !== null) {
+      const said = { got: `what looks like ${shape}`, expected: 'a host', mend: 'remove it, and replace it' }
+      return [issue('ERR_CONFIG_INVALID', document, [...place, 'host'], said)]
+    }
+    const same = egress.findIndex(({ host, port }) => host === entry.host && port === entry.port)
+    if (same < index) {
+      const got = `${entry.host}:${entry.port} a second time (egress[${same}] has it)`
+      return [
+        issue('ERR_CONFIG_INVALID', document, place, { got, expected: 'each once', mend: 'remove one' }),
+      ]
+    }
+    const above = egress.findIndex((other) => isWithin(entry, other))
+    if (above === -1) return []
+    const said = {
+      got: `${entry.host}:${entry.port}, which ${egress[above]?.host ?? ''} of egress[${above}] covers in other words`,
+      expected: 'entries of which each name has one: the same `private` and `tls`, or no overlap',
+      mend: 'say the same in both, or narrow the pattern',
+    }
+    return [issue('ERR_CONFIG_INVALID', document, place, said)]
+  })
+}
+
+/** True where a pattern covers the entry and says something else of it: two readers would take two words for the truth. */
+function isWithin(entry: Entry, { host, port, private: isPrivate, tls }: Entry): boolean {
+  if (!host.startsWith('*.') || port !== entry.port || host === entry.host) return false
+  const isCovered = entry.host.endsWith(host.slice(1))
+  return isCovered && (isPrivate !== entry.private || tls !== entry.tls)
+}
