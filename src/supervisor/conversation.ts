@@ -1,6 +1,8 @@
 // What is open between one host and one server: who waits for which answer.
+import { BriefMap } from '../lib/brief-map.ts'
 import type { Route } from '../schema/gate.ts'
 import type { MessageId } from './message-id.ts'
+import type { Patience } from './patience.ts'
 
 /** A request of the host's that the server has. */
 export interface HostRequest {
@@ -33,9 +35,9 @@ export class Conversation {
   protocolVersion: string | null = null
   /** True once the host said `initialize`: the era of handshakes */
   isLegacy = false
-  readonly hostRequests = new Map<string, HostRequest>()
-  /** Keys of the host's requests that were not sent yet */
-  readonly held = new Set<string>()
+  readonly hostRequests = new BriefMap<HostRequest>()
+  /** The waits for requests of the host's that were not sent yet, by the requests' keys */
+  readonly held = new BriefMap<Patience>()
   readonly serverRequests = new Map<string, ServerRequest>()
   readonly #cancelled = new Map<string, HostRequest>()
   /** Host's key -> ours, for requests that were sent again */
@@ -104,7 +106,7 @@ export class Conversation {
 
   /** Everything that the host waits for; from here on it waits for nothing. */
   giveUp(): readonly HostRequest[] {
-    const open = [...this.hostRequests.values()]
+    const open = this.hostRequests.values()
     this.hostRequests.clear()
     this.#resent.clear()
     return open

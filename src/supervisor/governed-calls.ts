@@ -1,5 +1,6 @@
 // The governed requests of one session: held until they may be sent, followed until they are answered.
 import { SallyportError } from '../errors.ts'
+import { BriefMap } from '../lib/brief-map.ts'
 import { type InstanceId, newCallId, type SessionId } from '../lib/ids.ts'
 import type { Gate } from '../schema/gate.ts'
 import type { Admission, Governor, Outcome, Waiting } from '../schema/governor.ts'
@@ -37,9 +38,7 @@ interface Sent {
 /** Each request is admitted, sent and settled once, or answered and never sent. */
 export class GovernedCalls {
   readonly #options: GovernedCallsOptions
-  readonly #held = new Map<string, Patience>()
-  readonly #sent = new Map<string, Sent>()
-  readonly #undecided = new Set<Promise<void>>()
+  readonly #sent = new BriefMap<Sent>()
 
   constructor(options: GovernedCallsOptions) {
     this.#options = options
@@ -47,29 +46,27 @@ export class GovernedCalls {
 
   /** True while something waits that a server would have to be started for. */
   get isWaiting(): boolean {
-    return this.#held.size > 0
+    return this.#options.talk.held.size > 0
   }
 
   hold(held: Held): void {
     const { talk, toHost } = this.#options
     const patience = new Patience(held.progressToken, toHost)
-    this.#held.set(held.request.id.key, patience)
-    talk.held.add(held.request.id.key)
-    const carried = this.#carry(held, patience)
-    this.#undecided.add(carried)
-    void carried.then(() => this.#undecided.delete(carried))
+    talk.held.set(held.request.id.key, patience)
+    void this.#carry(held, patience) // never rejects
   }
 
   /** Resolves when whatever is held by now was sent or refused. */
   async decided(): Promise<void> {
-    await Promise.all(this.#undecided)
+    await Promise.all(this.#options.talk.held.values().map((patience) => patience.over()))
   }
 
   /** The host waits no longer. True when the request was still held: then nothing is sent, and nothing answered. */
   takeBack(id: MessageId): boolean {
-    const patience = this.#held.get(id.key)
+    const { held } = this.#options.talk
+    const patience = held.get(id.key)
     if (patience === undefined) return false
-    this.#letGo(id.key)
+    held.delete(id.key)
     patience.end(new SallyportError('ERR_CALL_CANCELLED', 'the host took the call back'))
     return true
   }
@@ -96,7 +93,7 @@ export class GovernedCalls {
   /** The server is gone, or the session ends: nothing held is sent, and nobody knows how what was sent ended. */
   end(error: SallyportError): void {
     for (const key of this.#sent.keys()) this.#settle(key, 'lost', null, error.message)
-    for (const patience of this.#held.values()) patience.end(error)
+    for (const patience of this.#options.talk.held.values()) patience.end(error)
   }
 
   async #carry(held: Held, patience: Patience): Promise<void> {
@@ -114,8 +111,8 @@ export class GovernedCalls {
       error = SallyportError.from(thrown)
     }
     patience.close()
-    const isWanted = this.#held.get(request.id.key) === patience
-    if (isWanted) this.#letGo(request.id.key)
+    const isWanted = talk.held.get(request.id.key) === patience
+    if (isWanted) talk.held.delete(request.id.key)
     error ??= patience.reason
     if (error === null && isWanted) {
       talk.open(request)
@@ -172,11 +169,6 @@ export class GovernedCalls {
       },
       waiting,
     )
-  }
-
-  #letGo(key: string): void {
-    this.#held.delete(key)
-    this.#options.talk.held.delete(key)
   }
 
   #settle(key: string, kind: Outcome['kind'], bytes: string | null, detail: string | null): void {

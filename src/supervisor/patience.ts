@@ -12,6 +12,7 @@ export class Patience implements Waiting {
   #controller: AbortController | null = null
   #timer: NodeJS.Timeout | undefined
   #signs = 0
+  #over: PromiseWithResolvers<void> | null = null
   /** Why the wait was ended before its time, or null */
   reason: SallyportError | null = null
 
@@ -41,9 +42,16 @@ export class Patience implements Waiting {
     this.close()
   }
 
-  /** No more signs of life. */
+  /** Resolves when the wait is over, in whatever way. */
+  over(): Promise<void> {
+    this.#over ??= Promise.withResolvers()
+    return this.#over.promise
+  }
+
+  /** The wait is over: no more signs of life. */
   close(): void {
-    clearInterval(this.#timer)
+    if (this.#timer !== undefined) clearInterval(this.#timer)
+    this.#over?.resolve()
   }
 
   // So small that whatever the server says later of its own progress is more.

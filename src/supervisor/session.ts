@@ -130,7 +130,7 @@ export class Session implements AsyncDisposable {
 
   /** The first request's answer defines ready where it is a handshake; the later era has none, so started is ready. */
   #awaitHandshake(instance: Instance): void {
-    const open = [...this.#talk.hostRequests.values()]
+    const open = this.#talk.hostRequests.values()
     if (!open.some(({ route }) => route === 'handshake' || route === 'probe')) return this.#ready(instance)
     const { server } = this.#options
     this.#deadline = setTimeout(() => this.#fail(noHandshake(server)), server.timeouts.initializeMs)
