@@ -48,7 +48,8 @@ async function admit(proposal: Proposal, ports: GovernPorts, waiting: Waiting): 
   // 2. canonicalize: one form to digest and to judge, the exact bytes beside it, valid for the accepted schema.
   const text = canonical(proposal)
   const argumentsDigest = digestOf(text)
-  const bytesDigest = digestOf(proposal.bytes)
+  const { bytes } = proposal
+  const bytesDigest = digestOf(bytes)
   const problem = invalid(proposal, standing, ports)
   expectValid(problem instanceof Promise ? await problem : problem, proposal)
 
@@ -114,7 +115,7 @@ async function admit(proposal: Proposal, ports: GovernPorts, waiting: Waiting): 
 
   // The intent, durable before the effect. Before the check, so that nothing lies between the check and the dispatch.
   const intent = { ...evidence, permit: permit.id, approval }
-  const { seq } = await ports.recorder.record('call.intent', intent, { request: proposal.bytes })
+  const { seq } = await ports.recorder.record('call.intent', intent, { request: bytes })
 
   // 8. check: the world as it is now, not as it was when the call was decided.
   const now = registry.standing(server.name, instance, kind, subject)
@@ -122,7 +123,8 @@ async function admit(proposal: Proposal, ports: GovernPorts, waiting: Waiting): 
   const failed = permits.spend(permit, {
     identity: now.state === 'accepted' ? now.identity : '',
     argumentsDigest,
-    bytesDigest: digestOf(proposal.bytes),
+    // A text can't change, so it is digested again only where another stands in its place.
+    bytesDigest: proposal.bytes === bytes ? bytesDigest : digestOf(proposal.bytes),
     sideEffects,
     resourceScopes,
     lineage,

@@ -49,6 +49,12 @@ describe('a permit', () => {
     expect(permits.spend(permit, world)).toBe(check)
   })
 
+  test('can’t be altered once it is sealed', () => {
+    const permit = permits.issue({ ...binding }, 30_000)
+    expect(() => Object.assign(permit, { expiresAt: Infinity })).toThrow(TypeError)
+    expect(() => Object.assign(permit.binding, { principal: '0' })).toThrow(TypeError)
+  })
+
   test('fails the earlier check first when two fail', () => {
     for (const [n, check] of permitChecks.entries()) {
       for (const later of permitChecks.slice(n + 1)) {
