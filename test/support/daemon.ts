@@ -112,18 +112,27 @@ export async function place(config: object = configOf({})): Promise<Place> {
   }
 }
 
+/** Starts a daemon in a place and waits until it answers. */
+export async function serve(
+  at: Place,
+  env: Readonly<Record<string, string>> = {},
+): Promise<Pick<TestDaemon, 'process' | 'client'>> {
+  const child = at.start(['serve'], env)
+  let said = ''
+  child.stderr?.on('data', (chunk: Buffer) => (said = (said + chunk.toString()).slice(-4000)))
+  const client = await eventually(
+    async () => (child.exitCode === null ? at.connect('operator').catch(() => null) : ('ended' as const)),
+    15_000,
+  )
+  if (client === 'ended') throw new Error(`serve ended with status ${child.exitCode}: ${said}`)
+  return { process: child, client }
+}
+
 /** Starts a daemon on a configuration and waits until it answers. */
 export async function daemon(config: object = configOf({})): Promise<TestDaemon> {
   const at = await place(config)
   try {
-    const child = at.start(['serve'])
-    let said = ''
-    child.stderr?.on('data', (chunk: Buffer) => (said = (said + chunk.toString()).slice(-4000)))
-    const client = await eventually(
-      async () => (child.exitCode === null ? at.connect('operator').catch(() => null) : ('ended' as const)),
-      15_000,
-    )
-    if (client === 'ended') throw new Error(`serve ended with status ${child.exitCode}: ${said}`)
+    const { process: child, client } = await serve(at)
     return {
       ...at,
       process: child,

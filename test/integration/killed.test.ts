@@ -1,0 +1,174 @@
+// A daemon that is killed at any step of a call: the chain holds, what nobody knows is said, and nothing is sent twice.
+import { once } from 'node:events'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Client } from '../../src/client/client.ts'
+import { configOf, place, serve } from '../support/daemon.ts'
+import type { Place } from '../support/daemon.ts'
+import { eventually } from '../support/eventually.ts'
+import { type Fault, type Faults, faults } from '../support/fault.ts'
+import { bodiesOf, recordsOf, witness, type Witness } from '../support/witness.ts'
+
+interface Row {
+  readonly step: string
+  readonly fault: Fault
+  readonly server?: 'plain' | 'asked'
+  /** Whether the call may have reached the server */
+  readonly reached: 'no' | 'once' | 'perhaps'
+  /** What the journal says of its outcome after the next start */
+  readonly outcome: 'none' | 'unknown' | 'result'
+  readonly isTorn?: boolean
+}
+
+const rows: readonly Row[] = [
+  {
+    step: 'before its intent is written',
+    fault: 'kill-before "type":"call.intent"',
+    reached: 'no',
+    outcome: 'none',
+  },
+  {
+    step: 'with half of its intent written',
+    fault: 'kill-half "type":"call.intent"',
+    reached: 'no',
+    outcome: 'none',
+    isTorn: true,
+  },
+  {
+    step: 'after its intent',
+    fault: 'kill-after "type":"call.intent"',
+    reached: 'no',
+    outcome: 'unknown',
+  },
+  {
+    step: 'at its dispatch',
+    fault: 'kill-before "method":"tools/call"',
+    reached: 'no',
+    outcome: 'unknown',
+  },
+  {
+    step: 'after its dispatch',
+    fault: 'kill-after "method":"tools/call"',
+    reached: 'perhaps',
+    outcome: 'unknown',
+  },
+  {
+    step: 'between its answer and its outcome',
+    fault: 'kill-before "type":"call.outcome"',
+    reached: 'once',
+    outcome: 'unknown',
+  },
+  {
+    step: 'with half of its outcome written',
+    fault: 'kill-half "type":"call.outcome"',
+    reached: 'once',
+    outcome: 'unknown',
+    isTorn: true,
+  },
+  {
+    step: 'before its caller is told',
+    fault: 'kill-after "type":"call.outcome"',
+    reached: 'once',
+    outcome: 'result',
+  },
+  {
+    step: 'while it waits for an approval',
+    fault: 'kill-after "type":"approval.asked"',
+    server: 'asked',
+    reached: 'no',
+    outcome: 'none',
+  },
+  {
+    step: 'between its approval and the use of it',
+    fault: 'kill-before "type":"approval.used"',
+    server: 'asked',
+    reached: 'no',
+    outcome: 'none',
+  },
+]
+
+const rules = [
+  { permission: 'mcp:asked:*', action: 'ask' },
+  { permission: 'mcp:*:*', action: 'allow' },
+]
+
+let seen: Witness
+let at: Place
+let fault: Faults
+beforeAll(async () => {
+  seen = await witness()
+  at = await place(configOf({ plain: seen.entry('plain'), asked: seen.entry('asked') }, { rules }))
+  fault = faults(at.folder)
+})
+afterAll(async () => {
+  await at[Symbol.asyncDispose]()
+  await seen[Symbol.asyncDispose]()
+})
+
+const call = (client: Client, server: string, text: string) =>
+  client.call('tools/call', { server, tool: 'echo', arguments: { text } })
+
+/** Says yes for the session to whatever is asked, until the daemon is gone. */
+async function sayYes(operator: Client): Promise<void> {
+  for await (const { method, params } of operator.approvals())
+    if (method === 'approvals/asked')
+      await operator.call('approvals/approve', { id: params.id, scope: 'session' })
+}
+
+describe('a daemon that is killed', () => {
+  test.each(rows)('$step of a call', async ({ step, fault: what, server = 'plain', ...expected }) => {
+    const before = seen.calls(server).length
+    const tornBefore = bodiesOf(at.stateDir, 'segment.opened').filter(({ torn }) => torn !== null).length
+    let questions: readonly unknown[] = []
+    {
+      const { process, client } = await serve(at, fault.env)
+      await using operator = client
+      await using host = await at.connect('host')
+      await operator.call('servers/start', { server })
+      const answering = server === 'asked' ? sayYes(operator).catch(() => undefined) : undefined
+      if (server === 'asked')
+        await eventually(async () => (await operator.call('approvals/list', {})).listeners > 0)
+      const dead = once(process, 'exit')
+      fault.arm(what)
+      await expect(call(host, server, step)).rejects.toMatchObject({
+        code: 'ERR_DAEMON_UNAVAILABLE',
+        exitStatus: 5,
+      })
+      expect(await dead).toEqual([null, 'SIGKILL'])
+      fault.disarm()
+      await answering
+      questions = bodiesOf(at.stateDir, 'approval.asked')
+    }
+    const reached = seen.calls(server).length - before
+    if (expected.reached !== 'perhaps') expect(reached).toBe(expected.reached === 'once' ? 1 : 0)
+
+    const { process, client } = await serve(at, fault.env)
+    await using operator = client
+    // The chain holds, and what was cut off is told of by the segment after it.
+    expect(await operator.call('audit/verify', {})).toMatchObject({ ok: true, flaw: null })
+    const torn = bodiesOf(at.stateDir, 'segment.opened').filter(({ torn: end }) => end !== null)
+    expect(torn.length - tornBefore).toBe(expected.isTorn === true ? 1 : 0)
+    // Exactly one outcome where an intent stands.
+    const intent = bodiesOf(at.stateDir, 'call.intent').find(({ request }) => String(request).includes(step))
+    const outcomes = bodiesOf(at.stateDir, 'call.outcome').filter((one) => one['call'] === intent?.['call'])
+    if (expected.outcome === 'none') expect(intent).toBeUndefined()
+    else expect(outcomes).toMatchObject([{ outcome: expected.outcome, intent: expect.any(Number) }])
+    // Whatever let the old call through lets nothing through now.
+    expect(await operator.call('permits/list', {})).toEqual({ permits: [] })
+    expect(await operator.call('approvals/list', {})).toMatchObject({ pending: [], standing: [] })
+    for (const { id } of questions.slice(-1) as { id: string }[])
+      await expect(operator.call('approvals/approve', { id })).rejects.toMatchObject({
+        code: 'ERR_APPROVAL_NOT_FOUND',
+      })
+    // A new life sends what it is asked to, and nothing of the old one.
+    await call(operator, 'plain', 'afterwards')
+    await expect(call(operator, 'asked', step)).rejects.toMatchObject({ code: 'ERR_APPROVAL_UNAVAILABLE' })
+    const again = seen.calls(server).filter((line) => line.includes(step)).length
+    expect(again).toBeLessThanOrEqual(1)
+    expect(again).toBe(seen.calls(server).length - before - (server === 'plain' ? 1 : 0))
+    const ended = once(process, 'exit')
+    process.kill('SIGTERM')
+    await ended
+    const calls = recordsOf(at.stateDir).filter(({ type }) => type === 'call.outcome')
+    expect(new Set(calls.map(({ body }) => (body as { call: string }).call)).size).toBe(calls.length)
+  })
+})
