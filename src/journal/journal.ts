@@ -6,9 +6,9 @@ import {
   fdatasync,
   fstatSync,
   ftruncateSync,
+  lstatSync,
   mkdirSync,
   openSync,
-  statSync,
   writeSync,
 } from 'node:fs'
 import type { SallyportError } from '../errors.ts'
@@ -229,15 +229,23 @@ export class Journal implements AsyncDisposable {
     }
   }
 
-  /** The segment to write to: the open one while it stands in its folder and is short enough, else a new one. */
+  /**
+   * The segment to write to: the open one while it is short enough, else a new one. Where the open one does not stand in its
+   * folder any more, nothing can be written: what was written is evidence, and the chain would go on without it.
+   */
   #openSegment(): Segment {
     const { directory, segmentBytes } = this.#options
     accessSync(directory, constants.W_OK | constants.X_OK)
     if (this.#segment !== null) {
-      const isInPlace = isSameFile(segmentPath(directory, this.#segment.number), this.#segment)
-      if (isInPlace && this.#segment.length < segmentBytes) return this.#segment
-      this.#closeSegment()
+      expectInPlace(segmentPath(directory, this.#segment.number), this.#segment)
+      if (this.#segment.length >= segmentBytes) this.#closeSegment()
     }
+    const segment = this.#segment ?? this.#newSegment(directory)
+    if (segment.length === 0) this.#writeHeader(segment)
+    return segment
+  }
+
+  #newSegment(directory: string): Segment {
     const number = (listSegments(directory).at(-1) ?? 0) + 1
     const path = segmentPath(directory, number)
     const fd = openSync(
@@ -246,7 +254,6 @@ export class Journal implements AsyncDisposable {
       0o600,
     )
     this.#segment = { number, fd, ino: fstatSync(fd).ino, length: 0 }
-    this.#writeHeader(this.#segment)
     return this.#segment
   }
 
@@ -278,11 +285,8 @@ function settle(batch: readonly Waiting[], positions: readonly Position[]): void
   }
 }
 
-function isSameFile(path: string, segment: Segment): boolean {
-  try {
-    const { ino, nlink } = statSync(path)
-    return ino === segment.ino && nlink === 1
-  } catch {
-    return false
-  }
+function expectInPlace(path: string, segment: Segment): void {
+  const { ino, nlink } = lstatSync(path)
+  if (ino === segment.ino && nlink === 1) return
+  throw new Error(`${path} was replaced: put it back, or restart to see what is missing`)
 }

@@ -2,7 +2,7 @@
 import { type FileHandle, open } from 'node:fs/promises'
 import { isMissing } from '../lib/missing.ts'
 import type { JournalRecord } from './record.ts'
-import { listSegments, segmentPath } from './segments.ts'
+import { listSegments, segmentFlags, segmentPath } from './segments.ts'
 
 /** Which records are asked for; nothing is verified here, `verifyJournal` does that. */
 export interface Query {
@@ -63,7 +63,7 @@ async function openSegment(
   segment: number,
 ): Promise<({ readonly handle: FileHandle } & AsyncDisposable) | null> {
   try {
-    const handle = await open(segmentPath(directory, segment), 'r')
+    const handle = await open(segmentPath(directory, segment), segmentFlags)
     return { handle, [Symbol.asyncDispose]: () => handle.close() }
   } catch (error) {
     if (isMissing(error)) return null

@@ -1,8 +1,8 @@
 // The journal's files: numbered segments of lines, and how one is read up to the byte where it breaks off.
 import { hash } from 'node:crypto'
-import { readFileSync, readdirSync } from 'node:fs'
+import { closeSync, constants, fstatSync, openSync, readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { isMissing } from '../lib/missing.ts'
+import { errnoOf, isMissing } from '../lib/missing.ts'
 import { decodeRecord, type Flaw, genesis, type JournalRecord, type Position } from './record.ts'
 
 const name = /^(\d{8})\.jsonl$/
@@ -58,7 +58,11 @@ export function readSegment(
   key: Uint8Array | null,
   visit: Visit,
 ): SegmentRead {
-  const bytes = readFileSync(segmentPath(directory, segment))
+  const bytes = bytesOf(segmentPath(directory, segment))
+  if (bytes === null) {
+    const detail = 'it is no plain file: something was put in its place'
+    return { end: from, offset: 0, torn: null, flaw: { kind: 'malformed', detail, line: 0 } }
+  }
   let sealed = { end: from, offset: 0 }
   let read = { end: from, offset: 0 }
   let batch: { readonly record: JournalRecord; readonly line: string }[] = []
@@ -86,6 +90,25 @@ export function readSegment(
       ? null
       : { segment, offset: sealed.offset, bytes: rest.length, sha256: hash('sha256', rest) }
   return { ...sealed, torn, flaw }
+}
+
+/** Neither a link is followed nor a pipe waited for. */
+export const segmentFlags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK
+
+/** Null for what is no plain file. */
+function bytesOf(path: string): Buffer | null {
+  let fd: number
+  try {
+    fd = openSync(path, segmentFlags)
+  } catch (error) {
+    if (errnoOf(error) === 'ELOOP') return null
+    throw error
+  }
+  try {
+    return fstatSync(fd).isFile() ? readFileSync(fd) : null
+  } finally {
+    closeSync(fd)
+  }
 }
 
 /** The position before the first record. */

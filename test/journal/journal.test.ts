@@ -1,10 +1,14 @@
 // The journal holds what it was given, through crashes and full disks, and says so when it does not.
+import { execFileSync } from 'node:child_process'
 import {
   appendFileSync,
+  mkdirSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
   renameSync,
   rmSync,
+  symlinkSync,
   truncateSync,
   writeFileSync,
 } from 'node:fs'
@@ -98,34 +102,79 @@ describe('a journal that was tampered with', () => {
   })
 })
 
-test('an end torn at any byte is kept, told of, and never part of the chain', async () => {
-  {
+test.each([
+  ['in one batch', (journal: Journal) => Promise.all([journal.append(note(2)), journal.append(note(3))])],
+  [
+    'each in its own',
+    async (journal: Journal) => {
+      await journal.append(note(2))
+      await journal.append(note(3))
+    },
+  ],
+])(
+  'an end torn at any byte of the last two records, %s, is kept, told of, and never part of the chain',
+  async (_title, last) => {
+    {
+      await using journal = open()
+      await journal.append(note(1))
+      await last(journal)
+    }
+    const path = segmentPath(directory, 1)
+    const whole = readFileSync(path)
+    const lines = whole.toString().trimEnd().split('\n')
+    const ends = lines.map((_, n) => Buffer.byteLength(`${lines.slice(0, n + 1).join('\n')}\n`))
+    const sealed = ends.filter((_, n) => lines[n]?.includes('"mac":'))
+    for (let length = ends[1] ?? 0; length <= whole.length; length += 1) {
+      const end = sealed.findLast((one) => one <= length) ?? 0
+      rmSync(directory, { recursive: true })
+      mkdirSync(directory)
+      writeFileSync(path, whole.subarray(0, length))
+      const seen: JournalRecord[] = []
+      {
+        await using journal = open(seen)
+        await journal.append(note(9))
+      }
+      expect(seen.length).toBe(ends.indexOf(end) + 1)
+      const found = verifyJournal(directory, key)
+      expect(found).toMatchObject({ ok: true, segments: 2, records: seen.length + 2 })
+      expect(found.torn.map(({ offset, bytes }) => [offset, bytes])).toEqual(
+        length === end ? [] : [[end, length - end]],
+      )
+      const [told] = readFileSync(segmentPath(directory, 2), 'utf8').split('\n')
+      expect(JSON.parse(told ?? '')).toMatchObject({
+        type: 'segment.opened',
+        body: { torn: length === end ? null : { segment: 1, offset: end, bytes: length - end } },
+      })
+      appendFileSync(path, 'x')
+      expect(verifyJournal(directory, key).ok).toBe(false)
+    }
+  },
+)
+
+describe('a segment that is no plain file any more', () => {
+  test.each(['link', 'pipe', 'folder'])('is told of and waited for by nobody: a %s', async (what) => {
+    const path = segmentPath(directory, 1)
+    {
+      await using journal = open()
+      await journal.append(note(1))
+      renameSync(path, `${root}/kept`)
+      if (what === 'link') symlinkSync(`${root}/kept`, path)
+      else if (what === 'folder') mkdirSync(path)
+      else execFileSync('mkfifo', [path])
+      await expect(journal.append(note(2))).rejects.toThrow(/was replaced: put it back/)
+    }
+    expect(verifyJournal(directory, key)).toMatchObject({ ok: false, flaw: { path, kind: 'malformed' } })
+    expect(() => open()).toThrow(/something was put in its place/)
+  })
+
+  test('is a reason to write nothing at all', async () => {
     await using journal = open()
     await journal.append(note(1))
-    await Promise.all([journal.append(note(2)), journal.append(note(3))])
-  }
-  const path = segmentPath(directory, 1)
-  const whole = readFileSync(path)
-  const lines = whole.toString().trimEnd().split('\n')
-  const sealed = Buffer.byteLength(`${lines[0]}\n${lines[1]}\n`)
-  for (let length = sealed; length < whole.length; length += 7) {
-    rmSync(directory, { recursive: true })
-    const seen: JournalRecord[] = []
-    {
-      await using _empty = open()
-    }
-    writeFileSync(path, whole.subarray(0, length))
-    {
-      await using journal = open(seen)
-      await journal.append(note(9))
-    }
-    expect(seen.filter(({ type }) => type === 'test.note')).toHaveLength(1)
-    const found = verifyJournal(directory, key)
-    expect(found).toMatchObject({ ok: true, segments: 2 })
-    expect(found.torn.map(({ bytes }) => bytes)).toEqual(length === sealed ? [] : [length - sealed])
-    appendFileSync(path, 'x')
-    expect(verifyJournal(directory, key).ok).toBe(false)
-  }
+    renameSync(directory, `${root}/away`)
+    mkdirSync(directory)
+    await expect(journal.append(note(2))).rejects.toMatchObject({ code: 'ERR_JOURNAL' })
+    expect(readdirSync(directory)).toEqual([])
+  })
 })
 
 test('nothing is accepted while its folder is gone, and everything again once it is back', async () => {
