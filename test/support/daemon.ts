@@ -12,7 +12,7 @@ import { eventually } from './eventually.ts'
 import { cgroupsOf, processesWith } from './leaks.ts'
 import { tempDir } from './temp-dir.ts'
 
-const main = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url))
+export const main = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url))
 const fixtures = fileURLToPath(new URL('../fixtures/servers', import.meta.url))
 
 /** How one run of the command line went. */

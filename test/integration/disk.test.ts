@@ -1,0 +1,260 @@
+// A journal that can't be written blocks every call at once, whatever is wrong with its disk, until it is mended.
+import { once } from 'node:events'
+import { describe, expect, test } from 'vitest'
+import type { Client } from '../../src/client/client.ts'
+import type { SallyportError } from '../../src/errors.ts'
+import { configOf, place, serve } from '../support/daemon.ts'
+import { eventually } from '../support/eventually.ts'
+import { faults } from '../support/fault.ts'
+import { ownDisk } from '../support/own-disk.ts'
+import { isRoot } from '../support/user.ts'
+import { bodiesOf, recordsOf, witness, type Witness } from '../support/witness.ts'
+
+/** Callers that go on calling, each with words of its own. */
+class Traffic implements AsyncDisposable {
+  readonly failures: SallyportError[] = []
+  readonly #ended: Promise<unknown>
+  #isOver = false
+  #count = 0
+  answered = 0
+
+  constructor(host: Client, callers: number) {
+    this.#ended = Promise.all(Array.from({ length: callers }, () => this.#run(host)))
+  }
+
+  async #run(host: Client): Promise<void> {
+    while (!this.#isOver) {
+      const text = `traffic-${++this.#count}`
+      await host.call('tools/call', { server: 'plain', tool: 'echo', arguments: { text } }).then(
+        () => this.answered++,
+        (error: SallyportError) => this.failures.push(error),
+      )
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#isOver = true
+    await this.#ended
+  }
+}
+
+interface Misfortune {
+  readonly what: string
+  readonly breaks: string
+  readonly mends: string
+  /** What the refusal says */
+  readonly errno: string
+  /** Where it is about the segment that is written to: traffic would have gone on to the next one */
+  readonly isQuiet?: boolean
+}
+
+const segment = '$(ls journal/*.jsonl | tail -n 1)'
+const misfortunes: readonly Misfortune[] = [
+  {
+    what: 'is full (ENOSPC)',
+    breaks: 'cat /dev/zero > filler',
+    mends: 'rm filler',
+    errno: 'ENOSPC',
+  },
+  {
+    what: 'becomes read-only (EROFS)',
+    breaks: 'mount --bind journal journal && mount -o remount,bind,ro journal',
+    mends: 'umount journal',
+    errno: 'EROFS',
+  },
+  {
+    what: 'loses the journal’s folder (ENOENT)',
+    breaks: 'mv journal away',
+    mends: 'mv away journal',
+    errno: 'ENOENT',
+  },
+  {
+    what: 'has another folder in its place',
+    breaks: 'mv journal away && mkdir -m 700 journal',
+    mends: 'rmdir journal && mv away journal',
+    errno: 'ENOENT',
+  },
+  {
+    what: 'has the segment replaced by an empty file',
+    breaks: `s=${segment} && mv $s kept && : > $s`,
+    mends: 'mv kept $s',
+    errno: 'was replaced',
+    isQuiet: true,
+  },
+  {
+    what: 'has the segment replaced by a link to it',
+    breaks: `s=${segment} && mv $s kept && ln -s "$PWD/kept" $s`,
+    mends: 'mv kept $s',
+    errno: 'was replaced',
+    isQuiet: true,
+  },
+  {
+    what: 'has the segment replaced by a pipe',
+    breaks: `s=${segment} && mv $s kept && mkfifo $s`,
+    mends: 'mv kept $s',
+    errno: 'was replaced',
+    isQuiet: true,
+  },
+]
+
+const call = (client: Client, text: string) =>
+  client.call('tools/call', { server: 'plain', tool: 'echo', arguments: { text } })
+
+const isRefused = (made: Promise<unknown>): Promise<boolean> =>
+  made.then(
+    () => false,
+    () => true,
+  )
+
+async function expectBlocked(host: Client, seen: Witness, errno: string): Promise<void> {
+  const before = seen.calls('plain').length
+  for (let n = 0; n < 5; n += 1)
+    await expect(call(host, 'never')).rejects.toMatchObject({
+      code: 'ERR_JOURNAL',
+      message: expect.stringContaining(errno),
+    })
+  expect(seen.calls('plain').length).toBe(before)
+}
+
+describe('a disk', () => {
+  test('that fails in any way blocks every call in mid-traffic, and none is lost from the record', async () => {
+    await using seen = await witness()
+    const journal = { segment_bytes: 65_536 }
+    await using at = await place(configOf({ plain: seen.entry('plain') }, { journal }))
+    await using disk = await ownDisk(at)
+    await using operator = disk.client
+    await using host = await at.connect('host')
+    const events: string[] = []
+    const ended = new AbortController()
+    const watching = (async () => {
+      for await (const { type } of operator.events({ since: 0, signal: ended.signal })) events.push(type)
+    })().catch(() => undefined)
+    for (const { what, breaks, mends, errno, isQuiet = false } of misfortunes) {
+      await using traffic = new Traffic(host, 8)
+      await eventually(() => traffic.answered > 20, 20_000)
+      if (isQuiet) await traffic[Symbol.asyncDispose]()
+      await disk.sh(breaks)
+      if (!isQuiet) await eventually(() => traffic.failures.length > 8)
+      await traffic[Symbol.asyncDispose]()
+      expect(new Set(traffic.failures.map(({ code }) => code)), what).toEqual(
+        new Set(isQuiet ? [] : ['ERR_JOURNAL']),
+      )
+      // A full disk may have had room for one more record.
+      await eventually(() => isRefused(call(host, 'never')))
+      await expectBlocked(host, seen, errno)
+      await disk.sh(mends)
+      await call(host, `after a disk that ${what}`)
+      const verified = await operator.call('audit/verify', {})
+      expect(verified, what).toMatchObject({ ok: true, flaw: null })
+    }
+    ended.abort()
+    await watching
+    const told = events.filter((type) => type.startsWith('journal/'))
+    const count = (type: string): number => told.filter((one) => one === type).length
+    expect(count('journal/failed')).toBeGreaterThanOrEqual(misfortunes.length)
+    expect(count('journal/mended')).toBe(count('journal/failed'))
+    expect(told).toContain('journal/blocked')
+    const firsts = await disk.sh('for s in journal/*.jsonl; do head -n 1 $s; done')
+    const types = firsts
+      .trim()
+      .split('\n')
+      .map((line) => (JSON.parse(line) as { type: string }).type)
+    expect(types.length).toBeGreaterThan(2)
+    expect(new Set(types)).toEqual(new Set(['segment.opened']))
+    // Whatever reached the server has an intent that was durable before.
+    const intents = new Set(
+      (await disk.sh(`cat journal/*.jsonl`))
+        .split('\n')
+        .filter((line) => line.includes('"type":"call.intent"'))
+        .map((line) => (JSON.parse(line) as { body: { request: string } }).body.request),
+    )
+    const sent = seen.calls('plain').map((line) => JSON.stringify(JSON.parse(line).params))
+    expect(sent.filter((params) => !intents.has(params))).toEqual([])
+    expect(sent.length).toBeGreaterThan(100)
+    await using again = await disk.restart()
+    expect(await again.call('audit/verify', {})).toMatchObject({ ok: true })
+  })
+
+  test('from which permission is taken blocks whoever needs it', async () => {
+    await using seen = await witness()
+    await using at = await place(configOf({ plain: seen.entry('plain') }))
+    await using disk = await ownDisk(at)
+    await using host = await at.connect('host')
+    await call(host, 'before')
+    await disk.sh('chmod 500 journal')
+    // Root needs none.
+    if (isRoot) await call(host, 'still')
+    else await expectBlocked(host, seen, 'EACCES')
+    await disk.sh('chmod 700 journal')
+    await call(host, 'after')
+    await disk.client[Symbol.asyncDispose]()
+  })
+})
+
+describe('a write', () => {
+  test.each(['EIO', 'EFBIG', 'ENOSPC'] as const)('that gives %s is taken back whole', async (errno) => {
+    await using seen = await witness()
+    await using at = await place(configOf({ plain: seen.entry('plain') }))
+    const fault = faults(at.folder)
+    const { process, client } = await serve(at, fault.env)
+    await using host = client
+    await call(host, 'before')
+    fault.arm({ errno, needle: '"type":"call.intent"' })
+    await expectBlocked(host, seen, errno)
+    fault.disarm()
+    await call(host, 'after')
+    expect(await host.call('audit/verify', {})).toMatchObject({ ok: true, torn: [] })
+    const ended = once(process, 'exit')
+    process.kill('SIGTERM')
+    await ended
+  })
+
+  test('that fails at the first record of a segment leaves no segment without it', async () => {
+    await using seen = await witness()
+    const journal = { segment_bytes: 65_536, evidence_bytes: 1_048_576 }
+    await using at = await place(configOf({ plain: seen.entry('plain') }, { journal }))
+    const fault = faults(at.folder)
+    const { process, client } = await serve(at, fault.env)
+    await using host = client
+    fault.arm({ errno: 'EIO', needle: '"type":"segment.opened"' })
+    await call(host, 'x'.repeat(70_000)) // its outcome would be the first of the next segment
+    await expectBlocked(host, seen, 'EIO')
+    fault.disarm()
+    await call(host, 'after')
+    expect(await host.call('audit/verify', {})).toMatchObject({ ok: true, torn: [] })
+    const ended = once(process, 'exit')
+    process.kill('SIGTERM')
+    await ended
+    const records = recordsOf(at.stateDir)
+    const firsts = records.filter(({ segment: one }, n) => one !== records[n - 1]?.segment)
+    expect(firsts.map(({ type }) => type)).toEqual(['segment.opened', 'segment.opened'])
+  })
+
+  test('whose sync gives EIO counts for nobody, and what it left stays in the chain', async () => {
+    await using seen = await witness()
+    const journal = { durability: 'fsync' }
+    await using at = await place(configOf({ plain: seen.entry('plain') }, { journal }))
+    const fault = faults(at.folder)
+    const { process, client } = await serve(at, fault.env)
+    await using host = client
+    await call(host, 'before')
+    fault.arm({ sync: 'EIO' })
+    await expectBlocked(host, seen, 'EIO')
+    fault.disarm()
+    await call(host, 'after')
+    expect(await host.call('audit/verify', {})).toMatchObject({ ok: true, torn: [] })
+    const ended = once(process, 'exit')
+    process.kill('SIGTERM')
+    await ended
+    // An intent that may or may not have lasted, and no call of it: an outcome says so at the next start.
+    const { process: next, client: after } = await serve(at)
+    await using _after = after
+    const unknown = bodiesOf(at.stateDir, 'call.outcome').filter(({ outcome }) => outcome === 'unknown')
+    const intents = bodiesOf(at.stateDir, 'call.intent').filter(({ request }) =>
+      /never/.test(String(request)),
+    )
+    expect(unknown.length).toBe(intents.length)
+    next.kill('SIGTERM')
+    await once(next, 'exit')
+  })
+})
