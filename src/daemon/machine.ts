@@ -8,7 +8,7 @@ import type { Logger } from '../lib/logger.ts'
 import { buildEnvironment } from '../sandbox/environment.ts'
 import { createLaunchHost } from '../sandbox/host.ts'
 import type { LaunchHost } from '../sandbox/host.ts'
-import { launch } from '../sandbox/launch.ts'
+import { launch, noSupply } from '../sandbox/launch.ts'
 import type { Registration } from '../sandbox/registrations.ts'
 import type { ProfileSettings, ServerSettings, Settings } from '../schema/settings.ts'
 import type { Describe, Launch } from '../supervisor/ports.ts'
@@ -52,7 +52,7 @@ export async function createMachine(options: MachineOptions): Promise<Machine> {
   return {
     async launch(server, instance, waiting) {
       const profile = profileOf(settings, server)
-      return launch({ server, profile, settings, instance }, launchHost, waiting)
+      return launch({ server, profile, settings, instance, supply: noSupply }, launchHost, waiting)
     },
     describe: (server) => ({
       command: commandOf(server, registrations.latest(server)),
@@ -103,7 +103,7 @@ function environmentOf(
   { facts }: LaunchHost,
 ): Record<string, string> {
   const profile = profileOf(settings, server)
-  const { variables } = buildEnvironment({ server, profile, daemon: facts.environment })
+  const { variables } = buildEnvironment({ server, profile, daemon: facts.environment, supplied: {} })
   const shown = Object.entries(variables).map(([name, { value, origin }]) => [
     name,
     origin === 'server' ? '(set by the server’s entry)' : value,

@@ -10,6 +10,8 @@ export interface EnvironmentRequest {
   readonly profile: Pick<ProfileSettings, 'name' | 'environment'>
   /** The daemon's own environment, of which only the names in `pass` are read */
   readonly daemon: Readonly<Record<string, string | undefined>>
+  /** What the supervisor sets itself, whatever the family; nobody else may set the same */
+  readonly supplied: Readonly<Record<string, string>>
 }
 
 /** A variable that came through although its family is refused, and the operator's word why. */
@@ -50,11 +52,12 @@ const ownNames: ReadonlySet<string> = new Set(['PATH', 'HOME', 'USER', 'TERM', '
  * 4. set the server's `env`
  * 5. refuse, in all three, a name of a family that loads code or carries secrets, whatever its case, unless the
  *    profile (for `pass` and `set`) or the server (for `env`) overrides that very name with a reason, which is kept
- * 6. refuse what is no name, what holds a NUL, and what is too large
+ * 6. set what the supervisor supplies, which is of no refused family by its own word; a name that stands already is refused
+ * 7. refuse what is no name, what holds a NUL, and what is too large
  *
  * Throws ERR_ENVIRONMENT_REFUSED, which names the variable and where it stands, never its value.
  */
-export const buildEnvironment = ({ server, profile, daemon }: EnvironmentRequest): Environment => {
+export const buildEnvironment = ({ server, profile, daemon, supplied }: EnvironmentRequest): Environment => {
   const { pass, set, override } = profile.environment
   const inProfile = `profile ${profile.name}`
   const layers: readonly Layer[] = [
@@ -80,6 +83,19 @@ export const buildEnvironment = ({ server, profile, daemon }: EnvironmentRequest
       judgeValue(name, value, where)
       variables.set(name, { value, origin })
     }
+  for (const [name, value] of Object.entries(supplied)) {
+    const where = `the supervisor, for server ${server.name}`
+    judgeName(name, where)
+    judgeValue(name, value, where)
+    if (variables.has(name))
+      throw refused(
+        name,
+        where,
+        'is set already',
+        'give the credential another name, or leave the variable out',
+      )
+    variables.set(name, { value, origin: 'supervisor' })
+  }
   judgeTotal(variables, server.name)
   return { variables: Object.fromEntries(variables), overrides: [...overrides.values()] }
 }

@@ -2,7 +2,7 @@
 import { SallyportError } from '../errors.ts'
 import type { InstanceId } from '../lib/ids.ts'
 import type { ProfileSettings, ServerSettings, Settings } from '../schema/settings.ts'
-import { confine } from './bubblewrap/driver.ts'
+import { confine, type GateSecrets } from './bubblewrap/driver.ts'
 import { planBubblewrap } from './bubblewrap/plan.ts'
 import type { SandboxProcess } from './driver.ts'
 import { requireSandbox } from './diagnose.ts'
@@ -13,7 +13,8 @@ import type { LaunchHost } from './host.ts'
 import { innerLimits } from './limits.ts'
 import { holdFromOutside } from './outer-limits.ts'
 import { resolveServer, settleSpec } from './resolve.ts'
-import type { SandboxSpec } from './spec.ts'
+import type { SandboxUser } from './reachable.ts'
+import type { DataFile, SandboxSpec } from './spec.ts'
 
 /** The steps in their order; docs/lifecycle.md has them in the same words. The last one is the supervisor's. */
 export const launchSteps = [
@@ -33,6 +34,26 @@ export interface LaunchRequest {
   readonly profile: ProfileSettings
   readonly settings: Settings
   readonly instance: InstanceId
+  readonly supply: LaunchSupply
+}
+
+/** What the supervisor adds to a sandbox of its own accord; whoever made it owns it, and takes it back after any failure. */
+export interface LaunchSupply {
+  /** Opens the way out for the host user under which the sandbox will run, and returns its socket; null without a network */
+  readonly openDoor: ((user: SandboxUser) => Promise<string>) | null
+  /** Variables of the supervisor's: placeholders, and where certificates are */
+  readonly variables: Readonly<Record<string, string>>
+  readonly files: readonly DataFile[]
+  /** What goes through the gate and nowhere else: in no plan, no record and no argument */
+  readonly secrets: GateSecrets
+}
+
+/** Nothing: a sandbox without a network and without credentials. */
+export const noSupply: LaunchSupply = {
+  openDoor: null,
+  variables: {},
+  files: [],
+  secrets: { environment: {}, files: [] },
 }
 
 /**
@@ -43,7 +64,7 @@ export interface LaunchRequest {
  * step before the gate failed, and nothing of the sandbox is left after any failure.
  */
 export const launch = async (
-  { server, profile, settings, instance }: LaunchRequest,
+  { server, profile, settings, instance, supply }: LaunchRequest,
   host: LaunchHost,
   { signal, registered }: { readonly signal: AbortSignal; readonly registered?: () => void },
 ): Promise<SandboxProcess> => {
@@ -59,13 +80,24 @@ export const launch = async (
   const resolved = resolveServer({ server, profile, settings, instance, registration }, host.facts)
 
   // 3. scrub: the environment is built from empty; of the daemon's own only what the profile passes is read.
-  const environment = buildEnvironment({ server, profile, daemon: host.facts.environment })
+  const { variables } = supply
+  const environment = buildEnvironment({
+    server,
+    profile,
+    daemon: host.facts.environment,
+    supplied: variables,
+  })
   for (const override of environment.overrides)
     host.log.warn({ server: server.name, instance, ...override }, 'variable of a refused family let through')
 
   // 4. plan: the mounts are judged where they really lead, and none is at, above or inside a denied path; the spec is frozen.
   const filesystem = await planFilesystem(resolved, host.facts)
-  const spec = await settleSpec(resolved, environment.variables, filesystem)
+  const door = supply.openDoor === null ? null : await supply.openDoor(resolved.user)
+  const spec = await settleSpec(resolved, environment.variables, filesystem, {
+    network: door === null ? { mode: 'none' } : { mode: 'allowlist', door, grants: server.egress },
+    files: supply.files,
+    hasCredentialFiles: supply.secrets.files.length > 0,
+  })
 
   // 5. confine: never as root, not even bubblewrap; own namespaces, no capabilities, a default-deny filter.
   refuseRoot(spec)
@@ -79,7 +111,7 @@ export const launch = async (
   // 7. gate: the sandbox stands, each of its mounts is the file that was judged, nothing of the server has run; then go.
   //    From here the driver owns the outer limits, and takes everything down when something fails.
   const gate = await confine(
-    { ...plan, outerLimits, innerLimits: inner, enforcedBy, log: host.log },
+    { ...plan, outerLimits, innerLimits: inner, enforcedBy, secrets: supply.secrets, log: host.log },
     { signal },
   )
   const process = await gate.open({ signal })

@@ -80,6 +80,7 @@ export const settleSpec = async (
   { server, profile, instance, registration, user, programs, args, script }: ResolvedServer,
   variables: SandboxSpec['environment'],
   { mounts, links, files, programPaths }: FilesystemPlan,
+  supplied: Pick<SandboxSpec, 'network' | 'files' | 'hasCredentialFiles'>,
 ): Promise<SandboxSpec> => {
   if (script !== null) await judgeScript(server.name, script, mounts)
   const { command } = registration
@@ -99,8 +100,9 @@ export const settleSpec = async (
     hostGid: user.gid,
     mounts,
     links,
-    files,
-    network: { mode: 'none' },
+    files: [...files, ...supplied.files],
+    network: supplied.network,
+    hasCredentialFiles: supplied.hasCredentialFiles,
     exec: profile.exec,
     syscalls: profile.syscalls,
     limits: { ...profile.limits, tmpBytes: profile.filesystem.tmpBytes },

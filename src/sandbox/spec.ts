@@ -1,5 +1,6 @@
 // What a launch confines: absolute, fully defaulted, frozen. Both drivers take it, and nothing else.
 import type { InstanceId } from '../lib/ids.ts'
+import type { EgressGrant } from '../schema/egress.ts'
 
 /** A host file or folder that appears in the sandbox. */
 export interface Mount {
@@ -31,6 +32,9 @@ export interface DataFile {
   readonly content: string
   readonly mode: number
 }
+
+/** Where secret files are in a sandbox that has some. */
+export const credentialFolder = '/sallyport/credentials'
 
 /** How firmly a limit must hold. */
 export type Enforcement = 'required' | 'best-effort'
@@ -67,6 +71,16 @@ export interface Variable {
   readonly origin: 'base' | 'pass' | 'profile' | 'server' | 'supervisor'
 }
 
+/** What of the world the sandbox sees: nothing, or names that lead to one socket. */
+export type Network =
+  | { readonly mode: 'none' }
+  | {
+      readonly mode: 'allowlist'
+      /** Host path of the socket behind which the supervisor's proxy judges again; `/sallyport/egress` inside */
+      readonly door: string
+      readonly grants: readonly EgressGrant[]
+    }
+
 export interface SandboxSpec {
   readonly server: string
   readonly instance: InstanceId
@@ -82,7 +96,9 @@ export interface SandboxSpec {
   readonly mounts: readonly Mount[]
   readonly links: readonly Link[]
   readonly files: readonly DataFile[]
-  readonly network: { readonly mode: 'none' }
+  readonly network: Network
+  /** Whether there is a folder for secret files, `credentialFolder`, in memory and of its own */
+  readonly hasCredentialFiles: boolean
   readonly exec: 'any' | 'none'
   readonly syscalls: SyscallPolicy
   readonly limits: Limits

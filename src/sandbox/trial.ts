@@ -45,6 +45,7 @@ async function trialPlan(toolPath: string, initPath: string): Promise<Bubblewrap
     outerLimits: nothingOutside,
     innerLimits: innerLimits(spec.limits, readKernelFacts()),
     enforcedBy: { memory: 'none', pids: 'rlimit', cpu: 'none', files: 'rlimit', tmp: 'tmpfs' },
+    secrets: { environment: {}, files: [] },
     log: silent,
   }
 }
@@ -65,6 +66,7 @@ function trialSpec(isRoot: boolean): SandboxSpec {
     links: [],
     files: [],
     network: { mode: 'none' },
+    hasCredentialFiles: false,
     exec: 'any',
     syscalls: { base: 'strict', allow: [], deny: [] },
     stop: { eofMs: 100, termMs: 100 },

@@ -19,6 +19,7 @@ const build = ({
   env = {},
   envOverride = {},
   daemon = {},
+  supplied = {},
 }: {
   pass?: readonly string[]
   set?: Record<string, string>
@@ -26,11 +27,13 @@ const build = ({
   env?: Record<string, string>
   envOverride?: Record<string, string>
   daemon?: NodeJS.ProcessEnv
+  supplied?: Record<string, string>
 } = {}): Environment =>
   buildEnvironment({
     server: { name: 'probe', env, envOverride },
     profile: { name: 'offline', environment: { pass, set, override } },
     daemon,
+    supplied,
   })
 
 const valuesOf = ({ variables }: Environment) =>
@@ -136,6 +139,19 @@ describe('a variable that is none', () => {
       await expectRefusal(() => build({ pass: [name] }), 'ERR_ENVIRONMENT_REFUSED')
     },
   )
+
+  test('is the supervisor’s where it supplies one, of a refused family too, and nobody else may set the same', async () => {
+    const { variables } = build({ supplied: { GITHUB_TOKEN: 'placeholder', SSL_CERT_FILE: '/x' } })
+    expect(variables).toMatchObject({
+      GITHUB_TOKEN: { value: 'placeholder', origin: 'supervisor' },
+      SSL_CERT_FILE: { value: '/x', origin: 'supervisor' },
+    })
+    await expectRefusal(
+      () => build({ set: { MODE: 'a' }, supplied: { MODE: 'b' } }),
+      'ERR_ENVIRONMENT_REFUSED',
+      'MODE',
+    )
+  })
 
   test('is refused with a NUL in its value or too many bytes, and the value is not repeated', async () => {
     const hidden = 'hunter2'

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { newInstanceId } from '../../src/lib/ids.ts'
 import type { CgroupSupport } from '../../src/sandbox/cgroup/level.ts'
 import type { LaunchHost } from '../../src/sandbox/host.ts'
-import { launch, launchSteps } from '../../src/sandbox/launch.ts'
+import { launch, launchSteps, noSupply } from '../../src/sandbox/launch.ts'
 import type { ServerSettings, Settings } from '../../src/schema/settings.ts'
 import { inputOf } from '../../src/supervisor/dispatch.ts'
 import { launchHost, launchProbe, settingsFor } from '../support/launch.ts'
@@ -34,7 +34,7 @@ const launchWith = (change: Partial<ServerSettings>, from: LaunchHost = host, wa
   const profile = settings.profiles.get('node')
   if (server === undefined || profile === undefined) throw new Error('no server or profile')
   return launch(
-    { server: { ...server, ...change }, profile, settings, instance: newInstanceId() },
+    { server: { ...server, ...change }, profile, settings, instance: newInstanceId(), supply: noSupply },
     from,
     waiting,
   )
@@ -118,7 +118,7 @@ describe('a launch is refused', () => {
     if (server === undefined || profile === undefined) throw new Error('no server or profile')
     const enforcement = { ...profile.limits.enforcement, memory: 'required' } as const
     const strict = { ...profile, limits: { ...profile.limits, enforcement } }
-    const request = { server, profile: strict, settings, instance: newInstanceId() }
+    const request = { server, profile: strict, settings, instance: newInstanceId(), supply: noSupply }
     await expect(launch(request, poor, { signal })).rejects.toMatchObject({
       code: 'ERR_SANDBOX_UNENFORCEABLE',
       details: { control: 'memory' },

@@ -6,7 +6,7 @@ import { newDaemonId, newInstanceId } from '../../src/lib/ids.ts'
 import { silent } from '../../src/lib/logger.ts'
 import type { SandboxProcess } from '../../src/sandbox/driver.ts'
 import { createLaunchHost, type LaunchHost } from '../../src/sandbox/host.ts'
-import { launch } from '../../src/sandbox/launch.ts'
+import { launch, noSupply } from '../../src/sandbox/launch.ts'
 import type { ProfileSettings, Settings } from '../../src/schema/settings.ts'
 import { textOf } from './plan.ts'
 import { tempDir } from './temp-dir.ts'
@@ -78,7 +78,7 @@ export const launchProbe = async (settings: Settings, host: LaunchHost): Promise
   const profile = settings.profiles.get(server?.profile ?? '')
   if (server === undefined || profile === undefined)
     throw new Error('the settings have no server named probe')
-  return launch({ server, profile, settings, instance: newInstanceId() }, host, {
+  return launch({ server, profile, settings, instance: newInstanceId(), supply: noSupply }, host, {
     signal: AbortSignal.timeout(20_000),
   })
 }

@@ -59,6 +59,7 @@ export const planOf = async (
     links: rootLinks,
     files: [],
     network: { mode: 'none' },
+    hasCredentialFiles: false,
     exec: 'any',
     syscalls: { base: 'strict', allow: [], deny: [] },
     stop: { eofMs: 200, termMs: 300 },
@@ -93,6 +94,7 @@ export const planOf = async (
     outerLimits: noLimits,
     innerLimits: innerLimits(spec.limits, { nprocPerNamespace: true }),
     enforcedBy: { memory: 'none', pids: 'rlimit', cpu: 'none', files: 'rlimit', tmp: 'tmpfs' },
+    secrets: { environment: {}, files: [] },
     log: silent,
     ...rest,
   }

@@ -139,7 +139,11 @@ export const resolve = async ({
   const request = { server: whole, profile: profileOf(profile), settings: parts, registration }
   const host = factsOf(facts)
   const resolved = resolveServer({ ...request, instance: newInstanceId() }, host)
-  const { variables, overrides } = buildEnvironment({ ...request, daemon: host.environment })
-  const spec = await settleSpec(resolved, variables, await planFilesystem(resolved, host))
+  const { variables, overrides } = buildEnvironment({ ...request, daemon: host.environment, supplied: {} })
+  const spec = await settleSpec(resolved, variables, await planFilesystem(resolved, host), {
+    network: { mode: 'none' },
+    files: [],
+    hasCredentialFiles: false,
+  })
   return { spec, overrides }
 }

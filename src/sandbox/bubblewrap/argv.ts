@@ -1,5 +1,5 @@
 // From the spec to bubblewrap's arguments: pure, in the order in which bubblewrap builds the sandbox.
-import type { Limits, Mount, SandboxSpec } from '../spec.ts'
+import { credentialFolder, type Limits, type Mount, type SandboxSpec } from '../spec.ts'
 import type { ProcMask } from './masks.ts'
 
 /** An argument, or bytes that the launcher puts into a sealed memfd, whose number is then the argument. */
@@ -28,7 +28,7 @@ export const sandboxUid = 1000
  * 1. identity: own namespaces, one mapped uid, no capability but the one that init drops after it has set the counters
  * 2. proc: a new one, the host's switches read-only, the rest of the host's facts masked
  * 3. dev: five nodes, nothing else
- * 4. scratch: sized /tmp, home and /dev/shm, gone with the sandbox
+ * 4. scratch: sized /tmp, home and /dev/shm, and where the server gets secret files a folder for them, gone with the sandbox
  * 5. files: what the supervisor writes into /etc
  * 6. mounts: the runtime, the code and what the server was given, in the spec's order, and the root's links
  * 7. seal: the root becomes read-only, and only then init appears, so that arguments that end early start nothing
@@ -42,6 +42,7 @@ export const bubblewrapArguments = (
   ...dev(spec),
   ...scratch(spec.limits, '/tmp'),
   ...scratch(spec.limits, '/home/user'),
+  ...(spec.hasCredentialFiles ? tmpfs(1_048_576, '0700', credentialFolder) : []),
   ...spec.files.flatMap(({ target, content, mode }) => file(target, content, mode)),
   ...spec.mounts.flatMap((mount) => bind(mount, host)),
   ...spec.links.flatMap(({ path, text }) => ['--symlink', text, path]),

@@ -11,7 +11,8 @@ import { SallyportError } from '../../errors.ts'
 import { within } from '../../lib/deadline.ts'
 import type { Order, Report, TargetReport } from '../control.ts'
 import type { SandboxProcess } from '../driver.ts'
-import type { Mount, SandboxSpec } from '../spec.ts'
+import type { SecretFile } from '../../schema/credentials.ts'
+import { credentialFolder, type Mount, type SandboxSpec } from '../spec.ts'
 import type { InnerLimit } from '../limits.ts'
 import type { BubblewrapArgument } from './argv.ts'
 import type { StagedSource } from './staging.ts'
@@ -26,6 +27,13 @@ const setupMs = 5_000
  */
 const orphanMs = { eof: 250, term: 500 } as const
 
+/** Secrets of one call, for a process that has them for that call alone. They are in the orders and nowhere else. */
+export interface GateSecrets {
+  readonly environment: Readonly<Record<string, string>>
+  /** Files of `credentialFolder`, readable by the server alone */
+  readonly files: readonly SecretFile[]
+}
+
 /** A launch as the driver takes it: nothing is left to decide. */
 export interface BubblewrapPlan extends TreePlan {
   /** Host path of sallyport-init */
@@ -37,6 +45,7 @@ export interface BubblewrapPlan extends TreePlan {
   readonly staged: readonly StagedSource[]
   /** What init sets for the server, from inside */
   readonly innerLimits: readonly InnerLimit[]
+  readonly secrets: GateSecrets
 }
 
 /** A sandbox that stands, with nothing of the server in it yet. Disposing it ends it. */
@@ -121,9 +130,13 @@ const launcherOrders = (plan: BubblewrapPlan): Order[] => [
 
 const targetOrder = ({ target }: Mount): Order => ({ type: 'target', path: target })
 
-const goOrders = ({ spec, innerLimits }: BubblewrapPlan): Order[] => [
+const goOrders = ({ spec, innerLimits, secrets }: BubblewrapPlan): Order[] => [
   ...spec.program.argv.map((value): Order => ({ type: 'argv', value })),
   ...Object.entries(spec.environment).map(([name, { value }]): Order => ({ type: 'env', name, value })),
+  ...Object.entries(secrets.environment).map(([name, value]): Order => ({ type: 'env', name, value })),
+  ...secrets.files.map(({ name, content }): Order => {
+    return { type: 'file', mode: 0o400, path: `${credentialFolder}/${name}`, content }
+  }),
   ...innerLimits,
   { type: 'cwd', path: spec.cwd },
   {

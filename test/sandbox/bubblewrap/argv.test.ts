@@ -33,6 +33,7 @@ const spec = (name: string, more: Partial<SandboxSpec> = {}): SandboxSpec => ({
   links: [{ path: '/bin', text: 'usr/bin' }],
   files: etcFiles,
   network: { mode: 'none' },
+  hasCredentialFiles: false,
   exec: 'any',
   syscalls: { base: 'strict', allow: [], deny: [] },
   limits: {

@@ -14,6 +14,7 @@ import {
 import { join } from 'node:path'
 import { afterEach, describe, expect, test } from 'vitest'
 import { confine } from '../../../src/sandbox/bubblewrap/driver.ts'
+import { credentialFolder } from '../../../src/sandbox/spec.ts'
 import { inputOf } from '../../../src/supervisor/dispatch.ts'
 import { eventually } from '../../support/eventually.ts'
 import { mountOf, ownUid, planOf, run, start, textOf } from '../../support/plan.ts'
@@ -57,6 +58,30 @@ describe('a confined server', () => {
     expect(await server.ended).toEqual({ code: 3, signal: null, reason: 'exited' })
     expect((await textOf(server.stdout)).length).toBe(60_000)
     expect(await textOf(server.stderr)).toBe('err\n')
+  })
+
+  test('gets the secrets of its call in variables and files of its own, and in no argument', async () => {
+    const secret = `s3cret-${Math.random()}`
+    const script =
+      'stat -c "%a %u %n" "$KEY_FILE"; cat "$KEY_FILE"; echo; echo "$KEY"; cat /proc/[0-9]*/cmdline'
+    const plan = await planOf(sh(script), {
+      spec: { hasCredentialFiles: true },
+      secrets: {
+        environment: { KEY: `${secret}-env`, KEY_FILE: `${credentialFolder}/key` },
+        files: [{ name: 'key', content: Buffer.from(`${secret}-file`) }],
+      },
+    })
+    await using server = await start(plan)
+    const [stats, file, variable, commands] = (await textOf(server.stdout)).split('\n')
+    expect([stats, file, variable]).toEqual([
+      `400 1000 ${credentialFolder}/key`,
+      `${secret}-file`,
+      `${secret}-env`,
+    ])
+    expect(commands).not.toContain(secret)
+    expect(JSON.stringify([plan.spec.environment, plan.arguments, server.spec.environment])).not.toContain(
+      secret,
+    )
   })
 
   test('that a signal ends is reported with the signal', async () => {
