@@ -46,21 +46,31 @@ interface Misfortune {
   readonly errno: string
   /** Where it is about the segment that is written to: traffic would have gone on to the next one */
   readonly isQuiet?: boolean
+  /** Where it takes a disk of its own, which only root can make */
+  readonly needsDisk?: boolean
 }
 
 const segment = '$(ls journal/*.jsonl | tail -n 1)'
-const misfortunes: readonly Misfortune[] = [
+const all: readonly Misfortune[] = [
   {
     what: 'is full (ENOSPC)',
     breaks: 'cat /dev/zero > filler',
     mends: 'rm filler',
     errno: 'ENOSPC',
+    needsDisk: true,
+  },
+  {
+    what: 'takes no longer files (EFBIG)',
+    breaks: 'prlimit --pid $pid --fsize=32768:',
+    mends: 'prlimit --pid $pid --fsize=unlimited:',
+    errno: 'EFBIG',
   },
   {
     what: 'becomes read-only (EROFS)',
     breaks: 'mount --bind journal journal && mount -o remount,bind,ro journal',
     mends: 'umount journal',
     errno: 'EROFS',
+    needsDisk: true,
   },
   {
     what: 'loses the journal’s folder (ENOENT)',
@@ -96,6 +106,8 @@ const misfortunes: readonly Misfortune[] = [
     isQuiet: true,
   },
 ]
+
+const misfortunes = all.filter(({ needsDisk = false }) => isRoot || !needsDisk)
 
 const call = (client: Client, text: string) =>
   client.call('tools/call', { server: 'plain', tool: 'echo', arguments: { text } })

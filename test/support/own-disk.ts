@@ -1,4 +1,4 @@
-// A daemon whose state folder is a small disk of its own, in a mount namespace where a shell can fill it, take it away and mend it.
+// A daemon whose state folder a shell can fill, take away and mend: for root a small disk of its own, in a mount namespace.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdir } from 'node:fs/promises'
@@ -20,17 +20,16 @@ export interface OwnDisk extends AsyncDisposable {
 const bytes = 2_097_152
 
 /**
- * Serves a place from a tmpfs of two megabytes. An ordinary user is root of a user namespace there, and the daemon is that
- * user again in one below it.
+ * Serves a place from a tmpfs of two megabytes. For an ordinary user there is none: in a user namespace root's files would be
+ * nobody's, and nothing that nobody owns is trusted. The shell's `$pid` is the daemon's.
  */
 export async function ownDisk(at: Place, env: Readonly<Record<string, string>> = {}): Promise<OwnDisk> {
   await mkdir(at.stateDir, { mode: 0o700 })
-  const [uid, gid] = [process.getuid?.() ?? 0, process.getgid?.() ?? 0]
-  const daemon = isRoot ? '' : `unshare --user --map-user=${uid} --map-group=${gid}`
   const script = `
-    mount -t tmpfs -o size=${bytes},mode=700 tmpfs "$1" && cd "$1" || exit 1
+    ${isRoot ? `mount -t tmpfs -o size=${bytes},mode=700 tmpfs "$1" || exit 1` : ''}
+    cd "$1" || exit 1
     log="$2"; shift 2
-    start() { ${daemon} "$@" serve >/dev/null 2>>"$log" & pid=$!; }
+    start() { "$@" serve >/dev/null 2>>"$log" & pid=$!; }
     stop() { kill "$pid" 2>/dev/null; wait "$pid"; }
     start "$@"
     echo
@@ -39,10 +38,12 @@ export async function ownDisk(at: Place, env: Readonly<Record<string, string>> =
       printf '\\0\\n'
     done
     stop`
-  const unshare = ['--mount', '--propagation', 'private', ...(isRoot ? [] : ['--user', '--map-root-user'])]
+  const [program = '', ...namespace] = isRoot
+    ? ['unshare', '--mount', '--propagation', 'private', 'sh']
+    : ['sh']
   const shell = spawn(
-    'unshare',
-    [...unshare, 'sh', '-c', script, 'sh', at.stateDir, `${at.folder}/log`, process.execPath, main],
+    program,
+    [...namespace, '-c', script, 'sh', at.stateDir, `${at.folder}/log`, process.execPath, main],
     { env: { ...at.env, ...env }, cwd: at.folder, stdio: ['pipe', 'pipe', 'inherit'] },
   )
   const lines = createInterface({ input: shell.stdout })[Symbol.asyncIterator]()
