@@ -26,8 +26,14 @@ export interface ServerRequest {
 
 /** Requests in flight, in one direction, beyond which more are refused */
 const maxInFlight = 4096
-/** Cancelled requests that are remembered, since their answer may be on its way */
-const maxCancelled = 1024
+/** Requests that nobody waits for any more and that are remembered, since their answer may be on its way */
+const maxGivenUp = 1024
+
+/** A request that was sent and is not waited for: an answer to one that the host `cancelled` still passes. */
+interface GivenUp {
+  readonly request: HostRequest
+  readonly why: 'cancelled' | 'late'
+}
 
 /** Bounded: what exceeds a bound is refused by the lanes. */
 export class Conversation {
@@ -39,9 +45,12 @@ export class Conversation {
   /** The waits for requests of the host's that were not sent yet, by the requests' keys */
   readonly held = new BriefMap<Patience>()
   readonly serverRequests = new Map<string, ServerRequest>()
-  readonly #cancelled = new Map<string, HostRequest>()
+  readonly #givenUp = new Map<string, GivenUp>()
   /** Host's key -> ours, for requests that were sent again */
   readonly #resent = new Map<string, string>()
+  #questions = 0
+  #askedAt = 0
+  #askedMs = 0
 
   get isFull(): boolean {
     return this.hostRequests.size + this.held.size >= maxInFlight
@@ -51,43 +60,65 @@ export class Conversation {
     return this.serverRequests.size >= maxInFlight
   }
 
-  /** True when the host waits for an answer under this id. */
-  isOpen(id: MessageId): boolean {
-    return this.hostRequests.has(id.key) || this.held.has(id.key) || this.#resent.has(id.key)
+  /** True when an answer may come under this id: another request must not be mistaken for the one that has it. */
+  isOpen({ key }: MessageId): boolean {
+    return this.hostRequests.has(key) || this.held.has(key) || this.#resent.has(key) || this.#givenUp.has(key)
+  }
+
+  /** True while a question of the server's is with the host. */
+  get isStanding(): boolean {
+    return this.#questions > 0
+  }
+
+  /** Milliseconds in which the server could work on its answers; none pass while it waits for the host's. */
+  now(): number {
+    return (this.isStanding ? this.#askedAt : performance.now()) - this.#askedMs
   }
 
   open(request: HostRequest): void {
     const { key } = request.wireId
     this.hostRequests.set(key, request)
     if (key !== request.id.key) this.#resent.set(request.id.key, key)
-    if (this.#cancelled.size > 0) this.#cancelled.delete(key)
   }
 
-  /** The request that an answer belongs to, once; null when nobody asked. */
-  settle(key: string): HostRequest | null {
+  /** The request that an answer belongs to, once; `late` when it came too late, null when nobody asked. */
+  settle(key: string): HostRequest | 'late' | null {
     const request = this.hostRequests.get(key)
     if (request !== undefined) {
       this.hostRequests.delete(key)
       if (this.#resent.size > 0) this.#resent.delete(request.id.key)
       return request
     }
-    const late = this.#cancelled.get(key)
-    if (late === undefined) return null
-    this.#cancelled.delete(key)
-    return late
+    const givenUp = this.#givenUp.get(key)
+    if (givenUp === undefined) return null
+    this.#givenUp.delete(key)
+    return givenUp.why === 'cancelled' ? givenUp.request : 'late'
   }
 
   /** The host no longer waits; an answer that is on its way still passes. Returns what was cancelled, or null. */
   cancel(id: MessageId): HostRequest | null {
-    const key = this.#resent.get(id.key) ?? id.key
+    return this.#giveUp(this.#resent.get(id.key) ?? id.key, 'cancelled')
+  }
+
+  /** The host was told that no answer came in time; one that comes goes nowhere. Returns what is over, or null. */
+  expire(key: string): HostRequest | null {
+    return this.#giveUp(key, 'late')
+  }
+
+  #giveUp(key: string, why: GivenUp['why']): HostRequest | null {
     const request = this.hostRequests.get(key)
     if (request === undefined) return null
     this.hostRequests.delete(key)
-    this.#resent.delete(id.key)
-    this.#cancelled.set(key, request)
-    const [oldest] = this.#cancelled.keys()
-    if (this.#cancelled.size > maxCancelled && oldest !== undefined) this.#cancelled.delete(oldest)
+    this.#resent.delete(request.id.key)
+    this.#givenUp.set(key, { request, why })
+    const [oldest] = this.#givenUp.keys()
+    if (this.#givenUp.size > maxGivenUp && oldest !== undefined) this.#givenUp.delete(oldest)
     return request
+  }
+
+  openServer(request: ServerRequest): void {
+    this.serverRequests.set(request.id.key, request)
+    if (isQuestion(request) && this.#questions++ === 0) this.#askedAt = performance.now()
   }
 
   /** Requests of one kind that the host has from the server. */
@@ -98,9 +129,11 @@ export class Conversation {
   }
 
   settleServer(key: string): ServerRequest | null {
-    const request = this.serverRequests.get(key) ?? null
+    const request = this.serverRequests.get(key)
+    if (request === undefined) return null
     this.serverRequests.delete(key)
-    if (request?.timer) clearTimeout(request.timer)
+    if (request.timer !== null) clearTimeout(request.timer)
+    if (isQuestion(request) && --this.#questions === 0) this.#askedMs += performance.now() - this.#askedAt
     return request
   }
 
@@ -118,6 +151,9 @@ export class Conversation {
     this.hostRequests.clear()
     this.held.clear()
     this.#resent.clear()
-    this.#cancelled.clear()
+    this.#givenUp.clear()
   }
 }
+
+/** A person, or a model, may have to be asked. */
+const isQuestion = ({ route }: ServerRequest): boolean => route === 'elicitation' || route === 'sampling'

@@ -5,7 +5,8 @@ import { type InstanceId, newCallId, type SessionId } from '../lib/ids.ts'
 import type { Gate } from '../schema/gate.ts'
 import type { Admission, Governor, Outcome, Waiting } from '../schema/governor.ts'
 import type { ServerSettings } from '../schema/settings.ts'
-import { errorLine } from './answers.ts'
+import { Alarm } from './alarm.ts'
+import { cancelledLine, errorLine } from './answers.ts'
 import type { Conversation, HostRequest } from './conversation.ts'
 import type { Response } from './envelope.ts'
 import { refusalOf } from './governed-request.ts'
@@ -27,21 +28,27 @@ export interface GovernedCallsOptions {
   readonly instance: () => InstanceId | null
   /** Sends a line to the server in this turn */
   readonly send: (line: string) => void
+  /** Says a line of Sallyport's own to the server */
+  readonly say: (line: string) => void
   readonly toHost: (line: string) => void
 }
 
 interface Sent {
   readonly admissions: readonly Admission[]
-  readonly began: number
+  readonly sentAt: number
+  /** On the conversation's clock, or Infinity */
+  readonly dueAt: number
 }
 
 /** Each request is admitted, sent and settled once, or answered and never sent. */
 export class GovernedCalls {
   readonly #options: GovernedCallsOptions
   readonly #sent = new BriefMap<Sent>()
+  readonly #alarm: Alarm
 
   constructor(options: GovernedCallsOptions) {
     this.#options = options
+    this.#alarm = new Alarm(options.talk, (now) => this.#expire(now))
   }
 
   /** True while something waits that a server would have to be started for. */
@@ -94,12 +101,12 @@ export class GovernedCalls {
   end(error: SallyportError): void {
     for (const key of this.#sent.keys()) this.#settle(key, 'lost', null, error.message)
     for (const patience of this.#options.talk.held.values()) patience.end(error)
+    this.#alarm.off()
   }
 
   async #carry(held: Held, patience: Patience): Promise<void> {
-    const { talk, send, toHost } = this.#options
+    const { talk, send, server, toHost } = this.#options
     const { request, asks, line } = held
-    const began = performance.now()
     const admissions: Admission[] = []
     let error: SallyportError | null = null
     try {
@@ -116,7 +123,9 @@ export class GovernedCalls {
     error ??= patience.reason
     if (error === null && isWanted) {
       talk.open(request)
-      this.#sent.set(request.wireId.key, { admissions, began })
+      const dueAt = isTimed(held) ? talk.now() + server.timeouts.callMs : Infinity
+      this.#sent.set(request.wireId.key, { admissions, sentAt: performance.now(), dueAt })
+      this.#alarm.by(dueAt)
       return send(line)
     }
     this.#settleAll(admissions, {
@@ -171,11 +180,40 @@ export class GovernedCalls {
     )
   }
 
+  /** Ends what is due by now; returns when the next is. */
+  #expire(now: number): number {
+    let next = Infinity
+    for (const key of this.#sent.keys()) {
+      const dueAt = this.#sent.get(key)?.dueAt ?? Infinity
+      if (dueAt > now) next = Math.min(next, dueAt)
+      else this.#tooLate(key)
+    }
+    return next
+  }
+
+  /** The server did not answer in time: it is told to stop, and the host need not wait (MP-FH-004). */
+  #tooLate(key: string): void {
+    const { server, talk, say, toHost } = this.#options
+    const request = talk.expire(key)
+    if (request === null) return
+    const { name, timeouts } = server
+    const what = this.#sent.get(key)?.admissions[0]?.subject ?? request.method
+    const limit = `timeouts.call_ms (${timeouts.callMs})`
+    const error = new SallyportError(
+      'ERR_CALL_TIMEOUT',
+      `mcp server ${name} did not answer ${what} within ${limit}`,
+      { server: name },
+    )
+    this.#settle(key, 'timeout', null, error.message)
+    say(cancelledLine(request.wireId, `no answer within ${timeouts.callMs} ms`))
+    toHost(errorLine(request.id, error))
+  }
+
   #settle(key: string, kind: Outcome['kind'], bytes: string | null, detail: string | null): void {
     const sent = this.#sent.get(key)
     if (sent === undefined) return
     this.#sent.delete(key)
-    const durationMs = Math.round((performance.now() - sent.began) * 1000) / 1000
+    const durationMs = Math.round((performance.now() - sent.sentAt) * 1000) / 1000
     this.#settleAll(sent.admissions, { kind, durationMs, bytes, detail })
   }
 
@@ -183,3 +221,6 @@ export class GovernedCalls {
     for (const admission of admissions) this.#options.governor.settle(admission, outcome)
   }
 }
+
+/** A subscription lasts; a list that only waited for the surface to be known is no governed call. */
+const isTimed = ({ asks, request }: Held): boolean => asks.length > 0 && request.route !== 'listen'

@@ -199,7 +199,8 @@ export class Relay {
       line: (bytes, text, start, end) => {
         if (this.#server?.process !== process) return
         const before = lane.garbage
-        put(this.#toHost, lane.judge(text, start, end), bytes, start, end)
+        const judge = this.#isUtf8(bytes, start, end) ? 'judge' : 'notText'
+        put(this.#toHost, lane[judge](text, start, end), bytes, start, end)
         if (lane.garbage > before) this.#countGarbage()
       },
       overlong: (bytes) => (head = bytes.toString('latin1')),
@@ -269,8 +270,7 @@ export class Relay {
     stdin.write(line, 'latin1')
     const { name, output } = this.#wire.server
     if (stdin.writableLength > output.lineBytes + 1_048_576) {
-      const what = `${name} asks and does not read the answers`
-      this.#events.broken(new SallyportError('ERR_SERVER_PROTOCOL', what))
+      this.#events.broken(new SallyportError('ERR_SERVER_PROTOCOL', `${name} asks and does not read answers`))
     }
   }
 

@@ -49,7 +49,7 @@ export class ServerLane {
   overlong(head: string, tail: string): boolean {
     const { id, hasMethod } = readHead(head)
     const key = id?.key ?? lastId(tail)
-    const { server, talk } = this.#wire
+    const { server } = this.#wire
     const what = `a line of ${server.name} is longer than output.line_bytes (${server.output.lineBytes})`
     const error = new SallyportError('ERR_RESULT_TOO_LARGE', `${what}; raise it or ask for less`)
     this.#wire.note('session/too-large', { code: error.code, reason: error.message })
@@ -57,8 +57,22 @@ export class ServerLane {
       if (id !== null) this.#wire.toServer(errorLine(id, error))
       return true
     }
-    const request = key === null ? null : talk.settle(key)
-    if (request === null) return false
+    return key !== null && this.#failed(key, error)
+  }
+
+  /** A line that is not UTF-8 is nobody's message; whoever waits for it, as far as that can be read, is told. */
+  notText(text: string, start: number, end: number): Verdict {
+    const { id, hasMethod } = readHead(text.slice(start, end))
+    const { server } = this.#wire
+    const error = new SallyportError('ERR_SERVER_PROTOCOL', `${server.name} wrote a line that is not UTF-8`)
+    if (id !== null && !hasMethod) this.#failed(id.key, error)
+    return this.#garbage(error.message)
+  }
+
+  /** Answers a request in the stead of an answer that nobody can read; false when nobody asked. */
+  #failed(key: string, error: SallyportError): boolean {
+    const request = this.#wire.talk.settle(key)
+    if (request === null || request === 'late') return request === 'late'
     this.#wire.unreadable(request, error)
     this.#wire.toHost(errorLine(request.id, error))
     return true
@@ -103,11 +117,13 @@ export class ServerLane {
 
   #response(response: Response): Verdict {
     // The server could not tell which message it failed on; the host may know.
-    if (response.id === null) return response.error === null || this.isMuted ? 'drop' : 'pass'
+    if (response.id === null && response.error !== null) return this.isMuted ? 'drop' : 'pass'
+    if (response.id === null) return this.#garbage('a result for nobody')
     if (this.#wire.own(response)) return 'drop'
     const request = this.#wire.talk.settle(response.id.key)
-    if (request === null) {
-      this.#wire.note('session/unexpected-answer', { sender: 'server', id: response.id.raw })
+    if (request === null || request === 'late') {
+      const type = request === null ? 'session/unexpected-answer' : 'session/late-answer'
+      this.#wire.note(type, { sender: 'server', id: response.id.raw })
       return 'drop'
     }
     const verdict = this.#answer(request, response)
@@ -193,7 +209,7 @@ export class ServerLane {
       return this.#reply(errorLine(request.id, error))
     }
     const timer = route === 'elicitation' ? this.#declineLater(request) : null
-    talk.serverRequests.set(request.id.key, { id: request.id, route, timer })
+    talk.openServer({ id: request.id, route, timer })
     return 'pass'
   }
 

@@ -49,6 +49,7 @@ export class SessionBoundary {
       surface: () => surface.known(),
       instance,
       send: (line) => relay()?.admit(line),
+      say,
       toHost: (line) => relay()?.answer(line),
     })
   }

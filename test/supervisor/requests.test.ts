@@ -153,11 +153,18 @@ test('a server that asks for input without end is given up', async () => {
   expect((await host.answer(1)).error?.data).toMatchObject({ code: 'ERR_METHOD_REFUSED' })
 })
 
-test('a cancelled request may still be answered, and its id is free again', async () => {
+test('a cancelled request may still be answered, and no other can take its id before', async () => {
   await using host = await scripted()
+  host.send(tell(9, ok(9)))
+  await host.answer(9)
   host.send('{"jsonrpc":"2.0","id":0,"method":"tools/call","params":{"name":"t"}}')
+  await eventually(() => host.governed.records().filter(({ type }) => type === 'call.intent').length === 2)
   host.send('{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":0}}')
   host.send(tell(0, ok(0)))
-  await host.answer(0)
-  expect(host.lines).toEqual([ok(0)])
+  expect((await host.answer(0)).error?.data).toMatchObject({ code: 'ERR_INVALID_REQUEST' })
+  host.send(tell(1, ok(0), ok(1)))
+  await host.answer(1)
+  expect(host.lines.slice(2)).toEqual([ok(0), ok(1)])
+  host.send(tell(0, ok(0)))
+  await eventually(() => host.lines.length === 5)
 })

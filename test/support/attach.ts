@@ -34,15 +34,20 @@ export class HostEnd implements AsyncDisposable {
   readonly launches: () => number
   readonly era: () => Era | null
   readonly governed: Governed
+  /** What the server said on stderr */
+  readonly logs: LogRing
   #received = Buffer.alloc(0)
 
-  constructor(parts: Pick<HostEnd, 'session' | 'socket' | 'events' | 'launches' | 'era' | 'governed'>) {
+  constructor(
+    parts: Pick<HostEnd, 'session' | 'socket' | 'events' | 'launches' | 'era' | 'governed' | 'logs'>,
+  ) {
     this.session = parts.session
     this.socket = parts.socket
     this.events = parts.events
     this.launches = parts.launches
     this.era = parts.era
     this.governed = parts.governed
+    this.logs = parts.logs
     this.socket.on('data', (chunk: Buffer) => (this.#received = Buffer.concat([this.#received, chunk])))
     this.socket.on('error', () => undefined)
   }
@@ -117,6 +122,7 @@ export async function attach(
   let session: Session | null = null
   const halt = (_server: string, reason: string): void => void session?.stop(reason)
   const all = await governed({ servers: [server], rules, emit, halt, ...more })
+  const logs = new LogRing(server.output.stderrBytes)
   session = new Session({
     server,
     toolLimit: 100,
@@ -132,11 +138,19 @@ export async function attach(
         return launch(...args)
       },
     },
-    logs: new LogRing(server.output.stderrBytes),
+    logs,
     verdicts: { get: () => known, set: (verdict) => (known = verdict) },
     lost: () => undefined,
   })
   // Paused, as a control connection hands it over
   session.take(far.pause(), Buffer.alloc(0))
-  return new HostEnd({ session, socket, events, launches: () => launches, era: () => known, governed: all })
+  return new HostEnd({
+    session,
+    socket,
+    events,
+    launches: () => launches,
+    era: () => known,
+    governed: all,
+    logs,
+  })
 }

@@ -1,0 +1,46 @@
+// Wakes up when the first of many answers is due, by a clock that can stand still; one timer for all of them.
+
+/** Least time between two looks while the clock stands still, ms */
+const standingMs = 250
+
+export interface Clock {
+  /** Milliseconds that count */
+  now(): number
+  /** True while none pass */
+  readonly isStanding: boolean
+}
+
+/** Costs nothing for what is answered before it is due: the timer finds nothing, and asks what is due next. */
+export class Alarm {
+  readonly #clock: Clock
+  readonly #look: (now: number) => number
+  #timer: NodeJS.Timeout | null = null
+  #at = Infinity
+
+  /** `look` sees to whatever is due, and returns when it has to look again, or Infinity. */
+  constructor(clock: Clock, look: (now: number) => number) {
+    this.#clock = clock
+    this.#look = look
+  }
+
+  /** Looks at that time at the latest. */
+  by(time: number): void {
+    if (time < this.#at) this.#set(time)
+  }
+
+  off(): void {
+    this.#set(Infinity)
+  }
+
+  #set(time: number): void {
+    if (this.#timer !== null) clearTimeout(this.#timer)
+    this.#at = time
+    this.#timer = null
+    if (time === Infinity) return
+    const inMs = Math.max(Math.ceil(time - this.#clock.now()), this.#clock.isStanding ? standingMs : 1)
+    this.#timer = setTimeout(() => {
+      this.#at = Infinity
+      this.by(this.#look(this.#clock.now()))
+    }, inMs)
+  }
+}

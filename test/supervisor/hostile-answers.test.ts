@@ -1,0 +1,163 @@
+// Answers that are no answers: each is dropped and counted, or an error for whom it was for, and none is another call's.
+import { expect, test } from 'vitest'
+import { attach, type HostEnd } from '../support/attach.ts'
+import { eventually } from '../support/eventually.ts'
+import { serverSettings } from '../support/server-settings.ts'
+
+const scripted = (more: Parameters<typeof serverSettings>[1] = {}): Promise<HostEnd> =>
+  attach(serverSettings('raw-script.mjs', more))
+
+const base64 = (replies: readonly (string | Buffer)[]): string =>
+  Buffer.concat(replies.flatMap((reply) => [Buffer.from(reply), Buffer.from('\n')])).toString('base64')
+const tell = (id: string, ...replies: readonly (string | Buffer)[]): string =>
+  `{"jsonrpc":"2.0","id":${id},"method":"tools/call","params":{"name":"t","_meta":{"@reply":"${base64(replies)}"}}}`
+const ok = (id: string, value = '{}'): string => `{"jsonrpc":"2.0","id":${id},"result":${value}}`
+const badText = Buffer.from('{"jsonrpc":"2.0","id":77,"result":{"x":"\xff"}}', 'latin1')
+
+const unexpected = 'session/unexpected-answer'
+const garbage = 'session/garbage'
+
+test.each([
+  ['an id that nobody used', ok('99'), unexpected],
+  ['the id as a string', ok('"1"'), unexpected],
+  ['an id that differs beyond the point', ok('1.5'), unexpected],
+  ['an id in another notation of another value', ok('1e1'), unexpected],
+  ['a negative id', ok('-1'), unexpected],
+  ['an error for nobody', '{"jsonrpc":"2.0","id":"x","error":{"code":1,"message":""}}', unexpected],
+  ['an id of Sallyport’s own form', ok('"sallyport-AAAAAAAAAAAAAAAAAAAAA"'), unexpected],
+  ['bad text for nobody', badText, garbage],
+  ['a number with a leading zero', ok('01'), garbage],
+  ['a true id', ok('true'), garbage],
+  ['an id in a list', ok('[1]'), garbage],
+  ['an object as id', ok('{"id":1}'), garbage],
+  ['a result with a null id', ok('null'), garbage],
+  ['no id', '{"jsonrpc":"2.0","result":{}}', garbage],
+  ['result and error', '{"jsonrpc":"2.0","id":1,"result":{},"error":{"code":1,"message":""}}', garbage],
+  ['neither', '{"jsonrpc":"2.0","id":1}', garbage],
+  ['two ids', '{"jsonrpc":"2.0","id":1,"id":2,"result":{}}', garbage],
+  ['two results', '{"jsonrpc":"2.0","id":1,"result":{},"result":{"a":1}}', garbage],
+  ['an id in another case', '{"jsonrpc":"2.0","id":1,"ID":2,"result":{}}', garbage],
+  ['another version', '{"jsonrpc":"1.0","id":1,"result":{}}', garbage],
+  ['a batch', `[${ok('1')},${ok('2')}]`, garbage],
+  ['a NUL between', `${ok('1')}\0`, garbage],
+  ['a NUL in a string', '{"jsonrpc":"2.0","id":1,"result":{"a":"\0"}}', garbage],
+  ['two messages in a line', `${ok('1')}${ok('1')}`, garbage],
+  ['half a message', '{"jsonrpc":"2.0","id":1,"result":{', garbage],
+  ['depth without end', ok('1', '['.repeat(100_000)), garbage],
+  ['depth that ends', ok('1', `${'['.repeat(100_000)}${']'.repeat(100_000)}`), garbage],
+  ['no JSON', 'Listening on stdio!', garbage],
+])('%s is dropped and counted, and the call gets its own answer', async (_what, line, event) => {
+  await using host = await scripted()
+  host.send(tell('1', line, ok('1', '{"own":true}')))
+  await host.answer(1)
+  expect(host.lines).toEqual([ok('1', '{"own":true}')])
+  expect(host.eventsOf(event)).toHaveLength(1)
+})
+
+test.each(['1', '1.0', '1e0', '10e-1'])('%s is the same id as 1, once', async (id) => {
+  await using host = await scripted()
+  host.send(tell('1', ok(id, '{"first":1}'), ok('1', '{"second":2}'), ok('1.0', '{"third":3}')))
+  await host.answer(1)
+  host.send(tell('2', ok('2')))
+  await host.answer(2)
+  expect(host.lines).toEqual([ok(id, '{"first":1}'), ok('2')])
+  expect(host.eventsOf(unexpected).at(-1)?.detail).toMatchObject({ count: 2 })
+})
+
+test('an answer to what the host has yet to ask is not kept for it', async () => {
+  await using host = await scripted()
+  host.send(tell('1', ok('2', '{"forged":1}'), ok('1')))
+  await host.answer(1)
+  host.send(tell('2', ok('2', '{"own":1}')))
+  await host.answer(2)
+  expect(host.lines).toEqual([ok('1'), ok('2', '{"own":1}')])
+})
+
+test('an answer that comes while its call still waits for approval is dropped', async () => {
+  const rules = [
+    { permission: 'mcp:*:*', action: 'ask', where: { '/ask': '*' }, origin: 'rules[0]' },
+  ] as const
+  const open = { permission: 'mcp:*:*', action: 'allow', where: {}, origin: 'rules[1]' } as const
+  await using host = await attach(serverSettings('raw-script.mjs'), { rules: [...rules, open] })
+  const { governance } = host.governed
+  using _listening = { [Symbol.dispose]: governance.listen() }
+  host.send(
+    `{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"t","arguments":{"ask":"x"},"_meta":{"@reply":"${base64([ok('5', '{"own":1}')])}"}}}`,
+  )
+  const [question] = await eventually(
+    () => governance.approvals.pending().length > 0 && governance.approvals.pending(),
+  )
+  host.send(
+    `{"jsonrpc":"2.0","id":6,"method":"tools/call","params":{"name":"t","arguments":{"ask":1},"_meta":{"@reply":"${base64([ok('5', '{"forged":1}'), ok('6')])}"}}}`,
+  )
+  for (const { id } of await eventually(
+    () => governance.approvals.pending().length === 2 && governance.approvals.pending(),
+  ))
+    if (id !== question?.id) governance.approvals.approve(id, 'once', '0')
+  await host.answer(6)
+  governance.approvals.approve(question?.id ?? '', 'once', '0')
+  await host.answer(5)
+  expect(host.lines).toEqual([ok('6'), ok('5', '{"own":1}')])
+})
+
+test('an answer that is not UTF-8 is an error for whom it was for', async () => {
+  await using host = await scripted()
+  host.send(tell('77', badText))
+  expect((await host.answer(77)).error?.data).toMatchObject({ code: 'ERR_SERVER_PROTOCOL' })
+  host.send(tell('1', ok('1')))
+  await host.answer(1)
+  const outcomes = host.governed.records().filter(({ type }) => type === 'call.outcome')
+  expect(outcomes[0]?.body).toMatchObject({ outcome: 'error' })
+})
+
+test('a request of the server’s under an id of the host’s is another matter', async () => {
+  await using host = await scripted()
+  const ping = '{"jsonrpc":"2.0","id":1,"method":"ping"}'
+  host.send(tell('1', ping))
+  await eventually(() => host.lines.length === 1)
+  host.send(`{"jsonrpc":"2.0","id":1,"result":{},"_":{"@reply":"${base64([ok('1', '{"own":1}')])}"}}`)
+  await host.answer(1)
+  expect(host.lines).toEqual([ping, ok('1', '{"own":1}')])
+})
+
+test('a server that asks twice under one id is told so, and the host is asked once', async () => {
+  await using host = await scripted()
+  const ping = '{"jsonrpc":"2.0","id":"p","method":"ping"}'
+  host.send(tell('1', ping, ping, ok('1')))
+  await host.answer(1)
+  expect(host.lines).toEqual([ping, ok('1')])
+  expect(host.eventsOf('session/refused')).toMatchObject([{ detail: { sender: 'server', code: 'ERR_BUSY' } }])
+})
+
+test('an answer of eleven megabytes is an error for whom it was for, and the next call passes', async () => {
+  await using host = await attach(serverSettings('huge-line.mjs'))
+  host.send({ jsonrpc: '2.0', id: 'i', method: 'initialize', params: { protocolVersion: '2025-11-25' } })
+  await host.answer('i')
+  const huge = { name: 'huge', arguments: { bytes: 11 * 1_048_576 } }
+  host.send({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: huge })
+  expect((await host.answer(1, 10_000)).error?.data).toMatchObject({ code: 'ERR_RESULT_TOO_LARGE' })
+  host.send({ jsonrpc: '2.0', id: 2, method: 'tools/call', params: { name: 'echo', arguments: { a: 1 } } })
+  expect((await host.answer(2)).result).toMatchObject({ structuredContent: { a: 1 } })
+})
+
+test('a flood of notifications reaches the host whole and in order, before the answer behind it', async () => {
+  await using host = await scripted()
+  const flood = Array.from(
+    { length: 20_000 },
+    (_, n) => `{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":${n}}}`,
+  )
+  host.send(tell('1', ...flood, ok('1')))
+  await host.answer(1, 10_000)
+  expect(host.lines).toEqual([...flood, ok('1')])
+})
+
+test('a flood of notifications that nobody knows reaches nobody, and is counted, not told one by one', async () => {
+  await using host = await scripted()
+  const flood = Array<string>(20_000).fill('{"jsonrpc":"2.0","method":"notifications/none"}')
+  host.send(tell('1', ...flood, ok('1')))
+  await host.answer(1, 10_000)
+  expect(host.lines).toEqual([ok('1')])
+  const told = host.eventsOf('session/refused')
+  expect(told.length).toBeLessThan(20)
+  expect(told.at(-1)?.detail['count']).toBeGreaterThan(16_000)
+})
