@@ -55,6 +55,11 @@ const parts: readonly Part[] = [
     reason: 'a peer of egress and call: it keeps secrets, and others say when one is wanted',
   },
   {
+    from: 'credentials/',
+    mayImport: foundations,
+    reason: 'a peer of egress: it holds secrets, and knows nothing of connections',
+  },
+  {
     from: 'supervisor/',
     mayImport: [...foundations, 'sandbox/'],
     types: ['rpc/protocol.ts', 'rpc/governed.ts'],

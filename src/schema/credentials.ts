@@ -78,8 +78,11 @@ export interface CredentialViolation {
   readonly credential: string
   readonly host: string
   readonly port: number
-  /** `no-lease`: right place, no call that may use it; `other-host`, `other-place`: not where the entry says */
-  readonly reason: 'no-lease' | 'other-host' | 'other-place'
+  /**
+   * `no-lease`: right place, no call that may use it; `other-host`, `other-place`: not where the entry says; `value`:
+   * the secret itself went up, which the sandbox was never given
+   */
+  readonly reason: 'no-lease' | 'other-host' | 'other-place' | 'value'
 }
 
 /** Where in a request a placeholder stands. */
@@ -101,12 +104,22 @@ export type Swap =
     }
   | { readonly state: 'blocked'; readonly credential: string; readonly reason: CredentialViolation['reason'] }
 
+/**
+ * Looks at what goes up, chunk by chunk: names the credential whose value, in any of its encodings, is complete with this
+ * one, or null. Values that the sandbox was given are not looked for.
+ */
+export type LeakWatch = (chunk: Uint8Array) => string | null
+
 /** What the interceptor asks of one sandbox's secrets. Every block is told to the broker's `violated` by this. */
 export interface SwapPort {
   readonly injections: readonly Injection[]
   /** Every placeholder of this sandbox, live or dead, for scanners */
   readonly placeholders: readonly string[]
   swap(placeholder: string, target: EgressEndpoint, place: SwapPlace): Swap
+  /** One for each stream that goes up; what it names is to be told to `leaked` */
+  watch(): LeakWatch
+  /** Tells the broker's `violated` that a value went up */
+  leaked(credential: string, target: EgressEndpoint): void
 }
 
 /** Takes secrets out of a stream; holds back what may be the beginning of one. */
@@ -124,6 +137,8 @@ export interface Redactor {
   /** The text with every hit replaced by `[redacted:<credential>]`, and what was hit */
   redact(text: string): { readonly text: string; readonly found: readonly string[] }
   stream(): RedactingStream
+  /** Like `stream`, but each hit becomes as many asterisks: what says how long a body is stays true */
+  mask(): RedactingStream
 }
 
 /** The secrets of one sandbox. Disposing kills its placeholders for good and ends its leases. */
