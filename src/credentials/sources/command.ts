@@ -1,0 +1,76 @@
+// A secret that a program prints.
+import { spawn } from 'node:child_process'
+import { isAbsolute } from 'node:path'
+import { followTrusted } from '../../lib/trusted-path.ts'
+import { sourceFailed } from './failure.ts'
+import { sourceLimit } from './file.ts'
+
+/** Who runs commands where the daemon is root: `nobody`, who owns nothing */
+const nobody = 65_534
+
+/**
+ * Runs the program and returns what it printed.
+ *
+ * No shell, an empty environment, `/` as its folder, no input, a process group of its own that is killed when it ends,
+ * prints too much or is late, so that nothing of it stays. Never root: a root daemon runs it as `nobody`, without groups.
+ * What it says on stderr is thrown away, since it may hold the secret.
+ */
+export const runForSecret = async (
+  credential: string,
+  argv: readonly string[],
+  uid: number,
+  signal: AbortSignal,
+): Promise<Buffer> => {
+  const [program = '', ...args] = argv
+  const failed = (fault: string): Error => sourceFailed(credential, `command ${program} ${fault}`)
+  if (!isAbsolute(program)) throw failed('is no absolute path')
+  const place = await followTrusted(program, [uid]).catch(() => {
+    throw failed('was not found')
+  })
+  if (!place.isTrusted)
+    throw failed(`is not safe: ${place.distrust.place} ${place.distrust.what}; ${place.distrust.mend}`)
+  if ((place.found.mode & 0o6000n) !== 0n) throw failed('has a setuid or setgid bit')
+  if (signal.aborted) throw failed('was not run in time')
+
+  // The path as it was written: programs that are links look at their name, and every step to it was judged
+  const child = spawn(program, args, {
+    cwd: '/',
+    env: {},
+    stdio: ['ignore', 'pipe', 'ignore'],
+    detached: true,
+    ...(uid === 0 ? { uid: nobody, gid: nobody } : {}),
+  })
+  const { promise, resolve, reject } = Promise.withResolvers<Buffer>()
+  const parts: Buffer[] = []
+  let length = 0
+  const late = (): void => reject(failed('did not end in time'))
+  signal.addEventListener('abort', late, { once: true })
+  child.on('error', (error: NodeJS.ErrnoException) =>
+    reject(failed(`could not be run: ${error.code ?? 'unknown'}`)),
+  )
+  child.stdout.on('data', (part: Buffer) => {
+    parts.push(part)
+    length += part.length
+    if (length > sourceLimit) reject(failed(`printed more than ${sourceLimit} bytes`))
+  })
+  child.on('close', (status, by) => {
+    if (status === 0) resolve(Buffer.concat(parts))
+    else reject(failed(by === null ? `ended with status ${status}` : `was ended by ${by}`))
+  })
+  try {
+    return await promise
+  } finally {
+    signal.removeEventListener('abort', late)
+    if (child.pid !== undefined) killGroup(child.pid)
+    child.stdout.destroy()
+    for (const part of parts) part.fill(0)
+  }
+}
+
+const killGroup = (group: number): void => {
+  try {
+    process.kill(-group, 'SIGKILL')
+  } catch {
+    // nothing of the group is left
+  }
+}
