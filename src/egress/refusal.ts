@@ -1,0 +1,20 @@
+// Why a connection came to nothing: one stable word, kept from where it was found to the record and the answer.
+import type { EgressVerdict } from '../schema/egress.ts'
+
+/** Ends one connection. `refused` is the policy's no, `failed` is the network's, `cut` came from us later. */
+export class Refusal extends Error {
+  override readonly name = 'Refusal'
+  readonly reason: string
+  readonly verdict: Exclude<EgressVerdict, 'connected' | 'ended'>
+
+  constructor(reason: string, verdict: Exclude<EgressVerdict, 'connected' | 'ended'> = 'refused') {
+    super(reason)
+    this.reason = reason
+    this.verdict = verdict
+  }
+
+  /** Whatever else was thrown is a failure of ours, and says no more than that. */
+  static from(error: unknown): Refusal {
+    return error instanceof Refusal ? error : new Refusal('internal', 'failed')
+  }
+}
