@@ -1,6 +1,14 @@
 // Texts that have the shape of a well-known kind of secret; advisory, since a secret may have any shape.
 
-const shapes: readonly { readonly kind: string; readonly pattern: RegExp }[] = [
+interface Shape {
+  readonly kind: string
+  /** What gives it away */
+  readonly pattern: RegExp
+  /** All of the secret, where it goes on behind that */
+  readonly whole?: RegExp
+}
+
+const shapes: readonly Shape[] = [
   { kind: 'a GitHub token', pattern: /\b(gh[pousr]_[A-Za-z0-9]{30,}|github_pat_[A-Za-z0-9_]{30,})/ },
   { kind: 'a GitLab token', pattern: /\bglpat-[A-Za-z0-9_-]{16,}/ },
   { kind: 'an AWS access key', pattern: /\b(AKIA|ASIA)[A-Z0-9]{16}\b/ },
@@ -11,16 +19,74 @@ const shapes: readonly { readonly kind: string; readonly pattern: RegExp }[] = [
     pattern: /\b[srp]k[-_](?=[A-Za-z0-9_-]*[0-9])(?=[A-Za-z0-9_-]*[A-Z])[A-Za-z0-9_-]{20,}/,
   },
   { kind: 'an npm token', pattern: /\bnpm_[A-Za-z0-9]{30,}/ },
-  { kind: 'a JSON web token', pattern: /\beyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\./ },
-  { kind: 'a private key', pattern: /-----BEGIN [A-Z ]*PRIVATE KEY-----/ },
+  {
+    kind: 'a JSON web token',
+    pattern: /\beyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\./,
+    whole: /\beyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]*/,
+  },
+  {
+    kind: 'a private key',
+    pattern: /-----BEGIN [A-Z ]*PRIVATE KEY-----/,
+    whole: /-----BEGIN [A-Z ]*PRIVATE KEY-----[^]*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)/,
+  },
   { kind: 'a password in an address', pattern: /\b[a-z][a-z0-9+.-]*:\/\/[^\s/:@]*:[^\s/@]+@/i },
   {
     kind: 'a secret option with its value',
     pattern: /^--?[a-z-]*(token|secret|password|passwd|api-?key|private-key)=./i,
+    whole: /^--?[a-z-]*(token|secret|password|passwd|api-?key|private-key)=[^]+/i,
   },
 ]
 
 /** Names the kind of secret that a text looks like, or null. */
 export function secretShape(text: string): string | null {
   return shapes.find(({ pattern }) => pattern.test(text))?.kind ?? null
+}
+
+const everywhere = shapes.map(({ kind, pattern, whole }) => {
+  const { source, flags } = whole ?? pattern
+  return { word: `[redacted: ${kind}]`, pattern: new RegExp(source, `${flags}g`) }
+})
+
+/** Characters of which each shape, plain or behind JSON's escapes, has at least one: a tenth of the time of looking closer. */
+const trace = /[_\-\\@]|AKIA|ASIA|AIza|eyJ/
+
+/** What every text has that holds one of the shapes, or may hide one behind JSON's escapes. */
+const hint =
+  /gh[pousr]_|github_pat_|glpat-|AKIA|ASIA|AIza|xox[abeoprs]-|[srp]k[-_]|npm_|eyJ|PRIVATE KEY|:[\\]?\/[\\]?\/[^\s"/@]*@|"-|\\u/
+
+const jsonString = /"(?:[^"\\]|\\.)*"/g
+
+/**
+ * Replaces whatever has the shape of a secret in a JSON text, in keys and in strings, escaped or not; it stays the JSON
+ * text of the same shape. Returns the same text, and 0, where there is nothing.
+ */
+export function redactShapes(text: string): { readonly text: string; readonly hits: number } {
+  if (!trace.test(text) || !hint.test(text)) return { text, hits: 0 }
+  let hits = 0
+  const redacted = text.replace(jsonString, (literal) => {
+    const said = decoded(literal)
+    const kept = said === null ? null : redactPlain(said)
+    if (kept === null || kept.hits === 0) return literal
+    hits += kept.hits
+    return JSON.stringify(kept.text)
+  })
+  return { text: hits === 0 ? text : redacted, hits }
+}
+
+function redactPlain(text: string): { readonly text: string; readonly hits: number } {
+  let [kept, hits] = [text, 0]
+  for (const { word, pattern } of everywhere)
+    kept = kept.replace(pattern, () => {
+      hits += 1
+      return word
+    })
+  return { text: kept, hits }
+}
+
+function decoded(literal: string): string | null {
+  try {
+    return JSON.parse(literal) as string
+  } catch {
+    return null // no JSON, so no evidence of ours
+  }
 }

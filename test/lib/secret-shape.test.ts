@@ -1,6 +1,6 @@
 // Texts with the shape of a secret, and texts that only look busy.
 import { expect, test } from 'vitest'
-import { secretShape } from '../../src/lib/secret-shape.ts'
+import { redactShapes, secretShape } from '../../src/lib/secret-shape.ts'
 
 test.each([
   'ghp_0123456789abcdefghijklmnopqrstuvwxyz',
@@ -26,4 +26,59 @@ test.each([
   '',
 ])('%j is not', (text) => {
   expect(secretShape(text)).toBeNull()
+})
+
+const secrets = [
+  'ghp_0123456789abcdefghijklmnopqrstuvwxyz',
+  'glpat-abcdefghij0123456789',
+  'AKIAIOSFODNN7EXAMPLE',
+  'AIzaSyA-0123456789abcdefghijklmnopqrstu',
+  'sk-ant-api03-AbCdEfGhIjKlMnOpQrStUv0123',
+  'xoxb-1234567890-abcdefghij',
+  'npm_0123456789abcdefghijklmnopqrstuvwxyz',
+  'eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTYifQ.c2lnbmF0dXJl_of-it',
+  '--token=abc',
+  'postgres://user:secret@db/name',
+  '-----BEGIN RSA PRIVATE KEY-----\nMIIEabc\n+/def\n-----END RSA PRIVATE KEY-----',
+  '-----BEGIN PRIVATE KEY-----\nMIIEabc cut off',
+]
+const escaped = (text: string): string =>
+  `"${text.replaceAll(/[^]/g, (c) => `\\u${(c.codePointAt(0) ?? 0).toString(16).padStart(4, '0')}`)}"`
+
+test.each(secrets)(
+  '%j is taken out of a JSON text whole, however it is written, and nothing else is',
+  (secret) => {
+    const value = {
+      before: 'kept',
+      deep: [{ said: secret, key: 1 }],
+      after: 12345678901234567890n.toString(),
+    }
+    const plain = JSON.stringify(value)
+    for (const text of [
+      plain,
+      plain.replace(JSON.stringify(secret), escaped(secret)),
+      plain.replace(JSON.stringify(secret), JSON.stringify(secret).replaceAll('/', String.raw`\/`)),
+      plain.replace('"key":', `${JSON.stringify(secret)}:`),
+    ]) {
+      const { text: kept, hits } = redactShapes(text)
+      expect(hits).toBeGreaterThan(0)
+      for (const part of secret
+        .split(/[\n:@=]/)
+        .filter((word) => word.length > 8 && !word.startsWith('-----')))
+        expect(kept).not.toContain(part)
+      expect(JSON.parse(kept)).toMatchObject({ before: 'kept', after: value.after })
+    }
+  },
+)
+
+test('a secret in JSON that is a string of JSON is taken out', () => {
+  const inner = JSON.stringify({ token: secrets[0] })
+  const { text, hits } = redactShapes(JSON.stringify({ text: inner }))
+  expect(hits).toBe(1)
+  expect(text).not.toContain('0123456789')
+})
+
+test('a text without any comes back as it is', () => {
+  const text = '{"a-b":"x_y","n":1e400,"s":"\\u0041"}'
+  expect(redactShapes(text)).toEqual({ text, hits: 0 })
 })

@@ -1,0 +1,12 @@
+// What stands between evidence and its keeping: whoever knows secrets takes them out of what is written down.
+
+/** A text with its secrets replaced, and how many there were. */
+export interface Redaction {
+  readonly text: string
+  readonly hits: number
+}
+
+/** Pure and synchronous: it stands on the path of every call. A JSON text stays the JSON text of the same shape. */
+export interface Redactor {
+  redact(text: string): Redaction
+}
