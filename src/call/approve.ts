@@ -3,9 +3,6 @@ import { randomBytes } from 'node:crypto'
 import type { Waiting } from '../schema/governor.ts'
 import type { ApprovalAnswer, ApprovalQuestion, Approver } from './ports.ts'
 
-/** How far an approval reaches: this call, this session's equal calls, or everybody's of that principal. */
-export type ApprovalScope = 'once' | 'session' | 'policy'
-
 /** A question as the operator sees it. */
 export interface PendingApproval {
   readonly id: string
@@ -26,6 +23,7 @@ export interface PendingApproval {
 /** An approval that outlives its call. */
 export interface StandingApproval {
   readonly id: string
+  /** This session's equal calls, or everybody's of that principal */
   readonly scope: 'session' | 'policy'
   readonly identity: string
   readonly argumentsDigest: string
@@ -41,7 +39,6 @@ export interface StandingApproval {
 export type ApprovalHappening =
   | { readonly kind: 'asked'; readonly pending: PendingApproval }
   | { readonly kind: 'settled'; readonly id: string; readonly answer: ApprovalAnswer }
-  | { readonly kind: 'standing'; readonly approval: StandingApproval }
   | { readonly kind: 'ended'; readonly ids: readonly string[] }
 
 export interface ApprovalOptions {
@@ -91,13 +88,24 @@ export class Approvals implements Approver {
     }))
   }
 
-  /** Says yes; false when nothing of that id waits. */
-  approve(id: string, scope: ApprovalScope, by: string): boolean {
+  /** The approval that a yes beyond one call would make, to be recorded before `approve` lets it stand; null when nothing of that id waits. */
+  draft(id: string, scope: StandingApproval['scope'], by: string): StandingApproval | null {
     const open = this.#open.get(id)
-    if (open === undefined) return false
-    if (scope !== 'once') this.#stand(id, scope, by, open.question)
-    open.settle({ granted: true, approval: id, scope, by })
-    return true
+    if (open === undefined) return null
+    const { identity, argumentsDigest, principal, session, trustEpoch } = open.question
+    const expiresAt = this.#options.now() + this.#options.ttlMs
+    return { id, scope, identity, argumentsDigest, principal, session, trustEpoch, by, expiresAt }
+  }
+
+  /**
+   * Says yes, on record already; false when nothing of that id waits any more. What was drafted for more than one call
+   * stands even then: it was said and written.
+   */
+  approve(id: string, by: string, drafted: StandingApproval | null): boolean {
+    if (drafted !== null) this.#standing.set(id, drafted)
+    const open = this.#open.get(id)
+    open?.settle({ granted: true, approval: id, scope: drafted?.scope ?? 'once', by })
+    return open !== undefined || drafted !== null
   }
 
   /** Says no; false when nothing of that id waits. */
@@ -172,14 +180,6 @@ export class Approvals implements Approver {
     }
     this.#open.set(id, { question, view, since: now(), settle })
     tell({ kind: 'asked', pending: { ...view, waitedMs: 0 } })
-  }
-
-  #stand(id: string, scope: 'session' | 'policy', by: string, question: ApprovalQuestion): void {
-    const { identity, argumentsDigest, principal, session, trustEpoch } = question
-    const expiresAt = this.#options.now() + this.#options.ttlMs
-    const approval = { id, scope, identity, argumentsDigest, principal, session, trustEpoch, by, expiresAt }
-    this.#standing.set(id, approval)
-    this.#options.tell({ kind: 'standing', approval })
   }
 
   #find(question: ApprovalQuestion): StandingApproval | null {

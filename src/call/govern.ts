@@ -70,6 +70,7 @@ async function admit(proposal: Proposal, ports: GovernPorts, waiting: Waiting): 
     subject,
     identity,
     principal,
+    peer: proposal.peer,
     session: proposal.session,
     lineage,
     arguments_digest: argumentsDigest,
@@ -77,7 +78,9 @@ async function admit(proposal: Proposal, ports: GovernPorts, waiting: Waiting): 
     declaration: standing.declarationVersion,
     policy: ports.policyVersion,
     rule: decision.rule,
+    reason: decision.reason,
     trust: trust.tier,
+    trust_epoch: trust.epoch,
   }
 
   // 5. approve: where the rule says ask, a person says yes to exactly this, or it is a no.
@@ -154,6 +157,7 @@ async function admit(proposal: Proposal, ports: GovernPorts, waiting: Waiting): 
     approval,
     trustEpoch: present.epoch,
     principal,
+    peer: proposal.peer,
   }
 }
 
@@ -163,7 +167,7 @@ export async function recordOutcome(
   outcome: Outcome,
   ports: Pick<GovernPorts, 'recorder'>,
 ): Promise<void> {
-  const { call, server, kind, subject, identity, intent, permit } = admission
+  const { call, server, kind, subject, identity, intent, permit, principal, peer, trustEpoch } = admission
   const { durationMs, detail, bytes } = outcome
   await ports.recorder.record(
     'call.outcome',
@@ -173,8 +177,11 @@ export async function recordOutcome(
       kind,
       subject,
       identity,
+      principal,
+      peer,
       intent,
       permit,
+      trust_epoch: trustEpoch,
       outcome: outcome.kind,
       duration_ms: durationMs,
       detail,
@@ -193,6 +200,7 @@ async function recordDenial(proposal: Proposal, failure: SallyportError, ports: 
       kind: proposal.kind,
       subject: proposal.subject,
       principal: proposal.principal,
+      peer: proposal.peer,
       session: proposal.session,
       lineage: proposal.lineage,
       bytes_digest: digestOf(proposal.bytes),

@@ -1,8 +1,9 @@
 // What the journal adds up to: accepted surfaces, trust, quarantine and holds. Only recorded facts change it.
 import type { InstanceId } from '../lib/ids.ts'
 import type { Proposal } from '../schema/governor.ts'
+import type { AcceptedBody, Fact, HoldBody, QuarantineBody, SavedLedger, StrictFact } from './facts.ts'
 import type { Standing } from './ports.ts'
-import { type AcceptedSurface, type AcceptedTool, identityOf, type SurfaceChange } from './declaration.ts'
+import { type AcceptedSurface, identityOf, type SurfaceChange } from './declaration.ts'
 import {
   afterReset,
   afterSuccess,
@@ -11,68 +12,6 @@ import {
   type TrustThresholds,
   unknownTool,
 } from './trust.ts'
-
-/** A fact, as the journal holds it; the daemon's tests hold writer and reader together. */
-export type Fact =
-  | { readonly type: 'surface.accepted'; readonly body: AcceptedBody }
-  | { readonly type: 'surface.changed'; readonly body: ChangedBody }
-  | { readonly type: 'call.outcome'; readonly body: OutcomeBody }
-  | { readonly type: 'trust.violated'; readonly body: ViolationBody }
-  | { readonly type: 'trust.reset'; readonly body: ResetBody }
-  | { readonly type: 'server.quarantined'; readonly body: QuarantineBody }
-  | { readonly type: 'server.released'; readonly body: { readonly server: string; readonly reason: string } }
-  | { readonly type: 'server.removed'; readonly body: { readonly server: string; readonly by: string } }
-  | { readonly type: 'hold.placed' | 'hold.released'; readonly body: HoldBody }
-
-/** An accepted surface in its serialized form. */
-export interface AcceptedBody extends Omit<AcceptedSurface, 'tools'> {
-  readonly tools: readonly AcceptedTool[]
-}
-
-/** Changes that were told of: `tool` or `*` for all else -> digest of what it became. */
-export interface ChangedBody {
-  readonly server: string
-  readonly became: Readonly<Record<string, string>>
-}
-
-export interface OutcomeBody {
-  readonly server: string
-  readonly kind: Proposal['kind']
-  readonly subject: string
-  readonly outcome: string
-}
-
-export interface QuarantineBody {
-  readonly server: string
-  /** MP-FH id */
-  readonly failure: string
-  readonly reason: string
-}
-
-export interface ViolationBody {
-  readonly server: string
-  readonly tool: string
-  readonly at: string
-  /** MP-FH id */
-  readonly failure: string
-  readonly detail: string
-}
-
-/** An operator's word that a tool begins anew. */
-export interface ResetBody {
-  readonly server: string
-  readonly tool: string
-  readonly reason: string
-  readonly by: string
-}
-
-/** A named hold; null members match anything, and at least one does not. */
-export interface HoldBody {
-  readonly name: string
-  readonly server: string | null
-  readonly tool: string | null
-  readonly lineage: string | null
-}
 
 /** What a running server lists at present, compared with what was accepted. */
 export interface Live {
@@ -101,6 +40,8 @@ export class Ledger {
   readonly #trust = new Map<string, TrustRecord>()
   readonly #quarantined = new Map<string, QuarantineBody>()
   readonly #holds = new Map<string, HoldBody>()
+  /** Facts that have effect already and are not durable yet */
+  readonly #ahead = new Set<StrictFact>()
 
   constructor(thresholds: TrustThresholds) {
     this.#thresholds = thresholds
@@ -119,7 +60,9 @@ export class Ledger {
         break
       case 'call.outcome':
         if (fact.body.outcome === 'result' && fact.body.kind === 'tool')
-          this.#update(fact.body.server, fact.body.subject, (it) => afterSuccess(it, this.#thresholds))
+          this.#update(fact.body.server, fact.body.subject, (it) =>
+            fact.body.trust_epoch === it.epoch ? afterSuccess(it, this.#thresholds) : it,
+          )
         break
       case 'trust.violated':
         this.#update(fact.body.server, fact.body.tool, (record) => afterViolation(record, fact.body))
@@ -137,7 +80,7 @@ export class Ledger {
         this.#accepted.delete(fact.body.server)
         break
       case 'hold.placed':
-        this.#holds.set(fact.body.name, fact.body)
+        this.#holds.set(fact.body.name, holdOf(fact.body))
         break
       case 'hold.released':
         this.#holds.delete(fact.body.name)
@@ -145,6 +88,16 @@ export class Ledger {
       default:
         fact satisfies never
     }
+  }
+
+  /** Lets a fact have effect before it is durable; what it ends stays ended until `arrived` says that it was applied. */
+  anticipate(fact: StrictFact): void {
+    this.#ahead.add(fact)
+  }
+
+  /** A fact that had effect ahead of its record is applied now. */
+  arrived(fact: StrictFact): void {
+    this.#ahead.delete(fact)
   }
 
   /** What was accepted for a server, or null. */
@@ -184,8 +137,8 @@ export class Ledger {
 
   /** Whether a tool, or for other methods the server, stands as it was accepted; by an instance, where one is named. */
   standing(server: string, instance: InstanceId | null, kind: Proposal['kind'], subject: string): Standing {
-    const halt = this.#quarantined.get(server)
-    if (halt !== undefined)
+    const halt = this.quarantine(server)
+    if (halt !== null)
       return {
         state: halts[halt.failure] ?? 'unavailable',
         reason: `${server} is quarantined: ${halt.reason}; an operator lets it run again with sallyport release ${server}`,
@@ -229,7 +182,16 @@ export class Ledger {
 
   /** The record of a tool; the same object until something changes it. */
   trust(server: string, tool: string): TrustRecord {
-    return this.#trust.get(key(server, tool)) ?? unknownTool
+    let record = this.#trust.get(key(server, tool)) ?? unknownTool
+    for (const { type, body } of this.#ahead)
+      if (type === 'trust.violated' && body.server === server && body.tool === tool)
+        record = afterViolation(record, body)
+    return record
+  }
+
+  /** Why a server is halted, or null. */
+  quarantine(server: string): QuarantineBody | null {
+    return this.quarantined().find((one) => one.server === server) ?? null
   }
 
   /** Every record that is not the first one. */
@@ -239,7 +201,9 @@ export class Ledger {
 
   /** The servers that are halted, with why. */
   quarantined(): readonly QuarantineBody[] {
-    return [...this.#quarantined.values()]
+    if (this.#ahead.size === 0 && this.#quarantined.size === 0) return []
+    const ahead = [...this.#ahead].flatMap(({ type, body }) => (type === 'server.quarantined' ? [body] : []))
+    return [...this.#quarantined.values(), ...ahead]
   }
 
   /** Name of a hold that covers the call, or null. */
@@ -259,8 +223,43 @@ export class Ledger {
     return [...this.#holds.values()]
   }
 
+  /** All that facts have made of it, as JSON. */
+  save(): SavedLedger {
+    return {
+      accepted: [...this.#accepted.values()].map((surface) => ({
+        ...surface,
+        tools: [...surface.tools.values()],
+      })),
+      versions: [...this.#versions],
+      told: [...this.#told],
+      trust: [...this.#trust],
+      quarantined: [...this.#quarantined.values()],
+      holds: [...this.#holds.values()],
+    }
+  }
+
+  /** Becomes what `save` gave, or with null what it is before any fact. */
+  load(saved: SavedLedger | null): void {
+    fill(
+      this.#accepted,
+      saved?.accepted.map((body) => [body.server, unfold(body)]),
+    )
+    fill(this.#versions, saved?.versions)
+    fill(this.#told, saved?.told)
+    fill(this.#trust, saved?.trust)
+    fill(
+      this.#quarantined,
+      saved?.quarantined.map((body) => [body.server, body]),
+    )
+    fill(
+      this.#holds,
+      saved?.holds.map((hold) => [hold.name, hold]),
+    )
+  }
+
   #update(server: string, tool: string, change: (record: TrustRecord) => TrustRecord): void {
-    this.#trust.set(key(server, tool), change(this.trust(server, tool)))
+    const name = key(server, tool)
+    this.#trust.set(name, change(this.#trust.get(name) ?? unknownTool))
   }
 }
 
@@ -272,6 +271,14 @@ export const isSameServer = (
 
 const whatOf = ({ serverVersion, codeDigest }: Pick<Live, 'serverVersion' | 'codeDigest'>): string =>
   `version ${serverVersion} with code ${codeDigest.slice(0, 12)}`
+
+/** Without what its record says beside it. */
+const holdOf = ({ name, server, tool, lineage }: HoldBody): HoldBody => ({ name, server, tool, lineage })
+
+function fill<K, V>(map: Map<K, V>, entries: readonly (readonly [K, V])[] = []): void {
+  map.clear()
+  for (const [name, value] of entries) map.set(name, value)
+}
 
 const unfold = (body: AcceptedBody): AcceptedSurface => ({
   ...body,

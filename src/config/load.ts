@@ -18,7 +18,6 @@ import { readTrusted } from './read.ts'
 import { issue, refuse, type Issue } from './refusal.ts'
 import { overlay } from './scopes.ts'
 import { buildServer } from './server.ts'
-import { checkStage } from './stage.ts'
 
 export interface LoadOptions extends FindOptions {
   /** Folder of the project whose .sallyport.yaml narrows, absolute */
@@ -82,11 +81,7 @@ async function settle(layers: readonly Layer[], options: LoadOptions): Promise<S
     layer,
     ...buildServer(name, entry, layer, { env: options.env, mode: config.mode, sources }),
   }))
-  refuse([
-    ...layers.flatMap(checkStage),
-    ...layers.flatMap(checkSources),
-    ...built.flatMap(({ issues }) => issues),
-  ])
+  refuse([...layers.flatMap(checkSources), ...built.flatMap(({ issues }) => issues)])
 
   const profiles = new Map<string, ProfileSettings>()
   const exceeded: Issue[] = []
@@ -155,6 +150,7 @@ const governance = ({
     durability: journal.durability,
     segmentBytes: journal.segment_bytes,
     evidenceBytes: journal.evidence_bytes,
+    keepDays: journal.keep_days,
   },
 })
 

@@ -1,10 +1,11 @@
 // The operator's answers: questions that wait, approvals that stand, and the subscription that makes calls wait at all.
-import type { PendingApproval } from '../call/approve.ts'
+import type { PendingApproval, StandingApproval } from '../call/approve.ts'
 import type { ApprovalAnswer } from '../call/ports.ts'
 import { SallyportError } from '../errors.ts'
 import type { Notifier } from '../rpc/connection.ts'
 import type * as Wire from '../rpc/governed.ts'
 import type { OperatorMethods } from '../rpc/protocol.ts'
+import { actor } from './actor.ts'
 import type { EventLog } from './events.ts'
 import type { Governance } from './governance.ts'
 import type { MethodCall, MethodTable } from './methods.ts'
@@ -35,20 +36,24 @@ export function approvalMethods({ governance, events }: ApprovalPorts): MethodTa
       listeners: governance.listeners,
     }),
     async 'approvals/approve'({ id, scope = 'once' }, { caller }) {
-      const by = caller.principal.id
-      await recorder.record('approval.granted', { ...aboutQuestion(governance, id), scope, by })
-      if (!approvals.approve(id, scope, by)) throw notWaiting(id)
+      const said = { ...aboutQuestion(governance, id), scope, ...actor(caller) }
+      const drafted = scope === 'once' ? null : approvals.draft(id, scope, caller.principal.id)
+      // One batch: what stands was granted, and what was granted to stand does.
+      const records = [recorder.record('approval.granted', said)]
+      if (drafted !== null) records.push(recorder.record('approval.standing', storedApproval(drafted)))
+      await Promise.all(records)
+      if (!approvals.approve(id, caller.principal.id, drafted)) throw notWaiting(id)
       return { id, scope }
     },
     async 'approvals/deny'({ id, reason = '' }, { caller }) {
-      const by = caller.principal.id
+      const by = actor(caller)
       if (approvals.standing().some((standing) => standing.id === id)) {
-        await recorder.record('approval.revoked', { id, by, reason })
+        await recorder.record('approval.revoked', { id, ...by, reason })
         approvals.void((standing) => 'id' in standing && standing.id === id)
         return { id }
       }
-      await recorder.record('approval.denied', { ...aboutQuestion(governance, id), by, reason })
-      if (!approvals.deny(id, reason, by)) throw notWaiting(id)
+      await recorder.record('approval.denied', { ...aboutQuestion(governance, id), ...by, reason })
+      if (!approvals.deny(id, reason, caller.principal.id)) throw notWaiting(id)
       return { id }
     },
     'approvals/subscribe': (_params, call) => subscribe({ governance, events }, call),
@@ -104,6 +109,12 @@ const settledView = (settled: Settled): Wire.SettledApproval => ({
   by: settled.by,
   reason: settled.granted ? null : settled.reason,
 })
+
+/** An approval as it is recorded: on the wall clock, which outlives the daemon. */
+function storedApproval({ expiresAt, ...approval }: StandingApproval): Readonly<Record<string, unknown>> {
+  const leftMs = expiresAt - performance.now()
+  return { ...approval, expires_at: new Date(Date.now() + leftMs).toISOString() }
+}
 
 /** What the record of an answer says of its question. */
 function aboutQuestion({ approvals }: Governance, id: string): Readonly<Record<string, unknown>> {

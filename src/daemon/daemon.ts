@@ -31,6 +31,7 @@ import { operatorMethods } from './operator-methods.ts'
 import { createMachine } from './machine.ts'
 import { admission } from './separation.ts'
 import { serviceOf } from './methods.ts'
+import { redactor } from './redactor.ts'
 import { restoreRegistered } from './registration-methods.ts'
 import { Roster } from './roster.ts'
 import { ToolMethods } from './tool-methods.ts'
@@ -92,7 +93,9 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
       keyPath,
       daemon: id,
       emit,
-      replay: (record) => roster.fold(record),
+      folds: { roster },
+      redactor,
+      separation,
       codeOf: machine.codeOf,
       halt: (server, reason) => void supervisor?.quarantine(server, reason).catch(logged(log)),
     })

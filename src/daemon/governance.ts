@@ -2,22 +2,26 @@
 import { hash } from 'node:crypto'
 import { Approvals, type ApprovalHappening } from '../call/approve.ts'
 import { govern, recordOutcome } from '../call/govern.ts'
-import { type Fact, Ledger } from '../call/ledger.ts'
+import type { Fact } from '../call/facts.ts'
+import { Ledger } from '../call/ledger.ts'
 import { Permits } from '../call/permit.ts'
 import type { GovernPorts } from '../call/ports.ts'
 import { isProvisional } from '../call/trust.ts'
 import { catalogue, type SallyportError } from '../errors.ts'
-import { Journal } from '../journal/journal.ts'
+import type { Journal } from '../journal/journal.ts'
 import { loadKey } from '../journal/key.ts'
-import type { JournalRecord } from '../journal/record.ts'
 import type { DaemonId } from '../lib/ids.ts'
 import type { Gate } from '../schema/gate.ts'
 import type { Admission, Governor, Outcome, Proposal } from '../schema/governor.ts'
 import type { Rule, ServerSettings, Settings } from '../schema/settings.ts'
 import type { Emit } from '../supervisor/ports.ts'
 import { ArgumentSchemas } from './argument-schemas.ts'
+import type { Redactor } from '../schema/redactor.ts'
+import type { Actor } from './actor.ts'
+import { Consequences } from './consequences.ts'
 import { event, failureEvents } from './failure-events.ts'
-import { Past } from './past.ts'
+import { type Foldable, Keeping } from './keeping.ts'
+import { type Applied, Past } from './past.ts'
 import { JournalRecorder } from './recorder.ts'
 import { digestOfTool, Surfaces } from './surfaces.ts'
 
@@ -32,8 +36,10 @@ export interface GovernanceOptions {
   readonly codeOf: (server: ServerSettings) => string
   /** Stops a server for all, and keeps it stopped */
   readonly halt: (server: string, reason: string) => void
-  /** Sees every record that is there already, in order */
-  readonly replay?: (record: JournalRecord) => void
+  readonly redactor: Redactor
+  readonly separation: 'full' | 'none'
+  /** Further folds of the journal, by the name that a snapshot gives them */
+  readonly folds?: Readonly<Record<string, Foldable>>
 }
 
 /** The ledger, the permits and the approvals of one daemon; whoever opened it disposes of it, after the servers. */
@@ -42,23 +48,33 @@ export class Governance implements AsyncDisposable {
   readonly permits = new Permits(() => performance.now())
   readonly approvals: Approvals
   readonly surfaces: Surfaces
+  readonly consequences: Consequences
   readonly recorder: JournalRecorder
   readonly journal: Journal
   readonly #options: GovernanceOptions
   readonly #schemas = new ArgumentSchemas()
+  readonly #past: Past
+  readonly #keeping: Keeping
   #listeners = 0
 
-  private constructor(options: GovernanceOptions, ledger: Ledger, journal: Journal) {
-    const { settings, directory, emit, codeOf } = options
+  private constructor(options: GovernanceOptions, ledger: Ledger, past: Past, keeping: Keeping) {
+    const { settings, directory, emit, codeOf, redactor, separation } = options
     this.#options = options
     this.ledger = ledger
-    this.journal = journal
+    this.#past = past
+    this.#keeping = keeping
+    this.journal = keeping.journal
+    const folds = foldsOf(options, past)
     this.recorder = new JournalRecorder({
-      journal,
+      journal: keeping.journal,
       directory,
       evidenceBytes: settings.journal.evidenceBytes,
       isSynced: settings.journal.durability === 'fsync',
-      redact: (text) => text,
+      redactor,
+      separation,
+      folded: (record) => {
+        for (const fold of folds) fold.fold(record)
+      },
     })
     this.approvals = new Approvals({
       ...settings.approval,
@@ -66,38 +82,45 @@ export class Governance implements AsyncDisposable {
       listeners: () => this.#listeners,
       tell: (happening) => this.#tellOperators(happening),
     })
+    const { permits, approvals } = this
+    this.consequences = new Consequences({ ...options, ledger, permits, approvals, recorder: this.recorder })
     const add = (fact: Fact): Promise<void> => this.add(fact)
     this.surfaces = new Surfaces({
       ledger,
       add,
       emit,
       codeOf,
-      violate: (...violation) => this.violate(...violation),
-      quarantine: (...reason) => this.quarantine(...reason),
+      violate: (...violation) => this.consequences.violate(...violation),
+      quarantine: (...reason) => this.consequences.quarantine(...reason),
     })
   }
 
-  /** Reads the journal and ends what it left open. Throws what `Journal.open` throws. */
+  /** Reads the journal and ends what it left open. Throws what `Keeping.open` throws. */
   static async open(options: GovernanceOptions): Promise<Governance> {
-    const { settings, directory, keyPath, daemon, emit, replay } = options
+    const { settings, directory, keyPath, daemon, emit, separation } = options
     const ledger = new Ledger(settings.trust)
     const past = new Past(ledger)
-    const journal = Journal.open({
+    const keeping = Keeping.open({
       directory,
       key: await loadKey(keyPath),
       daemon,
       durability: settings.journal.durability,
       segmentBytes: settings.journal.segmentBytes,
-      replay: (record: JournalRecord) => {
-        past.fold(record)
-        replay?.(record)
-      },
+      keepDays: settings.journal.keepDays,
+      about: { separation },
+      folds: { past, ...options.folds },
+      record: (type, body) => governance.recorder.record(type, body),
+      warn: ({ code, message }) => emit(event('journal/not-kept', null, { code, reason: message })),
       health: (failure) =>
         emit(
           event(failure === null ? 'journal/mended' : 'journal/failed', null, failure?.toRpc().data ?? {}),
         ),
     })
-    const governance = new Governance(options, ledger, journal)
+    const governance = new Governance(options, ledger, past, keeping)
+    for (const refused of keeping.passedOver) {
+      emit(event('journal/snapshot-refused', null, { ...refused }))
+      await governance.recorder.record('snapshot.refused', { ...refused })
+    }
     for (const outcome of past.unfinished()) await governance.recorder.record('call.outcome', outcome)
     for (const standing of past.standing(performance.now())) governance.approvals.restore(standing)
     return governance
@@ -108,10 +131,15 @@ export class Governance implements AsyncDisposable {
     for (const { server, reason } of this.ledger.quarantined()) this.#options.halt(server, reason)
   }
 
-  /** Makes a fact durable, then true. */
-  async add(fact: Fact): Promise<void> {
-    await this.recorder.record(fact.type, { ...fact.body })
-    this.ledger.apply(fact)
+  /** Makes a fact durable, then true; further members are evidence and change nothing. */
+  async add({ type, body }: Fact, evidence: Readonly<Record<string, unknown>> = {}): Promise<void> {
+    await this.consequences.recorded()
+    await this.recorder.record(type, { ...body, ...evidence })
+  }
+
+  /** Where the journal last says what the configuration came to. */
+  applied(type: Parameters<Past['applied']>[0]): Applied | null {
+    return this.#past.applied(type)
   }
 
   /** Operator connections that listen for approvals. */
@@ -129,33 +157,11 @@ export class Governance implements AsyncDisposable {
     }
   }
 
-  /**
-   * Resets a tool's trust at once, whatever becomes of the record: its permits and approvals are void before anything
-   * is written.
-   */
-  async violate(server: string, tool: string, failure: string, detail: string): Promise<void> {
-    const { settings, emit } = this.#options
-    const all = [...(this.ledger.accepted(server)?.tools.keys() ?? [])]
-    const tools = settings.trust.contaminate === 'server' ? [...new Set([tool, ...all])] : [tool]
-    const at = new Date().toISOString()
-    const recorded = tools.map((name) => {
-      const body = { server, tool: name, at, failure, detail }
-      this.ledger.apply({ type: 'trust.violated', body })
-      const isOf = (identity: string): boolean => identity.startsWith(`${server}/${name}@`)
-      const permits = this.permits.revoke(({ binding }) => isOf(binding.identity))
-      const approvals = this.approvals.void(({ identity }) => isOf(identity))
-      emit(event('trust/violated', server, { tool: name, failure, reason: detail }))
-      return this.recorder.record('trust.violated', { ...body, permits, approvals })
-    })
-    await Promise.all(recorded)
-  }
-
   /** A tool begins anew on an operator's word; its permits and approvals end with what it had earned. */
-  async resetTrust(server: string, tool: string, reason: string, by: string): Promise<void> {
-    await this.add({ type: 'trust.reset', body: { server, tool, reason, by } })
-    const isOf = (identity: string): boolean => identity.startsWith(`${server}/${tool}@`)
-    this.permits.revoke(({ binding }) => isOf(binding.identity))
-    this.approvals.void(({ identity }) => isOf(identity))
+  async resetTrust(server: string, tool: string, reason: string, actor: Actor): Promise<void> {
+    const { by } = actor
+    await this.add({ type: 'trust.reset', body: { server, tool, reason, by } }, { ...actor })
+    this.consequences.end(server, tool)
     this.#options.emit(event('trust/reset', server, { tool, reason, by }))
   }
 
@@ -164,21 +170,9 @@ export class Governance implements AsyncDisposable {
     return this.#options.codeOf(server)
   }
 
-  /** Halts a server for all until an operator releases it; every tool's trust is reset. */
-  async quarantine(server: string, failure: string, reason: string): Promise<void> {
-    const { emit, halt } = this.#options
-    const body = { server, failure, reason }
-    this.ledger.apply({ type: 'server.quarantined', body })
-    emit(event(failureEvents[failure] ?? 'server/quarantined', server, { failure, reason }))
-    halt(server, reason)
-    await this.recorder.record('server.quarantined', body)
-    for (const tool of this.ledger.accepted(server)?.tools.keys() ?? [])
-      await this.violate(server, tool, failure, reason)
-  }
-
   /** The server did what its declaration or its grants do not cover (MP-FH-008). */
   async violateScope(server: string, detail: string): Promise<void> {
-    await this.quarantine(server, 'MP-FH-008', detail)
+    await this.consequences.quarantine(server, 'MP-FH-008', detail)
   }
 
   /** The governor under a set of rules. */
@@ -213,11 +207,12 @@ export class Governance implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#schemas[Symbol.asyncDispose]()
-    await this.journal[Symbol.asyncDispose]()
+    await this.consequences[Symbol.asyncDispose]()
+    await this.#keeping[Symbol.asyncDispose]()
   }
 
   async #settle(admission: Admission, outcome: Outcome): Promise<void> {
-    const { server, kind, subject, principal, call } = admission
+    const { server, subject, principal, call } = admission
     if (outcome.kind === 'timeout') {
       const detail = { call, tool: subject, failure: 'MP-FH-004', reason: outcome.detail }
       this.#options.emit(event('call/timeout', server, detail, principal))
@@ -225,9 +220,8 @@ export class Governance implements AsyncDisposable {
     try {
       await recordOutcome(admission, outcome, this)
     } catch {
-      return // the journal's own events tell of it, and without a record there is no evidence
+      // The journal's own events tell of it, and without a record there is no evidence.
     }
-    this.ledger.apply({ type: 'call.outcome', body: { server, kind, subject, outcome: outcome.kind } })
   }
 
   #shows(server: ServerSettings, instance: Parameters<Governor['shows']>[1], tool: unknown): boolean {
@@ -275,16 +269,13 @@ export class Governance implements AsyncDisposable {
         return emit(event('approval/asked', null, { ...happening.pending }, 'operator'))
       case 'settled':
         return emit(event('approval/settled', null, { id: happening.id, ...happening.answer }, 'operator'))
-      case 'standing': {
-        const { expiresAt, ...approval } = happening.approval
-        const leftMs = expiresAt - performance.now()
-        return record('approval.standing', {
-          ...approval,
-          expires_at: new Date(Date.now() + leftMs).toISOString(),
-        })
-      }
       case 'ended':
         return record('approval.ended', { ids: happening.ids })
     }
   }
 }
+
+const foldsOf = ({ folds = {} }: GovernanceOptions, past: Past): readonly Foldable[] => [
+  past,
+  ...Object.values(folds),
+]

@@ -7,6 +7,7 @@ import type { HostMethods, OperatorMethods } from '../rpc/protocol.ts'
 import type { LaunchRequest } from '../rpc/governed.ts'
 import type { Caller } from '../supervisor/ports.ts'
 import type { Supervisor } from '../supervisor/supervisor.ts'
+import { actor } from './actor.ts'
 import type { Governance } from './governance.ts'
 import type { MethodTable } from './methods.ts'
 import type { Registered, Roster } from './roster.ts'
@@ -59,7 +60,7 @@ async function register(
   expectStated(server, entry)
   const judged = await roster.judge(server, entry, { directory, scope: 'registered' })
   const registered: Registered = { server, entry, directory, by: caller.principal.id }
-  await governance.recorder.record('server.registered', { ...registered })
+  await governance.recorder.record('server.registered', { ...registered, ...actor(caller) })
   roster.add(judged.server, judged.profile, null)
   supervisor.add(judged.server, null)
   return supervisor.get(caller, server)
@@ -96,8 +97,8 @@ async function launch(
   roster.add(judged.server, judged.profile, owner)
   try {
     // Whatever was accepted under this name before was another server.
-    await forget(governance, name, owner)
-    await governance.recorder.record('server.launched', { server: name, entry, by: owner })
+    await forget(governance, name, caller)
+    await governance.recorder.record('server.launched', { server: name, entry, ...actor(caller) })
   } catch (error) {
     roster.remove(name)
     throw error
@@ -124,15 +125,16 @@ async function remove(
       `${server} stands in the configuration; take it out there, or set enabled: false`,
       { server },
     )
-  const permits = await forget(governance, server, caller.principal.id)
+  const permits = await forget(governance, server, caller)
   const stopped = await supervisor.remove(caller, server)
   roster.remove(server)
   return { removed: server, stopped, permits }
 }
 
 /** Ends everything that stood on a server's name; resolves with the permits that ended. */
-async function forget(governance: Governance, server: string, by: string): Promise<readonly string[]> {
-  await governance.add({ type: 'server.removed', body: { server, by } })
+async function forget(governance: Governance, server: string, caller: Caller): Promise<readonly string[]> {
+  const body = { server, by: caller.principal.id }
+  await governance.add({ type: 'server.removed', body }, { ...actor(caller) })
   const isOf = (identity: string): boolean => identity.startsWith(`${server}/`)
   governance.approvals.void(({ identity }) => isOf(identity))
   return governance.permits.revoke(({ binding }) => isOf(binding.identity))

@@ -3,9 +3,10 @@ import { dirname } from 'node:path'
 import type { Host } from '../config/host.ts'
 import { settingsOf } from '../config/load.ts'
 import { SallyportError } from '../errors.ts'
-import type { JournalRecord } from '../journal/record.ts'
 import type { CredentialSource } from '../schema/credentials.ts'
 import type { ProfileSettings, ServerSettings, Settings } from '../schema/settings.ts'
+import type { Foldable } from './keeping.ts'
+import type { Durable } from './recorder.ts'
 
 /** A server's entry as the operator wrote it. */
 export interface Registered {
@@ -17,7 +18,7 @@ export interface Registered {
 }
 
 /** Settings whose servers and profiles grow and shrink while the daemon runs; everybody holds the same ones. */
-export class Roster {
+export class Roster implements Foldable {
   readonly settings: Settings
   readonly #servers: Map<string, ServerSettings>
   readonly #profiles: Map<string, ProfileSettings>
@@ -49,12 +50,23 @@ export class Roster {
     return this.#configured.has(server)
   }
 
-  /** Folds what an earlier life recorded; nothing is judged yet. */
-  fold({ type, body }: JournalRecord): void {
+  /** Folds what was recorded; nothing is judged yet. */
+  fold({ type, body }: Pick<Durable, 'type' | 'body'>): void {
     if (type === 'server.registered') {
       const registered = body as Registered
       this.#registered.set(registered.server, registered)
     } else if (type === 'server.removed') this.#registered.delete((body as { server: string }).server)
+  }
+
+  /** What is registered, as JSON. */
+  save(): readonly Registered[] {
+    return [...this.#registered.values()]
+  }
+
+  /** Becomes what `save` gave, or with null what it is before any record. */
+  load(saved: readonly Registered[] | null): void {
+    this.#registered.clear()
+    for (const registered of saved ?? []) this.#registered.set(registered.server, registered)
   }
 
   /** What was registered and is not in the configuration, which wins where both name a server. */

@@ -17,6 +17,7 @@ import { Session } from '../supervisor/session.ts'
 import { Governance } from './governance.ts'
 import { Guard } from './guard.ts'
 import { createMachine } from './machine.ts'
+import { redactor } from './redactor.ts'
 
 export interface RunOptions {
   readonly settings: Settings
@@ -65,6 +66,8 @@ export async function runOne(options: RunOptions, { signal }: { signal: AbortSig
     emit,
     codeOf: machine.codeOf,
     halt: (_server, reason) => halt(reason),
+    redactor,
+    separation: 'none', // whoever runs it is the host, the operator and the daemon
   })
   const gate = gateOf(settings.rules)
   const governor = governance.governor({ rules: settings.rules, gate })

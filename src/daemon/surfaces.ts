@@ -9,7 +9,8 @@ import {
   surfaceDigest,
   type ToolDeclaration,
 } from '../call/declaration.ts'
-import { type Fact, isSameServer, type Ledger } from '../call/ledger.ts'
+import type { Fact } from '../call/facts.ts'
+import { isSameServer, type Ledger } from '../call/ledger.ts'
 import { SallyportError } from '../errors.ts'
 import type { InstanceId } from '../lib/ids.ts'
 import type { Observation } from '../schema/governor.ts'

@@ -1,8 +1,9 @@
 // What the operator does about trust, permits, holds and quarantine: each a record first, then a fact.
-import type { HoldBody } from '../call/ledger.ts'
+import type { HoldBody } from '../call/facts.ts'
 import { SallyportError } from '../errors.ts'
 import type { TrustView } from '../rpc/governed.ts'
 import type { Supervisor } from '../supervisor/supervisor.ts'
+import { actor } from './actor.ts'
 import type { Governance } from './governance.ts'
 import type { MethodTable } from './methods.ts'
 
@@ -27,21 +28,23 @@ export function trustMethods({ governance, supervisor }: TrustPorts): MethodTabl
   return {
     async 'servers/quarantine'({ server, reason = 'an operator said so' }, { caller }) {
       supervisor.get(caller, server) // or there is no such server
-      await governance.add({ type: 'server.quarantined', body: { server, failure: 'operator', reason } })
-      const ended = permits.revoke(({ binding }) => isOf(server, binding.identity))
+      const stopped = governance.consequences.stop(server, reason, actor(caller))
       await supervisor.quarantine(server, reason)
-      return { server, permits: ended }
+      return { server, permits: await stopped }
     },
-    async 'servers/release'({ name, reason = 'an operator said so' }) {
+    async 'servers/release'({ name, reason = 'an operator said so' }, { caller }) {
       const released: ('quarantine' | 'hold')[] = []
       if (ledger.quarantined().some(({ server }) => server === name)) {
-        await governance.add({ type: 'server.released', body: { server: name, reason } })
+        await governance.add(
+          { type: 'server.released', body: { server: name, reason } },
+          { ...actor(caller) },
+        )
         supervisor.release(name, reason)
         released.push('quarantine')
       }
       const hold = ledger.holds().find((one) => one.name === name)
       if (hold !== undefined) {
-        await governance.add({ type: 'hold.released', body: hold })
+        await governance.add({ type: 'hold.released', body: hold }, { ...actor(caller), reason })
         released.push('hold')
       }
       if (released.length === 0 && supervisor.release(name, reason)) released.push('quarantine')
@@ -59,8 +62,7 @@ export function trustMethods({ governance, supervisor }: TrustPorts): MethodTabl
           'servers/hold: got nothing that it covers, expected a server, a tool or a lineage',
         )
       const hold: HoldBody = { name: name ?? nameOf(server, tool, lineage), server, tool, lineage }
-      await recorder.record('hold.asked', { ...hold, by: caller.principal.id, reason })
-      await governance.add({ type: 'hold.placed', body: hold })
+      await governance.add({ type: 'hold.placed', body: hold }, { ...actor(caller), reason })
       return hold
     },
     'servers/holds': () => ({ holds: ledger.holds() }),
@@ -73,7 +75,7 @@ export function trustMethods({ governance, supervisor }: TrustPorts): MethodTabl
           `nothing is known of ${server}${tool === undefined ? '' : `/${tool}`}; see sallyport trust`,
           { server, tool: tool ?? null },
         )
-      for (const one of tools) await governance.resetTrust(server, one, reason, caller.principal.id)
+      for (const one of tools) await governance.resetTrust(server, one, reason, actor(caller))
       return { reset: trustOf(governance, server).filter((view) => tools.includes(view.tool)) }
     },
     'permits/list': () => ({
@@ -96,8 +98,8 @@ export function trustMethods({ governance, supervisor }: TrustPorts): MethodTabl
           `no permit ${id} lives: it was used, or its time is over; see sallyport permits`,
           { permit: id },
         )
-      const by = caller.principal.id
-      await recorder.record('permit.revoked', { permit: id ?? null, server: server ?? null, by, reason })
+      const asked = { permit: id ?? null, server: server ?? null }
+      await recorder.record('permit.revoked', { ...asked, ...actor(caller), reason })
       return {
         revoked: permits.revoke((permit) =>
           id === undefined ? isOf(server ?? '', permit.binding.identity) : permit.id === id,

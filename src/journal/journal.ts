@@ -6,16 +6,16 @@ import {
   fdatasync,
   fstatSync,
   ftruncateSync,
-  lstatSync,
   mkdirSync,
   openSync,
   writeSync,
 } from 'node:fs'
 import type { SallyportError } from '../errors.ts'
-import { corrupt, unwritable } from './failures.ts'
+import { unwritable } from './failures.ts'
 import { type Entry, encodeRecord, type Origin, type Position } from './record.ts'
-import { beginning, listSegments, readSegment, segmentPath, type Torn } from './segments.ts'
+import { beginning, expectInPlace, listSegments, readSegment, segmentPath, type Torn } from './segments.ts'
 import type { JournalRecord } from './record.ts'
+import { replayFrom, type SegmentEnd } from './replay.ts'
 
 /** `write` survives the daemon's death, `fsync` a power loss too. */
 export type Durability = 'write' | 'fsync'
@@ -28,8 +28,16 @@ export interface JournalOptions {
   readonly durability: Durability
   /** A segment is closed once it is longer, bytes */
   readonly segmentBytes: number
-  /** Sees every record that is already there, in order, before `open` returns */
+  /** Sees every record that is already there behind `from`, in order, before `open` returns */
   readonly replay: (record: JournalRecord) => void
+  /** A segment's end that whoever replays knows everything of; null for the beginning */
+  readonly from?: SegmentEnd | null
+  /** Told where a segment ended that nothing is added to any more */
+  readonly closed?: (end: SegmentEnd) => void
+  /** A segment is closed once it is older, ms */
+  readonly segmentMs?: number
+  /** JSON members of every segment's first record */
+  readonly about?: Readonly<Record<string, unknown>>
   /** Told when writing begins to fail, and with null when it works again */
   readonly health?: (failure: SallyportError | null) => void
   /** Clock of the `at` member */
@@ -46,6 +54,7 @@ interface Segment {
   readonly number: number
   readonly fd: number
   readonly ino: number
+  readonly openedMs: number
   length: number
 }
 
@@ -76,20 +85,17 @@ export class Journal implements AsyncDisposable {
   }
 
   /**
-   * Reads what is there, checks every record, and begins a new segment.
+   * Reads what is there behind `from`, checks every record, and begins a new segment.
    *
    * A torn end is kept where it lies; the new segment's first record tells of it. A flaw elsewhere is refused:
    * @throws ERR_JOURNAL_CORRUPT with segment, line and what is wrong
    */
   static open(options: JournalOptions): Journal {
-    mkdirSync(options.directory, { recursive: true, mode: 0o700 })
-    let [head, torn] = [beginning, null as Torn | null]
-    for (const segment of listSegments(options.directory)) {
-      const read = readSegment(options.directory, segment, head, options.key, options.replay)
-      if (read.flaw !== null) throw corrupt(options.directory, segment, read.flaw.line, read.flaw.detail)
-      head = read.end
-      torn = read.torn
-    }
+    const { directory, key, replay, from = null } = options
+    mkdirSync(directory, { recursive: true, mode: 0o700 })
+    const end = replayFrom(directory, key, from, replay)
+    if (end !== null && end !== from) options.closed?.(end)
+    const [head, torn] = [end?.position ?? beginning, end?.torn ?? null]
     const journal = new Journal(options, head, torn)
     journal.#flush()
     return journal
@@ -234,11 +240,15 @@ export class Journal implements AsyncDisposable {
    * folder any more, nothing can be written: what was written is evidence, and the chain would go on without it.
    */
   #openSegment(): Segment {
-    const { directory, segmentBytes } = this.#options
+    const { directory, segmentBytes, segmentMs = Infinity, closed } = this.#options
     accessSync(directory, constants.W_OK | constants.X_OK)
     if (this.#segment !== null) {
-      expectInPlace(segmentPath(directory, this.#segment.number), this.#segment)
-      if (this.#segment.length >= segmentBytes) this.#closeSegment()
+      const { number, length, openedMs } = this.#segment
+      expectInPlace(segmentPath(directory, number), this.#segment)
+      if (length >= segmentBytes || performance.now() - openedMs > segmentMs) {
+        this.#closeSegment()
+        closed?.({ segment: number, position: this.#head, offset: length, torn: null })
+      }
     }
     const segment = this.#segment ?? this.#newSegment(directory)
     if (segment.length === 0) this.#writeHeader(segment)
@@ -253,12 +263,13 @@ export class Journal implements AsyncDisposable {
       constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_APPEND | constants.O_NOFOLLOW,
       0o600,
     )
-    this.#segment = { number, fd, ino: fstatSync(fd).ino, length: 0 }
+    this.#segment = { number, fd, ino: fstatSync(fd).ino, openedMs: performance.now(), length: 0 }
     return this.#segment
   }
 
   #writeHeader(segment: Segment): void {
     const body = JSON.stringify({
+      ...this.#options.about,
       continues: this.#head,
       torn: this.#torn,
       durability: this.#options.durability,
@@ -283,10 +294,4 @@ function settle(batch: readonly Waiting[], positions: readonly Position[]): void
     const position = positions[index]
     if (position !== undefined) resolve(position)
   }
-}
-
-function expectInPlace(path: string, segment: Segment): void {
-  const { ino, nlink } = lstatSync(path)
-  if (ino === segment.ino && nlink === 1) return
-  throw new Error(`${path} was replaced: put it back, or restart to see what is missing`)
 }

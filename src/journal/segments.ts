@@ -1,6 +1,6 @@
 // The journal's files: numbered segments of lines, and how one is read up to the byte where it breaks off.
 import { hash } from 'node:crypto'
-import { closeSync, constants, fstatSync, openSync, readFileSync, readdirSync } from 'node:fs'
+import { closeSync, constants, fstatSync, lstatSync, openSync, readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { errnoOf, isMissing } from '../lib/missing.ts'
 import { decodeRecord, type Flaw, genesis, type JournalRecord, type Position } from './record.ts'
@@ -22,6 +22,13 @@ export function listSegments(directory: string): readonly number[] {
     if (isMissing(error)) return []
     throw error
   }
+}
+
+/** Throws where the file at `path` is not the one that is open, or has a second name. */
+export function expectInPlace(path: string, open: { readonly ino: number }): void {
+  const { ino, nlink } = lstatSync(path)
+  if (ino === open.ino && nlink === 1) return
+  throw new Error(`${path} was replaced: put it back, or restart to see what is missing`)
 }
 
 /** Bytes behind the last sealed record of a segment: a batch that a crash or a full disk cut off. */
@@ -95,8 +102,8 @@ export function readSegment(
 /** Neither a link is followed nor a pipe waited for. */
 export const segmentFlags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK
 
-/** Null for what is no plain file. */
-function bytesOf(path: string): Buffer | null {
+/** All of a segment; null for what is no plain file. */
+export function bytesOf(path: string): Buffer | null {
   let fd: number
   try {
     fd = openSync(path, segmentFlags)

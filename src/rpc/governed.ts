@@ -117,6 +117,8 @@ export interface AuditVerification {
   readonly records: number
   readonly segments: number
   readonly head: AuditAnchor
+  /** Seq 0, or the last record that was let go of as `journal.keep_days` says */
+  readonly begins: AuditAnchor
   readonly torn: readonly {
     readonly segment: number
     readonly offset: number

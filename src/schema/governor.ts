@@ -4,6 +4,13 @@ import type { CallId, InstanceId } from '../lib/ids.ts'
 import type { GovernedRequest } from './gate.ts'
 import type { ServerSettings } from './settings.ts'
 
+/** Who connected, as the kernel noted it; the pid is often a shim's, and may have been reused: evidence, never authority. */
+export interface Peer {
+  readonly uid: number
+  readonly gid: number
+  readonly pid: number
+}
+
 /** A call as somebody proposed it. */
 export interface Proposal extends GovernedRequest {
   readonly call: CallId
@@ -12,6 +19,7 @@ export interface Proposal extends GovernedRequest {
   /** The request's params exactly as they will be sent */
   readonly bytes: string
   readonly principal: string
+  readonly peer: Peer
   /** Attached session or control instance; a session-wide approval ends with it */
   readonly session: string
   /** The host's opaque string, or null */
@@ -34,6 +42,7 @@ export interface Admission {
   readonly approval: string | null
   readonly trustEpoch: number
   readonly principal: string
+  readonly peer: Peer
 }
 
 /** How a call ended, for its last record. */

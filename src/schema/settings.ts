@@ -50,6 +50,8 @@ export interface Settings {
     readonly segmentBytes: number
     /** Largest request or response that a record holds whole */
     readonly evidenceBytes: number
+    /** Days after which a segment is let go of; 0 for never */
+    readonly keepDays: number
   }
   /** What the operator should know and nothing refuses: shadowed entries, exposed servers; one line each */
   readonly warnings: readonly string[]

@@ -50,6 +50,7 @@ export async function callTool(parts: Parts): Promise<CallResult> {
       arguments: value,
       bytes: params,
       principal: caller.principal.id,
+      peer: caller.principal.attributes,
       session: line?.instance ?? '',
       lineage: call.lineage,
       obstacle,

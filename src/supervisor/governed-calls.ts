@@ -3,6 +3,7 @@ import { SallyportError } from '../errors.ts'
 import { BriefMap } from '../lib/brief-map.ts'
 import { type InstanceId, newCallId, type SessionId } from '../lib/ids.ts'
 import type { Gate } from '../schema/gate.ts'
+import type { Principal } from '../rpc/protocol.ts'
 import type { Admission, Governor, Outcome, Waiting } from '../schema/governor.ts'
 import type { ServerSettings } from '../schema/settings.ts'
 import { Alarm } from './alarm.ts'
@@ -19,7 +20,7 @@ import type { Ask, Held } from './wire.ts'
 export interface GovernedCallsOptions {
   readonly server: ServerSettings
   readonly session: SessionId
-  readonly principal: string
+  readonly principal: Principal
   readonly gate: Gate
   readonly governor: Governor
   readonly talk: Conversation
@@ -171,7 +172,8 @@ export class GovernedCalls {
         subject: ask.subject,
         arguments: ask.arguments,
         bytes: ask.bytes,
-        principal,
+        principal: principal.id,
+        peer: principal.attributes,
         session,
         lineage: held.lineage,
         obstacle,

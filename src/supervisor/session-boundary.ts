@@ -42,7 +42,7 @@ export class SessionBoundary {
     this.#calls = new GovernedCalls({
       server,
       session,
-      principal: caller.principal.id,
+      principal: caller.principal,
       gate,
       governor,
       talk,

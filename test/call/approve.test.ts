@@ -62,7 +62,7 @@ describe('a question', () => {
 
   test('is a yes for this call only when it is approved once', async () => {
     const answer = approvals.ask(question, { signal: never })
-    expect(approvals.approve(firstId(), 'once', '0')).toBe(true)
+    expect(approvals.approve(firstId(), '0', null)).toBe(true)
     expect(await answer).toMatchObject({ granted: true, by: '0', scope: 'once' })
     expect(await approvals.ask(question, { signal: never })).toMatchObject({ granted: false })
   })
@@ -71,7 +71,8 @@ describe('a question', () => {
     const answer = approvals.ask(question, { signal: never })
     const id = firstId()
     expect(approvals.deny(id, 'not today', '0')).toBe(true)
-    expect(approvals.approve(id, 'policy', '0')).toBe(false)
+    expect(approvals.draft(id, 'policy', '0')).toBe(null)
+    expect(approvals.approve(id, '0', null)).toBe(false)
     expect(await answer).toMatchObject({ granted: false, reason: 'an operator said no: not today' })
     expect(approvals.standing()).toEqual([])
   })
@@ -80,7 +81,8 @@ describe('a question', () => {
 describe('an approval for the session', () => {
   const stand = async (scope: 'session' | 'policy'): Promise<void> => {
     const answer = approvals.ask(question, { signal: never })
-    approvals.approve(firstId(), scope, '0')
+    const id = firstId()
+    approvals.approve(id, '0', approvals.draft(id, scope, '0'))
     await answer
     listeners = 0
   }

@@ -287,7 +287,7 @@ describe('in an attached session', () => {
       () => governance.approvals.pending().length > 0 && governance.approvals.pending(),
     )
     await eventually(() => host.lines.some((line) => line.includes('notifications/progress')))
-    governance.approvals.approve(question?.id ?? '', 'once', '0')
+    governance.approvals.approve(question?.id ?? '', '0', null)
     expect((await host.answer(1)).error).toBeUndefined()
   })
 

@@ -93,9 +93,9 @@ test('an answer that comes while its call still waits for approval is dropped', 
   for (const { id } of await eventually(
     () => governance.approvals.pending().length === 2 && governance.approvals.pending(),
   ))
-    if (id !== question?.id) governance.approvals.approve(id, 'once', '0')
+    if (id !== question?.id) governance.approvals.approve(id, '0', null)
   await host.answer(6)
-  governance.approvals.approve(question?.id ?? '', 'once', '0')
+  governance.approvals.approve(question?.id ?? '', '0', null)
   await host.answer(5)
   expect(host.lines).toEqual([ok('6'), ok('5', '{"own":1}')])
 })

@@ -111,7 +111,7 @@ test('the time in which an operator is asked does not count', async () => {
     () => governance.approvals.pending().length > 0 && governance.approvals.pending(),
   )
   await eventually(() => (governance.approvals.pending()[0]?.waitedMs ?? 0) > 500)
-  governance.approvals.approve(question?.id ?? '', 'once', '0')
+  governance.approvals.approve(question?.id ?? '', '0', null)
   expect((await host.answer(1)).error).toBeUndefined()
 })
 

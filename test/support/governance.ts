@@ -6,6 +6,7 @@ import type { JournalRecord } from '../../src/journal/record.ts'
 import { beginning, listSegments, readSegment } from '../../src/journal/segments.ts'
 import { newDaemonId } from '../../src/lib/ids.ts'
 import type { Rule, ServerSettings, Settings } from '../../src/schema/settings.ts'
+import { redactor } from '../../src/daemon/redactor.ts'
 import type { Emit, Policy } from '../../src/supervisor/ports.ts'
 import { tempDir } from './temp-dir.ts'
 
@@ -14,7 +15,7 @@ export const governanceDefaults: Pick<Settings, 'approval' | 'permit' | 'trust' 
   approval: { waitMs: 120_000, ttlMs: 900_000 },
   permit: { ttlMs: 30_000 },
   trust: { provisionalAfter: 10, trustedAfter: 50, contaminate: 'tool' },
-  journal: { durability: 'write', segmentBytes: 67_108_864, evidenceBytes: 65_536 },
+  journal: { durability: 'write', segmentBytes: 67_108_864, evidenceBytes: 65_536, keepDays: 0 },
 }
 
 export interface Governed extends AsyncDisposable {
@@ -59,6 +60,8 @@ export async function governed(options: Options): Promise<Governed> {
     emit,
     codeOf,
     halt,
+    redactor,
+    separation: 'none',
   })
   const gate = gateOf(rules)
   return {

@@ -1,0 +1,83 @@
+// The facts that a ledger is made of, as the journal holds them; only these change what may be called.
+import type { Proposal } from '../schema/governor.ts'
+import type { AcceptedSurface, AcceptedTool } from './declaration.ts'
+import type { TrustRecord } from './trust.ts'
+
+/** A fact, as the journal holds it; the daemon's tests hold writer and reader together. */
+export type Fact =
+  | { readonly type: 'surface.accepted'; readonly body: AcceptedBody }
+  | { readonly type: 'surface.changed'; readonly body: ChangedBody }
+  | { readonly type: 'call.outcome'; readonly body: OutcomeBody }
+  | { readonly type: 'trust.violated'; readonly body: ViolationBody }
+  | { readonly type: 'trust.reset'; readonly body: ResetBody }
+  | { readonly type: 'server.quarantined'; readonly body: QuarantineBody }
+  | { readonly type: 'server.released'; readonly body: { readonly server: string; readonly reason: string } }
+  | { readonly type: 'server.removed'; readonly body: { readonly server: string; readonly by: string } }
+  | { readonly type: 'hold.placed' | 'hold.released'; readonly body: HoldBody }
+
+/** What only ever takes away: it may have effect before it is durable. */
+export type StrictFact = Extract<Fact, { readonly type: 'trust.violated' | 'server.quarantined' }>
+
+/** An accepted surface in its serialized form. */
+export interface AcceptedBody extends Omit<AcceptedSurface, 'tools'> {
+  readonly tools: readonly AcceptedTool[]
+}
+
+/** Changes that were told of: `tool` or `*` for all else -> digest of what it became. */
+export interface ChangedBody {
+  readonly server: string
+  readonly became: Readonly<Record<string, string>>
+}
+
+export interface OutcomeBody {
+  readonly server: string
+  readonly kind: Proposal['kind']
+  readonly subject: string
+  readonly outcome: string
+  /** Epoch under which it was admitted: what was begun before a reset is no evidence after it */
+  readonly trust_epoch: number
+}
+
+export interface QuarantineBody {
+  readonly server: string
+  /** Digest of what ran: the same thing under another name stays quarantined; null where that is not known */
+  readonly code: string | null
+  /** MP-FH id */
+  readonly failure: string
+  readonly reason: string
+}
+
+export interface ViolationBody {
+  readonly server: string
+  readonly tool: string
+  readonly at: string
+  /** MP-FH id */
+  readonly failure: string
+  readonly detail: string
+}
+
+/** An operator's word that a tool begins anew. */
+export interface ResetBody {
+  readonly server: string
+  readonly tool: string
+  readonly reason: string
+  readonly by: string
+}
+
+/** A named hold; null members match anything, and at least one does not. */
+export interface HoldBody {
+  readonly name: string
+  readonly server: string | null
+  readonly tool: string | null
+  readonly lineage: string | null
+}
+
+/** What a snapshot keeps of a ledger. */
+export interface SavedLedger {
+  readonly accepted: readonly AcceptedBody[]
+  readonly versions: readonly (readonly [string, number])[]
+  readonly told: readonly (readonly [string, string])[]
+  readonly trust: readonly (readonly [string, TrustRecord])[]
+  readonly quarantined: readonly QuarantineBody[]
+  readonly holds: readonly HoldBody[]
+}

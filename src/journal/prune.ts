@@ -1,0 +1,104 @@
+// Letting go of old segments: said in the journal first, with the places where the chain was cut, then done, oldest first.
+import { closeSync, openSync, readSync } from 'node:fs'
+import { readdir, rm, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { isMissing } from '../lib/missing.ts'
+import type { Position } from './record.ts'
+import { listSegments, segmentFlags, segmentPath } from './segments.ts'
+
+/** Where a removed segment ended: what the first one that is left hangs on. */
+export interface Cut extends Position {
+  readonly segment: number
+}
+
+/** Body of a `journal.pruned` record. */
+export interface Pruned {
+  readonly cuts: readonly Cut[]
+  readonly keep_days: number
+  /** Last change of the youngest segment that goes */
+  readonly until: string
+}
+
+const dayMs = 86_400_000
+// A sidecar is written before its record, and again with each that names it: this much before is nobody's any more.
+const marginMs = 3_600_000
+const headerBytes = 65_536
+
+interface Keeping {
+  readonly keepDays: number
+  /** Last segment that two snapshots, or the only one, make dispensable */
+  readonly covered: number
+  readonly now: number
+  /** Makes the record of it durable; nothing is removed before */
+  readonly record: (pruned: Pruned) => Promise<unknown>
+}
+
+/** Removes whole segments whose last change is longer ago than `keepDays`, and evidence that only they named. */
+export async function pruneJournal(directory: string, keeping: Keeping): Promise<Pruned | null> {
+  const { keepDays, covered, now, record } = keeping
+  if (keepDays === 0) return null
+  const cuts: Cut[] = []
+  let until = 0
+  for (const segment of listSegments(directory)) {
+    if (segment > covered) break
+    const { mtimeMs } = await stat(segmentPath(directory, segment))
+    const cut = cutBehind(directory, segment)
+    if (mtimeMs > now - keepDays * dayMs || cut === null) break
+    cuts.push(cut)
+    until = Math.max(until, mtimeMs)
+  }
+  if (cuts.length === 0) return null
+  const pruned = { cuts, keep_days: keepDays, until: new Date(until).toISOString() }
+  await record(pruned)
+  for (const { segment } of cuts) await rm(segmentPath(directory, segment))
+  await pruneEvidence(join(directory, 'evidence'), until - marginMs)
+  return pruned
+}
+
+/** True when that record accounts for a chain that begins behind `position`, in the segment after `segment`. */
+export const accountsFor = (body: unknown, segment: number, position: Position): boolean =>
+  (body as Partial<Pruned> | null)?.cuts?.some(
+    (cut) => cut.segment === segment && cut.seq === position.seq && cut.hash === position.hash,
+  ) ?? false
+
+/** The end of a segment, as the header of the next one says it. */
+function cutBehind(directory: string, segment: number): Cut | null {
+  const continues = beginningOf(directory, segment + 1)
+  return continues === null ? null : { segment, ...continues }
+}
+
+/** The position before a segment's first record, as that record says it; null where there is no such segment or record. */
+export function beginningOf(directory: string, segment: number): Position | null {
+  const head = /^\{"seq":(\d+),.*,"prev":"([0-9a-f]{64})","hash":/.exec(
+    firstLine(segmentPath(directory, segment)),
+  )
+  return head === null ? null : { seq: Number(head[1]) - 1, hash: head[2] ?? '' }
+}
+
+function firstLine(path: string): string {
+  try {
+    const fd = openSync(path, segmentFlags)
+    try {
+      const bytes = Buffer.alloc(headerBytes)
+      const [line = ''] = bytes.toString('utf8', 0, readSync(fd, bytes)).split('\n', 1)
+      return line
+    } finally {
+      closeSync(fd)
+    }
+  } catch (error) {
+    if (isMissing(error)) return ''
+    throw error
+  }
+}
+
+async function pruneEvidence(folder: string, before: number): Promise<void> {
+  const files = await readdir(folder).catch((error: unknown) => {
+    if (isMissing(error)) return []
+    throw error
+  })
+  for (const file of files) {
+    const path = join(folder, file)
+    const { mtimeMs } = await stat(path)
+    if (mtimeMs < before) await rm(path, { force: true })
+  }
+}

@@ -1,0 +1,42 @@
+// Reading a journal from a place in it to its end, every record checked against the one before.
+import { corrupt } from './failures.ts'
+import type { JournalRecord, Position } from './record.ts'
+import { beginning, listSegments, readSegment, type Torn } from './segments.ts'
+import { endsSo } from './snapshot.ts'
+
+/** The end of a segment to which nothing is added any more. */
+export interface SegmentEnd {
+  readonly segment: number
+  /** Its last sealed record */
+  readonly position: Position
+  /** Where that record ends in the file, bytes */
+  readonly offset: number
+  /** What stands behind it, which the next segment tells of */
+  readonly torn: Torn | null
+}
+
+/**
+ * Visits every sealed record behind `from`, in order. Returns where the journal ends, null where there is none.
+ *
+ * @throws ERR_JOURNAL_CORRUPT with segment, line and what is wrong, also where `from` is not a place in this journal
+ */
+export function replayFrom(
+  directory: string,
+  key: Uint8Array,
+  from: SegmentEnd | null,
+  visit: (record: JournalRecord) => void,
+): SegmentEnd | null {
+  const segments = listSegments(directory).filter((segment) => segment > (from?.segment ?? 0))
+  if (segments.length === 0 && from !== null && !endsSo(directory, from))
+    throw corrupt(directory, from.segment, 0, `it does not end with record ${from.position.seq}`)
+  const [first] = segments
+  if (from === null && first !== undefined && first > 1)
+    throw corrupt(directory, first, 1, 'what came before was let go of, and no snapshot of it can be used')
+  let end = from
+  for (const segment of segments) {
+    const read = readSegment(directory, segment, end?.position ?? beginning, key, visit)
+    if (read.flaw !== null) throw corrupt(directory, segment, read.flaw.line, read.flaw.detail)
+    end = { segment, position: read.end, offset: read.offset, torn: read.torn }
+  }
+  return end
+}

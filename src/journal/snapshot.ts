@@ -1,0 +1,114 @@
+// What a journal added up to at the end of a segment, so that a start reads what came after and not everything.
+//
+// A snapshot is a convenience and never an authority: it is MAC'd with the journal's key, bound to one place in the chain,
+// and thrown away wherever either does not hold. Each step of writing one leaves the ones before as they are:
+//
+//   sync the segment -> draft -> sync -> rename -> sync the folder -> remove what is older than the last two
+import { createHmac, timingSafeEqual } from 'node:crypto'
+import { readdirSync, readFileSync } from 'node:fs'
+import { mkdir, open, rename, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { isMissing } from '../lib/missing.ts'
+import type { SegmentEnd } from './replay.ts'
+import { bytesOf, listSegments, segmentPath } from './segments.ts'
+
+export interface Snapshot extends SegmentEnd {
+  /** What all records up to the position came to; JSON */
+  readonly state: unknown
+}
+
+/** A snapshot that is not to be used, and why. */
+export interface Unusable {
+  readonly path: string
+  readonly reason: string
+}
+
+const kept = 2
+const name = /^(\d{16})\.json$/
+const sealed = /,"mac":"([0-9a-f]{64})"\}\n$/
+
+const folderOf = (directory: string): string => join(directory, 'snapshots')
+
+/** The journal's snapshots, newest first; what is no snapshot of this key is named with the reason. */
+export function readSnapshots(directory: string, key: Uint8Array): readonly (Snapshot | Unusable)[] {
+  return names(directory).map((file) => {
+    const path = join(folderOf(directory), file)
+    try {
+      return decode(readFileSync(path, 'utf8'), path, key)
+    } catch (error) {
+      return { path, reason: error instanceof Error ? error.message : 'it cannot be read' }
+    }
+  })
+}
+
+/** Writes a snapshot whole or not at all, then lets go of all but the last two. */
+export async function writeSnapshot(
+  directory: string,
+  key: Uint8Array,
+  end: SegmentEnd,
+  state: string,
+): Promise<void> {
+  const folder = folderOf(directory)
+  await mkdir(folder, { recursive: true, mode: 0o700 })
+  // What a snapshot adds up must outlast the snapshot.
+  await synced(segmentPath(directory, end.segment))
+  const { segment, position, offset, torn } = end
+  const covered = `{"version":1,"segment":${segment},"position":${JSON.stringify(position)},"offset":${offset},"torn":${JSON.stringify(torn)},"state":${state}`
+  const path = join(folder, `${String(position.seq).padStart(16, '0')}.json`)
+  const draft = join(folder, '.draft')
+  await rm(draft, { force: true })
+  {
+    await using file = await open(draft, 'wx', 0o600)
+    await file.writeFile(`${covered},"mac":"${macOf(covered, key)}"}\n`)
+    await file.sync()
+  }
+  await rename(draft, path)
+  await synced(folder)
+  for (const file of names(directory).slice(kept)) await rm(join(folder, file), { force: true })
+}
+
+/** Last segment that may go: the one that the snapshot before the last adds up, so that one of the two may be unusable; else 0. */
+export function coveredSegment(directory: string, key: Uint8Array): number {
+  const usable = readSnapshots(directory, key).filter((one) => 'segment' in one)
+  return usable.length < kept ? 0 : (usable.at(-1)?.segment ?? 0)
+}
+
+/** True when the segment stands there and ends so. */
+export function endsSo(directory: string, { segment, position, offset }: SegmentEnd): boolean {
+  if (!listSegments(directory).includes(segment)) return false
+  const bytes = bytesOf(segmentPath(directory, segment))
+  if (bytes === null || bytes.length < offset || bytes[offset - 1] !== 10) return false
+  const line = bytes.toString('utf8', bytes.lastIndexOf(10, offset - 2) + 1, offset)
+  return line.includes(`,"hash":"${position.hash}"`) && line.startsWith(`{"seq":${position.seq},`)
+}
+
+function names(directory: string): readonly string[] {
+  try {
+    return readdirSync(folderOf(directory))
+      .filter((file) => name.test(file))
+      .sort()
+      .toReversed()
+  } catch (error) {
+    if (isMissing(error)) return []
+    throw error
+  }
+}
+
+function decode(text: string, path: string, key: Uint8Array): Snapshot | Unusable {
+  const end = sealed.exec(text)
+  if (end === null) return { path, reason: 'it does not end as a snapshot does' }
+  const covered = text.slice(0, end.index)
+  if (!timingSafeEqual(Buffer.from(macOf(covered, key)), Buffer.from(end[1] ?? '')))
+    return { path, reason: 'it was not written with this journal’s key' }
+  const { version, ...snapshot } = JSON.parse(`${covered}}`) as Snapshot & { version: number }
+  return version === 1 ? snapshot : { path, reason: `its version is ${version}, expected 1` }
+}
+
+// A domain of its own: no record's MAC is a snapshot's.
+const macOf = (covered: string, key: Uint8Array): string =>
+  createHmac('sha256', key).update('sallyport snapshot\n').update(covered).digest('hex')
+
+async function synced(path: string): Promise<void> {
+  await using file = await open(path, 'r')
+  await file.sync()
+}
