@@ -1,7 +1,7 @@
 // Decides one request by the server's lists, its trust and the rules. Pure: same question, same answer.
 import { matchesName } from '../lib/glob.ts'
-import type { Decision, GovernedRequest } from '../schema/gate.ts'
-import { type CompiledRule, isUnconditionalDeny, names } from './rule.ts'
+import type { Decision, GovernedRequest, Hides } from '../schema/gate.ts'
+import { type CompiledRule, type Condition, isUnconditionalDeny, names } from './rule.ts'
 import { ambiguousKey, holds } from './where.ts'
 
 const toolName = /^[A-Za-z0-9_.-]{1,128}$/
@@ -60,6 +60,26 @@ export function isHidden(
   const request: GovernedRequest = { server, kind: 'tool', subject: tool, arguments: null }
   if (refusedByLists(request) !== null) return true
   return rules.some((rule) => isUnconditionalDeny(rule) && names(rule, request))
+}
+
+/** See `Gate.hides`. A deny that looks at parameters which are not known could leave the request a way. */
+export function hides(
+  server: GovernedRequest['server'],
+  method: string,
+  rules: readonly CompiledRule[],
+): Hides | null {
+  const request: GovernedRequest = { server, kind: 'method', subject: method, arguments: null }
+  if (refusedByLists(request) !== null) return () => true
+  const denials = rules.filter((rule) => rule.action === 'deny' && names(rule, request))
+  if (denials.length === 0) return null
+  return (known) =>
+    denials.some(({ conditions }) => known === null || conditions.every((one) => isCertain(one, known)))
+}
+
+const isCertain = (condition: Condition, known: Readonly<Record<string, string>>): boolean => {
+  const [segment, ...deeper] = condition.segments
+  if (segment === undefined || deeper.length > 0 || !Object.hasOwn(known, segment.key)) return false
+  return holds([condition], known) !== 'no'
 }
 
 /** True when another value of the arguments could lead to another decision. */

@@ -1,7 +1,7 @@
 // Policy in the shape that the relay asks for.
 import type { Decision, Gate, GovernedRequest } from '../schema/gate.ts'
 import type { Rule } from '../schema/settings.ts'
-import { decide, isHidden, readsArguments } from './decide.ts'
+import { decide, hides, isHidden, readsArguments } from './decide.ts'
 import { route } from './methods.ts'
 import { compileRule } from './rule.ts'
 
@@ -27,5 +27,6 @@ export function gateOf(rules: readonly Rule[]): Gate {
       return decision
     },
     lists: (server, tool) => !isHidden(server, tool, compiled),
+    hides: (server, method) => hides(server, method, compiled),
   }
 }

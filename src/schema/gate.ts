@@ -14,6 +14,7 @@ export type Shape = 'request' | 'notification'
  * - `handshake` as it came; its answer fixes the protocol version
  * - `probe` reaches only an instance that may die of it
  * - `filter` as it came; its answer loses the tools that policy denies
+ * - `list` as it came; its answer loses the prompts or resources that policy denies
  * - `call` a tool call, and `govern` any other governed request, pass when `decide` allows
  * - `listen` is governed when it names resources, otherwise relayed
  * - `cancel` as it came; the request it names expects no answer any more
@@ -25,6 +26,7 @@ export type Route =
   | 'handshake'
   | 'probe'
   | 'filter'
+  | 'list'
   | 'call'
   | 'govern'
   | 'listen'
@@ -56,6 +58,9 @@ export interface Decision {
   readonly code: ErrorCode | null
 }
 
+/** True when a request with these parameters, whatever the others are, could never pass. */
+export type Hides = (known: Readonly<Record<string, string>> | null) => boolean
+
 /** Policy as the relay sees it. Pure: no wait, no effect. */
 export interface Gate {
   route(sender: Sender, shape: Shape, method: string): Route
@@ -63,4 +68,9 @@ export interface Gate {
   decide(request: GovernedRequest, hasEarned?: boolean): Decision
   /** False when no call of that tool could ever be allowed, whatever its arguments */
   lists(server: GovernedRequest['server'], tool: string): boolean
+  /**
+   * Which requests of a method could never pass, by those of their parameters that are known; null stands for parameters
+   * that two readers could take differently. Null when there is no such request.
+   */
+  hides(server: GovernedRequest['server'], method: string): Hides | null
 }

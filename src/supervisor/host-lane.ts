@@ -147,6 +147,7 @@ export class HostLane {
     switch (route) {
       case 'relay':
       case 'filter':
+      case 'list':
       case 'handshake':
       case 'probe':
         return null

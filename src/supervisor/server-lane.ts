@@ -16,7 +16,7 @@ import { judgeInput, retryLine } from './input-required.ts'
 import { heldAgain } from './held.ts'
 import { messageId } from './message-id.ts'
 import { serverMay } from './server-may.ts'
-import { filterTools } from './tool-list.ts'
+import { filterList, type Shows, shownByRules } from './listing.ts'
 import { batchVersion, type Kept, rejoinBatch, type Verdict, type Wire } from './wire.ts'
 
 /** How often one request may be sent again because the server wants more input */
@@ -134,22 +134,23 @@ export class ServerLane {
     const { result, text } = response
     if (result === null) return this.#readdress(request, response)
     if (request.route === 'handshake') this.#wire.talk.protocolVersion = versionOf(text, result)
-    if (request.route === 'filter') return this.#filter(request, response, result)
+    if (request.route === 'filter' || request.route === 'list') return this.#list(request, response, result)
     if (request.line !== null) return this.#input(request, request.line, response, result)
     return 'pass'
   }
 
-  #filter(request: HostRequest, response: Response, result: Member): Verdict {
+  /** A list loses what policy denies; where that is nothing, not a byte of it is looked at. */
+  #list(request: HostRequest, response: Response, result: Member): Verdict {
     const { gate, server } = this.#wire
+    const isShown: Shows | null =
+      request.route === 'filter'
+        ? (tool, json) => tool !== null && gate.lists(server, tool) && this.#wire.shows(JSON.parse(json))
+        : shownByRules(gate, server, request.method)
+    if (isShown === null) return 'pass'
     try {
-      const list = filterTools(
-        response.text,
-        response,
-        result,
-        (tool, json) => gate.lists(server, tool) && this.#wire.shows(JSON.parse(json)),
-      )
+      const list = filterList(request.method, response.text, response, result, isShown)
       if (list.text === null) return 'pass'
-      this.#wire.note('session/tools-hidden', { hidden: list.hidden })
+      this.#wire.note('session/list-filtered', { method: request.method, hidden: list.hidden })
       return { replacement: `${list.text}\n` }
     } catch (thrown) {
       return { replacement: errorLine(request.id, SallyportError.from(thrown)) }

@@ -20,6 +20,7 @@ export function serverMay(
     case 'handshake':
     case 'probe':
     case 'filter':
+    case 'list':
     case 'call':
     case 'govern':
     case 'listen':

@@ -184,6 +184,21 @@ test('what is hidden is never allowed', () => {
   )
 })
 
+test('a prompt or resource that is hidden is never allowed, whatever else is asked of it', () => {
+  fc.assert(
+    fc.property(fc.array(anyRule), anyArguments, anyServer, (rules, args, who) => {
+      const known = Object.fromEntries(
+        Object.entries(Object(args)).filter(
+          (entry): entry is [string, string] => typeof entry[1] === 'string',
+        ),
+      )
+      const isHidden = gateOf(rules).hides(who, 'resources/read')
+      if (isHidden?.(known) === true) expect(ask(rules, 'resources/read', args, who).action).toBe('deny')
+    }),
+    { numRuns: 2000 },
+  )
+})
+
 test('a decision that is remembered is the one that would be made', () => {
   fc.assert(
     fc.property(
