@@ -60,14 +60,20 @@ const ranges: readonly Range[] = [
 /** What `private: true` opens: networks of this machine and around it, whose members have names of their own. */
 const opened = new Set(['loopback', 'private', 'shared', 'link-local', 'unique-local', 'own'])
 
-type Block = readonly [word: string, address: ipaddr.IPv4 | ipaddr.IPv6, bits: number]
-const blocksOf = ([word, ...blocks]: Range): readonly Block[] =>
-  blocks.map((block) => [word, ...ipaddr.parseCIDR(block)] as const)
-const metadataBlocks = blocksOf(metadata)
-const rangeBlocks = ranges.flatMap(blocksOf)
-const embeddingBlocks = embedding.map((row) => [row, ...ipaddr.parseCIDR(row[1])] as const)
-const globalUnicast = ipaddr.parseCIDR('2000::/3')
-const compatible = ipaddr.parseCIDR('::/96')
+/** Ranges as they are matched, each family apart. */
+const matchable = (them: readonly Range[]) => {
+  const blocks = them.flatMap(([word, ...rest]) => rest.map((block) => [word, block] as const))
+  const [v6, v4] = [blocks.filter(([, it]) => it.includes(':')), blocks.filter(([, it]) => it.includes('.'))]
+  return {
+    v4: v4.map(([word, block]) => ({ word, block: ipaddr.IPv4.parseCIDR(block) })),
+    v6: v6.map(([word, block]) => ({ word, block: ipaddr.IPv6.parseCIDR(block) })),
+  }
+}
+const metadataRanges = matchable([metadata])
+const knownRanges = matchable(ranges)
+const embeddingRanges = embedding.map((row) => ({ row, block: ipaddr.IPv6.parseCIDR(row[1]) }))
+const globalUnicast = ipaddr.IPv6.parseCIDR('2000::/3')
+const compatible = ipaddr.IPv6.parseCIDR('::/96')
 
 /**
  * Returns why an address must not be dialled, in one word, or null where it may. `own` are this machine's addresses in
@@ -96,21 +102,15 @@ export function ownAddresses(): () => ReadonlySet<string> {
   }
 }
 
-/** Returns the canonical form of an address without a zone, or null. */
-export function canonicalAddress(text: string): string | null {
-  return parse(text)?.toString() ?? null
-}
-
 function classify(address: ipaddr.IPv4 | ipaddr.IPv6): string | null {
-  const direct = within(metadataBlocks, address)
-  if (direct !== null) return direct
-  if (address instanceof ipaddr.IPv4) return within(rangeBlocks, address)
-  const known = within(rangeBlocks, address)
-  for (const [[word, , octet, mask], base, bits] of embeddingBlocks)
-    if (address.match(base, bits)) return embedded(address, octet, mask, word)
+  const word = within(metadataRanges, address)
+  if (word !== null || address instanceof ipaddr.IPv4) return word ?? within(knownRanges, address)
+  for (const { row, block } of embeddingRanges)
+    if (address.match(block)) return embedded(address, row[2], row[3], row[0])
+  const known = within(knownRanges, address)
   if (known !== null) return known
-  if (address.match(compatible[0], compatible[1])) return embedded(address, 12, 0, 'v4-compatible')
-  return address.match(globalUnicast[0], globalUnicast[1]) ? null : 'reserved'
+  if (address.match(compatible)) return embedded(address, 12, 0, 'v4-compatible')
+  return address.match(globalUnicast) ? null : 'reserved'
 }
 
 /** The word for the IPv4 address inside where that is refused itself, which says more, else the word of its wrapping. */
@@ -120,9 +120,12 @@ function embedded(address: ipaddr.IPv6, octet: number, mask: number, word: strin
   return inner === null ? word : `${word}-${inner}`
 }
 
-function within(blocks: readonly Block[], address: ipaddr.IPv4 | ipaddr.IPv6): string | null {
-  const found = blocks.find(([, base, bits]) => base.kind() === address.kind() && address.match(base, bits))
-  return found?.[0] ?? null
+function within({ v4, v6 }: ReturnType<typeof matchable>, address: ipaddr.IPv4 | ipaddr.IPv6): string | null {
+  const found =
+    address instanceof ipaddr.IPv4
+      ? v4.find(({ block }) => address.match(block))
+      : v6.find(({ block }) => address.match(block))
+  return found?.word ?? null
 }
 
 function parse(text: string): ipaddr.IPv4 | ipaddr.IPv6 | null {
