@@ -118,7 +118,13 @@ async function admit(proposal: Proposal, ports: GovernPorts, waiting: Waiting): 
 
   // The intent, durable before the effect. Before the check, so that nothing lies between the check and the dispatch.
   const intent = { ...evidence, permit: permit.id, approval }
-  const { seq } = await ports.recorder.record('call.intent', intent, { request: bytes })
+  let seq: number
+  try {
+    ;({ seq } = await ports.recorder.record('call.intent', intent, { request: bytes }))
+  } catch (error) {
+    permits.end(permit) // it was for this call, which is not made
+    throw error
+  }
 
   // 8. check: the world as it is now, not as it was when the call was decided.
   const now = registry.standing(server.name, instance, kind, subject)

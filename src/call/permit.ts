@@ -113,6 +113,11 @@ export class Permits {
     return null
   }
 
+  /** Ends a permit that is not used after all. */
+  end({ id }: Permit): void {
+    this.#live.delete(id)
+  }
+
   /** Ends every live permit that `which` says yes to; returns their ids. */
   revoke(which: (permit: Permit) => boolean): readonly string[] {
     const ended = this.#live
