@@ -8,6 +8,8 @@ import { fixture } from './daemon.ts'
 import { tempDir } from './temp-dir.ts'
 
 export interface Witness extends AsyncDisposable {
+  /** The mount through which servers write */
+  readonly mount: object
   /** A server's entry that runs the fixture; `from` is what it is from the start */
   entry(name: string, more?: object, from?: readonly string[]): object
   /** The requests `tools/call` that reached the server of that name, over all its lives, as they came */
@@ -27,12 +29,14 @@ export async function witness(): Promise<Witness> {
     const path = join(source, `${name}.lines`)
     return existsSync(path) ? readFileSync(path, 'utf8').split('\n').filter(Boolean) : []
   }
+  const mount = { source, target: '/seen', access: 'write', reason: 'what it was sent' }
   return {
+    mount,
     entry: (name, more = {}, from = []) =>
       fixture('witness', {
         args: ['/app/witness.mjs', `/seen/${name}`, ...from],
         profile: 'workspace-write',
-        mounts: [{ source, target: '/seen', access: 'write', reason: 'what it was sent' }],
+        mounts: [mount],
         ...more,
       }),
     lines,
