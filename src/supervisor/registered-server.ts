@@ -135,6 +135,7 @@ export class RegisteredServer implements AsyncDisposable {
     })
     const everything = [...this.#slots.values(), ...this.#sessions]
     await settleAll(everything.map((one) => one.stop(quarantined(name, reason))))
+    if (this.#quarantined === null) return // released while it was being stopped
     for (const { instance } of this.#slots.values()) {
       if (instance.state === 'stopped' || instance.state === 'failed') instance.mark('quarantine', reason)
     }

@@ -230,6 +230,15 @@ test('a quarantined server says to whoever wants it that it is, why, and who can
   await all.supervisor.call(caller(), callOf('echo'), waiting)
 })
 
+test('a server that is released while it is being stopped is not quarantined by the end of that stop', async () => {
+  await using all = await superviseAll([serverSettings('ignore-eof.mjs')])
+  await all.supervisor.start(caller(), 'fixture', waiting)
+  const stopped = all.supervisor.quarantine('fixture', 'a look')
+  expect(all.supervisor.release('fixture', 'looked at')).toBe(true)
+  await stopped
+  expect(await all.supervisor.start(caller(), 'fixture', waiting)).toMatchObject({ state: 'ready' })
+})
+
 test('a call that takes too long is cancelled at the server, and its late answer goes nowhere', async () => {
   await using all = await superviseAll([serverSettings('slow.mjs')])
   const slow = callOf('wait', '{"ms":5000}', { timeoutMs: 200 })
