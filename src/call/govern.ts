@@ -3,7 +3,8 @@ import { SallyportError } from '../errors.ts'
 import { canonicalize, digestOf, NotCanonical } from './canonical.ts'
 import type { Admission, Outcome, Proposal, Waiting } from '../schema/governor.ts'
 import type { Action } from '../schema/settings.ts'
-import type { ApprovalAnswer, GovernPorts, Standing } from './ports.ts'
+import type { ApprovalAnswer, CallEquipment, GovernPorts, Standing } from './ports.ts'
+import { denied, refusals } from './refusal.ts'
 import type { TrustRecord } from './trust.ts'
 
 /** The steps of a governed call; docs/lifecycle.md lists the same words in the same order. */
@@ -117,10 +118,16 @@ async function admit(proposal: Proposal, ports: GovernPorts, waiting: Waiting): 
   const permit = permits.issue(binding, ports.permitTtlMs)
 
   // The intent, durable before the effect. Before the check, so that nothing lies between the check and the dispatch.
-  const intent = { ...evidence, permit: permit.id, approval }
+  const credentials = standing.tool?.declaration.credentials ?? []
+  const ask = { call: proposal.call, server: server.name, instance, kind, subject, sideEffects, credentials }
+  const intent = { ...evidence, permit: permit.id, approval, ...ports.foresee(ask) }
   let seq: number
+  let equipment: CallEquipment
   try {
     ;({ seq } = await ports.recorder.record('call.intent', intent, { request: bytes }))
+    // The secrets that the declaration names, read for this permit alone; where there are none, nothing is waited for.
+    const equipping = ports.equip({ ...ask, permit: permit.id }, waiting)
+    equipment = equipping instanceof Promise ? await equipping : equipping
   } catch (error) {
     permits.end(permit) // it was for this call, which is not made
     throw error
@@ -143,12 +150,14 @@ async function admit(proposal: Proposal, ports: GovernPorts, waiting: Waiting): 
     isEligible: isAsItWas(trust, present) || isStill(ports.decide(request, present).action, approval),
     hold: registry.hold(server.name, subject, lineage),
   })
-  if (failed !== null)
+  if (failed !== null) {
+    equipment.end()
     throw new SallyportError(
       'ERR_PERMIT_REFUSED',
       `the permit for ${identity} was refused at the boundary: ${failed}; nothing was sent`,
       { check: failed, server: server.name, tool: subject },
     )
+  }
 
   // 9. dispatch is the caller's next statement, in the same turn.
   return {
@@ -164,6 +173,9 @@ async function admit(proposal: Proposal, ports: GovernPorts, waiting: Waiting): 
     trustEpoch: present.epoch,
     principal,
     peer: proposal.peer,
+    lineage,
+    process: equipment.process,
+    secrets: equipment.secrets,
   }
 }
 
@@ -172,6 +184,8 @@ export async function recordOutcome(
   admission: Admission,
   outcome: Outcome,
   ports: Pick<GovernPorts, 'recorder'>,
+  /** What became of the call's secrets; null where it had none */
+  used: Readonly<Record<string, unknown>> | null = null,
 ): Promise<void> {
   const { call, server, kind, subject, identity, intent, permit, principal, peer, trustEpoch } = admission
   const { durationMs, detail, bytes } = outcome
@@ -191,6 +205,7 @@ export async function recordOutcome(
       outcome: outcome.kind,
       duration_ms: durationMs,
       detail,
+      ...used,
     },
     bytes === null ? {} : { response: bytes },
   )
@@ -218,16 +233,6 @@ async function recordDenial(proposal: Proposal, failure: SallyportError, ports: 
     { request: proposal.bytes },
   )
 }
-
-const refusals = {
-  unaccepted: 'ERR_DECLARATION_MISSING',
-  unknown: 'ERR_TOOL_NOT_FOUND',
-  changed: 'ERR_DECLARATION_MISMATCH',
-  replaced: 'ERR_IDENTITY_CHANGED',
-  ungoverned: 'ERR_SURFACE_UNGOVERNED',
-  violated: 'ERR_SCOPE_VIOLATION',
-  unavailable: 'ERR_SERVER_UNAVAILABLE',
-} as const
 
 function expectAccepted(standing: Standing, proposal: Proposal): Standing & { state: 'accepted' } {
   const { state } = standing
@@ -278,13 +283,3 @@ const isAsItWas = (before: TrustRecord, now: TrustRecord): boolean =>
 /** A decision made again: what was allowed must be allowed, what was approved must not be denied. */
 const isStill = (action: Action, approval: string | null): boolean =>
   action === 'allow' || (action === 'ask' && approval !== null)
-
-const denied = (
-  proposal: Proposal,
-  code: ConstructorParameters<typeof SallyportError>[0],
-  reason: string,
-): SallyportError =>
-  new SallyportError(code, `${proposal.server.name} ${proposal.subject} was not called: ${reason}`, {
-    server: proposal.server.name,
-    tool: proposal.subject,
-  })

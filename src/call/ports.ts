@@ -1,7 +1,7 @@
 // What a governed call is given: policy, evidence, people, permits, time. All of it injected, so the narrative stays pure.
 import type { CallId, InstanceId } from '../lib/ids.ts'
 import type { Decision, GovernedRequest } from '../schema/gate.ts'
-import type { Proposal, Waiting } from '../schema/governor.ts'
+import type { AdmittedSecrets, Proposal, Waiting } from '../schema/governor.ts'
 import type { AcceptedTool } from './declaration.ts'
 import type { Permits } from './permit.ts'
 import type { TrustRecord } from './trust.ts'
@@ -76,6 +76,27 @@ export interface Recorder {
   record(type: string, body: Readonly<Record<string, unknown>>, raw?: Raw): Promise<{ readonly seq: number }>
 }
 
+/** A call that is about to be sent, as far as its secrets and its place are concerned. */
+export interface LeaseAsk {
+  readonly call: CallId
+  readonly permit: string
+  readonly server: string
+  readonly instance: InstanceId | null
+  readonly kind: Proposal['kind']
+  readonly subject: string
+  readonly sideEffects: readonly string[]
+  /** Credentials that the tool's declaration names */
+  readonly credentials: readonly string[]
+}
+
+/** Where a call goes and what it may use, from the check until it is settled. */
+export interface CallEquipment {
+  readonly process: InstanceId | null
+  readonly secrets: AdmittedSecrets | null
+  /** The call is not sent after all */
+  end(): void
+}
+
 export interface GovernPorts {
   /** Digest of the rules and settings that decide; changes with every reload */
   readonly policyVersion: string
@@ -85,6 +106,10 @@ export interface GovernPorts {
   readonly permits: Permits
   readonly permitTtlMs: number
   readonly recorder: Recorder
+  /** What the intent says of the secrets that will be leased; null where there are none */
+  readonly foresee: (ask: Omit<LeaseAsk, 'permit'>) => Readonly<Record<string, unknown>> | null
+  /** Leases them and counts the call in; rejects with ERR_CREDENTIAL_… where a source fails */
+  readonly equip: (ask: LeaseAsk, waiting: Waiting) => Promise<CallEquipment> | CallEquipment
   /** Tells what went wrong, beside the record */
   readonly refuse: (proposal: Proposal, error: SallyportError) => void
 }

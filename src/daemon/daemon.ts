@@ -32,6 +32,7 @@ import { createMachine } from './machine.ts'
 import { admission } from './separation.ts'
 import { serviceOf } from './methods.ts'
 import { redactor } from './redactor.ts'
+import { noOutfits } from './outfits.ts'
 import { restoreRegistered } from './registration-methods.ts'
 import { Roster } from './roster.ts'
 import { ToolMethods } from './tool-methods.ts'
@@ -95,6 +96,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
       emit,
       folds: { roster },
       redactor,
+      outfits: noOutfits,
       separation,
       codeOf: machine.codeOf,
       halt: (server, reason) => void supervisor?.quarantine(server, reason).catch(logged(log)),

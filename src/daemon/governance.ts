@@ -22,6 +22,9 @@ import { Consequences } from './consequences.ts'
 import { event, failureEvents } from './failure-events.ts'
 import { type Foldable, Keeping } from './keeping.ts'
 import { type Applied, Past } from './past.ts'
+import { confirm } from './confirm.ts'
+import { contains } from './contains.ts'
+import type { Outfits } from './outfits.ts'
 import { JournalRecorder } from './recorder.ts'
 import { digestOfTool, Surfaces } from './surfaces.ts'
 
@@ -40,6 +43,8 @@ export interface GovernanceOptions {
   readonly separation: 'full' | 'none'
   /** Further folds of the journal, by the name that a snapshot gives them */
   readonly folds?: Readonly<Record<string, Foldable>>
+  /** Leases for calls, and who was in flight when */
+  readonly outfits: Pick<Outfits, 'foresee' | 'equip' | 'settle'>
 }
 
 /** The ledger, the permits and the approvals of one daemon; whoever opened it disposes of it, after the servers. */
@@ -191,10 +196,13 @@ export class Governance implements AsyncDisposable {
       permits: this.permits,
       permitTtlMs: this.#options.settings.permit.ttlMs,
       recorder: this.recorder,
+      foresee: (ask) => this.#options.outfits.foresee(ask),
+      equip: (ask, waiting) => this.#options.outfits.equip(ask, waiting),
       refuse: (proposal, error) => this.#refused(proposal, error),
     }
     return {
       admit: (proposal, waiting) => govern(proposal, ports, waiting),
+      confirm: (admission) => confirm(this.ledger, admission),
       settle: (admission, outcome) => void this.#settle(admission, outcome),
       observe: (seen) => this.surfaces.observe(seen),
       shows: (server, instance, tool) => this.#shows(server, instance, tool),
@@ -213,12 +221,14 @@ export class Governance implements AsyncDisposable {
 
   async #settle(admission: Admission, outcome: Outcome): Promise<void> {
     const { server, subject, principal, call } = admission
+    // At once: whatever becomes of the record, the call's secrets end with the call.
+    const used = this.#options.outfits.settle(admission)
     if (outcome.kind === 'timeout') {
       const detail = { call, tool: subject, failure: 'MP-FH-004', reason: outcome.detail }
       this.#options.emit(event('call/timeout', server, detail, principal))
     }
     try {
-      await recordOutcome(admission, outcome, this)
+      await recordOutcome(admission, outcome, this, used)
     } catch {
       // The journal's own events tell of it, and without a record there is no evidence.
     }
@@ -241,12 +251,9 @@ export class Governance implements AsyncDisposable {
     return tool === undefined ? null : this.#schemas.judge(tool, args)
   }
 
-  /** Scopes are places in the sandbox: a path under a mount or in its scratch space. It has no network. */
-  #contains(server: string, scopes: readonly string[]): boolean {
-    if (scopes.length === 0) return true
-    const mounts = this.#options.settings.servers.get(server)?.mounts ?? []
-    const places = ['/tmp', ...mounts.map(({ target }) => target)]
-    return scopes.every((scope) => places.some((place) => scope === place || scope.startsWith(`${place}/`)))
+  #contains(name: string, scopes: readonly string[]): boolean {
+    const server = this.#options.settings.servers.get(name)
+    return scopes.length === 0 || (server !== undefined && contains(server, scopes))
   }
 
   #refused({ call, server, subject, instance, principal }: Proposal, error: SallyportError): void {

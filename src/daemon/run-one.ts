@@ -17,6 +17,7 @@ import { Session } from '../supervisor/session.ts'
 import { Governance } from './governance.ts'
 import { Guard } from './guard.ts'
 import { createMachine } from './machine.ts'
+import { noOutfits } from './outfits.ts'
 import { redactor } from './redactor.ts'
 
 export interface RunOptions {
@@ -67,6 +68,7 @@ export async function runOne(options: RunOptions, { signal }: { signal: AbortSig
     codeOf: machine.codeOf,
     halt: (_server, reason) => halt(reason),
     redactor,
+    outfits: noOutfits,
     separation: 'none', // whoever runs it is the host, the operator and the daemon
   })
   const gate = gateOf(settings.rules)

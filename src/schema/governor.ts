@@ -43,6 +43,18 @@ export interface Admission {
   readonly trustEpoch: number
   readonly principal: string
   readonly peer: Peer
+  readonly lineage: string | null
+  /** Id that the process of this call alone is to get, where the server has one for each call; otherwise null */
+  readonly process: InstanceId | null
+  /** What the call holds of secrets until it is settled; null where it needs none */
+  readonly secrets: AdmittedSecrets | null
+}
+
+/** The secrets of one call, as far as whoever sends it has to know them. */
+export interface AdmittedSecrets {
+  readonly names: readonly string[]
+  /** Members of `_meta["sallyport/credentials"]` of the one request, or null */
+  readonly meta: Readonly<Record<string, string>> | null
 }
 
 /** How a call ended, for its last record. */
@@ -77,6 +89,11 @@ export interface Governor {
    * told. Nothing may be sent before.
    */
   admit(proposal: Proposal, waiting: Waiting): Promise<Admission>
+  /**
+   * Whether what was admitted a while ago may still be sent: for a call whose own process had to be started first. Throws
+   * what `admit` would.
+   */
+  confirm(admission: Admission): void
   /** Records how an admitted call ended; to be called once for each */
   settle(admission: Admission, outcome: Outcome): void
   /** Compares a surface with the accepted one and records what is new; calls of the instance are admitted on it */

@@ -4,7 +4,7 @@ import { catalogue, SallyportError } from '../../src/errors.ts'
 import { draftDeclaration } from '../../src/call/declaration.ts'
 import { govern, recordOutcome } from '../../src/call/govern.ts'
 import { Permits } from '../../src/call/permit.ts'
-import type { ApprovalAnswer, GovernPorts, Standing } from '../../src/call/ports.ts'
+import type { ApprovalAnswer, CallEquipment, GovernPorts, Standing } from '../../src/call/ports.ts'
 import type { Proposal } from '../../src/schema/governor.ts'
 import { unknownTool } from '../../src/call/trust.ts'
 import type { CallId } from '../../src/lib/ids.ts'
@@ -39,6 +39,8 @@ interface World {
   invalid: string | null
   hold: string | null
   journal: (type: string) => void
+  foreseen: Readonly<Record<string, unknown>> | null
+  equip: () => CallEquipment | Promise<CallEquipment>
 }
 let world: World
 let records: { type: string; body: Readonly<Record<string, unknown>> }[]
@@ -53,6 +55,8 @@ beforeEach(() => {
     invalid: null,
     hold: null,
     journal: () => {},
+    foreseen: null,
+    equip: () => ({ process: null, secrets: null, end: () => undefined }),
   }
 })
 
@@ -60,6 +64,8 @@ function ports(): GovernPorts {
   let asked = 0
   return {
     policyVersion: 'v1',
+    foresee: () => world.foreseen,
+    equip: () => world.equip(),
     decide: () => ({ action: world.action, rule: 'rules[0]', reason: 'as the test says', code: null }),
     registry: {
       standing: () => ((asked += 1), asked === 1 ? world.standing : world.standingAtBoundary),
@@ -97,6 +103,41 @@ test('a call that was approved has the approval on record before its intent', as
   world.action = 'ask'
   expect(await run()).toMatchObject({ approval: 'a-1' })
   expect(records.map(({ type }) => type)).toEqual(['approval.used', 'call.intent'])
+})
+
+describe('the secrets of a call', () => {
+  test('are read after its intent is on record, which says what it will hold, and before the check', async () => {
+    const order: string[] = []
+    world.journal = (type) => order.push(type)
+    world.foreseen = { credentials: ['github'], exposed: false }
+    world.equip = async () => {
+      order.push('lease')
+      return { process: null, secrets: { names: ['github'], meta: null }, end: () => order.push('end') }
+    }
+    const admission = await run()
+    expect(order).toEqual(['call.intent', 'lease'])
+    expect(records[0]?.body).toMatchObject({ credentials: ['github'], exposed: false })
+    expect(admission.secrets).toEqual({ names: ['github'], meta: null })
+    await recordOutcome(admission, { kind: 'result', durationMs: 1, bytes: '{}', detail: null }, ports(), {
+      attribution: 'window',
+      calls: ['c-2'],
+    })
+    expect(records.at(-1)?.body).toMatchObject({ attribution: 'window', calls: ['c-2'] })
+  })
+
+  test('that cannot be read refuse the call, on record', async () => {
+    world.equip = () => Promise.reject(new SallyportError('ERR_CREDENTIAL_SOURCE', 'authentication failed'))
+    await expect(run()).rejects.toMatchObject({ code: 'ERR_CREDENTIAL_SOURCE' })
+    expect(records.map(({ type }) => type)).toEqual(['call.intent', 'call.denied'])
+  })
+
+  test('end at once where the check fails', async () => {
+    let ended = 0
+    world.hold = 'audit'
+    world.equip = () => ({ process: null, secrets: null, end: () => (ended += 1) })
+    await expect(run()).rejects.toMatchObject({ code: 'ERR_PERMIT_REFUSED' })
+    expect(ended).toBe(1)
+  })
 })
 
 const refused: readonly [string, string, Partial<World>, Partial<Proposal>][] = [

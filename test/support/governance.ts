@@ -2,6 +2,7 @@
 import { join } from 'node:path'
 import { gateOf } from '../../src/call/gate.ts'
 import { Governance } from '../../src/daemon/governance.ts'
+import { noOutfits } from '../../src/daemon/outfits.ts'
 import type { JournalRecord } from '../../src/journal/record.ts'
 import { beginning, listSegments, readSegment } from '../../src/journal/segments.ts'
 import { newDaemonId } from '../../src/lib/ids.ts'
@@ -62,6 +63,7 @@ export async function governed(options: Options): Promise<Governed> {
     halt,
     redactor,
     separation: 'none',
+    outfits: noOutfits,
   })
   const gate = gateOf(rules)
   return {

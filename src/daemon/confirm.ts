@@ -1,0 +1,22 @@
+// A second look at what was admitted, for a call that had to wait for a process of its own.
+import type { Ledger } from '../call/ledger.ts'
+import { SallyportError } from '../errors.ts'
+import type { Admission } from '../schema/governor.ts'
+
+/** Throws ERR_PERMIT_REFUSED where the world is not the one any more in which the call was admitted. */
+export function confirm(
+  ledger: Ledger,
+  { server, kind, subject, identity, trustEpoch, instance, lineage }: Admission,
+): void {
+  const standing = ledger.standing(server, instance, kind, subject)
+  const isSame = standing.state === 'accepted' && standing.identity === identity
+  const isTrusted = ledger.trust(server, subject).epoch === trustEpoch
+  const isHeld = ledger.hold(server, subject, lineage) !== null
+  const check = !isSame ? 'identity' : !isTrusted ? 'trust' : isHeld ? 'checkpoint' : null
+  if (check === null) return
+  throw new SallyportError(
+    'ERR_PERMIT_REFUSED',
+    `what was admitted of ${identity} may not be sent any more: ${check}`,
+    { check, server, tool: subject },
+  )
+}

@@ -1,0 +1,89 @@
+// What happens at the doors, told and recorded: connections and refusals, never a byte of them, and what they mean for trust.
+import type { Recorder } from '../call/ports.ts'
+import type { CredentialViolation } from '../schema/credentials.ts'
+import type { EgressEndpoint, EgressEvent } from '../schema/egress.ts'
+import type { Emit } from '../supervisor/ports.ts'
+import type { Outfit, OutfitParts } from './outfit.ts'
+
+export interface EgressRecordPorts {
+  readonly emit: Emit
+  readonly record: Recorder['record']
+  readonly isRecording: () => boolean
+  /** Halts the server: it did what nothing that it was given covers */
+  readonly violateScope: (server: string, detail: string) => Promise<void>
+  /** Takes what the server's tools had earned */
+  readonly distrust: (server: string, detail: string) => Promise<void>
+}
+
+const types = { opened: 'connected', refused: 'refused', closed: 'closed' } as const
+
+/** The part of outfits that speaks to journal and subscribers. What can't be recorded shuts the doors, by `isRecording`. */
+export function egressRecord(
+  ports: EgressRecordPorts,
+): Pick<OutfitParts, 'tell' | 'isRecording' | 'strayed' | 'misused'> {
+  const blocked = new WeakMap<Outfit, Map<string, number>>()
+  const say = (outfit: Outfit, type: string, detail: Readonly<Record<string, unknown>>): void => {
+    const { server, instance, principal } = outfit
+    const calls = outfit.calls.map(({ call }) => call)
+    ports.emit({ type, server: server.name, instance, principal, detail: { ...detail, calls } })
+    const body = { server: server.name, instance, ...detail, calls }
+    void ports.record(type.replace('/', '.'), body).catch(() => undefined) // the journal tells of itself
+  }
+  const halt = (outfit: Outfit, detail: string): void =>
+    void ports.violateScope(outfit.server.name, detail).catch(() => undefined)
+  return {
+    isRecording: ports.isRecording,
+    tell: (outfit, event) => say(outfit, `egress/${types[event.kind]}`, detailOf(event)),
+    strayed(outfit, { host, port }: EgressEndpoint) {
+      const tools = [...new Set(outfit.calls.map(({ subject }) => subject))].join(', ')
+      halt(
+        outfit,
+        `${outfit.server.name} reached for ${host}:${port} during ${tools}, declared without network`,
+      )
+    },
+    misused(outfit, violation) {
+      const { credential, host, port, reason } = violation
+      const counts = blocked.get(outfit) ?? new Map<string, number>()
+      const key = `${credential} ${host}:${port} ${reason}`
+      const count = (counts.get(key) ?? 0) + 1
+      if (counts.size < maxKinds || counts.has(key)) counts.set(key, count)
+      blocked.set(outfit, counts)
+      // The first, the second, the fourth, …: a server that tries for ever fills no journal.
+      if ((count & (count - 1)) !== 0) return
+      say(outfit, 'credential/blocked', { credential, host, port, reason, count })
+      const detail = `${outfit.server.name} ${saying(violation)}`
+      if (reason === 'no-lease') void ports.distrust(outfit.server.name, detail).catch(() => undefined)
+      else halt(outfit, detail)
+    },
+  }
+}
+
+/** Kinds of misuse that are counted apart in one instance */
+const maxKinds = 64
+
+function saying({ credential, host, port, reason }: CredentialViolation): string {
+  switch (reason) {
+    case 'no-lease':
+      return `used the placeholder of ${credential} at ${host}:${port} while no call held it`
+    case 'other-host':
+      return `sent the placeholder of ${credential} to ${host}:${port}, which is not its host`
+    case 'other-place':
+      return `put the placeholder of ${credential} where it is not swapped, at ${host}:${port}`
+    case 'value':
+      return `sent the secret ${credential} itself to ${host}:${port}`
+  }
+}
+
+const detailOf = (event: EgressEvent): Readonly<Record<string, unknown>> => ({
+  connection: event.connection,
+  host: event.host,
+  port: event.port,
+  address: event.address,
+  verdict: event.verdict,
+  reason: event.reason,
+  bytes_up: event.bytesUp,
+  bytes_down: event.bytesDown,
+  duration_ms: event.durationMs,
+  credentials: event.swapped,
+  count: event.count,
+})

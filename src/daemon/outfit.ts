@@ -1,0 +1,201 @@
+// What one instance has beside its sandbox: its secrets, its way out, and the calls that are in flight in it.
+import { randomBytes } from 'node:crypto'
+import { join } from 'node:path'
+import { SallyportError } from '../errors.ts'
+import type { CallId, InstanceId } from '../lib/ids.ts'
+import type { LaunchSupply } from '../sandbox/launch.ts'
+import { credentialFolder, type DataFile } from '../sandbox/spec.ts'
+import type { Broker, CredentialViolation, Lease, Redactor, SandboxSecrets } from '../schema/credentials.ts'
+import type {
+  Door,
+  DoorOptions,
+  DoorVerdict,
+  EgressEndpoint,
+  EgressEvent,
+  EgressLimits,
+  EgressPolicy,
+  Interceptor,
+} from '../schema/egress.ts'
+import type { ProfileSettings, ServerSettings } from '../schema/settings.ts'
+import { caBundle, caVariables } from './ca-bundle.ts'
+
+/** What outfits are made with; `daemon/` gives the real ones. */
+export interface OutfitParts {
+  readonly broker: Broker
+  readonly openDoor: (policy: EgressPolicy, options: DoorOptions) => Promise<Door>
+  readonly createInterceptor: (request: {
+    readonly server: string
+    readonly instance: InstanceId
+    readonly secrets: SandboxSecrets
+  }) => Promise<{ readonly interceptor: Interceptor; readonly certificate: string }>
+  readonly limits: EgressLimits
+  /** Folder of the doors, one folder in it for each instance */
+  readonly doors: string
+  /** Told of everything at the door */
+  readonly tell: (outfit: Outfit, event: EgressEvent) => void
+  /** False while evidence cannot be written: then nothing leaves */
+  readonly isRecording: () => boolean
+  /** The server reached out while nothing that may do so was in flight */
+  readonly strayed: (outfit: Outfit, target: EgressEndpoint) => void
+  readonly misused: (outfit: Outfit, violation: CredentialViolation) => void
+}
+
+/** A call that was admitted and is not settled. */
+export interface FlyingCall {
+  readonly call: CallId
+  readonly subject: string
+  /** Whether its tool is declared to use the network; other methods have no classes and may */
+  readonly hasNetwork: boolean
+  readonly lease: Lease | null
+  /** Calls that were in flight in the same process at some time of this one */
+  readonly beside: Set<CallId>
+}
+
+export interface OutfitRequest {
+  readonly server: ServerSettings
+  readonly instance: InstanceId
+  /** Whether the process is one call's own, so that values may enter it */
+  readonly isOfCall: boolean
+}
+
+/** Disposing kills the placeholders and closes the door; nothing of either is left. */
+export class Outfit implements AsyncDisposable {
+  readonly server: ServerSettings
+  readonly instance: InstanceId
+  readonly secrets: SandboxSecrets | null
+  /** Whether the process is one call's own */
+  readonly isOfCall: boolean
+  /** Uid whose instance it is; known once it is launched */
+  principal: string | null = null
+  readonly #parts: OutfitParts
+  readonly #calls = new Map<CallId, FlyingCall>()
+  #door: Door | null = null
+  #isLaunched = false
+  #gone: Promise<void> | null = null
+
+  constructor({ server, instance, isOfCall }: OutfitRequest, parts: OutfitParts) {
+    this.server = server
+    this.instance = instance
+    this.#parts = parts
+    this.isOfCall = isOfCall
+    const { credentials: injections } = server
+    this.secrets =
+      injections.length === 0
+        ? null
+        : parts.broker.forSandbox({
+            server: server.name,
+            instance,
+            injections,
+            violated: (violation) => parts.misused(this, violation),
+          })
+  }
+
+  get redactor(): Redactor | null {
+    return this.secrets?.redactor ?? null
+  }
+
+  get isLaunched(): boolean {
+    return this.#isLaunched
+  }
+
+  /** The calls in flight. */
+  get calls(): readonly FlyingCall[] {
+    return [...this.#calls.values()]
+  }
+
+  begin(flying: Omit<FlyingCall, 'beside'>): void {
+    const beside = new Set(this.#calls.keys())
+    for (const other of this.#calls.values()) other.beside.add(flying.call)
+    this.#calls.set(flying.call, { ...flying, beside })
+  }
+
+  /** The call is over: its lease ends, and where nothing may reach out any more, what is open is cut. */
+  end(call: CallId): FlyingCall | null {
+    const flying = this.#calls.get(call)
+    if (flying === undefined) return null
+    flying.lease?.end()
+    this.#calls.delete(call)
+    if (this.server.egressWhen === 'calling' && !this.#isReachingOut)
+      this.#door?.cut(() => true, 'doors-shut')
+    return flying
+  }
+
+  /** Everything that the launch is to add to the sandbox. Throws ERR_CREDENTIAL_… where there is nothing to add. */
+  async supply(profile: ProfileSettings, principal: string): Promise<LaunchSupply> {
+    this.principal = principal
+    this.#isLaunched = true
+    const { server, secrets } = this
+    const swaps = server.credentials.some(({ inject }) => inject === 'egress')
+    const made =
+      secrets === null || !swaps
+        ? null
+        : await this.#parts.createInterceptor({ server: server.name, instance: this.instance, secrets })
+    const bundle: readonly DataFile[] = made === null ? [] : [await caBundle(made.certificate)]
+    return {
+      openDoor:
+        profile.network.mode === 'none' ? null : ({ uid }) => this.#openDoor(uid, made?.interceptor ?? null),
+      variables: { ...secrets?.environment, ...(made === null ? {} : caVariables) },
+      files: bundle,
+      secrets: this.#gateSecrets(),
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#gone ??= this.#end()
+    await this.#gone
+  }
+
+  async #openDoor(uid: number, interceptor: Interceptor | null): Promise<string> {
+    const { server, instance } = this
+    const { openDoor, limits, doors } = this.#parts
+    const policy = { server: server.name, instance, grants: server.egress, limits }
+    const watch = {
+      event: (event: EgressEvent) => this.#parts.tell(this, event),
+      mayConnect: (target: EgressEndpoint) => this.#mayConnect(target),
+    }
+    const door = await openDoor(policy, { watch, interceptor, path: join(doors, instance, 'door'), uid })
+    if (this.#gone === null) this.#door = door
+    else await door[Symbol.asyncDispose]()
+    return door.path
+  }
+
+  get #isReachingOut(): boolean {
+    return this.calls.some(({ hasNetwork }) => hasNetwork)
+  }
+
+  #mayConnect(target: EgressEndpoint): DoorVerdict {
+    if (this.#gone !== null) return { open: false, reason: 'doors-shut' }
+    if (!this.#parts.isRecording()) return { open: false, reason: 'not-recorded' }
+    if (this.server.egressWhen === 'always' || this.#isReachingOut) return { open: true }
+    if (this.#calls.size === 0) return { open: false, reason: 'doors-shut' }
+    this.#parts.strayed(this, target)
+    return { open: false, reason: 'no-network-class' }
+  }
+
+  /** Values for a call's own process; elsewhere as many random letters, since servers look whether there is something. */
+  #gateSecrets(): LaunchSupply['secrets'] {
+    const given = this.server.credentials.filter(({ inject }) => inject === 'env' || inject === 'file')
+    const [flying] = this.#calls.values()
+    const lease = this.isOfCall ? (flying?.lease ?? null) : null
+    const environment: Record<string, string> = { ...lease?.environment() }
+    const files = [...(lease?.files() ?? [])]
+    for (const { inject, as } of given) {
+      if (inject === 'env') environment[as] ??= randomBytes(20).toString('hex')
+      else if (!files.some(({ variable }) => variable === as))
+        files.push({ name: as, variable: as, content: Buffer.from(randomBytes(20).toString('hex')) })
+    }
+    for (const { name, variable } of files) {
+      if (!/^[A-Za-z0-9_.-]+$/.test(name) || name.startsWith('.'))
+        throw new SallyportError('ERR_INTERNAL', 'a secret file has a name that is no plain one')
+      environment[variable] = `${credentialFolder}/${name}`
+    }
+    return { environment, files: files.map(({ name, content }) => ({ name, content })) }
+  }
+
+  async #end(): Promise<void> {
+    for (const { lease } of this.#calls.values()) lease?.end()
+    this.#calls.clear()
+    this.secrets?.[Symbol.dispose]()
+    await this.#door?.[Symbol.asyncDispose]()
+  }
+}

@@ -1,0 +1,177 @@
+// The outfits of everything that runs, and what governance asks of them: leases for calls, and who was in flight when.
+import type { CallEquipment, LeaseAsk } from '../call/ports.ts'
+import { SallyportError } from '../errors.ts'
+import { type CallId, type InstanceId, newInstanceId } from '../lib/ids.ts'
+import type { LaunchSupply } from '../sandbox/launch.ts'
+import type { Lease } from '../schema/credentials.ts'
+import type { Admission, Waiting } from '../schema/governor.ts'
+import type { ProfileSettings, ServerSettings, Settings } from '../schema/settings.ts'
+import { type FlyingCall, Outfit, type OutfitParts } from './outfit.ts'
+
+const nothing: CallEquipment = { process: null, secrets: null, end: () => undefined }
+
+/** Where nothing has a network or a credential. */
+export const noOutfits: Pick<Outfits, 'foresee' | 'equip' | 'settle'> = {
+  foresee: () => null,
+  equip: () => nothing,
+  settle: () => null,
+}
+
+/** Calls of one server that may have processes of their own at once */
+const maxOwnProcesses = 8
+
+/** Whoever made it disposes of it, after the servers. */
+export class Outfits implements AsyncDisposable {
+  readonly #settings: Pick<Settings, 'servers'>
+  readonly #parts: OutfitParts
+  readonly #outfits = new Map<InstanceId, Outfit>()
+  /** Call -> the outfit that it is in flight in */
+  readonly #flying = new Map<CallId, Outfit>()
+
+  constructor(settings: Pick<Settings, 'servers'>, parts: OutfitParts) {
+    this.#settings = settings
+    this.#parts = parts
+  }
+
+  /**
+   * What a launch is to add. Rejects with ERR_CREDENTIAL_… where a source of the server's secrets fails: then the server
+   * has nothing to work with. Whoever launches disposes of the outfit when the process has ended, or never came.
+   */
+  async forLaunch(
+    server: ServerSettings,
+    profile: ProfileSettings,
+    instance: InstanceId,
+    { signal, principal }: { readonly signal: AbortSignal; readonly principal: string },
+  ): Promise<{ readonly outfit: Outfit; readonly supply: LaunchSupply }> {
+    const names = [...new Set(server.credentials.map(({ use }) => use))]
+    const prepared = this.#outfits.get(instance)
+    if (names.length > 0 && prepared === undefined) await this.#parts.broker.probe(names, { signal })
+    const outfit = prepared ?? this.#make(server, instance, false)
+    try {
+      return { outfit, supply: await outfit.supply(profile, principal) }
+    } catch (error) {
+      await this.dispose(outfit)
+      throw error
+    }
+  }
+
+  async dispose(outfit: Outfit): Promise<void> {
+    this.#outfits.delete(outfit.instance)
+    for (const { call } of outfit.calls) this.#flying.delete(call)
+    await outfit[Symbol.asyncDispose]()
+  }
+
+  /** What an intent says of the secrets that its call will hold; null where it will hold none. */
+  foresee({
+    server: name,
+    kind,
+    credentials,
+  }: Omit<LeaseAsk, 'permit'>): Readonly<Record<string, unknown>> | null {
+    const server = this.#settings.servers.get(name)
+    const given = server?.credentials.filter(({ use }) => credentials.includes(use)) ?? []
+    if (server === undefined || given.length === 0) return null
+    return {
+      credentials: [...new Set(given.map(({ use }) => use))],
+      exposed: given.some(({ inject }) => inject !== 'egress'),
+      attribution: isOfCall(server, kind) ? 'call' : 'window',
+    }
+  }
+
+  /** Leases what the call may use, and counts it in. */
+  equip(ask: LeaseAsk, waiting: Waiting): Promise<CallEquipment> | CallEquipment {
+    const server = this.#settings.servers.get(ask.server)
+    if (server === undefined) return nothing
+    if (isOfCall(server, ask.kind)) return this.#equipOwn(server, ask, waiting)
+    const outfit = ask.instance === null ? undefined : this.#outfits.get(ask.instance)
+    if (outfit === undefined) return nothing
+    const names = namesOf(server, ask.credentials)
+    if (names.length > 0) return this.#lease(outfit, names, 'window', ask, waiting)
+    return this.#begin(outfit, ask, null)
+  }
+
+  /** The call is settled; returns what became of its secrets, for the record. */
+  settle({ call }: Pick<Admission, 'call'>): Readonly<Record<string, unknown>> | null {
+    if (this.#flying.size === 0) return null
+    const outfit = this.#flying.get(call)
+    if (outfit === undefined) return null
+    this.#flying.delete(call)
+    const flying = outfit.end(call)
+    const lease = flying?.lease ?? null
+    // Of a process that was never started nobody else will ever speak.
+    if (!outfit.isLaunched) void this.dispose(outfit)
+    return flying === null || lease === null ? null : recordOf(flying, lease)
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all([...this.#outfits.values()].map((outfit) => this.dispose(outfit)))
+  }
+
+  #make(server: ServerSettings, instance: InstanceId, ofCall: boolean): Outfit {
+    const outfit = new Outfit({ server, instance, isOfCall: ofCall }, this.#parts)
+    this.#outfits.set(instance, outfit)
+    return outfit
+  }
+
+  /** A process of its own has secrets of its own: its placeholders are in no other one, and end with it. */
+  async #equipOwn(server: ServerSettings, ask: LeaseAsk, waiting: Waiting): Promise<CallEquipment> {
+    const own = [...this.#outfits.values()].filter((one) => one.isOfCall && one.server.name === server.name)
+    if (own.length >= maxOwnProcesses)
+      throw new SallyportError(
+        'ERR_BUSY',
+        `${server.name} has ${maxOwnProcesses} calls in processes of their own; wait for one of them to end`,
+        { server: server.name },
+      )
+    const outfit = this.#make(server, newInstanceId(), true)
+    const names = namesOf(server, ask.credentials)
+    try {
+      return names.length > 0
+        ? await this.#lease(outfit, names, 'call', ask, waiting)
+        : this.#begin(outfit, ask, null)
+    } catch (error) {
+      await this.dispose(outfit)
+      throw error
+    }
+  }
+
+  async #lease(
+    outfit: Outfit,
+    names: readonly string[],
+    attribution: Lease['attribution'],
+    ask: LeaseAsk,
+    { signal }: Waiting,
+  ): Promise<CallEquipment> {
+    const { secrets, server } = outfit
+    if (secrets === null) return this.#begin(outfit, ask, null)
+    const { permit, call } = ask
+    const deadlineMs = server.timeouts.callMs
+    const lease = await secrets.lease({ permit, call, names, deadlineMs, attribution }, { signal })
+    return this.#begin(outfit, ask, lease)
+  }
+
+  #begin(outfit: Outfit, ask: LeaseAsk, lease: Lease | null): CallEquipment {
+    const { call, kind, subject, sideEffects } = ask
+    const hasNetwork = kind === 'method' || sideEffects.includes('network')
+    outfit.begin({ call, subject, hasNetwork, lease })
+    this.#flying.set(call, outfit)
+    return {
+      process: isOfCall(outfit.server, kind) ? outfit.instance : null,
+      secrets: lease === null ? null : { names: lease.names, meta: lease.meta() },
+      end: () => void this.settle({ call }),
+    }
+  }
+}
+
+const isOfCall = ({ instance }: ServerSettings, kind: LeaseAsk['kind']): boolean =>
+  instance === 'call' && kind === 'tool'
+
+const namesOf = ({ credentials }: ServerSettings, declared: readonly string[]): readonly string[] => [
+  ...new Set(credentials.map(({ use }) => use).filter((name) => declared.includes(name))),
+]
+
+const recordOf = ({ beside }: FlyingCall, { names, exposed, attribution }: Lease) => ({
+  credentials: names,
+  exposed,
+  attribution,
+  // In one process nobody can tell whose a request was: so all that could have made it are named.
+  calls: attribution === 'window' ? [...beside] : [],
+})
