@@ -1,0 +1,33 @@
+// What a client must say before anything is dialled: on a TLS port a ClientHello for the target, on port 80 a request for it.
+import { ClientHello } from './client-hello.ts'
+import { headReader } from './http-head.ts'
+import type { Head } from './http-head.ts'
+import { readOpening } from './opening.ts'
+import type { Passage } from './passage.ts'
+import { Refusal } from './refusal.ts'
+
+/**
+ * Reads the ClientHello and leaves it in the client's stream. Throws no-client-hello, sni-missing or sni-invalid, sni-mismatch
+ * where it names another host, hello-timeout.
+ */
+export async function expectHello(passage: Passage, ms: number): Promise<void> {
+  const { client, signal, host } = passage
+  const hello = new ClientHello()
+  const chunks: Buffer[] = []
+  const name = await readOpening(
+    client,
+    (chunk) => {
+      chunks.push(chunk)
+      const found = hello.push(chunk)
+      return found === null ? null : { value: found, used: chunk.length }
+    },
+    { ms, late: 'hello-timeout', signal },
+  )
+  if (name !== host) throw new Refusal('sni-mismatch')
+  client.unshift(Buffer.concat(chunks))
+}
+
+/** Reads the head of a request; its body stays in the stream. Throws what the head's reader says, and head-timeout. */
+export async function expectHead({ client, signal }: Passage, ms: number): Promise<Head> {
+  return readOpening(client, headReader(), { ms, late: 'head-timeout', signal })
+}

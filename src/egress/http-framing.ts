@@ -1,0 +1,90 @@
+// Where the body of a request ends: a second request behind it would be one that nobody judged.
+import type { Head } from './http-head.ts'
+import { Refusal } from './refusal.ts'
+
+/** How the body's end is known. */
+export type Framing =
+  | { readonly kind: 'none' }
+  | { readonly kind: 'length'; readonly bytes: number }
+  | { readonly kind: 'chunked' }
+
+/** Returns the one way in which the body ends; throws bad-request where there are two, or one that is not plain. */
+export function framingOf({ fields, version }: Head): Framing {
+  const values = (wanted: string): readonly string[] =>
+    fields.filter(([name]) => name.toLowerCase() === wanted).map(([, value]) => value)
+  const lengths = values('content-length')
+  const codings = values('transfer-encoding')
+  if (lengths.length + codings.length > 1) throw new Refusal('bad-request')
+  const [length] = lengths
+  const [coding] = codings
+  if (coding !== undefined) {
+    if (version === '1.0' || coding.toLowerCase() !== 'chunked') throw new Refusal('bad-request')
+    return { kind: 'chunked' }
+  }
+  if (length === undefined) return { kind: 'none' }
+  if (!/^(0|[1-9][0-9]{0,14})$/.test(length)) throw new Refusal('bad-request')
+  return { kind: 'length', bytes: Number(length) }
+}
+
+/**
+ * Returns a check of the body's chunks as they pass: null while they are the body's, bad-body for coding that is not
+ * plain (extensions, trailers, bare line feeds), second-request for any byte behind its end.
+ */
+export function bodyCheck(framing: Framing): (chunk: Uint8Array) => string | null {
+  if (framing.kind === 'chunked') return chunkedCheck()
+  let left = framing.kind === 'length' ? framing.bytes : 0
+  return (chunk) => {
+    left -= chunk.length
+    return left < 0 ? 'second-request' : null
+  }
+}
+
+const [carriageReturn, lineFeed] = [13, 10]
+const maxSizeDigits = 8
+
+/** size CRLF bytes CRLF …, `0` CRLF CRLF: one state for each place where a byte may stand. */
+function chunkedCheck(): (chunk: Uint8Array) => string | null {
+  let state: 'size' | 'size-end' | 'bytes' | 'bytes-cr' | 'bytes-lf' | 'last-cr' | 'last-lf' | 'over' = 'size'
+  let digits = ''
+  let left = 0
+  const step = (byte: number): boolean => {
+    switch (state) {
+      case 'size':
+        if (byte === carriageReturn && digits !== '') state = 'size-end'
+        else digits += String.fromCharCode(byte)
+        return state === 'size-end' || (/^[0-9a-f]+$/i.test(digits) && digits.length <= maxSizeDigits)
+      case 'size-end':
+        left = Number.parseInt(digits, 16)
+        digits = ''
+        state = left === 0 ? 'last-cr' : 'bytes'
+        return byte === lineFeed
+      case 'bytes-cr':
+        state = 'bytes-lf'
+        return byte === carriageReturn
+      case 'bytes-lf':
+        state = 'size'
+        return byte === lineFeed
+      case 'last-cr':
+        state = 'last-lf'
+        return byte === carriageReturn
+      case 'last-lf':
+        state = 'over'
+        return byte === lineFeed
+      case 'bytes':
+      case 'over':
+        return false
+    }
+  }
+  return (chunk) => {
+    for (let at = 0; at < chunk.length;) {
+      if (state === 'over') return 'second-request'
+      if (state === 'bytes') {
+        const taken = Math.min(left, chunk.length - at)
+        at += taken
+        left -= taken
+        if (left === 0) state = 'bytes-cr'
+      } else if (!step(chunk[at++] ?? 0)) return 'bad-body'
+    }
+    return null
+  }
+}
