@@ -1,0 +1,152 @@
+// The way out of one connection: judged by name, watch, address and first bytes, in this order, and only then dialled.
+import type { Socket } from 'node:net'
+import type {
+  EgressEndpoint,
+  EgressPolicy,
+  EgressTarget,
+  EgressWatch,
+  Interceptor,
+} from '../schema/egress.ts'
+import { grantFor } from './allowlist.ts'
+import { watchBytes } from './deadlines.ts'
+import { dial } from './dial.ts'
+import { expectHead, expectHello } from './first-bytes.ts'
+import { connectAnswer } from './http-answer.ts'
+import { bodyCheck } from './http-framing.ts'
+import type { Head } from './http-head.ts'
+import { forwarded, httpPort } from './http-request.ts'
+import type { Passage } from './passage.ts'
+import { Refusal } from './refusal.ts'
+import { resolve } from './resolve.ts'
+import type { Lookup } from './resolve.ts'
+import { tunnel } from './tunnel.ts'
+import type { Check } from './tunnel.ts'
+
+/** What every connection of one door is judged by. */
+export interface Judges {
+  readonly policy: EgressPolicy
+  readonly watch: EgressWatch
+  readonly interceptor: Interceptor | null
+  readonly lookup: Lookup
+}
+
+/** How the client asked: with the bytes themselves, by CONNECT, or by a request that names its target. */
+export type Asked =
+  { readonly how: 'bytes' } | { readonly how: 'connect' } | { readonly how: 'request'; readonly head: Head }
+
+/** What goes up first, and what everything behind it is held to. */
+interface Load {
+  readonly first: Buffer
+  readonly check: Check
+}
+
+/**
+ * Carries one connection to its end. Throws a refusal where it must not or cannot be; whoever called ends the passage by it.
+ */
+export async function carry(
+  judges: Judges,
+  passage: Passage,
+  target: EgressEndpoint,
+  asked: Asked,
+): Promise<void> {
+  const { policy, watch, interceptor, lookup } = judges
+  const { limits } = policy
+  passage.asks(target.host, target.port)
+  // 1. Name and port
+  const grant = grantFor(policy.grants, target)
+  // 2. Whether the doors stand open
+  askWatch(watch, target)
+  // 3. The address, once, so that a name that leads inwards is refused before the client is told to speak
+  const isIntercepted = interceptor?.intercepts(target) === true
+  const addresses = isIntercepted ? [] : await resolve(target, grant, lookup, passage.signal)
+  // 4. The first bytes
+  const speaksFirst = grant.tls || target.port === httpPort || isIntercepted
+  if (asked.how === 'connect' && speaksFirst) greet(passage)
+  if (grant.tls && asked.how === 'request') throw new Refusal('no-client-hello')
+  if (grant.tls) await expectHello(passage, limits.handshakeMs)
+  const judged = {
+    ...target,
+    grant,
+    server: policy.server,
+    instance: policy.instance,
+    connection: passage.connection,
+  }
+  if (isIntercepted) return intercept(judges, interceptor, passage, judged, asked)
+  const screen = screenOf(interceptor, judged)
+  const load = grant.tls ? opaque(screen) : await plain(passage, target, asked, screen, limits.handshakeMs)
+  // 5. The judged address, dialled as it was judged
+  askWatch(watch, target)
+  const { socket, address } = await dial(addresses, target.port, {
+    ms: limits.connectMs,
+    signal: passage.signal,
+  })
+  passage.opened(socket, address)
+  if (asked.how === 'connect' && !speaksFirst) greet(passage)
+  passage.awaitsAnswer = false
+  // 6. Bytes
+  await tunnel(passage, socket, { limits, ...load })
+}
+
+function askWatch(watch: EgressWatch, target: EgressEndpoint): void {
+  const verdict = watch.mayConnect(target)
+  if (!verdict.open) throw new Refusal(verdict.reason)
+}
+
+function greet(passage: Passage): void {
+  passage.client.write(connectAnswer)
+  passage.awaitsAnswer = false
+}
+
+/** A placeholder of a credential has no business in a connection that nobody may swap it in. */
+function screenOf(interceptor: Interceptor | null, target: EgressTarget): Check {
+  if (interceptor === null) return () => null
+  const isClean = interceptor.screen(target)
+  return (chunk) => (isClean(chunk) ? null : 'placeholder-elsewhere')
+}
+
+const opaque = (screen: Check): Load => ({ first: Buffer.alloc(0), check: screen })
+
+/** On port 80, and where a request named its target: one request for this target, and nothing behind it. */
+async function plain(
+  passage: Passage,
+  target: EgressEndpoint,
+  asked: Asked,
+  screen: Check,
+  handshakeMs: number,
+): Promise<Load> {
+  if (asked.how !== 'request' && target.port !== httpPort) return opaque(screen)
+  passage.awaitsAnswer = true
+  const head = asked.how === 'request' ? asked.head : await expectHead(passage, handshakeMs)
+  const request = forwarded(head, target)
+  const first = Buffer.from(request.head, 'latin1')
+  const held = screen(first)
+  if (held !== null) throw new Refusal(held)
+  const isBody = bodyCheck(request.framing)
+  return { first, check: (chunk) => isBody(chunk) ?? screen(chunk) }
+}
+
+/** Hands the client's stream over; what it dials is judged like everything else, each time. */
+async function intercept(
+  { policy, watch, lookup }: Judges,
+  interceptor: Interceptor,
+  passage: Passage,
+  target: EgressTarget,
+  asked: Asked,
+): Promise<void> {
+  const { limits } = policy
+  passage.awaitsAnswer = false
+  if (asked.how === 'request')
+    passage.client.unshift(Buffer.from(forwarded(asked.head, target).head, 'latin1'))
+  const settle = watchBytes(passage, limits)
+  const reach = async (signal: AbortSignal): Promise<Socket> => {
+    askWatch(watch, target)
+    const either = AbortSignal.any([signal, passage.signal])
+    const addresses = await resolve(target, target.grant, lookup, either)
+    const { socket, address } = await dial(addresses, target.port, { ms: limits.connectMs, signal: either })
+    passage.opened(socket, address)
+    return socket
+  }
+  await interceptor.serve(passage.client, target, reach, passage.log)
+  settle()
+  passage.end()
+}

@@ -1,0 +1,205 @@
+// The listening end of one sandbox's way out: whoever comes through this socket is that sandbox, and is judged by its policy.
+import { chmod, chown, mkdir, rmdir } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import type { Server, Socket } from 'node:net'
+import { dirname } from 'node:path'
+import { SallyportError } from '../errors.ts'
+import type { Door, DoorOptions, EgressPolicy, OpenConnection } from '../schema/egress.ts'
+import { isPattern } from './allowlist.ts'
+import { parseEndpoint } from './authority.ts'
+import { carry } from './carry.ts'
+import type { Judges } from './carry.ts'
+import { holdDeadlines } from './deadlines.ts'
+import { expectHead } from './first-bytes.ts'
+import { refusalAnswer } from './http-answer.ts'
+import { absoluteTarget, connectTarget } from './http-request.ts'
+import { daemonConnections, openingMs } from './limits.ts'
+import { readNotices } from './notices.ts'
+import { openingLine, readOpening } from './opening.ts'
+import type { Purpose } from './opening.ts'
+import { Passage } from './passage.ts'
+import { Refusal } from './refusal.ts'
+import { systemLookup } from './resolve.ts'
+import type { Lookup } from './resolve.ts'
+import { Slots } from './slots.ts'
+import { Teller } from './teller.ts'
+
+/** What the doors of one daemon share. */
+export interface House {
+  readonly lookup: Lookup
+  readonly slots: Slots
+}
+
+const house: House = { lookup: systemLookup, slots: new Slots(daemonConnections) }
+/** Longest path of a unix socket, bytes (sun_path holds 108 with the NUL). */
+const maxSocketPath = 107
+
+/**
+ * Makes the folder and the socket, and listens. Throws ERR_RUNTIME_UNSAFE where the folder is there already or the path is
+ * too long, and ERR_CONFIG_INVALID for a grant whose host is not canonical.
+ */
+export async function openDoor(policy: EgressPolicy, options: DoorOptions, shared = house): Promise<Door> {
+  for (const { host } of policy.grants)
+    if (!isPattern(host))
+      throw new SallyportError(
+        'ERR_CONFIG_INVALID',
+        `egress of ${policy.server} names the host ${JSON.stringify(host)}, which is not a lower-case name or *.name of two labels`,
+      )
+  const bytes = Buffer.byteLength(options.path)
+  if (bytes > maxSocketPath)
+    throw new SallyportError(
+      'ERR_RUNTIME_UNSAFE',
+      `socket path ${options.path} has ${bytes} bytes and the kernel takes ${maxSocketPath}; choose a shorter --runtime`,
+    )
+  await makeFolder(dirname(options.path), options.uid)
+  const door = new UnixDoor(policy, options, shared)
+  await door.bind(options.uid)
+  return door
+}
+
+class UnixDoor implements Door {
+  readonly path: string
+  readonly #judges: Judges
+  readonly #slots: Slots
+  readonly #shared: Slots
+  readonly #teller: Teller
+  readonly #server: Server
+  readonly #sockets = new Set<Socket>()
+  readonly #passages = new Set<Passage>()
+  #count = 0
+  #hasNotices = false
+  #closed: Promise<void> | null = null
+
+  constructor(policy: EgressPolicy, { watch, interceptor, path }: DoorOptions, { lookup, slots }: House) {
+    this.path = path
+    this.#judges = { policy, watch, interceptor, lookup }
+    this.#slots = new Slots(policy.limits.connections)
+    this.#shared = slots
+    this.#teller = new Teller((event) => watch.event(event))
+    this.#server = createServer({ allowHalfOpen: true, pauseOnConnect: true }, (socket) =>
+      this.#accept(socket),
+    )
+  }
+
+  async bind(uid: number): Promise<void> {
+    const { promise, resolve, reject } = Promise.withResolvers<void>()
+    this.#server.once('error', reject).once('listening', resolve)
+    const before = process.umask(0o177)
+    try {
+      this.#server.listen(this.path, this.#judges.policy.limits.connections)
+    } finally {
+      process.umask(before)
+    }
+    await promise
+    this.#server.off('error', reject).on('error', ignored)
+    if (uid !== process.geteuid?.()) await chown(this.path, uid, -1)
+  }
+
+  connections(): readonly OpenConnection[] {
+    return [...this.#passages].filter(({ port }) => port !== 0)
+  }
+
+  cut(which: (connection: OpenConnection) => boolean, reason: string): void {
+    for (const passage of this.#passages) if (passage.port !== 0 && which(passage)) passage.cut(reason)
+  }
+
+  #accept(socket: Socket): void {
+    this.#sockets.add(socket)
+    socket.on('error', ignored).once('close', () => this.#sockets.delete(socket))
+    const passage = new Passage(socket, `e-${++this.#count}`, (event) => this.#teller.event(event))
+    const slot = this.#slots.take()
+    const place = slot === null ? null : this.#shared.take()
+    if (slot === null || place === null) {
+      slot?.()
+      return passage.end('refused', 'too-many')
+    }
+    this.#passages.add(passage)
+    const leave = (): void => {
+      this.#passages.delete(passage)
+      slot()
+      place()
+    }
+    void this.#serve(passage)
+      .catch((error: unknown) => {
+        const refusal = Refusal.from(error)
+        passage.refuse(refusal, passage.awaitsAnswer ? refusalAnswer(refusal) : null)
+      })
+      .finally(leave)
+  }
+
+  async #serve(passage: Passage): Promise<void> {
+    const { client, signal } = passage
+    const { policy } = this.#judges
+    const purpose = await readOpening(client, openingLine(), { ms: openingMs, late: 'bad-opening', signal })
+    if (purpose.kind === 'notices') return this.#takeNotices(passage)
+    holdDeadlines(passage, policy.limits)
+    if (purpose.kind === 'connect') return this.#connect(passage, purpose)
+    passage.awaitsAnswer = true
+    const head = await expectHead(passage, policy.limits.handshakeMs)
+    const isConnect = head.method === 'CONNECT'
+    const target = isConnect ? connectTarget(head) : absoluteTarget(head)
+    await carry(this.#judges, passage, target, isConnect ? { how: 'connect' } : { how: 'request', head })
+  }
+
+  async #connect(passage: Passage, { name, port }: Purpose & { kind: 'connect' }): Promise<void> {
+    passage.host = name
+    const target = parseEndpoint(name, port)
+    if (target === null) throw new Refusal('name-invalid')
+    await carry(this.#judges, passage, target, { how: 'bytes' })
+  }
+
+  /** Once in the sandbox's life, by its relay and before the server runs: who comes later is not it. */
+  async #takeNotices(passage: Passage): Promise<void> {
+    if (this.#hasNotices) throw new Refusal('second-notices')
+    this.#hasNotices = true
+    const socket = passage.yieldSocket()
+    await readNotices(socket, (attempt) => this.#teller.attempt(`e-${++this.#count}`, attempt)).catch(
+      (error: unknown) =>
+        this.#teller.attempt(passage.connection, {
+          host: '',
+          port: null,
+          count: 1,
+          reason: Refusal.from(error).reason,
+        }),
+    )
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#closed ??= this.#close()
+    await this.#closed
+  }
+
+  async #close(): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    this.#server.close(() => resolve()) // libuv removes the file
+    for (const passage of this.#passages) passage.cut('door-closed')
+    for (const socket of this.#sockets) socket.destroy()
+    await promise
+    this.#teller[Symbol.dispose]()
+    await rmdir(dirname(this.path)).catch(unlessGone)
+  }
+}
+
+/** The folder is ours alone, or may be walked through by the uid that is to connect; it is never one that was there. */
+async function makeFolder(folder: string, uid: number): Promise<void> {
+  await mkdir(dirname(folder), { recursive: true, mode: 0o711 })
+  try {
+    await mkdir(folder, { mode: 0o700 })
+  } catch (error) {
+    throw new SallyportError(
+      'ERR_RUNTIME_UNSAFE',
+      `${folder} cannot be made for the sockets of one sandbox (${(error as NodeJS.ErrnoException).code}); remove it`,
+      { path: folder },
+      { cause: error },
+    )
+  }
+  if (uid !== process.geteuid?.()) await chmod(folder, 0o711)
+}
+
+function unlessGone(error: NodeJS.ErrnoException): void {
+  if (error.code !== 'ENOENT') throw error
+}
+
+function ignored(): void {
+  // `close` follows an error, and is where it is dealt with
+}

@@ -1,0 +1,65 @@
+// What a sandbox's own relay refused inside, told as it comes: a claim, bounded and escaped like every word from there.
+import { isIP } from 'node:net'
+import type { Socket } from 'node:net'
+import { LineSplitter } from '../lib/lines.ts'
+import type { EgressEvent } from '../schema/egress.ts'
+import { parsePort } from './authority.ts'
+import { escaped } from './escape.ts'
+import { noticeBytes } from './limits.ts'
+import { Refusal } from './refusal.ts'
+
+/** What was tried, and why it went nowhere. */
+export type Attempt = Pick<EgressEvent, 'host' | 'port' | 'reason' | 'count'>
+
+/** Reads notices until the socket ends or says something else, and tells each; throws bad-notice for the latter. */
+export async function readNotices(socket: Socket, tell: (attempt: Attempt) => void): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>()
+  const splitter = new LineSplitter(noticeBytes, {
+    line: (_bytes, text, start, end) => tell(attemptOf(text.slice(start, end))),
+    overlong: () => {
+      throw new Refusal('bad-notice')
+    },
+    overlongEnd: () => undefined,
+  })
+  socket.on('data', (chunk: Buffer) => {
+    try {
+      splitter.push(chunk)
+    } catch (error) {
+      reject(Refusal.from(error))
+    }
+  })
+  socket.once('close', resolve).once('end', resolve).resume()
+  try {
+    await promise
+  } finally {
+    socket.destroy()
+  }
+}
+
+function attemptOf(line: string): Attempt {
+  const [word = '', what = '', more = '', ...rest] = line.split(' ')
+  if (rest.length > 0) throw new Refusal('bad-notice')
+  const address = isIP(what) > 0 ? what : null
+  const port = parsePort(more)
+  if (word === 'name' && what !== '' && /^[0-9]{1,5}$/.test(more))
+    return attempt('name-not-listed', shown(what), null)
+  if ((word === 'tcp' || word === 'udp') && address !== null && (port !== null || more === '0'))
+    return attempt(word === 'tcp' ? 'no-door' : 'udp', address, port)
+  if (word === 'icmp' && address !== null && more === '') return attempt('icmp', address, null)
+  if (word === 'other' && more === '' && /^[0-9]{1,5}$/.test(what))
+    return attempt(`protocol:${what}`, '', null)
+  if (word === 'dropped' && more === '' && /^[1-9][0-9]{0,8}$/.test(what))
+    return attempt('not-told', '', null, Number(what))
+  throw new Refusal('bad-notice')
+}
+
+const attempt = (reason: string, host: string, port: number | null, count = 1): Attempt => ({
+  reason,
+  host,
+  port,
+  count,
+})
+
+/** The relay escaped it: \xNN is kept, and whatever else should have been is escaped here. */
+const shown = (name: string): string =>
+  name.replace(/\\x[0-9a-f]{2}|[^]/gi, (it) => (it.length === 4 ? it : escaped(it))).slice(0, 253)
