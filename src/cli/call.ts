@@ -31,6 +31,7 @@ export function registerCall(program: Command): void {
         const result = JSON.parse(answer.raw) as CallResult
         if (options.json === true) process.stdout.write(`${answer.raw}\n`)
         else print(result)
+        if (result.metadata.truncated) process.stderr.write(`${cutNotice(result)}\n`)
         if (result.type === 'error') process.exitCode = 1
       })
     })
@@ -91,6 +92,12 @@ function print({ type, data, error_text }: CallResult): void {
     if (typeof text === 'string') process.stdout.write(`${lines(text, process.stdout)}\n`)
     else printJson(item)
   }
+}
+
+function cutNotice({ metadata: { output_path } }: CallResult): string {
+  const whole =
+    output_path === null ? 'the rest could not be kept' : `all of it, as JSON, is in ${output_path}`
+  return `sallyport: this is only the beginning, as output.result_bytes says; ${whole}`
 }
 
 // To a pipe byte for byte; on a terminal nothing that a server wrote may act on it.

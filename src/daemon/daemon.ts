@@ -28,6 +28,7 @@ import { Governance } from './governance.ts'
 import { Guard } from './guard.ts'
 import { attachVia, hostMethods } from './host-methods.ts'
 import { operatorMethods } from './operator-methods.ts'
+import { Outputs } from './outputs.ts'
 import { createMachine } from './machine.ts'
 import { admission } from './separation.ts'
 import { serviceOf } from './methods.ts'
@@ -102,6 +103,8 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
       halt: (server, reason) => void supervisor?.quarantine(server, reason).catch(logged(log)),
     })
     undo.push(() => governance[Symbol.asyncDispose]())
+    const outputs = await Outputs.open({ directory: join(stateDir, 'outputs'), redactor })
+    undo.push(() => outputs[Symbol.asyncDispose]())
     const policy = policyUnder(governance)
     const narrow = narrowing(settings, uid, policy)
     supervisor = new Supervisor({
@@ -110,6 +113,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
       emit,
       describe,
       narrow,
+      overflow: outputs,
       random: Math.random,
     })
     await restoreRegistered({ roster, supervisor }, log)
@@ -139,6 +143,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
       roster,
       tools,
       events,
+      outputs,
       hello,
       shutDown,
       directory,

@@ -6,6 +6,7 @@ import type { CallResult, Hello, HostMethods } from '../rpc/protocol.ts'
 import type { EventLog } from './events.ts'
 import type { Supervisor } from '../supervisor/supervisor.ts'
 import type { Governance } from './governance.ts'
+import type { Outputs } from './outputs.ts'
 import { launchMethods } from './registration-methods.ts'
 import type { Roster } from './roster.ts'
 import { searchTool, type ToolMethods } from './tool-methods.ts'
@@ -18,13 +19,14 @@ export interface MethodPorts {
   readonly roster: Roster
   readonly tools: ToolMethods
   readonly events: EventLog
+  readonly outputs: Outputs
   /** The greeting, save who is greeted */
   readonly hello: Omit<Hello, 'principal'>
 }
 
 /** The methods of host.sock, which operator.sock has too. */
 export function hostMethods(ports: MethodPorts): MethodTable<keyof HostMethods> {
-  const { supervisor, events, hello, tools } = ports
+  const { supervisor, events, hello, tools, outputs } = ports
   return {
     'sallyport/hello': ({ protocol }, { principal }) => {
       if (protocol !== undefined && protocol !== protocolId) throw otherProtocol(protocol, hello.version)
@@ -45,6 +47,7 @@ export function hostMethods(ports: MethodPorts): MethodTable<keyof HostMethods> 
         call_id !== undefined && supervisor.cancel(call.caller, call_id, reason ?? 'cancelled')
       return { cancelled: isRequestCancelled || isCallCancelled }
     },
+    'calls/output': (params, { caller }) => outputs.read(caller, params),
     'events/subscribe': ({ since }, call) => subscribe(events, since ?? events.seq, call),
     'session/result': ({ session }, { caller }) => supervisor.sessionResult(caller, session),
   }

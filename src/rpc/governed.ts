@@ -1,4 +1,5 @@
 // What the control protocol says of governance: tools, approvals, trust, permits, holds and the journal's records.
+import type { CallId } from '../lib/ids.ts'
 import type { Declaration } from '../schema/types.gen.ts'
 
 export interface ToolView {
@@ -179,4 +180,23 @@ export interface Acceptance {
   readonly accepted: readonly string[]
   /** Listed by the server and not accepted */
   readonly left_out: readonly string[]
+}
+
+/** Names a piece of a result that was too long to be answered at once. */
+export interface OutputRequest {
+  readonly call_id: CallId
+  /** 0, or what the last piece gave as `next` */
+  readonly offset?: number
+  readonly limit?: number
+}
+
+/** A piece of the file that `output_path` names. */
+export interface OutputPiece {
+  readonly call_id: CallId
+  /** Length of the whole */
+  readonly bytes: number
+  readonly offset: number
+  readonly text: string
+  /** Offset of the next piece, or null after the last */
+  readonly next: number | null
 }

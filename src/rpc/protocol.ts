@@ -13,6 +13,8 @@ import type {
   Explanation,
   HoldView,
   LaunchRequest,
+  OutputPiece,
+  OutputRequest,
   PendingApproval,
   PermitView,
   SettledApproval,
@@ -122,12 +124,14 @@ export interface ServerDetail extends ServerView {
 export interface CallResult {
   readonly call_id: CallId
   readonly type: 'output' | 'error'
-  /** The server's `result`, byte for byte as it came; null for an error without one */
+  /** The server's `result`, byte for byte as it came, or its beginning where it was truncated; null for an error without one */
   readonly data: unknown
   readonly error_text: string | null
   readonly metadata: {
     readonly duration_ms: number
+    /** True where the result was longer than `output.result_bytes` */
     readonly truncated: boolean
+    /** File that holds all of it, for the daemon's uid; `calls/output` reads it for its caller */
     readonly output_path: string | null
     readonly identity: string
     readonly permit: string | null
@@ -187,6 +191,7 @@ export interface HostMethods {
     params: { call_id?: CallId; request?: string | number; reason?: string }
     result: { cancelled: boolean }
   }
+  'calls/output': { params: OutputRequest; result: OutputPiece }
   'events/subscribe': { params: { since?: number }; result: { subscribed: true; seq: number } }
   'session/attach': {
     params: { server: string; project?: string }

@@ -1173,6 +1173,23 @@ export interface Control {
     reason?: string
   }
   /**
+   * Reads a piece of a result that was too long to be answered at once
+   */
+  'calls/output'?: {
+    /**
+     * Call of the caller's whose result was truncated
+     */
+    call_id: string
+    /**
+     * Where the piece begins, bytes: 0, or what the last answer gave as `next`
+     */
+    offset?: number
+    /**
+     * Most bytes of the piece
+     */
+    limit?: number
+  }
+  /**
    * Sends events on this connection from now on
    */
   'events/subscribe'?: {

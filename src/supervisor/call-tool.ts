@@ -7,6 +7,7 @@ import type { CallResult } from '../rpc/protocol.ts'
 import type { Admission, Outcome } from '../schema/governor.ts'
 import type { Line } from './control-slot.ts'
 import { refusalOf } from './governed-request.ts'
+import { headOf, resultHead, textsOf } from './head.ts'
 import type { Answer } from './mcp-client.ts'
 import type { Caller, Ports, ToolCall } from './ports.ts'
 import type { RegisteredServer } from './registered-server.ts'
@@ -73,10 +74,9 @@ export async function callTool(parts: Parts): Promise<CallResult> {
   }
   if (answer.kind === 'error') settle('error', JSON.stringify(answer), null)
   else settle(saysFailed(answer.result.raw) ? 'tool-error' : 'result', answer.result.raw, null)
-  requireSize(answer, settings)
   const durationMs = performance.now() - began
   tell('call/ended', { durationMs: Math.round(durationMs), outcome: answer.kind })
-  return resultOf(id, answer, durationMs, admission)
+  return await resultOf(parts, answer, durationMs, admission)
 }
 
 const endings: Readonly<Partial<Record<ErrorCode, Outcome['kind']>>> = {
@@ -116,45 +116,47 @@ function parse({ raw }: RawJson): unknown {
   return JSON.parse(raw) as unknown
 }
 
-function requireSize(answer: Answer, { name, output }: RegisteredServer['settings']): void {
-  if (answer.kind === 'error') return
-  const bytes = Buffer.byteLength(answer.result.raw)
-  if (bytes <= output.resultBytes) return
-  const what = `the result of ${name} has ${bytes} bytes, and output.result_bytes is ${output.resultBytes}`
-  throw new SallyportError('ERR_RESULT_TOO_LARGE', `${what}; ask for less or raise it`, { bytes })
-}
-
-function resultOf(
-  id: CallId,
+/** What the caller is told: the answer as it came, or its beginning, and where the whole is. */
+async function resultOf(
+  { id, caller, server, ports }: Parts,
   answer: Answer,
   durationMs: number,
   { identity, permit }: Admission,
-): CallResult {
-  const metadata = {
-    duration_ms: rounded(durationMs),
-    truncated: false,
-    output_path: null,
-    identity,
-    permit,
-  }
-  if (answer.kind === 'error') {
+): Promise<CallResult> {
+  const { resultBytes } = server.settings.output
+  const metadata = { duration_ms: rounded(durationMs), truncated: false, output_path: null, identity, permit }
+  const whole = answer.kind === 'error' ? JSON.stringify(answer) : answer.result.raw
+  if (Buffer.byteLength(whole) <= resultBytes) {
+    if (answer.kind === 'error') return { call_id: id, ...errorOf(answer, answer.message), metadata }
+    const text = failureOf(JSON.parse(whole))
     return {
       call_id: id,
-      type: 'error',
-      data: null,
-      error_text: `${answer.message} (${answer.code})`,
+      type: text === null ? 'output' : 'error',
+      data: answer.result,
+      error_text: text,
       metadata,
     }
   }
-  const text = failureOf(JSON.parse(answer.result.raw))
+  const kept = ports.overflow.redact(whole)
+  const path = await ports.overflow.keep(id, caller.principal.id, kept)
+  const cut = { ...metadata, truncated: true, output_path: path }
+  if (answer.kind === 'error')
+    return { call_id: id, ...errorOf(answer, headOf(messageOf(kept), resultBytes)), metadata: cut }
+  const { data, text } = resultHead(kept, resultBytes)
+  const isFailure = failureOf(JSON.parse(kept)) !== null
   return {
     call_id: id,
-    type: text === null ? 'output' : 'error',
-    data: answer.result,
-    error_text: text,
-    metadata,
+    type: isFailure ? 'error' : 'output',
+    data,
+    error_text: isFailure ? text : null,
+    metadata: cut,
   }
 }
+
+const errorOf = ({ code }: Extract<Answer, { kind: 'error' }>, message: string) =>
+  ({ type: 'error', data: null, error_text: `${message} (${code})` }) as const
+
+const messageOf = (json: string): string => (JSON.parse(json) as { message: string }).message
 
 const rounded = (ms: number): number => Math.round(ms * 1000) / 1000
 
@@ -164,12 +166,9 @@ function failureOf(result: unknown): string | null {
   if ('resultType' in result && result.resultType === 'input_required') {
     return 'the tool asks for input, which a control call cannot give'
   }
+  if ('resultType' in result && result.resultType === 'task') {
+    return 'the tool began a task, which a control call cannot follow'
+  }
   if (!('isError' in result) || result.isError !== true) return null
-  const content = 'content' in result && Array.isArray(result.content) ? (result.content as unknown[]) : []
-  const texts = content.flatMap((block) =>
-    typeof block === 'object' && block !== null && 'text' in block && typeof block.text === 'string'
-      ? [block.text]
-      : [],
-  )
-  return texts.join('\n') || 'the tool says that it failed, and not why'
+  return textsOf(result) || 'the tool says that it failed, and not why'
 }

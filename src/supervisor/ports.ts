@@ -1,6 +1,6 @@
 // What the supervisor is given: how to launch, whom to tell, what policy says.
 import type { Duplex } from 'node:stream'
-import type { InstanceId, SessionId } from '../lib/ids.ts'
+import type { CallId, InstanceId, SessionId } from '../lib/ids.ts'
 import type { RawJson } from '../lib/raw-json.ts'
 import type { Principal, ServerDetail } from '../rpc/protocol.ts'
 import type { SandboxProcess } from '../sandbox/driver.ts'
@@ -43,7 +43,16 @@ export interface Policy {
   readonly governor: Governor
 }
 
+/** Keeps what is too long to be answered at once. */
+export interface Overflow {
+  /** JSON without secrets, as evidence is kept */
+  redact(json: string): string
+  /** Keeps a text for a principal for a while; resolves with the file's path, or null where it can't be kept */
+  keep(call: CallId, principal: string, text: string): Promise<string | null>
+}
+
 export interface Ports extends Policy {
+  readonly overflow: Overflow
   /** The same, narrowed by the project file of a folder that a caller names; throws where it asks for more */
   readonly narrow: (project: string, caller: Caller) => Promise<Policy>
   readonly launch: Launch

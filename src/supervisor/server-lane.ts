@@ -126,8 +126,21 @@ export class ServerLane {
       this.#wire.note(type, { sender: 'server', id: response.id.raw })
       return 'drop'
     }
-    const verdict = this.#answer(request, response)
+    const verdict = this.#oversize(request, response) ?? this.#answer(request, response)
     return this.#wire.answered(request, response) ? verdict : 'drop'
+  }
+
+  /** An answer to a governed request that is larger than a caller may get; null where it is not. */
+  #oversize({ id, route }: HostRequest, { result, error }: Response): Verdict | null {
+    const { name, output } = this.#wire.server
+    const span = result ?? error
+    if ((route !== 'call' && route !== 'govern') || span === null) return null
+    const bytes = span.end - span.start
+    if (bytes <= output.resultBytes) return null
+    const what = `the answer of ${name} has ${bytes} bytes, and output.result_bytes is ${output.resultBytes}`
+    const refusal = new SallyportError('ERR_RESULT_TOO_LARGE', `${what}; ask for less or raise it`, { bytes })
+    this.#wire.note('session/too-large', { code: refusal.code, reason: refusal.message })
+    return { replacement: errorLine(id, refusal) }
   }
 
   #answer(request: HostRequest, response: Response): Verdict {

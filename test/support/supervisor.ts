@@ -1,4 +1,7 @@
 // A supervisor on real processes without walls, and what it told.
+import { join } from 'node:path'
+import { Outputs } from '../../src/daemon/outputs.ts'
+import { redactor } from '../../src/daemon/redactor.ts'
 import type { Rule, ServerSettings, Settings } from '../../src/schema/settings.ts'
 import type { Caller, Happening, Launch } from '../../src/supervisor/ports.ts'
 import { Supervisor } from '../../src/supervisor/supervisor.ts'
@@ -24,6 +27,7 @@ interface Options {
 export interface Supervised extends AsyncDisposable {
   readonly supervisor: Supervisor
   readonly governed: Governed
+  readonly outputs: Outputs
   readonly events: Happening[]
   readonly launches: () => number
 }
@@ -41,6 +45,7 @@ export async function superviseAll(
   const settings = { startup: { concurrency }, ...more.settings }
   const all = await governed({ servers, rules, emit, halt, ...more, settings })
   const policy = all.policy
+  const outputs = await Outputs.open({ directory: join(all.directory, '..', 'outputs'), redactor })
   supervisor = new Supervisor({
     ...policy,
     launch: (...args) => {
@@ -49,6 +54,7 @@ export async function superviseAll(
     },
     emit,
     narrow: () => Promise.resolve(policy),
+    overflow: outputs,
     describe: () => ({ command: null, package_digest: null, environment: {} }),
     random: () => 0.5,
   })
@@ -57,10 +63,12 @@ export async function superviseAll(
   return {
     supervisor,
     governed: all,
+    outputs,
     events,
     launches: () => launches,
     async [Symbol.asyncDispose]() {
       await stop[Symbol.asyncDispose]()
+      await outputs[Symbol.asyncDispose]()
       await all[Symbol.asyncDispose]()
     },
   }
