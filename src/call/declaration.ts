@@ -92,12 +92,15 @@ interface Annotated {
 
 /**
  * Drafts a declaration from what a server says of a tool. Annotations are claims; an absent one means the worst:
- * destructive, not idempotent, open world.
+ * destructive, not idempotent, open world. What the sandbox makes impossible is not drafted, whoever claims it.
  */
-export function draftDeclaration(tool: Annotated): ToolDeclaration {
+export function draftDeclaration(
+  tool: Annotated,
+  isPossible: (effect: SideEffect) => boolean = () => true,
+): ToolDeclaration {
   const { readOnlyHint, idempotentHint, openWorldHint } = tool.annotations ?? {}
   const sideEffects: SideEffect[] = readOnlyHint === true ? ['read'] : ['read', 'write']
-  if (openWorldHint !== false) sideEffects.push('network')
+  if (openWorldHint !== false && isPossible('network')) sideEffects.push('network')
   return {
     name: tool.name,
     version: '1',

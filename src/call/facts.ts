@@ -41,7 +41,9 @@ export interface OutcomeBody {
 export interface QuarantineBody {
   readonly server: string
   /** Digest of what ran: the same thing under another name stays quarantined; null where that is not known */
-  readonly code: string | null
+  readonly origin: string | null
+  /** Principal who launched it, whose launches are refused, or null: everybody's are */
+  readonly owner: string | null
   /** MP-FH id */
   readonly failure: string
   readonly reason: string

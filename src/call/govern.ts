@@ -146,15 +146,18 @@ async function admit(proposal: Proposal, ports: GovernPorts, waiting: Waiting): 
     lineage,
     trustEpoch: present.epoch,
     principal,
-    contains: (effects, scopes) => registry.contains(server.name, effects, scopes),
+    contains: (effects, scopes) => registry.uncontained(server.name, effects, scopes) === null,
     isEligible: isAsItWas(trust, present) || isStill(ports.decide(request, present).action, approval),
     hold: registry.hold(server.name, subject, lineage),
   })
   if (failed !== null) {
     equipment.end()
+    const outside =
+      failed === 'side-effects' ? registry.uncontained(server.name, sideEffects, resourceScopes) : null
+    const why = outside === null ? failed : `${failed}: ${outside}`
     throw new SallyportError(
       'ERR_PERMIT_REFUSED',
-      `the permit for ${identity} was refused at the boundary: ${failed}; nothing was sent`,
+      `the permit for ${identity} was refused at the boundary: ${why}; nothing was sent`,
       { check: failed, server: server.name, tool: subject },
     )
   }

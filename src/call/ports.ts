@@ -28,8 +28,12 @@ export interface Registry {
   trust(server: string, subject: string): TrustRecord
   /** Name of the hold that stands on the server, the tool or the lineage, or null */
   hold(server: string, subject: string, lineage: string | null): string | null
-  /** Whether the server's sandbox contains these effects and scopes */
-  contains(server: string, sideEffects: readonly string[], resourceScopes: readonly string[]): boolean
+  /** Null when the server's sandbox contains these effects and scopes, or what it does not contain and for want of which grant */
+  uncontained(
+    server: string,
+    sideEffects: readonly string[],
+    resourceScopes: readonly string[],
+  ): string | null
   /** Null, or where and why the arguments are not what the accepted schema says */
   invalidArguments(server: string, tool: string, args: unknown): Promise<string | null> | string | null
 }

@@ -1,26 +1,13 @@
 // A declaration as a file: what the operator says of each tool of one server, held to what that server was given.
-import type { Injection } from '../schema/credentials.ts'
-import type { EgressGrant } from '../schema/egress.ts'
 import type { Step } from '../schema/problem.ts'
-import type { DeclaredTool, ServerSettings } from '../schema/settings.ts'
+import type { DeclaredTool } from '../schema/settings.ts'
 import type { Declaration } from '../schema/types.gen.ts'
 import { validate } from '../schema/validate.ts'
 import { SallyportError } from '../errors.ts'
+import { type Granted, isInside, missingGrant, ownFolders } from './containment.ts'
 import { formatDocument, inMemory, parseDocument, type Document } from './document.ts'
-import { coversHost } from './narrowing.ts'
 import { readTrusted } from './read.ts'
 import { issue, refuse, type Issue } from './refusal.ts'
-
-/** What a server was given, as far as a declaration may speak of it. */
-export interface Granted {
-  readonly name: string
-  readonly mounts: readonly Pick<ServerSettings['mounts'][number], 'target'>[]
-  readonly egress: readonly EgressGrant[]
-  readonly credentials: readonly Pick<Injection, 'use'>[]
-}
-
-/** Folders that every sandbox has of its own. */
-const ownFolders = ['/tmp']
 
 /**
  * Reads a declaration file. Everything that is wrong with it is in one ERR_CONFIG_INVALID, with file and line: fields
@@ -78,49 +65,48 @@ function checkServer({ server }: Declaration, document: Document, { name }: Gran
   return [issue('ERR_CONFIG_INVALID', document, ['server'], said)]
 }
 
-function checkGrants(
-  { tools }: Declaration,
-  document: Document,
-  { name, mounts, egress, credentials: injections }: Granted,
-): readonly Issue[] {
+function checkGrants({ tools }: Declaration, document: Document, granted: Granted): readonly Issue[] {
+  const { name, mounts, egress, credentials: injections } = granted
   const places = [...ownFolders, ...mounts.map(({ target }) => target)]
-  const isInside = (scope: string): boolean =>
-    places.some((place) => scope === place || scope.startsWith(place === '/' ? '/' : `${place}/`)) ||
-    egress.some((grant) => containsHost(grant, scope))
   const names = [...new Set(injections.map(({ use }) => use))]
-  return Object.entries(tools).flatMap(([tool, { resource_scopes: scopes, credentials }]) => [
-    ...scopes.flatMap((scope, index) => {
-      if (isInside(scope)) return []
-      const said = scope.startsWith('/')
-        ? { expected: `a path below ${places.join(', ')}`, mend: `mount it for ${name}, or remove it` }
-        : egress.length === 0
-          ? { expected: `no host, since ${name} has no egress`, mend: 'remove it' }
-          : {
-              expected: `host:port of its egress (${egress.map(({ host, port }) => `${host}:${port}`).join(', ')})`,
-              mend: `list it in the egress of ${name}, or remove it`,
-            }
-      return [issue('ERR_CONFIG_INVALID', document, ['tools', tool, 'resource_scopes', index], said)]
-    }),
-    ...credentials.flatMap((credential, index) => {
-      if (names.includes(credential)) return []
-      const said =
-        names.length === 0
-          ? { expected: `no credential, since ${name} was given none`, mend: 'remove it' }
-          : {
-              got: credential,
-              expected: `one of ${names.join(', ')}`,
-              mend: `give it to ${name}, or remove it`,
-            }
-      return [issue('ERR_CONFIG_INVALID', document, ['tools', tool, 'credentials', index], said)]
-    }),
-  ])
-}
-
-/** Whether a scope such as `api.github.com:443` is what one entry of the egress grants; `*.github.com:443` is that entry alone. */
-function containsHost(grant: EgressGrant, scope: string): boolean {
-  const colon = scope.lastIndexOf(':')
-  const asked = { host: scope.slice(0, colon), port: Number(scope.slice(colon + 1)), private: false }
-  return colon > 0 && coversHost({ ...grant, private: true }, asked)
+  return Object.entries(tools).flatMap(
+    ([tool, { side_effects: effects, resource_scopes: scopes, credentials }]) => [
+      ...effects.flatMap((effect, index) => {
+        const missing = missingGrant(effect, granted, null)
+        if (missing === null) return []
+        const said = {
+          got: effect,
+          expected: `a class that its sandbox grants, and ${missing}`,
+          mend: `grant it to ${name}, or remove it`,
+        }
+        return [issue('ERR_CONFIG_INVALID', document, ['tools', tool, 'side_effects', index], said)]
+      }),
+      ...scopes.flatMap((scope, index) => {
+        if (isInside(scope, granted)) return []
+        const said = scope.startsWith('/')
+          ? { expected: `a path below ${places.join(', ')}`, mend: `mount it for ${name}, or remove it` }
+          : egress.length === 0
+            ? { expected: `no host, since ${name} has no egress`, mend: 'remove it' }
+            : {
+                expected: `host:port of its egress (${egress.map(({ host, port }) => `${host}:${port}`).join(', ')})`,
+                mend: `list it in the egress of ${name}, or remove it`,
+              }
+        return [issue('ERR_CONFIG_INVALID', document, ['tools', tool, 'resource_scopes', index], said)]
+      }),
+      ...credentials.flatMap((credential, index) => {
+        if (names.includes(credential)) return []
+        const said =
+          names.length === 0
+            ? { expected: `no credential, since ${name} was given none`, mend: 'remove it' }
+            : {
+                got: credential,
+                expected: `one of ${names.join(', ')}`,
+                mend: `give it to ${name}, or remove it`,
+              }
+        return [issue('ERR_CONFIG_INVALID', document, ['tools', tool, 'credentials', index], said)]
+      }),
+    ],
+  )
 }
 
 function toolsOf({ tools }: Declaration): Readonly<Record<string, DeclaredTool>> {

@@ -17,8 +17,10 @@ export interface ConsequencePorts {
   readonly approvals: Approvals
   readonly recorder: JournalRecorder
   readonly emit: Emit
-  /** Digest over what runs as a server */
-  readonly codeOf: (server: ServerSettings) => string
+  /** Digest of what runs as a server, whatever it is called; null while it is not known */
+  readonly originOf: (server: ServerSettings) => string | null
+  /** Principal who launched a server, or null */
+  readonly ownerOf: (server: string) => string | null
   /** Stops a server for all, and keeps it stopped */
   readonly halt: (server: string, reason: string) => void
 }
@@ -80,9 +82,10 @@ export class Consequences implements AsyncDisposable {
   }
 
   #halted(server: string, failure: string, reason: string): Debt {
-    const { settings, ledger, emit, halt, codeOf } = this.#ports
+    const { settings, ledger, emit, halt, originOf, ownerOf } = this.#ports
     const entry = settings.servers.get(server)
-    const body = { server, code: entry === undefined ? null : codeOf(entry), failure, reason }
+    const origin = entry === undefined ? null : originOf(entry)
+    const body = { server, origin, owner: ownerOf(server), failure, reason }
     const fact: StrictFact = { type: 'server.quarantined', body }
     ledger.anticipate(fact)
     emit(event(failureEvents[failure] ?? 'server/quarantined', server, { failure, reason }))

@@ -22,6 +22,7 @@ import type { Settings } from '../schema/settings.ts'
 import { findInitBinary } from '../sandbox/init-binary.ts'
 import type { Caller, Emit, Policy, Ports } from '../supervisor/ports.ts'
 import { Supervisor } from '../supervisor/supervisor.ts'
+import { recordConfiguration } from './applied.ts'
 import { watchDoor, writeRecord } from './door.ts'
 import { EventLog } from './events.ts'
 import { Governance } from './governance.ts'
@@ -100,6 +101,8 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
       outfits: noOutfits,
       separation,
       codeOf: machine.codeOf,
+      originOf: machine.originOf,
+      ownerOf: (server) => roster.ownerOf(server),
       halt: (server, reason) => void supervisor?.quarantine(server, reason).catch(logged(log)),
     })
     undo.push(() => governance[Symbol.asyncDispose]())
@@ -116,6 +119,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
       overflow: outputs,
       random: Math.random,
     })
+    await recordConfiguration(governance, options.settings)
     await restoreRegistered({ roster, supervisor }, log)
     governance.resume()
     const doors: Listener[] = []
@@ -141,6 +145,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
       supervisor,
       governance,
       roster,
+      machine,
       tools,
       events,
       outputs,

@@ -5,9 +5,10 @@ import type { ToolDeclaration } from '../call/declaration.ts'
 import type { OperatorMethods } from '../rpc/protocol.ts'
 import type { DeclaredTool } from '../schema/settings.ts'
 import type { Supervisor } from '../supervisor/supervisor.ts'
+import { actor } from './actor.ts'
 import type { Governance } from './governance.ts'
 import type { MethodCall, MethodTable } from './methods.ts'
-import { digestOfTool } from './surfaces.ts'
+import { digestOfTool } from './seen.ts'
 import { declarationView } from './tool-methods.ts'
 
 export interface DeclarationPorts {
@@ -37,7 +38,7 @@ async function declare(
   const drafts = [...tools].flatMap(([name, listed]) => {
     const digest = digestOfTool(listed)
     if (digest === null) return []
-    const draft = draftDeclaration({ ...(listed as object), name })
+    const draft = draftDeclaration({ ...(listed as object), name }, governance.surfaces.isPossible(settings))
     return [{ name, draft, digest, claims: claimsOf(listed, draft) }]
   })
   return {
@@ -69,7 +70,7 @@ async function accept(
   const surface = await supervisor.look(caller, server, { signal })
   const accepted = await governance.surfaces.accept(
     { server: settings, ...surface },
-    { by: caller.principal.id, declared, only: tools ?? null },
+    { ...actor(caller), declared, only: tools ?? null },
   )
   // What stood on another version of the declaration stands no more.
   governance.approvals.void(
@@ -94,9 +95,12 @@ function claimsOf(listed: unknown, draft: ToolDeclaration): Claims[string] {
   const hints = draft.sideEffects.includes('write')
     ? ['readOnlyHint', 'openWorldHint', 'destructiveHint']
     : ['readOnlyHint', 'openWorldHint']
+  const isOpen = annotations['openWorldHint'] !== false
+  const without =
+    isOpen && !draft.sideEffects.includes('network') ? ['its entry has no egress, so no network'] : []
   return {
     version: 'yours to count',
-    side_effects: hints.map(said).join('; '),
+    side_effects: [...hints.map(said), ...without].join('; '),
     resource_scopes: 'narrow it: paths as the server sees them',
     idempotency: draft.idempotency === 'unknown' ? said('idempotentHint') : 'claimed by the server',
   }

@@ -7,6 +7,7 @@ import { Ledger } from '../call/ledger.ts'
 import { Permits } from '../call/permit.ts'
 import type { GovernPorts } from '../call/ports.ts'
 import { isProvisional } from '../call/trust.ts'
+import { uncontained } from '../config/containment.ts'
 import { catalogue, type SallyportError } from '../errors.ts'
 import type { Journal } from '../journal/journal.ts'
 import { loadKey } from '../journal/key.ts'
@@ -23,13 +24,13 @@ import { event, failureEvents } from './failure-events.ts'
 import { type Foldable, Keeping } from './keeping.ts'
 import { type Applied, Past } from './past.ts'
 import { confirm } from './confirm.ts'
-import { contains } from './contains.ts'
 import type { Outfits } from './outfits.ts'
 import { JournalRecorder } from './recorder.ts'
-import { digestOfTool, Surfaces } from './surfaces.ts'
+import { digestOfTool } from './seen.ts'
+import { Surfaces } from './surfaces.ts'
 
 export interface GovernanceOptions {
-  readonly settings: Pick<Settings, 'servers' | 'approval' | 'permit' | 'trust' | 'journal'>
+  readonly settings: Pick<Settings, 'servers' | 'profiles' | 'approval' | 'permit' | 'trust' | 'journal'>
   /** The journal's folder */
   readonly directory: string
   /** Outside of it */
@@ -37,6 +38,8 @@ export interface GovernanceOptions {
   readonly daemon: DaemonId
   readonly emit: Emit
   readonly codeOf: (server: ServerSettings) => string
+  readonly originOf: (server: ServerSettings) => string | null
+  readonly ownerOf: (server: string) => string | null
   /** Stops a server for all, and keeps it stopped */
   readonly halt: (server: string, reason: string) => void
   readonly redactor: Redactor
@@ -89,12 +92,13 @@ export class Governance implements AsyncDisposable {
     })
     const { permits, approvals } = this
     this.consequences = new Consequences({ ...options, ledger, permits, approvals, recorder: this.recorder })
-    const add = (fact: Fact): Promise<void> => this.add(fact)
+    const add: Governance['add'] = (...fact) => this.add(...fact)
     this.surfaces = new Surfaces({
       ledger,
       add,
       emit,
       codeOf,
+      profileOf: ({ profile }) => settings.profiles.get(profile) ?? null,
       violate: (...violation) => this.consequences.violate(...violation),
       quarantine: (...reason) => this.consequences.quarantine(...reason),
     })
@@ -143,9 +147,7 @@ export class Governance implements AsyncDisposable {
   }
 
   /** Where the journal last says what the configuration came to. */
-  applied(type: Parameters<Past['applied']>[0]): Applied | null {
-    return this.#past.applied(type)
-  }
+  readonly applied = (type: Parameters<Past['applied']>[0]): Applied | null => this.#past.applied(type)
 
   /** Operator connections that listen for approvals. */
   get listeners(): number {
@@ -189,7 +191,7 @@ export class Governance implements AsyncDisposable {
         standing: (...args) => this.ledger.standing(...args),
         trust: (...args) => this.ledger.trust(...args),
         hold: (...args) => this.ledger.hold(...args),
-        contains: (server, _effects, scopes) => this.#contains(server, scopes),
+        uncontained: (server, effects, scopes) => this.#uncontained(server, effects, scopes),
         invalidArguments: (server, tool, args) => this.invalidArguments(server, tool, args),
       },
       approver: this.approvals,
@@ -251,9 +253,12 @@ export class Governance implements AsyncDisposable {
     return tool === undefined ? null : this.#schemas.judge(tool, args)
   }
 
-  #contains(name: string, scopes: readonly string[]): boolean {
-    const server = this.#options.settings.servers.get(name)
-    return scopes.length === 0 || (server !== undefined && contains(server, scopes))
+  #uncontained(name: string, effects: readonly string[], scopes: readonly string[]): string | null {
+    const { servers, profiles } = this.#options.settings
+    const server = servers.get(name)
+    if (server === undefined)
+      return effects.length + scopes.length === 0 ? null : `there is no server ${name}`
+    return uncontained(server, profiles.get(server.profile) ?? null, effects, scopes)
   }
 
   #refused({ call, server, subject, instance, principal }: Proposal, error: SallyportError): void {

@@ -10,6 +10,7 @@ import type { Outputs } from './outputs.ts'
 import { launchMethods } from './registration-methods.ts'
 import type { Roster } from './roster.ts'
 import { searchTool, type ToolMethods } from './tool-methods.ts'
+import type { Machine } from './machine.ts'
 import type { Attach, MethodCall, MethodTable } from './methods.ts'
 
 /** What the methods stand on. */
@@ -18,6 +19,7 @@ export interface MethodPorts {
   readonly governance: Governance
   readonly roster: Roster
   readonly tools: ToolMethods
+  readonly machine: Pick<Machine, 'pin' | 'originOf'>
   readonly events: EventLog
   readonly outputs: Outputs
   /** The greeting, save who is greeted */

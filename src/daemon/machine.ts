@@ -1,5 +1,4 @@
 // What the supervisor launches on: this machine, with what was registered for each server and what one daemon owns.
-import { hash } from 'node:crypto'
 import { enterpriseFolder, userFolder } from '../config/find.ts'
 import type { Host } from '../config/host.ts'
 import { SallyportError } from '../errors.ts'
@@ -12,6 +11,7 @@ import { launch, noSupply } from '../sandbox/launch.ts'
 import type { Registration } from '../sandbox/registrations.ts'
 import type { ProfileSettings, ServerSettings, Settings } from '../schema/settings.ts'
 import type { Describe, Launch } from '../supervisor/ports.ts'
+import { digestOfCode, digestOfOrigin } from './code.ts'
 import type { Guard } from './guard.ts'
 
 /** Whose machine it is, and what must stay out of every sandbox. */
@@ -31,6 +31,10 @@ export interface Machine extends AsyncDisposable {
   readonly describe: Describe
   /** Digest over what runs as a server: its program, its package, its arguments */
   readonly codeOf: (server: ServerSettings) => string
+  /** Digest of what runs, whatever the server is called; null while it is not pinned */
+  readonly originOf: (server: ServerSettings) => string | null
+  /** Pins what a server runs, or looks whether it is as it was pinned */
+  readonly pin: (server: ServerSettings) => Promise<void>
   /** Pins the command and the code of every enabled server, one after another; what can't be pinned is logged */
   registerAll(waiting: { readonly signal: AbortSignal }): Promise<void>
 }
@@ -60,6 +64,8 @@ export async function createMachine(options: MachineOptions): Promise<Machine> {
       environment: environmentOf(server, settings, launchHost),
     }),
     codeOf: (server) => digestOfCode(server, registrations.latest(server)),
+    originOf: (server) => digestOfOrigin(server, registrations.latest(server)),
+    pin: async (server) => void (await registrations.verified(server)),
     async registerAll({ signal }) {
       for (const server of settings.servers.values()) {
         if (signal.aborted) return
@@ -72,11 +78,6 @@ export async function createMachine(options: MachineOptions): Promise<Machine> {
     },
     [Symbol.asyncDispose]: () => Promise.resolve(launchHost[Symbol.asyncDispose]()),
   }
-}
-
-function digestOfCode({ command, args }: ServerSettings, registration: Registration | null): string {
-  const program = registration?.command.file.sha256 ?? null
-  return hash('sha256', JSON.stringify([command, program, registration?.package?.digest ?? null, args]))
 }
 
 function profileOf({ profiles }: Settings, { name, profile }: ServerSettings): ProfileSettings {

@@ -8,7 +8,9 @@ import type { LaunchRequest } from '../rpc/governed.ts'
 import type { Caller } from '../supervisor/ports.ts'
 import type { Supervisor } from '../supervisor/supervisor.ts'
 import { actor } from './actor.ts'
+import { digestOfProfile } from './applied.ts'
 import type { Governance } from './governance.ts'
+import type { Machine } from './machine.ts'
 import type { MethodTable } from './methods.ts'
 import type { Registered, Roster } from './roster.ts'
 
@@ -16,6 +18,7 @@ export interface RegistrationPorts {
   readonly roster: Roster
   readonly supervisor: Supervisor
   readonly governance: Governance
+  readonly machine: Pick<Machine, 'pin' | 'originOf'>
 }
 
 /** What a registration must say in so many words; the name is the seventh. */
@@ -67,7 +70,7 @@ async function register(
 }
 
 async function launch(
-  { roster, supervisor, governance }: RegistrationPorts,
+  { roster, supervisor, governance, machine }: RegistrationPorts,
   { name, command, args = [], package: code }: LaunchRequest,
   caller: Caller,
 ): Promise<HostMethods['servers/launch']['result']> {
@@ -90,6 +93,8 @@ async function launch(
     justification: `launched by uid ${caller.principal.id}, as the operator's dynamic settings allow`,
   }
   const judged = await roster.judge(name, entry, { scope: 'dynamic' })
+  await machine.pin(judged.server)
+  expectNotQuarantined(governance, name, machine.originOf(judged.server), caller)
   expectFree(roster, name) // others may have come while it was judged
   if (roster.launched >= maxDynamicServers)
     throw refused(name, `max_dynamic_servers (${maxDynamicServers}) is reached`, 'remove one first')
@@ -98,7 +103,14 @@ async function launch(
   try {
     // Whatever was accepted under this name before was another server.
     await forget(governance, name, caller)
-    await governance.recorder.record('server.launched', { server: name, entry, ...actor(caller) })
+    await governance.recorder.record('server.launched', {
+      server: name,
+      entry,
+      code: governance.codeOf(judged.server),
+      profile_digest: digestOfProfile(judged.profile),
+      under: governance.applied('dynamic.applied'),
+      ...actor(caller),
+    })
   } catch (error) {
     roster.remove(name)
     throw error
@@ -143,6 +155,28 @@ async function forget(governance: Governance, server: string, caller: Caller): P
 function expectFree({ settings }: Roster, server: string): void {
   if (!settings.servers.has(server) && server !== 'sallyport') return
   throw new SallyportError('ERR_SERVER_EXISTS', `the name ${server} is taken; choose another`, { server })
+}
+
+/** What was halted stays halted, whatever its next name is: for its own principal, or for all where it was the operator's. */
+function expectNotQuarantined(
+  { ledger }: Governance,
+  name: string,
+  origin: string | null,
+  { principal }: Caller,
+): void {
+  const halt = ledger
+    .quarantined()
+    .find(
+      ({ server, owner, origin: halted }) =>
+        server === name || (halted !== null && halted === origin && (owner ?? principal.id) === principal.id),
+    )
+  if (halt === undefined) return
+  const what = halt.server === name ? 'it' : `the same thing, as ${halt.server},`
+  throw refused(
+    name,
+    `${what} is quarantined (${halt.failure}): ${halt.reason}`,
+    `the operator releases it: sallyport release ${halt.server}`,
+  )
 }
 
 function expectStated(server: string, entry: Readonly<Record<string, unknown>>): void {

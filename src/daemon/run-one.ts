@@ -66,6 +66,8 @@ export async function runOne(options: RunOptions, { signal }: { signal: AbortSig
     daemon,
     emit,
     codeOf: machine.codeOf,
+    originOf: machine.originOf,
+    ownerOf: () => null,
     halt: (_server, reason) => halt(reason),
     redactor,
     outfits: noOutfits,

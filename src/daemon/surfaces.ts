@@ -1,47 +1,30 @@
 // What servers list, held against what was accepted: first sight, acceptance, and every change since.
-import { canonicalize, digestOf } from '../call/canonical.ts'
 import {
-  type AcceptedSurface,
-  type AcceptedTool,
   compareSurface,
-  draftDeclaration,
+  type AcceptedSurface,
+  type SideEffect,
   type SurfaceChange,
-  surfaceDigest,
-  type ToolDeclaration,
 } from '../call/declaration.ts'
 import type { Fact } from '../call/facts.ts'
 import { isSameServer, type Ledger } from '../call/ledger.ts'
+import { missingGrant } from '../config/containment.ts'
 import { SallyportError } from '../errors.ts'
 import type { InstanceId } from '../lib/ids.ts'
-import type { Observation } from '../schema/governor.ts'
-import type { DeclaredTool, ServerSettings } from '../schema/settings.ts'
+import type { Observation, Peer } from '../schema/governor.ts'
+import type { ServerSettings } from '../schema/settings.ts'
 import type { Emit } from '../supervisor/ports.ts'
+import { choose, expectContained, expectListed, type Reading, readSurface, type Seen } from './seen.ts'
 
-/** A tool object beyond this many characters is no tool that anybody could have looked at */
-const maxToolLength = 262_144
 const everythingElse = '*'
 
-export interface SurfacePorts {
+export interface SurfacePorts extends Reading {
   readonly ledger: Ledger
   /** Makes a fact durable, then true */
-  readonly add: (fact: Fact) => Promise<void>
+  readonly add: (fact: Fact, evidence?: Readonly<Record<string, unknown>>) => Promise<void>
   readonly emit: Emit
-  /** Digest over what runs as this server: program, package, arguments */
-  readonly codeOf: (server: ServerSettings) => string
   readonly violate: (server: string, tool: string, failure: string, detail: string) => Promise<void>
   readonly quarantine: (server: string, failure: string, reason: string) => Promise<void>
 }
-
-/** A surface in the form in which it is compared and accepted. */
-interface Seen {
-  readonly server: ServerSettings
-  readonly codeDigest: string
-  readonly tools: ReadonlyMap<string, AcceptedTool>
-  readonly digests: Map<string, string>
-  readonly restDigest: string
-}
-
-const toolName = /^[A-Za-z0-9_.-]{1,128}$/
 
 /** One observation or acceptance of a server at a time, so that two instances can't both be the first. */
 export class Surfaces {
@@ -54,9 +37,7 @@ export class Surfaces {
 
   /** Notes what an instance lists; what is new since the acceptance is recorded before this resolves. */
   observe(seen: Observation): Promise<void> {
-    return this.#inTurn(seen.server.name, () =>
-      this.#observe(read(seen, this.#ports.codeOf(seen.server)), seen.instance),
-    )
+    return this.#inTurn(seen.server.name, () => this.#observe(readSurface(seen, this.#ports), seen.instance))
   }
 
   /**
@@ -67,16 +48,23 @@ export class Surfaces {
   accept(seen: Omit<Observation, 'instance'>, acceptance: Acceptance): Promise<AcceptedSurface> {
     const { server } = seen
     return this.#inTurn(server.name, async () => {
-      const { declared, only, by } = acceptance
-      const live = read({ ...seen, server: { ...server, declaration: declared } }, this.#ports.codeOf(server))
+      const { declared, only, by, peer } = acceptance
+      const live = readSurface({ ...seen, server: { ...server, declaration: declared } }, this.#ports)
       if (declared !== null) expectListed(server.name, declared, seen.tools)
+      expectContained(server, this.#ports.profileOf(server), live.tools)
       const chosen = choose(live, only, this.#ports.ledger.accepted(server.name))
-      await this.#accept({ ...live, tools: chosen }, by)
+      await this.#accept({ ...live, tools: chosen }, by, null, { peer })
       const accepted = this.#ports.ledger.accepted(server.name)
       if (accepted === null)
         throw new SallyportError('ERR_INTERNAL', `${server.name} was accepted and is not`)
       return accepted
     })
+  }
+
+  /** Which classes of side effects can happen in the server's sandbox. */
+  isPossible(server: ServerSettings): (effect: SideEffect) => boolean {
+    const profile = this.#ports.profileOf(server)
+    return (effect) => missingGrant(effect, server, profile) === null
   }
 
   /** An instance listed a tool to its host that is not what it listed to us. */
@@ -146,7 +134,12 @@ export class Surfaces {
   }
 
   /** With a change, only what is undeclared becomes accepted; what was accepted before stays as it was. */
-  async #accept(seen: Seen, by: string, change: SurfaceChange | null = null): Promise<void> {
+  async #accept(
+    seen: Seen,
+    by: string,
+    change: SurfaceChange | null = null,
+    evidence: Readonly<Record<string, unknown>> = {},
+  ): Promise<void> {
     const { ledger, add, emit } = this.#ports
     const { server, codeDigest } = seen
     const before = ledger.accepted(server.name)
@@ -156,19 +149,22 @@ export class Surfaces {
       ...kept.map(({ declaration }) => declaration.name),
       ...fresh.map(([name]) => name),
     ])
-    await add({
-      type: 'surface.accepted',
-      body: {
-        server: server.name,
-        serverVersion: server.version,
-        codeDigest,
-        declarationVersion: ledger.nextVersion(server.name),
-        tools: [...kept, ...fresh.map(([, tool]) => tool)],
-        restDigest: change === null ? seen.restDigest : (before?.restDigest ?? seen.restDigest),
-        leftOut: by === 'first-use' ? [] : [...seen.digests.keys()].filter((name) => !named.has(name)),
-        acceptedBy: by,
+    await add(
+      {
+        type: 'surface.accepted',
+        body: {
+          server: server.name,
+          serverVersion: server.version,
+          codeDigest,
+          declarationVersion: ledger.nextVersion(server.name),
+          tools: [...kept, ...fresh.map(([, tool]) => tool)],
+          restDigest: change === null ? seen.restDigest : (before?.restDigest ?? seen.restDigest),
+          leftOut: by === 'first-use' ? [] : [...seen.digests.keys()].filter((name) => !named.has(name)),
+          acceptedBy: by,
+        },
       },
-    })
+      evidence,
+    )
     emit(about('surface/accepted', server.name, { by, tools: fresh.map(([name]) => name) }))
   }
 
@@ -189,99 +185,11 @@ export class Surfaces {
 export interface Acceptance {
   /** The operator's uid */
   readonly by: string
+  readonly peer: Peer
   /** The operator's declaration, or null to take the draft of what is listed */
   readonly declared: ServerSettings['declaration']
   /** Only these tools beside those that are accepted already, or null for all that is declared */
   readonly only: readonly string[] | null
-}
-
-function choose(
-  { server, codeDigest, tools }: Seen,
-  only: readonly string[] | null,
-  before: AcceptedSurface | null,
-): ReadonlyMap<string, AcceptedTool> {
-  if (only === null) return tools
-  const unknown = only.find((name) => !tools.has(name))
-  if (unknown !== undefined)
-    throw new SallyportError(
-      'ERR_TOOL_NOT_FOUND',
-      `${server.name} lists no tool ${unknown} that could be accepted; see sallyport declare ${server.name}`,
-      { server: server.name, tool: unknown },
-    )
-  const isSame = before !== null && isSameServer(before, { serverVersion: server.version, codeDigest })
-  const kept = isSame
-    ? [...before.tools].filter(([name, tool]) => tools.get(name)?.surfaceDigest === tool.surfaceDigest)
-    : []
-  const chosen = [...tools].filter(([name]) => only.includes(name))
-  return new Map([...kept, ...chosen])
-}
-
-/** Nothing is accepted in words that are not about what is there. */
-function expectListed(
-  server: string,
-  declared: NonNullable<ServerSettings['declaration']>,
-  listed: ReadonlyMap<string, unknown>,
-): void {
-  for (const tool of Object.values(declared)) {
-    const why = mismatch(tool, listed.get(tool.name))
-    if (why !== null)
-      throw new SallyportError(
-        'ERR_DECLARATION_MISMATCH',
-        `the declaration of ${server}/${tool.name} is not about what ${server} lists: ${why}; draft it anew with sallyport declare ${server}`,
-        { server, tool: tool.name },
-      )
-  }
-}
-
-function mismatch(declared: DeclaredTool, listed: unknown): string | null {
-  if (listed === undefined) return 'it lists no tool of that name'
-  const digest = digestOfTool(listed)
-  if (digest === null) return 'what it lists cannot be read in one way'
-  if (declared.surfaceDigest !== null && declared.surfaceDigest !== digest)
-    return `its digest is ${digest.slice(0, 12)}…, declared was ${declared.surfaceDigest.slice(0, 12)}…`
-  const draft = draftDeclaration({ ...(listed as object), name: declared.name })
-  const isSame = (a: unknown, b: unknown): boolean => canonicalize(a) === canonicalize(b)
-  if (!isSame(declared.parameters, draft.parameters)) return 'its parameters are other ones'
-  return isSame(declared.output, draft.output) ? null : 'its output is another one'
-}
-
-function read({ server, tools, rest }: Omit<Observation, 'instance'>, codeDigest: string): Seen {
-  const readable = [...tools].flatMap(([name, tool]): [string, AcceptedTool][] => {
-    const digest = toolName.test(name) ? digestOfTool(tool) : null
-    const declaration = digest === null ? null : proposal(server, name, tool)
-    if (digest === null || declaration === null) return []
-    return [[name, { declaration, surfaceDigest: digest }]]
-  })
-  return {
-    server,
-    codeDigest,
-    tools: new Map(readable),
-    digests: new Map(
-      [...tools].flatMap(([name, tool]): [string, string][] => {
-        const digest = toolName.test(name) ? digestOfTool(tool) : null
-        return digest === null ? [] : [[name, digest]]
-      }),
-    ),
-    restDigest: digestOf(canonicalize(rest)),
-  }
-}
-
-/** What a tool would be accepted as: the operator's words where there are any for just this, else the draft. */
-function proposal({ declaration }: ServerSettings, name: string, listed: unknown): ToolDeclaration | null {
-  if (declaration === null) return draftDeclaration({ ...(listed as object), name })
-  const declared = declaration[name]
-  if (declared === undefined || mismatch(declared, listed) !== null) return null
-  const { surfaceDigest: _, ...words } = declared
-  return words
-}
-
-/** Null for an object that is too long, or that two readers could read differently: it is no tool. */
-export function digestOfTool(tool: unknown): string | null {
-  try {
-    return JSON.stringify(tool).length > maxToolLength ? null : surfaceDigest(tool)
-  } catch {
-    return null
-  }
 }
 
 const about = (type: string, server: string, detail: Readonly<Record<string, unknown>>) => ({

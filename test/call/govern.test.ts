@@ -71,7 +71,7 @@ function ports(): GovernPorts {
       standing: () => ((asked += 1), asked === 1 ? world.standing : world.standingAtBoundary),
       trust: () => unknownTool,
       hold: () => world.hold,
-      contains: () => true,
+      uncontained: () => null,
       invalidArguments: () => world.invalid,
     },
     approver: { ask: () => Promise.resolve(world.answer) },

@@ -97,7 +97,15 @@ describe('the failure table', () => {
     const { supervisor, governed } = at.all
     const surface = await supervisor.look(operator, 'fixture', { signal: AbortSignal.timeout(10_000) })
     const server = supervisor.settingsOf(operator, 'fixture')
-    await governed.governance.surfaces.accept({ server, ...surface }, { by: '0', declared: null, only: null })
+    await governed.governance.surfaces.accept(
+      { server, ...surface },
+      {
+        by: '0',
+        peer: { uid: 0, gid: 0, pid: 1 },
+        declared: null,
+        only: null,
+      },
+    )
     await at.call('echo')
     expect(at.records('surface.accepted')).toMatchObject([{ acceptedBy: '0', declarationVersion: 1 }])
     expect(at.reached()).toEqual(['echo'])

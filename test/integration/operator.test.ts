@@ -269,7 +269,7 @@ describe('finding tools', () => {
     expect((await client.call('tools/list', { all: true })).tools).toHaveLength(3)
     expect(await client.call('tools/describe', { server: 'echo', tool: 'echo' })).toMatchObject({
       identity: 'echo/echo@0#1',
-      declaration: { side_effects: ['read', 'network'] },
+      declaration: { side_effects: ['read'] },
       halted: null,
     })
   })

@@ -45,6 +45,7 @@ export async function governed(options: Options): Promise<Governed> {
   const state = options.state ?? folder?.path ?? ''
   const settings = {
     servers: new Map(servers.map((server) => [server.name, server])),
+    profiles: new Map(),
     rules,
     startup: { concurrency: 3 },
     tools: { naming: '<server>_<tool>', descriptionList: 200, descriptionFull: 2048, perServer: 100 },
@@ -60,6 +61,8 @@ export async function governed(options: Options): Promise<Governed> {
     daemon: newDaemonId(),
     emit,
     codeOf,
+    originOf: codeOf,
+    ownerOf: () => null,
     halt,
     redactor,
     separation: 'none',

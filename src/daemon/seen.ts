@@ -1,0 +1,158 @@
+// What a server lists, read: each tool with the declaration that it could be accepted as, and whether words about it fit.
+import { canonicalize, digestOf } from '../call/canonical.ts'
+import {
+  type AcceptedSurface,
+  type AcceptedTool,
+  draftDeclaration,
+  surfaceDigest,
+  type ToolDeclaration,
+} from '../call/declaration.ts'
+import { isSameServer } from '../call/ledger.ts'
+import { missingGrant, uncontained } from '../config/containment.ts'
+import { SallyportError } from '../errors.ts'
+import type { Observation } from '../schema/governor.ts'
+import type { DeclaredTool, ProfileSettings, ServerSettings } from '../schema/settings.ts'
+
+/** A tool object beyond this many characters is no tool that anybody could have looked at */
+const maxToolLength = 262_144
+const toolName = /^[A-Za-z0-9_.-]{1,128}$/
+
+/** A surface in the form in which it is compared and accepted. */
+export interface Seen {
+  readonly server: ServerSettings
+  readonly codeDigest: string
+  readonly tools: ReadonlyMap<string, AcceptedTool>
+  readonly digests: Map<string, string>
+  readonly restDigest: string
+}
+
+/** The tools that are accepted when only some are named: those, and what was accepted before and is listed as it was. */
+export function choose(
+  { server, codeDigest, tools }: Seen,
+  only: readonly string[] | null,
+  before: AcceptedSurface | null,
+): ReadonlyMap<string, AcceptedTool> {
+  if (only === null) return tools
+  const unknown = only.find((name) => !tools.has(name))
+  if (unknown !== undefined)
+    throw new SallyportError(
+      'ERR_TOOL_NOT_FOUND',
+      `${server.name} lists no tool ${unknown} that could be accepted; see sallyport declare ${server.name}`,
+      { server: server.name, tool: unknown },
+    )
+  const isSame = before !== null && isSameServer(before, { serverVersion: server.version, codeDigest })
+  const kept = isSame
+    ? [...before.tools].filter(([name, tool]) => tools.get(name)?.surfaceDigest === tool.surfaceDigest)
+    : []
+  const chosen = [...tools].filter(([name]) => only.includes(name))
+  return new Map([...kept, ...chosen])
+}
+
+/** Nothing is accepted in words that are not about what is there. */
+export function expectListed(
+  server: string,
+  declared: NonNullable<ServerSettings['declaration']>,
+  listed: ReadonlyMap<string, unknown>,
+): void {
+  for (const tool of Object.values(declared)) {
+    const why = mismatch(tool, listed.get(tool.name))
+    if (why !== null)
+      throw new SallyportError(
+        'ERR_DECLARATION_MISMATCH',
+        `the declaration of ${server}/${tool.name} is not about what ${server} lists: ${why}; draft it anew with sallyport declare ${server}`,
+        { server, tool: tool.name },
+      )
+  }
+}
+
+/** Nothing is accepted that no call could be let through for. */
+export function expectContained(
+  server: ServerSettings,
+  profile: ProfileSettings | null,
+  tools: ReadonlyMap<string, AcceptedTool>,
+): void {
+  for (const [tool, { declaration }] of tools) {
+    const { sideEffects, resourceScopes } = declaration
+    const why = uncontained(server, profile, sideEffects, resourceScopes)
+    if (why !== null)
+      throw new SallyportError(
+        'ERR_EFFECT_UNCONTAINED',
+        `${server.name}/${tool} was not accepted: ${why}; grant it, or take it out of the declaration`,
+        { server: server.name, tool },
+      )
+  }
+}
+
+function mismatch(declared: DeclaredTool, listed: unknown): string | null {
+  if (listed === undefined) return 'it lists no tool of that name'
+  const digest = digestOfTool(listed)
+  if (digest === null) return 'what it lists cannot be read in one way'
+  if (declared.surfaceDigest !== null && declared.surfaceDigest !== digest)
+    return `its digest is ${digest.slice(0, 12)}…, declared was ${declared.surfaceDigest.slice(0, 12)}…`
+  const draft = draftDeclaration({ ...(listed as object), name: declared.name })
+  const isSame = (a: unknown, b: unknown): boolean => canonicalize(a) === canonicalize(b)
+  if (!isSame(declared.parameters, draft.parameters)) return 'its parameters are other ones'
+  return isSame(declared.output, draft.output) ? null : 'its output is another one'
+}
+
+/** What a surface is read with. */
+export interface Reading {
+  /** Digest over what runs as this server: program, package, arguments */
+  readonly codeOf: (server: ServerSettings) => string
+  readonly profileOf: (server: ServerSettings) => ProfileSettings | null
+}
+
+/** Reads what a server lists; what nobody could have looked at is no tool. */
+export function readSurface(
+  { server, tools, rest }: Omit<Observation, 'instance'>,
+  { codeOf, profileOf }: Reading,
+): Seen {
+  const codeDigest = codeOf(server)
+  const profile = profileOf(server)
+  const readable = [...tools].flatMap(([name, tool]): [string, AcceptedTool][] => {
+    const digest = toolName.test(name) ? digestOfTool(tool) : null
+    const declaration = digest === null ? null : proposal(server, profile, name, tool)
+    if (digest === null || declaration === null) return []
+    return [[name, { declaration, surfaceDigest: digest }]]
+  })
+  return {
+    server,
+    codeDigest,
+    tools: new Map(readable),
+    digests: new Map(
+      [...tools].flatMap(([name, tool]): [string, string][] => {
+        const digest = toolName.test(name) ? digestOfTool(tool) : null
+        return digest === null ? [] : [[name, digest]]
+      }),
+    ),
+    restDigest: digestOf(canonicalize(rest)),
+  }
+}
+
+/** What a tool would be accepted as: the operator's words where there are any for just this, else the draft. */
+function proposal(
+  server: ServerSettings,
+  profile: ProfileSettings | null,
+  name: string,
+  listed: unknown,
+): ToolDeclaration | null {
+  const { declaration } = server
+  if (declaration === null)
+    return draftDeclaration(
+      { ...(listed as object), name },
+      (effect) => missingGrant(effect, server, profile) === null,
+    )
+  const declared = declaration[name]
+  if (declared === undefined || mismatch(declared, listed) !== null) return null
+  const { surfaceDigest: _, ...words } = declared
+  return words
+}
+
+/** Null for an object that is too long, or that two readers could read differently: it is no tool. */
+export function digestOfTool(tool: unknown): string | null {
+  try {
+    return JSON.stringify(tool).length > maxToolLength ? null : surfaceDigest(tool)
+  } catch {
+    return null
+  }
+}
