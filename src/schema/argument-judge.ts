@@ -37,6 +37,11 @@ export class ArgumentJudge implements AsyncDisposable {
   #next(): void {
     const asked = this.#isBusy ? undefined : this.#queue.shift()
     if (asked === undefined) return
+    const refused = this.#refused.get(asked.question.digest) // since it was put into the queue
+    if (refused !== undefined) {
+      asked.answer(refused)
+      return this.#next()
+    }
     this.#isBusy = true
     const isFresh = this.#worker === null
     const worker = this.#worker ?? this.#start()
@@ -45,16 +50,18 @@ export class ArgumentJudge implements AsyncDisposable {
     const timer = setTimeout(() => finish(late), ms)
     const finish = (problem: string | null, isLost = true): void => {
       clearTimeout(timer)
-      worker.removeAllListeners()
+      // One by one: a worker has listeners of its own, without which it never answers again.
+      worker.off('message', answered).off('error', failed).off('exit', ended)
       if (isLost) this.#lose(worker, asked.question.digest, problem ?? late)
       else worker.unref()
       this.#isBusy = false
       asked.answer(problem)
       this.#next()
     }
-    worker.once('message', (problem: string | null) => finish(problem, false))
-    worker.once('error', ({ message }: Error) => finish(`the tool's schema cannot be used: ${message}`))
-    worker.once('exit', () => finish("the tool's schema ends whatever judges it; it is refused"))
+    const answered = (problem: string | null): void => finish(problem, false)
+    const failed = ({ message }: Error): void => finish(`the tool's schema cannot be used: ${message}`)
+    const ended = (): void => finish("the tool's schema ends whatever judges it; it is refused")
+    worker.once('message', answered).once('error', failed).once('exit', ended)
     worker.ref()
     // oxlint-disable-next-line require-post-message-target-origin -- a thread, not a window
     worker.postMessage(asked.question)

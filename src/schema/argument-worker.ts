@@ -28,7 +28,8 @@ function judge({ digest, schema, value }: Question): string | null {
 
 /** The dialect is 2020-12, unless the schema names an older one. */
 function compile(schema: unknown): ValidateFunction {
-  const options = { strict: false, validateFormats: false, logger: false } as const
+  // Own members only: `{}` has no constructor that a schema could require or forbid.
+  const options = { strict: false, validateFormats: false, logger: false, ownProperties: true } as const
   if (typeof schema !== 'object' || schema === null)
     return new Ajv2020(options).compile(schema === false ? false : {})
   const { $schema, ...rest } = schema as Record<string, unknown>
