@@ -1,0 +1,241 @@
+// Arguments and schemas that are written to stall the daemon, or to be read one way by policy and another by the server.
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Client } from '../../src/client/client.ts'
+import { configOf, daemon, fixture } from '../support/daemon.ts'
+import type { TestDaemon } from '../support/daemon.ts'
+import { RawCaller, type RawReply } from '../support/raw-caller.ts'
+import { witness, type Witness } from '../support/witness.ts'
+
+const stars = `/${'a*'.repeat(40)}b`
+const rules = [
+  { permission: 'mcp:json:echo', action: 'deny', where: { '/path': '/secret/**' } },
+  { permission: 'mcp:globs:echo', action: 'deny', where: { '/path': stars } },
+  { permission: 'mcp:globs:echo', action: 'deny', where: { '/path': `/**${'a**'.repeat(40)}b` } },
+  { permission: 'mcp:*:*', action: 'allow' },
+]
+
+let seen: Witness
+let at: TestDaemon
+let host: Client
+beforeAll(async () => {
+  seen = await witness()
+  at = await daemon(
+    configOf(
+      {
+        hostile: fixture('hostile-schemas', { output: { line_bytes: 10_485_760 } }),
+        plain: seen.entry('plain'),
+        json: seen.entry('json'),
+        globs: seen.entry('globs'),
+      },
+      { rules },
+    ),
+  )
+  host = await at.connect('host')
+  for (const server of ['hostile', 'plain', 'json', 'globs']) await host.call('servers/start', { server })
+})
+afterAll(async () => {
+  await host[Symbol.asyncDispose]()
+  await at[Symbol.asyncDispose]()
+  await seen[Symbol.asyncDispose]()
+})
+
+/** How many calls of another server were answered between the beginning and the end of the work. */
+async function answeredDuring(work: () => Promise<unknown>): Promise<number> {
+  const over = new AbortController()
+  let answered = 0
+  const others = (async () => {
+    do {
+      await host.call('tools/call', { server: 'plain', tool: 'echo', arguments: { text: 'beside' } })
+      answered += 1
+    } while (!over.signal.aborted)
+  })()
+  await work().finally(() => over.abort())
+  await others
+  return answered
+}
+
+describe('a hostile schema', () => {
+  const as = 'a'.repeat(60)
+  const many = Array.from({ length: 60_000 }, (_, n) => ({ n }))
+  test.each<[string, Record<string, unknown>, string]>([
+    ['redos', { text: `${as}!` }, 'longer than 500 ms to judge; it is refused'],
+    ['redos-keys', { [`${as}!`]: 'x' }, 'longer than 500 ms to judge; it is refused'],
+    ['url', {}, "can't resolve reference http://127.0.0.1:1/schema.json"],
+    ['file', {}, "can't resolve reference file:///etc/passwd"],
+    ['loop', {}, 'cannot be used: Maximum call stack size exceeded'],
+    ['dynamic-loop', {}, 'cannot be used: Maximum call stack size exceeded'],
+    ['exponential', { text: 'x' }, 'longer than 500 ms to judge; it is refused'],
+    ['quadratic', { items: many }, 'longer than 500 ms to judge; it is refused'],
+    ['enum', { text: 'none' }, 'expected one of'],
+    ['proto', { constructor: 1 }, 'constructor'],
+  ])('%s is refused with a reason, and the others are served meanwhile', async (tool, args, reason) => {
+    for (const turn of ['first', 'again']) {
+      const made = host.call('tools/call', { server: 'hostile', tool, arguments: args })
+      const answered = await answeredDuring(() => made.catch(() => undefined))
+      if (turn === 'first' && reason.startsWith('longer')) expect(answered).toBeGreaterThan(3)
+      await expect(made).rejects.toMatchObject({
+        code: 'ERR_ARGUMENTS_INVALID',
+        exitStatus: 7,
+        message: expect.stringContaining(reason),
+      })
+    }
+  })
+
+  test.each(['deep', 'long'])('that is too %s makes no tool at all', async (tool) => {
+    await expect(host.call('tools/call', { server: 'hostile', tool })).rejects.toMatchObject({
+      code: expect.stringMatching(/^ERR_(TOOL_NOT_FOUND|DECLARATION_MISSING)$/),
+    })
+  })
+
+  test('costs no other tool its judge, and the daemon no more than one thread', async () => {
+    const call = (tool: string, args: Record<string, unknown>) =>
+      host.call('tools/call', { server: 'hostile', tool, arguments: args })
+    await call('formats', { text: as }) // formats are notes
+    await call('proto', JSON.parse('{"__proto__":{"constructor":1}}') as Record<string, unknown>)
+    await call('honest', { text: 'abc' })
+    const threads = () => readdirSync(`/proc/${at.process.pid}/task`).length
+    const before = threads()
+    for (let n = 0; n < 3; n += 1) {
+      await expect(call('honest', { text: 'ABC' })).rejects.toMatchObject({ code: 'ERR_ARGUMENTS_INVALID' })
+      await expect(call('redos', { text: `${as}${n}` })).rejects.toMatchObject({
+        code: 'ERR_ARGUMENTS_INVALID',
+      })
+      await call('honest', { text: 'abc' })
+    }
+    expect(threads()).toBeLessThanOrEqual(before + 1)
+  })
+})
+
+test('no glob and no value makes a decision slow for others', async () => {
+  for (const path of [`/${'a'.repeat(200_000)}`, `/${'a/'.repeat(100_000)}`, '/'.repeat(200_000)]) {
+    const made = host.call('tools/call', { server: 'globs', tool: 'echo', arguments: { path } })
+    await answeredDuring(() => made.catch(() => undefined))
+    await made.catch((error: unknown) => expect(error).toMatchObject({ code: 'ERR_POLICY_DENIED' }))
+  }
+})
+
+type Says = (args: string) => Promise<RawReply>
+
+interface Way extends Disposable {
+  readonly says: Says
+  /** A whole request but for its id, to this way's own method */
+  readonly request: (params: string, more?: string) => Promise<RawReply>
+}
+
+/** Control calls on either socket, and a session: three readers of the same words. */
+const ways: Readonly<Record<string, () => Promise<Way>>> = {
+  'host.sock': () => control('host/host.sock'),
+  'operator.sock': () => control('operator/operator.sock'),
+  'a session': async () => {
+    const caller = await RawCaller.open(join(at.runtimeDir, 'host/host.sock'))
+    await caller.ask('session/attach', { server: 'json' })
+    const clientInfo = { name: 'raw', version: '1' }
+    await caller.ask('initialize', { protocolVersion: '2025-06-18', capabilities: {}, clientInfo })
+    const request = (params: string, more = '') =>
+      caller.say(`{"jsonrpc":"2.0","id":$ID,"method":"tools/call","params":${params}${more}}`)
+    return {
+      request,
+      says: (args) => request(`{"name":"echo","arguments":${args}}`),
+      [Symbol.dispose]: () => caller[Symbol.dispose](),
+    }
+  },
+}
+
+async function control(socket: string): Promise<Way> {
+  const caller = await RawCaller.open(join(at.runtimeDir, socket))
+  const request = (params: string, more = '') =>
+    caller.say(`{"jsonrpc":"2.0","id":$ID,"method":"tools/call","params":${params}${more}}`)
+  return {
+    request,
+    says: (args) => request(`{"server":"json","tool":"echo","arguments":${args}}`),
+    [Symbol.dispose]: () => caller[Symbol.dispose](),
+  }
+}
+
+const ambiguous = /^ERR_(MESSAGE_AMBIGUOUS|PARSE|INVALID_REQUEST|INVALID_PARAMS)$/
+const denied = /^ERR_POLICY_DENIED$/
+const invalid = /^ERR_ARGUMENTS_INVALID$/
+
+/** Arguments that a server could read as a call for /secret. */
+const twisted: readonly (readonly [what: string, args: string, code: RegExp])[] = [
+  ['plainly', '{"path":"/secret/x"}', denied],
+  ['with an escaped key', '{"p\\u0061th":"/secret/x"}', denied],
+  ['with an escaped value', '{"path":"\\u002fsecret\\/x"}', denied],
+  ['twice', '{"path":"/ok","path":"/secret/x"}', ambiguous],
+  ['twice, once escaped', '{"path":"/ok","p\\u0061th":"/secret/x"}', ambiguous],
+  ['twice, the other way round', '{"p\\u0061th":"/secret/x","path":"/ok"}', ambiguous],
+  ['in another case', '{"path":"/ok","Path":"/secret/x"}', ambiguous],
+  ['in full width', '{"path":"/ok","ｐａｔｈ":"/secret/x"}', ambiguous],
+  ['with a NUL behind the key', '{"path":"/ok","path\\u0000":"/secret/x"}', ambiguous],
+  ['with something invisible in the key', '{"path":"/ok","pa\\u200bth":"/secret/x"}', ambiguous],
+  ['in another case alone', '{"PATH":"/secret/x"}', ambiguous],
+  ['behind a NUL', '{"path":"/ok\\u0000/secret/x"}', denied],
+  ['behind dots', '{"path":"/ok/../secret/x"}', denied],
+  ['with a doubled slash', '{"path":"//secret//x"}', denied],
+  ['not as a string', '{"path":["/secret/x"]}', denied],
+  ['by a prototype', '{"__proto__":{"path":"/secret/x"}}', denied],
+  ['with half a character', '{"path":"/secret/\\ud800"}', denied],
+  ['with half a character in a key', '{"path":"/ok","\\udc00":1}', invalid],
+  ['with a number beyond a double', '{"path":"/ok","n":1e400}', invalid],
+  ['twice, deep inside', '{"path":"/ok","a":{"b":[{"c":1,"\\u0063":2}]}}', ambiguous],
+  ['with a raw control character', '{"path":"/ok\t"}', ambiguous],
+  ['with a comment', '{"path":"/ok"/* */}', ambiguous],
+  ['with a trailing comma', '{"path":"/ok",}', ambiguous],
+  ['as NaN', '{"path":"/ok","n":NaN}', ambiguous],
+]
+
+/** Arguments that everybody reads alike, to the byte. */
+const plain = [
+  '{"path":"/ok","n":-0}',
+  '{"path":"/ok","n":12345678901234567890}',
+  '{"path":"/ok","n":1.0,"m":1e2,"tiny":1e-400}',
+  '{"path":"/ok","\\u0061\\ud83d\\ude00":"\\u00e9é"}',
+  '{ "z" : 1 , "path" :  "/ok", "a" : { } }',
+  '{"path":"/ok","ﬁle":1,"FILE":2}',
+]
+
+describe.each(Object.entries(ways))('on %s', (_name, open) => {
+  test.each(twisted)('a call for /secret is seen through: %s', async (_what, args, code) => {
+    using way = await open()
+    const before = seen.calls('json').length
+    const { error } = await way.says(args)
+    expect(error?.data.code).toMatch(code)
+    expect(seen.calls('json').length).toBe(before)
+  })
+
+  test.each(plain)('what policy read is what the server reads: %s', async (args) => {
+    using way = await open()
+    const { error } = await way.says(args)
+    expect(error).toBeUndefined()
+    expect(seen.calls('json').at(-1)).toContain(`"arguments":${args}`)
+  })
+
+  test.each([
+    ['a method twice', '{"name":"echo"}', ',"method":"ping"'],
+    ['a method in another case', '{"name":"echo"}', ',"Method":"ping"'],
+    ['parameters twice', '{"name":"echo"}', ',"params":{"name":"echo"}'],
+    ['parameters twice, once escaped', '{"name":"echo"}', ',"p\\u0061rams":{"name":"echo"}'],
+    ['an id twice', '{"name":"echo"}', ',"id":7'],
+    ['a name twice', '{"name":"echo","server":"json","tool":"echo","name":"add","tool":"add"}', ''],
+    ['a name in another case', '{"name":"echo","server":"json","tool":"echo","Name":"add","Tool":"add"}', ''],
+    ['a name with a NUL', '{"name":"echo","server":"json","tool":"echo","name\\u0000":"add"}', ''],
+    [
+      'arguments twice',
+      '{"name":"echo","server":"json","tool":"echo","arguments":{"path":"/ok"},"argument\\u0073":{"path":"/secret/x"}}',
+      '',
+    ],
+    [
+      'arguments in another case',
+      '{"name":"echo","server":"json","tool":"echo","arguments":{"path":"/ok"},"Arguments":{"path":"/secret/x"}}',
+      '',
+    ],
+  ])('a request that says %s reaches nobody', async (_what, params, more) => {
+    using way = await open()
+    const before = seen.calls('json').length
+    const { error } = await way.request(params, more)
+    expect(error?.data.code).toMatch(ambiguous)
+    expect(seen.calls('json').length).toBe(before)
+  })
+})
