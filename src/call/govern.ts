@@ -124,7 +124,7 @@ async function admit(proposal: Proposal, ports: GovernPorts, waiting: Waiting): 
   let seq: number
   let equipment: CallEquipment
   try {
-    ;({ seq } = await ports.recorder.record('call.intent', intent, { request: bytes }))
+    ;({ seq } = await ports.recorder.record('call.intent', intent, { request: proposal.evidence }))
     // The secrets that the declaration names, read for this permit alone; where there are none, nothing is waited for.
     const equipping = ports.equip({ ...ask, permit: permit.id }, waiting)
     equipment = equipping instanceof Promise ? await equipping : equipping
@@ -233,7 +233,7 @@ async function recordDenial(proposal: Proposal, failure: SallyportError, ports: 
       failure: id,
       reason: failure.message,
     },
-    { request: proposal.bytes },
+    { request: proposal.evidence },
   )
 }
 

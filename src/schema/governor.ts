@@ -18,6 +18,8 @@ export interface Proposal extends GovernedRequest {
   readonly instance: InstanceId | null
   /** The request's params exactly as they will be sent */
   readonly bytes: string
+  /** What is recorded of them: the same, save the answers that a person gave */
+  readonly evidence: string
   readonly principal: string
   readonly peer: Peer
   /** Attached session or control instance; a session-wide approval ends with it */

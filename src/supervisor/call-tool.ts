@@ -50,6 +50,7 @@ export async function callTool(parts: Parts): Promise<CallResult> {
       subject: call.tool,
       arguments: value,
       bytes: params,
+      evidence: params,
       principal: caller.principal.id,
       peer: caller.principal.attributes,
       session: line?.instance ?? '',

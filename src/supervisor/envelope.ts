@@ -69,6 +69,12 @@ export function readHead(text: string): { readonly id: MessageId | null; readonl
   return { id: idOf(text, found), hasMethod: found.some(({ key }) => key === 'method') }
 }
 
+/** The key of the id that ends a line: where an object's last member is `"id"`, no other reading is possible. */
+export function lastId(tail: string): string | null {
+  const found = /[,{]"id"\s*:\s*(-?\d[\d.eE+-]*|"[^"\\]*")\s*\}\s*$/.exec(tail)
+  return found?.[1] === undefined ? null : (messageId(found[1])?.key ?? null)
+}
+
 function classify(text: string, start: number, end: number, found: readonly Member[]): Envelope {
   let version: Member | null = null
   let idSpan: Member | null = null

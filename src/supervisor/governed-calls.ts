@@ -2,6 +2,7 @@
 import { SallyportError } from '../errors.ts'
 import { BriefMap } from '../lib/brief-map.ts'
 import { type InstanceId, newCallId, type SessionId } from '../lib/ids.ts'
+import type { Span } from '../lib/json-scan.ts'
 import type { Gate } from '../schema/gate.ts'
 import type { Principal } from '../rpc/protocol.ts'
 import type { Admission, Governor, Outcome, Waiting } from '../schema/governor.ts'
@@ -11,6 +12,7 @@ import { cancelledLine, errorLine } from './answers.ts'
 import type { Conversation, HostRequest } from './conversation.ts'
 import type { Response } from './envelope.ts'
 import { refusalOf } from './governed-request.ts'
+import { evidenceOf } from './held.ts'
 import type { MessageId } from './message-id.ts'
 import { Patience } from './patience.ts'
 import { saysFailed } from './tool-result.ts'
@@ -87,8 +89,7 @@ export class GovernedCalls {
   /** The server answered. */
   answered({ wireId }: HostRequest, { text, result, error }: Response): void {
     if (!this.#sent.has(wireId.key)) return
-    const span = result ?? error
-    const bytes = span === null ? null : utf8(text, span.start, span.end)
+    const bytes = result === null ? textOf(text, error) : evidenceOf(text, result)
     const kind = result === null ? 'error' : bytes !== null && saysFailed(bytes) ? 'tool-error' : 'result'
     this.#settle(wireId.key, kind, bytes, null)
   }
@@ -172,6 +173,7 @@ export class GovernedCalls {
         subject: ask.subject,
         arguments: ask.arguments,
         bytes: ask.bytes,
+        evidence: ask.evidence,
         principal: principal.id,
         peer: principal.attributes,
         session,
@@ -226,3 +228,6 @@ export class GovernedCalls {
 
 /** A subscription lasts; a list that only waited for the surface to be known is no governed call. */
 const isTimed = ({ asks, request }: Held): boolean => asks.length > 0 && request.route !== 'listen'
+
+const textOf = (text: string, span: Span | null): string | null =>
+  span === null ? null : utf8(text, span.start, span.end)

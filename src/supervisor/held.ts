@@ -13,12 +13,16 @@ export function asksOf(request: Request, route: Route): readonly Ask[] {
   const { text, params, method } = request
   const bytes = params === null ? '{}' : utf8(text, params.start, params.end)
   const found = params?.inner ?? []
-  if (route === 'govern')
-    return [{ kind: 'method', subject: method, arguments: valueOf(text, params) ?? {}, bytes }]
+  const evidence = params === null || !found.some(isPrivate) ? bytes : evidenceOf(text, params)
+  if (route === 'govern') {
+    const value = withoutPrivate(valueOf(text, params) ?? {})
+    return [{ kind: 'method', subject: method, arguments: value, bytes, evidence }]
+  }
   if (route === 'call') {
     const name = memberOf(found, 'name')
     const subject = name === null ? '' : decodeString(text.slice(name.start, name.end))
-    return [{ kind: 'tool', subject, arguments: valueOf(text, memberOf(found, 'arguments')) ?? {}, bytes }]
+    const value = valueOf(text, memberOf(found, 'arguments')) ?? {}
+    return [{ kind: 'tool', subject, arguments: value, bytes, evidence }]
   }
   const wanted = valueOf(text, memberOf(found, 'notifications'))
   const uris = property(wanted, 'resourceSubscriptions') ?? []
@@ -27,8 +31,29 @@ export function asksOf(request: Request, route: Route): readonly Ask[] {
     subject: 'resources/subscribe',
     arguments: { uri },
     bytes,
+    evidence,
   }))
 }
+
+/**
+ * The text of `params`, or of a result, as it is recorded: what a person answered is in no record, nor is the server's
+ * state of a conversation, which may hold answers of before.
+ */
+export function evidenceOf(text: string, { start, end, inner }: Member): string {
+  const hidden = inner.filter(isPrivate)
+  if (hidden.length === 0) return utf8(text, start, end)
+  const from = [start, ...hidden.map((one) => one.end)]
+  const to = [...hidden.map((one) => one.start), end]
+  return from.map((at, n) => utf8(text, at, to[n] ?? at)).join('"[not recorded]"')
+}
+
+const privateKeys = new Set(['inputResponses', 'requestState'])
+const isPrivate = ({ key }: Member): boolean => privateKeys.has(key)
+
+const withoutPrivate = (value: unknown): unknown =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+    ? Object.fromEntries(Object.entries(value).filter(([key]) => !privateKeys.has(key)))
+    : value
 
 export function heldOf(opened: HostRequest, request: Request, asks: readonly Ask[]): Held {
   const { text, start, end } = request

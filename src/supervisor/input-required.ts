@@ -3,20 +3,22 @@ import { decodeString, type Member, members, type Span } from '../lib/json-scan.
 import type { Gate } from '../schema/gate.ts'
 import type { ServerSettings } from '../schema/settings.ts'
 import { ascii, declined, rootsOf } from './answers.ts'
+import { sensitiveFields } from './sensitive.ts'
 import { serverMay } from './server-may.ts'
+import { utf8 } from './utf8.ts'
 
 /**
  * What to do with a result:
- * - `pass` it asks for nothing, or only for what the server's settings allow
+ * - `pass` it asks for nothing, or only for what the server's settings allow; with the fields that ask for secrets
  * - `answer` it asks only for what Sallyport answers itself; the request goes out again with these `inputResponses`
  * - `refuse` it asks for something that is off and cannot be answered in the host's stead
  */
 export type InputVerdict =
-  | { readonly action: 'pass' }
+  | { readonly action: 'pass'; readonly sensitive: readonly string[] }
   | { readonly action: 'answer'; readonly responses: string; readonly state: string | null }
   | { readonly action: 'refuse'; readonly asked: string }
 
-const pass: InputVerdict = { action: 'pass' }
+const pass: InputVerdict = { action: 'pass', sensitive: [] }
 
 /** Judges a result. One whose parts stand twice is refused: the host could read another one than was judged. */
 export function judgeInput(text: string, result: Member, server: ServerSettings, gate: Gate): InputVerdict {
@@ -30,16 +32,23 @@ export function judgeInput(text: string, result: Member, server: ServerSettings,
   if (requests === null || text.charCodeAt(requests.start) !== 123) return pass
 
   const answers: string[] = []
+  const sensitive: string[] = []
   let passing = 0
-  for (const entry of members(text, requests.start, requests.end)) {
+  const asked = members(text, requests.start, requests.end).map((entry) => {
     const method = methodOf(text, entry)
-    const route = gate.route('server', 'request', method)
-    if (serverMay(server, route)) passing++
-    else if (route === 'elicitation') answers.push(`${ascii(entry.key)}:${ascii(declined)}`)
+    return { entry, method, route: gate.route('server', 'request', method) }
+  })
+  const questions = asked.filter(({ route }) => route === 'elicitation').length
+  for (const { entry, method, route } of asked) {
+    const fits = route !== 'elicitation' || questions <= server.elicitation.queue
+    if (serverMay(server, route) && fits) {
+      passing++
+      if (route === 'elicitation') sensitive.push(...sensitiveFields(paramsOf(text, entry)))
+    } else if (route === 'elicitation') answers.push(`${ascii(entry.key)}:${ascii(declined)}`)
     else if (route === 'roots') answers.push(`${ascii(entry.key)}:${ascii(rootsOf(server))}`)
     else return { action: 'refuse', asked: method }
   }
-  if (answers.length === 0) return pass
+  if (answers.length === 0) return { action: 'pass', sensitive }
   if (passing > 0) return { action: 'refuse', asked: 'inputs of which only some are enabled' }
   return {
     action: 'answer',
@@ -75,6 +84,10 @@ function methodOf(text: string, entry: Member): string {
   if (text.charCodeAt(entry.start) !== 123) return ''
   const method = lookUp(members(text, entry.start, entry.end), 'method')
   return method === null || method === 'twice' ? '' : textOf(text, method)
+}
+
+function paramsOf(text: string, entry: Span): unknown {
+  return Reflect.get(Object(JSON.parse(utf8(text, entry.start, entry.end))), 'params')
 }
 
 function lookUp(found: readonly Member[], key: string): Member | null | 'twice' {

@@ -2,6 +2,9 @@
 import type { InstanceId } from '../lib/ids.ts'
 import type { Emit } from './ports.ts'
 
+/** Told each time: there are no more of them than a person answers */
+const isBounded = new Set(['session/sensitive-question'])
+
 /** Events of one session or slot, thinned by kind; each carries how often its kind has happened. */
 export class Notes {
   readonly #emit: Emit
@@ -16,7 +19,7 @@ export class Notes {
   add(type: string, instance: InstanceId | null, detail: Readonly<Record<string, unknown>>): void {
     const count = (this.#counts.get(type) ?? 0) + 1
     this.#counts.set(type, count)
-    if (Number.isInteger(Math.log2(count)))
+    if (isBounded.has(type) || Number.isInteger(Math.log2(count)))
       this.#emit({ type, ...this.#about, instance, detail: { ...detail, count } })
   }
 }

@@ -6,6 +6,7 @@ import { cancelledLine, declined, errorLine, resultLine, rootsOf } from './answe
 import type { HostRequest } from './conversation.ts'
 import {
   type Envelope,
+  lastId,
   type Notification,
   readEnvelope,
   readHead,
@@ -15,7 +16,9 @@ import {
 import { judgeInput, retryLine } from './input-required.ts'
 import { heldAgain } from './held.ts'
 import { messageId } from './message-id.ts'
+import { sensitiveFields } from './sensitive.ts'
 import { serverMay } from './server-may.ts'
+import { utf8 } from './utf8.ts'
 import { filterList, type Shows, shownByRules } from './listing.ts'
 import { batchVersion, type Kept, rejoinBatch, type Verdict, type Wire } from './wire.ts'
 
@@ -174,7 +177,10 @@ export class ServerLane {
   #input(request: HostRequest, line: string, response: Response, result: Member): Verdict {
     const { gate, server } = this.#wire
     const verdict = judgeInput(response.text, result, server, gate)
-    if (verdict.action === 'pass') return this.#readdress(request, response)
+    if (verdict.action === 'pass') {
+      this.#flag(request.method, verdict.sensitive)
+      return this.#readdress(request, response)
+    }
     if (verdict.action === 'answer' && request.round < maxRounds) {
       const id = newRequestId()
       const wireId = { raw: `"${id}"`, key: `s${id}` }
@@ -203,11 +209,9 @@ export class ServerLane {
     const { gate, server, talk } = this.#wire
     const route = gate.route('server', 'request', request.method)
     if (route === 'roots') return this.#reply(resultLine(request.id, rootsOf(server)))
-    if (
-      route === 'elicitation' &&
-      (!serverMay(server, route) || talk.waitingOnHost(route) >= server.elicitation.queue)
-    ) {
-      this.#wire.note('session/declined', { method: request.method })
+    const reason = route === 'elicitation' ? this.#whyNot(route) : null
+    if (reason !== null) {
+      this.#wire.note('session/declined', { method: request.method, reason })
       return this.#reply(resultLine(request.id, declined))
     }
     const error = !serverMay(server, route)
@@ -223,8 +227,23 @@ export class ServerLane {
       return this.#reply(errorLine(request.id, error))
     }
     const timer = route === 'elicitation' ? this.#declineLater(request) : null
+    if (route === 'elicitation') this.#flag(request.method, sensitiveFields(valueOf(request)))
     talk.openServer({ id: request.id, route, timer })
     return 'pass'
+  }
+
+  /** Why a person is not asked, or null. */
+  #whyNot(route: 'elicitation'): string | null {
+    const { server, talk } = this.#wire
+    if (!serverMay(server, route))
+      return server.trust === 'sandboxed' ? 'the server is sandboxed' : 'elicitation.enabled is false'
+    if (talk.waitingOnHost(route) < server.elicitation.queue) return null
+    return `elicitation.queue (${server.elicitation.queue}) questions wait already`
+  }
+
+  /** The question passes as it is; that it asks for a secret is told beside it. */
+  #flag(method: string, fields: readonly string[]): void {
+    if (fields.length > 0) this.#wire.note('session/sensitive-question', { method, fields })
   }
 
   /** A host that does not answer in time has said no. */
@@ -263,16 +282,13 @@ export class ServerLane {
   }
 }
 
+const valueOf = ({ text, params }: Request): unknown =>
+  params === null ? null : JSON.parse(utf8(text, params.start, params.end))
+
 const refused = (server: string, method: string): SallyportError =>
   new SallyportError('ERR_METHOD_REFUSED', `${JSON.stringify(method)} is not enabled for ${server}`, {
     method,
   })
-
-/** The key of the id that ends a line: where an object's last member is `"id"`, no other reading is possible. */
-function lastId(tail: string): string | null {
-  const found = /[,{]"id"\s*:\s*(-?\d[\d.eE+-]*|"[^"\\]*")\s*\}\s*$/.exec(tail)
-  return found?.[1] === undefined ? null : (messageId(found[1])?.key ?? null)
-}
 
 function versionOf(text: string, result: Member): string | null {
   const version = result.inner.find(({ key }) => key === 'protocolVersion')

@@ -2,7 +2,7 @@
 import type { Route } from '../schema/gate.ts'
 import type { ServerSettings } from '../schema/settings.ts'
 
-/** True when messages of that route reach the host. A `sandboxed` server never elicits, whatever it is set to. */
+/** True when messages of that route reach the host. A `sandboxed` server asks for nothing, whatever it is set to. */
 export function serverMay(
   server: Pick<ServerSettings, 'trust' | 'elicitation' | 'sampling'>,
   route: Route,
@@ -12,11 +12,11 @@ export function serverMay(
     case 'cancel':
       return true
     case 'sampling':
-      return server.sampling
+      return maySample(server)
     case 'elicitation':
       return mayElicit(server)
     case 'client-task':
-      return server.sampling || mayElicit(server)
+      return maySample(server) || mayElicit(server)
     case 'handshake':
     case 'probe':
     case 'filter':
@@ -32,3 +32,6 @@ export function serverMay(
 
 const mayElicit = ({ trust, elicitation }: Pick<ServerSettings, 'trust' | 'elicitation'>): boolean =>
   elicitation.enabled && trust !== 'sandboxed'
+
+const maySample = ({ trust, sampling }: Pick<ServerSettings, 'trust' | 'sampling'>): boolean =>
+  sampling && trust !== 'sandboxed'

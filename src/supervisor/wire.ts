@@ -60,6 +60,8 @@ export interface Ask {
   readonly arguments: unknown
   /** The request's params as they will be sent */
   readonly bytes: string
+  /** What is recorded of them */
+  readonly evidence: string
 }
 
 /** The one protocol version with batches. */

@@ -16,6 +16,7 @@ const proposal: Proposal = {
   subject: 'read_file',
   arguments: { path: '/workspace/a' },
   bytes: '{"name":"read_file","arguments":{"path":"/workspace/a"}}',
+  evidence: '{"name":"read_file","arguments":{"path":"/workspace/a"}}',
   principal: '1000',
   peer: { uid: 1000, gid: 1000, pid: 42 },
   session: 's-1',
