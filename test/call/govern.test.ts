@@ -6,7 +6,7 @@ import { govern, recordOutcome } from '../../src/call/govern.ts'
 import { Permits } from '../../src/call/permit.ts'
 import type { ApprovalAnswer, CallEquipment, GovernPorts, Standing } from '../../src/call/ports.ts'
 import type { Proposal } from '../../src/schema/governor.ts'
-import { unknownTool } from '../../src/call/trust.ts'
+import { type TrustRecord, unknownTool } from '../../src/call/trust.ts'
 import type { CallId } from '../../src/lib/ids.ts'
 
 const proposal: Proposal = {
@@ -35,7 +35,11 @@ const granted: ApprovalAnswer = { granted: true, approval: 'a-1', scope: 'once',
 interface World {
   standing: Standing
   standingAtBoundary: Standing
+  /** Once the intent is on record */
+  trustAtBoundary: TrustRecord
   action: 'allow' | 'ask' | 'deny'
+  actionAtBoundary: 'allow' | 'ask' | 'deny' | null
+  uncontained: string | null
   answer: ApprovalAnswer
   invalid: string | null
   hold: string | null
@@ -51,7 +55,10 @@ beforeEach(() => {
   world = {
     standing: accepted,
     standingAtBoundary: accepted,
+    trustAtBoundary: unknownTool,
     action: 'allow',
+    actionAtBoundary: null,
+    uncontained: null,
     answer: granted,
     invalid: null,
     hold: null,
@@ -61,22 +68,31 @@ beforeEach(() => {
   }
 })
 
+let permits: Permits
+
 function ports(): GovernPorts {
   let asked = 0
+  permits = new Permits(() => 0)
+  const isAtBoundary = (): boolean => records.some(({ type }) => type === 'call.intent')
   return {
     policyVersion: 'v1',
     foresee: () => world.foreseen,
     equip: () => world.equip(),
-    decide: () => ({ action: world.action, rule: 'rules[0]', reason: 'as the test says', code: null }),
+    decide: () => ({
+      action: (isAtBoundary() ? world.actionAtBoundary : null) ?? world.action,
+      rule: 'rules[0]',
+      reason: 'as the test says',
+      code: null,
+    }),
     registry: {
       standing: () => ((asked += 1), asked === 1 ? world.standing : world.standingAtBoundary),
-      trust: () => unknownTool,
+      trust: () => (isAtBoundary() ? world.trustAtBoundary : unknownTool),
       hold: () => world.hold,
-      uncontained: () => null,
+      uncontained: () => world.uncontained,
       invalidArguments: () => world.invalid,
     },
     approver: { ask: () => Promise.resolve(world.answer) },
-    permits: new Permits(() => 0),
+    permits,
     permitTtlMs: 1000,
     recorder: {
       record: async (type, body) => {
@@ -178,6 +194,30 @@ const refused: readonly [string, string, Partial<World>, Partial<Proposal>][] = 
   ],
   ['a hold stands', 'ERR_PERMIT_REFUSED', { hold: 'audit' }, {}],
   [
+    'its trust was reset while it was decided, whatever the rules say of it now',
+    'ERR_PERMIT_REFUSED',
+    { trustAtBoundary: { ...unknownTool, epoch: 1 } },
+    {},
+  ],
+  [
+    'its trust fell while it was decided, and the rules ask by now',
+    'ERR_PERMIT_REFUSED',
+    { trustAtBoundary: { ...unknownTool, tier: 'provisional' }, actionAtBoundary: 'ask' },
+    {},
+  ],
+  [
+    'its trust fell while it was approved, and the rules deny by now',
+    'ERR_PERMIT_REFUSED',
+    { action: 'ask', trustAtBoundary: { ...unknownTool, tier: 'provisional' }, actionAtBoundary: 'deny' },
+    {},
+  ],
+  [
+    'the sandbox does not contain what it declares',
+    'ERR_PERMIT_REFUSED',
+    { uncontained: '/data is not mounted' },
+    {},
+  ],
+  [
     'the tool changed while it was decided',
     'ERR_PERMIT_REFUSED',
     { standingAtBoundary: { state: 'changed', reason: '-' } },
@@ -191,6 +231,7 @@ describe('nothing is sent when', () => {
     await expect(run(proposed)).rejects.toMatchObject({ code })
     expect(records.at(-1)).toMatchObject({ type: 'call.denied', body: { call: 'c-1', code } })
     expect(records.at(-1)?.body).toMatchObject({ failure: catalogue[code as keyof typeof catalogue].failure })
+    expect([...permits.list()]).toEqual([])
   })
 
   test.each(['call.intent', 'approval.used'])('%s cannot be recorded', async (type) => {
@@ -200,5 +241,6 @@ describe('nothing is sent when', () => {
     }
     await expect(run()).rejects.toMatchObject({ code: 'ERR_JOURNAL' })
     expect(records.filter((record) => record.type === type)).toEqual([])
+    expect([...permits.list()]).toEqual([])
   })
 })

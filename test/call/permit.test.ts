@@ -1,6 +1,13 @@
 // Each of the eight checks refuses on its own, in their order; a permit is good for one use.
 import { beforeEach, describe, expect, test } from 'vitest'
-import { type Binding, type Boundary, type Permit, permitChecks, Permits } from '../../src/call/permit.ts'
+import {
+  type Binding,
+  type Boundary,
+  type Permit,
+  type PermitCheck,
+  permitChecks,
+  Permits,
+} from '../../src/call/permit.ts'
 
 const binding: Binding = {
   identity: 'files/read_file@1.0.0#1',
@@ -39,7 +46,55 @@ const spoil: Record<(typeof permitChecks)[number], (permit: Permit) => [Permit, 
   checkpoint: (permit) => [permit, { ...boundary, hold: 'audit' }],
 }
 
+const parts: readonly (readonly [keyof Boundary, PermitCheck, Partial<Boundary>])[] = [
+  ['identity', 'identity', { identity: 'files/read_file@1.0.0#2' }],
+  ['principal', 'identity', { principal: '1001' }],
+  ['argumentsDigest', 'arguments', { argumentsDigest: 'c'.repeat(64) }],
+  ['bytesDigest', 'arguments', { bytesDigest: 'c'.repeat(64) }],
+  ['sideEffects', 'side-effects', { sideEffects: ['read', 'write'] }],
+  ['resourceScopes', 'side-effects', { resourceScopes: ['/workspace', '/tmp'] }],
+  ['contains', 'side-effects', { contains: () => false }],
+  ['lineage', 'lineage', { lineage: null }],
+  ['trustEpoch', 'trust', { trustEpoch: 1 }],
+  ['isEligible', 'trust', { isEligible: false }],
+  ['hold', 'checkpoint', { hold: 'audit' }],
+]
+
+/** Every member, with another value. */
+const forged: readonly Partial<Binding>[] = [
+  { identity: 'files/write_file@1.0.0#1' },
+  { argumentsDigest: 'c'.repeat(64) },
+  { bytesDigest: 'c'.repeat(64) },
+  { sideEffects: ['read', 'write'] },
+  { resourceScopes: [] },
+  { lineage: null },
+  { approval: 'a-1' },
+  { policyVersion: 'v2' },
+  { trustEpoch: 1 },
+  { principal: '0' },
+]
+
 describe('a permit', () => {
+  test.each(parts)('is refused where %s alone is not what it was issued for: %s', (_part, check, world) => {
+    expect(permits.spend(permits.issue({ ...binding }, 30_000), { ...boundary, ...world })).toBe(check)
+  })
+
+  test.each(forged)('that was changed is none, though the world agrees: %j', (change) => {
+    expect(Object.keys(binding)).toHaveLength(forged.length)
+    const permit = permits.issue({ ...binding }, 30_000)
+    const other = { ...permit, binding: { ...permit.binding, ...change } }
+    expect(permits.spend(other, { ...boundary, ...change })).toBe('authenticity')
+  })
+
+  test('is none with another’s seal, another’s id or a longer life', () => {
+    const issue = (): Permit => permits.issue({ ...binding }, 30_000)
+    expect(permits.spend({ ...issue(), mac: issue().mac }, boundary)).toBe('authenticity')
+    expect(permits.spend({ ...issue(), id: issue().id }, boundary)).toBe('authenticity')
+    expect(permits.spend({ ...issue(), expiresAt: 1e9 }, boundary)).toBe('authenticity')
+    expect(permits.spend({ ...issue(), mac: '' }, boundary)).toBe('authenticity')
+    expect(permits.spend({ ...issue() }, boundary)).toBeNull() // a true copy is as good as it
+  })
+
   test('lets the call through that it was issued for', () => {
     expect(permits.spend(permits.issue(binding, 30_000), boundary)).toBeNull()
   })
