@@ -1,12 +1,16 @@
 // A caller that says exactly the bytes it is given, and shows exactly the answer: what a client library would tidy up.
-import { connect, type Socket } from 'node:net'
+import { spawn } from 'node:child_process'
+import { connect } from 'node:net'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
+import type { Readable, Writable } from 'node:stream'
 import { eventually } from './eventually.ts'
 
 /** An answer as it stands on the wire. */
 export interface RawReply {
   readonly id: unknown
+  /** What kept the caller from connecting */
+  readonly errno?: string
   readonly result?: Record<string, unknown>
   readonly error?: {
     readonly code: number
@@ -15,29 +19,46 @@ export interface RawReply {
   }
 }
 
+const pipe = `const socket = require('node:net').connect(process.argv[1])
+socket.on('error', ({ code }) => console.log(JSON.stringify({ id: null, errno: code })))
+socket.on('close', () => process.exit())
+process.stdin.on('end', () => process.exit()).pipe(socket).pipe(process.stdout)`
+
 /** Lines over one socket. Disposing closes it. */
 export class RawCaller implements Disposable {
   readonly lines: string[] = []
-  readonly #socket: Socket
+  readonly #input: Writable
   #id = 0
 
-  private constructor(socket: Socket) {
-    this.#socket = socket
-    socket.on('error', () => undefined)
-    createInterface({ input: socket }).on('line', (line) => this.lines.push(line))
+  private constructor(output: Readable, input: Writable) {
+    this.#input = input
+    input.on('error', () => undefined)
+    createInterface({ input: output }).on('line', (line) => this.lines.push(line))
   }
 
   static async open(path: string): Promise<RawCaller> {
     const socket = connect(path)
     await once(socket, 'connect')
-    return new RawCaller(socket)
+    return new RawCaller(socket, socket)
+  }
+
+  /** Connects as another user, in these groups; only root can. What keeps it out is its first line: an errno. */
+  static openAs(uid: number, groups: readonly number[], path: string): RawCaller {
+    const ids = ['--reuid', `${uid}`, '--regid', `${uid}`]
+    const more = groups.length === 0 ? ['--clear-groups'] : ['--groups', groups.join(',')]
+    const child = spawn('setpriv', [...ids, ...more, process.execPath, '-e', pipe, path], {
+      env: {},
+      cwd: '/',
+      stdio: ['pipe', 'pipe', 'inherit'],
+    })
+    return new RawCaller(child.stdout, child.stdin)
   }
 
   /** Sends a line, however wrong; `$ID` in it becomes the next id. Resolves with the answer to that id, or to none. */
   async say(line: string): Promise<RawReply> {
     const id = ++this.#id
     const from = this.lines.length
-    this.#socket.write(`${line.replace('$ID', String(id))}\n`)
+    this.#input.write(`${line.replace('$ID', String(id))}\n`)
     return eventually(
       () =>
         this.lines
@@ -53,6 +74,6 @@ export class RawCaller implements Disposable {
   }
 
   [Symbol.dispose](): void {
-    this.#socket.destroy()
+    this.#input.destroy()
   }
 }

@@ -1,0 +1,246 @@
+// Two users on one daemon: each sees and touches what is its own, and neither is the operator.
+import { readFileSync } from 'node:fs'
+import { chmod, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { catalogue } from '../../src/errors.ts'
+import { configOf, place, serve } from '../support/daemon.ts'
+import type { Place } from '../support/daemon.ts'
+import { eventually } from '../support/eventually.ts'
+import { RawCaller } from '../support/raw-caller.ts'
+import { serverSettings } from '../support/server-settings.ts'
+import { caller, superviseAll } from '../support/supervisor.ts'
+import { isRoot } from '../support/user.ts'
+import { bodiesOf, witness, type Witness } from '../support/witness.ts'
+
+const [ann, bob, stranger] = [47_893, 47_894, 47_895]
+/** A group that every Linux has, and whose members the tests are when they say so */
+const group = 'users'
+const gid = Number(/^users:[^:]*:(\d+):/m.exec(readFileSync('/etc/group', 'utf8'))?.[1])
+
+const operatorOnly = [
+  ['servers/add', { server: 'x', entry: {} }],
+  ['servers/test', { server: 'plain' }],
+  ['servers/logs', { server: 'plain' }],
+  ['servers/quarantine', { server: 'plain' }],
+  ['servers/hold', { server: 'plain' }],
+  ['servers/holds', {}],
+  ['declarations/accept', { server: 'plain' }],
+  ['approvals/list', {}],
+  ['approvals/approve', { id: 'a' }],
+  ['approvals/deny', { id: 'a' }],
+  ['trust/list', {}],
+  ['permits/list', {}],
+  ['audit/query', {}],
+  ['audit/verify', {}],
+  ['daemon/shutdown', {}],
+] as const
+
+let seen: Witness
+let at: Place
+let life: Awaited<ReturnType<typeof serve>>
+const hostSocket = (): string => join(at.runtimeDir, 'host/host.sock')
+const operatorSocket = (): string => join(at.runtimeDir, 'operator/operator.sock')
+
+beforeAll(async () => {
+  seen = await witness()
+  const more = {
+    ...(isRoot ? { host_group: group } : {}),
+    dynamic: { enabled: true, profile: 'node', tools: { allow: ['echo'] } },
+    rules: [
+      { permission: 'mcp:asked:*', action: 'ask' },
+      { permission: 'mcp:*:*', action: 'allow' },
+    ],
+  }
+  at = await place(configOf({ plain: seen.entry('plain'), asked: seen.entry('asked') }, more))
+  await chmod(at.folder, 0o711)
+  life = await serve(at)
+})
+afterAll(async () => {
+  await life.client[Symbol.asyncDispose]()
+  await at[Symbol.asyncDispose]()
+  await seen[Symbol.asyncDispose]()
+})
+
+const hostOf = (uid: number): RawCaller => RawCaller.openAs(uid, [gid], hostSocket())
+const echo = (server = 'plain') => ({ server, tool: 'echo', arguments: { text: 'x' } })
+
+type Instances = { readonly instances: readonly { readonly id: string; readonly principal: string }[] }
+const instancesOf = async (who: RawCaller): Promise<Instances['instances']> =>
+  ((await who.ask('servers/get', { server: 'plain' })).result as unknown as Instances).instances
+
+const asRoot: Readonly<Record<string, () => Promise<void>>> = {
+  'each has an instance of its own, and can stop no other': async () => {
+    using both = pair()
+    const [one, other] = both
+    expect((await one.ask('sallyport/hello', {})).result).toMatchObject({
+      separation: 'full',
+      principal: { kind: 'uid', id: String(ann) },
+    })
+    await one.ask('tools/call', echo())
+    const [mine] = await instancesOf(one)
+    expect(mine?.principal).toBe(String(ann))
+    expect(await instancesOf(other)).toEqual([])
+    expect((await other.ask('servers/stop', { server: 'plain' })).result).toEqual({ stopped: [] })
+    await other.ask('tools/call', echo())
+    const [theirs] = await instancesOf(other)
+    expect(theirs?.id).not.toBe(mine?.id)
+    expect((await other.ask('servers/stop', { server: 'plain' })).result).toEqual({ stopped: [theirs?.id] })
+    expect(await instancesOf(one)).toMatchObject([{ id: mine?.id, state: 'ready' }])
+    const all = await life.client.call('servers/get', { server: 'plain' })
+    expect(all.instances.map(({ principal }) => principal)).toContain(String(ann))
+  },
+
+  'neither hears of the other’s calls, nor cancels them': async () => {
+    using both = pair()
+    const [one, other] = both
+    using listeners = pair()
+    const [hears, alsoHears] = listeners
+    await Promise.all([hears, alsoHears].map((who) => who.ask('events/subscribe', { since: 0 })))
+    const waiting = one.ask('tools/call', { server: 'plain', tool: 'wait' })
+    const started = await eventually(() =>
+      hears.lines
+        .map(
+          (line) => JSON.parse(line) as { params?: { type: string; detail: { call: string; tool: string } } },
+        )
+        .find(({ params }) => params?.type === 'call/started' && params.detail.tool === 'wait'),
+    )
+    const call_id = started.params?.detail.call ?? ''
+    expect((await other.ask('calls/cancel', { call_id })).result).toEqual({ cancelled: false })
+    expect((await other.ask('calls/cancel', { request: 1 })).result).toEqual({ cancelled: false })
+    // The same uid may, from another connection.
+    using third = hostOf(ann)
+    expect((await third.ask('calls/cancel', { call_id })).result).toEqual({ cancelled: true })
+    expect((await waiting).error?.data.code).toBe('ERR_CALL_CANCELLED')
+    await other.ask('tools/call', echo())
+    await eventually(() => alsoHears.lines.some((line) => line.includes('call/ended')))
+    expect(alsoHears.lines.join('\n')).not.toContain(call_id)
+    expect(alsoHears.lines.filter((line) => line.includes(`"principal":"${ann}"`))).toEqual([])
+  },
+
+  'a server that one launched is nobody’s to the other': async () => {
+    using both = pair()
+    const [one, other] = both
+    using hears = hostOf(bob)
+    await hears.ask('events/subscribe', { since: 0 })
+    const source = new URL('../fixtures/servers', import.meta.url).pathname
+    const launch = {
+      name: 'mine',
+      command: 'node',
+      args: ['/app/echo.mjs'],
+      package: { source, target: '/app' },
+    }
+    expect((await one.ask('servers/launch', launch)).error).toBeUndefined()
+    expect((await one.ask('tools/call', echo('mine'))).result).toMatchObject({ type: 'output' })
+    for (const [method, params] of [
+      ['servers/get', { server: 'mine' }],
+      ['servers/start', { server: 'mine' }],
+      ['servers/stop', { server: 'mine' }],
+      ['servers/remove', { server: 'mine' }],
+      ['tools/call', echo('mine')],
+      ['tools/describe', { server: 'mine', tool: 'echo' }],
+    ] as const)
+      expect((await other.ask(method, params)).error?.data.code, method).toBe('ERR_SERVER_NOT_FOUND')
+    using attaching = hostOf(bob)
+    const attached = await attaching.ask('session/attach', { server: 'mine' })
+    expect(attached.error?.data.code).toBe('ERR_SERVER_NOT_FOUND')
+    for (const method of ['servers/list', 'tools/list'])
+      expect(JSON.stringify(await other.ask(method, {})), method).not.toContain('"mine"')
+    expect(JSON.stringify(await other.ask('tools/search', { query: 'arguments' }))).not.toContain('mine')
+    expect(JSON.stringify(await one.ask('servers/list', {}))).toContain('"mine"')
+    expect((await one.ask('servers/remove', { server: 'mine' })).result).toMatchObject({ removed: 'mine' })
+    expect(hears.lines.filter((line) => line.includes('"mine"'))).toEqual([])
+  },
+
+  'an approval for one is none for the other': async () => {
+    using both = pair()
+    const [one, other] = both
+    const ended = new AbortController()
+    let asked = 0
+    const answering = (async () => {
+      for await (const { method, params } of life.client.approvals({ signal: ended.signal }))
+        if (method === 'approvals/asked') {
+          asked += 1
+          const isFirst = params.principal === String(ann)
+          await (isFirst
+            ? life.client.call('approvals/approve', { id: params.id, scope: 'policy' })
+            : life.client.call('approvals/deny', { id: params.id }))
+        }
+    })().catch(() => undefined)
+    await eventually(async () => (await life.client.call('approvals/list', {})).listeners > 0)
+    expect((await one.ask('tools/call', echo('asked'))).error).toBeUndefined()
+    expect((await one.ask('tools/call', echo('asked'))).error).toBeUndefined()
+    expect(asked).toBe(1)
+    expect((await other.ask('tools/call', echo('asked'))).error?.data.code).toBe('ERR_APPROVAL_DENIED')
+    ended.abort()
+    await answering
+    expect(seen.calls('asked')).toHaveLength(2)
+  },
+
+  'the record names the uid that the kernel named': async () => {
+    const intents = bodiesOf(at.stateDir, 'call.intent')
+    expect(new Set(intents.map(({ principal }) => principal))).toEqual(new Set([String(ann), String(bob)]))
+  },
+
+  'what only the operator may is refused to both, on host.sock': async () => {
+    using both = pair()
+    const [one, other] = both
+    for (const who of [one, other])
+      for (const [method, params] of operatorOnly)
+        expect((await who.ask(method, params)).error, method).toMatchObject({
+          code: catalogue.ERR_NOT_AUTHORISED.rpc,
+          data: { code: 'ERR_NOT_AUTHORISED' },
+        })
+  },
+
+  'who is not of the group does not come in, nor a host at the operator’s door': async () => {
+    using outside = RawCaller.openAs(stranger, [], hostSocket())
+    using host = RawCaller.openAs(ann, [gid], operatorSocket())
+    expect((await outside.ask('sallyport/hello', {})).errno).toBe('EACCES')
+    expect((await host.ask('sallyport/hello', {})).errno).toBe('EACCES')
+  },
+
+  'the operator’s door asks the kernel even where its mode would let a host in': async () => {
+    await chmod(join(at.runtimeDir, 'operator'), 0o755)
+    await chmod(operatorSocket(), 0o666)
+    using host = RawCaller.openAs(ann, [gid], operatorSocket())
+    expect((await host.ask('approvals/list', {})).error?.data.code).toBe('ERR_NOT_AUTHORISED')
+    expect(catalogue.ERR_NOT_AUTHORISED.exit).toBe(6)
+  },
+}
+
+function pair(): [RawCaller, RawCaller] & Disposable {
+  const both: [RawCaller, RawCaller] = [hostOf(ann), hostOf(bob)]
+  return Object.assign(both, { [Symbol.dispose]: () => both.forEach((one) => one[Symbol.dispose]()) })
+}
+
+/** An ordinary user is one uid: what keeps others out is looked at, and who is who is told to the supervisor. */
+const asUser: Readonly<Record<string, () => Promise<void>>> = {
+  'what only the operator may is refused on host.sock to the same uid': async () => {
+    using host = await RawCaller.open(hostSocket())
+    for (const [method, params] of operatorOnly)
+      expect((await host.ask(method, params)).error?.data.code, method).toBe('ERR_NOT_AUTHORISED')
+    expect((await host.ask('sallyport/hello', {})).result).toMatchObject({ separation: 'none' })
+  },
+
+  'nobody else can reach either socket': async () => {
+    const modeOf = async (path: string): Promise<number> => (await stat(path)).mode & 0o777
+    expect(await modeOf(hostSocket())).toBe(0o600)
+    expect(await modeOf(operatorSocket())).toBe(0o600)
+    expect(await modeOf(join(at.runtimeDir, 'operator'))).toBe(0o700)
+    expect(await modeOf(join(at.runtimeDir, 'host'))).toBe(0o700)
+  },
+
+  'each principal has an instance of its own, and can stop no other': async () => {
+    await using all = await superviseAll([serverSettings('echo.mjs')])
+    const waiting = { signal: AbortSignal.timeout(20_000) }
+    await all.supervisor.start(caller(ann), 'fixture', waiting)
+    expect(all.supervisor.get(caller(bob), 'fixture').instances).toEqual([])
+    expect(await all.supervisor.stop(caller(bob), 'fixture', waiting)).toEqual([])
+    expect(all.supervisor.get(caller(ann), 'fixture').instances).toMatchObject([{ principal: String(ann) }])
+  },
+}
+
+describe('two hosts', () => {
+  test.each(Object.entries(isRoot ? asRoot : asUser))('%s', (_title, body) => body())
+})
