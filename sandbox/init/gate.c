@@ -26,7 +26,12 @@ void read_targets(struct orders *orders) {
         expect_room(orders->target_count, TARGETS_MAX, "targets");
         orders->targets[orders->target_count++] = take_absolute_path(&frame);
         break;
-      case 'r': take_end(&frame); return;
+      case 'D': take_door(&orders->egress, &frame); break;
+      case 'N': take_grant(&orders->egress, &frame); break;
+      case 'r':
+        take_end(&frame);
+        expect_whole_egress(&orders->egress);
+        return;
       default: frame_out_of_order(&frame);
     }
     take_end(&frame);

@@ -78,40 +78,45 @@ int init_main(void) {
   close_from(FD_FIRST_UNLISTED);
   set_cloexec(FD_CONTROL, FD_SERVER_STDERR);
 
-  // 2. Report ready. With what lies at each mount target; the supervisor compares before it says more.
+  // 2. Open the way out. Where the network is an allowlist: while the capabilities for it are there, and before
+  // anything is known that the relay should not know.
   read_targets(&orders);
+  pid_t relay = orders.egress.door == NULL ? 0 : start_egress(&orders.egress);
+
+  // 3. Report ready. With what lies at each mount target; the supervisor compares before it says more.
   report_targets(&orders);
   on_death(report_failure, false);
 
-  // 3. Wait at the gate. If the supervisor ends before its go, this ends, and nothing of the server ran.
+  // 4. Wait at the gate. If the supervisor ends before its go, this ends, and nothing of the server ran.
   read_go(&orders);
 
-  // 4. Write the files. While nobody but us can have put anything in their place.
+  // 5. Write the files. While nobody but us can have put anything in their place.
   write_files(&orders);
 
-  // 5. Set the counters. While CAP_SYS_RESOURCE is there; after the next step nobody in here can raise them.
+  // 6. Set the counters. While CAP_SYS_RESOURCE is there; after the next step nobody in here can raise them.
   write_counters(&orders);
 
-  // 6. Drop every capability. Before the fork, so that the child has never had one either.
+  // 7. Drop every capability. Before the fork, so that the child has never had one either.
   drop_all_capabilities();
   expect_no_capabilities();
   forbid_new_privileges();
 
-  // 7. Listen for signals. Before the fork, so that no SIGCHLD is missed.
-  struct watch watch = {.signals = open_signals(), .eof_ms = orders.eof_ms, .term_ms = orders.term_ms};
+  // 8. Listen for signals. Before the fork, so that no SIGCHLD is missed.
+  struct watch watch = {
+      .relay = relay, .signals = open_signals(), .eof_ms = orders.eof_ms, .term_ms = orders.term_ms};
   if (pipe2(failures, O_CLOEXEC) != 0) die("init", "pipe", errno);
 
-  // 8. Fork the server. All that it becomes is in exec.c.
+  // 9. Fork the server. All that it becomes is in exec.c.
   watch.server = fork();
   if (watch.server < 0) die("init", "fork", errno);
   if (watch.server == 0) become_server(&orders, failures[1]);
 
-  // 9. Let go of what is the server's. Its streams, and the memory that held its environment and files.
+  // 10. Let go of what is the server's. Its streams, and the memory that held its environment and files.
   let_go_of_streams();
   close(failures[1]);
   watch.failures = failures[0];
   arena_wipe();
 
-  // 10. Supervise. Until the server ends: then this ends, and the kernel ends whatever is left.
+  // 11. Supervise. Until the server ends: then this ends, and the kernel ends whatever is left.
   supervise(&watch);
 }

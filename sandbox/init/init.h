@@ -43,6 +43,9 @@ bool write_all(int fd, const void *bytes, size_t length);
 // clock.c: monotonic, so that a set clock moves no deadline.
 int64_t now_ms(void);
 
+// memory.c
+void let_go_of_code(void);
+
 // signals.c
 void block_all_signals(void);
 void reset_signals(void);

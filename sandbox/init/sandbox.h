@@ -7,6 +7,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "egress.h"
+
 enum { TARGETS_MAX = 1024, STRINGS_MAX = 4096, FILES_MAX = 256, LIMITS_MAX = 32, COUNTERS_MAX = 32 };
 
 struct file {
@@ -29,6 +31,7 @@ struct counter {
 struct orders {
   size_t target_count, argv_count, env_count, file_count, limit_count, counter_count;
   const char *targets[TARGETS_MAX];
+  struct egress_orders egress;
   char *argv[STRINGS_MAX + 1];
   char *env[STRINGS_MAX + 1];
   struct file files[FILES_MAX];
@@ -55,6 +58,7 @@ int exec_once(const char *program, char *const argv[], char *const env[]);
 // supervise.c: the rest of PID 1's life.
 struct watch {
   pid_t server;
+  pid_t relay;   // 0 where the network is empty
   int failures;  // read end; its end of file means that the exec succeeded; -1 afterwards
   int signals;
   uint32_t eof_ms, term_ms;

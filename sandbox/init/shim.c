@@ -111,6 +111,7 @@ int stdio_main(int argc, char **argv) {
   down.start = line + 1;
 
   // 4. Bytes, both ways, until the daemon ends the session.
+  let_go_of_code();
   relay(socket, &down);
   close(socket);
 

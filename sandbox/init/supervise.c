@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
@@ -89,6 +90,17 @@ static _Noreturn void end(struct watch *watch, int status, const struct rusage *
   _exit(number == 0 ? code : EXIT_SIGNAL + number);
 }
 
+// A server whose network is not what it was started with does not go on, whoever ended the relay.
+static _Noreturn void lose_relay(struct watch *watch, int status) {
+  char how[64];
+  if (watch->failures >= 0) learn_start(watch);
+  if (WIFSIGNALED(status))
+    snprintf(how, sizeof how, "the relay was killed by signal %d", WTERMSIG(status));
+  else
+    snprintf(how, sizeof how, "the relay ended with status %d", WEXITSTATUS(status));
+  die("egress", how, ECHILD);
+}
+
 enum { REAP_ROUND = 256 };
 
 // True when there may be more: a storm of orphans must not keep the channel from being read.
@@ -99,6 +111,7 @@ static bool reap(struct watch *watch) {
     pid_t pid = wait4(-1, &status, WNOHANG, &usage);
     if (pid <= 0) return false;
     if (pid == watch->server) end(watch, status, &usage);
+    if (pid == watch->relay) lose_relay(watch, status);
   }
   return true;
 }
@@ -144,7 +157,8 @@ static void drain_signals(const struct watch *watch) {
 }
 
 void supervise(struct watch *watch) {
-  for (bool more = false;;) {
+  // The relay may have ended at the gate, before its end would have been heard.
+  for (bool more = true;;) {
     struct pollfd wait[] = {
         {.fd = rung == CHANNEL_UP ? FD_CONTROL : -1, .events = POLLIN},
         {.fd = watch->signals, .events = POLLIN},

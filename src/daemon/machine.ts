@@ -8,6 +8,7 @@ import { buildEnvironment } from '../sandbox/environment.ts'
 import { createLaunchHost } from '../sandbox/host.ts'
 import type { LaunchHost } from '../sandbox/host.ts'
 import { launch, noSupply } from '../sandbox/launch.ts'
+import { proxyVariables } from '../sandbox/network.ts'
 import type { Registration } from '../sandbox/registrations.ts'
 import type { ProfileSettings, ServerSettings, Settings } from '../schema/settings.ts'
 import type { Describe, Launch } from '../supervisor/ports.ts'
@@ -104,7 +105,8 @@ function environmentOf(
   { facts }: LaunchHost,
 ): Record<string, string> {
   const profile = profileOf(settings, server)
-  const { variables } = buildEnvironment({ server, profile, daemon: facts.environment, supplied: {} })
+  const supplied = profile.network.mode === 'none' ? {} : proxyVariables
+  const { variables } = buildEnvironment({ server, profile, daemon: facts.environment, supplied })
   const shown = Object.entries(variables).map(([name, { value, origin }]) => [
     name,
     origin === 'server' ? '(set by the server’s entry)' : value,

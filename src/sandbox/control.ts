@@ -14,6 +14,8 @@ export type Order =
   | { readonly type: 'data'; readonly bytes: Uint8Array }
   | { readonly type: 'exec' }
   | { readonly type: 'target'; readonly path: string }
+  | { readonly type: 'door'; readonly path: string; readonly proxyPort: number; readonly pool: number }
+  | { readonly type: 'name'; readonly host: string; readonly port: number }
   | { readonly type: 'report' }
   | { readonly type: 'argv'; readonly value: string }
   | { readonly type: 'env'; readonly name: string; readonly value: string }
@@ -88,6 +90,10 @@ export const encodeOrder = (order: Order): Buffer => {
       return encodeFrame('x')
     case 'target':
       return encodeFrame('t', text(order.path))
+    case 'door':
+      return encodeFrame('D', text(order.path), u32(order.proxyPort), u32(order.pool))
+    case 'name':
+      return encodeFrame('N', u32(order.port), text(order.host))
     case 'report':
       return encodeFrame('r')
     case 'argv':

@@ -14,6 +14,7 @@ export interface Diagnosis {
     | 'user namespaces'
     | 'system calls'
     | 'sandbox'
+    | 'egress'
     | 'memory'
     | 'pids'
     | 'cpu'
@@ -58,6 +59,7 @@ export function diagnose(found: Fingerprint): readonly Diagnosis[] {
       trial?.works === true ? `tried in ${Math.ceil(trial.tookMs)} ms` : null,
       trialFault(found),
     ),
+    egressRow(found),
     ...limitRows(found),
     ...kernel.engines.map((path) => unused(path)),
   ]
@@ -79,6 +81,49 @@ export function requireSandbox(found: Fingerprint): { readonly initPath: string;
     `this machine cannot confine a server: ${control}: ${cause ?? 'unknown'}; ${mend ?? 'run sallyport doctor'}`,
     { control, cause, mend },
   )
+}
+
+/**
+ * Says that this host can give a sandbox an allowlist for a network.
+ *
+ * Throws ERR_SANDBOX_UNENFORCEABLE, with what the trial met, where it can't.
+ */
+export function requireEgress(found: Fingerprint): void {
+  const { ok, control, cause, mend } = egressRow(found)
+  if (ok) return
+  throw new SallyportError(
+    'ERR_SANDBOX_UNENFORCEABLE',
+    `this machine cannot hold network.mode: allowlist: ${cause ?? 'unknown'}; ${mend ?? 'run sallyport doctor'}`,
+    { control, cause, mend },
+  )
+}
+
+// Not fatal: a server without a network needs none of it.
+function egressRow({ trial, egressTrial }: Fingerprint): Diagnosis {
+  const row = { control: 'egress', isFatal: false } as const
+  if (egressTrial?.works === true)
+    return {
+      ...row,
+      ok: true,
+      enforcedBy: `tried in ${Math.ceil(egressTrial.tookMs)} ms`,
+      cause: null,
+      mend: null,
+    }
+  if (egressTrial === null)
+    return {
+      ...row,
+      ok: false,
+      enforcedBy: null,
+      cause: trial?.works === true ? 'it was not tried' : 'no sandbox can be built',
+      mend: 'mend what stands above',
+    }
+  const cause = egressTrial.stderr.trim().split('\n').at(-1) || egressTrial.message
+  const mend = /packet socket|filter of refusals/.test(cause)
+    ? 'boot a kernel with CONFIG_PACKET'
+    : /descriptors/.test(cause)
+      ? 'raise the hard limit of open files of the daemon (ulimit -Hn)'
+      : 'see the line of init, and the kernel log'
+  return { ...row, ok: false, enforcedBy: null, cause, mend }
 }
 
 function fatal(control: Diagnosis['control'], by: string | null, fault: Fault | null): Diagnosis {

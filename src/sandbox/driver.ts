@@ -20,8 +20,8 @@ export interface SandboxExit {
   readonly code: number | null
   /** Signal number that ended the server, or null */
   readonly signal: number | null
-  /** `exited` by itself or on EOF or SIGTERM; the rest say who ended it */
-  readonly reason: 'exited' | 'killed' | 'oom' | 'sandbox-lost' | 'exec-failed'
+  /** `exited` by itself or on EOF or SIGTERM; the rest say who ended it: `egress-lost` is PID 1, when the relay was gone */
+  readonly reason: 'exited' | 'killed' | 'oom' | 'sandbox-lost' | 'exec-failed' | 'egress-lost'
 }
 
 /** A server's stdin as everything sees it but the dispatch: it can be brought to its end, and nothing can be said to it. */

@@ -4,9 +4,9 @@ import { findBubblewrap, type Bubblewrap } from './bubblewrap/tool.ts'
 import { detectCgroups, type CgroupSupport } from './cgroup/level.ts'
 import { findInitBinary } from './init-binary.ts'
 import { readKernelFacts, type KernelFacts } from './kernel-facts.ts'
-import { tryOnce, type Trial } from './trial.ts'
+import { tryEgress, tryOnce, type Trial } from './trial.ts'
 
-/** Facts, and the outcome of one real sandbox. `diagnose` says what they mean. */
+/** Facts, and the outcome of two real sandboxes. `diagnose` says what they mean. */
 export interface Fingerprint {
   readonly kernel: KernelFacts
   readonly bubblewrap: Bubblewrap | null
@@ -14,12 +14,14 @@ export interface Fingerprint {
   readonly init: { readonly path: string } | { readonly path: null; readonly cause: string }
   /** Null where there was nothing to try it with */
   readonly trial: Trial | null
+  /** The same for a network that is an allowlist; null too where the first trial failed */
+  readonly egressTrial: Trial | null
   readonly cgroups: CgroupSupport
 }
 
 let kept: Promise<Fingerprint> | undefined
 
-/** Returns this host's fingerprint, taken once in the life of the process: some 25 ms the first time. */
+/** Returns this host's fingerprint, taken once in the life of the process: some 50 ms the first time. */
 export function hostFingerprint(): Promise<Fingerprint> {
   kept ??= fingerprint()
   return kept
@@ -29,11 +31,13 @@ export function hostFingerprint(): Promise<Fingerprint> {
 export async function fingerprint(): Promise<Fingerprint> {
   const [bubblewrap, init] = await Promise.all([findBubblewrap(), findInit()])
   const canTry = bubblewrap !== null && bubblewrap.refusal === null && init.path !== null
+  const trial = canTry ? await tryOnce(bubblewrap.path, init.path) : null
   return {
     kernel: readKernelFacts(),
     bubblewrap,
     init,
-    trial: canTry ? await tryOnce(bubblewrap.path, init.path) : null,
+    trial,
+    egressTrial: canTry && trial?.works === true ? await tryEgress(bubblewrap.path, init.path) : null,
     cgroups: detectCgroups(),
   }
 }

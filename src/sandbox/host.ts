@@ -13,7 +13,7 @@ import { type Fingerprint, hostFingerprint } from './fingerprint.ts'
 import { Registrations } from './registrations.ts'
 import type { HostFacts } from './resolve.ts'
 import { compileSeccomp } from './seccomp.ts'
-import type { SyscallPolicy } from './spec.ts'
+import type { Network, SyscallPolicy } from './spec.ts'
 import type { Arch } from './syscalls.ts'
 
 /** What a launch takes from the daemon. */
@@ -27,8 +27,8 @@ export interface LaunchHost extends AsyncDisposable {
   readonly facts: HostFacts
   /** The registrations of a config, which last as long as the config does */
   registrationsOf(settings: Settings): Registrations
-  /** The compiled filter of a policy */
-  seccompOf(policy: SyscallPolicy): Uint8Array
+  /** The compiled filter of a policy, for a sandbox with that network */
+  seccompOf(policy: SyscallPolicy, network: Network['mode']): Uint8Array
   /** Keeps a uid from being given to another sandbox until the promise settles */
   holdUid(uid: number, until: Promise<unknown>): void
 }
@@ -78,8 +78,10 @@ export const createLaunchHost = async (options: LaunchHostOptions): Promise<Laun
     facts: { own, homes, environment, uid, gid: process.getgid?.() ?? -1, uidsInUse },
     registrationsOf: (settings) =>
       getOrMake(registrations, settings, () => new Registrations(settings, { uid })),
-    seccompOf: (policy) =>
-      getOrMake(filters, JSON.stringify(policy), () => compileSeccomp(policy, archOf(process.arch))),
+    seccompOf: (policy, network) =>
+      getOrMake(filters, JSON.stringify([policy, network]), () =>
+        compileSeccomp(policy, archOf(process.arch), network),
+      ),
     holdUid(held, until) {
       uidsInUse.add(held)
       void until.finally(() => uidsInUse.delete(held))

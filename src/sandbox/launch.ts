@@ -5,15 +5,15 @@ import type { ProfileSettings, ServerSettings, Settings } from '../schema/settin
 import { confine, type GateSecrets } from './bubblewrap/driver.ts'
 import { planBubblewrap } from './bubblewrap/plan.ts'
 import type { SandboxProcess } from './driver.ts'
-import { requireSandbox } from './diagnose.ts'
+import { requireEgress, requireSandbox } from './diagnose.ts'
 import { chooseEnforcement } from './enforcement.ts'
 import { buildEnvironment } from './environment.ts'
 import { planFilesystem } from './filesystem.ts'
 import type { LaunchHost } from './host.ts'
-import { innerLimits } from './limits.ts'
+import { innerLimits, limitsWithRelay } from './limits.ts'
+import { type OpenDoor, planNetwork, proxyVariables } from './network.ts'
 import { holdFromOutside } from './outer-limits.ts'
 import { resolveServer, settleSpec } from './resolve.ts'
-import type { SandboxUser } from './reachable.ts'
 import type { DataFile, SandboxSpec } from './spec.ts'
 
 /** The steps in their order; docs/lifecycle.md has them in the same words. The last one is the supervisor's. */
@@ -40,7 +40,7 @@ export interface LaunchRequest {
 /** What the supervisor adds to a sandbox of its own accord; whoever made it owns it, and takes it back after any failure. */
 export interface LaunchSupply {
   /** Opens the way out for the host user under which the sandbox will run, and returns its socket; null without a network */
-  readonly openDoor: ((user: SandboxUser) => Promise<string>) | null
+  readonly openDoor: OpenDoor | null
   /** Variables of the supervisor's: placeholders, and where certificates are */
   readonly variables: Readonly<Record<string, string>>
   readonly files: readonly DataFile[]
@@ -72,6 +72,8 @@ export const launch = async (
 
   // 1. fingerprint: a real sandbox was tried when the daemon started; where it failed, the missing control is named.
   requireSandbox(host.fingerprint)
+  if (profile.network.mode === 'allowlist') requireEgress(host.fingerprint)
+  refuseOtherNetwork(server, profile, supply)
 
   // 2. resolve: the files that will run are the registered ones, the arguments start no other code, the user is not root.
   const registration = await host.registrationsOf(settings).verified(server)
@@ -85,28 +87,29 @@ export const launch = async (
     server,
     profile,
     daemon: host.facts.environment,
-    supplied: variables,
+    supplied: supply.openDoor === null ? variables : { ...proxyVariables, ...variables },
   })
   for (const override of environment.overrides)
     host.log.warn({ server: server.name, instance, ...override }, 'variable of a refused family let through')
 
-  // 4. plan: the mounts are judged where they really lead, and none is at, above or inside a denied path; the spec is frozen.
+  // 4. plan: the mounts are judged where they really lead, and none is at, above or inside a denied path; the door is made
+  //    for the sandbox's own user; the spec is frozen.
   const filesystem = await planFilesystem(resolved, host.facts)
-  const door = supply.openDoor === null ? null : await supply.openDoor(resolved.user)
   const spec = await settleSpec(resolved, environment.variables, filesystem, {
-    network: door === null ? { mode: 'none' } : { mode: 'allowlist', door, grants: server.egress },
+    network: await planNetwork(server, supply.openDoor, resolved.user),
     files: supply.files,
     hasCredentialFiles: supply.secrets.files.length > 0,
   })
 
   // 5. confine: never as root, not even bubblewrap; own namespaces, no capabilities, a default-deny filter.
   refuseRoot(spec)
-  const plan = planBubblewrap(spec, host.seccompOf(spec.syscalls), host.tools)
+  const plan = planBubblewrap(spec, host.seccompOf(spec.syscalls, spec.network.mode), host.tools)
 
   // 6. limit: from outside before the sandbox's first process is there, from inside before the server is.
-  const enforcedBy = chooseEnforcement(spec.limits, host.limits)
-  const outerLimits = holdFromOutside(host.cgroups, spec, enforcedBy)
-  const inner = innerLimits(spec.limits, host.limits)
+  const limits = limitsWithRelay(spec)
+  const enforcedBy = chooseEnforcement(limits, host.limits)
+  const outerLimits = holdFromOutside(host.cgroups, { instance, limits }, enforcedBy)
+  const inner = innerLimits(limits, host.limits)
 
   // 7. gate: the sandbox stands, each of its mounts is the file that was judged, nothing of the server has run; then go.
   //    From here the driver owns the outer limits, and takes everything down when something fails.
@@ -117,6 +120,21 @@ export const launch = async (
   const process = await gate.open({ signal })
   if (host.tools.isRoot) host.holdUid(spec.hostUid, process.ended)
   return process
+}
+
+// Whoever composes gives a way out exactly where the profile has one: neither is ever guessed from the other.
+const refuseOtherNetwork = (
+  server: ServerSettings,
+  profile: ProfileSettings,
+  { openDoor }: LaunchSupply,
+): void => {
+  const { mode } = profile.network
+  if ((mode === 'allowlist') === (openDoor !== null)) return
+  throw new SallyportError(
+    'ERR_SANDBOX_UNENFORCEABLE',
+    `server ${server.name} was launched ${openDoor === null ? 'without' : 'with'} a way out, and profile ${profile.name} says network.mode: ${mode}; choose a profile whose network is what the server needs`,
+    { server: server.name, profile: profile.name, control: 'network.mode' },
+  )
 }
 
 // A process of host uid 0 could write /proc/sys/kernel/core_pattern whatever namespaces and capabilities it has.

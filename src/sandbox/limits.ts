@@ -1,7 +1,7 @@
 // The limits of one sandbox: what holds from outside, what init sets inside, and which of them holds what.
 import type { Order } from './control.ts'
 import type { LimitSupport } from './enforcement.ts'
-import type { Limits } from './spec.ts'
+import type { Limits, SandboxSpec } from './spec.ts'
 
 /** What holds a sandbox from outside. Disposing it removes its cgroups, and succeeds only once they are empty. */
 export interface OuterLimits extends AsyncDisposable {
@@ -26,6 +26,10 @@ const resources = {
   sigpending: 11,
   msgqueue: 12,
 } as const
+
+/** The limits that are held for a spec: its own, and one process more where the relay runs beside the server. */
+export const limitsWithRelay = ({ limits, network }: Pick<SandboxSpec, 'limits' | 'network'>): Limits =>
+  network.mode === 'none' ? limits : { ...limits, pids: limits.pids + 1 }
 
 /**
  * Returns what init sets for the server, none of which the server can raise.

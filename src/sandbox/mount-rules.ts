@@ -106,6 +106,7 @@ const unsafeCode: Readonly<Record<Mount['origin'], ErrorCode | null>> = {
   package: 'ERR_PACKAGE_UNSAFE',
   program: 'ERR_COMMAND_UNSAFE',
   protected: null,
+  supervisor: null,
 }
 
 const refused = (server: string, { source, target }: Mount, what: string, mend: string): SallyportError =>

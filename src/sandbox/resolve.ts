@@ -9,6 +9,7 @@ import { isNormal, isWithin } from '../lib/path-overlap.ts'
 import type { ProfileSettings, ServerSettings, Settings } from '../schema/settings.ts'
 import { judgeArguments } from './arguments.ts'
 import type { DenialFacts } from './denials.ts'
+import { withResolver } from './etc.ts'
 import type { FilesystemPlan, Program } from './filesystem.ts'
 import type { SandboxUser } from './reachable.ts'
 import { argumentRequest, type Registration } from './registrations.ts'
@@ -57,9 +58,9 @@ const freshUids = 1 << 24
  * Throws ERR_SANDBOX_UNENFORCEABLE or ERR_ARGUMENT_REFUSED.
  */
 export const resolveServer = (request: ResolveRequest, facts: HostFacts): ResolvedServer => {
-  const { server, profile, registration, settings } = request
+  const { server, registration, settings } = request
   const { command } = registration
-  judgeEnforceable(server, profile)
+  judgeEnforceable(server)
   const user = chooseUser(server, facts)
   const { args, script } = judgeArguments(argumentRequest(server, command, settings))
   const executed = { path: command.file.path, name: basename(command.path) }
@@ -100,7 +101,7 @@ export const settleSpec = async (
     hostGid: user.gid,
     mounts,
     links,
-    files: [...files, ...supplied.files],
+    files: [...(supplied.network.mode === 'none' ? files : withResolver(files)), ...supplied.files],
     network: supplied.network,
     hasCredentialFiles: supplied.hasCredentialFiles,
     exec: profile.exec,
@@ -111,13 +112,8 @@ export const settleSpec = async (
   return freeze(structuredClone(spec))
 }
 
-const judgeEnforceable = (server: ServerSettings, profile: ProfileSettings): void => {
-  const asked = [
-    ...server.unenforceable,
-    ...(profile.network.mode === 'none'
-      ? []
-      : [`network.mode: ${profile.network.mode} of profile ${profile.name}`]),
-  ]
+const judgeEnforceable = (server: ServerSettings): void => {
+  const asked = server.unenforceable
   if (asked.length > 0)
     throw new SallyportError(
       'ERR_SANDBOX_UNENFORCEABLE',

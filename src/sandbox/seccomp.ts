@@ -1,6 +1,6 @@
 // Turns the system call rules into the classic BPF program that the kernel runs before every call of a sandbox.
 import { constants } from 'node:os'
-import type { SyscallPolicy } from './spec.ts'
+import type { Network, SyscallPolicy } from './spec.ts'
 import {
   decideSyscalls,
   outliers,
@@ -47,8 +47,12 @@ const skipped = 0xffffffff
  *
  * Throws ERR_PROFILE_INVALID for a name in `allow` or `deny` that is no system call. Deterministic.
  */
-export function compileSeccomp(policy: SyscallPolicy, arch: Arch): Uint8Array {
-  return compileVerdicts(decideSyscalls(policy).values(), arch)
+export function compileSeccomp(
+  policy: SyscallPolicy,
+  arch: Arch,
+  network: Network['mode'] = 'none',
+): Uint8Array {
+  return compileVerdicts(decideSyscalls(policy, network).values(), arch)
 }
 
 /** The compiler proper: any verdicts, each number at most once. */

@@ -1,6 +1,6 @@
 // What a launch confines: absolute, fully defaulted, frozen. Both drivers take it, and nothing else.
 import type { InstanceId } from '../lib/ids.ts'
-import type { EgressGrant } from '../schema/egress.ts'
+import type { EgressEndpoint } from '../schema/egress.ts'
 
 /** A host file or folder that appears in the sandbox. */
 export interface Mount {
@@ -9,14 +9,14 @@ export interface Mount {
   /** Absolute path in the sandbox */
   readonly target: string
   readonly access: 'read' | 'write'
-  readonly kind: 'file' | 'directory'
+  readonly kind: 'file' | 'directory' | 'socket'
   /** Device of the source when the plan was made; init must report the same */
   readonly dev: bigint
   /** Inode of the source when the plan was made; init must report the same */
   readonly ino: bigint
   /** Why the server has it, from the profile or the server's entry */
   readonly reason: string
-  readonly origin: 'runtime' | 'profile' | 'server' | 'package' | 'program' | 'protected'
+  readonly origin: 'runtime' | 'profile' | 'server' | 'package' | 'program' | 'protected' | 'supervisor'
 }
 
 /** A symbolic link of the sandbox's root, such as /bin -> usr/bin, as the host has it. */
@@ -76,10 +76,18 @@ export type Network =
   | { readonly mode: 'none' }
   | {
       readonly mode: 'allowlist'
-      /** Host path of the socket behind which the supervisor's proxy judges again; `/sallyport/egress` inside */
-      readonly door: string
-      readonly grants: readonly EgressGrant[]
+      /** The socket behind which the supervisor's proxy judges again; `doorTarget` inside */
+      readonly door: Mount
+      /** Names, each exact or `*.name`, and ports; no pair twice */
+      readonly grants: readonly EgressEndpoint[]
+      /** Port on 127.0.0.1 for programs that ask for an HTTP proxy */
+      readonly proxyPort: number
+      /** Addresses for names that a wildcard matches; 256 at most */
+      readonly pool: number
     }
+
+/** Where the door is in every sandbox that has one. */
+export const doorTarget = '/sallyport/egress'
 
 export interface SandboxSpec {
   readonly server: string
@@ -104,3 +112,7 @@ export interface SandboxSpec {
   readonly limits: Limits
   readonly stop: { readonly eofMs: number; readonly termMs: number }
 }
+
+/** Everything of the host that appears in the sandbox, the door last. */
+export const mountsOf = ({ mounts, network }: Pick<SandboxSpec, 'mounts' | 'network'>): readonly Mount[] =>
+  network.mode === 'none' ? mounts : [...mounts, network.door]

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { SallyportError } from '../errors.ts'
 import { nearest } from '../lib/nearest.ts'
-import type { SyscallPolicy } from './spec.ts'
+import type { Network, SyscallPolicy } from './spec.ts'
 
 /** Architectures that a filter can be made for, as Node names them. */
 export type Arch = 'x64' | 'arm64'
@@ -41,10 +41,14 @@ export const outliers = { foreign: outlier('foreign'), unknown: outlier('unknown
  * Decides every known system call under a policy.
  *
  * A name in `deny` answers EPERM, also where `allow` has it; a name in `allow` is allowed with every argument, so a
- * conditional rule of the strict set is gone for it. Throws ERR_PROFILE_INVALID for a name that no architecture has.
+ * conditional rule of the strict set is gone for it. A sandbox whose network is an allowlist has the rules `withEgress`
+ * before the strict ones: they are for its PID 1, which takes them from everybody before the server is there. Throws ERR_PROFILE_INVALID for a name that no architecture has.
  */
-export function decideSyscalls(policy: SyscallPolicy): ReadonlyMap<string, Verdict> {
-  const table = strictVerdicts()
+export function decideSyscalls(
+  policy: SyscallPolicy,
+  network: Network['mode'] = 'none',
+): ReadonlyMap<string, Verdict> {
+  const table = network === 'none' ? strictVerdicts() : verdictsWithEgress()
   const verdicts = new Map(table)
   for (const [list, action] of [
     ['allow', 'allow'],
@@ -67,19 +71,22 @@ export function explainSyscall(name: string, policy: SyscallPolicy): Verdict {
   return verdict
 }
 
+interface RuleGroup {
+  readonly comment: string
+  readonly names: readonly string[]
+  readonly when?: readonly {
+    readonly arg: number
+    readonly mask?: string
+    readonly is: readonly string[]
+  }[]
+  readonly action: Action
+}
+
 interface RuleFile {
   readonly foreign: { readonly comment: string; readonly action: Action }
   readonly unknown: { readonly comment: string; readonly action: Action }
-  readonly rules: readonly {
-    readonly comment: string
-    readonly names: readonly string[]
-    readonly when?: readonly {
-      readonly arg: number
-      readonly mask?: string
-      readonly is: readonly string[]
-    }[]
-    readonly action: Action
-  }[]
+  readonly withEgress: readonly RuleGroup[]
+  readonly rules: readonly RuleGroup[]
 }
 
 interface NumberFile {
@@ -87,15 +94,22 @@ interface NumberFile {
 }
 
 let strict: ReadonlyMap<string, Verdict> | undefined
+let withEgress: ReadonlyMap<string, Verdict> | undefined
 
 function strictVerdicts(): ReadonlyMap<string, Verdict> {
-  strict ??= readStrict()
+  strict ??= readVerdicts((read('default.json') as RuleFile).rules)
   return strict
 }
 
-function readStrict(): ReadonlyMap<string, Verdict> {
+function verdictsWithEgress(): ReadonlyMap<string, Verdict> {
+  const file = read('default.json') as RuleFile
+  withEgress ??= readVerdicts([...file.withEgress, ...file.rules])
+  return withEgress
+}
+
+function readVerdicts(groups: readonly RuleGroup[]): ReadonlyMap<string, Verdict> {
   const rules = new Map<string, Rule[]>()
-  for (const group of (read('default.json') as RuleFile).rules) {
+  for (const group of groups) {
     const when = (group.when ?? []).map(({ arg, mask, is }) => ({
       arg,
       mask: BigInt(mask ?? '0xffffffffffffffff'),

@@ -7,8 +7,10 @@ import { confine, type BubblewrapPlan } from './bubblewrap/driver.ts'
 import { presentProcMasks } from './bubblewrap/masks.ts'
 import { planBubblewrap } from './bubblewrap/plan.ts'
 import { readKernelFacts } from './kernel-facts.ts'
-import { innerLimits, type OuterLimits } from './limits.ts'
+import { innerLimits, limitsWithRelay, type OuterLimits } from './limits.ts'
+import { planNetwork } from './network.ts'
 import { compileSeccomp } from './seccomp.ts'
+import { openTrialDoor } from './trial-door.ts'
 import type { SandboxSpec } from './spec.ts'
 
 /** How a trial ended; `stderr` is what launcher, bubblewrap and init had to say. */
@@ -20,12 +22,34 @@ export type Trial =
 const nobody = 65_534
 const trialMs = 5_000
 
+const grant = { port: 443, private: false, tls: true, reason: 'a trial' } as const
+const trialGrants = ['trial.invalid', '*.trial.invalid'].map((host) => ({ ...grant, host }))
+
 /** Tries once. Never throws: that it does not work is what it was asked for. Nothing is left of it either way. */
 export async function tryOnce(tool: string, launcher: string): Promise<Trial> {
+  return attempt((isRoot) => trialPlan(tool, launcher, trialSpec(isRoot)))
+}
+
+/** The same with a network that is an allowlist: a door of its own, one name, and a wildcard. */
+export async function tryEgress(tool: string, launcher: string): Promise<Trial> {
+  await using door = await openTrialDoor()
+  return await attempt(async (isRoot) => {
+    const spec = trialSpec(isRoot)
+    const user = { uid: spec.hostUid, gid: spec.hostGid, isSelf: !isRoot }
+    const network = await planNetwork(
+      { name: spec.server, egress: trialGrants },
+      () => door.openFor(user.uid),
+      user,
+    )
+    return trialPlan(tool, launcher, { ...spec, network })
+  })
+}
+
+async function attempt(planFor: (isRoot: boolean) => Promise<BubblewrapPlan>): Promise<Trial> {
   const startedAt = performance.now()
   const signal = AbortSignal.timeout(trialMs)
   try {
-    const gate = await confine(await trialPlan(tool, launcher), { signal })
+    const gate = await confine(await planFor(process.geteuid?.() === 0), { signal })
     await using server = await gate.open({ signal })
     server.stdin.end()
     await server.ended
@@ -36,14 +60,14 @@ export async function tryOnce(tool: string, launcher: string): Promise<Trial> {
   }
 }
 
-async function trialPlan(toolPath: string, initPath: string): Promise<BubblewrapPlan> {
+async function trialPlan(toolPath: string, initPath: string, spec: SandboxSpec): Promise<BubblewrapPlan> {
   const isRoot = process.geteuid?.() === 0
-  const spec = trialSpec(isRoot)
-  const seccomp = compileSeccomp(spec.syscalls, process.arch === 'arm64' ? 'arm64' : 'x64')
+  const arch = process.arch === 'arm64' ? 'arm64' : 'x64'
+  const seccomp = compileSeccomp(spec.syscalls, arch, spec.network.mode)
   return {
     ...planBubblewrap(spec, seccomp, { initPath, toolPath, procMasks: await presentProcMasks(), isRoot }),
     outerLimits: nothingOutside,
-    innerLimits: innerLimits(spec.limits, readKernelFacts()),
+    innerLimits: innerLimits(limitsWithRelay(spec), readKernelFacts()),
     enforcedBy: { memory: 'none', pids: 'rlimit', cpu: 'none', files: 'rlimit', tmp: 'tmpfs' },
     secrets: { environment: {}, files: [] },
     log: silent,

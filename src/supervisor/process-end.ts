@@ -11,6 +11,7 @@ const lastOutputMs = 5000
 export function describeExit(exit: SandboxExit): string {
   if (exit.reason === 'oom') return 'it was killed because it went over its memory limit'
   if (exit.reason === 'sandbox-lost') return 'its sandbox was lost'
+  if (exit.reason === 'egress-lost') return 'the relay of its network was gone, and it was ended'
   if (exit.reason === 'exec-failed') return 'its program could not be executed'
   if (isKilled(exit)) return 'it was killed'
   return exit.signal === null

@@ -10,7 +10,7 @@ import {
   type Order,
 } from '../../src/sandbox/control.ts'
 
-const letter = fc.constantFrom(...'cmubadxtrgeflnwoGTsKRSEX'.split(''))
+const letter = fc.constantFrom(...'cmubadxtDNrgeflnwoGTsKRSEX'.split(''))
 const frames = fc.array(fc.tuple(letter, fc.uint8Array({ maxLength: 64 })), { maxLength: 12 })
 
 const hex = (order: Order): string => encodeOrder(order).toString('latin1')
@@ -68,6 +68,10 @@ describe('orders', () => {
     expect(hex({ type: 'counter', name: 'max_user_namespaces', value: 0n })).toBe(
       `n\x1c\0\0\0max_user_namespaces\0${'\0'.repeat(8)}`,
     )
+    expect(hex({ type: 'door', path: '/d', proxyPort: 3128, pool: 256 })).toBe(
+      'D\x0b\0\0\0/d\0\x38\x0c\0\0\0\x01\0\0',
+    )
+    expect(hex({ type: 'name', host: 'a.b', port: 443 })).toBe('N\x08\0\0\0\xbb\x01\0\0a.b\0')
     expect(hex({ type: 'options', oneExec: true, eofMs: 500, termMs: 3000 })).toBe(
       'o\x0c\0\0\0\x01\0\0\0\xf4\x01\0\0\xb8\x0b\0\0',
     )

@@ -1,6 +1,6 @@
 // Every way in which a host can fall short has its row, its cause and the command that mends it.
 import { describe, expect, test } from 'vitest'
-import { diagnose, requireSandbox, type Diagnosis } from '../../src/sandbox/diagnose.ts'
+import { diagnose, requireEgress, requireSandbox, type Diagnosis } from '../../src/sandbox/diagnose.ts'
 import type { Fingerprint } from '../../src/sandbox/fingerprint.ts'
 import type { KernelFacts } from '../../src/sandbox/kernel-facts.ts'
 
@@ -22,6 +22,7 @@ const good: Fingerprint = {
   bubblewrap: { path: '/usr/bin/bwrap', version: '0.8.0', refusal: null },
   init: { path: '/opt/sallyport-init' },
   trial: { works: true, tookMs: 12.3 },
+  egressTrial: { works: true, tookMs: 15.1 },
   cgroups: {
     level: 'v2',
     bases: { memory: base, pids: base, cpu: base, kill: base },
@@ -44,6 +45,7 @@ test('a host that has everything is told what enforces each control', () => {
     'user namespaces true kernel 6.1.0',
     'system calls true seccomp',
     'sandbox true tried in 13 ms',
+    'egress true tried in 16 ms',
     'memory true cgroup-v2',
     'pids true cgroup-v2',
     'cpu true cgroup-v2',
@@ -168,4 +170,48 @@ test('a container engine is reported as there and not used', () => {
     cause: '/run/docker.sock is there; this version does not use it',
   })
   expect(row(good, 'container engine')).toBeUndefined()
+})
+
+describe('a network that is an allowlist', () => {
+  const without = (stderr: string): Fingerprint => ({
+    ...good,
+    egressTrial: { works: false, message: 'the sandbox could not be built', stderr },
+  })
+
+  test.each([
+    [
+      'egress: packet socket (the sandbox tool must leave CAP_NET_RAW): Address family not supported',
+      /CONFIG_PACKET/,
+    ],
+    ['egress: descriptors: the hard limit of open files is too low', /ulimit -Hn/],
+    [
+      'egress: route of IPv4 (the sandbox tool must leave CAP_NET_ADMIN): Operation not permitted',
+      /kernel log/,
+    ],
+  ])('is refused by name where %s', (stderr, mend) => {
+    const found = without(`sallyport-init: ${stderr}\n`)
+    expect(row(found, 'egress')).toMatchObject({
+      ok: false,
+      isFatal: false,
+      mend: expect.stringMatching(mend),
+    })
+    expect(() => requireEgress(found)).toThrow(
+      expect.objectContaining({
+        code: 'ERR_SANDBOX_UNENFORCEABLE',
+        message: expect.stringContaining(stderr),
+        details: expect.objectContaining({ control: 'egress' }),
+      }),
+    )
+    // Servers without a network go on.
+    expect(() => requireSandbox(found)).not.toThrow()
+  })
+
+  test('is not there where no sandbox is', () => {
+    const found = { ...failing('nothing works'), egressTrial: null }
+    expect(row(found, 'egress')).toMatchObject({ ok: false, cause: 'no sandbox can be built' })
+  })
+
+  test('is let through where it was tried', () => {
+    expect(() => requireEgress(good)).not.toThrow()
+  })
 })

@@ -4,12 +4,13 @@ import { expect, test } from 'vitest'
 import { findInitBinary } from '../../src/sandbox/init-binary.ts'
 import { diagnose, requireSandbox } from '../../src/sandbox/diagnose.ts'
 import { fingerprint, hostFingerprint } from '../../src/sandbox/fingerprint.ts'
-import { tryOnce } from '../../src/sandbox/trial.ts'
+import { tryEgress, tryOnce } from '../../src/sandbox/trial.ts'
 import { isRoot } from '../support/user.ts'
 
 test('this machine can confine a server, found by doing it', async () => {
   const found = await fingerprint()
   expect(found.trial).toEqual({ works: true, tookMs: expect.any(Number) })
+  expect(found.egressTrial).toEqual({ works: true, tookMs: expect.any(Number) })
   expect(diagnose(found).filter(({ ok, isFatal }) => isFatal && !ok)).toEqual([])
   expect(() => requireSandbox(found)).not.toThrow()
 })
@@ -22,13 +23,15 @@ test('a trial leaves no process behind', async () => {
   const children = (): string =>
     execFileSync('ps', ['--ppid', String(process.pid), '-o', 'comm='], { encoding: 'utf8' })
   await tryOnce('/usr/bin/bwrap', await findInitBinary())
+  await tryEgress('/usr/bin/bwrap', await findInitBinary())
   await tryOnce('/bin/false', await findInitBinary())
   expect(children().trim()).toBe('ps')
 })
 
 test('a tool that builds no sandbox is found out, whatever it exits with', async () => {
   for (const tool of ['/bin/true', '/bin/false', '/nonexistent'])
-    expect(await tryOnce(tool, await findInitBinary()), tool).toMatchObject({ works: false })
+    for (const attempt of [tryOnce, tryEgress])
+      expect(await attempt(tool, await findInitBinary()), tool).toMatchObject({ works: false })
 })
 
 test.runIf(isRoot)(

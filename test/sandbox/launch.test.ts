@@ -125,6 +125,27 @@ describe('a launch is refused', () => {
     })
   })
 
+  test('with a way out that its profile does not have, without one that it has, and where the host can’t hold it', async () => {
+    const server = settings.servers.get('probe')
+    const profile = settings.profiles.get('node')
+    if (server === undefined || profile === undefined) throw new Error('no server or profile')
+    const open = { ...profile, network: { mode: 'allowlist', allow: [] } } as const
+    const openDoor = (): Promise<string> => Promise.reject(new Error('nothing may be opened'))
+    const request = { server, settings, instance: newInstanceId() }
+    const trial = { works: false, message: '', stderr: 'sallyport-init: egress: x: y' } as const
+    const poor = { ...host, fingerprint: { ...host.fingerprint, egressTrial: trial } }
+    const refused = (control: string) => ({ code: 'ERR_SANDBOX_UNENFORCEABLE', details: { control } })
+    await expect(
+      launch({ ...request, profile, supply: { ...noSupply, openDoor } }, host, { signal }),
+    ).rejects.toMatchObject(refused('network.mode'))
+    await expect(
+      launch({ ...request, profile: open, supply: noSupply }, host, { signal }),
+    ).rejects.toMatchObject(refused('network.mode'))
+    await expect(
+      launch({ ...request, profile: open, supply: { ...noSupply, openDoor } }, poor, { signal }),
+    ).rejects.toMatchObject(refused('egress'))
+  })
+
   test.runIf(isRoot)('as root, whoever asks for it', async () => {
     await expect(launchWith({ runAs: 0 })).rejects.toMatchObject({ code: 'ERR_SANDBOX_UNENFORCEABLE' })
   })

@@ -73,7 +73,6 @@ describe('a spec', () => {
     const refuse = (request: Parameters<typeof resolve>[0], ...words: string[]) =>
       expectRefusal(() => resolve(request), 'ERR_SANDBOX_UNENFORCEABLE', 'probe', ...words)
     await refuse({ server: { unenforceable: ['egress', 'credentials'] } }, 'egress, credentials')
-    await refuse({ profile: { network: { mode: 'allowlist', allow: [] } } }, 'network.mode')
   })
 
   test('works in a folder of the sandbox alone', async () => {

@@ -7,6 +7,7 @@ import { silent } from '../../src/lib/logger.ts'
 import type { SandboxProcess } from '../../src/sandbox/driver.ts'
 import { createLaunchHost, type LaunchHost } from '../../src/sandbox/host.ts'
 import { launch, noSupply } from '../../src/sandbox/launch.ts'
+import type { OpenDoor } from '../../src/sandbox/network.ts'
 import type { ProfileSettings, Settings } from '../../src/schema/settings.ts'
 import { textOf } from './plan.ts'
 import { tempDir } from './temp-dir.ts'
@@ -73,14 +74,22 @@ export const launchHost = async (
 }
 
 /** Launches the one server of the settings. */
-export const launchProbe = async (settings: Settings, host: LaunchHost): Promise<SandboxProcess> => {
+export const launchProbe = async (
+  settings: Settings,
+  host: LaunchHost,
+  openDoor: OpenDoor | null = null,
+): Promise<SandboxProcess> => {
   const server = settings.servers.get('probe')
   const profile = settings.profiles.get(server?.profile ?? '')
   if (server === undefined || profile === undefined)
     throw new Error('the settings have no server named probe')
-  return launch({ server, profile, settings, instance: newInstanceId(), supply: noSupply }, host, {
-    signal: AbortSignal.timeout(20_000),
-  })
+  return launch(
+    { server, profile, settings, instance: newInstanceId(), supply: { ...noSupply, openDoor } },
+    host,
+    {
+      signal: AbortSignal.timeout(20_000),
+    },
+  )
 }
 
 /** Launches a fixture with a host of its own and returns what it wrote, once all has ended. */

@@ -8,9 +8,9 @@ import { presentProcMasks } from '../../src/sandbox/bubblewrap/masks.ts'
 import { stageSources } from '../../src/sandbox/bubblewrap/staging.ts'
 import type { SandboxProcess } from '../../src/sandbox/driver.ts'
 import { findInitBinary } from '../../src/sandbox/init-binary.ts'
-import { innerLimits, type OuterLimits } from '../../src/sandbox/limits.ts'
+import { innerLimits, limitsWithRelay, type OuterLimits } from '../../src/sandbox/limits.ts'
 import { compileSeccomp } from '../../src/sandbox/seccomp.ts'
-import type { Mount, SandboxSpec } from '../../src/sandbox/spec.ts'
+import { type Mount, mountsOf, type SandboxSpec } from '../../src/sandbox/spec.ts'
 
 const isRoot = process.getuid?.() === 0
 
@@ -77,7 +77,7 @@ export const planOf = async (
   }
   const launcher = await findInitBinary()
   const { staged, stagedSource } = stageSources(
-    [...spec.mounts.map(({ source }) => source), launcher],
+    [...mountsOf(spec).map(({ source }) => source), launcher],
     isRoot,
   )
   return {
@@ -87,12 +87,12 @@ export const planOf = async (
     arguments: bubblewrapArguments(spec, {
       stagedSource,
       initPath: stagedSource({ source: launcher }),
-      seccomp: compileSeccomp(spec.syscalls, process.arch === 'arm64' ? 'arm64' : 'x64'),
+      seccomp: compileSeccomp(spec.syscalls, process.arch === 'arm64' ? 'arm64' : 'x64', spec.network.mode),
       procMasks: await presentProcMasks(),
     }),
     staged,
     outerLimits: noLimits,
-    innerLimits: innerLimits(spec.limits, { nprocPerNamespace: true }),
+    innerLimits: innerLimits(limitsWithRelay(spec), { nprocPerNamespace: true }),
     enforcedBy: { memory: 'none', pids: 'rlimit', cpu: 'none', files: 'rlimit', tmp: 'tmpfs' },
     secrets: { environment: {}, files: [] },
     log: silent,

@@ -1,5 +1,5 @@
 // From the spec to bubblewrap's arguments: pure, in the order in which bubblewrap builds the sandbox.
-import { credentialFolder, type Limits, type Mount, type SandboxSpec } from '../spec.ts'
+import { credentialFolder, type Limits, type Mount, mountsOf, type SandboxSpec } from '../spec.ts'
 import type { ProcMask } from './masks.ts'
 
 /** An argument, or bytes that the launcher puts into a sealed memfd, whose number is then the argument. */
@@ -25,7 +25,7 @@ export const sandboxUid = 1000
 /**
  * Returns the options for one launch, without the command, which is `initCommand`.
  *
- * 1. identity: own namespaces, one mapped uid, no capability but the one that init drops after it has set the counters
+ * 1. identity: own namespaces, one mapped uid, no capability but those that init drops after it has used them
  * 2. proc: a new one, the host's switches read-only, the rest of the host's facts masked
  * 3. dev: five nodes, nothing else
  * 4. scratch: sized /tmp, home and /dev/shm, and where the server gets secret files a folder for them, gone with the sandbox
@@ -37,21 +37,24 @@ export const bubblewrapArguments = (
   spec: SandboxSpec,
   host: BubblewrapHost,
 ): readonly BubblewrapArgument[] => [
-  ...identity(host),
+  ...identity(spec, host),
   ...proc(host),
   ...dev(spec),
   ...scratch(spec.limits, '/tmp'),
   ...scratch(spec.limits, '/home/user'),
   ...(spec.hasCredentialFiles ? tmpfs(1_048_576, '0700', credentialFolder) : []),
   ...spec.files.flatMap(({ target, content, mode }) => file(target, content, mode)),
-  ...spec.mounts.flatMap((mount) => bind(mount, host)),
+  ...mountsOf(spec).flatMap((mount) => bind(mount, host)),
   ...spec.links.flatMap(({ path, text }) => ['--symlink', text, path]),
   ...seal(host),
 ]
 
+// A route for every address, ports below 1024, and the socket that sees what was refused.
+const networkCapabilities = ['CAP_NET_ADMIN', 'CAP_NET_BIND_SERVICE', 'CAP_NET_RAW']
+
 // No --dev, --disable-userns: both nest a second user namespace, in which init could not set the counters that
 // close user namespaces for good. No --die-with-parent: it is a race; init ends when its control channel does.
-const identity = ({ seccomp }: BubblewrapHost): BubblewrapArgument[] =>
+const identity = ({ network }: SandboxSpec, { seccomp }: BubblewrapHost): BubblewrapArgument[] =>
   [
     [
       '--unshare-user',
@@ -65,6 +68,7 @@ const identity = ({ seccomp }: BubblewrapHost): BubblewrapArgument[] =>
     ['--as-pid-1', '--new-session'],
     // Started by uid 0, bubblewrap would keep all; CAP_SYS_RESOURCE is what writing /proc/sys/user/max_* takes.
     ['--cap-drop', 'ALL', '--cap-add', 'CAP_SYS_RESOURCE', '--cap-add', 'CAP_SETPCAP'],
+    network.mode === 'none' ? [] : networkCapabilities.flatMap((name) => ['--cap-add', name]),
     ['--hostname', 'sandbox', '--clearenv'],
     ['--seccomp', { data: seccomp }],
   ].flat()

@@ -12,7 +12,7 @@ import { within } from '../../lib/deadline.ts'
 import type { Order, Report, TargetReport } from '../control.ts'
 import type { SandboxProcess } from '../driver.ts'
 import type { SecretFile } from '../../schema/credentials.ts'
-import { credentialFolder, type Mount, type SandboxSpec } from '../spec.ts'
+import { credentialFolder, doorTarget, mountsOf, type Network, type SandboxSpec } from '../spec.ts'
 import type { InnerLimit } from '../limits.ts'
 import type { BubblewrapArgument } from './argv.ts'
 import type { StagedSource } from './staging.ts'
@@ -65,7 +65,7 @@ export const confine = async (
 ): Promise<GatedSandbox> => {
   const tree = new ConfinedTree(await spawnLauncher(plan), plan)
   try {
-    tree.channel.send(...launcherOrders(plan), ...plan.spec.mounts.map(targetOrder), { type: 'report' })
+    tree.channel.send(...launcherOrders(plan), ...gateOrders(plan.spec))
     const ready = await expectReport(tree, plan.spec, 'ready', signal)
     requireSameTargets(plan.spec, ready.targets)
     tree.identifyInit()
@@ -128,7 +128,19 @@ const launcherOrders = (plan: BubblewrapPlan): Order[] => [
   { type: 'exec' },
 ]
 
-const targetOrder = ({ target }: Mount): Order => ({ type: 'target', path: target })
+const gateOrders = (spec: SandboxSpec): Order[] => [
+  ...mountsOf(spec).map(({ target }): Order => ({ type: 'target', path: target })),
+  ...egressOrders(spec.network),
+  { type: 'report' },
+]
+
+const egressOrders = (network: Network): Order[] =>
+  network.mode === 'none'
+    ? []
+    : [
+        { type: 'door', path: doorTarget, proxyPort: network.proxyPort, pool: network.pool },
+        ...network.grants.map(({ host, port }): Order => ({ type: 'name', host, port })),
+      ]
 
 const goOrders = ({ spec, innerLimits, secrets }: BubblewrapPlan): Order[] => [
   ...spec.program.argv.map((value): Order => ({ type: 'argv', value })),
@@ -165,7 +177,9 @@ const expectReport = async <T extends Report['type']>(
 }
 
 // A source that was swapped between the plan and the mount shows here: the sandbox has then another file than was judged.
-const requireSameTargets = ({ server, mounts }: SandboxSpec, found: readonly TargetReport[]): void => {
+const requireSameTargets = (spec: SandboxSpec, found: readonly TargetReport[]): void => {
+  const { server } = spec
+  const mounts = mountsOf(spec)
   for (const [index, mount] of mounts.entries()) {
     const inside = found[index]
     if (inside !== undefined && inside.dev === mount.dev && inside.ino === mount.ino) continue

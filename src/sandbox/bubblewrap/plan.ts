@@ -1,5 +1,5 @@
 // What the launcher is told of one sandbox: its tool, the tool's arguments, and what is staged for it. Pure.
-import type { SandboxSpec } from '../spec.ts'
+import { mountsOf, type SandboxSpec } from '../spec.ts'
 import { bubblewrapArguments } from './argv.ts'
 import type { BubblewrapPlan } from './driver.ts'
 import type { ProcMask } from './masks.ts'
@@ -23,7 +23,7 @@ export const planBubblewrap = (
   { initPath, toolPath, procMasks, isRoot }: BubblewrapTools,
 ): Pick<BubblewrapPlan, 'spec' | 'launcher' | 'tool' | 'arguments' | 'staged'> => {
   const { staged, stagedSource } = stageSources(
-    [...spec.mounts.map(({ source }) => source), initPath],
+    [...mountsOf(spec).map(({ source }) => source), initPath],
     isRoot,
   )
   return {

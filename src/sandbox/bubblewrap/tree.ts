@@ -16,6 +16,9 @@ const goneMs = 2_000
 /** How much of the launcher's stderr is kept for the error, bytes. */
 const diagnosticBytes = 8_192
 
+/** The step that init names when the relay of the network is gone. */
+const egressStep = 'egress'
+
 /** What the tree needs of a launch's plan. */
 export interface TreePlan {
   readonly spec: SandboxSpec
@@ -148,7 +151,8 @@ export class ConfinedTree implements AsyncDisposable {
           const { code, signal } = report
           this.#exit = signal === 0 ? { code, signal: null } : { code: null, signal }
           this.end('exited')
-        } else this.end(report.type === 'failed' ? 'exec-failed' : 'sandbox-lost')
+        } else if (report.type !== 'failed') this.end('sandbox-lost')
+        else this.end(report.step === egressStep ? 'egress-lost' : 'exec-failed')
       }
     } catch (error) {
       const { server, instance } = this.#plan.spec

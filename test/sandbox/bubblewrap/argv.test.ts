@@ -50,6 +50,10 @@ const spec = (name: string, more: Partial<SandboxSpec> = {}): SandboxSpec => ({
 })
 
 const write = { access: 'write' } as const
+const door = mount('/run/sallyport/egress/i-1/door', '/sallyport/egress', {
+  kind: 'socket',
+  origin: 'supervisor',
+})
 const specs: readonly SandboxSpec[] = [
   spec('offline'),
   spec('workspace-write', {
@@ -63,6 +67,15 @@ const specs: readonly SandboxSpec[] = [
       mount('/home/u/a project/sub/.git', '/workspace/sub/.git', { origin: 'protected' }),
     ],
     limits: { ...spec('').limits, tmpBytes: 1_048_576 },
+  }),
+  spec('allowlisted-egress', {
+    network: {
+      mode: 'allowlist',
+      door,
+      grants: [{ host: 'a.example', port: 443 }],
+      proxyPort: 3128,
+      pool: 0,
+    },
   }),
 ]
 

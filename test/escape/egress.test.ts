@@ -1,0 +1,189 @@
+// A server with granted names reaches exactly these, by programs that know of no proxy; all else fails at once, and is told.
+import { once } from 'node:events'
+import { createServer, type AddressInfo, type Server } from 'node:net'
+import { dirname } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { openTestDoor } from '../support/sandbox-door.ts'
+import { openTestServers, type TestServers } from '../support/egress-servers.ts'
+import { type EgressOutcome, type EgressRequest, tryInside } from '../support/egress.ts'
+import { daemons } from '../support/escape.ts'
+import { buildProbe } from '../support/probe.ts'
+
+let servers: TestServers
+const canaries: Server[] = []
+let canary = 0
+let canary6 = 0
+
+beforeAll(async () => {
+  servers = await openTestServers()
+  for (const address of ['127.0.0.1', '::1', null]) {
+    const server = createServer((socket) => socket.end('canary'))
+    canaries.push(server)
+    if (address === null) server.listen('\0sallyport-egress-canary')
+    else server.listen(0, address)
+    await once(server, 'listening')
+  }
+  ;[canary = 0, canary6 = 0] = canaries.slice(0, 2).map((server) => (server.address() as AddressInfo).port)
+})
+
+afterAll(async () => {
+  for (const server of canaries) server.close()
+  await servers[Symbol.asyncDispose]()
+})
+
+const probe = buildProbe('dial')
+const ca = '/trusted/ca.pem'
+const tools = '/tools'
+
+const inside = (daemon: 'root' | 'user', request: Partial<EgressRequest>): Promise<EgressOutcome> =>
+  tryInside(daemon, {
+    script: '',
+    names: {
+      'api.example.test:443': servers.https,
+      'api.example.test:80': servers.http,
+      'git.example.test:443': servers.https,
+      '*.wild.example.test:443': servers.https,
+    },
+    mounts: { [servers.trusted]: dirname(ca), [dirname(probe)]: tools },
+    ...request,
+  })
+
+const node = '"$(readlink /proc/$PPID/exe)"'
+const programs: Readonly<Record<string, string>> = {
+  'Node’s fetch': `NODE_EXTRA_CA_CERTS=${ca} ${node} -e 'fetch("https://api.example.test/").then(async (r) => process.stdout.write(await r.text()))'`,
+  'Node’s https': `NODE_EXTRA_CA_CERTS=${ca} ${node} -e 'require("https").get("https://api.example.test/", (r) => r.pipe(process.stdout))'`,
+  'Python’s urllib': `SSL_CERT_FILE=${ca} /usr/bin/python3 -c 'import urllib.request as u; print(u.urlopen("https://api.example.test/").read().decode(), end="")'`,
+  curl: `curl -sS --cacert ${ca} https://api.example.test/`,
+  'a static C program': `${tools}/dial api.example.test 80 | tail -1`,
+}
+
+describe.each(daemons)('under a daemon of %s', (daemon) => {
+  test.each(Object.entries(programs))('%s reaches a granted name', async (_, script) => {
+    const { stdout, stderr, lines } = await inside(daemon, { script })
+    expect({ stdout, stderr }).toEqual({ stdout: 'hello from api.example.test\n', stderr: '' })
+    expect(lines.filter((line) => line.startsWith('SP1 connect'))).toHaveLength(1)
+  })
+
+  test('git clones over https', async () => {
+    const { stdout, stderr } = await inside(daemon, {
+      script: `cd /tmp && GIT_SSL_CAINFO=${ca} git clone -q https://git.example.test/repo.git it && git -C it log --format=%s`,
+    })
+    expect({ stdout, stderr }).toEqual({ stdout: 'the commit that was cloned\n', stderr: '' })
+  })
+
+  test('a name that a wildcard matches is reached when it is first seen', async () => {
+    const names = ['a.wild.example.test', 'b.wild.example.test', 'a.wild.example.test']
+    const { stdout, lines } = await inside(daemon, {
+      script: names.map((name) => `curl -sS --cacert ${ca} https://${name}/`).join('; '),
+    })
+    expect(stdout).toBe(names.map((name) => `hello from ${name}\n`).join(''))
+    expect(lines.filter((line) => line !== 'SP1 notices')).toEqual(
+      names.map((name) => `SP1 connect ${name} 443`),
+    )
+  })
+
+  test('every other way fails within a second, and is told', async () => {
+    const tries: readonly (readonly [command: string, saw: RegExp, notice: string | null])[] = [
+      [`${tools}/dial evil.example.test 80`, /^getaddrinfo /, '^name evil\\.example\\.test 1$'],
+      [`${tools}/dial wild.example.test 443`, /^getaddrinfo /, '^name wild\\.example\\.test 1$'],
+      [`${tools}/dial metadata.google.internal 80`, /^getaddrinfo /, '^name metadata\\.google\\.internal 1$'],
+      [`${tools}/dial api.example.test 8080`, /^connect ECONNREFUSED$/, '^tcp 198\\.18\\.0\\.\\d+ 8080$'],
+      [`${tools}/dial git.example.test 80`, /^connect ECONNREFUSED$/, '^tcp 198\\.18\\.0\\.\\d+ 80$'],
+      [`${tools}/dial tcp 192.0.2.1 443`, /^tcp ECONNREFUSED$/, '^tcp 192\\.0\\.2\\.1 443$'],
+      [`${tools}/dial tcp 169.254.169.254 80`, /^tcp ECONNREFUSED$/, '^tcp 169\\.254\\.169\\.254 80$'],
+      [`${tools}/dial tcp 198.19.0.77 443`, /^tcp ECONNREFUSED$/, '^tcp 198\\.19\\.0\\.77 443$'],
+      [`${tools}/dial tcp 2001:db8::1 443`, /^tcp E(CONNREFUSED|NETUNREACH)$/, '^tcp 2001:db8::1 443$'],
+      [`${tools}/dial tcp 127.0.0.1 ${canary}`, /^tcp ECONNREFUSED$/, `^tcp 127\\.0\\.0\\.1 ${canary}$`],
+      [`${tools}/dial tcp ::1 ${canary6}`, /^tcp ECONNREFUSED$/, `^tcp ::1 ${canary6}$`],
+      [`${tools}/dial udp 192.0.2.1 53 query`, /^udp ECONNREFUSED$/, '^udp 192\\.0\\.2\\.1 53$'],
+      [`${tools}/dial udp 192.0.2.1 443 quic`, /^udp ECONNREFUSED$/, '^udp 192\\.0\\.2\\.1 443$'],
+      [`${tools}/dial udp 2001:db8::1 443 quic`, /^udp ECONNREFUSED$/, '^udp 2001:db8::1 443$'],
+    ]
+    const { stdout, notices } = await inside(daemon, {
+      script: `now() { date +%s%N; }\n${tries
+        .map(([command]) => `from=$(now); ${command}; echo "$((($(now) - from) / 1000000)) ms"`)
+        .join('\n')}`,
+      awaited: tries.flatMap(([, , notice]) => notice ?? []),
+    })
+    const said = stdout.trim().split('\n')
+    for (const [index, [command, saw]] of tries.entries()) {
+      expect(said[index * 2], command).toMatch(saw)
+      expect(Number.parseInt(said[index * 2 + 1] ?? ''), command).toBeLessThan(1000)
+    }
+    expect(notices.length).toBeGreaterThanOrEqual(tries.length)
+  })
+
+  test('a datagram to a group, which nobody refuses, reaches nobody and is told', async () => {
+    const send =
+      'import socket; socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b"x", ("224.0.0.251", 5353))'
+    const { notices } = await inside(daemon, {
+      script: `/usr/bin/python3 -c '${send}'`,
+      awaited: ['^udp 224\\.0\\.0\\.251 5353$'],
+    })
+    expect(notices).toHaveLength(1)
+  })
+
+  test('no other kind of socket is there, not even the one that PID 1 opened', async () => {
+    const { stdout } = await inside(daemon, { script: `${tools}/dial kinds` })
+    const found = stdout.trim().split('\n')
+    expect(found).toHaveLength(10)
+    expect(found.filter((line) => line.endsWith(' open'))).toEqual([])
+    expect(found).toContain('packet-of-init EAFNOSUPPORT')
+    expect(found).toContain('mptcp EPROTONOSUPPORT')
+  })
+
+  test('another sandbox’s door, and the host’s abstract sockets, are not to be found', async () => {
+    await using other = await openTestDoor()
+    const connect = (path: string): string =>
+      `/usr/bin/python3 -c 'import socket; s = socket.socket(socket.AF_UNIX); s.connect(${path})' 2>&1 | tail -1`
+    const { stdout } = await inside(daemon, {
+      script: [
+        connect(`"${other.path}"`),
+        connect('b"\\0sallyport-egress-canary"'),
+        connect('"/sallyport/egress"'),
+      ].join('; '),
+    })
+    const [door, abstract, ...own] = stdout.trim().split('\n')
+    expect(door).toMatch(/^FileNotFoundError/)
+    expect(abstract).toMatch(/^ConnectionRefusedError/)
+    expect(own).toEqual([])
+    expect(other.lines).toEqual([])
+  })
+
+  test('relay and server have no capability in any set, and the relay none of the server’s secrets', async () => {
+    const sets = 'Cap(Inh|Prm|Eff|Bnd|Amb)'
+    const { stdout } = await inside(daemon, {
+      script: `for p in 1 2 self; do grep -E '^(Name|${sets}|NoNewPrivs):' /proc/$p/status; done; ls /proc/2/fd 2>&1; cat /proc/2/environ 2>&1 | tail -1`,
+    })
+    expect(stdout).toContain('Name:\tegress\n')
+    expect([...stdout.matchAll(new RegExp(`${sets}:\\t(.*)`, 'g'))].map(([, , set]) => set)).toEqual(
+      Array.from({ length: 15 }, () => '0'.repeat(16)),
+    )
+    expect(stdout.match(/NoNewPrivs:\t1/g)).toHaveLength(3)
+    expect(stdout.match(/Permission denied/g)).toHaveLength(2)
+  })
+
+  test('a server that kills the relay ends its own sandbox, with a reason', async () => {
+    const { exit } = await inside(daemon, { script: 'kill -9 2; sleep 30' })
+    expect(exit).toEqual({ code: null, signal: null, reason: 'egress-lost' })
+  })
+
+  test('the proxy variables are there for those who look for them', async () => {
+    const { stdout, lines } = await inside(daemon, {
+      script: 'env | grep -i proxy | sort; curl -sS -m 5 http://api.example.test/ || true',
+      keepsProxy: true,
+    })
+    expect(stdout).toContain('HTTPS_PROXY=http://127.0.0.1:3128\n')
+    expect(stdout.trim().split('\n')).toHaveLength(6)
+    expect(lines).toContain('SP1 proxy')
+  })
+
+  test('where nothing is granted the network has no door, no resolver and no relay', async () => {
+    const { stdout, lines } = await inside(daemon, {
+      script: `ls /sallyport; grep nameserver /etc/resolv.conf; grep Name: /proc/2/status; ${tools}/dial api.example.test 80`,
+      isEmpty: true,
+    })
+    expect(stdout).toMatch(/^bin\ninit\nName:\t(?!egress)[^\n]*\ngetaddrinfo /)
+    expect(lines).toEqual([])
+  })
+})

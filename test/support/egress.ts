@@ -1,0 +1,91 @@
+// Launches a shell script behind a door of the test's, through every step, and tells what came through it.
+import type { ProfileSettings, ServerSettings } from '../../src/schema/settings.ts'
+import type { SandboxExit } from '../../src/sandbox/driver.ts'
+import { asUser } from './as-user.ts'
+import { forwardTo, openTestDoor } from './sandbox-door.ts'
+import { launchHost, launchProbe, settingsFor } from './launch.ts'
+import { textOf } from './plan.ts'
+
+/** What is tried; it crosses to a process of another user as JSON. */
+export interface EgressRequest {
+  /** Shell script of the server, run without any proxy variable */
+  readonly script: string
+  /** What is granted: `host:port` -> the port of 127.0.0.1 where a server of the test listens, or 0 where none does */
+  readonly names: Readonly<Record<string, number>>
+  /** Host path -> path in the sandbox, read-only */
+  readonly mounts?: Readonly<Record<string, string>>
+  /** Notices to wait for before the script may end, as patterns */
+  readonly awaited?: readonly string[]
+  /** Leaves the proxy variables where the supervisor put them */
+  readonly keepsProxy?: boolean
+  /** The network is the empty one instead */
+  readonly isEmpty?: boolean
+}
+
+export interface EgressOutcome {
+  readonly stdout: string
+  readonly stderr: string
+  readonly exit: SandboxExit
+  /** First lines of what came to the door */
+  readonly lines: readonly string[]
+  readonly notices: readonly string[]
+}
+
+const withoutProxy = 'unset HTTP_PROXY HTTPS_PROXY http_proxy https_proxy NO_PROXY NODE_USE_ENV_PROXY\n'
+
+/** Runs it under a daemon of that user. */
+export const tryInside = async (daemon: 'root' | 'user', request: EgressRequest): Promise<EgressOutcome> =>
+  process.getuid?.() === 0 && daemon === 'user'
+    ? (JSON.parse(await asUser('support/run-egress.ts', JSON.stringify(request))) as EgressOutcome)
+    : runInside(request)
+
+/** Runs it under a daemon of our own user. */
+export const runInside = async (request: EgressRequest): Promise<EgressOutcome> => {
+  const { script, names, mounts = {}, awaited = [], keepsProxy = false, isEmpty = false } = request
+  const listening = Object.entries(names).filter(([, port]) => port !== 0)
+  await using door = await openTestDoor(forwardTo(Object.fromEntries(listening)))
+  const settings = await settingsFor(
+    'probe-exec.mjs',
+    ['/bin/sh', '-c', `${keepsProxy ? '' : withoutProxy}${script}\nread wait || true`],
+    {
+      mounts: Object.entries(mounts).map(([source, target]) => ({
+        source,
+        target,
+        access: 'read',
+        reason: 'a test',
+      })),
+    },
+  )
+  const network = { mode: isEmpty ? 'none' : 'allowlist', allow: [] } as const
+  const profiles = [...settings.profiles].map(([name, profile]): [string, ProfileSettings] => [
+    name,
+    { ...profile, network },
+  ])
+  const servers = [...settings.servers].map(([name, server]): [string, ServerSettings] => [
+    name,
+    { ...server, egress: Object.keys(names).map(grantOf) },
+  ])
+  await using host = await launchHost()
+  await using server = await launchProbe(
+    { ...settings, profiles: new Map(profiles), servers: new Map(servers) },
+    host,
+    isEmpty ? null : door.openDoor,
+  )
+  const [stdout, stderr] = [textOf(server.stdout), textOf(server.stderr)]
+  // A notice may come after the refusal that it tells of; the server waits on stdin until all are there.
+  for (const pattern of awaited) await door.noticed(new RegExp(pattern))
+  server.stdin.end()
+  return {
+    stdout: await stdout,
+    stderr: await stderr,
+    exit: await server.ended,
+    lines: [...door.lines],
+    notices: [...door.notices],
+  }
+}
+
+/** A grant as a config has it, from `host:port`. */
+export const grantOf = (name: string): ServerSettings['egress'][number] => {
+  const [host = '', port = ''] = name.split(':')
+  return { host, port: Number(port), private: true, tls: false, reason: 'a test' }
+}
