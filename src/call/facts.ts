@@ -1,7 +1,7 @@
 // The facts that a ledger is made of, as the journal holds them; only these change what may be called.
 import type { Proposal } from '../schema/governor.ts'
 import type { AcceptedSurface, AcceptedTool } from './declaration.ts'
-import type { TrustRecord } from './trust.ts'
+import type { TrustRecord, Violation } from './trust.ts'
 
 /** A fact, as the journal holds it; the daemon's tests hold writer and reader together. */
 export type Fact =
@@ -83,3 +83,31 @@ export interface SavedLedger {
   readonly quarantined: readonly QuarantineBody[]
   readonly holds: readonly HoldBody[]
 }
+
+// A record says more than the fact, and what it says beside it is nothing to go by.
+export const holdOf = ({ name, server, tool, lineage }: HoldBody): HoldBody => ({
+  name,
+  server,
+  tool,
+  lineage,
+})
+export const violationOf = ({ at, failure, detail }: ViolationBody): Violation => ({ at, failure, detail })
+export const haltOf = ({ server, origin, owner, failure, reason }: QuarantineBody): QuarantineBody => ({
+  server,
+  origin,
+  owner,
+  failure,
+  reason,
+})
+
+/** A surface as it is looked up. */
+export const unfold = (body: AcceptedBody): AcceptedSurface => ({
+  server: body.server,
+  serverVersion: body.serverVersion,
+  codeDigest: body.codeDigest,
+  declarationVersion: body.declarationVersion,
+  tools: new Map(body.tools.map((tool) => [tool.declaration.name, tool])),
+  restDigest: body.restDigest,
+  leftOut: body.leftOut,
+  acceptedBy: body.acceptedBy,
+})

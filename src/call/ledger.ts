@@ -1,7 +1,17 @@
 // What the journal adds up to: accepted surfaces, trust, quarantine and holds. Only recorded facts change it.
 import type { InstanceId } from '../lib/ids.ts'
 import type { Proposal } from '../schema/governor.ts'
-import type { AcceptedBody, Fact, HoldBody, QuarantineBody, SavedLedger, StrictFact } from './facts.ts'
+import {
+  type Fact,
+  haltOf,
+  type HoldBody,
+  holdOf,
+  type QuarantineBody,
+  type SavedLedger,
+  type StrictFact,
+  unfold,
+  violationOf,
+} from './facts.ts'
 import type { Standing } from './ports.ts'
 import { type AcceptedSurface, identityOf, type SurfaceChange } from './declaration.ts'
 import {
@@ -65,13 +75,13 @@ export class Ledger {
           )
         break
       case 'trust.violated':
-        this.#update(fact.body.server, fact.body.tool, (record) => afterViolation(record, fact.body))
+        this.#update(fact.body.server, fact.body.tool, (it) => afterViolation(it, violationOf(fact.body)))
         break
       case 'trust.reset':
         this.#update(fact.body.server, fact.body.tool, afterReset)
         break
       case 'server.quarantined':
-        this.#quarantined.set(fact.body.server, fact.body)
+        this.#quarantined.set(fact.body.server, haltOf(fact.body))
         break
       case 'server.released':
         this.#quarantined.delete(fact.body.server)
@@ -185,7 +195,7 @@ export class Ledger {
     let record = this.#trust.get(key(server, tool)) ?? unknownTool
     for (const { type, body } of this.#ahead)
       if (type === 'trust.violated' && body.server === server && body.tool === tool)
-        record = afterViolation(record, body)
+        record = afterViolation(record, violationOf(body))
     return record
   }
 
@@ -272,15 +282,7 @@ export const isSameServer = (
 const whatOf = ({ serverVersion, codeDigest }: Pick<Live, 'serverVersion' | 'codeDigest'>): string =>
   `version ${serverVersion} with code ${codeDigest.slice(0, 12)}`
 
-/** Without what its record says beside it. */
-const holdOf = ({ name, server, tool, lineage }: HoldBody): HoldBody => ({ name, server, tool, lineage })
-
 function fill<K, V>(map: Map<K, V>, entries: readonly (readonly [K, V])[] = []): void {
   map.clear()
   for (const [name, value] of entries) map.set(name, value)
 }
-
-const unfold = (body: AcceptedBody): AcceptedSurface => ({
-  ...body,
-  tools: new Map(body.tools.map((tool) => [tool.declaration.name, tool])),
-})

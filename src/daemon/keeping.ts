@@ -46,6 +46,7 @@ export class Keeping implements AsyncDisposable {
   #covered = 0
   #work: Promise<void> = Promise.resolve()
   #isFolded = true
+  #isClosing = false
 
   private constructor(options: KeepingOptions, passedOver: readonly Unusable[], open: Opening) {
     this.#options = options
@@ -84,13 +85,14 @@ export class Keeping implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     if (this.#timer !== null) clearInterval(this.#timer)
+    this.#isClosing = true
     await this.#work
     await this.journal[Symbol.asyncDispose]()
   }
 
   /** The folds are at the segment's end now, and move on with the next record: what they say is taken down at once. */
   #closed(end: SegmentEnd): void {
-    if (!this.#isFolded) return
+    if (!this.#isFolded || this.#isClosing) return
     const { folds, directory, key } = this.#options
     const state = JSON.stringify(
       Object.fromEntries(Object.entries(folds).map(([name, fold]) => [name, fold.save()])),
