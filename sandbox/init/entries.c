@@ -10,6 +10,7 @@ static const struct {
     {"cgroup ", CGROUP},
     {"unlink ", FILE_TO_UNLINK},
     {"rmdir ", FOLDER_TO_REMOVE},
+    {"doors ", DOORS},
 };
 
 static bool climbs(const char *path) {
@@ -35,5 +36,5 @@ const char *add_entry(struct entries *entries, const char *line) {
     strcpy(entry->path, path);
     return NULL;
   }
-  return "not one of: cgroup PATH | unlink PATH | rmdir PATH | done";
+  return "not one of: cgroup PATH | unlink PATH | rmdir PATH | doors PATH | done";
 }

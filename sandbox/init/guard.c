@@ -122,6 +122,7 @@ static void remove_all(const struct entries *entries) {
       case CGROUP: remove_cgroups_patiently(path); break;
       case FILE_TO_UNLINK: unlink(path); break;
       case FOLDER_TO_REMOVE: rmdir(path); break;
+      case DOORS: remove_doors(path); break;
     }
   }
 }

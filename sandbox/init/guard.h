@@ -7,7 +7,7 @@
 
 enum { ENTRIES_MAX = 256, PATH_BYTES = 4096 };
 
-enum kind { CGROUP, FILE_TO_UNLINK, FOLDER_TO_REMOVE };
+enum kind { CGROUP, FILE_TO_UNLINK, FOLDER_TO_REMOVE, DOORS };
 
 struct entry {
   enum kind kind;
@@ -25,5 +25,7 @@ const char *add_entry(struct entries *entries, const char *line);
 size_t signal_cgroups_below(const char *path, int number);
 // Removes the empty cgroups below `path`, then `path` itself if nothing is in it; true when it is gone.
 bool remove_cgroups(const char *path);
+// doors.c: removes `path`/<any>/door, each folder that held one, and `path`.
+void remove_doors(const char *path);
 
 #endif

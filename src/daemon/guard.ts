@@ -3,7 +3,7 @@
 //   daemon                                  sallyport-init guard RUNTIME_DIR [STATE_DIR]
 //     |<-- "held" | "busy PID DIR" -------------|   DIR is where the holder answers
 //     |         | "busy-state PID DIR" ---------|
-//     |--- "cgroup P" "unlink P" "rmdir P" ---->|   what to remove after a death
+//     |--- "cgroup P" "unlink P" "rmdir P" "doors P" ---->|   what to remove after a death
 //     |--- "done" ----------------------------->|   a proper end: nothing to remove
 //     |--- (end of stream without "done") ----->|   a death: waits, kills, removes, then lets the lock go
 import { spawn } from 'node:child_process'
@@ -16,7 +16,7 @@ import { within } from '../lib/deadline.ts'
 import type { Logger } from '../lib/logger.ts'
 
 /** What the guard removes when the daemon is killed. */
-export type Leaving = `${'cgroup' | 'unlink' | 'rmdir'} /${string}`
+export type Leaving = `${'cgroup' | 'unlink' | 'rmdir' | 'doors'} /${string}`
 
 /** What a guard is made of. */
 export interface GuardOptions {

@@ -161,9 +161,21 @@ describe('clean-up', () => {
   it('removes files and empty folders of a daemon that was killed, and follows no link', async () => {
     await using folder = await tempDir()
     const at = (name: string): string => join(folder.path, name)
-    for (const name of ['empty', 'full', 'target']) mkdirSync(at(name))
-    for (const name of ['socket', 'full/file', 'target/file', 'empty/file']) writeFileSync(at(name), '')
+    for (const name of ['empty', 'full', 'target', 'doors', 'doors/i-1', 'doors/i-2', 'ways', 'ways/i-3'])
+      mkdirSync(at(name))
+    for (const name of [
+      'socket',
+      'full/file',
+      'target/file',
+      'empty/file',
+      'doors/i-1/door',
+      'ways/i-3/kept',
+    ])
+      writeFileSync(at(name), '')
     symlinkSync(at('target'), at('link'))
+    symlinkSync(at('target'), at('doors/i-2/door'))
+    symlinkSync(at('target'), at('ways/i-4'))
+    writeFileSync(at('target/door'), '')
     // The daemon is a shell that holds the guard's stdin and is killed: nothing but its end tells the guard.
     const script = 'mkfifo "$1/in"; "$0" guard "$1" < "$1/in" & exec 9> "$1/in"; printf "$2" >&9; sleep 60'
     const orders = [
@@ -172,6 +184,8 @@ describe('clean-up', () => {
       `unlink ${at('socket')}`,
       `rmdir ${at('full')}`,
       `unlink ${at('link')}`,
+      `doors ${at('doors')}`,
+      `doors ${at('ways')}`,
     ]
     const daemon = spawn('/usr/bin/sh', ['-c', script, binary, folder.path, `${orders.join('\\n')}\\n`], {
       stdio: ['ignore', 'pipe', 'inherit'],
@@ -183,8 +197,9 @@ describe('clean-up', () => {
     expect(existsSync(at('socket'))).toBe(true)
     process.kill(-(daemon.pid ?? 0), 'SIGKILL')
     await eventually(() => !existsSync(at('empty')))
-    expect(readdirSync(folder.path).toSorted()).toEqual(['daemon.lock', 'full', 'in', 'target'])
-    expect(readdirSync(at('target'))).toEqual(['file'])
+    expect(readdirSync(folder.path).toSorted()).toEqual(['daemon.lock', 'full', 'in', 'target', 'ways'])
+    expect(readdirSync(at('target')).toSorted()).toEqual(['door', 'file'])
+    expect(readdirSync(at('ways')).toSorted()).toEqual(['i-3', 'i-4'])
     // Only now is the runtime directory anybody else's.
     await using next = await Guard.held(folder.path)
     expect(next.output).toBe('held\n')
