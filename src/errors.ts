@@ -78,6 +78,7 @@ export const catalogue = {
   ERR_CREDENTIAL_SOURCE: entry(1, 1100, 'A credential’s source is unset, empty, unsafe, late or fails.', { retryable: true }),
   ERR_CREDENTIAL_REFUSED: entry(7, 1101, 'A credential’s value or use is one that can’t be kept safe.'),
   ERR_CREDENTIAL_BUSY: entry(1, 1102, 'Another call’s secret is open for the same host, and did not end in time.', { retryable: true }),
+  ERR_SECRET_IN_RESULT: entry(1, 1103, 'A server’s answer held a secret, and was withheld.'),
   ERR_METHOD_REFUSED: entry(2, 1064, 'The MCP method is unknown or not one that may pass in that direction.'),
   ERR_MESSAGE_AMBIGUOUS: entry(2, 1065, 'The message has duplicate, case-variant or NUL-bearing keys where policy reads, so two parsers could differ.'),
   ERR_MESSAGE_TOO_LARGE: entry(1, 1066, 'A line is longer than the limit of its stream.'),

@@ -192,4 +192,6 @@ export interface InterceptorOptions {
 export interface InterceptorAuthority {
   /** Its certificate as PEM, for the sandbox's bundle */
   readonly certificate: string
+  /** The machine's roots and that certificate, as PEM: what a client in the sandbox may trust */
+  readonly bundle: string
 }

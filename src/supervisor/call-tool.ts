@@ -11,6 +11,7 @@ import { headOf, resultHead, textsOf } from './head.ts'
 import type { Answer } from './mcp-client.ts'
 import type { Caller, Ports, ToolCall } from './ports.ts'
 import type { RegisteredServer } from './registered-server.ts'
+import { SecretInResult } from './secret-in-result.ts'
 import { saysFailed } from './tool-result.ts'
 import { unavailable } from './unavailable.ts'
 
@@ -69,7 +70,11 @@ export async function callTool(parts: Parts): Promise<CallResult> {
     answer = await line.send(admission, params, { signal, timeoutMs })
   } catch (thrown) {
     const error = SallyportError.from(thrown)
-    settle(endings[error.code] ?? 'lost', null, error.message)
+    settle(
+      endings[error.code] ?? 'lost',
+      error instanceof SecretInResult ? error.redacted : null,
+      error.message,
+    )
     tell('call/failed', { code: error.code, reason: error.message })
     throw error
   }
@@ -83,6 +88,7 @@ export async function callTool(parts: Parts): Promise<CallResult> {
 const endings: Readonly<Partial<Record<ErrorCode, Outcome['kind']>>> = {
   ERR_CALL_TIMEOUT: 'timeout',
   ERR_CALL_CANCELLED: 'cancelled',
+  ERR_SECRET_IN_RESULT: 'error',
 }
 
 /** The way to the server, or why there is none; for what rules deny anyway no server is started. */

@@ -4,6 +4,7 @@ import type { InstanceId } from '../lib/ids.ts'
 import type { InstanceView } from '../rpc/protocol.ts'
 import type { Admission } from '../schema/governor.ts'
 import type { ServerSettings } from '../schema/settings.ts'
+import { paramsWithCredentials } from './credential-meta.ts'
 import { Instance } from './instance.ts'
 import type { Aftermath, Lost } from './life.ts'
 import type { LogRing } from './log-ring.ts'
@@ -112,7 +113,11 @@ export class ControlSlot implements AsyncDisposable {
     return {
       instance: this.#instance.id,
       dress: (params) => client.dress(params),
-      send: (_admission, params, options) => client.request('tools/call', params, options),
+      send({ secrets }, params, options) {
+        const values = secrets?.meta ?? null
+        const sent = values === null ? params : paramsWithCredentials(params, values)
+        return client.request('tools/call', sent, options)
+      },
       [Symbol.dispose]: () => this.#restIfIdle(client),
     }
   }
@@ -223,6 +228,7 @@ export class ControlSlot implements AsyncDisposable {
   #afterLoss(lost: Lost): Aftermath {
     clearTimeout(this.#idle)
     this.#disconnect(lost.reason)
+    if (lost.needsAuth === true) return { event: 'need-auth' }
     if (this.#options.lost(lost)) return { event: 'quarantine' }
     const verdict = this.#schedule.after(lost)
     if (verdict.action === 'give-up') return { event: 'fail' }

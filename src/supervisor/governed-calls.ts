@@ -10,11 +10,13 @@ import type { ServerSettings } from '../schema/settings.ts'
 import { Alarm } from './alarm.ts'
 import { cancelledLine, errorLine } from './answers.ts'
 import type { Conversation, HostRequest } from './conversation.ts'
+import { lineWithCredentials } from './credential-meta.ts'
 import type { Response } from './envelope.ts'
 import { refusalOf } from './governed-request.ts'
 import { evidenceOf } from './held.ts'
 import type { MessageId } from './message-id.ts'
 import { Patience } from './patience.ts'
+import { SecretInResult } from './secret-in-result.ts'
 import { saysFailed } from './tool-result.ts'
 import { utf8 } from './utf8.ts'
 import type { Ask, Held } from './wire.ts'
@@ -95,8 +97,9 @@ export class GovernedCalls {
   }
 
   /** The server answered, and nobody can read what. */
-  unreadable({ wireId }: HostRequest, { message }: SallyportError): void {
-    this.#settle(wireId.key, 'error', null, message)
+  unreadable({ wireId }: HostRequest, error: SallyportError): void {
+    const bytes = error instanceof SecretInResult ? error.redacted : null
+    this.#settle(wireId.key, 'error', bytes, error.message)
   }
 
   /** The server is gone, or the session ends: nothing held is sent, and nobody knows how what was sent ended. */
@@ -128,7 +131,8 @@ export class GovernedCalls {
       const dueAt = isTimed(held) ? talk.now() + server.timeouts.callMs : Infinity
       this.#sent.set(request.wireId.key, { admissions, sentAt: performance.now(), dueAt })
       this.#alarm.by(dueAt)
-      return send(line)
+      const values = admissions[0]?.secrets?.meta ?? null
+      return send(values === null ? line : lineWithCredentials(line, values))
     }
     this.#settleAll(admissions, {
       kind: 'cancelled',

@@ -3,6 +3,7 @@ import { SallyportError } from '../errors.ts'
 import { elements, JsonScanError, skipSpace, type Span } from '../lib/json-scan.ts'
 import { spellings } from '../lib/key-folding.ts'
 import { cancelledLine, errorLine, unknownMethodLine } from './answers.ts'
+import { withoutCredentials } from './credential-meta.ts'
 import { confusableIn, type Envelope, type Notification, readEnvelope, type Request } from './envelope.ts'
 import { asksOf, heldOf } from './held.ts'
 import { messageId } from './message-id.ts'
@@ -102,6 +103,14 @@ export class HostLane {
   }
 
   #request(request: Request): Verdict {
+    const bare = withoutCredentials(request)
+    if (bare === null) return this.#ask(request)
+    this.#wire.note('session/credentials-stripped', { sender: 'host', method: request.method })
+    const verdict = this.#ask(bare)
+    return verdict === 'pass' ? { replacement: `${bare.text.slice(bare.start, bare.end)}\n` } : verdict
+  }
+
+  #ask(request: Request): Verdict {
     const { talk, gate } = this.#wire
     const route = gate.route('host', 'request', request.method)
     const error = talk.isOpen(request.id)

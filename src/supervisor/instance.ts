@@ -6,7 +6,7 @@ import { catalogue, SallyportError } from '../errors.ts'
 import { type InstanceId, newInstanceId } from '../lib/ids.ts'
 import { type Aftermath, type Life, limitsOf, type Lost } from './life.ts'
 import type { LogRing } from './log-ring.ts'
-import type { Emit, Launch } from './ports.ts'
+import type { Emit, Launch, Running } from './ports.ts'
 import { describeExit, release } from './process-end.ts'
 import { type InstanceEvent, next } from './states.ts'
 import { stop } from './stop.ts'
@@ -76,10 +76,9 @@ export class Instance implements AsyncDisposable {
    * Launches a process and returns it while the instance is still `starting`; `ready()` is for whoever sees the
    * handshake. Fails with the launch's own error.
    */
-  async start(): Promise<SandboxProcess> {
+  async start(id: InstanceId = newInstanceId()): Promise<Running> {
     const launch = new AbortController()
     const { server } = this.#options
-    const id = newInstanceId()
     this.#apply('start', { state: 'starting', launch, process: null }, null, id)
     this.#exit = null
     this.#starts++
@@ -95,15 +94,21 @@ export class Instance implements AsyncDisposable {
       clearTimeout(timer)
       timer = setTimeout(() => late(`launched within timeouts.initialize_ms (${initializeMs})`), initializeMs)
     }
-    let process: SandboxProcess
+    let process: Running
     try {
-      process = await this.#options.launch(server, id, { signal: launch.signal, registered })
+      const { signal } = launch
+      process = await this.#options.launch(server, id, {
+        signal,
+        registered,
+        principal: this.#options.principal,
+      })
     } catch (thrown) {
       const error = SallyportError.from(launch.signal.aborted ? launch.signal.reason : thrown)
       this.#lose({
         reason: error.message,
         readyMs: null,
         retryable: catalogue[error.code].retryable,
+        needsAuth: error.code === 'ERR_CREDENTIAL_SOURCE' || error.code === 'ERR_CREDENTIAL_REFUSED',
         exit: null,
       })
       finish()
@@ -166,9 +171,14 @@ export class Instance implements AsyncDisposable {
     await this.stop('Sallyport is stopping')
   }
 
-  #adopt(process: SandboxProcess, launch: AbortController, finish: () => void): void {
+  #adopt(process: Running, launch: AbortController, finish: () => void): void {
     this.#limits = limitsOf(process)
-    process.stderr.on('data', (chunk: Buffer) => this.#options.logs.append(chunk))
+    const clean = process.redactor?.stream() ?? null
+    const { logs } = this.#options
+    process.stderr.on('data', (chunk: Buffer) =>
+      logs.append(clean === null ? chunk : Buffer.from(clean.push(chunk))),
+    )
+    if (clean !== null) process.stderr.on('end', () => logs.append(Buffer.from(clean.flush())))
     process.stderr.on('error', ignoreStreamError)
     process.stdin.on('error', ignoreStreamError)
     process.stdout.on('error', ignoreStreamError)

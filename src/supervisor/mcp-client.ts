@@ -3,12 +3,13 @@ import { isUtf8 } from 'node:buffer'
 import { SallyportError } from '../errors.ts'
 import { LineSplitter } from '../lib/lines.ts'
 import { RawJson } from '../lib/raw-json.ts'
-import type { SandboxProcess } from '../sandbox/driver.ts'
 import type { Gate } from '../schema/gate.ts'
 import type { ServerSettings } from '../schema/settings.ts'
 import { declined, errorLine, resultLine, rootsOf } from './answers.ts'
 import { inputOf } from './dispatch.ts'
 import { clientInfo, inModernDress } from './modern-dress.ts'
+import type { Running } from './ports.ts'
+import { SecretInResult } from './secret-in-result.ts'
 import { noHandshake, printable, unavailable } from './unavailable.ts'
 import { type Introduction, readIntroduction, unknownServer } from './surface.ts'
 import { type Envelope, readEnvelope, type Request, type Response } from './envelope.ts'
@@ -29,7 +30,7 @@ interface Waiter {
 }
 
 export interface ClientOptions {
-  readonly process: SandboxProcess
+  readonly process: Running
   readonly server: ServerSettings
   readonly gate: Gate
   /** The server says that what it lists is not what it was */
@@ -210,6 +211,12 @@ export class McpClient {
     const value = Buffer.from(text.slice(span.start, span.end), 'latin1')
     if (!isUtf8(value)) return waiter.reject(this.#protocol('its answer is not UTF-8'))
     const raw = value.toString('utf8')
+    const { process, server, note } = this.#options
+    const clean = process.redactor?.redact(raw) ?? null
+    if (clean !== null && clean.found.length > 0) {
+      note('control/secret', { credentials: clean.found })
+      return waiter.reject(new SecretInResult(server.name, clean.text))
+    }
     if (result !== null) return waiter.resolve({ kind: 'result', result: new RawJson(raw) })
     const { code, message } = (JSON.parse(raw) ?? {}) as { code?: unknown; message?: unknown }
     waiter.resolve({

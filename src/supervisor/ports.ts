@@ -4,9 +4,16 @@ import type { CallId, InstanceId, SessionId } from '../lib/ids.ts'
 import type { RawJson } from '../lib/raw-json.ts'
 import type { Principal, ServerDetail } from '../rpc/protocol.ts'
 import type { SandboxProcess } from '../sandbox/driver.ts'
+import type { Redactor } from '../schema/credentials.ts'
 import type { Gate } from '../schema/gate.ts'
 import type { Governor } from '../schema/governor.ts'
 import type { ServerSettings, Settings } from '../schema/settings.ts'
+
+/** A server that runs, and what must not come out of it. */
+export interface Running extends SandboxProcess {
+  /** Knows its secrets; null where it can have none */
+  readonly redactor: Redactor | null
+}
 
 /** Starts a confined server, or fails with the `SallyportError` that says why; aborting leaves nothing behind. */
 export type Launch = (
@@ -16,8 +23,10 @@ export type Launch = (
     readonly signal: AbortSignal
     /** Called when the server's code is known: reading it for the first time is no part of the server's own time */
     readonly registered: () => void
+    /** Uid whose instance it is */
+    readonly principal: string
   },
-) => Promise<SandboxProcess>
+) => Promise<Running>
 
 /** Something that happened, before it gets a number and a time. */
 export interface Happening {

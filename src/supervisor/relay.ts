@@ -12,6 +12,7 @@ import { readHead } from './envelope.ts'
 import { HostLane } from './host-lane.ts'
 import { Outlet, put } from './outlet.ts'
 import { ServerLane } from './server-lane.ts'
+import type { Running } from './ports.ts'
 import type { Wire } from './wire.ts'
 
 /** Messages that were no messages, in one second, beyond which a session is not worth having */
@@ -80,11 +81,8 @@ export class Relay {
   }
 
   /** Connects a server and gives it what was held. While `muted`, only answers of it pass. */
-  connect(
-    process: SandboxProcess,
-    { muted, flush }: { readonly muted: boolean; readonly flush: boolean },
-  ): void {
-    const lane = new ServerLane(this.#wire)
+  connect(process: Running, { muted, flush }: { readonly muted: boolean; readonly flush: boolean }): void {
+    const lane = new ServerLane(this.#wire, process.redactor)
     lane.isMuted = muted
     this.#server = { process, lane }
     const lines = new LineSplitter(this.#wire.server.output.lineBytes, this.#serverSink(process, lane))

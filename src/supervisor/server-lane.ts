@@ -1,8 +1,9 @@
 // Judges what the server says before the host hears it: a message at all, an awaited answer, a request that it may make.
 import { SallyportError } from '../errors.ts'
 import { newRequestId } from '../lib/ids.ts'
-import { decodeString, elements, JsonScanError, type Member, skipSpace } from '../lib/json-scan.ts'
+import { elements, JsonScanError, type Member, skipSpace } from '../lib/json-scan.ts'
 import { cancelledLine, declined, errorLine, resultLine, rootsOf } from './answers.ts'
+import type { Redactor } from '../schema/credentials.ts'
 import type { HostRequest } from './conversation.ts'
 import {
   type Envelope,
@@ -14,7 +15,10 @@ import {
   type Response,
 } from './envelope.ts'
 import { judgeInput, retryLine } from './input-required.ts'
+import { oversized, refused, versionOf } from './answer-parts.ts'
+import { answerWithoutCredentials } from './credential-meta.ts'
 import { heldAgain } from './held.ts'
+import { anew, leakIn } from './leak.ts'
 import { messageId } from './message-id.ts'
 import { sensitiveFields } from './sensitive.ts'
 import { serverMay } from './server-may.ts'
@@ -28,13 +32,15 @@ const maxRounds = 16
 /** Judges lines of the server; answers the requests that the host must not see. */
 export class ServerLane {
   readonly #wire: Wire
+  readonly #redactor: Redactor | null
   /** Only answers pass while a probe is out: the process may not become the session's */
   isMuted = false
   /** Lines that were no message, ever */
   garbage = 0
 
-  constructor(wire: Wire) {
+  constructor(wire: Wire, redactor: Redactor | null) {
     this.#wire = wire
+    this.#redactor = redactor
   }
 
   /** Judges the line from `start` to `end`, in latin1 reading. */
@@ -100,6 +106,14 @@ export class ServerLane {
   }
 
   #message(envelope: Envelope): Verdict {
+    const leak = this.#redactor === null ? null : leakIn(envelope, this.#redactor, this.#wire.server.name)
+    if (leak === null) return this.#clean(envelope)
+    this.#wire.note('session/secret', { kind: envelope.kind, credentials: leak.found })
+    if (leak.answers !== null && this.#failed(leak.answers.key, leak.error)) return 'drop'
+    return anew(leak.line, (again) => this.#clean(again))
+  }
+
+  #clean(envelope: Envelope): Verdict {
     switch (envelope.kind) {
       case 'response':
         return this.#response(envelope)
@@ -129,21 +143,18 @@ export class ServerLane {
       this.#wire.note(type, { sender: 'server', id: response.id.raw })
       return 'drop'
     }
-    const verdict = this.#oversize(request, response) ?? this.#answer(request, response)
-    return this.#wire.answered(request, response) ? verdict : 'drop'
+    const bare = this.#redactor === null ? null : answerWithoutCredentials(response)
+    return bare === null
+      ? this.#answered(request, response)
+      : anew(bare, (again) => (again.kind === 'response' ? this.#answered(request, again) : 'drop'))
   }
 
-  /** An answer to a governed request that is larger than a caller may get; null where it is not. */
-  #oversize({ id, route }: HostRequest, { result, error }: Response): Verdict | null {
-    const { name, output } = this.#wire.server
-    const span = result ?? error
-    if ((route !== 'call' && route !== 'govern') || span === null) return null
-    const bytes = span.end - span.start
-    if (bytes <= output.resultBytes) return null
-    const what = `the answer of ${name} has ${bytes} bytes, and output.result_bytes is ${output.resultBytes}`
-    const refusal = new SallyportError('ERR_RESULT_TOO_LARGE', `${what}; ask for less or raise it`, { bytes })
-    this.#wire.note('session/too-large', { code: refusal.code, reason: refusal.message })
-    return { replacement: errorLine(id, refusal) }
+  #answered(request: HostRequest, response: Response): Verdict {
+    const large = oversized(this.#wire.server, request, response)
+    if (large !== null) this.#wire.note('session/too-large', { code: large.code, reason: large.message })
+    const verdict =
+      large === null ? this.#answer(request, response) : { replacement: errorLine(request.id, large) }
+    return this.#wire.answered(request, response) ? verdict : 'drop'
   }
 
   #answer(request: HostRequest, response: Response): Verdict {
@@ -284,14 +295,3 @@ export class ServerLane {
 
 const valueOf = ({ text, params }: Request): unknown =>
   params === null ? null : JSON.parse(utf8(text, params.start, params.end))
-
-const refused = (server: string, method: string): SallyportError =>
-  new SallyportError('ERR_METHOD_REFUSED', `${JSON.stringify(method)} is not enabled for ${server}`, {
-    method,
-  })
-
-function versionOf(text: string, result: Member): string | null {
-  const version = result.inner.find(({ key }) => key === 'protocolVersion')
-  if (version === undefined || text.charCodeAt(version.start) !== 34) return null
-  return decodeString(text.slice(version.start, version.end))
-}

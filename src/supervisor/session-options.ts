@@ -41,6 +41,7 @@ export function instanceFor(
 
 /** A server that ends by itself with status 0 did what it was there for. */
 export function afterLoss(options: SessionOptions, lost: Lost): Aftermath {
+  if (lost.needsAuth === true) return { event: 'need-auth' }
   options.lost(lost)
   return lost.exit?.code === 0 && lost.readyMs !== null ? { event: 'ended' } : { event: 'fail' }
 }

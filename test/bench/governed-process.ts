@@ -23,6 +23,7 @@ async function serve(host: Socket): Promise<void> {
     const launched = await plainLaunch(server, 'i' as never, {
       signal: new AbortController().signal,
       registered: () => undefined,
+      principal: '0',
     })
     host.pipe(inputOf(launched))
     launched.stdout.pipe(host)

@@ -4,9 +4,9 @@ import { once } from 'node:events'
 import { constants } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { SallyportError } from '../../src/errors.ts'
-import type { SandboxExit, SandboxProcess } from '../../src/sandbox/driver.ts'
+import type { SandboxExit } from '../../src/sandbox/driver.ts'
 import type { SandboxSpec } from '../../src/sandbox/spec.ts'
-import type { Launch } from '../../src/supervisor/ports.ts'
+import type { Launch, Running } from '../../src/supervisor/ports.ts'
 
 /** Absolute path of a fixture server. */
 export const fixture = (name: string): string =>
@@ -30,9 +30,10 @@ export const plainLaunch: Launch = async (server, instance, { signal, registered
     const number = name === null ? null : constants.signals[name as NodeJS.Signals]
     return { code: code as number | null, signal: number, reason: name === 'SIGKILL' ? 'killed' : 'exited' }
   })
-  const launched: SandboxProcess = {
+  const launched: Running = {
     spec: { server: server.name, instance, limits: {} } as unknown as SandboxSpec,
     enforcedBy: { memory: 'none', pids: 'none', cpu: 'none', files: 'none', tmp: 'none' },
+    redactor: null,
     initPid: child.pid ?? 0,
     stdin: child.stdin,
     stdout: child.stdout,
