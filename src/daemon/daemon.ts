@@ -1,9 +1,7 @@
 // The daemon's life: folder, lock, servers, sockets, and the way down, each step undone in reverse.
 import { mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { gateOf } from '../call/gate.ts'
 import type { Host } from '../config/host.ts'
-import { narrowByProject } from '../config/project.ts'
 import { SallyportError } from '../errors.ts'
 import { loadKey } from '../journal/key.ts'
 import { newDaemonId } from '../lib/ids.ts'
@@ -20,7 +18,7 @@ import { ownFolder, prepareRuntimeDir, runtimePaths } from '../rpc/runtime-dir.t
 import type { RuntimePaths } from '../rpc/runtime-dir.ts'
 import type { Settings } from '../schema/settings.ts'
 import { findInitBinary } from '../sandbox/init-binary.ts'
-import type { Caller, Emit, Policy, Ports } from '../supervisor/ports.ts'
+import type { Emit } from '../supervisor/ports.ts'
 import { Supervisor } from '../supervisor/supervisor.ts'
 import { recordConfiguration } from './applied.ts'
 import { watchDoor, writeRecord } from './door.ts'
@@ -33,8 +31,10 @@ import { Outputs } from './outputs.ts'
 import { createMachine } from './machine.ts'
 import { admission } from './separation.ts'
 import { serviceOf } from './methods.ts'
-import { redactor } from './redactor.ts'
-import { noOutfits } from './outfits.ts'
+import { concealed, redactorWith } from './redactor.ts'
+import { createOutside, recordOf } from './outside.ts'
+import { ourselves } from './ourselves.ts'
+import { narrowing, policyUnder } from './policy.ts'
 import { restoreRegistered } from './registration-methods.ts'
 import { Roster } from './roster.ts'
 import { ToolMethods } from './tool-methods.ts'
@@ -78,18 +78,37 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     // 3. The machine and what runs on it; from here on a killed daemon leaves work for the guard.
     const id = newDaemonId()
     const events = new EventLog()
-    const machine = await createMachine({ settings, daemon: id, host, runtimeDir, stateDir, guard, log })
+    const emit: Emit = (event) => {
+      // What happens to a server that somebody launched is nobody else's to see.
+      const owner = event.server === null ? null : roster.ownerOf(event.server)
+      events.emit(concealed({ ...event, principal: event.principal ?? owner }, outside.broker))
+      if (event.type === 'session/ended') governance.approvals.endSession(String(event.detail['session']))
+    }
+    const outside = await createOutside({
+      settings,
+      environment: host.env,
+      runtimeDir,
+      guard,
+      ...recordOf(() => governance, emit),
+    })
+    undo.push(async () => outside[Symbol.asyncDispose]())
+    const { broker, outfits } = outside
+    const redactor = redactorWith(broker)
+    const machine = await createMachine({
+      settings,
+      daemon: id,
+      host,
+      runtimeDir,
+      stateDir,
+      guard,
+      outfits,
+      log,
+    })
     undo.push(async () => machine[Symbol.asyncDispose]())
     const { launch, describe } = machine
     let supervisor: Supervisor | null = null
     const directory = join(stateDir, 'journal')
     const keyPath = join(stateDir, 'journal.key')
-    // What happens to a server that somebody launched is nobody else's to see.
-    const emit: Emit = (event) => {
-      const owner = event.server === null ? null : roster.ownerOf(event.server)
-      events.emit({ ...event, principal: event.principal ?? owner })
-      if (event.type === 'session/ended') governance.approvals.endSession(String(event.detail['session']))
-    }
     const governance = await Governance.open({
       settings,
       directory,
@@ -98,7 +117,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
       emit,
       folds: { roster },
       redactor,
-      outfits: noOutfits,
+      outfits,
       separation,
       codeOf: machine.codeOf,
       originOf: machine.originOf,
@@ -245,37 +264,10 @@ async function unwind(undo: (() => Promise<void>)[], log: Logger): Promise<void>
     await step().catch((error: unknown) => log.error({ err: error }, 'shutdown step failed'))
 }
 
-/** The policy that settings make, on one daemon's journal. */
-const policyUnder =
-  (governance: Governance) =>
-  (settings: Settings): Policy => {
-    const gate = gateOf(settings.rules)
-    return { settings, gate, governor: governance.governor({ rules: settings.rules, gate }) }
-  }
-
-/** What a project's file leaves of the settings, for one session. */
-function narrowing(
-  settings: Settings,
-  daemonUid: number,
-  policy: ReturnType<typeof policyUnder>,
-): Ports['narrow'] {
-  return async (project, { principal }) =>
-    policy(await narrowByProject(settings, project, [daemonUid, principal.attributes.uid]))
-}
-
 const logged =
   (log: Logger) =>
   (error: unknown): void =>
     log.error({ err: error }, 'server could not be halted')
-
-/** The principal of what starts by itself: the daemon's own user. */
-function ourselves(): Caller {
-  const [uid, gid] = [process.geteuid?.() ?? -1, process.getegid?.() ?? -1]
-  return {
-    principal: { kind: 'uid', id: String(uid), attributes: { uid, gid, pid: process.pid } },
-    role: 'operator',
-  }
-}
 
 async function answers({ hostSocket }: RuntimePaths): Promise<boolean> {
   try {

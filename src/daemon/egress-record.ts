@@ -8,7 +8,6 @@ import type { Outfit, OutfitParts } from './outfit.ts'
 export interface EgressRecordPorts {
   readonly emit: Emit
   readonly record: Recorder['record']
-  readonly isRecording: () => boolean
   /** Halts the server: it did what nothing that it was given covers */
   readonly violateScope: (server: string, detail: string) => Promise<void>
   /** Takes what the server's tools had earned */
@@ -17,22 +16,26 @@ export interface EgressRecordPorts {
 
 const types = { opened: 'connected', refused: 'refused', closed: 'closed' } as const
 
-/** The part of outfits that speaks to journal and subscribers. What can't be recorded shuts the doors, by `isRecording`. */
+/** The part of outfits that speaks to journal and subscribers. Where a record fails, the doors are shut until one succeeds. */
 export function egressRecord(
   ports: EgressRecordPorts,
 ): Pick<OutfitParts, 'tell' | 'isRecording' | 'strayed' | 'misused'> {
+  let isRecording = true
   const blocked = new WeakMap<Outfit, Map<string, number>>()
   const say = (outfit: Outfit, type: string, detail: Readonly<Record<string, unknown>>): void => {
     const { server, instance, principal } = outfit
     const calls = outfit.calls.map(({ call }) => call)
     ports.emit({ type, server: server.name, instance, principal, detail: { ...detail, calls } })
     const body = { server: server.name, instance, ...detail, calls }
-    void ports.record(type.replace('/', '.'), body).catch(() => undefined) // the journal tells of itself
+    ports.record(type.replace('/', '.'), body).then(
+      () => (isRecording = true),
+      () => (isRecording = false), // the journal tells of itself
+    )
   }
   const halt = (outfit: Outfit, detail: string): void =>
     void ports.violateScope(outfit.server.name, detail).catch(() => undefined)
   return {
-    isRecording: ports.isRecording,
+    isRecording: () => isRecording,
     tell: (outfit, event) => say(outfit, `egress/${types[event.kind]}`, detailOf(event)),
     strayed(outfit, { host, port }: EgressEndpoint) {
       const tools = [...new Set(outfit.calls.map(({ subject }) => subject))].join(', ')

@@ -5,15 +5,18 @@ import { SallyportError } from '../errors.ts'
 import type { DaemonId } from '../lib/ids.ts'
 import type { Logger } from '../lib/logger.ts'
 import { buildEnvironment } from '../sandbox/environment.ts'
+import type { SandboxProcess } from '../sandbox/driver.ts'
 import { createLaunchHost } from '../sandbox/host.ts'
 import type { LaunchHost } from '../sandbox/host.ts'
 import { launch, noSupply } from '../sandbox/launch.ts'
 import { proxyVariables } from '../sandbox/network.ts'
 import type { Registration } from '../sandbox/registrations.ts'
 import type { ProfileSettings, ServerSettings, Settings } from '../schema/settings.ts'
-import type { Describe, Launch } from '../supervisor/ports.ts'
+import type { Describe, Launch, Running } from '../supervisor/ports.ts'
 import { digestOfCode, digestOfOrigin } from './code.ts'
 import type { Guard } from './guard.ts'
+import type { Outfit } from './outfit.ts'
+import type { Outfits } from './outfits.ts'
 
 /** Whose machine it is, and what must stay out of every sandbox. */
 export interface MachineOptions {
@@ -23,6 +26,7 @@ export interface MachineOptions {
   readonly runtimeDir: string
   readonly stateDir: string
   readonly guard: Guard
+  readonly outfits: Pick<Outfits, 'forLaunch' | 'dispose'>
   readonly log: Logger
 }
 
@@ -42,7 +46,7 @@ export interface Machine extends AsyncDisposable {
 
 /** Makes the control groups and names them to the guard. Throws ERR_SANDBOX_UNENFORCEABLE where nothing can be confined. */
 export async function createMachine(options: MachineOptions): Promise<Machine> {
-  const { settings, daemon, host, runtimeDir, stateDir, guard, log } = options
+  const { settings, daemon, host, runtimeDir, stateDir, guard, outfits, log } = options
   const configured = settings.sources.map(({ path }) => path)
   const launchHost = await createLaunchHost({
     daemon,
@@ -57,7 +61,16 @@ export async function createMachine(options: MachineOptions): Promise<Machine> {
   return {
     async launch(server, instance, waiting) {
       const profile = profileOf(settings, server)
-      return launch({ server, profile, settings, instance, supply: noSupply }, launchHost, waiting)
+      const made = await outfits.forLaunch(server, profile, instance, waiting)
+      const request = { server, profile, settings, instance, supply: made?.supply ?? noSupply }
+      if (made === null) return { ...(await launch(request, launchHost, waiting)), redactor: null }
+      const { outfit } = made
+      try {
+        return fitted(await launch(request, launchHost, waiting), outfit, outfits)
+      } catch (error) {
+        await outfits.dispose(outfit)
+        throw error
+      }
     },
     describe: (server) => ({
       command: commandOf(server, registrations.latest(server)),
@@ -78,6 +91,23 @@ export async function createMachine(options: MachineOptions): Promise<Machine> {
       }
     },
     [Symbol.asyncDispose]: () => Promise.resolve(launchHost[Symbol.asyncDispose]()),
+  }
+}
+
+/** The process has ended when what it had outside is gone too. */
+function fitted(process: SandboxProcess, outfit: Outfit, outfits: Pick<Outfits, 'dispose'>): Running {
+  const ended = process.ended.then(async (exit) => {
+    await outfits.dispose(outfit)
+    return exit
+  })
+  return {
+    ...process,
+    ended,
+    redactor: outfit.redactor,
+    async [Symbol.asyncDispose]() {
+      await process[Symbol.asyncDispose]()
+      await ended
+    },
   }
 }
 

@@ -4,8 +4,16 @@ import { join } from 'node:path'
 import { SallyportError } from '../errors.ts'
 import type { CallId, InstanceId } from '../lib/ids.ts'
 import type { LaunchSupply } from '../sandbox/launch.ts'
-import { credentialFolder, type DataFile } from '../sandbox/spec.ts'
-import type { Broker, CredentialViolation, Lease, Redactor, SandboxSecrets } from '../schema/credentials.ts'
+import { credentialFolder } from '../sandbox/spec.ts'
+import type {
+  Broker,
+  CredentialViolation,
+  InterceptorAuthority,
+  InterceptorOptions,
+  Lease,
+  Redactor,
+  SandboxSecrets,
+} from '../schema/credentials.ts'
 import type {
   Door,
   DoorOptions,
@@ -17,17 +25,13 @@ import type {
   Interceptor,
 } from '../schema/egress.ts'
 import type { ProfileSettings, ServerSettings } from '../schema/settings.ts'
-import { caBundle, caVariables } from './ca-bundle.ts'
+import { caTarget, caVariables } from './ca-variables.ts'
 
 /** What outfits are made with; `daemon/` gives the real ones. */
 export interface OutfitParts {
   readonly broker: Broker
   readonly openDoor: (policy: EgressPolicy, options: DoorOptions) => Promise<Door>
-  readonly createInterceptor: (request: {
-    readonly server: string
-    readonly instance: InstanceId
-    readonly secrets: SandboxSecrets
-  }) => Promise<{ readonly interceptor: Interceptor; readonly certificate: string }>
+  readonly createInterceptor: (options: InterceptorOptions) => Promise<Interceptor & InterceptorAuthority>
   readonly limits: EgressLimits
   /** Folder of the doors, one folder in it for each instance */
   readonly doors: string
@@ -129,13 +133,11 @@ export class Outfit implements AsyncDisposable {
     const made =
       secrets === null || !swaps
         ? null
-        : await this.#parts.createInterceptor({ server: server.name, instance: this.instance, secrets })
-    const bundle: readonly DataFile[] = made === null ? [] : [await caBundle(made.certificate)]
+        : await this.#parts.createInterceptor({ server: server.name, instance: this.instance, ...secrets })
     return {
-      openDoor:
-        profile.network.mode === 'none' ? null : ({ uid }) => this.#openDoor(uid, made?.interceptor ?? null),
+      openDoor: profile.network.mode === 'none' ? null : ({ uid }) => this.#openDoor(uid, made),
       variables: { ...secrets?.environment, ...(made === null ? {} : caVariables) },
-      files: bundle,
+      files: made === null ? [] : [{ target: caTarget, content: made.bundle, mode: 0o444 }],
       secrets: this.#gateSecrets(),
     }
   }

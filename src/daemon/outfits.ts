@@ -35,16 +35,17 @@ export class Outfits implements AsyncDisposable {
 
   /**
    * What a launch is to add. Rejects with ERR_CREDENTIAL_… where a source of the server's secrets fails: then the server
-   * has nothing to work with. Whoever launches disposes of the outfit when the process has ended, or never came.
+   * has nothing to work with. Null where it needs nothing. Whoever launches disposes of the outfit when the process has ended, or never came.
    */
   async forLaunch(
     server: ServerSettings,
     profile: ProfileSettings,
     instance: InstanceId,
     { signal, principal }: { readonly signal: AbortSignal; readonly principal: string },
-  ): Promise<{ readonly outfit: Outfit; readonly supply: LaunchSupply }> {
+  ): Promise<{ readonly outfit: Outfit; readonly supply: LaunchSupply } | null> {
     const names = [...new Set(server.credentials.map(({ use }) => use))]
     const prepared = this.#outfits.get(instance)
+    if (names.length === 0 && prepared === undefined && profile.network.mode === 'none') return null
     if (names.length > 0 && prepared === undefined) await this.#parts.broker.probe(names, { signal })
     const outfit = prepared ?? this.#make(server, instance, false)
     try {

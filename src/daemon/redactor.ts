@@ -1,6 +1,27 @@
 // What is taken out of every record: texts with the shape of a secret.
+import type { Broker } from '../schema/credentials.ts'
 import { redactShapes } from '../lib/secret-shape.ts'
 import type { Redactor } from '../schema/redactor.ts'
+import type { Happening } from '../supervisor/ports.ts'
 
 /** Takes known shapes of secrets out of JSON texts. Values that a credential source gave are for whoever reads the source. */
 export const redactor: Redactor = { redact: redactShapes }
+
+/** The same, and before it every value that calls have or had of late. */
+export function redactorWith(broker: Broker): Redactor {
+  return {
+    redact(text) {
+      const known = broker.redactor.redact(text)
+      const { text: kept, hits } = redactor.redact(known.text)
+      return { text: kept, hits: hits + known.found.length }
+    },
+  }
+}
+
+/** An event without the values that calls have or had of late. */
+export function concealed(event: Happening, broker: Broker): Happening {
+  const text = JSON.stringify(event.detail)
+  const clean = broker.redactor.redact(text)
+  if (clean.found.length === 0) return event
+  return { ...event, detail: JSON.parse(clean.text) as Happening['detail'] }
+}

@@ -11,14 +11,15 @@ import { ownFolder } from '../rpc/runtime-dir.ts'
 import { findInitBinary } from '../sandbox/init-binary.ts'
 import type { Settings } from '../schema/settings.ts'
 import { LogRing } from '../supervisor/log-ring.ts'
-import type { Caller, SessionEnd } from '../supervisor/ports.ts'
+import type { Emit, SessionEnd } from '../supervisor/ports.ts'
 import type { Era } from '../supervisor/probe.ts'
 import { Session } from '../supervisor/session.ts'
 import { Governance } from './governance.ts'
 import { Guard } from './guard.ts'
 import { createMachine } from './machine.ts'
-import { noOutfits } from './outfits.ts'
-import { redactor } from './redactor.ts'
+import { ourselves } from './ourselves.ts'
+import { createOutside, recordOf } from './outside.ts'
+import { redactorWith } from './redactor.ts'
 
 export interface RunOptions {
   readonly settings: Settings
@@ -44,6 +45,16 @@ export async function runOne(options: RunOptions, { signal }: { signal: AbortSig
   await using folder = await folderIn(stateDir)
   await using guard = await guardOf(folder.path, log)
   const daemon = newDaemonId()
+  const emit: Emit = ({ type, detail }) => log.debug({ ...detail }, type)
+  // Not in the runtime directory, which a daemon may hold: in the folder of this run.
+  await using outside = await createOutside({
+    settings,
+    environment: host.env,
+    runtimeDir: folder.path,
+    guard,
+    ...recordOf(() => governance, emit),
+  })
+  const { outfits } = outside
   await using machine = await createMachine({
     settings,
     daemon,
@@ -51,12 +62,12 @@ export async function runOne(options: RunOptions, { signal }: { signal: AbortSig
     runtimeDir,
     stateDir,
     guard,
+    outfits,
     log,
   })
 
   const logs = new LogRing(server.output.stderrBytes)
   logs.listen(options.onStderr)
-  const emit = ({ type, detail }: { type: string; detail: object }): void => log.debug({ ...detail }, type)
   let halt: (reason: string) => void = () => undefined
   // A run's own journal: runs go on side by side, and what one of them accepted is not what the next one runs.
   await using governance = await Governance.open({
@@ -69,8 +80,8 @@ export async function runOne(options: RunOptions, { signal }: { signal: AbortSig
     originOf: machine.originOf,
     ownerOf: () => null,
     halt: (_server, reason) => halt(reason),
-    redactor,
-    outfits: noOutfits,
+    redactor: redactorWith(outside.broker),
+    outfits,
     separation: 'none', // whoever runs it is the host, the operator and the daemon
   })
   const gate = gateOf(settings.rules)
@@ -118,12 +129,4 @@ async function guardOf(folder: string, log: Logger): Promise<Guard> {
   guard.cleanUp(`rmdir /${folder.slice(1)}`)
   guard.cleanUp(`unlink /${join(folder, 'daemon.lock').slice(1)}`)
   return guard
-}
-
-function ourselves(): Caller {
-  const [uid, gid] = [process.getuid?.() ?? -1, process.getgid?.() ?? -1]
-  return {
-    principal: { kind: 'uid', id: String(uid), attributes: { uid, gid, pid: process.pid } },
-    role: 'operator',
-  }
 }

@@ -1,0 +1,83 @@
+// What one daemon has outside of its sandboxes for them: the broker of secrets, the folder of doors, and who hears of both.
+import { chmod, mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { createBroker } from '../credentials/broker.ts'
+import { SallyportError } from '../errors.ts'
+import { openDoor } from '../egress/door.ts'
+import type { Broker } from '../schema/credentials.ts'
+import type { EgressLimits } from '../schema/egress.ts'
+import type { Settings } from '../schema/settings.ts'
+import type { Emit } from '../supervisor/ports.ts'
+import { type EgressRecordPorts, egressRecord } from './egress-record.ts'
+import type { Governance } from './governance.ts'
+import type { Guard } from './guard.ts'
+import { Outfits } from './outfits.ts'
+
+/** Bounds of one sandbox's way out. */
+const limits: EgressLimits = {
+  connections: 256,
+  connectMs: 10_000,
+  handshakeMs: 10_000,
+  idleMs: 300_000,
+  totalMs: 86_400_000,
+  bytesUp: 2 ** 34,
+  bytesDown: 2 ** 34,
+}
+
+export interface OutsideOptions extends EgressRecordPorts {
+  readonly settings: Settings
+  /** The daemon's environment, which sources may name */
+  readonly environment: Readonly<Record<string, string | undefined>>
+  /** Where the doors are made; the daemon's own, and searchable for the sandboxes' users */
+  readonly runtimeDir: string
+  readonly guard: Guard
+}
+
+/** Disposing closes what is open; the servers must have ended. */
+export interface Outside extends AsyncDisposable {
+  readonly broker: Broker
+  readonly outfits: Outfits
+}
+
+/** Makes the folder of the doors, and names it to the guard before. */
+export async function createOutside(options: OutsideOptions): Promise<Outside> {
+  const { settings, environment, runtimeDir, guard } = options
+  const doors = join(runtimeDir, 'egress')
+  guard.cleanUp(`doors /${doors.replace(/^\/+/, '')}`)
+  await mkdir(doors, { recursive: true, mode: 0o711 })
+  await chmod(doors, 0o711) // whatever the umask is: a sandbox's user passes through, and sees nothing
+  const broker = createBroker({ sources: settings.credentials, environment, uid: process.geteuid?.() ?? -1 })
+  const outfits = new Outfits(settings, {
+    ...egressRecord(options),
+    broker,
+    openDoor,
+    createInterceptor: ({ server }) =>
+      Promise.reject(
+        new SallyportError(
+          'ERR_SANDBOX_UNENFORCEABLE',
+          `${server} asks for credentials by egress, which this version cannot swap`,
+        ),
+      ),
+    limits,
+    doors,
+  })
+  return {
+    broker,
+    outfits,
+    [Symbol.asyncDispose]: () => outfits[Symbol.asyncDispose](),
+  }
+}
+
+/** What the record of the doors takes of governance, which is made after them. */
+export function recordOf(governance: () => Governance, emit: Emit): EgressRecordPorts {
+  return {
+    emit,
+    record: (type, body) => governance().recorder.record(type, body),
+    violateScope: (server, detail) => governance().violateScope(server, detail),
+    async distrust(server, detail) {
+      const { ledger, consequences } = governance()
+      for (const tool of ledger.accepted(server)?.tools.keys() ?? [])
+        await consequences.violate(server, tool, 'MP-FH-008', detail)
+    },
+  }
+}
