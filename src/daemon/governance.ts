@@ -1,7 +1,7 @@
 // Governance composed: the journal, what it adds up to, people, permits, and the governor that stands before every server.
 import { hash } from 'node:crypto'
 import { Approvals, type ApprovalHappening } from '../call/approve.ts'
-import { govern, recordOutcome } from '../call/govern.ts'
+import { govern } from '../call/govern.ts'
 import type { Fact } from '../call/facts.ts'
 import { Ledger } from '../call/ledger.ts'
 import { Permits } from '../call/permit.ts'
@@ -24,6 +24,7 @@ import { event, failureEvents } from './failure-events.ts'
 import { type Foldable, Keeping } from './keeping.ts'
 import { type Applied, Past } from './past.ts'
 import { confirm } from './confirm.ts'
+import { Outcomes } from './outcomes.ts'
 import type { Outfits } from './outfits.ts'
 import { JournalRecorder } from './recorder.ts'
 import { digestOfTool } from './seen.ts'
@@ -58,6 +59,7 @@ export class Governance implements AsyncDisposable {
   readonly surfaces: Surfaces
   readonly consequences: Consequences
   readonly recorder: JournalRecorder
+  readonly #outcomes: Outcomes
   readonly journal: Journal
   readonly #options: GovernanceOptions
   readonly #schemas = new ArgumentSchemas()
@@ -84,6 +86,7 @@ export class Governance implements AsyncDisposable {
         for (const fold of folds) fold.fold(record)
       },
     })
+    this.#outcomes = new Outcomes(this.recorder)
     this.approvals = new Approvals({
       ...settings.approval,
       now: () => performance.now(),
@@ -205,7 +208,7 @@ export class Governance implements AsyncDisposable {
     return {
       admit: (proposal, waiting) => govern(proposal, ports, waiting),
       confirm: (admission) => confirm(this.ledger, admission),
-      settle: (admission, outcome) => void this.#settle(admission, outcome),
+      settle: (admission, outcome) => this.#settle(admission, outcome),
       observe: (seen) => this.surfaces.observe(seen),
       shows: (server, instance, tool) => this.#shows(server, instance, tool),
       forget: (instance) => {
@@ -216,12 +219,13 @@ export class Governance implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    this.#outcomes.record()
     await this.#schemas[Symbol.asyncDispose]()
     await this.consequences[Symbol.asyncDispose]()
     await this.#keeping[Symbol.asyncDispose]()
   }
 
-  async #settle(admission: Admission, outcome: Outcome): Promise<void> {
+  #settle(admission: Admission, outcome: Outcome): void {
     const { server, subject, principal, call } = admission
     // At once: whatever becomes of the record, the call's secrets end with the call.
     const used = this.#options.outfits.settle(admission)
@@ -229,11 +233,7 @@ export class Governance implements AsyncDisposable {
       const detail = { call, tool: subject, failure: 'MP-FH-004', reason: outcome.detail }
       this.#options.emit(event('call/timeout', server, detail, principal))
     }
-    try {
-      await recordOutcome(admission, outcome, this, used)
-    } catch {
-      // The journal's own events tell of it, and without a record there is no evidence.
-    }
+    this.#outcomes.add({ admission, outcome, used })
   }
 
   #shows(server: ServerSettings, instance: Parameters<Governor['shows']>[1], tool: unknown): boolean {

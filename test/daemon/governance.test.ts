@@ -4,11 +4,13 @@ import { rename } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { SallyportError } from '../../src/errors.ts'
+import { newCallId, newInstanceId } from '../../src/lib/ids.ts'
 import { RawJson } from '../../src/lib/raw-json.ts'
 import type { ServerSettings } from '../../src/schema/settings.ts'
 import type { Launch, ToolCall } from '../../src/supervisor/ports.ts'
-import { attach } from '../support/attach.ts'
+import { allowAll, attach } from '../support/attach.ts'
 import { eventually } from '../support/eventually.ts'
+import { governed } from '../support/governance.ts'
 import { serverSettings } from '../support/server-settings.ts'
 import { caller, superviseAll, type Supervised } from '../support/supervisor.ts'
 import { tempDir } from '../support/temp-dir.ts'
@@ -263,6 +265,56 @@ describe('the invariants', () => {
     }
     await using again = await stage({ state: state.path })
     expect(again.records('call.outcome').at(-1)).toMatchObject({ call: 'c-lost', outcome: 'unknown' })
+  })
+})
+
+describe('the outcome of a call', () => {
+  test('is on record when the daemon ends in the turn of the answer', async () => {
+    await using dir = await tempDir()
+    const server = serverSettings('rug-pull.mjs')
+    const all = await governed({ servers: [server], rules: allowAll, emit: () => undefined, state: dir.path })
+    const { governor } = all.policy
+    const instance = newInstanceId()
+    const tool = { name: 'echo', inputSchema: { type: 'object' } }
+    await governor.observe({ server, instance, tools: new Map([['echo', tool]]), rest: {} })
+    const admission = await governor.admit(
+      {
+        call: newCallId(),
+        kind: 'tool',
+        server,
+        instance,
+        subject: 'echo',
+        arguments: {},
+        bytes: '{"name":"echo"}',
+        evidence: '{"name":"echo"}',
+        principal: '1000',
+        peer: { uid: 1000, gid: 1000, pid: 1 },
+        session: 's-1',
+        lineage: null,
+        obstacle: null,
+      },
+      waiting,
+    )
+    governor.settle(admission, { kind: 'result', durationMs: 1, bytes: '{}', detail: null })
+    await all[Symbol.asyncDispose]()
+    const [intent, outcome] = all.records().slice(-2)
+    expect(intent).toMatchObject({ type: 'call.intent', body: { call: admission.call } })
+    expect(outcome).toMatchObject({
+      type: 'call.outcome',
+      body: { call: admission.call, intent: intent?.seq },
+    })
+  })
+
+  test('does not hold up the answer: without a journal to take it, the host is answered all the same', async () => {
+    await using host = await attach(serverSettings('slow.mjs'))
+    const { directory } = host.governed
+    const params = { name: 'wait', arguments: { ms: 300 } }
+    host.send({ jsonrpc: '2.0', id: 1, method: 'tools/call', params })
+    await eventually(() => host.governed.records().some(({ type }) => type === 'call.intent'))
+    await rename(directory, `${directory}.away`)
+    expect((await host.answer(1)).error).toBeUndefined()
+    await eventually(() => host.eventsOf('journal/failed').length === 1)
+    await rename(`${directory}.away`, directory)
   })
 })
 
