@@ -64,25 +64,26 @@ async function admit(proposal: Proposal, ports: GovernPorts, waiting: Waiting): 
   // 4. evidence: what the decision stood on, in every record from here.
   const sideEffects = standing.tool?.declaration.sideEffects ?? []
   const resourceScopes = standing.tool?.declaration.resourceScopes ?? []
-  const evidence = {
-    call: proposal.call,
-    server: server.name,
-    kind,
-    subject,
-    identity,
-    principal,
-    peer: proposal.peer,
-    session: proposal.session,
-    lineage,
-    arguments_digest: argumentsDigest,
-    bytes_digest: bytesDigest,
-    declaration: standing.declarationVersion,
-    policy: ports.policyVersion,
-    rule: decision.rule,
-    reason: decision.reason,
-    trust: trust.tier,
-    trust_epoch: trust.epoch,
-  }
+  const about = ports.abouts.of(
+    {
+      server: server.name,
+      kind,
+      subject,
+      identity,
+      principal,
+      peer: proposal.peer,
+      trust_epoch: trust.epoch,
+    },
+    {
+      session: proposal.session,
+      declaration: standing.declarationVersion,
+      policy: ports.policyVersion,
+      rule: decision.rule,
+      reason: decision.reason,
+      trust: trust.tier,
+    },
+  )
+  const digests = { arguments_digest: argumentsDigest, bytes_digest: bytesDigest }
 
   // 5. approve: where the rule says ask, a person says yes to exactly this, or it is a no.
   let approval: string | null = null
@@ -98,7 +99,9 @@ async function admit(proposal: Proposal, ports: GovernPorts, waiting: Waiting): 
     }
     const answer = await ports.approver.ask(question, waiting)
     // 6. record approval: durable before anything stands on it.
-    await ports.recorder.record('approval.used', { ...evidence, ...answer })
+    const { target, basis } = about
+    const used = { call: proposal.call, ...target, ...basis, lineage, ...digests, ...answer }
+    await ports.recorder.record('approval.used', used)
     approval = expectGranted(answer, proposal)
   }
 
@@ -120,11 +123,15 @@ async function admit(proposal: Proposal, ports: GovernPorts, waiting: Waiting): 
   // The intent, durable before the effect. Before the check, so that nothing lies between the check and the dispatch.
   const credentials = standing.tool?.declaration.credentials ?? []
   const ask = { call: proposal.call, server: server.name, instance, kind, subject, sideEffects, credentials }
-  const intent = { ...evidence, permit: permit.id, approval, ...ports.foresee(ask) }
   let seq: number
   let equipment: CallEquipment
   try {
-    ;({ seq } = await ports.recorder.record('call.intent', intent, { request: proposal.evidence }))
+    ;({ seq } = await ports.recorder.recordCall('call.intent', {
+      about: [about.target, about.basis],
+      own: { call: proposal.call, ...digests, permit: permit.id, approval },
+      said: { lineage, ...ports.foresee(ask) },
+      raw: { request: proposal.evidence },
+    }))
     // The secrets that the declaration names, read for this permit alone; where there are none, nothing is waited for.
     const equipping = ports.equip({ ...ask, permit: permit.id }, waiting)
     equipment = equipping instanceof Promise ? await equipping : equipping
@@ -179,39 +186,24 @@ async function admit(proposal: Proposal, ports: GovernPorts, waiting: Waiting): 
     lineage,
     process: equipment.process,
     secrets: equipment.secrets,
+    target: about.target,
   }
 }
 
 /** Step 10: what came back, or that nothing did. */
-export async function recordOutcome(
-  admission: Admission,
-  outcome: Outcome,
-  ports: Pick<GovernPorts, 'recorder'>,
+export function recordOutcome(
+  { call, target, intent, permit }: Admission,
+  { kind, durationMs, detail, bytes }: Outcome,
+  { recorder }: Pick<GovernPorts, 'recorder'>,
   /** What became of the call's secrets; null where it had none */
   used: Readonly<Record<string, unknown>> | null = null,
-): Promise<void> {
-  const { call, server, kind, subject, identity, intent, permit, principal, peer, trustEpoch } = admission
-  const { durationMs, detail, bytes } = outcome
-  await ports.recorder.record(
-    'call.outcome',
-    {
-      call,
-      server,
-      kind,
-      subject,
-      identity,
-      principal,
-      peer,
-      intent,
-      permit,
-      trust_epoch: trustEpoch,
-      outcome: outcome.kind,
-      duration_ms: durationMs,
-      detail,
-      ...used,
-    },
-    bytes === null ? {} : { response: bytes },
-  )
+): Promise<unknown> {
+  return recorder.recordCall('call.outcome', {
+    about: [target],
+    own: { call, intent, permit, outcome: kind, duration_ms: durationMs },
+    said: { detail, ...used },
+    raw: bytes === null ? {} : { response: bytes },
+  })
 }
 
 async function recordDenial(proposal: Proposal, failure: SallyportError, ports: GovernPorts): Promise<void> {

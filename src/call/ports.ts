@@ -2,6 +2,7 @@
 import type { CallId, InstanceId } from '../lib/ids.ts'
 import type { Decision, GovernedRequest } from '../schema/gate.ts'
 import type { AdmittedSecrets, Proposal, Waiting } from '../schema/governor.ts'
+import type { Abouts } from './about.ts'
 import type { AcceptedTool } from './declaration.ts'
 import type { Permits } from './permit.ts'
 import type { TrustRecord } from './trust.ts'
@@ -75,9 +76,21 @@ export interface Approver {
 /** A message as it was said; kept whole within a cap, otherwise as its digest and a file beside the journal. */
 export type Raw = Readonly<Partial<Record<'request' | 'response', string>>>
 
+/** A record of a call, in parts: each costs only what may have changed since the last call. */
+export interface CallRecord {
+  /** One or two objects, frozen, and the same for many calls */
+  readonly about: readonly [object] | readonly [object, object]
+  /** Sallyport's own: ids, digests, numbers, words of a closed vocabulary; letters, digits, "-" and "_" alone */
+  readonly own: Readonly<Record<string, string | number | null>>
+  /** Whatever else there is, what others said above all */
+  readonly said: Readonly<Record<string, unknown>>
+  readonly raw: Raw
+}
+
 /** Evidence; resolves when it is durable, rejects with ERR_JOURNAL when it can't be. */
 export interface Recorder {
   record(type: string, body: Readonly<Record<string, unknown>>, raw?: Raw): Promise<{ readonly seq: number }>
+  recordCall(type: 'call.intent' | 'call.outcome', record: CallRecord): Promise<{ readonly seq: number }>
 }
 
 /** A call that is about to be sent, as far as its secrets and its place are concerned. */
@@ -110,6 +123,7 @@ export interface GovernPorts {
   readonly permits: Permits
   readonly permitTtlMs: number
   readonly recorder: Recorder
+  readonly abouts: Abouts
   /** What the intent says of the secrets that will be leased; null where there are none */
   readonly foresee: (ask: Omit<LeaseAsk, 'permit'>) => Readonly<Record<string, unknown>> | null
   /** Leases them and counts the call in; rejects with ERR_CREDENTIAL_… where a source fails */

@@ -1,5 +1,6 @@
 // Governance composed: the journal, what it adds up to, people, permits, and the governor that stands before every server.
 import { hash } from 'node:crypto'
+import { Abouts } from '../call/about.ts'
 import { Approvals, type ApprovalHappening } from '../call/approve.ts'
 import { govern } from '../call/govern.ts'
 import type { Fact } from '../call/facts.ts'
@@ -201,6 +202,7 @@ export class Governance implements AsyncDisposable {
       permits: this.permits,
       permitTtlMs: this.#options.settings.permit.ttlMs,
       recorder: this.recorder,
+      abouts: new Abouts(),
       foresee: (ask) => this.#options.outfits.foresee(ask),
       equip: (ask, waiting) => this.#options.outfits.equip(ask, waiting),
       refuse: (proposal, error) => this.#refused(proposal, error),

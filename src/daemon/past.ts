@@ -2,6 +2,7 @@
 import type { StandingApproval } from '../call/approve.ts'
 import type { Fact, SavedLedger } from '../call/facts.ts'
 import type { Ledger } from '../call/ledger.ts'
+import { BriefMap } from '../lib/brief-map.ts'
 import type { Foldable } from './keeping.ts'
 import type { Durable } from './recorder.ts'
 
@@ -40,7 +41,7 @@ export interface Applied {
 export class Past implements Foldable {
   readonly #ledger: Ledger
   /** Calls with an intent and no end yet, by their id */
-  readonly #open = new Map<unknown, Body>()
+  readonly #open = new BriefMap<Body>()
   readonly #standing = new Map<string, Stored>()
   readonly #applied = new Map<string, Applied>()
 
@@ -53,11 +54,11 @@ export class Past implements Foldable {
     const said = body as Body
     switch (type) {
       case 'call.intent':
-        this.#open.set(said['call'], unended(said, seq))
+        this.#open.set(String(said['call']), unended(said, seq))
         break
       case 'call.outcome':
       case 'call.denied':
-        this.#open.delete(said['call'])
+        this.#open.delete(String(said['call']))
         break
       case 'approval.standing':
         this.#standing.set(String(said['id']), body as Stored)
@@ -81,7 +82,7 @@ export class Past implements Foldable {
 
   /** An outcome for every call that has an intent and no end: nobody knows what the server did. */
   unfinished(): readonly Body[] {
-    return [...this.#open.values()].map((said) => ({
+    return this.#open.values().map((said) => ({
       ...said,
       outcome: 'unknown',
       duration_ms: null,
@@ -104,7 +105,7 @@ export class Past implements Foldable {
   save(): SavedPast {
     return {
       ledger: this.#ledger.save(),
-      open: [...this.#open.values()],
+      open: this.#open.values(),
       standing: [...this.#standing.values()].filter(({ expires_at }) => Date.parse(expires_at) > Date.now()),
       applied: [...this.#applied],
     }
@@ -116,7 +117,7 @@ export class Past implements Foldable {
     this.#open.clear()
     this.#standing.clear()
     this.#applied.clear()
-    for (const said of saved?.open ?? []) this.#open.set(said['call'], said)
+    for (const said of saved?.open ?? []) this.#open.set(String(said['call']), said)
     for (const stored of saved?.standing ?? []) this.#standing.set(stored.id, stored)
     for (const [type, last] of saved?.applied ?? []) this.#applied.set(type, last)
   }

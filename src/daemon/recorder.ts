@@ -2,12 +2,12 @@
 import { hash } from 'node:crypto'
 import { mkdir, open, rename } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Raw, Recorder } from '../call/ports.ts'
+import type { CallRecord, Raw, Recorder } from '../call/ports.ts'
 import { SallyportError } from '../errors.ts'
 import { errnoOf } from '../lib/missing.ts'
 import type { Journal } from '../journal/journal.ts'
 import type { Position } from '../journal/record.ts'
-import type { Redactor } from '../schema/redactor.ts'
+import type { Redaction, Redactor } from '../schema/redactor.ts'
 
 export interface RecorderOptions {
   readonly journal: Pick<Journal, 'append'>
@@ -42,6 +42,7 @@ interface Sidecar {
 export class JournalRecorder implements Recorder {
   readonly #options: RecorderOptions
   readonly #opening: string
+  readonly #parts = new WeakMap<object, Redaction>()
 
   constructor(options: RecorderOptions) {
     this.#options = options
@@ -50,25 +51,55 @@ export class JournalRecorder implements Recorder {
 
   /** Resolves once the record is durable and folded; `redacted` in it counts the secrets that were taken out. */
   record(type: string, body: Readonly<Record<string, unknown>>, raw: Raw = {}): Promise<Position> {
-    const { redactor } = this.#options
-    const said = redactor.redact(JSON.stringify(body))
-    const read = said.hits === 0 ? body : JSON.parse(said.text)
-    let text = said.text === '{}' ? `${this.#opening}}` : `${this.#opening},${said.text.slice(1)}`
-    let { hits } = said
-    for (const [name, whole] of Object.entries(raw)) {
-      const kept = redactor.redact(whole)
-      hits += kept.hits
-      if (!this.#fits(kept.text)) return this.#recordBeside(type, read, withHits(text, hits), name, kept.text)
-      text = withMember(text, name, kept.text)
-    }
-    return this.#append(type, read, withHits(text, hits))
+    const { text, hits } = this.#options.redactor.redact(JSON.stringify(body))
+    const read = hits === 0 ? body : JSON.parse(text)
+    return this.#recordWith(type, read, { text: membersOf(text), hits }, raw)
   }
 
-  #append(type: string, body: unknown, text: string): Promise<Position> {
-    return this.#options.journal.append({ type, body: text }).then((position) => {
-      this.#options.folded({ type, body, ...position })
-      return position
-    })
+  /** As `record`; what many calls have in common is written out, and searched for secrets, once. */
+  recordCall(type: string, { about, own, said, raw }: CallRecord): Promise<Position> {
+    let [text, hits] = [plainMembers(own), 0]
+    for (const part of about) {
+      const written = this.#written(part)
+      text += written.text
+      hits += written.hits
+    }
+    for (const [name, words] of Object.entries(said)) {
+      const kept = words === null ? nothingSaid : this.#options.redactor.redact(JSON.stringify(words))
+      text += `,"${name}":${kept.text}`
+      hits += kept.hits
+    }
+    const body: unknown =
+      hits === 0 ? Object.assign({}, ...about, own, said) : JSON.parse(`{${text.slice(1)}}`)
+    return this.#recordWith(type, body, { text, hits }, raw)
+  }
+
+  #written(part: object): Redaction {
+    let written = this.#parts.get(part)
+    if (written === undefined) {
+      const { text, hits } = this.#options.redactor.redact(JSON.stringify(part))
+      written = { text: membersOf(text), hits }
+      this.#parts.set(part, written)
+    }
+    return written
+  }
+
+  /** `members` is the body's text without its braces, a comma before each member. */
+  #recordWith(type: string, body: unknown, members: Redaction, raw: Raw): Promise<Position> {
+    let { text, hits } = members
+    for (const [name, whole] of Object.entries(raw)) {
+      const kept = this.#options.redactor.redact(whole)
+      hits += kept.hits
+      if (!this.#fits(kept.text)) return this.#recordBeside(type, body, withHits(text, hits), name, kept.text)
+      text += `,"${name}":${JSON.stringify(kept.text)}`
+    }
+    return this.#append(type, body, withHits(text, hits))
+  }
+
+  #append(type: string, body: unknown, members: string): Promise<Position> {
+    return this.#options.journal.append({ type, body: `${this.#opening}${members}}` }, (position) =>
+      this.#options.folded({ type, body, ...position }),
+    )
   }
 
   async #recordBeside(
@@ -79,7 +110,7 @@ export class JournalRecorder implements Recorder {
     kept: string,
   ): Promise<Position> {
     const sidecar = await this.#keep(kept)
-    return this.#append(type, body, withMember(text, name, sidecar))
+    return this.#append(type, body, `${text},"${name}":${JSON.stringify(sidecar)}`)
   }
 
   #fits(text: string): boolean {
@@ -119,8 +150,20 @@ async function syncFolder(path: string): Promise<void> {
   await folder.sync()
 }
 
-const withHits = (text: string, hits: number): string =>
-  hits === 0 ? text : `${text.slice(0, -1)},"redacted":${hits}}`
+const nothingSaid: Redaction = { text: 'null', hits: 0 }
 
-const withMember = (text: string, name: string, value: unknown): string =>
-  `${text.slice(0, -1)},"${name}":${JSON.stringify(value)}}`
+const withHits = (members: string, hits: number): string =>
+  hits === 0 ? members : `${members},"redacted":${hits}`
+
+/** Members whose words are Sallyport's own: nothing in them needs an escape. */
+function plainMembers(own: CallRecord['own']): string {
+  let text = ''
+  for (const name in own) {
+    const value = own[name]
+    text += typeof value === 'string' ? `,"${name}":"${value}"` : `,"${name}":${value}`
+  }
+  return text
+}
+
+/** The members of an object's text, a comma before each. */
+const membersOf = (object: string): string => (object === '{}' ? '' : `,${object.slice(1, -1)}`)

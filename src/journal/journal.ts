@@ -12,9 +12,8 @@ import {
 } from 'node:fs'
 import type { SallyportError } from '../errors.ts'
 import { unwritable } from './failures.ts'
-import { type Entry, encodeRecord, type Origin, type Position } from './record.ts'
+import { type Entry, encodeRecord, type JournalRecord, type Origin, type Position } from './record.ts'
 import { beginning, expectInPlace, listSegments, readSegment, segmentPath, type Torn } from './segments.ts'
-import type { JournalRecord } from './record.ts'
 import { replayFrom, type SegmentEnd } from './replay.ts'
 
 /** `write` survives the daemon's death, `fsync` a power loss too. */
@@ -46,6 +45,7 @@ export interface JournalOptions {
 
 interface Waiting {
   readonly entry: Entry
+  readonly folded: (position: Position) => void
   readonly resolve: (position: Position) => void
   readonly reject: (error: SallyportError) => void
 }
@@ -117,14 +117,14 @@ export class Journal implements AsyncDisposable {
     signal.removeEventListener('abort', abort)
   }
 
-  /** Resolves once the record is durable, with everything appended before it. */
-  append(entry: Entry): Promise<Position> {
+  /** Resolves once the record is durable, with all appended before it; `folded` is called first, in the records' order. */
+  append(entry: Entry, folded: Waiting['folded'] = () => undefined): Promise<Position> {
     return new Promise((resolve, reject) => {
       if (this.#isClosed) {
         reject(unwritable(this.#options.directory, null))
         return
       }
-      this.#waiting.push({ entry, resolve, reject })
+      this.#waiting.push({ entry, folded, resolve, reject })
       this.#schedule()
     })
   }
@@ -290,8 +290,8 @@ export class Journal implements AsyncDisposable {
 }
 
 function settle(batch: readonly Waiting[], positions: readonly Position[]): void {
-  for (const [index, { resolve }] of batch.entries()) {
-    const position = positions[index]
-    if (position !== undefined) resolve(position)
+  for (const [index, position] of positions.entries()) {
+    batch[index]?.folded(position)
+    batch[index]?.resolve(position)
   }
 }

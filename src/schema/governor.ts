@@ -45,6 +45,8 @@ export interface Admission {
   readonly trustEpoch: number
   readonly principal: string
   readonly peer: Peer
+  /** What its records say of it; one object for many calls */
+  readonly target: object
   readonly lineage: string | null
   /** Id that the process of this call alone is to get, where the server has one for each call; otherwise null */
   readonly process: InstanceId | null

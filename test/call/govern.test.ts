@@ -1,6 +1,7 @@
 // Every way in which a governed call can end before the server sees it, with its code, its record and its failure id.
 import { beforeEach, describe, expect, test } from 'vitest'
 import { catalogue, SallyportError } from '../../src/errors.ts'
+import { Abouts } from '../../src/call/about.ts'
 import { draftDeclaration } from '../../src/call/declaration.ts'
 import { govern, recordOutcome } from '../../src/call/govern.ts'
 import { Permits } from '../../src/call/permit.ts'
@@ -100,7 +101,13 @@ function ports(): GovernPorts {
         records.push({ type, body })
         return await Promise.resolve({ seq: records.length })
       },
+      recordCall: async (type, { about, own, said }) => {
+        world.journal(type)
+        records.push({ type, body: Object.assign({}, ...about, own, said) as Record<string, unknown> })
+        return await Promise.resolve({ seq: records.length })
+      },
     },
+    abouts: new Abouts(),
     refuse: () => {},
   }
 }
