@@ -1,79 +1,148 @@
-// What a governed call costs: calls a second and the daemon's own CPU per call; bare, through a byte pipe, and through a
-// session whose journal survives the daemon (`write`) or a power loss (`fsync`). Run: node test/bench/governed-call.ts
-import { fork, spawn } from 'node:child_process'
+// What a governed call costs, in daemon CPU and in time that it adds, beside what the same bytes cost with less done to
+// them. All arms run in turn, several rounds over: what else the machine does meets all of them alike.
+// Run: node test/bench/governed-call.ts [calls a round] [rounds]
+import { type ChildProcess, fork, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { closeSync, openSync, unlinkSync, writeSync } from 'node:fs'
 import { connect } from 'node:net'
 import { join } from 'node:path'
-import type { Readable, Writable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
+import { dial } from '../../src/rpc/dial.ts'
+import { runtimePaths } from '../../src/rpc/runtime-dir.ts'
+import { configOf, daemon, fixture as confined } from '../support/daemon.ts'
 import { fixture } from '../support/plain-launch.ts'
 import { tempDir } from '../support/temp-dir.ts'
+import { flood, introduce, type Line, oneByOne } from './load.ts'
+import { parts } from './parts.ts'
 
-const batch = 64
-const args = '{"message":"0123456789abcdef0123456789abcdef"}'
+const inFlight = 64
+const [calls = 20_000, rounds = 5] = process.argv.slice(2).map(Number)
+const shim = fileURLToPath(new URL(`../../dist/libexec/${process.arch}/sallyport-stdio`, import.meta.url))
 
-/** Sends calls as answers come, so that there are always as many in flight; returns the time it took, s. */
-async function run(write: Writable, read: Readable, calls: number, inFlight = batch): Promise<number> {
-  let sent = 0
-  let answered = 0
-  const { promise, resolve } = Promise.withResolvers<void>()
-  const more = (count: number): void => {
-    let out = ''
-    for (let i = 0; i < count && sent < calls; i++) {
-      out += `{"jsonrpc":"2.0","id":${++sent},"method":"tools/call","params":{"name":"echo","arguments":${args}}}\n`
-    }
-    if (out !== '') write.write(out)
-  }
-  const count = (chunk: Buffer): void => {
-    let lines = 0
-    for (let at = chunk.indexOf(10); at >= 0; at = chunk.indexOf(10, at + 1)) lines++
-    answered += lines
-    if (answered >= calls) resolve()
-    else more(lines)
-  }
-  read.on('data', count)
-  const began = performance.now()
-  more(inFlight)
-  await promise
-  read.off('data', count)
-  return (performance.now() - began) / 1000
+/** Something that calls go through. */
+interface Arm extends Line {
+  readonly name: string
+  /** CPU time so far of what lies between host and server, µs; null where nothing does, or it is not alone in a process */
+  readonly cpu: (() => Promise<number>) | null
 }
 
-const report = (what: string, inFlight: number, calls: number, seconds: number, cpuUs: number): void => {
-  const perSecond = String(Math.round(calls / seconds)).padStart(8)
-  const latency = ((seconds / calls) * inFlight * 1e6).toFixed(0).padStart(6)
-  const cpu = (cpuUs / calls).toFixed(2).padStart(6)
-  process.stdout.write(
-    `${what.padEnd(8)} ${String(inFlight).padStart(2)} in flight ${perSecond} calls/s ${latency} µs a call ${cpu} µs CPU\n`,
-  )
+interface Seen {
+  readonly cpuMany: number[]
+  readonly cpuOne: number[]
+  readonly rate: number[]
+  readonly latency: number[]
 }
 
-const calls = Number(process.argv[2] ?? 100_000)
-const child = spawn(process.execPath, [fixture('raw-echo.mjs')], { stdio: ['pipe', 'pipe', 'inherit'] })
-await run(child.stdin, child.stdout, calls)
-report('bare', batch, calls, await run(child.stdin, child.stdout, calls), 0)
-child.kill()
+await using stack = new AsyncDisposableStack()
+await backMemory()
+const arms = [direct(), ...(await Promise.all(['pipe', 'relay', 'write', 'fsync'].map(alone)))]
+arms.push(...(await throughDaemon()))
+const seen = new Map<Arm, Seen>(arms.map((arm) => [arm, { cpuMany: [], cpuOne: [], rate: [], latency: [] }]))
+for (const arm of arms) {
+  await introduce(arm)
+  await flood(arm, calls, inFlight) // compiled by now
+}
+for (let round = 0; round < rounds; round++) for (const [arm, results] of seen) await measure(arm, results)
+report()
+for (const line of await parts()) say(line)
 
-for (const kind of ['pipe', 'write', 'fsync']) {
+async function measure(arm: Arm, { cpuMany, cpuOne, rate, latency }: Seen): Promise<void> {
+  const before = (await arm.cpu?.()) ?? 0
+  rate.push(calls / (await flood(arm, calls, inFlight)))
+  const between = (await arm.cpu?.()) ?? 0
+  const few = Math.ceil(calls / 10)
+  const taken = await oneByOne(arm, few)
+  latency.push(taken[few >> 1] ?? 0)
+  cpuMany.push((between - before) / calls)
+  cpuOne.push((((await arm.cpu?.()) ?? 0) - between) / few)
+}
+
+function report(): void {
+  const [bare] = seen.values()
+  say(`medians of ${rounds} rounds, least to most in brackets; ${calls} calls with ${inFlight} in flight,`)
+  say(`${calls / 10} one at a time; "added" is the median against "direct" of the same round\n`)
+  say(['', 'CPU µs, 64', 'CPU µs, 1', 'calls/s, 64', 'µs, 1', 'added µs, 1'].map(cell).join(''))
+  for (const [{ name, cpu }, { cpuMany, cpuOne, rate, latency }] of seen) {
+    const added = latency.map((us, round) => us - (bare?.latency[round] ?? 0))
+    const row = [cpu === null ? '' : spread(cpuMany, 1), cpu === null ? '' : spread(cpuOne, 0)]
+    say([name, ...row, spread(rate, 0), spread(latency, 0), spread(added, 0)].map(cell).join(''))
+  }
+}
+
+function say(line: string): void {
+  process.stdout.write(`${line}\n`)
+}
+
+function cell(text: string, column: number): string {
+  return column === 0 ? text.padEnd(16) : text.padStart(22)
+}
+
+function spread(values: readonly number[], digits: number): string {
+  const sorted = values.toSorted((a, b) => a - b)
+  const [least = 0, most = 0] = [sorted[0], sorted.at(-1)]
+  const middle = sorted[sorted.length >> 1] ?? 0
+  return `${middle.toFixed(digits)} (${least.toFixed(digits)}-${most.toFixed(digits)})`
+}
+
+/**
+ * On a virtual machine a page that no one has touched costs its first user 10 µs, and the journal is the first user of most
+ * of its pages. So many are touched before, and handed back to the kernel.
+ */
+async function backMemory(): Promise<void> {
   await using dir = await tempDir()
+  const path = join(dir.path, 'pages')
+  const fd = openSync(path, 'w')
+  const chunk = Buffer.alloc(1 << 20)
+  for (let n = 0; n < 1024; n++) writeSync(fd, chunk)
+  closeSync(fd)
+  unlinkSync(path)
+}
+
+/** The server itself. */
+function direct(): Arm {
+  const child = spawn(process.execPath, [fixture('raw-echo.mjs')], { stdio: ['pipe', 'pipe', 'inherit'] })
+  stack.defer(() => void child.kill())
+  return { name: 'direct', write: child.stdin, read: child.stdout, cpu: null }
+}
+
+/** What is to be measured in a process of its own, reached over a socket. */
+async function alone(kind: string): Promise<Arm> {
+  const dir = stack.use(await tempDir())
   const path = join(dir.path, 's')
-  const daemon = fork(fileURLToPath(new URL('governed-process.ts', import.meta.url)), [path, kind])
-  await once(daemon, 'message')
+  const script = fileURLToPath(new URL('governed-process.ts', import.meta.url))
+  const child = fork(script, [path, kind], { env: { ...process.env, TMPDIR: dir.path } })
+  stack.defer(() => ended(child, () => child.disconnect()))
+  await once(child, 'message')
+  const host = connect(path)
+  stack.defer(() => void host.destroy())
   const cpu = async (): Promise<number> => {
-    daemon.send('cpu')
-    const [us] = (await once(daemon, 'message')) as [number]
+    child.send('cpu')
+    const [us] = (await once(child, 'message')) as [number]
     return us
   }
-  const host = connect(path)
-  host.write('{"jsonrpc":"2.0","id":0,"method":"initialize","params":{}}\n')
-  await once(host, 'data')
-  await run(host, host, calls)
-  for (const inFlight of [1, batch]) {
-    const some = inFlight === 1 ? calls / 10 : calls
-    const before = await cpu()
-    const seconds = await run(host, host, some, inFlight)
-    report(kind, inFlight, some, seconds, (await cpu()) - before)
-  }
-  host.destroy()
-  daemon.disconnect()
+  return { name: kind, write: host, read: host, cpu }
+}
+
+/** The daemon as it is installed, with its server in a sandbox, over its socket and through the shim. */
+async function throughDaemon(): Promise<readonly Arm[]> {
+  const running = stack.use(await daemon(configOf({ echo: confined('raw-echo') })))
+  const caller = await dial(runtimePaths(running.runtimeDir).hostSocket)
+  await caller.call('session/attach', { server: 'echo' })
+  const { socket } = caller.handOver()
+  stack.defer(() => void socket.destroy())
+  const child = spawn(shim, ['echo', '--no-autostart'], {
+    env: running.env,
+    stdio: ['pipe', 'pipe', 'inherit'],
+  })
+  stack.defer(() => ended(child, () => child.stdin.end()))
+  return [
+    { name: 'daemon, socket', write: socket, read: socket, cpu: null },
+    { name: 'daemon, shim', write: child.stdin, read: child.stdout, cpu: null },
+  ]
+}
+
+async function ended(child: ChildProcess, end: () => void): Promise<void> {
+  const exit = once(child, 'exit')
+  end()
+  await exit
 }

@@ -1,9 +1,17 @@
-// A session and its governance alone in a process, so that its CPU time is its own: one host on a unix socket, one server.
-// Asked by `process.send`, it answers with its CPU time so far, µs.
+// One host on a unix socket and one server, and between them what is to be measured, alone in a process, so that its CPU
+// time is its own. Asked by `process.send`, it answers with its CPU time so far, µs.
+//
+//   pipe    bytes, as they come
+//   relay   lines, each parsed as JSON and passed as it came: what any relay that looks at messages does
+//   write   a governed session, whose journal survives the daemon
+//   fsync   the same, whose journal survives a loss of power
 import { createServer, type Socket } from 'node:net'
-import { LogRing } from '../../src/supervisor/log-ring.ts'
-import { Session } from '../../src/supervisor/session.ts'
+import type { Readable } from 'node:stream'
+import { LineSplitter } from '../../src/lib/lines.ts'
 import { inputOf } from '../../src/supervisor/dispatch.ts'
+import { LogRing } from '../../src/supervisor/log-ring.ts'
+import { Outlet } from '../../src/supervisor/outlet.ts'
+import { Session } from '../../src/supervisor/session.ts'
 import { allowAll } from '../support/attach.ts'
 import { governanceDefaults, governed } from '../support/governance.ts'
 import { plainLaunch } from '../support/plain-launch.ts'
@@ -19,14 +27,15 @@ const { policy } = await governed({ servers: [server], rules: allowAll, emit: ()
 createServer((host) => void serve(host)).listen(path, () => process.send?.('ready'))
 
 async function serve(host: Socket): Promise<void> {
-  if (kind === 'pipe') {
+  if (kind === 'pipe' || kind === 'relay') {
     const launched = await plainLaunch(server, 'i' as never, {
       signal: new AbortController().signal,
       registered: () => undefined,
       principal: '0',
     })
-    host.pipe(inputOf(launched))
-    launched.stdout.pipe(host)
+    const join = kind === 'pipe' ? pipe : relay
+    join(host, inputOf(launched))
+    join(launched.stdout, host)
     return
   }
   new Session({
@@ -38,6 +47,30 @@ async function serve(host: Socket): Promise<void> {
     verdicts: { get: () => null, set: () => undefined },
     lost: () => undefined,
   }).take(host, Buffer.alloc(0))
+}
+
+interface Sink {
+  write(bytes: Buffer): boolean
+}
+
+function pipe(from: Readable, to: Sink): void {
+  from.on('data', (chunk: Buffer) => void to.write(chunk))
+}
+
+function relay(from: Readable, to: Sink): void {
+  const outlet = new Outlet((bytes) => void to.write(bytes))
+  const lines = new LineSplitter(server.output.lineBytes, {
+    line(bytes, text, start, end) {
+      const message = JSON.parse(text.slice(start, end)) as { readonly jsonrpc: unknown }
+      if (message.jsonrpc === '2.0') outlet.pass(bytes, start, end + 1)
+    },
+    overlong: () => undefined,
+    overlongEnd: () => undefined,
+  })
+  from.on('data', (chunk: Buffer) => {
+    lines.push(chunk)
+    outlet.flush()
+  })
 }
 
 process.on('message', () => {
