@@ -13,6 +13,8 @@ const root = fileURLToPath(new URL('..', import.meta.url))
 const exitFailed = 1
 const exitUsage = 7
 const isRoot = process.getuid?.() === 0
+/** Clients as they are, and what makes certificates for the hosts that they speak to */
+const testPrograms = ['curl', 'git', 'openssl', 'python3']
 
 const [verb = 'setup', ...rest] = process.argv.slice(2)
 if (!['setup', 'demo', 'test'].includes(verb))
@@ -34,7 +36,10 @@ function checkPlatform() {
     stop(exitUsage, `Node ${process.versions.node} is too old to set up with; use Node 20 or later`)
 }
 
-/** bubblewrap to run with; a compiler, make and the static C library only while there is something to build. */
+/**
+ * bubblewrap to run with; a compiler, make and the static C library only while there is something to build; programs
+ * that tests run, for those alone. Packages are called like their programs.
+ */
 function installSystemPackages() {
   const triplet = process.arch === 'x64' ? 'x86_64-linux-gnu' : 'aarch64-linux-gnu'
   const libraries = [`/usr/lib/${triplet}/libc.a`, '/usr/lib/libc.a', '/usr/lib64/libc.a']
@@ -45,6 +50,7 @@ function installSystemPackages() {
     if (!inPath('make')) missing.push('make')
     if (!libraries.some(existsSync)) missing.push('libc6-dev')
   }
+  if (verb === 'test') missing.push(...testPrograms.filter((program) => !inPath(program)))
   if (missing.length === 0) return
   if (!isRoot || !inPath('apt-get')) {
     const command = `sudo apt-get install -y ${missing.join(' ')}`

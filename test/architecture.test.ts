@@ -135,6 +135,7 @@ const wrapped: Readonly<Record<string, string>> = {
   execa: 'lib/exec.ts',
   commander: 'cli/',
   nanoid: 'lib/ids.ts',
+  'reflect-metadata': 'egress/intercept/signer.ts',
   'ipaddr.js': 'egress/',
   '@peculiar/x509': 'egress/intercept/',
   '@modelcontextprotocol/sdk': 'client/transport.ts',

@@ -1,0 +1,105 @@
+// What a host answers, on its way to the client: readable, without secrets, and framed anew.
+import type { IncomingMessage } from 'node:http'
+import { Transform } from 'node:stream'
+import * as zlib from 'node:zlib'
+import type { RedactingStream, Redactor } from '../../schema/credentials.ts'
+import { Refusal } from './refusal.ts'
+import { type Header, pairs } from './request-head.ts'
+
+const hopByHop: ReadonlySet<string> = new Set([
+  'connection',
+  'keep-alive',
+  'proxy-authenticate',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+])
+
+/** An answer as it goes to the client. */
+export interface AnswerHead {
+  readonly status: number
+  readonly message: string
+  readonly headers: readonly Header[]
+  /** Undoes the coding that the host used although it was asked not to; or null */
+  readonly decoder: Transform | null
+  /** Whether the host keeps the connection */
+  readonly isLast: boolean
+}
+
+/**
+ * Returns what may be passed on of an answer's head, secrets masked. Throws a Refusal of 502 for what can't be read: a
+ * coding that we don't know, or several.
+ */
+export const judgeAnswer = (
+  answer: IncomingMessage,
+  redactor: Redactor,
+  hasBody: boolean,
+  mostHeaders: number,
+): AnswerHead => {
+  const headers = pairs(answer.rawHeaders)
+  if (headers.length > mostHeaders)
+    throw new Refusal(502, 'answer-headers', 'the host’s answer has too many headers')
+  const all = (name: string): readonly string[] =>
+    headers.filter(([it]) => it.toLowerCase() === name).map(([, value]) => value)
+  if (all('transfer-encoding').some((value) => value.trim().toLowerCase() !== 'chunked'))
+    throw new Refusal(502, 'answer-framing', 'the host’s answer is framed in a way that is not spoken here')
+  const decoder = hasBody ? decoderFor(all('content-encoding')) : null
+  const dropped = (name: string): boolean =>
+    hopByHop.has(name) || (decoder !== null && (name === 'content-encoding' || name === 'content-length'))
+  return {
+    status: answer.statusCode ?? 502,
+    message: masked(answer.statusMessage ?? '', redactor),
+    headers: headers
+      .filter(([name]) => !dropped(name.toLowerCase()))
+      .map(([name, value]) => [masked(name, redactor), masked(value, redactor)]),
+    decoder,
+    isLast: answer.httpVersion !== '1.1' || all('connection').some((value) => /\bclose\b/i.test(value)),
+  }
+}
+
+/** The trailers of an answer, secrets masked, without those that would frame or route. */
+export const judgeTrailers = (answer: IncomingMessage, redactor: Redactor): readonly Header[] =>
+  pairs(answer.rawTrailers)
+    .filter(
+      ([name]) => !hopByHop.has(name.toLowerCase()) && !/^(content-length|host|set-cookie)$/i.test(name),
+    )
+    .map(([name, value]) => [masked(name, redactor), masked(value, redactor)])
+
+/** Returns a letter-for-byte text with asterisks for every secret. */
+export const masked = (text: string, redactor: Redactor): string => {
+  const mask = redactor.mask()
+  const out = [mask.push(Buffer.from(text, 'latin1')), mask.flush()]
+  return mask.found.size === 0 ? text : Buffer.concat(out).toString('latin1')
+}
+
+/** A stream's step that redacts. */
+export const redacting = (stream: RedactingStream): Transform =>
+  new Transform({
+    transform: (chunk: Buffer, _, done) => done(null, stream.push(chunk)),
+    flush: (done) => done(null, stream.flush()),
+  })
+
+const decoderFor = (codings: readonly string[]): Transform | null => {
+  const words = codings
+    .flatMap((value) => value.split(','))
+    .map((word) => word.trim().toLowerCase())
+    .filter((word) => word !== '' && word !== 'identity')
+  const [coding, ...others] = words
+  if (coding === undefined) return null
+  const create = others.length === 0 ? decoders[coding] : undefined
+  if (create === undefined)
+    throw new Refusal(502, 'answer-coding', 'the host’s answer is compressed in a way that is not read here')
+  return create()
+}
+
+// zstd came with Node 22.15: before, such an answer is refused
+const zstd = 'createZstdDecompress' in zlib ? { zstd: () => zlib.createZstdDecompress() } : {}
+const decoders: Readonly<Record<string, (() => Transform) | undefined>> = {
+  gzip: () => zlib.createGunzip(),
+  'x-gzip': () => zlib.createGunzip(),
+  deflate: () => zlib.createInflate(),
+  br: () => zlib.createBrotliDecompress(),
+  ...zstd,
+}

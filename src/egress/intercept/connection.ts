@@ -1,0 +1,196 @@
+// One connection of a client, from its first byte to its last.
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { Duplex } from 'node:stream'
+import type { Redactor, SwapPort } from '../../schema/credentials.ts'
+import type { EgressTarget, InterceptionLog } from '../../schema/egress.ts'
+import { exchange, type ExchangeContext } from './exchange.ts'
+import type { InterceptLimits } from './limits.ts'
+import { Refusal, refuse, refuseBare } from './refusal.ts'
+import type { Signer } from './signer.ts'
+import { terminate } from './terminate.ts'
+import { connectUpstream, type Dial, type Trust, Upstream } from './upstream.ts'
+import { passUpgrade } from './upgrade.ts'
+
+/** What a connection is served with. */
+export interface ConnectionParts {
+  readonly swap: SwapPort
+  readonly redactor: Redactor
+  readonly signer: Signer
+  readonly trust: Trust
+  readonly limits: InterceptLimits
+}
+
+/**
+ * Serves a client that was let through to a host that carries a credential; resolves when both ends are closed.
+ *
+ * One connection of the client is one upstream, dialled at the first request that may go up: no pool, nothing shared. When
+ * all leases under which something was swapped have ended, both are cut.
+ */
+export const serveConnection = async (
+  { swap, redactor, signer, trust, limits }: ConnectionParts,
+  client: Duplex,
+  target: EgressTarget,
+  dial: Dial,
+  log: InterceptionLog,
+): Promise<void> => {
+  const over = new AbortController()
+  const closed = new Promise<void>((resolve) => {
+    if (client.destroyed) resolve()
+    else client.once('close', resolve)
+  }).then(() => over.abort())
+  client.on('error', () => client.destroy())
+  const cut = (reason: string): void => {
+    if (over.signal.aborted) return
+    log.cut(reason)
+    over.abort()
+    client.destroy()
+  }
+
+  const injections = swap.injections.filter(
+    ({ inject, hosts }) =>
+      inject === 'egress' && hosts.some(({ host, port }) => host === target.host && port === target.port),
+  )
+  let upstream: Promise<Upstream> | null = null
+  const connectOnce = async (): Promise<Upstream> => {
+    const isTls = target.grant.tls
+    const socket = await connectUpstream(target, dial, isTls ? trust : null, limits.upstreamMs, over.signal)
+    over.signal.addEventListener('abort', () => socket.destroy(), { once: true })
+    if (over.signal.aborted) socket.destroy()
+    return new Upstream(socket, limits.headBytes, () => upstreamClosed())
+  }
+  const context: ExchangeContext = {
+    target,
+    head: {
+      host: target.host,
+      port: target.port,
+      isTls: target.grant.tls,
+      credentialHeaders: injections.flatMap(({ headers }) => headers),
+      mayUpgrade: injections.some(({ websocket }) => websocket),
+      mostHeaders: limits.headers,
+    },
+    fillsBodies: injections.some(({ body }) => body),
+    swap,
+    redactor,
+    limits,
+    upstream: () => (upstream ??= connectOnce()),
+    carry({ credential, until }) {
+      log.swapped(credential)
+      if (carried.has(until)) return
+      carried.add(until)
+      const ended = (): void => {
+        carried.delete(until)
+        if (carried.size === 0) cut('lease-ended')
+      }
+      if (until.aborted) ended()
+      else until.addEventListener('abort', ended, { once: true })
+    },
+  }
+  const carried = new Set<AbortSignal>()
+
+  // Requests come in turn, however many a client sends ahead
+  let waiting = 0
+  let isClosing = false
+  let turn: Promise<void> = Promise.resolve()
+  let quiet: NodeJS.Timeout | undefined
+  const upstreamClosed = (): void => {
+    isClosing = true
+    if (waiting === 0) client.destroy()
+  }
+  const inTurn = (act: () => Promise<void>, failed: (refusal: Refusal) => void): void => {
+    clearTimeout(quiet)
+    if (++waiting > limits.pipelined) {
+      cut('pipelining')
+      return
+    }
+    turn = takeTurn(turn, act, failed)
+  }
+  const takeTurn = async (
+    before: Promise<void>,
+    act: () => Promise<void>,
+    failed: (refusal: Refusal) => void,
+  ): Promise<void> => {
+    await before
+    try {
+      if (!isClosing && !over.signal.aborted) await act()
+    } catch (error) {
+      isClosing = true
+      const refusal =
+        error instanceof Refusal ? error : new Refusal(502, 'failed', 'the request could not be passed on')
+      // Once it was cut, that this came to nothing is no news
+      if (!over.signal.aborted) log.cut(refusal.reason)
+      failed(refusal)
+    } finally {
+      waiting--
+      if (waiting === 0 && !over.signal.aborted) quiet = setTimeout(() => cut('idle'), limits.idleMs)
+    }
+  }
+
+  try {
+    const stream = target.grant.tls
+      ? await terminate(client, target.host, signer, limits.handshakeMs, over.signal)
+      : client
+    const server = strictServer(limits, context.head.mayUpgrade, {
+      request: (given, response) =>
+        inTurn(
+          () => exchange(context, given, response),
+          (refusal) => refuse(response, refusal),
+        ),
+      upgrade: (given, socket, ahead) =>
+        inTurn(
+          () => passUpgrade(context, given, socket, ahead),
+          (refusal) => refuseBare(socket, refusal),
+        ),
+      malformed: (socket, refusal) => {
+        log.cut(refusal.reason)
+        // In the middle of an answer it would become part of it
+        if (waiting > 0) client.destroy()
+        else refuseBare(socket, refusal)
+      },
+    })
+    stream.once('close', () => client.destroy())
+    quiet = setTimeout(() => cut('head-late'), limits.handshakeMs)
+    server.emit('connection', stream)
+  } catch (error) {
+    cut(error instanceof Refusal ? error.reason : 'failed')
+  }
+  await closed
+  clearTimeout(quiet)
+  await turn
+}
+
+interface Handlers {
+  readonly request: (given: IncomingMessage, response: ServerResponse) => void
+  readonly upgrade: (given: IncomingMessage, socket: Duplex, ahead: Buffer) => void
+  readonly malformed: (socket: Duplex, refusal: Refusal) => void
+}
+
+// A server that listens nowhere: it reads the one stream that it is given.
+const strictServer = ({ headBytes }: InterceptLimits, mayUpgrade: boolean, handlers: Handlers): Server => {
+  const server = createServer({
+    maxHeaderSize: headBytes,
+    insecureHTTPParser: false,
+    keepAliveTimeout: 0,
+    requireHostHeader: false,
+  })
+  // Beyond a count node:http drops headers silently; the bytes are bounded, and they are counted later
+  server.maxHeadersCount = 0
+  server.timeout = 0
+  server.on('request', handlers.request)
+  server.on('checkContinue', handlers.request)
+  server.on('checkExpectation', handlers.request)
+  // Without a listener an upgrade is a request like any other, and is refused as one
+  if (mayUpgrade) server.on('upgrade', handlers.upgrade)
+  server.on('connect', (_, socket) =>
+    handlers.malformed(socket, new Refusal(405, 'method', 'CONNECT is not passed on')),
+  )
+  server.on('clientError', (error: NodeJS.ErrnoException, socket) =>
+    handlers.malformed(socket, refusalOf(error.code)),
+  )
+  return server
+}
+
+const refusalOf = (code = ''): Refusal => {
+  if (code === 'HPE_HEADER_OVERFLOW') return new Refusal(431, 'headers', 'the head is too long')
+  if (code === 'HPE_INVALID_METHOD') return new Refusal(405, 'method', 'the method is not passed on')
+  return new Refusal(400, 'malformed', 'the request can be read in more than one way, or in none')
+}

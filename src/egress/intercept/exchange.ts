@@ -1,0 +1,221 @@
+// One request of a client and the host's answer to it.
+import type { ClientRequest, IncomingMessage, ServerResponse } from 'node:http'
+import { pipeline } from 'node:stream/promises'
+import type { Redactor, SwapPort } from '../../schema/credentials.ts'
+import type { EgressEndpoint } from '../../schema/egress.ts'
+import { judgeAnswer, judgeTrailers, redacting } from './answer.ts'
+import { PlaceholderStream, writerFor } from './body-swap.ts'
+import type { InterceptLimits } from './limits.ts'
+import { credentialRefused, Refusal } from './refusal.ts'
+import { type Header, judgeRequest, type RequestHead, type HeadTarget } from './request-head.ts'
+import { type Exchange, exchangeFor, swapHead, type Swapped } from './swap-head.ts'
+import type { Upstream } from './upstream.ts'
+
+/** What the exchanges of one connection share. */
+export interface ExchangeContext {
+  readonly target: EgressEndpoint
+  readonly head: HeadTarget
+  /** Whether an entry swaps in bodies for this target */
+  readonly fillsBodies: boolean
+  readonly swap: SwapPort
+  readonly redactor: Redactor
+  readonly limits: InterceptLimits
+  /** The connection upstream, made when first needed */
+  upstream(): Promise<Upstream>
+  /** Notes what was swapped: the connection ends with the leases of all of it */
+  carry(swapped: Swapped): void
+}
+
+/**
+ * Judges a request, swaps, sends it up, and passes the answer down as it comes. Throws a Refusal for what is not to be
+ * answered by the host. In this order:
+ * 1. the head has one meaning, and names the host that was judged;
+ * 2. placeholders and secrets in it are found, and swapped or refused;
+ * 3. the host is connected to, and its certificate verified;
+ * 4. leases that ended meanwhile are found;
+ * 5. head and body go up, the body looked through and swapped as it passes;
+ * 6. the answer comes down, decoded and masked.
+ */
+export const exchange = async (
+  context: ExchangeContext,
+  given: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> => {
+  const head = judgeRequest(headOf(given), context.head)
+  const { path, headers, swapped } = swapHead(context.swap, context.target, head)
+  for (const it of swapped) context.carry(it)
+  const upstream = await context.upstream()
+  if (swapped.some(({ until }) => until.aborted)) throw credentialRefused('credential-no-lease')
+
+  const { up, sent } = await sendUp(context, upstream, { ...head, path, headers }, given)
+  up.on('continue', () => response.writeContinue())
+  try {
+    const answer = await Promise.race([answerOf(up), failureOf(sent)])
+    await passDown(context, answer, given, response, sent)
+  } catch (error) {
+    up.destroy()
+    throw error instanceof Refusal
+      ? error
+      : new Refusal(502, 'answer', 'the host gave no answer that can be passed on')
+  }
+  // The host answered before it had it all: what is still to come would be taken for the next request
+  if (!given.complete) given.destroy()
+}
+
+/** What node:http read, as it is judged. */
+export const headOf = ({ method = '', url = '', httpVersion, rawHeaders }: IncomingMessage) => ({
+  method,
+  url,
+  httpVersion,
+  rawHeaders,
+})
+
+interface Sending {
+  readonly up: ClientRequest
+  /** Rejects with a Refusal where the body holds what it may not */
+  readonly sent: Promise<void>
+}
+
+const sendUp = async (
+  context: ExchangeContext,
+  upstream: Upstream,
+  head: RequestHead,
+  given: IncomingMessage,
+): Promise<Sending> => {
+  const valueOf = (name: string): string | undefined =>
+    head.headers.find(([it]) => it.toLowerCase() === name)?.[1]
+  const swapped: Swapped[] = []
+  const exchangeOne = exchangeFor(context.swap, context.target, swapped)
+  // A compressed body is left alone: what is in it stands for nothing up there
+  const mayFill = context.fillsBodies && valueOf('content-encoding') === undefined
+  const body = screened(
+    context,
+    given,
+    mayFill,
+    exchangeOne,
+    writerFor(valueOf('content-type') ?? ''),
+    swapped,
+  )
+  const begin = (headers: readonly Header[]): ClientRequest =>
+    upstream.request(head.method, head.path, headers)
+
+  const length = valueOf('content-length')
+  if (length === undefined && !head.isChunked) {
+    const isBare = /^(GET|HEAD|DELETE|OPTIONS)$/.test(head.method)
+    return sending(begin(isBare ? head.headers : [...head.headers, ['Content-Length', '0']]), body)
+  }
+  if (!mayFill || length === undefined) return sending(begin(head.headers), body)
+  const rest = head.headers.filter(([name]) => name.toLowerCase() !== 'content-length')
+  if (Number(length) > context.limits.countedBodyBytes)
+    return sending(begin([...rest, ['Transfer-Encoding', 'chunked']]), body)
+  if (valueOf('expect') !== undefined) given.socket.write('HTTP/1.1 100 Continue\r\n\r\n')
+  const parts: Buffer[] = []
+  for await (const part of body) parts.push(part)
+  const whole = Buffer.concat(parts)
+  const counted = rest.filter(([name]) => name.toLowerCase() !== 'expect')
+  return sending(begin([...counted, ['Content-Length', String(whole.length)]]), [whole])
+}
+
+const sending = (up: ClientRequest, body: AsyncIterable<Buffer> | Iterable<Buffer>): Sending => {
+  const sent = (async () => {
+    for await (const part of body) {
+      if (up.destroyed) return
+      if (part.length > 0 && !up.write(part)) await drained(up)
+    }
+    up.end()
+  })()
+  // Whoever waits for the answer looks at it; until then it must not count as forgotten
+  sent.catch(() => up.destroy())
+  return { up, sent }
+}
+
+const drained = (up: ClientRequest): Promise<void> =>
+  new Promise((resolve) => {
+    const done = (): void => {
+      up.off('drain', done).off('close', done)
+      resolve()
+    }
+    up.on('drain', done).on('close', done)
+  })
+
+async function* screened(
+  context: ExchangeContext,
+  given: IncomingMessage,
+  mayFill: boolean,
+  exchangeOne: Exchange,
+  write: (value: string) => string,
+  swapped: Swapped[],
+): AsyncGenerator<Buffer> {
+  const { swap, target } = context
+  const watch = swap.watch()
+  const stream = new PlaceholderStream(swap.placeholders, (placeholder) => {
+    const value = exchangeOne(placeholder, { in: mayFill ? 'body' : 'elsewhere' })
+    for (const it of swapped.splice(0)) context.carry(it)
+    return write(value)
+  })
+  const look = (bytes: Uint8Array): void => {
+    const leaked = watch(bytes)
+    if (leaked === null) return
+    swap.leaked(leaked, target)
+    throw credentialRefused('credential-value')
+  }
+  for await (const chunk of given as AsyncIterable<Buffer>) {
+    look(chunk)
+    yield stream.push(chunk)
+  }
+  // Trailers go nowhere; what is in them is told all the same
+  const trailers = given.rawTrailers.join('\n')
+  look(Buffer.from(trailers, 'latin1'))
+  for (const placeholder of swap.placeholders)
+    if (trailers.includes(placeholder)) exchangeOne(placeholder, { in: 'elsewhere' })
+  yield stream.flush()
+}
+
+const answerOf = (up: ClientRequest): Promise<IncomingMessage> => {
+  const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>()
+  up.on('response', resolve)
+  up.on('error', reject)
+  up.once('close', () => reject(new Error('closed')))
+  return promise
+}
+
+const failureOf = async (sent: Promise<void>): Promise<never> => {
+  await sent
+  return new Promise(() => undefined)
+}
+
+const passDown = async (
+  { redactor, limits }: ExchangeContext,
+  answer: IncomingMessage,
+  given: IncomingMessage,
+  response: ServerResponse,
+  sent: Promise<void>,
+): Promise<void> => {
+  const status = answer.statusCode ?? 0
+  const hasBody = given.method !== 'HEAD' && status !== 204 && status !== 304
+  const { message, headers, decoder, isLast } = judgeAnswer(answer, redactor, hasBody, limits.headers)
+  const mustEnd = isLast || !given.complete
+  response.sendDate = false
+  const all: readonly Header[] = mustEnd ? [...headers, ['Connection', 'close']] : headers
+  response.writeHead(
+    status,
+    message,
+    all.flatMap(([name, value]) => [name, value]),
+  )
+  const mask = redacting(redactor.mask())
+  mask.once('end', () => {
+    const trailers = judgeTrailers(answer, redactor)
+    if (trailers.length > 0)
+      response.addTrailers(trailers.map(([name, value]): [string, string] => [name, value]))
+  })
+  const refusedBody = sent.then(
+    () => new Promise<never>(() => undefined),
+    (error: unknown) => {
+      if (error instanceof Refusal) throw error
+      return new Promise<never>(() => undefined)
+    },
+  )
+  const passed =
+    decoder === null ? pipeline(answer, mask, response) : pipeline(answer, decoder, mask, response)
+  await Promise.race([passed, refusedBody])
+}

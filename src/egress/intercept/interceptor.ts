@@ -1,0 +1,53 @@
+// What stands in the way to hosts that carry a credential: it reads what goes up, swaps, and redacts what comes down.
+import type { InterceptorAuthority, InterceptorOptions } from '../../schema/credentials.ts'
+import type { EgressEndpoint, Interceptor } from '../../schema/egress.ts'
+import { serveConnection } from './connection.ts'
+import { type InterceptLimits, interceptLimits } from './limits.ts'
+import { systemRoots } from './roots.ts'
+import { type Trust, trustFor } from './upstream.ts'
+
+/**
+ * Returns the interceptor of one sandbox, with an authority of its own for exactly the hosts that its entries name.
+ *
+ * Hosts without a credential are left to the tunnel; `screen` looks through what can be read of it.
+ */
+export const createInterceptor = async (
+  { server, swap, redactor }: InterceptorOptions,
+  limits: InterceptLimits = interceptLimits,
+): Promise<Interceptor & InterceptorAuthority> => {
+  const carriers = swap.injections.filter(({ inject }) => inject === 'egress').flatMap(({ hosts }) => hosts)
+  const trusts = new Map<string, Trust>()
+  for (const { host, port, caFile } of carriers) {
+    const key = `${host}:${port}`
+    if (caFile !== null || !trusts.has(key)) trusts.set(key, trustFor(caFile))
+  }
+  const trustOf = ({ host, port }: EgressEndpoint): Trust | undefined => trusts.get(`${host}:${port}`)
+  // It takes 100 ms to load: a daemon whose servers have no such credential does without
+  const { createSigner } = await import('./signer.ts')
+  const signer = await createSigner(server, [...new Set(carriers.map(({ host }) => host))])
+
+  return {
+    certificate: signer.certificate,
+    bundle: `${systemRoots().trimEnd()}\n${signer.certificate}\n`,
+    intercepts: (target) => trustOf(target) !== undefined,
+    async serve(client, target, dial, log) {
+      const trust = trustOf(target)
+      if (trust === undefined) throw new Error(`${target.host}:${target.port} carries no credential`)
+      await serveConnection({ swap, redactor, signer, trust, limits }, client, target, dial, log)
+    },
+    screen(target) {
+      const watch = swap.watch()
+      const longest = Math.max(0, ...swap.placeholders.map(({ length }) => length))
+      let tail = ''
+      return (chunk) => {
+        const leaked = watch(chunk)
+        if (leaked !== null) swap.leaked(leaked, target)
+        const text = tail + Buffer.from(chunk.buffer, chunk.byteOffset, chunk.length).toString('latin1')
+        tail = longest > 1 ? text.slice(1 - longest) : ''
+        const seen = swap.placeholders.filter((placeholder) => text.includes(placeholder))
+        for (const placeholder of seen) swap.swap(placeholder, target, { in: 'elsewhere' })
+        return leaked === null && seen.length === 0
+      }
+    },
+  }
+}

@@ -1,0 +1,124 @@
+// A sandbox's own certificate authority: in memory, for its hosts alone, gone with it.
+// oxlint-disable-next-line import/no-unassigned-import -- @peculiar/x509 stands on it and does not bring it
+import 'reflect-metadata'
+import { createPrivateKey, KeyObject, randomBytes, webcrypto } from 'node:crypto'
+import { createSecureContext, type SecureContext } from 'node:tls'
+import {
+  AuthorityKeyIdentifierExtension,
+  BasicConstraintsExtension,
+  ExtendedKeyUsage,
+  ExtendedKeyUsageExtension,
+  Extension,
+  KeyUsageFlags,
+  KeyUsagesExtension,
+  SubjectAlternativeNameExtension,
+  SubjectKeyIdentifierExtension,
+  X509CertificateGenerator,
+} from '@peculiar/x509'
+
+/** Life of the authority and of a host's certificate, ms; clocks inside are the machine's own, a minute is grace */
+const authorityMs = 24 * 3_600_000
+const hostMs = 3_600_000
+const graceMs = 60_000
+/** A host's certificate is renewed when it has less than this left, ms */
+const renewMs = 600_000
+
+const curve = { name: 'ECDSA', namedCurve: 'P-256' } as const
+const signing = { name: 'ECDSA', hash: 'SHA-256' } as const
+
+/** Signs for the hosts that it was made for. */
+export interface Signer {
+  /** The authority's certificate as PEM */
+  readonly certificate: string
+  /** What a TLS server for that host speaks with; rejects for any other host, and when the authority is too old */
+  contextFor(host: string): Promise<SecureContext>
+}
+
+interface Issued {
+  readonly context: Promise<SecureContext>
+  readonly until: number
+}
+
+/**
+ * Makes an authority for exactly these hosts. Its certificate says so itself (name constraints, no authorities below it),
+ * so that a client that trusts it trusts it for nothing else. One key serves all hosts; neither key leaves the memory.
+ */
+export const createSigner = async (server: string, hosts: readonly string[]): Promise<Signer> => {
+  const [authority, leaf] = await Promise.all([newKey(), newKey()])
+  const name = `CN=Sallyport sandbox of ${server.replaceAll(/[^A-Za-z0-9_.-]/g, '_')}`
+  const bornMs = Date.now()
+  const expiresMs = bornMs + authorityMs
+  const certificate = await X509CertificateGenerator.create({
+    serialNumber: serial(),
+    subject: name,
+    issuer: name,
+    notBefore: new Date(bornMs - graceMs),
+    notAfter: new Date(expiresMs),
+    publicKey: authority.publicKey,
+    signingKey: authority.privateKey,
+    signingAlgorithm: signing,
+    extensions: [
+      new BasicConstraintsExtension(true, 0, true),
+      new KeyUsagesExtension(KeyUsageFlags.keyCertSign, true),
+      new Extension('2.5.29.30', true, permittedNames(hosts)),
+      await SubjectKeyIdentifierExtension.create(authority.publicKey),
+    ],
+  })
+  const key = KeyObject.from(leaf.privateKey).export({ type: 'pkcs8', format: 'pem' }).toString()
+  createPrivateKey(key) // fails here rather than at the first connection
+  const issued = new Map<string, Issued>()
+
+  const issue = async (host: string, notAfter: number): Promise<SecureContext> => {
+    const own = await X509CertificateGenerator.create({
+      serialNumber: serial(),
+      subject: 'CN=Sallyport',
+      issuer: name,
+      notBefore: new Date(Date.now() - graceMs),
+      notAfter: new Date(notAfter),
+      publicKey: leaf.publicKey,
+      signingKey: authority.privateKey,
+      signingAlgorithm: signing,
+      extensions: [
+        new BasicConstraintsExtension(false, undefined, true),
+        new KeyUsagesExtension(KeyUsageFlags.digitalSignature, true),
+        new ExtendedKeyUsageExtension([ExtendedKeyUsage.serverAuth]),
+        new SubjectAlternativeNameExtension([{ type: 'dns', value: host }]),
+        await AuthorityKeyIdentifierExtension.create(authority.publicKey),
+      ],
+    })
+    return createSecureContext({ cert: own.toString('pem'), key, minVersion: 'TLSv1.2' })
+  }
+
+  return {
+    certificate: certificate.toString('pem'),
+    async contextFor(host) {
+      if (!hosts.includes(host)) throw new Error(`the authority of ${server} does not sign for ${host}`)
+      const known = issued.get(host)
+      if (known !== undefined && known.until - Date.now() > renewMs) return known.context
+      const until = Math.min(Date.now() + hostMs, expiresMs)
+      if (until - Date.now() < graceMs)
+        throw new Error(`the authority of ${server} is older than it may become`)
+      const context = issue(host, until)
+      issued.set(host, { context, until })
+      return context
+    },
+  }
+}
+
+const newKey = (): Promise<webcrypto.CryptoKeyPair> =>
+  webcrypto.subtle.generateKey(curve, true, ['sign', 'verify'])
+
+// Positive, and not the same for two authorities of one name
+const serial = (): string => `4${randomBytes(15).toString('hex').slice(1)}`
+
+// NameConstraints ::= SEQUENCE { [0] SEQUENCE OF SEQUENCE { [2] IA5String } }, RFC 5280 4.2.1.10; no addresses at all
+const permittedNames = (hosts: readonly string[]): Uint8Array<ArrayBuffer> => {
+  const trees = hosts.map((host) => der(0x30, der(0x82, Buffer.from(host, 'latin1'))))
+  return Uint8Array.from(der(0x30, der(0xa0, Buffer.concat(trees))))
+}
+
+const der = (tag: number, content: Buffer): Buffer => {
+  const { length } = content
+  const size = length < 128 ? [length] : length < 256 ? [0x81, length] : [0x82, length >> 8, length & 255]
+  return Buffer.concat([Buffer.from([tag, ...size]), content])
+}

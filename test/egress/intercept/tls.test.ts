@@ -1,0 +1,187 @@
+// TLS on both sides: which client is spoken to, which host is believed, and what the sandbox's authority may sign.
+import { execFile } from 'node:child_process'
+import { once } from 'node:events'
+import { writeFile } from 'node:fs/promises'
+import { connect } from 'node:net'
+import { connect as connectTls, type ConnectionOptions } from 'node:tls'
+import { promisify } from 'node:util'
+import { describe, expect, test } from 'vitest'
+import { createSigner } from '../../../src/egress/intercept/signer.ts'
+import { eventually } from '../../support/eventually.ts'
+import { host, intercepted, talk, token } from '../../support/intercepted.ts'
+import { tempDir } from '../../support/temp-dir.ts'
+
+const run = promisify(execFile)
+
+type Way = Awaited<ReturnType<typeof intercepted>>
+
+/** What a handshake comes to. */
+const shake = async (at: Way, options: ConnectionOptions): Promise<string> => {
+  const socket = connectTls({ host: '127.0.0.1', port: at.port, ca: at.interceptor.certificate, ...options })
+  const outcome = await new Promise<string>((resolve) => {
+    socket.once('secureConnect', () => resolve(`${socket.alpnProtocol || 'none'} ${socket.getProtocol()}`))
+    socket.once('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? error.message))
+    socket.once('close', () => resolve('closed'))
+  })
+  socket.destroy()
+  return outcome
+}
+
+describe('a client', () => {
+  test.each<readonly [string, ConnectionOptions, string]>([
+    ['of today', { ALPNProtocols: ['h2', 'http/1.1'] }, 'http/1.1 TLSv1.3'],
+    ['of yesterday', { maxVersion: 'TLSv1.2' }, 'none TLSv1.2'],
+  ])('%s is spoken to in HTTP/1.1', async (_, options, outcome) => {
+    await using at = await intercepted()
+    expect(await shake(at, { servername: host, ...options })).toBe(outcome)
+  })
+
+  test('that names another host is refused', async () => {
+    await using at = await intercepted()
+    const outcome = await shake(at, { servername: 'evil.test', checkServerIdentity: () => undefined })
+    expect(outcome).not.toMatch(/TLSv/)
+    await eventually(() => at.log.cut.length > 0)
+    expect(at.log).toMatchObject({ cut: ['sni-mismatch'], dialled: 0 })
+  })
+
+  test('that names none is refused', async () => {
+    await using at = await intercepted()
+    const socket = connectTls({
+      host: '127.0.0.1',
+      port: at.port,
+      ca: at.interceptor.certificate,
+      servername: '',
+      checkServerIdentity: () => undefined,
+    })
+    await talk(socket, 'GET / HTTP/1.1\r\n\r\n')
+    expect(at.log).toMatchObject({ cut: ['sni-missing'], dialled: 0 })
+  })
+
+  test.each([
+    ['speaks HTTP/2 alone', { servername: host, ALPNProtocols: ['h2'] }],
+    ['does not know the authority', { servername: host, ca: [] }],
+  ])('that %s gets no connection', async (_, options) => {
+    await using at = await intercepted()
+    expect(await shake(at, options)).not.toMatch(/TLSv/)
+    await eventually(() => at.served.size === 0)
+    expect(at.log.dialled).toBe(0)
+  })
+
+  test('that says nothing, or no TLS, is cut', async () => {
+    await using at = await intercepted({ limits: { handshakeMs: 150 } })
+    const silent = connect(at.port, '127.0.0.1')
+    await once(silent, 'close')
+    await talk(connect(at.port, '127.0.0.1'), 'GET / HTTP/1.1\r\nHost: localhost\r\n\r\n')
+    await eventually(() => at.served.size === 0)
+    expect(at.log).toMatchObject({ cut: ['handshake-late', 'handshake'], dialled: 0 })
+  })
+})
+
+describe('a host', () => {
+  const use = (at: Way) =>
+    at.say(`GET / HTTP/1.1\r\nHost: ${at.authority}\r\nAuthorization: Bearer ${at.placeholder}\r\n\r\n`)
+
+  test.each([
+    ['whose certificate has run out', { certificate: { days: -1 } }, /EXPIRED/],
+    ['whose certificate is for another name', { certificate: { name: 'other.test' } }, /ALTNAME/],
+    ['whose authority nobody knows', { isTrusted: false }, /CERT|SIGNATURE/],
+  ] as const)('%s gets no secret, and the client learns why', async (_, options, why) => {
+    const had: unknown[] = []
+    await using at = await intercepted({ ...options, http: (request) => had.push(request.headers) })
+    using _lease = await at.lease()
+    const answer = await use(at)
+    expect(answer).toMatch(/^HTTP\/1\.1 502 /)
+    expect(answer).toContain(`the certificate of ${host} can't be trusted`)
+    expect(answer).toMatch(why)
+    expect(answer).not.toContain(token)
+    expect(had).toEqual([])
+  })
+
+  test('that speaks no TLS gets no secret', async () => {
+    const had: string[] = []
+    await using at = await intercepted({
+      isHostPlain: true,
+      limits: { upstreamMs: 300 },
+      raw: (socket) => socket.on('data', (part: Buffer) => had.push(part.toString('latin1'))),
+    })
+    using _ = await at.lease()
+    expect(await use(at)).toMatch(/^HTTP\/1\.1 502 /)
+    // Its ClientHello, and nothing after it
+    expect(had).toHaveLength(1)
+    expect(had.join('')).not.toContain(token)
+  })
+})
+
+describe('the authority', () => {
+  const given = async (path: string, text: string): Promise<string> => {
+    await writeFile(path, text)
+    return path
+  }
+
+  test('is of a curve, for a day, and for its own hosts alone', async () => {
+    await using dir = await tempDir()
+    const { certificate } = await createSigner('files', ['api.example.com', 'other.example.org'])
+    const path = await given(`${dir.path}/ca.pem`, certificate)
+    const { stdout } = await run('openssl', ['x509', '-in', path, '-noout', '-text'])
+    for (const line of [
+      'prime256v1',
+      'CA:TRUE, pathlen:0',
+      'X509v3 Name Constraints: critical',
+      'DNS:api.example.com',
+      'DNS:other.example.org',
+      'Certificate Sign',
+      'Subject: CN = Sallyport sandbox of files',
+    ])
+      expect(stdout).toContain(line)
+    await run('openssl', ['x509', '-in', path, '-noout', '-checkend', String(86_400 - 120)])
+    await expect(
+      run('openssl', ['x509', '-in', path, '-noout', '-checkend', String(86_400 + 120)]),
+    ).rejects.toThrow()
+  })
+
+  test('is another one in each sandbox, and signs for no other host', async () => {
+    const [one, other] = await Promise.all([
+      createSigner('files', ['a.test']),
+      createSigner('files', ['a.test']),
+    ])
+    expect(one.certificate).not.toBe(other.certificate)
+    await expect(one.contextFor('b.test')).rejects.toThrow('b.test')
+  })
+
+  test('signs each host once, for as long as that holds', async () => {
+    const signer = await createSigner('files', ['a.test', 'b.test'])
+    const [first, again, other] = await Promise.all(
+      ['a.test', 'a.test', 'b.test'].map((name) => signer.contextFor(name)),
+    )
+    expect(again).toBe(first)
+    expect(other).not.toBe(first)
+  })
+
+  test('is believed by OpenSSL for its host, and its certificate for an hour', async () => {
+    await using at = await intercepted()
+    const socket = connectTls({
+      host: '127.0.0.1',
+      port: at.port,
+      servername: host,
+      ca: at.interceptor.certificate,
+    })
+    await once(socket, 'secureConnect')
+    const { valid_to, subjectaltname, asn1Curve } = socket.getPeerCertificate()
+    expect({ subjectaltname, asn1Curve }).toEqual({ subjectaltname: `DNS:${host}`, asn1Curve: 'prime256v1' })
+    expect(Date.parse(valid_to) - Date.now()).toBeLessThan(3_600_001)
+    socket.destroy()
+    const { stdout } = await run('sh', [
+      '-c',
+      `openssl s_client -connect 127.0.0.1:${at.port} -servername ${host} -verify_hostname ${host} -CAfile ${at.bundle} -verify_return_error </dev/null 2>&1`,
+    ])
+    expect(stdout).toContain('Verify return code: 0 (ok)')
+  })
+
+  test('stands in the bundle behind the machine’s own', async () => {
+    await using at = await intercepted()
+    const { bundle, certificate } = at.interceptor
+    expect(bundle.endsWith(`${certificate}\n`)).toBe(true)
+    expect(bundle.match(/-----BEGIN CERTIFICATE-----/g)?.length ?? 0).toBeGreaterThan(10)
+    expect(bundle).not.toContain('PRIVATE')
+  })
+})
