@@ -41,6 +41,7 @@ export async function readOpening<T>(
     options.signal.removeEventListener('abort', onAbort)
   }
   options.signal.addEventListener('abort', onAbort, { once: true })
+  if (socket.readableEnded) onEnd()
   socket.on('data', onData).once('end', onEnd).once('close', onEnd).resume()
   try {
     return await promise

@@ -55,7 +55,9 @@ function pour(
     if (!to.write(chunk)) from.pause()
   })
   to.on('drain', () => from.resume())
-  from.once('end', () => to.end())
+  // A paused socket that held nothing more has ended already
+  if (from.readableEnded) to.end()
+  else from.once('end', () => to.end())
   from.once('error', (error: NodeJS.ErrnoException) => {
     const side = from === passage.client ? 'client' : 'upstream'
     passage.end('ended', `${side}-${error.code === 'ECONNRESET' ? 'reset' : 'failed'}`)
