@@ -33,6 +33,8 @@ export function headReader(): (chunk: Buffer) => Found<Head> | null {
 /** A head that never ends in its way is refused when that shows, not when the deadline has passed. */
 function refuseEarly(text: string): void {
   if (/^[^A-Z]|[^\r]\n|^\n|\0/.test(text)) throw badRequest()
+  const first = text.indexOf('\r\n')
+  if (first >= 0 && !requestLine.test(text.slice(0, first))) throw badRequest()
 }
 
 function parseHead(text: string): Head {
