@@ -1,7 +1,7 @@
 // `sallyport tools [SERVER]`: what can be called, and what policy says of it.
 import type { Command } from 'commander'
 import type { ToolView } from '../rpc/governed.ts'
-import { hint, printJson, printTable } from './output.ts'
+import { hint, printJson, printTable, visible } from './output.ts'
 import type { Cell } from './output.ts'
 import { reach, reaching } from './reach.ts'
 import type { ReachOptions } from './reach.ts'
@@ -15,9 +15,13 @@ export function registerTools(program: Command): void {
         const result = await client.call('tools/list', server === undefined ? {} : { server }, { signal })
         if (options.json === true) printJson(result)
         else print(result.tools, server)
+        if (options.json !== true && result.collisions.length > 0) hint(visible(collided(result.collisions)))
       }),
     )
 }
+
+const collided = (names: readonly string[]): string =>
+  `${names.join(', ')}: a name that two tools would have is shown for neither; rename one of their servers, or change tools.naming`
 
 const styles = { allow: 'green', ask: 'yellow', deny: 'red' } as const
 
