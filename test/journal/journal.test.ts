@@ -16,7 +16,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { Journal, type JournalOptions } from '../../src/journal/journal.ts'
-import type { JournalRecord } from '../../src/journal/record.ts'
+import { encodeRecord, type JournalRecord } from '../../src/journal/record.ts'
 import { segmentPath } from '../../src/journal/segments.ts'
 import { verifyJournal } from '../../src/journal/verify.ts'
 
@@ -57,6 +57,13 @@ describe('what was appended', () => {
     expect(verifyJournal(directory, key)).toMatchObject({ ok: true, segments: 2, torn: [] })
   })
 
+  test('counts by batches: the last record of one vouches for all of it', async () => {
+    await using journal = open()
+    await Promise.all([journal.append(note(1)), journal.append(note(2)), journal.append(note(3))])
+    const lines = readFileSync(segmentPath(directory, 1), 'utf8').trimEnd().split('\n')
+    expect(lines.map((line) => line.includes('"mac":'))).toEqual([true, false, false, true])
+  })
+
   test('is in several segments once one is long enough, and one chain', async () => {
     await using journal = open([], { segmentBytes: 1000 })
     for (let n = 0; n < 30; n += 1) await journal.append(note(n))
@@ -80,6 +87,35 @@ describe('a journal that was tampered with', () => {
     writeFileSync(path, tamper(readFileSync(path, 'utf8')))
     expect(verifyJournal(directory, key).flaw?.kind).toBe(kind)
     expect(() => open()).toThrow(/does not hold together/)
+  })
+
+  test('is found out where a record of another history stands in its place', async () => {
+    for (const folder of [directory, `${root}/other`]) {
+      await using journal = open([], { directory: folder })
+      for (let n = 0; n < 4; n += 1) await journal.append(note(n))
+    }
+    const [path, other] = [segmentPath(directory, 1), segmentPath(`${root}/other`, 1)]
+    const lines = readFileSync(path, 'utf8').split('\n')
+    lines[3] = readFileSync(other, 'utf8').split('\n')[3] ?? '' // the same number, the same key
+    writeFileSync(path, lines.join('\n'))
+    expect(verifyJournal(directory, key).flaw).toMatchObject({ kind: 'chain', line: 4 })
+  })
+
+  test('is found out where a record says another number', async () => {
+    await using journal = open()
+    const head = await journal.append(note(1))
+    const origin = { daemon: 'd-1', segment: 1 }
+    const far = encodeRecord(note(2), origin, new Date().toISOString(), { ...head, seq: 40 }, key)
+    appendFileSync(segmentPath(directory, 1), far.line)
+    expect(verifyJournal(directory, key).flaw).toMatchObject({ kind: 'chain', line: 3 })
+  })
+
+  test('is found out where something else stands between records', async () => {
+    await using journal = open()
+    await journal.append(note(1))
+    appendFileSync(segmentPath(directory, 1), 'not a record\n')
+    await journal.append(note(2))
+    expect(verifyJournal(directory, key).flaw).toMatchObject({ kind: 'torn', line: 3 })
   })
 
   test('is found out when it was rewritten whole without the key', async () => {

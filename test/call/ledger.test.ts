@@ -1,0 +1,56 @@
+// What stands between a tool and its call, as the journal adds up: acceptance by instance, and holds by name.
+import { beforeEach, describe, expect, test } from 'vitest'
+import { draftDeclaration, surfaceDigest } from '../../src/call/declaration.ts'
+import { Ledger } from '../../src/call/ledger.ts'
+import { newInstanceId } from '../../src/lib/ids.ts'
+
+const tool = { name: 'read_file' }
+const accepted = {
+  server: 'files',
+  serverVersion: '1',
+  codeDigest: 'c',
+  declarationVersion: 1,
+  tools: [{ declaration: draftDeclaration(tool), surfaceDigest: surfaceDigest(tool) }],
+  restDigest: 'r',
+  leftOut: [],
+  acceptedBy: '0',
+}
+let ledger: Ledger
+beforeEach(() => {
+  ledger = new Ledger({ provisionalAfter: 2, trustedAfter: 4 })
+  ledger.apply({ type: 'surface.accepted', body: accepted })
+})
+
+test('an instance whose list was not seen yet stands for nothing that was accepted', () => {
+  const instance = newInstanceId()
+  expect(ledger.standing('files', instance, 'tool', 'read_file')).toMatchObject({ state: 'unaccepted' })
+  expect(ledger.standing('files', null, 'tool', 'read_file')).toMatchObject({
+    state: 'accepted',
+    identity: 'files/read_file@1#1',
+  })
+})
+
+describe('a hold', () => {
+  const calls: readonly (readonly [string, string, string | null])[] = [
+    ['files', 'read_file', 'task-7'],
+    ['files', 'read_file', null],
+    ['files', 'write_file', 'task-7'],
+    ['mail', 'read_file', 'task-7'],
+    ['mail', 'send', 'task-8'],
+  ]
+  test.each([
+    [{ server: 'files', tool: null, lineage: null }, [0, 1, 2]],
+    [{ server: 'files', tool: 'read_file', lineage: null }, [0, 1]],
+    [{ server: null, tool: 'read_file', lineage: null }, [0, 1, 3]],
+    [{ server: null, tool: null, lineage: 'task-7' }, [0, 2, 3]],
+    [{ server: 'files', tool: null, lineage: 'task-7' }, [0, 2]],
+    [{ server: 'files', tool: 'write_file', lineage: 'task-8' }, []],
+  ] as const)('%j covers just the calls that it names', (body, covered) => {
+    const held = (): readonly number[] =>
+      calls.flatMap(([server, name, lineage], n) => (ledger.hold(server, name, lineage) === 'h' ? [n] : []))
+    ledger.apply({ type: 'hold.placed', body: { name: 'h', ...body } })
+    expect(held()).toEqual(covered)
+    ledger.apply({ type: 'hold.released', body: { name: 'h', ...body } })
+    expect(held()).toEqual([])
+  })
+})
