@@ -1,0 +1,247 @@
+// The operator at a terminal: questions are put and answered there, and every verb says what it did by its words and its status.
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Client } from '../../src/client/client.ts'
+import { configOf, daemon, fixture, main } from '../support/daemon.ts'
+import type { TestDaemon } from '../support/daemon.ts'
+import { eventually } from '../support/eventually.ts'
+
+const rules = [
+  { permission: 'mcp:plain:fail', action: 'deny' },
+  { permission: 'mcp:asked:*', action: 'ask' },
+  { permission: 'mcp:*:*', action: 'allow' },
+]
+
+let at: TestDaemon
+let host: Client
+beforeAll(async () => {
+  const collides = (...names: readonly string[]) =>
+    fixture('collides', { args: ['/app/collides.mjs', ...names] })
+  at = await daemon(
+    configOf(
+      {
+        plain: fixture('echo'),
+        asked: fixture('echo'),
+        manual: fixture('echo', { acceptance: 'manual' }),
+        a: collides('b_c', 'only'),
+        a_b: collides('c'),
+      },
+      { rules },
+    ),
+  )
+  host = await at.connect('host')
+})
+afterAll(async () => {
+  await host[Symbol.asyncDispose]()
+  await at[Symbol.asyncDispose]()
+})
+
+const call = (server: string, args: Record<string, unknown> = {}, tool = 'echo') =>
+  host.call('tools/call', { server, tool, arguments: args })
+const outcomeOf = (made: Promise<unknown>): Promise<string> =>
+  made.then(
+    () => 'done',
+    (error: { code: string }) => error.code,
+  )
+
+/** A person at a pseudo-terminal. */
+function terminal(...args: readonly string[]) {
+  const quoted = [process.execPath, main, ...args].map((word) => `'${word}'`).join(' ')
+  const child = spawn('script', ['-qec', quoted, '/dev/null'], {
+    env: { ...at.env, TERM: 'xterm' },
+    cwd: at.folder,
+  })
+  let screen = ''
+  let from = 0
+  child.stdout.on('data', (chunk: Buffer) => (screen += chunk.toString()))
+  return {
+    screen: () => screen,
+    types: (text: string) => child.stdin.write(text),
+    /** Waits for words that came after those that were waited for before. */
+    async shows(text: string | RegExp): Promise<void> {
+      const { found } = await eventually(() => {
+        const place =
+          typeof text === 'string' ? screen.indexOf(text, from) - from : screen.slice(from).search(text)
+        return place >= 0 && { found: place }
+      }, 10_000)
+      from += found + 1
+    },
+    async [Symbol.asyncDispose]() {
+      const ended = once(child, 'exit')
+      child.stdin.write('\u0003')
+      await ended
+    },
+  }
+}
+const watchers = (count: number) =>
+  eventually(async () => (await at.client.call('approvals/list', {})).listeners === count)
+
+describe('approvals --watch at a terminal', () => {
+  test('puts each question, takes an answer for what it is, and asks again for what is none', async () => {
+    await watchers(0)
+    await using person = terminal('approvals', '--watch')
+    await person.shows('waiting for questions')
+    await watchers(1)
+    const answers: readonly (readonly [string, string])[] = [
+      ['y', 'done'],
+      ['n', 'ERR_APPROVAL_DENIED'],
+      ['s', 'done'],
+      ['p', 'done'],
+    ]
+    for (const [key, outcome] of answers) {
+      const made = outcomeOf(call('asked', { key, evil: '\u001b[2J\u202e' }))
+      await person.shows(`"key":"${key}"`)
+      await person.shows('y/n/s/p? ')
+      person.types('what\n')
+      await person.shows('y/n/s/p? ')
+      person.types(`${key.toUpperCase()}\n`)
+      expect(await made, key).toBe(outcome)
+      await person.shows(outcome === 'done' ? /granted by uid \d+/ : /not granted by uid \d+/)
+    }
+    // What stands is not asked again.
+    expect(await outcomeOf(call('asked', { key: 'p', evil: '\u001b[2J\u202e' }))).toBe('done')
+    expect(person.screen()).not.toContain('\u001b[2J')
+    expect(person.screen()).not.toContain('\u202e')
+    expect(person.screen()).toContain('\\u001b[2J\\u202e')
+  })
+
+  test('leaves a question that somebody else answers, and puts the next', async () => {
+    await watchers(0)
+    await using person = terminal('approvals', '--watch')
+    await person.shows('waiting for questions')
+    await watchers(1)
+    const first = outcomeOf(call('asked', { n: 'first' }))
+    await person.shows('y/n/s/p? ')
+    const second = outcomeOf(call('asked', { n: 'second' }))
+    const { pending } = await eventually(async () => {
+      const list = await at.client.call('approvals/list', {})
+      return list.pending.length === 2 && list
+    })
+    const id = pending.find(({ text }) => text.includes('first'))?.id ?? ''
+    expect((await at.run(['approve', id])).status).toBe(0)
+    expect(await first).toBe('done')
+    await person.shows('"n":"second"')
+    await person.shows('y/n/s/p? ')
+    person.types('n\n')
+    expect(await second).toBe('ERR_APPROVAL_DENIED')
+  })
+
+  test('nobody who watches is nobody who can be asked: without a terminal, too', async () => {
+    await watchers(0)
+    expect(await outcomeOf(call('asked', { n: 'alone' }))).toBe('ERR_APPROVAL_UNAVAILABLE')
+    const { status, stderr } = await at.run(['call', 'asked', 'echo', '-a', 'n=alone'])
+    expect(status).toBe(2)
+    expect(stderr).toContain('ERR_APPROVAL_UNAVAILABLE')
+  })
+})
+
+describe('the operator’s verbs', () => {
+  test('accept --tool accepts those alone, and refuses what is not there', async () => {
+    expect((await at.run(['accept', 'manual', '--tool', 'nobody'])).status).toBe(8)
+    const { status, stdout } = await at.run(['accept', 'manual', '--tool', 'echo'])
+    expect(status).toBe(0)
+    expect(stdout).toMatch(/^echo +accepted$/m)
+    expect(stdout).toMatch(/^fail +left out: not callable$/m)
+    expect(await outcomeOf(call('manual'))).toBe('done')
+    expect(await outcomeOf(call('manual', {}, 'fail'))).toBe('ERR_DECLARATION_MISSING')
+  })
+
+  test('permits revoke takes one or a server, and says what it ended', async () => {
+    const { status, stderr } = await at.run(['permits', 'revoke', '--server', 'plain', '--reason', 'a test'])
+    expect({ status, stderr }).toMatchObject({
+      status: 0,
+      stderr: expect.stringContaining('0 permits revoked'),
+    })
+    const { metadata } = await call('plain')
+    expect((await at.run(['permits', 'revoke', metadata.permit ?? ''])).status).toBe(8)
+    expect((await at.run(['permits', 'revoke'])).status).toBe(7)
+    expect((await at.run(['permits', 'revoke', 'p-x', '--server', 'plain'])).status).toBe(7)
+    const { records } = await at.client.call('audit/query', { type: 'permit.revoked' })
+    expect(records).toMatchObject([{ body: { server: 'plain', reason: 'a test' } }])
+  })
+
+  test('explain names the line that decides, and ends as the call would', async () => {
+    await call('plain')
+    await host.call('servers/start', { server: 'asked' })
+    const denied = await at.run(['explain', 'plain', 'fail'])
+    expect(denied.status).toBe(2)
+    expect(denied.stdout).toMatch(/^rules +refuse +.*sallyport\.yaml.*rules\[0\] denies mcp:plain:fail$/m)
+    const allowed = await at.run(['explain', 'plain', 'echo', '-a', 'x=1'])
+    expect(allowed.status).toBe(0)
+    expect(allowed.stdout).toMatch(/^rules +pass +.*rules\[2\] allows mcp:\*:\*$/m)
+    const { steps } = JSON.parse((await at.run(['explain', 'asked', 'echo', '--json'])).stdout) as {
+      steps: { step: string; verdict: string }[]
+    }
+    expect(steps.map(({ step, verdict }) => `${step} ${verdict}`)).toContain('rules ask')
+  })
+
+  test('audit tail -f goes on as calls come, and show has every record of one whole', async () => {
+    const child = at.start(['audit', 'tail', '-f', '-n', '1', '--server', 'plain', '--json'])
+    let said = ''
+    child.stdout?.on('data', (chunk: Buffer) => (said += chunk.toString()))
+    const made = await eventually(async () => {
+      const { call_id } = await call('plain', { tail: true })
+      return said.includes(call_id) && call_id
+    }, 15_000)
+    await eventually(() => said.includes('call.outcome'))
+    const ended = once(child, 'exit')
+    child.kill('SIGINT')
+    expect((await ended)[0]).toBe(3)
+    const { stdout, status } = await at.run(['audit', 'show', made])
+    expect(status).toBe(0)
+    expect(stdout).toMatch(/^record +\d+ call\.intent$[\s\S]*^record +\d+ call\.outcome$/m)
+    expect(stdout).toContain('"arguments":{"tail":true}')
+    expect((await at.run(['audit', 'show', `${made.slice(0, -3)}xxx`])).status).toBe(8)
+    expect((await at.run(['audit', 'show', 'nonsense'])).status).toBe(7)
+  })
+})
+
+describe('what lists show of tools', () => {
+  test('names that two tools would have are nobody’s, and said to be', async () => {
+    for (const server of ['a', 'a_b']) await host.call('servers/start', { server })
+    const { tools, collisions } = await host.call('tools/list', { all: true })
+    expect(collisions).toEqual(expect.arrayContaining(['a_b_c']))
+    expect(tools.map(({ name }) => name)).not.toContain('a_b_c')
+    expect(tools.map(({ name }) => name)).toContain('a_only')
+    const { stdout, stderr } = await at.run(['tools'])
+    expect(stdout + stderr).toContain('a_b_c')
+    // By server and tool each is itself.
+    expect((await call('a', {}, 'b_c')).metadata.identity).toMatch(/^a\/b_c@/)
+  })
+
+  test('words that hold a secret are withheld, and what paints a terminal is taken out', async () => {
+    const { tools } = await host.call('tools/list', { server: 'a', all: true })
+    const said = (tool: string) => tools.find((one) => one.tool === tool)?.description
+    expect(said('leaks')).toMatch(/^\(withheld: it holds what looks like/)
+    expect(said('paints')).toMatch(/^Safe +tool$/)
+    const full = await host.call('tools/describe', { server: 'a', tool: 'leaks' })
+    expect(JSON.stringify(full)).not.toContain('AKIA')
+    expect(JSON.stringify(await host.call('tools/search', { query: 'key log in' }))).not.toContain('AKIA')
+  })
+})
+
+test('a journal that was tampered with is told of with status 4, and no daemon starts on it', async () => {
+  await using other = await daemon(configOf({ plain: fixture('echo') }))
+  await other.client.call('tools/call', { server: 'plain', tool: 'echo', arguments: {} })
+  const folder = join(other.stateDir, 'journal')
+  const [first = ''] = readdirSync(folder).filter((name) => name.endsWith('.jsonl'))
+  const path = join(folder, first)
+  const whole = readFileSync(path, 'utf8')
+  expect((await other.run(['audit', 'verify'])).status).toBe(0)
+  writeFileSync(path, whole.replace('"type":"call.intent"', '"type":"call.intend"'))
+  const there = await other.run(['audit', 'verify'])
+  expect(there.status).toBe(4)
+  expect(there.stdout).toContain('NOT what was written')
+  const here = await other.run(['audit', 'verify', '--state', other.stateDir, '--json'])
+  expect(here.status).toBe(4)
+  expect(JSON.parse(here.stdout)).toMatchObject({ ok: false, flaw: { kind: 'hash', path } })
+  const ended = once(other.process, 'exit')
+  other.process.kill('SIGTERM')
+  await ended
+  const started = await other.run(['serve'])
+  expect(started.status).toBe(4)
+  expect(started.stderr).toContain('ERR_JOURNAL_CORRUPT')
+})
