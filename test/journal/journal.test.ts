@@ -92,7 +92,7 @@ describe('a journal that was tampered with', () => {
   test('is found out where a record of another history stands in its place', async () => {
     for (const folder of [directory, `${root}/other`]) {
       await using journal = open([], { directory: folder })
-      for (let n = 0; n < 4; n += 1) await journal.append(note(n))
+      for (let n = 0; n < 4; n += 1) await journal.append(note(folder === directory ? n : -n))
     }
     const [path, other] = [segmentPath(directory, 1), segmentPath(`${root}/other`, 1)]
     const lines = readFileSync(path, 'utf8').split('\n')
