@@ -144,7 +144,9 @@ export class Outfits implements AsyncDisposable {
     const { secrets, server } = outfit
     if (secrets === null) return this.#begin(outfit, ask, null)
     const { permit, call } = ask
-    const deadlineMs = server.timeouts.callMs
+    // A process of its own has to come up first.
+    const { callMs, initializeMs } = server.timeouts
+    const deadlineMs = attribution === 'call' ? callMs + 2 * initializeMs : callMs
     const lease = await secrets.lease({ permit, call, names, deadlineMs, attribution }, { signal })
     return this.#begin(outfit, ask, lease)
   }

@@ -2,8 +2,8 @@
 import { chmod, mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createBroker } from '../credentials/broker.ts'
-import { SallyportError } from '../errors.ts'
 import { openDoor } from '../egress/door.ts'
+import { createInterceptor } from '../egress/intercept/interceptor.ts'
 import type { Broker } from '../schema/credentials.ts'
 import type { EgressLimits } from '../schema/egress.ts'
 import type { Settings } from '../schema/settings.ts'
@@ -51,13 +51,7 @@ export async function createOutside(options: OutsideOptions): Promise<Outside> {
     ...egressRecord(options),
     broker,
     openDoor,
-    createInterceptor: ({ server }) =>
-      Promise.reject(
-        new SallyportError(
-          'ERR_SANDBOX_UNENFORCEABLE',
-          `${server} asks for credentials by egress, which this version cannot swap`,
-        ),
-      ),
+    createInterceptor,
     limits,
     doors,
   })

@@ -67,7 +67,7 @@ export interface LimitView {
 export interface InstanceView {
   readonly id: InstanceId
   readonly state: InstanceState
-  readonly purpose: 'session' | 'control'
+  readonly purpose: 'session' | 'control' | 'call'
   readonly pid: number | null
   readonly started_at: string | null
   readonly restarts: number

@@ -78,7 +78,7 @@ export async function callTool(parts: Parts): Promise<CallResult> {
     tell('call/failed', { code: error.code, reason: error.message })
     throw error
   }
-  if (answer.kind === 'error') settle('error', JSON.stringify(answer), null)
+  if (answer.kind === 'error') settle('error', answer.raw, null)
   else settle(saysFailed(answer.result.raw) ? 'tool-error' : 'result', answer.result.raw, null)
   const durationMs = performance.now() - began
   tell('call/ended', { durationMs: Math.round(durationMs), outcome: answer.kind })
@@ -132,7 +132,7 @@ async function resultOf(
 ): Promise<CallResult> {
   const { resultBytes } = server.settings.output
   const metadata = { duration_ms: rounded(durationMs), truncated: false, output_path: null, identity, permit }
-  const whole = answer.kind === 'error' ? JSON.stringify(answer) : answer.result.raw
+  const whole = answer.kind === 'error' ? answer.raw : answer.result.raw
   if (Buffer.byteLength(whole) <= resultBytes) {
     if (answer.kind === 'error') return { call_id: id, ...errorOf(answer, answer.message), metadata }
     const text = failureOf(JSON.parse(whole))

@@ -10,6 +10,7 @@ import type { Aftermath, Lost } from './life.ts'
 import type { LogRing } from './log-ring.ts'
 import { type Answer, McpClient, type RequestOptions } from './mcp-client.ts'
 import { Notes } from './notes.ts'
+import { OwnProcesses } from './own-processes.ts'
 import type { Ports } from './ports.ts'
 import { RestartSchedule } from './restart.ts'
 import { ToolSurface } from './tool-surface.ts'
@@ -57,6 +58,7 @@ export class ControlSlot implements AsyncDisposable {
   readonly #instance: Instance
   readonly #schedule: RestartSchedule
   readonly #notes: Notes
+  readonly #own: OwnProcesses
   #connection: Connection | null = null
   #starting: Promise<Connection> | null = null
   #retry: NodeJS.Timeout | undefined
@@ -68,6 +70,7 @@ export class ControlSlot implements AsyncDisposable {
     const { launch, emit, random } = ports
     this.#notes = new Notes(emit, { server: server.name, principal })
     this.#schedule = new RestartSchedule(server.restart, random)
+    this.#own = new OwnProcesses(options)
     const afterLoss = (lost: Lost): Aftermath => this.#afterLoss(lost)
     this.#instance = new Instance({ server, purpose: 'control', principal, launch, emit, logs, afterLoss })
   }
@@ -78,6 +81,11 @@ export class ControlSlot implements AsyncDisposable {
 
   view(): InstanceView {
     return this.#instance.view()
+  }
+
+  /** The same, and the processes of calls that have their own. */
+  views(): readonly InstanceView[] {
+    return [this.#instance.view(), ...this.#own.views()]
   }
 
   /** The tools, or null while the server is not connected; a start under way is waited for. */
@@ -113,7 +121,9 @@ export class ControlSlot implements AsyncDisposable {
     return {
       instance: this.#instance.id,
       dress: (params) => client.dress(params),
-      send({ secrets }, params, options) {
+      send: (admission, params, options) => {
+        const { process, secrets } = admission
+        if (process !== null) return this.#own.call({ ...admission, process }, params, options)
         const values = secrets?.meta ?? null
         const sent = values === null ? params : paramsWithCredentials(params, values)
         return client.request('tools/call', sent, options)
@@ -127,7 +137,7 @@ export class ControlSlot implements AsyncDisposable {
     clearTimeout(this.#retry)
     clearTimeout(this.#idle)
     this.#disconnect(reason)
-    await this.#instance.stop(reason)
+    await Promise.all([this.#instance.stop(reason), this.#own.stop(reason)])
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

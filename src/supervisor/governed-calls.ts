@@ -15,6 +15,8 @@ import type { Response } from './envelope.ts'
 import { refusalOf } from './governed-request.ts'
 import { evidenceOf } from './held.ts'
 import type { MessageId } from './message-id.ts'
+import { ownAnswer } from './own-answer.ts'
+import type { OwnProcesses } from './own-processes.ts'
 import { Patience } from './patience.ts'
 import { SecretInResult } from './secret-in-result.ts'
 import { saysFailed } from './tool-result.ts'
@@ -31,6 +33,8 @@ export interface GovernedCallsOptions {
   /** Null when the server's surface is known; otherwise resolves when it is */
   readonly surface: () => Promise<void> | null
   readonly instance: () => InstanceId | null
+  /** For servers that have a process for each call */
+  readonly own: OwnProcesses
   /** Sends a line to the server in this turn */
   readonly send: (line: string) => void
   /** Says a line of Sallyport's own to the server */
@@ -50,6 +54,8 @@ export class GovernedCalls {
   readonly #options: GovernedCallsOptions
   readonly #sent = new BriefMap<Sent>()
   readonly #alarm: Alarm
+  /** Calls in processes of their own */
+  readonly #own = new Map<string, AbortController>()
 
   constructor(options: GovernedCallsOptions) {
     this.#options = options
@@ -131,6 +137,9 @@ export class GovernedCalls {
       const dueAt = isTimed(held) ? talk.now() + server.timeouts.callMs : Infinity
       this.#sent.set(request.wireId.key, { admissions, sentAt: performance.now(), dueAt })
       this.#alarm.by(dueAt)
+      const { process = null } = admissions[0] ?? {}
+      if (admissions[0] !== undefined && process !== null)
+        return this.#sendToOwn(request, { ...admissions[0], process }, asks[0]?.bytes ?? '{}')
       const values = admissions[0]?.secrets?.meta ?? null
       return send(values === null ? line : lineWithCredentials(line, values))
     }
@@ -141,6 +150,29 @@ export class GovernedCalls {
       detail: 'it was never sent',
     })
     if (isWanted && error !== null) toHost(errorLine(request.id, error))
+  }
+
+  /** The call has a process of its own: its answer, progress and logs reach the host as if the session's had said them. */
+  async #sendToOwn(
+    request: HostRequest,
+    admission: Admission & { readonly process: InstanceId },
+    params: string,
+  ): Promise<void> {
+    const { own, talk, server, toHost } = this.#options
+    const { key } = request.wireId
+    const controller = new AbortController()
+    this.#own.set(key, controller)
+    const end = await ownAnswer(own, server, request, admission, params, {
+      signal: controller.signal,
+      timeoutMs: server.timeouts.callMs,
+      version: talk.isLegacy ? talk.protocolVersion : false,
+      heard: (line) => (this.#sent.has(key) ? toHost(line) : undefined),
+    })
+    this.#own.delete(key)
+    if (!this.#sent.has(key)) return // the host was told, or waits no longer
+    talk.settle(key)
+    this.#settle(key, end.kind, end.bytes, end.detail)
+    toHost(end.line)
   }
 
   /** Why the request can't be sent whatever policy says; waits until what the server lists is known. */
@@ -221,6 +253,7 @@ export class GovernedCalls {
     const sent = this.#sent.get(key)
     if (sent === undefined) return
     this.#sent.delete(key)
+    this.#own.get(key)?.abort(new SallyportError('ERR_CALL_CANCELLED', 'the call is over'))
     const durationMs = Math.round((performance.now() - sent.sentAt) * 1000) / 1000
     this.#settleAll(sent.admissions, { kind, durationMs, bytes, detail })
   }

@@ -12,7 +12,7 @@ import type { Running } from './ports.ts'
 import { SecretInResult } from './secret-in-result.ts'
 import { noHandshake, printable, unavailable } from './unavailable.ts'
 import { type Introduction, readIntroduction, unknownServer } from './surface.ts'
-import { type Envelope, readEnvelope, type Request, type Response } from './envelope.ts'
+import { type Envelope, type Notification, readEnvelope, type Request, type Response } from './envelope.ts'
 
 /** Requests in flight beyond which more are refused */
 const maxInFlight = 256
@@ -22,7 +22,7 @@ const knownVersions = new Set(['2024-10-07', '2024-11-05', '2025-03-26', '2025-0
 /** What a server answered: its result as it wrote it, or its error. */
 export type Answer =
   | { readonly kind: 'result'; readonly result: RawJson }
-  | { readonly kind: 'error'; readonly code: number; readonly message: string }
+  | { readonly kind: 'error'; readonly code: number; readonly message: string; readonly raw: string }
 
 interface Waiter {
   readonly resolve: (answer: Answer) => void
@@ -36,6 +36,8 @@ export interface ClientOptions {
   /** The server says that what it lists is not what it was */
   readonly listChanged: () => void
   readonly note: (type: string, detail: Readonly<Record<string, unknown>>) => void
+  /** Hears notifications of progress and logs, as they came, in latin1 reading with their line feed */
+  readonly heard?: (line: string) => void
 }
 
 export interface RequestOptions {
@@ -79,10 +81,10 @@ export class McpClient {
   }
 
   /** Introduces itself; a server that knows only the later era is spoken to in that. */
-  async handshake(options: RequestOptions): Promise<void> {
+  async handshake(options: RequestOptions, protocolVersion: string = handshakeVersion): Promise<void> {
     const { server } = this.#options
     const capabilities = server.roots === 'mounts' && server.mounts.length > 0 ? { roots: {} } : {}
-    const params = { protocolVersion: handshakeVersion, capabilities, clientInfo }
+    const params = { protocolVersion, capabilities, clientInfo }
     const late = noHandshake(server)
     const answer = await this.request('initialize', JSON.stringify(params), { ...options, late })
     if (answer.kind === 'error' && answer.code === -32022) {
@@ -188,11 +190,21 @@ export class McpClient {
       case 'request':
         return this.#answer(envelope)
       case 'notification':
-        if (envelope.method.endsWith('/list_changed')) this.#options.listChanged()
-        return undefined
+        if (envelope.method.endsWith('/list_changed')) return this.#options.listChanged()
+        return this.#hear(envelope)
       case 'invalid':
         return this.#garbage(envelope)
     }
+  }
+
+  /** Progress and logs are for whoever waits for the call; a secret in them is for nobody. */
+  #hear({ method, text, start, end }: Notification): void {
+    const { heard, process, note } = this.#options
+    if (heard === undefined || !/^notifications\/(progress|message)$/.test(method)) return
+    const line = text.slice(start, end)
+    const found = process.redactor?.redact(Buffer.from(line, 'latin1').toString('utf8')).found ?? []
+    if (found.length > 0) note('control/secret', { credentials: found })
+    else heard(`${line}\n`)
   }
 
   #garbage({ error }: Extract<Envelope, { kind: 'invalid' }>): void {
@@ -223,6 +235,7 @@ export class McpClient {
       kind: 'error',
       code: typeof code === 'number' ? code : 0,
       message: typeof message === 'string' ? message : 'an error without a message',
+      raw,
     })
   }
 

@@ -54,5 +54,6 @@ export class OwnRequests {
 
 function errorOf(value: unknown): Answer {
   const { code, message } = (value ?? {}) as { code?: unknown; message?: unknown }
-  return { kind: 'error', code: typeof code === 'number' ? code : 0, message: String(message) }
+  const raw = JSON.stringify(value ?? null)
+  return { kind: 'error', code: typeof code === 'number' ? code : 0, message: String(message), raw }
 }

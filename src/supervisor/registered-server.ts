@@ -112,7 +112,10 @@ export class RegisteredServer implements AsyncDisposable {
   async stop(caller: Caller, reason: string): Promise<readonly InstanceView['id'][]> {
     const slots = this.slots(caller)
     const sessions = [...this.#sessions].filter(({ principal }) => sees(caller, principal))
-    const running = [...slots.map((slot) => slot.view()), ...sessions.flatMap((session) => session.views())]
+    const running = [
+      ...slots.flatMap((slot) => slot.views()),
+      ...sessions.flatMap((session) => session.views()),
+    ]
       .filter(({ state }) => hasProcess(state))
       .map(({ id }) => id)
     await settleAll([
@@ -199,7 +202,7 @@ export class RegisteredServer implements AsyncDisposable {
   #instances(caller: Caller): readonly InstanceView[] {
     const sessions = [...this.#sessions].filter(({ principal }) => sees(caller, principal))
     return [
-      ...this.slots(caller).map((slot) => slot.view()),
+      ...this.slots(caller).flatMap((slot) => slot.views()),
       ...sessions.flatMap((session) => session.views()),
     ]
   }

@@ -1,10 +1,12 @@
 // The governed side of one session: what its server lists, the calls that are held, and the calls that were sent.
 import type { SallyportError } from '../errors.ts'
 import type { InstanceId, SessionId } from '../lib/ids.ts'
+import type { InstanceView } from '../rpc/protocol.ts'
 import { errorLine } from './answers.ts'
 import type { Conversation, HostRequest } from './conversation.ts'
 import type { Response } from './envelope.ts'
 import { GovernedCalls } from './governed-calls.ts'
+import { OwnProcesses } from './own-processes.ts'
 import type { Relay } from './relay.ts'
 import type { SessionOptions } from './session-options.ts'
 import { SessionSurface } from './session-surface.ts'
@@ -30,16 +32,19 @@ export class SessionBoundary {
   readonly #options: BoundaryOptions
   readonly #calls: GovernedCalls
   readonly #surface: SessionSurface
+  readonly #own: OwnProcesses
 
   constructor(options: BoundaryOptions) {
     this.#options = options
     const { session, talk, relay, instance } = options
-    const { server, caller, ports, toolLimit } = options.options
+    const { server, caller, ports, toolLimit, logs } = options.options
     const { governor, gate } = ports
     const say = (line: string): void => relay()?.say(line)
     const surface = new SessionSurface({ server, governor, toolLimit, instance, talk, say })
     this.#surface = surface
+    this.#own = new OwnProcesses({ server, principal: caller.principal.id, ports, logs })
     this.#calls = new GovernedCalls({
+      own: this.#own,
       server,
       session,
       principal: caller.principal,
@@ -52,6 +57,16 @@ export class SessionBoundary {
       say,
       toHost: (line) => relay()?.answer(line),
     })
+  }
+
+  /** The processes of calls that have their own. */
+  views(): readonly InstanceView[] {
+    return this.#own.views()
+  }
+
+  /** Stops them; resolves when nothing of them is left. */
+  async stop(reason: string): Promise<void> {
+    await this.#own.stop(reason).catch(() => undefined) // the instance's own event tells of what stays
   }
 
   /** True while a call waits that is not sent. */

@@ -60,7 +60,7 @@ export class Session implements AsyncDisposable {
   }
 
   views(): readonly InstanceView[] {
-    return [...this.#instances].map((instance) => instance.view())
+    return [...[...this.#instances].map((instance) => instance.view()), ...this.#boundary.views()]
   }
 
   /** Hands over the host's stream for good; `head` is what was read of it before. */
@@ -261,9 +261,9 @@ export class Session implements AsyncDisposable {
     clearTimeout(this.#deadline)
     this.#relay?.close()
     const instance = this.#instance
-    await Promise.all(
-      [...this.#instances].map((one) => this.#stopInstance(one, reason ?? 'the session is over')),
-    )
+    const why = reason ?? 'the session is over'
+    const stops = [...this.#instances].map((one) => this.#stopInstance(one, why))
+    await Promise.all([...stops, this.#boundary.stop(why)])
     await instance?.drained
     const over = unavailable(this.#options.server.name, reason ?? instance?.reason ?? 'it ended')
     this.#boundary.end(over, this.views(), !this.#hasHostEnded)

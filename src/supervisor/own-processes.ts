@@ -1,0 +1,132 @@
+// Processes of one call each: launched with what the call may use, introduced, asked once, and gone when it is over.
+import { SallyportError } from '../errors.ts'
+import type { InstanceId } from '../lib/ids.ts'
+import type { InstanceView } from '../rpc/protocol.ts'
+import type { Admission } from '../schema/governor.ts'
+import type { ServerSettings } from '../schema/settings.ts'
+import { paramsWithCredentials } from './credential-meta.ts'
+import { Instance } from './instance.ts'
+import type { LogRing } from './log-ring.ts'
+import { type Answer, McpClient, type RequestOptions } from './mcp-client.ts'
+import type { Ports, Running } from './ports.ts'
+import { unavailable } from './unavailable.ts'
+
+export interface OwnProcessOptions {
+  readonly server: ServerSettings
+  readonly principal: string
+  readonly ports: Pick<Ports, 'launch' | 'emit' | 'gate' | 'governor'>
+  readonly logs: LogRing
+}
+
+/** How a call's process is spoken to, and what of its words is passed on. */
+export interface Speech {
+  /** Version of the handshake that the host made, null where Sallyport makes its own; false in the era that has none */
+  readonly version?: string | null | false
+  /** Hears its notifications, as they came, in latin1 reading with their line feed */
+  readonly heard?: (line: string) => void
+}
+
+const over = 'its call is over'
+
+/** Whoever made it disposes of it; then none of them runs any more. */
+export class OwnProcesses implements AsyncDisposable {
+  readonly #options: OwnProcessOptions
+  readonly #running = new Map<InstanceId, Instance>()
+
+  constructor(options: OwnProcessOptions) {
+    this.#options = options
+  }
+
+  views(): readonly InstanceView[] {
+    return [...this.#running.values()].map((instance) => instance.view())
+  }
+
+  /** Launches the process that the call was admitted for. Fails as a launch does; nothing is left then. */
+  async start(process: InstanceId): Promise<{ readonly instance: Instance; readonly process: Running }> {
+    const { server, principal, ports, logs } = this.#options
+    const { launch, emit } = ports
+    const afterLoss = (): { event: 'ended' } => ({ event: 'ended' })
+    const instance = new Instance({ server, purpose: 'call', principal, launch, emit, logs, afterLoss })
+    this.#running.set(process, instance)
+    try {
+      return { instance, process: await instance.start(process) }
+    } catch (error) {
+      this.#running.delete(process)
+      throw error
+    }
+  }
+
+  /** Sends one `tools/call` to a process of its own; what was admitted is looked at once more in the turn of the dispatch. */
+  async call(
+    { process: id, secrets, ...admitted }: Admission & { readonly process: InstanceId },
+    params: string,
+    { version = null, heard, ...options }: RequestOptions & Speech,
+  ): Promise<Answer> {
+    const { server, ports } = this.#options
+    const stop = (): void => this.end(id, 'the caller waits no longer')
+    options.signal.addEventListener('abort', stop, { once: true })
+    try {
+      options.signal.throwIfAborted()
+      const { instance, process } = await this.start(id)
+      const client = new McpClient({
+        process,
+        server,
+        gate: ports.gate,
+        listChanged: () => undefined,
+        note: (type, detail) => ports.emit({ ...this.#about(id), type, detail }),
+        ...(heard === undefined ? {} : { heard }),
+      })
+      const { signal } = options
+      const handshake = { timeoutMs: server.timeouts.initializeMs, signal }
+      if (version !== false) await client.handshake(handshake, version ?? undefined)
+      instance.ready()
+      ports.governor.confirm({ ...admitted, process: id, secrets })
+      const values = secrets?.meta ?? null
+      const sent = values === null ? params : paramsWithCredentials(params, values)
+      return await client.request('tools/call', sent, options)
+    } catch (thrown) {
+      throw options.signal.aborted ? SallyportError.from(options.signal.reason) : SallyportError.from(thrown)
+    } finally {
+      options.signal.removeEventListener('abort', stop)
+      this.end(id, over)
+    }
+  }
+
+  /** Stops the process of a call; the caller does not wait for that. */
+  end(process: InstanceId, reason: string): void {
+    const instance = this.#running.get(process)
+    if (instance === undefined) return
+    void instance
+      .stop(reason)
+      .catch((thrown: unknown) => {
+        const { code, message } = SallyportError.from(thrown)
+        this.#options.ports.emit({
+          ...this.#about(process),
+          type: 'call/not-gone',
+          detail: { code, reason: message },
+        })
+      })
+      .finally(() => this.#running.delete(process))
+  }
+
+  /** Stops all of them. */
+  async stop(reason: string): Promise<void> {
+    const { name } = this.#options.server
+    const ends = await Promise.allSettled(
+      [...this.#running.values()].map((instance) => instance.stop(reason)),
+    )
+    for (const end of ends) if (end.status === 'rejected') throw unavailable(name, String(end.reason))
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.stop('Sallyport is stopping')
+  }
+
+  #about(instance: InstanceId): {
+    readonly server: string
+    readonly instance: InstanceId
+    readonly principal: string
+  } {
+    return { server: this.#options.server.name, instance, principal: this.#options.principal }
+  }
+}
