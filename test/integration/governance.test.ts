@@ -1,0 +1,360 @@
+// What a tool earns and loses, what ends with it, and what is on record of it: over both sockets, through kills and restarts.
+import { cpSync, readFileSync, writeFileSync } from 'node:fs'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, test } from 'vitest'
+import type { Client } from '../../src/client/client.ts'
+import type { AuditRecord, PendingApproval, TrustView } from '../../src/rpc/governed.ts'
+import { configOf, daemon, fixture } from '../support/daemon.ts'
+import type { TestDaemon } from '../support/daemon.ts'
+import { eventually } from '../support/eventually.ts'
+
+const ask = [{ permission: 'mcp:*:*', action: 'ask' }]
+const fixtures = fileURLToPath(new URL('../fixtures/servers', import.meta.url))
+const rugPull = (more: object = {}): object => fixture('rug-pull', { surface: 'dynamic', ...more })
+
+const call = (client: Client, server: string, tool = 'echo', args: Record<string, unknown> = { text: 'a' }) =>
+  client.call('tools/call', { server, tool, arguments: args })
+
+const records = async (client: Client, type: string): Promise<readonly AuditRecord[]> =>
+  (await client.call('audit/query', { type, limit: 1000 })).records
+
+const trust = async (client: Client, server: string, tool: string): Promise<TrustView | undefined> =>
+  (await client.call('trust/list', { server })).trust.find((one) => one.tool === tool)
+
+/** An operator who answers each question, until disposed. */
+async function answering(client: Client, answer: (question: PendingApproval) => Promise<unknown> | null) {
+  const ended = new AbortController()
+  const asked: PendingApproval[] = []
+  const watched = (async () => {
+    for await (const { method, params } of client.approvals({ signal: ended.signal }))
+      if (method === 'approvals/asked') {
+        asked.push(params)
+        await answer(params)
+      }
+  })().catch(() => undefined) // the daemon may be killed meanwhile
+  await eventually(async () => (await client.call('approvals/list', {})).listeners > 0, 5000)
+  return {
+    asked,
+    async [Symbol.asyncDispose]() {
+      ended.abort()
+      await watched
+    },
+  }
+}
+
+/** Kills the daemon, lets `change` have its way, and starts another. */
+async function again(at: TestDaemon, change: () => void = () => undefined): Promise<Client> {
+  const pid = Number(
+    /"pid":(\d+)/.exec(readFileSync(join(at.runtimeDir, 'host', 'daemon.json'), 'utf8'))?.[1],
+  )
+  process.kill(pid, 'SIGKILL')
+  if (at.process.exitCode === null && at.process.signalCode === null) await once(at.process, 'exit')
+  change()
+  at.start(['serve'])
+  return eventually(() => at.connect('operator').catch(() => null), 15_000)
+}
+
+describe('trust', () => {
+  test('a tool of an untrusted server is asked for until it has earned its own trust, then not; a change takes it all', async () => {
+    const thresholds = { provisional_after: 3, trusted_after: 5 }
+    await using at = await daemon(
+      configOf({ pull: rugPull({ trust: 'untrusted', tools: { allow: ['*'] } }) }, { trust: thresholds }),
+    )
+    await using operator = await at.connect('operator')
+    await using watch = await answering(operator, ({ id }) => operator.call('approvals/approve', { id }))
+    const tiers: unknown[] = []
+    for (let n = 1; n <= 6; n += 1) {
+      await call(operator, 'pull', 'echo', { text: String(n) })
+      await eventually(async () => (await trust(operator, 'pull', 'echo'))?.evidence === n, 5000)
+      tiers.push((await trust(operator, 'pull', 'echo'))?.tier)
+    }
+    expect(tiers).toEqual(['untrusted', 'untrusted', 'provisional', 'provisional', 'trusted', 'trusted'])
+    expect(watch.asked).toHaveLength(3)
+    expect(JSON.parse((await at.run(['trust', 'list', '--json'])).stdout)).toMatchObject({
+      trust: expect.arrayContaining([
+        expect.objectContaining({
+          identity: 'pull/echo@0#1',
+          tier: 'trusted',
+          evidence: 6,
+          confidence: 1,
+          epoch: 0,
+        }),
+      ]),
+    })
+    await call(operator, 'pull', 'poison', {})
+    await eventually(async () => (await trust(operator, 'pull', 'echo'))?.epoch === 1, 5000)
+    expect(await trust(operator, 'pull', 'echo')).toMatchObject({
+      tier: 'untrusted',
+      evidence: 0,
+      confidence: 0.5,
+      violations: [{ failure: 'MP-FH-003' }],
+    })
+    expect(await trust(operator, 'pull', 'add')).toMatchObject({ epoch: 0 })
+    await operator.call('trust/reset', { server: 'pull', tool: 'echo', reason: 'looked at' })
+    const after = await again(at)
+    expect(await trust(after, 'pull', 'echo')).toMatchObject({
+      epoch: 2,
+      confidence: 1,
+      violations: [{ failure: 'MP-FH-003' }],
+    })
+    await after[Symbol.asyncDispose]()
+  })
+
+  test.each(['tool', 'server'] as const)(
+    'with contaminate: %s a violation reaches just that far',
+    async (contaminate) => {
+      await using at = await daemon(configOf({ pull: rugPull() }, { trust: { contaminate } }))
+      await using operator = await at.connect('operator')
+      await call(operator, 'pull')
+      await call(operator, 'pull', 'poison', {})
+      await eventually(async () => (await trust(operator, 'pull', 'echo'))?.epoch === 1, 5000)
+      const epochs = (await operator.call('trust/list', { server: 'pull' })).trust
+        .map(({ tool, epoch }) => `${tool} ${epoch}`)
+        .sort()
+      expect(epochs).toEqual(
+        contaminate === 'tool'
+          ? ['add 0', 'echo 1', 'poison 0', 'wait 0']
+          : ['add 1', 'echo 1', 'poison 1', 'wait 1'],
+      )
+    },
+  )
+})
+
+describe('an approval that stands', () => {
+  /** A daemon with a standing approval for pull/echo, and an operator who answers no question any more. */
+  async function standing() {
+    const rules = [{ permission: 'mcp:pull:poison', action: 'allow' }, ...ask]
+    const at = await daemon(configOf({}, { approval: { wait_ms: 3000 } }))
+    const folder = join(at.folder, 'code')
+    cpSync(fixtures, folder, { recursive: true })
+    const config = (more: object = {}): void =>
+      writeFileSync(
+        at.config,
+        JSON.stringify(
+          configOf({ pull: rugPull({ package: { source: folder, target: '/app' }, ...more }) }, { rules }),
+        ),
+      )
+    const operator = await again(at, config)
+    {
+      await using _watch = await answering(operator, ({ id }) =>
+        operator.call('approvals/approve', { id, scope: 'policy' }),
+      )
+      await call(operator, 'pull')
+    }
+    await call(operator, 'pull') // nobody watches, and it passes
+    return {
+      at,
+      operator,
+      config,
+      folder,
+      async [Symbol.asyncDispose]() {
+        await operator[Symbol.asyncDispose]()
+        await at[Symbol.asyncDispose]()
+      },
+    }
+  }
+  const isAskedFor = async (client: Client): Promise<void> => {
+    expect((await client.call('approvals/list', {})).standing).toEqual([])
+    await expect(call(client, 'pull')).rejects.toMatchObject({ code: 'ERR_APPROVAL_UNAVAILABLE' })
+  }
+
+  test('is on record before it has effect, and outlives a kill', async () => {
+    await using stage = await standing()
+    const order = (await stage.operator.call('audit/query', { from: 'oldest', limit: 1000 })).records.map(
+      ({ type }) => type,
+    )
+    expect(order.indexOf('approval.standing')).toBe(order.indexOf('approval.granted') + 1)
+    expect(order.indexOf('approval.standing')).toBeLessThan(order.indexOf('approval.used'))
+    const after = await again(stage.at)
+    await call(after, 'pull')
+    await after[Symbol.asyncDispose]()
+  })
+
+  test('ends with a violation of its tool, also for whoever accepts the tool anew', async () => {
+    await using stage = await standing()
+    const { operator } = stage
+    await call(operator, 'pull', 'poison', {})
+    await eventually(async () => (await operator.call('approvals/list', {})).standing.length === 0, 5000)
+    await expect(call(operator, 'pull')).rejects.toMatchObject({ code: 'ERR_DECLARATION_MISMATCH' })
+    await operator.call('servers/stop', { server: 'pull' })
+    await operator.call('declarations/accept', { server: 'pull' })
+    await isAskedFor(operator)
+  })
+
+  test('ends where an operator takes it back, and stays ended through a kill', async () => {
+    await using stage = await standing()
+    const [one] = (await stage.operator.call('approvals/list', {})).standing
+    await stage.operator.call('approvals/deny', { id: one?.id ?? '' })
+    const after = await again(stage.at)
+    await isAskedFor(after)
+    await after[Symbol.asyncDispose]()
+  })
+
+  test.each([
+    ['another version', { version: '2' }, ''],
+    ['another package', {}, '\n// changed\n'],
+  ] as const)('is none of %s, nor of the old one that comes back', async (_title, more, appended) => {
+    await using stage = await standing()
+    const script = join(stage.folder, 'rug-pull.mjs')
+    const text = readFileSync(script, 'utf8')
+    const changed = await again(stage.at, () => {
+      stage.config(more)
+      writeFileSync(script, text + appended)
+    })
+    await expect(call(changed, 'pull')).rejects.toMatchObject({ code: 'ERR_IDENTITY_CHANGED' })
+    await changed.call('declarations/accept', { server: 'pull' })
+    await isAskedFor(changed)
+    await changed[Symbol.asyncDispose]()
+    const back = await again(stage.at, () => {
+      stage.config()
+      writeFileSync(script, text)
+    })
+    await expect(call(back, 'pull')).rejects.toMatchObject({ code: 'ERR_IDENTITY_CHANGED' })
+    await back.call('declarations/accept', { server: 'pull' })
+    await isAskedFor(back)
+    await back[Symbol.asyncDispose]()
+  })
+
+  test('a question that waits ends when its tool changes, whatever an operator says then', async () => {
+    const rules = [{ permission: 'mcp:pull:poison', action: 'allow' }, ...ask]
+    await using at = await daemon(configOf({ pull: rugPull() }, { rules }))
+    await using operator = await at.connect('operator')
+    await using watch = await answering(operator, () => null)
+    await call(operator, 'pull', 'poison', { not: 'yet' }).catch(() => undefined)
+    await operator.call('servers/stop', { server: 'pull' })
+    await operator.call('declarations/accept', { server: 'pull' })
+    const waiting = call(operator, 'pull', 'add', {})
+    const refused = expect(waiting).rejects.toMatchObject({ code: expect.stringMatching(/^ERR_APPROVAL/) })
+    await eventually(() => watch.asked.length > 0, 5000)
+    await operator.call('declarations/accept', { server: 'pull' })
+    await refused
+    await expect(operator.call('approvals/approve', { id: watch.asked[0]?.id ?? '' })).rejects.toMatchObject({
+      code: 'ERR_APPROVAL_NOT_FOUND',
+    })
+  })
+})
+
+describe('what hosts launch', () => {
+  const dynamic = { enabled: true, profile: 'node', tools: { allow: ['echo'] } }
+  const launch = (client: Client, name: string, target = '/app', ...more: string[]) =>
+    client.call('servers/launch', {
+      name,
+      command: 'node',
+      args: [`${target}/echo.mjs`, ...more],
+      package: { source: fixtures, target },
+    })
+
+  test('stands under the operator’s dynamic record, which is written when it changes', async () => {
+    await using at = await daemon(configOf({}, { dynamic }))
+    await using host = await at.connect('host')
+    await using operator = await at.connect('operator')
+    await launch(host, 'mine')
+    const [record, ...others] = await records(operator, 'dynamic.applied')
+    expect(others).toEqual([])
+    expect(record?.body).toMatchObject({
+      enabled: true,
+      profile: 'node',
+      acceptance: 'first-use',
+      allow: ['echo'],
+    })
+    const [launched] = await records(operator, 'server.launched')
+    expect(launched?.body).toMatchObject({
+      server: 'mine',
+      under: { seq: record?.seq, digest: expect.stringMatching(/^[0-9a-f]{64}$/) },
+      peer: { uid: process.getuid?.(), gid: process.getgid?.(), pid: process.pid },
+    })
+    const same = await again(at)
+    expect(await records(same, 'dynamic.applied')).toHaveLength(1)
+    await same[Symbol.asyncDispose]()
+    const other = await again(at, () =>
+      writeFileSync(at.config, JSON.stringify(configOf({}, { dynamic, max_dynamic_servers: 3 }))),
+    )
+    expect(await records(other, 'dynamic.applied')).toHaveLength(2)
+    expect(await records(other, 'config.applied')).toHaveLength(1)
+    await other[Symbol.asyncDispose]()
+  })
+
+  test('does not get out of quarantine under another name, in another place, or with more arguments', async () => {
+    await using at = await daemon(configOf({}, { dynamic }))
+    await using host = await at.connect('host')
+    await using operator = await at.connect('operator')
+    await launch(host, 'bad')
+    await call(host, 'bad')
+    await operator.call('servers/quarantine', { server: 'bad', reason: 'it lied' })
+    await host.call('servers/remove', { server: 'bad' })
+    const refusal = { code: 'ERR_DYNAMIC_REFUSED', message: expect.stringContaining('it lied') }
+    await expect(launch(host, 'bad')).rejects.toMatchObject(refusal)
+    await expect(launch(host, 'good')).rejects.toMatchObject({
+      ...refusal,
+      message: expect.stringMatching(/the same thing, as bad, is quarantined .*sallyport release bad/),
+    })
+    await expect(launch(host, 'good', '/elsewhere')).rejects.toMatchObject(refusal)
+    await expect(launch(host, 'good', '/app', 'more')).rejects.toMatchObject(refusal)
+    const after = await again(at)
+    await using later = await at.connect('host')
+    await expect(launch(later, 'good')).rejects.toMatchObject(refusal)
+    await after.call('servers/release', { name: 'bad' })
+    await launch(later, 'good')
+    expect((await call(later, 'good', 'echo', {})).type).toBe('output')
+    await after[Symbol.asyncDispose]()
+  })
+})
+
+describe('the record', () => {
+  test('says in every line how far hosts are separate, and of every act whose it was and from where', async () => {
+    const token = 'ghp_0123456789abcdefghijklmnopqrstuvwxyz'
+    await using at = await daemon(configOf({ echo: fixture('echo') }))
+    await using host = await at.connect('host')
+    await using operator = await at.connect('operator')
+    expect(host.hello.separation).toBe('none')
+    await call(host, 'echo', 'echo', { token })
+    await operator.call('servers/hold', { server: 'echo', reason: 'lunch' })
+    await expect(call(host, 'echo')).rejects.toMatchObject({ code: 'ERR_PERMIT_REFUSED' })
+    await operator.call('servers/release', { name: 'echo' })
+    await operator.call('trust/reset', { server: 'echo', tool: 'echo' })
+    await operator.call('permits/revoke', { server: 'echo' })
+    await operator.call('servers/quarantine', { server: 'echo' })
+    await operator.call('servers/release', { name: 'echo' })
+    await operator.call('declarations/accept', { server: 'echo' })
+    const all = (await operator.call('audit/query', { from: 'oldest', limit: 1000 })).records
+    for (const { type, body } of all) expect({ type, body }).toMatchObject({ body: { separation: 'none' } })
+    const peer = { uid: process.getuid?.(), gid: process.getgid?.(), pid: process.pid }
+    for (const type of [
+      'call.intent',
+      'call.outcome',
+      'call.denied',
+      'hold.placed',
+      'hold.released',
+      'trust.reset',
+      'permit.revoked',
+      'server.quarantined',
+      'server.released',
+    ])
+      expect(all.find((one) => one.type === type)).toMatchObject({ body: { peer } })
+    expect(all.findLast(({ type }) => type === 'surface.accepted')).toMatchObject({ body: { peer } })
+    const intent = all.find(({ type }) => type === 'call.intent')
+    expect(intent?.body).toMatchObject({ reason: expect.stringContaining('allows'), redacted: 1 })
+    expect(JSON.stringify(all)).not.toContain(token)
+  })
+
+  test('a declaration of what the sandbox does not grant is refused, with the class and the grant', async () => {
+    await using at = await daemon(configOf({ echo: fixture('echo', { acceptance: 'manual' }) }))
+    await using operator = await at.connect('operator')
+    const { declaration } = await operator.call('servers/declare', { server: 'echo' })
+    const tools = {
+      ...declaration.tools,
+      echo: { ...declaration.tools['echo'], side_effects: ['read', 'network'] },
+    }
+    await expect(
+      operator.call('declarations/accept', {
+        server: 'echo',
+        declaration: { ...declaration, tools },
+      }),
+    ).rejects.toMatchObject({
+      code: 'ERR_CONFIG_INVALID',
+      message: expect.stringMatching(/side_effects\[1\]: got network, .*its entry has no egress/),
+    })
+  })
+})
