@@ -5,6 +5,9 @@ import { escaped } from './escape.ts'
 import { farewellMs } from './limits.ts'
 import { Refusal } from './refusal.ts'
 
+/** Made once: an error that nobody is to read need not be traced for each connection. */
+const over = new Refusal('ended', 'cut')
+
 /** Sockets and waits of a passage end with it; the first reason to end is the one that is told. */
 export class Passage implements OpenConnection {
   readonly connection: string
@@ -87,7 +90,7 @@ export class Passage implements OpenConnection {
     for (const upstream of this.#upstreams) upstream.destroy()
     if (answer === null) this.client.destroy()
     else farewell(this.client, answer)
-    this.#abort.abort(new Refusal(reason ?? 'ended', 'cut'))
+    this.#abort.abort(reason === null ? over : new Refusal(reason, 'cut'))
     this.#tell(this.#event(wasOpened ? 'closed' : 'refused', ...this.#outcome(verdict, reason, wasOpened)))
   }
 

@@ -1,7 +1,7 @@
 // A name becomes addresses once, each is judged, and only those that passed are ever dialled.
 import { Resolver } from 'node:dns/promises'
 import type { EgressEndpoint, EgressGrant } from '../schema/egress.ts'
-import { hostsFileAddresses } from './hosts-file.ts'
+import { hostsFile } from './hosts-file.ts'
 import { dialledAddresses, judgedAddresses, resolveMs, secondFamilyMs } from './limits.ts'
 import { ownAddresses, refusedRange } from './ranges.ts'
 import { Refusal } from './refusal.ts'
@@ -10,6 +10,7 @@ import { Refusal } from './refusal.ts'
 export type Lookup = (host: string, signal: AbortSignal) => Promise<readonly string[]>
 
 const own = ownAddresses()
+const listedAddresses = hostsFile()
 
 /**
  * Returns the addresses of the target that may be dialled, in the order in which to try them. Throws
@@ -36,7 +37,7 @@ export async function resolve(
  * name is taken as it stands: search domains are not tried.
  */
 export const systemLookup: Lookup = async (host, signal) => {
-  const listed = await hostsFileAddresses(host)
+  const listed = await listedAddresses(host)
   signal.throwIfAborted()
   if (listed.length > 0) return listed
   const resolver = new Resolver({ timeout: resolveMs / 2, tries: 2 })
