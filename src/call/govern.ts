@@ -191,14 +191,14 @@ async function admit(proposal: Proposal, ports: GovernPorts, waiting: Waiting): 
 }
 
 /** Step 10: what came back, or that nothing did. */
-export function recordOutcome(
+export async function recordOutcome(
   { call, target, intent, permit }: Admission,
   { kind, durationMs, detail, bytes }: Outcome,
   { recorder }: Pick<GovernPorts, 'recorder'>,
   /** What became of the call's secrets; null where it had none */
   used: Readonly<Record<string, unknown>> | null = null,
-): Promise<unknown> {
-  return recorder.recordCall('call.outcome', {
+): Promise<void> {
+  await recorder.recordCall('call.outcome', {
     about: [target],
     own: { call, intent, permit, outcome: kind, duration_ms: durationMs },
     said: { detail, ...used },

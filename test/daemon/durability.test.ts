@@ -51,6 +51,15 @@ const admission = (subject: string, trustEpoch: number): Admission =>
     trustEpoch,
     principal: '0',
     peer: by.peer,
+    target: {
+      server: 'fixture',
+      kind: 'tool',
+      subject,
+      identity: `fixture/${subject}@1.0.0#1`,
+      principal: '0',
+      peer: by.peer,
+      trust_epoch: trustEpoch,
+    },
   }) as unknown as Admission
 const good: Outcome = { kind: 'result', durationMs: 1, bytes: '{}', detail: null }
 
