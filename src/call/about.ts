@@ -28,21 +28,33 @@ export interface About {
   readonly basis: Basis
 }
 
-/** Calls whose `About` is remembered before all are forgotten; hosts choose sessions and subjects */
+/** Times that something new is remembered before all is forgotten; hosts choose sessions and subjects */
 const maxRemembered = 1000
 
 /** Gives the same objects for as long as nothing in them changes. */
 export class Abouts {
-  readonly #known = new Map<string, About>()
+  /** Session -> subject */
+  readonly #known = new Map<string, Map<string, About>>()
+  #count = 0
 
   of(target: Target, basis: Basis): About {
-    const key = `${basis.session} ${target.kind} ${target.subject}`
-    const known = this.#known.get(key)
+    const ofSession = this.#known.get(basis.session)
+    const known = ofSession?.get(target.subject)
     if (known !== undefined && isSame(known.target, target) && isSame(known.basis, basis)) return known
-    if (this.#known.size >= maxRemembered) this.#known.clear()
     const about = Object.freeze({ target: Object.freeze(target), basis: Object.freeze(basis) })
-    this.#known.set(key, about)
+    this.#remember(about)
     return about
+  }
+
+  #remember(about: About): void {
+    this.#count += 1
+    if (this.#count > maxRemembered) {
+      this.#known.clear()
+      this.#count = 1
+    }
+    const { session } = about.basis
+    const ofSession = this.#known.get(session) ?? new Map<string, About>()
+    this.#known.set(session, ofSession.set(about.target.subject, about))
   }
 }
 

@@ -22,41 +22,53 @@ export const depthLimit = 128
  * @throws NotCanonical for what I-JSON (RFC 7493) excludes: lone surrogates, numbers that are not finite
  */
 export function canonicalize(value: unknown): string {
-  return write(value, '', 0)
+  return write(value, [])
 }
 
 /** SHA-256 of a text's UTF-8 bytes, lowercase hex. */
 export const digestOf = (text: string): string => hash('sha256', text)
 
-function write(value: unknown, pointer: string, depth: number): string {
-  if (depth > depthLimit) throw new NotCanonical(pointer, `is nested deeper than ${depthLimit} levels`)
+/** `path` are the keys that lead to the value: a pointer is made of them only where something is wrong. */
+function write(value: unknown, path: (string | number)[]): string {
+  if (path.length > depthLimit) throw wrong(path, `is nested deeper than ${depthLimit} levels`)
   if (value === null || typeof value === 'boolean') return String(value)
-  if (typeof value === 'number') return writeNumber(value, pointer)
-  if (typeof value === 'string') return writeText(value, pointer)
-  if (Array.isArray(value))
-    return `[${value.map((item, n) => write(item, `${pointer}/${n}`, depth + 1)).join(',')}]`
-  if (typeof value === 'object') return writeObject(value, pointer, depth)
-  throw new NotCanonical(pointer, `is ${typeof value}, which JSON has no form for`)
+  if (typeof value === 'number') return writeNumber(value, path)
+  if (typeof value === 'string') return writeText(value, path)
+  if (Array.isArray(value)) return `[${value.map((item, n) => writeInside(item, n, path)).join(',')}]`
+  if (typeof value === 'object') return writeObject(value, path)
+  throw wrong(path, `is ${typeof value}, which JSON has no form for`)
 }
 
-function writeObject(value: object, pointer: string, depth: number): string {
+function writeInside(value: unknown, key: string | number, path: (string | number)[]): string {
+  path.push(key)
+  const text = write(value, path)
+  path.pop()
+  return text
+}
+
+function writeObject(value: object, path: (string | number)[]): string {
   const members = value as Readonly<Record<string, unknown>>
   const keys = Object.keys(members)
   if (keys.length > 1) keys.sort()
   let text = '{'
   for (const key of keys) {
-    const at = `${pointer}/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`
-    text += `${text === '{' ? '' : ','}${writeText(key, at)}:${write(members[key], at, depth + 1)}`
+    const name = key.isWellFormed() ? JSON.stringify(key) : writeText(key, [...path, key])
+    text += `${text === '{' ? '' : ','}${name}:${writeInside(members[key], key, path)}`
   }
   return `${text}}`
 }
 
-function writeNumber(value: number, pointer: string): string {
-  if (!Number.isFinite(value)) throw new NotCanonical(pointer, 'is a number outside what a double holds')
+function writeNumber(value: number, path: readonly (string | number)[]): string {
+  if (!Number.isFinite(value)) throw wrong(path, 'is a number outside what a double holds')
   return Object.is(value, -0) ? '0' : String(value)
 }
 
-function writeText(value: string, pointer: string): string {
-  if (!value.isWellFormed()) throw new NotCanonical(pointer, 'holds half of a surrogate pair')
+function writeText(value: string, path: readonly (string | number)[]): string {
+  if (!value.isWellFormed()) throw wrong(path, 'holds half of a surrogate pair')
   return JSON.stringify(value)
+}
+
+function wrong(path: readonly (string | number)[], what: string): NotCanonical {
+  const segments = path.map((key) => `/${String(key).replaceAll('~', '~0').replaceAll('/', '~1')}`)
+  return new NotCanonical(segments.join(''), what)
 }

@@ -80,7 +80,7 @@ export type Raw = Readonly<Partial<Record<'request' | 'response', string>>>
 export interface CallRecord {
   /** One or two objects, frozen, and the same for many calls */
   readonly about: readonly [object] | readonly [object, object]
-  /** Sallyport's own: ids, digests, numbers, words of a closed vocabulary; letters, digits, "-" and "_" alone */
+  /** Sallyport's own: ids, digests, numbers, words of a closed vocabulary. Nobody's secret is in them */
   readonly own: Readonly<Record<string, string | number | null>>
   /** Whatever else there is, what others said above all */
   readonly said: Readonly<Record<string, unknown>>

@@ -58,7 +58,7 @@ export class JournalRecorder implements Recorder {
 
   /** As `record`; what many calls have in common is written out, and searched for secrets, once. */
   recordCall(type: string, { about, own, said, raw }: CallRecord): Promise<Position> {
-    let [text, hits] = [plainMembers(own), 0]
+    let [text, hits] = [membersOf(JSON.stringify(own)), 0]
     for (const part of about) {
       const written = this.#written(part)
       text += written.text
@@ -154,16 +154,6 @@ const nothingSaid: Redaction = { text: 'null', hits: 0 }
 
 const withHits = (members: string, hits: number): string =>
   hits === 0 ? members : `${members},"redacted":${hits}`
-
-/** Members whose words are Sallyport's own: nothing in them needs an escape. */
-function plainMembers(own: CallRecord['own']): string {
-  let text = ''
-  for (const name in own) {
-    const value = own[name]
-    text += typeof value === 'string' ? `,"${name}":"${value}"` : `,"${name}":${value}`
-  }
-  return text
-}
 
 /** The members of an object's text, a comma before each. */
 const membersOf = (object: string): string => (object === '{}' ? '' : `,${object.slice(1, -1)}`)

@@ -12,7 +12,7 @@ import {
 } from 'node:fs'
 import type { SallyportError } from '../errors.ts'
 import { unwritable } from './failures.ts'
-import { type Entry, encodeRecord, type JournalRecord, type Origin, type Position } from './record.ts'
+import { type Entry, encodeRecord, type JournalRecord, originOf, type Position } from './record.ts'
 import { beginning, expectInPlace, listSegments, readSegment, segmentPath, type Torn } from './segments.ts'
 import { replayFrom, type SegmentEnd } from './replay.ts'
 
@@ -196,11 +196,10 @@ export class Journal implements AsyncDisposable {
     if (entries.length === 0) return []
     const positions: Position[] = []
     let [lines, previous] = ['', this.#head]
-    const origin: Origin = { daemon: this.#options.daemon, segment: segment.number }
-    const at = (this.#options.now?.() ?? new Date()).toISOString()
+    const origin = this.#originOf(segment)
     for (const [index, entry] of entries.entries()) {
-      const isLast = index === entries.length - 1
-      const record = encodeRecord(entry, origin, at, previous, isLast ? this.#options.key : null)
+      const key = index === entries.length - 1 ? this.#options.key : null
+      const record = encodeRecord(entry, origin, previous, key)
       lines += record.line
       previous = { seq: record.seq, hash: record.hash }
       positions.push(previous)
@@ -274,12 +273,15 @@ export class Journal implements AsyncDisposable {
       torn: this.#torn,
       durability: this.#options.durability,
     })
-    const at = (this.#options.now?.() ?? new Date()).toISOString()
-    const origin: Origin = { daemon: this.#options.daemon, segment: segment.number }
-    const record = encodeRecord({ type: 'segment.opened', body }, origin, at, this.#head, this.#options.key)
+    const entry = { type: 'segment.opened', body }
+    const record = encodeRecord(entry, this.#originOf(segment), this.#head, this.#options.key)
     this.#writeLines(segment, record.line)
     this.#head = { seq: record.seq, hash: record.hash }
     this.#torn = null
+  }
+
+  #originOf({ number }: Segment): string {
+    return originOf(this.#options.now?.() ?? new Date(), this.#options.daemon, number)
   }
 
   #closeSegment(): void {

@@ -32,26 +32,23 @@ export interface JournalRecord extends Position {
   readonly mac: string | null
 }
 
-/** Context that every line of one open segment shares. */
-export interface Origin {
-  readonly daemon: string
-  readonly segment: number
-}
+/** Where and when the records of one batch come from: what stands in each of them between `seq` and `type`. */
+export const originOf = (at: Date, daemon: string, segment: number): string =>
+  `,"at":"${at.toISOString()}","daemon":"${daemon}","segment":${segment},"type":"`
 
 /**
  * Writes one record as a line, newline included.
  *
- * `hash` covers every byte before its own member, `prev` among them; with a key, `mac` covers `hash`.
+ * `origin` is what `originOf` gives. `hash` covers every byte before its own member, `prev` among them; with a key, `mac` covers `hash`.
  */
 export function encodeRecord(
   entry: Entry,
-  origin: Origin,
-  at: string,
+  origin: string,
   previous: Position,
   key: Uint8Array | null,
 ): Position & { readonly line: string } {
   const seq = previous.seq + 1
-  const covered = `{"seq":${seq},"at":"${at}","daemon":"${origin.daemon}","segment":${origin.segment},"type":"${entry.type}","body":${entry.body},"prev":"${previous.hash}"`
+  const covered = `{"seq":${seq}${origin}${entry.type}","body":${entry.body},"prev":"${previous.hash}"`
   const digest = hash('sha256', covered)
   const mac = key === null ? '' : `,"mac":"${macOf(digest, key)}"`
   return { seq, hash: digest, line: `${covered},"hash":"${digest}"${mac}}\n` }

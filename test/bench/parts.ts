@@ -5,7 +5,7 @@ import { closeSync, openSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { canonicalize, digestOf } from '../../src/call/canonical.ts'
 import { type Binding, Permits } from '../../src/call/permit.ts'
-import { encodeRecord } from '../../src/journal/record.ts'
+import { encodeRecord, originOf } from '../../src/journal/record.ts'
 import { beginning } from '../../src/journal/segments.ts'
 import { newCallId, newInstanceId } from '../../src/lib/ids.ts'
 import type { Proposal } from '../../src/schema/governor.ts'
@@ -38,8 +38,7 @@ function simpleParts(): readonly Row[] {
   const key = createSecretKey(randomBytes(32))
   const intent = `{"call":"${newCallId()}","evidence":"${'e'.repeat(420)}","request":${JSON.stringify(params)}}`
   const outcome = `{"call":"${newCallId()}","evidence":"${'e'.repeat(190)}","response":${JSON.stringify(answer)}}`
-  const origin = { daemon: 'd-0123456789ab', segment: 1 }
-  const at = new Date().toISOString()
+  const origin = originOf(new Date(), 'd-0123456789ab', 1)
   return [
     [
       'read the request: envelope, grammar, no key twice',
@@ -57,11 +56,11 @@ function simpleParts(): readonly Row[] {
     ],
     [
       'chain the intent: its place, SHA-256',
-      time(() => encodeRecord({ type: 'call.intent', body: intent }, origin, at, beginning, null)),
+      time(() => encodeRecord({ type: 'call.intent', body: intent }, origin, beginning, null)),
     ],
     [
       'chain the outcome: its place, SHA-256',
-      time(() => encodeRecord({ type: 'call.outcome', body: outcome }, origin, at, beginning, null)),
+      time(() => encodeRecord({ type: 'call.outcome', body: outcome }, origin, beginning, null)),
     ],
     [
       'MAC of a batch, for each of its 64 records',

@@ -16,7 +16,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { Journal, type JournalOptions } from '../../src/journal/journal.ts'
-import { encodeRecord, type JournalRecord } from '../../src/journal/record.ts'
+import { encodeRecord, type JournalRecord, originOf } from '../../src/journal/record.ts'
 import { segmentPath } from '../../src/journal/segments.ts'
 import { verifyJournal } from '../../src/journal/verify.ts'
 
@@ -104,8 +104,7 @@ describe('a journal that was tampered with', () => {
   test('is found out where a record says another number', async () => {
     await using journal = open()
     const head = await journal.append(note(1))
-    const origin = { daemon: 'd-1', segment: 1 }
-    const far = encodeRecord(note(2), origin, new Date().toISOString(), { ...head, seq: 40 }, key)
+    const far = encodeRecord(note(2), originOf(new Date(), 'd-1', 1), { ...head, seq: 40 }, key)
     appendFileSync(segmentPath(directory, 1), far.line)
     expect(verifyJournal(directory, key).flaw).toMatchObject({ kind: 'chain', line: 3 })
   })
