@@ -3,10 +3,13 @@ import { existsSync, readFileSync } from 'node:fs'
 import { rename } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { approvalMethods } from '../../src/daemon/approval-methods.ts'
+import { EventLog } from '../../src/daemon/events.ts'
+import type { MethodCall } from '../../src/daemon/methods.ts'
 import { SallyportError } from '../../src/errors.ts'
 import { newCallId, newInstanceId } from '../../src/lib/ids.ts'
 import { RawJson } from '../../src/lib/raw-json.ts'
-import type { ServerSettings } from '../../src/schema/settings.ts'
+import type { Rule, ServerSettings } from '../../src/schema/settings.ts'
 import type { Launch, ToolCall } from '../../src/supervisor/ports.ts'
 import { allowAll, attach } from '../support/attach.ts'
 import { eventually } from '../support/eventually.ts'
@@ -32,15 +35,24 @@ interface Wishes {
   readonly state?: string
   readonly launch?: Launch
   readonly code?: string
+  readonly rules?: readonly Rule[]
 }
 
-async function stage({ from = [], server = {}, launch, state, code = 'code' }: Wishes = {}): Promise<Stage> {
+async function stage({
+  from = [],
+  server = {},
+  launch,
+  state,
+  code = 'code',
+  rules = allowAll,
+}: Wishes = {}): Promise<Stage> {
   const dir = await tempDir()
   const record = join(dir.path, 'calls')
   const base = serverSettings('rug-pull.mjs')
   const settings = { ...base, args: [...base.args, record, ...from], ...server }
   const all = await superviseAll([settings], {
     codeOf: () => code,
+    rules,
     state: state ?? dir.path,
     ...(launch === undefined ? {} : { launch }),
   })
@@ -265,6 +277,82 @@ describe('the invariants', () => {
     }
     await using again = await stage({ state: state.path })
     expect(again.records('call.outcome').at(-1)).toMatchObject({ call: 'c-lost', outcome: 'unknown' })
+  })
+})
+
+describe('what stood on a tool', () => {
+  const asks: readonly Rule[] = [{ permission: 'mcp:*:echo', action: 'ask', where: {}, origin: 'rules[0]' }]
+  const rules = [...asks, ...allowAll]
+
+  /** Calls `echo`, and has it approved for more than once. */
+  async function approved(at: Stage, scope: 'session' | 'policy'): Promise<void> {
+    const { governance } = at.all.governed
+    using _listening = { [Symbol.dispose]: governance.listen() }
+    const made = at.call('echo')
+    const { id } = await eventually(() => governance.approvals.pending()[0])
+    const operator = { caller: caller(0, 'operator') } as MethodCall
+    await approvalMethods({ governance, events: new EventLog() })['approvals/approve'](
+      { id, scope },
+      operator,
+    )
+    await made
+    expect(governance.approvals.standing()).toMatchObject([{ scope }])
+  }
+
+  test('ends at once with a violation: approvals that stand, and questions that wait', async () => {
+    await using state = await tempDir()
+    {
+      await using at = await stage({ rules, state: state.path })
+      await approved(at, 'policy')
+      await at.call('echo')
+      const { governance } = at.all.governed
+      using _listening = { [Symbol.dispose]: governance.listen() }
+      const waits = at.call('echo', { text: 'another' })
+      await eventually(() => governance.approvals.pending()[0])
+      const refusal = expect(waits).rejects.toMatchObject({ code: expect.stringMatching(/^ERR_/) })
+      await at.call('poison')
+      await expect(at.call('echo')).rejects.toMatchObject({ code: 'ERR_DECLARATION_MISMATCH' })
+      await refusal
+      expect(governance.approvals.standing()).toEqual([])
+      expect(at.records('trust.violated')).toMatchObject([
+        { approvals: [expect.any(String), expect.any(String)] },
+      ])
+      expect(at.reached()).toEqual(['echo', 'echo', 'poison'])
+    }
+    await using again = await stage({ rules, state: state.path })
+    expect(again.all.governed.governance.approvals.standing()).toEqual([])
+  })
+
+  test('ends with its session, where it was approved for one, and with the daemon', async () => {
+    await using state = await tempDir()
+    {
+      await using at = await stage({ rules, state: state.path })
+      await approved(at, 'session')
+      await at.all.supervisor.stop(caller(), 'fixture', waiting)
+      expect(at.all.governed.governance.approvals.standing()).toEqual([])
+      await approved(at, 'session')
+    }
+    await using again = await stage({ rules, state: state.path })
+    expect(again.all.governed.governance.approvals.standing()).toEqual([])
+  })
+
+  test('is gone even where that cannot be recorded', async () => {
+    await using at = await stage({ rules })
+    await approved(at, 'policy')
+    const { governance, directory } = at.all.governed
+    await rename(directory, `${directory}.away`)
+    await governance.consequences.violate('fixture', 'echo', 'MP-FH-003', 'a test').catch(() => undefined)
+    expect(governance.ledger.trust('fixture', 'echo')).toMatchObject({ epoch: 1, tier: 'untrusted' })
+    expect(governance.approvals.standing()).toEqual([])
+    await rename(`${directory}.away`, directory)
+  })
+
+  test('ends with the server that is halted, which runs no more', async () => {
+    await using at = await stage({ rules })
+    await approved(at, 'policy')
+    await at.all.governed.governance.consequences.quarantine('fixture', 'MP-FH-005', 'a test')
+    expect(at.all.governed.governance.approvals.standing()).toEqual([])
+    await eventually(() => at.all.supervisor.list(caller())[0]?.instances[0]?.state === 'quarantined')
   })
 })
 
