@@ -1,10 +1,13 @@
 // Launches a shell script behind a door of the test's, through every step, and tells what came through it.
 import type { ProfileSettings, ServerSettings } from '../../src/schema/settings.ts'
+import type { BubblewrapPlan } from '../../src/sandbox/bubblewrap/driver.ts'
 import type { SandboxExit } from '../../src/sandbox/driver.ts'
+import { etcFiles, withResolver } from '../../src/sandbox/etc.ts'
+import { planNetwork } from '../../src/sandbox/network.ts'
 import { asUser } from './as-user.ts'
-import { forwardTo, openTestDoor } from './sandbox-door.ts'
+import { forwardTo, openTestDoor, type TestDoor } from './sandbox-door.ts'
 import { launchHost, launchProbe, settingsFor } from './launch.ts'
-import { textOf } from './plan.ts'
+import { mountOf, ownUid, planOf, textOf } from './plan.ts'
 
 /** What is tried; it crosses to a process of another user as JSON. */
 export interface EgressRequest {
@@ -88,4 +91,26 @@ export const runInside = async (request: EgressRequest): Promise<EgressOutcome> 
 export const grantOf = (name: string): ServerSettings['egress'][number] => {
   const [host = '', port = ''] = name.split(':')
   return { host, port: Number(port), private: true, tls: false, reason: 'a test' }
+}
+
+const fixtures = new URL('../fixtures/servers', import.meta.url).pathname
+
+/** A plan that runs the fixture under Node behind the door, for the driver alone: what a broken arm takes things away from. */
+export const egressPlan = async (
+  door: TestDoor,
+  names: readonly string[],
+  fixture: string,
+  args: readonly string[] = [],
+): Promise<BubblewrapPlan> => {
+  const uid = ownUid()
+  const user = { uid, gid: uid, isSelf: false }
+  const network = await planNetwork({ name: 'probe', egress: names.map(grantOf) }, door.openDoor, user)
+  return planOf(['/opt/node', `/app/${fixture}`, ...args], {
+    spec: {
+      network,
+      files: withResolver(etcFiles),
+      ...(process.getuid?.() === 0 ? { hostUid: uid, hostGid: uid } : {}),
+      mounts: [mountOf(process.execPath, '/opt/node'), mountOf(fixtures, '/app')],
+    },
+  })
 }
