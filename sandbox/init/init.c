@@ -102,8 +102,12 @@ int init_main(void) {
   forbid_new_privileges();
 
   // 8. Listen for signals. Before the fork, so that no SIGCHLD is missed.
-  struct watch watch = {
-      .relay = relay, .signals = open_signals(), .eof_ms = orders.eof_ms, .term_ms = orders.term_ms};
+  struct watch watch = {.relay = relay,
+                        .failures = -1,
+                        .signals = open_signals(),
+                        .eof_ms = orders.eof_ms,
+                        .term_ms = orders.term_ms};
+  expect_relay(&watch);
   if (pipe2(failures, O_CLOEXEC) != 0) die("init", "pipe", errno);
 
   // 9. Fork the server. All that it becomes is in exec.c.

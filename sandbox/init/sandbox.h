@@ -63,6 +63,8 @@ struct watch {
   int signals;
   uint32_t eof_ms, term_ms;
 };
+// Dies where the relay has ended already: at the gate nobody was listening for it.
+void expect_relay(struct watch *watch);
 _Noreturn void supervise(struct watch *watch);
 
 // What the child says of a step that failed between fork and exec.

@@ -101,6 +101,11 @@ static _Noreturn void lose_relay(struct watch *watch, int status) {
   die("egress", how, ECHILD);
 }
 
+void expect_relay(struct watch *watch) {
+  int status;
+  if (watch->relay != 0 && waitpid(watch->relay, &status, WNOHANG) == watch->relay) lose_relay(watch, status);
+}
+
 enum { REAP_ROUND = 256 };
 
 // True when there may be more: a storm of orphans must not keep the channel from being read.
@@ -157,8 +162,7 @@ static void drain_signals(const struct watch *watch) {
 }
 
 void supervise(struct watch *watch) {
-  // The relay may have ended at the gate, before its end would have been heard.
-  for (bool more = true;;) {
+  for (bool more = false;;) {
     struct pollfd wait[] = {
         {.fd = rung == CHANNEL_UP ? FD_CONTROL : -1, .events = POLLIN},
         {.fd = watch->signals, .events = POLLIN},
