@@ -32,9 +32,9 @@ export interface ExchangeContext {
  * 1. the head has one meaning, and names the host that was judged;
  * 2. placeholders and secrets in it are found, and swapped or refused;
  * 3. the host is connected to, and its certificate verified;
- * 4. leases that ended meanwhile are found;
- * 5. head and body go up, the body looked through and swapped as it passes;
- * 6. the answer comes down, decoded and masked.
+ * 4. head and body go up, the body looked through and swapped as it passes;
+ * 5. the answer comes down, decoded and masked.
+ * A lease that ends at any point has both connections cut, so that what was swapped under it goes nowhere.
  */
 export const exchange = async (
   context: ExchangeContext,
@@ -45,7 +45,6 @@ export const exchange = async (
   const { path, headers, swapped } = swapHead(context.swap, context.target, head)
   for (const it of swapped) context.carry(it)
   const upstream = await context.upstream()
-  if (swapped.some(({ until }) => until.aborted)) throw credentialRefused('credential-no-lease')
 
   const { up, sent } = await sendUp(context, upstream, { ...head, path, headers }, given)
   up.on('continue', () => response.writeContinue())

@@ -4,7 +4,7 @@ import type { Duplex } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { judgeAnswer, redacting } from './answer.ts'
 import { type ExchangeContext, headOf } from './exchange.ts'
-import { credentialRefused, Refusal } from './refusal.ts'
+import { Refusal } from './refusal.ts'
 import { type Header, judgeRequest } from './request-head.ts'
 import { swapHead } from './swap-head.ts'
 
@@ -24,7 +24,6 @@ export const passUpgrade = async (
   const { path, headers, swapped } = swapHead(context.swap, context.target, head)
   for (const it of swapped) context.carry(it)
   const upstream = await context.upstream()
-  if (swapped.some(({ until }) => until.aborted)) throw credentialRefused('credential-no-lease')
 
   const up = upstream.request(head.method, path, headers)
   up.end()
