@@ -69,5 +69,5 @@ export async function testAuthority(folder: string) {
     ])
     return { cert: await readFile(`${path}.pem`, 'utf8'), key: await readFile(`${path}.key`, 'utf8') }
   }
-  return { caFile, issue }
+  return { caFile, ca: await readFile(caFile, 'utf8'), issue }
 }
