@@ -182,11 +182,23 @@ async function verifyHere({ state, anchor: kept }: VerifyOptions): Promise<Audit
   )
 }
 
-function printVerification({ ok, records, segments, head, torn, flaw, limit }: AuditVerification): void {
+function printVerification({
+  ok,
+  records,
+  segments,
+  head,
+  begins,
+  torn,
+  flaw,
+  limit,
+}: AuditVerification): void {
   const verdict = ok ? paint('green', 'whole') : paint('red', 'NOT what was written')
   process.stdout.write(`the journal is ${verdict}\n`)
   printFields([
     ['records', `${records} in ${segments} segments`],
+    ...(begins.seq === 0
+      ? []
+      : [['begins', `at anchor ${begins.seq}:${begins.hash}, as journal.keep_days had it`] as const]),
     ['head', `${head.seq}:${head.hash}`],
     ...(flaw === null ? [] : [['flaw', `${flaw.path}:${flaw.line}: ${flaw.kind}: ${flaw.detail}`] as const]),
     ...torn.map(

@@ -2,10 +2,11 @@
 import { rename } from 'node:fs/promises'
 import { describe, expect, test } from 'vitest'
 import type { CallId } from '../../src/lib/ids.ts'
-import type { Admission, Outcome } from '../../src/schema/governor.ts'
+import type { Outcome } from '../../src/schema/governor.ts'
 import { eventually } from '../support/eventually.ts'
 import { governed, type Governed } from '../support/governance.ts'
 import { serverSettings } from '../support/server-settings.ts'
+import { profileOf } from '../support/settings.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
 const server = serverSettings('echo.mjs', { acceptance: 'manual' })
@@ -37,30 +38,22 @@ const accept = ({ at }: Stage): Promise<unknown> =>
   )
 const tool = (name: string): [string, unknown] => [name, { name, inputSchema: { type: 'object' } }]
 
-const admission = (subject: string, trustEpoch: number): Admission =>
-  ({
-    call: 'c-1' as CallId,
-    instance: null,
-    server: 'fixture',
-    kind: 'tool',
-    subject,
-    identity: `fixture/${subject}@1.0.0#1`,
-    permit: 'p',
-    intent: 1,
-    approval: null,
-    trustEpoch,
-    principal: '0',
-    peer: by.peer,
-    target: {
-      server: 'fixture',
-      kind: 'tool',
-      subject,
-      identity: `fixture/${subject}@1.0.0#1`,
-      principal: '0',
-      peer: by.peer,
-      trust_epoch: trustEpoch,
-    },
-  }) as unknown as Admission
+const never = { signal: new AbortController().signal }
+const proposal = (call: string, subject = 'one') => ({
+  call: call as CallId,
+  kind: 'tool' as const,
+  server,
+  instance: null,
+  subject,
+  arguments: {},
+  bytes: `{"name":"${subject}","arguments":{}}`,
+  evidence: `{"name":"${subject}","arguments":{}}`,
+  principal: '0',
+  peer: by.peer,
+  session: 's',
+  lineage: null,
+  obstacle: null,
+})
 const good: Outcome = { kind: 'result', durationMs: 1, bytes: '{}', detail: null }
 
 const types = ({ at }: Stage): readonly string[] => at.records().map(({ type }) => type)
@@ -157,7 +150,9 @@ describe('what gives', () => {
         await using one = await stage(state.path)
         await accept(one)
         const { governance, policy } = { governance: one.at.governance, policy: one.at.policy }
-        const settle = (): void => policy.governor.settle(admission('one', 0), good)
+        const admission = await policy.governor.admit(proposal('c-1'), never)
+        const settle = (): void => policy.governor.settle(admission, good)
+        await new Promise(setImmediate)
         if (isOutcomeFirst) settle()
         const violated = governance.consequences.violate('fixture', 'one', 'MP-FH-003', 'x')
         if (!isOutcomeFirst) settle()
@@ -194,10 +189,10 @@ test('a daemon that starts comes to what the last one had come to, after any seq
         () => governance.resetTrust('fixture', name(), '', by),
         () => governance.add({ type: 'hold.placed', body: holdOf(name()) }),
         () => governance.add({ type: 'hold.released', body: holdOf(name()) }),
-        () => {
-          const subject = name()
-          const { epoch } = governance.ledger.trust('fixture', subject)
-          policy.governor.settle(admission(subject, epoch), good)
+        async () => {
+          const asked = proposal(`c-${round}-${random(1_000_000)}`, name())
+          const admission = await policy.governor.admit(asked, never).catch(() => null)
+          if (admission !== null) policy.governor.settle(admission, good)
         },
       ]
       for (let n = 0; n < 120; n += 1) {
@@ -216,3 +211,81 @@ test('a daemon that starts comes to what the last one had come to, after any seq
 const journalOf = (segmentBytes: number) =>
   ({ durability: 'write', segmentBytes, evidenceBytes: 65_536, keepDays: 0 }) as const
 const holdOf = (tool: string) => ({ name: tool, server: 'fixture', tool, lineage: null })
+
+describe('a permit between its issue and the boundary', () => {
+  test.each<[string, (one: Stage) => unknown, string]>([
+    ['an operator revokes it', ({ at }) => at.governance.permits.revoke(() => true), 'authenticity'],
+    [
+      'its tool violates',
+      ({ at }) => at.governance.consequences.violate('fixture', 'one', 'MP-FH-003', 'x'),
+      'authenticity',
+    ],
+    [
+      'its server is quarantined',
+      ({ at }) => at.governance.consequences.quarantine('fixture', 'MP-FH-008', 'x'),
+      'authenticity',
+    ],
+    [
+      'an operator stops its server',
+      ({ at }) => at.governance.consequences.stop('fixture', 'x', by),
+      'authenticity',
+    ],
+  ])('lets nothing through once %s', async (_title, act, check) => {
+    await using state = await tempDir()
+    await using one = await stage(state.path)
+    await accept(one)
+    const { governor } = one.at.policy
+    const { permits } = one.at.governance
+    await governor.admit(proposal('c-1'), never)
+    const admitted = governor.admit(proposal('c-2'), never)
+    const refused = expect(admitted).rejects.toMatchObject({
+      code: 'ERR_PERMIT_REFUSED',
+      details: expect.objectContaining({ check }),
+    })
+    // Turn by turn, until the intent is on its way to the disk.
+    for (let turn = 0; permits.list().length === 0 && turn < 1000; turn += 1) await Promise.resolve()
+    expect(permits.list()).toHaveLength(1)
+    const acted = act(one)
+    expect(permits.list()).toEqual([])
+    await refused
+    await acted
+    const last = one.at.records().findLast(({ type }) => type === 'call.denied')
+    expect(last?.body).toMatchObject({ call: 'c-2', failure: 'MP-FH-006' })
+  })
+
+  test.each([
+    [
+      'network',
+      { sideEffects: ['network'] },
+      'the class network is declared, and of fixture its entry has no egress',
+    ],
+    ['secret-access', { sideEffects: ['secret-access'] }, 'its entry has no credentials'],
+    ['execute', { sideEffects: ['execute'] }, 'exec is none in the profile offline'],
+    [
+      'a path',
+      { resourceScopes: ['/workspace/x'] },
+      'the scope /workspace/x is declared, and fixture has no mount',
+    ],
+    ['a host', { resourceScopes: ['api.github.com:443'] }, 'fixture has no egress that holds it'],
+  ] as const)(
+    'lets nothing through that declares %s where its sandbox does not grant it any more',
+    async (_title, declares, why) => {
+      await using state = await tempDir()
+      const profiles = new Map([['offline', profileOf({ name: 'offline', exec: 'none' })]])
+      await using one = await stage(state.path, { settings: { profiles } })
+      const { governance, policy } = one.at
+      await accept(one)
+      const [accepted] = governance.ledger.save().accepted
+      const tools =
+        accepted?.tools.map((it) => ({ ...it, declaration: { ...it.declaration, ...declares } })) ?? []
+      if (accepted !== undefined)
+        await governance.add({ type: 'surface.accepted', body: { ...accepted, tools } })
+      await expect(policy.governor.admit(proposal('c-1'), never)).rejects.toMatchObject({
+        code: 'ERR_PERMIT_REFUSED',
+        message: expect.stringContaining(`side-effects: `),
+        details: expect.objectContaining({ check: 'side-effects' }),
+      })
+      expect(one.at.records().at(-1)?.body).toMatchObject({ reason: expect.stringContaining(why) })
+    },
+  )
+})
