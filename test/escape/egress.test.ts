@@ -1,12 +1,16 @@
 // A server with granted names reaches exactly these, by programs that know of no proxy; all else fails at once, and is told.
+import { execFile } from 'node:child_process'
 import { once } from 'node:events'
 import { createServer, type AddressInfo, type Server } from 'node:net'
 import { dirname } from 'node:path'
+import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openTestDoor } from '../support/sandbox-door.ts'
 import { openTestServers, type TestServers } from '../support/egress-servers.ts'
-import { type EgressOutcome, type EgressRequest, tryInside } from '../support/egress.ts'
-import { daemons } from '../support/escape.ts'
+import type { BubblewrapPlan } from '../../src/sandbox/bubblewrap/driver.ts'
+import { egressPlan, type EgressOutcome, type EgressRequest, tryInside } from '../support/egress.ts'
+import { daemons, withoutFilter, withoutOption } from '../support/escape.ts'
+import { mountOf, planOf, run } from '../support/plan.ts'
 import { buildProbe } from '../support/probe.ts'
 
 let servers: TestServers
@@ -17,7 +21,7 @@ let canary6 = 0
 beforeAll(async () => {
   servers = await openTestServers()
   for (const address of ['127.0.0.1', '::1', null]) {
-    const server = createServer((socket) => socket.end('canary'))
+    const server = createServer((socket) => socket.on('error', () => socket.destroy()).end('canary'))
     canaries.push(server)
     if (address === null) server.listen('\0sallyport-egress-canary')
     else server.listen(0, address)
@@ -186,4 +190,76 @@ describe.each(daemons)('under a daemon of %s', (daemon) => {
     expect(stdout).toMatch(/^bin\ninit\nName:\t(?!egress)[^\n]*\ngetaddrinfo /)
     expect(lines).toEqual([])
   })
+})
+
+/** What a script meets behind a door where one thing is taken away, and what was told of it. */
+const withoutControl = async (
+  program: readonly string[],
+  remove: (plan: BubblewrapPlan) => Partial<BubblewrapPlan>,
+): Promise<{ readonly stdout: string; readonly notices: readonly string[] }> => {
+  await using door = await openTestDoor()
+  const plan = await egressPlan(door, ['api.example.test:443'], 'probe-exec.mjs', ['/tools/dial', ...program])
+  const tools = mountOf(dirname(probe), '/tools')
+  const spec = { ...plan.spec, mounts: [...plan.spec.mounts, tools] }
+  const again = await planOf(plan.spec.program.argv, { spec })
+  const { stdout } = await run({ ...again, ...remove(again) })
+  return { stdout: stdout.trim(), notices: [...door.notices] }
+}
+
+describe('a broken arm', () => {
+  test('bare, the canaries are reached', async () => {
+    for (const [address, port] of [
+      ['127.0.0.1', canary],
+      ['::1', canary6],
+    ] as const) {
+      const { stdout } = await promisify(execFile)(probe, ['tcp', address, String(port)])
+      expect(stdout).toBe('tcp open\n')
+    }
+  })
+
+  test('with the door’s capability for packets the second filter still keeps every packet socket out, and without the first the other kinds are there', async () => {
+    const { stdout } = await withoutControl(['kinds'], withoutFilter)
+    expect(stdout).toContain('packet-of-init EAFNOSUPPORT')
+    expect(stdout).toContain('packet EAFNOSUPPORT')
+    // Only the filter kept these out.
+    expect(stdout).toContain('netfilter open')
+    expect(stdout).toContain('udplite open')
+    // These need a capability, and there is none.
+    expect(stdout).toContain('raw EPERM')
+  })
+
+  test('in the host’s network the canary is reached, and nothing is told', async () => {
+    await using door = await openTestDoor()
+    const plan = await egressPlan(door, [], 'probe-exec.mjs', [
+      '/tools/dial',
+      'tcp',
+      '127.0.0.1',
+      String(canary),
+    ])
+    const shared = {
+      ...plan.spec,
+      network: { mode: 'none' } as const,
+      mounts: [...plan.spec.mounts, mountOf(dirname(probe), '/tools')],
+    }
+    const broken = await planOf(plan.spec.program.argv, { spec: shared })
+    const { stdout } = await run({ ...broken, ...withoutOption('--unshare-net')(broken) })
+    expect(stdout).toBe('tcp open\n')
+    const { stdout: whole, notices } = await withoutControl(['tcp', '127.0.0.1', String(canary)], () => ({}))
+    expect(whole).toBe('tcp ECONNREFUSED')
+    expect(notices).toContain(`tcp 127.0.0.1 ${canary}`)
+  })
+
+  test.each(['CAP_NET_ADMIN', 'CAP_NET_RAW', 'CAP_NET_BIND_SERVICE'])(
+    'a sandbox whose init lacks %s is refused, not used without what it is for',
+    async (capability) => {
+      const remove = ({ arguments: all }: BubblewrapPlan): Partial<BubblewrapPlan> => {
+        const place = all.indexOf(capability)
+        return { arguments: all.filter((_, index) => index !== place && index !== place - 1) }
+      }
+      await expect(withoutControl(['kinds'], remove)).rejects.toMatchObject({
+        code: 'ERR_SANDBOX_SETUP',
+        message: expect.stringContaining('egress: '),
+      })
+    },
+  )
 })
