@@ -71,6 +71,7 @@ export const catalogue = {
   ERR_HOLD_NOT_FOUND: entry(8, 1095, 'No hold and no quarantine has that name.'),
   ERR_RECORD_NOT_FOUND: entry(8, 1098, 'The journal has no such record, or there is no journal.'),
   ERR_OUTPUT_NOT_FOUND: entry(8, 1099, 'Nothing is kept of a long result of that call, or not for the caller.'),
+  ERR_TASK_NOT_FOUND: entry(8, 1110, 'The caller has created no task of that id at that server.'),
   ERR_SERVER_EXISTS: entry(7, 1096, 'A server of that name is registered already.'),
   ERR_DYNAMIC_REFUSED: entry(2, 1097, 'A host may not launch servers, or not this one, or not one more.'),
   ERR_SCOPE_VIOLATION: entry(2, 1091, 'The server did what its declaration or grants do not cover.', { failure: 'MP-FH-008' }),

@@ -55,6 +55,7 @@ const serverNotifications: Methods = {
   'notifications/prompts/list_changed': 'relay',
   'notifications/elicitation/complete': 'elicitation',
   'notifications/tasks/status': 'relay',
+  'notifications/tasks': 'relay',
   'notifications/subscriptions/acknowledged': 'relay',
 }
 

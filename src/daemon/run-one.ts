@@ -13,6 +13,7 @@ import type { Settings } from '../schema/settings.ts'
 import { LogRing } from '../supervisor/log-ring.ts'
 import type { Emit, SessionEnd } from '../supervisor/ports.ts'
 import type { Era } from '../supervisor/probe.ts'
+import { TaskIds } from '../supervisor/tasks.ts'
 import { Session } from '../supervisor/session.ts'
 import { Governance } from './governance.ts'
 import { Guard } from './guard.ts'
@@ -97,6 +98,7 @@ export async function runOne(options: RunOptions, { signal }: { signal: AbortSig
     logs,
     verdicts,
     lost: () => undefined,
+    tasks: new TaskIds(),
   })
   halt = (reason) => void session.stop(reason)
   const stop = (): void => void session.stop('interrupted')

@@ -19,7 +19,9 @@ import { ownAnswer } from './own-answer.ts'
 import type { OwnProcesses } from './own-processes.ts'
 import { Patience } from './patience.ts'
 import { SecretInResult } from './secret-in-result.ts'
+import { type Ending, taskBegun, type TaskIds, taskIn, Tasks } from './tasks.ts'
 import { saysFailed } from './tool-result.ts'
+import { noAnswer } from './unavailable.ts'
 import { utf8 } from './utf8.ts'
 import type { Ask, Held } from './wire.ts'
 
@@ -30,6 +32,7 @@ export interface GovernedCallsOptions {
   readonly gate: Gate
   readonly governor: Governor
   readonly talk: Conversation
+  readonly tasks: TaskIds
   /** Null when the server's surface is known; otherwise resolves when it is */
   readonly surface: () => Promise<void> | null
   readonly instance: () => InstanceId | null
@@ -47,6 +50,10 @@ interface Sent {
   readonly sentAt: number
   /** On the conversation's clock, or Infinity */
   readonly dueAt: number
+  /** True for a call whose host asks for a task */
+  readonly asksTask: boolean
+  /** The task that the request is about; not looked at, and mostly undefined */
+  readonly taskId: unknown
 }
 
 /** Each request is admitted, sent and settled once, or answered and never sent. */
@@ -56,10 +63,12 @@ export class GovernedCalls {
   readonly #alarm: Alarm
   /** Calls in processes of their own */
   readonly #own = new Map<string, AbortController>()
+  readonly tasks: Tasks
 
   constructor(options: GovernedCallsOptions) {
     this.#options = options
     this.#alarm = new Alarm(options.talk, (now) => this.#expire(now))
+    this.tasks = new Tasks(options.tasks)
   }
 
   /** True while something waits that a server would have to be started for. */
@@ -94,12 +103,20 @@ export class GovernedCalls {
     this.#settle(wireId.key, 'cancelled', null, 'cancelled by the host')
   }
 
-  /** The server answered. */
-  answered({ wireId }: HostRequest, { text, result, error }: Response): void {
-    if (!this.#sent.has(wireId.key)) return
+  /** The server answered; an answer that begins a task ends no call. */
+  answered({ wireId, route, method }: HostRequest, { text, result, error }: Response): void {
+    const sent = this.#sent.get(wireId.key)
+    if (sent === undefined) return
     const bytes = result === null ? textOf(text, error) : evidenceOf(text, result)
+    const isCall = route === 'call' && result !== null && bytes !== null
+    const task = isCall ? taskBegun(bytes, sent.asksTask, this.#options.talk.isLegacy) : null
+    if (task !== null && bytes !== null) {
+      this.#sent.delete(wireId.key)
+      return this.tasks.begin(task, bytes, (...end) => this.#end(sent, ...end))
+    }
     const kind = result === null ? 'error' : bytes !== null && saysFailed(bytes) ? 'tool-error' : 'result'
     this.#settle(wireId.key, kind, bytes, null)
+    if (method.startsWith('tasks/')) this.tasks.answered(method, sent.taskId, kind, bytes ?? '{}')
   }
 
   /** The server answered, and nobody can read what. */
@@ -111,6 +128,7 @@ export class GovernedCalls {
   /** The server is gone, or the session ends: nothing held is sent, and nobody knows how what was sent ended. */
   end(error: SallyportError): void {
     for (const key of this.#sent.keys()) this.#settle(key, 'lost', null, error.message)
+    this.tasks.end(error.message)
     for (const patience of this.#options.talk.held.values()) patience.end(error)
     this.#alarm.off()
   }
@@ -134,8 +152,12 @@ export class GovernedCalls {
     error ??= patience.reason
     if (error === null && isWanted) {
       talk.open(request)
-      const dueAt = isTimed(held) ? talk.now() + server.timeouts.callMs : Infinity
-      this.#sent.set(request.wireId.key, { admissions, sentAt: performance.now(), dueAt })
+      const taskId = taskIn(asks[0])
+      // `tasks/result` waits for its task
+      const limitMs = Math.max(server.timeouts.callMs, taskId === undefined ? 0 : this.tasks.leftMs(taskId))
+      const dueAt = isTimed(held) ? talk.now() + limitMs : Infinity
+      const { asksTask } = held
+      this.#sent.set(request.wireId.key, { admissions, sentAt: performance.now(), dueAt, asksTask, taskId })
       this.#alarm.by(dueAt)
       const { process = null } = admissions[0] ?? {}
       if (admissions[0] !== undefined && process !== null)
@@ -180,7 +202,8 @@ export class GovernedCalls {
     asks: readonly Ask[],
     patience: Patience,
   ): Promise<SallyportError | null> | SallyportError | null {
-    const surface = this.#denial(asks) ?? this.#options.surface()
+    const surface =
+      this.#denial(asks) ?? this.tasks.obstacle(asks[0], this.#options.server.name) ?? this.#options.surface()
     if (surface === null || surface instanceof SallyportError) return surface
     return surface.then(
       () => patience.reason,
@@ -236,26 +259,23 @@ export class GovernedCalls {
     const { server, talk, say, toHost } = this.#options
     const request = talk.expire(key)
     if (request === null) return
-    const { name, timeouts } = server
-    const what = this.#sent.get(key)?.admissions[0]?.subject ?? request.method
-    const limit = `timeouts.call_ms (${timeouts.callMs})`
-    const error = new SallyportError(
-      'ERR_CALL_TIMEOUT',
-      `mcp server ${name} did not answer ${what} within ${limit}`,
-      { server: name },
-    )
+    const error = noAnswer(server, this.#sent.get(key)?.admissions[0]?.subject ?? request.method)
     this.#settle(key, 'timeout', null, error.message)
-    say(cancelledLine(request.wireId, `no answer within ${timeouts.callMs} ms`))
+    say(cancelledLine(request.wireId, `no answer within ${server.timeouts.callMs} ms`))
     toHost(errorLine(request.id, error))
   }
 
-  #settle(key: string, kind: Outcome['kind'], bytes: string | null, detail: string | null): void {
+  #settle(key: string, ...ending: Ending): void {
     const sent = this.#sent.get(key)
     if (sent === undefined) return
     this.#sent.delete(key)
     this.#own.get(key)?.abort(new SallyportError('ERR_CALL_CANCELLED', 'the call is over'))
-    const durationMs = Math.round((performance.now() - sent.sentAt) * 1000) / 1000
-    this.#settleAll(sent.admissions, { kind, durationMs, bytes, detail })
+    this.#end(sent, ...ending)
+  }
+
+  #end({ admissions, sentAt }: Sent, ...[kind, bytes, detail]: Ending): void {
+    const durationMs = Math.round((performance.now() - sentAt) * 1000) / 1000
+    this.#settleAll(admissions, { kind, durationMs, bytes, detail })
   }
 
   #settleAll(admissions: readonly Admission[], outcome: Outcome): void {

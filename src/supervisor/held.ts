@@ -66,6 +66,7 @@ export function heldOf(opened: HostRequest, request: Request, asks: readonly Ask
     request: opened,
     line: `${text.slice(start, end)}\n`,
     asks,
+    asksTask: (request.params?.inner ?? []).some(({ key }) => key === 'task'),
     lineage:
       lineage !== null && text.charCodeAt(lineage.start) === 34
         ? decodeString(text.slice(lineage.start, lineage.end))

@@ -25,7 +25,12 @@ export function judgeInput(text: string, result: Member, server: ServerSettings,
   const found = result.inner
   const type = lookUp(found, 'resultType')
   if (type === 'twice') return { action: 'refuse', asked: 'two things at once' }
-  if (type === null || textOf(text, type) !== 'input_required') return pass
+  const status = lookUp(found, 'status')
+  if (status === 'twice') return { action: 'refuse', asked: 'two things at once' }
+  const isResult = type !== null && textOf(text, type) === 'input_required'
+  // A task asks by its status, and is answered with `tasks/update`, not by a retry.
+  const isTask = status !== null && textOf(text, status) === 'input_required'
+  if (!isResult && !isTask) return pass
   const requests = lookUp(found, 'inputRequests')
   const state = lookUp(found, 'requestState')
   if (requests === 'twice' || state === 'twice') return { action: 'refuse', asked: 'two things at once' }
@@ -49,6 +54,7 @@ export function judgeInput(text: string, result: Member, server: ServerSettings,
     else return { action: 'refuse', asked: method }
   }
   if (answers.length === 0) return { action: 'pass', sensitive }
+  if (!isResult) return { action: 'refuse', asked: 'input by a task' }
   if (passing > 0) return { action: 'refuse', asked: 'inputs of which only some are enabled' }
   return {
     action: 'answer',

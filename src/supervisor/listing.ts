@@ -3,8 +3,10 @@ import { SallyportError } from '../errors.ts'
 import { decodeString, elements, type Member, members, type Span } from '../lib/json-scan.ts'
 import { type Spellings, spellings } from '../lib/key-folding.ts'
 import type { Gate } from '../schema/gate.ts'
+import type { HostRequest } from './conversation.ts'
 import { confusableIn } from './envelope.ts'
 import { utf8 } from './utf8.ts'
+import type { Wire } from './wire.ts'
 
 /** Where a method's result holds its list, and which member tells one entry from another. */
 interface Shape {
@@ -25,6 +27,7 @@ const shapes: ReadonlyMap<string, Shape> = new Map([
   ['tools/list', shape('tools', 'name')],
   ['prompts/list', shape('prompts', 'name')],
   ['resources/list', shape('resources', 'uri')],
+  ['tasks/list', shape('tasks', 'taskId')],
   ['resources/templates/list', shape('resourceTemplates', 'uriTemplate')],
 ])
 
@@ -36,7 +39,7 @@ export interface FilteredList {
 }
 
 /** Says whether an entry is shown: by its name, null where two readers could take it differently, and its JSON. */
-export type Shows = (name: string | null, json: string) => boolean
+type Shows = (name: string | null, json: string) => boolean
 
 /**
  * Filters the answer to `method` from `start` to `end`, whose `result` is given. A result that two readers could take for
@@ -66,8 +69,17 @@ export function filterList(
   return { text: splice(text, start, end, edits), hidden }
 }
 
+/** What of a list is shown; null where all of it is. */
+export function shownIn({ route, method }: HostRequest, wire: Wire): Shows | null {
+  const { gate, server } = wire
+  if (route === 'filter')
+    return (tool, json) => tool !== null && gate.lists(server, tool) && wire.shows(JSON.parse(json))
+  if (method === 'tasks/list') return (task) => task !== null && wire.ownsTask(task)
+  return shownByRules(gate, server, method)
+}
+
 /** What of a list is shown by the rules about the things in it; null where they hide nothing. */
-export function shownByRules(gate: Gate, server: Parameters<Gate['hides']>[0], method: string): Shows | null {
+function shownByRules(gate: Gate, server: Parameters<Gate['hides']>[0], method: string): Shows | null {
   const subject = method === 'prompts/list' ? 'prompts/get' : 'resources/read'
   const isHidden = gate.hides(server, subject)
   if (isHidden === null) return null

@@ -10,6 +10,7 @@ import type { Era, Verdicts } from './probe.ts'
 import { StormWatch } from './restart.ts'
 import { Session } from './session.ts'
 import { hostState } from './states.ts'
+import { TaskIds } from './tasks.ts'
 import { quarantined, unavailable } from './unavailable.ts'
 
 /** Holds the instances of one server. Whoever made it disposes of it. */
@@ -22,6 +23,7 @@ export class RegisteredServer implements AsyncDisposable {
   readonly #nextGeneration: () => number
   readonly #slots = new Map<string, ControlSlot>()
   readonly #sessions = new Set<Session>()
+  readonly #tasks = new Map<string, TaskIds>()
   readonly #storm: StormWatch
   #era: Era | null = null
   #quarantined: string | null = null
@@ -102,6 +104,7 @@ export class RegisteredServer implements AsyncDisposable {
       logs: this.logs,
       verdicts: this.#verdicts,
       lost: (loss) => void this.#lost(loss),
+      tasks: this.#tasksOf(caller.principal.id),
     })
     this.#sessions.add(session)
     void session.ended.then(() => this.#sessions.delete(session))
@@ -197,6 +200,12 @@ export class RegisteredServer implements AsyncDisposable {
 
   get #verdicts(): Verdicts {
     return { get: () => this.#era, set: (era) => (this.#era = era) }
+  }
+
+  #tasksOf(principal: string): TaskIds {
+    const tasks = this.#tasks.get(principal) ?? new TaskIds()
+    this.#tasks.set(principal, tasks)
+    return tasks
   }
 
   #instances(caller: Caller): readonly InstanceView[] {

@@ -23,7 +23,7 @@ import { messageId } from './message-id.ts'
 import { sensitiveFields } from './sensitive.ts'
 import { serverMay } from './server-may.ts'
 import { utf8 } from './utf8.ts'
-import { filterList, type Shows, shownByRules } from './listing.ts'
+import { filterList, shownIn } from './listing.ts'
 import { batchVersion, type Kept, rejoinBatch, type Verdict, type Wire } from './wire.ts'
 
 /** How often one request may be sent again because the server wants more input */
@@ -161,18 +161,15 @@ export class ServerLane {
     const { result, text } = response
     if (result === null) return this.#readdress(request, response)
     if (request.route === 'handshake') this.#wire.talk.protocolVersion = versionOf(text, result)
-    if (request.route === 'filter' || request.route === 'list') return this.#list(request, response, result)
+    if (request.route === 'filter' || request.route === 'list' || request.method === 'tasks/list')
+      return this.#list(request, response, result)
     if (request.line !== null) return this.#input(request, request.line, response, result)
     return 'pass'
   }
 
   /** A list loses what policy denies; where that is nothing, not a byte of it is looked at. */
   #list(request: HostRequest, response: Response, result: Member): Verdict {
-    const { gate, server } = this.#wire
-    const isShown: Shows | null =
-      request.route === 'filter'
-        ? (tool, json) => tool !== null && gate.lists(server, tool) && this.#wire.shows(JSON.parse(json))
-        : shownByRules(gate, server, request.method)
+    const isShown = shownIn(request, this.#wire)
     if (isShown === null) return 'pass'
     try {
       const list = filterList(request.method, response.text, response, result, isShown)
@@ -279,6 +276,10 @@ export class ServerLane {
       return 'drop'
     }
     if (method.endsWith('/list_changed')) this.#wire.listChanged()
+    if (params !== null && method.startsWith('notifications/tasks')) {
+      this.#wire.taskSaid(utf8(text, params.start, params.end))
+      if (judgeInput(text, params, server, gate).action !== 'pass') return 'drop'
+    }
     if (route === 'cancel' && params !== null) {
       const named = params.inner.find(({ key }) => key === 'requestId')
       const id = named === undefined ? null : messageId(text.slice(named.start, named.end))

@@ -25,7 +25,16 @@ export interface BoundaryOptions {
 /** What of a wire is the boundary's. */
 type BoundaryWire = Pick<
   Wire,
-  'unreadable' | 'initialized' | 'listChanged' | 'hold' | 'takeBack' | 'cancelled' | 'own' | 'shows'
+  | 'unreadable'
+  | 'initialized'
+  | 'listChanged'
+  | 'hold'
+  | 'takeBack'
+  | 'cancelled'
+  | 'own'
+  | 'shows'
+  | 'taskSaid'
+  | 'ownsTask'
 >
 
 export class SessionBoundary {
@@ -51,6 +60,7 @@ export class SessionBoundary {
       gate,
       governor,
       talk,
+      tasks: options.options.tasks,
       surface: () => surface.known(),
       instance,
       send: (line) => relay()?.admit(line),
@@ -90,6 +100,8 @@ export class SessionBoundary {
       takeBack: (id) => this.#calls.takeBack(id),
       cancelled: (request) => this.#calls.cancelled(request),
       own: (response) => this.#surface.settle(response),
+      taskSaid: (params) => this.#calls.tasks.said(params),
+      ownsTask: (id) => this.#calls.tasks.owns(id),
       shows: (tool) => ports.governor.shows(server, this.#options.instance(), tool),
     }
   }

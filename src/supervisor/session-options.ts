@@ -5,6 +5,7 @@ import type { Aftermath, Lost } from './life.ts'
 import type { LogRing } from './log-ring.ts'
 import type { Caller, Ports } from './ports.ts'
 import type { Verdicts } from './probe.ts'
+import type { TaskIds } from './tasks.ts'
 
 export interface SessionOptions {
   readonly server: ServerSettings
@@ -17,6 +18,8 @@ export interface SessionOptions {
   readonly verdicts: Verdicts
   /** Told of an end that nobody asked for */
   readonly lost: (lost: Lost) => void
+  /** The tasks of this caller at this server */
+  readonly tasks: TaskIds
 }
 
 /**

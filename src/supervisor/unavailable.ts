@@ -32,3 +32,13 @@ export const printable = (text: string): string =>
     .replace(/[\p{C}\p{Zl}\p{Zp}]+/gu, ' ')
     .trim()
     .slice(0, 200)
+
+/** What a host is told whose request the server did not answer in time. */
+export function noAnswer(
+  { name, timeouts }: Pick<ServerSettings, 'name' | 'timeouts'>,
+  what: string,
+): SallyportError {
+  const limit = `timeouts.call_ms (${timeouts.callMs})`
+  const message = `mcp server ${name} did not answer ${what} within ${limit}`
+  return new SallyportError('ERR_CALL_TIMEOUT', message, { server: name })
+}

@@ -38,6 +38,10 @@ export interface Wire {
   cancelled(request: HostRequest): void
   /** Takes an answer to a request of Sallyport's own; false when it is none */
   own(response: Response): boolean
+  /** The server says how a task is, outside of an answer; `params` is its JSON */
+  taskSaid(params: string): void
+  /** True for a task that the host's principal has created */
+  ownsTask(id: string): boolean
   /** False for a tool that is not the accepted one */
   shows(tool: unknown): boolean
 }
@@ -50,6 +54,8 @@ export interface Held {
   /** What policy is asked; with nothing it only waits until the server's surface is known */
   readonly asks: readonly Ask[]
   readonly lineage: string | null
+  /** True when the host asks for a task */
+  readonly asksTask: boolean
   /** The literal of the host's progress token, or null */
   readonly progressToken: string | null
 }

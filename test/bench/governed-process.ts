@@ -11,6 +11,7 @@ import { LineSplitter } from '../../src/lib/lines.ts'
 import { inputOf } from '../../src/supervisor/dispatch.ts'
 import { LogRing } from '../../src/supervisor/log-ring.ts'
 import { Outlet } from '../../src/supervisor/outlet.ts'
+import { TaskIds } from '../../src/supervisor/tasks.ts'
 import { Session } from '../../src/supervisor/session.ts'
 import { allowAll } from '../support/attach.ts'
 import { governanceDefaults, governed } from '../support/governance.ts'
@@ -46,6 +47,7 @@ async function serve(host: Socket): Promise<void> {
     logs: new LogRing(1000),
     verdicts: { get: () => null, set: () => undefined },
     lost: () => undefined,
+    tasks: new TaskIds(),
   }).take(host, Buffer.alloc(0))
 }
 

@@ -116,7 +116,19 @@ const steps: readonly Step[] = [
       '{ "tools" : [ {"name":"t","inputSchema":{},"unknown":1.0} , {"name":"u"} ] , "nextCursor":"d"}',
     ),
   ),
-  request('29', 'tasks/get', '"taskId":"k"', result('29', '{"status":"working"}')),
+  request(
+    '"29t"',
+    'tools/call',
+    '"name":"t","task":{"ttl":60000.0}',
+    result('"29t"', '{"task":{"taskId":"k","status":"working","ttl":6.0e4}}'),
+  ),
+  request('29', 'tasks/get', '"taskId":"k"', result('29', '{"status":"working","n":1.0}')),
+  request(
+    '"29l"',
+    'tasks/list',
+    '',
+    result('"29l"', '{"tasks":[{"taskId":"k","status":"working","n":1.0}]}'),
+  ),
   call(
     '30',
     '{}',

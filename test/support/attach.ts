@@ -6,6 +6,7 @@ import type { Rule, ServerSettings, Settings } from '../../src/schema/settings.t
 import type { Era } from '../../src/supervisor/probe.ts'
 import { LogRing } from '../../src/supervisor/log-ring.ts'
 import type { Happening } from '../../src/supervisor/ports.ts'
+import { TaskIds } from '../../src/supervisor/tasks.ts'
 import { Session } from '../../src/supervisor/session.ts'
 import { governed, type Governed } from './governance.ts'
 import { plainLaunch } from './plain-launch.ts'
@@ -18,6 +19,7 @@ export const allowAll: readonly Rule[] = [
 ]
 
 interface Options {
+  readonly tasks?: TaskIds
   readonly rules?: readonly Rule[]
   readonly launch?: Launch
   readonly era?: Era | null
@@ -105,7 +107,7 @@ export class HostEnd implements AsyncDisposable {
 /** Attaches a host to a server over a unix socket. */
 export async function attach(
   server: ServerSettings,
-  { rules = allowAll, launch = plainLaunch, era = null, ...more }: Options = {},
+  { rules = allowAll, launch = plainLaunch, era = null, tasks = new TaskIds(), ...more }: Options = {},
 ): Promise<HostEnd> {
   const dir = await tempDir()
   const path = join(dir.path, 's')
@@ -141,6 +143,7 @@ export async function attach(
     logs,
     verdicts: { get: () => known, set: (verdict) => (known = verdict) },
     lost: () => undefined,
+    tasks,
   })
   // Paused, as a control connection hands it over
   session.take(far.pause(), Buffer.alloc(0))
