@@ -138,13 +138,21 @@ async function intercept(
   if (asked.how === 'request')
     passage.client.unshift(Buffer.from(forwarded(asked.head, target).head, 'latin1'))
   const settle = watchBytes(passage, limits)
-  const reach = async (signal: AbortSignal): Promise<Socket> => {
+  const connect = async (signal: AbortSignal): Promise<Socket> => {
     askWatch(watch, target)
     const either = AbortSignal.any([signal, passage.signal])
     const addresses = await resolve(target, target.grant, lookup, either)
     const { socket, address } = await dial(addresses, target.port, { ms: limits.connectMs, signal: either })
     passage.opened(socket, address)
     return socket
+  }
+  const reach = async (signal: AbortSignal): Promise<Socket> => {
+    try {
+      return await connect(signal)
+    } catch (error) {
+      passage.log.cut(Refusal.from(error).reason)
+      throw error
+    }
   }
   await interceptor.serve(passage.client, target, reach, passage.log)
   settle()

@@ -19,7 +19,7 @@ export function holdDeadlines(passage: Passage, { idleMs, totalMs }: EgressLimit
  */
 export function watchBytes(passage: Passage, { bytesUp, bytesDown }: EgressLimits): () => void {
   const { client } = passage
-  const before = client.bytesRead
+  const before = client.bytesRead - client.readableLength // the first bytes were read, and put back
   const count = (): void => {
     passage.bytesUp = client.bytesRead - before
     passage.bytesDown = client.bytesWritten
