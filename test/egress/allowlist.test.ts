@@ -17,6 +17,7 @@ test('a pattern takes one label or more in front of its name, never the name its
   expect(matches('*.example.com', 'a.b.example.com')).toBe(true)
   expect(matches('*.example.com', 'example.com')).toBe(false)
   expect(matches('*.example.com', 'aexample.com')).toBe(false)
+  expect(matches('*.example.com', 'evil-example.com')).toBe(false)
   expect(matches('*.example.com', 'a.example.com.evil.net')).toBe(false)
   expect(matches('example.com', 'a.example.com')).toBe(false)
 })
