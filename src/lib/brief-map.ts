@@ -32,13 +32,15 @@ export class BriefMap<V> {
   }
 
   set(key: string, value: V): void {
-    const known = this.#find(key)
-    if (known !== null) {
-      known.value = value
+    if (this.#size >= this.#buckets.length) this.#grow()
+    const bucket = bucketOf(key, this.#buckets.length)
+    const first = this.#buckets[bucket] ?? null
+    for (let entry = first; entry !== null; entry = entry.next) {
+      if (entry.key !== key) continue
+      entry.value = value
       return
     }
-    if (this.#size >= this.#buckets.length) this.#grow()
-    this.#insert({ key, value, next: null })
+    this.#buckets[bucket] = { key, value, next: first }
     this.#size += 1
   }
 
@@ -80,16 +82,14 @@ export class BriefMap<V> {
     return entry
   }
 
-  #insert(entry: Entry<V>): void {
-    const bucket = bucketOf(entry.key, this.#buckets.length)
-    entry.next = this.#buckets[bucket] ?? null
-    this.#buckets[bucket] = entry
-  }
-
   #grow(): void {
     const entries = this.#entries()
     this.#buckets = emptyBuckets(this.#buckets.length * 4)
-    for (const entry of entries) this.#insert(entry)
+    for (const entry of entries) {
+      const bucket = bucketOf(entry.key, this.#buckets.length)
+      entry.next = this.#buckets[bucket] ?? null
+      this.#buckets[bucket] = entry
+    }
   }
 
   #entries(): readonly Entry<V>[] {
