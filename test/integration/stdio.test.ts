@@ -80,3 +80,25 @@ it('a host that closes its end is not kept waiting, and its server is gone', asy
   const { instances } = await at.client.call('servers/get', { server: 'never' })
   expect(instances.filter(({ pid }) => pid !== null)).toEqual([])
 })
+
+it('a host that is killed in a call leaves an outcome in the journal, and nothing running', async () => {
+  await using at = await daemon(configOf({ slow: fixture('slow') }))
+  const shim = at.start(['stdio', 'slow'])
+  const say = (message: object): void =>
+    void shim.stdin?.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`)
+  say({ id: 0, method: 'initialize', params: { protocolVersion: '2025-11-25', capabilities: {} } })
+  say({ id: 1, method: 'tools/call', params: { name: 'wait', arguments: { ms: 60_000 } } })
+  const records = async (type: string) =>
+    (await at.client.call('audit/query', { type, from: 'oldest' })).records
+  await eventually(async () => (await records('call.intent')).length === 1, 10_000)
+  shim.kill('SIGKILL')
+  const [outcome] = await eventually(async () => {
+    const found = await records('call.outcome')
+    return found.length > 0 && found
+  }, 10_000)
+  expect(outcome?.body).toMatchObject({ outcome: 'lost', subject: 'wait' })
+  await eventually(async () => {
+    const { servers } = await at.client.call('servers/list', {})
+    return servers.every(({ instances }) => instances.every(({ pid }) => pid === null))
+  })
+})
