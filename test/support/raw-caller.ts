@@ -62,9 +62,12 @@ export class RawCaller implements Disposable {
     return eventually(
       () =>
         this.lines
-          .slice(from)
-          .map((text) => JSON.parse(text) as RawReply & { method?: string })
-          .find((one) => one.method === undefined && (one.id === id || one.id === null)),
+          .map((text, n) => ({ n, ...(JSON.parse(text) as RawReply & { method?: string }) }))
+          .find(
+            (one) =>
+              one.errno !== undefined ||
+              (one.n >= from && one.method === undefined && (one.id === id || one.id === null)),
+          ),
       10_000,
     )
   }
