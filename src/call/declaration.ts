@@ -92,22 +92,25 @@ interface Annotated {
 
 /**
  * Drafts a declaration from what a server says of a tool. Annotations are claims; an absent one means the worst:
- * destructive, not idempotent, open world. What the sandbox makes impossible is not drafted, whoever claims it.
+ * destructive, not idempotent, open world. What the sandbox makes impossible is not drafted, whoever claims it. No
+ * annotation speaks of credentials, so the worst is all that the server was given.
  */
 export function draftDeclaration(
   tool: Annotated,
   isPossible: (effect: SideEffect) => boolean = () => true,
+  credentials: readonly string[] = [],
 ): ToolDeclaration {
   const { readOnlyHint, idempotentHint, openWorldHint } = tool.annotations ?? {}
   const sideEffects: SideEffect[] = readOnlyHint === true ? ['read'] : ['read', 'write']
   if (openWorldHint !== false && isPossible('network')) sideEffects.push('network')
+  if (credentials.length > 0) sideEffects.push('secret-access')
   return {
     name: tool.name,
     version: '1',
     parameters: tool.inputSchema ?? { type: 'object' },
     sideEffects,
     resourceScopes: [],
-    credentials: [],
+    credentials,
     output: tool.outputSchema ?? null,
     idempotency: idempotentHint === true || readOnlyHint === true ? 'idempotent' : 'unknown',
     failureModes: [],

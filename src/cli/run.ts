@@ -9,10 +9,11 @@ import { runtimeDirectory, stateDirectory } from '../config/paths.ts'
 import { SallyportError } from '../errors.ts'
 import type { Settings } from '../schema/settings.ts'
 import { parseMount } from './mount.ts'
+import { parseTarget } from './target.ts'
 import { hint, visible } from './output.ts'
 
 interface RunFlags {
-  readonly profile: string
+  readonly profile?: string
   readonly mount: readonly string[]
   readonly config?: string
   readonly egress?: readonly string[]
@@ -24,7 +25,7 @@ export function registerRun(program: Command): void {
     .description('run one server in a sandbox on stdin and stdout, without a daemon')
     .argument('<command>', 'the server’s program')
     .argument('[args...]', 'its arguments')
-    .option('--profile <name>', 'what confines it', 'offline')
+    .option('--profile <name>', 'what confines it: offline, or with --egress allowlisted-egress, unless said')
     .option('--mount <source:target[:rw]>', 'a folder or file that it sees; may be repeated', collect, [])
     .option('--config <file>', 'configuration whose commands and rules hold')
     .option('--egress <host:port>', 'a target that it may reach', collect)
@@ -35,12 +36,6 @@ export function registerRun(program: Command): void {
 }
 
 async function run(command: string, args: readonly string[], flags: RunFlags): Promise<number> {
-  if (flags.egress !== undefined)
-    throw new SallyportError(
-      'ERR_SANDBOX_UNENFORCEABLE',
-      `--egress: got ${flags.egress.join(', ')}, and this version can't enforce egress; leave it out, the server then has no network`,
-      { control: 'egress' },
-    )
   process.umask(0o077)
   const host = thisHost()
   const [{ closeInherited }, { createLogger }, { runOne }] = await Promise.all([
@@ -87,10 +82,13 @@ async function run(command: string, args: readonly string[], flags: RunFlags): P
 async function settingsFor(
   command: string,
   args: readonly string[],
-  { profile, mount, config }: RunFlags,
+  flags: RunFlags,
   host: Host,
 ): Promise<{ settings: Settings; name: string }> {
+  const { mount, config } = flags
   const { loadSettings, settingsOf } = await import('../config/load.ts')
+  const egress = (flags.egress ?? []).map(parseTarget)
+  const profile = flags.profile ?? (egress.length > 0 ? 'allowlisted-egress' : 'offline')
   const name = basename(command)
     .replace(/[^A-Za-z0-9_.-]/g, '-')
     .slice(0, 128)
@@ -103,6 +101,7 @@ async function settingsFor(
     args: [...args],
     profile,
     mounts: mount.map(parseMount),
+    egress,
     trust: found === null ? 'trusted' : 'untrusted',
     justification: 'named on the command line',
   }
@@ -115,7 +114,8 @@ async function settingsFor(
   }
   // Never the working directory: a cloned repository must not bring the profile that confines it.
   const directory = found === null ? userFolder(host) : dirname(found.sources[0]?.path ?? userFolder(host))
-  const made = await settingsOf(own, directory, host)
+  // Where nobody else is the operator, the targets on the command line are as good as a profile's list.
+  const made = await settingsOf(own, directory, found === null ? { ...host, targets: egress } : host)
   if (found === null) {
     const [where] = isPath ? [resolve(command)] : [`${command} of ${made.commandPath.join(':')}`]
     hint(`sallyport: no configuration; running ${visible(where)} confined by ${profile}, every tool allowed`)

@@ -12,6 +12,11 @@ export interface Granted {
   readonly credentials: readonly Pick<Injection, 'use'>[]
 }
 
+/** The credentials that a server was given, each once. */
+export const namesOf = (injections: Granted['credentials']): readonly string[] => [
+  ...new Set(injections.map(({ use }) => use)),
+]
+
 /** Folders that every sandbox has of its own. */
 export const ownFolders: readonly string[] = ['/tmp']
 

@@ -2,6 +2,7 @@
 import { resolve } from 'node:path'
 import { secretShape } from '../lib/secret-shape.ts'
 import type { CredentialSource, Injection } from '../schema/credentials.ts'
+import { tlsPorts } from '../schema/egress.ts'
 import type { Step } from '../schema/problem.ts'
 import type { Config } from '../schema/types.gen.ts'
 import type { Document } from './document.ts'
@@ -174,7 +175,13 @@ function checkSwap(entry: Entry, server: Server): readonly Finding[] {
                 coversHost({ ...grant, private: true }, { ...target, private: false }),
               )
             ? { got: written, expected: 'a host and port of the server’s egress', mend: `list it in egress` }
-            : null
+            : isUnsaid(server, target)
+              ? {
+                  got: `${written}, on a port where TLS is not usual`,
+                  expected: 'egress that says whether the secret goes out in the clear',
+                  mend: 'say tls: true or tls: false in the egress entry',
+                }
+              : null
     if (said !== null) findings.push([['hosts', index], said])
     const other = server.credentials.find(
       (it) => it.inject === 'egress' && it.hosts.includes(written) && it.ca_file !== entry.ca_file,
@@ -209,6 +216,14 @@ function checkSwap(entry: Entry, server: Server): readonly Finding[] {
       { got: 'what looks like a secret', expected: 'a prefix alone' },
     ])
   return findings
+}
+
+/** A secret on its way over a port of no fixed meaning: nobody should have to guess whether it is encrypted. */
+function isUnsaid({ egress }: Server, target: { readonly host: string; readonly port: number }): boolean {
+  const exact = egress.find(({ host, port }) => host === target.host && port === target.port)
+  const grant =
+    exact ?? egress.find((it) => coversHost({ ...it, private: true }, { ...target, private: false }))
+  return grant?.tls === 'auto' && !tlsPorts.has(target.port)
 }
 
 function hostPort(written: string): { readonly host: string; readonly port: number } {

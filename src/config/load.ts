@@ -2,7 +2,7 @@
 import { join, resolve } from 'node:path'
 import { SallyportError } from '../errors.ts'
 import { errnoOf, isMissing } from '../lib/missing.ts'
-import type { ProfileSettings, ServerSettings, Settings } from '../schema/settings.ts'
+import type { NetworkGrant, ProfileSettings, ServerSettings, Settings } from '../schema/settings.ts'
 import type { Config } from '../schema/types.gen.ts'
 import { checkCeiling } from './ceiling.ts'
 import { loadDeclaration } from './declaration.ts'
@@ -22,6 +22,8 @@ import { buildServer } from './server.ts'
 export interface LoadOptions extends FindOptions {
   /** Folder of the project whose .sallyport.yaml narrows, absolute */
   readonly project?: string
+  /** Hosts that every profile with an allowlist has beyond its own: named by a person who is the operator */
+  readonly targets?: readonly Omit<NetworkGrant, 'private'>[]
 }
 
 /** Loads the configuration that this host has or names. Every refusal is a `SallyportError` with file, place and mend. */
@@ -86,7 +88,8 @@ async function settle(layers: readonly Layer[], options: LoadOptions): Promise<S
   const profiles = new Map<string, ProfileSettings>()
   const exceeded: Issue[] = []
   for (const { server, entry, layer } of built) {
-    const profile = profiles.get(server.profile) ?? (await profileOf(server, layer, options))
+    const profile =
+      profiles.get(server.profile) ?? withTargets(await profileOf(server, layer, options), options)
     profiles.set(server.profile, profile)
     exceeded.push(...checkCeiling(server.name, entry, profile, layer))
   }
@@ -95,7 +98,6 @@ async function settle(layers: readonly Layer[], options: LoadOptions): Promise<S
   const declared: ServerSettings[] = []
   for (const { server, entry, layer } of built)
     declared.push(await withDeclaration(server, entry, layer, options))
-  const final = declared.map((server) => withProfile(server, profiles.get(server.profile)))
   return freeze({
     sources: layers.map(({ scope, document }) => ({ scope, path: document.path })),
     allowedCommands,
@@ -107,7 +109,7 @@ async function settle(layers: readonly Layer[], options: LoadOptions): Promise<S
     hostGroup: config.host_group,
     mode: config.mode,
     credentials,
-    servers: new Map(final.map((server) => [server.name, server])),
+    servers: new Map(declared.map((server) => [server.name, server])),
     profiles,
     rules,
     tools: {
@@ -126,7 +128,7 @@ async function settle(layers: readonly Layer[], options: LoadOptions): Promise<S
       allow: config.dynamic.tools.allow,
     },
     ...governance(config),
-    warnings: [...warnings, ...final.flatMap(warningsOf)],
+    warnings: [...warnings, ...declared.flatMap(warningsOf)],
   })
 }
 
@@ -181,6 +183,13 @@ async function profileOf(
   }
 }
 
+function withTargets(profile: ProfileSettings, { targets = [] }: LoadOptions): ProfileSettings {
+  const { network } = profile
+  if (network.mode === 'none' || targets.length === 0) return profile
+  const allow = [...network.allow, ...targets.map((target) => ({ ...target, private: false }))]
+  return { ...profile, network: { ...network, allow } }
+}
+
 const enterpriseOf = ({ enterprise }: LoadOptions) => (enterprise === undefined ? {} : { enterprise })
 
 async function withDeclaration(
@@ -198,14 +207,6 @@ async function withDeclaration(
     const said = { expected: 'a file that is there', mend: `draft one with sallyport declare ${server.name}` }
     refuse([issue('ERR_CONFIG_NOT_FOUND', document, ['servers', server.name, 'declaration'], said)])
     throw error
-  }
-}
-
-function withProfile(server: ServerSettings, profile: ProfileSettings | undefined): ServerSettings {
-  if (profile?.network.mode !== 'allowlist') return server
-  return {
-    ...server,
-    unenforceable: [...server.unenforceable, `network.mode: allowlist (profile ${profile.name})`],
   }
 }
 

@@ -109,13 +109,10 @@ function whyDisabled(name: string, { enabled, tags }: Entry, mode: string): stri
 /** What this version loads and cannot hold yet; a launch of the server names it and is refused. */
 function unenforceable(entry: Entry): readonly string[] {
   const asked: readonly (readonly [boolean, string])[] = [
-    [entry.egress.length > 0, 'egress'],
-    [entry.egress_when !== 'always', `egress_when: ${entry.egress_when}`],
-    [entry.credentials.length > 0, 'credentials'],
     [entry.driver !== 'bubblewrap', `driver: ${entry.driver}`],
     [entry.image !== null, 'image'],
     [entry.runtime !== null, 'runtime'],
-    [entry.instance !== 'session', `instance: ${entry.instance}`],
+    [entry.instance === 'shared', 'instance: shared'],
   ]
   return asked.filter(([isAsked]) => isAsked).map(([, feature]) => feature)
 }

@@ -1,5 +1,6 @@
 // From what a server lists to what may be called: a draft to be read, and the operator's yes to what it was written for.
 import { draftDeclaration } from '../call/declaration.ts'
+import { namesOf } from '../config/containment.ts'
 import { declarationOf } from '../config/declaration.ts'
 import type { ToolDeclaration } from '../call/declaration.ts'
 import type { OperatorMethods } from '../rpc/protocol.ts'
@@ -38,7 +39,11 @@ async function declare(
   const drafts = [...tools].flatMap(([name, listed]) => {
     const digest = digestOfTool(listed)
     if (digest === null) return []
-    const draft = draftDeclaration({ ...(listed as object), name }, governance.surfaces.isPossible(settings))
+    const draft = draftDeclaration(
+      { ...(listed as object), name },
+      governance.surfaces.isPossible(settings),
+      namesOf(settings.credentials),
+    )
     return [{ name, draft, digest, claims: claimsOf(listed, draft) }]
   })
   return {

@@ -25,6 +25,7 @@ import type {
   Interceptor,
 } from '../schema/egress.ts'
 import type { ProfileSettings, ServerSettings } from '../schema/settings.ts'
+import { Tally } from './tally.ts'
 import { caTarget, caVariables } from './ca-variables.ts'
 
 /** What outfits are made with; `daemon/` gives the real ones. */
@@ -73,6 +74,8 @@ export class Outfit implements AsyncDisposable {
   principal: string | null = null
   readonly #parts: OutfitParts
   readonly #calls = new Map<CallId, FlyingCall>()
+  /** A server that connects in a flood fills no journal */
+  readonly #tally: Tally
   #door: Door | null = null
   #isLaunched = false
   #gone: Promise<void> | null = null
@@ -81,6 +84,7 @@ export class Outfit implements AsyncDisposable {
     this.server = server
     this.instance = instance
     this.#parts = parts
+    this.#tally = new Tally((event) => parts.tell(this, event))
     this.isOfCall = isOfCall
     const { credentials: injections } = server
     this.secrets =
@@ -152,7 +156,7 @@ export class Outfit implements AsyncDisposable {
     const { openDoor, limits, doors } = this.#parts
     const policy = { server: server.name, instance, grants: server.egress, limits }
     const watch = {
-      event: (event: EgressEvent) => this.#parts.tell(this, event),
+      event: (event: EgressEvent) => this.#tally.add(event),
       mayConnect: (target: EgressEndpoint) => this.#mayConnect(target),
     }
     const door = await openDoor(policy, { watch, interceptor, path: join(doors, instance, 'door'), uid })
@@ -199,5 +203,6 @@ export class Outfit implements AsyncDisposable {
     this.#calls.clear()
     this.secrets?.[Symbol.dispose]()
     await this.#door?.[Symbol.asyncDispose]()
+    this.#tally[Symbol.dispose]()
   }
 }

@@ -8,7 +8,7 @@ import {
   type ToolDeclaration,
 } from '../call/declaration.ts'
 import { isSameServer } from '../call/ledger.ts'
-import { missingGrant, uncontained } from '../config/containment.ts'
+import { missingGrant, namesOf, uncontained } from '../config/containment.ts'
 import { SallyportError } from '../errors.ts'
 import type { Observation } from '../schema/governor.ts'
 import type { DeclaredTool, ProfileSettings, ServerSettings } from '../schema/settings.ts'
@@ -141,6 +141,7 @@ function proposal(
     return draftDeclaration(
       { ...(listed as object), name },
       (effect) => missingGrant(effect, server, profile) === null,
+      namesOf(server.credentials),
     )
   const declared = declaration[name]
   if (declared === undefined || mismatch(declared, listed) !== null) return null

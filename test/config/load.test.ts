@@ -197,7 +197,7 @@ describe('a server', () => {
       '  driver: docker',
       '  image: x@sha256:0',
       '  runtime: runsc',
-      '  instance: call',
+      '  instance: shared',
       '  egress: [{ host: api.github.com, port: 443, reason: r }]',
       '  egress_when: calling',
       '  credentials: [{ use: github, inject: egress, as: GITHUB_TOKEN, hosts: ["api.github.com:443"] }]',
@@ -209,14 +209,10 @@ describe('a server', () => {
       'home/.config/sallyport/profiles/open.yaml': open,
     })
     expect((await at.load()).servers.get('a')?.unenforceable).toEqual([
-      'egress',
-      'egress_when: calling',
-      'credentials',
       'driver: docker',
       'image',
       'runtime',
-      'instance: call',
-      'network.mode: allowlist (profile open)',
+      'instance: shared',
     ])
   })
 

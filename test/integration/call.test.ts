@@ -96,7 +96,8 @@ describe('sallyport call', () => {
     [['ps', 'argument'], '7 ERR_USAGE'],
     [['show', 'nobody'], '8 ERR_SERVER_NOT_FOUND'],
     [['logs', 'nobody'], '8 ERR_SERVER_NOT_FOUND'],
-    [['run', '--egress', 'example.org:443', '--', 'node'], '1 ERR_SANDBOX_UNENFORCEABLE'],
+    [['run', '--egress', 'example.org', '--', 'node'], '7 ERR_USAGE'],
+    [['run', '--egress', 'example.org:443', '--', 'node'], '7 ERR_PROFILE_EXCEEDED'],
   ])('%j ends with %s', async (args, outcome) => {
     expect(await statusOf(...args)).toBe(outcome)
   })
