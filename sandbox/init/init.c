@@ -120,6 +120,7 @@ int init_main(void) {
   close(failures[1]);
   watch.failures = failures[0];
   arena_wipe();
+  let_go_of_code();
 
   // 11. Supervise. Until the server ends: then this ends, and the kernel ends whatever is left.
   supervise(&watch);

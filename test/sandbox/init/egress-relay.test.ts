@@ -6,7 +6,7 @@ import { confine } from '../../../src/sandbox/bubblewrap/driver.ts'
 import type { SandboxProcess } from '../../../src/sandbox/driver.ts'
 import { egressPlan } from '../../support/egress.ts'
 import { eventually } from '../../support/eventually.ts'
-import { buildInit } from '../../support/init-sandbox.ts'
+import { buildInit, isRoot } from '../../support/init-sandbox.ts'
 import { start, textOf } from '../../support/plan.ts'
 import { openTestDoor, type TestDoor } from '../../support/sandbox-door.ts'
 
@@ -215,6 +215,22 @@ test('a relay that is killed at the gate ends the launch, with the step and how'
     code: 'ERR_SANDBOX_SETUP',
     message: expect.stringContaining('egress: the relay was killed by signal 9'),
   })
+})
+
+// Only root may look.
+test.runIf(isRoot)('an idle relay costs less than 300 KiB', async () => {
+  await using door = await openTestDoor()
+  const plan = await egressPlan(
+    door,
+    ['echo.example.test:7000', '*.example.test:443'],
+    'never-initialize.mjs',
+  )
+  await using server = await start(plan)
+  const relay = childrenOf(server.initPid).find((pid) =>
+    readFileSync(`/proc/${pid}/status`, 'latin1').startsWith('Name:\tegress\n'),
+  )
+  const rollup = readFileSync(`/proc/${relay}/smaps_rollup`, 'latin1')
+  expect(Number(/^Pss:\s+(\d+) kB/m.exec(rollup)?.[1])).toBeLessThan(300)
 })
 
 const childrenOf = (pid: number): number[] =>

@@ -1,9 +1,11 @@
 // The parsers under AddressSanitizer and UBSan: hostile bytes from every side, and not one read or write out of place.
 import { spawn } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { query } from '../../support/dns.ts'
 import { eventually } from '../../support/eventually.ts'
 import { frame } from '../../support/init-frames.ts'
 import {
@@ -15,6 +17,7 @@ import {
   outcome,
   shell,
 } from '../../support/init-sandbox.ts'
+import { openTestDoor } from '../../support/sandbox-door.ts'
 import { tempDir } from '../../support/temp-dir.ts'
 
 const binary = buildInit('asan')
@@ -23,11 +26,15 @@ const env = { ASAN_OPTIONS: 'exitcode=99:detect_leaks=0', UBSAN_OPTIONS: 'exitco
 
 const launcher = (): InitProcess => new InitProcess(binary, ['outer'], { env })
 // The host's root, since an empty one has no sanitizer libraries; the rights that init drops are as they always are.
-const init = (): InitProcess => {
+const init = (more: readonly string[] = []): InitProcess => {
   const namespaces = ['--unshare-user', '--unshare-pid', '--uid', '1000', '--gid', '1000', '--as-pid-1']
   const capabilities = ['--cap-drop', 'ALL', '--cap-add', 'CAP_SYS_RESOURCE', '--cap-add', 'CAP_SETPCAP']
   const root = ['--ro-bind', '/', '/', '--proc', '/proc']
-  return new InitProcess('/usr/bin/bwrap', [...namespaces, ...capabilities, ...root, binary, 'init'], { env })
+  return new InitProcess(
+    '/usr/bin/bwrap',
+    [...namespaces, ...capabilities, ...more, ...root, binary, 'init'],
+    { env },
+  )
 }
 
 const clean = async (process: InitProcess, codes: readonly number[], what: string): Promise<void> => {
@@ -104,6 +111,55 @@ describe('init', () => {
       await clean(process, [7], 'orders')
     },
   )
+})
+
+describe('egress', () => {
+  const network = [
+    '--unshare-net',
+    ...['ADMIN', 'RAW', 'BIND_SERVICE'].flatMap((it) => ['--cap-add', `CAP_NET_${it}`]),
+  ]
+  const orders = (door: string): Buffer[] => [
+    frame('D', door, 3128, 4),
+    frame('N', 7000, 'a.test'),
+    frame('N', 80, '*.b.test'),
+  ]
+
+  it('survives frames that are cut or changed', async () => {
+    const stream = Buffer.concat([...orders('/nonexistent'), frame('r')])
+    const cut = [...stream.keys()].filter((at) => at % 5 === 1).map((at) => stream.subarray(0, at))
+    await inParallel([...cut, ...mutated(stream, 60)], async (bytes) => {
+      await using process = init(network)
+      process.control.end(bytes)
+      await clean(process, [125], bytes.toString('latin1'))
+    })
+  })
+
+  it('serves names, connections and refusals, hostile ones too, and is there at the end', async () => {
+    await using door = await openTestDoor(({ socket }) => socket.end('from the door\n'))
+    await using folder = await tempDir()
+    const queries = join(folder.path, 'queries.json')
+    const packets = [
+      ...fc
+        .sample(fc.uint8Array({ maxLength: 600 }), { numRuns: 30, seed: 3 })
+        .map((bytes) => Buffer.from(bytes)),
+      ...mutated(query('a.test', 1), 60),
+      ...Array.from({ length: 20 }, (_, index) => query(`n${index}.b.test`, 1)),
+    ]
+    writeFileSync(queries, JSON.stringify(packets.map((bytes) => bytes.toString('hex'))))
+    const ask = new URL('../../fixtures/servers/ask-resolver.mjs', import.meta.url).pathname
+    const script = `
+      answers=$('${process.execPath}' '${ask}' tcp '${queries}')
+      exec 3<>/dev/tcp/198.18.0.1/7000; cat <&3
+      (exec 4<>/dev/tcp/1.2.3.4/5); echo x > /dev/udp/1.2.3.4/6; (exec 4<>/dev/tcp/2001:db8::1/7)
+      exec 5<>/dev/tcp/127.0.0.1/3128; cat <&5; read wait; exit 7`
+    await using sandbox = init(network)
+    const server = { argv: ['/usr/bin/bash', '-c', script], program: '/usr/bin/bash' }
+    sandbox.send(...orders(door.path), ...initOrders(server))
+    for (const notice of [/^tcp 1\.2\.3\.4 5$/, /^udp 1\.2\.3\.4 6$/, /^name /]) await door.noticed(notice)
+    sandbox.stdin.end('go\n')
+    await clean(sandbox, [7], 'a session')
+    expect(sandbox.stdout().toString()).toBe('from the door\nfrom the door\n')
+  })
 })
 
 describe('stdio', () => {
