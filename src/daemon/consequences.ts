@@ -21,8 +21,8 @@ export interface ConsequencePorts {
   readonly originOf: (server: ServerSettings) => string | null
   /** Principal who launched a server, or null */
   readonly ownerOf: (server: string) => string | null
-  /** Stops a server for all, and keeps it stopped */
-  readonly halt: (server: string, reason: string) => void
+  /** Stops a server for all, and keeps it stopped; never rejects */
+  readonly halt: (server: string, reason: string) => Promise<void> | void
 }
 
 /**
@@ -54,11 +54,11 @@ export class Consequences implements AsyncDisposable {
     await this.#debts.owe([halted, ...tools.map((tool) => this.#violated(server, tool, failure, reason))])
   }
 
-  /** Halts a server on an operator's word; nothing is held against its tools. Resolves with the permits that ended. */
+  /** Halts a server on an operator's word, nothing is held against its tools. Resolves when it is stopped, with the permits that ended. */
   async stop(server: string, reason: string, actor: Actor): Promise<readonly string[]> {
-    const { fact } = this.#halted(server, 'operator', reason)
+    const { fact, stopped } = this.#halted(server, 'operator', reason)
     const ended = this.#ports.permits.revoke(({ binding }) => binding.identity.startsWith(`${server}/`))
-    await this.#debts.owe([{ fact, evidence: { ...actor, permits: ended } }])
+    await Promise.all([stopped, this.#debts.owe([{ fact, evidence: { ...actor, permits: ended } }])])
     return ended
   }
 
@@ -81,16 +81,20 @@ export class Consequences implements AsyncDisposable {
     await this.#debts[Symbol.asyncDispose]()
   }
 
-  #halted(server: string, failure: string, reason: string): Debt {
+  #halted(
+    server: string,
+    failure: string,
+    reason: string,
+  ): Debt & { readonly stopped: Promise<void> | void } {
     const { settings, ledger, emit, halt, originOf, ownerOf } = this.#ports
     const entry = settings.servers.get(server)
     const origin = entry === undefined ? null : originOf(entry)
     const body = { server, origin, owner: ownerOf(server), failure, reason }
     const fact: StrictFact = { type: 'server.quarantined', body }
     ledger.anticipate(fact)
-    emit(event(failureEvents[failure] ?? 'server/quarantined', server, { failure, reason }))
-    halt(server, reason)
-    return { fact, evidence: {} }
+    const type = failureEvents[failure]
+    if (type !== undefined) emit(event(type, server, { failure, reason }))
+    return { fact, evidence: {}, stopped: halt(server, reason) }
   }
 
   #violated(server: string, tool: string, failure: string, detail: string): Debt {

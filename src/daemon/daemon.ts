@@ -122,7 +122,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
       codeOf: machine.codeOf,
       originOf: machine.originOf,
       ownerOf: (server) => roster.ownerOf(server),
-      halt: (server, reason) => void supervisor?.quarantine(server, reason).catch(logged(log)),
+      halt: (server, reason) => supervisor?.quarantine(server, reason).catch(logged(log)),
     })
     undo.push(() => governance[Symbol.asyncDispose]())
     const outputs = await Outputs.open({ directory: join(stateDir, 'outputs'), redactor })

@@ -43,7 +43,7 @@ export interface GovernanceOptions {
   readonly originOf: (server: ServerSettings) => string | null
   readonly ownerOf: (server: string) => string | null
   /** Stops a server for all, and keeps it stopped */
-  readonly halt: (server: string, reason: string) => void
+  readonly halt: (server: string, reason: string) => Promise<void> | void
   readonly redactor: Redactor
   readonly separation: 'full' | 'none'
   /** Further folds of the journal, by the name that a snapshot gives them */
@@ -141,7 +141,7 @@ export class Governance implements AsyncDisposable {
 
   /** Halts what stands halted, once there is something that can be. */
   resume(): void {
-    for (const { server, reason } of this.ledger.quarantined()) this.#options.halt(server, reason)
+    for (const { server, reason } of this.ledger.quarantined()) void this.#options.halt(server, reason)
   }
 
   /** Makes a fact durable, then true; further members are evidence and change nothing. */

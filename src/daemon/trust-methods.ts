@@ -28,9 +28,7 @@ export function trustMethods({ governance, supervisor }: TrustPorts): MethodTabl
   return {
     async 'servers/quarantine'({ server, reason = 'an operator said so' }, { caller }) {
       supervisor.get(caller, server) // or there is no such server
-      const stopped = governance.consequences.stop(server, reason, actor(caller))
-      await supervisor.quarantine(server, reason)
-      return { server, permits: await stopped }
+      return { server, permits: await governance.consequences.stop(server, reason, actor(caller)) }
     },
     async 'servers/release'({ name, reason = 'an operator said so' }, { caller }) {
       const released: ('quarantine' | 'hold')[] = []
