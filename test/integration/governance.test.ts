@@ -1,5 +1,5 @@
 // What a tool earns and loses, what ends with it, and what is on record of it: over both sockets, through kills and restarts.
-import { cpSync, readFileSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, readdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -356,5 +356,52 @@ describe('the record', () => {
       code: 'ERR_CONFIG_INVALID',
       message: expect.stringMatching(/side_effects\[1\]: got network, .*its entry has no egress/),
     })
+  })
+})
+
+describe('the journal of a daemon', () => {
+  // An outcome is recorded behind its answer: a kill right there leaves it unknown.
+  const calledOnce = async (client: Client): Promise<void> => {
+    await call(client, 'echo')
+    await eventually(async () => (await trust(client, 'echo', 'echo'))?.evidence === 1, 5000)
+  }
+
+  test('lets go of old segments, comes to the same without them, and says where it begins', async () => {
+    const config = configOf({ echo: fixture('echo') }, { journal: { keep_days: 30 } })
+    await using at = await daemon(config)
+    const journal = join(at.stateDir, 'journal')
+    const segments = (): readonly string[] => readdirSync(journal).filter((name) => name.endsWith('.jsonl'))
+    const aged = (): void => {
+      for (const name of segments()) utimesSync(join(journal, name), 1, 1)
+    }
+    await calledOnce(at.client)
+    await at.client.call('servers/hold', { server: 'echo', name: 'lunch' })
+    await (await again(at, aged))[Symbol.asyncDispose]()
+    await using last = await again(at, aged)
+    await eventually(() => !segments().includes('00000001.jsonl'), 5000)
+    expect(await last.call('servers/holds', {})).toMatchObject({ holds: [{ name: 'lunch' }] })
+    expect(await trust(last, 'echo', 'echo')).toMatchObject({ evidence: 1 })
+    expect(await records(last, 'journal.pruned')).not.toEqual([])
+    const verified = await at.run(['audit', 'verify'])
+    expect(verified).toMatchObject({ status: 0, stdout: expect.stringMatching(/begins +at anchor \d+:/) })
+    expect(await last.call('audit/verify', {})).toMatchObject({ ok: true, flaw: null })
+  })
+
+  test('is folded whole where its snapshots were tampered with, and says so', async () => {
+    await using at = await daemon(configOf({ echo: fixture('echo') }))
+    const snapshots = join(at.stateDir, 'journal', 'snapshots')
+    await calledOnce(at.client)
+    await (await again(at))[Symbol.asyncDispose]()
+    await eventually(() => existsSync(snapshots) && readdirSync(snapshots).length > 0, 5000)
+    await using last = await again(at, () => {
+      for (const name of readdirSync(snapshots)) {
+        const text = readFileSync(join(snapshots, name), 'utf8')
+        writeFileSync(join(snapshots, name), text.replace('"evidence":1', '"evidence":99'))
+      }
+    })
+    expect(await trust(last, 'echo', 'echo')).toMatchObject({ evidence: 1, tier: 'untrusted' })
+    expect(await records(last, 'snapshot.refused')).toMatchObject([
+      { body: { reason: expect.stringContaining('key') } },
+    ])
   })
 })
