@@ -150,6 +150,8 @@ export const serveConnection = async (
     stream.once('close', () => client.destroy())
     quiet = setTimeout(() => cut('head-late'), limits.handshakeMs)
     server.emit('connection', stream)
+    // Whoever read its first bytes has paused it
+    stream.resume()
   } catch (error) {
     cut(error instanceof Refusal ? error.reason : 'failed')
   }
