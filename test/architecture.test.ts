@@ -86,6 +86,25 @@ const parts: readonly Part[] = [
     reason: 'the one place where the parts meet',
   },
   {
+    from: 'verify/',
+    mayImport: [
+      ...foundations,
+      'config/',
+      'sandbox/',
+      'egress/',
+      'supervisor/',
+      'call/',
+      'journal/',
+      'credentials/',
+    ],
+    reason: 'it tries what the parts promise, with the very parts; nothing of the daemon rests on it',
+  },
+  {
+    from: 'cli/verify.ts',
+    mayImport: [...foundations, 'log.ts', 'config/', 'verify/'],
+    reason: 'it speaks of this machine and a profile, and needs no daemon',
+  },
+  {
     from: 'cli/serve.ts',
     mayImport: [...foundations, 'log.ts', 'config/', 'client/', 'daemon/', 'rpc/'],
     reason: 'the daemon’s main program',

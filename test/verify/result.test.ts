@@ -1,0 +1,11 @@
+// The verdict of many is the worst of them, and nothing but passes makes a pass.
+import { expect, test } from 'vitest'
+import { overall, type Verdict } from '../../src/verify/result.ts'
+
+const of = (...verdicts: Verdict[]): Verdict => overall(verdicts.map((verdict) => ({ verdict })))
+
+test('an error outweighs a failure, and a failure every pass', () => {
+  expect(of('pass', 'pass')).toBe('pass')
+  expect(of('pass', 'fail', 'pass')).toBe('fail')
+  expect(of('fail', 'error', 'pass')).toBe('error')
+})
