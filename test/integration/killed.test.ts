@@ -14,6 +14,8 @@ interface Row {
   readonly server?: 'plain' | 'asked'
   /** Whether the call may have reached the server */
   readonly reached: 'no' | 'once' | 'perhaps'
+  /** The caller has its answer: no outcome stands between the two */
+  readonly isTold?: boolean
   /** What the journal says of its outcome after the next start */
   readonly outcome: 'none' | 'unknown' | 'result'
   readonly isTorn?: boolean
