@@ -90,6 +90,7 @@ export const serveConnection = async (
   // Requests come in turn, however many a client sends ahead
   let waiting = 0
   let isClosing = false
+  let stream = client
   let turn: Promise<void> = Promise.resolve()
   let quiet: NodeJS.Timeout | undefined
   const upstreamClosed = (): void => {
@@ -121,14 +122,17 @@ export const serveConnection = async (
       failed(refusal)
     } finally {
       waiting--
-      if (waiting === 0 && !over.signal.aborted) quiet = setTimeout(() => cut('idle'), limits.idleMs)
+      if (waiting === 0 && !over.signal.aborted) {
+        quiet = setTimeout(() => cut('idle'), limits.idleMs)
+        // Nothing more will be answered: after what was, it ends
+        if (isClosing) stream.end(() => client.destroy())
+      }
     }
   }
 
   try {
-    const stream = target.grant.tls
-      ? await terminate(client, target.host, signer, limits.handshakeMs, over.signal)
-      : client
+    if (target.grant.tls)
+      stream = await terminate(client, target.host, signer, limits.handshakeMs, over.signal)
     const server = strictServer(limits, context.head.mayUpgrade, {
       request: (given, response) =>
         inTurn(
@@ -141,6 +145,7 @@ export const serveConnection = async (
           (refusal) => refuseBare(socket, refusal),
         ),
       malformed: (socket, refusal) => {
+        if (over.signal.aborted) return
         log.cut(refusal.reason)
         // In the middle of an answer it would become part of it
         if (waiting > 0) client.destroy()
