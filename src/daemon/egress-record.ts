@@ -19,7 +19,7 @@ const types = { opened: 'connected', refused: 'refused', closed: 'closed' } as c
 /** The part of outfits that speaks to journal and subscribers. Where a record fails, the doors are shut until one succeeds. */
 export function egressRecord(
   ports: EgressRecordPorts,
-): Pick<OutfitParts, 'tell' | 'isRecording' | 'strayed' | 'misused'> {
+): Pick<OutfitParts, 'tell' | 'isRecording' | 'strayed' | 'misused' | 'failed'> {
   let isRecording = true
   const blocked = new WeakMap<Outfit, Map<string, number>>()
   const say = (outfit: Outfit, type: string, detail: Readonly<Record<string, unknown>>): void => {
@@ -43,6 +43,12 @@ export function egressRecord(
         outfit,
         `${outfit.server.name} reached for ${host}:${port} during ${tools}, declared without network`,
       )
+    },
+    failed(server, { code, message }) {
+      const detail = { code, reason: message }
+      const instance = null
+      ports.emit({ type: 'credential/failed', server, instance, principal: 'operator', detail })
+      void ports.record('credential.failed', { server, ...detail }).catch(() => undefined)
     },
     misused(outfit, violation) {
       const { credential, host, port, reason } = violation

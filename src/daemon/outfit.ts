@@ -43,6 +43,8 @@ export interface OutfitParts {
   /** The server reached out while nothing that may do so was in flight */
   readonly strayed: (outfit: Outfit, target: EgressEndpoint) => void
   readonly misused: (outfit: Outfit, violation: CredentialViolation) => void
+  /** A source of secrets failed: what operators may know of it, and hosts may not */
+  readonly failed: (server: string, error: SallyportError) => void
 }
 
 /** A call that was admitted and is not settled. */

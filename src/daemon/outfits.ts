@@ -46,7 +46,8 @@ export class Outfits implements AsyncDisposable {
     const names = [...new Set(server.credentials.map(({ use }) => use))]
     const prepared = this.#outfits.get(instance)
     if (names.length === 0 && prepared === undefined && profile.network.mode === 'none') return null
-    if (names.length > 0 && prepared === undefined) await this.#parts.broker.probe(names, { signal })
+    if (names.length > 0 && prepared === undefined)
+      await this.#parts.broker.probe(names, { signal }).catch((error: unknown) => this.#fail(server, error))
     const outfit = prepared ?? this.#make(server, instance, false)
     try {
       return { outfit, supply: await outfit.supply(profile, principal) }
@@ -147,8 +148,18 @@ export class Outfits implements AsyncDisposable {
     // A process of its own has to come up first.
     const { callMs, initializeMs } = server.timeouts
     const deadlineMs = attribution === 'call' ? callMs + 2 * initializeMs : callMs
-    const lease = await secrets.lease({ permit, call, names, deadlineMs, attribution }, { signal })
+    const lease = await secrets
+      .lease({ permit, call, names, deadlineMs, attribution }, { signal })
+      .catch((error: unknown) => this.#fail(server, error))
     return this.#begin(outfit, ask, lease)
+  }
+
+  /** Hosts hear that it failed and nothing more; why is for operators. */
+  #fail({ name }: ServerSettings, thrown: unknown): never {
+    const error = SallyportError.from(thrown)
+    if (error.code !== 'ERR_CREDENTIAL_SOURCE' && error.code !== 'ERR_CREDENTIAL_REFUSED') throw error
+    this.#parts.failed(name, error)
+    throw new SallyportError(error.code, `authentication failed for mcp server ${name}`, { server: name })
   }
 
   #begin(outfit: Outfit, ask: LeaseAsk, lease: Lease | null): CallEquipment {

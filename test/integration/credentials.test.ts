@@ -33,7 +33,7 @@ const swap = (it: Api, more: object = {}) => ({
 /** A place whose profile `open` may reach the API and have secrets in every way. */
 async function placeFor(it: Api, servers: (it: Api) => Readonly<Record<string, object>>): Promise<Place> {
   const config = configOf(servers(it), {
-    credentials: { api: { env: 'TEST_TOKEN' }, other: { file: 'other' } },
+    credentials: { api: { env: 'TEST_TOKEN' }, other: { file: 'other' }, absent: { env: 'TEST_ABSENT' } },
   })
   const made = await place(config)
   await mkdir(join(made.folder, 'profiles'), { mode: 0o700 })
@@ -63,6 +63,11 @@ beforeAll(async () => {
     background: reaches(it, { credentials: [swap(it)] }),
     reflects: reaches(it, { credentials: [swap(it)] }),
     meta: reaches(it, { credentials: [{ use: 'other', inject: 'meta', as: 'KEY' }] }),
+    attached: reaches(it, {
+      instance: 'call',
+      credentials: [{ use: 'other', inject: 'env', as: 'SECRET_WORD' }],
+    }),
+    poor: reaches(it, { credentials: [{ ...swap(it), use: 'absent' }] }),
     own: reaches(it, {
       instance: 'call',
       credentials: [
@@ -106,12 +111,10 @@ describe('by egress', () => {
     expect(api.asked.at(-1)).toMatchObject({ url: '/repos', authorization: `Bearer ${token}` })
     const { value } = await call('swap', 'variable', { name: 'API_TOKEN' })
     expect(value).toMatch(/^[A-Za-z0-9]{40}$/)
-    const { found } = await call('swap', 'search', { parts: [token.slice(0, 12), token.slice(12)] })
-    expect(found).toEqual([])
-    const seen = await call('swap', 'search', {
-      parts: [String(value).slice(0, 20), String(value).slice(20)],
-    })
-    expect(seen['found']).toContain('process.env')
+    const halves = (word: string): string[] => [word.slice(0, 12), word.slice(12)]
+    expect((await call('swap', 'search', { parts: halves(token) }))['found']).toEqual([])
+    // The same search finds what is there.
+    expect((await call('swap', 'search', { parts: halves(String(value)) }))['found']).toContain('process.env')
   })
 
   test('the journal says what was leased, that nothing was exposed, and never the token', async () => {
@@ -123,17 +126,173 @@ describe('by egress', () => {
       attribution: 'window',
       calls: [],
     })
-    const [closed] = of('egress.closed', 'swap')
-    expect(closed?.body).toMatchObject({ host: api.host, port: api.port, credentials: ['api'] })
-    expect(
-      readFileSync(
-        join(
-          at.stateDir,
-          'journal',
-          readdirSync(join(at.stateDir, 'journal')).find((name) => name.endsWith('.jsonl')) ?? '',
-        ),
-        'utf8',
-      ),
-    ).not.toContain(token)
+    expect(of('egress.closed', 'swap')[0]?.body).toMatchObject({
+      host: api.host,
+      port: api.port,
+      credentials: ['api'],
+    })
+    expect(JSON.stringify(records())).not.toContain(token)
   })
+
+  test('calls that were in flight in one process are named, since nobody can tell whose a request was', async () => {
+    const waiting = call('swap', 'wait', { ms: 700 })
+    await eventually(() => of('call.intent', 'swap').some(({ body }) => body['subject'] === 'wait'))
+    await call('swap', 'ask', { url: api.url })
+    await waiting
+    await eventually(() => of('call.outcome', 'swap').some(({ body }) => body['subject'] === 'wait'))
+    const outcome = (subject: string) =>
+      of('call.outcome', 'swap').findLast(({ body }) => body['subject'] === subject)
+    expect(outcome('ask')?.body['calls']).toEqual([outcome('wait')?.body['call']])
+  })
+
+  test('an API that sends the token back does not show it to the server', async () => {
+    api.answer(
+      ({ authorization }) => `you said ${authorization ?? ''} and ${Buffer.from(token).toString('base64')}`,
+    )
+    const { text } = await call('reflects', 'ask', { url: api.url })
+    expect(text).toContain('you said Bearer ')
+    expect(text).not.toContain(token)
+    expect(text).not.toContain(Buffer.from(token).toString('base64'))
+    api.answer(() => 'plain')
+  })
+
+  test('a placeholder that is used between calls is dead, recorded, and costs the trust', async () => {
+    await call('background', 'background', { url: `${api.url}/background`, everyMs: 100 })
+    await eventually(() => of('credential.blocked', 'background').length > 0, 10_000)
+    expect(of('credential.blocked', 'background')[0]?.body).toMatchObject({
+      credential: 'api',
+      host: api.host,
+      reason: 'no-lease',
+      calls: [],
+    })
+    await eventually(() => of('trust.violated', 'background').length > 0)
+    expect(of('trust.violated', 'background')[0]?.body).toMatchObject({ failure: 'MP-FH-008' })
+    const before = api.asked.filter(({ url }) => url === '/background').length
+    await eventually(() => of('credential.blocked', 'background').length > 1, 10_000)
+    expect(api.asked.filter(({ url }) => url === '/background').length).toBe(before)
+    await client.call('servers/stop', { server: 'background' })
+  })
+
+  test('a placeholder that is sent to another host is blocked, and halts the server', async () => {
+    await call('leaks', 'ask', { url: `http://${api.host}:${api.plainPort}/elsewhere` }).catch(() => null)
+    await eventually(() => of('credential.blocked', 'leaks').length > 0)
+    expect(of('credential.blocked', 'leaks')[0]?.body).toMatchObject({
+      reason: 'other-host',
+      port: api.plainPort,
+    })
+    await eventually(() => of('server.quarantined', 'leaks').length > 0)
+    expect(of('server.quarantined', 'leaks')[0]?.body).toMatchObject({ failure: 'MP-FH-008' })
+    expect(api.asked.filter(({ url }) => url === '/elsewhere')).toEqual([])
+    await expect(call('leaks', 'ask', { url: api.url })).rejects.toMatchObject({
+      code: 'ERR_SCOPE_VIOLATION',
+    })
+  })
+})
+
+describe('by _meta', () => {
+  test('a request has the value, and its record does not', async () => {
+    const { data } = await client
+      .call('tools/call', { server: 'meta', tool: 'meta', arguments: {} })
+      .catch((error: unknown) => ({ data: error }))
+    // The fixture returns what it was given, so the answer is withheld.
+    expect(data).toMatchObject({ code: 'ERR_SECRET_IN_RESULT' })
+    await eventually(() => of('call.outcome', 'meta').length > 0)
+    const [outcome] = of('call.outcome', 'meta')
+    expect(outcome?.body).toMatchObject({ outcome: 'error', exposed: true, credentials: ['other'] })
+    expect(JSON.stringify(outcome?.body)).toContain('[redacted:other]')
+    expect(JSON.stringify(records())).not.toContain(other)
+  })
+
+  test('what a server writes to stderr is read without it', async () => {
+    await expect(call('meta', 'say', { text: 'x' })).resolves.toEqual({ text: 'x' })
+    await expect(call('own', 'say', { text: other })).rejects.toMatchObject({ code: 'ERR_SECRET_IN_RESULT' })
+    const { lines } = await client.call('servers/logs', { server: 'own', lines: 50 })
+    expect(lines.join('\n')).toContain('[redacted:other]')
+    expect(lines.join('\n')).not.toContain(other)
+  })
+})
+
+describe('with a process for each call', () => {
+  test('variable and file are there for the call, in a process that nobody else has', async () => {
+    const length = async (name: string): Promise<unknown> =>
+      (await call('own', 'has', { name, word: [other.slice(0, 9), other.slice(9)] }))['has']
+    expect(await length('SECRET_WORD')).toBe(true)
+    const { path, mode, has } = await call('own', 'file', {
+      name: 'SECRET_FILE',
+      word: [token.slice(0, 9), token.slice(9)],
+    })
+    expect({ path, mode, has }).toEqual({
+      path: expect.stringMatching(/^\/sallyport\/credentials\//),
+      mode: '400',
+      has: true,
+    })
+    await eventually(() => of('call.outcome', 'own').some(({ body }) => body['subject'] === 'has'))
+    expect(of('call.outcome', 'own').at(-1)?.body).toMatchObject({
+      exposed: true,
+      attribution: 'call',
+      calls: [],
+    })
+  })
+
+  test('calls at once have processes, placeholders and files of their own; afterwards none of it works', async () => {
+    const both = await Promise.all([1, 2].map(() => call('ownswap', 'identify', { ms: 600 })))
+    const [one, two] = both.map(({ placeholder }) => placeholder)
+    expect(one).not.toBe(two)
+    const boots = both.map(({ boot }) => boot)
+    expect(new Set(boots).size).toBe(2)
+    // A placeholder of a call that is over, in the next one's process.
+    await call('ownswap', 'ask', { url: `${api.url}/stale`, as: `Bearer ${String(one)}` }).catch(() => null)
+    expect(
+      api.asked.filter(({ url }) => url === '/stale').map(({ authorization }) => authorization),
+    ).not.toContain(`Bearer ${token}`)
+    const { status } = await call('ownswap', 'ask', { url: `${api.url}/fresh` })
+    expect(status).toBe(200)
+    expect(api.asked.at(-1)).toMatchObject({ url: '/fresh', authorization: `Bearer ${token}` })
+  })
+
+  test('an attached session has lists from one process and each call from its own', async () => {
+    const session = at.start(['stdio', 'attached'])
+    const said: string[] = []
+    session.stdout?.on('data', (chunk: Buffer) => said.push(...chunk.toString().split('\n').filter(Boolean)))
+    const say = (message: object): unknown =>
+      session.stdin?.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`)
+    const answerTo = async (id: number): Promise<Record<string, unknown>> =>
+      JSON.parse(
+        await eventually(() => said.find((line) => line.includes(`"id":${id}`)) ?? false, 15_000),
+      ) as Record<string, unknown>
+    say({
+      id: 1,
+      method: 'initialize',
+      params: { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 't', version: '1' } },
+    })
+    await answerTo(1)
+    say({ method: 'notifications/initialized' })
+    say({ id: 2, method: 'tools/list' })
+    await answerTo(2)
+    const word = [other.slice(0, 9), other.slice(9)]
+    say({ id: 3, method: 'tools/call', params: { name: 'has', arguments: { name: 'SECRET_WORD', word } } })
+    say({ id: 4, method: 'tools/call', params: { name: 'identify', arguments: { ms: 1 } } })
+    say({ id: 5, method: 'tools/call', params: { name: 'identify', arguments: { ms: 1 } } })
+    expect(await answerTo(3)).toMatchObject({ result: { structuredContent: { has: true } } })
+    const boots = await Promise.all([answerTo(4), answerTo(5)])
+    expect(
+      new Set(
+        boots.map((it) =>
+          JSON.stringify((it['result'] as { structuredContent: { boot: string } }).structuredContent.boot),
+        ),
+      ).size,
+    ).toBe(2)
+    session.stdin?.end()
+    await eventually(() => session.exitCode !== null, 10_000)
+  })
+})
+
+test('a source that fails at the start leaves the server in needs-auth, and says nothing of why to hosts', async () => {
+  await expect(call('poor', 'ask', { url: api.url })).rejects.toMatchObject({
+    message: expect.stringContaining('authentication failed') as string,
+  })
+  await eventually(() => of('credential.failed', 'poor').length > 0)
+  expect(of('credential.failed', 'poor')[0]?.body['reason']).toContain('TEST_ABSENT')
+  const { servers } = await client.call('servers/list', {})
+  expect(servers.find(({ name }) => name === 'poor')?.state).toBe('needs-auth')
 })

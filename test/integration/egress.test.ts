@@ -1,0 +1,163 @@
+// What an unmodified server reaches over an allowlist, when, and what is left of it afterwards.
+import { mkdir, writeFile } from 'node:fs/promises'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Client } from '../../src/client/client.ts'
+import { type Api, openApi } from '../support/api.ts'
+import { configOf, fixture, place, type Place, serve, type TestDaemon } from '../support/daemon.ts'
+import { eventually } from '../support/eventually.ts'
+
+let api: Api
+let at: Place
+let client: Client
+let child: TestDaemon['process']
+
+const allowed = ({ host, plainPort }: Api) => [{ host, port: plainPort, private: true, reason: 'the API' }]
+const reaches = (it: Api, more: object = {}): object =>
+  fixture('reaches-out', { profile: 'open', egress: allowed(it), ...more })
+
+async function placeFor(it: Api, servers: Readonly<Record<string, object>>): Promise<Place> {
+  const made = await place(configOf(servers))
+  await mkdir(join(made.folder, 'profiles'), { mode: 0o700 })
+  const network = { mode: 'allowlist', allow: allowed(it) }
+  const profile = { version: 1, name: 'open', extends: 'node', widens: true, network }
+  await writeFile(join(made.folder, 'profiles', 'open.yaml'), JSON.stringify(profile), { mode: 0o600 })
+  return made
+}
+
+beforeAll(async () => {
+  api = await openApi()
+  at = await placeFor(api, {
+    open: reaches(api),
+    calling: reaches(api, { egress_when: 'calling' }),
+    strays: reaches(api, { egress_when: 'calling' }),
+    public: reaches(api, { egress: allowed(api).map((entry) => ({ ...entry, private: false })) }),
+    closes: reaches(api),
+  })
+  ;({ process: child, client } = await serve(at))
+})
+afterAll(async () => {
+  await client[Symbol.asyncDispose]()
+  child.kill('SIGTERM')
+  await eventually(() => child.exitCode !== null, 20_000)
+  expect(existsSync(join(at.runtimeDir, 'egress'))).toBe(true)
+  expect(readdirSync(join(at.runtimeDir, 'egress'))).toEqual([])
+  await at[Symbol.asyncDispose]()
+  await api[Symbol.asyncDispose]()
+})
+
+const call = async (
+  server: string,
+  tool: string,
+  args: Record<string, unknown> = {},
+): Promise<Record<string, unknown>> => {
+  const { data } = await client.call('tools/call', { server, tool, arguments: args })
+  return (data as { structuredContent: Record<string, unknown> }).structuredContent
+}
+const journal = (): string => join(at.stateDir, 'journal')
+const of = (type: string, server: string) =>
+  readdirSync(journal())
+    .filter((name) => name.endsWith('.jsonl'))
+    .flatMap((name) => readFileSync(join(journal(), name), 'utf8').split('\n'))
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line) as { type: string; body: Record<string, unknown> })
+    .filter((record) => record.type === type && record.body['server'] === server)
+const plain = (path: string): string => `http://${api.host}:${api.plainPort}${path}`
+
+describe('a server on an allowlist', () => {
+  test('reaches the listed host by a plain connection, which knows of no proxy', async () => {
+    expect(await call('open', 'dial', { host: api.host, port: api.plainPort })).toEqual({ connected: true })
+  })
+
+  test('fetches from it as it always did, and the journal says so', async () => {
+    const { status, text } = await call('open', 'ask', { url: plain('/hello') })
+    expect({ status, text }).toEqual({ status: 200, text: '{"hello":"/hello"}' })
+    await eventually(() => of('egress.connected', 'open').length > 0)
+    expect(of('egress.connected', 'open')[0]?.body).toMatchObject({
+      host: api.host,
+      port: api.plainPort,
+      verdict: 'connected',
+      calls: [expect.stringMatching(/^c-/)],
+    })
+    expect(JSON.stringify(of('egress.connected', 'open'))).not.toContain('/hello')
+  })
+
+  test.each([
+    ['another name', { host: 'elsewhere.example.org', port: 443 }],
+    ['another port', () => ({ host: api.host, port: 1 })],
+    ['an address', () => ({ host: '127.0.0.1', port: api.plainPort })],
+    ['a public address', { host: '93.184.216.34', port: 443 }],
+    ['a v6 address', { host: '2606:2800:220:1::1', port: 443 }],
+  ])('does not reach %s, and is seen to try', async (_title, target) => {
+    const asked = typeof target === 'function' ? target() : target
+    const before = of('egress.refused', 'open').length
+    const { connected, failed } = await call('open', 'dial', asked)
+    expect({ connected, failed: typeof failed }).toEqual({ connected: undefined, failed: 'string' })
+    await eventually(() => of('egress.refused', 'open').length > before)
+    expect(of('egress.refused', 'open').at(-1)?.body).toMatchObject({ verdict: 'refused', address: null })
+  })
+
+  test('does not reach a listed name that leads to this machine, unless the entry says private', async () => {
+    const { failed } = await call('public', 'ask', { url: plain('/private') })
+    expect(failed).toBeDefined()
+    await eventually(() => of('egress.refused', 'public').length > 0)
+    expect(of('egress.refused', 'public')[0]?.body['reason']).toMatch(/^address-refused:/)
+    expect(api.asked.filter(({ url }) => url === '/private')).toEqual([])
+  })
+
+  test('has events of it for operators and for its owner', async () => {
+    const heard: string[] = []
+    const stop = new AbortController()
+    const listening = (async () => {
+      for await (const { type } of client.events({ since: 0, signal: stop.signal })) heard.push(type)
+    })().catch(() => undefined)
+    await eventually(() => heard.includes('egress/connected') && heard.includes('egress/refused'))
+    stop.abort()
+    await listening
+  })
+})
+
+describe('doors that open for calls', () => {
+  test('are open during one, and shut behind it', async () => {
+    expect((await call('calling', 'ask', { url: plain('/during') }))['status']).toBe(200)
+    await call('calling', 'background', { url: plain('/between'), everyMs: 50 })
+    await eventually(() => of('egress.refused', 'calling').length > 0, 10_000)
+    expect(of('egress.refused', 'calling')[0]?.body).toMatchObject({ reason: 'doors-shut', calls: [] })
+    await client.call('servers/stop', { server: 'calling' })
+  })
+
+  test('are none for tools that are declared without a network: the server is halted', async () => {
+    await call('strays', 'quiet', { url: plain('/stray') }).catch(() => null)
+    await eventually(() => of('server.quarantined', 'strays').length > 0, 10_000)
+    expect(of('server.quarantined', 'strays')[0]?.body).toMatchObject({ failure: 'MP-FH-008' })
+    expect(api.asked.filter(({ url }) => url === '/stray')).toEqual([])
+    await expect(call('strays', 'ask', { url: plain('/again') })).rejects.toMatchObject({
+      code: 'ERR_SCOPE_VIOLATION',
+    })
+  })
+})
+
+test('stopping a server takes its door and what is open with it', async () => {
+  await call('closes', 'ask', { url: plain('/once') })
+  const doors = (): readonly string[] => readdirSync(join(at.runtimeDir, 'egress'))
+  const before = doors()
+  const { stopped } = await client.call('servers/stop', { server: 'closes' })
+  expect(before).toContain(stopped[0])
+  expect(doors()).not.toContain(stopped[0])
+})
+
+test('a daemon that is killed leaves no door', async () => {
+  await using other = await placeFor(api, { open: reaches(api) })
+  const running = await serve(other)
+  await running.client.call('tools/call', {
+    server: 'open',
+    tool: 'ask',
+    arguments: { url: plain('/killed') },
+  })
+  const doors = join(other.runtimeDir, 'egress')
+  expect(readdirSync(doors)).toHaveLength(1)
+  running.process.kill('SIGKILL')
+  await eventually(() => !existsSync(doors), 10_000)
+  await running.client[Symbol.asyncDispose]().catch(() => undefined)
+})
