@@ -51,7 +51,7 @@ export async function openDoor(policy: EgressPolicy, options: DoorOptions, share
       'ERR_RUNTIME_UNSAFE',
       `socket path ${options.path} has ${bytes} bytes and the kernel takes ${maxSocketPath}; choose a shorter --runtime`,
     )
-  await makeFolder(dirname(options.path), options.uid)
+  await makeFolder(dirname(options.path))
   const door = new UnixDoor(policy, options, shared)
   await door.bind(options.uid)
   return door
@@ -84,15 +84,14 @@ class UnixDoor implements Door {
   async bind(uid: number): Promise<void> {
     const { promise, resolve, reject } = Promise.withResolvers<void>()
     this.#server.once('error', reject).once('listening', resolve)
-    const before = process.umask(0o177)
-    try {
-      this.#server.listen(this.path, this.#judges.policy.limits.connections)
-    } finally {
-      process.umask(before)
-    }
+    // Never by the umask, which holds for whatever else the process makes in that moment: nobody passes the folder yet.
+    this.#server.listen(this.path, this.#judges.policy.limits.connections)
     await promise
     this.#server.off('error', reject).on('error', ignored)
-    if (uid !== process.geteuid?.()) await chown(this.path, uid, -1)
+    await chmod(this.path, 0o600)
+    if (uid === process.geteuid?.()) return
+    await chown(this.path, uid, -1)
+    await chmod(dirname(this.path), 0o711)
   }
 
   connections(): readonly OpenConnection[] {
@@ -181,7 +180,7 @@ class UnixDoor implements Door {
 }
 
 /** The folder is ours alone, or may be walked through by the uid that is to connect; it is never one that was there. */
-async function makeFolder(folder: string, uid: number): Promise<void> {
+async function makeFolder(folder: string): Promise<void> {
   await mkdir(dirname(folder), { recursive: true, mode: 0o711 })
   try {
     await mkdir(folder, { mode: 0o700 })
@@ -193,7 +192,6 @@ async function makeFolder(folder: string, uid: number): Promise<void> {
       { cause: error },
     )
   }
-  if (uid !== process.geteuid?.()) await chmod(folder, 0o711)
 }
 
 function unlessGone(error: NodeJS.ErrnoException): void {
