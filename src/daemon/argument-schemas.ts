@@ -1,7 +1,7 @@
 // Arguments against accepted schemas: plain ones at once, all others by a thread that can be stopped.
 import type { AcceptedTool } from '../call/declaration.ts'
 import { type Check, plainCheck } from '../call/plain-schema.ts'
-import { ArgumentJudge } from '../schema/argument-judge.ts'
+import { ArgumentJudge, type Owner } from '../schema/argument-judge.ts'
 
 /** Knows every accepted tool's schema once. */
 export class ArgumentSchemas implements AsyncDisposable {
@@ -9,7 +9,7 @@ export class ArgumentSchemas implements AsyncDisposable {
   #judge: ArgumentJudge | null = null
 
   /** Null when the arguments are what the schema says; otherwise where and why not. */
-  judge(tool: AcceptedTool, args: unknown): Promise<string | null> | string | null {
+  judge(owner: Owner, tool: AcceptedTool, args: unknown): Promise<string | null> | string | null {
     let check = this.#plain.get(tool)
     if (check === undefined) {
       check = plainCheck(tool.declaration.parameters) ?? 'not plain'
@@ -18,7 +18,7 @@ export class ArgumentSchemas implements AsyncDisposable {
     if (check !== 'not plain') return check(args, 'arguments')
     this.#judge ??= new ArgumentJudge()
     const { surfaceDigest: digest, declaration } = tool
-    return this.#judge.ask({ digest, schema: declaration.parameters, value: args })
+    return this.#judge.ask({ digest, schema: declaration.parameters, value: args }, owner)
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -251,8 +251,10 @@ export class Governance implements AsyncDisposable {
 
   /** Null, or where and why the arguments are not what the accepted schema says. */
   invalidArguments(server: string, name: string, args: unknown): Promise<string | null> | string | null {
-    const tool = this.ledger.accepted(server)?.tools.get(name)
-    return tool === undefined ? null : this.#schemas.judge(tool, args)
+    const accepted = this.ledger.accepted(server)
+    const tool = accepted?.tools.get(name)
+    if (accepted === null || tool === undefined) return null
+    return this.#schemas.judge({ server, acceptance: accepted.declarationVersion }, tool, args)
   }
 
   #uncontained(name: string, effects: readonly string[], scopes: readonly string[]): string | null {

@@ -1,87 +1,101 @@
-// Asks the thread that judges arguments, one question at a time, and ends it when an answer does not come.
-import { extname } from 'node:path'
-import { Worker } from 'node:worker_threads'
+// Asks the thread that judges arguments: one question at a time, one server after the other, and no schema that was a burden twice.
+import { ArgumentThread, type Verdict } from './argument-thread.ts'
 import type { Question } from './argument-worker.ts'
 
-/** How long one question may take, ms; the first of a thread may take this much more to load it */
-const limitMs = 500
-const loadMs = 2000
+/** Times that a schema may end the thread before its tool is refused */
+const maxStrikes = 2
 
-interface Asked {
+/** Whose schema a question is about. */
+export interface Owner {
+  readonly server: string
+  /** Counts the server's acceptances: what was refused under one is tried again under the next */
+  readonly acceptance: number
+}
+
+interface Asked extends Owner {
   readonly question: Question
   readonly answer: (problem: string | null) => void
 }
 
-/** Started when first needed. A schema that was too slow once is refused from then on. */
-export class ArgumentJudge implements AsyncDisposable {
-  readonly #queue: Asked[] = []
-  readonly #refused = new Map<string, string>()
-  #worker: Worker | null = null
-  #isBusy = false
+interface Strikes {
+  readonly acceptance: number
+  /** Digest of a schema -> how often it ended the thread */
+  readonly counts: Map<string, number>
+}
 
-  /** Resolves with null, or with what is wrong; never rejects, never takes longer than the queue before it and its limit. */
-  ask(question: Question): Promise<string | null> {
-    const refused = this.#refused.get(question.digest)
-    if (refused !== undefined) return Promise.resolve(refused)
+/** The thread is started when first needed, and again when a question has ended it. */
+export class ArgumentJudge implements AsyncDisposable {
+  /** Server -> what it waits for; the first is whose turn it is */
+  readonly #queues = new Map<string, Asked[]>()
+  readonly #strikes = new Map<string, Strikes>()
+  #thread: ArgumentThread | null = null
+  #isBusy = false
+  #isOver = false
+
+  /** Resolves with null, or with what is wrong; never rejects. A question waits for its server's earlier ones, and for one of each other server with each. */
+  ask(question: Question, owner: Owner): Promise<string | null> {
     return new Promise((answer) => {
-      this.#queue.push({ question, answer })
-      this.#next()
+      const queue = this.#queues.get(owner.server) ?? []
+      queue.push({ ...owner, question, answer })
+      this.#queues.set(owner.server, queue)
+      void this.#work()
     })
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    for (const { answer } of this.#queue.splice(0)) answer('Sallyport is stopping')
-    await this.#worker?.terminate()
+    this.#isOver = true
+    for (const queue of this.#queues.values())
+      for (const { answer } of queue.splice(0)) answer('Sallyport is stopping')
+    await this.#thread?.[Symbol.asyncDispose]()
   }
 
-  #next(): void {
-    const asked = this.#isBusy ? undefined : this.#queue.shift()
-    if (asked === undefined) return
-    const refused = this.#refused.get(asked.question.digest) // since it was put into the queue
-    if (refused !== undefined) {
-      asked.answer(refused)
-      return this.#next()
-    }
+  async #work(): Promise<void> {
+    if (this.#isBusy) return
     this.#isBusy = true
-    const isFresh = this.#worker === null
-    const worker = this.#worker ?? this.#start()
-    const ms = isFresh ? limitMs + loadMs : limitMs
-    const late = `the tool's schema takes longer than ${limitMs} ms to judge; it is refused`
-    const timer = setTimeout(() => finish(late), ms)
-    const finish = (problem: string | null, isLost = true): void => {
-      clearTimeout(timer)
-      // One by one: a worker has listeners of its own, without which it never answers again.
-      worker.off('message', answered).off('error', failed).off('exit', ended)
-      if (isLost) this.#lose(worker, asked.question.digest, problem ?? late)
-      else worker.unref()
-      this.#isBusy = false
-      asked.answer(problem)
-      this.#next()
+    for (const [server, queue] of this.#turns()) {
+      const asked = queue.shift()
+      if (asked !== undefined) asked.answer(await this.#judge(asked))
+      this.#queues.delete(server)
+      if (queue.length > 0) this.#queues.set(server, queue) // behind all others
     }
-    const answered = (problem: string | null): void => finish(problem, false)
-    const failed = ({ message }: Error): void => finish(`the tool's schema cannot be used: ${message}`)
-    const ended = (): void => finish("the tool's schema ends whatever judges it; it is refused")
-    worker.once('message', answered).once('error', failed).once('exit', ended)
-    worker.ref()
-    // oxlint-disable-next-line require-post-message-target-origin -- a thread, not a window
-    worker.postMessage(asked.question)
+    this.#isBusy = false
   }
 
-  #lose(worker: Worker, digest: string, problem: string): void {
-    this.#refused.set(digest, problem)
-    this.#worker = null
-    // It is on its way out, and nobody listens to it any more.
-    worker.on('error', () => undefined)
-    void worker.terminate()
+  *#turns(): Generator<[string, Asked[]]> {
+    for (let [next] = this.#queues; next !== undefined; [next] = this.#queues) yield next
   }
 
-  #start(): Worker {
-    const file = new URL(`./argument-worker${extname(import.meta.url)}`, import.meta.url)
-    this.#worker = new Worker(file, {
-      execArgv: [],
-      env: {},
-      resourceLimits: { maxOldGenerationSizeMb: 64, maxYoungGenerationSizeMb: 16, stackSizeMb: 4 },
-    })
-    return this.#worker
+  async #judge(asked: Asked): Promise<string | null> {
+    if (this.#isOver) return 'Sallyport is stopping'
+    const counts = this.#countsOf(asked)
+    const { digest } = asked.question
+    if ((counts.get(digest) ?? 0) >= maxStrikes) return refusal(asked.server)
+    this.#thread ??= new ArgumentThread()
+    const verdict = await this.#thread.ask(asked.question)
+    if (verdict.kind === 'answer') return verdict.problem
+    void this.#thread[Symbol.asyncDispose]() // on its way out, and nobody listens to it any more
+    this.#thread = null
+    if (this.#isOver) return 'Sallyport is stopping'
+    if (verdict.kind === 'fault') counts.set(digest, (counts.get(digest) ?? 0) + 1)
+    return lost(verdict, (counts.get(digest) ?? 0) >= maxStrikes ? asked.server : null)
   }
+
+  #countsOf({ server, acceptance }: Owner): Map<string, number> {
+    const known = this.#strikes.get(server)
+    if (known !== undefined && known.acceptance === acceptance) return known.counts
+    const counts = new Map<string, number>()
+    this.#strikes.set(server, { acceptance, counts })
+    return counts
+  }
+}
+
+const refusal = (server: string): string =>
+  `judging by the tool's schema went wrong ${maxStrikes} times: it is refused until sallyport accept ${server}`
+
+function lost({ kind, problem }: Exclude<Verdict, { kind: 'answer' }>, refused: string | null): string {
+  const what = `judging them by the tool's schema ${problem}`
+  if (kind === 'starved') return `${what}: the machine is too busy, try again`
+  return refused === null
+    ? `${what}; once more, and the tool is refused`
+    : `${what}, and not for the first time: the tool is refused until sallyport accept ${refused}`
 }

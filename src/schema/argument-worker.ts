@@ -1,4 +1,5 @@
 // A thread that judges arguments by schemas of servers, which may be hostile: whoever started it stops it when it is late.
+import { readlinkSync } from 'node:fs'
 import { parentPort } from 'node:worker_threads'
 import { Ajv, type ValidateFunction } from 'ajv'
 import { Ajv2020 } from 'ajv/dist/2020.js'
@@ -10,6 +11,9 @@ export interface Question {
   readonly schema: unknown
   readonly value: unknown
 }
+
+/** What the thread says: once, when it has loaded, its folder below /proc; then what is wrong in each question, or null. */
+export type Said = { readonly task: string } | { readonly problem: string | null }
 
 const compiled = new Map<string, ValidateFunction>()
 const maxCompiled = 256
@@ -37,13 +41,17 @@ function compile(schema: unknown): ValidateFunction {
   return isOld ? new Ajv(options).compile(rest) : new Ajv2020(options).compile(rest)
 }
 
-parentPort?.on('message', (question: Question) => {
-  let problem: string | null
-  try {
-    problem = judge(question)
-  } catch (error) {
-    problem = `the tool's schema cannot be used: ${error instanceof Error ? error.message.slice(0, 300) : 'no reason'}`
-  }
+function say(said: Said): void {
   // oxlint-disable-next-line require-post-message-target-origin -- a thread, not a window
-  parentPort?.postMessage(problem)
+  parentPort?.postMessage(said)
+}
+
+parentPort?.on('message', (question: Question) => {
+  try {
+    say({ problem: judge(question) })
+  } catch (error) {
+    const reason = error instanceof Error ? error.message.slice(0, 300) : 'no reason'
+    say({ problem: `the tool's schema cannot be used: ${reason}` })
+  }
 })
+say({ task: readlinkSync('/proc/thread-self') })

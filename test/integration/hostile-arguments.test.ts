@@ -60,21 +60,21 @@ describe('a hostile schema', () => {
   const as = 'a'.repeat(60)
   const many = Array.from({ length: 60_000 }, (_, n) => ({ n }))
   test.each<[string, Record<string, unknown>, string]>([
-    ['redos', { text: `${as}!` }, 'longer than 500 ms to judge; it is refused'],
-    ['redos-keys', { [`${as}!`]: 'x' }, 'longer than 500 ms to judge; it is refused'],
+    ['redos', { text: `${as}!` }, 'took more than 500 ms of processor time'],
+    ['redos-keys', { [`${as}!`]: 'x' }, 'took more than 500 ms of processor time'],
     ['url', {}, "can't resolve reference http://127.0.0.1:1/schema.json"],
     ['file', {}, "can't resolve reference file:///etc/passwd"],
     ['loop', {}, 'cannot be used: Maximum call stack size exceeded'],
     ['dynamic-loop', {}, 'cannot be used: Maximum call stack size exceeded'],
-    ['exponential', { text: 'x' }, 'longer than 500 ms to judge; it is refused'],
-    ['quadratic', { items: many }, 'longer than 500 ms to judge; it is refused'],
+    ['exponential', { text: 'x' }, "judging them by the tool's schema"],
+    ['quadratic', { items: many }, 'took more than 500 ms of processor time'],
     ['enum', { text: 'none' }, 'expected one of'],
     ['proto', { constructor: 1 }, 'constructor'],
   ])('%s is refused with a reason, and the others are served meanwhile', async (tool, args, reason) => {
     for (const turn of ['first', 'again']) {
       const made = host.call('tools/call', { server: 'hostile', tool, arguments: args })
       const answered = await answeredDuring(() => made.catch(() => undefined))
-      if (turn === 'first' && reason.startsWith('longer')) expect(answered).toBeGreaterThan(3)
+      if (turn === 'first' && reason.startsWith('took more')) expect(answered).toBeGreaterThan(3)
       await expect(made).rejects.toMatchObject({
         code: 'ERR_ARGUMENTS_INVALID',
         exitStatus: 7,

@@ -1,11 +1,23 @@
-// The thread that judges arguments answers every question, and goes when it does not.
+// The thread that judges arguments answers every question, works no longer than it may, and keeps no server waiting for another.
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createInterface } from 'node:readline'
+import { setTimeout } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { ArgumentJudge } from '../../src/schema/argument-judge.ts'
 
 const honest = { type: 'object', properties: { text: { pattern: '^[a-z]+$' } } }
 const slow = { type: 'object', properties: { text: { pattern: '^(a+)+$' } } }
-const ask = (judge: ArgumentJudge, digest: string, schema: unknown, text: unknown) =>
-  judge.ask({ digest, schema, value: { text } })
+const stalling = `${'a'.repeat(50)}!`
+
+const ask = (
+  judge: ArgumentJudge,
+  digest: string,
+  schema: unknown,
+  text: unknown,
+  { server = 's', acceptance = 1 } = {},
+): Promise<string | null> => judge.ask({ digest, schema, value: { text } }, { server, acceptance })
 
 test('one thread answers one question after another', async () => {
   await using judge = new ArgumentJudge()
@@ -19,33 +31,74 @@ test('questions that come together are answered in their order, whatever one of 
   await using judge = new ArgumentJudge()
   const answers = await Promise.all([
     ask(judge, 'honest', honest, 'abc'),
-    ask(judge, 'slow', slow, `${'a'.repeat(50)}!`),
+    ask(judge, 'slow', slow, stalling),
     ask(judge, 'honest', honest, 'ABC'),
     ask(judge, 'slow', slow, 'b'),
     ask(judge, 'honest', honest, 'abc'),
   ])
   expect(answers).toEqual([
     null,
-    expect.stringContaining('longer than 500 ms'),
+    expect.stringContaining('took more than 500 ms of processor time; once more, and the tool is refused'),
     expect.stringContaining('arguments/text'),
-    expect.stringContaining('longer than 500 ms'),
+    expect.stringContaining('arguments/text'),
     null,
   ])
+})
+
+test('a schema that was too slow twice is refused for all arguments, until its server is accepted anew', async () => {
+  await using judge = new ArgumentJudge()
+  expect(await ask(judge, 'slow', slow, stalling)).toContain('once more')
+  expect(await ask(judge, 'slow', slow, 'aaa')).toBeNull()
+  expect(await ask(judge, 'slow', slow, stalling)).toContain('is refused until sallyport accept s')
+  expect(await ask(judge, 'slow', slow, 'aaa')).toContain('it is refused until sallyport accept s')
+  expect(await ask(judge, 'slow', slow, 'aaa', { server: 'other' })).toBeNull()
+  expect(await ask(judge, 'slow', slow, 'aaa', { acceptance: 2 })).toBeNull()
+  expect(await ask(judge, 'slow', slow, stalling, { acceptance: 2 })).toContain('once more')
+})
+
+test('one server’s questions wait for at most one of each other server', async () => {
+  await using judge = new ArgumentJudge()
+  const order: string[] = []
+  const note = (name: string) => () => order.push(name)
+  const hostile = ['1', '2', '3'].map((n) =>
+    ask(judge, `slow ${n}`, slow, stalling, { server: 'hostile' }).then(note(`hostile ${n}`)),
+  )
+  const kind = ['1', '2'].map((n) =>
+    ask(judge, 'honest', honest, 'abc', { server: 'kind' }).then(note(`kind ${n}`)),
+  )
+  await Promise.all([...hostile, ...kind])
+  expect(order).toEqual(['hostile 1', 'kind 1', 'hostile 2', 'kind 2', 'hostile 3'])
+})
+
+test('a thread that gets no processor is waited for, and its schema is not to blame', async () => {
+  const fixture = fileURLToPath(new URL('../fixtures/judge-arguments.ts', import.meta.url))
+  const child = spawn(process.execPath, [fixture], { stdio: ['ignore', 'pipe', 'inherit'] })
+  const ended = once(child, 'exit')
+  const lines = createInterface(child.stdout)[Symbol.asyncIterator]()
+  expect((await lines.next()).value).toBe('asked')
+  child.kill('SIGSTOP')
+  await setTimeout(1500) // three times the limit, in which nothing of the process works
+  child.kill('SIGCONT')
+  expect((await lines.next()).value).toBe('null')
+  await ended
 })
 
 test('only own members count as there', async () => {
   await using judge = new ArgumentJudge()
   const required = { type: 'object', required: ['constructor'], not: { required: ['toString'] } }
   expect(await ask(judge, 'required', required, 'x')).toContain('constructor')
-  const own = { constructor: 1 }
-  expect(await judge.ask({ digest: 'required', schema: required, value: own })).toBeNull()
+  const value = { constructor: 1 }
+  expect(
+    await judge.ask({ digest: 'required', schema: required, value }, { server: 's', acceptance: 1 }),
+  ).toBeNull()
 })
 
 test('disposing answers whoever waits', async () => {
   const judge = new ArgumentJudge()
-  const first = ask(judge, 'slow', slow, `${'a'.repeat(50)}!`)
+  const first = ask(judge, 'slow', slow, stalling)
   const second = ask(judge, 'honest', honest, 'abc')
   await judge[Symbol.asyncDispose]()
   expect(await second).toBe('Sallyport is stopping')
-  expect(await first).toContain('refused')
+  expect(await first).toBe('Sallyport is stopping')
+  expect(await ask(judge, 'honest', honest, 'abc')).toBe('Sallyport is stopping')
 })
