@@ -43,7 +43,7 @@ const malformed: Readonly<Record<string, readonly [readonly Uint8Array[], RegExp
   'an empty label': [[frame('N', 443, 'a..test')], /not a lower-case host name/],
   'a dot at the end': [[frame('N', 443, 'a.test.')], /not a lower-case host name/],
   'a label of 64': [[frame('N', 443, `${'x'.repeat(64)}.test`)], /not a lower-case host name/],
-  'a name of 256': [[frame('N', 443, `${long}`.slice(0, 255))], /not a lower-case host name/],
+  'a name of 256': [[frame('N', 443, long.slice(0, 255))], /not a lower-case host name/],
   'an address': [[frame('N', 443, '127.0.0.1')], /not a lower-case host name/],
   'a space': [[frame('N', 443, 'a.test 443')], /not a lower-case host name/],
   'a newline': [[frame('N', 443, 'a.test\nSP1')], /not a lower-case host name/],

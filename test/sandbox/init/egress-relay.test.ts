@@ -16,7 +16,7 @@ interface Scene {
   readonly door: TestDoor
   readonly server: SandboxProcess
   /** Lets the scenario go on where it waits */
-  go(): void
+  readonly go: () => void
 }
 
 /** Plays a scenario against a door that serves as given; returns the last line that it printed. */
