@@ -1,0 +1,193 @@
+// A report as one HTML page: profiles by guarantees, each cell opening to its evidence. It loads nothing and runs nothing.
+import {
+  overall,
+  type AssertionResult,
+  type ProbeResult,
+  type Verdict,
+  type Verification,
+} from '../result.ts'
+import {
+  allOf,
+  assertionFacts,
+  assertionsTitle,
+  byGuarantee,
+  countOf,
+  factsOf,
+  guarantees,
+  subjectOf,
+} from './guarantees.ts'
+import { style } from './html-style.ts'
+import type { Report } from './report.ts'
+import { markup } from './words.ts'
+
+/** One cell of the matrix: what was tried for one guarantee under one profile. */
+interface Cell {
+  readonly id: string
+  readonly title: string
+  readonly promise: string
+  readonly results: readonly Shown[]
+}
+
+interface Shown {
+  readonly name: string
+  readonly says: string
+  readonly verdict: Verdict
+  readonly facts: readonly string[]
+}
+
+/** Returns the page. A policy in it forbids scripts and every request, should some text have slipped through. */
+export const htmlReport = ({ version, reported }: Report): string => {
+  const all = reported.map(({ verification }) => verification)
+  const rows = all.map((verification, index) => ({ verification, cells: cellsOf(verification, index) }))
+  const verdict = all.some(hasFailure) ? 'fail' : overall(all)
+  return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>Sallyport verify: ${words[verdict]}</title>
+<style>${style}</style>
+</head>
+<body>
+<header>
+<h1>What these sandboxes hold</h1>
+<p class="verdict ${verdict}">${icons[verdict]} ${markup(summary(all))}</p>
+</header>
+<main>
+${matrix(rows)}
+${rows.map(({ cells, verification }) => problems(verification, cells)).join('')}
+${about(all)}
+</main>
+<footer>sallyport ${markup(version)} · verify</footer>
+${rows.flatMap(({ cells, verification }) => cells.map((cell) => panel(cell, verification))).join('\n')}
+</body>
+</html>
+`
+}
+
+/** What was broken is the headline, also beside what could not be tried. */
+const hasFailure = (verification: Verification): boolean =>
+  allOf(verification).some(({ verdict }) => verdict === 'fail')
+
+const words: Readonly<Record<Verdict, string>> = { pass: 'holds', fail: 'does not hold', error: 'not shown' }
+const icons: Readonly<Record<Verdict, string>> = { pass: '✓', fail: '✕', error: '!' }
+
+const summary = (all: readonly Verification[]): string => {
+  const { all: tried, passed, failed, errors } = countOf(all.flatMap(allOf))
+  const bad = [
+    ...(failed > 0 ? [`${failed} failed`] : []),
+    ...(errors > 0 ? [`${errors} could not be shown`] : []),
+  ]
+  return bad.length === 0
+    ? `All ${tried} attempts were held`
+    : `${bad.join(', ')}; ${passed} of ${tried} held`
+}
+
+const cellsOf = (verification: Verification, row: number): readonly Cell[] => [
+  ...byGuarantee(verification).map(({ guarantee: { group, title, promise }, probes }) => ({
+    id: `r${row}-${group}`,
+    title,
+    promise,
+    results: probes.map(shownProbe),
+  })),
+  ...(verification.assertions.length === 0
+    ? []
+    : [
+        {
+          id: `r${row}-assertions`,
+          title: assertionsTitle,
+          promise: 'What the profile and test files state of their own.',
+          results: verification.assertions.map(shownAssertion),
+        },
+      ]),
+]
+
+const shownProbe = (probe: ProbeResult): Shown => ({
+  name: `${probe.number} ${probe.id}`,
+  says: probe.protects,
+  verdict: probe.verdict,
+  facts: factsOf(probe),
+})
+
+const shownAssertion = (assertion: AssertionResult): Shown => ({
+  name: assertion.text,
+  says: assertion.reason,
+  verdict: assertion.verdict,
+  facts: assertionFacts(assertion),
+})
+
+interface Row {
+  readonly verification: Verification
+  readonly cells: readonly Cell[]
+}
+
+/** Only columns that some row has; a gap is said to be one. */
+const matrix = (rows: readonly Row[]): string => {
+  const titles = [...guarantees.map(({ title }) => title), assertionsTitle].filter((title) =>
+    rows.some(({ cells }) => cells.some((cell) => cell.title === title)),
+  )
+  const heads = titles.map((title) => `<th scope="col"><span>${markup(title)}</span></th>`).join('')
+  const lines = rows.map(
+    ({ verification, cells }) =>
+      `<tr><th scope="row">${markup(verification.server ?? verification.profile)}<small>${markup(rowNote(verification))}</small></th>${titles
+        .map((title) => matrixCell(cells.find((cell) => cell.title === title)))
+        .join('')}</tr>`,
+  )
+  return `<div class="scroll"><table class="matrix"><thead><tr><td></td>${heads}</tr></thead><tbody>
+${lines.join('\n')}
+</tbody></table></div>
+<p class="hint">Press a cell for its evidence.</p>`
+}
+
+const rowNote = ({ server, profile, driver, durationMs }: Verification): string =>
+  `${server === null ? '' : `${profile} · `}${driver} · ${(durationMs / 1000).toFixed(1)} s`
+
+const matrixCell = (cell: Cell | undefined): string => {
+  if (cell === undefined) return '<td class="none">–</td>'
+  const verdict = overall(cell.results)
+  const { all, passed } = countOf(cell.results)
+  const label = `${cell.title}: ${passed} of ${all} held`
+  return `<td><button class="${verdict}" popovertarget="${cell.id}" aria-label="${markup(label)}"><b>${icons[verdict]}</b> ${passed === all ? all : `${passed}/${all}`}</button></td>`
+}
+
+const problems = (verification: Verification, cells: readonly Cell[]): string => {
+  const bad = cells.flatMap(({ results }) => results.filter(({ verdict }) => verdict !== 'pass'))
+  return bad.length === 0
+    ? ''
+    : `<section><h2>${markup(subjectOf(verification))}: what does not hold</h2>
+${bad.map((shown) => entry(shown, true)).join('\n')}
+</section>
+`
+}
+
+const panel = ({ id, title, promise, results }: Cell, verification: Verification): string =>
+  `<div popover id="${id}" class="panel"><div class="bar"><h2>${markup(subjectOf(verification))} · ${markup(title)}</h2><button popovertarget="${id}" popovertargetaction="hide" aria-label="Close">✕</button></div>
+<p>${markup(promise)}</p>
+${results.map((shown) => entry(shown, shown.verdict !== 'pass')).join('\n')}
+</div>`
+
+const entry = ({ name, says, verdict, facts }: Shown, isOpen: boolean): string =>
+  `<details${isOpen ? ' open' : ''}><summary><span class="${verdict}">${icons[verdict]}</span> <span>${markup(says)} <code>${markup(name)}</code></span></summary><ul>${facts
+    .map((fact) => `<li>${markup(fact)}</li>`)
+    .join('')}</ul></details>`
+
+const about = (all: readonly Verification[]): string =>
+  `<section><h2>Where this was tried</h2><div class="scroll"><table class="facts"><thead><tr><th>What</th><th>Started</th><th>Kernel</th><th>As uid</th><th>Sandbox</th><th>Limits held by</th></tr></thead><tbody>
+${all.map(aboutRow).join('\n')}
+</tbody></table></div></section>`
+
+const aboutRow = (verification: Verification): string => {
+  const { host, startedAt, driver, enforcedBy } = verification
+  const limits = Object.entries(enforcedBy).map(([limit, by]) => `${limit} ${by}`)
+  const cells = [
+    subjectOf(verification),
+    startedAt.replace('T', ' ').replace(/\.\d+Z$/, ' UTC'),
+    `${host.kernel} ${host.arch}`,
+    String(host.uid),
+    host.tool ?? driver,
+    limits.join(', '),
+  ]
+  return `<tr>${cells.map((text) => `<td>${markup(text)}</td>`).join('')}</tr>`
+}

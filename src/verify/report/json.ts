@@ -1,0 +1,58 @@
+// A report for programs; src/schema/verify.schema.json is its shape.
+import { overall, type AssertionResult, type ProbeResult, type Verification } from '../result.ts'
+import { allOf, countOf } from './guarantees.ts'
+import type { Report } from './report.ts'
+
+/** Returns one JSON document. */
+export const jsonReport = ({ version, reported }: Report): string => {
+  const all = reported.map(({ verification }) => verification)
+  const document = {
+    $schema: 'https://unpkg.com/sallyport/dist/schema/verify.schema.json',
+    version: 1,
+    sallyport: version,
+    verdict: overall(all),
+    counts: countsOf(all.flatMap(allOf)),
+    verifications: all.map(verificationOf),
+  }
+  return `${JSON.stringify(document, null, 2)}\n`
+}
+
+const countsOf = (results: Parameters<typeof countOf>[0]): object => {
+  const { passed, failed, errors } = countOf(results)
+  return { pass: passed, fail: failed, error: errors }
+}
+
+const verificationOf = (verification: Verification): object => ({
+  profile: verification.profile,
+  server: verification.server,
+  driver: verification.driver,
+  host: verification.host,
+  started_at: verification.startedAt,
+  duration_ms: verification.durationMs,
+  verdict: verification.verdict,
+  counts: countsOf(allOf(verification)),
+  enforced_by: verification.enforcedBy,
+  probes: verification.probes.map(probeOf),
+  assertions: verification.assertions.map(assertionOf),
+})
+
+const probeOf = ({ positiveControl, brokenArm, durationMs, ...probe }: ProbeResult): object => ({
+  ...probe,
+  positive_control:
+    positiveControl === null ? null : { observed: positiveControl.observed, is_open: positiveControl.isOpen },
+  broken_arm:
+    brokenArm === null
+      ? null
+      : { control: brokenArm.control, observed: brokenArm.observed, is_red: brokenArm.isRed },
+  duration_ms: durationMs,
+})
+
+const assertionOf = ({ text, reason, file, line, verdict, observed, evidence }: AssertionResult): object => ({
+  text,
+  reason,
+  file,
+  line,
+  verdict,
+  observed,
+  evidence,
+})

@@ -1,0 +1,97 @@
+// A report as JUnit XML, the dialect of Ant's task: what other dialects allow beyond it is left out.
+import { hostname } from 'node:os'
+import type { AssertionResult, ProbeResult, Verdict, Verification } from '../result.ts'
+import { allOf, assertionFacts, countOf, factsOf, subjectOf } from './guarantees.ts'
+import type { Report } from './report.ts'
+import { markup, oneLine } from './words.ts'
+
+/** Returns XML in which a verification is a suite, and a probe or an assertion is a test case. */
+export const junitReport = ({ version, reported }: Report): string =>
+  [
+    '<?xml version="1.0" encoding="UTF-8"?>',
+    '<testsuites>',
+    ...reported.flatMap(({ verification }, index) => suite(verification, index, version)),
+    '</testsuites>',
+    '',
+  ].join('\n')
+
+const suite = (verification: Verification, index: number, version: string): readonly string[] => {
+  const { driver, host, startedAt, durationMs, probes, assertions, enforcedBy } = verification
+  const { all, failed, errors } = countOf(allOf(verification))
+  const name = `sallyport.${subjectOf(verification)}`
+  const attributes = {
+    id: index,
+    package: `sallyport.${driver}`,
+    name,
+    timestamp: startedAt.slice(0, 'yyyy-mm-ddThh:mm:ss'.length),
+    hostname: hostname(),
+    tests: all,
+    failures: failed,
+    errors,
+    time: seconds(durationMs),
+  }
+  const properties = {
+    sallyport: version,
+    kernel: host.kernel,
+    arch: host.arch,
+    uid: host.uid,
+    ...Object.fromEntries(Object.entries(enforcedBy).map(([limit, by]) => [`enforced_by.${limit}`, by])),
+  }
+  return [
+    `  <testsuite${attributesOf(attributes)}>`,
+    '    <properties>',
+    ...Object.entries(properties).map(
+      ([key, value]) => `      <property${attributesOf({ name: key, value })}/>`,
+    ),
+    '    </properties>',
+    ...probes.flatMap((probe) => probeCase(probe, name)),
+    ...assertions.flatMap((assertion) => assertionCase(assertion, name)),
+    '    <system-out/>',
+    '    <system-err/>',
+    '  </testsuite>',
+  ]
+}
+
+const probeCase = (probe: ProbeResult, suiteName: string): readonly string[] =>
+  testCase(
+    {
+      classname: `${suiteName}.${probe.group}`,
+      name: `${probe.id}: ${probe.protects}`,
+      time: seconds(probe.durationMs),
+    },
+    probe.verdict,
+    `expected ${probe.expected}, observed ${probe.observed}`,
+    factsOf(probe),
+  )
+
+const assertionCase = (assertion: AssertionResult, suiteName: string): readonly string[] =>
+  testCase(
+    { classname: `${suiteName}.assertions`, name: assertion.text, time: seconds(0) },
+    assertion.verdict,
+    `observed ${assertion.observed}`,
+    assertionFacts(assertion),
+  )
+
+const testCase = (
+  attributes: Readonly<Record<string, string>>,
+  verdict: Verdict,
+  message: string,
+  facts: readonly string[],
+): readonly string[] => {
+  if (verdict === 'pass') return [`    <testcase${attributesOf(attributes)}/>`]
+  const element = verdict === 'fail' ? 'failure' : 'error'
+  const type = verdict === 'fail' ? 'guarantee' : 'unproven'
+  return [
+    `    <testcase${attributesOf(attributes)}>`,
+    `      <${element}${attributesOf({ type, message })}>${facts.map(markup).join('\n')}</${element}>`,
+    '    </testcase>',
+  ]
+}
+
+/** Names are tokens: no space at their ends, and none twice. */
+const attributesOf = (attributes: Readonly<Record<string, string | number>>): string =>
+  Object.entries(attributes)
+    .map(([name, value]) => ` ${name}="${markup(oneLine(String(value)).replaceAll(/ +/g, ' ').trim())}"`)
+    .join('')
+
+const seconds = (ms: number): string => (ms / 1000).toFixed(3)

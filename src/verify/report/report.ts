@@ -1,0 +1,42 @@
+// The formats of a report, and what each is made from.
+import type { Verification } from '../result.ts'
+import { htmlReport } from './html.ts'
+import { jsonReport } from './json.ts'
+import { junitReport } from './junit.ts'
+import { sarifReport } from './sarif.ts'
+import { tapReport } from './tap.ts'
+import { textReport } from './text.ts'
+
+/** A line of a file. */
+export interface Place {
+  readonly path: string
+  readonly line: number
+}
+
+export interface Reported {
+  readonly verification: Verification
+  /** The line of a profile's file that decides a key of `decidedAt`; the first of its own file where none does */
+  readonly placeOf: (key: string) => Place
+}
+
+/** What a report is made from; every format says the same of it. */
+export interface Report {
+  /** Version of Sallyport */
+  readonly version: string
+  /** Folder that paths are told from, absolute */
+  readonly folder: string
+  readonly reported: readonly Reported[]
+}
+
+/** A format returns the whole text of its report, with a line's end at its end. */
+export type Format = (report: Report) => string
+
+/** Every format by its name on the command line. */
+export const formats = {
+  text: textReport,
+  json: jsonReport,
+  junit: junitReport,
+  sarif: sarifReport,
+  tap: tapReport,
+  html: htmlReport,
+} as const satisfies Readonly<Record<string, Format>>

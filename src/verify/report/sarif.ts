@@ -1,0 +1,129 @@
+// A report as SARIF 2.1.0: a rule for each probe and assertion, a result for what did not hold, at the profile's line.
+import { isAbsolute, relative } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import type { AssertionResult, ProbeResult, Verdict, Verification } from '../result.ts'
+import { assertionFacts, factsOf, guarantees, subjectOf } from './guarantees.ts'
+import type { Place, Report, Reported } from './report.ts'
+import { oneLine } from './words.ts'
+
+const assertionRule = 'assertion'
+
+/** Returns one SARIF log with one run. What holds is a rule without a result: many readers show every result as a finding. */
+export const sarifReport = ({ version, folder, reported }: Report): string => {
+  const rules = rulesOf(reported.map(({ verification }) => verification))
+  const indexOf = new Map(rules.map(({ id }, index) => [id, index]))
+  const locate = (place: Place): object => locationOf(place, folder)
+  const results = reported.flatMap((each) => resultsOf(each, indexOf, locate))
+  const log = {
+    $schema: 'https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json',
+    version: '2.1.0',
+    runs: [
+      {
+        tool: { driver: { name: 'sallyport verify', version, rules } },
+        originalUriBaseIds: { SRCROOT: { uri: folderUri(folder) } },
+        columnKind: 'utf16CodeUnits',
+        invocations: [
+          {
+            executionSuccessful: reported.every(({ verification }) => verification.verdict !== 'error'),
+            ...spanOf(reported.map(({ verification }) => verification)),
+          },
+        ],
+        results,
+      },
+    ],
+  }
+  return `${JSON.stringify(log, null, 2)}\n`
+}
+
+const rulesOf = (all: readonly Verification[]): readonly { readonly id: string }[] => {
+  const probes = new Map(all.flatMap(({ probes: each }) => each.map((probe) => [probe.id, probe] as const)))
+  const own = [...probes.values()].map((probe) => ({
+    id: probe.id,
+    shortDescription: { text: oneLine(probe.protects) },
+    fullDescription: {
+      text: guarantees.find(({ group }) => group === probe.group)?.promise ?? oneLine(probe.protects),
+    },
+    defaultConfiguration: { level: 'error' },
+    properties: { number: probe.number, control: probe.control, tags: ['security', probe.group] },
+  }))
+  const stated = {
+    id: assertionRule,
+    shortDescription: { text: 'What a profile or a test file states holds.' },
+    defaultConfiguration: { level: 'error' },
+    properties: { tags: ['security', 'assertions'] },
+  }
+  return all.some(({ assertions }) => assertions.length > 0) ? [...own, stated] : own
+}
+
+const resultsOf = (
+  { verification, placeOf }: Reported,
+  indexOf: ReadonlyMap<string, number>,
+  locate: (place: Place) => object,
+): readonly object[] => {
+  const subject = subjectOf(verification)
+  const result = (rule: string, name: string, verdict: Verdict, message: string, place: Place): object => ({
+    ruleId: rule,
+    ruleIndex: indexOf.get(rule),
+    kind: 'fail',
+    level: 'error',
+    message: { text: oneLine(message) },
+    locations: [locate(place)],
+    partialFingerprints: { 'sallyport/v1': `${verification.driver}/${subject}/${name}` },
+    properties: { profile: verification.profile, server: verification.server, verdict },
+  })
+  return [
+    ...verification.probes
+      .filter(isBad)
+      .map((probe) =>
+        result(probe.id, probe.id, probe.verdict, probeMessage(probe, subject), placeOf(keyOf(probe))),
+      ),
+    ...verification.assertions.filter(isBad).map((assertion) =>
+      result(assertionRule, assertion.text, assertion.verdict, assertionMessage(assertion, subject), {
+        path: assertion.file,
+        line: assertion.line,
+      }),
+    ),
+  ]
+}
+
+/** What could not be proven needs somebody as much as what failed. */
+const isBad = ({ verdict }: { readonly verdict: Verdict }): boolean => verdict !== 'pass'
+
+const wordOf = (verdict: Verdict): string => (verdict === 'fail' ? 'does not hold' : 'could not be shown')
+
+const probeMessage = (probe: ProbeResult, subject: string): string =>
+  `${subject}: ${wordOf(probe.verdict)}: ${probe.protects} ${factsOf(probe).join('; ')}`
+
+const assertionMessage = (assertion: AssertionResult, subject: string): string =>
+  `${subject}: ${wordOf(assertion.verdict)}: ${assertion.text}. ${assertionFacts(assertion).join('; ')}`
+
+const keyOf = ({ group }: ProbeResult): string =>
+  guarantees.find((guarantee) => guarantee.group === group)?.key ?? 'name'
+
+const locationOf = ({ path, line }: Place, folder: string): object => ({
+  physicalLocation: { artifactLocation: artifactOf(path, folder), region: { startLine: line } },
+})
+
+/** Relative where the file lies in the folder, which is what code scanning of a repository takes. */
+const artifactOf = (path: string, folder: string): object => {
+  const within = relative(folder, path)
+  const isOutside = within === '' || within.startsWith('..') || isAbsolute(within)
+  if (isOutside) return { uri: pathToFileURL(path).href }
+  const base = folderUri(folder)
+  return { uri: pathToFileURL(path).href.slice(base.length), uriBaseId: 'SRCROOT' }
+}
+
+const folderUri = (folder: string): string => {
+  const { href } = pathToFileURL(folder)
+  return href.endsWith('/') ? href : `${href}/`
+}
+
+const spanOf = (all: readonly Verification[]): object => {
+  const starts = all.map(({ startedAt }) => Date.parse(startedAt))
+  const ends = all.map(({ startedAt, durationMs }) => Date.parse(startedAt) + durationMs)
+  if (starts.length === 0) return {}
+  return {
+    startTimeUtc: new Date(Math.min(...starts)).toISOString(),
+    endTimeUtc: new Date(Math.max(...ends)).toISOString(),
+  }
+}

@@ -1,0 +1,215 @@
+// Every format is what its readers expect, whatever a server or a kernel has said.
+import { readFileSync } from 'node:fs'
+import { Ajv, type ValidateFunction } from 'ajv'
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import { SaxesParser } from 'saxes'
+import { Parser as TapParser } from 'tap-parser'
+import { describe, expect, test } from 'vitest'
+import type { Verification } from '../../../src/verify/result.ts'
+import { formats } from '../../../src/verify/report/report.ts'
+import { assertion, hostile, mixed, probe, reportOf, verification } from '../../support/verification.ts'
+
+const schemaAt = (path: string): Record<string, unknown> =>
+  JSON.parse(readFileSync(new URL(`../../../${path}`, import.meta.url), 'utf8')) as Record<string, unknown>
+
+const problemsOf = (validate: ValidateFunction, value: unknown): unknown =>
+  validate(value) ? null : validate.errors
+
+interface Element {
+  readonly name: string
+  readonly attributes: Readonly<Record<string, string>>
+  text: string
+}
+
+/** Parses strictly; throws where the text is not well-formed. */
+const elementsOf = (xml: string): readonly Element[] => {
+  const parser = new SaxesParser()
+  const elements: Element[] = []
+  parser.on('error', (error) => {
+    throw error
+  })
+  parser.on('opentag', ({ name, attributes }) => void elements.push({ name, attributes, text: '' }))
+  parser.on('text', (text) => {
+    const last = elements.at(-1)
+    if (last !== undefined) last.text += text
+  })
+  parser.write(xml).close()
+  return elements
+}
+
+describe('text', () => {
+  test('is three lines for what holds', () => {
+    expect(formats.text(reportOf(verification())).split('\n')).toEqual([
+      'ok   offline: 1 probe, 1 assertion (bubblewrap, 4.3 s)',
+      '     files 1',
+      '     limits held by: memory cgroup-v2, pids cgroup-v2, cpu cgroup-v2, files rlimit, tmp tmpfs',
+      '',
+    ])
+  })
+
+  test('names what does not hold with everything known of it, each in one line', () => {
+    const text = formats.text(reportOf(verification(), mixed()))
+    expect(text).toContain(
+      'Network: Only listed names resolve, and only listed hosts answer.\n    FAIL 2 network.loopback',
+    )
+    expect(text).toContain('outside: EPERM (NOT open)')
+    expect(text).toContain('without seccomp: EPERM (STAYED GREEN)')
+    expect(text).toContain('stated at: /repo/profiles/mine.yaml:12')
+    expect(text).toContain('ERR  2 failed, 2 could not be tried or prove nothing')
+    expect(text).not.toMatch(/\u001b|\u0000|^not ok/m)
+  })
+})
+
+describe('json', () => {
+  const ajv = new Ajv2020({ strict: true, allowUnionTypes: true, formats: { 'date-time': true } })
+  const validate = ajv.compile(schemaAt('src/schema/verify.schema.json'))
+
+  test('is valid against the schema that ships', () => {
+    for (const report of [reportOf(), reportOf(verification()), reportOf(verification(), mixed())]) {
+      expect(problemsOf(validate, JSON.parse(formats.json(report)))).toBeNull()
+    }
+  })
+
+  test('counts errors apart from failures', () => {
+    const { verdict, counts } = JSON.parse(formats.json(reportOf(verification(), mixed()))) as Record<
+      string,
+      unknown
+    >
+    expect({ verdict, counts }).toEqual({ verdict: 'error', counts: { pass: 4, fail: 2, error: 2 } })
+  })
+})
+
+describe('junit', () => {
+  test('is well-formed, and says the same numbers as its cases', () => {
+    const elements = elementsOf(formats.junit(reportOf(verification(), mixed())))
+    const named = (name: string): readonly Element[] => elements.filter((element) => element.name === name)
+    expect(
+      named('testsuite').map(({ attributes: { tests, failures, errors } }) => [tests, failures, errors]),
+    ).toEqual([
+      ['2', '0', '0'],
+      ['6', '2', '2'],
+    ])
+    expect([named('testcase'), named('failure'), named('error')].map(({ length }) => length)).toEqual([
+      8, 2, 2,
+    ])
+    expect(named('script')).toEqual([])
+    expect(named('failure')[0]?.text).toContain('<script>alert("1")</script> & ]]>')
+  })
+})
+
+describe('sarif', () => {
+  // Draft 4, of which the schema uses nothing that draft 7 reads otherwise.
+  const { $schema: _, id: __, ...schema } = schemaAt('test/fixtures/sarif/sarif-schema-2.1.0.json')
+  const validate = new Ajv({ strict: false, validateFormats: false, unicodeRegExp: false }).compile(schema)
+  interface Log {
+    readonly runs: readonly {
+      readonly tool: { readonly driver: { readonly rules: readonly { id: string }[] } }
+      readonly results: readonly {
+        readonly ruleId: string
+        readonly ruleIndex: number
+        readonly locations: unknown
+      }[]
+    }[]
+  }
+  const logOf = (...all: readonly Verification[]): Log => JSON.parse(formats.sarif(reportOf(...all))) as Log
+
+  test('is valid against the schema of OASIS', () => {
+    for (const log of [logOf(), logOf(verification()), logOf(verification(), mixed())]) {
+      expect(problemsOf(validate, log)).toBeNull()
+    }
+    expect(problemsOf(validate, { ...logOf(), version: '2.0.0' })).not.toBeNull()
+  })
+
+  test('points at the line of the profile that decides, relative to the folder where it lies in it', () => {
+    const [run] = logOf(mixed()).runs
+    const places = run?.results.map(({ ruleId, locations }) => [ruleId, locations])
+    const at = (artifactLocation: object, startLine: number): object[] => [
+      { physicalLocation: { artifactLocation, region: { startLine } } },
+    ]
+    const own = { uri: 'profiles/mine.yaml', uriBaseId: 'SRCROOT' }
+    expect(places).toEqual([
+      ['network.loopback', at(own, 7)],
+      ['syscalls.bpf', at({ uri: 'file:///usr/share/sallyport/profiles/offline.yaml' }, 6)],
+      ['assertion', at(own, 12)],
+      ['assertion', at(own, 12)],
+    ])
+  })
+
+  test('has a rule for everything tried, each result’s at its index, and no result for what holds', () => {
+    const [run] = logOf(verification(), mixed()).runs
+    const ids = run?.tool.driver.rules.map(({ id }) => id)
+    expect(ids).toEqual(['files.shadow', 'network.loopback', 'syscalls.bpf', 'assertion'])
+    for (const { ruleId, ruleIndex } of run?.results ?? []) expect(ids?.[ruleIndex]).toBe(ruleId)
+    expect(logOf(verification()).runs[0]?.results).toEqual([])
+  })
+})
+
+describe('tap', () => {
+  const read = (text: string): TapParser => {
+    const parser = new TapParser({ strict: true })
+    parser.end(text)
+    return parser
+  }
+
+  test('is a plan that is kept, and ok where everything holds', () => {
+    const { results } = read(formats.tap(reportOf(verification(), verification({ profile: 'node' }))))
+    expect(results).toMatchObject({ ok: true, count: 2, pass: 2, fail: 0, skip: 0, todo: 0, bailout: false })
+  })
+
+  test('no text turns a failure into a skip or adds a point', () => {
+    const sub: { count: number; fail: number; skip: number }[] = []
+    const parser = new TapParser({ strict: true })
+    parser.on('child', (child: TapParser) =>
+      child.on('complete', ({ count, fail, skip }: (typeof sub)[number]) => sub.push({ count, fail, skip })),
+    )
+    parser.end(formats.tap(reportOf(mixed())))
+    expect(parser.results).toMatchObject({ ok: false, count: 1, fail: 1, skip: 0, todo: 0 })
+    expect(sub).toEqual([{ count: 6, fail: 4, skip: 0 }])
+  })
+})
+
+describe('html', () => {
+  const page = formats.html(reportOf(verification(), mixed()))
+
+  test('loads nothing and runs nothing', () => {
+    expect(page).toContain(`content="default-src 'none'; style-src 'unsafe-inline'"`)
+    expect(page).not.toMatch(/<script|<link|<img|<iframe|\bsrc=|\bhref=|url\(|@import|\bon[a-z]+=/i)
+  })
+
+  test('escapes what servers say', () => {
+    expect(page).toContain('&lt;script&gt;alert(&quot;1&quot;)&lt;/script&gt; &amp; ]]&gt;')
+    expect(page).not.toContain(hostile)
+    expect(page).not.toMatch(/\u001b|\u0000/)
+  })
+
+  test('has a cell for each profile and guarantee that opens its evidence', () => {
+    const targets = [...page.matchAll(/<td><button class="\w+" popovertarget="([^"]+)"/g)].map(([, id]) => id)
+    expect(targets).toEqual([
+      'r0-files',
+      'r0-assertions',
+      'r1-files',
+      'r1-network',
+      'r1-syscalls',
+      'r1-assertions',
+    ])
+    for (const id of targets) expect(page.split(`id="${id}"`)).toHaveLength(2)
+  })
+})
+
+test('every format says that one failure among passes is not a pass', () => {
+  const report = reportOf(
+    verification({ probes: [probe(), probe({ id: 'x', verdict: 'fail' })], verdict: 'fail' }),
+  )
+  expect(formats.text(report)).toMatch(/^FAIL /)
+  expect(formats.json(report)).toContain('"verdict": "fail"')
+  expect(formats.junit(report)).toContain('failures="1"')
+  expect(formats.sarif(report)).toContain('"ruleId": "x"')
+  expect(formats.tap(report)).toMatch(/^not ok 1/m)
+  expect(formats.html(report)).toContain('class="verdict fail"')
+})
+
+test('an assertion alone makes a column and a case', () => {
+  const report = reportOf(verification({ probes: [], assertions: [assertion()] }))
+  expect(formats.html(report)).toContain('popovertarget="r0-assertions"')
+  expect(formats.junit(report)).toContain('tests="1"')
+})
