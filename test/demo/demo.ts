@@ -1,8 +1,10 @@
-// `npm run demo`: three published servers do their work behind the wall, and a hostile one tries to get out.
+// `npm run demo`: three published servers do their work behind the wall, one calls an API with a token that it never has,
+// and a hostile one tries to get out.
 // Ends with 0 only if every line is as promised, and leaves nothing behind.
 import { fileURLToPath } from 'node:url'
 import { Client as McpClient } from '@modelcontextprotocol/sdk/client/index.js'
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
+import { apiTable } from './api.ts'
 import { attemptsOn, type Findings, type Outcome, type Try } from './attempts.ts'
 import { plant, secretEnvironment, Stage, startDaemon, type Daemon, type Loot } from './stage.ts'
 import { bold, dim, green, printTable, red, short, type Table } from './table.ts'
@@ -33,6 +35,7 @@ async function play(stage: Stage): Promise<number> {
   return (
     printTable(await socketTable(daemon)) +
     printTable(await stdioTable(daemon)) +
+    printTable(await apiTable(stage)) +
     printTable(await hostileTable(stage, daemon, await plant(stage)))
   )
 }

@@ -45,10 +45,10 @@ export interface Daemon {
 }
 
 /** Starts `sallyport serve` on the demo's config, in folders of its own, with a secret in its environment. */
-export async function startDaemon(stage: Stage): Promise<Daemon> {
+export async function startDaemon(stage: Stage, path = config): Promise<Daemon> {
   const folder = await stage.folder(tmpdir(), 'sallyport-demo-')
   const runtimeDir = join(folder, 'run')
-  const args = [cli, 'serve', '--config', config, '--runtime', runtimeDir, '--state', join(folder, 'state')]
+  const args = [cli, 'serve', '--config', path, '--runtime', runtimeDir, '--state', join(folder, 'state')]
   const child = spawn(process.execPath, args, {
     env: secretEnvironment(),
     stdio: ['ignore', 'ignore', 'pipe'],

@@ -4,7 +4,10 @@ import { createServer, type IncomingMessage } from 'node:http'
 import { createServer as createSecure } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { once } from 'node:events'
-import { testAuthority } from './certificates.ts'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { callbackify } from 'node:util'
+import { createSigner } from '../../src/egress/intercept/signer.ts'
 import { tempDir } from './temp-dir.ts'
 
 /** What the API was asked. */
@@ -30,7 +33,9 @@ export interface Api extends AsyncDisposable {
 export function nameOfThisMachine(): { readonly host: string; readonly address: string } {
   for (const line of readFileSync('/etc/hosts', 'utf8').split('\n')) {
     const [address = '', ...names] = line.replace(/#.*/, '').trim().toLowerCase().split(/\s+/)
-    const host = names.find((name) => /^(?!localhost|ip6-)[a-z0-9][a-z0-9.-]*[a-z]$/.test(name))
+    const host = names.find((name) =>
+      /^(?!localhost|ip6-|0x)(?=.*[a-z])[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/.test(name),
+    )
     if (host !== undefined && /^\d+\.\d+\.\d+\.\d+$/.test(address)) return { host, address }
   }
   throw new Error(
@@ -41,8 +46,10 @@ export function nameOfThisMachine(): { readonly host: string; readonly address: 
 export async function openApi(): Promise<Api> {
   const { host, address } = nameOfThisMachine()
   const folder = await tempDir()
-  const { caFile, issue } = await testAuthority(folder.path)
-  const { cert, key } = await issue(host)
+  // An authority that this machine does not know: as a company's own is.
+  const authority = await createSigner('test', [host])
+  const caFile = join(folder.path, 'ca.pem')
+  await writeFile(caFile, authority.certificate)
   const asked: Asked[] = []
   let say = (it: Asked): string => JSON.stringify({ hello: it.url })
   const serve = async (request: IncomingMessage, end: (text: string) => unknown): Promise<void> => {
@@ -58,7 +65,9 @@ export async function openApi(): Promise<Api> {
     end(say(it))
   }
   const secure = createSecure(
-    { cert, key },
+    {
+      SNICallback: callbackify((name: string) => authority.contextFor(name)),
+    },
     (request, response) => void serve(request, (text) => response.end(text)),
   )
   const plain = createServer((request, response) => void serve(request, (text) => response.end(text)))
