@@ -9,6 +9,7 @@ import { SallyportError } from '../errors.ts'
 import { verifyJournal } from '../journal/verify.ts'
 import { isMissing } from '../lib/missing.ts'
 import type { AuditAnchor, AuditRecord, AuditVerification } from '../rpc/governed.ts'
+import type { OperatorMethods } from '../rpc/protocol.ts'
 import { hint, paint, printFields, printJson, visible } from './output.ts'
 import { reach, reaching } from './reach.ts'
 import type { ReachOptions } from './reach.ts'
@@ -62,7 +63,7 @@ function registerTail(audit: Command): void {
         if (follow === true)
           for await (const record of client.audit({ ...query, signal })) say(record, options)
         else {
-          const result = await client.call('audit/query', query, { signal })
+          const result = await queryAll(client, query, signal)
           if (options.json === true) printJson(result)
           else result.records.forEach((record) => say(record, options))
         }
@@ -79,13 +80,31 @@ function registerShow(audit: Command): void {
         const query = which.startsWith('c-')
           ? { call: which, limit: 1000 }
           : { seq: wholeNumber(which), limit: 1 }
-        const result = await client.call('audit/query', query, { signal })
+        const result = await queryAll(client, query, signal)
         if (result.records.length === 0)
           throw new SallyportError('ERR_RECORD_NOT_FOUND', `the journal has no record of ${which}`)
         if (options.json === true) printJson(result)
         else result.records.forEach(printWhole)
       }),
     )
+}
+
+/** The last records that match, however many answers they take. */
+async function queryAll(
+  client: Client,
+  query: OperatorMethods['audit/query']['params'] & { readonly limit: number },
+  signal: AbortSignal,
+): Promise<OperatorMethods['audit/query']['result']> {
+  const last = await client.call('audit/query', query, { signal })
+  let [records, more] = [last.records, last.more]
+  while (more) {
+    const [first] = records
+    const page = { ...query, limit: query.limit - records.length, before: first?.seq ?? 0 }
+    const before = await client.call('audit/query', page, { signal })
+    records = [...before.records, ...records]
+    more = before.more && before.records.length > 0
+  }
+  return { records, more, head: last.head }
 }
 
 function registerVerify(audit: Command): void {

@@ -1,5 +1,5 @@
 // The journal as operators ask for it: records that match, records as they come, and whether it is what was written.
-import { queryJournal } from '../journal/read.ts'
+import { type Found, queryJournal } from '../journal/read.ts'
 import type { JournalRecord } from '../journal/record.ts'
 import { verifyApart } from '../journal/verify-apart.ts'
 import { matchesName } from '../lib/glob.ts'
@@ -19,20 +19,23 @@ export interface AuditPorts {
 
 const usualLimit = 100
 const followLimit = 1000
+/** Most of the journal in one answer: a client's longest line has room for it */
+const answerBytes = 8 * 1024 * 1024
 
 /** The methods of operator.sock about the journal; they only read. */
 export function auditMethods({ governance, directory, key }: AuditPorts): MethodTable<Methods> {
-  const find = async (query: Query): Promise<readonly JournalRecord[]> => {
+  const find = async (query: Query): Promise<Found> => {
     const { after = 0, before = null, limit = usualLimit, from = 'newest', seq } = query
     const range = seq === undefined ? { after, before } : { after: seq - 1, before: seq + 1 }
-    return queryJournal(directory, { ...range, limit, from, matches: (record) => isAsked(record, query) })
+    const matches = (record: JournalRecord): boolean => isAsked(record, query)
+    return queryJournal(directory, { ...range, limit, limitBytes: answerBytes, from, matches })
   }
   return {
     async 'audit/query'(query, call) {
       const { head } = governance.journal
-      const records = await find(query)
+      const { records, isCut } = await find(query)
       if (query.follow === true) follow(governance, find, { ...query, after: head.seq }, call)
-      return { records, head }
+      return { records, more: isCut, head }
     },
     'audit/verify': ({ anchor = null }, { signal }) => verifyApart({ directory, key, anchor }, { signal }),
   }
@@ -57,7 +60,7 @@ const member = (body: unknown, key: string): unknown =>
 
 function follow(
   { journal }: Governance,
-  find: (query: Query) => Promise<readonly JournalRecord[]>,
+  find: (query: Query) => Promise<Found>,
   query: Query,
   call: MethodCall,
 ): void {
@@ -69,9 +72,10 @@ function follow(
         await journal.moved(stream)
         continue
       }
-      const records = await find({ ...query, after, before: seq + 1, from: 'oldest', limit: followLimit })
+      const page = { ...query, after, before: seq + 1, from: 'oldest', limit: followLimit } as const
+      const { records, isCut } = await find(page)
       for (const record of records) await stream.notify('audit/record', record)
-      after = records.length === followLimit ? (records.at(-1)?.seq ?? seq) : seq
+      after = isCut || records.length === followLimit ? (records.at(-1)?.seq ?? seq) : seq
     }
   })
 }

@@ -11,16 +11,26 @@ export interface Query {
   /** Only records with a smaller seq; null for no limit */
   readonly before: number | null
   readonly limit: number
+  /** Most that is found at once, bytes; one record is found however long it is */
+  readonly limitBytes: number
   /** The first that match, or the last */
   readonly from: 'oldest' | 'newest'
   readonly matches: (record: JournalRecord) => boolean
 }
 
+export interface Found {
+  /** Oldest first */
+  readonly records: readonly JournalRecord[]
+  /** True where `limitBytes` came before `limit`: ask again behind, or before, what was found */
+  readonly isCut: boolean
+}
+
 const chunkBytes = 262_144
 
-/** Returns the records that match, oldest first. Lines that are no records (a torn end) are passed over. */
-export async function queryJournal(directory: string, query: Query): Promise<readonly JournalRecord[]> {
+/** Returns the records that match. Lines that are no records (a torn end) are passed over. */
+export async function queryJournal(directory: string, query: Query): Promise<Found> {
   const found: JournalRecord[] = []
+  let bytes = 0
   const isForward = query.from === 'oldest'
   const segments = isForward ? listSegments(directory) : listSegments(directory).toReversed()
   for (const [index, segment] of segments.entries()) {
@@ -32,7 +42,10 @@ export async function queryJournal(directory: string, query: Query): Promise<rea
       const record = recordOf(line)
       if (record === null) continue
       if (isBeyond(record, query)) return inOrder(found, isForward)
-      if (isInside(record, query) && query.matches(record)) found.push(record)
+      if (!isInside(record, query) || !query.matches(record)) continue
+      bytes += Buffer.byteLength(line)
+      if (bytes > query.limitBytes && found.length > 0) return inOrder(found, isForward, true)
+      found.push(record)
       if (found.length >= query.limit) return inOrder(found, isForward)
     }
   }
@@ -46,8 +59,10 @@ const isInside = ({ seq }: JournalRecord, { after, before }: Query): boolean =>
 const isBeyond = ({ seq }: JournalRecord, { from, after, before }: Query): boolean =>
   from === 'oldest' ? before !== null && seq >= before : seq <= after
 
-const inOrder = (found: JournalRecord[], isForward: boolean): readonly JournalRecord[] =>
-  isForward ? found : found.toReversed()
+const inOrder = (found: JournalRecord[], isForward: boolean, isCut = false): Found => ({
+  records: isForward ? found : found.toReversed(),
+  isCut,
+})
 
 /** True when a segment begins at or before `seq` + 1, so that the one before it holds nothing that is wanted. */
 async function isBefore(directory: string, next: number | undefined, seq: number): Promise<boolean> {

@@ -278,7 +278,8 @@ export interface OperatorMethods extends HostMethods {
       seq?: number
       follow?: boolean
     }
-    result: { records: readonly AuditRecord[]; head: AuditAnchor }
+    /** `more` where what was asked for is too long for one answer */
+    result: { records: readonly AuditRecord[]; more: boolean; head: AuditAnchor }
   }
   'audit/verify': { params: { anchor?: { seq: number; hash: string } }; result: AuditVerification }
   'policy/explain': {

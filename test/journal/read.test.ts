@@ -35,11 +35,18 @@ const ask = async (more: Partial<Query>): Promise<readonly unknown[]> => {
     after: 0,
     before: null,
     limit: 1000,
+    limitBytes: Infinity,
     from: 'oldest',
     matches: ({ type }) => type === 'test.note',
     ...more,
   }
-  return (await queryJournal(directory, whole)).map(({ body }) => (body as { n: number }).n)
+  return (await queryJournal(directory, whole)).records.map(({ body }) => (body as { n: number }).n)
+}
+/** The place just before a note. */
+const placeBefore = async (n: number): Promise<number> => {
+  const matches: Query['matches'] = ({ body }) => (body as { n?: number }).n === n
+  const query: Query = { after: 0, before: null, limit: 1, limitBytes: Infinity, from: 'oldest', matches }
+  return ((await queryJournal(directory, query)).records[0]?.seq ?? 0) - 1
 }
 const upTo = (from: number, to: number): readonly number[] =>
   Array.from({ length: to - from }, (_, n) => from + n)
@@ -54,10 +61,17 @@ test('the last records are the last ones, oldest first', async () => {
 })
 
 test('pages follow one another without gap or overlap, in both directions', async () => {
-  const whole: Query = { after: 0, before: null, limit: 7, from: 'oldest', matches: () => true }
+  const whole: Query = {
+    after: 0,
+    before: null,
+    limit: 7,
+    limitBytes: Infinity,
+    from: 'oldest',
+    matches: () => true,
+  }
   const seqs: number[] = []
   for (let after = 0; ;) {
-    const page = await queryJournal(directory, { ...whole, after })
+    const { records: page } = await queryJournal(directory, { ...whole, after })
     seqs.push(...page.map(({ seq }) => seq))
     const last = page.at(-1)
     if (last === undefined) break
@@ -66,17 +80,49 @@ test('pages follow one another without gap or overlap, in both directions', asyn
   expect(seqs).toEqual(upTo(1, seqs.length + 1))
   const back: number[] = []
   for (let before: number | null = null; ;) {
-    const page: readonly { seq: number }[] = await queryJournal(directory, {
-      ...whole,
-      from: 'newest',
-      before,
-    })
+    const { records: page }: { readonly records: readonly { seq: number }[] } = await queryJournal(
+      directory,
+      {
+        ...whole,
+        from: 'newest',
+        before,
+      },
+    )
     back.unshift(...page.map(({ seq }) => seq))
     const [first] = page
     if (first === undefined) break
     before = first.seq
   }
   expect(back).toEqual(seqs)
+})
+
+test('an answer is no longer than was asked for, but for one record, and says where it was cut', async () => {
+  const whole = {
+    after: 0,
+    before: null,
+    limit: 1000,
+    matches: ({ type }: { type: string }) => type === 'test.note',
+  }
+  for (const from of ['oldest', 'newest'] as const) {
+    const found = await queryJournal(directory, { ...whole, from, limitBytes: 1000 })
+    expect(found.isCut).toBe(true)
+    expect(found.records.length).toBeGreaterThan(1)
+    expect(Buffer.byteLength(found.records.map((record) => JSON.stringify(record)).join('\n'))).toBeLessThan(
+      1200,
+    )
+  }
+  const long = await queryJournal(directory, {
+    ...whole,
+    from: 'oldest',
+    limitBytes: 1000,
+    after: await placeBefore(30),
+  })
+  expect(long.records.map(({ body }) => (body as { n: number }).n)).toEqual([30])
+  expect(
+    await queryJournal(directory, { ...whole, from: 'newest', limit: 2, limitBytes: 1000 }),
+  ).toMatchObject({
+    isCut: false,
+  })
 })
 
 test('a torn end and a missing journal hide nothing and break nothing', async () => {
@@ -87,8 +133,9 @@ test('a torn end and a missing journal hide nothing and break nothing', async ()
       after: 0,
       before: null,
       limit: 1,
+      limitBytes: Infinity,
       from: 'newest',
       matches: () => true,
     }),
-  ).toEqual([])
+  ).toEqual({ records: [], isCut: false })
 })
