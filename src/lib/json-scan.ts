@@ -19,13 +19,13 @@ export interface Span {
   readonly end: number
 }
 
-/** Why a text was refused: it is not JSON, or an object in it has the same key twice. */
+/** Why a text was refused: it is not JSON, an object in it has the same key twice, or it is nested deeper than is read. */
 export class JsonScanError extends Error {
   override readonly name = 'JsonScanError'
-  readonly kind: 'syntax' | 'duplicate'
+  readonly kind: 'syntax' | 'duplicate' | 'depth'
   readonly at: number
 
-  constructor(kind: 'syntax' | 'duplicate', message: string, at: number) {
+  constructor(kind: JsonScanError['kind'], message: string, at: number) {
     super(message)
     this.kind = kind
     this.at = at
@@ -122,7 +122,7 @@ function skipObject(
   out: Member[] | null,
   inside: ReadonlySet<string>,
 ): number {
-  if (depth >= maxDepth) throw new JsonScanError('syntax', `it is nested deeper than ${maxDepth} levels`, at)
+  if (depth >= maxDepth) throw new JsonScanError('depth', `it is nested deeper than ${maxDepth} levels`, at)
   let here = skipSpace(text, at + 1)
   if (text.charCodeAt(here) === 125) return here + 1
   let first: string | null = null
@@ -163,7 +163,7 @@ function skipObject(
 }
 
 function skipArray(text: string, at: number, unique: boolean, depth: number, out: Span[] | null): number {
-  if (depth >= maxDepth) throw new JsonScanError('syntax', `it is nested deeper than ${maxDepth} levels`, at)
+  if (depth >= maxDepth) throw new JsonScanError('depth', `it is nested deeper than ${maxDepth} levels`, at)
   let here = skipSpace(text, at + 1)
   if (text.charCodeAt(here) === 93) return here + 1
   for (;;) {

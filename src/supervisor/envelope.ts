@@ -32,6 +32,8 @@ export type Envelope =
       /** The id to answer with, where one could be read */
       readonly id: MessageId | null
       readonly error: SallyportError
+      /** The request that this would answer, if it were not nested too deep to be read */
+      readonly answers: MessageId | null
     }
 
 export type Request = Extract<Envelope, { kind: 'request' }>
@@ -40,6 +42,8 @@ export type Response = Extract<Envelope, { kind: 'response' }>
 
 const envelopeKeys = spellings(['jsonrpc', 'id', 'method', 'params', 'result', 'error'])
 const inside = new Set(['params', 'result'])
+/** Characters at the end of a line in which an id is looked for */
+const tailLength = 200
 
 /** Reads the message from `start` to `end`. `unique` refuses an object with the same key twice, at any depth. */
 export function readEnvelope(text: string, start: number, end: number, unique: boolean): Envelope {
@@ -48,11 +52,14 @@ export function readEnvelope(text: string, start: number, end: number, unique: b
     members(text, start, end, { unique, inside }, found)
   } catch (thrown) {
     if (!(thrown instanceof JsonScanError)) throw thrown
+    const isAnswer = thrown.kind === 'depth' && !found.some(({ key }) => key === 'method')
+    const answers = isAnswer ? (idOf(text, found) ?? lastId(text.slice(start, end).slice(-tailLength))) : null
     const code = thrown.kind === 'duplicate' ? 'ERR_MESSAGE_AMBIGUOUS' : syntaxCode(text, start)
     return invalid(
       thrown.kind === 'duplicate' ? idOf(text, found) : null,
       code,
       `${thrown.message}, at byte ${thrown.at - start}`,
+      answers,
     )
   }
   return classify(text, start, end, found)
@@ -69,10 +76,10 @@ export function readHead(text: string): { readonly id: MessageId | null; readonl
   return { id: idOf(text, found), hasMethod: found.some(({ key }) => key === 'method') }
 }
 
-/** The key of the id that ends a line: where an object's last member is `"id"`, no other reading is possible. */
-export function lastId(tail: string): string | null {
+/** The id that ends a line: where an object's last member is `"id"`, no other reading is possible. */
+export function lastId(tail: string): MessageId | null {
   const found = /[,{]"id"\s*:\s*(-?\d[\d.eE+-]*|"[^"\\]*")\s*\}\s*$/.exec(tail)
-  return found?.[1] === undefined ? null : (messageId(found[1])?.key ?? null)
+  return found?.[1] === undefined ? null : messageId(found[1])
 }
 
 function classify(text: string, start: number, end: number, found: readonly Member[]): Envelope {
@@ -175,8 +182,9 @@ function syntaxCode(text: string, start: number): ErrorCode {
     : 'ERR_PARSE'
 }
 
-const invalid = (id: MessageId | null, code: ErrorCode, message: string): Envelope => ({
-  kind: 'invalid',
-  id,
-  error: new SallyportError(code, message),
-})
+const invalid = (
+  id: MessageId | null,
+  code: ErrorCode,
+  message: string,
+  answers: MessageId | null = null,
+): Envelope => ({ kind: 'invalid', id, error: new SallyportError(code, message), answers })

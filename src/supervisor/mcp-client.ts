@@ -10,7 +10,7 @@ import { inputOf } from './dispatch.ts'
 import { clientInfo, inModernDress } from './modern-dress.ts'
 import type { Running } from './ports.ts'
 import { SecretInResult } from './secret-in-result.ts'
-import { noHandshake, printable, unavailable } from './unavailable.ts'
+import { noHandshake, overlongLine, printable, unavailable, unreadableAnswer } from './unavailable.ts'
 import { type Introduction, readIntroduction, unknownServer } from './surface.ts'
 import { type Envelope, type Notification, readEnvelope, type Request, type Response } from './envelope.ts'
 
@@ -207,7 +207,8 @@ export class McpClient {
     else heard(`${line}\n`)
   }
 
-  #garbage({ error }: Extract<Envelope, { kind: 'invalid' }>): void {
+  #garbage({ error, answers }: Extract<Envelope, { kind: 'invalid' }>): void {
+    this.#waiting.get(answers?.key ?? '')?.reject(unreadableAnswer(this.#options.server.name, error.message))
     this.#options.note('control/garbage', { code: 'ERR_SERVER_PROTOCOL', reason: error.message })
   }
 
@@ -253,9 +254,7 @@ export class McpClient {
 
   /** Which answer it was nobody can tell, so whoever waits is told. */
   #tooLarge(): void {
-    const { name, output } = this.#options.server
-    const what = `a line of ${name} is longer than output.line_bytes (${output.lineBytes})`
-    const error = new SallyportError('ERR_RESULT_TOO_LARGE', `${what}; raise it or ask for less`)
+    const error = overlongLine(this.#options.server)
     for (const { reject } of this.#waiting.values()) reject(error)
     this.#waiting.clear()
   }

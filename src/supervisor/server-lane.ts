@@ -5,23 +5,17 @@ import { elements, JsonScanError, type Member, skipSpace } from '../lib/json-sca
 import { cancelledLine, declined, errorLine, resultLine, rootsOf } from './answers.ts'
 import type { Redactor } from '../schema/credentials.ts'
 import type { HostRequest } from './conversation.ts'
-import {
-  type Envelope,
-  lastId,
-  type Notification,
-  readEnvelope,
-  readHead,
-  type Request,
-  type Response,
-} from './envelope.ts'
+import { lastId, readEnvelope, readHead } from './envelope.ts'
+import type { Envelope, Notification, Request, Response } from './envelope.ts'
 import { judgeInput, retryLine } from './input-required.ts'
 import { oversized, refused, versionOf } from './answer-parts.ts'
 import { answerWithoutCredentials } from './credential-meta.ts'
 import { heldAgain } from './held.ts'
 import { anew, leakIn } from './leak.ts'
-import { messageId } from './message-id.ts'
+import { type MessageId, messageId } from './message-id.ts'
 import { sensitiveFields } from './sensitive.ts'
 import { serverMay } from './server-may.ts'
+import { overlongLine, unreadableAnswer } from './unavailable.ts'
 import { utf8 } from './utf8.ts'
 import { filterList, shownIn } from './listing.ts'
 import { batchVersion, type Kept, rejoinBatch, type Verdict, type Wire } from './wire.ts'
@@ -57,25 +51,20 @@ export class ServerLane {
    */
   overlong(head: string, tail: string): boolean {
     const { id, hasMethod } = readHead(head)
-    const key = id?.key ?? lastId(tail)
-    const { server } = this.#wire
-    const what = `a line of ${server.name} is longer than output.line_bytes (${server.output.lineBytes})`
-    const error = new SallyportError('ERR_RESULT_TOO_LARGE', `${what}; raise it or ask for less`)
+    const key = (id ?? lastId(tail))?.key
+    const error = overlongLine(this.#wire.server)
     this.#wire.note('session/too-large', { code: error.code, reason: error.message })
     if (hasMethod) {
       if (id !== null) this.#wire.toServer(errorLine(id, error))
       return true
     }
-    return key !== null && this.#failed(key, error)
+    return key !== undefined && this.#failed(key, error)
   }
 
   /** A line that is not UTF-8 is nobody's message; whoever waits for it, as far as that can be read, is told. */
   notText(text: string, start: number, end: number): Verdict {
     const { id, hasMethod } = readHead(text.slice(start, end))
-    const { server } = this.#wire
-    const error = new SallyportError('ERR_SERVER_PROTOCOL', `${server.name} wrote a line that is not UTF-8`)
-    if (id !== null && !hasMethod) this.#failed(id.key, error)
-    return this.#garbage(error.message)
+    return this.#unreadable(hasMethod ? null : id, 'it is not UTF-8')
   }
 
   /** Answers a request in the stead of an answer that nobody can read; false when nobody asked. */
@@ -122,8 +111,16 @@ export class ServerLane {
       case 'notification':
         return this.isMuted ? 'drop' : this.#notification(envelope)
       case 'invalid':
-        return this.#garbage(envelope.error.message)
+        return this.#unreadable(envelope.answers, envelope.error.message)
     }
+  }
+
+  /** Whoever asked for what can't be read is told: the host, or Sallyport itself. */
+  #unreadable(id: MessageId | null, reason: string): Verdict {
+    const error = unreadableAnswer(this.#wire.server.name, reason)
+    if (id !== null && !this.#failed(id.key, error))
+      anew(errorLine(id, error).trimEnd(), (again) => this.#clean(again))
+    return this.#garbage(reason)
   }
 
   #garbage(reason: string): Verdict {

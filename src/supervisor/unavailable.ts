@@ -33,6 +33,20 @@ export const printable = (text: string): string =>
     .trim()
     .slice(0, 200)
 
+/** What is told of a line that nobody reads to its end. */
+export const overlongLine = ({ name, output }: ServerSettings): SallyportError =>
+  new SallyportError(
+    'ERR_RESULT_TOO_LARGE',
+    `a line of ${name} is longer than output.line_bytes (${output.lineBytes}); raise it or ask for less`,
+  )
+
+/** What is told of an answer that is no message. */
+export const unreadableAnswer = (server: string, reason: string): SallyportError =>
+  new SallyportError(
+    'ERR_SERVER_PROTOCOL',
+    `mcp server ${server} gave an answer that cannot be read: ${reason}`,
+  )
+
 /** What a host is told whose request the server did not answer in time. */
 export function noAnswer(
   { name, timeouts }: Pick<ServerSettings, 'name' | 'timeouts'>,

@@ -43,8 +43,6 @@ test.each([
   ['a NUL in a string', '{"jsonrpc":"2.0","id":1,"result":{"a":"\0"}}', garbage],
   ['two messages in a line', `${ok('1')}${ok('1')}`, garbage],
   ['half a message', '{"jsonrpc":"2.0","id":1,"result":{', garbage],
-  ['depth without end', ok('1', '['.repeat(100_000)), garbage],
-  ['depth that ends', ok('1', `${'['.repeat(100_000)}${']'.repeat(100_000)}`), garbage],
   ['no JSON', 'Listening on stdio!', garbage],
 ])('%s is dropped and counted, and the call gets its own answer', async (_what, line, event) => {
   await using host = await scripted()
@@ -52,6 +50,37 @@ test.each([
   await host.answer(1)
   expect(host.lines).toEqual([ok('1', '{"own":true}')])
   expect(host.eventsOf(event)).toHaveLength(1)
+})
+
+test.each([
+  ['deeper than is read', ok('1', `${'['.repeat(100_000)}${']'.repeat(100_000)}`), 'nested deeper than 1000'],
+  [
+    'deeper than is read, with its id at the end',
+    `{"jsonrpc":"2.0","result":${'['.repeat(100_000)}${']'.repeat(100_000)},"id":1}`,
+    'nested deeper than 1000',
+  ],
+  ['depth without end', ok('1', '['.repeat(100_000)), 'nested deeper than 1000'],
+  ['bad text', Buffer.from(ok('1', '"\xff"'), 'latin1'), 'not UTF-8'],
+])('%s ends the call that it answers by name, and nothing else', async (_what, line, why) => {
+  await using host = await scripted()
+  host.send(tell('1', line))
+  expect((await host.answer(1)).error).toMatchObject({
+    message: expect.stringMatching(
+      new RegExp(`^mcp server fixture gave an answer that cannot be read: .*${why}`),
+    ),
+    data: { code: 'ERR_SERVER_PROTOCOL' },
+  })
+  expect(host.eventsOf(garbage)).toHaveLength(1)
+  host.send(tell('2', ok('2')))
+  await host.answer(2)
+})
+
+test('a call of nobody’s that is nested too deep is garbage like any other', async () => {
+  await using host = await scripted()
+  const request = `{"jsonrpc":"2.0","id":1,"method":"ping","params":${'['.repeat(2000)}${']'.repeat(2000)}}`
+  host.send(tell('1', request, ok('1', '{"own":true}')))
+  await host.answer(1)
+  expect(host.lines).toEqual([ok('1', '{"own":true}')])
 })
 
 test.each(['1', '1.0', '1e0', '10e-1'])('%s is the same id as 1, once', async (id) => {

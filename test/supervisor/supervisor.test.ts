@@ -2,6 +2,7 @@ import { hash } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { RawJson } from '../../src/lib/raw-json.ts'
 import type { ToolCall } from '../../src/supervisor/ports.ts'
+import { attach } from '../support/attach.ts'
 import { fixture } from '../support/plain-launch.ts'
 import type { CallId } from '../../src/lib/ids.ts'
 import { eventually } from '../support/eventually.ts'
@@ -332,4 +333,20 @@ test('all servers stop at once, within the ladder, whatever they ignore', async 
   await all[Symbol.asyncDispose]()
   expect(performance.now() - began).toBeLessThan(200 + 200 + 500)
   for (const pid of pids) expect(() => process.kill(pid, 0)).toThrow()
+})
+
+test('a list of tools that is nested too deep to be read is said to be so, to a control call and to a session', async () => {
+  const server = serverSettings('deep-list.mjs')
+  await using all = await superviseAll([server])
+  const reason = 'mcp server fixture gave an answer that cannot be read: it is nested deeper than 1000 levels'
+  await expect(all.supervisor.call(caller(), callOf('echo'), waiting)).rejects.toMatchObject({
+    message: expect.stringContaining(reason) as string,
+  })
+  await using host = await attach(server)
+  host.send({ jsonrpc: '2.0', id: 1, method: 'initialize', params: { protocolVersion: '2025-11-25' } })
+  await host.answer(1)
+  host.send({ jsonrpc: '2.0', id: 2, method: 'tools/call', params: { name: 'echo' } })
+  expect((await host.answer(2)).error?.message).toContain(reason)
+  host.send({ jsonrpc: '2.0', id: 3, method: 'tools/list' })
+  expect((await host.answer(3)).error?.message).toContain(reason)
 })
