@@ -64,9 +64,11 @@ async function watch(client: Client, options: ApprovalsOptions, signal: AbortSig
   const asks = process.stdin.isTTY && process.stdout.isTTY && options.json !== true
   const open = new Map<string, AbortController>()
   let turn: Promise<void> = Promise.resolve()
-  if (asks)
-    hint('waiting for questions; y once, s this session, p always for these arguments, n no, enter later')
-  for await (const { method, params } of client.approvals({ signal })) {
+  const subscribed = (): void => {
+    if (asks)
+      hint('waiting for questions; y once, s this session, p always for these arguments, n no, enter later')
+  }
+  for await (const { method, params } of client.approvals({ signal, subscribed })) {
     if (options.json === true) printJson({ method, params })
     else if (method === 'approvals/settled') {
       open.get(params.id)?.abort()

@@ -104,9 +104,12 @@ export class Client implements AsyncDisposable {
 
   /**
    * Questions for an operator: first those that wait, then each as it is asked or settled, on a connection of their own.
-   * While this is read, calls that need approval wait for an answer.
+   * While this is read, calls that need approval wait for an answer; from when on, `subscribed` is told.
    */
-  async *approvals({ signal }: Waiting = {}): AsyncGenerator<
+  async *approvals({
+    signal,
+    subscribed,
+  }: Waiting & { readonly subscribed?: (() => void) | undefined } = {}): AsyncGenerator<
     Notification<'approvals/asked' | 'approvals/settled'>
   > {
     await using caller = await dial(this.#caller.path, { signal })
@@ -116,6 +119,7 @@ export class Client implements AsyncDisposable {
       {},
       { signal },
     )) as OperatorMethods['approvals/subscribe']['result']
+    subscribed?.()
     for (const params of pending) yield { method: 'approvals/asked', params }
     yield* news
   }

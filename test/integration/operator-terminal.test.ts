@@ -84,7 +84,7 @@ describe('approvals --watch at a terminal', () => {
     await watchers(0)
     await using person = terminal('approvals', '--watch')
     await person.shows('waiting for questions')
-    await watchers(1)
+    expect((await at.client.call('approvals/list', {})).listeners).toBe(1) // not a moment later
     const answers: readonly (readonly [string, string])[] = [
       ['y', 'done'],
       ['n', 'ERR_APPROVAL_DENIED'],
