@@ -21,6 +21,7 @@ export interface ShownProfile {
   readonly environment: object
   readonly syscalls: object
   readonly limits: object
+  readonly assertions: readonly object[]
   readonly decided_at: Readonly<Record<string, string>>
 }
 
@@ -63,6 +64,7 @@ export function showProfile(profile: ProfileSettings): ShownProfile {
       file_bytes: limits.fileBytes,
       enforcement: limits.enforcement,
     },
+    assertions: profile.assertions.map(({ text, reason }) => ({ assert: text, reason })),
     decided_at: profile.decidedAt,
   }
 }

@@ -4,6 +4,7 @@ import { refusedFamily } from '../lib/environment-families.ts'
 import type { Step } from '../schema/problem.ts'
 import type { ProfileSettings } from '../schema/settings.ts'
 import type { Profile } from '../schema/types.gen.ts'
+import { checkAssertions, statedIn } from './assertions.ts'
 import type { Document } from './document.ts'
 import { keyRules } from './narrowing.ts'
 import { readLayers, type ProfileLayer, type ProfileSearch } from './profile-layers.ts'
@@ -24,6 +25,7 @@ export async function loadProfile(nameOrPath: string, search: ProfileSearch): Pr
 export function checkLayers(layers: readonly ProfileLayer[]): readonly Issue[] {
   return layers.flatMap((layer, index) => [
     ...checkEnvironment(layer),
+    ...checkAssertions('ERR_PROFILE_INVALID', layer.document, layer.profile.assertions),
     ...(index + 1 < layers.length && !layer.profile.widens ? checkWidth(layers.slice(index)) : []),
   ])
 }
@@ -39,6 +41,7 @@ export function foldLayers(layers: readonly ProfileLayer[]): ProfileSettings {
     path: own.document.path,
     layers: layers.map(({ name }) => name),
     ...settingsOf(merged),
+    assertions: statedIn(own.document, own.profile.assertions),
     decidedAt: decisions(layers, merged),
   }
 }
@@ -95,7 +98,7 @@ function checkEnvironment({ document, profile: { environment } }: ProfileLayer):
 
 function settingsOf(
   merged: Profile,
-): Omit<ProfileSettings, 'name' | 'description' | 'path' | 'layers' | 'decidedAt'> {
+): Omit<ProfileSettings, 'name' | 'description' | 'path' | 'layers' | 'assertions' | 'decidedAt'> {
   const { filesystem, network, credentials, exec, environment, syscalls, limits } = merged
   const { pass, set } = environment
   return {

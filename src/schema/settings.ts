@@ -1,5 +1,6 @@
 // Config and profile after loading: every default filled in, every path absolute, nothing optional.
 // The JSON Schemas beside this file describe what people write; config/load.ts turns one into the other.
+import type { StatedAssertion } from './assertion.ts'
 import type { CredentialSource, Injection } from './credentials.ts'
 import type { EgressGrant } from './egress.ts'
 
@@ -217,6 +218,8 @@ export interface ProfileSettings {
       readonly files: 'required' | 'best-effort'
     }
   }
+  /** What its own file says must hold; what it extends keeps its own */
+  readonly assertions: readonly StatedAssertion[]
   /** Where each value was decided: a path such as `filesystem.read[0]` -> `offline.yaml:12` */
   readonly decidedAt: Readonly<Record<string, string>>
 }

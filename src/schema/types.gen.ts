@@ -914,6 +914,21 @@ export interface Profile {
       files: 'required' | 'best-effort'
     }
   }
+  /**
+   * What must hold in a sandbox of this very profile; a profile that extends it states its own
+   *
+   * Items: One thing that must hold in the sandbox, which `sallyport verify` tries
+   */
+  assertions: {
+    /**
+     * What must hold, such as `cannot read /etc/shadow`
+     */
+    assert: string
+    /**
+     * Why it matters
+     */
+    reason: string
+  }[]
 }
 
 /**

@@ -77,6 +77,16 @@ describe('is an error:', () => {
       'environment: { set: { LD_PRELOAD: x } }\n',
       'environment.set.LD_PRELOAD: got LD_PRELOAD',
     ],
+    [
+      'an assertion that is none',
+      'assertions: [{ assert: cannot raed /etc, reason: r }]\n',
+      'mine.yaml:3:24: assertions[0].assert: got "cannot raed /etc", expected `cannot` with one of read, write, exec, connect, resolve, see, exceed, call; did you mean read?',
+    ],
+    [
+      'an assertion without a reason',
+      'assertions: [{ assert: cannot read /etc }]\n',
+      'assertions[0].reason: got nothing',
+    ],
     ['text that is not YAML', 'exec: [\n', 'mine.yaml:4:1'],
   ])('%s', async (_, rest, expected) => {
     const { valid, lines } = await lint(rest)

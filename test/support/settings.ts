@@ -107,6 +107,7 @@ export const profileOf = ({
     fileBytes: 1_073_741_824,
     enforcement: { memory: 'best-effort', cpu: 'best-effort', pids: 'required', files: 'required' },
   },
+  assertions: [],
   decidedAt: {},
   ...more,
 })
