@@ -2,6 +2,7 @@
 import type { Broker } from '../schema/credentials.ts'
 import { redactShapes } from '../lib/secret-shape.ts'
 import type { Redactor } from '../schema/redactor.ts'
+import type { Settings } from '../schema/settings.ts'
 import type { Happening } from '../supervisor/ports.ts'
 
 /** Takes known shapes of secrets out of JSON texts. Values that a credential source gave are for whoever reads the source. */
@@ -18,8 +19,16 @@ export function redactorWith(broker: Broker): Redactor {
   }
 }
 
-/** An event without the values that calls have or had of late. */
-export function concealed(event: Happening, broker: Broker): Happening {
+/** An event without the values that calls have or had of late; where there are no credentials it is not looked at. */
+export function concealed(
+  event: Happening,
+  broker: Broker,
+  { credentials }: Pick<Settings, 'credentials'>,
+): Happening {
+  return Object.keys(credentials).length === 0 ? event : withoutValues(event, broker)
+}
+
+function withoutValues(event: Happening, broker: Broker): Happening {
   const text = JSON.stringify(event.detail)
   const clean = broker.redactor.redact(text)
   if (clean.found.length === 0) return event
