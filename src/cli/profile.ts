@@ -1,7 +1,8 @@
-// sallyport profile list | show | lint | explain: what profiles there are, and what they give.
+// sallyport profile list | show | lint | explain | diff: what profiles there are, and what they give.
 import { Argument, type Command } from 'commander'
 import { namedFolder } from '../config/find.ts'
 import { thisHost } from '../config/host.ts'
+import { diffProfiles, type ProfileDiff } from '../config/profile-diff.ts'
 import { explainProfile, subjects, type Subject, type SyscallJudge } from '../config/profile-explain.ts'
 import { profileSearch, type ProfileSearch } from '../config/profile-layers.ts'
 import { lintProfile, type LintReport } from '../config/profile-lint.ts'
@@ -14,9 +15,9 @@ interface ProfileOptions {
   readonly json?: boolean
 }
 
-/** Adds the verb and its four acts to a program. Failures are thrown; a profile that lint refuses sets exit status 7. */
+/** Adds the verb and its five acts to a program. Failures are thrown; a profile that lint refuses sets exit status 7. */
 export function registerProfile(program: Command): void {
-  const profile = program.command('profile').description('show, lint and explain profiles')
+  const profile = program.command('profile').description('show, lint, explain and compare profiles')
   const act = (name: string, description: string): Command =>
     profile
       .command(name)
@@ -67,6 +68,14 @@ export function registerProfile(program: Command): void {
       )
       print(options, explained, () => [`${explained.gets}: ${explained.because} (${explained.decided_by})`])
     })
+
+  act('diff', 'say what a server could newly do under a second profile')
+    .argument('<from>', 'a name or a file')
+    .argument('<to>', 'a name or a file')
+    .action(async (from: string, to: string, options: ProfileOptions) => {
+      const diff = await diffProfiles(from, to, searchFor(options))
+      print(options, diff, () => formatDiff(diff))
+    })
 }
 
 function searchFor({ config }: ProfileOptions): ProfileSearch {
@@ -84,6 +93,18 @@ function print(options: ProfileOptions, value: unknown, lines: () => readonly st
 function formatReport({ profile, valid, findings }: LintReport): readonly string[] {
   const verdict = valid ? 'valid' : 'invalid'
   return [`${profile}: ${verdict}`, ...findings.map(({ level, message }) => `  ${level}: ${message}`)]
+}
+
+function formatDiff({ from, to, newly, no_longer: noLonger }: ProfileDiff): readonly string[] {
+  const lines = (changes: ProfileDiff['newly'], sign: string): readonly string[] =>
+    changes.map(({ could, decided_at: decidedAt }) => `  ${sign} ${could} (${decidedAt})`)
+  return [
+    newly.length === 0
+      ? `under ${to} a server could do nothing that it could not under ${from}`
+      : `under ${to}, and not under ${from}, a server could`,
+    ...lines(newly, '+'),
+    ...(noLonger.length === 0 ? [] : [`and no longer`, ...lines(noLonger, '-')]),
+  ]
 }
 
 const checkSyscalls = (policy: Parameters<SyscallJudge>[1]): void => void decideSyscalls(policy)

@@ -9,6 +9,7 @@ import { dangersOf } from './dangers.ts'
 import { checkLayers } from './profile.ts'
 import { readLayers, type ProfileLayer, type ProfileSearch } from './profile-layers.ts'
 import { formatIssue } from './refusal.ts'
+import { shadowsOf } from './shadows.ts'
 
 export interface Finding {
   /** `error`: the profile does not load; `warning`: it does, and somebody should look */
@@ -24,8 +25,8 @@ export interface LintReport {
 }
 
 /**
- * Lints a profile, by name or path. Everything that would refuse it is an error; dangerous grants, overrides and paths
- * that do not exist here are warnings. Rejects with ERR_PROFILE_UNKNOWN where there is no such profile.
+ * Lints a profile, by name or path. Everything that would refuse it is an error; dangerous grants, overrides, grants
+ * that another one covers and paths that do not exist here are warnings. Rejects with ERR_PROFILE_UNKNOWN where there is no such profile.
  */
 export async function lintProfile(
   nameOrPath: string,
@@ -86,7 +87,8 @@ async function warningsOf({ document, profile }: ProfileLayer): Promise<readonly
   const dangers = dangersOf(profile).map(
     ({ at, got, why }) => `${place(document, at)}: ${got} is dangerous: ${why}`,
   )
-  return [...dangers, ...absent]
+  const shadows = shadowsOf(profile).map(({ at, got, why }) => `${place(document, at)}: ${got} ${why}`)
+  return [...dangers, ...shadows, ...absent]
 }
 
 function place(document: ProfileLayer['document'], at: readonly Step[]): string {

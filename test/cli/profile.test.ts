@@ -51,6 +51,32 @@ test('explain says what one thing gets, for people and for programs', async () =
   })
 })
 
+test('diff says what a server could newly do, for people and for programs', async () => {
+  const [plain, json, same] = await Promise.all([
+    sallyport('diff', 'offline', 'node'),
+    sallyport('diff', 'offline', 'node', '--json'),
+    sallyport('diff', 'node', 'workspace-read'),
+  ])
+  expect(plain.status).toBe(0)
+  expect(plain.out).toMatch(
+    /^under node, and not under offline, a server could\n {2}\+ have host folders to read, where its entry mounts them \(workspace-read\.yaml:\d+\)\n/,
+  )
+  expect(JSON.parse(json.out)).toMatchObject({
+    from: 'offline',
+    to: 'node',
+    newly: [
+      { key: 'filesystem.mounts' },
+      { key: 'limits.memory_bytes' },
+      { key: 'limits.pids' },
+      { key: 'limits.open_files' },
+    ],
+    no_longer: [],
+  })
+  expect(same.out).toMatch(
+    /^under workspace-read a server could do nothing that it could not under node\nand no longer\n {2}- use 1073741824 bytes of memory, instead of 536870912/,
+  )
+})
+
 describe('the exit status', () => {
   test('of lint is 0 for a valid profile, dangerous or not, and 7 for an invalid one', async () => {
     await using dir = await tempDir()
@@ -67,6 +93,7 @@ describe('the exit status', () => {
   test.each([
     [8, 'ERR_PROFILE_UNKNOWN', ['show', 'nodee']],
     [8, 'ERR_PROFILE_UNKNOWN', ['lint', 'nodee']],
+    [8, 'ERR_PROFILE_UNKNOWN', ['diff', 'node', 'nodee']],
     [7, 'ERR_USAGE', ['explain', 'node', 'colour', 'red']],
     [7, 'ERR_USAGE', ['explain', 'node', 'limit', 'memry']],
     [7, 'ERR_USAGE', ['show']],

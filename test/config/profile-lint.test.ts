@@ -162,6 +162,58 @@ test('a path that does not exist here is a warning, since a launch would be refu
   ])
 })
 
+const host = (name: string, port = 443, isPrivate = false): string =>
+  `{ host: '${name}', port: ${port}, private: ${isPrivate}, reason: r }`
+const hosts = (...entries: readonly string[]): string =>
+  `network: { mode: allowlist, allow: [${entries.join(', ')}] }\n`
+
+describe('is decided by another entry, and said so:', () => {
+  test.each([
+    [
+      'a host that a pattern covers',
+      hosts(host('api.example.com'), host('*.example.com')),
+      'network.allow[0]: api.example.com:443 is shadowed by *.example.com:443 of network.allow[1]: removing one leaves the other',
+    ],
+    [
+      'a host that a pattern covers in other words',
+      hosts(host('*.example.com', 443, true), host('api.example.com')),
+      'network.allow[1]: api.example.com:443 is shadowed by *.example.com:443 of network.allow[0]: the one says private: true, the other private: false',
+    ],
+    [
+      'a host that stands there twice',
+      hosts(host('a.example.com'), host('a.example.com')),
+      'network.allow[1]: a.example.com:443 is shadowed by a.example.com:443 of network.allow[0]',
+    ],
+    [
+      'a host without a network',
+      `network: { allow: [${host('a.example.com')}] }\n`,
+      'network.allow[0]: a.example.com:443 has no effect: network.mode is none',
+    ],
+    [
+      'a path below another',
+      'filesystem: { read: [{ path: /usr, reason: r }, { path: /usr/lib, reason: r }] }\n',
+      'filesystem.read[1]: /usr/lib is shadowed by /usr of filesystem.read[0]',
+    ],
+  ])('%s', async (_, rest, expected) => {
+    const { valid, lines } = await lint(rest)
+    const shadowed = lines.filter((line) => /shadowed|has no effect/.test(line))
+    expect([valid, shadowed]).toEqual([true, [expect.stringContaining(expected)]])
+  })
+
+  test.each([
+    ['another port', hosts(host('*.example.com', 80), host('api.example.com'))],
+    ['a name that only ends alike', hosts(host('*.example.com'), host('badexample.com'))],
+    ['the name above the pattern', hosts(host('*.example.com'), host('example.com'))],
+    [
+      'a path that only begins alike',
+      'filesystem: { read: [{ path: /usr, reason: r }, { path: /usrlib, reason: r }] }\n',
+    ],
+  ])('%s is not', async (_, rest) => {
+    const { lines } = await lint(rest)
+    expect(lines.filter((line) => line.includes('shadowed'))).toEqual([])
+  })
+})
+
 test('a profile that nobody has is not a finding but an error of its own', async () => {
   expect(
     (await refusal(() => lintProfile('absent', { folders: [], owners: [uid] }, () => undefined))).code,

@@ -1,0 +1,61 @@
+// Grants that another grant of the same profile already decides: whoever removes one of them believes it gone.
+import type { Step } from '../schema/problem.ts'
+import type { Profile } from '../schema/types.gen.ts'
+import { liesWithin } from './narrowing.ts'
+
+export interface Shadow {
+  readonly at: readonly Step[]
+  readonly got: string
+  readonly why: string
+}
+
+/** Every host and path of one profile’s own file that another entry of it covers, and hosts without a network. */
+export function shadowsOf(profile: Profile): readonly Shadow[] {
+  return [...hosts(profile), ...paths(profile)]
+}
+
+function hosts({ network: { mode, allow } }: Profile): readonly Shadow[] {
+  return allow.flatMap((entry, index): Shadow[] => {
+    const at = ['network', 'allow', index]
+    const got = `${entry.host}:${entry.port}`
+    if (mode === 'none') return [{ at, got, why: 'has no effect: network.mode is none' }]
+    const above = allow.findIndex(
+      (other, place) => place !== index && covers(other, entry) && !(covers(entry, other) && place > index),
+    )
+    const by = allow[above]
+    if (by === undefined) return []
+    const difference =
+      by.private === entry.private
+        ? 'removing one leaves the other'
+        : `the one says private: ${by.private}, the other private: ${entry.private}`
+    return [
+      { at, got, why: `is shadowed by ${by.host}:${by.port} of network.allow[${above}]: ${difference}` },
+    ]
+  })
+}
+
+/** Whatever the addresses: two entries for one name are what somebody reads differently. */
+function covers(
+  above: Profile['network']['allow'][number],
+  entry: Profile['network']['allow'][number],
+): boolean {
+  if (above.port !== entry.port) return false
+  return (
+    above.host === entry.host || (above.host.startsWith('*.') && entry.host.endsWith(above.host.slice(1)))
+  )
+}
+
+function paths({ filesystem }: Profile): readonly Shadow[] {
+  return (['read', 'write'] as const).flatMap((access) =>
+    filesystem[access].flatMap(({ path }, index): Shadow[] => {
+      const above = filesystem[access].findIndex(
+        (other, place) =>
+          place !== index && liesWithin(path, other.path) && !(path === other.path && place > index),
+      )
+      const by = filesystem[access][above]
+      if (by === undefined) return []
+      const why = `is shadowed by ${by.path} of filesystem.${access}[${above}]: removing one leaves the other`
+      return [{ at: ['filesystem', access, index], got: path, why }]
+    }),
+  )
+}
