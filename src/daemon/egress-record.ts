@@ -94,5 +94,6 @@ const detailOf = (event: EgressEvent): Readonly<Record<string, unknown>> => ({
   bytes_down: event.bytesDown,
   duration_ms: event.durationMs,
   credentials: event.swapped,
+  redacted: event.redacted,
   count: event.count,
 })

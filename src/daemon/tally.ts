@@ -52,5 +52,6 @@ const sum = (before: EgressEvent | undefined, event: EgressEvent): EgressEvent =
   bytesDown: event.bytesDown + (before?.bytesDown ?? 0),
   durationMs: Math.max(event.durationMs, before?.durationMs ?? 0),
   swapped: [...new Set([...(before?.swapped ?? []), ...event.swapped])],
+  redacted: [...new Set([...(before?.redacted ?? []), ...event.redacted])],
   count: event.count + (before?.count ?? 0),
 })

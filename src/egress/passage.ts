@@ -29,6 +29,7 @@ export class Passage implements OpenConnection {
   readonly #abort = new AbortController()
   readonly #startedAt = performance.now()
   readonly #swapped = new Set<string>()
+  readonly #redacted = new Set<string>()
   readonly #upstreams = new Set<Socket>()
 
   constructor(client: Socket, connection: string, tell: (event: EgressEvent) => void) {
@@ -38,6 +39,7 @@ export class Passage implements OpenConnection {
     this.#tell = tell
     this.log = {
       swapped: (credential) => void this.#swapped.add(credential),
+      redacted: (credential) => void this.#redacted.add(credential),
       cut: (reason) => void (this.#noted ??= reason),
     }
   }
@@ -118,6 +120,7 @@ export class Passage implements OpenConnection {
       bytesDown: this.bytesDown,
       durationMs: Math.round(performance.now() - this.#startedAt),
       swapped: this.swapped,
+      redacted: [...this.#redacted],
       count: 1,
     }
   }

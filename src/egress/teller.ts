@@ -22,7 +22,7 @@ export class Teller implements Disposable {
 
   /** Tells what was refused inside the sandbox, where nothing was carried. */
   attempt(connection: string, attempt: Attempt): void {
-    const nothing = { address: null, bytesUp: 0, bytesDown: 0, durationMs: 0, swapped: [] }
+    const nothing = { address: null, bytesUp: 0, bytesDown: 0, durationMs: 0, swapped: [], redacted: [] }
     this.event({ kind: 'refused', connection, verdict: 'refused', ...nothing, ...attempt })
   }
 

@@ -72,6 +72,8 @@ export interface EgressEvent {
   readonly durationMs: number
   /** Names of the credentials that it carried */
   readonly swapped: readonly string[]
+  /** Names of the credentials that its host sent back, and that were masked */
+  readonly redacted: readonly string[]
   /** How many of this very kind it stands for: a flood is counted, not told one by one */
   readonly count: number
 }
@@ -100,6 +102,8 @@ export interface EgressTarget extends EgressEndpoint {
 export interface InterceptionLog {
   /** A credential's placeholder was replaced */
   swapped(credential: string): void
+  /** A credential's value came back from the host, and was masked */
+  redacted(credential: string): void
   /** Why the connection was ended by us; the first word stands */
   cut(reason: string): void
 }

@@ -83,7 +83,7 @@ const serveDoor = async (port: number, caFile: string): Promise<void> => {
   }
   const grant = { host, port, private: true, tls: true, reason: 'a benchmark' }
   const target = { host, port, server: 'bench', instance, connection: 'k', grant }
-  const log = { swapped: () => undefined, cut: () => undefined }
+  const log = { swapped: () => undefined, redacted: () => undefined, cut: () => undefined }
   const swapping = createServer(
     (client) => void interceptor.serve(client.setNoDelay(true), target, dial, log),
   )

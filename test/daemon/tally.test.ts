@@ -15,6 +15,7 @@ const event = (more: Partial<EgressEvent> = {}): EgressEvent => ({
   bytesDown: 2,
   durationMs: 3,
   swapped: [],
+  redacted: [],
   count: 1,
   ...more,
 })

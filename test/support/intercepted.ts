@@ -98,7 +98,7 @@ export async function intercepted(options: Options = {}) {
   const bundle = `${dir.path}/bundle.pem`
   await writeFile(bundle, interceptor.bundle, { mode: 0o644 })
 
-  const log: { swapped: string[]; cut: string[]; dialled: number } = { swapped: [], cut: [], dialled: 0 }
+  const log = { swapped: [] as string[], redacted: [] as string[], cut: [] as string[], dialled: 0 }
   const clients = new Set<Socket>()
   const served = new Set<Promise<void>>()
   const target = {
@@ -121,6 +121,7 @@ export async function intercepted(options: Options = {}) {
     client.once('close', () => clients.delete(client))
     const service = interceptor.serve(client, target, dial, {
       swapped: (credential) => void log.swapped.push(credential),
+      redacted: (credential) => void log.redacted.push(credential),
       cut: (reason) => void log.cut.push(reason),
     })
     served.add(service)

@@ -7,6 +7,7 @@ import { exchange, type ExchangeContext } from './exchange.ts'
 import type { InterceptLimits } from './limits.ts'
 import { Refusal, refuse, refuseBare } from './refusal.ts'
 import type { Signer } from './signer.ts'
+import { tellingRedactor } from './telling-redactor.ts'
 import { terminate } from './terminate.ts'
 import { connectUpstream, type Dial, type Trust, Upstream } from './upstream.ts'
 import { passUpgrade } from './upgrade.ts'
@@ -70,7 +71,7 @@ export const serveConnection = async (
     },
     fillsBodies: injections.some(({ body }) => body),
     swap,
-    redactor,
+    redactor: tellingRedactor(redactor, (credential) => log.redacted(credential)),
     limits,
     upstream: () => (upstream ??= connectOnce()),
     carry({ credential, until }) {
