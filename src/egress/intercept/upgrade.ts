@@ -4,13 +4,14 @@ import type { Duplex } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { judgeAnswer, redacting } from './answer.ts'
 import { type ExchangeContext, headOf } from './exchange.ts'
+import { redactingFrames } from './frames.ts'
 import { Refusal } from './refusal.ts'
 import { type Header, judgeRequest } from './request-head.ts'
 import { swapHead } from './swap-head.ts'
 
 /**
  * Passes an upgrade on and, once the host agrees, the bytes of both sides. Nothing is swapped in frames, which clients
- * mask; what the host sends is redacted where a secret lies within one frame. Compression is not offered to the host.
+ * mask; what the host sends is redacted within each message. Compression is not offered to the host.
  */
 export const passUpgrade = async (
   context: ExchangeContext,
@@ -46,7 +47,7 @@ export const passUpgrade = async (
   )
   // Two pipelines listen to each, which is more than Node takes for no leak
   for (const end of [client, socket]) end.setMaxListeners(30)
-  const mask = redacting(redactor.mask())
+  const mask = redactingFrames(redactor)
   if (first.length > 0) mask.write(first)
   await Promise.all([pipeline(client, socket), pipeline(socket, mask, client)])
 }

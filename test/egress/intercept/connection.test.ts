@@ -146,6 +146,20 @@ test('a client that reads slowly holds the host back, and not our memory', async
   socket.destroy()
 })
 
+/** What frames carry, joined. */
+function payloadOf(frames: Buffer): Buffer {
+  const parts: Buffer[] = []
+  for (let at = 0; at < frames.length;) {
+    const short = (frames[at + 1] ?? 0) & 0x7f
+    const head = short < 126 ? 2 : short === 126 ? 4 : 10
+    const length =
+      head === 2 ? short : head === 4 ? frames.readUInt16BE(at + 2) : Number(frames.readBigUInt64BE(at + 2))
+    parts.push(frames.subarray(at + head, at + head + length))
+    at += head + length
+  }
+  return Buffer.concat(parts)
+}
+
 describe('a websocket', () => {
   const websocket = { websocket: true }
   const upgrade = (at: Way, ...more: readonly string[]): string =>
@@ -194,6 +208,81 @@ describe('a websocket', () => {
     expect(answer).toContain('hello')
     expect(answer).toContain(`you are ${'*'.repeat(token.length)}`)
     expect(answer).not.toContain(token)
+    expect(at.log.redacted).toEqual(['api'])
+  })
+
+  const fragment = (isFinal: boolean, opcode: number, text: string): Buffer =>
+    Buffer.concat([Buffer.from([(isFinal ? 0x80 : 0) | opcode, text.length]), Buffer.from(text)])
+
+  test('shows no secret that its host cuts into fragments, wherever, with pings between them', async () => {
+    const cuts = Array.from({ length: token.length - 1 }, (_, at) => at + 1)
+    const messages = cuts.flatMap((cut) => [
+      fragment(false, 1, `you are ${token.slice(0, cut)}`),
+      fragment(true, 9, 'ping'),
+      fragment(true, 0, `${token.slice(cut)}.`),
+    ])
+    await using at = await intercepted({
+      injection: websocket,
+      raw: agreeing((socket) => socket.write(Buffer.concat([...messages, frame('<end>')]))),
+    })
+    using _ = await at.lease()
+    const socket = await at.raw()
+    socket.write(upgrade(at))
+    const answer = await until(socket, '<end>')
+    const payload = payloadOf(Buffer.from(answer.slice(answer.indexOf('\r\n\r\n') + 4), 'latin1')).toString()
+    expect(payload.replaceAll('ping', '')).toBe(
+      `${`you are ${'*'.repeat(token.length)}.`.repeat(cuts.length)}<end>`,
+    )
+  })
+
+  test('has each message at once, though it ends as the secret begins', async () => {
+    const message = `waits for ${token.slice(0, 5)}`
+    await using at = await intercepted({
+      injection: websocket,
+      raw: agreeing((socket) => socket.write(frame(message))),
+    })
+    using _ = await at.lease()
+    const socket = await at.raw()
+    socket.write(upgrade(at))
+    expect(await until(socket, message)).toContain(frame(message).toString('latin1'))
+  })
+
+  test('passes on long messages byte for byte', async () => {
+    const long = Buffer.alloc(300_000, 'abcdefg')
+    const head = Buffer.from([0x82, 127, 0, 0, 0, 0, 0, 0, 0, 0])
+    head.writeBigUInt64BE(BigInt(long.length), 2)
+    await using at = await intercepted({
+      injection: websocket,
+      raw: agreeing((socket) => socket.write(Buffer.concat([head, long, frame('<end>')]))),
+    })
+    using _ = await at.lease()
+    const socket = await at.raw()
+    socket.write(upgrade(at))
+    const all = Buffer.from(await until(socket, '<end>'), 'latin1')
+    expect(payloadOf(all.subarray(all.indexOf('\r\n\r\n') + 4))).toEqual(
+      Buffer.concat([long, Buffer.from('<end>')]),
+    )
+  })
+
+  test.each([
+    ['is masked', Buffer.from([0x81, 0x81, 0, 0, 0, 0, 65])],
+    ['is compressed', Buffer.from([0xc1, 1, 65])],
+    ['has a reserved opcode', Buffer.from([0x83, 1, 65])],
+    ['continues nothing', Buffer.from([0x80, 1, 65])],
+    ['is a fragment of a ping', Buffer.from([0x09, 1, 65])],
+    ['is a long ping', Buffer.concat([Buffer.from([0x89, 126, 0, 126]), Buffer.alloc(126)])],
+    ['begins a message within another', Buffer.from([0x01, 1, 65, 0x81, 1, 66])],
+    ['is longer than anything', Buffer.from([0x82, 127, 255, 255, 255, 255, 255, 255, 255, 255])],
+  ])('is ended by a frame that %s', async (_, bytes) => {
+    await using at = await intercepted({
+      injection: websocket,
+      raw: agreeing((socket) => socket.write(bytes)),
+    })
+    using _lease = await at.lease()
+    const socket = await at.raw()
+    socket.write(upgrade(at))
+    await eventually(() => at.served.size === 0 && at.upstreams.size === 0)
+    expect(at.log.cut).toEqual(['websocket-frame'])
   })
 
   test('is cut when its lease ends', async () => {
