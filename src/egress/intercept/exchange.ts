@@ -42,7 +42,8 @@ export const exchange = async (
   response: ServerResponse,
 ): Promise<void> => {
   const head = judgeRequest(headOf(given), context.head)
-  const { path, headers, swapped } = swapHead(context.swap, context.target, head)
+  const { path, headers: asked, swapped } = swapHead(context.swap, context.target, head)
+  const headers = swapped.length === 0 ? asked : asked.filter(([name]) => !partial.has(name.toLowerCase()))
   for (const it of swapped) context.carry(it)
   const upstream = await context.upstream()
 
@@ -60,6 +61,9 @@ export const exchange = async (
   // The host answered before it had it all: what is still to come would be taken for the next request
   if (!given.complete) given.destroy()
 }
+
+/** What asks for a part of an answer: with the secret in the request, two parts could bring back half of it each. */
+const partial: ReadonlySet<string> = new Set(['range', 'if-range'])
 
 /** What node:http read, as it is judged. */
 export const headOf = ({ method = '', url = '', httpVersion, rawHeaders }: IncomingMessage) => ({

@@ -47,6 +47,18 @@ test('in its header, and the connection is known to carry it', async () => {
   expect(at.violations).toEqual([])
 })
 
+test('and then the request asks for the whole, since two parts could bring back half of it each', async () => {
+  await using at = await noting()
+  using _ = await at.lease()
+  const parts = ['Range: bytes=0-20', 'If-Range: "x"']
+  await at.say('GET / HTTP/1.1', [`Authorization: Bearer ${at.placeholder}`, ...parts])
+  await at.say('GET /public HTTP/1.1', parts)
+  expect(at.seen.map(({ headers }) => [headers['range'], headers['if-range']])).toEqual([
+    [undefined, undefined],
+    ['bytes=0-20', '"x"'],
+  ])
+})
+
 test('in letters beyond ASCII, as the bytes that they are', async () => {
   await using at = await noting({ secret: 'pässwort-mit-€-0123456789' })
   using _ = await at.lease()
