@@ -31,7 +31,7 @@ import { Outputs } from './outputs.ts'
 import { createMachine } from './machine.ts'
 import { admission } from './separation.ts'
 import { serviceOf } from './methods.ts'
-import { concealed, redactorWith } from './redactor.ts'
+import { concealed, concealing, redactorWith } from './redactor.ts'
 import { createOutside, recordOf } from './outside.ts'
 import { ourselves } from './ourselves.ts'
 import { narrowing, policyUnder } from './policy.ts'
@@ -102,7 +102,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
       stateDir,
       guard,
       outfits,
-      log,
+      log: concealing(log, broker, settings),
     })
     undo.push(async () => machine[Symbol.asyncDispose]())
     const { launch, describe } = machine

@@ -1,4 +1,5 @@
 // What is taken out of every record: texts with the shape of a secret.
+import type { Logger, LogFields } from '../lib/logger.ts'
 import type { Broker } from '../schema/credentials.ts'
 import { redactShapes } from '../lib/secret-shape.ts'
 import type { Redactor } from '../schema/redactor.ts'
@@ -33,4 +34,31 @@ function withoutValues(event: Happening, broker: Broker): Happening {
   const clean = broker.redactor.redact(text)
   if (clean.found.length === 0) return event
   return { ...event, detail: JSON.parse(clean.text) as Happening['detail'] }
+}
+
+/** A log without them. */
+export function concealing(
+  log: Logger,
+  broker: Broker,
+  { credentials }: Pick<Settings, 'credentials'>,
+): Logger {
+  if (Object.keys(credentials).length === 0) return log
+  const clean = (fields: LogFields): LogFields => {
+    // An error is no JSON: of what pino makes of it, message and stack are texts.
+    const text = JSON.stringify(fields, (_, value: unknown) =>
+      value instanceof Error
+        ? { message: value.message, stack: value.stack }
+        : typeof value === 'bigint'
+          ? String(value)
+          : value,
+    )
+    const { text: kept, found } = broker.redactor.redact(text)
+    return found.length === 0 ? fields : (JSON.parse(kept) as LogFields)
+  }
+  return {
+    error: (fields, message) => log.error(clean(fields), message),
+    warn: (fields, message) => log.warn(clean(fields), message),
+    info: (fields, message) => log.info(clean(fields), message),
+    debug: (fields, message) => log.debug(clean(fields), message),
+  }
 }

@@ -20,7 +20,7 @@ import { Guard } from './guard.ts'
 import { createMachine } from './machine.ts'
 import { ourselves } from './ourselves.ts'
 import { createOutside, recordOf } from './outside.ts'
-import { redactorWith } from './redactor.ts'
+import { concealing, redactorWith } from './redactor.ts'
 
 export interface RunOptions {
   readonly settings: Settings
@@ -64,7 +64,7 @@ export async function runOne(options: RunOptions, { signal }: { signal: AbortSig
     stateDir,
     guard,
     outfits,
-    log,
+    log: concealing(log, outside.broker, settings),
   })
 
   const logs = new LogRing(server.output.stderrBytes)

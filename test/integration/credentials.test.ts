@@ -104,6 +104,30 @@ const records = (): readonly { type: string; body: Record<string, unknown> }[] =
 const of = (type: string, server: string) =>
   records().filter((record) => record.type === type && record.body['server'] === server)
 
+const introduction = {
+  protocolVersion: '2025-06-18',
+  capabilities: {},
+  clientInfo: { name: 'test', version: '1' },
+}
+
+/** A host's end of `sallyport stdio`. */
+function attachTo(server: string) {
+  const session = at.start(['stdio', server])
+  let said = ''
+  session.stdout?.on('data', (chunk: Buffer) => (said += chunk.toString()))
+  const lineWith = (id: number): string | undefined =>
+    said.split('\n').find((line) => line.includes(`"id":${id},`) && line.endsWith('}'))
+  return {
+    say: (message: object) => session.stdin?.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`),
+    answerTo: async (id: number) =>
+      JSON.parse(await eventually(() => lineWith(id) ?? false, 15_000)) as Record<string, unknown>,
+    end: async (): Promise<void> => {
+      session.stdin?.end()
+      await eventually(() => session.exitCode !== null, 10_000)
+    },
+  }
+}
+
 describe('by egress', () => {
   test('the API gets the token, and the server holds a placeholder in its place', async () => {
     const { status } = await call('swap', 'ask', { url: `${api.url}/repos` })
@@ -212,6 +236,27 @@ describe('by _meta', () => {
   })
 })
 
+test('in an attached session an answer with the secret is withheld', async () => {
+  const { say, answerTo, end } = attachTo('meta')
+  say({ id: 1, method: 'initialize', params: introduction })
+  await answerTo(1)
+  say({ method: 'notifications/initialized' })
+  say({ id: 2, method: 'tools/call', params: { name: 'meta', arguments: {} } })
+  expect(await answerTo(2)).toMatchObject({ error: { data: { code: 'ERR_SECRET_IN_RESULT' } } })
+  await end()
+})
+
+test('what a host slips in as a secret never reaches a server', async () => {
+  const { say, answerTo, end } = attachTo('swap')
+  say({ id: 1, method: 'initialize', params: introduction })
+  await answerTo(1)
+  say({ method: 'notifications/initialized' })
+  const _meta = { 'sallyport/credentials': { SLIPPED: 'x' }, kept: 1 }
+  say({ id: 2, method: 'tools/call', params: { name: 'keys', arguments: {}, _meta } })
+  expect(await answerTo(2)).toMatchObject({ result: { structuredContent: { keys: [], others: ['kept'] } } })
+  await end()
+})
+
 describe('with a process for each call', () => {
   test('variable and file are there for the call, in a process that nobody else has', async () => {
     const length = async (name: string): Promise<unknown> =>
@@ -251,20 +296,8 @@ describe('with a process for each call', () => {
   })
 
   test('an attached session has lists from one process and each call from its own', async () => {
-    const session = at.start(['stdio', 'attached'])
-    const said: string[] = []
-    session.stdout?.on('data', (chunk: Buffer) => said.push(...chunk.toString().split('\n').filter(Boolean)))
-    const say = (message: object): unknown =>
-      session.stdin?.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`)
-    const answerTo = async (id: number): Promise<Record<string, unknown>> =>
-      JSON.parse(
-        await eventually(() => said.find((line) => line.includes(`"id":${id}`)) ?? false, 15_000),
-      ) as Record<string, unknown>
-    say({
-      id: 1,
-      method: 'initialize',
-      params: { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 't', version: '1' } },
-    })
+    const { say, answerTo, end } = attachTo('attached')
+    say({ id: 1, method: 'initialize', params: introduction })
     await answerTo(1)
     say({ method: 'notifications/initialized' })
     say({ id: 2, method: 'tools/list' })
@@ -278,8 +311,7 @@ describe('with a process for each call', () => {
     const boot = { result: { structuredContent: { boot: expect.any(String) as string } } }
     expect(boots).toMatchObject([boot, boot])
     expect(new Set(boots.map(({ result }) => JSON.stringify(result))).size).toBe(2)
-    session.stdin?.end()
-    await eventually(() => session.exitCode !== null, 10_000)
+    await end()
   })
 })
 

@@ -1,0 +1,54 @@
+// Events and logs without the values of leases.
+import { expect, test } from 'vitest'
+import { createBroker } from '../../src/credentials/broker.ts'
+import { concealed, concealing } from '../../src/daemon/redactor.ts'
+import type { InstanceId } from '../../src/lib/ids.ts'
+import { silent } from '../../src/lib/logger.ts'
+
+const value = 'the-value-of-a-secret-0123456789'
+const injection = {
+  use: 'key',
+  inject: 'meta',
+  as: 'KEY',
+  hosts: [],
+  headers: [],
+  query: false,
+  body: false,
+  websocket: false,
+  placeholder: { prefix: '', length: 40 },
+} as const
+
+test('hold no value of a lease, in whatever form and depth, and are else as they were', async () => {
+  const credentials = { key: { kind: 'env', variable: 'KEY' } } as const
+  const broker = createBroker({
+    sources: credentials,
+    environment: { KEY: value },
+    uid: process.geteuid?.() ?? -1,
+  })
+  using secrets = broker.forSandbox({
+    server: 'x',
+    instance: 'i-1' as InstanceId,
+    injections: [injection],
+    violated: () => undefined,
+  })
+  const request = {
+    permit: 'p',
+    call: 'c',
+    names: ['key'],
+    deadlineMs: 10_000,
+    attribution: 'window',
+  } as const
+  using _lease = await secrets.lease(request, { signal: AbortSignal.timeout(5000) })
+  const detail = { reason: `it said ${value}`, deep: { base64: Buffer.from(value).toString('base64') }, n: 1 }
+  const event = { type: 't', server: 'x', instance: null, principal: null, detail }
+  const clean = concealed(event, broker, { credentials })
+  expect(JSON.stringify(clean)).not.toMatch(/the-value|dGhlLXZhbH/)
+  expect(clean.detail['n']).toBe(1)
+
+  const lines: unknown[] = []
+  const log = concealing({ ...silent, warn: (fields) => lines.push(fields) }, broker, { credentials })
+  log.warn({ err: new Error(value), ino: 7n, reason: value }, 'failed')
+  log.warn({ ino: 7n }, 'plain')
+  expect(JSON.stringify(lines[0])).not.toContain('the-value')
+  expect(lines[1]).toEqual({ ino: 7n })
+})
