@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Waiting } from '../schema/governor.ts'
 import type { ApprovalAnswer, ApprovalQuestion, Approver } from './ports.ts'
+import { headOf, type Piece, pieceOf, summaryOf } from './question.ts'
 
 /** A question as the operator sees it. */
 export interface PendingApproval {
@@ -12,8 +13,10 @@ export interface PendingApproval {
   readonly reason: string
   /** At most 200 characters, nothing invisible in them */
   readonly summary: string
-  /** Canonical arguments, whole, nothing invisible in them */
+  /** How the canonical arguments begin, nothing invisible in them */
   readonly text: string
+  /** Where `text` of this question goes on, or null where that is all */
+  readonly next: number | null
   readonly argumentsDigest: string
   readonly bytesDigest: string
   readonly waitedMs: number
@@ -58,7 +61,8 @@ interface Open {
   readonly settle: (answer: ApprovalAnswer) => void
 }
 
-const summaryLength = 200
+/** Most questions of one principal that wait at a time, and most characters of their arguments */
+const most = { questions: 1024, characters: 16 * 1024 * 1024 }
 
 /** Keeps the questions that wait and the approvals that stand. Ids are for operators; they are never sent to a host. */
 export class Approvals implements Approver {
@@ -75,6 +79,8 @@ export class Approvals implements Approver {
     if (stands !== null) return { granted: true, approval: stands.id, scope: stands.scope, by: stands.by }
     if (this.#options.listeners() === 0)
       return refusal(null, `${question.reason}, and no operator is listening for approvals`)
+    if (!this.#hasRoom(question))
+      return refusal(null, `${question.reason}, and too many questions of uid ${question.principal} wait`)
     signal.throwIfAborted()
     asked?.()
     return new Promise((resolve) => this.#wait(question, signal, resolve))
@@ -86,6 +92,12 @@ export class Approvals implements Approver {
       ...view,
       waitedMs: Math.round(this.#options.now() - since),
     }))
+  }
+
+  /** The arguments of a question from `offset` on, a piece at a time; null when nothing of that id waits. */
+  text(id: string, offset: number): Piece | null {
+    const open = this.#open.get(id)
+    return open === undefined ? null : pieceOf(open.question.text, offset)
   }
 
   /** The approval that a yes beyond one call would make, to be recorded before `approve` lets it stand; null when nothing of that id waits. */
@@ -144,10 +156,22 @@ export class Approvals implements Approver {
     if (over.length > 0) this.#options.tell({ kind: 'ended', ids: over.map(({ id }) => id) })
   }
 
-  /** The approvals that stand. */
+  /** The approvals that stand; those whose time is over are let go of. */
   standing(): readonly StandingApproval[] {
     const now = this.#options.now()
-    return [...this.#standing.values()].filter(({ expiresAt }) => expiresAt > now)
+    for (const [id, { expiresAt }] of this.#standing) if (expiresAt <= now) this.#standing.delete(id)
+    return [...this.#standing.values()]
+  }
+
+  /** What one host asks must leave operators able to read it, and the daemon to keep it. */
+  #hasRoom({ principal, text }: ApprovalQuestion): boolean {
+    let [questions, characters] = [0, 0]
+    for (const { question } of this.#open.values())
+      if (question.principal === principal) {
+        questions += 1
+        characters += question.text.length
+      }
+    return questions === 0 || (questions < most.questions && characters + text.length <= most.characters)
   }
 
   #wait(question: ApprovalQuestion, signal: AbortSignal, resolve: (answer: ApprovalAnswer) => void): void {
@@ -164,7 +188,6 @@ export class Approvals implements Approver {
     const late = `no operator answered within ${waitMs} ms`
     const timer = setTimeout(() => settle({ ...refusal(null, late), isTimeout: true }), waitMs)
     signal.addEventListener('abort', cancelled)
-    const visible = makeVisible(question.text)
     const { identity, principal, session, reason, argumentsDigest, bytesDigest } = question
     const view = {
       id,
@@ -174,8 +197,8 @@ export class Approvals implements Approver {
       reason,
       argumentsDigest,
       bytesDigest,
-      summary: shorten(`${identity} ${visible}`),
-      text: visible,
+      summary: summaryOf(identity, question.text),
+      ...headOf(question.text),
       deadlineMs: waitMs,
     }
     this.#open.set(id, { question, view, since: now(), settle })
@@ -200,16 +223,3 @@ const refusal = (by: string | null, reason: string) => ({
   reason,
   isTimeout: false,
 })
-
-const shorten = (text: string): string =>
-  text.length <= summaryLength ? text : `${text.slice(0, summaryLength - 1).toWellFormed()}…`
-
-/**
- * Writes every character that a terminal or an eye would miss as its escape: control and format characters, line and
- * paragraph separators, private and unassigned ones, and spaces that are not the space.
- */
-export const makeVisible = (text: string): string =>
-  text.replaceAll(/(?! )[\p{C}\p{Z}\u115f\u1160\u3164\uffa0]/gu, (character) => {
-    const point = character.codePointAt(0) ?? 0
-    return point > 0xffff ? `\\u{${point.toString(16)}}` : `\\u${point.toString(16).padStart(4, '0')}`
-  })

@@ -5,7 +5,7 @@ import type { Client } from '../client/client.ts'
 import { SallyportError } from '../errors.ts'
 import type { OperatorMethods } from '../rpc/protocol.ts'
 import type { PendingApproval, SettledApproval } from '../rpc/governed.ts'
-import { hint, paint, printJson, printTable, visible } from './output.ts'
+import { hanging, hint, paint, printJson, printTable, visible } from './output.ts'
 import { reach, reaching } from './reach.ts'
 import type { ReachOptions } from './reach.ts'
 
@@ -25,16 +25,17 @@ export function registerApprovals(program: Command): void {
       reach(options, 'operator', async ({ client, signal }) => {
         if (options.watch === true) return watch(client, options, signal)
         const result = await client.call('approvals/list', {}, { signal })
-        if (options.json === true) printJson(result)
-        else print(result, options)
+        if (options.json === true) return printJson(result)
+        if (options.full === true)
+          for (const one of result.pending)
+            process.stdout.write(`${await wholeQuestion(client, one, signal)}\n`)
+        else printPending(result.pending)
+        printRest(result)
       }),
     )
 }
 
-function print(
-  { pending, standing, listeners }: OperatorMethods['approvals/list']['result'],
-  { full }: ApprovalsOptions,
-): void {
+function printPending(pending: readonly PendingApproval[]): void {
   if (pending.length > 0)
     printTable(
       ['ID', 'UID', 'WAITS', 'CALL'],
@@ -42,9 +43,12 @@ function print(
         { text: one.id, style: 'yellow' },
         one.principal,
         `${seconds(one.waited_ms)} of ${seconds(one.deadline_ms)}`,
-        full === true ? `${one.identity} ${one.text}` : one.summary,
+        one.summary,
       ]),
     )
+}
+
+function printRest({ pending, standing, listeners }: OperatorMethods['approvals/list']['result']): void {
   if (standing.length > 0)
     printTable(
       ['STANDS', 'SCOPE', 'UID', 'FOR', 'CALL'],
@@ -79,7 +83,7 @@ async function watch(client: Client, options: ApprovalsOptions, signal: AbortSig
       open.set(params.id, gone)
       // One question at a time; each ends when somebody else has answered it.
       turn = turn.then(() => put(client, params, options, AbortSignal.any([gone.signal, signal])))
-    } else process.stdout.write(`${questionOf(params, options)}\n`)
+    } else process.stdout.write(`${await asked(client, params, options, signal)}\n`)
   }
   await turn
 }
@@ -91,7 +95,7 @@ async function put(
   signal: AbortSignal,
 ): Promise<void> {
   if (signal.aborted) return
-  process.stdout.write(`\n${questionOf(pending, options)}\n`)
+  process.stdout.write(`\n${await asked(client, pending, options, signal)}\n`)
   const answer = await ask(signal)
   if (answer === 'later') return
   const { id } = pending
@@ -127,10 +131,35 @@ async function ask(signal: AbortSignal): Promise<Answer> {
   }
 }
 
-function questionOf(pending: PendingApproval, { full }: ApprovalsOptions): string {
-  const head = `${paint('yellow', pending.id)} uid ${pending.principal}: ${visible(pending.summary)}`
-  const why = paint('dim', `  ${visible(pending.reason)}`)
-  return full === true ? `${head}\n${why}\n  ${visible(pending.text)}` : `${head}\n${why}`
+async function asked(
+  client: Client,
+  pending: PendingApproval,
+  { full }: ApprovalsOptions,
+  signal: AbortSignal,
+): Promise<string> {
+  return full === true ? wholeQuestion(client, pending, signal) : questionOf(pending)
+}
+
+function questionOf({ id, principal, summary, reason }: PendingApproval): string {
+  const lead = `${id} uid ${principal}: `
+  const line = hanging(visible(summary), lead.length)
+  return `${lead.replace(id, paint('yellow', id))}${line}\n${paint('dim', `  ${hanging(visible(reason), 2)}`)}`
+}
+
+/** The question with its arguments, however many answers they take. */
+async function wholeQuestion(client: Client, pending: PendingApproval, signal: AbortSignal): Promise<string> {
+  let [{ text, next }] = [pending]
+  try {
+    while (next !== null) {
+      const piece = await client.call('approvals/text', { id: pending.id, offset: next }, { signal })
+      text += piece.text
+      next = piece.next
+    }
+  } catch (error) {
+    if (SallyportError.from(error).code !== 'ERR_APPROVAL_NOT_FOUND') throw error
+    text += '… (settled meanwhile)'
+  }
+  return `${questionOf(pending)}\n  ${hanging(visible(text), 2)}`
 }
 
 function settledLine({ id, granted, scope, by, reason }: SettledApproval): string {

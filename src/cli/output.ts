@@ -21,6 +21,29 @@ export function visible(text: string): string {
   })
 }
 
+/**
+ * Breaks a text where the terminal's line ends and goes on indented, after `used` columns of the first line: what others
+ * said never stands at the left edge, where our own words begin. Characters beyond ASCII may be two columns wide.
+ */
+export function hanging(text: string, used: number): string {
+  const room = process.stdout.isTTY ? process.stdout.columns : 0
+  if (room < 20) return text
+  let line = used
+  let out = ''
+  for (const character of text) {
+    const width = character.length === 1 && character < '\u0080' ? 1 : 2
+    if (line + width > room) {
+      out += `\n${indent}`
+      line = indent.length
+    }
+    out += character
+    line += width
+  }
+  return out
+}
+
+const indent = '    '
+
 /** One cell; the style applies after padding. */
 export interface Cell {
   readonly text: string
@@ -56,8 +79,16 @@ export function printFields(fields: readonly (readonly [string, string | readonl
 
 /** Prints the RPC's own shape. */
 export function printJson(value: unknown): void {
-  process.stdout.write(`${JSON.stringify(value, null, process.stdout.isTTY ? 2 : undefined)}\n`)
+  process.stdout.write(`${visibleJson(value, process.stdout.isTTY ? 2 : 0)}\n`)
 }
+
+/** A value as JSON in which what JSON leaves as it is, and a terminal obeys, stands as an escape. */
+export const visibleJson = (value: unknown, space = 0): string =>
+  JSON.stringify(value, null, space).replace(/[\x7f-\x9f\p{Cf}\p{Co}\p{Cn}\u2028\u2029]/gu, (character) =>
+    Array.from({ length: character.length }, (_, n) => character.charCodeAt(n))
+      .map((unit) => `\\u${unit.toString(16).padStart(4, '0')}`)
+      .join(''),
+  )
 
 /** A word to a person on stderr, beside the results. */
 export function hint(text: string): void {

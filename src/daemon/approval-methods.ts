@@ -10,7 +10,7 @@ import type { EventLog } from './events.ts'
 import type { Governance } from './governance.ts'
 import type { MethodCall, MethodTable } from './methods.ts'
 
-type Methods = 'approvals/list' | 'approvals/approve' | 'approvals/deny' | 'approvals/subscribe'
+type Methods = `approvals/${'list' | 'text' | 'approve' | 'deny' | 'subscribe'}`
 
 export interface ApprovalPorts {
   readonly governance: Governance
@@ -35,6 +35,11 @@ export function approvalMethods({ governance, events }: ApprovalPorts): MethodTa
       })),
       listeners: governance.listeners,
     }),
+    'approvals/text'({ id, offset = 0 }) {
+      const piece = approvals.text(id, offset)
+      if (piece === null) throw notWaiting(id)
+      return { id, ...piece }
+    },
     async 'approvals/approve'({ id, scope = 'once' }, { caller }) {
       const said = { ...aboutQuestion(governance, id), scope, ...actor(caller) }
       const drafted = scope === 'once' ? null : approvals.draft(id, scope, caller.principal.id)
@@ -96,6 +101,7 @@ const pendingView = (pending: PendingApproval): Wire.PendingApproval => ({
   reason: pending.reason,
   summary: pending.summary,
   text: pending.text,
+  next: pending.next,
   arguments_digest: pending.argumentsDigest,
   bytes_digest: pending.bytesDigest,
   waited_ms: pending.waitedMs,

@@ -3,12 +3,11 @@ import { type Found, queryJournal } from '../journal/read.ts'
 import type { JournalRecord } from '../journal/record.ts'
 import { verifyApart } from '../journal/verify-apart.ts'
 import { matchesName } from '../lib/glob.ts'
-import type { OperatorMethods } from '../rpc/protocol.ts'
+import type { AuditQuery as Query } from '../rpc/governed.ts'
 import type { Governance } from './governance.ts'
 import type { MethodCall, MethodTable } from './methods.ts'
 
 type Methods = 'audit/query' | 'audit/verify'
-type Query = OperatorMethods['audit/query']['params']
 
 export interface AuditPorts {
   readonly governance: Governance

@@ -38,8 +38,10 @@ export interface PendingApproval {
   readonly reason: string
   /** At most 200 characters, nothing invisible in them */
   readonly summary: string
-  /** The arguments in canonical form, whole, nothing invisible in them */
+  /** How the arguments begin in canonical form, nothing invisible in them */
   readonly text: string
+  /** Where `approvals/text` goes on, or null where that is all */
+  readonly next: number | null
   readonly arguments_digest: string
   readonly bytes_digest: string
   readonly waited_ms: number
@@ -92,6 +94,27 @@ export interface HoldView {
   readonly server: string | null
   readonly tool: string | null
   readonly lineage: string | null
+}
+
+/** Which records are asked for. */
+export interface AuditQuery {
+  after?: number
+  before?: number
+  limit?: number
+  from?: 'oldest' | 'newest'
+  type?: string
+  server?: string
+  call?: string
+  seq?: number
+  follow?: boolean
+}
+
+/** Records that match, oldest first. */
+export interface AuditPage {
+  readonly records: readonly AuditRecord[]
+  /** True where what was asked for is too long for one answer */
+  readonly more: boolean
+  readonly head: AuditAnchor
 }
 
 /** A record of the journal as it was written. */

@@ -6,7 +6,8 @@ import type { InjectionKind } from '../schema/credentials.ts'
 import type { EgressGrant } from '../schema/egress.ts'
 import type {
   Acceptance,
-  AuditAnchor,
+  AuditPage,
+  AuditQuery,
   AuditRecord,
   AuditVerification,
   Draft,
@@ -247,6 +248,10 @@ export interface OperatorMethods extends HostMethods {
       listeners: number
     }
   }
+  'approvals/text': {
+    params: { id: string; offset?: number }
+    result: { id: string; text: string; next: number | null }
+  }
   'approvals/approve': {
     params: { id: string; scope?: 'once' | 'session' | 'policy' }
     result: { id: string; scope: 'once' | 'session' | 'policy' }
@@ -266,21 +271,7 @@ export interface OperatorMethods extends HostMethods {
     params: { id?: string; server?: string; reason?: string }
     result: { revoked: readonly string[] }
   }
-  'audit/query': {
-    params: {
-      after?: number
-      before?: number
-      limit?: number
-      from?: 'oldest' | 'newest'
-      type?: string
-      server?: string
-      call?: string
-      seq?: number
-      follow?: boolean
-    }
-    /** `more` where what was asked for is too long for one answer */
-    result: { records: readonly AuditRecord[]; more: boolean; head: AuditAnchor }
-  }
+  'audit/query': { params: AuditQuery; result: AuditPage }
   'audit/verify': { params: { anchor?: { seq: number; hash: string } }; result: AuditVerification }
   'policy/explain': {
     params: { server: string; tool: string; arguments?: Record<string, unknown> | RawJson; lineage?: string }

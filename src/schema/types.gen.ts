@@ -1372,6 +1372,19 @@ export interface Control {
    */
   'approvals/list'?: {}
   /**
+   * Shows the arguments of a question whole, a piece at a time
+   */
+  'approvals/text'?: {
+    /**
+     * Question
+     */
+    id: string
+    /**
+     * Where the piece begins; at the beginning where absent
+     */
+    offset?: number
+  }
+  /**
    * Says yes to a question
    */
   'approvals/approve'?: {

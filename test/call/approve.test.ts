@@ -1,8 +1,9 @@
 // An approval is good for exactly what was asked, for as long as it was given, and for nobody else.
 import fc from 'fast-check'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { type ApprovalHappening, Approvals, makeVisible } from '../../src/call/approve.ts'
+import { type ApprovalHappening, Approvals } from '../../src/call/approve.ts'
 import type { ApprovalQuestion } from '../../src/call/ports.ts'
+import { makeVisible, pieceOf } from '../../src/call/question.ts'
 import type { CallId } from '../../src/lib/ids.ts'
 
 const question: ApprovalQuestion = {
@@ -136,12 +137,41 @@ describe('what an operator reads', () => {
     )
   })
 
-  test('is at most 200 characters in the summary, and whole in the text', async () => {
-    const text = `{"content":"${'x'.repeat(5000)}"}`
+  test('is at most 200 characters in the summary, a beginning in the list, and whole on request', async () => {
+    const text = `{"content":"${'x'.repeat(499)}😀${'y\u200b'.repeat(300_000)}"}`
     const answer = approvals.ask({ ...question, text }, { signal: never })
-    expect(approvals.pending()[0]?.summary).toHaveLength(200)
-    expect(approvals.pending()[0]?.text).toBe(text)
+    const [pending] = approvals.pending()
+    expect(pending?.summary).toHaveLength(200)
+    expect(pending?.text).toBe(text.slice(0, 513))
+    let whole = pending?.text ?? ''
+    for (let next = pending?.next ?? null; next !== null;) {
+      const piece = approvals.text(firstId(), next)
+      expect(piece?.text.length).toBeLessThan(2_000_000)
+      whole += piece?.text
+      next = piece?.next ?? null
+    }
+    expect(whole).toBe(makeVisible(text))
+    expect(pieceOf('short', 99)).toEqual({ text: '', next: null })
     approvals.deny(firstId(), '', '0')
     await answer
+    expect(approvals.text('a-none', 0)).toBeNull()
+  })
+
+  test('is as much as can be kept: what one host asks beyond is a no at once, and no other host’s', async () => {
+    const asking = new AbortController()
+    const ask = (more: Partial<ApprovalQuestion>) =>
+      approvals.ask({ ...question, ...more }, { signal: asking.signal })
+    const waiting = Array.from({ length: 1024 }, () => ask({}))
+    expect(await ask({})).toMatchObject({
+      granted: false,
+      by: null,
+      reason: expect.stringContaining('uid 1000'),
+    })
+    const long = 'x'.repeat(9 * 1024 * 1024)
+    waiting.push(ask({ principal: '1001', text: long }), ask({ principal: '1001' }))
+    expect(await ask({ principal: '1001', text: long })).toMatchObject({ granted: false, by: null })
+    expect(approvals.pending()).toHaveLength(1026)
+    asking.abort()
+    await Promise.all(waiting)
   })
 })
