@@ -8,9 +8,8 @@ import { stateDirectory } from '../config/paths.ts'
 import { SallyportError } from '../errors.ts'
 import { verifyJournal } from '../journal/verify.ts'
 import { isMissing } from '../lib/missing.ts'
-import type { AuditAnchor, AuditRecord, AuditVerification } from '../rpc/governed.ts'
-import type { OperatorMethods } from '../rpc/protocol.ts'
-import { hint, paint, printFields, printJson, visible } from './output.ts'
+import type { AuditAnchor, AuditPage, AuditQuery, AuditRecord, AuditVerification } from '../rpc/governed.ts'
+import { hint, paint, printFields, printJson, visible, visibleJson } from './output.ts'
 import { reach, reaching } from './reach.ts'
 import type { ReachOptions } from './reach.ts'
 
@@ -92,9 +91,9 @@ function registerShow(audit: Command): void {
 /** The last records that match, however many answers they take. */
 async function queryAll(
   client: Client,
-  query: OperatorMethods['audit/query']['params'] & { readonly limit: number },
+  query: AuditQuery & { readonly limit: number },
   signal: AbortSignal,
-): Promise<OperatorMethods['audit/query']['result']> {
+): Promise<AuditPage> {
   const last = await client.call('audit/query', query, { signal })
   let [records, more] = [last.records, last.more]
   while (more) {
@@ -232,7 +231,7 @@ function printVerification({
 }
 
 function say(record: AuditRecord, { json }: ReachOptions): void {
-  if (json === true) return void process.stdout.write(`${JSON.stringify(record)}\n`)
+  if (json === true) return void process.stdout.write(`${visibleJson(record)}\n`)
   const { seq, at, type, body } = record
   const fields = Object.entries({ ...(body as object) })
     .filter(([key, value]) => told.has(key) && value !== null)

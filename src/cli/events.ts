@@ -2,7 +2,7 @@
 import type { Command } from 'commander'
 import { SallyportError } from '../errors.ts'
 import type { SallyportEvent } from '../rpc/protocol.ts'
-import { paint, visible } from './output.ts'
+import { paint, visible, visibleJson } from './output.ts'
 import { reach, reaching } from './reach.ts'
 import type { ReachOptions } from './reach.ts'
 
@@ -18,7 +18,7 @@ export function registerEvents(program: Command): void {
       reach(options, 'any', async ({ client, signal }) => {
         const since = options.since === undefined ? {} : { since: options.since }
         for await (const event of client.events({ ...since, signal }))
-          process.stdout.write(`${options.json === true ? JSON.stringify(event) : line(event)}\n`)
+          process.stdout.write(`${options.json === true ? visibleJson(event) : line(event)}\n`)
       }),
     )
 }

@@ -1,7 +1,7 @@
 // `sallyport logs NAME`: what a server wrote to stderr.
 import type { Command } from 'commander'
 import { SallyportError } from '../errors.ts'
-import { hint, printJson, visible } from './output.ts'
+import { hint, printJson, visible, visibleJson } from './output.ts'
 import { reach, reaching } from './reach.ts'
 import type { ReachOptions } from './reach.ts'
 
@@ -21,7 +21,7 @@ export function registerLogs(program: Command): void {
         const { lines } = options
         if (options.follow === true) {
           for await (const line of client.logs(name, { lines, signal }))
-            if (options.json === true) process.stdout.write(`${JSON.stringify({ server: name, line })}\n`)
+            if (options.json === true) process.stdout.write(`${visibleJson({ server: name, line })}\n`)
             else print(line)
           return
         }

@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { stripVTControlCharacters } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Client } from '../../src/client/client.ts'
 import { configOf, daemon, fixture, main } from '../support/daemon.ts'
@@ -47,10 +48,14 @@ const outcomeOf = (made: Promise<unknown>): Promise<string> =>
     (error: { code: string }) => error.code,
   )
 
-/** A person at a pseudo-terminal. */
+/** A person at a pseudo-terminal, which is wide unless said otherwise. */
 function terminal(...args: readonly string[]) {
+  return terminalOf(300, ...args)
+}
+
+function terminalOf(columns: number, ...args: readonly string[]) {
   const quoted = [process.execPath, main, ...args].map((word) => `'${word}'`).join(' ')
-  const child = spawn('script', ['-qec', quoted, '/dev/null'], {
+  const child = spawn('script', ['-qec', `stty cols ${columns}; ${quoted}`, '/dev/null'], {
     env: { ...at.env, TERM: 'xterm' },
     cwd: at.folder,
   })
@@ -127,6 +132,40 @@ describe('approvals --watch at a terminal', () => {
     await person.shows('y/n/s/p? ')
     person.types('n\n')
     expect(await second).toBe('ERR_APPROVAL_DENIED')
+  })
+
+  test('what a call says never stands where our own words begin, and --full shows all of it', async () => {
+    await watchers(0)
+    await using person = terminalOf(60, 'approvals', '--watch', '--full')
+    await person.shows('waiting for questions')
+    await watchers(1)
+    const forged = Array.from(
+      { length: 61 },
+      (_, n) => `${' '.repeat(n)}a-forged uid 0: nothing/bad@1#1`,
+    ).join('')
+    const made = outcomeOf(call('asked', { forged, long: `${'x'.repeat(2000)}the end` }))
+    await person.shows('the end')
+    await person.shows('y/n/s/p? ')
+    const lines = stripVTControlCharacters(person.screen()).split(/[\r\n]+/)
+    const said = lines.slice(lines.findIndex((line) => line.includes('asked/echo@')) + 1)
+    expect(said.length).toBeGreaterThan(50)
+    expect(said.filter((line) => !/^(?: {2}|y\/n|$)/.test(line))).toEqual([])
+    expect(said.filter((line) => line.length > 60)).toEqual([])
+    person.types('n\n')
+    expect(await made).toBe('ERR_APPROVAL_DENIED')
+  })
+
+  test('JSON is no way for a call to speak to the terminal, and says the same', async () => {
+    const evil = '\u001b]0;title\u0007\u009b2J\u202e\u{e0041}'
+    expect(await outcomeOf(call('plain', { evil }))).toBe('done')
+    for (const verb of [
+      ['audit', 'tail', '-n', '3'],
+      ['audit', 'tail', '--type', 'call.*'],
+    ]) {
+      const { stdout } = await at.run([...verb, '--json'])
+      expect(stdout).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\p{Cf}]/u)
+      expect(JSON.stringify(JSON.parse(stdout))).toContain('\u202e\u{e0041}')
+    }
   })
 
   test('nobody who watches is nobody who can be asked: without a terminal, too', async () => {
