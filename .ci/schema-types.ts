@@ -6,7 +6,7 @@ import { format, resolveConfig } from 'prettier'
 
 const folder = new URL('../src/schema/', import.meta.url)
 const target = fileURLToPath(new URL('types.gen.ts', folder))
-const kinds = ['config', 'project', 'profile', 'declaration', 'control'] as const
+const kinds = ['config', 'project', 'profile', 'declaration', 'assertions', 'control'] as const
 
 const parts = await Promise.all(kinds.map(typesOf))
 const header =

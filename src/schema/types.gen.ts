@@ -1004,6 +1004,45 @@ export interface Declaration {
 }
 
 /**
+ * A test file of `sallyport verify --tests`: what must hold in the sandboxes of profiles that it names.
+ */
+export interface Assertions {
+  /**
+   * Address of this schema, for editors
+   */
+  $schema: string
+  /**
+   * Version of the format
+   */
+  version: 1
+  /**
+   * What must hold
+   *
+   * @minItems 1
+   *
+   * Items: One thing that must hold
+   */
+  assertions: {
+    /**
+     * What must hold, such as `cannot read /etc/shadow`
+     */
+    assert: string
+    /**
+     * Why it matters
+     */
+    reason: string
+    /**
+     * Profiles for which it must hold, by name or glob; all that are verified where it is left out
+     *
+     * @minItems 1
+     *
+     * Items: A name or glob
+     */
+    profiles: string[]
+  }[]
+}
+
+/**
  * Parameters of the methods of host.sock and operator.sock.
  */
 export interface Control {

@@ -2,13 +2,14 @@
 import { readFileSync } from 'node:fs'
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import { problemFrom, type Finding, type Problem } from './problem.ts'
-import type { Config, Control, Declaration, Profile, Project } from './types.gen.ts'
+import type { Assertions, Config, Control, Declaration, Profile, Project } from './types.gen.ts'
 
 interface Kinds {
   readonly config: Config
   readonly project: Project
   readonly profile: Profile
   readonly declaration: Declaration
+  readonly assertions: Assertions
 }
 
 /** A kind of file. */

@@ -1,0 +1,13 @@
+// Where a profile's files decide what a probe guards, for reports that point at lines.
+import type { ProfileSettings } from '../../schema/settings.ts'
+import { own } from '../../lib/own.ts'
+import type { Reported } from './report.ts'
+
+/** Looks up a key of `decidedAt`; `files` has the path of each file by its base name. */
+export const placesOf =
+  ({ path, decidedAt }: ProfileSettings, files: ReadonlyMap<string, string>): Reported['placeOf'] =>
+  (key) => {
+    const [, name = '', line = ''] = /^(.*):(\d+)$/.exec(own(decidedAt, key) ?? '') ?? []
+    const file = files.get(name)
+    return file === undefined ? { path, line: 1 } : { path: file, line: Number(line) }
+  }
