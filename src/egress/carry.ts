@@ -20,6 +20,7 @@ import { Refusal } from './refusal.ts'
 import { resolve } from './resolve.ts'
 import type { Lookup } from './resolve.ts'
 import { tunnel } from './tunnel.ts'
+import { spokenCheck } from './spoken.ts'
 import type { Check } from './tunnel.ts'
 
 /** What every connection of one door is judged by. */
@@ -106,7 +107,10 @@ function screenOf(interceptor: Interceptor | null, target: EgressTarget): Check 
 
 const opaque = (screen: Check): Load => ({ first: Buffer.alloc(0), check: screen })
 
-/** On port 80, and where a request named its target: one request for this target, and nothing behind it. */
+/**
+ * On port 80, and where a request named its target: one request for this target, and nothing behind it. Elsewhere nobody
+ * knows what will be spoken, and what can be read of it must be for this target.
+ */
 async function plain(
   passage: Passage,
   target: EgressEndpoint,
@@ -114,7 +118,10 @@ async function plain(
   screen: Check,
   handshakeMs: number,
 ): Promise<Load> {
-  if (asked.how !== 'request' && target.port !== httpPort) return opaque(screen)
+  if (asked.how !== 'request' && target.port !== httpPort) {
+    const isSpoken = spokenCheck(target)
+    return opaque((chunk) => isSpoken(chunk) ?? screen(chunk))
+  }
   passage.awaitsAnswer = true
   const head = asked.how === 'request' ? asked.head : await expectHead(passage, handshakeMs)
   const request = forwarded(head, target)

@@ -31,11 +31,26 @@ export function framingOf({ fields, version }: Head): Framing {
  * plain (extensions, trailers, bare line feeds), second-request for any byte behind its end.
  */
 export function bodyCheck(framing: Framing): (chunk: Uint8Array) => string | null {
-  if (framing.kind === 'chunked') return chunkedCheck()
-  let left = framing.kind === 'length' ? framing.bytes : 0
+  const body = bodyOf(framing)
   return (chunk) => {
-    left -= chunk.length
-    return left < 0 ? 'second-request' : null
+    try {
+      return body.take(chunk) < chunk.length ? 'second-request' : null
+    } catch (error) {
+      return Refusal.from(error).reason
+    }
+  }
+}
+
+/** A body as it passes: `take` returns how many of the bytes are its own, and throws bad-body. */
+export function bodyOf(framing: Framing): { take(chunk: Uint8Array): number } {
+  if (framing.kind === 'chunked') return chunkedBody()
+  let left = framing.kind === 'length' ? framing.bytes : 0
+  return {
+    take({ length }) {
+      const used = Math.min(left, length)
+      left -= used
+      return used
+    },
   }
 }
 
@@ -43,7 +58,7 @@ const [carriageReturn, lineFeed] = [13, 10]
 const maxSizeDigits = 8
 
 /** size CRLF bytes CRLF …, `0` CRLF CRLF: one state for each place where a byte may stand. */
-function chunkedCheck(): (chunk: Uint8Array) => string | null {
+function chunkedBody(): { take(chunk: Uint8Array): number } {
   let state: 'size' | 'size-end' | 'bytes' | 'bytes-cr' | 'bytes-lf' | 'last-cr' | 'last-lf' | 'over' = 'size'
   let digits = ''
   let left = 0
@@ -75,16 +90,17 @@ function chunkedCheck(): (chunk: Uint8Array) => string | null {
         return false
     }
   }
-  return (chunk) => {
+  const take = (chunk: Uint8Array): number => {
     for (let at = 0; at < chunk.length;) {
-      if (state === 'over') return 'second-request'
+      if (state === 'over') return at
       if (state === 'bytes') {
         const taken = Math.min(left, chunk.length - at)
         at += taken
         left -= taken
         if (left === 0) state = 'bytes-cr'
-      } else if (!step(chunk[at++] ?? 0)) return 'bad-body'
+      } else if (!step(chunk[at++] ?? 0)) throw new Refusal('bad-body')
     }
-    return null
+    return chunk.length
   }
+  return { take }
 }

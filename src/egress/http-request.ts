@@ -66,6 +66,24 @@ export function forwarded(head: Head, target: EgressEndpoint): Forwarded {
   return { head: [`${head.method} ${path} HTTP/${head.version}`, ...lines, '', ''].join('\r\n'), framing }
 }
 
+/**
+ * Returns how the body of a request ends that goes up as it was written; throws what `forwarded` does. A Host without a
+ * port means the target's.
+ */
+export function judgedFraming(head: Head, target: EgressEndpoint): Framing {
+  refuseMethod(head)
+  const hosts = valuesOf(head, 'host')
+  if (hosts.length !== 1) throw new Refusal('bad-request')
+  originForm(head, target)
+  if (!isSame(target, parseAuthority(hosts[0] ?? '', target.port))) throw new Refusal('host-mismatch')
+  connectionOptions(head)
+  return framingOf(head)
+}
+
+/** Whether the request asks for another protocol on its connection. */
+export const upgrades = (head: Head): boolean =>
+  valuesOf(head, 'upgrade').length > 0 && connectionOptions(head).has('upgrade')
+
 function refuseMethod({ method }: Head): void {
   if (refusedMethods.has(method) || method === 'CONNECT') throw new Refusal('method-refused')
 }

@@ -1,0 +1,98 @@
+// What is spoken on a port that does not say so: TLS and HTTP name a host there too, and it must be the one that was judged.
+import type { EgressEndpoint } from '../schema/egress.ts'
+import { ClientHello } from './client-hello.ts'
+import { bodyOf } from './http-framing.ts'
+import { headReader } from './http-head.ts'
+import { judgedFraming, upgrades } from './http-request.ts'
+import { headBytes } from './limits.ts'
+import { Refusal } from './refusal.ts'
+
+/** Takes bytes from `at` on; returns how many were its own, and who takes those behind them, or null while it goes on. */
+type Reader = (chunk: Buffer) => { readonly used: number; readonly next: Reader | null }
+
+/**
+ * Returns a check of what goes up on a connection whose protocol is unknown. It holds nothing back: what shows that a
+ * ClientHello or a request is for another host is in the chunk that would complete it, and that one is refused.
+ *
+ * A first byte as of TLS makes it TLS: sni-mismatch, sni-missing, sni-invalid or no-client-hello. A first line as of HTTP/1
+ * makes it requests, each judged: host-mismatch, method-refused, bad-request, bad-body. Anything else is let through.
+ */
+export function spokenCheck(target: EgressEndpoint): (chunk: Uint8Array) => string | null {
+  let reader: Reader = firstBytes(target)
+  return (chunk) => {
+    let rest = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.length)
+    try {
+      while (rest.length > 0) {
+        const { used, next } = reader(rest)
+        if (next !== null) reader = next
+        rest = rest.subarray(used)
+      }
+      return null
+    } catch (error) {
+      return Refusal.from(error).reason
+    }
+  }
+}
+
+const opaque: Reader = (chunk) => ({ used: chunk.length, next: null })
+
+function firstBytes(target: EgressEndpoint): Reader {
+  return (chunk) => ({ used: 0, next: chunk[0] === 0x16 ? hello(target) : firstLine(target) })
+}
+
+function hello({ host }: EgressEndpoint): Reader {
+  const reader = new ClientHello()
+  return (chunk) => {
+    const name = reader.push(chunk)
+    if (name !== null && name !== host) throw new Refusal('sni-mismatch')
+    return { used: chunk.length, next: name === null ? null : opaque }
+  }
+}
+
+/** Reads one line of text that is not empty; HTTP servers skip those that are. What went up of it is no request yet. */
+function firstLine(target: EgressEndpoint): Reader {
+  const head = requests(target)
+  let line = ''
+  return (chunk) => {
+    const feed = chunk.indexOf(10)
+    const used = feed < 0 ? chunk.length : feed + 1
+    line += chunk.toString('latin1', 0, used)
+    if (/[^\t\r\n\x20-\x7e\x80-\xff]/.test(line) || line.length > headBytes) return { used, next: opaque }
+    if (feed < 0) return { used, next: null }
+    if (/^\r?\n$/.test(line)) line = ''
+    else if (!/[ \t]HTTP\/(?!2\.0)\S*[ \t]*\r?\n$/i.test(line)) return { used, next: opaque }
+    else return { used, next: head(Buffer.from(line, 'latin1')) }
+    return { used, next: null }
+  }
+}
+
+/** Returns what makes a reader of one request and of all behind it; it is given what was read of its head. */
+const requests =
+  (target: EgressEndpoint) =>
+  (begun: Buffer): Reader => {
+    const read = headReader()
+    read(begun)
+    return (chunk) => {
+      const found = read(chunk)
+      if (found === null) return { used: chunk.length, next: null }
+      const framing = judgedFraming(found.value, target)
+      const after = upgrades(found.value) ? upgraded(target) : body(target, bodyOf(framing))
+      return { used: found.used, next: after }
+    }
+  }
+
+function body(target: EgressEndpoint, reader: ReturnType<typeof bodyOf>): Reader {
+  return (chunk) => {
+    const used = reader.take(chunk)
+    return { used, next: used < chunk.length ? requests(target)(Buffer.alloc(0)) : null }
+  }
+}
+
+/** Frames begin with no letter, and a server that did not agree to them takes what does for the next request. */
+function upgraded(target: EgressEndpoint): Reader {
+  return (chunk) => {
+    const [first = 0] = chunk
+    const isText = first === 13 || first === 10 || (first >= 0x20 && first < 0x7f)
+    return { used: 0, next: isText ? requests(target)(Buffer.alloc(0)) : opaque }
+  }
+}
