@@ -28,9 +28,12 @@ export const createBroker = ({ sources, environment, uid }: BrokerOptions): Brok
   }
 
   return {
-    async probe(names, { signal }) {
+    async probe(injections, { signal }) {
+      const kindsOf = (name: string): readonly InjectionKind[] =>
+        injections.filter(({ use }) => use === name).map(({ inject }) => inject)
+      const names = new Set(injections.map(({ use }) => use))
       const probed = await Promise.allSettled(
-        [...new Set(names)].map(async (name) => void (await read(name, [], signal)).fill(0)),
+        [...names].map(async (name) => void (await read(name, kindsOf(name), signal)).fill(0)),
       )
       const faults = probed.flatMap((it) =>
         it.status === 'rejected' ? [SallyportError.from(it.reason)] : [],

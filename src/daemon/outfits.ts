@@ -43,11 +43,13 @@ export class Outfits implements AsyncDisposable {
     instance: InstanceId,
     { signal, principal }: { readonly signal: AbortSignal; readonly principal: string },
   ): Promise<{ readonly outfit: Outfit; readonly supply: LaunchSupply } | null> {
-    const names = [...new Set(server.credentials.map(({ use }) => use))]
+    const { credentials } = server
     const prepared = this.#outfits.get(instance)
-    if (names.length === 0 && prepared === undefined && profile.network.mode === 'none') return null
-    if (names.length > 0 && prepared === undefined)
-      await this.#parts.broker.probe(names, { signal }).catch((error: unknown) => this.#fail(server, error))
+    if (credentials.length === 0 && prepared === undefined && profile.network.mode === 'none') return null
+    if (credentials.length > 0 && prepared === undefined)
+      await this.#parts.broker
+        .probe(credentials, { signal })
+        .catch((error: unknown) => this.#fail(server, error))
     const outfit = prepared ?? this.#make(server, instance, false)
     try {
       return { outfit, supply: await outfit.supply(profile, principal) }

@@ -164,8 +164,14 @@ export interface SandboxSecretsRequest {
 
 /** The one holder of secrets: `createBroker` of credentials/broker.ts. */
 export interface Broker {
-  /** Reads each source once and drops the value; rejects with ERR_CREDENTIAL_… naming those that fail */
-  probe(names: readonly string[], waiting: { readonly signal: AbortSignal }): Promise<void>
+  /**
+   * Reads each source once and drops the value; rejects with ERR_CREDENTIAL_… naming those that fail, or whose value
+   * can't be injected as it is to be
+   */
+  probe(
+    injections: readonly Pick<Injection, 'use' | 'inject'>[],
+    waiting: { readonly signal: AbortSignal },
+  ): Promise<void>
   forSandbox(request: SandboxSecretsRequest): SandboxSecrets
   /** Over every sandbox: for logs, journal and events */
   readonly redactor: Redactor

@@ -303,14 +303,22 @@ describe('probing', () => {
     const { broker } = sandbox([], {
       sources: { one: variable('ONE'), two: variable('GONE'), short: variable('ALSO_GONE') },
     })
-    await broker.probe(['one'], waiting)
+    const all = (...uses: readonly string[]) => uses.map((use) => ({ use, inject: 'egress' as const }))
+    await broker.probe(all('one'), waiting)
     expect(broker.redactor.redact(values['ONE'] ?? '').found).toEqual([])
     await expectRefusal(
-      () => broker.probe(['one', 'two', 'short', 'unknown'], waiting),
+      () => broker.probe(all('one', 'two', 'short', 'unknown'), waiting),
       'ERR_CREDENTIAL_SOURCE',
       'GONE',
       'ALSO_GONE',
       'unknown',
     )
+  })
+
+  test('refuses what could not be swapped, and takes it for another way', async () => {
+    const { broker } = sandbox([])
+    const probe = (inject: 'egress' | 'meta') => broker.probe([{ use: 'short', inject }], waiting)
+    await probe('meta')
+    await expectRefusal(() => probe('egress'), 'ERR_CREDENTIAL_REFUSED', 'short', '16')
   })
 })
