@@ -15,6 +15,7 @@ import {
   SubjectKeyIdentifierExtension,
   X509CertificateGenerator,
 } from '@peculiar/x509'
+import { Refusal } from './refusal.ts'
 
 /** Life of the authority and of a host's certificate, ms; clocks inside are the machine's own, a minute is grace */
 const authorityMs = 24 * 3_600_000
@@ -30,7 +31,7 @@ const signing = { name: 'ECDSA', hash: 'SHA-256' } as const
 export interface Signer {
   /** The authority's certificate as PEM */
   readonly certificate: string
-  /** What a TLS server for that host speaks with; rejects for any other host, and when the authority is too old */
+  /** What a TLS server for that host speaks with; rejects for any other host, and with the Refusal authority-expired when the authority is too old */
   contextFor(host: string): Promise<SecureContext>
 }
 
@@ -97,7 +98,7 @@ export const createSigner = async (server: string, hosts: readonly string[]): Pr
       if (known !== undefined && known.until - Date.now() > renewMs) return known.context
       const until = Math.min(Date.now() + hostMs, expiresMs)
       if (until - Date.now() < graceMs)
-        throw new Error(`the authority of ${server} is older than it may become`)
+        throw new Refusal(502, 'authority-expired', `the authority of ${server} is older than it may become`)
       const context = issue(host, until)
       issued.set(host, { context, until })
       return context

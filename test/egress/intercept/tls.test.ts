@@ -5,7 +5,7 @@ import { writeFile } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { connect as connectTls, type ConnectionOptions } from 'node:tls'
 import { promisify } from 'node:util'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { createSigner } from '../../../src/egress/intercept/signer.ts'
 import { eventually } from '../../support/eventually.ts'
 import { host, intercepted, talk, token } from '../../support/intercepted.ts'
@@ -184,4 +184,17 @@ describe('the authority', () => {
     expect(bundle.match(/-----BEGIN CERTIFICATE-----/g)?.length ?? 0).toBeGreaterThan(10)
     expect(bundle).not.toContain('PRIVATE')
   })
+})
+
+test('an authority that is too old signs no more, and says so', async () => {
+  vi.useFakeTimers({ toFake: ['Date'] })
+  try {
+    const signer = await createSigner('files', [host])
+    vi.setSystemTime(Date.now() + 23 * 3_600_000)
+    await expect(signer.contextFor(host)).resolves.toBeDefined()
+    vi.setSystemTime(Date.now() + 3_600_000)
+    await expect(signer.contextFor(host)).rejects.toMatchObject({ reason: 'authority-expired' })
+  } finally {
+    vi.useRealTimers()
+  }
 })
