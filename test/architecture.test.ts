@@ -227,6 +227,13 @@ describe('nothing reaches a server but through the dispatch', () => {
   })
 })
 
+test('a plan is opened by the launch that made it, and by the verification, which alone takes controls out', () => {
+  const naming = (name: RegExp): readonly string[] =>
+    offenders(({ text }) => name.test(withoutComments(text)))
+  expect(naming(/\bopenLaunch\b/)).toEqual(['sandbox/launch.ts', 'verify/lab.ts'])
+  expect(naming(/\bconfine\(/)).toEqual(['sandbox/launch.ts', 'sandbox/trial.ts'])
+})
+
 test('the MCP SDK is a type at the edge, and never on the relay’s path', () => {
   const sdk = sources
     .flatMap(({ imports }) => imports)

@@ -1,4 +1,4 @@
-// Where the binary for the inside of the wall lies, beside the code that was built with it.
+// Where the binaries for the inside of the wall lie, beside the code that was built with it.
 import { constants } from 'node:fs'
 import { access } from 'node:fs/promises'
 import { arch } from 'node:process'
@@ -12,8 +12,13 @@ const candidates = (name: string): string[] => [
 ]
 
 /** Returns the absolute path of `sallyport-init` for this machine. Throws ERR_SANDBOX_UNENFORCEABLE where it was not built. */
-export const findInitBinary = async (): Promise<string> => {
-  for (const path of candidates('sallyport-init')) {
+export const findInitBinary = (): Promise<string> => findBinary('sallyport-init')
+
+/** The same for `sallyport-probes`, which a verification runs as the server. */
+export const findProbesBinary = (): Promise<string> => findBinary('sallyport-probes')
+
+const findBinary = async (name: string): Promise<string> => {
+  for (const path of candidates(name)) {
     const isExecutable = await access(path, constants.X_OK).then(
       () => true,
       () => false,
@@ -22,7 +27,7 @@ export const findInitBinary = async (): Promise<string> => {
   }
   throw new SallyportError(
     'ERR_SANDBOX_UNENFORCEABLE',
-    `sallyport-init for ${arch} is missing, looked for ${candidates('sallyport-init').join(' and ')}; run npm run setup`,
+    `${name} for ${arch} is missing, looked for ${candidates(name).join(' and ')}; run npm run setup`,
     { control: 'init', arch },
   )
 }

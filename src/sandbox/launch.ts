@@ -2,7 +2,7 @@
 import { SallyportError } from '../errors.ts'
 import type { InstanceId } from '../lib/ids.ts'
 import type { ProfileSettings, ServerSettings, Settings } from '../schema/settings.ts'
-import { confine, type GateSecrets } from './bubblewrap/driver.ts'
+import { type BubblewrapPlan, confine, type GateSecrets } from './bubblewrap/driver.ts'
 import { planBubblewrap } from './bubblewrap/plan.ts'
 import type { SandboxProcess } from './driver.ts'
 import { requireEgress, requireSandbox } from './diagnose.ts'
@@ -64,10 +64,21 @@ export const noSupply: LaunchSupply = {
  * step before the gate failed, and nothing of the sandbox is left after any failure.
  */
 export const launch = async (
+  request: LaunchRequest,
+  host: LaunchHost,
+  waiting: { readonly signal: AbortSignal; readonly registered?: () => void },
+): Promise<SandboxProcess> => openLaunch(await planLaunch(request, host, waiting), host, waiting)
+
+/**
+ * Everything of a launch before its first process: the plan, with nothing left to decide, and limits held for it.
+ *
+ * Whoever has it must pass it on to `openLaunch`, which owns it from then on. Throws as `launch` does.
+ */
+export const planLaunch = async (
   { server, profile, settings, instance, supply }: LaunchRequest,
   host: LaunchHost,
   { signal, registered }: { readonly signal: AbortSignal; readonly registered?: () => void },
-): Promise<SandboxProcess> => {
+): Promise<BubblewrapPlan> => {
   signal.throwIfAborted()
 
   // 1. fingerprint: a real sandbox was tried when the daemon started; where it failed, the missing control is named.
@@ -110,15 +121,20 @@ export const launch = async (
   const enforcedBy = chooseEnforcement(limits, host.limits)
   const outerLimits = holdFromOutside(host.cgroups, { instance, limits }, enforcedBy)
   const inner = innerLimits(limits, host.limits)
+  return { ...plan, outerLimits, innerLimits: inner, enforcedBy, secrets: supply.secrets, log: host.log }
+}
 
+/** The last step: builds what the plan says and lets the server start in it. Throws as `launch` does. */
+export const openLaunch = async (
+  plan: BubblewrapPlan,
+  host: LaunchHost,
+  { signal }: { readonly signal: AbortSignal },
+): Promise<SandboxProcess> => {
   // 7. gate: the sandbox stands, each of its mounts is the file that was judged, nothing of the server has run; then go.
   //    From here the driver owns the outer limits, and takes everything down when something fails.
-  const gate = await confine(
-    { ...plan, outerLimits, innerLimits: inner, enforcedBy, secrets: supply.secrets, log: host.log },
-    { signal },
-  )
+  const gate = await confine(plan, { signal })
   const process = await gate.open({ signal })
-  if (host.tools.isRoot) host.holdUid(spec.hostUid, process.ended)
+  if (host.tools.isRoot) host.holdUid(plan.spec.hostUid, process.ended)
   return process
 }
 

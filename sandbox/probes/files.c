@@ -1,0 +1,131 @@
+// Attempts on files: what is there, what it says, what can be changed, and how much of it fits.
+#include "probes.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+static int stat_it(int count, char **arguments) {
+  (void)count;
+  struct stat status;
+  return lstat(arguments[0], &status);
+}
+
+// A folder counts as read when it is listed.
+static int read_it(int count, char **arguments) {
+  (void)count;
+  char byte;
+  int fd = open(arguments[0], O_RDONLY | O_NONBLOCK);
+  if (fd < 0) return -1;
+  if (read(fd, &byte, 1) >= 0 || errno == EISDIR) return 0;
+  return -1;
+}
+
+static int create(int count, char **arguments) {
+  (void)count;
+  int fd = open(arguments[0], O_WRONLY | O_CREAT | O_EXCL, 0600);
+  return fd < 0 ? -1 : unlink(arguments[0]);
+}
+
+// Opens for writing and writes nothing: on a system where it opens, nothing changes.
+static int open_for_writing(int count, char **arguments) {
+  (void)count;
+  return open(arguments[0], O_WRONLY | O_NONBLOCK);
+}
+
+static int text(int count, char **arguments) {
+  (void)count;
+  char piece[4096];
+  int fd = open(arguments[0], O_RDONLY);
+  if (fd < 0) return -1;
+  for (ssize_t got; (got = read(fd, piece, sizeof piece)) != 0;) {
+    if (got < 0) return -1;
+    fwrite(piece, 1, (size_t)got, found);
+  }
+  return 0;
+}
+
+static int list(int count, char **arguments) {
+  (void)count;
+  DIR *folder = opendir(arguments[0]);
+  if (folder == NULL) return -1;
+  for (struct dirent *entry; (entry = readdir(folder)) != NULL;)
+    if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0) fprintf(found, "%s\n", entry->d_name);
+  return 0;
+}
+
+static int link_text(int count, char **arguments) {
+  (void)count;
+  char target[PATH_MAX];
+  ssize_t length = readlink(arguments[0], target, sizeof target);
+  if (length < 0) return -1;
+  fwrite(target, 1, (size_t)length, found);
+  return 0;
+}
+
+static int flags(int count, char **arguments) {
+  (void)count;
+  struct statvfs status;
+  if (statvfs(arguments[0], &status) != 0) return -1;
+  fprintf(found, "%s", status.f_flag & ST_RDONLY ? "ro" : "rw");
+  return 0;
+}
+
+static int size(int count, char **arguments) {
+  (void)count;
+  struct statvfs status;
+  if (statvfs(arguments[0], &status) != 0) return -1;
+  fprintf(found, "%llu", (unsigned long long)status.f_blocks * status.f_frsize);
+  return 0;
+}
+
+// Reserves the bytes in one file of the folder, and lets go of them again.
+static int reserve(int count, char **arguments) {
+  (void)count;
+  int fd = open(arguments[0], O_TMPFILE | O_WRONLY, 0600);
+  return fd < 0 ? -1 : fallocate(fd, 0, 0, strtoll(arguments[1], NULL, 10));
+}
+
+// Reads the second path through a symbolic link at the first.
+static int read_through_link(int count, char **arguments) {
+  if (symlink(arguments[1], arguments[0]) != 0) return -1;
+  int result = read_it(count, arguments);
+  int error = errno;
+  unlink(arguments[0]);
+  errno = error;
+  return result;
+}
+
+static int hard_link(int count, char **arguments) {
+  (void)count;
+  if (link(arguments[1], arguments[0]) != 0) return -1;
+  return unlink(arguments[0]);
+}
+
+// Covered is a null device in the place of a file, and a folder without entries in the place of a folder.
+static int uncovered(int count, char **arguments) {
+  (void)count;
+  struct stat status;
+  if (lstat(arguments[0], &status) != 0) return -1;
+  if (S_ISCHR(status.st_mode) && status.st_rdev == makedev(1, 3)) return errno = EACCES, -1;
+  if (!S_ISDIR(status.st_mode)) return 0;
+  DIR *folder = opendir(arguments[0]);
+  if (folder == NULL) return -1;
+  int entries = 0;
+  while (readdir(folder) != NULL) entries++;
+  return entries > 2 ? 0 : (errno = ENODATA, -1);
+}
+
+const struct attempt file_attempts[] = {
+    {"stat", 1, stat_it},      {"read", 1, read_it},          {"create", 1, create}, {"open-for-writing", 1, open_for_writing},
+    {"text", 1, text},         {"list", 1, list},             {"link", 1, link_text}, {"flags", 1, flags},
+    {"size", 1, size},         {"reserve", 2, reserve},       {"read-through-link", 2, read_through_link},
+    {"hard-link", 2, hard_link}, {"uncovered", 1, uncovered}, {NULL, 0, NULL},
+};

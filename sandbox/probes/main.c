@@ -1,0 +1,123 @@
+// sallyport-probes: tries what a server must not be able to do, as whoever talks to it asks, one line for each.
+//
+//   sallyport-probes FILE, or its stdin    NAME \t ARGUMENT \t ... \n
+//   stdout     {"outcome":"open","ms":0.2,"text":"..."} \n    outcome: open, an errno's name, killed, late, no-effect or unknown
+//
+// With a FILE, it stays after the last line until its stdin ends: what an attempt left running is there as long.
+// Each attempt has a process of its own: what it opens, changes or dies of is gone when its line is written.
+#include "probes.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { LINE_BYTES = 16384, PATIENCE_S = 20 };
+
+FILE *found;
+
+static const struct attempt *find(const char *name) {
+  const struct attempt *tables[] = {file_attempts, call_attempts, network_attempts, process_attempts, resource_attempts};
+  for (size_t table = 0; table < sizeof tables / sizeof *tables; table++)
+    for (const struct attempt *it = tables[table]; it->name != NULL; it++)
+      if (strcmp(it->name, name) == 0) return it;
+  return NULL;
+}
+
+static void write_escaped(const char *text, size_t length) {
+  for (size_t index = 0; index < length; index++) {
+    unsigned char byte = (unsigned char)text[index];
+    if (byte < 0x20 || byte == '"' || byte == '\\' || byte >= 0x7f)
+      printf("\\u%04x", byte);
+    else
+      putchar(byte);
+  }
+}
+
+static double now_ms(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6;
+}
+
+static double started_ms;
+
+static void answer(const char *outcome, const char *text, size_t length) {
+  printf("{\"outcome\":\"%s\",\"ms\":%.3f,\"text\":\"", outcome, now_ms() - started_ms);
+  write_escaped(text, length);
+  puts("\"}");
+  fflush(stdout);
+}
+
+static const char *outcome_of(int status) {
+  if (WIFSIGNALED(status)) return WTERMSIG(status) == SIGALRM ? "late" : "killed";
+  int code = WEXITSTATUS(status);
+  const char *name = code == NO_EFFECT ? "no-effect" : strerrorname_np(code);
+  return code == 0 ? "open" : name == NULL ? "no-effect" : name;
+}
+
+static void run(const struct attempt *attempt, int count, char **arguments) {
+  static char text[TEXT_BYTES];
+  int ends[2];
+  pid_t pid = pipe(ends) == 0 ? fork() : -1;
+  if (pid < 0) {
+    answer("no-effect", "could not fork", 14);
+    return;
+  }
+  if (pid == 0) {
+    close(ends[0]);
+    found = fdopen(ends[1], "w");
+    alarm(PATIENCE_S);
+    errno = 0;
+    int result = attempt->run(count, arguments);
+    int code = result >= 0 ? 0 : errno == 0 ? NO_EFFECT : errno;
+    fclose(found);
+    _exit(code);
+  }
+  close(ends[1]);
+  size_t length = 0;
+  char spare[4096];
+  for (ssize_t got = 1; got > 0 || (got < 0 && errno == EINTR);) {
+    size_t room = sizeof text - length;
+    got = read(ends[0], room > 0 ? text + length : spare, room > 0 ? room : sizeof spare);
+    if (got > 0 && room > 0) length += (size_t)got;
+  }
+  close(ends[0]);
+  int status = 0;
+  while (waitpid(pid, &status, 0) < 0 && errno == EINTR) continue;
+  answer(outcome_of(status), text, length);
+}
+
+// `{main}` in an argument is this program's own pid: outside of a sandbox it stands in for PID 1, being of the same user.
+static char *settled(char *argument) {
+  static char room[ARGUMENTS + 1][LINE_BYTES];
+  static int next;
+  char *at = strstr(argument, "{main}"), *settled = room[next++ % (ARGUMENTS + 1)];
+  if (at == NULL) return argument;
+  snprintf(settled, LINE_BYTES, "%.*s%d%s", (int)(at - argument), argument, getpid(), at + strlen("{main}"));
+  return settled;
+}
+
+int main(int argc, char **argv) {
+  note_descriptors();
+  signal(SIGPIPE, SIG_IGN);
+  static char line[LINE_BYTES];
+  FILE *lines = argc > 1 ? fopen(argv[1], "re") : stdin;
+  if (lines == NULL) return perror(argv[1]), 1;
+  while (fgets(line, sizeof line, lines) != NULL) {
+    line[strcspn(line, "\n")] = '\0';
+    char *rest = line, *words[ARGUMENTS + 1];
+    int count = 0;
+    for (char *word; count <= ARGUMENTS && (word = strsep(&rest, "\t")) != NULL;) words[count++] = settled(word);
+    started_ms = now_ms();
+    const struct attempt *attempt = find(words[0]);
+    if (attempt == NULL || count - 1 < attempt->arguments)
+      answer("unknown", words[0], strlen(words[0]));
+    else
+      run(attempt, count - 1, words + 1);
+  }
+  while (lines != stdin && getchar() != EOF) continue;
+}

@@ -1,0 +1,175 @@
+// Attempts on sockets: whom a connection reaches, and what a name server says.
+#include "probes.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <poll.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+enum { PATIENCE_MS = 3000 };
+
+static socklen_t parse(const char *address, const char *port, struct sockaddr_storage *at) {
+  struct sockaddr_in *four = (void *)at;
+  struct sockaddr_in6 *six = (void *)at;
+  memset(at, 0, sizeof *at);
+  if (inet_pton(AF_INET, address, &four->sin_addr) == 1) {
+    four->sin_family = AF_INET;
+    four->sin_port = htons((uint16_t)atoi(port));
+    return sizeof *four;
+  }
+  inet_pton(AF_INET6, address, &six->sin6_addr);
+  six->sin6_family = AF_INET6;
+  six->sin6_port = htons((uint16_t)atoi(port));
+  return sizeof *six;
+}
+
+// Without blocking, since nobody may ever answer.
+static int connect_in_time(int fd, const struct sockaddr *at, socklen_t length) {
+  if (connect(fd, at, length) == 0) return 0;
+  if (errno != EINPROGRESS) return -1;
+  struct pollfd wait = {.fd = fd, .events = POLLOUT};
+  if (poll(&wait, 1, PATIENCE_MS) == 0) return errno = ETIMEDOUT, -1;
+  int error = 0;
+  socklen_t size = sizeof error;
+  getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size);
+  return error == 0 ? 0 : (errno = error, -1);
+}
+
+static int tcp(int count, char **arguments) {
+  (void)count;
+  struct sockaddr_storage at;
+  socklen_t length = parse(arguments[0], arguments[1], &at);
+  int fd = socket(at.ss_family, SOCK_STREAM | SOCK_NONBLOCK, 0);
+  return fd < 0 ? -1 : connect_in_time(fd, (struct sockaddr *)&at, length);
+}
+
+// Whether the kernel knows a way: a connected datagram socket sends nothing by itself.
+static int route(int count, char **arguments) {
+  (void)count;
+  struct sockaddr_storage at;
+  socklen_t length = parse(arguments[0], "53", &at);
+  int fd = socket(at.ss_family, SOCK_DGRAM, 0);
+  return fd < 0 ? -1 : connect(fd, (struct sockaddr *)&at, length);
+}
+
+// An @ at the beginning is an abstract name. Returns the connected socket.
+static int connect_local(const char *name) {
+  struct sockaddr_un at = {.sun_family = AF_UNIX};
+  size_t length = strlen(name);
+  if (length >= sizeof at.sun_path) return errno = ENAMETOOLONG, -1;
+  memcpy(at.sun_path, name, length);
+  if (at.sun_path[0] == '@') at.sun_path[0] = '\0';
+  int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+  socklen_t bytes = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length);
+  return fd < 0 || connect(fd, (struct sockaddr *)&at, bytes) != 0 ? -1 : fd;
+}
+
+static int local(int count, char **arguments) {
+  (void)count;
+  return connect_local(arguments[0]);
+}
+
+// Takes an address for itself, however willing it is to share it.
+static int bind_to(int count, char **arguments) {
+  (void)count;
+  struct sockaddr_storage at;
+  int yes = 1, fd = socket(AF_INET, SOCK_STREAM, 0);
+  socklen_t length = parse(arguments[0], arguments[1], &at);
+  setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+  setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &yes, sizeof yes);
+  return bind(fd, (struct sockaddr *)&at, length) != 0 ? -1 : listen(fd, 1);
+}
+
+// Holds a listener on 127.0.0.1 and an abstract name, as a sandbox beside this one would, until the attempt is ended.
+static int hold_listeners(int count, char **arguments) {
+  (void)count;
+  struct sockaddr_storage at;
+  socklen_t length = parse("127.0.0.1", arguments[0], &at);
+  struct sockaddr_un name = {.sun_family = AF_UNIX};
+  snprintf(name.sun_path + 1, sizeof name.sun_path - 1, "%s", arguments[1]);
+  int inet = socket(AF_INET, SOCK_STREAM, 0), unixes = socket(AF_UNIX, SOCK_STREAM, 0);
+  socklen_t bytes = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + strlen(arguments[1]));
+  if (bind(inet, (struct sockaddr *)&at, length) != 0 || listen(inet, 8) != 0) return -1;
+  if (bind(unixes, (struct sockaddr *)&name, bytes) != 0 || listen(unixes, 8) != 0) return -1;
+  // The process that answers goes on holding them; the attempt itself is over.
+  pid_t pid = fork();
+  if (pid == 0) {
+    fclose(found);
+    alarm(0);
+    for (;;) pause();
+  }
+  return pid < 0 ? -1 : 0;
+}
+
+static size_t put_name(unsigned char *at, const char *name) {
+  size_t length = 0;
+  while (*name != '\0') {
+    size_t label = strcspn(name, ".");
+    if (label > 63) break;
+    at[length++] = (unsigned char)label;
+    memcpy(at + length, name, label);
+    length += label;
+    name += label + (name[label] == '.');
+  }
+  at[length++] = 0;
+  return length;
+}
+
+// dns SERVER PORT NAME TYPE: open where the answer has at least one record; else ENOENT (no such name), EACCES (refused), ENODATA.
+static int dns(int count, char **arguments) {
+  (void)count;
+  unsigned char query[512] = {0x53, 0x50, 1, 0, 0, 1}, reply[1500];
+  struct sockaddr_storage at;
+  if (strlen(arguments[2]) > 400) return errno = E2BIG, -1;
+  socklen_t length = parse(arguments[0], arguments[1], &at);
+  size_t bytes = 12 + put_name(query + 12, arguments[2]);
+  query[bytes + 1] = (unsigned char)atoi(arguments[3]);
+  query[bytes + 3] = 1;
+  bytes += 4;
+  int fd = socket(at.ss_family, SOCK_DGRAM, 0);
+  if (fd < 0 || connect(fd, (struct sockaddr *)&at, length) != 0) return -1;
+  if (send(fd, query, bytes, 0) < 0) return -1;
+  struct pollfd wait = {.fd = fd, .events = POLLIN};
+  if (poll(&wait, 1, PATIENCE_MS) == 0) return errno = ETIMEDOUT, -1;
+  ssize_t got = recv(fd, reply, sizeof reply, 0);
+  if (got < 12) return got < 0 ? -1 : (errno = EBADMSG, -1);
+  int code = reply[3] & 15, answers = reply[6] << 8 | reply[7];
+  fprintf(found, "rcode %d, %d records", code, answers);
+  if (code == 0 && answers > 0) return 0;
+  return errno = code == 3 ? ENOENT : code == 5 ? EACCES : ENODATA, -1;
+}
+
+// exchange ADDRESS PORT TEXT, where an address may be the path of a socket: says the text, with \r and \n for these, and tells what comes back; ECONNRESET where nothing does.
+static int exchange(int count, char **arguments) {
+  (void)count;
+  struct sockaddr_storage at;
+  char said[1024], piece[1024];
+  size_t bytes = 0;
+  for (const char *from = arguments[2]; *from != '\0' && bytes < sizeof said; from++) {
+    int escapes = from[0] == '\\' && (from[1] == 'r' || from[1] == 'n');
+    said[bytes++] = !escapes ? *from : from[1] == 'r' ? '\r' : '\n';
+    from += escapes;
+  }
+  socklen_t length = parse(arguments[0], arguments[1], &at);
+  int fd = arguments[0][0] == '/' ? connect_local(arguments[0]) : socket(at.ss_family, SOCK_STREAM, 0);
+  if (fd < 0 || (arguments[0][0] != '/' && connect(fd, (struct sockaddr *)&at, length) != 0)) return -1;
+  if (send(fd, said, bytes, MSG_NOSIGNAL) < 0) return -1;
+  size_t heard = 0;
+  for (struct pollfd wait = {.fd = fd, .events = POLLIN}; poll(&wait, 1, PATIENCE_MS) > 0;) {
+    ssize_t got = recv(fd, piece, sizeof piece, 0);
+    if (got <= 0) break;
+    fwrite(piece, 1, (size_t)got, found);
+    heard += (size_t)got;
+  }
+  return heard > 0 ? 0 : (errno = ECONNRESET, -1);
+}
+
+const struct attempt network_attempts[] = {
+    {"tcp", 2, tcp}, {"route", 1, route}, {"local", 1, local}, {"hold-listeners", 2, hold_listeners},
+    {"dns", 4, dns}, {"bind", 2, bind_to}, {"exchange", 3, exchange}, {NULL, 0, NULL},
+};

@@ -1,0 +1,24 @@
+// What the attempts of one program share: each runs in a process of its own, and says what it met by returning.
+#pragma once
+
+#include <stddef.h>
+#include <stdio.h>
+
+/** Where an attempt writes what it found, for whoever judges; at most TEXT_BYTES of it are kept. */
+extern FILE *found;
+
+enum { TEXT_BYTES = 65536, ARGUMENTS = 16, NO_EFFECT = 255 };
+
+/** One thing to try. Returns -1 with errno set where it was stopped, anything else where it was not. */
+struct attempt {
+  const char *name;
+  /** Arguments that it takes at least; missing ones are refused before it runs */
+  int arguments;
+  int (*run)(int count, char **arguments);
+};
+
+/** Tables of the files beside this one; each ends with a null name. */
+extern const struct attempt file_attempts[], call_attempts[], network_attempts[], process_attempts[], resource_attempts[];
+
+/** Keeps what the program was started with, before it opens anything. */
+void note_descriptors(void);

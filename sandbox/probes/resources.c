@@ -1,0 +1,88 @@
+// Attempts to take more than is there for one: each stops by itself a little above what it was told.
+#include "probes.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+static int stopped_at(long amount, long wanted) {
+  int error = errno;
+  fprintf(found, "%ld", amount);
+  errno = error;
+  return amount >= wanted ? 0 : -1;
+}
+
+static int open_many(int count, char **arguments) {
+  (void)count;
+  long wanted = atol(arguments[0]), amount = 0;
+  while (amount < wanted && open("/dev/null", O_RDONLY) >= 0) amount++;
+  return stopped_at(amount, wanted);
+}
+
+static int fork_many(int count, char **arguments) {
+  (void)count;
+  long wanted = atol(arguments[0]), amount = 0;
+  pid_t *pids = calloc((size_t)wanted, sizeof *pids);
+  while (pids != NULL && amount < wanted) {
+    pid_t pid = fork();
+    if (pid < 0) break;
+    if (pid == 0)
+      for (;;) pause();
+    pids[amount++] = pid;
+  }
+  int error = errno;
+  for (long index = 0; index < amount; index++) kill(pids[index], SIGKILL);
+  while (wait(NULL) > 0) continue;
+  errno = error;
+  return stopped_at(amount, wanted);
+}
+
+static void *wait_for_ever(void *nothing) {
+  for (;;) pause();
+  return nothing;
+}
+
+static int thread_many(int count, char **arguments) {
+  (void)count;
+  long wanted = atol(arguments[0]), amount = 0;
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setstacksize(&attributes, 65536);
+  for (int error = 0; amount < wanted; amount++) {
+    pthread_t thread;
+    if ((error = pthread_create(&thread, &attributes, wait_for_ever, NULL)) == 0) continue;
+    errno = error;
+    break;
+  }
+  return stopped_at(amount, wanted);
+}
+
+// Touches so many bytes of memory, a page at a time, and holds them; `shared` are those of a memfd, which no rlimit counts.
+static int touch(const char *bytes, int is_shared) {
+  size_t wanted = (size_t)strtoull(bytes, NULL, 10), piece = 4 << 20;
+  int fd = is_shared ? memfd_create("probe", 0) : -1;
+  for (size_t taken = 0; taken < wanted; taken += piece) {
+    if (is_shared && ftruncate(fd, (off_t)(taken + piece)) != 0) return -1;
+    int flags = is_shared ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS;
+    char *at = mmap(NULL, piece, PROT_READ | PROT_WRITE, flags, fd, is_shared ? (off_t)taken : 0);
+    if (at == MAP_FAILED) return -1;
+    memset(at, 1, piece);
+  }
+  struct timespec second = {.tv_sec = 1};
+  nanosleep(&second, NULL); // a watchdog looks now and then; a control group would have struck already
+  return 0;
+}
+static int touch_memory(int count, char **arguments) { return (void)count, touch(arguments[0], 0); }
+static int touch_shared(int count, char **arguments) { return (void)count, touch(arguments[0], 1); }
+
+const struct attempt resource_attempts[] = {
+    {"open-many", 1, open_many},       {"fork-many", 1, fork_many},       {"thread-many", 1, thread_many},
+    {"touch-memory", 1, touch_memory}, {"touch-shared", 1, touch_shared}, {NULL, 0, NULL},
+};

@@ -1,0 +1,81 @@
+// The broken arms: the sandbox of the same launch with one control taken out, in which its probes must go red.
+import { existsSync } from 'node:fs'
+import { SallyportError } from '../errors.ts'
+import type { Answer } from './attempt.ts'
+import type { Canaries } from './canaries.ts'
+import { controlOf, type ControlId, type Exposure } from './controls.ts'
+import type { ArmFinding } from './judge.ts'
+import { type Alter, type Lab, tryInside } from './lab.ts'
+import { aloneInside, type Planned } from './inside.ts'
+import { type Listeners, startNeighbour } from './neighbour.ts'
+import type { Probe } from './probe.ts'
+
+/** Which probes need an arm: all in a self-check, else those that were open nowhere outside. */
+export interface ArmChoice {
+  readonly outside: ReadonlyMap<Probe, readonly Answer[]>
+  readonly selfCheck: boolean
+  /** What listens in the other sandbox, which is without the control too where the control is between the two */
+  readonly listeners: Listeners
+}
+
+/** Tries each control's arm once for all probes of it that need one. */
+export const tryArms = async (
+  lab: Lab,
+  canaries: Canaries,
+  planned: readonly Planned[],
+  choice: ArmChoice,
+): Promise<Map<Probe, ArmFinding>> => {
+  const exposure = exposureOf(canaries)
+  const needed = planned.filter(
+    (it) => it.trial.settled === undefined && (choice.selfCheck || !isOpenOutside(it, choice)),
+  )
+  const found = new Map<Probe, ArmFinding>()
+  for (const [control, its] of Map.groupBy(needed, ({ probe }) => probe.control))
+    await tryArm(lab, control, { exposure, listeners: choice.listeners }, its, found)
+  return found
+}
+
+const isOpenOutside = ({ probe, trial }: Planned, { outside }: ArmChoice): boolean => {
+  const answers = outside.get(probe) ?? []
+  return (trial.outside ?? trial.attempts).some((attempt, index) => {
+    const answer = answers[index]
+    return answer !== undefined && attempt.meaning(answer).is === 'open'
+  })
+}
+
+const tryArm = async (
+  lab: Lab,
+  control: ControlId,
+  { exposure, listeners }: { readonly exposure: Exposure; readonly listeners: Listeners },
+  planned: readonly Planned[],
+  found: Map<Probe, ArmFinding>,
+): Promise<void> => {
+  const { without } = controlOf(control).arm
+  if (without === null) return
+  const alter: Alter = (plan) => without(plan, exposure)
+  const together = planned.filter(({ probe }) => probe.isAlone !== true)
+  const run = async (its: readonly Planned[], make: () => Promise<readonly Answer[]>): Promise<void> => {
+    try {
+      const answers = await make()
+      let at = 0
+      for (const { probe, trial } of its)
+        found.set(probe, { answers: answers.slice(at, (at += trial.attempts.length)) })
+    } catch (error) {
+      if (!(error instanceof SallyportError) || error.code !== 'ERR_SANDBOX_SETUP') throw error
+      for (const { probe } of its) found.set(probe, { refused: error.message })
+    }
+  }
+  if (together.length > 0)
+    await run(together, async () => {
+      const attempts = together.flatMap(({ trial }) => trial.attempts)
+      await using _ = control === 'net-namespace' ? await startNeighbour(lab, listeners, alter) : null
+      return (await tryInside(lab, attempts, alter)).answers
+    })
+  for (const it of planned.filter(({ probe }) => probe.isAlone === true))
+    await run([it], () => aloneInside(lab, it.trial, alter))
+}
+
+const exposureOf = ({ home, folder, state, shared, variables }: Canaries): Exposure => ({
+  variables,
+  paths: [home, folder, state, shared, '/etc/shadow', '/sys', '/var'].filter((path) => existsSync(path)),
+})

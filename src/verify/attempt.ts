@@ -1,0 +1,75 @@
+// One thing that a probe tries, and what each answer to it means.
+
+/** What the probes' program says of one attempt. */
+export interface Answer {
+  /** `open`, the name of an errno, `killed`, `late`, `no-effect` or `unknown` */
+  readonly outcome: string
+  /** What the attempt found, where it tells something; at most 64 KiB */
+  readonly text: string
+  readonly ms: number
+}
+
+/** `open`: what was to be shut was not; `broken`: it could not be tried, so nothing is known */
+export type Meaning =
+  | { readonly is: 'shut' | 'open' | 'otherwise'; readonly observed: string; readonly errno: string | null }
+  | { readonly is: 'broken'; readonly observed: string; readonly errno: null }
+
+export interface Attempt {
+  /** What the program is asked: a name and its arguments, none of which has a tab or a line break */
+  readonly asks: readonly string[]
+  /** How people call it */
+  readonly label: string
+  meaning(answer: Answer): Meaning
+}
+
+const cannotTell = new Set(['late', 'no-effect', 'unknown'])
+
+const broken = ({ outcome, text }: Answer): Meaning => ({
+  is: 'broken',
+  observed: `not tried: ${outcome} ${text}`.trim(),
+  errno: null,
+})
+
+/** An attempt that must be stopped by one of these: errno names, or `killed`. */
+export const stops = (asks: readonly string[], by: readonly string[], label = asks.join(' ')): Attempt => ({
+  asks,
+  label,
+  meaning(answer) {
+    const { outcome } = answer
+    if (cannotTell.has(outcome)) return broken(answer)
+    if (outcome === 'open') return { is: 'open', observed: 'open', errno: null }
+    const errno = outcome === 'killed' ? null : outcome
+    return { is: by.includes(outcome) ? 'shut' : 'otherwise', observed: outcome, errno }
+  },
+})
+
+/** An attempt that must succeed and find what `wrong` has nothing to say about; `wrong` names what is amiss, else null. */
+export const finds = (
+  asks: readonly string[],
+  wrong: (text: string) => string | null,
+  label = asks.join(' '),
+): Attempt => ({
+  asks,
+  label,
+  meaning(answer) {
+    if (cannotTell.has(answer.outcome)) return broken(answer)
+    if (answer.outcome !== 'open') return { is: 'otherwise', observed: answer.outcome, errno: answer.outcome }
+    const amiss = wrong(answer.text)
+    return { is: amiss === null ? 'shut' : 'open', observed: amiss ?? 'as expected', errno: null }
+  },
+})
+
+/** An attempt that may be stopped by one of these, and where it is not must find nothing amiss. */
+export const stopsOrFinds = (
+  asks: readonly string[],
+  by: readonly string[],
+  wrong: (text: string) => string | null,
+  label = asks.join(' '),
+): Attempt => {
+  const [stopped, found] = [stops(asks, by, label), finds(asks, wrong, label)]
+  return {
+    asks,
+    label,
+    meaning: (answer) => (answer.outcome === 'open' ? found : stopped).meaning(answer),
+  }
+}

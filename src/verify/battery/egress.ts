@@ -1,0 +1,191 @@
+// Probes 81 to 84: the way out of a profile that has one leads to what was granted, and of the others there is none.
+import { finds, stops, stopsOrFinds, type Attempt } from '../attempt.ts'
+import { proxyPort } from '../../sandbox/network.ts'
+import { doorTarget } from '../../sandbox/spec.ts'
+import type { Probe, Scene, Trial } from '../probe.ts'
+
+const resolver = '127.0.0.53'
+const types = { A: 1, TXT: 16, AXFR: 252 } as const
+const nobodyThere = ['ECONNREFUSED', 'ENETUNREACH'] as const
+const noAnswer = ['ECONNRESET', 'EPIPE', ...nobodyThere] as const
+const isShut = ({ spec }: Scene): boolean => spec.network.mode === 'none'
+
+const ask = (name: string, type: number, by: readonly string[]): Attempt =>
+  stops(['dns', resolver, '53', name, `${type}`], by, `name ${name.slice(0, 60)}, type ${type}`)
+
+const asksOutside = ({ wayOut }: Scene): Attempt[] => [
+  stops(
+    ['dns', '127.0.0.1', `${wayOut.resolverPort}`, 'not-granted.test', `${types.A}`],
+    [],
+    'a name server outside',
+  ),
+]
+
+/** What somebody says to the server itself, where no proxy is between. */
+const serverOutside = ({ wayOut }: Scene): Attempt[] => [
+  finds(
+    ['exchange', '127.0.0.1', `${wayOut.grant.port}`, 'GET / HTTP/1.1\\r\\n\\r\\n'],
+    (text) => (text.includes(wayOut.greeting) ? 'the server answers' : null),
+    'the server, without a proxy',
+  ),
+]
+
+const connects = (host: string, port: number): Attempt =>
+  stopsOrFinds(
+    [
+      'exchange',
+      '127.0.0.1',
+      `${proxyPort}`,
+      `CONNECT ${host}:${port} HTTP/1.1\\r\\nHost: ${host}:${port}\\r\\n\\r\\n`,
+    ],
+    noAnswer,
+    (text) => (/^HTTP\/1\.[01] 2/.test(text) ? 'connected' : null),
+    `CONNECT ${host}:${port}`,
+  )
+
+const says = (opening: string, greeting: string): Attempt =>
+  stopsOrFinds(
+    ['exchange', doorTarget, '0', `${opening}\\nGET / HTTP/1.1\\r\\n\\r\\n`],
+    noAnswer,
+    (text) => (text.includes(greeting) || /HTTP\/1\.1 200/.test(text) ? 'connected' : null),
+    `at the door: ${opening}`,
+  )
+
+/** Spellings of this machine and of granted names that are neither. */
+const hostile = (granted: string): readonly string[] => [
+  '127.0.0.1',
+  '127.1',
+  '2130706433',
+  '0x7f.1',
+  '017700000001',
+  '[::1]',
+  '[::ffff:127.0.0.1]',
+  'localhost',
+  '169.254.169.254',
+  'metadata.google.internal',
+  `${granted}.evil.test`,
+  `evil-${granted}`,
+  `127.0.0.1%00.${granted}`,
+  `127.0.0.1#.${granted}`,
+  `${granted}@127.0.0.1`,
+  `${granted}\\n127.0.0.1`,
+]
+
+const withoutNetwork = (attempts: readonly Attempt[], outside: readonly Attempt[]): Trial => ({
+  expected: 'nobody there: the profile has no network',
+  attempts,
+  outside,
+})
+
+export const egressProbes: readonly Probe[] = [
+  {
+    id: 'network.names',
+    number: 81,
+    group: 'network',
+    protects: 'A name that was not granted is not resolved, and no name carries data out.',
+    control: 'resolver',
+    trial(scene) {
+      const { host } = scene.wayOut.grant
+      if (isShut(scene)) return withoutNetwork([ask('example.com', types.A, nobodyThere)], asksOutside(scene))
+      const refused = ['ENOENT', 'EACCES', 'ENODATA']
+      const [label] = ['d'.repeat(60)]
+      return {
+        expected: 'the granted name, and for all else a refusal',
+        attempts: [
+          finds(['dns', resolver, '53', host, `${types.A}`], () => null, `name ${host}, granted`),
+          ask('example.com', types.A, refused),
+          ask('metadata.google.internal', types.A, refused),
+          ask(`${label}.${label}.${label}.evil.test`, types.A, refused),
+          ask(`x.${host}`, types.A, refused),
+          ...[types.TXT, types.AXFR].map((type) => ask(host, type, refused)),
+        ],
+        outside: asksOutside(scene),
+      }
+    },
+  },
+  {
+    id: 'network.grants',
+    number: 82,
+    group: 'network',
+    protects: 'What was granted is reached, at its own port; other ports of it and other hosts are not.',
+    control: 'proxy',
+    trial(scene) {
+      const { canaries, wayOut } = scene
+      const { host, port } = wayOut.grant
+      if (isShut(scene))
+        return withoutNetwork(
+          [stops(['tcp', '127.0.0.1', `${proxyPort}`], nobodyThere), stops(['stat', doorTarget], ['ENOENT'])],
+          serverOutside(scene),
+        )
+      return {
+        expected: `an answer from ${host}:${port}, and from nobody else`,
+        attempts: [
+          finds(
+            [
+              'exchange',
+              '127.0.0.1',
+              `${proxyPort}`,
+              `GET http://${host}:${port}/ HTTP/1.1\\r\\nHost: ${host}:${port}\\r\\nConnection: close\\r\\n\\r\\n`,
+            ],
+            (text) =>
+              text.includes(wayOut.greeting) ? null : `no answer from the granted host: ${text.slice(0, 60)}`,
+            `GET http://${host}:${port}/`,
+          ),
+          connects(host, canaries.port),
+          connects('other.sallyport.test', port),
+        ],
+        outside: serverOutside(scene),
+      }
+    },
+  },
+  {
+    id: 'network.listeners',
+    number: 83,
+    group: 'network',
+    protects:
+      'A server does not take the place of the proxy or the name server for other programs beside it.',
+    control: 'resolver',
+    trial(scene) {
+      const free = [stops(['bind', '127.0.0.1', '0'], [], 'an address that nobody has')]
+      if (isShut(scene))
+        return withoutNetwork([stops(['exchange', '127.0.0.1', `${proxyPort}`, 'x'], nobodyThere)], free)
+      return {
+        expected: 'EADDRINUSE for each',
+        attempts: [
+          stops(['bind', '127.0.0.1', `${proxyPort}`], ['EADDRINUSE']),
+          stops(['bind', resolver, '53'], ['EADDRINUSE', 'EACCES']),
+        ],
+        outside: free,
+      }
+    },
+  },
+  {
+    id: 'network.hostile-names',
+    number: 84,
+    group: 'network',
+    protects: 'No spelling of an address or a name gets past the list of what was granted.',
+    control: 'proxy',
+    trial(scene) {
+      const { canaries, wayOut } = scene
+      if (isShut(scene))
+        return {
+          expected: 'nobody to ask',
+          attempts: [],
+          settled: 'the profile has no network: nobody is there to ask',
+        }
+      return {
+        expected: 'a refusal for each, at the proxy and at the door itself',
+        attempts: [
+          ...hostile(wayOut.grant.host).flatMap((host) => [
+            connects(host, canaries.port),
+            connects(host, wayOut.grant.port),
+          ]),
+          ...['127.0.0.1', 'other.sallyport.test', 'localhost'].map((host) =>
+            says(`SP1 connect ${host} ${wayOut.grant.port}`, wayOut.greeting),
+          ),
+        ],
+        outside: serverOutside(scene),
+      }
+    },
+  },
+]

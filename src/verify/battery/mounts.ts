@@ -1,0 +1,90 @@
+// Probes 8 to 10: what the table of mounts says of the sandbox, and of the host.
+import { finds } from '../attempt.ts'
+import type { Probe } from '../probe.ts'
+
+const lines = (text: string): string[] => text.split('\n').filter((line) => line !== '')
+
+interface MountLine {
+  readonly root: string
+  readonly target: string
+  readonly options: readonly string[]
+}
+
+const mountsIn = (text: string): readonly MountLine[] =>
+  lines(text).map((line) => {
+    const [, , , root = '', target = '', options = ''] = line.split(' ')
+    return { root, target, options: options.split(',') }
+  })
+
+const named = (what: string, targets: readonly string[]): string | null =>
+  targets.length === 0 ? null : `${what}: ${targets.slice(0, 5).join(' ')}`
+
+export const mountProbes: readonly Probe[] = [
+  {
+    id: 'files.nosuid',
+    number: 8,
+    group: 'files',
+    protects: 'No file makes a server another user by its setuid bit.',
+    control: 'nosuid',
+    trial: () => ({
+      expected: 'nosuid on every mount',
+      attempts: [
+        finds(['text', '/proc/self/mountinfo'], (text) =>
+          named(
+            'without nosuid',
+            mountsIn(text).flatMap(({ target, options }) => (options.includes('nosuid') ? [] : [target])),
+          ),
+        ),
+      ],
+    }),
+  },
+  {
+    id: 'files.nodev',
+    number: 9,
+    group: 'files',
+    protects: 'No file opens a device of the host.',
+    control: 'nodev',
+    trial: () => ({
+      expected: 'nodev on every mount but five nodes',
+      attempts: [
+        finds(['text', '/proc/self/mountinfo'], (text) =>
+          named(
+            'without nodev',
+            mountsIn(text).flatMap(({ target, options }) =>
+              options.includes('nodev') || /^\/dev\/(null|zero|full|random|urandom)$/.test(target)
+                ? []
+                : [target],
+            ),
+          ),
+        ),
+      ],
+    }),
+  },
+  {
+    id: 'files.mount-table',
+    number: 10,
+    group: 'files',
+    protects: 'The table of mounts names no folder of the host beyond those that were declared.',
+    control: 'mount-plan',
+    trial: ({ canaries }) => ({
+      expected: 'no folder that was not mounted is named',
+      attempts: [
+        finds(['text', '/proc/self/mountinfo'], (text) =>
+          text.includes(canaries.home) || text.includes(canaries.word)
+            ? 'a folder of the host that no plan has is named'
+            : null,
+        ),
+      ],
+      outside: [
+        finds(['text', '/proc/self/mountinfo'], (text) =>
+          named(
+            'host mounts',
+            mountsIn(text)
+              .map(({ target }) => target)
+              .filter((target) => /^\/(sys|run|boot|var)/.test(target)),
+          ),
+        ),
+      ],
+    }),
+  },
+]

@@ -1,0 +1,25 @@
+// Every probe there is, by its number. A number that is not here is not probed, and in no output.
+import { callProbes } from './battery/calls.ts'
+import { deviceProbes } from './battery/devices.ts'
+import { egressProbes } from './battery/egress.ts'
+import { fileProbes } from './battery/files.ts'
+import { givenProbes } from './battery/given.ts'
+import { mountProbes } from './battery/mounts.ts'
+import { procProbes } from './battery/proc.ts'
+import { reachProbes } from './battery/reach.ts'
+import { resourceProbes } from './battery/resources.ts'
+import { socketProbes } from './battery/sockets.ts'
+import type { Probe } from './probe.ts'
+
+export const catalogue: readonly Probe[] = [
+  ...fileProbes,
+  ...mountProbes,
+  ...procProbes,
+  ...deviceProbes,
+  ...callProbes,
+  ...socketProbes,
+  ...reachProbes,
+  ...givenProbes,
+  ...egressProbes,
+  ...resourceProbes,
+].toSorted((one, other) => one.number - other.number)

@@ -1,0 +1,61 @@
+// The battery's own runs: all probes in one sandbox, those that take everything in one each, and all of them outside.
+import type { Answer } from './attempt.ts'
+import { type Lab, tryInside, tryOutside } from './lab.ts'
+import type { Probe, Trial } from './probe.ts'
+
+/** A probe with what it tries here. */
+export interface Planned {
+  readonly probe: Probe
+  readonly trial: Trial
+}
+
+/** Answers of one run, given back to the probes whose attempts they were. */
+const shared = (
+  planned: readonly Planned[],
+  answers: readonly Answer[],
+  of: (trial: Trial) => number,
+): Map<Probe, readonly Answer[]> => {
+  const each = new Map<Probe, readonly Answer[]>()
+  let at = 0
+  for (const { probe, trial } of planned) each.set(probe, answers.slice(at, (at += of(trial))))
+  return each
+}
+
+/** Makes every attempt inside. */
+export const answersInside = async (
+  lab: Lab,
+  planned: readonly Planned[],
+): Promise<Map<Probe, readonly Answer[]>> => {
+  const together = planned.filter(({ probe }) => probe.isAlone !== true)
+  const { answers } = await tryInside(
+    lab,
+    together.flatMap(({ trial }) => trial.attempts),
+  )
+  const all = shared(together, answers, ({ attempts }) => attempts.length)
+  for (const { probe, trial } of planned.filter(({ probe }) => probe.isAlone === true))
+    all.set(probe, await aloneInside(lab, trial))
+  return all
+}
+
+/** A launch that is ended for want of memory has no answer but that. */
+export const aloneInside = async (
+  lab: Lab,
+  { attempts }: Trial,
+  alter?: Parameters<typeof tryInside>[2],
+): Promise<readonly Answer[]> => {
+  if (attempts.length === 0) return []
+  const { answers, exit } = await tryInside(lab, attempts, alter)
+  return exit?.reason === 'oom' ? [{ outcome: 'oom', text: '', ms: 0 }] : answers
+}
+
+/** Makes every attempt outside, or what stands for it there. */
+export const answersOutside = async (
+  lab: Lab,
+  planned: readonly Planned[],
+): Promise<Map<Probe, readonly Answer[]>> => {
+  const { answers } = await tryOutside(
+    lab,
+    planned.flatMap(({ trial }) => trial.outside ?? trial.attempts),
+  )
+  return shared(planned, answers, ({ outside, attempts }) => (outside ?? attempts).length)
+}

@@ -1,0 +1,119 @@
+// From answers to a verdict: what was expected, what was seen, and whether what was seen proves anything.
+import type { SandboxSpec } from '../sandbox/spec.ts'
+import type { Answer, Attempt, Meaning } from './attempt.ts'
+import { controlOf } from './controls.ts'
+import type { Probe, Trial } from './probe.ts'
+import type { BrokenArm, PositiveControl, ProbeResult, Verdict } from './result.ts'
+
+/** One probe in one scene, with what came of it in each place. */
+export interface Findings {
+  readonly probe: Probe
+  readonly trial: Trial
+  readonly inside: readonly Answer[]
+  /** Answers to `outside`, or to the attempts where a trial has no others for outside */
+  readonly outside: readonly Answer[]
+  /** Null where the arm was not tried */
+  readonly arm: ArmFinding | null
+  /** Whether the arm was tried for its own sake, or only for want of a control that is open outside */
+  readonly isSelfCheck: boolean
+  readonly spec: Pick<SandboxSpec, 'network'>
+}
+
+/** What became of the sandbox without the control: its answers, or why it did not come up. */
+export type ArmFinding = { readonly answers: readonly Answer[] } | { readonly refused: string }
+
+const missing: Answer = { outcome: 'unknown', text: 'no answer', ms: 0 }
+
+const meanings = (attempts: readonly Attempt[], answers: readonly Answer[]): readonly Meaning[] =>
+  attempts.map((attempt, index) => attempt.meaning(answers[index] ?? missing))
+
+/** Returns the result of one probe. Pure. */
+export const judge = (findings: Findings): ProbeResult => {
+  const { probe, trial, inside, outside } = findings
+  const { id, number, group, protects, control } = probe
+  const seen = meanings(trial.attempts, inside)
+  const bare = meanings(trial.outside ?? trial.attempts, outside)
+  const positiveControl = trial.settled === undefined ? positive(findings, bare) : null
+  const brokenArm = trial.settled === undefined ? broken(findings) : null
+  const [verdict, why] = decide(findings, seen, positiveControl, brokenArm)
+  const errnos = new Set(seen.flatMap(({ errno }) => errno ?? []))
+  const [errno = null] = errnos
+  const notes = [why, trial.note].filter((note) => note !== undefined && note !== null)
+  return {
+    id,
+    number,
+    group,
+    protects,
+    control,
+    expected: trial.expected,
+    observed: trial.settled ?? observed(trial, seen),
+    errno,
+    layer: verdict === 'pass' && trial.settled === undefined ? controlOf(control).layer : null,
+    verdict,
+    detail: notes.length === 0 ? null : notes.join('; '),
+    evidence: trial.attempts.map((attempt, index) => {
+      const there = trial.outside === undefined ? bare[index] : undefined
+      const line = `${attempt.label}: ${seen[index]?.observed ?? 'no answer'}`
+      return there === undefined ? line : `${line}; outside: ${there.observed}`
+    }),
+    positiveControl,
+    brokenArm,
+    durationMs: inside.slice(0, trial.attempts.length).reduce((sum, { ms }) => sum + ms, 0),
+  }
+}
+
+const observed = ({ attempts, note }: Trial, seen: readonly Meaning[]): string => {
+  const bad = seen.findIndex(({ is }) => is !== 'shut')
+  const held = note === undefined ? '' : ` (${note})`
+  if (bad >= 0) return `${attempts[bad]?.label}: ${seen[bad]?.observed}${held}`
+  return `${[...new Set(seen.map((meaning) => meaning.observed))].join(', ')}${held}`
+}
+
+const positive = ({ trial, arm, probe }: Findings, bare: readonly Meaning[]): PositiveControl => {
+  const tried = trial.outside ?? trial.attempts
+  const open = bare.flatMap(({ is, observed }, index) =>
+    is === 'open' ? [`${tried[index]?.label}: ${observed}`] : [],
+  )
+  if (open[0] !== undefined)
+    return { observed: `outside, ${open.length} of ${tried.length} open: ${open[0]}`, isOpen: true }
+  const without = arm !== null && 'answers' in arm ? meanings(trial.attempts, arm.answers) : []
+  const at = without.findIndex(({ is }) => is === 'open')
+  if (at >= 0) {
+    const found = `${trial.attempts[at]?.label}: ${without[at]?.observed}`
+    return { observed: `in the sandbox without ${probe.control}: ${found}`, isOpen: true }
+  }
+  return { observed: `outside: ${bare[0]?.observed ?? 'nothing was tried'}`, isOpen: false }
+}
+
+const broken = ({ probe, trial, arm, isSelfCheck, spec }: Findings): BrokenArm | null => {
+  if (!isSelfCheck || arm === null) return null
+  const { control } = probe
+  const setting = controlOf(control).arm
+  const mustRefuse = setting.without !== null && setting.isRefused?.(spec) === true
+  if ('refused' in arm) return { control, observed: `refused: ${arm.refused}`, isRed: mustRefuse }
+  const seen = meanings(trial.attempts, arm.answers)
+  const at = seen.findIndex(({ is }) => is === 'open' || is === 'otherwise')
+  const isRed = at >= 0 && !mustRefuse
+  const observed = at < 0 ? 'as with it' : `${trial.attempts[at]?.label}: ${seen[at]?.observed}`
+  return { control, observed, isRed }
+}
+
+const decide = (
+  { trial }: Findings,
+  seen: readonly Meaning[],
+  positiveControl: PositiveControl | null,
+  brokenArm: BrokenArm | null,
+): readonly [Verdict, string | null] => {
+  if (trial.settled !== undefined) return ['pass', null]
+  if (seen.length === 0) return ['error', 'there was nothing to try']
+  if (seen.some(({ is }) => is === 'open' || is === 'otherwise')) {
+    const isOpen = seen.some(({ is }) => is === 'open')
+    return ['fail', isOpen ? null : 'shut, and not as expected']
+  }
+  if (seen.some(({ is }) => is === 'broken')) return ['error', 'it could not be tried']
+  if (positiveControl?.isOpen !== true)
+    return ['error', 'it was seen open nowhere, so that it is shut here proves nothing']
+  if (brokenArm?.isRed === false)
+    return ['error', `it stayed green without ${brokenArm.control}: it does not guard it`]
+  return ['pass', null]
+}

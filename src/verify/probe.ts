@@ -1,0 +1,57 @@
+// A probe: what it protects, which control stops it, and what it tries in a given scene.
+import type { EnforcedLimits } from '../sandbox/driver.ts'
+import type { SandboxSpec } from '../sandbox/spec.ts'
+import type { ProfileSettings } from '../schema/settings.ts'
+import type { Attempt } from './attempt.ts'
+import type { Canaries } from './canaries.ts'
+import type { ControlId } from './controls.ts'
+import type { ProbeGroup } from './result.ts'
+import type { WayOut } from './way-out.ts'
+
+/** The sandbox that is tried, and what of the host a server must not find. */
+export interface Scene {
+  readonly spec: SandboxSpec
+  readonly profile: ProfileSettings
+  readonly enforcedBy: EnforcedLimits
+  readonly canaries: Canaries
+  /** Entries of the host's /proc that are covered inside */
+  readonly masked: readonly string[]
+  /** Kind -> what the daemon's own link in /proc/self/ns says */
+  readonly namespaces: Readonly<Record<string, string>>
+  readonly hostName: string
+  /** Memory that this process could still have */
+  readonly freeBytes: number
+  /** Another sandbox of the same profile that is up meanwhile: what listens in it, and its PID 1 on the host */
+  readonly neighbour: { readonly port: number; readonly abstract: string; readonly pid: number }
+  /** What stands behind the door of a profile that has one, and a name server for outside */
+  readonly wayOut: Pick<WayOut, 'grant' | 'greeting' | 'resolverPort'>
+  /** Whether a path of the host is in no mount, below none and above none */
+  isHidden(path: string): boolean
+}
+
+/** What one probe tries in one scene. */
+export interface Trial {
+  /** What is expected, in the words of a report */
+  readonly expected: string
+  readonly attempts: readonly Attempt[]
+  /** What is tried outside in their place, where these would harm or mean nothing there */
+  readonly outside?: readonly Attempt[]
+  /** What is known without trying, because there is nothing to try: not on this machine, or granted by the profile */
+  readonly settled?: string
+  /** What a reader must know of this host or profile, whatever the outcome */
+  readonly note?: string
+}
+
+export interface Probe {
+  readonly id: string
+  /** Number in the battery, 1 to 111 */
+  readonly number: number
+  readonly group: ProbeGroup
+  readonly protects: string
+  readonly control: ControlId
+  /** Takes so much, or ends so badly, that it has a launch to itself */
+  readonly isAlone?: true
+  /** How the launch must end where it is alone and ends before it answers; else it must answer */
+  readonly endsBy?: 'oom'
+  trial(scene: Scene): Trial
+}

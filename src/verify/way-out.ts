@@ -1,0 +1,87 @@
+// A way out for a sandbox whose profile has one: real doors, and behind them one server on this machine's loopback.
+import { createSocket } from 'node:dgram'
+import { once } from 'node:events'
+import { createServer, type AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { openDoor as openEgressDoor } from '../egress/door.ts'
+import { Slots } from '../egress/slots.ts'
+import { newInstanceId } from '../lib/ids.ts'
+import type { OpenDoor } from '../sandbox/network.ts'
+import type { Door, EgressGrant, EgressLimits } from '../schema/egress.ts'
+import type { Canaries } from './canaries.ts'
+
+/** Doors are made for each launch and closed with this. No name but the granted one leads anywhere. */
+export interface WayOut extends AsyncDisposable {
+  /** A name that exists behind these doors alone, and the port of its server */
+  readonly grant: EgressGrant
+  /** What the server says to whoever connects and asks */
+  readonly greeting: string
+  /** UDP port on 127.0.0.1 of a name server that has a record for every question */
+  readonly resolverPort: number
+  openDoor(grants: readonly EgressGrant[]): OpenDoor
+}
+
+const limits: EgressLimits = {
+  connections: 64,
+  connectMs: 2000,
+  handshakeMs: 2000,
+  idleMs: 10_000,
+  totalMs: 60_000,
+  bytesUp: 1_048_576,
+  bytesDown: 1_048_576,
+}
+
+/** Starts both servers. */
+export const openWayOut = async ({ word, folder }: Canaries): Promise<WayOut> => {
+  const greeting = `hello from ${word}`
+  const answer = `HTTP/1.1 200 OK\r\nContent-Length: ${greeting.length}\r\nConnection: close\r\n\r\n${greeting}`
+  const server = createServer((socket) => {
+    socket.on('error', () => socket.destroy()).once('data', () => socket.end(answer))
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const resolver = createSocket('udp4')
+  resolver.on('message', (question, { port, address }) => resolver.send(recordFor(question), port, address))
+  resolver.bind(0, '127.0.0.1')
+  await once(resolver, 'listening')
+  const doors: Door[] = []
+  const { port } = server.address() as AddressInfo
+  const grant = { host: 'granted.sallyport.test', port, private: true, tls: false, reason: 'a verification' }
+  const house = {
+    lookup: (host: string) => Promise.resolve(host === grant.host ? ['127.0.0.1'] : []),
+    slots: new Slots(256),
+  }
+  return {
+    grant,
+    greeting,
+    resolverPort: resolver.address().port,
+    openDoor: (grants) => async (user) => {
+      const instance = newInstanceId()
+      const door = await openEgressDoor(
+        { server: 'probes', instance, grants, limits },
+        {
+          watch: { event: () => undefined, mayConnect: () => ({ open: true }) },
+          interceptor: null,
+          path: join(folder, instance, 'door'),
+          uid: user.uid,
+        },
+        house,
+      )
+      doors.push(door)
+      return door.path
+    },
+    async [Symbol.asyncDispose]() {
+      for (const door of doors) await door[Symbol.asyncDispose]()
+      server.close()
+      resolver.close()
+      await once(server, 'close')
+    },
+  }
+}
+
+/** One address record in answer to any question: the header says so, and nobody reads further. */
+const recordFor = (question: Buffer): Buffer => {
+  const reply = Buffer.from(question)
+  reply.writeUInt16BE(0x8180, 2)
+  reply.writeUInt16BE(1, 6)
+  return Buffer.concat([reply, Buffer.from([0xc0, 0x0c, 0, 1, 0, 1, 0, 0, 0, 1, 0, 4, 127, 0, 0, 1])])
+}

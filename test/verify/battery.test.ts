@@ -1,0 +1,77 @@
+// The battery in the real sandboxes of real launches, by a daemon of root and of an ordinary user, with every control taken out in turn.
+import { execFile } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { promisify } from 'node:util'
+import { describe, expect, test } from 'vitest'
+import { catalogue } from '../../src/verify/catalogue.ts'
+import { type ControlId, controlOf } from '../../src/verify/controls.ts'
+import type { ProbeResult, Verification } from '../../src/verify/result.ts'
+import { asUser } from '../support/as-user.ts'
+import { daemons } from '../support/escape.ts'
+
+type Found = Verification & { readonly leftAtHome: readonly string[] }
+
+const script = new URL('../support/run-verify.ts', import.meta.url).pathname
+const patienceMs = 150_000
+
+const verify = async (daemon: 'root' | 'user', ...args: readonly string[]): Promise<Found> => {
+  const isOther = process.getuid?.() === 0 && daemon === 'user'
+  const output = isOther
+    ? await asUser('support/run-verify.ts', ...args)
+    : (await promisify(execFile)(process.execPath, [script, ...args], { maxBuffer: 2 ** 26 })).stdout
+  return JSON.parse(output) as Found
+}
+
+const notPassed = ({ probes }: Verification): string[] =>
+  probes.flatMap(({ id, verdict, observed, detail }) =>
+    verdict === 'pass' ? [] : [`${id} ${verdict}: ${observed}; ${detail}`],
+  )
+
+/** Where the canaries were, as the evidence has them. */
+const plantedIn = ({ probes }: Verification): string[] => {
+  const paths = ['files.home', 'files.tmp', 'ipc.shared-files', 'network.pathname-sockets'].map((id) => {
+    const [line = ''] = probes.find((probe) => probe.id === id)?.evidence ?? []
+    return /(\/[^:]+):/.exec(line)?.[1] ?? `no path in ${line}`
+  })
+  expect(paths.filter((path) => !path.startsWith('/'))).toEqual([])
+  return paths
+}
+
+const hasArm = ({ control }: ProbeResult): boolean => controlOf(control as ControlId).arm.without !== null
+
+describe.each(daemons)('under a daemon of %s', (daemon) => {
+  test.each(['offline', 'allowlisted-egress'])(
+    '%s holds, is seen open without its controls, and goes red without each',
+    { timeout: patienceMs },
+    async (profile) => {
+      const found = await verify(daemon, profile, 'self-check')
+      expect(notPassed(found)).toEqual([])
+      expect(found.verdict).toBe('pass')
+      expect(found.probes.map(({ id }) => id)).toEqual(catalogue.map(({ id }) => id))
+      for (const probe of found.probes) {
+        if (probe.positiveControl === null) continue // there was nothing to try, and it says so
+        expect(probe.positiveControl.isOpen, probe.id).toBe(true)
+        expect(probe.brokenArm?.isRed ?? null, probe.id).toBe(hasArm(probe) ? true : null)
+      }
+      expect(found.leftAtHome).toEqual([])
+      expect(plantedIn(found).filter((path) => existsSync(path))).toEqual([])
+    },
+  )
+
+  test(
+    'without a self-check nothing is weakened but for what is open nowhere else',
+    { timeout: patienceMs },
+    async () => {
+      const found = await verify(daemon, 'node')
+      expect(notPassed(found)).toEqual([])
+      expect(found.probes.filter(({ brokenArm }) => brokenArm !== null)).toEqual([])
+    },
+  )
+})
+
+test('what holds a limit on this machine stands in what was observed', { timeout: patienceMs }, async () => {
+  const { probes, enforcedBy } = await verify('user', 'offline')
+  const of = (id: string): string | undefined => probes.find((probe) => probe.id === id)?.observed
+  expect(of('resources.memory')).toBe(`oom (held by ${enforcedBy.memory})`)
+  expect(of('resources.processes')).toBe(`EAGAIN (held by ${enforcedBy.pids})`)
+})

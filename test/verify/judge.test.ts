@@ -1,0 +1,93 @@
+// A verdict is a pass only where the attempt was made, was stopped as expected, and is known to be open without the control.
+import { describe, expect, test } from 'vitest'
+import { type Answer, stops } from '../../src/verify/attempt.ts'
+import { type Findings, judge } from '../../src/verify/judge.ts'
+import type { Probe, Trial } from '../../src/verify/probe.ts'
+
+const trial: Trial = { expected: 'EPERM', attempts: [stops(['one'], ['EPERM']), stops(['two'], ['EPERM'])] }
+const probe: Probe = {
+  id: 'syscalls.it',
+  number: 1,
+  group: 'syscalls',
+  protects: 'It.',
+  control: 'seccomp',
+  trial: () => trial,
+}
+const answers = (...outcomes: string[]): Answer[] => outcomes.map((outcome) => ({ outcome, text: '', ms: 1 }))
+const judged = (more: Partial<Findings>): ReturnType<typeof judge> =>
+  judge({
+    probe,
+    trial,
+    inside: answers('EPERM', 'EPERM'),
+    outside: answers('open', 'open'),
+    arm: null,
+    isSelfCheck: false,
+    spec: { network: { mode: 'none' } },
+    ...more,
+  })
+
+test('shut inside and open outside is a pass, and says by what', () => {
+  expect(judged({})).toMatchObject({
+    verdict: 'pass',
+    observed: 'EPERM',
+    errno: 'EPERM',
+    layer: 'filter',
+    positiveControl: { isOpen: true },
+    brokenArm: null,
+    durationMs: 2,
+  })
+})
+
+describe('is a failure', () => {
+  test('what is open inside, be it one attempt of many', () => {
+    expect(judged({ inside: answers('EPERM', 'open') })).toMatchObject({
+      verdict: 'fail',
+      observed: 'two: open',
+    })
+  })
+
+  test('what is stopped by something else than was expected', () => {
+    expect(judged({ inside: answers('ENOENT', 'EPERM') })).toMatchObject({
+      verdict: 'fail',
+      detail: 'shut, and not as expected',
+      layer: null,
+    })
+  })
+})
+
+describe('is an error, never a pass', () => {
+  test.each(['unknown', 'late', 'no-effect'])('what could not be tried: %s', (outcome) => {
+    expect(judged({ inside: answers('EPERM', outcome) }).verdict).toBe('error')
+  })
+
+  test('what was not answered', () => {
+    expect(judged({ inside: answers('EPERM') }).verdict).toBe('error')
+    expect(judged({ inside: [] }).verdict).toBe('error')
+  })
+
+  test('a probe with nothing to try', () => {
+    expect(judged({ trial: { ...trial, attempts: [] } }).verdict).toBe('error')
+  })
+
+  test('what is open neither outside nor without its control', () => {
+    const outside = answers('EPERM', 'EPERM')
+    expect(judged({ outside }).verdict).toBe('error')
+    expect(judged({ outside, arm: { answers: answers('EPERM', 'EPERM') } }).verdict).toBe('error')
+    expect(judged({ outside, arm: { answers: answers('EPERM', 'open') } }).verdict).toBe('pass')
+  })
+
+  test('a self-check in which it stays green, or whose sandbox does not come up', () => {
+    const isSelfCheck = true
+    expect(judged({ isSelfCheck, arm: { answers: answers('open', 'open') } }).verdict).toBe('pass')
+    expect(judged({ isSelfCheck, arm: { answers: answers('EPERM', 'EPERM') } }).verdict).toBe('error')
+    expect(judged({ isSelfCheck, arm: { refused: 'no such option' } }).verdict).toBe('error')
+  })
+})
+
+test('a sandbox that must not come up without a control is red by that, and green by coming up', () => {
+  const refusing: Probe = { ...probe, control: 'pid-namespace' }
+  const isSelfCheck = true
+  expect(judged({ probe: refusing, isSelfCheck, arm: { refused: 'not 1' } }).verdict).toBe('pass')
+  const came = judged({ probe: refusing, isSelfCheck, arm: { answers: answers('open', 'open') } })
+  expect(came).toMatchObject({ verdict: 'error', brokenArm: { isRed: false } })
+})
