@@ -1,6 +1,5 @@
 // What a tool earns and loses, what ends with it, and what is on record of it: over both sockets, through kills and restarts.
 import { cpSync, existsSync, readdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs'
-import { once } from 'node:events'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
@@ -46,11 +45,14 @@ async function answering(client: Client, answer: (question: PendingApproval) => 
 
 /** Kills the daemon, lets `change` have its way, and starts another. */
 async function again(at: TestDaemon, change: () => void = () => undefined): Promise<Client> {
-  const pid = Number(
-    /"pid":(\d+)/.exec(readFileSync(join(at.runtimeDir, 'host', 'daemon.json'), 'utf8'))?.[1],
+  // Its doors open before it writes down who it is, and they are open until the kernel has ended all of it.
+  const record = await eventually(
+    () => readFileSync(join(at.runtimeDir, 'host', 'daemon.json'), 'utf8'),
+    5000,
   )
+  const { pid } = JSON.parse(record) as { pid: number }
   process.kill(pid, 'SIGKILL')
-  if (at.process.exitCode === null && at.process.signalCode === null) await once(at.process, 'exit')
+  await eventually(() => !existsSync(`/proc/${pid}`), 5000)
   change()
   at.start(['serve'])
   return eventually(() => at.connect('operator').catch(() => null), 15_000)
@@ -84,7 +86,7 @@ describe('trust', () => {
       ]),
     })
     await call(operator, 'pull', 'poison', {})
-    await eventually(async () => (await trust(operator, 'pull', 'echo'))?.epoch === 1, 5000)
+    await eventually(async () => (await trust(operator, 'pull', 'echo'))?.epoch === 1, 15_000)
     expect(await trust(operator, 'pull', 'echo')).toMatchObject({
       tier: 'untrusted',
       evidence: 0,
@@ -109,7 +111,7 @@ describe('trust', () => {
       await using operator = await at.connect('operator')
       await call(operator, 'pull')
       await call(operator, 'pull', 'poison', {})
-      await eventually(async () => (await trust(operator, 'pull', 'echo'))?.epoch === 1, 5000)
+      await eventually(async () => (await trust(operator, 'pull', 'echo'))?.epoch === 1, 15_000)
       const epochs = (await operator.call('trust/list', { server: 'pull' })).trust
         .map(({ tool, epoch }) => `${tool} ${epoch}`)
         .sort()
