@@ -25,7 +25,7 @@ export function decide(
   hasEarned = false,
 ): Decision {
   const refusal = refusedByLists(request)
-  if (refusal !== null) return denial(null, refusal)
+  if (refusal !== null) return denial(refusal.by, refusal.reason)
 
   const applicable = rules.filter((rule) => names(rule, request))
   for (const rule of applicable) {
@@ -86,18 +86,29 @@ const isCertain = (condition: Condition, known: Readonly<Record<string, string>>
 export const readsArguments = (request: GovernedRequest, rules: readonly CompiledRule[]): boolean =>
   rules.some((rule) => rule.conditions.length > 0 && names(rule, request))
 
-function refusedByLists({ server, kind, subject }: GovernedRequest): string | null {
-  if (kind === 'method') {
-    return server.trust === 'sandboxed'
-      ? `${server.name} is sandboxed and exposes only the tools of tools.allow`
-      : null
+/** Which entry of the server's refuses it, and why, or null. */
+function refusedByLists({ server, kind, subject }: GovernedRequest): Refusal | null {
+  const { name, file, trust, tools } = server
+  const refusal = (at: string, why: (by: string) => string): Refusal => {
+    const by = `${file} servers.${name}.${at}`
+    return { by, reason: why(by) }
   }
-  const { allow, deny } = server.tools
-  if (!toolName.test(subject)) return 'a tool name is 1 to 128 letters, digits, "_", "." or "-"'
-  if (deny.some((glob) => matchesName(glob, subject))) return `tools.deny of ${server.name} names it`
-  if (allow.length === 0 && server.trust !== 'sandboxed') return null
-  if (allow.some((glob) => matchesName(glob, subject))) return null
-  return `tools.allow of ${server.name} does not name it`
+  const bySandboxed = (by: string): string =>
+    `${by}: ${name} is sandboxed and exposes only the tools of tools.allow`
+  if (kind === 'method') return trust === 'sandboxed' ? refusal('trust', bySandboxed) : null
+  if (!toolName.test(subject))
+    return { by: null, reason: 'a tool name is 1 to 128 letters, digits, "_", "." or "-"' }
+  const index = tools.deny.findIndex((glob) => matchesName(glob, subject))
+  if (index >= 0) return refusal(`tools.deny[${index}]`, (by) => `${by} denies ${tools.deny[index]}`)
+  if (tools.allow.length === 0) return trust === 'sandboxed' ? refusal('trust', bySandboxed) : null
+  if (tools.allow.some((glob) => matchesName(glob, subject))) return null
+  return refusal('tools.allow', (by) => `${by} does not name it`)
+}
+
+interface Refusal {
+  /** File and entry, or null where neither decides */
+  readonly by: string | null
+  readonly reason: string
 }
 
 /** A condition that cannot be told applies where it restricts, and not where it would allow. */

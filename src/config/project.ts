@@ -123,6 +123,8 @@ function narrowServer(server: ServerSettings, project: Project, { path }: Docume
     ...server,
     enabled: server.enabled && !switchedOff,
     disabledReason: switchedOff ? `server ${server.name} is disabled by ${path}` : server.disabledReason,
+    // An index into the list of both counts from the first of the operator's.
+    file: said.tools.deny.length === 0 ? server.file : `${server.file} + ${basename(path)}`,
     tools: { ...server.tools, deny: [...new Set([...server.tools.deny, ...said.tools.deny])] },
   }
 }

@@ -1,5 +1,5 @@
 // One server's entry: paths absolute, variables resolved, and what it asks for that this version cannot enforce.
-import { resolve } from 'node:path'
+import { basename, resolve } from 'node:path'
 import { refusedFamily } from '../lib/environment-families.ts'
 import { secretShape } from '../lib/secret-shape.ts'
 import type { Step } from '../schema/problem.ts'
@@ -35,6 +35,7 @@ export function buildServer(name: string, entry: Entry, layer: Layer, context: S
   const server: ServerSettings = {
     name,
     scope: layer.scope,
+    file: basename(layer.document.path),
     directory: layer.directory,
     command: entry.command,
     args: entry.args,

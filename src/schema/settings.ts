@@ -89,6 +89,8 @@ export interface Rule {
 export interface ServerSettings {
   readonly name: string
   readonly scope: Scope
+  /** File that declares it, as shown to people: `sallyport.yaml` */
+  readonly file: string
   /** Folder of the file that declares it; relative paths were resolved against it */
   readonly directory: string
   readonly command: string

@@ -13,6 +13,7 @@ const rule = (permission: string, action: Action, where: Rule['where'] = {}): Ru
 
 const server = (more: Partial<ServerSettings> = {}): GovernedRequest['server'] => ({
   name: 'files',
+  file: 'sallyport.yaml',
   trust: 'trusted',
   tools: { allow: [], deny: [], readOnly: [] },
   ...more,
@@ -89,15 +90,25 @@ test('the lists of a server stand above the rules', () => {
   const rules = [rule('mcp:*:*', 'allow')]
   const narrow = server({ tools: { allow: ['read_*'], deny: ['read_secret'], readOnly: [] } })
   expect(ask(rules, 'read_file', {}, narrow).action).toBe('allow')
-  expect(ask(rules, 'read_secret', {}, narrow).action).toBe('deny')
-  expect(ask(rules, 'write', {}, narrow).action).toBe('deny')
+  expect(ask(rules, 'read_secret', {}, narrow)).toMatchObject({
+    action: 'deny',
+    rule: 'sallyport.yaml servers.files.tools.deny[0]',
+    reason: 'sallyport.yaml servers.files.tools.deny[0] denies read_secret',
+  })
+  expect(ask(rules, 'write', {}, narrow)).toMatchObject({
+    action: 'deny',
+    rule: 'sallyport.yaml servers.files.tools.allow',
+  })
 })
 
 test('a sandboxed server exposes the tools of its list and nothing else', () => {
   const rules = [rule('mcp:*:*', 'allow')]
   const none = server({ trust: 'sandboxed' })
   const one = server({ trust: 'sandboxed', tools: { allow: ['read'], deny: [], readOnly: [] } })
-  expect(ask(rules, 'read', {}, none).action).toBe('deny')
+  expect(ask(rules, 'read', {}, none)).toMatchObject({
+    action: 'deny',
+    rule: 'sallyport.yaml servers.files.trust',
+  })
   expect(ask(rules, 'read', {}, one).action).toBe('allow')
   expect(ask(rules, 'resources/read', {}, one).action).toBe('deny')
 })

@@ -13,7 +13,12 @@ import type { CallId } from '../../src/lib/ids.ts'
 const proposal: Proposal = {
   call: 'c-1' as CallId,
   kind: 'tool',
-  server: { name: 'files', trust: 'trusted', tools: { allow: [], deny: [], readOnly: [] } },
+  server: {
+    name: 'files',
+    file: 'sallyport.yaml',
+    trust: 'trusted',
+    tools: { allow: [], deny: [], readOnly: [] },
+  },
   subject: 'read_file',
   arguments: { path: '/workspace/a' },
   bytes: '{"name":"read_file","arguments":{"path":"/workspace/a"}}',

@@ -6,6 +6,7 @@ import { fixture } from './plain-launch.ts'
 export const serverSettings = (script: string, more: Partial<ServerSettings> = {}): ServerSettings => ({
   name: 'fixture',
   scope: 'file',
+  file: 'sallyport.yaml',
   directory: '/',
   command: process.execPath,
   args: [fixture(script)],

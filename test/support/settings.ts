@@ -39,6 +39,7 @@ export const settingsOf = (
 export const serverOf = (more: Partial<ServerSettings> = {}): ServerSettings => ({
   name: 'probe',
   scope: 'file',
+  file: 'sallyport.yaml',
   directory: '/',
   command: 'cat',
   args: [],
