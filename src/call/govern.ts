@@ -59,7 +59,7 @@ async function admit(proposal: Proposal, ports: GovernPorts, waiting: Waiting): 
   const request = { server, kind, subject, arguments: proposal.arguments }
   const decision = ports.decide(request, trust)
   if (decision.action === 'deny')
-    throw denied(proposal, decision.code ?? 'ERR_POLICY_DENIED', decision.reason)
+    throw denied(proposal, decision.code ?? 'ERR_POLICY_DENIED', decision.reason, decision.rule)
 
   // 4. evidence: what the decision stood on, in every record from here.
   const sideEffects = standing.tool?.declaration.sideEffects ?? []
@@ -208,6 +208,7 @@ export async function recordOutcome(
 
 async function recordDenial(proposal: Proposal, failure: SallyportError, ports: GovernPorts): Promise<void> {
   const { code, failure: id } = failure.toRpc().data
+  const { rule = null, check = null } = failure.details
   await ports.recorder.record(
     'call.denied',
     {
@@ -221,6 +222,8 @@ async function recordDenial(proposal: Proposal, failure: SallyportError, ports: 
       lineage: proposal.lineage,
       bytes_digest: digestOf(proposal.bytes),
       policy: ports.policyVersion,
+      rule,
+      check,
       code,
       failure: id,
       reason: failure.message,

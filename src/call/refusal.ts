@@ -18,8 +18,10 @@ export const denied = (
   proposal: Proposal,
   code: ConstructorParameters<typeof SallyportError>[0],
   reason: string,
+  rule: string | null = null,
 ): SallyportError =>
   new SallyportError(code, `${proposal.server.name} ${proposal.subject} was not called: ${reason}`, {
     server: proposal.server.name,
     tool: proposal.subject,
+    ...(rule === null ? {} : { rule }),
   })

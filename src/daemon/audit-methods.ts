@@ -4,16 +4,20 @@ import type { JournalRecord } from '../journal/record.ts'
 import { verifyApart } from '../journal/verify-apart.ts'
 import { matchesName } from '../lib/glob.ts'
 import type { AuditQuery as Query } from '../rpc/governed.ts'
+import type { Policy } from '../supervisor/ports.ts'
+import { explainCall } from './explain-call.ts'
 import type { Governance } from './governance.ts'
 import type { MethodCall, MethodTable } from './methods.ts'
+import { policyVersionOf } from './policy.ts'
 
-type Methods = 'audit/query' | 'audit/verify'
+type Methods = 'audit/query' | 'audit/verify' | 'calls/explain'
 
 export interface AuditPorts {
   readonly governance: Governance
   /** The journal's folder */
   readonly directory: string
   readonly key: Uint8Array
+  readonly policy: Pick<Policy, 'settings'>
 }
 
 const usualLimit = 100
@@ -22,7 +26,7 @@ const followLimit = 1000
 const answerBytes = 8 * 1024 * 1024
 
 /** The methods of operator.sock about the journal; they only read. */
-export function auditMethods({ governance, directory, key }: AuditPorts): MethodTable<Methods> {
+export function auditMethods({ governance, directory, key, policy }: AuditPorts): MethodTable<Methods> {
   const find = async (query: Query): Promise<Found> => {
     const { after = 0, before = null, limit = usualLimit, from = 'newest', seq } = query
     const range = seq === undefined ? { after, before } : { after: seq - 1, before: seq + 1 }
@@ -35,6 +39,10 @@ export function auditMethods({ governance, directory, key }: AuditPorts): Method
       const { records, isCut } = await find(query)
       if (query.follow === true) follow(governance, find, { ...query, after: head.seq }, call)
       return { records, more: isCut, head }
+    },
+    async 'calls/explain'({ call_id: call }) {
+      const { records } = await find({ call, limit: followLimit })
+      return explainCall(call, records, policyVersionOf(policy.settings.rules))
     },
     'audit/verify': ({ anchor = null }, { signal }) => verifyApart({ directory, key, anchor }, { signal }),
   }

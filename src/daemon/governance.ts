@@ -1,5 +1,4 @@
 // Governance composed: the journal, what it adds up to, people, permits, and the governor that stands before every server.
-import { hash } from 'node:crypto'
 import { Abouts } from '../call/about.ts'
 import { Approvals, type ApprovalHappening } from '../call/approve.ts'
 import { govern } from '../call/govern.ts'
@@ -27,6 +26,7 @@ import { type Applied, Past } from './past.ts'
 import { confirm } from './confirm.ts'
 import { Outcomes } from './outcomes.ts'
 import type { Outfits } from './outfits.ts'
+import { policyVersionOf } from './policy.ts'
 import { JournalRecorder } from './recorder.ts'
 import { digestOfTool } from './seen.ts'
 import { Surfaces } from './surfaces.ts'
@@ -189,7 +189,7 @@ export class Governance implements AsyncDisposable {
   /** The governor under a set of rules. */
   governor({ rules, gate }: { readonly rules: readonly Rule[]; readonly gate: Gate }): Governor {
     const ports: GovernPorts = {
-      policyVersion: hash('sha256', JSON.stringify(rules)).slice(0, 16),
+      policyVersion: policyVersionOf(rules),
       decide: (request, trust) => gate.decide(request, isProvisional(trust)),
       registry: {
         standing: (...args) => this.ledger.standing(...args),

@@ -1,9 +1,14 @@
 // What settings allow, on one daemon's journal: the policy of all, and what a project's file leaves of it for one session.
+import { hash } from 'node:crypto'
 import { gateOf } from '../call/gate.ts'
 import { narrowByProject } from '../config/project.ts'
-import type { Settings } from '../schema/settings.ts'
+import type { Rule, Settings } from '../schema/settings.ts'
 import type { Policy, Ports } from '../supervisor/ports.ts'
 import type { Governance } from './governance.ts'
+
+/** Digest of the rules that decide. */
+export const policyVersionOf = (rules: readonly Rule[]): string =>
+  hash('sha256', JSON.stringify(rules)).slice(0, 16)
 
 /** The policy that settings make, on one daemon's journal. */
 export const policyUnder =

@@ -186,6 +186,51 @@ export interface Explanation {
   readonly steps: readonly ExplainedStep[]
 }
 
+/** How a call was decided, as the journal holds it. */
+export interface ExplainedCall {
+  readonly call_id: CallId
+  readonly server: string
+  /** Tool or method */
+  readonly subject: string
+  /** What it was the call of; null where that was refused before it was known */
+  readonly identity: string | null
+  readonly principal: string
+  readonly session: string
+  /** `waiting`: it was sent, and no outcome is on record; `refused`: it was not sent */
+  readonly state: 'refused' | 'waiting' | 'done'
+  /** What the rules said; null where it was refused before they were asked */
+  readonly action: 'allow' | 'ask' | 'deny' | null
+  /** File and entry that decided, or null where none did */
+  readonly rule: string | null
+  readonly reason: string
+  /** Digest of the rules that it was decided by, and whether they are the present ones */
+  readonly policy: { readonly version: string; readonly is_present: boolean }
+  /** What the tool had earned then; null where it was refused before that was asked */
+  readonly trust: { readonly tier: TrustTier; readonly epoch: number } | null
+  /** The answer of people, where they were asked */
+  readonly approval: {
+    readonly seq: number
+    readonly id: string | null
+    readonly granted: boolean
+    readonly scope: string | null
+    readonly by: string | null
+    readonly reason: string | null
+  } | null
+  readonly permit: string | null
+  /** What the check at the boundary came to: `passed`, or the check that failed; null where it was not reached */
+  readonly check: string | null
+  readonly intent: { readonly seq: number; readonly at: string } | null
+  readonly outcome: {
+    readonly seq: number
+    readonly at: string
+    readonly outcome: string
+    readonly detail: string | null
+  } | null
+  readonly refusal: { readonly seq: number; readonly at: string; readonly code: string } | null
+  /** What would have it come out otherwise next time */
+  readonly change: string
+}
+
 /** A declaration drafted from a confined run. */
 export interface Draft {
   readonly server: string

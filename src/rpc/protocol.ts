@@ -11,6 +11,7 @@ import type {
   AuditRecord,
   AuditVerification,
   Draft,
+  ExplainedCall,
   Explanation,
   HoldView,
   LaunchRequest,
@@ -277,6 +278,7 @@ export interface OperatorMethods extends HostMethods {
     params: { server: string; tool: string; arguments?: Record<string, unknown> | RawJson; lineage?: string }
     result: Explanation
   }
+  'calls/explain': { params: { call_id: CallId }; result: ExplainedCall }
   'daemon/shutdown': { params: { reason?: string }; result: { stopping: true } }
 }
 

@@ -1581,6 +1581,15 @@ export interface Control {
     lineage?: string
   }
   /**
+   * Says how a call was decided, by what is on record of it
+   */
+  'calls/explain'?: {
+    /**
+     * Call
+     */
+    call_id: string
+  }
+  /**
    * Stops every server, then the daemon
    */
   'daemon/shutdown'?: {

@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { stripVTControlCharacters } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Client } from '../../src/client/client.ts'
+import type { ExplainedCall } from '../../src/rpc/governed.ts'
 import { configOf, daemon, fixture, main } from '../support/daemon.ts'
 import type { TestDaemon } from '../support/daemon.ts'
 import { eventually } from '../support/eventually.ts'
@@ -215,6 +216,77 @@ describe('the operator’s verbs', () => {
       steps: { step: string; verdict: string }[]
     }
     expect(steps.map(({ step, verdict }) => `${step} ${verdict}`)).toContain('rules ask')
+  })
+
+  test('explain CALL says how a call was decided and what came of it', async () => {
+    const explained = async (id: string) => {
+      const { stdout, status, stderr } = await at.run(['explain', id, '--json'])
+      expect(stderr).toBe('')
+      return { status, ...(JSON.parse(stdout) as ExplainedCall) }
+    }
+    const { call_id: made } = await call('plain')
+    await eventually(async () => (await explained(made)).state === 'done')
+    const uid = String(process.getuid?.())
+    expect(await explained(made)).toMatchObject({
+      status: 0,
+      identity: 'plain/echo@0#1',
+      principal: uid,
+      action: 'allow',
+      rule: 'sallyport.yaml rules[2]',
+      policy: { is_present: true },
+      trust: { tier: 'untrusted', epoch: 0 },
+      approval: null,
+      permit: expect.stringMatching(/^p-/),
+      check: 'passed',
+      intent: { seq: expect.any(Number) },
+      outcome: { seq: expect.any(Number), outcome: 'result' },
+      refusal: null,
+    })
+    const said = await at.run(['explain', made])
+    expect(said.stdout).toMatch(/^rule +sallyport\.yaml rules\[2\]$/m)
+    expect(said.stdout).toMatch(
+      /^would change it +a rule that asks or denies, before sallyport\.yaml rules\[2\]$/m,
+    )
+
+    const refusedCall = async (...asked: Parameters<typeof call>): Promise<string> => {
+      const { head } = await at.client.call('audit/query', { limit: 1 })
+      await expect(call(...asked)).rejects.toThrow()
+      const { records } = await at.client.call('audit/query', { type: 'call.denied', after: head.seq })
+      return (records.at(-1)?.body as { call: string } | undefined)?.call ?? ''
+    }
+    expect(await explained(await refusedCall('plain', {}, 'fail'))).toMatchObject({
+      status: 2,
+      state: 'refused',
+      action: 'deny',
+      rule: 'sallyport.yaml rules[0]',
+      check: null,
+      intent: null,
+      refusal: { code: 'ERR_POLICY_DENIED' },
+      change: 'sallyport.yaml rules[0]',
+    })
+    expect(await explained(await refusedCall('asked', { explain: 1 }))).toMatchObject({
+      status: 2,
+      identity: 'asked/echo@0#1',
+      action: 'ask',
+      rule: 'sallyport.yaml rules[1]',
+      approval: { granted: false, by: null, reason: expect.stringContaining('no operator') },
+      refusal: { code: 'ERR_APPROVAL_UNAVAILABLE' },
+      change: expect.stringContaining('sallyport approvals --watch'),
+    })
+    await at.run(['hold', 'plain'])
+    const held = await refusedCall('plain')
+    await at.run(['release', 'plain'])
+    expect(await explained(held)).toMatchObject({
+      action: 'allow',
+      check: 'checkpoint',
+      intent: { seq: expect.any(Number) },
+      outcome: null,
+      refusal: { code: 'ERR_PERMIT_REFUSED' },
+      change: expect.stringContaining('sallyport release'),
+    })
+    expect((await at.run(['explain', 'c-000000000000'])).status).toBe(8)
+    expect((await at.run(['explain', 'plain'])).status).toBe(7)
+    expect((await at.run(['explain', made, '-a', 'x=1'])).status).toBe(7)
   })
 
   test('audit tail -f goes on as calls come, and show has every record of one whole', async () => {
