@@ -4,6 +4,7 @@ import { chmod, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { catalogue } from '../../src/errors.ts'
+import { asUser } from '../support/as-user.ts'
 import { configOf, place, serve } from '../support/daemon.ts'
 import type { Place } from '../support/daemon.ts'
 import { eventually } from '../support/eventually.ts'
@@ -33,6 +34,7 @@ const operatorOnly = [
   ['permits/list', {}],
   ['audit/query', {}],
   ['audit/verify', {}],
+  ['calls/explain', { call_id: 'c-000000000000' }],
   ['daemon/shutdown', {}],
 ] as const
 
@@ -200,6 +202,22 @@ const asRoot: Readonly<Record<string, () => Promise<void>>> = {
     expect((await host.ask('sallyport/hello', {})).errno).toBe('EACCES')
   },
 
+  'the command line of another uid ends with 6, on either door': async () => {
+    for (const verb of [
+      ['ps'],
+      ['call', 'plain', 'echo'],
+      ['approvals'],
+      ['audit'],
+      ['explain', 'plain', 'echo'],
+    ]) {
+      const said = await asUser('fixtures/cli-status.ts', ...verb, '--runtime', at.runtimeDir)
+      expect(JSON.parse(said), verb.join(' ')).toMatchObject({
+        status: 6,
+        stderr: expect.stringContaining('ERR_NOT_AUTHORISED') as string,
+      })
+    }
+  },
+
   'the operator’s door asks the kernel even where its mode would let a host in': async () => {
     await chmod(join(at.runtimeDir, 'operator'), 0o755)
     await chmod(operatorSocket(), 0o666)
@@ -215,7 +233,7 @@ function pair(): [RawCaller, RawCaller] & Disposable {
 }
 
 /** An ordinary user is one uid: what keeps others out is looked at, and who is who is told to the supervisor. */
-const asUser: Readonly<Record<string, () => Promise<void>>> = {
+const asOneUser: Readonly<Record<string, () => Promise<void>>> = {
   'what only the operator may is refused on host.sock to the same uid': async () => {
     using host = await RawCaller.open(hostSocket())
     for (const [method, params] of operatorOnly)
@@ -242,5 +260,5 @@ const asUser: Readonly<Record<string, () => Promise<void>>> = {
 }
 
 describe('two hosts', () => {
-  test.each(Object.entries(isRoot ? asRoot : asUser))('%s', (_title, body) => body())
+  test.each(Object.entries(isRoot ? asRoot : asOneUser))('%s', (_title, body) => body())
 })
