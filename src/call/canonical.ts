@@ -25,6 +25,33 @@ export function canonicalize(value: unknown): string {
   return write(value, [])
 }
 
+/**
+ * The first number of a JSON text that its canonical form, or a reader with doubles, takes for another; null when there is
+ * none. What a person approves by the canonical form must be what a server with long integers or decimals reads.
+ */
+export function inexactNumber(json: string): string | null {
+  if (!/[\d.]{16}|\d[eE]/.test(json)) return null // what 15 digits say, a double holds
+  let found: string | null = null
+  JSON.parse(json, (_key, value: unknown, { source }: { source?: string } = {}) => {
+    if (typeof value === 'number' && source !== undefined && decimal(source) !== decimal(String(value)))
+      found ??= source
+    return value
+  })
+  return found
+}
+
+/** One spelling for each number: its digits without zeros around them, and the power of ten of the last. */
+function decimal(number: string): string {
+  const [, sign, whole = '', fraction = '', power = '0'] =
+    /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(number) ?? []
+  const digits = `${whole}${fraction}`.replace(/^0+/, '')
+  let end = digits.length
+  while (digits[end - 1] === '0') end -= 1
+  return end === 0
+    ? '0'
+    : `${sign}${digits.slice(0, end)}e${Number(power) - fraction.length + digits.length - end}`
+}
+
 /** SHA-256 of a text's UTF-8 bytes, lowercase hex. */
 export const digestOf = (text: string): string => hash('sha256', text)
 

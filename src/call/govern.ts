@@ -1,6 +1,6 @@
 // A governed call, from proposal to outcome: ten steps, in this order, and no other way to a server.
 import { SallyportError } from '../errors.ts'
-import { canonicalize, digestOf, NotCanonical } from './canonical.ts'
+import { canonicalize, digestOf, inexactNumber, NotCanonical } from './canonical.ts'
 import type { Admission, Outcome, Proposal, Waiting } from '../schema/governor.ts'
 import type { Action } from '../schema/settings.ts'
 import type { ApprovalAnswer, CallEquipment, GovernPorts, Standing } from './ports.ts'
@@ -88,6 +88,7 @@ async function admit(proposal: Proposal, ports: GovernPorts, waiting: Waiting): 
   // 5. approve: where the rule says ask, a person says yes to exactly this, or it is a no.
   let approval: string | null = null
   if (decision.action === 'ask') {
+    expectReadAlike(proposal)
     const question = {
       ...proposal,
       identity,
@@ -259,6 +260,14 @@ function invalid(
 
 function expectValid(problem: string | null, proposal: Proposal): void {
   if (problem !== null) throw denied(proposal, 'ERR_ARGUMENTS_INVALID', problem)
+}
+
+/** Whoever says yes to a number says it to the one that the server reads. */
+function expectReadAlike(proposal: Proposal): void {
+  const number = inexactNumber(proposal.bytes)
+  if (number === null) return
+  const what = `${number.slice(0, 40)} is more than a double holds, so that who approves it could read another number`
+  throw denied(proposal, 'ERR_ARGUMENTS_INVALID', `${what}; pass it as a string`)
 }
 
 function expectGranted(answer: ApprovalAnswer, proposal: Proposal): string {

@@ -1,7 +1,7 @@
 // Two texts of one value have one canonical form, and what has none is refused by name.
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { canonicalize, depthLimit, NotCanonical } from '../../src/call/canonical.ts'
+import { canonicalize, depthLimit, inexactNumber, NotCanonical } from '../../src/call/canonical.ts'
 
 describe('the canonical form', () => {
   test('is that of the example in RFC 8785 section 3.2', () => {
@@ -50,5 +50,49 @@ describe('the canonical form', () => {
     let deep: unknown = 1
     for (let n = 0; n < depthLimit + 2; n += 1) deep = [deep]
     expect(() => canonicalize(deep)).toThrow(/deeper/)
+  })
+})
+
+describe('a number that readers take for different ones', () => {
+  test.each([
+    '9007199254740993',
+    '-12345678901234567890',
+    '0.1000000000000000055511151231257827',
+    '9007199254740992.0000001',
+    '1e-400',
+    '1e400',
+    '1234567890123456789e-3',
+  ])('%s is found, however deep, and not in strings', (number) => {
+    expect(inexactNumber(`{"a":[1,{"b":${number}}]}`)).toBe(number)
+    expect(inexactNumber(`{"a":"${number}","${number}":1}`)).toBeNull()
+  })
+
+  test.each([
+    '9007199254740992',
+    '12345678901234567000',
+    '1.0',
+    '100000000000000000000',
+    '1E+2',
+    '0.00e5',
+    '-0.0000000000000000000',
+    '5e-324',
+    '1.7976931348623157e308',
+    '0.1',
+    '100e-2',
+  ])('%s is not one', (number) => {
+    expect(inexactNumber(`[${number}]`)).toBeNull()
+  })
+
+  test('is none that JavaScript wrote', () => {
+    fc.assert(
+      fc.property(
+        fc.double({ noNaN: true, noDefaultInfinity: true }),
+        (n) => inexactNumber(JSON.stringify([n])) === null,
+      ),
+    )
+  })
+
+  test('costs no more the longer it is', () => {
+    expect(inexactNumber(`[1${'0'.repeat(2_000_000)}1]`)).not.toBeNull()
   })
 })

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Client } from '../../src/client/client.ts'
 import { configOf, daemon, fixture } from '../support/daemon.ts'
 import type { TestDaemon } from '../support/daemon.ts'
+import { eventually } from '../support/eventually.ts'
 import { RawCaller, type RawReply } from '../support/raw-caller.ts'
 import { witness, type Witness } from '../support/witness.ts'
 
@@ -13,6 +14,7 @@ const rules = [
   { permission: 'mcp:json:echo', action: 'deny', where: { '/path': '/secret/**' } },
   { permission: 'mcp:globs:echo', action: 'deny', where: { '/path': stars } },
   { permission: 'mcp:globs:echo', action: 'deny', where: { '/path': `/**${'a**'.repeat(40)}b` } },
+  { permission: 'mcp:asked:*', action: 'ask' },
   { permission: 'mcp:*:*', action: 'allow' },
 ]
 
@@ -28,6 +30,7 @@ beforeAll(async () => {
         plain: seen.entry('plain'),
         json: seen.entry('json'),
         globs: seen.entry('globs'),
+        asked: seen.entry('asked'),
       },
       { rules },
     ),
@@ -238,4 +241,29 @@ describe.each(Object.entries(ways))('on %s', (_name, open) => {
     expect(error?.data.code).toMatch(ambiguous)
     expect(seen.calls('json').length).toBe(before)
   })
+})
+
+test('an approval of one number is none of another that a double takes for it', async () => {
+  using caller = await RawCaller.open(join(at.runtimeDir, 'host/host.sock'))
+  const says = (amount: string) =>
+    caller.say(
+      `{"jsonrpc":"2.0","id":$ID,"method":"tools/call","params":{"server":"asked","tool":"echo","arguments":{"amount":${amount}}}}`,
+    )
+  const watching = new AbortController()
+  const answered = (async () => {
+    for await (const { method, params } of at.client.approvals({ signal: watching.signal }))
+      if (method === 'approvals/asked')
+        await at.client.call('approvals/approve', { id: params.id, scope: 'policy' })
+  })()
+  await eventually(async () => (await at.client.call('approvals/list', {})).listeners > 0, 5000)
+  expect((await says('9007199254740992')).error).toBeUndefined()
+  expect((await says('9007199254740992.0')).error).toBeUndefined()
+  for (const amount of ['9007199254740993', '9007199254740992.0000001'])
+    expect((await says(amount)).error).toMatchObject({
+      data: { code: 'ERR_ARGUMENTS_INVALID' },
+      message: expect.stringContaining('pass it as a string'),
+    })
+  expect(seen.calls('asked')).toHaveLength(2)
+  watching.abort()
+  await answered.catch(() => undefined)
 })
