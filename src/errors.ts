@@ -1,4 +1,5 @@
 // Every way to fail that a caller can see: code, exit status, JSON-RPC code, MP failure, retryable.
+import { clip } from './lib/clip.ts'
 
 interface Entry {
   /** Exit status of the CLI */
@@ -124,9 +125,9 @@ export class SallyportError extends Error {
   readonly code: ErrorCode
   readonly details: ErrorDetails
 
-  /** The message says what failed, on what, with which value, and what to do, in one line. */
+  /** The message says what failed, on what, with which value, and what to do, in one line; a value may be anybody's, and is cut. */
   constructor(code: ErrorCode, message: string, details: ErrorDetails = {}, options?: ErrorOptions) {
-    super(message, options)
+    super(clip(message), options)
     this.code = code
     this.details = details
   }

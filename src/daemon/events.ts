@@ -1,4 +1,5 @@
 // What happened lately, numbered: subscribers read it at their own pace, and are told when they were too slow.
+import { clip } from '../lib/clip.ts'
 import type { Caller, Emit, Happening } from '../supervisor/ports.ts'
 import type { SallyportEvent } from '../rpc/protocol.ts'
 
@@ -27,9 +28,13 @@ export class EventLog {
   }
 
   /** Numbers the event, keeps it, and wakes who waits; never blocks and never throws. */
-  readonly emit: Emit = ({ principal, ...happening }: Happening) => {
+  readonly emit: Emit = ({ principal, detail: said, ...happening }: Happening) => {
     this.#seq += 1
-    this.#entries.push({ event: { seq: this.#seq, at: new Date().toISOString(), ...happening }, principal })
+    const detail = clipped(said)
+    this.#entries.push({
+      event: { seq: this.#seq, at: new Date().toISOString(), ...happening, detail },
+      principal,
+    })
     if (this.#entries.length > this.#capacity) this.#entries.shift()
     this.#news.resolve()
     this.#news = Promise.withResolvers<void>()
@@ -62,6 +67,16 @@ export class EventLog {
       signal.removeEventListener('abort', onAbort)
     }
   }
+}
+
+/** The ring outlasts what it tells of: a host that makes events must not choose how much of the daemon's memory they take. */
+function clipped(detail: Happening['detail']): Happening['detail'] {
+  const entries = Object.entries(detail)
+  const isLong = entries.some(([, value]) => typeof value === 'string' && clip(value) !== value)
+  if (!isLong) return detail
+  return Object.fromEntries(
+    entries.map(([key, value]) => [key, typeof value === 'string' ? clip(value) : value]),
+  )
 }
 
 function maySee({ principal, role }: Caller, entry: Entry): boolean {

@@ -60,7 +60,7 @@ export function heldOf(opened: HostRequest, request: Request, asks: readonly Ask
   const meta = memberOf(request.params?.inner ?? [], '_meta')
   const found =
     meta === null || text.charCodeAt(meta.start) !== 123 ? [] : members(text, meta.start, meta.end)
-  const lineage = memberOf(found, 'sallyport/lineage')
+  const lineage = memberOf(found, lineageKey)
   const token = memberOf(found, 'progressToken')
   return {
     request: opened,
@@ -74,6 +74,20 @@ export function heldOf(opened: HostRequest, request: Request, asks: readonly Ask
     progressToken: token === null ? null : text.slice(token.start, token.end),
   }
 }
+
+/** True when the `_meta` at that place says a lineage that no record has room for. */
+export const hasLongLineage = (text: string, meta: Member | undefined): boolean =>
+  meta !== undefined &&
+  meta.end - meta.start > longestText &&
+  text.charCodeAt(meta.start) === 123 &&
+  members(text, meta.start, meta.end).some(
+    ({ key, start, end }) => key === lineageKey && end - start > longestText,
+  )
+
+const lineageKey = 'sallyport/lineage'
+
+/** Longest name and lineage in a session, bytes with their quotes; a lineage of the control protocol is as long */
+export const longestText = 4096
 
 /** A request that goes out again, as a call of its own. */
 export function heldAgain(request: HostRequest, line: string): Held {

@@ -5,7 +5,7 @@ import { spellings } from '../lib/key-folding.ts'
 import { cancelledLine, errorLine, unknownMethodLine } from './answers.ts'
 import { withoutCredentials } from './credential-meta.ts'
 import { confusableIn, type Envelope, type Notification, readEnvelope, type Request } from './envelope.ts'
-import { asksOf, heldOf } from './held.ts'
+import { asksOf, hasLongLineage, heldOf, longestText } from './held.ts'
 import { messageId } from './message-id.ts'
 import { serverMay } from './server-may.ts'
 import { batchVersion, type Kept, rejoinBatch, type Verdict, type Wire } from './wire.ts'
@@ -169,9 +169,16 @@ export class HostLane {
           const what = `params of ${request.method} has the key ${JSON.stringify(key)}`
           return new SallyportError('ERR_MESSAGE_AMBIGUOUS', `${what}, which readers take differently`)
         }
+        if (
+          hasLongLineage(
+            request.text,
+            found.find((one) => one.key === '_meta'),
+          )
+        )
+          return new SallyportError('ERR_INVALID_REQUEST', `a lineage has at most ${longestText} bytes`)
         const name = route === 'call' ? found.find((one) => one.key === 'name') : null
-        if (name === null || (name !== undefined && request.text.charCodeAt(name.start) === 34)) return null
-        return new SallyportError('ERR_INVALID_REQUEST', 'tools/call needs a params.name that is a string')
+        if (name === null || (name !== undefined && isName(request.text, name))) return null
+        return new SallyportError('ERR_INVALID_REQUEST', nameless)
       }
       case 'cancel':
       case 'sampling':
@@ -225,3 +232,7 @@ export class HostLane {
     return { replacement: cancelledLine(request.wireId, 'cancelled by the host') }
   }
 }
+
+const nameless = `tools/call needs a params.name that is a string of at most ${longestText} bytes`
+const isName = (text: string, { start, end }: Span): boolean =>
+  text.charCodeAt(start) === 34 && end - start <= longestText

@@ -267,3 +267,36 @@ test('an approval of one number is none of another that a double takes for it', 
   watching.abort()
   await answered.catch(() => undefined)
 })
+
+describe('what a host says at length', () => {
+  const long = 'x'.repeat(300_000)
+  test.each<[string, (way: Way) => Promise<RawReply>]>([
+    ['a tool', (way) => way.request(`{"name":"${long}","server":"json","tool":"${long}"}`)],
+    ['a lineage', (way) => way.request(`{"name":"echo","_meta":{"sallyport/lineage":"${long}"}}`)],
+    ['a key', (way) => way.says(`{"path":"/ok","\\ud800${long}":1}`)],
+    ['a key that folds', (way) => way.says(`{"path":"/ok","path\\u0000${long}":1}`)],
+  ])('stands short in answers, events and records: %s', async (_what, ask) => {
+    using way = (await ways['a session']?.()) ?? (await control('host/host.sock'))
+    const head = async () => (await at.client.call('audit/query', { limit: 1 })).head.seq
+    const before = await head()
+    const { error } = await ask(way)
+    expect(error?.message.length).toBeLessThan(9000)
+    const { records } = await at.client.call('audit/query', { after: before, type: 'call.denied' })
+    for (const { body } of records) expect(JSON.stringify(body).length).toBeLessThan(11_000)
+  })
+
+  test('makes no event long', async () => {
+    using events = await RawCaller.open(join(at.runtimeDir, 'host/host.sock'))
+    await events.ask('events/subscribe', {})
+    using way = (await ways['a session']?.()) ?? (await control('host/host.sock'))
+    await way.says(`{"path":"/ok","\\ud800${long}":1}`)
+    using other = (await ways['a session']?.()) ?? (await control('host/host.sock'))
+    await other.request('{}', `,"\\ud800${long}":1`)
+    await way.says('{"path":"/secret/last"}')
+    await eventually(
+      () => events.lines.some((line) => line.includes('"call/denied"')) && events.lines.length > 2,
+      5000,
+    )
+    expect(Math.max(...events.lines.map((line) => line.length))).toBeLessThan(20_000)
+  })
+})
