@@ -90,12 +90,15 @@ static _Noreturn void end(struct watch *watch, int status, const struct rusage *
   _exit(number == 0 ? code : EXIT_SIGNAL + number);
 }
 
-// A server whose network is not what it was started with does not go on, whoever ended the relay.
+// A server whose network is not what it was started with does not go on, whoever ended the relay. Nor whoever stopped it:
+// nobody would see then what is refused.
 static _Noreturn void lose_relay(struct watch *watch, int status) {
   char how[64];
   if (watch->failures >= 0) learn_start(watch);
   if (WIFSIGNALED(status))
     snprintf(how, sizeof how, "the relay was killed by signal %d", WTERMSIG(status));
+  else if (WIFSTOPPED(status))
+    snprintf(how, sizeof how, "the relay was stopped by signal %d", WSTOPSIG(status));
   else
     snprintf(how, sizeof how, "the relay ended with status %d", WEXITSTATUS(status));
   die("egress", how, ECHILD);
@@ -103,13 +106,15 @@ static _Noreturn void lose_relay(struct watch *watch, int status) {
 
 void expect_relay(struct watch *watch) {
   int status;
-  if (watch->relay != 0 && waitpid(watch->relay, &status, WNOHANG) == watch->relay) lose_relay(watch, status);
+  if (watch->relay != 0 && waitpid(watch->relay, &status, WNOHANG | WUNTRACED) == watch->relay)
+    lose_relay(watch, status);
 }
 
 enum { REAP_ROUND = 256 };
 
 // True when there may be more: a storm of orphans must not keep the channel from being read.
 static bool reap(struct watch *watch) {
+  expect_relay(watch);
   for (int count = 0; count < REAP_ROUND; count++) {
     int status;
     struct rusage usage;

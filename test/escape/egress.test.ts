@@ -167,10 +167,13 @@ describe.each(daemons)('under a daemon of %s', (daemon) => {
     expect(stdout.match(/Permission denied/g)).toHaveLength(2)
   })
 
-  test('a server that kills the relay ends its own sandbox, with a reason', async () => {
-    const { exit } = await inside(daemon, { script: 'kill -9 2; sleep 30' })
-    expect(exit).toEqual({ code: null, signal: null, reason: 'egress-lost' })
-  })
+  test.each(['KILL', 'STOP'])(
+    'a server that sends SIG%s to the relay ends its own sandbox, with a reason',
+    async (signal) => {
+      const { exit } = await inside(daemon, { script: `kill -${signal} 2; sleep 30` })
+      expect(exit).toEqual({ code: null, signal: null, reason: 'egress-lost' })
+    },
+  )
 
   test('the proxy variables are there for those who look for them', async () => {
     const { stdout, lines } = await inside(daemon, {
