@@ -18,7 +18,7 @@ struct attempt {
 };
 
 /** Tables of the files beside this one; each ends with a null name. */
-extern const struct attempt file_attempts[], call_attempts[], network_attempts[], process_attempts[], resource_attempts[];
+extern const struct attempt file_attempts[], call_attempts[], network_attempts[], process_attempts[], resource_attempts[], stated_attempts[];
 
 /** Keeps what the program was started with, before it opens anything. */
 void note_descriptors(void);

@@ -13,7 +13,9 @@ import { isWithin } from '../lib/path-overlap.ts'
 import { presentProcMasks } from '../sandbox/bubblewrap/masks.ts'
 import { createLaunchHost } from '../sandbox/host.ts'
 import { findProbesBinary } from '../sandbox/init-binary.ts'
+import type { StatedAssertion } from '../schema/assertion.ts'
 import type { SandboxSpec } from '../sandbox/spec.ts'
+import { tryAssertions } from './assertions.ts'
 import { plantCanaries } from './canaries.ts'
 import { catalogue } from './catalogue.ts'
 import { tryArms } from './arms.ts'
@@ -31,6 +33,8 @@ export interface VerifyOptions {
   readonly directory?: string
   /** Takes each control out in turn, and holds every probe to going red */
   readonly selfCheck?: boolean
+  /** What must hold beside what the profile itself states */
+  readonly assertions?: readonly StatedAssertion[]
   readonly log?: Logger
   readonly signal?: AbortSignal
   /** Called before each stage, in people's words */
@@ -104,6 +108,8 @@ export const verifyProfile = async (profileName: string, options: VerifyOptions)
       spec,
     })
   })
+  onProgress('what is stated')
+  const assertions = await tryAssertions(lab, [...profile.assertions, ...(options.assertions ?? [])])
   return {
     profile: profile.name,
     server: null,
@@ -117,9 +123,9 @@ export const verifyProfile = async (profileName: string, options: VerifyOptions)
     startedAt,
     durationMs: performance.now() - from,
     probes,
-    assertions: [],
+    assertions,
     enforcedBy,
-    verdict: overall(probes),
+    verdict: overall([...probes, ...assertions]),
   }
 }
 
