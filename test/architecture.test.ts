@@ -216,7 +216,10 @@ describe('nothing reaches a server but through the dispatch', () => {
   })
 
   test('a session and a control call are what asks the governor, and nobody sends without', () => {
-    expect(saying(/\bgovernor\.admit\(/)).toEqual(['supervisor/call-tool.ts', 'supervisor/governed-calls.ts'])
+    expect(saying(/\bgovernor\.admit(To)?\(/)).toEqual([
+      'supervisor/call-tool.ts',
+      'supervisor/governed-calls.ts',
+    ])
     expect(saying(/\.request\('tools\/call'/)).toEqual([
       'supervisor/control-slot.ts',
       'supervisor/own-processes.ts',

@@ -1,8 +1,8 @@
 // What a governed call is given: policy, evidence, people, permits, time. All of it injected, so the narrative stays pure.
 import type { CallId, InstanceId } from '../lib/ids.ts'
 import type { Decision, GovernedRequest } from '../schema/gate.ts'
-import type { AdmittedSecrets, Proposal, Waiting } from '../schema/governor.ts'
-import type { Abouts } from './about.ts'
+import type { Admission, AdmittedSecrets, Outcome, Proposal, Waiting } from '../schema/governor.ts'
+import type { About, Abouts } from './about.ts'
 import type { AcceptedTool } from './declaration.ts'
 import type { Permits } from './permit.ts'
 import type { TrustRecord } from './trust.ts'
@@ -76,21 +76,42 @@ export interface Approver {
 /** A message as it was said; kept whole within a cap, otherwise as its digest and a file beside the journal. */
 export type Raw = Readonly<Partial<Record<'request' | 'response', string>>>
 
-/** A record of a call, in parts: each costs only what may have changed since the last call. */
-export interface CallRecord {
-  /** One or two objects, frozen, and the same for many calls */
-  readonly about: readonly [object] | readonly [object, object]
-  /** Sallyport's own: ids, digests, numbers, words of a closed vocabulary. Nobody's secret is in them */
-  readonly own: Readonly<Record<string, string | number | null>>
-  /** Whatever else there is, what others said above all */
-  readonly said: Readonly<Record<string, unknown>>
-  readonly raw: Raw
+/** What is recorded of a call that is about to be sent. */
+export interface Intent {
+  readonly call: CallId
+  /** Both frozen, and the same for many calls */
+  readonly about: About
+  readonly argumentsDigest: string
+  readonly bytesDigest: string
+  readonly permit: string
+  readonly approval: string | null
+  readonly lineage: string | null
+  /** What it says of the secrets that the call will hold; null where there are none */
+  readonly foreseen: Readonly<Record<string, unknown>> | null
+  readonly request: string
 }
 
-/** Evidence; resolves when it is durable, rejects with ERR_JOURNAL when it can't be. */
+/** What is recorded of a call that has ended. */
+export interface Ended {
+  readonly admission: Admission
+  readonly outcome: Outcome
+  /** What became of the call's secrets; null where it had none */
+  readonly used: Readonly<Record<string, unknown>> | null
+}
+
+/** Whoever goes on once a record is durable; told one or the other, once, and never before the recorder returned. */
+export interface Told {
+  durable(position: { readonly seq: number }): void
+  /** ERR_JOURNAL */
+  failed(error: SallyportError): void
+}
+
+/** Evidence. What becomes of a call's records is told without a promise: there are thousands of them a second. */
 export interface Recorder {
+  /** Resolves when it is durable, rejects with ERR_JOURNAL when it can't be */
   record(type: string, body: Readonly<Record<string, unknown>>, raw?: Raw): Promise<{ readonly seq: number }>
-  recordCall(type: 'call.intent' | 'call.outcome', record: CallRecord): Promise<{ readonly seq: number }>
+  intent(intent: Intent, told: Told): void
+  outcome(ended: Ended, told: Told): void
 }
 
 /** A call that is about to be sent, as far as its secrets and its place are concerned. */

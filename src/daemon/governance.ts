@@ -208,7 +208,9 @@ export class Governance implements AsyncDisposable {
       refuse: (proposal, error) => this.#refused(proposal, error),
     }
     return {
-      admit: (proposal, waiting) => govern(proposal, ports, waiting),
+      admit: (proposal, waiting) =>
+        new Promise((admitted, refused) => govern(proposal, ports, waiting, { admitted, refused })),
+      admitTo: (proposal, waiting, asker) => govern(proposal, ports, waiting, asker),
       confirm: (admission) => confirm(this.ledger, admission),
       settle: (admission, outcome) => this.#settle(admission, outcome),
       observe: (seen) => this.surfaces.observe(seen),

@@ -1,15 +1,6 @@
 // Outcomes on their way into the journal, behind the answers that they tell of.
 import { recordOutcome } from '../call/govern.ts'
-import type { Recorder } from '../call/ports.ts'
-import type { Admission, Outcome } from '../schema/governor.ts'
-
-/** A call that has ended. */
-interface Ended {
-  readonly admission: Admission
-  readonly outcome: Outcome
-  /** What became of the call's secrets; null where it had none */
-  readonly used: Readonly<Record<string, unknown>> | null
-}
+import type { Ended, Recorder } from '../call/ports.ts'
 
 /** Recorded at the end of the turn of the event loop in which they came, or when whoever ends asks for it. */
 export class Outcomes {
@@ -29,9 +20,6 @@ export class Outcomes {
   record(): void {
     const ended = this.#ended
     this.#ended = []
-    for (const { admission, outcome, used } of ended) {
-      // The journal's own events tell where it fails, and without a record there is no evidence.
-      recordOutcome(admission, outcome, { recorder: this.#recorder }, used).catch(() => undefined)
-    }
+    for (const one of ended) recordOutcome(one, { recorder: this.#recorder })
   }
 }

@@ -2,15 +2,16 @@
 import { hash } from 'node:crypto'
 import { mkdir, open, rename } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { CallRecord, Raw, Recorder } from '../call/ports.ts'
+import type { Ended, Intent, Raw, Recorder, Told } from '../call/ports.ts'
 import { SallyportError } from '../errors.ts'
 import { errnoOf } from '../lib/missing.ts'
 import type { Journal } from '../journal/journal.ts'
+import type { Pending } from '../journal/pending.ts'
 import type { Position } from '../journal/record.ts'
 import type { Redaction, Redactor } from '../schema/redactor.ts'
 
 export interface RecorderOptions {
-  readonly journal: Pick<Journal, 'append'>
+  readonly journal: Pick<Journal, 'add'>
   /** The journal's folder; long evidence goes to `evidence/` in it */
   readonly directory: string
   /** Longest request or response that a record holds whole, bytes */
@@ -24,10 +25,21 @@ export interface RecorderOptions {
   readonly folded: (record: Durable) => void
 }
 
-/** A record that is durable, as it was given or, where something was taken out of it, as it was written. */
+/**
+ * A record that is durable, as it was given or, where something was taken out of it, as it was written. Of a call's own
+ * records no more than folds go by.
+ */
 export interface Durable extends Position {
   readonly type: string
   readonly body: unknown
+}
+
+/** A record that is being put together. */
+interface Draft {
+  readonly type: string
+  /** What folds are told that it says */
+  readonly said: unknown
+  readonly told: Pick<Pending, 'durable' | 'failed'>
 }
 
 /** What a record says of evidence that is not in it. */
@@ -51,66 +63,84 @@ export class JournalRecorder implements Recorder {
 
   /** Resolves once the record is durable and folded; `redacted` in it counts the secrets that were taken out. */
   record(type: string, body: Readonly<Record<string, unknown>>, raw: Raw = {}): Promise<Position> {
-    const { text, hits } = this.#options.redactor.redact(JSON.stringify(body))
-    const read = hits === 0 ? body : JSON.parse(text)
-    return this.#recordWith(type, read, { text: membersOf(text), hits }, raw)
+    const { text, hits } = this.#redacted(body)
+    const said: unknown = hits === 0 ? body : JSON.parse(text)
+    const [name = '', whole = null] = Object.entries(raw)[0] ?? []
+    return new Promise((durable, failed) => {
+      const told = { durable, failed }
+      this.#add({ type, said, told }, { text: membersOf(text), hits }, name, whole)
+    })
   }
 
-  /** As `record`; what many calls have in common is written out, and searched for secrets, once. */
-  recordCall(type: string, { about, own, said, raw }: CallRecord): Promise<Position> {
-    let [text, hits] = [membersOf(JSON.stringify(own)), 0]
-    for (const part of about) {
-      const written = this.#written(part)
-      text += written.text
-      hits += written.hits
-    }
-    for (const [name, words] of Object.entries(said)) {
-      const kept = words === null ? nothingSaid : this.#options.redactor.redact(JSON.stringify(words))
-      text += `,"${name}":${kept.text}`
-      hits += kept.hits
-    }
-    const body: unknown =
-      hits === 0 ? Object.assign({}, ...about, own, said) : JSON.parse(`{${text.slice(1)}}`)
-    return this.#recordWith(type, body, { text, hits }, raw)
+  /** What many calls have in common is written out, and searched for secrets, once. */
+  intent(intent: Intent, told: Told): void {
+    const { call, permit, approval, argumentsDigest, bytesDigest, lineage, foreseen } = intent
+    const { target, basis } = intent.about
+    const [of, by, also] = [this.#common(target), this.#common(basis), this.#members(foreseen)]
+    const from = this.#words(lineage)
+    const ids = `,"call":${quoted(call)},"permit":${quoted(permit)},"approval":${quoted(approval)}`
+    const digests = `,"arguments_digest":${quoted(argumentsDigest)},"bytes_digest":${quoted(bytesDigest)}`
+    const text = `${ids}${digests}${of.text}${by.text},"lineage":${from.text}${also.text}`
+    const hits = of.hits + by.hits + from.hits + also.hits
+    const said: unknown = hits === 0 ? { ...target, call, permit } : bodyOf(text)
+    this.#add({ type: 'call.intent', said, told }, { text, hits }, 'request', intent.request)
   }
 
-  #written(part: object): Redaction {
+  /** As `intent`. */
+  outcome({ admission, outcome, used }: Ended, told: Told): void {
+    const { call, permit, intent, target, server, kind, subject, trustEpoch } = admission
+    const [of, why, also] = [this.#common(target), this.#words(outcome.detail), this.#members(used)]
+    const ids = `,"call":${quoted(call)},"intent":${intent},"permit":${quoted(permit)}`
+    const end = `,"outcome":"${outcome.kind}","duration_ms":${outcome.durationMs}`
+    const text = `${ids}${end}${of.text},"detail":${why.text}${also.text}`
+    const hits = of.hits + why.hits + also.hits
+    const said: unknown =
+      hits === 0
+        ? { call, server, kind, subject, outcome: outcome.kind, trust_epoch: trustEpoch }
+        : bodyOf(text)
+    this.#add({ type: 'call.outcome', said, told }, { text, hits }, 'response', outcome.bytes)
+  }
+
+  /** The members of an object that many records share. */
+  #common(part: object): Redaction {
     let written = this.#parts.get(part)
     if (written === undefined) {
-      const { text, hits } = this.#options.redactor.redact(JSON.stringify(part))
-      written = { text: membersOf(text), hits }
+      written = this.#members(part)
       this.#parts.set(part, written)
     }
     return written
   }
 
-  /** `members` is the body's text without its braces, a comma before each member. */
-  #recordWith(type: string, body: unknown, members: Redaction, raw: Raw): Promise<Position> {
-    let { text, hits } = members
-    for (const [name, whole] of Object.entries(raw)) {
-      const kept = this.#options.redactor.redact(whole)
-      hits += kept.hits
-      if (!this.#fits(kept.text)) return this.#recordBeside(type, body, withHits(text, hits), name, kept.text)
-      text += `,"${name}":${JSON.stringify(kept.text)}`
-    }
-    return this.#append(type, body, withHits(text, hits))
+  #members(part: object | null): Redaction {
+    if (part === null) return nothing
+    const { text, hits } = this.#redacted(part)
+    return { text: membersOf(text), hits }
   }
 
-  #append(type: string, body: unknown, members: string): Promise<Position> {
-    return this.#options.journal.append({ type, body: `${this.#opening}${members}}` }, (position) =>
-      this.#options.folded({ type, body, ...position }),
+  #words(words: string | null): Redaction {
+    return words === null ? nobodySaid : this.#redacted(words)
+  }
+
+  #redacted(value: object | string): Redaction {
+    return this.#options.redactor.redact(JSON.stringify(value))
+  }
+
+  /** `members` is the body's text without its braces, a comma before each member; `raw` comes under `name`, or beside it. */
+  #add(draft: Draft, { text, hits }: Redaction, name: string, raw: string | null): void {
+    if (raw === null) return this.#append(draft, withHits(text, hits))
+    const kept = this.#options.redactor.redact(raw)
+    const all = hits + kept.hits
+    if (this.#fits(kept.text))
+      return this.#append(draft, withHits(`${text},"${name}":${JSON.stringify(kept.text)}`, all))
+    this.#keep(kept.text).then(
+      (sidecar) => this.#append(draft, `${withHits(text, all)},"${name}":${JSON.stringify(sidecar)}`),
+      (error: unknown) => draft.told.failed(SallyportError.from(error)),
     )
   }
 
-  async #recordBeside(
-    type: string,
-    body: unknown,
-    text: string,
-    name: string,
-    kept: string,
-  ): Promise<Position> {
-    const sidecar = await this.#keep(kept)
-    return this.#append(type, body, `${text},"${name}":${JSON.stringify(sidecar)}`)
+  #append(draft: Draft, members: string): void {
+    const { journal, folded } = this.#options
+    journal.add(new Line(draft, `${this.#opening}${members}}`, folded))
   }
 
   #fits(text: string): boolean {
@@ -144,13 +174,48 @@ export class JournalRecorder implements Recorder {
   }
 }
 
+/** A record on its way into the journal. */
+class Line implements Pending {
+  readonly type: string
+  readonly body: string
+  readonly #draft: Draft
+  readonly #folded: RecorderOptions['folded']
+
+  constructor(draft: Draft, body: string, folded: RecorderOptions['folded']) {
+    this.type = draft.type
+    this.body = body
+    this.#draft = draft
+    this.#folded = folded
+  }
+
+  folded({ seq, hash: at }: Position): void {
+    this.#folded({ type: this.type, body: this.#draft.said, seq, hash: at })
+  }
+
+  durable(position: Position): void {
+    this.#draft.told.durable(position)
+  }
+
+  failed(error: SallyportError): void {
+    this.#draft.told.failed(error)
+  }
+}
+
 /** A name outlives a loss of power only once its folder was synced. */
 async function syncFolder(path: string): Promise<void> {
   await using folder = await open(path, 'r')
   await folder.sync()
 }
 
-const nothingSaid: Redaction = { text: 'null', hits: 0 }
+const nothing: Redaction = { text: '', hits: 0 }
+const nobodySaid: Redaction = { text: 'null', hits: 0 }
+
+const plain = /^[\w-]*$/
+/** An id or a digest as JSON. */
+const quoted = (id: string | null): string =>
+  id === null ? 'null' : plain.test(id) ? `"${id}"` : JSON.stringify(id)
+
+const bodyOf = (members: string): unknown => JSON.parse(`{${members.slice(1)}}`)
 
 const withHits = (members: string, hits: number): string =>
   hits === 0 ? members : `${members},"redacted":${hits}`

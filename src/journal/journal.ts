@@ -12,6 +12,7 @@ import {
 } from 'node:fs'
 import type { SallyportError } from '../errors.ts'
 import { unwritable } from './failures.ts'
+import { type Pending, settle } from './pending.ts'
 import { type Entry, encodeRecord, type JournalRecord, originOf, type Position } from './record.ts'
 import { beginning, expectInPlace, listSegments, readSegment, segmentPath, type Torn } from './segments.ts'
 import { replayFrom, type SegmentEnd } from './replay.ts'
@@ -43,13 +44,6 @@ export interface JournalOptions {
   readonly now?: () => Date
 }
 
-interface Waiting {
-  readonly entry: Entry
-  readonly folded: (position: Position) => void
-  readonly resolve: (position: Position) => void
-  readonly reject: (error: SallyportError) => void
-}
-
 interface Segment {
   readonly number: number
   readonly fd: number
@@ -69,7 +63,7 @@ export class Journal implements AsyncDisposable {
   readonly #options: JournalOptions
   #segment: Segment | null = null
   #head: Position
-  #waiting: Waiting[] = []
+  #waiting: Pending[] = []
   #isScheduled = false
   #syncing: Promise<void> | null = null
   #isClosed = false
@@ -118,15 +112,17 @@ export class Journal implements AsyncDisposable {
   }
 
   /** Resolves once the record is durable, with all appended before it; `folded` is called first, in the records' order. */
-  append(entry: Entry, folded: Waiting['folded'] = () => undefined): Promise<Position> {
-    return new Promise((resolve, reject) => {
-      if (this.#isClosed) {
-        reject(unwritable(this.#options.directory, null))
-        return
-      }
-      this.#waiting.push({ entry, folded, resolve, reject })
-      this.#schedule()
-    })
+  append({ type, body }: Entry, folded: Pending['folded'] = () => undefined): Promise<Position> {
+    return new Promise((resolve, reject) =>
+      this.add({ type, body, folded, durable: resolve, failed: reject }),
+    )
+  }
+
+  /** As `append`, for a record that is told itself what becomes of it; never before `add` returns. */
+  add(record: Pending): void {
+    if (this.#isClosed) return queueMicrotask(() => record.failed(unwritable(this.#options.directory, null)))
+    this.#waiting.push(record)
+    this.#schedule()
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -153,7 +149,7 @@ export class Journal implements AsyncDisposable {
     this.#waiting = []
     let written: readonly Position[]
     try {
-      written = this.#write(batch.map(({ entry }) => entry))
+      written = this.#write(batch)
     } catch (error) {
       return this.#fail(batch, error)
     }
@@ -163,27 +159,27 @@ export class Journal implements AsyncDisposable {
   }
 
   /** Group commit: records that come while the disk syncs wait for the next batch. */
-  async #sync(batch: readonly Waiting[], written: readonly Position[]): Promise<void> {
-    const fd = this.#segment?.fd
+  async #sync(batch: readonly Pending[], written: readonly Position[]): Promise<void> {
+    const error = await (this.#segment === null ? null : synced(this.#segment.fd))
     try {
-      if (fd !== undefined)
-        await new Promise<void>((resolve, reject) => fdatasync(fd, (e) => (e ? reject(e) : resolve())))
-      settle(batch, written)
-    } catch (error) {
-      // What was written may or may not last: the records stay in the chain, their callers are told no.
-      this.#closeSegment()
-      this.#fail(batch, error)
+      if (error === null) settle(batch, written)
+      else {
+        // What was written may or may not last: the records stay in the chain, their callers are told no.
+        this.#closeSegment()
+        this.#fail(batch, error)
+      }
     } finally {
       this.#syncing = null
       if (this.#waiting.length > 0) this.#schedule()
     }
   }
 
-  #fail(batch: readonly Waiting[], error: unknown): void {
+  #fail(batch: readonly Pending[], error: unknown): void {
     const failure = unwritable(this.#options.directory, error)
-    for (const { reject } of batch) reject(failure)
-    if (!this.#isFailing) this.#options.health?.(failure)
+    const wasFailing = this.#isFailing
     this.#isFailing = true
+    if (!wasFailing) this.#options.health?.(failure)
+    for (const record of batch) record.failed(failure)
   }
 
   #recover(): void {
@@ -195,7 +191,8 @@ export class Journal implements AsyncDisposable {
     const segment = this.#openSegment()
     if (entries.length === 0) return []
     const positions: Position[] = []
-    let [lines, previous] = ['', this.#head]
+    let previous = this.#head
+    let lines = ''
     const origin = this.#originOf(segment)
     for (const [index, entry] of entries.entries()) {
       const key = index === entries.length - 1 ? this.#options.key : null
@@ -204,15 +201,14 @@ export class Journal implements AsyncDisposable {
       previous = { seq: record.seq, hash: record.hash }
       positions.push(previous)
     }
-    this.#writeLines(segment, lines)
+    this.#writeBytes(segment, Buffer.from(lines))
     this.#head = previous
     this.#movement?.resolve()
     this.#movement = null
     return positions
   }
 
-  #writeLines(segment: Segment, lines: string): void {
-    const bytes = Buffer.from(lines)
+  #writeBytes(segment: Segment, bytes: Buffer): void {
     let done = 0
     try {
       while (done < bytes.length) done += writeSync(segment.fd, bytes, done)
@@ -275,7 +271,7 @@ export class Journal implements AsyncDisposable {
     })
     const entry = { type: 'segment.opened', body }
     const record = encodeRecord(entry, this.#originOf(segment), this.#head, this.#options.key)
-    this.#writeLines(segment, record.line)
+    this.#writeBytes(segment, Buffer.from(record.line))
     this.#head = { seq: record.seq, hash: record.hash }
     this.#torn = null
   }
@@ -291,9 +287,4 @@ export class Journal implements AsyncDisposable {
   }
 }
 
-function settle(batch: readonly Waiting[], positions: readonly Position[]): void {
-  for (const [index, position] of positions.entries()) {
-    batch[index]?.folded(position)
-    batch[index]?.resolve(position)
-  }
-}
+const synced = (fd: number): Promise<unknown> => new Promise((resolve) => fdatasync(fd, resolve))

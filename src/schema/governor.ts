@@ -86,6 +86,13 @@ export interface Waiting {
   readonly asked?: () => void
 }
 
+/** Whoever proposed a call, told one or the other, once. */
+export interface Asker {
+  /** The call may be sent, before this returns and once */
+  admitted(admission: Admission): void
+  refused(error: SallyportError): void
+}
+
 /** The one way to a server for whatever policy governs. */
 export interface Governor {
   /**
@@ -93,6 +100,8 @@ export interface Governor {
    * told. Nothing may be sent before.
    */
   admit(proposal: Proposal, waiting: Waiting): Promise<Admission>
+  /** As `admit`, without a promise: where nothing has to be waited for, the asker is told with the journal's next batch */
+  admitTo(proposal: Proposal, waiting: Waiting, asker: Asker): void
   /**
    * Whether what was admitted a while ago may still be sent: for a call whose own process had to be started first. Throws
    * what `admit` would.

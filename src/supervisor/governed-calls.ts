@@ -5,10 +5,11 @@ import { type InstanceId, newCallId, type SessionId } from '../lib/ids.ts'
 import type { Span } from '../lib/json-scan.ts'
 import type { Gate } from '../schema/gate.ts'
 import type { Principal } from '../rpc/protocol.ts'
-import type { Admission, Governor, Outcome, Waiting } from '../schema/governor.ts'
+import type { Admission, Governor, Outcome } from '../schema/governor.ts'
 import type { ServerSettings } from '../schema/settings.ts'
 import { Alarm } from './alarm.ts'
 import { cancelledLine, errorLine } from './answers.ts'
+import { Asking } from './asking.ts'
 import type { Conversation, HostRequest } from './conversation.ts'
 import { lineWithCredentials } from './credential-meta.ts'
 import type { Response } from './envelope.ts'
@@ -80,7 +81,15 @@ export class GovernedCalls {
     const { talk, toHost } = this.#options
     const patience = new Patience(held.progressToken, toHost)
     talk.held.set(held.request.id.key, patience)
-    void this.#carry(held, patience) // never rejects
+    const asking = new Asking(held, patience, this.#ask, this.#decided)
+    try {
+      const obstacle = this.#obstacle(held.asks, patience)
+      if (obstacle instanceof Promise)
+        void obstacle.then((found) => asking.begin(found)) // never rejects
+      else asking.begin(obstacle)
+    } catch (thrown) {
+      asking.refused(SallyportError.from(thrown))
+    }
   }
 
   /** Resolves when whatever is held by now was sent or refused. */
@@ -133,45 +142,35 @@ export class GovernedCalls {
     this.#alarm.off()
   }
 
-  async #carry(held: Held, patience: Patience): Promise<void> {
-    const { talk, send, server, toHost } = this.#options
-    const { request, asks, line } = held
-    const admissions: Admission[] = []
-    let error: SallyportError | null = null
-    try {
-      const found = this.#obstacle(asks, patience)
-      const obstacle = found instanceof Promise ? await found : found
-      if (asks.length === 0 && obstacle !== null) throw obstacle
-      for (const ask of asks) admissions.push(await this.#admit(ask, held, obstacle, patience))
-    } catch (thrown) {
-      error = SallyportError.from(thrown)
-    }
+  /** Sends what was admitted, in this turn; or answers it, where the host still waits. */
+  readonly #decided = ({ held, patience, admissions }: Asking, refusal: SallyportError | null): void => {
+    const { talk, toHost } = this.#options
+    const { request } = held
     patience.close()
     const isWanted = talk.held.get(request.id.key) === patience
     if (isWanted) talk.held.delete(request.id.key)
-    error ??= patience.reason
-    if (error === null && isWanted) {
-      talk.open(request)
-      const taskId = taskIn(asks[0])
-      // `tasks/result` waits for its task
-      const limitMs = Math.max(server.timeouts.callMs, taskId === undefined ? 0 : this.tasks.leftMs(taskId))
-      const dueAt = isTimed(held) ? talk.now() + limitMs : Infinity
-      const { asksTask } = held
-      this.#sent.set(request.wireId.key, { admissions, sentAt: performance.now(), dueAt, asksTask, taskId })
-      this.#alarm.by(dueAt)
-      const { process = null } = admissions[0] ?? {}
-      if (admissions[0] !== undefined && process !== null)
-        return this.#sendToOwn(request, { ...admissions[0], process }, asks[0]?.bytes ?? '{}')
-      const values = admissions[0]?.secrets?.meta ?? null
-      return send(values === null ? line : lineWithCredentials(line, values))
-    }
-    this.#settleAll(admissions, {
-      kind: 'cancelled',
-      durationMs: 0,
-      bytes: null,
-      detail: 'it was never sent',
-    })
+    const error = refusal ?? patience.reason
+    if (error === null && isWanted) return this.#send(held, admissions)
+    const detail = 'it was never sent'
+    this.#settleAll(admissions, { kind: 'cancelled', durationMs: 0, bytes: null, detail })
     if (isWanted && error !== null) toHost(errorLine(request.id, error))
+  }
+
+  #send(held: Held, admissions: readonly Admission[]): void {
+    const { request, asks, line, asksTask } = held
+    const { talk, send, server } = this.#options
+    talk.open(request)
+    const taskId = taskIn(asks[0])
+    // `tasks/result` waits for its task
+    const limitMs = Math.max(server.timeouts.callMs, taskId === undefined ? 0 : this.tasks.leftMs(taskId))
+    const dueAt = isTimed(held) ? talk.now() + limitMs : Infinity
+    this.#sent.set(request.wireId.key, { admissions, sentAt: performance.now(), dueAt, asksTask, taskId })
+    this.#alarm.by(dueAt)
+    const [first] = admissions
+    if (first !== undefined && first.process !== null)
+      return void this.#sendToOwn(request, { ...first, process: first.process }, asks[0]?.bytes ?? '{}')
+    const values = first?.secrets?.meta ?? null
+    send(values === null ? line : lineWithCredentials(line, values))
   }
 
   /** The call has a process of its own: its answer, progress and logs reach the host as if the session's had said them. */
@@ -221,9 +220,9 @@ export class GovernedCalls {
     return null
   }
 
-  #admit(ask: Ask, held: Held, obstacle: SallyportError | null, waiting: Waiting): Promise<Admission> {
+  readonly #ask = (ask: Ask, asking: Asking): void => {
     const { governor, server, session, principal, instance } = this.#options
-    return governor.admit(
+    governor.admitTo(
       {
         call: newCallId(),
         kind: ask.kind,
@@ -236,10 +235,11 @@ export class GovernedCalls {
         principal: principal.id,
         peer: principal.attributes,
         session,
-        lineage: held.lineage,
-        obstacle,
+        lineage: asking.held.lineage,
+        obstacle: asking.obstacle,
       },
-      waiting,
+      asking.patience,
+      asking,
     )
   }
 

@@ -5,8 +5,8 @@ import { Abouts } from '../../src/call/about.ts'
 import { draftDeclaration } from '../../src/call/declaration.ts'
 import { govern, recordOutcome } from '../../src/call/govern.ts'
 import { Permits } from '../../src/call/permit.ts'
-import type { ApprovalAnswer, CallEquipment, GovernPorts, Standing } from '../../src/call/ports.ts'
-import type { Proposal } from '../../src/schema/governor.ts'
+import type { ApprovalAnswer, CallEquipment, GovernPorts, Standing, Told } from '../../src/call/ports.ts'
+import type { Admission, Proposal } from '../../src/schema/governor.ts'
 import { type TrustRecord, unknownTool } from '../../src/call/trust.ts'
 import type { CallId } from '../../src/lib/ids.ts'
 
@@ -76,6 +76,18 @@ beforeEach(() => {
 
 let permits: Permits
 
+/** What the journal would do: the record is there, or it is told why not, when the present turn is over. */
+function add(type: string, body: Readonly<Record<string, unknown>>, told: Told): void {
+  try {
+    world.journal(type)
+    records.push({ type, body })
+    const seq = records.length
+    queueMicrotask(() => told.durable({ seq }))
+  } catch (error) {
+    queueMicrotask(() => told.failed(error as SallyportError))
+  }
+}
+
 function ports(): GovernPorts {
   let asked = 0
   permits = new Permits(() => 0)
@@ -106,25 +118,30 @@ function ports(): GovernPorts {
         records.push({ type, body })
         return await Promise.resolve({ seq: records.length })
       },
-      recordCall: async (type, { about, own, said }) => {
-        world.journal(type)
-        records.push({ type, body: Object.assign({}, ...about, own, said) as Record<string, unknown> })
-        return await Promise.resolve({ seq: records.length })
+      intent: ({ call, about, argumentsDigest, foreseen, ...own }, told) => {
+        const digests = { arguments_digest: argumentsDigest }
+        add('call.intent', { call, ...about.target, ...about.basis, ...own, ...digests, ...foreseen }, told)
       },
+      outcome: ({ admission: { call, intent }, outcome, used }, told) =>
+        add('call.outcome', { call, intent, outcome: outcome.kind, ...used }, told),
     },
     abouts: new Abouts(),
     refuse: () => {},
   }
 }
 
-const run = (change: Partial<Proposal> = {}) =>
-  govern({ ...proposal, ...change }, ports(), { signal: new AbortController().signal })
+const run = (change: Partial<Proposal> = {}): Promise<Admission> =>
+  new Promise((admitted, refused) => {
+    const waiting = { signal: new AbortController().signal }
+    govern({ ...proposal, ...change }, ports(), waiting, { admitted, refused })
+  })
+const outcome = { kind: 'result', durationMs: 1, bytes: '{}', detail: null } as const
 
 test('a call that is allowed has its intent on record before it may be sent', async () => {
   const admission = await run()
   expect(admission).toMatchObject({ identity: 'files/read_file@1#1', intent: 1, approval: null })
   expect(records.map(({ type }) => type)).toEqual(['call.intent'])
-  await recordOutcome(admission, { kind: 'result', durationMs: 1, bytes: '{}', detail: null }, ports())
+  recordOutcome({ admission, outcome, used: null }, ports())
   expect(records.at(-1)).toMatchObject({ type: 'call.outcome', body: { call: 'c-1', intent: 1 } })
 })
 
@@ -147,10 +164,7 @@ describe('the secrets of a call', () => {
     expect(order).toEqual(['call.intent', 'lease'])
     expect(records[0]?.body).toMatchObject({ credentials: ['github'], exposed: false })
     expect(admission.secrets).toEqual({ names: ['github'], meta: null })
-    await recordOutcome(admission, { kind: 'result', durationMs: 1, bytes: '{}', detail: null }, ports(), {
-      attribution: 'window',
-      calls: ['c-2'],
-    })
+    recordOutcome({ admission, outcome, used: { attribution: 'window', calls: ['c-2'] } }, ports())
     expect(records.at(-1)?.body).toMatchObject({ attribution: 'window', calls: ['c-2'] })
   })
 

@@ -2,6 +2,9 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import type { Told } from '../../src/call/ports.ts'
+import type { CallId } from '../../src/lib/ids.ts'
+import type { Admission } from '../../src/schema/governor.ts'
 import { type Durable, JournalRecorder } from '../../src/daemon/recorder.ts'
 import { redactor } from '../../src/daemon/redactor.ts'
 import { Journal } from '../../src/journal/journal.ts'
@@ -51,46 +54,112 @@ async function stage(): Promise<
   }
 }
 
-const target = Object.freeze({ server: 'files', peer: { uid: 1 } })
-const own = { call: 'c-1', intent: 7, approval: null }
+const target = {
+  server: 'files',
+  kind: 'tool',
+  subject: 'read',
+  identity: 'files/read@1#1',
+  principal: '1000',
+  peer: { uid: 1000, gid: 1000, pid: 1 },
+  trust_epoch: 0,
+} as const
+const basis = {
+  session: 's-1',
+  declaration: 1,
+  policy: 'v1',
+  rule: null,
+  reason: 'as it is',
+  trust: 'untrusted',
+}
+const intent = {
+  call: 'c-1' as CallId,
+  about: { target, basis },
+  argumentsDigest: 'aa',
+  bytesDigest: 'bb',
+  permit: 'p-1',
+  approval: null,
+  lineage: null,
+  foreseen: null,
+  request: '{"a":"é\\n"}',
+}
+const admission: Admission = {
+  call: intent.call,
+  instance: null,
+  server: 'files',
+  kind: 'tool',
+  subject: 'read',
+  identity: target.identity,
+  permit: 'p-1',
+  intent: 7,
+  approval: null,
+  trustEpoch: 0,
+  principal: '1000',
+  peer: target.peer,
+  target,
+  lineage: null,
+  process: null,
+  secrets: null,
+}
+const outcome = { kind: 'result', durationMs: 1.5, detail: null, bytes: '{}' } as const
+
+/** Resolves once it is durable. */
+const recorded = (begin: (told: Told) => void): Promise<unknown> =>
+  new Promise((durable, failed) => begin({ durable, failed }))
 
 test('a record of a call holds every part of it, as do records that share one', async () => {
   await using at = await stage()
-  const raw = { request: '{"a":"é\\n"}' }
-  for (const lineage of [null, 'task "7"\n'])
-    await at.recorder.recordCall('call.intent', { about: [target], own, said: { lineage }, raw })
-  const body = { ...own, ...target }
+  const changes = [{}, { lineage: 'task "7"\n', approval: 'a"1', foreseen: { exposed: false } }]
+  for (const change of changes) await recorded((told) => at.recorder.intent({ ...intent, ...change }, told))
+  const ended = { admission, outcome, used: { attribution: 'call' } }
+  await recorded((told) => at.recorder.outcome(ended, told))
+  const ids = { separation: 'none', call: 'c-1', permit: 'p-1', ...target }
+  const said = { ...ids, ...basis, arguments_digest: 'aa', bytes_digest: 'bb', request: intent.request }
   expect(at.bodies()).toEqual([
-    { separation: 'none', ...body, lineage: null, ...raw },
-    { separation: 'none', ...body, lineage: 'task "7"\n', ...raw },
-  ])
-  expect(at.folded.map((record) => record.body)).toEqual([
-    { ...body, lineage: null },
-    { ...body, lineage: 'task "7"\n' },
+    { ...said, approval: null, lineage: null },
+    { ...said, approval: 'a"1', lineage: 'task "7"\n', exposed: false },
+    {
+      ...ids,
+      intent: 7,
+      outcome: 'result',
+      duration_ms: 1.5,
+      detail: null,
+      response: '{}',
+      attribution: 'call',
+    },
   ])
   expect(verifyJournal(at.directory, key).ok).toBe(true)
 })
 
+test('what is folded of a call is what its record says', async () => {
+  await using at = await stage()
+  await recorded((told) => at.recorder.intent(intent, told))
+  await recorded((told) => at.recorder.outcome({ admission, outcome, used: null }, told))
+  const [begun, ended] = at.folded.map(({ body }) => body)
+  expect(begun).toEqual({ ...target, call: 'c-1', permit: 'p-1' })
+  expect(ended).toMatchObject({ call: 'c-1', server: 'files', outcome: 'result', trust_epoch: 0 })
+  expect(at.bodies()).toMatchObject([begun, ended])
+})
+
 test('a secret is in no part of a record of a call, however often the part is used, nor in what is folded', async () => {
   await using at = await stage()
-  const leaky = Object.freeze({ subject: token })
-  const record = {
-    about: [leaky],
-    own,
-    said: { detail: token },
-    raw: { response: `{"a":"${token}"}` },
-  } as const
-  await at.recorder.recordCall('call.outcome', record)
-  await at.recorder.recordCall('call.outcome', record)
+  const leaky = { ...admission, target: Object.freeze({ ...target, subject: token }), subject: token }
+  const told = { ...outcome, detail: token, bytes: `{"a":"${token}"}` }
+  for (let n = 0; n < 2; n += 1)
+    await recorded((done) => at.recorder.outcome({ admission: leaky, outcome: told, used: null }, done))
+  const about = { target: leaky.target, basis: { ...basis, reason: token } }
+  const said = { lineage: token, foreseen: { credentials: [token] }, request: `{"a":"${token}"}` }
+  await recorded((done) => at.recorder.intent({ ...intent, about, ...said }, done))
   expect(JSON.stringify([at.bodies(), at.folded])).not.toContain(token)
-  expect(at.bodies()).toMatchObject([{ redacted: 3 }, { redacted: 3 }])
+  expect(at.bodies()).toMatchObject([{ redacted: 3 }, { redacted: 3 }, { redacted: 5 }])
 })
 
 test('a long answer lies beside the record of its call', async () => {
   await using at = await stage()
-  const raw = { response: JSON.stringify('x'.repeat(2000)) }
-  await at.recorder.recordCall('call.outcome', { about: [target], own, said: { detail: null }, raw })
+  const bytes = JSON.stringify('x'.repeat(2000))
+  await recorded((told) =>
+    at.recorder.outcome({ admission, outcome: { ...outcome, bytes }, used: null }, told),
+  )
   const [body] = at.bodies() as [{ response: { path: string; bytes: number } }]
   expect(body.response.bytes).toBe(2002)
-  expect(readFileSync(join(at.directory, body.response.path), 'utf8')).toBe(raw.response)
+  expect(readFileSync(join(at.directory, body.response.path), 'utf8')).toBe(bytes)
 })

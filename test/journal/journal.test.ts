@@ -17,6 +17,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { Journal, type JournalOptions } from '../../src/journal/journal.ts'
 import { encodeRecord, type JournalRecord, originOf } from '../../src/journal/record.ts'
+import type { SallyportError } from '../../src/errors.ts'
 import { segmentPath } from '../../src/journal/segments.ts'
 import { verifyJournal } from '../../src/journal/verify.ts'
 
@@ -55,6 +56,42 @@ describe('what was appended', () => {
     const notes = seen.filter(({ type }) => type === 'test.note').map(({ body }) => body)
     expect(notes).toEqual(Array.from({ length: 101 }, (_, n) => ({ n })))
     expect(verifyJournal(directory, key)).toMatchObject({ ok: true, segments: 2, torn: [] })
+  })
+
+  test.each(['write', 'fsync'] as const)(
+    'is told to all who fold it before anybody goes on, in order, and never before it was taken (%s)',
+    async (durability) => {
+      await using journal = open([], { durability })
+      const order: string[] = []
+      const { promise, resolve, reject } = Promise.withResolvers<void>()
+      for (const n of [1, 2]) {
+        journal.add({
+          ...note(n),
+          folded: () => order.push(`folded ${n}`),
+          durable: () => (order.push(`durable ${n}`), n === 2 ? resolve() : undefined),
+          failed: reject,
+        })
+        order.push(`taken ${n}`)
+      }
+      await promise
+      const taken = ['taken 1', 'taken 2']
+      expect(order).toEqual([...taken, 'folded 1', 'folded 2', 'durable 1', 'durable 2'])
+    },
+  )
+
+  test('is refused as late as it would be taken, once the journal is closed', async () => {
+    const journal = open()
+    await journal[Symbol.asyncDispose]()
+    const told = Promise.withResolvers<SallyportError>()
+    let hasReturned = false
+    journal.add({
+      ...note(1),
+      folded: () => told.reject(new Error('it was folded')),
+      durable: () => told.reject(new Error('it was durable')),
+      failed: (error) => (hasReturned ? told.resolve(error) : told.reject(new Error('it was early'))),
+    })
+    hasReturned = true
+    expect(await told.promise).toMatchObject({ code: 'ERR_JOURNAL' })
   })
 
   test('counts by batches: the last record of one vouches for all of it', async () => {

@@ -1,0 +1,60 @@
+// What a proposal must be to go on: each of these gives what the next step needs, or throws what the caller is told.
+import type { Proposal } from '../schema/governor.ts'
+import { canonicalize, inexactNumber, NotCanonical } from './canonical.ts'
+import type { ApprovalAnswer, GovernPorts, Standing } from './ports.ts'
+import { denied, refusals } from './refusal.ts'
+
+/** What was accepted under the name, as it stands; else why it does not. */
+export function expectAccepted(standing: Standing, proposal: Proposal): Standing & { state: 'accepted' } {
+  const { state } = standing
+  // Of a server that is halted for what it did, that it is not there says less.
+  if (proposal.obstacle !== null && state !== 'ungoverned' && state !== 'violated') throw proposal.obstacle
+  if (state === 'accepted') return standing
+  throw denied(proposal, refusals[standing.state], standing.reason)
+}
+
+/** The arguments’ one form. */
+export function canonical(proposal: Proposal): string {
+  try {
+    return canonicalize(proposal.arguments)
+  } catch (error) {
+    if (!(error instanceof NotCanonical)) throw error
+    throw denied(proposal, 'ERR_ARGUMENTS_INVALID', error.message)
+  }
+}
+
+/** Null, or where and why the arguments are not what the accepted schema says; a promise where that takes long to tell. */
+export function invalid(
+  { server, subject, arguments: args }: Proposal,
+  { tool }: Standing & { state: 'accepted' },
+  { registry }: GovernPorts,
+): Promise<string | null> | string | null {
+  return tool === null ? null : registry.invalidArguments(server.name, subject, args)
+}
+
+/** Throws where there is a problem. */
+export function expectValid(problem: string | null, proposal: Proposal): void {
+  if (problem !== null) throw denied(proposal, 'ERR_ARGUMENTS_INVALID', problem)
+}
+
+/** Whoever says yes to a number says it to the one that the server reads. */
+export function expectReadAlike(proposal: Proposal): void {
+  const number = inexactNumber(proposal.bytes)
+  if (number === null) return
+  const what = `${number.slice(0, 40)} is more than a double holds, so that who approves it could read another number`
+  throw denied(proposal, 'ERR_ARGUMENTS_INVALID', `${what}; pass it as a string`)
+}
+
+/** Id of the approval that was given. */
+export function expectGranted(answer: ApprovalAnswer, proposal: Proposal): string {
+  if (answer.granted) return answer.approval
+  throw denied(
+    proposal,
+    answer.isTimeout
+      ? 'ERR_APPROVAL_TIMEOUT'
+      : answer.by === null
+        ? 'ERR_APPROVAL_UNAVAILABLE'
+        : 'ERR_APPROVAL_DENIED',
+    answer.reason,
+  )
+}
