@@ -11,6 +11,7 @@ import {
   writeSync,
 } from 'node:fs'
 import type { SallyportError } from '../errors.ts'
+import { BatchBytes } from './batch-bytes.ts'
 import { unwritable } from './failures.ts'
 import { type Pending, settle } from './pending.ts'
 import { type Entry, encodeRecord, type JournalRecord, originOf, type Position } from './record.ts'
@@ -64,6 +65,7 @@ export class Journal implements AsyncDisposable {
   #segment: Segment | null = null
   #head: Position
   #waiting: Pending[] = []
+  readonly #bytes = new BatchBytes()
   #isScheduled = false
   #syncing: Promise<void> | null = null
   #isClosed = false
@@ -192,16 +194,17 @@ export class Journal implements AsyncDisposable {
     if (entries.length === 0) return []
     const positions: Position[] = []
     let previous = this.#head
-    let lines = ''
+    this.#bytes.clear()
     const origin = this.#originOf(segment)
     for (const [index, entry] of entries.entries()) {
       const key = index === entries.length - 1 ? this.#options.key : null
       const record = encodeRecord(entry, origin, previous, key)
-      lines += record.line
+      this.#bytes.add(record.covered)
+      this.#bytes.add(record.end)
       previous = { seq: record.seq, hash: record.hash }
       positions.push(previous)
     }
-    this.#writeBytes(segment, Buffer.from(lines))
+    this.#writeBytes(segment, this.#bytes.bytes)
     this.#head = previous
     this.#movement?.resolve()
     this.#movement = null
@@ -271,7 +274,7 @@ export class Journal implements AsyncDisposable {
     })
     const entry = { type: 'segment.opened', body }
     const record = encodeRecord(entry, this.#originOf(segment), this.#head, this.#options.key)
-    this.#writeBytes(segment, Buffer.from(record.line))
+    this.#writeBytes(segment, Buffer.from(record.covered + record.end))
     this.#head = { seq: record.seq, hash: record.hash }
     this.#torn = null
   }

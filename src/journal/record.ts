@@ -36,8 +36,16 @@ export interface JournalRecord extends Position {
 export const originOf = (at: Date, daemon: string, segment: number): string =>
   `,"at":"${at.toISOString()}","daemon":"${daemon}","segment":${segment},"type":"`
 
+/** A line in two parts. */
+export interface Encoded extends Position {
+  /** What the hash covers */
+  readonly covered: string
+  /** The rest of the line, newline included */
+  readonly end: string
+}
+
 /**
- * Writes one record as a line, newline included.
+ * Writes one record as a line.
  *
  * `origin` is what `originOf` gives. `hash` covers every byte before its own member, `prev` among them; with a key, `mac` covers `hash`.
  */
@@ -46,12 +54,12 @@ export function encodeRecord(
   origin: string,
   previous: Position,
   key: Uint8Array | null,
-): Position & { readonly line: string } {
+): Encoded {
   const seq = previous.seq + 1
   const covered = `{"seq":${seq}${origin}${entry.type}","body":${entry.body},"prev":"${previous.hash}"`
   const digest = hash('sha256', covered)
   const mac = key === null ? '' : `,"mac":"${macOf(digest, key)}"`
-  return { seq, hash: digest, line: `${covered},"hash":"${digest}"${mac}}\n` }
+  return { seq, hash: digest, covered, end: `,"hash":"${digest}"${mac}}\n` }
 }
 
 /** Why a line is not the record that should stand there. */

@@ -94,6 +94,21 @@ describe('what was appended', () => {
     expect(await told.promise).toMatchObject({ code: 'ERR_JOURNAL' })
   })
 
+  test('is whole however long its batch is and whatever is written in it, and so is the next', async () => {
+    const bodies = ['é'.repeat(100_000), '漢'.repeat(200_000), '😀'.repeat(50_000), 'a']
+    {
+      await using journal = open()
+      const all = (): Promise<unknown> =>
+        Promise.all(bodies.map((text) => journal.append({ type: 'test.long', body: JSON.stringify(text) })))
+      await all()
+      await all()
+    }
+    const seen: JournalRecord[] = []
+    await using _again = open(seen)
+    const long = seen.filter(({ type }) => type === 'test.long').map(({ body }) => body)
+    expect(long).toEqual([...bodies, ...bodies])
+  })
+
   test('counts by batches: the last record of one vouches for all of it', async () => {
     await using journal = open()
     await Promise.all([journal.append(note(1)), journal.append(note(2)), journal.append(note(3))])
@@ -142,7 +157,7 @@ describe('a journal that was tampered with', () => {
     await using journal = open()
     const head = await journal.append(note(1))
     const far = encodeRecord(note(2), originOf(new Date(), 'd-1', 1), { ...head, seq: 40 }, key)
-    appendFileSync(segmentPath(directory, 1), far.line)
+    appendFileSync(segmentPath(directory, 1), far.covered + far.end)
     expect(verifyJournal(directory, key).flaw).toMatchObject({ kind: 'chain', line: 3 })
   })
 
