@@ -40,8 +40,8 @@ function print(server: ServerDetail): void {
     [
       'egress',
       server.egress.map(
-        ({ host, port, private: isPrivate, reason }) =>
-          `${host}:${port}${isPrivate ? ' on private addresses too' : ''}${server.egress_when === 'calling' ? ' during calls' : ''}  (${reason})`,
+        ({ host, port, address, private: isPrivate, reason }) =>
+          `${host}:${port}${address === null ? '' : ` at ${address}`}${isPrivate ? ' on private addresses too' : ''}${server.egress_when === 'calling' ? ' during calls' : ''}  (${reason})`,
       ),
     ],
     [

@@ -2,7 +2,7 @@
 import type { ProfileSettings } from '../schema/settings.ts'
 import type { Config } from '../schema/types.gen.ts'
 import type { Layer } from './layer.ts'
-import { coversHost } from './narrowing.ts'
+import { coversGrant, coversHost, targetOf } from './narrowing.ts'
 import { issue, type Issue } from './refusal.ts'
 
 /** One issue, ERR_PROFILE_EXCEEDED, for each thing that the entry asks for and its profile does not allow. */
@@ -40,14 +40,18 @@ export function checkCeiling(
           ],
     ),
     ...entry.egress.flatMap((asked, index) =>
-      profile.network.mode === 'allowlist' && profile.network.allow.some((above) => coversHost(above, asked))
+      profile.network.mode === 'allowlist' && profile.network.allow.some((above) => coversGrant(above, asked))
         ? []
         : [
             exceeded(
               ['egress', index],
-              `${asked.host}:${asked.port}`,
+              targetOf(asked),
               profile.network.mode === 'none' ? 'network.mode' : 'network.allow',
-              profile.network.mode === 'none' ? 'no network' : 'a host and port of its list',
+              profile.network.mode === 'none'
+                ? 'no network'
+                : profile.network.allow.some((above) => coversHost(above, asked))
+                  ? 'no more than its list says of that host: its address, and whether private ones are allowed'
+                  : 'a host and port of its list',
               'list it in a profile, or remove it',
             ),
           ],

@@ -70,6 +70,6 @@ export function uncontained(
 /** Whether a scope such as `api.github.com:443` is what one entry of the egress grants; `*.github.com:443` is that entry alone. */
 function containsHost(grant: EgressGrant, scope: string): boolean {
   const colon = scope.lastIndexOf(':')
-  const asked = { host: scope.slice(0, colon), port: Number(scope.slice(colon + 1)), private: false }
-  return colon > 0 && coversHost({ ...grant, private: true }, asked)
+  const asked = { host: scope.slice(0, colon), port: Number(scope.slice(colon + 1)) }
+  return colon > 0 && coversHost(grant, asked)
 }

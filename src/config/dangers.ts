@@ -155,6 +155,17 @@ export function dangersOf(profile: Profile): readonly Danger[] {
           ]
         : [],
     ),
+    ...network.allow.flatMap(({ host, address }, index) =>
+      address === null
+        ? []
+        : [
+            {
+              at: ['network', 'allow', index, 'address'],
+              got: `${host} at ${address}`,
+              why: 'it stays there when its owner moves, and then it is somebody else’s',
+            },
+          ],
+    ),
     ...network.allow.flatMap(({ host }, index) => {
       const shared = host.startsWith('*.') ? own(sharedSuffixes, host.slice(2)) : undefined
       const got = { at: ['network', 'allow', index, 'host'], got: host }

@@ -1,7 +1,9 @@
 // The hosts that a server's entry lists: one word for each host and port, and nothing that reads like another thing.
+import { isIP } from 'node:net'
 import { secretShape } from '../lib/secret-shape.ts'
 import { type EgressGrant, tlsPorts } from '../schema/egress.ts'
 import type { Step } from '../schema/problem.ts'
+import type { NetworkGrant } from '../schema/settings.ts'
 import type { Config } from '../schema/types.gen.ts'
 import type { Document } from './document.ts'
 import { issue, type Issue } from './refusal.ts'
@@ -9,8 +11,8 @@ import { issue, type Issue } from './refusal.ts'
 type Entry = Config['servers'][string]['egress'][number]
 
 /** An entry as the proxy takes it: `tls: auto` is settled by the port. */
-export function grantOf({ host, port, private: isPrivate, tls, reason }: Entry): EgressGrant {
-  return { host, port, private: isPrivate, tls: tls === 'auto' ? tlsPorts.has(port) : tls, reason }
+export function grantOf({ host, port, address, private: isPrivate, tls, reason }: Entry): EgressGrant {
+  return { host, port, address, private: isPrivate, tls: tls === 'auto' ? tlsPorts.has(port) : tls, reason }
 }
 
 /** One issue for each entry that another one already decides, and for each host that is a secret by its looks. */
@@ -26,6 +28,8 @@ export function checkEgress(
       const said = { got: `what looks like ${shape}`, expected: 'a host', mend: 'remove it, and replace it' }
       return [issue('ERR_CONFIG_INVALID', document, [...place, 'host'], said)]
     }
+    const pinned = whyNotPinned(entry)
+    if (pinned !== null) return [issue('ERR_CONFIG_INVALID', document, [...place, 'address'], pinned)]
     const same = egress.findIndex(({ host, port }) => host === entry.host && port === entry.port)
     if (same < index) {
       const got = `${entry.host}:${entry.port} a second time (egress[${same}] has it)`
@@ -37,16 +41,29 @@ export function checkEgress(
     if (above === -1) return []
     const said = {
       got: `${entry.host}:${entry.port}, which ${egress[above]?.host ?? ''} of egress[${above}] covers in other words`,
-      expected: 'entries of which each name has one: the same `private` and `tls`, or no overlap',
+      expected: 'entries of which each name has one: the same `address`, `private` and `tls`, or no overlap',
       mend: 'say the same in both, or narrow the pattern',
     }
     return [issue('ERR_CONFIG_INVALID', document, place, said)]
   })
 }
 
+/** What is wrong with the address of an entry, of a server or a profile; null where nothing is. */
+export function whyNotPinned({
+  host,
+  address,
+}: Pick<NetworkGrant, 'host' | 'address'>): { readonly expected: string; readonly mend: string } | null {
+  if (address === null) return null
+  if (isIP(address) === 0)
+    return { expected: 'an IPv4 or IPv6 address, without a zone', mend: 'write it out, or remove it' }
+  return host.startsWith('*.')
+    ? { expected: 'no address for a pattern', mend: 'name each host that has the address' }
+    : null
+}
+
 /** True where a pattern covers the entry and says something else of it: two readers would take two words for the truth. */
-function isWithin(entry: Entry, { host, port, private: isPrivate, tls }: Entry): boolean {
+function isWithin(entry: Entry, { host, port, address, private: isPrivate, tls }: Entry): boolean {
   if (!host.startsWith('*.') || port !== entry.port || host === entry.host) return false
   const isCovered = entry.host.endsWith(host.slice(1))
-  return isCovered && (isPrivate !== entry.private || tls !== entry.tls)
+  return isCovered && (address !== entry.address || isPrivate !== entry.private || tls !== entry.tls)
 }

@@ -171,9 +171,7 @@ function checkSwap(entry: Entry, server: Server): readonly Finding[] {
         ? { got: `what looks like ${shape}`, expected: 'host:port', mend: 'remove it, and replace it' }
         : written.includes('*')
           ? { got: written, expected: 'an exact host', mend: 'name each host that is to have the secret' }
-          : !server.egress.some((grant) =>
-                coversHost({ ...grant, private: true }, { ...target, private: false }),
-              )
+          : !server.egress.some((grant) => coversHost(grant, target))
             ? { got: written, expected: 'a host and port of the server’s egress', mend: `list it in egress` }
             : isUnsaid(server, target)
               ? {
@@ -221,8 +219,7 @@ function checkSwap(entry: Entry, server: Server): readonly Finding[] {
 /** A secret on its way over a port of no fixed meaning: nobody should have to guess whether it is encrypted. */
 function isUnsaid({ egress }: Server, target: { readonly host: string; readonly port: number }): boolean {
   const exact = egress.find(({ host, port }) => host === target.host && port === target.port)
-  const grant =
-    exact ?? egress.find((it) => coversHost({ ...it, private: true }, { ...target, private: false }))
+  const grant = exact ?? egress.find((it) => coversHost(it, target))
   return grant?.tls === 'auto' && !tlsPorts.has(target.port)
 }
 

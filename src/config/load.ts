@@ -23,7 +23,7 @@ export interface LoadOptions extends FindOptions {
   /** Folder of the project whose .sallyport.yaml narrows, absolute */
   readonly project?: string
   /** Hosts that every profile with an allowlist has beyond its own: named by a person who is the operator */
-  readonly targets?: readonly Omit<NetworkGrant, 'private'>[]
+  readonly targets?: readonly Omit<NetworkGrant, 'address' | 'private'>[]
 }
 
 /** Loads the configuration that this host has or names. Every refusal is a `SallyportError` with file, place and mend. */
@@ -186,7 +186,7 @@ async function profileOf(
 function withTargets(profile: ProfileSettings, { targets = [] }: LoadOptions): ProfileSettings {
   const { network } = profile
   if (network.mode === 'none' || targets.length === 0) return profile
-  const allow = [...network.allow, ...targets.map((target) => ({ ...target, private: false }))]
+  const allow = [...network.allow, ...targets.map((target) => ({ ...target, address: null, private: false }))]
   return { ...profile, network: { ...network, allow } }
 }
 

@@ -1,4 +1,5 @@
 // Whether a profile grants no more than the one it extends: one row for each key, and what "no more" means for it.
+import type { NetworkGrant } from '../schema/settings.ts'
 import type { Profile } from '../schema/types.gen.ts'
 
 /** A value of a child that its parent does not cover. */
@@ -57,16 +58,16 @@ export const keyRules: readonly KeyRule[] = [
   {
     path: ['network', 'allow'],
     narrower:
-      'each host and port is covered by an entry of the parent’s; `private` only where that entry says so',
+      'each host and port is covered by an entry of the parent’s with the same `address`, if any; `private` only where that entry says so',
     wider: (child, parent) =>
       child.network.allow.flatMap((entry, index) =>
-        parent.network.allow.some((above) => coversHost(above, entry))
+        parent.network.allow.some((above) => coversGrant(above, entry))
           ? []
           : [
               {
                 at: [index],
-                got: `${entry.host}:${entry.port}`,
-                expected: listed(parent.network.allow.map(hostPort)),
+                got: targetOf(entry),
+                expected: listed(parent.network.allow.map(targetOf)),
               },
             ],
       ),
@@ -142,12 +143,19 @@ export function liesWithin(path: string, folder: string): boolean {
   return path === folder || folder === '/' || path.startsWith(`${folder}/`)
 }
 
-/** True where an allowed host and port include another, which may be a pattern itself. */
-export function coversHost(
-  above: { readonly host: string; readonly port: number; readonly private: boolean },
-  entry: { readonly host: string; readonly port: number; readonly private: boolean },
+type Target = Pick<NetworkGrant, 'host' | 'port'>
+
+/** True where an entry grants all that another does: its host and port, the address that is said, and private ones. */
+export function coversGrant(
+  above: Omit<NetworkGrant, 'reason'>,
+  entry: Omit<NetworkGrant, 'reason'>,
 ): boolean {
-  if (above.port !== entry.port || (entry.private && !above.private)) return false
+  return coversHost(above, entry) && above.address === entry.address && (above.private || !entry.private)
+}
+
+/** True where a host and port include another, which may be a pattern itself. */
+export function coversHost(above: Target, entry: Target): boolean {
+  if (above.port !== entry.port) return false
   if (above.host === entry.host) return true
   return (
     above.host.startsWith('*.') &&
@@ -211,6 +219,9 @@ function ranked<T extends string>(order: readonly T[], child: T, parent: T): rea
 
 const passName = (entry: Profile['environment']['pass'][number]): string =>
   typeof entry === 'string' ? entry : entry.name
-const hostPort = ({ host, port }: { host: string; port: number }): string => `${host}:${port}`
+/** The target of an entry as people write it, with the address that it was given. */
+export function targetOf({ host, port, address }: Pick<NetworkGrant, 'host' | 'port' | 'address'>): string {
+  return `${host}:${port}${address === null ? '' : ` at ${address}`}`
+}
 const listed = (values: readonly string[], prefix = 'one of'): string =>
   values.length === 0 ? 'nothing here' : `${prefix} ${values.join(', ')}`

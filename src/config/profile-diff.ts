@@ -2,7 +2,7 @@
 import { formatPath } from '../schema/problem.ts'
 import { own } from '../lib/own.ts'
 import type { Profile } from '../schema/types.gen.ts'
-import { keyRules, type Wider } from './narrowing.ts'
+import { keyRules, targetOf, type Wider } from './narrowing.ts'
 import { foldLayers, mergeLayers, checkLayers } from './profile.ts'
 import { readLayers, type ProfileSearch } from './profile-layers.ts'
 import { refuse } from './refusal.ts'
@@ -106,7 +106,7 @@ function inWords(key: string, { got }: Wider, wider: Profile, narrower: Profile)
 }
 
 const isPrivate = ({ network }: Profile, target: string): boolean =>
-  network.allow.some((entry) => `${entry.host}:${entry.port}` === target && entry.private)
+  network.allow.some((entry) => targetOf(entry) === target && entry.private)
 
 /** Limits, and how firmly they hold. */
 function ofAmounts(key: string, got: string, { filesystem, limits }: Profile): string {

@@ -7,7 +7,7 @@ import { isMissing } from '../lib/missing.ts'
 import { nearest } from '../lib/nearest.ts'
 import { own } from '../lib/own.ts'
 import type { Grant, ProfileSettings } from '../schema/settings.ts'
-import { coversHost, liesWithin } from './narrowing.ts'
+import { coversHost, liesWithin, targetOf } from './narrowing.ts'
 
 /** What can be asked about. */
 export const subjects = ['path', 'host', 'credential', 'env', 'syscall', 'limit'] as const
@@ -154,11 +154,8 @@ function explainHost({ network }: ProfileSettings, name: string): Verdict {
       key: 'network.mode',
     }
   const host = (match[1] ?? '').toLowerCase()
-  const index = network.allow.findIndex(({ host: above, port, private: isPrivate }) =>
-    coversHost(
-      { host: above, port, private: isPrivate },
-      { host, port: Number(match[2] ?? port), private: false },
-    ),
+  const index = network.allow.findIndex((above) =>
+    coversHost(above, { host, port: Number(match[2] ?? above.port) }),
   )
   const entry = network.allow[index]
   if (entry === undefined)
@@ -168,7 +165,7 @@ function explainHost({ network }: ProfileSettings, name: string): Verdict {
       key: 'network.allow',
     }
   const where = entry.private ? ', on private addresses too' : ''
-  const because = `a server’s entry may ask for ${entry.host}:${entry.port}${where}: ${entry.reason}`
+  const because = `a server’s entry may ask for ${targetOf(entry)}${where}: ${entry.reason}`
   return { gets: 'allowed', because, key: `network.allow[${index}]` }
 }
 

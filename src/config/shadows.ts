@@ -3,6 +3,8 @@ import type { Step } from '../schema/problem.ts'
 import type { Profile } from '../schema/types.gen.ts'
 import { liesWithin } from './narrowing.ts'
 
+type Entry = Profile['network']['allow'][number]
+
 export interface Shadow {
   readonly at: readonly Step[]
   readonly got: string
@@ -24,21 +26,21 @@ function hosts({ network: { mode, allow } }: Profile): readonly Shadow[] {
     )
     const by = allow[above]
     if (by === undefined) return []
-    const difference =
-      by.private === entry.private
-        ? 'removing one leaves the other'
-        : `the one says private: ${by.private}, the other private: ${entry.private}`
+    const difference = differenceOf(by, entry) ?? 'removing one leaves the other'
     return [
       { at, got, why: `is shadowed by ${by.host}:${by.port} of network.allow[${above}]: ${difference}` },
     ]
   })
 }
 
+/** The first thing of which one says something else than the other. */
+function differenceOf(by: Entry, entry: Entry): string | null {
+  const key = (['address', 'private'] as const).find((each) => by[each] !== entry[each])
+  return key === undefined ? null : `the one says ${key}: ${by[key]}, the other ${key}: ${entry[key]}`
+}
+
 /** Whatever the addresses: two entries for one name are what somebody reads differently. */
-function covers(
-  above: Profile['network']['allow'][number],
-  entry: Profile['network']['allow'][number],
-): boolean {
+function covers(above: Entry, entry: Entry): boolean {
   if (above.port !== entry.port) return false
   return (
     above.host === entry.host || (above.host.startsWith('*.') && entry.host.endsWith(above.host.slice(1)))

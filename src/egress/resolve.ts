@@ -13,8 +13,8 @@ const own = ownAddresses()
 const listedAddresses = hostsFile()
 
 /**
- * Returns the addresses of the target that may be dialled, in the order in which to try them. Throws
- * `address-refused:<range>` where the name has addresses and none passes.
+ * Returns the addresses of the target that may be dialled, in the order in which to try them: nobody is asked where the
+ * grant has one. Throws `address-refused:<range>` where the name has addresses and none passes.
  */
 export async function resolve(
   { host }: EgressEndpoint,
@@ -22,7 +22,8 @@ export async function resolve(
   lookup: Lookup,
   signal: AbortSignal,
 ): Promise<readonly string[]> {
-  const found = [...new Set(await lookup(host, signal))].slice(0, judgedAddresses)
+  const named = grant.address === null ? await lookup(host, signal) : [grant.address]
+  const found = [...new Set(named)].slice(0, judgedAddresses)
   const judged = found.map((address) => ({
     address,
     range: refusedRange(address, { private: grant.private, own: own() }),

@@ -22,7 +22,7 @@ export type Trial =
 const nobody = 65_534
 const trialMs = 5_000
 
-const grant = { port: 443, private: false, tls: true, reason: 'a trial' } as const
+const grant = { port: 443, address: null, private: false, tls: true, reason: 'a trial' } as const
 const trialGrants = ['trial.invalid', '*.trial.invalid'].map((host) => ({ ...grant, host }))
 
 /** Tries once. Never throws: that it does not work is what it was asked for. Nothing is left of it either way. */

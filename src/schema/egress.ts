@@ -14,6 +14,8 @@ export interface EgressGrant {
   /** Exact name, or `*.name` */
   readonly host: string
   readonly port: number
+  /** The literal address that the host has, judged as a resolved one is; null where a resolver is asked */
+  readonly address: string | null
   /** Whether private, loopback and link-local addresses are allowed for the name */
   readonly private: boolean
   /** Whether a connection must begin with a ClientHello that names the host; `auto` was settled by the port */

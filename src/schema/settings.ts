@@ -234,6 +234,8 @@ export interface Grant {
 export interface NetworkGrant {
   readonly host: string
   readonly port: number
+  /** The literal address that the host has; null where a resolver is asked */
+  readonly address: string | null
   /** Whether private, loopback and link-local addresses are allowed for the name */
   readonly private: boolean
   readonly reason: string

@@ -338,6 +338,10 @@ export interface Config {
          */
         port: number
         /**
+         * Address that the host has, instead of what a resolver says: for an exact name; judged as a resolved one is. A server’s entry has the one of its profile’s entry, or both have none
+         */
+        address: string | null
+        /**
          * Whether private, loopback and link-local addresses are allowed for the name
          */
         private: boolean
@@ -784,6 +788,10 @@ export interface Profile {
        * Exact port
        */
       port: number
+      /**
+       * Address that the host has, instead of what a resolver says: for an exact name; judged as a resolved one is. A server’s entry has the one of its profile’s entry, or both have none
+       */
+      address: string | null
       /**
        * Whether private, loopback and link-local addresses are allowed for the name
        */

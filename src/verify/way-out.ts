@@ -45,7 +45,14 @@ export const openWayOut = async ({ word, folder }: Canaries): Promise<WayOut> =>
   await once(resolver, 'listening')
   const doors: Door[] = []
   const { port } = server.address() as AddressInfo
-  const grant = { host: 'granted.sallyport.test', port, private: true, tls: false, reason: 'a verification' }
+  const grant = {
+    host: 'granted.sallyport.test',
+    port,
+    address: null,
+    private: true,
+    tls: false,
+    reason: 'a verification',
+  }
   const house = {
     lookup: (host: string) => Promise.resolve(host === grant.host ? ['127.0.0.1'] : []),
     slots: new Slots(256),

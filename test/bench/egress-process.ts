@@ -33,7 +33,7 @@ if (kind === 'server') {
   await Promise.all([once(tls, 'listening'), once(plain, 'listening')])
   process.send?.([tls.address(), plain.address()])
 } else {
-  const grant = { host: 'localhost', private: true, reason: 'the benchmark' }
+  const grant = { host: 'localhost', address: null, private: true, reason: 'the benchmark' }
   const limits = {
     connectMs: 10_000,
     handshakeMs: 10_000,

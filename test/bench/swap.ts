@@ -81,7 +81,7 @@ const serveDoor = async (port: number, caFile: string): Promise<void> => {
     await once(socket, 'connect')
     return socket.setNoDelay(true)
   }
-  const grant = { host, port, private: true, tls: true, reason: 'a benchmark' }
+  const grant = { host, port, address: null, private: true, tls: true, reason: 'a benchmark' }
   const target = { host, port, server: 'bench', instance, connection: 'k', grant }
   const log = { swapped: () => undefined, redacted: () => undefined, cut: () => undefined }
   const swapping = createServer(

@@ -3,6 +3,7 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { parseDocument } from '../../src/config/document.ts'
+import { SallyportError } from '../../src/errors.ts'
 import { loadSettings, settingsOf, type LoadOptions } from '../../src/config/load.ts'
 import { validate } from '../../src/schema/validate.ts'
 import { linesOf, refusal } from '../support/refusal.ts'
@@ -124,6 +125,33 @@ describe('a server', () => {
     expect(JSON.stringify(server)).not.toContain('undefined')
   })
 
+  test.each([
+    ['', '', true],
+    ['address: 10.0.0.7, private: true, ', 'address: 10.0.0.7, private: true, ', true],
+    ['address: 10.0.0.7, private: true, ', 'address: 10.0.0.7, ', true],
+    ['address: 10.0.0.7, ', '', false],
+    ['', 'address: 10.0.0.7, ', false],
+    ['address: 10.0.0.7, ', 'address: 10.0.0.8, ', false],
+    ['address: 10.0.0.7, ', 'address: 10.0.0.7, private: true, ', false],
+  ])('under the profile’s host with {%s}, its own with {%s}: %s', async (above, own, isWithin) => {
+    const entry = (more: string): string => `{ host: api.github.com, port: 443, ${more}reason: r }`
+    await using at = await machine({
+      [user]: servers(`a:\n  command: node\n  profile: open\n  egress: [${entry(own)}]`),
+      'home/.config/sallyport/profiles/open.yaml': `version: 1\nname: open\nextends: allowlisted-egress\nwidens: true\nnetwork: { mode: allowlist, allow: [${entry(above)}] }\n`,
+    })
+    const loaded = await at.load().then(
+      () => true,
+      (error: unknown) => {
+        expect(SallyportError.from(error)).toMatchObject({
+          code: 'ERR_PROFILE_EXCEEDED',
+          message: expect.stringContaining('no more than its list says of that host'),
+        })
+        return false
+      },
+    )
+    expect(loaded).toBe(isWithin)
+  })
+
   test('has its hosts, and its credentials with where each comes from', async () => {
     const asks = [
       'a:',
@@ -147,8 +175,8 @@ describe('a server', () => {
     })
     expect(loaded.get('a')).toMatchObject({
       egress: [
-        { host: 'api.github.com', port: 443, private: false, tls: true, reason: 'r' },
-        { host: 'db.github.com', port: 5432, private: false, tls: false, reason: 'r' },
+        { host: 'api.github.com', port: 443, address: null, private: false, tls: true, reason: 'r' },
+        { host: 'db.github.com', port: 5432, address: null, private: false, tls: false, reason: 'r' },
       ],
       egressWhen: 'always',
       instance: 'session',

@@ -25,6 +25,7 @@ const host = fc.record({
     'notexample.com',
   ),
   port: fc.constantFrom(80, 443),
+  address: fc.constantFrom(null, '192.0.2.1', '192.0.2.2'),
   private: fc.boolean(),
   reason: fc.constant('r'),
 })
@@ -163,11 +164,11 @@ function powers({
     ...paths.filter((path) => within(filesystem.write, path)).map((path) => `write ${path}`),
     ...(network.mode === 'none' ? [] : hosts).flatMap((name) =>
       [80, 443].flatMap((port) =>
-        [false, true]
-          .filter((isPrivate) =>
-            network.allow.some((entry) => coversHost(entry, { host: name, port, private: isPrivate })),
-          )
-          .map((isPrivate) => `connect ${name}:${port} ${isPrivate}`),
+        [false, true].flatMap((isPrivate) =>
+          network.allow
+            .filter((entry) => coversHost(entry, { host: name, port }) && (entry.private || !isPrivate))
+            .map(({ address }) => `connect ${name}:${port} ${address} ${isPrivate}`),
+        ),
       ),
     ),
     ...credentials.map((kind) => `inject ${kind}`),
@@ -265,10 +266,9 @@ test.each([
   ['*.a.example.com', '*.example.com', false],
   ['a.example.com', '*.example.com', false],
 ])('%s covers %s: %s', (above, name, expected) => {
-  const entry = (named: string) => ({ host: named, port: 443, private: false })
+  const entry = (named: string) => ({ host: named, port: 443 })
   expect(coversHost(entry(above), entry(name))).toBe(expected)
   expect(coversHost({ ...entry(above), port: 80 }, entry(name))).toBe(false)
-  expect(coversHost(entry(above), { ...entry(name), private: true })).toBe(false)
 })
 
 function at(value: unknown, path: readonly string[]): unknown {

@@ -85,6 +85,16 @@ test('the other way round, the same is no longer', async () => {
   expect(back.no_longer.map(({ key }) => key)).toEqual(there.newly.map(({ key }) => key))
 })
 
+test('a host at an address of one’s own is something new, and so is one that no longer has it', async () => {
+  const allow = (more: string): string =>
+    `network: { mode: allowlist, allow: [{ host: a.example.com, port: 443, ${more}reason: r }] }\n`
+  const { newlyWords, noLongerWords } = await diff(allow(''), allow('address: 93.184.216.34, '))
+  expect(newlyWords).toEqual([
+    'connect to a.example.com:443 at 93.184.216.34, where its entry asks for it (after.yaml:3)',
+  ])
+  expect(noLongerWords).toEqual(['connect to a.example.com:443, where its entry asks for it (before.yaml:3)'])
+})
+
 test('a path below one that was granted is nothing new, and hosts without a network are none', async () => {
   const { newly } = await diff(
     'filesystem: { read: [{ path: /usr, reason: r }] }\n',

@@ -26,6 +26,18 @@ limits: { pids: 16 }
 await using dir = await tempDir()
 await writeFile(`${dir.path}/mine.yaml`, profile, { mode: 0o600 })
 const mine = await loadProfile(`${dir.path}/mine.yaml`, { folders: [], owners: [process.getuid?.() ?? 0] })
+const entry = "{ host: api.github.com, port: 443, address: '10.0.0.7', private: true, reason: ours }"
+await writeFile(
+  `${dir.path}/pinned.yaml`,
+  profile.replace('name: mine', 'name: pinned').replace(/\{ host: .* \}/, entry),
+  {
+    mode: 0o600,
+  },
+)
+const pinned = await loadProfile(`${dir.path}/pinned.yaml`, {
+  folders: [],
+  owners: [process.getuid?.() ?? 0],
+})
 const judge = (name: string) => ({
   gets: `judged ${name}`,
   because: 'b',
@@ -60,6 +72,11 @@ test.each<[Subject, string, string, string]>([
   ['limit', 'tmp', '67108864', 'offline.yaml:10'],
 ])('%s %s gets %s, decided at %s', async (subject, name, gets, where) => {
   expect(await explainProfile(mine, subject, name, judge)).toMatchObject({ gets, decided_by: where })
+})
+
+test('a host that has an address is said to have it', async () => {
+  const { because } = await explainProfile(pinned, 'host', 'api.github.com', judge)
+  expect(because).toContain('api.github.com:443 at 10.0.0.7, on private addresses too: ours')
 })
 
 test('a path is judged where its links lead', async () => {

@@ -137,6 +137,11 @@ describe('is dangerous, and said so:', () => {
       'network: { mode: allowlist, allow: [{ host: a.example.com, port: 443, private: true, reason: r }] }\n',
       'the host’s own network',
     ],
+    [
+      'an address of one’s own for a host',
+      'network: { mode: allowlist, allow: [{ host: a.example.com, port: 443, address: 93.184.216.34, reason: r }] }\n',
+      'a.example.com at 93.184.216.34 is dangerous: it stays there when its owner moves',
+    ],
   ])('%s', async (_, rest, expected) => {
     const { valid, lines } = await lint(rest)
     expect(valid).toBe(true)
@@ -178,6 +183,14 @@ describe('is decided by another entry, and said so:', () => {
       'a host that a pattern covers in other words',
       hosts(host('*.example.com', 443, true), host('api.example.com')),
       'network.allow[1]: api.example.com:443 is shadowed by *.example.com:443 of network.allow[0]: the one says private: true, the other private: false',
+    ],
+    [
+      'a host that has an address in one of two',
+      hosts(
+        host('a.example.com'),
+        host('a.example.com').replace(', reason', ', address: "2001:db8::1", reason'),
+      ),
+      'network.allow[1]: a.example.com:443 is shadowed by a.example.com:443 of network.allow[0]: the one says address: null, the other address: 2001:db8::1',
     ],
     [
       'a host that stands there twice',

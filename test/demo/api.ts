@@ -52,9 +52,9 @@ export async function apiTable(stage: Stage): Promise<Table> {
   }
 }
 
-async function configFor(stage: Stage, { host, port, caFile }: Api): Promise<string> {
+async function configFor(stage: Stage, { host, address, port, caFile }: Api): Promise<string> {
   const folder = await stage.folder(tmpdir(), 'sallyport-demo-')
-  const target = { host, port, private: true, reason: 'the API of the demo, on this machine' }
+  const target = { host, port, address, private: true, reason: 'the API of the demo, on this machine' }
   const profile = {
     version: 1,
     name: 'api',

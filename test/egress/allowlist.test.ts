@@ -7,6 +7,7 @@ import { hostilePorts, shown } from '../support/hostile-hosts.ts'
 const grant = (host: string, port: number): EgressGrant => ({
   host,
   port,
+  address: null,
   private: false,
   tls: true,
   reason: 'r',

@@ -89,6 +89,16 @@ describe('in a network of its own, with a name server of the test’s', () => {
     expect(outcomes['a.b.wild.test']?.queries).toEqual(once)
   })
 
+  test('an entry with an address asks nobody, and the address is judged as a resolved one is', () => {
+    goesTo('pinned.test', '93.184.216.34')
+    isRefused('pinned-inside.test', 'address-refused:private')
+    goesTo('pinned-home.test', '10.1.2.3')
+    isRefused('pinned-metadata.test', 'address-refused:metadata')
+    isRefused('pinned-mapped.test', 'address-refused:v4-mapped-loopback')
+    for (const [name, { queries }] of Object.entries(outcomes))
+      if (name.startsWith('pinned')) expect(queries).toEqual([])
+  })
+
   test('an exact name in /etc/hosts stands before any server’s word', () => {
     goesTo('listed.test', '93.184.216.40')
     expect(outcomes['listed.test']?.queries).toEqual([])

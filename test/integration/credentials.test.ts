@@ -17,8 +17,8 @@ let client: Client
 let child: TestDaemon['process']
 
 const allowed = (it: Api) => [
-  { host: it.host, port: it.port, private: true, reason: 'the API' },
-  { host: it.host, port: it.plainPort, private: true, reason: 'the same, in the clear' },
+  { host: it.host, port: it.port, address: it.address, private: true, reason: 'the API' },
+  { host: it.host, port: it.plainPort, address: it.address, private: true, reason: 'the same, in the clear' },
 ]
 const egressFor = (it: Api) => allowed(it).map((entry) => ({ ...entry, tls: entry.port === it.port }))
 const swap = (it: Api, more: object = {}) => ({

@@ -13,7 +13,9 @@ let at: Place
 let client: Client
 let child: TestDaemon['process']
 
-const allowed = ({ host, plainPort }: Api) => [{ host, port: plainPort, private: true, reason: 'the API' }]
+const allowed = ({ host, address, plainPort }: Api) => [
+  { host, port: plainPort, address, private: true, reason: 'the API' },
+]
 const reaches = (it: Api, more: object = {}): object =>
   fixture('reaches-out', { profile: 'open', egress: allowed(it), ...more })
 

@@ -1,5 +1,4 @@
-// A REST API over TLS on this machine, under a name that its own list of names has, with a certificate of the test's.
-import { readFileSync } from 'node:fs'
+// A REST API over TLS on this machine, under a name that nobody but its entry gives an address, with a certificate of the test's.
 import { createServer, type IncomingMessage } from 'node:http'
 import { createServer as createSecure } from 'node:https'
 import type { AddressInfo } from 'node:net'
@@ -20,6 +19,7 @@ export interface Asked {
 
 export interface Api extends AsyncDisposable {
   readonly host: string
+  readonly address: string
   readonly port: number
   readonly plainPort: number
   readonly url: string
@@ -29,22 +29,10 @@ export interface Api extends AsyncDisposable {
   answer(with_: (asked: Asked) => string): void
 }
 
-/** A name of this machine with the address that it has, beside localhost, which every sandbox has of its own. */
-export function nameOfThisMachine(): { readonly host: string; readonly address: string } {
-  for (const line of readFileSync('/etc/hosts', 'utf8').split('\n')) {
-    const [address = '', ...names] = line.replace(/#.*/, '').trim().toLowerCase().split(/\s+/)
-    const host = names.find((name) =>
-      /^(?!localhost|ip6-|0x)(?=.*[a-z])[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/.test(name),
-    )
-    if (host !== undefined && /^\d+\.\d+\.\d+\.\d+$/.test(address)) return { host, address }
-  }
-  throw new Error(
-    '/etc/hosts has no name of this machine but localhost; add one, e.g. 127.0.1.1 this-machine',
-  )
-}
+/** A name that no resolver knows, and where it is. */
+const [host, address] = ['api.demo.test', '127.0.0.1']
 
 export async function openApi(): Promise<Api> {
-  const { host, address } = nameOfThisMachine()
   const folder = await tempDir()
   // An authority that this machine does not know: as a company's own is.
   const authority = await createSigner('test', [host])
@@ -79,6 +67,7 @@ export async function openApi(): Promise<Api> {
   const { port: plainPort } = plain.address() as AddressInfo
   return {
     host,
+    address,
     port,
     plainPort,
     url: `https://${host}:${port}`,

@@ -60,7 +60,7 @@ export async function testDoor(setting: DoorSetting): Promise<TestDoor> {
   const dir = await tempDir()
   const events: EgressEvent[] = []
   const shared: House = { lookup: lookupOf(setting.names), slots: setting.slots ?? new Slots(4096) }
-  const grant = { host: 'allowed.com', port: 443, private: true, tls: true, reason: 'r' }
+  const grant = { host: 'allowed.com', port: 443, address: null, private: true, tls: true, reason: 'r' }
   const door = await openDoor(
     {
       server: 'it',

@@ -90,7 +90,7 @@ export const runInside = async (request: EgressRequest): Promise<EgressOutcome> 
 /** A grant as a config has it, from `host:port`. */
 export const grantOf = (name: string): ServerSettings['egress'][number] => {
   const [host = '', port = ''] = name.split(':')
-  return { host, port: Number(port), private: true, tls: false, reason: 'a test' }
+  return { host, port: Number(port), address: null, private: true, tls: false, reason: 'a test' }
 }
 
 const fixtures = new URL('../fixtures/servers', import.meta.url).pathname

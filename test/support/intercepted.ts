@@ -107,7 +107,7 @@ export async function intercepted(options: Options = {}) {
     server: 'files',
     instance,
     connection: 'k1',
-    grant: { host, port, private: true, tls, reason: 'a test' },
+    grant: { host, port, address: null, private: true, tls, reason: 'a test' },
   }
   const dial = async (): Promise<Socket> => {
     log.dialled++

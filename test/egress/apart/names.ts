@@ -55,13 +55,13 @@ const door = await testDoor({
 })
 
 /** What came of one connection: its event, the queries that it took, and how long. */
-const play = async (name: string): Promise<unknown> => {
-  const [before, asked, began] = [door.events.length, queries.length, performance.now()]
+const play = async (name: string, at = door): Promise<unknown> => {
+  const [before, asked, began] = [at.events.length, queries.length, performance.now()]
   const dialled = server.accepted()
-  const socket = door.says(`SP1 connect ${name} ${port}\n`)
+  const socket = at.says(`SP1 connect ${name} ${port}\n`)
   socket.end()
   await collect(socket)
-  const { kind, verdict, reason, address } = door.events[before] ?? {}
+  const { kind, verdict, reason, address } = at.events[before] ?? {}
   const seen = queries.slice(asked).map(({ type, over }) => `${type} ${over}`)
   return {
     kind,
@@ -93,6 +93,18 @@ outcomes['secret.attacker.test'] = await play('secret.attacker.test')
 outcomes['leak.unlisted.wild.test.evil'] = await play('leak.unlisted.wild.test.evil')
 outcomes['a.b.wild.test'] = await play('a.b.wild.test')
 
+const pinned = await testDoor({
+  grants: [
+    { host: 'pinned.test', port, tls: false, private: false, address: '93.184.216.34' },
+    { host: 'pinned-inside.test', port, tls: false, private: false, address: '10.1.2.3' },
+    { host: 'pinned-home.test', port, tls: false, private: true, address: '10.1.2.3' },
+    { host: 'pinned-metadata.test', port, tls: false, private: true, address: '169.254.169.254' },
+    { host: 'pinned-mapped.test', port, tls: false, private: true, address: '::ffff:127.0.0.1' },
+  ],
+})
+for (const name of ['', '-inside', '-home', '-metadata', '-mapped'].map((it) => `pinned${it}.test`))
+  outcomes[name] = await play(name, pinned)
+
 const second = await upstream(echo, { host: publicly, port: port + 1 })
 const patient = await testDoor({
   grants: [{ host: 'full.test', port: port + 1, tls: false, private: false }],
@@ -104,5 +116,5 @@ held.destroy()
 
 for (const socket of filling) socket.destroy()
 full.kill('SIGKILL')
-for (const it of [door, patient, second, server]) await it[Symbol.asyncDispose]()
+for (const it of [door, pinned, patient, second, server]) await it[Symbol.asyncDispose]()
 process.stdout.write(`${JSON.stringify(outcomes)}\n`, () => process.exit())
