@@ -1,4 +1,4 @@
-// The two sockets of a daemon: bound with the right mode from the first instant, answering nobody it does not know.
+// The two sockets of a daemon: bound in folders of their own, answering nobody it does not know.
 import { createServer } from 'node:net'
 import type { Server, Socket } from 'node:net'
 import { chmod, chown, lstat, unlink } from 'node:fs/promises'
@@ -78,19 +78,18 @@ export class Listener implements AsyncDisposable {
     )
   }
 
-  /** Binds; the umask makes the file 0600 at birth, and a group is let in only afterwards. */
+  /**
+   * Binds, then says who may connect. Never by the umask, which holds for whatever else the process makes in that moment:
+   * until the mode is set the folder lets in nobody that `admits` would not judge.
+   */
   async bind(): Promise<void> {
     const { promise, resolve, reject } = Promise.withResolvers<void>()
     this.#server.once('error', reject).once('listening', resolve)
-    const before = process.umask(0o177)
-    try {
-      this.#server.listen(this.path, this.#limits.connections)
-    } finally {
-      process.umask(before)
-    }
+    this.#server.listen(this.path, this.#limits.connections)
     await promise
     this.#server.off('error', reject)
     this.#server.on('error', (error) => this.#options.log.error({ err: error }, 'socket failed'))
+    await chmod(this.path, 0o600)
     if (this.#options.gid === null) return
     await chown(this.path, process.geteuid?.() ?? -1, this.#options.gid)
     await chmod(this.path, 0o660)

@@ -47,6 +47,25 @@ describe('a socket', () => {
     })
   })
 
+  it('gets its mode without a umask, which holds for whatever else is made in that moment', async () => {
+    await using folder = await tempDir()
+    const before = process.umask(0)
+    try {
+      for (let round = 0; round < 20; round++) {
+        const path = join(folder.path, `s${round}`)
+        const listening = listen(options(path))
+        const folders = Array.from({ length: 256 }, (_, index) => join(folder.path, `${round}-${index}`))
+        const made = folders.map((each) => mkdir(each, { mode: 0o711 }))
+        await using _listener = await listening
+        await Promise.all(made)
+        expect(await mode(path)).toBe('600')
+        expect(new Set(await Promise.all(folders.map(mode)))).toEqual(new Set(['711']))
+      }
+    } finally {
+      process.umask(before)
+    }
+  })
+
   it('is 0660 where a group is admitted', async () => {
     await using folder = await tempDir()
     const path = join(folder.path, 's')
