@@ -64,14 +64,13 @@ static int thread_many(int count, char **arguments) {
   return stopped_at(amount, wanted);
 }
 
-// Touches so many bytes of memory, a page at a time, and holds them; `shared` are those of a memfd, which no rlimit counts.
+// Touches so many bytes of memory, a page at a time, and holds them; `shared` are those of a nameless file, which no rlimit
+// of memory counts. One file for each piece, since the limit of a file's size holds for these, too.
 static int touch(const char *bytes, int is_shared) {
   size_t wanted = (size_t)strtoull(bytes, NULL, 10), piece = 4 << 20;
-  int fd = is_shared ? memfd_create("probe", 0) : -1;
   for (size_t taken = 0; taken < wanted; taken += piece) {
-    if (is_shared && ftruncate(fd, (off_t)(taken + piece)) != 0) return -1;
-    int flags = is_shared ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS;
-    char *at = mmap(NULL, piece, PROT_READ | PROT_WRITE, flags, fd, is_shared ? (off_t)taken : 0);
+    int flags = MAP_ANONYMOUS | (is_shared ? MAP_SHARED : MAP_PRIVATE);
+    char *at = mmap(NULL, piece, PROT_READ | PROT_WRITE, flags, -1, 0);
     if (at == MAP_FAILED) return -1;
     memset(at, 1, piece);
   }
