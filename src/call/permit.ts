@@ -58,7 +58,7 @@ export const permitChecks = [
 /** The check that a permit failed. */
 export type PermitCheck = (typeof permitChecks)[number]
 
-/** What revoked permits are listed by. */
+/** A live permit as it is listed. */
 export interface PermitView {
   readonly id: string
   readonly identity: string

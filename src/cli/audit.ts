@@ -235,10 +235,14 @@ function say(record: AuditRecord, { json }: ReachOptions): void {
   const { seq, at, type, body } = record
   const fields = Object.entries({ ...(body as object) })
     .filter(([key, value]) => told.has(key) && value !== null)
-    .map(([key, value]) => `${key}=${typeof value === 'string' ? value : JSON.stringify(value)}`)
+    .map(([key, value]) => `${key}=${word(value)}`)
   const line = visible(fields.join(' '))
   process.stdout.write(`${paint('dim', `${at.slice(0, 23)} #${seq}`)} ${paint('bold', type)} ${line}\n`)
 }
+
+/** What others wrote must not read as a further field: only a word of plain characters stands unquoted. */
+const word = (value: unknown): string =>
+  typeof value === 'string' && /^[\w@#/:.*-]+$/.test(value) ? value : JSON.stringify(value)
 
 /** What a line of the tail says of a record's body, of much more. */
 const told: ReadonlySet<string> = new Set([
