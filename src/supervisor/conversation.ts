@@ -35,12 +35,22 @@ interface GivenUp {
   readonly why: 'cancelled' | 'late'
 }
 
+/** How the host introduced itself, word for word, for processes that are spoken to in its name. */
+export interface Introduced {
+  /** Its params of `initialize`: JSON as it wrote it */
+  readonly params: string
+  /** Its `notifications/initialized`: the whole message as it wrote it, null until then */
+  initialized: string | null
+}
+
 /** Bounded: what exceeds a bound is refused by the lanes. */
 export class Conversation {
   /** Version that the handshake settled on; null before it, and in the era that has none */
   protocolVersion: string | null = null
   /** True once the host said `initialize`: the era of handshakes */
   isLegacy = false
+  /** Null before `initialize`, and in the era that has none */
+  introduced: Introduced | null = null
   readonly hostRequests = new BriefMap<HostRequest>()
   /** The waits for requests of the host's that were not sent yet, by the requests' keys */
   readonly held = new BriefMap<Patience>()

@@ -186,7 +186,7 @@ export class GovernedCalls {
     const end = await ownAnswer(own, server, request, admission, params, {
       signal: controller.signal,
       timeoutMs: server.timeouts.callMs,
-      version: talk.isLegacy ? talk.protocolVersion : false,
+      introduced: talk.isLegacy ? talk.introduced : false,
       heard: (line) => (this.#sent.has(key) ? toHost(line) : undefined),
     })
     this.#own.delete(key)

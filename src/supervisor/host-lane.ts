@@ -133,6 +133,7 @@ export class HostLane {
     }
     if (route === 'handshake') {
       talk.isLegacy = true
+      talk.introduced = { params: wordsOf(request.text, request.params) ?? '{}', initialized: null }
       this.#wire.initializing()
     }
     if (route === 'probe' && (talk.isLegacy || !this.#wire.probing(request.id))) {
@@ -195,10 +196,13 @@ export class HostLane {
   }
 
   #notification(notification: Notification): Verdict {
-    const { gate, server } = this.#wire
+    const { gate, server, talk } = this.#wire
     const { method } = notification
     const route = gate.route('host', 'notification', method)
-    if (method === 'notifications/initialized') this.#wire.initialized()
+    if (method === 'notifications/initialized') {
+      if (talk.introduced !== null) talk.introduced.initialized ??= wordsOf(notification.text, notification)
+      this.#wire.initialized()
+    }
     if (route === 'relay') return 'pass'
     if (route === 'cancel') return this.#cancel(notification)
     // The roots are the declared mounts; what the host's own roots do is not the server's business.
@@ -236,3 +240,8 @@ export class HostLane {
 const nameless = `tools/call needs a params.name that is a string of at most ${longestText} bytes`
 const isName = (text: string, { start, end }: Span): boolean =>
   text.charCodeAt(start) === 34 && end - start <= longestText
+
+/** What stands there, byte for byte; the text is UTF-8 in latin1 reading. */
+function wordsOf(text: string, span: Span | null): string | null {
+  return span === null ? null : Buffer.from(text.slice(span.start, span.end), 'latin1').toString('utf8')
+}

@@ -8,6 +8,7 @@ import type { ServerSettings } from '../schema/settings.ts'
 import { declined, errorLine, resultLine, rootsOf } from './answers.ts'
 import { inputOf } from './dispatch.ts'
 import { clientInfo, inModernDress } from './modern-dress.ts'
+import type { Introduced } from './conversation.ts'
 import type { Running } from './ports.ts'
 import { SecretInResult } from './secret-in-result.ts'
 import { noHandshake, overlongLine, printable, unavailable, unreadableAnswer } from './unavailable.ts'
@@ -80,13 +81,14 @@ export class McpClient {
     return this.#waiting.size
   }
 
-  /** Introduces itself; a server that knows only the later era is spoken to in that. */
-  async handshake(options: RequestOptions, protocolVersion: string = handshakeVersion): Promise<void> {
+  /** Introduces itself, or repeats how a host did; a server that knows only the later era is spoken to in that. */
+  async handshake(options: RequestOptions, host: Introduced | null = null): Promise<void> {
     const { server } = this.#options
     const capabilities = server.roots === 'mounts' && server.mounts.length > 0 ? { roots: {} } : {}
-    const params = { protocolVersion, capabilities, clientInfo }
+    const params =
+      host?.params ?? JSON.stringify({ protocolVersion: handshakeVersion, capabilities, clientInfo })
     const late = noHandshake(server)
-    const answer = await this.request('initialize', JSON.stringify(params), { ...options, late })
+    const answer = await this.request('initialize', params, { ...options, late })
     if (answer.kind === 'error' && answer.code === -32022) {
       this.#isModern = true
       return
@@ -101,7 +103,7 @@ export class McpClient {
       )
     }
     this.#introduction = readIntroduction(result)
-    this.#write('{"jsonrpc":"2.0","method":"notifications/initialized"}\n')
+    this.#write(`${host?.initialized ?? '{"jsonrpc":"2.0","method":"notifications/initialized"}'}\n`)
   }
 
   /** Parameters as they are sent: in the later era every request says who speaks. */

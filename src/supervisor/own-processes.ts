@@ -4,6 +4,7 @@ import type { InstanceId } from '../lib/ids.ts'
 import type { InstanceView } from '../rpc/protocol.ts'
 import type { Admission } from '../schema/governor.ts'
 import type { ServerSettings } from '../schema/settings.ts'
+import type { Introduced } from './conversation.ts'
 import { paramsWithCredentials } from './credential-meta.ts'
 import { Instance } from './instance.ts'
 import type { LogRing } from './log-ring.ts'
@@ -20,8 +21,8 @@ export interface OwnProcessOptions {
 
 /** How a call's process is spoken to, and what of its words is passed on. */
 export interface Speech {
-  /** Version of the handshake that the host made, null where Sallyport makes its own; false in the era that has none */
-  readonly version?: string | null | false
+  /** How the host introduced itself, null where Sallyport introduces itself; false in the era that has no handshake */
+  readonly introduced?: Introduced | null | false
   /** Hears its notifications, as they came, in latin1 reading with their line feed */
   readonly heard?: (line: string) => void
 }
@@ -60,7 +61,7 @@ export class OwnProcesses implements AsyncDisposable {
   async call(
     { process: id, secrets, ...admitted }: Admission & { readonly process: InstanceId },
     params: string,
-    { version = null, heard, ...options }: RequestOptions & Speech,
+    { introduced = null, heard, ...options }: RequestOptions & Speech,
   ): Promise<Answer> {
     const { server, ports } = this.#options
     const stop = (): void => this.end(id, 'the caller waits no longer')
@@ -78,7 +79,7 @@ export class OwnProcesses implements AsyncDisposable {
       })
       const { signal } = options
       const handshake = { timeoutMs: server.timeouts.initializeMs, signal }
-      if (version !== false) await client.handshake(handshake, version ?? undefined)
+      if (introduced !== false) await client.handshake(handshake, introduced)
       instance.ready()
       ports.governor.confirm({ ...admitted, process: id, secrets })
       const values = secrets?.meta ?? null

@@ -67,6 +67,7 @@ beforeAll(async () => {
       instance: 'call',
       credentials: [{ use: 'other', inject: 'env', as: 'SECRET_WORD' }],
     }),
+    introduced: fixture('introduced', { profile: 'node', instance: 'call' }),
     poor: reaches(it, { credentials: [{ ...swap(it), use: 'absent' }] }),
     own: reaches(it, {
       instance: 'call',
@@ -118,6 +119,7 @@ function attachTo(server: string) {
   const lineWith = (id: number): string | undefined =>
     said.split('\n').find((line) => line.includes(`"id":${id},`) && line.endsWith('}'))
   return {
+    write: (line: string) => session.stdin?.write(`${line}\n`),
     say: (message: object) => session.stdin?.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`),
     answerTo: async (id: number) =>
       JSON.parse(await eventually(() => lineWith(id) ?? false, 15_000)) as Record<string, unknown>,
@@ -293,6 +295,27 @@ describe('with a process for each call', () => {
     const { status } = await call('ownswap', 'ask', { url: `${api.url}/fresh` })
     expect(status).toBe(200)
     expect(api.asked.at(-1)).toMatchObject({ url: '/fresh', authorization: `Bearer ${token}` })
+  })
+
+  test('an attached session introduces its host to each of them, byte for byte', async () => {
+    const params =
+      '{ "clientInfo": {"version":"1.0","name":"hôst 𝄞","x":12345678901234567890.0}, "protocolVersion":"2025-03-26","capabilities":{"sampling":{},"roots":{"listChanged" : true},"experimental":{"a\\u0062":-0}}}'
+    const initialized =
+      '{"method":"notifications/initialized", "params":{"_meta":{"é":1.50}},"jsonrpc":"2.0"}'
+    const { write, say, answerTo, end } = attachTo('introduced')
+    write(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":${params}}`)
+    await answerTo(1)
+    write(initialized)
+    for (const id of [2, 3]) {
+      say({ id, method: 'tools/call', params: { name: 'introduction', arguments: {} } })
+      const answer = await answerTo(id)
+      expect(answer).toMatchObject({
+        result: { structuredContent: { lines: [expect.any(String), initialized] } },
+      })
+      const { lines } = (answer['result'] as { structuredContent: { lines: [string] } }).structuredContent
+      expect(lines[0]).toBe(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":${params}}`)
+    }
+    await end()
   })
 
   test('an attached session has lists from one process and each call from its own', async () => {
