@@ -129,6 +129,19 @@ describe('doors that open for calls', () => {
     await client.call('servers/stop', { server: 'calling' })
   })
 
+  test('cut what is still open when the last call ends', async () => {
+    const before = of('egress.closed', 'calling').length
+    const target = { host: api.host, port: api.plainPort }
+    expect(await call('calling', 'dial', target)).toEqual({ connected: true })
+    await eventually(() => of('egress.closed', 'calling').length > before, 10_000)
+    expect(of('egress.closed', 'calling').at(-1)?.body).toMatchObject({
+      ...target,
+      verdict: 'cut',
+      reason: 'doors-shut',
+    })
+    await client.call('servers/stop', { server: 'calling' })
+  })
+
   test('are none for tools that are declared without a network: the server is halted', async () => {
     await call('strays', 'quiet', { url: plain('/stray') }).catch(() => null)
     await eventually(() => of('server.quarantined', 'strays').length > 0, 10_000)
