@@ -31,6 +31,7 @@ export const catalogue = {
   ERR_CONFIG_UNSAFE: entry(7, 1013, 'A configuration or profile file can be written by somebody who must not.'),
   ERR_CONFIG_VARIABLE: entry(7, 1014, 'A variable that the configuration names is unset.'),
   ERR_CONFIG_SCOPE: entry(7, 1015, 'A project file asks for something that only the operator may grant.'),
+  ERR_CONFIG_RESTART: entry(7, 1016, 'A reload found a setting changed that a running daemon cannot change.'),
   ERR_PROFILE_UNKNOWN: entry(8, 1020, 'No profile has that name.'),
   ERR_PROFILE_INVALID: entry(7, 1021, 'A profile holds a key or a value that its schema refuses.'),
   ERR_PROFILE_WIDENS: entry(7, 1022, 'A profile grants more than the one it extends without saying `widens: true`.'),

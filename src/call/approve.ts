@@ -32,6 +32,8 @@ export interface StandingApproval {
   readonly argumentsDigest: string
   readonly principal: string
   readonly session: string
+  /** What decided that it was to be asked; under another policy it is good for nothing */
+  readonly policyVersion: string
   readonly trustEpoch: number
   readonly by: string
   /** Milliseconds on the approvals' own clock */
@@ -45,8 +47,8 @@ export type ApprovalHappening =
   | { readonly kind: 'ended'; readonly ids: readonly string[] }
 
 export interface ApprovalOptions {
-  readonly waitMs: number
-  readonly ttlMs: number
+  /** How long a question waits and a yes beyond one call stands, as settings have it at that moment */
+  readonly limits: () => { readonly waitMs: number; readonly ttlMs: number }
   /** Monotonic milliseconds */
   readonly now: () => number
   /** Number of operator connections that listen; with none every question is a no */
@@ -104,9 +106,10 @@ export class Approvals implements Approver {
   draft(id: string, scope: StandingApproval['scope'], by: string): StandingApproval | null {
     const open = this.#open.get(id)
     if (open === undefined) return null
-    const { identity, argumentsDigest, principal, session, trustEpoch } = open.question
-    const expiresAt = this.#options.now() + this.#options.ttlMs
-    return { id, scope, identity, argumentsDigest, principal, session, trustEpoch, by, expiresAt }
+    const { identity, argumentsDigest, principal, session, policyVersion, trustEpoch } = open.question
+    const expiresAt = this.#options.now() + this.#options.limits().ttlMs
+    const asked = { identity, argumentsDigest, principal, session, policyVersion, trustEpoch }
+    return { id, scope, ...asked, by, expiresAt }
   }
 
   /**
@@ -175,7 +178,8 @@ export class Approvals implements Approver {
   }
 
   #wait(question: ApprovalQuestion, signal: AbortSignal, resolve: (answer: ApprovalAnswer) => void): void {
-    const { waitMs, now, tell } = this.#options
+    const { limits, now, tell } = this.#options
+    const { waitMs } = limits()
     const id = `a-${randomBytes(12).toString('base64url')}`
     const settle = (answer: ApprovalAnswer): void => {
       if (!this.#open.delete(id)) return
@@ -210,6 +214,7 @@ export class Approvals implements Approver {
       if (approval.identity !== question.identity || approval.argumentsDigest !== question.argumentsDigest)
         continue
       if (approval.principal !== question.principal || approval.trustEpoch !== question.trustEpoch) continue
+      if (approval.policyVersion !== question.policyVersion) continue
       if (approval.scope === 'session' && approval.session !== question.session) continue
       return approval
     }

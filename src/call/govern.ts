@@ -63,6 +63,7 @@ interface Decided {
   readonly request: GovernedRequest
   readonly trust: TrustRecord
   readonly about: About
+  readonly policyVersion: string
 }
 
 /** After step 7. */
@@ -109,6 +110,7 @@ class Passage implements Told {
     expectValid(problem, proposal)
 
     // 3. decide: by lists, trust and rules, on what the server will read.
+    const policyVersion = ports.policyVersion(server.name)
     const trust = ports.registry.trust(server.name, subject)
     const request = { server, kind, subject, arguments: proposal.arguments }
     const decision = ports.decide(request, trust)
@@ -117,39 +119,40 @@ class Passage implements Told {
 
     // 4. evidence: what the decision stood on, in every record from here.
     const { identity, declarationVersion } = proposed.standing
-    const { policyVersion } = ports
     const { rule, reason } = decision
     const about = ports.abouts.of(
       { server: server.name, kind, subject, identity, principal, peer, trust_epoch: trust.epoch },
       { session, declaration: declarationVersion, policy: policyVersion, rule, reason, trust: trust.tier },
     )
-    const decided = { proposed, request, trust, about }
-    if (decision.action !== 'ask') return this.#permit(decided, null)
-    return this.#approve(decided, reason).then((approval) => this.#permit(decided, approval))
+    const decided = { proposed, request, trust, about, policyVersion }
+    return decision.action === 'ask' ? this.#approve(decided, reason) : this.#permit(decided, null)
   }
 
-  async #approve({ proposed, trust, about }: Decided, reason: string): Promise<string> {
+  async #approve(decided: Decided, reason: string): Promise<unknown> {
     const [proposal, ports] = [this.#proposal, this.#ports]
+    const { proposed, trust, about, policyVersion } = decided
     const { standing, text, argumentsDigest, bytesDigest } = proposed
     const { identity } = standing
 
     // 5. approve: where the rule says ask, a person says yes to exactly this, or it is a no.
     expectReadAlike(proposal)
-    const bound = { identity, argumentsDigest, bytesDigest, trustEpoch: trust.epoch }
+    const bound = { identity, argumentsDigest, bytesDigest, policyVersion, trustEpoch: trust.epoch }
     const answer = await ports.approver.ask({ ...proposal, ...bound, text, reason }, this.#waiting)
 
     // 6. record approval: durable before anything stands on it.
     const digests = { arguments_digest: argumentsDigest, bytes_digest: bytesDigest }
-    const { call, lineage } = proposal
+    const { call, server, lineage } = proposal
     const used = { call, ...about.target, ...about.basis, lineage, ...digests, ...answer }
     await ports.recorder.record('approval.used', used)
-    return expectGranted(answer, proposal)
+    // The question was one of a policy that does not hold any more: what holds now decides, from the beginning.
+    if (ports.policyVersion(server.name) !== policyVersion) return this.propose()
+    return this.#permit(decided, expectGranted(answer, proposal))
   }
 
   #permit(decided: Decided, approval: string | null): null {
     const { call, server, instance, kind, subject, lineage, principal, evidence } = this.#proposal
-    const { permits, permitTtlMs, policyVersion, foresee, recorder } = this.#ports
-    const { proposed, trust, about } = decided
+    const { permits, permitTtlMs, foresee, recorder } = this.#ports
+    const { proposed, trust, about, policyVersion } = decided
     const { standing, argumentsDigest, bytesDigest } = proposed
     const { sideEffects = none, resourceScopes = none, credentials = none } = standing.tool?.declaration ?? {}
 
@@ -166,7 +169,7 @@ class Passage implements Told {
       trustEpoch: trust.epoch,
       principal,
     }
-    const permit = permits.issue(binding, permitTtlMs)
+    const permit = permits.issue(binding, permitTtlMs())
     const { id } = permit
     const ask = { call, permit: id, server: server.name, instance, kind, subject, sideEffects, credentials }
     this.#permitted = { decided, permit, ask }
@@ -211,7 +214,7 @@ class Passage implements Told {
 
   #check({ decided, permit }: Permitted, intent: number, { process, secrets }: CallEquipment): Admission {
     const { call, server, instance, kind, subject, lineage, principal, peer, bytes } = this.#proposal
-    const { registry, permits, decide } = this.#ports
+    const { registry, permits, decide, policyVersion } = this.#ports
     const { request, trust, proposed, about } = decided
     const { identity, sideEffects, resourceScopes, approval } = permit.binding
     const { argumentsDigest, bytesDigest } = proposed
@@ -227,6 +230,7 @@ class Passage implements Told {
       sideEffects,
       resourceScopes,
       lineage,
+      policyVersion: policyVersion(server.name),
       trustEpoch: present.epoch,
       principal,
       contains: (effects, scopes) => registry.uncontained(server.name, effects, scopes) === null,
@@ -253,6 +257,7 @@ class Passage implements Told {
       permit: permit.id,
       intent,
       approval,
+      policyVersion: decided.policyVersion,
       trustEpoch: present.epoch,
       principal,
       peer,

@@ -18,6 +18,7 @@ import {
   afterReset,
   afterSuccess,
   afterViolation,
+  measured,
   type TrustRecord,
   type TrustThresholds,
   unknownTool,
@@ -41,7 +42,7 @@ const halts: Readonly<Record<string, 'ungoverned' | 'violated'>> = {
 }
 
 export class Ledger {
-  readonly #thresholds: TrustThresholds
+  #thresholds: TrustThresholds
   readonly #accepted = new Map<string, AcceptedSurface>()
   /** Latest declaration version ever, of servers that were removed too: no identity comes twice */
   readonly #versions = new Map<string, number>()
@@ -55,6 +56,12 @@ export class Ledger {
 
   constructor(thresholds: TrustThresholds) {
     this.#thresholds = thresholds
+  }
+
+  /** Measures what every tool has earned by these thresholds, now and from now on. */
+  measure(thresholds: TrustThresholds): void {
+    this.#thresholds = thresholds
+    for (const [name, record] of this.#trust) this.#trust.set(name, measured(record, thresholds))
   }
 
   /** Folds one recorded fact in; the same facts in the same order give the same ledger. */

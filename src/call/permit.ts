@@ -34,7 +34,7 @@ export interface Permit {
 }
 
 /** The world at the boundary, as it is at the instant of dispatch. */
-export interface Boundary extends Omit<Binding, 'approval' | 'policyVersion'> {
+export interface Boundary extends Omit<Binding, 'approval'> {
   /** What the sandbox's mounts and egress can do: classes and scopes that a permit may name */
   readonly contains: (sideEffects: readonly string[], resourceScopes: readonly string[]) => boolean
   /** Whether the tool may be called at its present trust */
@@ -109,6 +109,7 @@ export class Permits {
     if (!boundary.contains(binding.sideEffects, binding.resourceScopes)) return 'side-effects'
     if (binding.lineage !== boundary.lineage) return 'lineage'
     if (binding.trustEpoch !== boundary.trustEpoch || !boundary.isEligible) return 'trust'
+    if (binding.policyVersion !== boundary.policyVersion) return 'trust'
     if (boundary.hold !== null) return 'checkpoint'
     return null
   }

@@ -47,6 +47,7 @@ export interface ApprovalQuestion {
   readonly bytesDigest: string
   readonly principal: string
   readonly session: string
+  readonly policyVersion: string
   readonly trustEpoch: number
   /** Canonical arguments, whole */
   readonly text: string
@@ -136,13 +137,13 @@ export interface CallEquipment {
 }
 
 export interface GovernPorts {
-  /** Digest of the rules and settings that decide; changes with every reload */
-  readonly policyVersion: string
+  /** Digest of what decides about a server's calls at present: rules, settings, its own entry */
+  readonly policyVersion: (server: string) => string
   readonly decide: (request: GovernedRequest, trust: TrustRecord) => Decision
   readonly registry: Registry
   readonly approver: Approver
   readonly permits: Permits
-  readonly permitTtlMs: number
+  readonly permitTtlMs: () => number
   readonly recorder: Recorder
   readonly abouts: Abouts
   /** What the intent says of the secrets that will be leased; null where there are none */

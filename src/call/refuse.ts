@@ -35,7 +35,7 @@ async function recordDenial(proposal: Proposal, failure: SallyportError, ports: 
       session: proposal.session,
       lineage: proposal.lineage,
       bytes_digest: digestOf(proposal.bytes),
-      policy: ports.policyVersion,
+      policy: ports.policyVersion(proposal.server.name),
       rule,
       check,
       code,

@@ -47,6 +47,12 @@ export function afterSuccess(record: TrustRecord, thresholds: TrustThresholds): 
   return { ...record, evidence, tier: tierOf(evidence * record.confidence, thresholds) }
 }
 
+/** The record under other thresholds; the same object where they change nothing. */
+export function measured(record: TrustRecord, thresholds: TrustThresholds): TrustRecord {
+  const tier = tierOf(record.evidence * record.confidence, thresholds)
+  return tier === record.tier ? record : { ...record, tier }
+}
+
 /** Resets a tool at once, without grace: untrusted, half the confidence, a new epoch. */
 export function afterViolation(record: TrustRecord, violation: Violation): TrustRecord {
   return {

@@ -31,6 +31,7 @@ const verbs: Readonly<Record<string, () => Promise<Register>>> = {
   permits: async () => (await import('./permits.ts')).registerPermits,
   audit: async () => (await import('./audit.ts')).registerAudit,
   explain: async () => (await import('./explain.ts')).registerExplain,
+  reload: async () => (await import('./reload.ts')).registerReload,
   profile: async () => (await import('./profile.ts')).registerProfile,
   verify: async () => (await import('./verify.ts')).registerVerify,
   doctor: async () => (await import('./doctor.ts')).registerDoctor,

@@ -3,6 +3,7 @@ import type { Command } from 'commander'
 import { thisHost } from '../config/host.ts'
 import { runtimeDirectory, stateDirectory } from '../config/paths.ts'
 import { SallyportError } from '../errors.ts'
+import type { Settings } from '../schema/settings.ts'
 
 interface ServeOptions {
   readonly config?: string
@@ -53,13 +54,17 @@ async function serve(
   const log = createLogger({ level: verbose === true ? 'debug' : 'info', isTerminal: process.stderr.isTTY })
   if (closed.length > 0) log.debug({ descriptors: closed }, 'inherited descriptors closed')
   const { loadSettings } = await import('../config/load.ts')
-  const settings = await loadSettings(config === undefined ? host : { ...host, path: config })
+  const load = (): Promise<Settings> => loadSettings(config === undefined ? host : { ...host, path: config })
+  const settings = await load()
   for (const warning of settings.warnings) log.warn({ warning }, 'configuration')
 
   // 3. The daemon, until a signal, its operator or its own trouble ends it.
   const { startDaemon } = await import('../daemon/daemon.ts')
   const end = endings()
-  const daemon = await startDaemon({ settings, host, runtimeDir, stateDir, log })
+  const starting = startDaemon({ settings, load, host, runtimeDir, stateDir, log })
+  // The daemon tells what it refuses; whether it started at all is seen below.
+  process.on('SIGHUP', () => void starting.then((one) => one.reload()).catch(() => undefined))
+  const daemon = await starting
   const reason = await Promise.race([daemon.ended, end])
 
   // 4. Down, in order; a second signal does not wait for it.
@@ -74,7 +79,6 @@ function endings(): Promise<SallyportError | null> {
   for (const [signal, number] of [
     ['SIGTERM', 15],
     ['SIGINT', 2],
-    ['SIGHUP', 1],
   ] as const)
     process.once(signal, () => {
       process.once(signal, () => process.exit(128 + number))

@@ -24,9 +24,21 @@ export async function narrowByProject(
   folder: string,
   owners: readonly number[],
 ): Promise<Settings> {
+  return (await projectNarrowing(folder, owners))(settings)
+}
+
+/** The same for any settings: the project's file is read once, and takes away from whatever holds later, too. */
+export async function projectNarrowing(
+  folder: string,
+  owners: readonly number[],
+): Promise<(settings: Settings) => Settings> {
   const document = await readProject(folder, owners)
-  if (document === null) return settings
+  if (document === null) return (settings) => settings
   const project = validateProject(document)
+  return (settings) => narrowed(settings, project, document)
+}
+
+function narrowed(settings: Settings, project: Project, document: Document): Settings {
   const known = new Map(
     [...settings.servers].map(([name, server]) => [name, narrowServer(server, project, document)]),
   )

@@ -12,7 +12,8 @@ import { KnownValues, scannerFor } from './values.ts'
 export const rememberedMs = 600_000
 
 /** Returns the broker for the configured sources. It keeps no value but those of sandboxes that live, or have just died. */
-export const createBroker = ({ sources, environment, uid }: BrokerOptions): Broker => {
+export const createBroker = (options: BrokerOptions): Broker => {
+  const { environment, uid } = options
   const stores = new Set<KnownValues>()
   let everywhere: Scanner | null | undefined
   const changed = (): void => void (everywhere = undefined)
@@ -22,6 +23,7 @@ export const createBroker = ({ sources, environment, uid }: BrokerOptions): Brok
     kinds: readonly InjectionKind[],
     signal: AbortSignal,
   ): Promise<Buffer> => {
+    const { sources } = options // whichever hold by now
     const source = Object.hasOwn(sources, credential) ? sources[credential] : undefined
     if (source === undefined) throw sourceFailed(credential, 'it has no source under `credentials`')
     return readSecret(credential, source, kinds, { environment, uid }, signal)

@@ -14,6 +14,20 @@ export async function recordConfiguration(
   await recordOnce(governance, 'dynamic.applied', dynamicOf(settings))
 }
 
+/** Records that these settings hold from now on, on somebody's word, whatever the journal last said. */
+export async function recordReload(
+  governance: Pick<Governance, 'applied' | 'recorder'>,
+  settings: Settings,
+  actor: Body,
+): Promise<void> {
+  const body = configOf(settings)
+  // One batch: both are there, or neither holds.
+  await Promise.all([
+    governance.recorder.record('config.applied', { digest: digestOf(body), ...body, ...actor }),
+    recordOnce(governance, 'dynamic.applied', dynamicOf(settings)),
+  ])
+}
+
 /** Digest of a profile with everything that it grants. */
 export const digestOfProfile = (profile: ProfileSettings): string =>
   hash('sha256', JSON.stringify({ ...profile, path: null, decidedAt: null }))
@@ -23,15 +37,21 @@ async function recordOnce(
   type: 'config.applied' | 'dynamic.applied',
   body: Body,
 ): Promise<void> {
-  const digest = hash('sha256', JSON.stringify(body))
+  const digest = digestOf(body)
   if (applied(type)?.digest === digest) return
   await recorder.record(type, { digest, ...body })
 }
 
-const configOf = ({ sources, mode, rules, servers, profiles }: Settings): Body => ({
+const digestOf = (body: Body): string => hash('sha256', JSON.stringify(body))
+
+const configOf = ({ sources, mode, rules, servers, profiles, ...settings }: Settings): Body => ({
   sources,
   mode,
   rules,
+  approval: settings.approval,
+  permit: settings.permit,
+  trust: settings.trust,
+  tools: settings.tools,
   servers: [...servers.values()]
     .filter(({ scope }) => scope !== 'registered' && scope !== 'dynamic')
     .map((server) => registrationOf(server, profiles.get(server.profile))),

@@ -42,7 +42,7 @@ export function auditMethods({ governance, directory, key, policy }: AuditPorts)
     },
     async 'calls/explain'({ call_id: call }) {
       const { records } = await find({ call, limit: followLimit })
-      return explainCall(call, records, policyVersionOf(policy.settings.rules))
+      return explainCall(call, records, (server) => policyVersionOf(policy.settings, server))
     },
     'audit/verify': ({ anchor = null }, { signal }) => verifyApart({ directory, key, anchor }, { signal }),
   }

@@ -6,11 +6,12 @@ import type { Admission } from '../schema/governor.ts'
 /** Throws ERR_PERMIT_REFUSED where the world is not the one any more in which the call was admitted. */
 export function confirm(
   ledger: Ledger,
-  { server, kind, subject, identity, trustEpoch, instance, lineage }: Admission,
+  versionOf: (server: string) => string,
+  { server, kind, subject, identity, policyVersion, trustEpoch, instance, lineage }: Admission,
 ): void {
   const standing = ledger.standing(server, instance, kind, subject)
   const isSame = standing.state === 'accepted' && standing.identity === identity
-  const isTrusted = ledger.trust(server, subject).epoch === trustEpoch
+  const isTrusted = ledger.trust(server, subject).epoch === trustEpoch && versionOf(server) === policyVersion
   const isHeld = ledger.hold(server, subject, lineage) !== null
   const check = !isSame ? 'identity' : !isTrusted ? 'trust' : isHeld ? 'checkpoint' : null
   if (check === null) return

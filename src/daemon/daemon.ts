@@ -8,20 +8,19 @@ import { newDaemonId } from '../lib/ids.ts'
 import type { DaemonId } from '../lib/ids.ts'
 import type { Logger } from '../lib/logger.ts'
 import { packageVersion } from '../lib/version.ts'
-import { dial } from '../rpc/dial.ts'
 import type { Service } from '../rpc/connection.ts'
 import { listen } from '../rpc/listen.ts'
 import type { Listener } from '../rpc/listen.ts'
 import { PeerQuery } from '../rpc/peer.ts'
 import { protocolId } from '../rpc/protocol.ts'
-import { ownFolder, prepareRuntimeDir, runtimePaths } from '../rpc/runtime-dir.ts'
+import { ownFolder, prepareRuntimeDir } from '../rpc/runtime-dir.ts'
 import type { RuntimePaths } from '../rpc/runtime-dir.ts'
 import type { Settings } from '../schema/settings.ts'
 import { findInitBinary } from '../sandbox/init-binary.ts'
-import type { Emit } from '../supervisor/ports.ts'
+import type { Caller, Emit } from '../supervisor/ports.ts'
 import { Supervisor } from '../supervisor/supervisor.ts'
 import { recordConfiguration } from './applied.ts'
-import { watchDoor, writeRecord } from './door.ts'
+import { answers, asAbsolute, watchDoor, writeRecord } from './door.ts'
 import { EventLog } from './events.ts'
 import { Governance } from './governance.ts'
 import { Guard } from './guard.ts'
@@ -34,13 +33,19 @@ import { serviceOf } from './methods.ts'
 import { concealed, concealing, redactorWith } from './redactor.ts'
 import { createOutside, recordOf } from './outside.ts'
 import { ourselves } from './ourselves.ts'
+import { expectKept } from './kept.ts'
 import { narrowing, policyUnder } from './policy.ts'
 import { restoreRegistered } from './registration-methods.ts'
+import { reload, type Reloaded } from './reload.ts'
 import { Roster } from './roster.ts'
 import { ToolMethods } from './tool-methods.ts'
+import { turns } from './turns.ts'
+import { type Undo, unwind } from './unwind.ts'
 
 export interface DaemonOptions {
   readonly settings: Settings
+  /** Reads the configuration anew, as `settings` were read */
+  readonly load: () => Promise<Settings>
   readonly host: Host
   readonly runtimeDir: string
   readonly stateDir: string
@@ -57,12 +62,12 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   const { host, runtimeDir, stateDir, log } = options
   const roster = new Roster(options.settings, host)
   const { settings } = roster
-  const undo: (() => Promise<void>)[] = []
+  const undo: Undo = []
   const ended = Promise.withResolvers<SallyportError | null>()
   try {
     // 1. Who may come in, before there is a door.
     const uid = process.geteuid?.() ?? -1
-    const admitted = admission(settings, uid)
+    let admitted = admission(settings, uid)
     const { hostGid, separation } = admitted
 
     // 2. The folders, and the locks that make everything in them ours.
@@ -70,9 +75,8 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     await mkdir(stateDir, { recursive: true, mode: 0o700 })
     await ownFolder(stateDir, 0o700, null)
     const initPath = await findInitBinary()
-    const isAnswered = (directory: string): Promise<boolean> => answers(runtimePaths(directory))
     const onLost = (error: SallyportError): void => ended.resolve(error)
-    const guard = await Guard.hold({ initPath, runtimeDir, stateDir, log, isAnswered, onLost })
+    const guard = await Guard.hold({ initPath, runtimeDir, stateDir, log, isAnswered: answers, onLost })
     undo.push(() => guard[Symbol.asyncDispose]())
 
     // 3. The machine and what runs on it; from here on a killed daemon leaves work for the guard.
@@ -107,6 +111,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     undo.push(async () => machine[Symbol.asyncDispose]())
     const { launch, describe } = machine
     let supervisor: Supervisor | null = null
+    const notHalted = (err: unknown): void => log.error({ err }, 'server could not be halted')
     const directory = join(stateDir, 'journal')
     const keyPath = join(stateDir, 'journal.key')
     const governance = await Governance.open({
@@ -122,19 +127,19 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
       codeOf: machine.codeOf,
       originOf: machine.originOf,
       ownerOf: (server) => roster.ownerOf(server),
-      halt: (server, reason) => supervisor?.quarantine(server, reason).catch(logged(log)),
+      halt: (server, reason) => supervisor?.quarantine(server, reason).catch(notHalted),
     })
     undo.push(() => governance[Symbol.asyncDispose]())
     const outputs = await Outputs.open({ directory: join(stateDir, 'outputs'), redactor })
     undo.push(() => outputs[Symbol.asyncDispose]())
     const policy = policyUnder(governance)
-    const narrow = narrowing(settings, uid, policy)
+    const whole = policy(roster.current)
     supervisor = new Supervisor({
-      ...policy(settings),
+      ...whole,
       launch,
       emit,
       describe,
-      narrow,
+      narrow: narrowing(roster.current, uid, policy),
       overflow: outputs,
       random: Math.random,
     })
@@ -159,6 +164,27 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
       log.info({ reason }, 'shutdown asked for')
       ended.resolve(null)
     }
+    const stopping = new AbortController()
+    const waiting = { signal: stopping.signal }
+    const inTurn = turns()
+    let begun: Promise<unknown> = Promise.resolve()
+    const reloading = {
+      load: options.load,
+      expectKept(next: Settings) {
+        const fresh = admission(next, uid)
+        expectKept(settings, next, fresh.separation === separation)
+        return () => void (admitted = fresh)
+      },
+      begun: (work: Promise<void>) => void (begun = Promise.all([begun, work])),
+      roster,
+      supervisor,
+      governance,
+      machine,
+      emit,
+      log,
+      ...waiting,
+      inTurn,
+    }
     const tools = new ToolMethods({ supervisor, governance, settings })
     const ports = {
       supervisor,
@@ -172,7 +198,9 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
       shutDown,
       directory,
       key: await loadKey(keyPath),
-      policy: policy(settings),
+      policy: whole,
+      inTurn,
+      reload: (caller: Caller) => reload(reloading, caller),
     }
     const attach = attachVia(supervisor)
     const peers = new PeerQuery(initPath)
@@ -185,13 +213,12 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
       guard.cleanUp(`unlink ${asAbsolute(path)}`)
       doors.push(await listen({ path, gid, service, peers, log, admits: ({ uid }) => admits(uid) }))
     }
-    await open(
-      paths.operatorSocket,
-      null,
-      serviceOf('operator', operatorMethods(ports), attach),
-      admitted.admitsOperator,
+    await open(paths.operatorSocket, null, serviceOf('operator', operatorMethods(ports), attach), (caller) =>
+      admitted.admitsOperator(caller),
     )
-    await open(paths.hostSocket, hostGid, serviceOf('host', hostMethods(ports), attach), admitted.admitsHost)
+    await open(paths.hostSocket, hostGid, serviceOf('host', hostMethods(ports), attach), (caller) =>
+      admitted.admitsHost(caller),
+    )
 
     // 5. The record of who answers here, and a watch on the door: a daemon that nobody can reach must not keep servers.
     const record = join(paths.hostDirectory, 'daemon.json')
@@ -208,15 +235,19 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     undo.push(async () => clearInterval(watch))
 
     // 6. What is known at once of every server, and those that start without being asked; neither is waited for.
-    const stopping = new AbortController()
-    const waiting = { signal: stopping.signal }
-    const begun = machine.registerAll(waiting).then(() => supervisor.startEager(ourselves(), waiting))
+    const first = [...settings.servers.values()]
+    const names = first.map(({ name }) => name)
+    const starting = machine
+      .registerAll(first, waiting)
+      .then(() => supervisor.startEager(ourselves(), names, waiting))
+    begun = Promise.all([begun, starting])
     undo.push(async () => {
       stopping.abort(new SallyportError('ERR_DAEMON_UNAVAILABLE', 'Sallyport is stopping'))
+      await inTurn(async () => undefined) // a reload that is under way
       await begun
     })
     log.info({ daemon: id, socket: paths.hostSocket, separation }, 'daemon ready')
-    return new Daemon(id, paths, ended.promise, { doors, undo, log })
+    return new Daemon(id, paths, () => reload(reloading, ourselves()), ended.promise, { doors, undo, log })
   } catch (error) {
     await unwind(undo, log)
     throw error
@@ -225,7 +256,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
 
 interface Parts {
   readonly doors: readonly Listener[]
-  readonly undo: (() => Promise<void>)[]
+  readonly undo: Undo
   readonly log: Logger
 }
 
@@ -235,12 +266,21 @@ export class Daemon implements AsyncDisposable {
   readonly paths: RuntimePaths
   /** Resolves when it should go down: null because it was asked to, or the error that makes it */
   readonly ended: Promise<SallyportError | null>
+  /** Goes over to what the configuration says now, on the word of the daemon's own user; rejects where it is refused */
+  readonly reload: () => Promise<Reloaded>
   readonly #parts: Parts
   #isDown: Promise<void> | null = null
 
-  constructor(id: DaemonId, paths: RuntimePaths, ended: Promise<SallyportError | null>, parts: Parts) {
+  constructor(
+    id: DaemonId,
+    paths: RuntimePaths,
+    reloadNow: () => Promise<Reloaded>,
+    ended: Promise<SallyportError | null>,
+    parts: Parts,
+  ) {
     this.id = id
     this.paths = paths
+    this.reload = reloadNow
     this.ended = ended
     this.#parts = parts
   }
@@ -256,28 +296,4 @@ export class Daemon implements AsyncDisposable {
     await unwind(undo, log)
     log.info({ daemon: this.id }, 'daemon ended')
   }
-}
-
-/** Each step is tried whatever became of the one before: the lock must not stay because a server was stubborn. */
-async function unwind(undo: (() => Promise<void>)[], log: Logger): Promise<void> {
-  for (let step = undo.pop(); step !== undefined; step = undo.pop())
-    await step().catch((error: unknown) => log.error({ err: error }, 'shutdown step failed'))
-}
-
-const logged =
-  (log: Logger) =>
-  (error: unknown): void =>
-    log.error({ err: error }, 'server could not be halted')
-
-async function answers({ hostSocket }: RuntimePaths): Promise<boolean> {
-  try {
-    await using _caller = await dial(hostSocket)
-    return true
-  } catch (error) {
-    return error instanceof SallyportError && error.code !== 'ERR_DAEMON_UNAVAILABLE'
-  }
-}
-
-function asAbsolute(path: string): `/${string}` {
-  return `/${path.replace(/^\/+/, '')}`
 }

@@ -2,6 +2,8 @@
 import { lstat, rename, writeFile } from 'node:fs/promises'
 import { SallyportError } from '../errors.ts'
 import type { Logger } from '../lib/logger.ts'
+import { dial } from '../rpc/dial.ts'
+import { runtimePaths } from '../rpc/runtime-dir.ts'
 
 const watchMs = 2000
 
@@ -30,4 +32,19 @@ export async function watchDoor(
     )
   }
   return setInterval(() => void look(), watchMs).unref()
+}
+
+/** Whether a daemon answers at the door of a runtime directory. */
+export async function answers(directory: string): Promise<boolean> {
+  try {
+    await using _caller = await dial(runtimePaths(directory).hostSocket)
+    return true
+  } catch (error) {
+    return error instanceof SallyportError && error.code !== 'ERR_DAEMON_UNAVAILABLE'
+  }
+}
+
+/** The path as the guard takes it. */
+export function asAbsolute(path: string): `/${string}` {
+  return `/${path.replace(/^\/+/, '')}`
 }

@@ -11,16 +11,19 @@ type Row = Pick<JournalRecord, 'seq' | 'at'> & { readonly body: Body }
 export function explainCall(
   id: CallId,
   records: readonly JournalRecord[],
-  presentPolicy: string,
+  presentPolicy: (server: string) => string,
 ): ExplainedCall {
   const find = (type: string): Row | null => {
-    const found = records.find((record) => record.type === type)
+    const found = records.findLast((record) => record.type === type)
     return found === undefined ? null : { seq: found.seq, at: found.at, body: asBody(found.body) }
   }
   const intent = find('call.intent')
   const outcome = find('call.outcome')
   const refusal = find('call.denied')
-  const used = find('approval.used')
+  const asked = find('approval.used')
+  // An answer under another policy than the one that decided in the end was for nothing.
+  const decided = intent ?? refusal
+  const used = decided === null || decided.body['policy'] === asked?.body['policy'] ? asked : null
   const first = intent ?? refusal ?? used ?? outcome
   if (first === null)
     throw new SallyportError(
@@ -35,9 +38,10 @@ export function explainCall(
   const check = text(refusal?.body['check'])
   const approval = used === null ? null : approvalOf(used)
   const version = text(about['policy']) ?? ''
+  const server = text(about['server']) ?? ''
   const explained = {
     call_id: id,
-    server: text(about['server']) ?? '',
+    server,
     subject: text(about['subject']) ?? '',
     identity: text(about['identity']),
     principal: text(about['principal']) ?? '',
@@ -46,7 +50,7 @@ export function explainCall(
     action: actionOf(code, approval !== null, intent !== null),
     rule,
     reason: text(refusal?.body['reason']) ?? text(basis['reason']) ?? '',
-    policy: { version, is_present: version === presentPolicy },
+    policy: { version, is_present: version === presentPolicy(server) },
     trust: trustOf(basis),
     approval,
     permit: text(intent?.body['permit']),

@@ -1,6 +1,6 @@
 // Governance composed: the journal, what it adds up to, people, permits, and the governor that stands before every server.
 import { Abouts } from '../call/about.ts'
-import { Approvals, type ApprovalHappening } from '../call/approve.ts'
+import { Approvals } from '../call/approve.ts'
 import { govern } from '../call/govern.ts'
 import type { Fact } from '../call/facts.ts'
 import { Ledger } from '../call/ledger.ts'
@@ -8,25 +8,24 @@ import { Permits } from '../call/permit.ts'
 import type { GovernPorts } from '../call/ports.ts'
 import { isProvisional } from '../call/trust.ts'
 import { uncontained } from '../config/containment.ts'
-import { catalogue, type SallyportError } from '../errors.ts'
 import type { Journal } from '../journal/journal.ts'
 import { loadKey } from '../journal/key.ts'
 import type { DaemonId } from '../lib/ids.ts'
 import type { Gate } from '../schema/gate.ts'
-import type { Admission, Governor, Outcome, Proposal } from '../schema/governor.ts'
-import type { Rule, ServerSettings, Settings } from '../schema/settings.ts'
+import type { Admission, Governor, Outcome } from '../schema/governor.ts'
+import type { ServerSettings, Settings } from '../schema/settings.ts'
 import type { Emit } from '../supervisor/ports.ts'
 import { ArgumentSchemas } from './argument-schemas.ts'
 import type { Redactor } from '../schema/redactor.ts'
 import type { Actor } from './actor.ts'
 import { Consequences } from './consequences.ts'
-import { event, failureEvents } from './failure-events.ts'
+import { event, tellRefusal } from './failure-events.ts'
 import { type Foldable, Keeping } from './keeping.ts'
 import { type Applied, Past } from './past.ts'
 import { confirm } from './confirm.ts'
+import { tellOperators } from './approval-events.ts'
 import { Outcomes } from './outcomes.ts'
 import type { Outfits } from './outfits.ts'
-import { policyVersionOf } from './policy.ts'
 import { JournalRecorder } from './recorder.ts'
 import { digestOfTool } from './seen.ts'
 import { Surfaces } from './surfaces.ts'
@@ -52,6 +51,12 @@ export interface GovernanceOptions {
   readonly outfits: Pick<Outfits, 'foresee' | 'equip' | 'settle'>
 }
 
+/** What decides about calls. */
+interface Decider {
+  readonly gate: Gate
+  readonly versionOf: (server: string) => string
+}
+
 /** The ledger, the permits and the approvals of one daemon; whoever opened it disposes of it, after the servers. */
 export class Governance implements AsyncDisposable {
   readonly ledger: Ledger
@@ -75,7 +80,7 @@ export class Governance implements AsyncDisposable {
     this.#past = past
     this.#keeping = keeping
     this.journal = keeping.journal
-    const folds = foldsOf(options, past)
+    const folds: readonly Foldable[] = [past, ...Object.values(options.folds ?? {})]
     this.recorder = new JournalRecorder({
       journal: keeping.journal,
       directory,
@@ -89,10 +94,10 @@ export class Governance implements AsyncDisposable {
     })
     this.#outcomes = new Outcomes(this.recorder)
     this.approvals = new Approvals({
-      ...settings.approval,
+      limits: () => settings.approval,
       now: () => performance.now(),
       listeners: () => this.#listeners,
-      tell: (happening) => this.#tellOperators(happening),
+      tell: (happening) => tellOperators(happening, this.recorder, emit),
     })
     const { permits, approvals } = this
     this.consequences = new Consequences({ ...options, ledger, permits, approvals, recorder: this.recorder })
@@ -134,14 +139,16 @@ export class Governance implements AsyncDisposable {
       emit(event('journal/snapshot-refused', null, { ...refused }))
       await governance.recorder.record('snapshot.refused', { ...refused })
     }
+    ledger.measure(settings.trust) // a snapshot's tiers are of the thresholds of its day
     for (const outcome of past.unfinished()) await governance.recorder.record('call.outcome', outcome)
     for (const standing of past.standing(performance.now())) governance.approvals.restore(standing)
     return governance
   }
 
-  /** Halts what stands halted, once there is something that can be. */
-  resume(): void {
-    for (const { server, reason } of this.ledger.quarantined()) void this.#options.halt(server, reason)
+  /** Halts what stands halted of these servers, or of all, once there is something that can be. */
+  resume(servers: readonly string[] | null = null): void {
+    for (const { server, reason } of this.ledger.quarantined())
+      if (servers?.includes(server) ?? true) void this.#options.halt(server, reason)
   }
 
   /** Makes a fact durable, then true; further members are evidence and change nothing. */
@@ -152,6 +159,20 @@ export class Governance implements AsyncDisposable {
 
   /** Where the journal last says what the configuration came to. */
   readonly applied = (type: Parameters<Past['applied']>[0]): Applied | null => this.#past.applied(type)
+
+  /** Other settings hold: permits and approvals of these servers, or with null of all, end; who waits for one is decided again. */
+  reloaded(servers: ReadonlySet<string> | null): {
+    readonly permits: readonly string[]
+    readonly approvals: readonly string[]
+  } {
+    this.ledger.measure(this.#options.settings.trust)
+    const isOver = (identity: string): boolean =>
+      servers?.has(identity.slice(0, identity.indexOf('/'))) ?? true
+    return {
+      permits: this.permits.revoke(({ binding }) => isOver(binding.identity)),
+      approvals: this.approvals.void(({ identity }) => isOver(identity)),
+    }
+  }
 
   /** Operator connections that listen for approvals. */
   get listeners(): number {
@@ -186,10 +207,10 @@ export class Governance implements AsyncDisposable {
     await this.consequences.quarantine(server, 'MP-FH-008', detail)
   }
 
-  /** The governor under a set of rules. */
-  governor({ rules, gate }: { readonly rules: readonly Rule[]; readonly gate: Gate }): Governor {
+  /** The governor under a policy; `versionOf` tells what decides about a server's calls from what did before. */
+  governor({ gate, versionOf }: Decider): Governor {
     const ports: GovernPorts = {
-      policyVersion: policyVersionOf(rules),
+      policyVersion: versionOf,
       decide: (request, trust) => gate.decide(request, isProvisional(trust)),
       registry: {
         standing: (...args) => this.ledger.standing(...args),
@@ -200,18 +221,18 @@ export class Governance implements AsyncDisposable {
       },
       approver: this.approvals,
       permits: this.permits,
-      permitTtlMs: this.#options.settings.permit.ttlMs,
+      permitTtlMs: () => this.#options.settings.permit.ttlMs,
       recorder: this.recorder,
       abouts: new Abouts(),
       foresee: (ask) => this.#options.outfits.foresee(ask),
       equip: (ask, waiting) => this.#options.outfits.equip(ask, waiting),
-      refuse: (proposal, error) => this.#refused(proposal, error),
+      refuse: (proposal, error) => tellRefusal(proposal, error, this.#options.emit),
     }
     return {
       admit: (proposal, waiting) =>
         new Promise((admitted, refused) => govern(proposal, ports, waiting, { admitted, refused })),
       admitTo: (proposal, waiting, asker) => govern(proposal, ports, waiting, asker),
-      confirm: (admission) => confirm(this.ledger, admission),
+      confirm: (admission) => confirm(this.ledger, versionOf, admission),
       settle: (admission, outcome) => this.#settle(admission, outcome),
       observe: (seen) => this.surfaces.observe(seen),
       shows: (server, instance, tool) => this.#shows(server, instance, tool),
@@ -262,38 +283,8 @@ export class Governance implements AsyncDisposable {
   #uncontained(name: string, effects: readonly string[], scopes: readonly string[]): string | null {
     const { servers, profiles } = this.#options.settings
     const server = servers.get(name)
-    if (server === undefined)
-      return effects.length + scopes.length === 0 ? null : `there is no server ${name}`
+    const isNone = effects.length + scopes.length === 0
+    if (server === undefined) return isNone ? null : `there is no server ${name}`
     return uncontained(server, profiles.get(server.profile) ?? null, effects, scopes)
   }
-
-  #refused({ call, server, subject, instance, principal }: Proposal, error: SallyportError): void {
-    const { emit } = this.#options
-    const { failure } = catalogue[error.code]
-    const detail = { call, tool: subject, ...error.details, code: error.code, failure, reason: error.message }
-    emit({ type: 'call/denied', server: server.name, instance, principal, detail })
-    if (failure !== null)
-      emit({ type: failureEvents[failure] ?? failure, server: server.name, instance, principal, detail })
-  }
-
-  #tellOperators(happening: ApprovalHappening): void {
-    const { emit } = this.#options
-    const record = (type: string, body: Readonly<Record<string, unknown>>): void =>
-      // What can't be recorded stands only in memory, and no call that uses it is admitted unrecorded.
-      void this.recorder.record(type, body).catch(() => undefined)
-    switch (happening.kind) {
-      case 'asked':
-        record('approval.asked', { ...happening.pending })
-        return emit(event('approval/asked', null, { ...happening.pending }, 'operator'))
-      case 'settled':
-        return emit(event('approval/settled', null, { id: happening.id, ...happening.answer }, 'operator'))
-      case 'ended':
-        return record('approval.ended', { ids: happening.ids })
-    }
-  }
 }
-
-const foldsOf = ({ folds = {} }: GovernanceOptions, past: Past): readonly Foldable[] => [
-  past,
-  ...Object.values(folds),
-]

@@ -11,6 +11,7 @@ import { launchMethods } from './registration-methods.ts'
 import type { Roster } from './roster.ts'
 import { searchTool, type ToolMethods } from './tool-methods.ts'
 import type { Machine } from './machine.ts'
+import type { InTurn } from './turns.ts'
 import type { Attach, MethodCall, MethodTable } from './methods.ts'
 
 /** What the methods stand on. */
@@ -20,6 +21,7 @@ export interface MethodPorts {
   readonly roster: Roster
   readonly tools: ToolMethods
   readonly machine: Pick<Machine, 'pin' | 'originOf'>
+  readonly inTurn: InTurn
   readonly events: EventLog
   readonly outputs: Outputs
   /** The greeting, save who is greeted */

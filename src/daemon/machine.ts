@@ -40,8 +40,12 @@ export interface Machine extends AsyncDisposable {
   readonly originOf: (server: ServerSettings) => string | null
   /** Pins what a server runs, or looks whether it is as it was pinned */
   readonly pin: (server: ServerSettings) => Promise<void>
-  /** Pins the command and the code of every enabled server, one after another; what can't be pinned is logged */
-  registerAll(waiting: { readonly signal: AbortSignal }): Promise<void>
+  /** Whether what a server runs is what was pinned, or nothing was yet */
+  readonly isAsPinned: (server: ServerSettings) => Promise<boolean>
+  /** Lets go of what was pinned for these servers */
+  readonly unpin: (servers: readonly ServerSettings[]) => void
+  /** Pins the command and the code of these servers where enabled, one after another; what can't be pinned is logged */
+  registerAll(servers: readonly ServerSettings[], waiting: { readonly signal: AbortSignal }): Promise<void>
 }
 
 /** Makes the control groups and names them to the guard. Throws ERR_SANDBOX_UNENFORCEABLE where nothing can be confined. */
@@ -80,8 +84,15 @@ export async function createMachine(options: MachineOptions): Promise<Machine> {
     codeOf: (server) => digestOfCode(server, registrations.latest(server)),
     originOf: (server) => digestOfOrigin(server, registrations.latest(server)),
     pin: async (server) => void (await registrations.verified(server)),
-    async registerAll({ signal }) {
-      for (const server of settings.servers.values()) {
+    isAsPinned: async (server) =>
+      registrations.latest(server) === null ||
+      registrations.verified(server).then(
+        () => true,
+        () => false,
+      ),
+    unpin: (servers) => registrations.forget(servers),
+    async registerAll(servers, { signal }) {
+      for (const server of servers) {
         if (signal.aborted) return
         if (!server.enabled || server.unenforceable.length > 0) continue
         await registrations.verified(server).catch((error: unknown) => {

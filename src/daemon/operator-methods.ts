@@ -9,7 +9,8 @@ import type { MethodPorts } from './host-methods.ts'
 import type { MethodCall, MethodTable } from './methods.ts'
 import { registrationMethods } from './registration-methods.ts'
 import { trustMethods } from './trust-methods.ts'
-import type { Policy } from '../supervisor/ports.ts'
+import type { Caller, Policy } from '../supervisor/ports.ts'
+import type { Reloaded } from './reload.ts'
 
 /** What the operator's methods stand on beside those of hosts. */
 export interface OperatorPorts extends MethodPorts {
@@ -17,6 +18,7 @@ export interface OperatorPorts extends MethodPorts {
   /** The journal's folder */
   readonly directory: string
   readonly key: Uint8Array
+  readonly reload: (caller: Caller) => Promise<Reloaded>
   /** Begins to end the daemon; the answer still goes out */
   readonly shutDown: (reason: string) => void
 }
@@ -39,6 +41,7 @@ export function operatorMethods(ports: OperatorPorts): MethodTable<keyof Operato
     ...auditMethods(ports),
     'policy/explain': (params, { caller }) =>
       explain(ports, supervisor.settingsOf(caller, params.server), params),
+    'daemon/reload': (_params, { caller }) => ports.reload(caller),
     'daemon/shutdown': ({ reason }, call) => {
       call.afterReply(async () => shutDown(reason ?? 'the operator asked'))
       return { stopping: true }

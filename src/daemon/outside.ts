@@ -46,7 +46,13 @@ export async function createOutside(options: OutsideOptions): Promise<Outside> {
   guard.cleanUp(`doors /${doors.replace(/^\/+/, '')}`)
   await mkdir(doors, { recursive: true, mode: 0o711 })
   await chmod(doors, 0o711) // whatever the umask is: a sandbox's user passes through, and sees nothing
-  const broker = createBroker({ sources: settings.credentials, environment, uid: process.geteuid?.() ?? -1 })
+  const broker = createBroker({
+    get sources() {
+      return settings.credentials // others after a reload
+    },
+    environment,
+    uid: process.geteuid?.() ?? -1,
+  })
   const outfits = new Outfits(settings, {
     ...egressRecord(options),
     broker,

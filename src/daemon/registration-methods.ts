@@ -12,13 +12,16 @@ import { digestOfProfile } from './applied.ts'
 import type { Governance } from './governance.ts'
 import type { Machine } from './machine.ts'
 import type { MethodTable } from './methods.ts'
-import type { Registered, Roster } from './roster.ts'
+import { launchEntry, notLaunched, type Registered, type Roster } from './roster.ts'
+import type { InTurn } from './turns.ts'
 
 export interface RegistrationPorts {
   readonly roster: Roster
   readonly supervisor: Supervisor
   readonly governance: Governance
   readonly machine: Pick<Machine, 'pin' | 'originOf'>
+  /** One at a time with the reloads of the configuration */
+  readonly inTurn: InTurn
 }
 
 /** What a registration must say in so many words; the name is the seventh. */
@@ -32,7 +35,7 @@ export async function restoreRegistered(
   for (const { server, entry, directory } of roster.registered()) {
     try {
       const judged = await roster.judge(server, entry, { directory, scope: 'registered' })
-      roster.add(judged.server, judged.profile, null)
+      roster.add(judged, null)
       supervisor.add(judged.server, null)
     } catch (error) {
       const { code, message } = SallyportError.from(error)
@@ -45,13 +48,13 @@ export async function restoreRegistered(
 export function launchMethods(ports: RegistrationPorts): MethodTable<'servers/launch' | 'servers/remove'> {
   return {
     'servers/launch': (request, { caller }) => launch(ports, request, caller),
-    'servers/remove': ({ server }, { caller }) => remove(ports, server, caller),
+    'servers/remove': ({ server }, { caller }) => ports.inTurn(() => remove(ports, server, caller)),
   }
 }
 
 /** `servers/add`, the operator's alone. */
 export function registrationMethods(ports: RegistrationPorts): MethodTable<'servers/add'> {
-  return { 'servers/add': (params, { caller }) => register(ports, params, caller) }
+  return { 'servers/add': (params, { caller }) => ports.inTurn(() => register(ports, params, caller)) }
 }
 
 async function register(
@@ -64,48 +67,40 @@ async function register(
   const judged = await roster.judge(server, entry, { directory, scope: 'registered' })
   const registered: Registered = { server, entry, directory, by: caller.principal.id }
   await governance.recorder.record('server.registered', { ...registered, ...actor(caller) })
-  roster.add(judged.server, judged.profile, null)
+  roster.add(judged, null)
   supervisor.add(judged.server, null)
   return supervisor.get(caller, server)
 }
 
 async function launch(
   { roster, supervisor, governance, machine }: RegistrationPorts,
-  { name, command, args = [], package: code }: LaunchRequest,
+  request: LaunchRequest,
   caller: Caller,
 ): Promise<HostMethods['servers/launch']['result']> {
-  const { dynamic, maxDynamicServers } = roster.settings
-  if (!dynamic.enabled)
-    throw refused(name, 'dynamic.enabled is false', 'the operator sets it to true in the configuration')
+  const { name, package: code } = request
+  const launched = { owner: caller.principal.id, request }
+  launchEntry(roster.settings, launched) // or hosts may launch nothing
   expectFree(roster, name)
-  if (roster.launched >= maxDynamicServers)
-    throw refused(name, `max_dynamic_servers (${maxDynamicServers}) is reached`, 'remove one first')
+  expectRoom(roster, name)
   for (const path of code === undefined ? [] : [code.source, ...(code.with ?? [])])
     await expectReadable(name, path, caller)
-  const entry = {
-    command,
-    args,
-    ...(code === undefined ? {} : { package: code }),
-    profile: dynamic.profile,
-    trust: dynamic.trust,
-    acceptance: dynamic.acceptance,
-    tools: { allow: dynamic.allow },
-    justification: `launched by uid ${caller.principal.id}, as the operator's dynamic settings allow`,
-  }
-  const judged = await roster.judge(name, entry, { scope: 'dynamic' })
-  await machine.pin(judged.server)
-  expectNotQuarantined(governance, name, machine.originOf(judged.server), caller)
-  expectFree(roster, name) // others may have come while it was judged
-  if (roster.launched >= maxDynamicServers)
-    throw refused(name, `max_dynamic_servers (${maxDynamicServers}) is reached`, 'remove one first')
-  const owner = caller.principal.id
-  roster.add(judged.server, judged.profile, owner)
+  let revision: number
+  let judged: Awaited<ReturnType<Roster['judgeLaunch']>>
+  do {
+    revision = roster.revision // what comes or is reloaded while it is judged has a say
+    judged = await roster.judgeLaunch(launched)
+    await machine.pin(judged.server)
+    expectNotQuarantined(governance, name, machine.originOf(judged.server), caller)
+    expectFree(roster, name)
+    expectRoom(roster, name)
+  } while (revision !== roster.revision)
+  roster.add(judged, launched)
   try {
     // Whatever was accepted under this name before was another server.
     await forget(governance, name, caller)
     await governance.recorder.record('server.launched', {
       server: name,
-      entry,
+      entry: launchEntry(roster.settings, launched),
       code: governance.codeOf(judged.server),
       profile_digest: digestOfProfile(judged.profile),
       under: governance.applied('dynamic.applied'),
@@ -113,9 +108,14 @@ async function launch(
     })
   } catch (error) {
     roster.remove(name)
+    // A reload may have put it where it was to stand.
+    if (!roster.isConfigured(name)) await supervisor.replace(name, null, 'it could not be recorded')
     throw error
   }
-  supervisor.add(judged.server, owner)
+  const present = roster.settings.servers.get(name)
+  if (present === undefined || roster.ownerOf(name) !== launched.owner)
+    throw notLaunched(name, 'the configuration that was just loaded does not allow it', 'launch it anew')
+  if (!supervisor.has(name)) supervisor.add(present, launched.owner)
   return supervisor.get(caller, name)
 }
 
@@ -152,6 +152,12 @@ async function forget(governance: Governance, server: string, caller: Caller): P
   return governance.permits.revoke(({ binding }) => isOf(binding.identity))
 }
 
+function expectRoom({ settings, launched }: Roster, name: string): void {
+  const { maxDynamicServers } = settings
+  if (launched < maxDynamicServers) return
+  throw notLaunched(name, `max_dynamic_servers (${maxDynamicServers}) is reached`, 'remove one first')
+}
+
 function expectFree({ settings }: Roster, server: string): void {
   if (!settings.servers.has(server) && server !== 'sallyport') return
   throw new SallyportError('ERR_SERVER_EXISTS', `the name ${server} is taken; choose another`, { server })
@@ -172,7 +178,7 @@ function expectNotQuarantined(
     )
   if (halt === undefined) return
   const what = halt.server === name ? 'it' : `the same thing, as ${halt.server},`
-  throw refused(
+  throw notLaunched(
     name,
     `${what} is quarantined (${halt.failure}): ${halt.reason}`,
     `the operator releases it: sallyport release ${halt.server}`,
@@ -200,10 +206,7 @@ async function expectReadable(server: string, path: string, { principal, role }:
   for (let [at, bits] = [path, 0o5]; ; [at, bits] = [dirname(at), 0o1]) {
     const found = await stat(at).catch(() => null)
     if (found === null || (found.mode & bits) !== bits)
-      throw refused(server, `${path} is not a folder that every user may read`, `chmod o+rX ${at}`)
+      throw notLaunched(server, `${path} is not a folder that every user may read`, `chmod o+rX ${at}`)
     if (at === dirname(at)) return
   }
 }
-
-const refused = (server: string, why: string, mend: string): SallyportError =>
-  new SallyportError('ERR_DYNAMIC_REFUSED', `${server} was not launched: ${why}; ${mend}`, { server })

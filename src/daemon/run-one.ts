@@ -2,7 +2,6 @@
 import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Duplex } from 'node:stream'
-import { gateOf } from '../call/gate.ts'
 import type { Host } from '../config/host.ts'
 import { SallyportError } from '../errors.ts'
 import { newDaemonId } from '../lib/ids.ts'
@@ -20,6 +19,7 @@ import { Guard } from './guard.ts'
 import { createMachine } from './machine.ts'
 import { ourselves } from './ourselves.ts'
 import { createOutside, recordOf } from './outside.ts'
+import { policyUnder } from './policy.ts'
 import { concealing, redactorWith } from './redactor.ts'
 
 export interface RunOptions {
@@ -85,8 +85,7 @@ export async function runOne(options: RunOptions, { signal }: { signal: AbortSig
     outfits,
     separation: 'none', // whoever runs it is the host, the operator and the daemon
   })
-  const gate = gateOf(settings.rules)
-  const governor = governance.governor({ rules: settings.rules, gate })
+  const { gate, governor } = policyUnder(governance)(() => settings)
   const ports = { gate, governor, emit, launch: machine.launch }
   let era: Era | null = null
   const verdicts = { get: () => era, set: (known: Era) => void (era = known) }

@@ -203,7 +203,7 @@ export interface ExplainedCall {
   /** File and entry that decided, or null where none did */
   readonly rule: string | null
   readonly reason: string
-  /** Digest of the rules that it was decided by, and whether they are the present ones */
+  /** Digest of what it was decided by: rules, settings and the server's entry; and whether that is what holds at present */
   readonly policy: { readonly version: string; readonly is_present: boolean }
   /** What the tool had earned then; null where it was refused before that was asked */
   readonly trust: { readonly tier: TrustTier; readonly epoch: number } | null
@@ -267,4 +267,15 @@ export interface OutputPiece {
   readonly text: string
   /** Offset of the next piece, or null after the last */
   readonly next: number | null
+}
+
+/** Names of servers, by what a reload did to them. */
+export interface ReloadResult {
+  readonly added: readonly string[]
+  readonly changed: readonly string[]
+  readonly removed: readonly string[]
+  readonly unchanged: readonly string[]
+  /** Registered or launched servers that the configuration does not allow any more */
+  readonly left_out: readonly { readonly server: string; readonly code: string; readonly reason: string }[]
+  readonly warnings: readonly string[]
 }

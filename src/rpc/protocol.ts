@@ -1,5 +1,4 @@
-// The control protocol: every method of host.sock and operator.sock, with its parameters and its result.
-// docs/control-protocol.md lists the same methods; a test holds them together.
+// The control protocol: every method of both sockets, as docs/control-protocol.md lists them; a test holds the two together.
 import type { CallId, DaemonId, InstanceId, SessionId } from '../lib/ids.ts'
 import type { RawJson } from '../lib/raw-json.ts'
 import type { InjectionKind } from '../schema/credentials.ts'
@@ -19,6 +18,7 @@ import type {
   OutputRequest,
   PendingApproval,
   PermitView,
+  ReloadResult,
   SettledApproval,
   StandingApproval,
   ToolDetail,
@@ -279,6 +279,7 @@ export interface OperatorMethods extends HostMethods {
     result: Explanation
   }
   'calls/explain': { params: { call_id: CallId }; result: ExplainedCall }
+  'daemon/reload': { params: Record<string, never>; result: ReloadResult }
   'daemon/shutdown': { params: { reason?: string }; result: { stopping: true } }
 }
 

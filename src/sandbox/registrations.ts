@@ -14,7 +14,7 @@ export interface Registration {
 type RegistrationSettings = Pick<Settings, 'allowedCommands' | 'commandPath' | 'interpreterOptions'>
 
 /**
- * Holds the registrations of one config. A reload makes a new one, and with it new pins.
+ * Holds the registrations of one daemon. A reload forgets those of the servers that it changes, and with them their pins.
  *
  * Servers share trees such as node_modules: each is read once, and looked through once however many launches wait.
  */
@@ -25,6 +25,8 @@ export class Registrations {
   readonly #latest = new Map<string, Registration>()
   readonly #trees = new Map<string, Promise<Tree>>()
   readonly #rechecks = new Map<Tree, ReturnType<typeof recheckTree>>()
+  /** How often each server was forgotten: what was being pinned before is of no use after */
+  readonly #editions = new Map<string, number>()
 
   constructor(settings: RegistrationSettings, trust: Trust) {
     this.#settings = settings
@@ -38,7 +40,7 @@ export class Registrations {
    * are as they were or the config is loaded again. Throws what `pinCommand`, `judgeArguments` and `pinPackage` throw.
    */
   async verified(server: ServerSettings): Promise<Registration> {
-    const key = keyOf(server)
+    const key = this.#keyOf(server)
     const pinned = this.#pins.get(key)
     const current = pinned === undefined ? this.#pin(server) : this.#recheck(await pinned)
     if (pinned === undefined) this.#pins.set(key, current)
@@ -55,7 +57,18 @@ export class Registrations {
 
   /** What `verified` last returned for a server, without looking at the files again; null before that. */
   latest(server: ServerSettings): Registration | null {
-    return this.#latest.get(keyOf(server)) ?? null
+    return this.#latest.get(this.#keyOf(server)) ?? null
+  }
+
+  /** The next `verified` of these servers pins what is there then. */
+  forget(servers: readonly ServerSettings[]): void {
+    for (const server of servers) {
+      const key = this.#keyOf(server)
+      this.#pins.delete(key)
+      this.#latest.delete(key)
+      this.#editions.set(server.name, (this.#editions.get(server.name) ?? 0) + 1)
+    }
+    this.#trees.clear()
   }
 
   async #pin(server: ServerSettings): Promise<Registration> {
@@ -83,6 +96,11 @@ export class Registrations {
     return reading
   }
 
+  // Another command or package under the same name is another registration.
+  #keyOf({ name, command, package: code }: ServerSettings): string {
+    return JSON.stringify([name, command, code, this.#editions.get(name) ?? 0])
+  }
+
   // Only those who ask while it runs share it: who asks later wants to know of later changes.
   #recheckOnce(tree: Tree): ReturnType<typeof recheckTree> {
     const running = this.#rechecks.get(tree)
@@ -92,10 +110,6 @@ export class Registrations {
     return checking
   }
 }
-
-// Another command or package under the same name is another registration.
-const keyOf = (server: ServerSettings): string =>
-  JSON.stringify([server.name, server.command, server.package])
 
 /** Returns what `judgeArguments` needs to judge a server's own arguments. */
 export const argumentRequest = (

@@ -42,6 +42,7 @@ export interface Admission {
   /** Seq of the intent, which is durable */
   readonly intent: number
   readonly approval: string | null
+  readonly policyVersion: string
   readonly trustEpoch: number
   readonly principal: string
   readonly peer: Peer

@@ -1598,6 +1598,10 @@ export interface Control {
     call_id: string
   }
   /**
+   * Reads the configuration again and goes over to it; only servers that it changes are stopped
+   */
+  'daemon/reload'?: {}
+  /**
    * Stops every server, then the daemon
    */
   'daemon/shutdown'?: {

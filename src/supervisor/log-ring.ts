@@ -2,7 +2,7 @@
 
 /** Keeps the newest `limit` bytes and counts the rest. Listeners get whole lines as they come. */
 export class LogRing {
-  readonly #limit: number
+  #limit: number
   readonly #listeners = new Set<(line: string) => void>()
   #bytes = Buffer.alloc(0)
   #start = 0
@@ -17,6 +17,16 @@ export class LogRing {
   /** Bytes that were written and are no longer kept. */
   get dropped(): number {
     return this.#dropped
+  }
+
+  /** Keeps another number of bytes from now on, the newest of what there is. */
+  resize(limit: number): void {
+    const kept = Buffer.from(this.#contents().subarray(-limit))
+    this.#dropped += this.#size - kept.length
+    this.#limit = limit
+    this.#bytes = kept
+    this.#start = 0
+    this.#size = kept.length
   }
 
   append(chunk: Buffer): void {

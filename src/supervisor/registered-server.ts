@@ -13,6 +13,13 @@ import { hostState } from './states.ts'
 import { TaskIds } from './tasks.ts'
 import { quarantined, unavailable } from './unavailable.ts'
 
+interface Heritage {
+  /** The principal who launched it, or null */
+  readonly owner?: string | null
+  /** What had its name until now: who follows its logs goes on, and what was halted stays halted */
+  readonly former?: RegisteredServer | null
+}
+
 /** Holds the instances of one server. Whoever made it disposes of it. */
 export class RegisteredServer implements AsyncDisposable {
   readonly settings: ServerSettings
@@ -27,25 +34,34 @@ export class RegisteredServer implements AsyncDisposable {
   readonly #storm: StormWatch
   #era: Era | null = null
   #quarantined: string | null = null
+  #retired: string | null = null
 
   constructor(
     settings: ServerSettings,
     ports: Ports,
     nextGeneration: () => number,
-    owner: string | null = null,
+    { owner = null, former = null }: Heritage = {},
   ) {
     this.settings = settings
     this.owner = owner
     this.#ports = ports
     this.#nextGeneration = nextGeneration
-    this.logs = new LogRing(settings.output.stderrBytes)
+    this.logs = former?.logs ?? new LogRing(settings.output.stderrBytes)
+    this.logs.resize(settings.output.stderrBytes)
     this.#storm = new StormWatch(settings.restart)
+    this.#quarantined = former?.haltedFor ?? null
+  }
+
+  /** Why nothing of it may run, or null. */
+  get haltedFor(): string | null {
+    return this.#quarantined
   }
 
   /** Throws unless a process of this server may be started now; says which of the reasons it is. */
   requireUsable(): void {
     this.requireRunnable()
     const { name } = this.settings
+    if (this.#retired !== null) throw unavailable(name, this.#retired)
     if (this.#quarantined !== null) throw unavailable(name, quarantined(name, this.#quarantined))
   }
 
@@ -126,6 +142,16 @@ export class RegisteredServer implements AsyncDisposable {
       ...sessions.map((session) => session.stop(reason)),
     ])
     return running
+  }
+
+  /** Stops everything for good: from this turn on no call of what runs is admitted. Resolves with the ids of what was running. */
+  async retire(reason: string): Promise<readonly InstanceView['id'][]> {
+    this.#retired = reason
+    const everything = [...this.#slots.values(), ...this.#sessions]
+    const views = everything.flatMap((one) => one.views())
+    for (const { id } of views) this.#ports.governor.forget(id)
+    await settleAll(everything.map((one) => one.stop(reason)))
+    return views.filter(({ state }) => hasProcess(state)).map(({ id }) => id)
   }
 
   /** Stops everything, and starts nothing until it is released. */

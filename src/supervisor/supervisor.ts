@@ -39,8 +39,28 @@ export class Supervisor implements AsyncDisposable {
   /** Takes one more server; `owner` is the principal who alone may see it, beside the operator, or null. */
   add(settings: ServerSettings, owner: string | null): void {
     const nextGeneration = (): number => ++this.#generation
-    const server = new RegisteredServer(settings, this.#ports, nextGeneration, owner)
+    const former = this.#servers.get(settings.name) ?? null
+    const server = new RegisteredServer(settings, this.#ports, nextGeneration, { owner, former })
     this.#servers.set(settings.name, server)
+  }
+
+  has(name: string): boolean {
+    return this.#servers.has(name)
+  }
+
+  /**
+   * Puts another server, or with null none, in the place of the one that has the name. No call of that one is admitted from
+   * this turn on; resolves when it is stopped, with what was running.
+   */
+  async replace(
+    name: string,
+    next: { readonly settings: ServerSettings; readonly owner: string | null } | null,
+    reason: string,
+  ): Promise<readonly InstanceId[]> {
+    const former = this.#servers.get(name)
+    if (next === null) this.#servers.delete(name)
+    else this.add(next.settings, next.owner)
+    return former === undefined ? [] : former.retire(reason)
   }
 
   /** Stops a server for everybody and forgets it; resolves with the ids of what was running. */
@@ -66,10 +86,10 @@ export class Supervisor implements AsyncDisposable {
     return look({ server: settings, principal: caller.principal.id, logs, ports: this.#ports, ...waiting })
   }
 
-  /** Starts the servers that say `eager`, a few at a time, for one principal; a failure stays with its server. */
-  async startEager(caller: Caller, { signal }: Waiting): Promise<void> {
+  /** Starts those servers that say `eager`, a few at a time, for one principal; a failure stays with its server. */
+  async startEager(caller: Caller, names: readonly string[], { signal }: Waiting): Promise<void> {
     const eager = [...this.#servers.values()].filter(
-      ({ settings }) => settings.start === 'eager' && settings.enabled,
+      ({ settings }) => names.includes(settings.name) && settings.start === 'eager' && settings.enabled,
     )
     const next = eager.values()
     const work = async (): Promise<void> => {
@@ -163,7 +183,7 @@ export class Supervisor implements AsyncDisposable {
     caller: Caller,
     { server, project }: HostMethods['session/attach']['params'],
   ): Promise<Attachment> {
-    const registered = this.#usable(caller, server)
+    this.#usable(caller, server)
     const policy = project === undefined ? this.#ports : await this.#ports.narrow(project, caller)
     if (policy.settings.servers.get(server)?.enabled !== true) {
       throw new SallyportError(
@@ -171,7 +191,7 @@ export class Supervisor implements AsyncDisposable {
         `mcp server ${server} is disabled by the project ${project ?? ''}`,
       )
     }
-    const session = registered.open(caller, policy)
+    const session = this.#usable(caller, server).open(caller, policy)
     this.#results.expect(session)
     return attachmentOf(session, server)
   }

@@ -13,6 +13,7 @@ const question: ApprovalQuestion = {
   bytesDigest: 'b'.repeat(64),
   principal: '1000',
   session: 's-1',
+  policyVersion: 'v1',
   trustEpoch: 0,
   text: '{"path":"/workspace/a"}',
   reason: 'sallyport.yaml rules[1] asks',
@@ -28,8 +29,7 @@ beforeEach(() => {
   listeners = 1
   told = []
   approvals = new Approvals({
-    waitMs: 50,
-    ttlMs: 1000,
+    limits: () => ({ waitMs: 50, ttlMs: 1000 }),
     now: () => now,
     listeners: () => listeners,
     tell: (happening) => told.push(happening),

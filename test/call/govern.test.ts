@@ -43,6 +43,7 @@ interface World {
   standingAtBoundary: Standing
   /** Once the intent is on record */
   trustAtBoundary: TrustRecord
+  policy: string
   action: 'allow' | 'ask' | 'deny'
   actionAtBoundary: 'allow' | 'ask' | 'deny' | null
   uncontained: string | null
@@ -62,6 +63,7 @@ beforeEach(() => {
     standing: accepted,
     standingAtBoundary: accepted,
     trustAtBoundary: unknownTool,
+    policy: 'v1',
     action: 'allow',
     actionAtBoundary: null,
     uncontained: null,
@@ -93,7 +95,7 @@ function ports(): GovernPorts {
   permits = new Permits(() => 0)
   const isAtBoundary = (): boolean => records.some(({ type }) => type === 'call.intent')
   return {
-    policyVersion: 'v1',
+    policyVersion: () => world.policy,
     foresee: () => world.foreseen,
     equip: () => world.equip(),
     decide: () => ({
@@ -111,7 +113,7 @@ function ports(): GovernPorts {
     },
     approver: { ask: () => Promise.resolve(world.answer) },
     permits,
-    permitTtlMs: 1000,
+    permitTtlMs: () => 1000,
     recorder: {
       record: async (type, body) => {
         world.journal(type)
@@ -149,6 +151,33 @@ test('a call that was approved has the approval on record before its intent', as
   world.action = 'ask'
   expect(await run()).toMatchObject({ approval: 'a-1' })
   expect(records.map(({ type }) => type)).toEqual(['approval.used', 'call.intent'])
+})
+
+describe('when other settings come to hold', () => {
+  const then = (type: string, change: () => void): void => {
+    world.journal = (recorded) => void (recorded === type && world.policy === 'v1' && change())
+  }
+
+  test('while a person is asked, what they said is for nothing, and the call is decided again', async () => {
+    world.action = 'ask'
+    then('approval.used', () => Object.assign(world, { policy: 'v2', action: 'deny' }))
+    await expect(run()).rejects.toMatchObject({ code: 'ERR_POLICY_DENIED' })
+    expect(records.map(({ type }) => type)).toEqual(['approval.used', 'call.denied'])
+    expect(records.at(-1)?.body).toMatchObject({ policy: 'v2' })
+  })
+
+  test('and ask, too, the call is asked for again, under them', async () => {
+    world.action = 'ask'
+    then('approval.used', () => (world.policy = 'v2'))
+    expect(await run()).toMatchObject({ approval: 'a-1', policyVersion: 'v2' })
+    expect(records.map(({ body }) => body['policy'])).toEqual(['v1', 'v2', 'v2'])
+  })
+
+  test('between permit and check, nothing is sent', async () => {
+    then('call.intent', () => (world.policy = 'v2'))
+    await expect(run()).rejects.toMatchObject({ code: 'ERR_PERMIT_REFUSED', details: { check: 'trust' } })
+    expect(permits.list()).toEqual([])
+  })
 })
 
 describe('the secrets of a call', () => {

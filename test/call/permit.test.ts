@@ -56,6 +56,7 @@ const parts: readonly (readonly [keyof Boundary, PermitCheck, Partial<Boundary>]
   ['contains', 'side-effects', { contains: () => false }],
   ['lineage', 'lineage', { lineage: null }],
   ['trustEpoch', 'trust', { trustEpoch: 1 }],
+  ['policyVersion', 'trust', { policyVersion: 'v2' }],
   ['isEligible', 'trust', { isEligible: false }],
   ['hold', 'checkpoint', { hold: 'audit' }],
 ]

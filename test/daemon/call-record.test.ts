@@ -92,6 +92,7 @@ const admission: Admission = {
   permit: 'p-1',
   intent: 7,
   approval: null,
+  policyVersion: 'v1',
   trustEpoch: 0,
   principal: '1000',
   peer: target.peer,

@@ -35,6 +35,7 @@ const operatorOnly = [
   ['audit/query', {}],
   ['audit/verify', {}],
   ['calls/explain', { call_id: 'c-000000000000' }],
+  ['daemon/reload', {}],
   ['daemon/shutdown', {}],
 ] as const
 

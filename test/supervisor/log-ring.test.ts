@@ -31,6 +31,20 @@ test('a listener gets whole lines until it stops listening', () => {
   expect(heard).toEqual(['one', 'two'])
 })
 
+test('another limit keeps the newest of what there is, and those who listen', () => {
+  const ring = new LogRing(1000)
+  const heard: string[] = []
+  ring.listen((line) => heard.push(line))
+  ring.append(Buffer.from('1\n2\n3\n'))
+  ring.resize(4)
+  expect([ring.lines(9), ring.dropped]).toEqual([['2', '3'], 2])
+  ring.append(Buffer.from('4\n'))
+  ring.resize(100)
+  ring.append(Buffer.from('5\n'))
+  expect(ring.lines(9)).toEqual(['3', '4', '5'])
+  expect(heard).toEqual(['1', '2', '3', '4', '5'])
+})
+
 test('the last lines are the last ones, oldest first', () => {
   const ring = new LogRing(1000)
   ring.append(Buffer.from('1\n2\n3\n4\n'))

@@ -181,7 +181,7 @@ test('eager servers start, a few at a time, and one that fails keeps nobody from
     ],
     { concurrency: 1 },
   )
-  await all.supervisor.startEager(caller(), waiting)
+  await all.supervisor.startEager(caller(), ['a', 'b', 'c', 'fixture'], waiting)
   expect(all.supervisor.list(caller()).map(({ name, instances }) => [name, instances[0]?.state])).toEqual([
     ['a', 'ready'],
     ['b', 'backoff'],

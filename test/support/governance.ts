@@ -1,12 +1,12 @@
 // Governance as the daemon composes it, on a journal in a temporary folder.
 import { join } from 'node:path'
-import { gateOf } from '../../src/call/gate.ts'
 import { Governance } from '../../src/daemon/governance.ts'
 import { noOutfits } from '../../src/daemon/outfits.ts'
 import type { JournalRecord } from '../../src/journal/record.ts'
 import { beginning, listSegments, readSegment } from '../../src/journal/segments.ts'
 import { newDaemonId } from '../../src/lib/ids.ts'
 import type { Rule, ServerSettings, Settings } from '../../src/schema/settings.ts'
+import { policyUnder } from '../../src/daemon/policy.ts'
 import { redactor } from '../../src/daemon/redactor.ts'
 import type { Emit, Policy } from '../../src/supervisor/ports.ts'
 import { tempDir } from './temp-dir.ts'
@@ -47,6 +47,10 @@ export async function governed(options: Options): Promise<Governed> {
     servers: new Map(servers.map((server) => [server.name, server])),
     profiles: new Map(),
     rules,
+    allowedCommands: [],
+    commandPath: [],
+    interpreterOptions: {},
+    credentials: {},
     startup: { concurrency: 3 },
     tools: { naming: '<server>_<tool>', descriptionList: 200, descriptionFull: 2048, perServer: 100 },
     ...governanceDefaults,
@@ -68,11 +72,10 @@ export async function governed(options: Options): Promise<Governed> {
     separation: 'none',
     outfits: noOutfits,
   })
-  const gate = gateOf(rules)
   return {
     governance,
     directory,
-    policy: { settings, gate, governor: governance.governor({ rules, gate }) },
+    policy: policyUnder(governance)(() => settings),
     records: () => readAll(directory),
     async [Symbol.asyncDispose]() {
       await governance[Symbol.asyncDispose]()

@@ -1,0 +1,22 @@
+// `sallyport reload`: the daemon goes over to what its configuration says now, wholly or not at all.
+import type { Command } from 'commander'
+import { hint, printJson } from './output.ts'
+import { reach, reaching } from './reach.ts'
+import type { ReachOptions } from './reach.ts'
+
+export function registerReload(program: Command): void {
+  reaching(program.command('reload'))
+    .description('have the daemon read its configuration again; only servers that it changes are stopped')
+    .action((options: ReachOptions) =>
+      reach(options, 'operator', async ({ client, signal }) => {
+        const result = await client.call('daemon/reload', {}, { signal })
+        if (options.json === true) return printJson(result)
+        for (const warning of result.warnings) hint(`warning: ${warning}`)
+        for (const { server, code, reason } of result.left_out)
+          hint(`${server} is left out: ${reason} (${code})`)
+        for (const what of ['added', 'changed', 'removed'] as const)
+          if (result[what].length > 0) hint(`${what}: ${result[what].join(', ')}`)
+        hint(`reloaded; ${result.unchanged.length} servers are as they were`)
+      }),
+    )
+}

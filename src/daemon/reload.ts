@@ -1,0 +1,173 @@
+// A reload: the same files and options as at the start, wholly or not at all, and only what they change is stopped.
+import { SallyportError } from '../errors.ts'
+import type { Logger } from '../lib/logger.ts'
+import type { OperatorMethods } from '../rpc/protocol.ts'
+import type { ServerSettings, Settings } from '../schema/settings.ts'
+import type { Caller, Emit } from '../supervisor/ports.ts'
+import type { Supervisor } from '../supervisor/supervisor.ts'
+import { actor } from './actor.ts'
+import { recordReload } from './applied.ts'
+import { digestOfEntry } from './entry.ts'
+import { event } from './failure-events.ts'
+import type { Governance } from './governance.ts'
+import type { Machine } from './machine.ts'
+import { ourselves } from './ourselves.ts'
+import { digestOfPolicy } from './policy.ts'
+import type { LeftOut, Roster } from './roster.ts'
+import type { InTurn } from './turns.ts'
+
+/** What a reload came to. */
+export type Reloaded = OperatorMethods['daemon/reload']['result']
+
+export interface ReloadPorts {
+  /** Reads the configuration as the start did */
+  readonly load: () => Promise<Settings>
+  /** Throws where the daemon can't go over to these settings while it runs; what it returns lets in whom they let in */
+  readonly expectKept: (next: Settings) => () => void
+  /** Told of what goes on after the answer */
+  readonly begun: (work: Promise<void>) => void
+  readonly roster: Roster
+  readonly supervisor: Supervisor
+  readonly governance: Governance
+  readonly machine: Pick<Machine, 'registerAll' | 'isAsPinned' | 'unpin'>
+  readonly emit: Emit
+  readonly log: Logger
+  /** Aborted when the daemon goes down */
+  readonly signal: AbortSignal
+  readonly inTurn: InTurn
+}
+
+/** Which servers another configuration changes, by name. */
+interface Changes {
+  readonly added: readonly string[]
+  readonly changed: readonly string[]
+  readonly removed: readonly string[]
+  readonly unchanged: readonly string[]
+}
+
+/**
+ * Loads the configuration and goes over to it, after reloads that were asked for before. Resolves when what it changes or takes
+ * away is stopped; what starts by itself is on its way. Throws what loading throws, and ERR_CONFIG_RESTART for what
+ * takes a restart: then everything is as it was, and the refusal is on record.
+ */
+export function reload(ports: ReloadPorts, caller: Caller): Promise<Reloaded> {
+  return ports.inTurn(() => reloadNow(ports, caller))
+}
+
+async function reloadNow(ports: ReloadPorts, caller: Caller): Promise<Reloaded> {
+  const { load, expectKept, governance, emit, log, signal } = ports
+  try {
+    signal.throwIfAborted()
+    const next = await load()
+    const letIn = expectKept(next)
+    for (const warning of next.warnings) log.warn({ warning }, 'configuration')
+    await recordReload(governance, next, { ...actor(caller) })
+    signal.throwIfAborted()
+    return await goOver(ports, next, letIn, caller)
+  } catch (thrown) {
+    const { code, message, details } = SallyportError.from(thrown)
+    log.error({ code, reason: message }, 'configuration refused; the former one holds')
+    emit(event('config/refused', null, { code, reason: message }, 'operator'))
+    // The journal's own failure is told of by the journal.
+    const refusal = { code, reason: message, ...actor(caller) }
+    await governance.recorder.record('config.refused', refusal).catch(() => undefined)
+    throw new SallyportError(code, message, details, { cause: thrown })
+  }
+}
+
+async function goOver(
+  ports: ReloadPorts,
+  next: Settings,
+  letIn: () => void,
+  caller: Caller,
+): Promise<Reloaded> {
+  const { roster, supervisor, governance, machine, emit, log, begun } = ports
+  const replaced = await otherCode(ports)
+  let changes: Changes = { added: [], changed: [], removed: [], unchanged: [] }
+  let leftOut: readonly LeftOut[] = []
+  let ended: ReturnType<Governance['reloaded']> = { permits: [], approvals: [] }
+  let stops: readonly Promise<unknown>[] = []
+  await roster.goOver(next, {
+    leaving: (server) =>
+      governance.add(
+        { type: 'server.removed', body: { server, by: caller.principal.id } },
+        { ...actor(caller) },
+      ),
+    // In one turn: no call is decided by the one and sent under the other.
+    goneOver: (before, left) => {
+      const now = roster.current()
+      changes = compare(before, now, replaced)
+      letIn()
+      leftOut = left
+      const affected = [...changes.changed, ...changes.removed]
+      machine.unpin(settingsOf(before, affected))
+      stops = affected.map((name) => supervisor.replace(name, inPlaceOf(roster, name), reasonOf(now, name)))
+      for (const server of settingsOf(now, changes.added)) supervisor.add(server, roster.ownerOf(server.name))
+      governance.resume(changes.added)
+      const isSamePolicy = digestOfPolicy(before) === digestOfPolicy(now)
+      ended = governance.reloaded(isSamePolicy ? new Set(affected) : null)
+    },
+  })
+  for (const { server, code, reason } of leftOut) log.warn({ server, code, reason }, 'server is left out')
+  const result = { ...changes, left_out: leftOut, warnings: next.warnings }
+  emit(event('config/applied', null, { ...changes }, 'operator'))
+  const stopped = Promise.allSettled(stops)
+  await governance.recorder
+    .record('config.effect', { ...result, ...ended, ...actor(caller) })
+    .catch(() => undefined)
+  for (const stop of await stopped)
+    if (stop.status === 'rejected') log.error({ err: stop.reason }, 'server that was reloaded is not gone')
+  begun(begin(ports, [...changes.changed, ...changes.added]))
+  log.info({ ...changes }, 'configuration reloaded')
+  return result
+}
+
+/** What is known at once of these servers, and those that start without being asked, as when the daemon starts. */
+async function begin(
+  { roster, supervisor, machine, log, signal }: ReloadPorts,
+  names: readonly string[],
+): Promise<void> {
+  try {
+    await machine.registerAll(settingsOf(roster.settings, names), { signal })
+    await supervisor.startEager(ourselves(), names, { signal })
+  } catch (error) {
+    log.error({ err: error }, 'servers that were reloaded could not be started')
+  }
+}
+
+/** The servers whose program or package is not what was pinned: a reload is the word that what is there now is meant. */
+async function otherCode({ roster, machine }: ReloadPorts): Promise<ReadonlySet<string>> {
+  const replaced = new Set<string>()
+  for (const server of roster.settings.servers.values())
+    if (!(await machine.isAsPinned(server))) replaced.add(server.name)
+  return replaced
+}
+
+function compare(before: Settings, now: Settings, replaced: ReadonlySet<string>): Changes {
+  const names = [...now.servers.keys()]
+  const isSame = (name: string): boolean => {
+    const [old, fresh] = [before.servers.get(name), now.servers.get(name)]
+    if (old === undefined || fresh === undefined || replaced.has(name)) return false
+    return digestOfEntry(before, old) === digestOfEntry(now, fresh)
+  }
+  const known = names.filter((name) => before.servers.has(name))
+  return {
+    added: names.filter((name) => !before.servers.has(name)),
+    changed: known.filter((name) => !isSame(name)),
+    removed: [...before.servers.keys()].filter((name) => !now.servers.has(name)),
+    unchanged: known.filter(isSame),
+  }
+}
+
+const settingsOf = ({ servers }: Settings, names: readonly string[]): readonly ServerSettings[] =>
+  names.map((name) => servers.get(name)).filter((server) => server !== undefined)
+
+const inPlaceOf = (roster: Roster, name: string): Parameters<Supervisor['replace']>[1] => {
+  const settings = roster.settings.servers.get(name)
+  return settings === undefined ? null : { settings, owner: roster.ownerOf(name) }
+}
+
+const reasonOf = ({ servers }: Settings, name: string): string =>
+  servers.has(name)
+    ? 'the configuration was reloaded and changes it'
+    : 'the configuration was reloaded and has it no more'
