@@ -125,6 +125,8 @@ export async function serve(
     15_000,
   )
   if (client === 'ended') throw new Error(`serve ended with status ${child.exitCode}: ${said}`)
+  // The operator's door opens first, and this record is written when the hosts' door is open, too.
+  await eventually(() => existsSync(join(at.runtimeDir, 'host', 'daemon.json')), 5000)
   return { process: child, client }
 }
 
