@@ -58,6 +58,10 @@ async function again(at: TestDaemon, change: () => void = () => undefined): Prom
   return eventually(() => at.connect('operator').catch(() => null), 15_000)
 }
 
+/** Whether a snapshot stands in the folder, whole. */
+const isKept = (snapshots: string): boolean =>
+  existsSync(snapshots) && readdirSync(snapshots).some((name) => name.endsWith('.json'))
+
 describe('trust', () => {
   test('a tool of an untrusted server is asked for until it has earned its own trust, then not; a change takes it all', async () => {
     const thresholds = { provisional_after: 3, trusted_after: 5 }
@@ -372,13 +376,15 @@ describe('the journal of a daemon', () => {
     const config = configOf({ echo: fixture('echo') }, { journal: { keep_days: 30 } })
     await using at = await daemon(config)
     const journal = join(at.stateDir, 'journal')
+    const snapshots = join(journal, 'snapshots')
     const segments = (): readonly string[] => readdirSync(journal).filter((name) => name.endsWith('.jsonl'))
     const aged = (): void => {
       for (const name of segments()) utimesSync(join(journal, name), 1, 1)
     }
     await calledOnce(at.client)
     await at.client.call('servers/hold', { server: 'echo', name: 'lunch' })
-    await (await again(at, aged))[Symbol.asyncDispose]()
+    await using _second = await again(at, aged)
+    await eventually(() => isKept(snapshots), 5000)
     await using last = await again(at, aged)
     await eventually(() => !segments().includes('00000001.jsonl'), 5000)
     expect(await last.call('servers/holds', {})).toMatchObject({ holds: [{ name: 'lunch' }] })
@@ -394,10 +400,7 @@ describe('the journal of a daemon', () => {
     const snapshots = join(at.stateDir, 'journal', 'snapshots')
     await calledOnce(at.client)
     await (await again(at))[Symbol.asyncDispose]()
-    await eventually(
-      () => existsSync(snapshots) && readdirSync(snapshots).some((name) => name.endsWith('.json')),
-      5000,
-    )
+    await eventually(() => isKept(snapshots), 5000)
     await using last = await again(at, () => {
       for (const name of readdirSync(snapshots)) {
         const text = readFileSync(join(snapshots, name), 'utf8')
