@@ -130,15 +130,15 @@ describe('doors that open for calls', () => {
   })
 
   test('cut what is still open when the last call ends', async () => {
-    const before = of('egress.closed', 'calling').length
     const target = { host: api.host, port: api.plainPort }
+    // The call may end before its connection was dialled outside: then it is refused, otherwise cut.
+    const shut = (): number =>
+      [...of('egress.closed', 'calling'), ...of('egress.refused', 'calling')].filter(
+        ({ body }) => body['reason'] === 'doors-shut' && body['port'] === target.port,
+      ).length
+    const before = shut()
     expect(await call('calling', 'dial', target)).toEqual({ connected: true })
-    await eventually(() => of('egress.closed', 'calling').length > before, 10_000)
-    expect(of('egress.closed', 'calling').at(-1)?.body).toMatchObject({
-      ...target,
-      verdict: 'cut',
-      reason: 'doors-shut',
-    })
+    await eventually(() => shut() > before, 10_000)
     await client.call('servers/stop', { server: 'calling' })
   })
 
