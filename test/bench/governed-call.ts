@@ -34,6 +34,8 @@ interface Seen {
 }
 
 await using stack = new AsyncDisposableStack()
+for (const signal of ['SIGINT', 'SIGTERM'] as const)
+  process.once(signal, () => void stack.disposeAsync().finally(() => process.exit(1)))
 await backMemory()
 const arms = [direct(), ...(await Promise.all(['pipe', 'relay', 'write', 'fsync'].map(alone)))]
 arms.push(...(await throughDaemon()))
