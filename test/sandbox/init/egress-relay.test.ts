@@ -226,8 +226,10 @@ test.runIf(isRoot)('an idle relay costs less than 300 KiB', async () => {
     'never-initialize.mjs',
   )
   await using server = await start(plan)
-  const relay = childrenOf(server.initPid).find((pid) =>
-    readFileSync(`/proc/${pid}/status`, 'latin1').startsWith('Name:\tegress\n'),
+  const relay = await eventually(() =>
+    childrenOf(server.initPid).find((pid) =>
+      readFileSync(`/proc/${pid}/status`, 'latin1').startsWith('Name:\tegress\n'),
+    ),
   )
   const rollup = readFileSync(`/proc/${relay}/smaps_rollup`, 'latin1')
   expect(Number(/^Pss:\s+(\d+) kB/m.exec(rollup)?.[1])).toBeLessThan(300)
