@@ -17,7 +17,12 @@ const uid = process.getuid?.() ?? 0
 const api = { host: 'api.example.com', port: 443 }
 const elsewhere = { host: 'evil.example.net', port: 443 }
 const authorization = { in: 'header', name: 'authorization' } as const
-const waiting = { signal: AbortSignal.timeout(20_000) }
+/** As long as each wait may take, counted from where it begins */
+const waiting = {
+  get signal() {
+    return AbortSignal.timeout(20_000)
+  },
+}
 
 const injection = (use: string, more: Partial<Injection> = {}): Injection => ({
   use,

@@ -18,7 +18,12 @@ import { serverSettings } from '../support/server-settings.ts'
 import { caller, superviseAll, type Supervised } from '../support/supervisor.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
-const waiting = { signal: AbortSignal.timeout(60_000) }
+/** As long as each wait may take, counted from where it begins */
+const waiting = {
+  get signal() {
+    return AbortSignal.timeout(60_000)
+  },
+}
 
 interface Stage extends AsyncDisposable {
   readonly all: Supervised

@@ -9,7 +9,12 @@ import { eventually } from '../support/eventually.ts'
 import { serverSettings } from '../support/server-settings.ts'
 import { caller, superviseAll } from '../support/supervisor.ts'
 
-const waiting = { signal: AbortSignal.timeout(20_000) }
+/** As long as each wait may take, counted from where it begins */
+const waiting = {
+  get signal() {
+    return AbortSignal.timeout(20_000)
+  },
+}
 
 const callOf = (tool: string, args = '{}', more: Partial<ToolCall> = {}): ToolCall => ({
   server: 'fixture',
