@@ -12,6 +12,11 @@ import type { Launch, Running } from '../../src/supervisor/ports.ts'
 export const fixture = (name: string): string =>
   fileURLToPath(new URL(`../fixtures/servers/${name}`, import.meta.url))
 
+/** What a test that was cut short would leave behind: nothing else ends a process group of its own. */
+const living = new Set<() => void>()
+process.once('exit', () => living.forEach((kill) => kill()))
+process.once('SIGTERM', () => process.exit(143))
+
 /** Starts `server.command` with `server.args` in a process group of its own, which ends with its leader. */
 export const plainLaunch: Launch = async (server, instance, { signal, registered }) => {
   signal.throwIfAborted()
@@ -25,8 +30,11 @@ export const plainLaunch: Launch = async (server, instance, { signal, registered
       // gone already
     }
   }
+  const kill = (): void => killGroup('SIGKILL')
+  living.add(kill)
   const ended = once(child, 'exit').then(([code, name]: unknown[]): SandboxExit => {
-    killGroup('SIGKILL')
+    kill()
+    living.delete(kill)
     const number = name === null ? null : constants.signals[name as NodeJS.Signals]
     return { code: code as number | null, signal: number, reason: name === 'SIGKILL' ? 'killed' : 'exited' }
   })
@@ -39,10 +47,10 @@ export const plainLaunch: Launch = async (server, instance, { signal, registered
     stdout: child.stdout,
     stderr: child.stderr,
     terminate: () => void child.kill('SIGTERM'),
-    kill: () => killGroup('SIGKILL'),
+    kill,
     ended,
     [Symbol.asyncDispose]: async () => {
-      killGroup('SIGKILL')
+      kill()
       await ended
     },
   }
