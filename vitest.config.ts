@@ -8,6 +8,8 @@ export default defineConfig({
     fsModuleCachePath: 'dist/.vitest/modules',
     globalSetup: 'test/support/probe-folder.ts',
     include: ['test/**/*.test.ts'],
+    // Real processes on a machine that does other things too: once more, and the summary names who needed it
+    retry: 1,
     testTimeout: 30_000,
     hookTimeout: 30_000,
     pool: 'forks',

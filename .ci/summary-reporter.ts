@@ -28,6 +28,9 @@ export default class SummaryReporter implements Reporter {
     if (skipped.length > 0) console.log('\nskipped:')
     for (const { name, note, isFailure } of skipped)
       console.log(`  ${name}${note ? `: ${note}` : ''}${isFailure ? ' (a failure in CI)' : ''}`)
+    const flaky = inState('passed').filter((test) => test.diagnostic()?.flaky === true)
+    if (flaky.length > 0) console.log('\npassed at the second try:')
+    for (const test of flaky) console.log(`  ${nameOf(test)}`)
     console.log(`\n${inState('passed').length} passed, ${failed} failed`)
     if (failed > 0) process.exitCode = 1
   }
