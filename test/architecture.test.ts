@@ -154,6 +154,7 @@ const wrapped: Readonly<Record<string, string>> = {
   execa: 'lib/exec.ts',
   commander: 'cli/',
   nanoid: 'lib/ids.ts',
+  dockerode: 'sandbox/docker/engine.ts',
   'reflect-metadata': 'egress/intercept/signer.ts',
   'ipaddr.js': 'egress/',
   '@peculiar/x509': 'egress/intercept/',
