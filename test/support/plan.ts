@@ -81,6 +81,7 @@ export const planOf = async (
     isRoot,
   )
   return {
+    driver: 'bubblewrap',
     spec,
     launcher,
     tool: '/usr/bin/bwrap',

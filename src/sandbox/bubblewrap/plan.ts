@@ -21,12 +21,13 @@ export const planBubblewrap = (
   spec: SandboxSpec,
   seccomp: Uint8Array,
   { initPath, toolPath, procMasks, isRoot }: BubblewrapTools,
-): Pick<BubblewrapPlan, 'spec' | 'launcher' | 'tool' | 'arguments' | 'staged'> => {
+): Pick<BubblewrapPlan, 'driver' | 'spec' | 'launcher' | 'tool' | 'arguments' | 'staged'> => {
   const { staged, stagedSource } = stageSources(
     [...mountsOf(spec).map(({ source }) => source), initPath],
     isRoot,
   )
   return {
+    driver: 'bubblewrap',
     spec,
     launcher: initPath,
     tool: toolPath,

@@ -8,16 +8,14 @@ import type { EnforcedLimits, SandboxExit, SandboxProcess } from '../driver.ts'
 import type { OuterLimits } from '../limits.ts'
 import { isGone, killExactly, killSession, onlyChildOf, type ProcessIdentity } from '../proof.ts'
 import type { SandboxSpec } from '../spec.ts'
-import { ControlChannel } from './channel.ts'
-import { holdUntilRead, streamOn } from './streams.ts'
+import { ControlChannel } from '../channel.ts'
+import { awaitExit, type HeldSandbox } from '../gate.ts'
+import { holdUntilRead, streamOn } from '../streams.ts'
 
 /** How long what was killed may take to be gone before it is killed again and said so, ms. */
 const goneMs = 2_000
 /** How much of the launcher's stderr is kept for the error, bytes. */
 const diagnosticBytes = 8_192
-
-/** The step that init names when the relay of the network is gone. */
-const egressStep = 'egress'
 
 /** What the tree needs of a launch's plan. */
 export interface TreePlan {
@@ -28,7 +26,7 @@ export interface TreePlan {
 }
 
 /** Owns the launcher that it is given, all that comes of it, and the limits around it. */
-export class ConfinedTree implements AsyncDisposable {
+export class ConfinedTree implements HeldSandbox {
   readonly channel: ControlChannel
   /** Resolves once nothing is left; never rejects */
   readonly ended: Promise<SandboxExit>
@@ -146,14 +144,10 @@ export class ConfinedTree implements AsyncDisposable {
 
   async #followReports(): Promise<void> {
     try {
-      for (let report = await this.channel.next(); report !== null; report = await this.channel.next()) {
-        if (report.type === 'exited') {
-          const { code, signal } = report
-          this.#exit = signal === 0 ? { code, signal: null } : { code: null, signal }
-          this.end('exited')
-        } else if (report.type !== 'failed') this.end('sandbox-lost')
-        else this.end(report.step === egressStep ? 'egress-lost' : 'exec-failed')
-      }
+      const exit = await awaitExit(this.channel)
+      if (exit === null) return
+      this.#exit = exit
+      this.end(exit.reason)
     } catch (error) {
       const { server, instance } = this.#plan.spec
       this.#plan.log.warn({ server, instance, error }, 'sandbox broke its control channel')

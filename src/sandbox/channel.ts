@@ -1,7 +1,7 @@
 // The supervisor's end of one sandbox's control channel.
 import type { Duplex } from 'node:stream'
-import { SallyportError } from '../../errors.ts'
-import { decodeReport, encodeOrder, FrameReader, type Order, type Report } from '../control.ts'
+import { SallyportError } from '../errors.ts'
+import { decodeReport, encodeOrder, FrameReader, type Order, type Report } from './control.ts'
 
 // init has four things to say in its whole life.
 const maxReports = 4

@@ -1,7 +1,7 @@
 // The streams of a spawned launcher, kept from losing bytes and from ending the daemon.
 import type { ChildProcess } from 'node:child_process'
 import { Duplex } from 'node:stream'
-import { SallyportError } from '../../errors.ts'
+import { SallyportError } from '../errors.ts'
 
 /**
  * Returns the parent's end of a descriptor that was spawned as a pipe.

@@ -1,0 +1,202 @@
+// The gate of every sandbox, whatever built it: init proves what it stands in, is told what to start, and starts it.
+import { getSystemErrorMap } from 'node:util'
+import { SallyportError } from '../errors.ts'
+import { within } from '../lib/deadline.ts'
+import type { SecretFile } from '../schema/credentials.ts'
+import type { ControlChannel } from './channel.ts'
+import type { Order, Report, TargetReport } from './control.ts'
+import type { SandboxExit, SandboxProcess } from './driver.ts'
+import type { InnerLimit } from './limits.ts'
+import { credentialFolder, doorTarget, mountsOf, type Network, type SandboxSpec } from './spec.ts'
+
+/** How long init, and what builds its sandbox, may take until it reports, ms. */
+const setupMs = 5_000
+
+/**
+ * How long init waits at each rung of its own ladder, at most, when its supervisor is gone, ms. Nobody is left whom the
+ * server could answer, and on a machine without control groups nothing else ends it: all has to be gone within a second.
+ */
+const orphanMs = { eof: 250, term: 500 } as const
+
+/** Secrets of one call, for a process that has them for that call alone. They are in the orders and nowhere else. */
+export interface GateSecrets {
+  readonly environment: Readonly<Record<string, string>>
+  /** Files of `credentialFolder`, readable by the server alone */
+  readonly files: readonly SecretFile[]
+}
+
+/** What a gate needs of a launch's plan. */
+export interface GatePlan {
+  readonly spec: SandboxSpec
+  /** What init sets for the server, from inside */
+  readonly innerLimits: readonly InnerLimit[]
+  readonly secrets: GateSecrets
+}
+
+/** A sandbox with init in it, as its driver holds it. */
+export interface HeldSandbox extends AsyncDisposable {
+  readonly channel: ControlChannel
+  /** The error for a sandbox that ended before its server started */
+  setupFailure(): Promise<SallyportError>
+  /** Hands the running server over, and watches it from now on */
+  follow(): SandboxProcess
+}
+
+/** A sandbox that stands, with nothing of the server in it yet. Disposing it ends it. */
+export interface GatedSandbox extends AsyncDisposable {
+  /** Starts the server. Throws ERR_SANDBOX_EXEC where its program cannot be executed; all has ended then */
+  open(waiting: { readonly signal: AbortSignal }): Promise<SandboxProcess>
+}
+
+/** Waits for init's report, and for the proof that every mount is what the plan opened. Throws ERR_SANDBOX_SETUP. */
+export const reachGate = async (
+  sandbox: HeldSandbox,
+  spec: SandboxSpec,
+  { signal }: { readonly signal: AbortSignal },
+): Promise<void> => {
+  sandbox.channel.send(...gateOrders(spec))
+  const ready = await expectReport(sandbox, spec, 'ready', signal)
+  requireSameTargets(spec, ready.targets)
+}
+
+/** Says go. Whatever fails, the sandbox is gone then. */
+export const openGate = async (
+  sandbox: HeldSandbox,
+  plan: GatePlan,
+  { signal }: { readonly signal: AbortSignal },
+): Promise<SandboxProcess> => {
+  try {
+    signal.throwIfAborted()
+    sandbox.channel.send(...goOrders(plan))
+    await expectReport(sandbox, plan.spec, 'started', signal)
+  } catch (error) {
+    await sandbox[Symbol.asyncDispose]()
+    throw error
+  }
+  return sandbox.follow()
+}
+
+/** How a server ended, as init tells it: what init did not live to tell is `sandbox-lost`. Throws where it breaks its channel. */
+export const awaitExit = async (channel: ControlChannel): Promise<SandboxExit | null> => {
+  const report = await channel.next()
+  if (report === null) return null
+  if (report.type === 'exited') {
+    const { code, signal } = report
+    const exit = signal === 0 ? { code, signal: null } : { code: null, signal }
+    return { ...exit, reason: 'exited' }
+  }
+  const nothing = { code: null, signal: null }
+  if (report.type !== 'failed') return { ...nothing, reason: 'sandbox-lost' }
+  return { ...nothing, reason: report.step === egressStep ? 'egress-lost' : 'exec-failed' }
+}
+
+/** The step that init names when the relay of the network is gone. */
+const egressStep = 'egress'
+
+const gateOrders = (spec: SandboxSpec): Order[] => [
+  ...mountsOf(spec).map(({ target }): Order => ({ type: 'target', path: target })),
+  ...egressOrders(spec.network),
+  { type: 'report' },
+]
+
+const egressOrders = (network: Network): Order[] =>
+  network.mode === 'none'
+    ? []
+    : [
+        { type: 'door', path: doorTarget, proxyPort: network.proxyPort, pool: network.pool },
+        ...network.grants.map(({ host, port }): Order => ({ type: 'name', host, port })),
+      ]
+
+const goOrders = ({ spec, innerLimits, secrets }: GatePlan): Order[] => [
+  ...spec.program.argv.map((value): Order => ({ type: 'argv', value })),
+  ...Object.entries(spec.environment).map(([name, { value }]): Order => ({ type: 'env', name, value })),
+  ...Object.entries(secrets.environment).map(([name, value]): Order => ({ type: 'env', name, value })),
+  ...secrets.files.map(({ name, content }): Order => {
+    return { type: 'file', mode: 0o400, path: `${credentialFolder}/${name}`, content }
+  }),
+  ...innerLimits,
+  { type: 'cwd', path: spec.cwd },
+  {
+    type: 'options',
+    oneExec: spec.exec === 'none',
+    eofMs: Math.min(spec.stop.eofMs, orphanMs.eof),
+    termMs: Math.min(spec.stop.termMs, orphanMs.term),
+  },
+  { type: 'go', program: spec.program.path },
+]
+
+const expectReport = async <T extends Report['type']>(
+  sandbox: HeldSandbox,
+  spec: SandboxSpec,
+  type: T,
+  signal: AbortSignal,
+): Promise<Extract<Report, { type: T }>> => {
+  const report = await within(sandbox.channel.next(), setupMs, () => tooLate(type), signal)
+  const isExpected = (report: Report): report is Extract<Report, { type: T }> => report.type === type
+  if (report === null) throw await sandbox.setupFailure()
+  if (isExpected(report)) return report
+  if (report.type === 'failed') throw startFailed(spec, report)
+  throw new SallyportError('ERR_SANDBOX_SETUP', `init reported ${report.type} where ${type} was due`, {
+    step: 'gate',
+  })
+}
+
+// A source that was swapped between the plan and the mount shows here: the sandbox has then another file than was judged.
+const requireSameTargets = (spec: SandboxSpec, found: readonly TargetReport[]): void => {
+  const { server } = spec
+  const mounts = mountsOf(spec)
+  for (const [index, mount] of mounts.entries()) {
+    const inside = found[index]
+    if (inside !== undefined && inside.dev === mount.dev && inside.ino === mount.ino) continue
+    const got =
+      inside === undefined || inside.errno !== 0
+        ? `nothing (errno ${inside?.errno ?? 'unknown'})`
+        : `${inside.dev}:${inside.ino}`
+    throw new SallyportError(
+      'ERR_SANDBOX_SETUP',
+      `${mount.target} in the sandbox of ${server} is not the ${mount.kind} that was judged at ${mount.source}: ` +
+        `expected ${mount.dev}:${mount.ino}, got ${got}; see who replaces it and launch again`,
+      { step: 'gate', server, source: mount.source, target: mount.target },
+    )
+  }
+  if (found.length !== mounts.length)
+    throw new SallyportError(
+      'ERR_SANDBOX_SETUP',
+      `init reported ${found.length} mounts, expected ${mounts.length}`,
+      {
+        step: 'gate',
+        server,
+      },
+    )
+}
+
+const tooLate = (type: string): SallyportError =>
+  new SallyportError(
+    'ERR_SANDBOX_SETUP',
+    `the sandbox did not report ${type} within ${setupMs} ms; see whether the machine is overloaded`,
+    { step: 'gate', timeoutMs: setupMs },
+  )
+
+// The steps of init that are about the server's program rather than about the wall around it.
+const programSteps: ReadonlySet<string> = new Set(['exec', 'exec once', 'cwd'])
+
+const startFailed = (
+  { server, program }: SandboxSpec,
+  { errno, step, object }: Extract<Report, { type: 'failed' }>,
+): SallyportError => {
+  const what = `${step}: ${object}: ${errnoName(errno)}`
+  const details = { step: 'gate', server, program: program.path, at: step, object, errno }
+  return programSteps.has(step)
+    ? new SallyportError(
+        'ERR_SANDBOX_EXEC',
+        `${program.path} of ${server} could not be started in its sandbox: ${what}; see that profile and mounts hold all that it needs`,
+        details,
+      )
+    : new SallyportError(
+        'ERR_SANDBOX_SETUP',
+        `init could not finish the sandbox of ${server}: ${what}; run sallyport doctor to see what this machine lacks`,
+        details,
+      )
+}
+
+const errnoName = (errno: number): string => getSystemErrorMap().get(-errno)?.[1] ?? `errno ${errno}`
