@@ -247,6 +247,7 @@ class Passage implements Told {
         { check: failed, server: server.name, tool: subject },
       )
     }
+    if (process !== null) permits.keep(permit) // it is dispatched when its process is up, or not at all
     return {
       call,
       instance,

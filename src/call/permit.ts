@@ -114,8 +114,21 @@ export class Permits {
     return null
   }
 
+  /** Lets a permit that has just passed live on until its dispatch, which waits for a process. */
+  keep(permit: Permit): void {
+    this.#live.set(permit.id, permit)
+  }
+
+  /** Uses up a permit that was kept: `authenticity` where it was revoked meanwhile, `expiry` where its time is over, else null. */
+  redeem(id: string): PermitCheck | null {
+    const permit = this.#live.get(id)
+    this.#live.delete(id)
+    if (permit === undefined) return 'authenticity'
+    return this.#now() >= permit.expiresAt ? 'expiry' : null
+  }
+
   /** Ends a permit that is not used after all. */
-  end({ id }: Permit): void {
+  end({ id }: Pick<Permit, 'id'>): void {
     this.#live.delete(id)
   }
 

@@ -232,7 +232,7 @@ export class Governance implements AsyncDisposable {
       admit: (proposal, waiting) =>
         new Promise((admitted, refused) => govern(proposal, ports, waiting, { admitted, refused })),
       admitTo: (proposal, waiting, asker) => govern(proposal, ports, waiting, asker),
-      confirm: (admission) => confirm(this.ledger, versionOf, admission),
+      confirm: (admission) => confirm(this, versionOf, admission),
       settle: (admission, outcome) => this.#settle(admission, outcome),
       observe: (seen) => this.surfaces.observe(seen),
       shows: (server, instance, tool) => this.#shows(server, instance, tool),
@@ -252,6 +252,7 @@ export class Governance implements AsyncDisposable {
 
   #settle(admission: Admission, outcome: Outcome): void {
     const { server, subject, principal, call } = admission
+    if (admission.process !== null) this.permits.end({ id: admission.permit }) // it may never have been dispatched
     // At once: whatever becomes of the record, the call's secrets end with the call.
     const used = this.#options.outfits.settle(admission)
     if (outcome.kind === 'timeout') {

@@ -149,6 +149,25 @@ describe('a permit', () => {
     expect(permits.list()).toEqual([])
     expect(permits.spend(permit, boundary)).toBe('authenticity')
   })
+
+  test('that waits for its dispatch is good for that once, until it is revoked or its time is over', () => {
+    const kept = () => {
+      const permit = permits.issue(binding, 30_000)
+      expect(permits.spend(permit, boundary)).toBeNull()
+      permits.keep(permit)
+      return permit.id
+    }
+    const once = kept()
+    expect(permits.redeem(once)).toBeNull()
+    expect(permits.redeem(once)).toBe('authenticity')
+    const revoked = kept()
+    expect(permits.revoke(() => true)).toEqual([revoked])
+    expect(permits.redeem(revoked)).toBe('authenticity')
+    const late = kept()
+    now += 30_000
+    expect(permits.redeem(late)).toBe('expiry')
+    expect(permits.redeem(late)).toBe('authenticity')
+  })
 })
 
 /** What differs from the good boundary. */

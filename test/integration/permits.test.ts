@@ -1,0 +1,150 @@
+// Permits over the sockets: one is caught while its call waits for its process, and everything that should end it is tried.
+import { rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Client } from '../../src/client/client.ts'
+import { attached } from '../support/attached.ts'
+import { configOf, daemon, type TestDaemon } from '../support/daemon.ts'
+import { eventually } from '../support/eventually.ts'
+import { bodiesOf, witness, type Witness } from '../support/witness.ts'
+
+let seen: Witness
+let at: TestDaemon
+let operator: Client
+let host: Client
+beforeAll(async () => {
+  seen = await witness()
+  at = await daemon(configOf({ plain: seen.entry('plain'), gated: gated('gated') }))
+  operator = at.client
+  host = await at.connect('host')
+  await operator.call('servers/add', { server: 'removed', entry: { ...gated('removed') } })
+  for (const server of ['gated', 'removed']) await call(server) // accepted by now
+})
+afterAll(async () => {
+  await host[Symbol.asyncDispose]()
+  await at[Symbol.asyncDispose]()
+  await seen[Symbol.asyncDispose]()
+})
+
+const call = (server: string, client = host) =>
+  client.call('tools/call', { server, tool: 'echo', arguments: { text: server } })
+const codeOf = (made: Promise<unknown>): Promise<{ code: string; details?: object } | 'done'> =>
+  made.then(
+    () => 'done' as const,
+    (error: { code: string }) => error,
+  )
+
+const gateOf = (name: string): string => join((seen.mount as { source: string }).source, `${name}.gate`)
+
+/** The entry of a server with a process for each call, whose processes begin when its gate is open. */
+const gated = (name: string): object =>
+  seen.entry(name, {
+    args: ['/app/gated.mjs', `/seen/${name}`, `/seen/${name}.gate`],
+    instance: 'call',
+    version: '1',
+    justification: 'a test',
+    tags: [],
+  })
+
+/** A call that waits for its process; `open` lets that begin. */
+async function waiting(server: string) {
+  await operator.call('servers/release', { name: server }).catch(() => undefined) // what stands of the test before
+  await host.call('servers/start', { server })
+  const before = seen.calls(server).length
+  writeFileSync(gateOf(server), '')
+  const made = codeOf(call(server))
+  return {
+    made,
+    permit: await permitOf(server),
+    open: () => rmSync(gateOf(server)),
+    sent: () => seen.calls(server).length - before,
+  }
+}
+
+/** The permit that a waiting call has. */
+const permitOf = async (server: string): Promise<string> =>
+  eventually(async () => {
+    const { permits } = await operator.call('permits/list', {})
+    return permits.find(({ identity }) => identity.startsWith(`${server}/`))?.id
+  })
+
+const refusedAs = (check: string) => ({ code: 'ERR_PERMIT_REFUSED', details: { check } })
+
+describe('a permit of a call that waits', () => {
+  test.each<[string, string, (server: string, permit: string) => Promise<unknown>, object]>([
+    [
+      'it is revoked by its name',
+      'gated',
+      async (_server, id) => expect(await operator.call('permits/revoke', { id })).toEqual({ revoked: [id] }),
+      refusedAs('authenticity'),
+    ],
+    [
+      'those of its server are revoked',
+      'gated',
+      async (server, id) =>
+        expect(await operator.call('permits/revoke', { server })).toEqual({ revoked: [id] }),
+      refusedAs('authenticity'),
+    ],
+    [
+      'its tool’s trust is reset',
+      'gated',
+      (server) => operator.call('trust/reset', { server, tool: 'echo' }),
+      refusedAs('authenticity'),
+    ],
+    [
+      'a hold covers it',
+      'gated',
+      (server) => operator.call('servers/hold', { server }),
+      refusedAs('checkpoint'),
+    ],
+    ['its server is quarantined', 'gated', (server) => operator.call('servers/quarantine', { server }), {}],
+    [
+      'its server is removed',
+      'removed',
+      async (server, permit) =>
+        expect(await operator.call('servers/remove', { server })).toMatchObject({ permits: [permit] }),
+      {},
+    ],
+  ])('carries nothing when %s', async (_title, server, end, error) => {
+    const { made, permit, open, sent } = await waiting(server)
+    await end(server, permit)
+    open()
+    expect(await made).toMatchObject({ code: expect.stringMatching(/^ERR_/), ...error })
+    expect(sent()).toBe(0)
+    expect((await operator.call('permits/list', {})).permits).toEqual([])
+    // Once is all: what was ended is no permit for whoever knows its name.
+    await expect(operator.call('permits/revoke', { id: permit })).rejects.toMatchObject({
+      code: 'ERR_PERMIT_NOT_FOUND',
+      exitStatus: 8,
+    })
+    const intent = bodiesOf(at.stateDir, 'call.intent').find((one) => one['permit'] === permit)
+    const ends = [...bodiesOf(at.stateDir, 'call.denied'), ...bodiesOf(at.stateDir, 'call.outcome')]
+    expect(ends.filter((one) => one['call'] === intent?.['call'])).toHaveLength(1)
+  })
+
+  test('carries its call when nothing happens', async () => {
+    const { made, open, sent } = await waiting('gated')
+    open()
+    expect(await made).toBe('done')
+    expect(sent()).toBe(1)
+  })
+})
+
+test('what a session says of permits and approvals is words for the server, and opens nothing', async () => {
+  const { metadata } = await call('plain')
+  await operator.call('servers/hold', { server: 'plain', name: 'pause' })
+  await using session = await attached(at, 'plain')
+  const before = seen.calls('plain').length
+  const permit = JSON.stringify(metadata.permit)
+  for (const more of [
+    `"_meta":{"sallyport/permit":${permit},"permit":${permit}}`,
+    `"permit":${permit},"approval":"a-x","identity":"plain/echo@0#1"`,
+  ]) {
+    const reply = await session.say(
+      `{"jsonrpc":"2.0","id":$ID,"method":"tools/call","params":{"name":"echo","arguments":{"text":"a"},${more}}}`,
+    )
+    expect(reply.error?.data.code).toBe('ERR_PERMIT_REFUSED')
+  }
+  expect(seen.calls('plain').length).toBe(before)
+  await operator.call('servers/release', { name: 'pause' })
+})
