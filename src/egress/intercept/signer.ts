@@ -15,14 +15,19 @@ import {
   SubjectKeyIdentifierExtension,
   X509CertificateGenerator,
 } from '@peculiar/x509'
-import { Refusal } from './refusal.ts'
 
-/** Life of the authority and of a host's certificate, ms; clocks inside are the machine's own, a minute is grace */
-const authorityMs = 24 * 3_600_000
+/**
+ * Life of the authority's certificate, ms: longer than any sandbox. Clients read it once, when they start, and a certificate
+ * that ran out ends their trust even where its key was certified anew. What ends the authority is the end of its sandbox:
+ * nobody else trusts it, and its key is gone with the memory that it was in.
+ */
+const authorityMs = 10 * 365 * 86_400_000
+/** Life of a host's certificate, ms, and what is left of it when it is made anew */
 const hostMs = 3_600_000
-const graceMs = 60_000
-/** A host's certificate is renewed when it has less than this left, ms */
 const renewMs = 600_000
+/** Clocks inside are the machine's own, which may be set back under a sandbox that runs, ms */
+const authorityGraceMs = 86_400_000
+const hostGraceMs = 60_000
 
 const curve = { name: 'ECDSA', namedCurve: 'P-256' } as const
 const signing = { name: 'ECDSA', hash: 'SHA-256' } as const
@@ -31,12 +36,13 @@ const signing = { name: 'ECDSA', hash: 'SHA-256' } as const
 export interface Signer {
   /** The authority's certificate as PEM */
   readonly certificate: string
-  /** What a TLS server for that host speaks with; rejects for any other host, and with the Refusal authority-expired when the authority is too old */
+  /** What a TLS server for that host speaks with; rejects for any other host */
   contextFor(host: string): Promise<SecureContext>
 }
 
 interface Issued {
   readonly context: Promise<SecureContext>
+  readonly from: number
   readonly until: number
 }
 
@@ -48,13 +54,12 @@ export const createSigner = async (server: string, hosts: readonly string[]): Pr
   const [authority, leaf] = await Promise.all([newKey(), newKey()])
   const name = `CN=Sallyport sandbox of ${server.replaceAll(/[^A-Za-z0-9_.-]/g, '_')}`
   const bornMs = Date.now()
-  const expiresMs = bornMs + authorityMs
   const certificate = await X509CertificateGenerator.create({
     serialNumber: serial(),
     subject: name,
     issuer: name,
-    notBefore: new Date(bornMs - graceMs),
-    notAfter: new Date(expiresMs),
+    notBefore: new Date(bornMs - authorityGraceMs),
+    notAfter: new Date(bornMs + authorityMs),
     publicKey: authority.publicKey,
     signingKey: authority.privateKey,
     signingAlgorithm: signing,
@@ -69,13 +74,13 @@ export const createSigner = async (server: string, hosts: readonly string[]): Pr
   createPrivateKey(key) // fails here rather than at the first connection
   const issued = new Map<string, Issued>()
 
-  const issue = async (host: string, notAfter: number): Promise<SecureContext> => {
+  const issue = async (host: string, from: number, until: number): Promise<SecureContext> => {
     const own = await X509CertificateGenerator.create({
       serialNumber: serial(),
       subject: 'CN=Sallyport',
       issuer: name,
-      notBefore: new Date(Date.now() - graceMs),
-      notAfter: new Date(notAfter),
+      notBefore: new Date(from),
+      notAfter: new Date(until),
       publicKey: leaf.publicKey,
       signingKey: authority.privateKey,
       signingAlgorithm: signing,
@@ -94,13 +99,12 @@ export const createSigner = async (server: string, hosts: readonly string[]): Pr
     certificate: certificate.toString('pem'),
     async contextFor(host) {
       if (!hosts.includes(host)) throw new Error(`the authority of ${server} does not sign for ${host}`)
+      const now = Date.now()
       const known = issued.get(host)
-      if (known !== undefined && known.until - Date.now() > renewMs) return known.context
-      const until = Math.min(Date.now() + hostMs, expiresMs)
-      if (until - Date.now() < graceMs)
-        throw new Refusal(502, 'authority-expired', `the authority of ${server} is older than it may become`)
-      const context = issue(host, until)
-      issued.set(host, { context, until })
+      if (known !== undefined && known.from <= now && known.until - now > renewMs) return known.context
+      const [from, until] = [now - hostGraceMs, now + hostMs]
+      const context = issue(host, from, until)
+      issued.set(host, { context, from, until })
       return context
     },
   }
