@@ -5,7 +5,12 @@ import type { RequestListener } from 'node:http'
 import { createServer as createHttpServer } from 'node:http'
 import { createServer as createHttpsServer } from 'node:https'
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net'
-import { connect as connectTls, createServer as createTlsServer, type TLSSocket } from 'node:tls'
+import {
+  connect as connectTls,
+  createServer as createTlsServer,
+  type SecureVersion,
+  type TLSSocket,
+} from 'node:tls'
 import { createBroker } from '../../src/credentials/broker.ts'
 import { createInterceptor } from '../../src/egress/intercept/interceptor.ts'
 import { type InterceptLimits, interceptLimits } from '../../src/egress/intercept/limits.ts'
@@ -33,6 +38,8 @@ interface Options {
   readonly certificate?: { readonly name?: string; readonly days?: number }
   /** Whether the host's authority is trusted */
   readonly isTrusted?: boolean
+  /** The newest TLS that the host speaks */
+  readonly maxVersion?: SecureVersion
   /** Whether the host speaks no TLS although it should */
   readonly isHostPlain?: boolean
   /** What dialling waits for */
@@ -48,7 +55,9 @@ export async function intercepted(options: Options = {}) {
   await chmod(dir.path, 0o755)
   const authority = await testAuthority(dir.path)
   const shown = options.certificate ?? {}
-  const certificate = await authority.issue(shown.name ?? host, { days: shown.days ?? 1 })
+  const issued = await authority.issue(shown.name ?? host, { days: shown.days ?? 1 })
+  const certificate =
+    options.maxVersion === undefined ? issued : { ...issued, maxVersion: options.maxVersion }
 
   const upstreams = new Set<Socket>()
   const upstream = hostServer(options, tls && options.isHostPlain !== true, certificate)
@@ -157,6 +166,7 @@ export async function intercepted(options: Options = {}) {
     otherPlaceholder: secrets.environment['OTHER_TOKEN'] ?? '',
     interceptor,
     target,
+    dial,
     secrets,
     lease,
     log,
@@ -200,7 +210,7 @@ export async function until(socket: Socket, text: string): Promise<string> {
   throw new Error(`the connection ended before ${JSON.stringify(text)}: ${JSON.stringify(all)}`)
 }
 
-type Certificate = { readonly cert: string; readonly key: string }
+type Certificate = { readonly cert: string; readonly key: string; readonly maxVersion?: SecureVersion }
 
 function hostServer({ http, raw }: Options, tls: boolean, certificate: Certificate): Server {
   if (raw !== undefined) {

@@ -9,15 +9,18 @@ import { Refusal, refuse, refuseBare } from './refusal.ts'
 import type { Signer } from './signer.ts'
 import { tellingRedactor } from './telling-redactor.ts'
 import { terminate } from './terminate.ts'
-import { connectUpstream, type Dial, type Trust, Upstream } from './upstream.ts'
+import { connectUpstream, type Dial, type HostTrust, Upstream } from './upstream.ts'
 import { passUpgrade } from './upgrade.ts'
+
+/** Made once: a reason that nobody reads need not be traced for each connection. */
+const ended = new Error('the connection has ended')
 
 /** What a connection is served with. */
 export interface ConnectionParts {
   readonly swap: SwapPort
   readonly redactor: Redactor
   readonly signer: Signer
-  readonly trust: Trust
+  readonly trust: HostTrust
   readonly limits: InterceptLimits
 }
 
@@ -35,15 +38,16 @@ export const serveConnection = async (
   log: InterceptionLog,
 ): Promise<void> => {
   const over = new AbortController()
+  const end = (): void => over.abort(ended)
   const closed = new Promise<void>((resolve) => {
     if (client.destroyed) resolve()
     else client.once('close', resolve)
-  }).then(() => over.abort())
+  }).then(end)
   client.on('error', () => client.destroy())
   const cut = (reason: string): void => {
     if (over.signal.aborted) return
     log.cut(reason)
-    over.abort()
+    end()
     client.destroy()
   }
 

@@ -4,7 +4,7 @@ import type { EgressEndpoint, Interceptor } from '../../schema/egress.ts'
 import { serveConnection } from './connection.ts'
 import { type InterceptLimits, interceptLimits } from './limits.ts'
 import { systemRoots } from './roots.ts'
-import { type Trust, trustFor } from './upstream.ts'
+import { HostTrust } from './upstream.ts'
 
 /**
  * Returns the interceptor of one sandbox, with an authority of its own for exactly the hosts that its entries name.
@@ -16,12 +16,12 @@ export const createInterceptor = async (
   limits: InterceptLimits = interceptLimits,
 ): Promise<Interceptor & InterceptorAuthority> => {
   const carriers = swap.injections.filter(({ inject }) => inject === 'egress').flatMap(({ hosts }) => hosts)
-  const trusts = new Map<string, Trust>()
+  const trusts = new Map<string, HostTrust>()
   for (const { host, port, caFile } of carriers) {
     const key = `${host}:${port}`
-    if (caFile !== null || !trusts.has(key)) trusts.set(key, trustFor(caFile))
+    if (caFile !== null || !trusts.has(key)) trusts.set(key, new HostTrust(caFile))
   }
-  const trustOf = ({ host, port }: EgressEndpoint): Trust | undefined => trusts.get(`${host}:${port}`)
+  const trustOf = ({ host, port }: EgressEndpoint): HostTrust | undefined => trusts.get(`${host}:${port}`)
   // It takes 100 ms to load: a daemon whose servers have no such credential does without
   const { createSigner } = await import('./signer.ts')
   const signer = await createSigner(server, [...new Set(carriers.map(({ host }) => host))])

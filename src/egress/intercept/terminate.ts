@@ -1,5 +1,5 @@
 // The server's end of a client's TLS: for one host, in HTTP/1.1.
-import { Duplex } from 'node:stream'
+import type { Duplex } from 'node:stream'
 import { TLSSocket } from 'node:tls'
 import { within } from '../../lib/deadline.ts'
 import { Refusal } from './refusal.ts'
@@ -19,7 +19,7 @@ export const terminate = async (
   const secureContext = await signer.contextFor(host)
   const { promise, resolve, reject } = Promise.withResolvers<void>()
   const refused = (reason: string): void => reject(new Refusal(421, reason, 'the handshake was refused'))
-  const socket = new TLSSocket(client.readableLength === 0 ? client : fronting(client), {
+  const socket = new TLSSocket(client, {
     isServer: true,
     secureContext,
     ALPNProtocols: ['http/1.1'],
@@ -46,23 +46,4 @@ export const terminate = async (
     socket.destroy()
     throw error
   }
-}
-
-// TLS takes a socket's bytes from below its stream, and would miss what was read from it and put back.
-const fronting = (client: Duplex): Duplex => {
-  const front = new Duplex({
-    read: () => void client.resume(),
-    write: (chunk, _, done) => void client.write(chunk, done),
-    final: (done) => void client.end(done),
-    destroy: (error, done) => {
-      client.destroy()
-      done(error)
-    },
-  })
-  client.on('data', (chunk) => {
-    if (!front.push(chunk)) client.pause()
-  })
-  client.once('end', () => front.push(null))
-  client.once('close', () => front.destroy())
-  return front
 }

@@ -13,20 +13,38 @@ import { systemRoots } from './roots.ts'
 /** Connects to what was judged. */
 export type Dial = (signal: AbortSignal) => Promise<Socket>
 
-/** Trust in a host: the machine's roots, or the certificates of a file, which is read once. */
-export type Trust = () => Promise<SecureContext>
+/** One host of one sandbox: whom it must be certified by, and how its last conversation may be taken up again. */
+export class HostTrust {
+  readonly #caFile: string | null
+  #context: SecureContext | null = null
+  #session: { readonly ticket: Buffer; readonly until: number } | null = null
 
-let systemTrust: SecureContext | null = null
+  /** Certified by the machine's roots, or by the certificates of a file, which is read once and may be missing until then. */
+  constructor(caFile: string | null) {
+    this.#caFile = caFile
+  }
 
-/** Returns the trust for a host. Rejects later where the file is missing. */
-export const trustFor = (caFile: string | null): Trust => {
-  let known: SecureContext | null = null
-  return async () => {
-    if (caFile === null)
-      return (systemTrust ??= createSecureContext({ ca: systemRoots(), minVersion: 'TLSv1.2' }))
-    return (known ??= createSecureContext({ ca: await readFile(caFile), minVersion: 'TLSv1.2' }))
+  async context(): Promise<SecureContext> {
+    this.#context ??= this.#caFile === null ? systemContext() : contextOf(await readFile(this.#caFile))
+    return this.#context
+  }
+
+  /** What the host gave to a connection that was verified, for the next one; null where there is none of late. */
+  get session(): Buffer | null {
+    return this.#session !== null && this.#session.until > Date.now() ? this.#session.ticket : null
+  }
+
+  /** Keeps what a host gave to a connection whose certificate was verified. */
+  keepSession(ticket: Buffer): void {
+    this.#session = { ticket, until: Date.now() + sessionMs }
   }
 }
+
+/** A certificate is looked at anew at least this often, ms. */
+const sessionMs = 600_000
+let systemTrust: SecureContext | null = null
+const systemContext = (): SecureContext => (systemTrust ??= contextOf(systemRoots()))
+const contextOf = (ca: string | Buffer): SecureContext => createSecureContext({ ca, minVersion: 'TLSv1.2' })
 
 /**
  * Dials, and for TLS verifies the host's certificate before anything is sent. Throws a Refusal of 502 that says which of
@@ -35,48 +53,61 @@ export const trustFor = (caFile: string | null): Trust => {
 export const connectUpstream = async (
   { host }: EgressEndpoint,
   dial: Dial,
-  trust: Trust | null,
+  trust: HostTrust | null,
   ms: number,
   signal: AbortSignal,
 ): Promise<Socket> => {
-  const failed = (error: unknown): Refusal => {
-    const code = codeOf(error)
-    return isCertificate(code)
-      ? new Refusal(502, `certificate:${code}`, `the certificate of ${host} can't be trusted: ${code}`)
-      : new Refusal(502, 'unreachable', `${host} can't be reached: ${code}`)
-  }
   let socket: Socket | null = null
-  const deadline = AbortSignal.any([signal, AbortSignal.timeout(ms)])
-  try {
-    socket = await dial(deadline)
+  let isOver = false
+  const reach = async (): Promise<Socket> => {
+    socket = await dial(signal)
+    if (isOver) socket.destroy()
     socket.setNoDelay(true)
-    if (trust === null) return socket
-    return await secure(socket, host, await trust(), ms, deadline)
+    return trust === null ? socket : secure(socket, host, trust)
+  }
+  try {
+    return await within(reach(), ms, () => new Error('late'), signal)
   } catch (error) {
-    socket?.destroy()
-    throw failed(error)
+    isOver = true
+    ;(socket as Socket | null)?.destroy()
+    throw failed(host, codeOf(error))
   }
 }
 
-const secure = async (
-  socket: Socket,
-  host: string,
-  secureContext: SecureContext,
-  ms: number,
-  signal: AbortSignal,
-): Promise<Socket> => {
+/**
+ * A handshake that takes up an earlier one is the cheaper by what both would prove again: no certificate is
+ * sent, signed for and verified. What is remembered stays with the host and the sandbox that it was made for.
+ */
+const secure = async (socket: Socket, host: string, trust: HostTrust): Promise<Socket> => {
   const { promise, resolve, reject } = Promise.withResolvers<Socket>()
+  const { session } = trust
+  const secureContext = await trust.context()
   const secured = connect(
-    { socket, host, servername: host, secureContext, ALPNProtocols: ['http/1.1'], rejectUnauthorized: true },
+    {
+      socket,
+      host,
+      servername: host,
+      secureContext,
+      ALPNProtocols: ['http/1.1'],
+      rejectUnauthorized: true,
+      ...(session === null ? {} : { session }),
+    },
     () => resolve(secured),
   )
+  // Told only once the certificate was believed
+  secured.on('session', (ticket: Buffer) => trust.keepSession(ticket))
   secured.once('error', reject)
   secured.once('close', () => reject(new Error('closed')))
   promise.catch(() => socket.destroy())
-  await within(promise, ms, () => new Error('late'), signal)
+  await promise
   secured.off('error', reject)
   return secured
 }
+
+const failed = (host: string, code: string): Refusal =>
+  isCertificate(code)
+    ? new Refusal(502, `certificate:${code}`, `the certificate of ${host} can't be trusted: ${code}`)
+    : new Refusal(502, 'unreachable', `${host} can't be reached: ${code}`)
 
 const codeOf = (error: unknown): string => {
   if (error instanceof SallyportError) return error.code

@@ -1,15 +1,18 @@
 // Through a sandbox's door as it is opened for real: what is judged there is handed on whole, and told of with its credential.
 import { once } from 'node:events'
+import { Duplex } from 'node:stream'
 import { connect as connectTls } from 'node:tls'
 import { expect, test } from 'vitest'
+import type { EgressLimits } from '../../../src/schema/egress.ts'
 import { testDoor } from '../../support/egress-door.ts'
 import { eventually } from '../../support/eventually.ts'
 import { host, intercepted, token, until } from '../../support/intercepted.ts'
 
 type Way = Awaited<ReturnType<typeof intercepted>>
 
-const doorFor = (at: Way, tls: boolean) =>
+const doorFor = (at: Way, tls: boolean, limits: Partial<EgressLimits> = {}) =>
   testDoor({
+    limits,
     grants: [
       { host, port: at.port, tls, private: true },
       { host: 'plain.test', port: at.port, tls: false },
@@ -83,4 +86,44 @@ test('a placeholder on a plain connection elsewhere is cut before it goes up, an
   await eventually(() => at.violations.length > 0)
   expect(at.violations).toMatchObject([{ credential: 'api', host: 'plain.test', reason: 'other-host' }])
   expect(had.join('')).not.toContain(at.placeholder)
+})
+
+test('an answer that comes for longer than a connection may be silent is not cut, and one that stops is', async () => {
+  await using at = await intercepted({
+    http: (_, response) => {
+      let left = 6
+      const timer = setInterval(() => {
+        response.write('.')
+        if (--left === 0) clearInterval(timer)
+      }, 300)
+      response.once('close', () => clearInterval(timer))
+    },
+  })
+  await using door = await doorFor(at, true, { idleMs: 1000 })
+  const socket = door.says(`SP1 connect ${host} ${at.port}\n`)
+  const secured = connectTls({ socket, ca: at.interceptor.certificate, servername: host })
+  let answer = ''
+  secured.on('data', (part: Buffer) => (answer += part.toString()))
+  secured.write(`GET / HTTP/1.1\r\nHost: ${at.authority}\r\n\r\n`)
+  expect(await door.told('closed')).toMatchObject({ verdict: 'cut', reason: 'idle' })
+  expect(answer.match(/^\.\r$/gm)).toHaveLength(6)
+  socket.destroy()
+})
+
+test('a hello that comes byte by byte is as good as any', async () => {
+  await using at = await intercepted({ http: (_, response) => response.end('<end>') })
+  await using door = await doorFor(at, true)
+  const socket = door.says(`SP1 connect ${host} ${at.port}\n`).setNoDelay(true)
+  const slow = new Duplex({
+    read: () => void socket.resume(),
+    write(chunk: Buffer, _, done) {
+      for (const byte of chunk) socket.write(Buffer.of(byte))
+      done()
+    },
+  })
+  socket.on('data', (chunk) => void slow.push(chunk)).once('end', () => slow.push(null))
+  const secured = connectTls({ socket: slow, ca: at.interceptor.certificate, servername: host })
+  secured.write(`GET / HTTP/1.1\r\nHost: ${at.authority}\r\n\r\n`)
+  expect(await until(secured, '<end>')).toContain('200')
+  socket.destroy()
 })
