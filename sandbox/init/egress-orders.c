@@ -1,4 +1,5 @@
 // Takes what the supervisor grants of the network, and refuses what is malformed, doubled or more than fits.
+#include <linux/filter.h>
 #include <string.h>
 
 #include "egress.h"
@@ -15,6 +16,16 @@ void take_door(struct egress_orders *orders, struct frame *frame) {
   orders->door = path;
   orders->proxy_port = (uint16_t)port;
   orders->pool = pool;
+}
+
+void take_watched(struct egress_orders *orders, struct frame *frame) {
+  size_t bytes;
+  const void *program = take_rest(frame, &bytes);
+  if (orders->watched != NULL) refuse("egress", "watched filter", "given twice");
+  if (bytes == 0 || bytes % sizeof *orders->watched != 0 || bytes / sizeof *orders->watched > FILTER_MAX)
+    refuse("egress", "watched filter", "not 1 to 4096 instructions of 8 bytes");
+  orders->watched = program;
+  orders->watched_count = bytes / sizeof *orders->watched;
 }
 
 // Labels of 1 to 63 letters, digits, hyphens and underscores. The last one has a letter: it is no address.
@@ -54,6 +65,8 @@ void take_grant(struct egress_orders *orders, struct frame *frame) {
 
 void expect_whole_egress(const struct egress_orders *orders) {
   if (orders->grant_count > 0 && orders->door == NULL) refuse("egress", "door", "missing before the report");
+  if ((orders->door == NULL) != (orders->watched == NULL))
+    refuse("egress", "watched filter", "a door and this filter go together");
   for (size_t index = 0; index < orders->grant_count; index++)
     if (orders->grants[index].host[0] == '*' && orders->pool == 0)
       refuse("egress", orders->grants[index].host, "a wildcard needs a pool");

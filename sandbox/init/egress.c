@@ -1,6 +1,7 @@
 // PID 1's part of the way out: opens what takes a capability, forks the relay that has none, and keeps nothing.
 #include <errno.h>
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -45,6 +46,13 @@ static _Noreturn void become_relay(const struct egress_orders *orders, int proxy
   run_relay(orders, proxy);
 }
 
+// While PID 1 has the listener too, a server that kills the relay gets no answer, and can't put another one in its place
+// before all has ended.
+static void keep_only(int fd) {
+  if (fd != FD_FIRST_UNLISTED && dup3(fd, FD_FIRST_UNLISTED, O_CLOEXEC) < 0) die("egress", "listener", errno);
+  close_from(FD_FIRST_UNLISTED + 1);
+}
+
 pid_t start_egress(const struct egress_orders *orders) {
   struct rlimit before;
   plan_names(orders);
@@ -53,6 +61,7 @@ pid_t start_egress(const struct egress_orders *orders) {
   make_room_for_descriptors(descriptors);
   make_every_address_local();
   open_refusals();
+  open_watched(orders);
   open_resolver();
   bind_listeners();
   int proxy = open_tcp_listener((struct in_addr){.s_addr = htonl(INADDR_LOOPBACK)}, orders->proxy_port);
@@ -60,7 +69,7 @@ pid_t start_egress(const struct egress_orders *orders) {
   pid_t relay_pid = fork();
   if (relay_pid < 0) die("egress", "fork", errno);
   if (relay_pid == 0) become_relay(orders, proxy, descriptors);
-  close_from(FD_FIRST_UNLISTED);
+  keep_only(watched_fd());
   if (setrlimit(RLIMIT_NOFILE, &before) != 0) die("egress", "descriptors", errno);
   return relay_pid;
 }

@@ -10,6 +10,8 @@
 
 #include "frames.h"
 
+struct sock_filter;
+
 enum {
   HOST_MAX = 253,
   GRANTS_MAX = 512,
@@ -17,6 +19,7 @@ enum {
   LISTENERS_MAX = 2048,
   ENTRIES_MAX = GRANTS_MAX + POOL_MAX,
   TUNNELS_MAX = 256,
+  FILTER_MAX = 4096,  // instructions of a system-call filter, as the kernel has it
 };
 
 // `lo` is the first interface of every network namespace.
@@ -33,16 +36,21 @@ struct egress_orders {
   const char *door;
   uint16_t proxy_port;
   uint32_t pool;
+  // The filter that tells of sockets that are refused; NULL without a door
+  const struct sock_filter *watched;
+  size_t watched_count;
   size_t grant_count;
   struct grant grants[GRANTS_MAX];
 };
 
-// egress-orders.c: the frames `D` and `N`, and what only the whole can be judged by.
+// egress-orders.c: the frames `D`, `W` and `N`, and what only the whole can be judged by.
 void take_door(struct egress_orders *orders, struct frame *frame);
+void take_watched(struct egress_orders *orders, struct frame *frame);
 void take_grant(struct egress_orders *orders, struct frame *frame);
 void expect_whole_egress(const struct egress_orders *orders);
 
-// egress.c: PID 1's side. Opens all, forks the relay, and holds nothing of it afterwards. Returns the relay's pid.
+// egress.c: PID 1's side. Opens all, forks the relay, and holds nothing of it afterwards but the listener of the
+// watched filter. Returns the relay's pid.
 pid_t start_egress(const struct egress_orders *orders);
 
 // routes.c: every address of IPv4 and IPv6 becomes local, so that what is dialled is answered here.
@@ -99,6 +107,11 @@ void open_refusals(void);
 int refusals_fd(void);
 void read_refusals(void);
 
+// sockets.c: kinds of socket that are refused; who asks for one waits until it is told and answered.
+void open_watched(const struct egress_orders *orders);
+int watched_fd(void);
+void answer_watched(void);
+
 // notices.c: what was refused, told to the door at a bounded rate.
 void open_notices(const char *door);
 void notice(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -123,6 +136,7 @@ enum source {
   SOURCE_RESOLVER,
   SOURCE_RESOLVER_CLIENT,
   SOURCE_REFUSALS,
+  SOURCE_WATCHED,
   SOURCE_NOTICES
 };
 // Adds or changes what is waited for on a descriptor; the relay ends where the kernel refuses.

@@ -74,6 +74,11 @@ uint64_t take_u64(struct frame *frame) {
   return (uint64_t)get_u32(at) | (uint64_t)get_u32(at + 4) << 32;
 }
 
+const void *take_rest(struct frame *frame, size_t *bytes) {
+  *bytes = frame->left;
+  return take_bytes(frame, frame->left);
+}
+
 void take_end(const struct frame *frame) {
   if (frame->left != 0) refuse("control channel", (char[]){frame->type, 0}, "payload too long");
 }

@@ -20,6 +20,8 @@ struct frame frame_read(void);
 const char *take_text(struct frame *frame);
 uint32_t take_u32(struct frame *frame);
 uint64_t take_u64(struct frame *frame);
+// What is left of the payload; its bytes are aligned where nothing was taken before.
+const void *take_rest(struct frame *frame, size_t *bytes);
 void take_end(const struct frame *frame);
 // The frame is not one that may come now.
 _Noreturn void frame_out_of_order(const struct frame *frame);

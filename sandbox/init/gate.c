@@ -27,6 +27,7 @@ void read_targets(struct orders *orders) {
         orders->targets[orders->target_count++] = take_absolute_path(&frame);
         break;
       case 'D': take_door(&orders->egress, &frame); break;
+      case 'W': take_watched(&orders->egress, &frame); break;
       case 'N': take_grant(&orders->egress, &frame); break;
       case 'r':
         take_end(&frame);

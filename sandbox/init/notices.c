@@ -25,10 +25,6 @@ void open_notices(const char *path) {
   held_bytes = (size_t)snprintf(held, sizeof held, "SP1 notices\n");
 }
 
-void watch_notices(void) {
-  watch(door, EPOLLOUT, SOURCE_NOTICES, 0);
-}
-
 static void close_door(void) {
   close(door);
   door = -1;
@@ -47,6 +43,12 @@ static void flush_notices(void) {
     memmove(held, held + sent, held_bytes);
   }
   change_watch(door, held_bytes > 0 ? EPOLLOUT : 0, SOURCE_NOTICES, 0);
+}
+
+// The first line goes now: a relay that waits has not woken for it, and keeps the less code in memory.
+void watch_notices(void) {
+  watch(door, EPOLLOUT, SOURCE_NOTICES, 0);
+  flush_notices();
 }
 
 static bool has_room(size_t length) {

@@ -2,17 +2,13 @@
 //
 // Not the attempts are watched but their refusals: a server that talks to itself is nobody's business. A SYN that
 // nobody takes is answered by a reset whose sequence number is 0; a datagram by an ICMP error that holds its head.
-// The packet socket has to be open before the capabilities go; then a filter of its own keeps every other one out.
+// The packet socket has to be open before the capabilities go; then the watched filter keeps every other one out.
 #include <arpa/inet.h>
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/if_ether.h>
 #include <linux/if_packet.h>
-#include <linux/seccomp.h>
-#include <stddef.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "egress.h"
 #include "init.h"
@@ -68,21 +64,6 @@ static void attach_filter(void) {
     die("egress", "filter of refusals", errno);
 }
 
-// The sandbox's filter lets PID 1 open one packet socket; from here on nobody opens another.
-static void forbid_packet_sockets(void) {
-  struct sock_filter filter[] = {
-      WORD(offsetof(struct seccomp_data, nr)),
-      UNLESS(SYS_socket, 3),
-      // The kernel reads the family as a 32-bit int; little endian: the low word comes first.
-      WORD(offsetof(struct seccomp_data, args[0])),
-      UNLESS(AF_PACKET, 1),
-      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EAFNOSUPPORT),
-      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-  };
-  struct sock_fprog program = {.len = sizeof filter / sizeof filter[0], .filter = filter};
-  if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) != 0) die("egress", "seccomp", errno);
-}
-
 void open_refusals(void) {
   struct sockaddr_ll at = {.sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_ALL), .sll_ifindex = LOOPBACK};
   // Of no protocol until the filter stands: not a packet comes before.
@@ -90,7 +71,6 @@ void open_refusals(void) {
   if (packets < 0) die("egress", "packet socket (the sandbox tool must leave CAP_NET_RAW)", errno);
   attach_filter();
   if (bind(packets, (const struct sockaddr *)&at, sizeof at) != 0) die("egress", "packet socket", errno);
-  forbid_packet_sockets();
 }
 
 int refusals_fd(void) { return packets; }

@@ -35,6 +35,7 @@ static void serve(const char *door, int proxy, const struct epoll_event *event) 
     case SOURCE_RESOLVER: accept_resolver_client(); break;
     case SOURCE_RESOLVER_CLIENT: serve_resolver_client(index); break;
     case SOURCE_REFUSALS: read_refusals(); break;
+    case SOURCE_WATCHED: answer_watched(); break;
     case SOURCE_NOTICES: serve_notices(event->events); break;
   }
 }
@@ -47,6 +48,7 @@ void run_relay(const struct egress_orders *orders, int proxy) {
   watch(proxy, EPOLLIN, SOURCE_PROXY, 0);
   watch_resolver();
   watch(refusals_fd(), EPOLLIN, SOURCE_REFUSALS, 0);
+  watch(watched_fd(), EPOLLIN, SOURCE_WATCHED, 0);
   watch_notices();
   let_go_of_code();
   for (;;) {

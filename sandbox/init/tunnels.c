@@ -162,16 +162,23 @@ static struct tunnel *free_tunnel(void) {
   return NULL;
 }
 
+// One too many, or nobody at the door.
+static void tell_turned_away(int client, const struct listener *listener, bool is_full) {
+  struct sockaddr_in at;
+  socklen_t length = sizeof at;
+  char shown[INET_ADDRSTRLEN];
+  if (is_full && listener != NULL)
+    notice("full %s %u", entries[listener->entry].host, listener->port);
+  else if (getsockname(client, (struct sockaddr *)&at, &length) == 0)
+    notice("%s %s %u", is_full ? "full" : "tcp", inet_ntop(AF_INET, &at.sin_addr, shown, sizeof shown),
+           ntohs(at.sin_port));
+}
+
 static void open_tunnel(int client, const char *path, enum way way, struct listener *listener) {
   struct tunnel *tunnel = free_tunnel();
   int door = tunnel == NULL ? -1 : dial_door(path);
   if (door < 0) {
-    // One too many, or nobody at the door.
-    if (listener != NULL) {
-      char shown[INET_ADDRSTRLEN];
-      struct in_addr address = address_of(listener->entry);
-      notice("tcp %s %u", inet_ntop(AF_INET, &address, shown, sizeof shown), listener->port);
-    }
+    tell_turned_away(client, listener, tunnel == NULL);
     reset(client);
     return;
   }

@@ -38,6 +38,8 @@ export async function readNotices(socket: Socket, tell: (attempt: Attempt) => vo
 
 function attemptOf(line: string): Attempt {
   const [word = '', what = '', more = '', ...rest] = line.split(' ')
+  if (word === 'socket' && /^socket( [0-9]{1,10}){3}$/.test(line))
+    return attempt(`socket:${kindOf(Number(what), Number(more), Number(rest[0]))}`, '', null)
   if (rest.length > 0) throw new Refusal('bad-notice')
   const address = isIP(what) > 0 ? what : null
   const port = parsePort(more)
@@ -45,6 +47,7 @@ function attemptOf(line: string): Attempt {
     return attempt('name-not-listed', shown(what), null)
   if ((word === 'tcp' || word === 'udp') && address !== null && (port !== null || more === '0'))
     return attempt(word === 'tcp' ? 'no-door' : 'udp', address, port)
+  if (word === 'full' && what !== '' && port !== null) return attempt('too-many', shown(what), port)
   if (word === 'icmp' && address !== null && more === '') return attempt('icmp', address, null)
   if (word === 'other' && more === '' && /^[0-9]{1,5}$/.test(what))
     return attempt(`protocol:${what}`, '', null)
@@ -59,6 +62,34 @@ const attempt = (reason: string, host: string, port: number | null, count = 1): 
   port,
   count,
 })
+
+/** A word for the kind of socket that was asked for: its family, or what a socket of the internet's families is. */
+const kindOf = (family: number, type: number, protocol: number): string => {
+  if (family !== inet && family !== inet6) return families[family] ?? `family-${family}`
+  if (type === raw) return 'raw'
+  return protocols[protocol] ?? `protocol-${protocol}`
+}
+
+const [inet, inet6, raw] = [2, 10, 3]
+const families: Readonly<Record<number, string>> = {
+  15: 'key',
+  16: 'netlink',
+  17: 'packet',
+  21: 'rds',
+  29: 'can',
+  30: 'tipc',
+  31: 'bluetooth',
+  38: 'alg',
+  40: 'vsock',
+  44: 'xdp',
+}
+const protocols: Readonly<Record<number, string>> = {
+  1: 'ping',
+  58: 'ping',
+  132: 'sctp',
+  136: 'udplite',
+  262: 'mptcp',
+}
 
 /** The relay escaped it: \xNN is kept, and whatever else should have been is escaped here. */
 const shown = (name: string): string =>

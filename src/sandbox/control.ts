@@ -16,6 +16,7 @@ export type Order =
   | { readonly type: 'target'; readonly path: string }
   | { readonly type: 'door'; readonly path: string; readonly proxyPort: number; readonly pool: number }
   | { readonly type: 'name'; readonly host: string; readonly port: number }
+  | { readonly type: 'watched'; readonly filter: Uint8Array }
   | { readonly type: 'report' }
   | { readonly type: 'argv'; readonly value: string }
   | { readonly type: 'env'; readonly name: string; readonly value: string }
@@ -94,6 +95,8 @@ export const encodeOrder = (order: Order): Buffer => {
       return encodeFrame('D', text(order.path), u32(order.proxyPort), u32(order.pool))
     case 'name':
       return encodeFrame('N', u32(order.port), text(order.host))
+    case 'watched':
+      return encodeFrame('W', order.filter)
     case 'report':
       return encodeFrame('r')
     case 'argv':

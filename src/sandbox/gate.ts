@@ -7,7 +7,8 @@ import type { ControlChannel } from './channel.ts'
 import type { Order, Report, TargetReport } from './control.ts'
 import type { SandboxExit, SandboxProcess } from './driver.ts'
 import type { InnerLimit } from './limits.ts'
-import { credentialFolder, doorTarget, mountsOf, type Network, type SandboxSpec } from './spec.ts'
+import { compileWatched } from './seccomp.ts'
+import { credentialFolder, doorTarget, mountsOf, type SandboxSpec } from './spec.ts'
 
 /** How long init, and what builds its sandbox, may take until it reports, ms. */
 const setupMs = 5_000
@@ -95,15 +96,16 @@ const egressStep = 'egress'
 
 const gateOrders = (spec: SandboxSpec): Order[] => [
   ...mountsOf(spec).map(({ target }): Order => ({ type: 'target', path: target })),
-  ...egressOrders(spec.network),
+  ...egressOrders(spec),
   { type: 'report' },
 ]
 
-const egressOrders = (network: Network): Order[] =>
+const egressOrders = ({ network, syscalls }: SandboxSpec): Order[] =>
   network.mode === 'none'
     ? []
     : [
         { type: 'door', path: doorTarget, proxyPort: network.proxyPort, pool: network.pool },
+        { type: 'watched', filter: compileWatched(syscalls, process.arch === 'arm64' ? 'arm64' : 'x64') },
         ...network.grants.map(({ host, port }): Order => ({ type: 'name', host, port })),
       ]
 

@@ -3,6 +3,7 @@ import { constants } from 'node:os'
 import type { Network, SyscallPolicy } from './spec.ts'
 import {
   decideSyscalls,
+  decideWatched,
   outliers,
   type Action,
   type Arch,
@@ -55,10 +56,23 @@ export function compileSeccomp(
   return compileVerdicts(decideSyscalls(policy, network).values(), arch)
 }
 
+/** Compiles the filter that PID 1 loads beside it, with a listener, in a sandbox whose network is an allowlist. */
+export function compileWatched(policy: SyscallPolicy, arch: Arch): Uint8Array {
+  return compileVerdicts(decideWatched(policy), arch, {
+    comment: 'The first filter decides.',
+    when: [],
+    action: 'allow',
+  })
+}
+
 /** The compiler proper: any verdicts, each number at most once. */
-export function compileVerdicts(verdicts: Iterable<Verdict>, arch: Arch): Uint8Array {
+export function compileVerdicts(
+  verdicts: Iterable<Verdict>,
+  arch: Arch,
+  unknown: Rule = outliers.unknown,
+): Uint8Array {
   const foreign = returning(outliers.foreign.action)
-  const search = searchTree(ranges(verdicts, arch))
+  const search = searchTree(ranges(verdicts, arch, [unknown]))
   const program: Program = [
     [LOAD, 0, 0, 4],
     [EQUAL, 1, 0, auditArch[arch]],
@@ -70,13 +84,12 @@ export function compileVerdicts(verdicts: Iterable<Verdict>, arch: Arch): Uint8A
 }
 
 /** Sorted ranges that cover all 32-bit numbers; neighbours differ. */
-function ranges(verdicts: Iterable<Verdict>, arch: Arch): readonly Range[] {
+function ranges(verdicts: Iterable<Verdict>, arch: Arch, unknown: readonly Rule[]): readonly Range[] {
   const byNumber = new Map<number, readonly Rule[]>()
   for (const { numbers, rules } of verdicts) {
     const number = numbers[arch]
     if (number !== null) byNumber.set(number, rules)
   }
-  const unknown = [outliers.unknown]
   const named = [...byNumber.keys()]
   for (const number of named) if (!byNumber.has(number + 1)) byNumber.set(number + 1, unknown)
   if (arch === 'x64') byNumber.set(x32Bit, [outliers.foreign]).set(skipped, unknown)
@@ -162,7 +175,10 @@ function returning(action: Action): Instruction {
       return [RETURN, 0, 0, 0x7fff0000]
     case 'kill':
       return [RETURN, 0, 0, 0x80000000]
+    case 'notify':
+      return [RETURN, 0, 0, 0x7fc00000]
     case 'EPERM':
+    case 'EBUSY':
     case 'ENOSYS':
     case 'EAFNOSUPPORT':
     case 'EPROTONOSUPPORT':

@@ -7,8 +7,11 @@ import type { Network, SyscallPolicy } from './spec.ts'
 /** Architectures that a filter can be made for, as Node names them. */
 export type Arch = 'x64' | 'arm64'
 
-/** What the kernel does with a call: run it, end the process, or answer with an errno. */
-export type Action = 'allow' | 'kill' | 'EPERM' | 'ENOSYS' | 'EAFNOSUPPORT' | 'EPROTONOSUPPORT'
+/** What the kernel does with a call: run it, end the process, answer with an errno, or have the filter's listener answer. */
+export type Action = 'allow' | 'kill' | 'notify' | Refused
+
+/** The errno of a refusal. */
+export type Refused = 'EPERM' | 'EBUSY' | 'ENOSYS' | 'EAFNOSUPPORT' | 'EPROTONOSUPPORT'
 
 /** Holds when the argument, masked, is one of the values. */
 export interface Condition {
@@ -42,7 +45,9 @@ export const outliers = { foreign: outlier('foreign'), unknown: outlier('unknown
  *
  * A name in `deny` answers EPERM, also where `allow` has it; a name in `allow` is allowed with every argument, so a
  * conditional rule of the strict set is gone for it. A sandbox whose network is an allowlist has the rules `withEgress`
- * before the strict ones: they are for its PID 1, which takes them from everybody before the server is there. Throws ERR_PROFILE_INVALID for a name that no architecture has.
+ * before the strict ones: they are for its PID 1, which takes them from everybody before the server is there. And what
+ * is refused of `socket` is told there: the listener of `decideWatched` answers, and where there is none the kernel does,
+ * with ENOSYS. Throws ERR_PROFILE_INVALID for a name that no architecture has.
  */
 export function decideSyscalls(
   policy: SyscallPolicy,
@@ -61,6 +66,21 @@ export function decideSyscalls(
       verdicts.set(name, { ...known, decidedBy: list, rules: [rule] })
     }
   return verdicts
+}
+
+/**
+ * Decides what the second filter of a sandbox with an allowlist says, which PID 1 loads with a listener: the refusals of
+ * `socket` are asked of it, and nobody else may have one. Calls that are not here are the first filter's business.
+ */
+export function decideWatched(policy: SyscallPolicy): readonly Verdict[] {
+  watched ??= [...readVerdicts(ruleFile().watched).values()].filter(
+    ({ rules }) => rules[0] !== outliers.unknown,
+  )
+  return watched.map((verdict) => {
+    const first =
+      verdict.name === 'socket' ? decideSyscalls(policy, 'allowlist').get(verdict.name) : undefined
+    return { ...verdict, rules: [...verdict.rules, ...(first?.rules ?? [])] }
+  })
 }
 
 /** Tells what one call gets and why. Throws ERR_PROFILE_INVALID, with the nearest name, where there is no such call. */
@@ -86,6 +106,7 @@ interface RuleFile {
   readonly foreign: { readonly comment: string; readonly action: Action }
   readonly unknown: { readonly comment: string; readonly action: Action }
   readonly withEgress: readonly RuleGroup[]
+  readonly watched: readonly RuleGroup[]
   readonly rules: readonly RuleGroup[]
 }
 
@@ -95,16 +116,28 @@ interface NumberFile {
 
 let strict: ReadonlyMap<string, Verdict> | undefined
 let withEgress: ReadonlyMap<string, Verdict> | undefined
+let watched: readonly Verdict[] | undefined
 
 function strictVerdicts(): ReadonlyMap<string, Verdict> {
-  strict ??= readVerdicts((read('default.json') as RuleFile).rules)
+  strict ??= readVerdicts(ruleFile().rules)
   return strict
 }
 
 function verdictsWithEgress(): ReadonlyMap<string, Verdict> {
-  const file = read('default.json') as RuleFile
-  withEgress ??= readVerdicts([...file.withEgress, ...file.rules])
-  return withEgress
+  if (withEgress !== undefined) return withEgress
+  const { withEgress: first, rules } = ruleFile()
+  const verdicts = new Map(readVerdicts([...first, ...rules]))
+  const socket = verdicts.get('socket')
+  if (socket !== undefined) verdicts.set('socket', { ...socket, rules: socket.rules.map(told) })
+  return (withEgress = verdicts)
+}
+
+function told(rule: Rule): Rule {
+  return rule.action === 'allow' || rule.action === 'kill' ? rule : { ...rule, action: 'notify' }
+}
+
+function ruleFile(): RuleFile {
+  return read('default.json') as RuleFile
 }
 
 function readVerdicts(groups: readonly RuleGroup[]): ReadonlyMap<string, Verdict> {
@@ -127,7 +160,7 @@ function readVerdicts(groups: readonly RuleGroup[]): ReadonlyMap<string, Verdict
 }
 
 function outlier(which: 'foreign' | 'unknown'): Rule {
-  return { ...(read('default.json') as RuleFile)[which], when: [] }
+  return { ...ruleFile()[which], when: [] }
 }
 
 /** The files are part of the package and held to their shape by a test. */

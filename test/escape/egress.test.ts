@@ -10,6 +10,7 @@ import { openTestServers, type TestServers } from '../support/egress-servers.ts'
 import type { BubblewrapPlan } from '../../src/sandbox/bubblewrap/driver.ts'
 import { egressPlan, type EgressOutcome, type EgressRequest, tryInside } from '../support/egress.ts'
 import { daemons, withoutFilter, withoutOption } from '../support/escape.ts'
+import type { SandboxSpec } from '../../src/sandbox/spec.ts'
 import { mountOf, planOf, run } from '../support/plan.ts'
 import { buildProbe } from '../support/probe.ts'
 
@@ -59,6 +60,20 @@ const programs: Readonly<Record<string, string>> = {
   'Python’s urllib': `SSL_CERT_FILE=${ca} /usr/bin/python3 -c 'import urllib.request as u; print(u.urlopen("https://api.example.test/").read().decode(), end="")'`,
   curl: `curl -sS --cacert ${ca} https://api.example.test/`,
   'a static C program': `${tools}/dial api.example.test 80 | tail -1`,
+}
+
+/** Each kind as the probe names it: its errno, and the notice of family, type and protocol. */
+const kinds: Readonly<Record<string, readonly [errno: string, notice: string]>> = {
+  raw: ['EPROTONOSUPPORT', 'socket 2 3 1'],
+  raw6: ['EPROTONOSUPPORT', 'socket 10 3 58'],
+  ping: ['EPROTONOSUPPORT', 'socket 2 2 1'],
+  mptcp: ['EPROTONOSUPPORT', 'socket 2 1 262'],
+  vsock: ['EAFNOSUPPORT', 'socket 40 1 0'],
+  packet: ['EAFNOSUPPORT', 'socket 17 3 0'],
+  'packet-of-init': ['EAFNOSUPPORT', 'socket 17 2 0'],
+  netfilter: ['EPROTONOSUPPORT', 'socket 16 3 12'],
+  sctp: ['EPROTONOSUPPORT', 'socket 2 1 132'],
+  udplite: ['EPROTONOSUPPORT', 'socket 2 2 136'],
 }
 
 describe.each(daemons)('under a daemon of %s', (daemon) => {
@@ -127,13 +142,29 @@ describe.each(daemons)('under a daemon of %s', (daemon) => {
     expect(notices).toHaveLength(1)
   })
 
-  test('no other kind of socket is there, not even the one that PID 1 opened', async () => {
-    const { stdout } = await inside(daemon, { script: `${tools}/dial kinds` })
-    const found = stdout.trim().split('\n')
-    expect(found).toHaveLength(10)
-    expect(found.filter((line) => line.endsWith(' open'))).toEqual([])
-    expect(found).toContain('packet-of-init EAFNOSUPPORT')
-    expect(found).toContain('mptcp EPROTONOSUPPORT')
+  test('no other kind of socket is there, not even the one that PID 1 opened, and who asks is told of', async () => {
+    const { stdout, notices } = await inside(daemon, {
+      script: `from=$(date +%s%N); ${tools}/dial kinds; echo "$((($(date +%s%N) - from) / 1000000)) ms"`,
+      awaited: Object.values(kinds).map(([, notice]) => `^${notice}$`),
+    })
+    const lines = stdout.trim().split('\n')
+    expect(lines.slice(0, -1)).toEqual(Object.entries(kinds).map(([name, [errno]]) => `${name} ${errno}`))
+    expect(Number.parseInt(lines.at(-1) ?? '')).toBeLessThan(1000)
+    expect(notices).toEqual(Object.values(kinds).map(([, notice]) => notice))
+  })
+
+  test('nobody else can listen to what is refused, and let it go on', async () => {
+    const { stdout } = await inside(daemon, { script: `${tools}/dial listener; ${tools}/dial kinds` })
+    expect(stdout).toMatch(/^listener EBUSY\nraw EPROTONOSUPPORT\n/)
+  })
+
+  test('a datagram of a socket that is not connected reaches nobody and is told, though its sender is not', async () => {
+    const { stdout, notices } = await inside(daemon, {
+      script: `${tools}/dial sendto 192.0.2.1 443 quic; ${tools}/dial sendto 2001:db8::1 443 quic; ${tools}/dial sendto 127.0.0.1 53 query`,
+      awaited: ['^udp 192\\.0\\.2\\.1 443$', '^udp 2001:db8::1 443$', '^udp 127\\.0\\.0\\.1 53$'],
+    })
+    expect(stdout).toBe('sendto silence\n'.repeat(3))
+    expect(notices).toHaveLength(3)
   })
 
   test('another sandbox’s door, and the host’s abstract sockets, are not to be found', async () => {
@@ -199,11 +230,12 @@ describe.each(daemons)('under a daemon of %s', (daemon) => {
 const withoutControl = async (
   program: readonly string[],
   remove: (plan: BubblewrapPlan) => Partial<BubblewrapPlan>,
+  more: Partial<SandboxSpec> = {},
 ): Promise<{ readonly stdout: string; readonly notices: readonly string[] }> => {
   await using door = await openTestDoor()
   const plan = await egressPlan(door, ['api.example.test:443'], 'probe-exec.mjs', ['/tools/dial', ...program])
   const tools = mountOf(dirname(probe), '/tools')
-  const spec = { ...plan.spec, mounts: [...plan.spec.mounts, tools] }
+  const spec = { ...plan.spec, mounts: [...plan.spec.mounts, tools], ...more }
   const again = await planOf(plan.spec.program.argv, { spec })
   const { stdout } = await run({ ...again, ...remove(again) })
   return { stdout: stdout.trim(), notices: [...door.notices] }
@@ -220,15 +252,26 @@ describe('a broken arm', () => {
     }
   })
 
-  test('with the door’s capability for packets the second filter still keeps every packet socket out, and without the first the other kinds are there', async () => {
-    const { stdout } = await withoutControl(['kinds'], withoutFilter)
+  test('without the first filter the watched one keeps every kind out by itself, and tells', async () => {
+    const { stdout, notices } = await withoutControl(['kinds'], withoutFilter)
+    expect(stdout.split('\n')).toEqual(Object.entries(kinds).map(([name, [errno]]) => `${name} ${errno}`))
+    expect(notices).toContain('socket 16 3 12')
+  })
+
+  test('where a profile allows every socket neither filter keeps them out, but for packets', async () => {
+    const syscalls = { base: 'strict', allow: ['socket'], deny: [] } as const
+    const { stdout } = await withoutControl(['kinds'], () => ({}), { syscalls })
     expect(stdout).toContain('packet-of-init EAFNOSUPPORT')
     expect(stdout).toContain('packet EAFNOSUPPORT')
-    // Only the filter kept these out.
     expect(stdout).toContain('netfilter open')
     expect(stdout).toContain('udplite open')
     // These need a capability, and there is none.
     expect(stdout).toContain('raw EPERM')
+  })
+
+  test('bare, a program listens to its own system calls', async () => {
+    const { stdout } = await promisify(execFile)(probe, ['listener'])
+    expect(stdout).toBe('listener open\n')
   })
 
   test('in the host’s network the canary is reached, and nothing is told', async () => {

@@ -26,9 +26,14 @@ interface Result {
 }
 
 /** Runs a command in new namespaces, with a filter or, as the control, without. */
-function confined(command: readonly string[], policy: SyscallPolicy | null, drop: boolean): Result {
+function confined(
+  command: readonly string[],
+  policy: SyscallPolicy | null,
+  drop: boolean,
+  network: 'none' | 'allowlist' = 'none',
+): Result {
   const filter = join(folder, 'filter.bpf')
-  writeFileSync(filter, policy === null ? '' : compileSeccomp(policy, process.arch as Arch))
+  writeFileSync(filter, policy === null ? '' : compileSeccomp(policy, process.arch as Arch, network))
   const fd = openSync(filter, 'r')
   const options = [
     '--unshare-all',
@@ -64,8 +69,11 @@ function confined(command: readonly string[], policy: SyscallPolicy | null, drop
   return got
 }
 
-function answers(policy: SyscallPolicy | null): Record<string, string> {
-  const { stdout, stderr } = confined([probe], policy, true)
+function answers(
+  policy: SyscallPolicy | null,
+  network: 'none' | 'allowlist' = 'none',
+): Record<string, string> {
+  const { stdout, stderr } = confined([probe], policy, true, network)
   const rows = stdout
     .trim()
     .split('\n')
@@ -139,6 +147,16 @@ describe('under the strict filter', () => {
     expect(filtered).toEqual({ ...bare, ...refused })
     for (const [name, answer] of Object.entries(refused))
       if (!maybeAnyway.includes(name)) expect(bare[name], `${name} without the filter`).not.toBe(answer)
+  })
+
+  test('behind a door that nobody listens at, every socket is refused that it refuses anywhere', () => {
+    const found = answers(strict, 'allowlist')
+    const sockets = Object.keys(refused).filter((name) => name.startsWith('socket '))
+    expect(sockets).toHaveLength(8)
+    expect(found).toEqual({
+      ...answers(strict),
+      ...Object.fromEntries(sockets.map((name) => [name, 'ENOSYS'])),
+    })
   })
 
   test('a profile opens one call and shuts another', () => {

@@ -2,7 +2,7 @@
 import { constants } from 'node:os'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { compileSeccomp, compileVerdicts } from '../../src/sandbox/seccomp.ts'
+import { compileSeccomp, compileVerdicts, compileWatched } from '../../src/sandbox/seccomp.ts'
 import { decideSyscalls, type Arch, type Rule, type Verdict } from '../../src/sandbox/syscalls.ts'
 import { auditArch, runBpf, verdict } from '../support/bpf.ts'
 
@@ -18,6 +18,7 @@ function meaning(rules: readonly Rule[], args: readonly bigint[]): number {
     when.every(({ arg, mask, is }) => is.includes((args[arg] ?? 0n) & mask)),
   )
   if (rule === undefined || rule.action === 'kill') throw new Error('no rule, or a kill, for a named call')
+  if (rule.action === 'notify') return verdict.notify
   return rule.action === 'allow' ? verdict.allow : verdict.errno(constants.errno[rule.action])
 }
 
@@ -95,6 +96,47 @@ describe.each(architectures)('the filter for %s', (arch) => {
       },
     )
     fc.assert(property)
+  })
+})
+
+describe.each(architectures)('behind a door, the two filters for %s', (arch) => {
+  const [first, watched] = [compileSeccomp(strict, arch, 'allowlist'), compileWatched(strict, arch)]
+  const [before, sockets] = [compileSeccomp(strict, arch), decideSyscalls(strict, 'allowlist').get('socket')]
+  const ask = (program: Uint8Array, nr: number, args: readonly bigint[]): number =>
+    runBpf(program, { nr, arch: auditArch[arch], args })
+  const number = (name: string): number => decideSyscalls(strict).get(name)?.numbers[arch] ?? -1
+  const ofInit = [17n, 0x80802n, 0n, 0n, 0n, 0n]
+
+  test('both ask the listener about each socket that one filter refuses, and let the same ones through', () => {
+    const nr = number('socket')
+    const combinations = sockets === undefined ? [] : interestingArguments(sockets)
+    expect(combinations.length).toBeGreaterThan(1000)
+    for (const args of combinations) {
+      const wanted = ask(before, nr, args) === verdict.allow ? verdict.allow : verdict.notify
+      const isOfInit = ofInit.slice(0, 3).every((value, index) => (args[index] ?? 0n) % (1n << 32n) === value)
+      if (ask(first, nr, args) !== wanted && !isOfInit) expect(ask(first, nr, args), args.join()).toBe(wanted)
+      if (ask(watched, nr, args) !== wanted) expect(ask(watched, nr, args), args.join()).toBe(wanted)
+    }
+    // The first filter's exception for PID 1 is none of the second's, which comes after it.
+    expect(ask(first, nr, ofInit)).toBe(verdict.allow)
+    expect(ask(watched, nr, ofInit)).toBe(verdict.notify)
+  })
+
+  test('the second keeps every other listener out, and has no say in the rest', () => {
+    const seccomp = number('seccomp')
+    const busy = verdict.errno(constants.errno.EBUSY)
+    for (const flags of [8n, 9n, 0x28n, 8n | high])
+      expect(ask(watched, seccomp, none.with(1, flags))).toBe(busy)
+    for (const flags of [0n, 1n, 0x10n, high])
+      expect(ask(watched, seccomp, none.with(1, flags))).toBe(verdict.allow)
+    for (const nr of [number('connect'), number('execve'), 2000, 0xffffffff])
+      expect(ask(watched, nr, none)).toBe(verdict.allow)
+  })
+
+  test('a profile that allows every socket has none kept out by the second, but for packets', () => {
+    const open = compileWatched({ ...strict, allow: ['socket'] }, arch)
+    expect(ask(open, number('socket'), none.with(0, 40n))).toBe(verdict.allow)
+    expect(ask(open, number('socket'), none.with(0, 17n))).toBe(verdict.notify)
   })
 })
 

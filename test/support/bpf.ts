@@ -14,6 +14,7 @@ export const auditArch = { x64: 0xc000003e, arm64: 0xc00000b7, i386: 0x40000003,
 export const verdict = {
   allow: 0x7fff0000,
   kill: 0x80000000,
+  notify: 0x7fc00000,
   errno: (errno: number): number => 0x00050000 | errno,
 } as const
 

@@ -1,11 +1,17 @@
 // The frames of the network from the hostile side: what is malformed, doubled, missing or too much ends the launch with 125.
 import { describe, expect, it } from 'vitest'
+import { arch } from 'node:process'
+import { compileWatched } from '../../../src/sandbox/seccomp.ts'
 import { frame } from '../../support/init-frames.ts'
 import { buildInit, InitProcess, outcome, outerOrders } from '../../support/init-sandbox.ts'
 
 const binary = buildInit()
 const door = frame('D', '/sallyport/egress', 3128, 256)
 const name = frame('N', 443, 'api.example.test')
+const watched = frame(
+  'W',
+  compileWatched({ base: 'strict', allow: [], deny: [] }, arch === 'arm64' ? arch : 'x64'),
+)
 const report = frame('r')
 const long = `${'x'.repeat(63)}.`.repeat(4)
 
@@ -31,9 +37,20 @@ const malformed: Readonly<Record<string, readonly [readonly Uint8Array[], RegExp
   'a name with more': [[frame('N', 443, 'a.test', 'b.test')], /too long/],
   'a name twice': [[door, name, name], /granted twice/],
   'a wildcard without a pool': [
-    [frame('D', '/x', 1, 0), frame('N', 443, '*.a.test'), report],
+    [frame('D', '/x', 1, 0), watched, frame('N', 443, '*.a.test'), report],
     /needs a pool/,
   ],
+  'a door without the watched filter': [[door, report], /go together/],
+  'the watched filter without a door': [[watched, report], /go together/],
+  'the watched filter twice': [[watched, watched], /given twice/],
+  'a watched filter of no instruction': [[frame('W')], /not 1 to 4096/],
+  'a watched filter that ends within one': [[frame('W', Buffer.alloc(12))], /not 1 to 4096/],
+  'a watched filter of 4097': [[frame('W', Buffer.alloc(4097 * 8))], /not 1 to 4096/],
+  'a watched filter that the kernel does not take': [
+    [door, frame('W', Buffer.alloc(8, 0xff)), report],
+    /egress: /,
+  ],
+  'the watched filter after the report': [[report, watched], /out of order/],
   'a wildcard of one label': [[frame('N', 443, '*.test')], /less than two labels/],
   'every name': [[frame('N', 443, '*')], /not a lower-case host name/],
   'a wildcard inside': [[frame('N', 443, 'a.*.test')], /not a lower-case host name/],
@@ -52,12 +69,17 @@ const malformed: Readonly<Record<string, readonly [readonly Uint8Array[], RegExp
     /more than 512/,
   ],
   'more listeners than there is room for': [
-    [door, Buffer.concat(Array.from({ length: 9 }, (_, index) => frame('N', 1 + index, '*.a.test'))), report],
+    [
+      door,
+      watched,
+      Buffer.concat(Array.from({ length: 9 }, (_, index) => frame('N', 1 + index, '*.a.test'))),
+      report,
+    ],
     /more than 2048/,
   ],
   'a door after the report': [[report, door], /out of order/],
   'a name after the report': [[report, name], /out of order/],
-  'a door at which nobody listens': [[door, name, report], /egress: /],
+  'a door at which nobody listens': [[door, watched, name, report], /egress: /],
 }
 
 describe('init', () => {
@@ -87,6 +109,7 @@ describe('init', () => {
     await using process = new InitProcess(binary, ['outer']).send(
       ...outerOrders({ capabilities }),
       door,
+      watched,
       name,
       report,
     )

@@ -188,7 +188,7 @@ test('256 connections live at once, the 257th is reset and told, and a place tha
     {
       number: 256,
       during: async ({ door, go }) => {
-        await door.noticed(/^tcp 198\.18\.0\.1 7000$/)
+        await door.noticed(/^full echo\.example\.test 7000$/)
         await eventually(() => open.size === 1)
         go()
       },

@@ -3,8 +3,10 @@ import { spawn } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
+import { arch } from 'node:process'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { compileWatched } from '../../../src/sandbox/seccomp.ts'
 import { query } from '../../support/dns.ts'
 import { eventually } from '../../support/eventually.ts'
 import { frame } from '../../support/init-frames.ts'
@@ -120,6 +122,7 @@ describe('egress', () => {
   ]
   const orders = (door: string): Buffer[] => [
     frame('D', door, 3128, 4),
+    frame('W', compileWatched({ base: 'strict', allow: [], deny: [] }, arch === 'arm64' ? arch : 'x64')),
     frame('N', 7000, 'a.test'),
     frame('N', 80, '*.b.test'),
   ]
