@@ -69,7 +69,10 @@ struct entry {
   uint16_t first_listener, listener_count;
   uint32_t connections;  // tunnels through it that live
   uint64_t used;         // when it was last asked for or dialled, in steps of a counter
+  int64_t told_ms;       // when its address was last told to somebody
 };
+// What an answer says of the time for which it holds.
+enum { TTL_S = 5 };
 enum lookup { NAME_LISTED, NAME_REFUSED, NAME_NO_PLACE };
 extern struct listener listeners[LISTENERS_MAX];
 extern struct entry entries[ENTRIES_MAX];
@@ -77,7 +80,8 @@ extern size_t listener_count, entry_count;
 // Lays out entries and listeners; opens nothing.
 void plan_names(const struct egress_orders *orders);
 struct in_addr address_of(size_t entry);
-// `host` is lower case, without a dot at its end. On NAME_LISTED `address` is set.
+// `host` is lower case, without a dot at its end. On NAME_LISTED `address` is set, where it is not NULL: only who wants
+// an address takes a place of the pool.
 enum lookup look_up(const char *host, size_t length, struct in_addr *address);
 void use_entry(struct entry *entry);
 
@@ -91,6 +95,7 @@ bool set_listening(struct listener *listener, bool is_open);
 enum { QUERY_MAX = 4096, ANSWER_MAX = 512, SHOWN_MAX = HOST_MAX };
 struct refused_question {
   char name[SHOWN_MAX + 1];  // escaped; empty where nothing was refused
+  bool is_listed;            // and there was no address for it
   uint16_t type;
 };
 size_t answer_query(const unsigned char *query, size_t length, unsigned char answer[ANSWER_MAX],

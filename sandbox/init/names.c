@@ -1,5 +1,5 @@
 // The names that exist in a sandbox: exact ones have an address each, for good; names that a wildcard
-// matches get one of a bounded pool when they are first asked for.
+// matches get one of a bounded pool when they are first asked for, and keep it while an answer that told of it holds.
 #include <arpa/inet.h>
 #include <string.h>
 
@@ -92,11 +92,20 @@ struct in_addr address_of(size_t entry) {
 
 void use_entry(struct entry *entry) { entry->used = ++clock_steps; }
 
-// The place that was idle for longest; never one through which something is still said.
-static struct entry *oldest_idle_place(void) {
+// Beyond its time an answer gets this, for who begins to dial at the end of it.
+enum { DIAL_MS = 1000 };
+
+// Whoever was told the address may still dial it, or says something through it.
+static bool is_held(const struct entry *place, int64_t now) {
+  return place->connections > 0 || (place->length > 0 && now - place->told_ms < TTL_S * 1000 + DIAL_MS);
+}
+
+// The free place that was idle for longest.
+static struct entry *oldest_free_place(void) {
   struct entry *oldest = NULL;
+  int64_t now = now_ms();
   for (size_t index = exact_count; index < entry_count; index++)
-    if (entries[index].connections == 0 && (oldest == NULL || entries[index].used < oldest->used))
+    if (!is_held(&entries[index], now) && (oldest == NULL || entries[index].used < oldest->used))
       oldest = &entries[index];
   return oldest;
 }
@@ -125,10 +134,13 @@ enum lookup look_up(const char *host, size_t length, struct in_addr *address) {
   struct entry *entry = find(0, entry_count, host, length);
   if (entry == NULL) {
     if (!matches_wildcard(host, length)) return NAME_REFUSED;
-    entry = oldest_idle_place();
+    if (address == NULL) return NAME_LISTED;
+    entry = oldest_free_place();
     if (entry == NULL || !give_place(entry, host, length)) return NAME_NO_PLACE;
   }
+  if (address == NULL) return NAME_LISTED;
   use_entry(entry);
+  entry->told_ms = now_ms();
   *address = address_of((size_t)(entry - entries));
   return NAME_LISTED;
 }

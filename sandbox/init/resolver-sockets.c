@@ -39,7 +39,7 @@ void watch_resolver(void) {
 static size_t answer_and_tell(const unsigned char *query, size_t length, unsigned char *answer) {
   struct refused_question refused;
   size_t bytes = answer_query(query, length, answer, &refused);
-  if (refused.name[0] != '\0') notice("name %s %u", refused.name, refused.type);
+  if (refused.name[0] != '\0') notice("%s %s %u", refused.is_listed ? "pool" : "name", refused.name, refused.type);
   return bytes;
 }
 

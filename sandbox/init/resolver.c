@@ -1,14 +1,15 @@
 // The sandbox's resolver as a function: from the bytes of one query to those of its answer. It asks nobody.
 //
-// Listed names have one address (type A) and nothing else: every other type is an answer without data.
-// Every other name is refused. Nothing is read that a length in the packet did not first prove to be there.
+// Listed names have one address (type A) and nothing else: every other type is an answer without data. Every other name
+// does not exist, which each client library takes at once; musl's waits for a better answer where it reads REFUSED.
+// Nothing is read that a length in the packet did not first prove to be there.
 #include <string.h>
 
 #include "egress.h"
 
-enum { HEAD_BYTES = 12, NAME_WIRE_MAX = 255, LABEL_MAX = 63, TTL_S = 5, UDP_PAYLOAD = 1232 };
-enum { NOERROR = 0, FORMERR = 1, SERVFAIL = 2, NOTIMP = 4, REFUSED = 5, BADVERS = 16 };
-enum { TYPE_A = 1, TYPE_OPT = 41, TYPE_IXFR = 251, TYPE_AXFR = 252, TYPE_ANY = 255, CLASS_IN = 1, CLASS_ANY = 255 };
+enum { HEAD_BYTES = 12, NAME_WIRE_MAX = 255, LABEL_MAX = 63, UDP_PAYLOAD = 1232 };
+enum { NOERROR = 0, FORMERR = 1, SERVFAIL = 2, NXDOMAIN = 3, NOTIMP = 4, REFUSED = 5, BADVERS = 16 };
+enum { TYPE_A = 1, TYPE_SOA = 6, TYPE_OPT = 41, TYPE_IXFR = 251, TYPE_AXFR = 252, TYPE_ANY = 255, CLASS_IN = 1, CLASS_ANY = 255 };
 
 struct reader {
   const unsigned char *bytes;
@@ -129,6 +130,8 @@ struct reply {
 };
 
 static size_t write_answer(const unsigned char *query, const struct reply *reply, unsigned char *answer) {
+  // Says for how long there is nothing.
+  bool has_authority = reply->code == NXDOMAIN || (reply->code == NOERROR && !reply->has_address);
   size_t question_bytes = reply->question == NULL ? 0 : reply->question->end - HEAD_BYTES;
   const unsigned char head[HEAD_BYTES] = {
       query[0],
@@ -141,7 +144,7 @@ static size_t write_answer(const unsigned char *query, const struct reply *reply
       0,
       reply->has_address,
       0,
-      0,
+      has_authority,
       0,
       reply->edns.is_there,
   };
@@ -152,6 +155,12 @@ static size_t write_answer(const unsigned char *query, const struct reply *reply
     const unsigned char record[] = {0xc0, HEAD_BYTES, 0, TYPE_A, 0, CLASS_IN, 0, 0, 0, TTL_S, 0, 4};
     at = put(answer, at, record, sizeof record);
     at = put(answer, at, &reply->address.s_addr, 4);
+  }
+  if (has_authority) {
+    // Of the root, by nobody and from nowhere; serial, refresh, retry, expire and the time that a denial holds.
+    const unsigned char record[] = {0, 0, TYPE_SOA, 0, CLASS_IN, 0, 0,     0, TTL_S, 0, 22, 0, 0, 0, 0, 0, 1,
+                                    0, 0, 0,        TTL_S, 0, 0, 0, TTL_S, 0, 0,     0, TTL_S, 0, 0, 0, TTL_S};
+    at = put(answer, at, record, sizeof record);
   }
   if (reply->edns.is_there) {
     const unsigned char option[] = {
@@ -165,15 +174,18 @@ static void judge(struct reply *reply) {
   const struct question *question = reply->question;
   bool is_transfer = question->type == TYPE_AXFR || question->type == TYPE_IXFR;
   bool is_class = question->class == CLASS_IN || question->class == CLASS_ANY;
+  bool wants_address = question->type == TYPE_A || question->type == TYPE_ANY;
   reply->code = REFUSED;
-  if (!question->is_plain || is_transfer || !is_class) return;
-  switch (look_up(question->host, question->host_length, &reply->address)) {
+  if (is_transfer || !is_class) return;
+  reply->code = NXDOMAIN;
+  if (!question->is_plain) return;
+  switch (look_up(question->host, question->host_length, wants_address ? &reply->address : NULL)) {
     case NAME_REFUSED: return;
     case NAME_NO_PLACE: reply->code = SERVFAIL; return;
     case NAME_LISTED: break;
   }
   reply->code = NOERROR;
-  reply->has_address = question->type == TYPE_A || question->type == TYPE_ANY;
+  reply->has_address = wants_address;
 }
 
 size_t answer_query(const unsigned char *query, size_t length, unsigned char answer[ANSWER_MAX],
@@ -205,8 +217,9 @@ size_t answer_query(const unsigned char *query, size_t length, unsigned char ans
     reply.code = BADVERS;
   else
     judge(&reply);
-  if (reply.code == REFUSED) {
+  if (reply.code == REFUSED || reply.code == NXDOMAIN || reply.code == SERVFAIL) {
     *refused = shown;
+    refused->is_listed = reply.code == SERVFAIL;
     refused->type = question.type;
   }
   return write_answer(query, &reply, answer);

@@ -43,8 +43,8 @@ function attemptOf(line: string): Attempt {
   if (rest.length > 0) throw new Refusal('bad-notice')
   const address = isIP(what) > 0 ? what : null
   const port = parsePort(more)
-  if (word === 'name' && what !== '' && /^[0-9]{1,5}$/.test(more))
-    return attempt('name-not-listed', shown(what), null)
+  if ((word === 'name' || word === 'pool') && what !== '' && /^[0-9]{1,5}$/.test(more))
+    return attempt(word === 'name' ? 'name-not-listed' : 'pool-exhausted', shown(what), null)
   if ((word === 'tcp' || word === 'udp') && address !== null && (port !== null || more === '0'))
     return attempt(word === 'tcp' ? 'no-door' : 'udp', address, port)
   if (word === 'full' && what !== '' && port !== null) return attempt('too-many', shown(what), port)

@@ -57,7 +57,13 @@ export const edns = (version = 0, payload = 4096): Buffer =>
 
 const codes = ['NOERROR', 'FORMERR', 'SERVFAIL', 'NXDOMAIN', 'NOTIMP', 'REFUSED']
 
-/** What an answer says, in one line: code, counts where there are records, the address. */
+/** What says for how long there is nothing: an SOA of the root, 5 s for itself and for denials. */
+const denial = Buffer.from(
+  '00 0006 0001 00000005 0016 00 00 00000001 00000005 00000005 00000005 00000005'.replaceAll(' ', ''),
+  'hex',
+)
+
+/** What an answer says, in one line: code, EDNS and SOA where they are there, the address. */
 export const read = (hex: string | null): string => {
   if (hex === null) return 'silence'
   const bytes = Buffer.from(hex, 'hex')
@@ -67,6 +73,9 @@ export const read = (hex: string | null): string => {
   const code = (bytes.readUInt8(3) & 15) | extended
   const address =
     answers === 1 ? ` ${[...bytes.subarray(-4 - (additional === 1 ? 11 : 0)).subarray(0, 4)].join('.')}` : ''
-  const isAnswer = (bytes.readUInt8(2) & 0x80) !== 0 && authorities === 0 && (questions ?? 0) <= 1
-  return `${isAnswer ? '' : 'odd '}${codes[code] ?? code}${additional === 1 ? ' EDNS' : ''}${address}`
+  const ends = bytes.length - (additional === 1 ? 11 : 0)
+  const isDenial = authorities === 1 && bytes.subarray(ends - denial.length, ends).equals(denial)
+  const isAnswer =
+    (bytes.readUInt8(2) & 0x80) !== 0 && (authorities === 0 || isDenial) && (questions ?? 0) <= 1
+  return `${isAnswer ? '' : 'odd '}${codes[code] ?? code}${additional === 1 ? ' EDNS' : ''}${isDenial ? ' SOA' : ''}${address}`
 }

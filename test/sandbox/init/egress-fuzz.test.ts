@@ -24,7 +24,8 @@ const fuzz = (name: string, change: (source: string) => string): ReturnType<type
   if (name !== 'whole') expect(changed).not.toBe(source)
   writeFileSync(resolver, changed)
   const sanitizers = ['-fsanitize=address,undefined', '-fno-sanitize-recover=all']
-  const sources = [join(repository, 'test/fixtures/probes/fuzz-resolver.c'), resolver, join(init, 'names.c')]
+  const beside = ['names.c', 'clock.c'].map((file) => join(init, file))
+  const sources = [join(repository, 'test/fixtures/probes/fuzz-resolver.c'), resolver, ...beside]
   execFileSync('cc', [
     '-std=c11',
     '-D_GNU_SOURCE',
