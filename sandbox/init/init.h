@@ -21,6 +21,7 @@ enum { EXIT_SETUP = 125, EXIT_NOT_EXECUTABLE = 126, EXIT_NOT_FOUND = 127, EXIT_S
 // main.c: the personalities.
 int outer_main(void);
 int init_main(void);
+int container_main(void);
 int stdio_main(int argc, char **argv);
 int peer_main(void);
 int guard_main(int argc, char **argv);

@@ -13,8 +13,9 @@ int main(int argc, char **argv) {
   const char *personality = argc > 1 ? argv[1] : "";
   if (strcmp(personality, "outer") == 0 && argc == 2) return outer_main();
   if (strcmp(personality, "init") == 0 && argc == 2) return init_main();
+  if (strcmp(personality, "container") == 0 && argc == 2) return container_main();
   if (strcmp(personality, "stdio") == 0) return stdio_main(argc - 2, argv + 2);
   if (strcmp(personality, "peer") == 0 && argc == 2) return peer_main();
   if (strcmp(personality, "guard") == 0) return guard_main(argc - 2, argv + 2);
-  refuse("arguments", personality, "not one of: outer | init | stdio NAME | peer | guard RUNTIME_DIR");
+  refuse("arguments", personality, "not one of: outer | init | container | stdio NAME | peer | guard RUNTIME_DIR");
 }

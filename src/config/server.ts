@@ -57,6 +57,8 @@ export function buildServer(name: string, entry: Entry, layer: Layer, context: S
     mounts: entry.mounts.map((mount) => ({ ...mount, source: absolute(mount.source) })),
     env: environment.values,
     envOverride: environment.overrides,
+    driver: entry.driver,
+    runtime: entry.runtime,
     cwd: entry.cwd,
     egress: entry.egress.map(grantOf),
     egressWhen: entry.egress_when,
@@ -110,7 +112,6 @@ function whyDisabled(name: string, { enabled, tags }: Entry, mode: string): stri
 /** What this version loads and cannot hold yet; a launch of the server names it and is refused. */
 function unenforceable(entry: Entry): readonly string[] {
   const asked: readonly (readonly [boolean, string])[] = [
-    [entry.driver !== 'bubblewrap', `driver: ${entry.driver}`],
     [entry.image !== null, 'image'],
     [entry.runtime !== null, 'runtime'],
     [entry.instance === 'shared', 'instance: shared'],

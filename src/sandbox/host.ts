@@ -8,6 +8,8 @@ import { presentProcMasks } from './bubblewrap/masks.ts'
 import { type CgroupRoot, createCgroups, groupDirectories } from './cgroup.ts'
 import { forgetGroups, recordGroups, removeLeftovers } from './cgroup/leftovers.ts'
 import { requireSandbox } from './diagnose.ts'
+import { type DockerHost, openDockerHost } from './docker/host.ts'
+import { sweepContainers } from './docker/janitor.ts'
 import type { LimitSupport } from './enforcement.ts'
 import { type Fingerprint, hostFingerprint } from './fingerprint.ts'
 import { Registrations } from './registrations.ts'
@@ -29,6 +31,8 @@ export interface LaunchHost extends AsyncDisposable {
   registrationsOf(settings: Settings): Registrations
   /** The compiled filter of a policy, for a sandbox with that network */
   seccompOf(policy: SyscallPolicy, network: Network['mode']): Uint8Array
+  /** The container engine, connected by the first who asks. Throws ERR_ENGINE_… and ERR_SANDBOX_UNENFORCEABLE */
+  docker(): Promise<DockerHost>
   /** Keeps a uid from being given to another sandbox until the promise settles */
   holdUid(uid: number, until: Promise<unknown>): void
 }
@@ -59,12 +63,16 @@ export const createLaunchHost = async (options: LaunchHostOptions): Promise<Laun
   const procMasks = await presentProcMasks()
   const removed = await removeLeftovers(stateDirectory)
   if (removed.length > 0) log.warn({ removed }, 'removed what a daemon that died left behind')
+  const containers = await sweepContainers(stateDirectory, log)
+  if (containers.length > 0)
+    log.warn({ containers }, 'removed containers that a daemon that died left behind')
   recordGroups(stateDirectory, daemon, groupDirectories(support, daemon))
   const cgroups = createCgroups(support, daemon)
   const uid = process.getuid?.() ?? -1
   const uidsInUse = new Set<number>()
   const registrations = new WeakMap<Settings, Registrations>()
   const filters = new Map<string, Uint8Array>()
+  let docker: Promise<DockerHost> | null = null
   return {
     fingerprint: found,
     limits: {
@@ -82,11 +90,25 @@ export const createLaunchHost = async (options: LaunchHostOptions): Promise<Laun
       getOrMake(filters, JSON.stringify([policy, network]), () =>
         compileSeccomp(policy, archOf(process.arch), network),
       ),
+    docker() {
+      docker ??= openDockerHost({ daemon, stateDirectory, environment, initPath, log }).catch(
+        (error: unknown) => {
+          // An engine that is started later is found then.
+          docker = null
+          throw error
+        },
+      )
+      return docker
+    },
     holdUid(held, until) {
       uidsInUse.add(held)
       void until.finally(() => uidsInUse.delete(held))
     },
     async [Symbol.asyncDispose]() {
+      await docker?.then(
+        (opened) => opened[Symbol.asyncDispose](),
+        () => undefined,
+      )
       await cgroups[Symbol.asyncDispose]()
       forgetGroups(stateDirectory, daemon)
     },

@@ -4,6 +4,8 @@ import type { InstanceId } from '../lib/ids.ts'
 import type { ProfileSettings, ServerSettings, Settings } from '../schema/settings.ts'
 import { type BubblewrapPlan, confine } from './bubblewrap/driver.ts'
 import { planBubblewrap } from './bubblewrap/plan.ts'
+import { confineInContainer, type DockerPlan } from './docker/driver.ts'
+import { engineEnforcement, withMountedLinks } from './docker/host.ts'
 import type { SandboxProcess } from './driver.ts'
 import { requireEgress, requireSandbox } from './diagnose.ts'
 import { chooseEnforcement } from './enforcement.ts'
@@ -57,6 +59,9 @@ export const noSupply: LaunchSupply = {
   secrets: { environment: {}, files: [] },
 }
 
+/** A launch with nothing left to decide, for the driver that it names. */
+export type LaunchPlan = BubblewrapPlan | DockerPlan
+
 /**
  * Launches a server and returns it running, confined as its profile says. Each step can only refuse; none degrades silently.
  *
@@ -79,12 +84,13 @@ export const planLaunch = async (
   { server, profile, settings, instance, supply }: LaunchRequest,
   host: LaunchHost,
   { signal, registered }: { readonly signal: AbortSignal; readonly registered?: () => void },
-): Promise<BubblewrapPlan> => {
+): Promise<LaunchPlan> => {
   signal.throwIfAborted()
 
   // 1. fingerprint: a real sandbox was tried when the daemon started; where it failed, the missing control is named.
   requireSandbox(host.fingerprint)
   if (profile.network.mode === 'allowlist') requireEgress(host.fingerprint)
+  const docker = server.driver === 'docker' ? await host.docker() : null
   refuseOtherNetwork(server, profile, supply)
 
   // 2. resolve: the files that will run are the registered ones, the arguments start no other code, the user is not root.
@@ -115,25 +121,35 @@ export const planLaunch = async (
 
   // 5. confine: never as root, not even bubblewrap; own namespaces, no capabilities, a default-deny filter.
   refuseRoot(spec)
-  const plan = planBubblewrap(spec, host.seccompOf(spec.syscalls, spec.network.mode), host.tools)
+  const seccomp = host.seccompOf(spec.syscalls, spec.network.mode)
 
   // 6. limit: from outside before the sandbox's first process is there, from inside before the server is.
   const limits = limitsWithRelay(spec)
+  const inner = { innerLimits: innerLimits(limits, host.limits), secrets: supply.secrets, log: host.log }
+  if (docker !== null) {
+    const enforcedBy = engineEnforcement(limits, docker.info)
+    const contained = await withMountedLinks(spec)
+    return docker.plan(
+      { ...inner, spec: contained, filter: seccomp, enforcedBy },
+      { runtime: server.runtime },
+    )
+  }
   const enforcedBy = chooseEnforcement(limits, host.limits)
   const outerLimits = holdFromOutside(host.cgroups, { instance, limits }, enforcedBy)
-  const inner = innerLimits(limits, host.limits)
-  return { ...plan, outerLimits, innerLimits: inner, enforcedBy, secrets: supply.secrets, log: host.log }
+  return { ...planBubblewrap(spec, seccomp, host.tools), ...inner, outerLimits, enforcedBy }
 }
 
 /** The last step: builds what the plan says and lets the server start in it. Throws as `launch` does. */
 export const openLaunch = async (
-  plan: BubblewrapPlan,
+  plan: LaunchPlan,
   host: LaunchHost,
   { signal }: { readonly signal: AbortSignal },
 ): Promise<SandboxProcess> => {
   // 7. gate: the sandbox stands, each of its mounts is the file that was judged, nothing of the server has run; then go.
   //    From here the driver owns the outer limits, and takes everything down when something fails.
-  const gate = await confine(plan, { signal })
+  const gate = await (plan.driver === 'docker'
+    ? confineInContainer(plan, { signal })
+    : confine(plan, { signal }))
   const process = await gate.open({ signal })
   if (host.tools.isRoot) host.holdUid(plan.spec.hostUid, process.ended)
   return process

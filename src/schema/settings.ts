@@ -104,6 +104,10 @@ export interface ServerSettings {
   readonly tags: readonly string[]
   readonly justification: string
   readonly profile: string
+  /** What confines it */
+  readonly driver: 'bubblewrap' | 'docker'
+  /** OCI runtime of the docker driver; null takes the engine's own choice */
+  readonly runtime: string | null
   readonly mounts: readonly MountSettings[]
   readonly env: Readonly<Record<string, string>>
   /** Names in env that an override lets through although their family is refused, with the reason */

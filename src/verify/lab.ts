@@ -52,11 +52,15 @@ const listOf = (attempts: readonly Attempt[]): string =>
   attempts.map(({ asks }) => `${asks.join('\t')}\n`).join('')
 
 /** Plans one launch for these attempts and hands it to `use`, which must pass it on or dispose of its limits. */
-const plan = (lab: Lab, attempts: readonly Attempt[], signal: AbortSignal): Promise<BubblewrapPlan> => {
+const plan = async (lab: Lab, attempts: readonly Attempt[], signal: AbortSignal): Promise<BubblewrapPlan> => {
   const { server, profile, settings, openDoor, host } = lab
   const files = [{ target: listPath, content: listOf(attempts), mode: 0o444 }]
   const supply = { ...noSupply, openDoor, files }
-  return planLaunch({ server, profile, settings, instance: newInstanceId(), supply }, host, { signal })
+  const planned = await planLaunch({ server, profile, settings, instance: newInstanceId(), supply }, host, {
+    signal,
+  })
+  if (planned.driver === 'bubblewrap') return planned
+  throw new SallyportError('ERR_INTERNAL', `probes were planned for ${planned.driver}`)
 }
 
 /** What a launch would confine, without one. */

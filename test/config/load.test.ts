@@ -237,7 +237,6 @@ describe('a server', () => {
       'home/.config/sallyport/profiles/open.yaml': open,
     })
     expect((await at.load()).servers.get('a')?.unenforceable).toEqual([
-      'driver: docker',
       'image',
       'runtime',
       'instance: shared',

@@ -39,6 +39,8 @@ export const serverSettings = (script: string, more: Partial<ServerSettings> = {
   stop: { eofMs: 500, termMs: 500 },
   restart: { scheduleS: [1, 2, 5, 15, 60], jitter: 0.2, steadyS: 60, startAttempts: 3, storm: 10 },
   runAs: null,
+  driver: 'bubblewrap',
+  runtime: null,
   unenforceable: [],
   ...more,
 })

@@ -72,6 +72,8 @@ export const serverOf = (more: Partial<ServerSettings> = {}): ServerSettings => 
   stop: { eofMs: 200, termMs: 300 },
   restart: { scheduleS: [1], jitter: 0.2, steadyS: 60, startAttempts: 3, storm: 10 },
   runAs: null,
+  driver: 'bubblewrap',
+  runtime: null,
   unenforceable: [],
   ...more,
 })

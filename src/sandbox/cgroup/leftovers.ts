@@ -1,27 +1,12 @@
 // Removes the control groups that a dead daemon left, and only those whose daemon is provably dead.
-import {
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  readlinkSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import type { DaemonId } from '../../lib/ids.ts'
-import { identify } from '../proof.ts'
+import { bootId, type DaemonMark, isDead, markOf, readMark } from '../daemon-mark.ts'
 import { removeDirectory } from './directory.ts'
 
 /** What a daemon writes down at its start, so that the next one can tell whether it lives. */
-interface DaemonRecord {
-  readonly daemon: string
-  readonly pid: number
-  readonly startTime: string
-  /** A pid means something only within one boot and one pid namespace */
-  readonly boot: string
-  readonly pidNamespace: string
+interface DaemonRecord extends DaemonMark {
   readonly directories: readonly string[]
 }
 
@@ -29,14 +14,7 @@ interface DaemonRecord {
 export function recordGroups(stateDirectory: string, daemon: DaemonId, directories: readonly string[]): void {
   const folder = join(stateDirectory, 'daemons')
   mkdirSync(folder, { recursive: true, mode: 0o700 })
-  const record: DaemonRecord = {
-    daemon,
-    pid: process.pid,
-    startTime: identify(process.pid)?.startTime ?? '',
-    boot: boot(),
-    pidNamespace: pidNamespace(),
-    directories,
-  }
+  const record: DaemonRecord = { ...markOf(daemon), directories }
   const file = join(folder, `${daemon}.json`)
   // Whole or not at all: half a record would be taken for nobody's
   writeFileSync(`${file}.new`, JSON.stringify(record), { mode: 0o600 })
@@ -51,8 +29,7 @@ export function forgetGroups(stateDirectory: string, daemon: DaemonId): void {
 /**
  * Kills and removes what dead daemons left, and returns the groups that it removed.
  *
- * A daemon is dead when its record is of another boot, or of our pid namespace and its pid belongs to nobody or to a
- * process that started at another time. A record of another pid namespace, or one that can't be read, is left alone.
+ * A record of another pid namespace, or one that can't be read, is left alone.
  */
 export async function removeLeftovers(stateDirectory: string): Promise<readonly string[]> {
   const folder = join(stateDirectory, 'daemons')
@@ -63,17 +40,12 @@ export async function removeLeftovers(stateDirectory: string): Promise<readonly 
     if (record === null || `${record.daemon}.json` !== name || !isDead(record)) continue
     // Groups live in memory: those of another boot are gone, and their paths may be somebody's of this one
     const directories =
-      record.boot === boot() ? record.directories.filter((path) => isOurs(path, record)) : []
+      record.boot === bootId() ? record.directories.filter((path) => isOurs(path, record)) : []
     removed.push(...directories.filter((path) => existsSync(path)))
     for (const directory of directories) await removeDirectory(directory)
     rmSync(join(folder, name), { force: true })
   }
   return removed
-}
-
-function isDead({ pid, startTime, ...record }: DaemonRecord): boolean {
-  if (record.boot !== boot()) return true
-  return record.pidNamespace === pidNamespace() && identify(pid)?.startTime !== startTime
 }
 
 /** A record can name groups of its own daemon only, whatever was written into it. */
@@ -86,24 +58,8 @@ function isOurs(path: string, { daemon }: DaemonRecord): boolean {
 }
 
 function parseRecord(text: string): DaemonRecord | null {
-  try {
-    const value = JSON.parse(text) as Partial<Record<keyof DaemonRecord, unknown>> | null
-    const { daemon, pid, startTime, directories } = value ?? {}
-    const isWhole =
-      typeof daemon === 'string' &&
-      typeof pid === 'number' &&
-      typeof startTime === 'string' &&
-      Array.isArray(directories)
-    return isWhole && directories.every((path) => typeof path === 'string') ? (value as DaemonRecord) : null
-  } catch {
-    return null
-  }
-}
-
-function boot(): string {
-  return readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()
-}
-
-function pidNamespace(): string {
-  return readlinkSync('/proc/self/ns/pid')
+  const mark = readMark(text)
+  const directories = mark?.['directories']
+  if (mark === null || !Array.isArray(directories)) return null
+  return directories.every((path) => typeof path === 'string') ? { ...mark, directories } : null
 }

@@ -2,16 +2,17 @@
 import { Agent } from 'node:http'
 import { Agent as TlsAgent } from 'node:https'
 import { createInterface } from 'node:readline'
-import type { Duplex, Readable } from 'node:stream'
+import { type Duplex, Readable } from 'node:stream'
 import type Dockerode from 'dockerode'
-import { SallyportError } from '../../errors.ts'
 import { within } from '../../lib/deadline.ts'
-import { errnoOf } from '../../lib/missing.ts'
-import { describeEndpoint, type Endpoint } from './endpoint.ts'
+import type { Endpoint } from './endpoint.ts'
+import { failure, late, refusal, statusOf } from './engine-failure.ts'
 import { sshAgent } from './ssh-agent.ts'
 
 /** What a container is to be, in the engine's own words. */
-export type ContainerPlan = Dockerode.ContainerCreateOptions
+export type ContainerPlan = Omit<Dockerode.ContainerCreateOptions, 'HostConfig'> & {
+  readonly HostConfig: Dockerode.HostConfig & { readonly CgroupnsMode?: 'private' }
+}
 /** What the engine says about a container. */
 export type ContainerFacts = Dockerode.ContainerInspectInfo
 /** What the engine says about a container in a list. */
@@ -36,6 +37,23 @@ export interface EngineInfo {
   readonly SecurityOptions: readonly string[] | null
   readonly Runtimes: Readonly<Record<string, unknown>>
   readonly DefaultRuntime: string
+  /** Processors, the most that a container may be given */
+  readonly NCPU: number
+  /** Which limits the engine can hold */
+  readonly MemoryLimit: boolean
+  readonly SwapLimit: boolean
+  readonly CpuCfsQuota: boolean
+  readonly PidsLimit: boolean
+}
+
+/** One of a container's streams. */
+export type StreamName = 'stdin' | 'stdout' | 'stderr'
+
+/** What happened to a container, as the engine tells it. */
+export interface ContainerEvent {
+  readonly id: string
+  /** `oom`, `die`, `destroy` and others */
+  readonly action: string
 }
 
 /** One line of a pull's progress, as the engine streams it. */
@@ -61,8 +79,11 @@ export interface Engine extends Disposable {
   info(waiting?: Waiting): Promise<EngineInfo>
   /** Returns the container's id; nothing of it runs */
   create(name: string, plan: ContainerPlan, waiting?: Waiting): Promise<string>
-  /** The container's three streams, multiplexed, raw from the socket; to be had before `start` so that no byte is lost */
-  attach(id: string, waiting?: Waiting): Promise<Duplex>
+  /**
+   * One of a container's streams, raw from the socket: output comes in frames of an eight-byte head. To be had before
+   * `start`, so that no byte is lost. Each has a connection of its own: one that nobody reads holds no other up.
+   */
+  attach(id: string, stream: StreamName, waiting?: Waiting): Promise<Duplex>
   start(id: string, waiting?: Waiting): Promise<void>
   /** Sends a signal to the container's first process; a container that is gone or does not run is no error */
   kill(id: string, signal: NodeJS.Signals, waiting?: Waiting): Promise<void>
@@ -73,7 +94,11 @@ export interface Engine extends Disposable {
   inspect(id: string, waiting?: Waiting): Promise<ContainerFacts | null>
   /** Containers in any state that carry every one of the labels, each `KEY` or `KEY=VALUE` */
   list(labels: readonly string[], waiting?: Waiting): Promise<readonly ContainerEntry[]>
+  /** Tells of containers that carry the label from now on, until the stream ends or is destroyed */
+  events(label: string, tell: (event: ContainerEvent) => void, waiting?: Waiting): Promise<Readable>
   image(reference: string, waiting?: Waiting): Promise<ImageFacts | null>
+  /** Makes an image of a tar archive, under the name */
+  importImage(archive: Buffer, repository: string, waiting?: Waiting): Promise<void>
   /** Fetches an image from its registry; resolves when it is there. `ms` limits silence, not the whole */
   pull(reference: string, onProgress: (line: PullProgress) => void, waiting?: Waiting): Promise<void>
 }
@@ -107,10 +132,11 @@ export const openEngine = async (
         const { id } = await docker.createContainer({ ...plan, name, abortSignal })
         return id
       }),
-    attach: (id, waiting) =>
+    attach: (id, stream, waiting) =>
       ask('attach', quickMs, waiting, (ended) => {
-        const streams = { stream: true, hijack: true, stdin: true, stdout: true, stderr: true }
-        return closing(docker.getContainer(id).attach(streams) as Promise<Duplex>, ended)
+        const streams = { stdin: false, stdout: false, stderr: false, [stream]: true }
+        const options = { stream: true, hijack: true, ...streams }
+        return closing(docker.getContainer(id).attach(options) as Promise<Duplex>, ended)
       }),
     start: (id, waiting) =>
       ask('start', slowMs, waiting, async (abortSignal) => {
@@ -137,10 +163,25 @@ export const openEngine = async (
       ask('list', quickMs, waiting, (abortSignal) =>
         docker.listContainers({ all: true, filters: { label: [...labels] }, abortSignal }),
       ),
+    events: (label, tell, waiting) =>
+      ask('events', quickMs, waiting, async (ended) => {
+        const filters = JSON.stringify({ type: ['container'], label: [label] })
+        const stream = await closing(docker.getEvents({ filters }) as Promise<Readable>, ended)
+        // It passes its input's errors on, which nobody but the stream's owner has to hear.
+        createInterface({ input: stream })
+          .on('line', (line) => tell(eventIn(line)))
+          .on('error', () => {})
+        return stream
+      }),
     image: (reference, waiting) =>
       ask('image', quickMs, waiting, (signal) =>
         get<ImageFacts>(docker, `/images/${reference}/json`, signal),
       ).catch(orNull),
+    importImage: (archive, repo, waiting) =>
+      ask('import', slowMs, waiting, async () => {
+        const stream = (await docker.importImage(Readable.from([archive]), { repo })) as Readable
+        for await (const _ of stream);
+      }),
     pull: (reference, onProgress, waiting) => pull(docker, ask, reference, onProgress, waiting),
     [Symbol.dispose]: () => agent.destroy(),
   }
@@ -177,6 +218,11 @@ const get = <T>(docker: Dockerode, path: string, abortSignal: AbortSignal): Prom
       error === null ? resolve(answer as T) : reject(error),
     )
   })
+
+const eventIn = (line: string): ContainerEvent => {
+  const { Actor, Action } = JSON.parse(line) as { Actor?: { ID?: string }; Action?: string }
+  return { id: Actor?.ID ?? '', action: Action ?? '' }
+}
 
 const pull = async (
   docker: Dockerode,
@@ -246,48 +292,4 @@ const connectionOptions = (endpoint: Endpoint, agent: Agent): Dockerode.DockerOp
 const orNull = (error: unknown): null => {
   if (statusOf(error) === 404) return null
   throw error
-}
-
-/** The engine's HTTP status in a failure of `Engine`, 0 where it gave none. */
-export const statusOf = (error: unknown): number => {
-  const status = error instanceof SallyportError ? error.details['status'] : null
-  return typeof status === 'number' ? status : 0
-}
-
-const failure = (endpoint: Endpoint, what: string, error: unknown): SallyportError => {
-  if (error instanceof SallyportError) return error
-  const { statusCode } = error as { statusCode?: unknown }
-  if (typeof statusCode === 'number') return refusal(what, wordsOf(error), statusCode)
-  const at = describeEndpoint(endpoint)
-  return new SallyportError(
-    'ERR_ENGINE_UNREACHABLE',
-    `the container engine at ${at} (${endpoint.from}) does not answer: ${errnoOf(error) ?? wordsOf(error)}; ${mendOf(error)}`,
-    { endpoint: at, from: endpoint.from, request: what },
-    { cause: error },
-  )
-}
-
-const mendOf = (error: unknown): string =>
-  errnoOf(error) === 'EACCES'
-    ? 'the daemon’s user may not use it: add that user to the group of the socket, which makes it root on this machine, or use a rootless engine'
-    : 'start it, or name another with DOCKER_HOST'
-
-// dockerode puts the status and its meaning before the engine's own words.
-const wordsOf = (error: unknown): string =>
-  (error instanceof Error ? error.message : String(error)).replace(/^\(HTTP code \d+\) .*? - /, '')
-
-const refusal = (what: string, said: string, status: number): SallyportError =>
-  new SallyportError(
-    'ERR_ENGINE_REFUSED',
-    `the container engine refused to ${what}: ${said.trim()}; mend what it names`,
-    { request: what, status },
-  )
-
-const late = (endpoint: Endpoint | null, what: string, ms: number): SallyportError => {
-  const at = endpoint === null ? '' : ` at ${describeEndpoint(endpoint)}`
-  return new SallyportError(
-    'ERR_ENGINE_TIMEOUT',
-    `the container engine${at} did not answer \`${what}\` within ${ms} ms; look at its log, or restart it`,
-    { request: what, ms },
-  )
 }

@@ -1,0 +1,212 @@
+// One container, from its creation to the proof that nothing is left of it.
+import type { Duplex, Readable } from 'node:stream'
+import { SallyportError } from '../../errors.ts'
+import { holdsWithin, within } from '../../lib/deadline.ts'
+import type { Logger } from '../../lib/logger.ts'
+import { ControlChannel } from '../channel.ts'
+import type { EnforcedLimits, SandboxExit, SandboxProcess } from '../driver.ts'
+import { awaitExit, type GatePlan, type HeldSandbox } from '../gate.ts'
+import { identify, isGone, killExactly, type ProcessIdentity } from '../proof.ts'
+import type { Engine } from './engine.ts'
+import type { EngineWatch } from './watch.ts'
+
+/** How long what was killed may take to be gone before it is killed again and said so, ms. */
+const goneMs = 2_000
+/** How long the engine may take to let go of a container of which nothing runs any more, ms. */
+const removedMs = 2_000
+/** How much of what was said before the server ran is kept for the error, bytes. */
+const diagnosticBytes = 8_192
+
+/** What the container needs of a launch's plan. */
+export interface ContainedPlan extends GatePlan {
+  readonly enforcedBy: EnforcedLimits
+  readonly log: Logger
+}
+
+/** A container with init connected, and the connections of its streams. */
+export interface ContainerParts {
+  readonly engine: Engine
+  readonly watch: EngineWatch
+  readonly id: string
+  readonly control: Duplex
+  readonly stdin: Duplex
+  readonly stdout: Readable
+  readonly stderr: Readable
+  /** Takes the folder down */
+  readonly letGo: () => Promise<void>
+  /** Told of a container that the engine still has, to be removed once it answers again */
+  readonly owe: (id: string) => void
+}
+
+/** Owns the container that it is given. */
+export class Contained implements HeldSandbox {
+  readonly channel: ControlChannel
+  /** Resolves once nothing is left; never rejects */
+  readonly ended: Promise<SandboxExit>
+  readonly #plan: ContainedPlan
+  readonly #parts: ContainerParts
+  readonly #hearing: Disposable
+  readonly #endIsAsked = Promise.withResolvers<void>()
+  readonly #removed = Promise.withResolvers<void>()
+  #init: ProcessIdentity | null = null
+  #initPid = 0
+  #following: Promise<void> = Promise.resolve()
+  #reason: SandboxExit['reason'] | null = null
+  #exit: Pick<SandboxExit, 'code' | 'signal'> = { code: null, signal: null }
+  #isOutOfMemory = false
+
+  constructor(parts: ContainerParts, plan: ContainedPlan) {
+    this.#parts = parts
+    this.#plan = plan
+    this.channel = new ControlChannel(parts.control)
+    this.#hearing = parts.watch.of(parts.id, (event) => this.#hear(event))
+    this.ended = this.#untilNothingIsLeft()
+  }
+
+  /**
+   * Learns which process of the host is the container's PID 1, so that it can be killed and its end proven without the
+   * engine. Where the engine's pids are not ours, its own word has to do.
+   */
+  async identifyInit({ signal }: { readonly signal: AbortSignal }): Promise<void> {
+    const facts = await this.#parts.engine.inspect(this.#parts.id, { signal })
+    this.#initPid = facts?.State.Pid ?? 0
+    if (this.#initPid > 0) this.#init = identify(this.#initPid)
+  }
+
+  follow(): SandboxProcess {
+    const { spec, enforcedBy } = this.#plan
+    const { stdin, stdout, stderr } = this.#parts
+    this.#following = this.#followReports()
+    return {
+      spec,
+      enforcedBy,
+      initPid: this.#initPid,
+      stdin,
+      stdout,
+      stderr,
+      terminate: () => this.channel.send({ type: 'terminate' }),
+      kill: () => this.end('killed'),
+      ended: this.ended,
+      [Symbol.asyncDispose]: () => this[Symbol.asyncDispose](),
+    }
+  }
+
+  /** Kills everything at once, by init, by its pid and by the engine, since each may be out of reach; the first reason is kept. */
+  end(reason: SandboxExit['reason']): void {
+    this.#reason ??= reason
+    this.channel.send({ type: 'kill' })
+    this.channel.end()
+    this.#killInit()
+    // What the engine says to it is told by the container's end.
+    void this.#parts.engine.kill(this.#parts.id, 'SIGKILL').catch(() => undefined)
+    this.#endIsAsked.resolve()
+  }
+
+  async setupFailure(): Promise<SallyportError> {
+    const said = await within(lastOf(this.#parts.stderr), goneMs, stillThere).catch(() => '')
+    return setupFailure(this.#plan.spec.server, said)
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.end('killed')
+    await within(this.ended, 5 * goneMs, stillThere).catch((error: unknown) =>
+      this.#plan.log.error({ ...this.#names, error }, 'container does not end'),
+    )
+    this.#parts.stdout.destroy()
+    this.#parts.stderr.destroy()
+  }
+
+  get #names(): Readonly<Record<string, unknown>> {
+    const { server, instance } = this.#plan.spec
+    return { server, instance, container: this.#parts.id }
+  }
+
+  #hear(event: string): void {
+    if (event === 'destroy') this.#removed.resolve()
+    if (event === 'oom') {
+      this.#isOutOfMemory = true
+      this.end('oom')
+    }
+    // What it says and hears goes through the engine: without that there is no server to speak with.
+    if (event === 'lost') this.end('sandbox-lost')
+  }
+
+  // An ordinary daemon may not signal another uid's process, which a root daemon's containers have.
+  #killInit(): void {
+    if (this.#init !== null) killExactly(this.#init)
+  }
+
+  async #followReports(): Promise<void> {
+    try {
+      const exit = await awaitExit(this.channel)
+      if (exit === null) return
+      this.#exit = exit
+      this.end(exit.reason)
+    } catch (error) {
+      this.#plan.log.warn({ ...this.#names, error }, 'sandbox broke its control channel')
+      this.end('sandbox-lost')
+    }
+  }
+
+  async #untilNothingIsLeft(): Promise<SandboxExit> {
+    await Promise.race([this.channel.closed, this.#endIsAsked.promise, this.#removed.promise])
+    for (let tries = 0; !(await this.#isGone(tries === 0 ? 100 : goneMs)); tries += 1) {
+      this.end('sandbox-lost')
+      if (tries > 0) this.#plan.log.error({ ...this.#names, tries }, 'container does not end')
+    }
+    await this.#following
+    await this.#remove()
+    this.#hearing[Symbol.dispose]()
+    if (this.#isOutOfMemory && this.#reason !== 'killed') this.#reason = 'oom'
+    await this.#parts.letGo()
+    this.#parts.stdin.destroy()
+    return { ...this.#exit, reason: this.#reason ?? 'sandbox-lost' }
+  }
+
+  // No process that holds the channel, and PID 1 out of the process table: the kernel ended all others before.
+  async #isGone(ms: number): Promise<boolean> {
+    const hasEnded = await within(this.channel.closed, ms, stillThere).then(
+      () => true,
+      () => false,
+    )
+    const init = this.#init
+    return hasEnded && (init === null || (await holdsWithin(() => isGone(init), ms)))
+  }
+
+  // Nothing of it runs. The engine removes it by itself; one that is slow, or gone, is owed the rest.
+  async #remove(): Promise<void> {
+    const { engine, id, owe } = this.#parts
+    const ms = removedMs / 2
+    try {
+      await within(this.#removed.promise, ms, stillThere).catch(async () => {
+        await engine.remove(id, { ms })
+      })
+    } catch (error) {
+      owe(id)
+      this.#plan.log.error(
+        { ...this.#names, error },
+        'the engine does not let go of a container that has ended',
+      )
+    }
+  }
+}
+
+/** The error for a container that ended before its server started, with what init wrote to stderr. */
+export const setupFailure = (server: string, said: string): SallyportError => {
+  const stderr = said.trim()
+  const cause = stderr.split('\n').at(-1) || 'it ended without a word'
+  return new SallyportError(
+    'ERR_SANDBOX_SETUP',
+    `the container of ${server} could not be built: ${cause}; run sallyport doctor to see what this machine and its engine lack`,
+    { step: 'confine', server, stderr },
+  )
+}
+
+/** Reads to the end, and returns the last of it. */
+export const lastOf = async (stream: Readable): Promise<string> => {
+  let kept = ''
+  for await (const chunk of stream) kept = (kept + String(chunk)).slice(-diagnosticBytes)
+  return kept
+}
+
+const stillThere = (): Error => new Error('the container is still there')

@@ -1,0 +1,158 @@
+// From the spec to what the engine is asked to make: pure. Nothing of the server's own is in it but where its files are.
+import { readdirSync } from 'node:fs'
+import type { DaemonId } from '../../lib/ids.ts'
+import { initCommand, sandboxUid } from '../bubblewrap/argv.ts'
+import type { ProcMask } from '../bubblewrap/masks.ts'
+import { limitsWithRelay } from '../limits.ts'
+import { credentialFolder, mountsOf, type Mount, type SandboxSpec } from '../spec.ts'
+import type { ContainerPlan } from './engine.ts'
+
+/** Where the supervisor waits for init, inside. */
+export const controlTarget = '/sallyport/control'
+
+/** Labels that say whose a container is. */
+export const labels = {
+  daemon: 'io.sallyport.daemon',
+  boot: 'io.sallyport.boot',
+  instance: 'io.sallyport.instance',
+  server: 'io.sallyport.server',
+} as const
+
+/** What the engine and the host add to a spec. */
+export interface ContainerHost {
+  readonly daemon: DaemonId
+  readonly boot: string
+  /** Id of the image whose root the container has */
+  readonly imageId: string
+  /** Folders that the image declares as volumes, which would be writable and stay behind */
+  readonly volumes: readonly string[]
+  /** OCI runtime, or null for the engine's own choice */
+  readonly runtime: string | null
+  readonly initPath: string
+  /** Host path of the control socket */
+  readonly control: string
+  /** Host path of each file that the supervisor writes, by its target */
+  readonly files: ReadonlyMap<string, string>
+  /** The filter of system calls, as the engine takes it */
+  readonly filter: string
+  readonly procMasks: readonly ProcMask[]
+  /** Entries of /proc/sys that stay read-only: all but the sandbox's own counters */
+  readonly procSys: readonly string[]
+  /** As many processors as the engine has */
+  readonly processors: number
+}
+
+/** The container's name: one of ours, whatever labels an image brings. */
+export const containerName = ({ instance }: Pick<SandboxSpec, 'instance'>, daemon: DaemonId): string =>
+  `sallyport-${daemon}-${instance}`
+
+/** Entries of this host's /proc/sys, without those that belong to the user namespace. */
+export const hostProcSys = (): readonly string[] =>
+  readdirSync('/proc/sys')
+    .filter((name) => name !== 'user')
+    .map((name) => `/proc/sys/${name}`)
+
+/**
+ * Returns what to ask the engine for.
+ *
+ * The user is the spec's, without a capability and without a way to get one; the root is read-only, and what is writable is in
+ * memory and has a size. The image says nothing: its entry point, command, user, health check, volumes and variables are all
+ * replaced or unused. The engine writes nothing down of what the server says, and pulls nothing.
+ */
+export const containerPlan = (spec: SandboxSpec, host: ContainerHost): ContainerPlan => ({
+  Image: host.imageId,
+  User: `${spec.hostUid}:${spec.hostGid}`,
+  Hostname: 'sandbox',
+  WorkingDir: '/',
+  Entrypoint: [initCommand[0]],
+  Cmd: ['container'],
+  Env: [],
+  Healthcheck: { Test: ['NONE'] },
+  NetworkDisabled: true,
+  OpenStdin: true,
+  StdinOnce: true,
+  AttachStdin: true,
+  AttachStdout: true,
+  AttachStderr: true,
+  Tty: false,
+  Labels: {
+    [labels.daemon]: host.daemon,
+    [labels.boot]: host.boot,
+    [labels.instance]: spec.instance,
+    [labels.server]: spec.server,
+  },
+  HostConfig: {
+    AutoRemove: true,
+    RestartPolicy: { Name: '' },
+    LogConfig: { Type: 'none', Config: {} },
+    ...(host.runtime === null ? {} : { Runtime: host.runtime }),
+    ...isolation(host),
+    ...resources(spec, host),
+    Mounts: binds(spec, host),
+    Tmpfs: scratch(spec, host),
+  },
+})
+
+type HostConfig = NonNullable<ContainerPlan['HostConfig']>
+
+const isolation = ({ filter, procMasks, procSys }: ContainerHost): HostConfig => ({
+  Privileged: false,
+  ReadonlyRootfs: true,
+  CapDrop: ['ALL'],
+  CapAdd: [],
+  SecurityOpt: ['no-new-privileges', `seccomp=${filter}`],
+  NetworkMode: 'none',
+  IpcMode: 'none',
+  PidMode: '',
+  UTSMode: '',
+  UsernsMode: '',
+  CgroupnsMode: 'private',
+  Init: false,
+  Devices: [],
+  MaskedPaths: ['/sys', '/dev/pts', '/dev/tty', '/dev/mqueue', ...procMasks.map(({ path }) => path)],
+  ReadonlyPaths: [...procSys],
+})
+
+// init counts too, and the memory is all there is: no swap beyond it.
+const resources = (spec: SandboxSpec, { processors }: ContainerHost): HostConfig => {
+  const limits = limitsWithRelay(spec)
+  return {
+    Memory: limits.memoryBytes,
+    MemorySwap: limits.memoryBytes,
+    PidsLimit: limits.pids + 1,
+    NanoCpus: Math.round(Math.min(limits.cpu, processors) * 1e9),
+    OomScoreAdj: 500,
+    Ulimits: [{ Name: 'core', Soft: 0, Hard: 0 }],
+  }
+}
+
+const binds = (spec: SandboxSpec, { initPath, control, files }: ContainerHost): HostConfig['Mounts'] => [
+  ...mountsOf(spec).map(bind),
+  ...spec.files.map(({ target }) => bind({ source: files.get(target) ?? '', target, access: 'read' })),
+  bind({ source: control, target: controlTarget, access: 'read' }),
+  bind({ source: initPath, target: initCommand[0], access: 'read' }),
+]
+
+// What is mounted below a read-only source stays out: older engines would mount it writable.
+const bind = ({ source, target, access }: Pick<Mount, 'source' | 'target' | 'access'>) => ({
+  Type: 'bind' as const,
+  Source: source,
+  Target: target,
+  ReadOnly: access === 'read',
+  BindOptions: { Propagation: 'rprivate' as const, NonRecursive: access === 'read' },
+})
+
+const scratch = (spec: SandboxSpec, { volumes }: ContainerHost): Record<string, string> => {
+  const own = `rw,exec,nosuid,nodev,mode=0700,uid=${spec.hostUid},gid=${spec.hostGid}`
+  const sized = `${own},size=${spec.limits.tmpBytes}`
+  return {
+    ...Object.fromEntries(volumes.map((path) => [path, sized])),
+    '/tmp': sized,
+    '/home/user': sized,
+    '/dev/shm': sized,
+    ...(spec.hasCredentialFiles ? { [credentialFolder]: `${own},size=1048576` } : {}),
+  }
+}
+
+/** The ids that the server sees as its own. */
+export const innerUser = { uid: sandboxUid, gid: sandboxUid } as const

@@ -1,0 +1,51 @@
+// Why the engine did not do what it was asked, in codes and words of ours.
+import { SallyportError } from '../../errors.ts'
+import { errnoOf } from '../../lib/missing.ts'
+import { describeEndpoint, type Endpoint } from './endpoint.ts'
+
+/** The engine's HTTP status in a failure of `Engine`, 0 where it gave none. */
+export const statusOf = (error: unknown): number => {
+  const status = error instanceof SallyportError ? error.details['status'] : null
+  return typeof status === 'number' ? status : 0
+}
+
+/** Whatever went wrong with a request, as an error of ours. */
+export const failure = (endpoint: Endpoint, what: string, error: unknown): SallyportError => {
+  if (error instanceof SallyportError) return error
+  const { statusCode } = error as { statusCode?: unknown }
+  if (typeof statusCode === 'number') return refusal(what, wordsOf(error), statusCode)
+  const at = describeEndpoint(endpoint)
+  return new SallyportError(
+    'ERR_ENGINE_UNREACHABLE',
+    `the container engine at ${at} (${endpoint.from}) does not answer: ${errnoOf(error) ?? wordsOf(error)}; ${mendOf(error)}`,
+    { endpoint: at, from: endpoint.from, request: what },
+    { cause: error },
+  )
+}
+
+const mendOf = (error: unknown): string =>
+  errnoOf(error) === 'EACCES'
+    ? 'the daemon’s user may not use it: add that user to the group of the socket, which makes it root on this machine, or use a rootless engine'
+    : 'start it, or name another with DOCKER_HOST'
+
+// dockerode puts the status and its meaning before the engine's own words.
+const wordsOf = (error: unknown): string =>
+  (error instanceof Error ? error.message : String(error)).replace(/^\(HTTP code \d+\) .*? - /, '')
+
+/** The engine said no. */
+export const refusal = (what: string, said: string, status: number): SallyportError =>
+  new SallyportError(
+    'ERR_ENGINE_REFUSED',
+    `the container engine refused to ${what}: ${said.trim()}; mend what it names`,
+    { request: what, status },
+  )
+
+/** The engine said nothing in time. */
+export const late = (endpoint: Endpoint | null, what: string, ms: number): SallyportError => {
+  const at = endpoint === null ? '' : ` at ${describeEndpoint(endpoint)}`
+  return new SallyportError(
+    'ERR_ENGINE_TIMEOUT',
+    `the container engine${at} did not answer \`${what}\` within ${ms} ms; look at its log, or restart it`,
+    { request: what, ms },
+  )
+}

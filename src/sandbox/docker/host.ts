@@ -1,0 +1,204 @@
+// What one daemon has of its container engine: connected when the first launch needs it, judged once, taken down with the daemon.
+import { rm } from 'node:fs/promises'
+import { release } from 'node:os'
+import { dirname, join, relative } from 'node:path'
+import { SallyportError } from '../../errors.ts'
+import type { DaemonId } from '../../lib/ids.ts'
+import type { Logger } from '../../lib/logger.ts'
+import { isWithin } from '../../lib/path-overlap.ts'
+import { bootId } from '../daemon-mark.ts'
+import { presentProcMasks } from '../bubblewrap/masks.ts'
+import type { EnforcedBy, EnforcedLimits } from '../driver.ts'
+import type { GatePlan } from '../gate.ts'
+import { findMount } from '../mount-source.ts'
+import type { Limits, Mount, SandboxSpec } from '../spec.ts'
+import { containerName, containerPlan, hostProcSys, labels } from './container.ts'
+import type { DockerPlan } from './driver.ts'
+import { describeEndpoint, findEndpoint } from './endpoint.ts'
+import { type Engine, type EngineInfo, openEngine } from './engine.ts'
+import { engineFilter } from './filter.ts'
+import { emptyRoot } from './empty-root.ts'
+import { makeDaemonFolder, removeOf } from './janitor.ts'
+import { EngineWatch } from './watch.ts'
+
+export interface DockerHostOptions {
+  readonly daemon: DaemonId
+  readonly stateDirectory: string
+  readonly environment: Readonly<Record<string, string | undefined>>
+  readonly initPath: string
+  readonly log: Logger
+}
+
+/** The part of a plan that does not follow from the spec and the engine. */
+export type DockerPlanParts = GatePlan & Pick<DockerPlan, 'filter' | 'enforcedBy' | 'log'>
+
+export interface DockerHost extends AsyncDisposable {
+  readonly info: EngineInfo
+  plan(parts: DockerPlanParts, choice: { readonly runtime: string | null }): Promise<DockerPlan>
+}
+
+/**
+ * Connects to the engine and looks whether it can hold what a sandbox needs.
+ *
+ * Throws ERR_ENGINE_… where there is none, and ERR_SANDBOX_UNENFORCEABLE by the control's name where it is elsewhere, or maps
+ * users, or has no filters. Disposing removes what containers are left; the sandboxes must have ended before.
+ */
+export const openDockerHost = async (options: DockerHostOptions): Promise<DockerHost> => {
+  const { daemon, stateDirectory, environment, initPath, log } = options
+  const endpoint = findEndpoint(environment)
+  if (endpoint.kind !== 'unix')
+    throw unenforceable(
+      'a local engine',
+      `the engine at ${describeEndpoint(endpoint)} is elsewhere: mounts, init and the way out are files and sockets of this machine; ` +
+        `run sallyport on that machine, and reach it by ssh`,
+    )
+  const engine = await openEngine(endpoint, environment)
+  try {
+    const info = await engine.info()
+    judgeEngine(info)
+    const folder = await makeDaemonFolder(stateDirectory, daemon, endpoint.socketPath)
+    const watch = new EngineWatch(engine, `${labels.daemon}=${daemon}`)
+    const owed = new Set<string>()
+    const procMasks = await presentProcMasks()
+    const procSys = hostProcSys()
+    const boot = bootId()
+    const settle = async (): Promise<void> => {
+      for (const id of owed)
+        if (
+          await engine.remove(id).then(
+            () => true,
+            () => false,
+          )
+        )
+          owed.delete(id)
+    }
+    return {
+      info,
+      async plan(parts, { runtime }) {
+        judgeRuntime(runtime, info)
+        await settle()
+        const { spec } = parts
+        const imageId = await emptyRoot(engine)
+        return {
+          ...parts,
+          driver: 'docker',
+          engine,
+          watch,
+          name: containerName(spec, daemon),
+          folder: join(folder, spec.instance),
+          owe: (id) => void owed.add(id),
+          container: ({ control, files }) =>
+            containerPlan(spec, {
+              daemon,
+              boot,
+              imageId,
+              volumes: [],
+              runtime,
+              initPath,
+              control,
+              files,
+              filter: engineFilter(spec.syscalls, spec.network.mode),
+              procMasks,
+              procSys,
+              processors: info.NCPU,
+            }),
+        }
+      },
+      async [Symbol.asyncDispose]() {
+        watch[Symbol.dispose]()
+        await takeDown(engine, daemon, folder, log)
+        engine[Symbol.dispose]()
+      },
+    }
+  } catch (error) {
+    engine[Symbol.dispose]()
+    throw error
+  }
+}
+
+// A launch that was given up while the engine was slow may have left one that nobody knows by its id.
+const takeDown = async (engine: Engine, daemon: DaemonId, folder: string, log: Logger): Promise<void> => {
+  try {
+    await removeOf(engine, { daemon })
+    await rm(folder, { recursive: true, force: true })
+  } catch (error) {
+    // The folder says to the next daemon what there is to remove.
+    log.warn({ error }, 'containers may be left, since the engine does not answer')
+  }
+}
+
+/** The kernel that judges mounts, pids and sockets has to be this one. */
+const judgeEngine = (info: EngineInfo): void => {
+  const options = info.SecurityOptions ?? []
+  const has = (name: string): boolean => options.some((option) => option.split(',').includes(`name=${name}`))
+  if (info.OSType !== 'linux')
+    throw unenforceable(
+      'a local engine',
+      `the engine runs ${info.OSType} containers; use one that runs linux`,
+    )
+  if (info.KernelVersion !== release())
+    throw unenforceable(
+      'a local engine',
+      `the engine runs on kernel ${info.KernelVersion} and this is ${release()}: it is in a machine of its own, without this one's files; run sallyport in there`,
+    )
+  if (!has('seccomp'))
+    throw unenforceable(
+      'seccomp',
+      'the engine has no filters of system calls; use one that is built with seccomp',
+    )
+  for (const name of ['userns', 'rootless'])
+    if (has(name))
+      throw unenforceable(
+        'user mapping',
+        `the engine maps users (${name}), so that a mount would show other owners than were judged; use an engine without it, or driver: bubblewrap`,
+      )
+}
+
+const judgeRuntime = (runtime: string | null, { Runtimes }: EngineInfo): void => {
+  if (runtime === null || Object.hasOwn(Runtimes, runtime)) return
+  throw unenforceable(
+    'runtime',
+    `the engine has no runtime ${runtime} (${Object.keys(Runtimes).join(', ')}); add it to the engine’s daemon.json`,
+  )
+}
+
+const unenforceable = (control: string, message: string): SallyportError =>
+  new SallyportError('ERR_SANDBOX_UNENFORCEABLE', message, { control })
+
+/** Says what holds each limit in a container. Throws ERR_SANDBOX_UNENFORCEABLE for the first that is required and that this engine cannot hold. */
+export const engineEnforcement = ({ enforcement }: Limits, info: EngineInfo): EnforcedLimits => {
+  const hold = (limit: 'memory' | 'pids' | 'cpu', can: boolean): EnforcedBy => {
+    if (can) return 'engine'
+    if (enforcement[limit] === 'best-effort') return 'none'
+    throw unenforceable(
+      limit,
+      `limits.${limit} (required) cannot be held by this engine, which says so itself; mend its control groups, or set limits.enforcement.${limit}: best-effort`,
+    )
+  }
+  return {
+    memory: hold('memory', info.MemoryLimit),
+    pids: hold('pids', info.PidsLimit),
+    cpu: hold('cpu', info.CpuCfsQuota),
+    files: 'rlimit',
+    tmp: 'tmpfs',
+  }
+}
+
+/** The spec with each link of the root as a mount of what it leads to: an empty root can hold no link. */
+export const withMountedLinks = async (spec: SandboxSpec): Promise<SandboxSpec> => {
+  const shown: Mount[] = []
+  for (const { path, text } of spec.links) {
+    const target = join(dirname(path), text)
+    const holder = spec.mounts.find((mount) => isWithin(target, mount.target))
+    if (holder === undefined) continue
+    const mount = await findMount({
+      source: join(holder.source, relative(holder.target, target)),
+      target: path,
+      access: 'read',
+      reason: `the host has it as a link to ${text}`,
+      origin: 'runtime',
+    })
+    if (mount !== null) shown.push(mount)
+  }
+  return { ...spec, links: [], mounts: [...shown, ...spec.mounts] }
+}

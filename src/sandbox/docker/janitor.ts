@@ -1,0 +1,73 @@
+// Removes the containers that a dead daemon left, and only those whose daemon is provably dead.
+import { chmod, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { SallyportError } from '../../errors.ts'
+import type { DaemonId } from '../../lib/ids.ts'
+import type { Logger } from '../../lib/logger.ts'
+import { isMissing } from '../../lib/missing.ts'
+import { type DaemonMark, isDead, markOf, readMark } from '../daemon-mark.ts'
+import { labels } from './container.ts'
+import { findEndpoint } from './endpoint.ts'
+import { type Engine, openEngine } from './engine.ts'
+
+const markFile = 'daemon.json'
+
+const folders = (stateDirectory: string): string => join(stateDirectory, 'docker')
+
+/** Makes the folder in which a daemon keeps what its containers are given, and writes down whose it is and which engine has them. */
+export const makeDaemonFolder = async (
+  stateDirectory: string,
+  daemon: DaemonId,
+  socketPath: string,
+): Promise<string> => {
+  const folder = join(folders(stateDirectory), daemon)
+  await mkdir(folder, { recursive: true, mode: 0o700 })
+  await chmod(folders(stateDirectory), 0o700)
+  await writeFile(join(folder, `${markFile}.new`), JSON.stringify({ ...markOf(daemon), socketPath }), {
+    mode: 0o600,
+  })
+  await rename(join(folder, `${markFile}.new`), join(folder, markFile))
+  return folder
+}
+
+/**
+ * Removes what dead daemons of this state directory left with their engines, and returns the names of the containers.
+ *
+ * A container goes where its label says a dead daemon's id and its name begins with it: an image may bring any label, and no
+ * name. What can't be removed, since the engine does not answer, is logged and stays for the next daemon.
+ */
+export const sweepContainers = async (stateDirectory: string, log: Logger): Promise<readonly string[]> => {
+  const removed: string[] = []
+  for (const name of await namesIn(folders(stateDirectory))) {
+    const folder = join(folders(stateDirectory), name)
+    const mark = readMark(await readFile(join(folder, markFile), 'utf8').catch(() => ''))
+    const socketPath = mark?.['socketPath']
+    if (mark === null || mark.daemon !== name || typeof socketPath !== 'string' || !isDead(mark)) continue
+    try {
+      using engine = await openEngine(findEndpoint({ DOCKER_HOST: `unix://${socketPath}` }), {})
+      removed.push(...(await removeOf(engine, mark)))
+      await rm(folder, { recursive: true, force: true })
+    } catch (error) {
+      const { code, message } = SallyportError.from(error)
+      log.warn({ daemon: name, code, reason: message }, 'containers of a daemon that died may be left')
+    }
+  }
+  return removed
+}
+
+/** Removes every container of one daemon; returns their names once the engine has none of them any more. */
+export const removeOf = async (engine: Engine, { daemon }: Pick<DaemonMark, 'daemon'>): Promise<string[]> => {
+  const found = await engine.list([`${labels.daemon}=${daemon}`])
+  const ours = found.filter(({ Names }) => Names.some((name) => name.startsWith(`/sallyport-${daemon}-`)))
+  for (const { Id } of ours) await engine.remove(Id)
+  return ours.flatMap(({ Names }) => Names.map((name) => name.slice(1)))
+}
+
+const namesIn = async (folder: string): Promise<readonly string[]> => {
+  try {
+    return await readdir(folder)
+  } catch (error) {
+    if (isMissing(error)) return []
+    throw error
+  }
+}

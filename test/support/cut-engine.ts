@@ -1,0 +1,50 @@
+// A way to the engine that a test can cut or stop: the engine behind it is the real one, and does not know.
+import { once } from 'node:events'
+import { connect, createServer, type Socket } from 'node:net'
+import { join } from 'node:path'
+import { tempDir } from './temp-dir.ts'
+
+export interface CuttableEngine extends AsyncDisposable {
+  /** As $DOCKER_HOST takes it */
+  readonly address: string
+  /** Every connection ends, and no other is taken */
+  cut(): void
+  /** Nothing passes any more, either way, and connections stay */
+  hang(): void
+}
+
+export const cuttableEngine = async (socketPath: string): Promise<CuttableEngine> => {
+  const folder = await tempDir()
+  const sockets = new Set<Socket>()
+  let isHanging = false
+  const server = createServer({ allowHalfOpen: true }, (near) => {
+    sockets.add(near)
+    near.on('error', () => near.destroy())
+    if (isHanging) return
+    const far = connect({ path: socketPath, allowHalfOpen: true })
+    sockets.add(far)
+    far.on('error', () => near.destroy()).on('close', () => near.destroy())
+    near.on('close', () => far.destroy())
+    near.pipe(far)
+    far.pipe(near)
+  })
+  const path = join(folder.path, 'engine.sock')
+  server.listen(path)
+  await once(server, 'listening')
+  const cut = (): void => {
+    server.close()
+    for (const socket of sockets) socket.destroy()
+  }
+  return {
+    address: `unix://${path}`,
+    cut,
+    hang() {
+      isHanging = true
+      for (const socket of sockets) socket.unpipe().pause()
+    },
+    async [Symbol.asyncDispose]() {
+      cut()
+      await folder[Symbol.asyncDispose]()
+    },
+  }
+}
