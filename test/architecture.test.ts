@@ -100,9 +100,9 @@ const parts: readonly Part[] = [
     reason: 'it tries what the parts promise, with the very parts; nothing of the daemon rests on it',
   },
   {
-    from: 'cli/verify.ts',
-    mayImport: [...foundations, 'log.ts', 'config/', 'verify/'],
-    reason: 'it speaks of this machine and a profile, and needs no daemon',
+    from: 'cli/verify',
+    mayImport: [...foundations, 'log.ts', 'config/', 'verify/', 'daemon/run-one.ts'],
+    reason: 'it speaks of this machine and a profile; a server it runs as `sallyport run` does',
   },
   {
     from: 'cli/serve.ts',

@@ -11,7 +11,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-enum { PATIENCE_MS = 3000 };
+enum { PATIENCE_MS = 3000, ANSWER_MS = 8000 };
 
 static socklen_t parse(const char *address, const char *port, struct sockaddr_storage *at) {
   struct sockaddr_in *four = (void *)at;
@@ -163,11 +163,33 @@ static int first_address(const unsigned char *reply, size_t bytes, char *address
   return 0;
 }
 
-// host SERVER NAME PORT: asks the server for an address and connects to it; taken only where it is not closed at once.
+// Says bytes, given in hexadecimal, and tells how many come back; ETIMEDOUT or ECONNRESET where none does.
+static int say_bytes(int fd, const char *hexadecimal) {
+  unsigned char said[4096], heard[4096];
+  size_t bytes = 0;
+  while (bytes < sizeof said && sscanf(hexadecimal + 2 * bytes, "%2hhx", &said[bytes]) == 1) bytes++;
+  if (send(fd, said, bytes, MSG_NOSIGNAL) < 0) return -1;
+  struct pollfd wait = {.fd = fd, .events = POLLIN};
+  if (poll(&wait, 1, ANSWER_MS) == 0) return errno = ETIMEDOUT, -1;
+  ssize_t got = recv(fd, heard, sizeof heard, 0);
+  if (got <= 0) return got < 0 ? -1 : (errno = ECONNRESET, -1);
+  return fprintf(found, "%zd bytes came back", got) > 0 ? 0 : -1;
+}
+
+// say ADDRESS PORT BYTES
+static int say(int count, char **arguments) {
+  (void)count;
+  struct sockaddr_storage at;
+  socklen_t length = parse(arguments[0], arguments[1], &at);
+  int fd = socket(at.ss_family, SOCK_STREAM | SOCK_NONBLOCK, 0);
+  return fd < 0 || connect_in_time(fd, (struct sockaddr *)&at, length) != 0 ? -1 : say_bytes(fd, arguments[2]);
+}
+
+// host SERVER NAME PORT BYTES: asks the server for an address, connects to it and says the bytes.
 static int host(int count, char **arguments) {
   (void)count;
   unsigned char query[512] = {0x53, 0x50, 1, 0, 0, 1}, reply[1500];
-  char address[INET_ADDRSTRLEN], byte;
+  char address[INET_ADDRSTRLEN];
   struct sockaddr_storage at;
   if (strlen(arguments[1]) > 400) return errno = E2BIG, -1;
   socklen_t length = parse(arguments[0], "53", &at);
@@ -181,12 +203,10 @@ static int host(int count, char **arguments) {
   ssize_t got = recv(fd, reply, sizeof reply, 0);
   if (got < 12) return got < 0 ? -1 : (errno = EBADMSG, -1);
   if (!first_address(reply, (size_t)got, address, sizeof address)) return errno = ENOENT, -1;
-  fprintf(found, "%s", address);
+  fprintf(found, "%s, ", address);
   fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
   if (fd < 0 || connect_in_time(fd, (struct sockaddr *)&at, parse(address, arguments[2], &at)) != 0) return -1;
-  wait = (struct pollfd){.fd = fd, .events = POLLIN};
-  if (poll(&wait, 1, 1000) == 0) return 0;
-  return recv(fd, &byte, 1, 0) > 0 ? 0 : (errno = ECONNRESET, -1);
+  return say_bytes(fd, arguments[3]);
 }
 
 // exchange ADDRESS PORT TEXT, where an address may be the path of a socket: says the text, with \r and \n for these, and tells what comes back; ECONNRESET where nothing does.
@@ -216,5 +236,5 @@ static int exchange(int count, char **arguments) {
 
 const struct attempt network_attempts[] = {
     {"tcp", 2, tcp}, {"route", 1, route}, {"local", 1, local}, {"hold-listeners", 2, hold_listeners},
-    {"dns", 4, dns}, {"bind", 2, bind_to}, {"exchange", 3, exchange}, {"host", 3, host}, {NULL, 0, NULL},
+    {"dns", 4, dns}, {"bind", 2, bind_to}, {"exchange", 3, exchange}, {"host", 4, host}, {"say", 3, say}, {NULL, 0, NULL},
 };

@@ -1,27 +1,24 @@
-// `sallyport verify`: the battery and what people state, tried in the very sandbox of a profile's launches.
+// `sallyport verify`: the battery and what people state, tried in the very sandbox of a profile's or a server's launches.
 import { writeFile } from 'node:fs/promises'
-import { basename } from 'node:path'
 import { Option, type Command } from 'commander'
 import { readAssertions } from '../config/assertion-file.ts'
-import { namedFolder, userFolder } from '../config/find.ts'
 import { thisHost } from '../config/host.ts'
-import { profileSearch, readLayers, type ProfileSearch } from '../config/profile-layers.ts'
-import { listProfiles } from '../config/profile-show.ts'
-import { loadProfile } from '../config/profile.ts'
 import { SallyportError } from '../errors.ts'
 import { errnoOf } from '../lib/missing.ts'
 import { packageVersion } from '../lib/version.ts'
-import type { StatedAssertion } from '../schema/assertion.ts'
-import type { ProfileSettings } from '../schema/settings.ts'
-import { placesOf } from '../verify/report/places.ts'
 import { formats, type Reported } from '../verify/report/report.ts'
 import { overall } from '../verify/result.ts'
-import { verifyProfile } from '../verify/verify.ts'
+import type { NamedCall } from '../verify/server/choose-call.ts'
 import { hint, visible } from './output.ts'
+import { subjectsOf } from './verify-subjects.ts'
 
 interface VerifyFlags {
   readonly profile: readonly string[]
   readonly all?: boolean
+  readonly server: readonly string[]
+  readonly allServers?: boolean
+  readonly call?: string
+  readonly args?: string
   readonly driver: string
   readonly format: keyof typeof formats
   readonly out?: string
@@ -36,9 +33,13 @@ const verificationFailed = 4
 export function registerVerify(program: Command): void {
   program
     .command('verify')
-    .description('try what profiles promise, in the very sandboxes that servers get')
+    .description('try what profiles and servers promise, in the very sandboxes that servers get')
     .option('--profile <name>', 'a profile, by name; may be repeated', collect, [])
     .option('--all', 'every profile that can be found')
+    .option('--server <name>', 'a server of the configuration, which is run; may be repeated', collect, [])
+    .option('--all-servers', 'every enabled server of the configuration')
+    .option('--call <tool>', 'call this tool of the one server, instead of what is known to change nothing')
+    .option('--args <json>', 'its arguments, as one JSON object')
     .addOption(
       new Option('--driver <driver>', 'what makes the sandbox').choices(['bubblewrap']).default('bubblewrap'),
     )
@@ -46,31 +47,29 @@ export function registerVerify(program: Command): void {
     .option('--out <file>', 'write the report there, instead of to stdout')
     .option('--self-check', 'take each control out in turn, and hold every probe to going red')
     .option('--tests <file>', 'assertions of your own; may be repeated', collect, [])
-    .option('--config <file>', 'look for profiles beside this configuration file, too')
+    .option('--config <file>', 'the configuration of the servers; profiles are looked for beside it, too')
     .action(verify)
 }
 
 async function verify(flags: VerifyFlags): Promise<void> {
   const host = thisHost()
-  const directory = namedFolder({ ...host, ...(flags.config === undefined ? {} : { path: flags.config }) })
-  const search = profileSearch(host, directory === null ? {} : { configFolder: directory })
-  const profiles = await profilesFor(flags, search)
-  const tests = await testsFor(flags.tests, profiles)
+  const call = callOf(flags)
+  const subjects = await subjectsOf({ ...flags, isAll: flags.all === true, call }, host)
+  const stated = await Promise.all(flags.tests.map((file) => readAssertions(file, subjects)))
   const interrupted = new AbortController()
   const interrupt = (): void => interrupted.abort(new SallyportError('ERR_CALL_CANCELLED', 'interrupted'))
   process.once('SIGINT', interrupt).once('SIGTERM', interrupt)
   const reported: Reported[] = []
-  for (const [index, profile] of profiles.entries()) {
-    const verification = await verifyProfile(profile.name, {
+  for (const [index, subject] of subjects.entries()) {
+    const name = visible(subject.server ?? subject.profile)
+    const verification = await subject.verify({
       host,
-      directory: directory ?? userFolder(host),
-      assertions: tests.get(profile.name) ?? [],
+      assertions: stated.flatMap((each) => each[index] ?? []),
       selfCheck: flags.selfCheck === true,
       signal: interrupted.signal,
-      onProgress: (stage) =>
-        hint(`${index + 1}/${profiles.length} ${visible(profile.name)}: ${visible(stage)}`),
+      onProgress: (stage) => hint(`${index + 1}/${subjects.length} ${name}: ${visible(stage)}`),
     })
-    reported.push({ verification, placeOf: placesOf(profile, await filesOf(profile, search)) })
+    reported.push({ verification, placeOf: subject.placeOf })
   }
   process.off('SIGINT', interrupt).off('SIGTERM', interrupt)
   const report = formats[flags.format]({ version: packageVersion(), folder: process.cwd(), reported })
@@ -80,39 +79,28 @@ async function verify(flags: VerifyFlags): Promise<void> {
     process.exitCode = verificationFailed
 }
 
-/** The profiles named, each once and loaded, so that a mistake in the last is said before the first is tried. */
-async function profilesFor(
-  { profile: named, all }: VerifyFlags,
-  search: ProfileSearch,
-): Promise<readonly ProfileSettings[]> {
-  const found = all === true ? (await listProfiles(search)).map(({ name }) => name) : []
-  const names = [...new Set([...named, ...found])]
-  if (names.length === 0)
-    throw new SallyportError('ERR_USAGE', 'nothing to verify; name a profile with --profile, or say --all')
-  const profiles: ProfileSettings[] = []
-  for (const name of names) profiles.push(await loadProfile(name, search))
-  return profiles
+function callOf({ call, args, server, allServers }: VerifyFlags): NamedCall | null {
+  if (call === undefined) {
+    if (args === undefined) return null
+    throw new SallyportError('ERR_USAGE', '--args: there is no call; name a tool with --call')
+  }
+  if (server.length !== 1 || allServers === true)
+    throw new SallyportError('ERR_USAGE', '--call: a tool is of one server; name just that with --server')
+  const value = parsed(args ?? '{}')
+  if (typeof value === 'object' && value !== null && !Array.isArray(value))
+    return { tool: call, args: { ...value } }
+  throw new SallyportError(
+    'ERR_USAGE',
+    `--args: got ${(args ?? '').slice(0, 80)}, expected a JSON object such as '{"path":"/workspace"}'`,
+  )
 }
 
-async function testsFor(
-  files: readonly string[],
-  profiles: readonly ProfileSettings[],
-): Promise<ReadonlyMap<string, readonly StatedAssertion[]>> {
-  const tests = new Map<string, readonly StatedAssertion[]>()
-  const names = profiles.map(({ name }) => name)
-  for (const file of files)
-    for (const [profile, stated] of await readAssertions(file, names))
-      tests.set(profile, [...(tests.get(profile) ?? []), ...stated])
-  return tests
-}
-
-/** Base name -> path of the files that a profile is made of, as `decidedAt` names them. */
-async function filesOf(
-  { path }: ProfileSettings,
-  search: ProfileSearch,
-): Promise<ReadonlyMap<string, string>> {
-  const layers = await readLayers(path, search)
-  return new Map(layers.map(({ document }) => [basename(document.path), document.path]))
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return null
+  }
 }
 
 async function writeReport(file: string, report: string): Promise<void> {

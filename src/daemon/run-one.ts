@@ -8,9 +8,10 @@ import { newDaemonId } from '../lib/ids.ts'
 import type { Logger } from '../lib/logger.ts'
 import { ownFolder } from '../rpc/runtime-dir.ts'
 import { findInitBinary } from '../sandbox/init-binary.ts'
+import type { Governor, Observation } from '../schema/governor.ts'
 import type { Settings } from '../schema/settings.ts'
 import { LogRing } from '../supervisor/log-ring.ts'
-import type { Emit, SessionEnd } from '../supervisor/ports.ts'
+import type { Emit, Launch, Running, SessionEnd } from '../supervisor/ports.ts'
 import type { Era } from '../supervisor/probe.ts'
 import { TaskIds } from '../supervisor/tasks.ts'
 import { Session } from '../supervisor/session.ts'
@@ -34,6 +35,11 @@ export interface RunOptions {
   readonly stream: Duplex
   /** Hears each line that the server writes to stderr */
   readonly onStderr: (line: string) => void
+  /** Told of each process before its first byte, and of all that the server lists, shown to the host or not */
+  readonly watch?: {
+    launched(process: Running): void
+    listed(tools: Observation['tools']): void
+  }
 }
 
 /** Runs the server until it or its host ends, or the signal is aborted; nothing of it is left when this resolves. */
@@ -86,7 +92,7 @@ export async function runOne(options: RunOptions, { signal }: { signal: AbortSig
     separation: 'none', // whoever runs it is the host, the operator and the daemon
   })
   const { gate, governor } = policyUnder(governance)(() => settings)
-  const ports = { gate, governor, emit, launch: machine.launch }
+  const ports = { gate, emit, ...watched({ governor, launch: machine.launch }, options.watch) }
   let era: Era | null = null
   const verdicts = { get: () => era, set: (known: Era) => void (era = known) }
   await using session = new Session({
@@ -107,6 +113,29 @@ export async function runOne(options: RunOptions, { signal }: { signal: AbortSig
     return await session.ended
   } finally {
     signal.removeEventListener('abort', stop)
+  }
+}
+
+// Whoever watches sees what there is, and changes nothing.
+function watched(
+  ports: { readonly governor: Governor; readonly launch: Launch },
+  watch: RunOptions['watch'],
+): typeof ports {
+  if (watch === undefined) return ports
+  const { governor, launch } = ports
+  return {
+    governor: {
+      ...governor,
+      observe(seen) {
+        watch.listed(seen.tools)
+        return governor.observe(seen)
+      },
+    },
+    async launch(...asked) {
+      const running = await launch(...asked)
+      watch.launched(running)
+      return running
+    },
   }
 }
 

@@ -1012,7 +1012,7 @@ export interface Declaration {
 }
 
 /**
- * A test file of `sallyport verify --tests`: what must hold in the sandboxes of profiles that it names.
+ * A test file of `sallyport verify --tests`: what must hold in the sandboxes of profiles and servers that it names.
  */
 export interface Assertions {
   /**
@@ -1047,6 +1047,12 @@ export interface Assertions {
      * Items: A name or glob
      */
     profiles: string[]
+    /**
+     * Servers for which it must hold, by name or glob, and nothing else; where it is left out, all that is verified
+     *
+     * @minItems 1
+     */
+    servers: string[] | null
   }[]
 }
 

@@ -1,18 +1,23 @@
 // The assertions that people state, tried by the probes' program in the same sandbox that the battery is tried in.
+import { isIP } from 'node:net'
 import { matchesName } from '../lib/glob.ts'
 import type { Assertion, StatedAssertion } from '../schema/assertion.ts'
 import type { ProfileSettings } from '../schema/settings.ts'
-import { isIP } from 'node:net'
+import { type EgressEvent, type EgressGrant, tlsPorts } from '../schema/egress.ts'
 import { type Answer, finds } from './attempt.ts'
+import { opening } from './opening.ts'
 import { type Lab, type Tried, tryInside } from './lab.ts'
 import type { AssertionResult, Verdict } from './result.ts'
+import { type CallScene, judgeCall } from './stated-calls.ts'
+import type { WayOut } from './way-out.ts'
 
 /** What is asked of the program for one assertion, and what its answer says of it. */
 interface Question {
   readonly asks: readonly string[]
   /** Whether it takes so much that it has a launch to itself */
   readonly isAlone: boolean
-  judge(answer: Answer): Judged
+  /** `doors` is what happened at the way out of the sandbox that answered; empty where there is none */
+  judge(answer: Answer, doors: readonly EgressEvent[]): Judged
 }
 
 type Judged = Pick<AssertionResult, 'verdict' | 'observed' | 'evidence'>
@@ -26,25 +31,39 @@ const resolver = '127.0.0.53'
 /** Beyond the limit by that much, so that what is counted otherwise than here does not hide an end. */
 const beyond = { processes: 16, bytes: 64 * 1024 * 1024 } as const
 
+/** What assertions need beside the lab. */
+export interface Stage {
+  readonly wayOut: Pick<WayOut, 'openRealDoor'>
+  /** What it may reach: a server its own targets, a server of a profile by itself all of the profile's */
+  readonly grants: readonly EgressGrant[]
+  /** The server whose calls are decided; null where a profile is verified by itself */
+  readonly calls: CallScene | null
+}
+
 /**
- * Tries all assertions in launches of the lab's profile. What needs a server (`cannot call`, `must ask`) cannot be tried
- * here and is an error, as is whatever the program did not answer: nothing holds by not being tried.
+ * Tries all assertions in launches of the lab's profile, behind a door that leads where the grants say. What speaks of
+ * tools is decided by policy, and is an error without a server, as is whatever the program did not answer: nothing holds
+ * by not being tried.
  */
 export const tryAssertions = async (
   lab: Lab,
   stated: readonly StatedAssertion[],
+  { wayOut, grants, calls }: Stage,
 ): Promise<readonly AssertionResult[]> => {
-  const questions = stated.map(({ assertion }) => questionOf(assertion, lab.profile))
+  const questions = await Promise.all(
+    stated.map(({ assertion }) => questionOf(assertion, lab.profile, grants)),
+  )
   const together = questions.filter((question) => question?.isAlone === false)
-  const { answers } = together.length === 0 ? { answers: [] } : await ask(lab, together)
+  const { answers, doors } =
+    together.length === 0 ? { answers: [], doors: [] } : await askThere(lab, together, grants, wayOut)
   const results: AssertionResult[] = []
   let next = 0
-  for (const [index, { text, reason, file, line }] of stated.entries()) {
+  for (const [index, { assertion, text, reason, file, line }] of stated.entries()) {
     const question = questions[index] ?? null
     const judged =
       question === null
-        ? untried('it speaks of a tool, and a profile by itself has no server')
-        : judgedBy(question, question.isAlone ? await aloneAnswer(lab, question) : answers[next++])
+        ? await judgedByPolicy(assertion, calls)
+        : judgedBy(question, question.isAlone ? await aloneAnswer(lab, question) : answers[next++], doors)
     results.push({ text, reason, file, line, ...judged })
   }
   return results
@@ -61,25 +80,56 @@ const aloneAnswer = async (lab: Lab, question: Question): Promise<Answer | undef
   return exit?.reason === 'oom' ? outOfMemory : answers[0]
 }
 
-const judgedBy = (question: Question, answer: Answer | undefined): Judged => {
+/** Asks in a sandbox that has the subject's own way out, whose events are all told when it has ended. */
+const askThere = async (
+  lab: Lab,
+  questions: readonly (Question | null)[],
+  grants: readonly EgressGrant[],
+  { openRealDoor }: Stage['wayOut'],
+): Promise<Pick<Tried, 'answers'> & { readonly doors: readonly EgressEvent[] }> => {
+  if (lab.openDoor === null) return { answers: (await ask(lab, questions)).answers, doors: [] }
+  const doors: EgressEvent[] = []
+  await using door = openRealDoor(grants, (event) => void doors.push(event))
+  const { answers } = await ask(
+    { ...lab, server: { ...lab.server, egress: grants }, openDoor: door.open },
+    questions,
+  )
+  await door[Symbol.asyncDispose]()
+  return { answers, doors }
+}
+
+const judgedByPolicy = (assertion: Assertion, calls: CallScene | null): Promise<Judged> | Judged => {
+  if (assertion.about !== 'call' && assertion.about !== 'ask') return untried('there was nothing to try')
+  return calls === null
+    ? untried('it speaks of a tool, and a profile by itself has no server')
+    : judgeCall(assertion, calls)
+}
+
+const judgedBy = (question: Question, answer: Answer | undefined, doors: readonly EgressEvent[]): Judged => {
   if (answer === undefined) return untried('the sandbox ended before it was tried')
   if (['late', 'no-effect', 'unknown'].includes(answer.outcome))
     return untried(`the attempt came to nothing: ${answer.outcome} ${answer.text}`.trim())
-  return question.judge(answer)
+  return question.judge(answer, doors)
 }
 
 const untried = (observed: string): Judged => ({ verdict: 'error', observed, evidence: [] })
 
-const questionOf = (assertion: Assertion, profile: ProfileSettings): Question | null => {
+const questionOf = async (
+  assertion: Assertion,
+  profile: ProfileSettings,
+  grants: readonly EgressGrant[],
+): Promise<Question | null> => {
   switch (assertion.about) {
     case 'read':
     case 'write':
     case 'exec':
       return reaching([`${assertion.about}-any`, assertion.path], assertion.isAllowed)
     case 'connect': {
-      const { host, port, isAllowed } = assertion
-      const asks = isIP(host) === 0 ? ['host', resolver, host] : ['tcp', host]
-      return reaching([...asks, String(port)], isAllowed)
+      const { host, port } = assertion
+      const granted = grants.find((grant) => grant.port === port && matchesName(grant.host, host))
+      const words = await opening({ host, port, isTls: granted?.tls ?? tlsPorts.has(port) })
+      const asks = isIP(host) === 0 ? ['host', resolver, host] : ['say', host]
+      return connecting([...asks, String(port), words.toString('hex')], assertion, profile)
     }
     case 'resolve':
       return reaching(['dns', resolver, '53', assertion.host, '1'], assertion.isAllowed)
@@ -102,6 +152,39 @@ const reaching = (asks: readonly string[], isAllowed: boolean): Question => ({
     observed: outcome === 'open' ? 'open' : outcome,
     evidence: text.split('\n').filter((line) => line !== ''),
   }),
+})
+
+/** Something is reached where the door dialled it, and bytes of it came back; what the door itself answers is not it. */
+const connecting = (
+  asks: readonly string[],
+  { host, port, isAllowed }: Extract<Assertion, { about: 'connect' }>,
+  { network }: ProfileSettings,
+): Question => ({
+  asks,
+  isAlone: false,
+  judge({ outcome, text }, doors) {
+    const own = doors.filter((event) => event.host === host && event.port === port)
+    const dialled = own.filter(({ kind, verdict }) => kind === 'opened' || verdict === 'connected')
+    const heard = own.some(({ bytesDown }) => bytesDown > 0)
+    const isOpen = outcome === 'open'
+    const evidence = [
+      ...(text === '' ? [] : [`inside: ${text}`]),
+      ...own.map(
+        ({ kind, address, reason, bytesUp, bytesDown }) =>
+          `at the door: ${[kind, address, reason].filter((part) => part !== null).join(' ')}, ${bytesUp} bytes up, ${bytesDown} down`,
+      ),
+    ]
+    if (isAllowed) {
+      const isReached = isOpen && heard
+      const missed = isOpen ? 'answered by the door, not by the host' : outcome
+      return { verdict: verdictOf(isReached), observed: isReached ? 'bytes came back' : missed, evidence }
+    }
+    // Without a door whatever answers is not ours.
+    const isReached = dialled.length > 0 || (isOpen && network.mode === 'none')
+    const refused = own.find(({ kind }) => kind === 'refused')?.reason ?? outcome
+    const observed = isReached ? 'it was dialled' : `not a byte reached it: ${refused}`
+    return { verdict: verdictOf(!isReached), observed, evidence }
+  },
 })
 
 /** Values are never part of the evidence: what was seen may be a secret. */

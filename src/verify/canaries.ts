@@ -1,11 +1,12 @@
 // What a verification plants on the host for the probes to look for: files, sockets, variables. Gone with it.
 import { once } from 'node:events'
-import { chmod, copyFile, mkdir, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises'
+import { chmod, copyFile, mkdir, realpath, rm, writeFile } from 'node:fs/promises'
 import { createServer, type AddressInfo, type Server } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { newInstanceId } from '../lib/ids.ts'
 import { findProbesBinary } from '../sandbox/init-binary.ts'
+import type { Janitor } from './janitor.ts'
 
 /** Where each canary is. All may be read by everybody, so that only the sandbox can be what hides them. */
 export interface Canaries {
@@ -39,14 +40,14 @@ export interface Planted extends AsyncDisposable {
   readonly program: string
 }
 
-/** Plants them all. Throws what the file system says where it cannot. */
-export const plantCanaries = async (homeFolder: string): Promise<Planted> => {
+/** Plants them all, each named to the janitor before. Throws what the file system says where it cannot. */
+export const plantCanaries = async (homeFolder: string, janitor: Janitor): Promise<Planted> => {
   const undo: (() => Promise<unknown>)[] = []
   const takeAway = async (): Promise<void> => {
     for (const step of undo.splice(0).toReversed()) await step()
   }
   try {
-    return { ...(await plant(homeFolder, undo)), [Symbol.asyncDispose]: takeAway }
+    return { ...(await plant(homeFolder, janitor, undo)), [Symbol.asyncDispose]: takeAway }
   } catch (error) {
     await takeAway()
     throw error
@@ -55,13 +56,23 @@ export const plantCanaries = async (homeFolder: string): Promise<Planted> => {
 
 const plant = async (
   homeFolder: string,
+  janitor: Janitor,
   undo: (() => Promise<unknown>)[],
 ): Promise<Pick<Planted, 'canaries' | 'program'>> => {
   const word = `canary-${newInstanceId()}`
-  const makeFolder = async (parent: string, name: string): Promise<string> => {
-    const path = await mkdtemp(join(await realpath(parent), name))
+  const willMake = async (path: string): Promise<void> => {
+    await janitor.takes(`tree /${path.slice(1)}`)
     undo.push(() => rm(path, { recursive: true, force: true }))
-    await chmod(path, 0o755)
+  }
+  const makeEmpty = async (parent: string, name: string, mode: number): Promise<string> => {
+    const path = join(await realpath(parent), `${name}${newInstanceId()}`)
+    await willMake(path)
+    await mkdir(path, { mode })
+    await chmod(path, mode)
+    return path
+  }
+  const makeFolder = async (parent: string, name: string): Promise<string> => {
+    const path = await makeEmpty(parent, name, 0o755)
     await writeFile(join(path, 'canary'), word, { mode: 0o644 })
     return path
   }
@@ -81,11 +92,10 @@ const plant = async (
   const home = await makeFolder(homeFolder, '.sallyport-verify-')
   await mkdir(join(home, '.aws'), { mode: 0o755 })
   await writeFile(join(home, '.aws', 'credentials'), word, { mode: 0o644 })
-  const state = await mkdtemp(join(await realpath(tmpdir()), 'sallyport-verify-state-'))
-  undo.push(() => rm(state, { recursive: true, force: true }))
+  const state = await makeEmpty(tmpdir(), 'sallyport-verify-state-', 0o700)
   const shared = `/dev/shm/${word}`
+  await willMake(shared)
   await writeFile(shared, word, { mode: 0o644 })
-  undo.push(() => rm(shared, { force: true }))
   const socket = join(folder, 'agent.sock')
   await listen(socket)
   await chmod(socket, 0o777)

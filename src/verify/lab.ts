@@ -14,6 +14,7 @@ import type { OpenDoor } from '../sandbox/network.ts'
 import type { SandboxSpec } from '../sandbox/spec.ts'
 import type { ProfileSettings, ServerSettings, Settings } from '../schema/settings.ts'
 import type { Answer, Attempt } from './attempt.ts'
+import { standInFor } from './stand-in.ts'
 
 /** Takes something out of a plan. */
 export type Alter = (plan: BubblewrapPlan) => Partial<BubblewrapPlan>
@@ -24,6 +25,8 @@ export interface Lab {
   readonly settings: Settings
   readonly server: ServerSettings
   readonly profile: ProfileSettings
+  /** Whether the probes stand in for a server that is another program */
+  readonly isStandIn: boolean
   /** The way out of a profile that has one */
   readonly openDoor: OpenDoor | null
   /** The probes' program where any user may execute it, and a folder that any user may read */
@@ -53,14 +56,17 @@ const listOf = (attempts: readonly Attempt[]): string =>
 
 /** Plans one launch for these attempts and hands it to `use`, which must pass it on or dispose of its limits. */
 const plan = async (lab: Lab, attempts: readonly Attempt[], signal: AbortSignal): Promise<BubblewrapPlan> => {
-  const { server, profile, settings, openDoor, host } = lab
+  const { server, profile, settings, openDoor, host, isStandIn } = lab
   const files = [{ target: listPath, content: listOf(attempts), mode: 0o444 }]
   const supply = { ...noSupply, openDoor, files }
-  const planned = await planLaunch({ server, profile, settings, instance: newInstanceId(), supply }, host, {
-    signal,
-  })
-  if (planned.driver === 'bubblewrap') return planned
-  throw new SallyportError('ERR_INTERNAL', `probes were planned for ${planned.driver}`)
+  const instance = newInstanceId()
+  const planned = await planLaunch({ server, profile, settings, instance, supply }, host, { signal })
+  if (planned.driver === 'bubblewrap') return isStandIn ? standInFor(planned, [listPath], host) : planned
+  throw new SallyportError(
+    'ERR_SANDBOX_UNENFORCEABLE',
+    `verify tries sandboxes of bubblewrap, and ${server.name} says driver: ${planned.driver}; it cannot be verified here`,
+    { server: server.name, driver: planned.driver },
+  )
 }
 
 /** What a launch would confine, without one. */
@@ -88,10 +94,14 @@ export const startInside = async (
 /** Makes the attempts in one sandbox, and returns when nothing of it is left. */
 export const tryInside = async (lab: Lab, attempts: readonly Attempt[], alter?: Alter): Promise<Tried> => {
   await using server = await startInside(lab, attempts, alter)
+  const kill = (): void => server.kill()
+  lab.signal.addEventListener('abort', kill, { once: true })
   server.stdin.end()
   const [stdout, stderr] = await Promise.all([textOf(server.stdout), textOf(server.stderr)])
   const exit = await server.ended
-  return { answers: answersIn(stdout), exit, stderr }
+  lab.signal.removeEventListener('abort', kill)
+  lab.signal.throwIfAborted()
+  return { answers: answersIn(stdout, attempts.length), exit, stderr }
 }
 
 /** Makes them outside, as an ordinary user, with a folder left open and the daemon's variables. */
@@ -110,7 +120,7 @@ export const tryOutside = async (lab: Lab, attempts: readonly Attempt[]): Promis
     })
     const ended = once(child, 'close')
     const [stdout, stderr] = await Promise.all([textOf(child.stdout), textOf(child.stderr), ended])
-    return { answers: answersIn(stdout), exit: null, stderr }
+    return { answers: answersIn(stdout, attempts.length), exit: null, stderr }
   } finally {
     await leftOpen.close()
   }
@@ -122,30 +132,26 @@ const textOf = async (stream: Readable | null): Promise<string> => {
   return Buffer.concat(chunks).toString('latin1')
 }
 
-/** Reads what the program wrote; it is ours, and a sandbox away, so each line is held to its shape. */
-const answersIn = (output: string): readonly Answer[] =>
-  output
-    .split('\n')
-    .filter((line) => line !== '')
-    .map((line): Answer => {
-      const value = parsed(line)
-      if (
-        typeof value === 'object' &&
-        value !== null &&
-        'outcome' in value &&
-        typeof value.outcome === 'string' &&
-        'text' in value &&
-        typeof value.text === 'string' &&
-        'ms' in value &&
-        typeof value.ms === 'number'
-      )
-        return { outcome: value.outcome, text: value.text, ms: value.ms }
-      throw new SallyportError(
-        'ERR_INTERNAL',
-        `sallyport-probes answered ${JSON.stringify(line.slice(0, 120))}, expected an outcome, its text and its ms; build it again`,
-        { line: line.slice(0, 120) },
-      )
-    })
+/**
+ * Reads what the program wrote, a line for each attempt, up to the first that is no answer: what stands behind it was
+ * answered by nobody. More answers than attempts are nobody's either.
+ */
+export const answersIn = (output: string, attempts: number): readonly Answer[] => {
+  const answers: Answer[] = []
+  for (const line of output.split('\n').slice(0, -1)) {
+    const answer = answerIn(line)
+    if (answer === null) break
+    answers.push(answer)
+  }
+  return answers.length > attempts ? [] : answers
+}
+
+const answerIn = (line: string): Answer | null => {
+  const { outcome, text, ms } = { ...(parsed(line) as object) } as Readonly<Record<string, unknown>>
+  return typeof outcome === 'string' && typeof text === 'string' && typeof ms === 'number'
+    ? { outcome, text, ms }
+    : null
+}
 
 const parsed = (line: string): unknown => {
   try {

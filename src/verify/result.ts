@@ -83,6 +83,19 @@ export interface AssertionResult {
   readonly evidence: readonly string[]
 }
 
+/** What was seen of a real server that ran: from outside, or of what it did when it was spoken to. */
+export interface Inspection {
+  /** Stable name, such as `process.capabilities` */
+  readonly id: string
+  /** What it shows, one sentence for people */
+  readonly protects: string
+  readonly expected: string
+  readonly observed: string
+  readonly verdict: Verdict
+  /** What was read, one line each; never the value of a variable */
+  readonly evidence: readonly string[]
+}
+
 /** The machine that a verification speaks of; another one may have another outcome. */
 export interface HostReport {
   readonly kernel: string
@@ -103,6 +116,8 @@ export interface Verification {
   readonly startedAt: string
   readonly durationMs: number
   readonly probes: readonly ProbeResult[]
+  /** Of the server's own processes; none where a profile was verified by itself */
+  readonly inspections: readonly Inspection[]
   readonly assertions: readonly AssertionResult[]
   /** Which mechanism held each limit in the sandbox that was tried */
   readonly enforcedBy: EnforcedLimits
@@ -110,6 +125,8 @@ export interface Verification {
   readonly verdict: Verdict
 }
 
-/** Returns the verdict of many: an error outweighs a failure, and both a pass. */
+/** Returns the verdict of many: an error outweighs a failure, and both a pass; none at all is an error: nothing was tried. */
 export const overall = (all: readonly { readonly verdict: Verdict }[]): Verdict =>
-  (['error', 'fail'] as const).find((bad) => all.some(({ verdict }) => verdict === bad)) ?? 'pass'
+  all.length === 0
+    ? 'error'
+    : ((['error', 'fail'] as const).find((bad) => all.some(({ verdict }) => verdict === bad)) ?? 'pass')

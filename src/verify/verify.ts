@@ -1,31 +1,36 @@
-// A verification of a profile: the battery in the very sandbox of its launches, outside, and with controls taken out.
+// A verification: the battery in the very sandbox of a profile's or a server's launches, outside, and with controls taken out.
 //
 //   plant canaries ─> a neighbour starts ─> inside ∥ outside ─> what takes all, alone ─> arms ─> verdicts
 import { readlink } from 'node:fs/promises'
 import { arch, hostname, release } from 'node:os'
 import type { Host } from '../config/host.ts'
-import { userFolder } from '../config/find.ts'
-import { settingsOf } from '../config/load.ts'
 import { SallyportError } from '../errors.ts'
-import { newDaemonId } from '../lib/ids.ts'
+import { type DaemonId, newDaemonId } from '../lib/ids.ts'
 import { type Logger, silent } from '../lib/logger.ts'
 import { isWithin } from '../lib/path-overlap.ts'
 import { presentProcMasks } from '../sandbox/bubblewrap/masks.ts'
-import { createLaunchHost } from '../sandbox/host.ts'
-import { findProbesBinary } from '../sandbox/init-binary.ts'
+import { groupDirectories } from '../sandbox/cgroup.ts'
+import { hostFingerprint } from '../sandbox/fingerprint.ts'
+import { createLaunchHost, type LaunchHost } from '../sandbox/host.ts'
+import { tlsPorts } from '../schema/egress.ts'
+import type { Settings } from '../schema/settings.ts'
 import type { StatedAssertion } from '../schema/assertion.ts'
 import type { SandboxSpec } from '../sandbox/spec.ts'
 import { tryAssertions } from './assertions.ts'
-import { plantCanaries } from './canaries.ts'
+import { type Canaries, plantCanaries } from './canaries.ts'
 import { catalogue } from './catalogue.ts'
 import { tryArms } from './arms.ts'
 import { judge } from './judge.ts'
 import { answersInside, answersOutside, type Planned } from './inside.ts'
+import { startJanitor } from './janitor.ts'
 import { type Lab, specOf } from './lab.ts'
 import { chooseListeners, startNeighbour } from './neighbour.ts'
 import type { Scene } from './probe.ts'
 import { openWayOut } from './way-out.ts'
-import { overall, type ProbeResult, type Verification } from './result.ts'
+import { overall, type Inspection, type ProbeResult, type Verification } from './result.ts'
+import type { NamedCall } from './server/choose-call.ts'
+import { inspectServer, type RunServer } from './server/inspect-server.ts'
+import { type Subject, subjectOfProfile, subjectOfServer } from './subject.ts'
 
 export interface VerifyOptions {
   readonly host: Host
@@ -37,40 +42,120 @@ export interface VerifyOptions {
   readonly assertions?: readonly StatedAssertion[]
   readonly log?: Logger
   readonly signal?: AbortSignal
+  /** How long all of it may take, ms; what is not done then was not tried */
+  readonly patienceMs?: number
   /** Called before each stage, in people's words */
   readonly onProgress?: (stage: string) => void
 }
 
-const wholeMs = 120_000
+export interface ServerOptions extends Omit<VerifyOptions, 'directory'> {
+  readonly settings: Settings
+  /** Files and folders of Sallyport's own, which no server may have */
+  readonly own: readonly string[]
+  /** Starts the server itself, through the launch and the policy of any */
+  readonly run: RunServer
+  /** What is called of the server; where nothing is said, what is known to change nothing */
+  readonly call: NamedCall | null
+}
+
+const patience = { profileMs: 120_000, serverMs: 240_000 } as const
 
 /**
  * Verifies a profile by itself, without a server, and returns what was found. Nothing of it is left on the host.
  *
- * Throws a `SallyportError` where there is no such profile or no sandbox at all; whatever else goes wrong is a verdict.
+ * Throws a `SallyportError` where there is no such profile, or the signal's reason; whatever else goes wrong is a verdict.
  */
-export const verifyProfile = async (profileName: string, options: VerifyOptions): Promise<Verification> => {
-  const { host, selfCheck = false, log = silent, onProgress = () => undefined } = options
+export const verifyProfile = async (profile: string, options: VerifyOptions): Promise<Verification> =>
+  verifySubject(await subjectOfProfile(profile, options), options, null)
+
+/**
+ * Verifies a server: the battery with what its entry gives it, then the server itself, run and looked at from outside.
+ *
+ * Throws ERR_SERVER_NOT_FOUND or ERR_SERVER_DISABLED, or the signal's reason; whatever else goes wrong is a verdict.
+ */
+export const verifyServer = async (name: string, options: ServerOptions): Promise<Verification> =>
+  verifySubject(subjectOfServer(options.settings, name), options, options)
+
+const verifySubject = async (
+  subject: Subject,
+  options: VerifyOptions,
+  real: ServerOptions | null,
+): Promise<Verification> => {
+  const { host } = options
   const [startedAt, from] = [new Date().toISOString(), performance.now()]
-  const signal = AbortSignal.any([options.signal ?? [], AbortSignal.timeout(wholeMs)].flat())
-  const { settings, server: plain, profile } = await settingsFor(profileName, options)
+  const { patienceMs = real === null ? patience.profileMs : patience.serverMs } = options
+  const late = AbortSignal.timeout(patienceMs)
+  const signal = AbortSignal.any([options.signal ?? [], late].flat())
+  const found = await tryAll(subject, { ...options, signal }, real).catch((error: unknown): Found => {
+    options.signal?.throwIfAborted()
+    const why = late.aborted ? new SallyportError('ERR_CALL_TIMEOUT', lateWords(patienceMs)) : error
+    return { ...nothingFound, inspections: [notTried(SallyportError.from(why))] }
+  })
+  const { probes, inspections, assertions, enforcedBy } = found
+  return {
+    profile: subject.profile.name,
+    server: subject.isReal ? subject.server.name : null,
+    driver: 'bubblewrap',
+    host: {
+      kernel: release(),
+      arch: arch(),
+      uid: host.uid,
+      tool: (await hostFingerprint()).bubblewrap?.version ?? null,
+    },
+    startedAt,
+    durationMs: performance.now() - from,
+    probes,
+    inspections,
+    assertions,
+    enforcedBy,
+    verdict: probes.length === 0 ? 'error' : overall([...probes, ...inspections, ...assertions]),
+  }
+}
+
+const lateWords = (ms: number): string =>
+  `it was not done within ${ms / 1000} s; see what else keeps this machine busy`
+
+type Found = Pick<Verification, 'probes' | 'inspections' | 'assertions' | 'enforcedBy'>
+
+const nothingFound: Found = {
+  probes: [],
+  inspections: [],
+  assertions: [],
+  enforcedBy: { memory: 'none', pids: 'none', cpu: 'none', files: 'none', tmp: 'none' },
+}
+
+const notTried = ({ code, message }: SallyportError): Inspection => ({
+  id: 'run.complete',
+  protects: 'Everything was tried, to the end.',
+  expected: 'an end',
+  observed: `${code}: ${message}`,
+  verdict: 'error',
+  evidence: [],
+})
+
+const tryAll = async (
+  subject: Subject,
+  options: VerifyOptions & { readonly signal: AbortSignal },
+  real: ServerOptions | null,
+): Promise<Found> => {
+  const { host, selfCheck = false, signal, onProgress = () => undefined } = options
+  const { settings, server: plain, profile } = subject
   const isOpen = profile.network.mode === 'allowlist'
   onProgress('planting what a server must not find')
-  await using planted = await plantCanaries(host.home)
+  await using janitor = await startJanitor()
+  await using planted = await plantCanaries(host.home, janitor)
   const { canaries } = planted
   await using wayOut = await openWayOut(canaries)
-  await using launchHost = await createLaunchHost({
-    daemon: newDaemonId(),
-    stateDirectory: canaries.state,
-    own: [canaries.state],
-    homes: [host.home],
-    environment: { ...host.env, ...canaries.variables },
-    log,
-  })
+  const daemon = newDaemonId()
+  for (const group of groupDirectories((await hostFingerprint()).cgroups, daemon))
+    await janitor.takes(`group /${group.slice(1)}`)
+  await using launchHost = await launchHostFor(daemon, canaries, options, real)
   const lab: Lab = {
     host: launchHost,
     settings,
     server: isOpen ? { ...plain, egress: [...plain.egress, wayOut.grant] } : plain,
     profile,
+    isStandIn: subject.isReal,
     openDoor: isOpen ? wayOut.openDoor([...plain.egress, wayOut.grant]) : null,
     program: planted.program,
     folder: canaries.folder,
@@ -108,54 +193,34 @@ export const verifyProfile = async (profileName: string, options: VerifyOptions)
       spec,
     })
   })
+  if (real !== null) onProgress('the server itself')
+  const seen = real === null ? null : await inspectServer(subject, real, { canaries, signal })
   onProgress('what is stated')
-  const assertions = await tryAssertions(lab, [...profile.assertions, ...(options.assertions ?? [])])
-  return {
-    profile: profile.name,
-    server: null,
-    driver: 'bubblewrap',
-    host: {
-      kernel: release(),
-      arch: arch(),
-      uid: host.uid,
-      tool: launchHost.fingerprint.bubblewrap?.version ?? null,
-    },
-    startedAt,
-    durationMs: performance.now() - from,
-    probes,
-    assertions,
-    enforcedBy,
-    verdict: overall([...probes, ...assertions]),
-  }
+  const stated = [...profile.assertions, ...(options.assertions ?? [])]
+  const assertions = await tryAssertions(lab, stated, {
+    wayOut,
+    grants: subject.isReal
+      ? plain.egress
+      : profile.network.allow.map((grant) => ({ ...grant, tls: tlsPorts.has(grant.port) })),
+    calls: seen === null ? null : { settings, server: plain, profile, listed: seen.listed },
+  })
+  return { probes, inspections: seen?.inspections ?? [], assertions, enforcedBy }
 }
 
-const settingsFor = async (
-  profile: string,
-  { host, directory }: VerifyOptions,
-): Promise<Pick<Lab, 'settings' | 'server' | 'profile'>> => {
-  const name = 'sallyport-probes'
-  const value = {
-    version: 1,
-    allowed_commands: [{ name, path: await findProbesBinary() }],
-    servers: {
-      probes: {
-        command: name,
-        args: ['/sallyport/attempts'],
-        version: '1',
-        justification: 'a verification',
-        profile,
-      },
-    },
-  }
-  const settings = await settingsOf(value, directory ?? userFolder(host), host)
-  const server = settings.servers.get('probes')
-  const found = settings.profiles.get(server?.profile ?? '')
-  if (server === undefined || found === undefined)
-    throw new SallyportError('ERR_INTERNAL', `settings of ${profile} have no server for the probes`, {
-      profile,
-    })
-  return { settings, server, profile: found }
-}
+const launchHostFor = (
+  daemon: DaemonId,
+  canaries: Canaries,
+  { host, log = silent }: VerifyOptions,
+  real: ServerOptions | null,
+): Promise<LaunchHost> =>
+  createLaunchHost({
+    daemon,
+    stateDirectory: canaries.state,
+    own: [canaries.state, ...(real?.own ?? [])],
+    homes: [host.home],
+    environment: { ...host.env, ...canaries.variables },
+    log,
+  })
 
 const ownNamespaces = async (): Promise<Readonly<Record<string, string>>> => {
   const kinds = ['mnt', 'pid', 'net', 'ipc', 'uts', 'user', 'cgroup']

@@ -7,7 +7,7 @@ import { openDoor as openEgressDoor } from '../egress/door.ts'
 import { Slots } from '../egress/slots.ts'
 import { newInstanceId } from '../lib/ids.ts'
 import type { OpenDoor } from '../sandbox/network.ts'
-import type { Door, EgressGrant, EgressLimits } from '../schema/egress.ts'
+import type { Door, EgressEvent, EgressGrant, EgressLimits } from '../schema/egress.ts'
 import type { Canaries } from './canaries.ts'
 
 /** Doors are made for each launch and closed with this. No name but the granted one leads anywhere. */
@@ -19,6 +19,12 @@ export interface WayOut extends AsyncDisposable {
   /** UDP port on 127.0.0.1 of a name server that has a record for every question */
   readonly resolverPort: number
   openDoor(grants: readonly EgressGrant[]): OpenDoor
+  /** A door that leads where these grants say, by this machine's resolver, and tells what happens at it. Disposing closes it */
+  openRealDoor(grants: readonly EgressGrant[], tell: (event: EgressEvent) => void): RealDoor
+}
+
+export interface RealDoor extends AsyncDisposable {
+  readonly open: OpenDoor
 }
 
 const limits: EgressLimits = {
@@ -75,6 +81,28 @@ export const openWayOut = async ({ word, folder }: Canaries): Promise<WayOut> =>
       )
       doors.push(door)
       return door.path
+    },
+    openRealDoor(grants, tell) {
+      const instance = newInstanceId()
+      const opened: Door[] = []
+      return {
+        async open({ uid }) {
+          const door = await openEgressDoor(
+            { server: 'probes', instance, grants, limits },
+            {
+              watch: { event: tell, mayConnect: () => ({ open: true }) },
+              interceptor: null,
+              path: join(folder, instance, 'door'),
+              uid,
+            },
+          )
+          opened.push(door)
+          return door.path
+        },
+        async [Symbol.asyncDispose]() {
+          for (const door of opened.splice(0)) await door[Symbol.asyncDispose]()
+        },
+      }
     },
     async [Symbol.asyncDispose]() {
       for (const door of doors) await door[Symbol.asyncDispose]()

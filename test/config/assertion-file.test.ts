@@ -5,10 +5,12 @@ import { readAssertions } from '../../src/config/assertion-file.ts'
 import { linesOf, refusal } from '../support/refusal.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
+const alone = (profile: string) => ({ profile, server: null })
+
 async function read(text: string, profiles: readonly string[] = ['offline', 'node']) {
   await using dir = await tempDir()
   await writeFile(`${dir.path}/t.yaml`, text)
-  return await readAssertions(`${dir.path}/t.yaml`, profiles)
+  return await readAssertions(`${dir.path}/t.yaml`, profiles.map(alone))
 }
 
 const file = `version: 1
@@ -19,14 +21,21 @@ assertions:
 
 test('a line is for all profiles that are verified, or for those that it names', async () => {
   const found = await read(file)
-  const texts = [...found].map(([profile, stated]) => [
-    profile,
-    stated.map(({ text, line }) => `${line} ${text}`),
+  expect(found.map((stated) => stated.map(({ text, line }) => `${line} ${text}`))).toEqual([
+    ['3 cannot read /etc/shadow', '4 cannot exceed pids'],
+    ['3 cannot read /etc/shadow'],
   ])
-  expect(texts).toEqual([
-    ['offline', ['3 cannot read /etc/shadow', '4 cannot exceed pids']],
-    ['node', ['3 cannot read /etc/shadow']],
-  ])
+})
+
+test('a line for servers is for those that it names, under whatever profile, and for no profile by itself', async () => {
+  await using dir = await tempDir()
+  const line = '  - { assert: must ask write_*, reason: r, servers: [files, "db*"] }'
+  await writeFile(`${dir.path}/t.yaml`, `version: 1\nassertions:\n${line}\n`)
+  const verified = ['files', 'mail', 'db1', null].map((server) => ({ profile: 'node', server }))
+  const found = await readAssertions(`${dir.path}/t.yaml`, verified)
+  expect(found.map(({ length }) => length)).toEqual([1, 0, 1, 0])
+  const { message } = await refusal(() => readAssertions(`${dir.path}/t.yaml`, [alone('node')]))
+  expect(message).toContain('servers: got files, db*, expected one of those that are verified: node')
 })
 
 describe('is refused:', () => {
@@ -50,7 +59,7 @@ describe('is refused:', () => {
   })
 
   test('a file that is not there', async () => {
-    const { code, message } = await refusal(() => readAssertions('/nonexistent/t.yaml', ['node']))
+    const { code, message } = await refusal(() => readAssertions('/nonexistent/t.yaml', [alone('node')]))
     expect([code, message]).toEqual([
       'ERR_CONFIG_NOT_FOUND',
       expect.stringContaining('/nonexistent/t.yaml: cannot be read (ENOENT)'),

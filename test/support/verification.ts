@@ -1,5 +1,5 @@
 // Verifications for reports to be made of, with text in them that would break a careless format.
-import type { AssertionResult, ProbeResult, Verification } from '../../src/verify/result.ts'
+import type { AssertionResult, Inspection, ProbeResult, Verification } from '../../src/verify/result.ts'
 import type { Report } from '../../src/verify/report/report.ts'
 
 /** Markup, a TAP directive, a CDATA end, an escape sequence and a character that XML cannot hold. */
@@ -35,6 +35,16 @@ export const assertion = (more: Partial<AssertionResult> = {}): AssertionResult 
   ...more,
 })
 
+export const inspection = (more: Partial<Inspection> = {}): Inspection => ({
+  id: 'process.capabilities',
+  protects: 'No process of the server holds a capability.',
+  expected: 'all five sets empty',
+  observed: 'all five sets empty',
+  verdict: 'pass',
+  evidence: ['pid 12 node: CapEff 0'],
+  ...more,
+})
+
 export const verification = (more: Partial<Verification> = {}): Verification => ({
   profile: 'offline',
   server: null,
@@ -43,6 +53,7 @@ export const verification = (more: Partial<Verification> = {}): Verification => 
   startedAt: '2026-01-02T03:04:05.678Z',
   durationMs: 4321,
   probes: [probe()],
+  inspections: [],
   assertions: [assertion()],
   enforcedBy: { memory: 'cgroup-v2', pids: 'cgroup-v2', cpu: 'cgroup-v2', files: 'rlimit', tmp: 'tmpfs' },
   verdict: 'pass',
@@ -77,6 +88,17 @@ export const mixed = (): Verification =>
         brokenArm: { control: 'seccomp', observed: 'EPERM', isRed: false },
       }),
     ],
+    inspections: [
+      inspection(),
+      inspection({
+        id: 'process.environment',
+        verdict: 'fail',
+        protects: hostile,
+        observed: hostile,
+        evidence: [hostile],
+      }),
+      inspection({ id: 'server.call', verdict: 'error', observed: 'nothing was called' }),
+    ],
     assertions: [
       assertion(),
       assertion({ text: hostile, reason: hostile, verdict: 'fail', observed: hostile, evidence: [hostile] }),
@@ -91,8 +113,10 @@ export const reportOf = (...all: readonly Verification[]): Report => ({
   reported: all.map((each) => ({
     verification: each,
     placeOf: (key) =>
-      key === 'network.mode'
-        ? { path: '/repo/profiles/mine.yaml', line: 7 }
-        : { path: '/usr/share/sallyport/profiles/offline.yaml', line: 6 },
+      key === 'server'
+        ? { path: '/repo/sallyport.yaml', line: 21 }
+        : key === 'network.mode'
+          ? { path: '/repo/profiles/mine.yaml', line: 7 }
+          : { path: '/usr/share/sallyport/profiles/offline.yaml', line: 6 },
   })),
 })

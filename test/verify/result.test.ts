@@ -9,3 +9,7 @@ test('an error outweighs a failure, and a failure every pass', () => {
   expect(of('pass', 'fail', 'pass')).toBe('fail')
   expect(of('fail', 'error', 'pass')).toBe('error')
 })
+
+test('of nothing at all there is no pass', () => {
+  expect(of()).toBe('error')
+})

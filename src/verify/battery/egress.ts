@@ -86,14 +86,15 @@ export const egressProbes: readonly Probe[] = [
     control: 'resolver',
     trial(scene) {
       const { host } = scene.wayOut.grant
-      if (isShut(scene)) return withoutNetwork([ask('example.com', types.A, nobodyThere)], asksOutside(scene))
+      if (isShut(scene))
+        return withoutNetwork([ask('not-granted.sallyport.test', types.A, nobodyThere)], asksOutside(scene))
       const refused = ['ENOENT', 'EACCES', 'ENODATA']
       const [label] = ['d'.repeat(60)]
       return {
         expected: 'the granted name, and for all else a refusal',
         attempts: [
           finds(['dns', resolver, '53', host, `${types.A}`], () => null, `name ${host}, granted`),
-          ask('example.com', types.A, refused),
+          ask('not-granted.sallyport.test', types.A, refused),
           ask('metadata.google.internal', types.A, refused),
           ask(`${label}.${label}.${label}.evil.test`, types.A, refused),
           ask(`x.${host}`, types.A, refused),

@@ -1,5 +1,12 @@
 // The guarantees that reports speak of, one for each group of probes: their order, their words, the profile's key behind them.
-import type { AssertionResult, ProbeGroup, ProbeResult, Verdict, Verification } from '../result.ts'
+import type {
+  AssertionResult,
+  Inspection,
+  ProbeGroup,
+  ProbeResult,
+  Verdict,
+  Verification,
+} from '../result.ts'
 
 export interface Guarantee {
   readonly group: ProbeGroup
@@ -93,6 +100,9 @@ export const guarantees: readonly Guarantee[] = [
   },
 ]
 
+/** What was seen of a real server and its processes. */
+export const serverTitle = 'Server'
+
 /** What a profile's file and a test file state of their own. */
 export const assertionsTitle = 'Assertions'
 
@@ -116,9 +126,14 @@ export const countOf = (results: readonly { readonly verdict: Verdict }[]): Coun
   return { all: results.length, passed: of('pass'), failed: of('fail'), errors: of('error') }
 }
 
-/** Probes and assertions of a verification, for counting. */
-export const allOf = ({ probes, assertions }: Verification): readonly (ProbeResult | AssertionResult)[] => [
+/** Everything of a verification that has a verdict, for counting. */
+export const allOf = ({
+  probes,
+  inspections,
+  assertions,
+}: Verification): readonly (ProbeResult | Inspection | AssertionResult)[] => [
   ...probes,
+  ...inspections,
   ...assertions,
 ]
 
@@ -140,6 +155,13 @@ export const factsOf = (probe: ProbeResult): readonly string[] => [
         `without ${probe.brokenArm.control}: ${probe.brokenArm.observed} (${probe.brokenArm.isRed ? 'red, as it must be' : 'STAYED GREEN'})`,
       ]),
   ...probe.evidence.map((line) => `evidence: ${line}`),
+]
+
+/** The same for what was seen of a server. */
+export const inspectionFacts = ({ expected, observed, evidence }: Inspection): readonly string[] => [
+  `expected: ${expected}`,
+  `observed: ${observed}`,
+  ...evidence.map((each) => `evidence: ${each}`),
 ]
 
 /** The same for an assertion. */

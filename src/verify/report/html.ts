@@ -2,6 +2,7 @@
 import {
   overall,
   type AssertionResult,
+  type Inspection,
   type ProbeResult,
   type Verdict,
   type Verification,
@@ -14,6 +15,8 @@ import {
   countOf,
   factsOf,
   guarantees,
+  inspectionFacts,
+  serverTitle,
   subjectOf,
 } from './guarantees.ts'
 import { style } from './html-style.ts'
@@ -92,6 +95,16 @@ const cellsOf = (verification: Verification, row: number): readonly Cell[] => [
     promise,
     results: probes.map(shownProbe),
   })),
+  ...(verification.inspections.length === 0
+    ? []
+    : [
+        {
+          id: `r${row}-server`,
+          title: serverTitle,
+          promise: 'The server itself ran, and its processes were looked at from outside.',
+          results: verification.inspections.map(shownInspection),
+        },
+      ]),
   ...(verification.assertions.length === 0
     ? []
     : [
@@ -111,6 +124,13 @@ const shownProbe = (probe: ProbeResult): Shown => ({
   facts: factsOf(probe),
 })
 
+const shownInspection = (inspection: Inspection): Shown => ({
+  name: inspection.id,
+  says: inspection.protects,
+  verdict: inspection.verdict,
+  facts: inspectionFacts(inspection),
+})
+
 const shownAssertion = (assertion: AssertionResult): Shown => ({
   name: assertion.text,
   says: assertion.reason,
@@ -125,7 +145,7 @@ interface Row {
 
 /** Only columns that some row has; a gap is said to be one. */
 const matrix = (rows: readonly Row[]): string => {
-  const titles = [...guarantees.map(({ title }) => title), assertionsTitle].filter((title) =>
+  const titles = [...guarantees.map(({ title }) => title), serverTitle, assertionsTitle].filter((title) =>
     rows.some(({ cells }) => cells.some((cell) => cell.title === title)),
   )
   const heads = titles.map((title) => `<th scope="col"><span>${markup(title)}</span></th>`).join('')

@@ -1,5 +1,11 @@
 // A report for programs; src/schema/verify.schema.json is its shape.
-import { overall, type AssertionResult, type ProbeResult, type Verification } from '../result.ts'
+import {
+  overall,
+  type AssertionResult,
+  type Inspection,
+  type ProbeResult,
+  type Verification,
+} from '../result.ts'
 import { allOf, countOf } from './guarantees.ts'
 import type { Report } from './report.ts'
 
@@ -33,6 +39,7 @@ const verificationOf = (verification: Verification): object => ({
   counts: countsOf(allOf(verification)),
   enforced_by: verification.enforcedBy,
   probes: verification.probes.map(probeOf),
+  inspections: verification.inspections.map(inspectionOf),
   assertions: verification.assertions.map(assertionOf),
 })
 
@@ -45,6 +52,15 @@ const probeOf = ({ positiveControl, brokenArm, durationMs, ...probe }: ProbeResu
       ? null
       : { control: brokenArm.control, observed: brokenArm.observed, is_red: brokenArm.isRed },
   duration_ms: durationMs,
+})
+
+const inspectionOf = ({ id, protects, expected, observed, verdict, evidence }: Inspection): object => ({
+  id,
+  protects,
+  expected,
+  observed,
+  verdict,
+  evidence,
 })
 
 const assertionOf = ({ text, reason, file, line, verdict, observed, evidence }: AssertionResult): object => ({

@@ -1,7 +1,7 @@
 // A report as JUnit XML, the dialect of Ant's task: what other dialects allow beyond it is left out.
 import { hostname } from 'node:os'
-import type { AssertionResult, ProbeResult, Verdict, Verification } from '../result.ts'
-import { allOf, assertionFacts, countOf, factsOf, subjectOf } from './guarantees.ts'
+import type { AssertionResult, Inspection, ProbeResult, Verdict, Verification } from '../result.ts'
+import { allOf, assertionFacts, countOf, factsOf, inspectionFacts, subjectOf } from './guarantees.ts'
 import type { Report } from './report.ts'
 import { markup, oneLine } from './words.ts'
 
@@ -16,7 +16,7 @@ export const junitReport = ({ version, reported }: Report): string =>
   ].join('\n')
 
 const suite = (verification: Verification, index: number, version: string): readonly string[] => {
-  const { driver, host, startedAt, durationMs, probes, assertions, enforcedBy } = verification
+  const { driver, host, startedAt, durationMs, probes, inspections, assertions, enforcedBy } = verification
   const { all, failed, errors } = countOf(allOf(verification))
   const name = `sallyport.${subjectOf(verification)}`
   const attributes = {
@@ -45,6 +45,7 @@ const suite = (verification: Verification, index: number, version: string): read
     ),
     '    </properties>',
     ...probes.flatMap((probe) => probeCase(probe, name)),
+    ...inspections.flatMap((inspection) => inspectionCase(inspection, name)),
     ...assertions.flatMap((assertion) => assertionCase(assertion, name)),
     '    <system-out/>',
     '    <system-err/>',
@@ -62,6 +63,18 @@ const probeCase = (probe: ProbeResult, suiteName: string): readonly string[] =>
     probe.verdict,
     `expected ${probe.expected}, observed ${probe.observed}`,
     factsOf(probe),
+  )
+
+const inspectionCase = (inspection: Inspection, suiteName: string): readonly string[] =>
+  testCase(
+    {
+      classname: `${suiteName}.server`,
+      name: `${inspection.id}: ${inspection.protects}`,
+      time: seconds(0),
+    },
+    inspection.verdict,
+    `expected ${inspection.expected}, observed ${inspection.observed}`,
+    inspectionFacts(inspection),
   )
 
 const assertionCase = (assertion: AssertionResult, suiteName: string): readonly string[] =>

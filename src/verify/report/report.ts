@@ -15,7 +15,7 @@ export interface Place {
 
 export interface Reported {
   readonly verification: Verification
-  /** The line of a profile's file that decides a key of `decidedAt`; the first of its own file where none does */
+  /** The line of a profile's file that decides a key of `decidedAt`, or for `server` the server's entry; the first of its own file where none does */
   readonly placeOf: (key: string) => Place
 }
 

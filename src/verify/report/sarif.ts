@@ -1,8 +1,8 @@
 // A report as SARIF 2.1.0: a rule for each probe and assertion, a result for what did not hold, at the profile's line.
 import { isAbsolute, relative } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import type { AssertionResult, ProbeResult, Verdict, Verification } from '../result.ts'
-import { assertionFacts, factsOf, guarantees, subjectOf } from './guarantees.ts'
+import type { AssertionResult, Inspection, ProbeResult, Verdict, Verification } from '../result.ts'
+import { assertionFacts, factsOf, guarantees, inspectionFacts, subjectOf } from './guarantees.ts'
 import type { Place, Report, Reported } from './report.ts'
 import { oneLine } from './words.ts'
 
@@ -52,7 +52,17 @@ const rulesOf = (all: readonly Verification[]): readonly { readonly id: string }
     defaultConfiguration: { level: 'error' },
     properties: { tags: ['security', 'assertions'] },
   }
-  return all.some(({ assertions }) => assertions.length > 0) ? [...own, stated] : own
+  const inspections = new Map(
+    all.flatMap(({ inspections: each }) => each.map((one) => [one.id, one] as const)),
+  )
+  const seen = [...inspections.values()].map(({ id, protects }) => ({
+    id,
+    shortDescription: { text: oneLine(protects) },
+    defaultConfiguration: { level: 'error' },
+    properties: { tags: ['security', 'server'] },
+  }))
+  const isStated = all.some(({ assertions }) => assertions.length > 0)
+  return [...own, ...seen, ...(isStated ? [stated] : [])]
 }
 
 const resultsOf = (
@@ -77,6 +87,9 @@ const resultsOf = (
       .map((probe) =>
         result(probe.id, probe.id, probe.verdict, probeMessage(probe, subject), placeOf(keyOf(probe))),
       ),
+    ...verification.inspections
+      .filter(isBad)
+      .map((one) => result(one.id, one.id, one.verdict, inspectionMessage(one, subject), placeOf('server'))),
     ...verification.assertions.filter(isBad).map((assertion) =>
       result(assertionRule, assertion.text, assertion.verdict, assertionMessage(assertion, subject), {
         path: assertion.file,
@@ -93,6 +106,9 @@ const wordOf = (verdict: Verdict): string => (verdict === 'fail' ? 'does not hol
 
 const probeMessage = (probe: ProbeResult, subject: string): string =>
   `${subject}: ${wordOf(probe.verdict)}: ${probe.protects} ${factsOf(probe).join('; ')}`
+
+const inspectionMessage = (inspection: Inspection, subject: string): string =>
+  `${subject}: ${wordOf(inspection.verdict)}: ${inspection.protects} ${inspectionFacts(inspection).join('; ')}`
 
 const assertionMessage = (assertion: AssertionResult, subject: string): string =>
   `${subject}: ${wordOf(assertion.verdict)}: ${assertion.text}. ${assertionFacts(assertion).join('; ')}`

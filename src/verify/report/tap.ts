@@ -1,6 +1,6 @@
 // A report as TAP 14: a subtest for each verification, a diagnostic for what did not hold.
 import type { Verdict, Verification } from '../result.ts'
-import { allOf, assertionFacts, factsOf, subjectOf } from './guarantees.ts'
+import { allOf, assertionFacts, factsOf, inspectionFacts, subjectOf } from './guarantees.ts'
 import type { Report } from './report.ts'
 import { oneLine } from './words.ts'
 
@@ -21,11 +21,16 @@ export const tapReport = ({ reported }: Report): string => {
   return `${['TAP version 14', `1..${reported.length}`, ...lines].join('\n')}\n`
 }
 
-const points = ({ probes, assertions }: Verification): readonly Point[] => [
+const points = ({ probes, inspections, assertions }: Verification): readonly Point[] => [
   ...probes.map((probe) => ({
     verdict: probe.verdict,
     description: `${probe.id}: ${probe.protects}`,
     facts: factsOf(probe),
+  })),
+  ...inspections.map((inspection) => ({
+    verdict: inspection.verdict,
+    description: `${inspection.id}: ${inspection.protects}`,
+    facts: inspectionFacts(inspection),
   })),
   ...assertions.map((assertion) => ({
     verdict: assertion.verdict,

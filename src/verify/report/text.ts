@@ -1,6 +1,14 @@
 // A report for people: one line for a profile that holds, and everything about what does not.
 import { overall, type Verification } from '../result.ts'
-import { allOf, assertionFacts, byGuarantee, countOf, factsOf, subjectOf } from './guarantees.ts'
+import {
+  allOf,
+  assertionFacts,
+  byGuarantee,
+  countOf,
+  factsOf,
+  inspectionFacts,
+  subjectOf,
+} from './guarantees.ts'
 import type { Report } from './report.ts'
 import { oneLine } from './words.ts'
 
@@ -11,11 +19,11 @@ export const textReport = ({ reported }: Report): string => {
 }
 
 const section = (verification: Verification): readonly string[] => {
-  const { driver, verdict, durationMs, probes, assertions, enforcedBy } = verification
+  const { driver, server, verdict, durationMs, probes, inspections, assertions, enforcedBy } = verification
   const groups = byGuarantee(verification)
   const limits = Object.entries(enforcedBy).map(([limit, by]) => `${limit} ${by}`)
   return [
-    `${mark(verdict)} ${oneLine(subjectOf(verification))}: ${counted(probes, 'probe')}, ${counted(assertions, 'assertion')} (${driver}, ${seconds(durationMs)})`,
+    `${mark(verdict)} ${oneLine(subjectOf(verification))}: ${counted(probes, 'probe')}, ${server === null ? '' : `${counted(inspections, 'inspection')}, `}${counted(assertions, 'assertion')} (${driver}, ${seconds(durationMs)})`,
     `     ${groups.map(({ guarantee, probes: own }) => `${guarantee.group} ${tally(own)}`).join(' · ')}`,
     `     limits held by: ${limits.join(', ')}`,
     ...groups.flatMap(({ guarantee, probes: own }) => {
@@ -30,6 +38,12 @@ const section = (verification: Verification): readonly string[] => {
             ]),
           ]
     }),
+    ...inspections
+      .filter((inspection) => inspection.verdict !== 'pass')
+      .flatMap((inspection) => [
+        `    ${mark(inspection.verdict)} ${inspection.id}: ${oneLine(inspection.protects)}`,
+        ...inspectionFacts(inspection).map((fact) => `           ${oneLine(fact)}`),
+      ]),
     ...assertions
       .filter((assertion) => assertion.verdict !== 'pass')
       .flatMap((assertion) => [

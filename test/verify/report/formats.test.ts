@@ -55,7 +55,7 @@ describe('text', () => {
     expect(text).toContain('outside: EPERM (NOT open)')
     expect(text).toContain('without seccomp: EPERM (STAYED GREEN)')
     expect(text).toContain('stated at: /repo/profiles/mine.yaml:12')
-    expect(text).toContain('ERR  2 failed, 2 could not be tried or prove nothing')
+    expect(text).toContain('ERR  3 failed, 3 could not be tried or prove nothing')
     expect(text).not.toMatch(/\u001b|\u0000|^not ok/m)
   })
 })
@@ -75,7 +75,7 @@ describe('json', () => {
       string,
       unknown
     >
-    expect({ verdict, counts }).toEqual({ verdict: 'error', counts: { pass: 4, fail: 2, error: 2 } })
+    expect({ verdict, counts }).toEqual({ verdict: 'error', counts: { pass: 5, fail: 3, error: 3 } })
   })
 })
 
@@ -87,10 +87,10 @@ describe('junit', () => {
       named('testsuite').map(({ attributes: { tests, failures, errors } }) => [tests, failures, errors]),
     ).toEqual([
       ['2', '0', '0'],
-      ['6', '2', '2'],
+      ['9', '3', '3'],
     ])
     expect([named('testcase'), named('failure'), named('error')].map(({ length }) => length)).toEqual([
-      8, 2, 2,
+      11, 3, 3,
     ])
     expect(named('script')).toEqual([])
     expect(named('failure')[0]?.text).toContain('<script>alert("1")</script> & ]]>')
@@ -130,6 +130,8 @@ describe('sarif', () => {
     expect(places).toEqual([
       ['network.loopback', at(own, 7)],
       ['syscalls.bpf', at({ uri: 'file:///usr/share/sallyport/profiles/offline.yaml' }, 6)],
+      ['process.environment', at({ uri: 'sallyport.yaml', uriBaseId: 'SRCROOT' }, 21)],
+      ['server.call', at({ uri: 'sallyport.yaml', uriBaseId: 'SRCROOT' }, 21)],
       ['assertion', at(own, 12)],
       ['assertion', at(own, 12)],
     ])
@@ -138,7 +140,15 @@ describe('sarif', () => {
   test('has a rule for everything tried, each result’s at its index, and no result for what holds', () => {
     const [run] = logOf(verification(), mixed()).runs
     const ids = run?.tool.driver.rules.map(({ id }) => id)
-    expect(ids).toEqual(['files.shadow', 'network.loopback', 'syscalls.bpf', 'assertion'])
+    expect(ids).toEqual([
+      'files.shadow',
+      'network.loopback',
+      'syscalls.bpf',
+      'process.capabilities',
+      'process.environment',
+      'server.call',
+      'assertion',
+    ])
     for (const { ruleId, ruleIndex } of run?.results ?? []) expect(ids?.[ruleIndex]).toBe(ruleId)
     expect(logOf(verification()).runs[0]?.results).toEqual([])
   })
@@ -164,7 +174,7 @@ describe('tap', () => {
     )
     parser.end(formats.tap(reportOf(mixed())))
     expect(parser.results).toMatchObject({ ok: false, count: 1, fail: 1, skip: 0, todo: 0 })
-    expect(sub).toEqual([{ count: 6, fail: 4, skip: 0 }])
+    expect(sub).toEqual([{ count: 9, fail: 6, skip: 0 }])
   })
 })
 
@@ -190,6 +200,7 @@ describe('html', () => {
       'r1-files',
       'r1-network',
       'r1-syscalls',
+      'r1-server',
       'r1-assertions',
     ])
     for (const id of targets) expect(page.split(`id="${id}"`)).toHaveLength(2)

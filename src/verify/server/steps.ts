@@ -1,0 +1,136 @@
+// What is said of each step of a real server's run: that it came to it, and what was answered.
+import { existsSync } from 'node:fs'
+import { SallyportError } from '../../errors.ts'
+import { holdsWithin } from '../../lib/deadline.ts'
+import type { SandboxProcess } from '../../sandbox/driver.ts'
+import { mountsOf } from '../../sandbox/spec.ts'
+import type { Inspection } from '../result.ts'
+import type { Choice } from './choose-call.ts'
+import { processesOf } from './processes.ts'
+import type { Reply } from './talk.ts'
+
+/** The steps in their order; each is an inspection of that name, whether it was reached or not. */
+export const steps = ['server.started', 'server.introduced', 'server.listed', 'server.called'] as const
+type Step = (typeof steps)[number] | 'server.gone'
+
+const about: Readonly<Record<Step, Pick<Inspection, 'protects' | 'expected'>>> = {
+  'server.started': {
+    protects: 'The server starts in its sandbox, through the launch of any.',
+    expected: 'a process behind the gate',
+  },
+  'server.introduced': {
+    protects: 'The server introduces itself, so that what follows is said of a server that works.',
+    expected: 'an answer to initialize',
+  },
+  'server.listed': { protects: 'The server says what it can do.', expected: 'an answer to tools/list' },
+  'server.called': { protects: 'The server answers a call that changes nothing.', expected: 'an answer' },
+  'server.gone': {
+    protects: 'Nothing of the server is left when it has ended.',
+    expected: 'no process, no group, no door',
+  },
+}
+
+const inspection = (
+  id: Step,
+  verdict: Inspection['verdict'],
+  observed: string,
+  evidence: readonly string[] = [],
+): Inspection => ({ id, ...about[id], observed, verdict, evidence })
+
+const isError = (reply: Reply): reply is Extract<Reply, { code: number }> => 'code' in reply
+const told = ({ code, message }: Extract<Reply, { code: number }>): string => `${code}: ${message}`
+const asObject = (value: unknown): Readonly<Record<string, unknown>> => ({ ...(value as object) })
+const methodNotFound = -32601
+
+export const started = (process: SandboxProcess | null): Inspection =>
+  process === null
+    ? inspection('server.started', 'error', 'no process')
+    : inspection('server.started', 'pass', `pid ${process.initPid} on the host`, [
+        `argv: ${process.spec.program.argv.join(' ')}`,
+        `uid ${process.spec.hostUid}, profile ${process.spec.profile}`,
+      ])
+
+export const introduced = (reply: Reply): Inspection => {
+  if (isError(reply)) return inspection('server.introduced', 'fail', told(reply))
+  const { serverInfo, protocolVersion, capabilities } = asObject(reply.result)
+  const { name, version } = asObject(serverInfo)
+  return inspection('server.introduced', 'pass', `${String(name)} ${String(version)}`, [
+    `protocol ${String(protocolVersion)}`,
+    `capabilities: ${Object.keys(asObject(capabilities)).join(', ') || 'none'}`,
+  ])
+}
+
+/** A server without tools may say so by knowing no such method. */
+export const toolsListed = (reply: Reply, listed: ReadonlyMap<string, unknown> | null): Inspection => {
+  if (isError(reply) && reply.code !== methodNotFound) return inspection('server.listed', 'fail', told(reply))
+  const all = [...(listed?.keys() ?? [])]
+  const shown = isError(reply) ? [] : asObject(reply.result)['tools']
+  const count = Array.isArray(shown) ? shown.length : 0
+  return inspection('server.listed', 'pass', `${all.length} tools, of which policy shows ${count}`, [
+    `tools: ${all.slice(0, 50).join(', ') || 'none'}`,
+  ])
+}
+
+/** A tool that reports an error of its own has answered; a call that was refused was not made. */
+export const called = ({ method, params, because }: Choice, reply: Reply): Inspection => {
+  const { name } = asObject(params)
+  const what = method === 'ping' ? 'ping' : `the tool ${String(name)}`
+  const evidence = [`called: ${what}, since ${because}`]
+  if (isError(reply))
+    return method === 'ping' && reply.code === methodNotFound
+      ? inspection('server.called', 'pass', `${what} answered: it knows no ping`, evidence)
+      : inspection('server.called', 'error', `${what}: ${told(reply)}`, evidence)
+  const failed = asObject(reply.result)['isError'] === true ? ', with an error of its own' : ''
+  return inspection('server.called', 'pass', `${what} answered${failed}`, evidence)
+}
+
+/** What was not come to, each an error that says why, with what the server wrote to stderr. */
+export const unreached = (
+  reached: readonly Inspection[],
+  why: string,
+  complaints: readonly string[],
+): readonly Inspection[] =>
+  steps
+    .filter((step) => !reached.some(({ id }) => id === step))
+    .map((step) =>
+      inspection(
+        step,
+        'error',
+        why,
+        complaints.map((line) => `stderr: ${line}`),
+      ),
+    )
+
+/** Looks for what a server could leave: its processes, its control groups, the socket of its door. */
+export const left = async (
+  process: SandboxProcess | null,
+  groups: readonly string[],
+  ended: { readonly status: number; readonly reason: string | null } | SallyportError,
+): Promise<Inspection> => {
+  if (process === null) return inspection('server.gone', 'error', 'it never started')
+  if (ended instanceof SallyportError) return inspection('server.gone', 'fail', ended.message)
+  const { initPid, spec } = process
+  const files = [
+    ...groups,
+    ...mountsOf(spec)
+      .filter(({ origin }) => origin === 'supervisor')
+      .map(({ source }) => source),
+  ]
+  const remains = (): readonly string[] => [
+    ...processesOf(initPid).map(({ pid, name }) => `process ${pid} ${name}`),
+    ...files.filter((path) => existsSync(path)),
+  ]
+  await holdsWithin(() => remains().length === 0, leftMs)
+  const still = remains()
+  const how = ended.reason ?? `status ${ended.status}`
+  return still.length === 0
+    ? inspection(
+        'server.gone',
+        'pass',
+        `nothing is left; it ended with ${how}`,
+        files.map((path) => `gone: ${path}`),
+      )
+    : inspection('server.gone', 'fail', `left: ${still.join(', ')}`)
+}
+
+const leftMs = 2000
