@@ -15,8 +15,11 @@
 
 #include "frames.h"
 #include "init.h"
+#include "sandbox.h"
 
 static const char control_path[] = "/sallyport/control";
+// Beside a /proc/sys that is read-only as a whole: an engine can't leave a part of it out, and a host's policy may not either.
+static const char counters_path[] = "/sallyport/counters";
 
 // The engine gives three streams, which are the server's; everything of ours goes over one socket.
 static void arrange_descriptors(void) {
@@ -129,6 +132,7 @@ int container_main(void) {
   // 4. Take namespaces of its own. The engine's user has no right over the engine's network, so there is another one.
   own_namespaces(uid, gid, setting.uid, setting.gid);
   raise_loopback();
+  find_counters_at(counters_path);
 
   // 5. Install the filter. From here no call of step 4 is to be had again, by this process or any other.
   install_filter(setting.filter, setting.filter_bytes);

@@ -8,13 +8,17 @@
 #include "init.h"
 #include "sandbox.h"
 
+static const char *counters_folder = "/proc/sys/user";
+
+void find_counters_at(const char *folder) { counters_folder = folder; }
+
 // /proc/sys/user/* belongs to the namespace of whoever opens it, so this caps the sandbox and nothing else.
 // With max_user_namespaces at 0 the server gets no namespace in which it would have capabilities again.
 void write_counters(const struct orders *orders) {
   for (size_t index = 0; index < orders->counter_count; index++) {
     const struct counter *counter = &orders->counters[index];
     char path[128], value[24];
-    int path_length = snprintf(path, sizeof path, "/proc/sys/user/%s", counter->name);
+    int path_length = snprintf(path, sizeof path, "%s/%s", counters_folder, counter->name);
     if (path_length < 0 || (size_t)path_length >= sizeof path)
       refuse("counter", counter->name, "name too long");
     int length = snprintf(value, sizeof value, "%llu", (unsigned long long)counter->value);

@@ -49,6 +49,8 @@ void report_targets(const struct orders *orders);
 void read_go(struct orders *orders);
 // files.c, limits.c
 void write_files(const struct orders *orders);
+// Where the kernel's counters of the user namespace are mounted; /proc/sys/user until told otherwise.
+void find_counters_at(const char *folder);
 void write_counters(const struct orders *orders);
 void set_limits(const struct orders *orders);
 // exec.c: the child's side; ends in the server's program or in a failure on `failures`.

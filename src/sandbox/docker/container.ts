@@ -1,5 +1,4 @@
 // From the spec to what the engine is asked to make: pure. Nothing of the server's own is in it but where its files are.
-import { readdirSync } from 'node:fs'
 import type { DaemonId } from '../../lib/ids.ts'
 import { initCommand, sandboxUid } from '../bubblewrap/argv.ts'
 import type { ProcMask } from '../bubblewrap/masks.ts'
@@ -9,6 +8,9 @@ import type { ContainerPlan } from './engine.ts'
 
 /** Where the supervisor waits for init, inside. */
 export const controlTarget = '/sallyport/control'
+
+/** Where init finds the counters of its own user namespace, which are read-only in /proc as everything of /proc/sys is. */
+const counters = { source: '/proc/sys/user', target: '/sallyport/counters' } as const
 
 /** Labels that say whose a container is. */
 export const labels = {
@@ -36,8 +38,6 @@ export interface ContainerHost {
   /** The filter of system calls, as the engine takes it */
   readonly filter: string
   readonly procMasks: readonly ProcMask[]
-  /** Entries of /proc/sys that stay read-only: all but the sandbox's own counters */
-  readonly procSys: readonly string[]
   /** As many processors as the engine has */
   readonly processors: number
 }
@@ -45,12 +45,6 @@ export interface ContainerHost {
 /** The container's name: one of ours, whatever labels an image brings. */
 export const containerName = ({ instance }: Pick<SandboxSpec, 'instance'>, daemon: DaemonId): string =>
   `sallyport-${daemon}-${instance}`
-
-/** Entries of this host's /proc/sys, without those that belong to the user namespace. */
-export const hostProcSys = (): readonly string[] =>
-  readdirSync('/proc/sys')
-    .filter((name) => name !== 'user')
-    .map((name) => `/proc/sys/${name}`)
 
 /**
  * Returns what to ask the engine for.
@@ -95,7 +89,7 @@ export const containerPlan = (spec: SandboxSpec, host: ContainerHost): Container
 
 type HostConfig = NonNullable<ContainerPlan['HostConfig']>
 
-const isolation = ({ filter, procMasks, procSys }: ContainerHost): HostConfig => ({
+const isolation = ({ filter, procMasks }: ContainerHost): HostConfig => ({
   Privileged: false,
   ReadonlyRootfs: true,
   CapDrop: ['ALL'],
@@ -110,7 +104,7 @@ const isolation = ({ filter, procMasks, procSys }: ContainerHost): HostConfig =>
   Init: false,
   Devices: [],
   MaskedPaths: ['/sys', '/dev/pts', '/dev/tty', '/dev/mqueue', ...procMasks.map(({ path }) => path)],
-  ReadonlyPaths: [...procSys],
+  ReadonlyPaths: ['/proc/sys'],
 })
 
 // init counts too, and the memory is all there is: no swap beyond it.
@@ -130,6 +124,8 @@ const binds = (spec: SandboxSpec, { initPath, control, files }: ContainerHost): 
   ...mountsOf(spec).map(bind),
   ...spec.files.map(({ target }) => bind({ source: files.get(target) ?? '', target, access: 'read' })),
   bind({ source: control, target: controlTarget, access: 'read' }),
+  // Writable for who has CAP_SYS_RESOURCE in the namespace whose they are: init, until it drops all.
+  bind({ ...counters, access: 'write' }),
   bind({ source: initPath, target: initCommand[0], access: 'read' }),
 ]
 

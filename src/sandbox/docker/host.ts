@@ -12,7 +12,7 @@ import type { EnforcedBy, EnforcedLimits } from '../driver.ts'
 import type { GatePlan } from '../gate.ts'
 import { findMount } from '../mount-source.ts'
 import type { Limits, Mount, SandboxSpec } from '../spec.ts'
-import { containerName, containerPlan, hostProcSys, labels } from './container.ts'
+import { containerName, containerPlan, labels } from './container.ts'
 import type { DockerPlan } from './driver.ts'
 import { describeEndpoint, findEndpoint } from './endpoint.ts'
 import { type Engine, type EngineInfo, openEngine } from './engine.ts'
@@ -60,7 +60,6 @@ export const openDockerHost = async (options: DockerHostOptions): Promise<Docker
     const watch = new EngineWatch(engine, `${labels.daemon}=${daemon}`)
     const owed = new Set<string>()
     const procMasks = await presentProcMasks()
-    const procSys = hostProcSys()
     const boot = bootId()
     const settle = async (): Promise<void> => {
       for (const id of owed)
@@ -99,7 +98,6 @@ export const openDockerHost = async (options: DockerHostOptions): Promise<Docker
               files,
               filter: engineFilter(spec.syscalls, spec.network.mode),
               procMasks,
-              procSys,
               processors: info.NCPU,
             }),
         }
