@@ -156,7 +156,7 @@ const wrapped: Readonly<Record<string, string>> = {
   nanoid: 'lib/ids.ts',
   dockerode: 'sandbox/docker/engine.ts',
   'reflect-metadata': 'egress/intercept/signer.ts',
-  'ipaddr.js': 'egress/',
+  'ipaddr.js': 'lib/address-ranges.ts',
   '@peculiar/x509': 'egress/intercept/',
   '@modelcontextprotocol/sdk': 'client/transport.ts',
 }

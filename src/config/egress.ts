@@ -1,5 +1,6 @@
 // The hosts that a server's entry lists: one word for each host and port, and nothing that reads like another thing.
 import { isIP } from 'node:net'
+import { refusedRange } from '../lib/address-ranges.ts'
 import { secretShape } from '../lib/secret-shape.ts'
 import { type EgressGrant, tlsPorts } from '../schema/egress.ts'
 import type { Step } from '../schema/problem.ts'
@@ -48,18 +49,37 @@ export function checkEgress(
   })
 }
 
-/** What is wrong with the address of an entry, of a server or a profile; null where nothing is. */
+/**
+ * What is wrong with the address of an entry, of a server or a profile; null where nothing is. Whether it is this machine's
+ * own is judged at each connection, since that changes.
+ */
 export function whyNotPinned({
   host,
   address,
-}: Pick<NetworkGrant, 'host' | 'address'>): { readonly expected: string; readonly mend: string } | null {
+  private: isPrivate,
+}: Pick<NetworkGrant, 'host' | 'address' | 'private'>): {
+  readonly got?: string
+  readonly expected: string
+  readonly mend: string
+} | null {
   if (address === null) return null
   if (isIP(address) === 0)
     return { expected: 'an IPv4 or IPv6 address, without a zone', mend: 'write it out, or remove it' }
-  return host.startsWith('*.')
-    ? { expected: 'no address for a pattern', mend: 'name each host that has the address' }
-    : null
+  if (host.startsWith('*.'))
+    return { expected: 'no address for a pattern', mend: 'name each host that has the address' }
+  const range = refusedRange(address, { private: isPrivate, own: nobodys })
+  if (range === null) return null
+  const got = `${JSON.stringify(address)} (${range})`
+  return refusedRange(address, { private: true, own: nobodys }) === null
+    ? {
+        got,
+        expected: 'a public address, or `private: true` beside it',
+        mend: 'say `private: true`, or remove it',
+      }
+    : { got, expected: 'an address that a sandbox may reach, which none of that kind is', mend: 'remove it' }
 }
+
+const nobodys: ReadonlySet<string> = new Set()
 
 /** True where a pattern covers the entry and says something else of it: two readers would take two words for the truth. */
 function isWithin(entry: Entry, { host, port, address, private: isPrivate, tls }: Entry): boolean {

@@ -3,7 +3,7 @@ import { Resolver } from 'node:dns/promises'
 import type { EgressEndpoint, EgressGrant } from '../schema/egress.ts'
 import { hostsFile } from './hosts-file.ts'
 import { dialledAddresses, judgedAddresses, resolveMs, secondFamilyMs } from './limits.ts'
-import { ownAddresses, refusedRange } from './ranges.ts'
+import { ownAddresses, refusedRange } from '../lib/address-ranges.ts'
 import { Refusal } from './refusal.ts'
 
 /** Asks for the addresses of a name; throws a refusal where there are none. */

@@ -128,11 +128,11 @@ describe('a server', () => {
   test.each([
     ['', '', true],
     ['address: 10.0.0.7, private: true, ', 'address: 10.0.0.7, private: true, ', true],
-    ['address: 10.0.0.7, private: true, ', 'address: 10.0.0.7, ', true],
-    ['address: 10.0.0.7, ', '', false],
-    ['', 'address: 10.0.0.7, ', false],
-    ['address: 10.0.0.7, ', 'address: 10.0.0.8, ', false],
-    ['address: 10.0.0.7, ', 'address: 10.0.0.7, private: true, ', false],
+    ['address: 93.184.216.34, private: true, ', 'address: 93.184.216.34, ', true],
+    ['address: 93.184.216.34, ', '', false],
+    ['', 'address: 93.184.216.34, ', false],
+    ['address: 93.184.216.34, ', 'address: 93.184.216.35, ', false],
+    ['address: 93.184.216.34, ', 'address: 93.184.216.34, private: true, ', false],
   ])('under the profile’s host with {%s}, its own with {%s}: %s', async (above, own, isWithin) => {
     const entry = (more: string): string => `{ host: api.github.com, port: 443, ${more}reason: r }`
     await using at = await machine({

@@ -188,9 +188,9 @@ describe('is decided by another entry, and said so:', () => {
       'a host that has an address in one of two',
       hosts(
         host('a.example.com'),
-        host('a.example.com').replace(', reason', ', address: "2001:db8::1", reason'),
+        host('a.example.com').replace(', reason', ', address: "2606:2800:220:1::1", reason'),
       ),
-      'network.allow[1]: a.example.com:443 is shadowed by a.example.com:443 of network.allow[0]: the one says address: null, the other address: 2001:db8::1',
+      'network.allow[1]: a.example.com:443 is shadowed by a.example.com:443 of network.allow[0]: the one says address: null, the other address: 2606:2800:220:1::1',
     ],
     [
       'a host that stands there twice',

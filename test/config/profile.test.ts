@@ -175,6 +175,21 @@ describe('a profile', () => {
     )
   })
 
+  test('that gives a host an address which no sandbox may reach is refused', async () => {
+    const allow = (more: string): string =>
+      `extends: allowlisted-egress\nwidens: true\nnetwork: { mode: allowlist, allow: [{ host: a.example.com, port: 443, ${more}, reason: r }] }\n`
+    await using at = await withProfiles({
+      metadata: profile('metadata', allow('address: 169.254.169.254, private: true')),
+      inside: profile('inside', allow('address: 10.0.0.7')),
+      home: profile('home', allow('address: 10.0.0.7, private: true')),
+    })
+    expect(await at.said('metadata')).toContain(
+      'metadata.yaml:5:82: network.allow[0].address: got "169.254.169.254" (metadata), expected an address that a sandbox may reach',
+    )
+    expect(await at.said('inside')).toContain('got "10.0.0.7" (private), expected a public address')
+    await expect(loadProfile('home', at.search)).resolves.toBeDefined()
+  })
+
   test('called otherwise than its file is refused', async () => {
     await using at = await withProfiles({ a: profile('b') })
     expect(await at.said('a')).toBe(

@@ -1,6 +1,6 @@
 import { networkInterfaces } from 'node:os'
 import { expect, test } from 'vitest'
-import { ownAddresses, refusedRange } from '../../src/egress/ranges.ts'
+import { ownAddresses, refusedRange } from '../../src/lib/address-ranges.ts'
 
 const none = new Set<string>()
 const outside = (address: string): string | null => refusedRange(address, { private: false, own: none })
