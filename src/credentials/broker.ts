@@ -1,6 +1,7 @@
 // The one holder of secrets: it reads their sources, and knows what was handed out.
 import { SallyportError } from '../errors.ts'
 import type { Broker, BrokerOptions, InjectionKind, SandboxSecretsRequest } from '../schema/credentials.ts'
+import { Placeholders } from './placeholders.ts'
 import { createRedactor } from './redactor.ts'
 import { sandboxSecrets } from './sandbox-secrets.ts'
 import { readSecret } from './secret.ts'
@@ -15,6 +16,7 @@ export const rememberedMs = 600_000
 export const createBroker = (options: BrokerOptions): Broker => {
   const { environment, uid } = options
   const stores = new Set<KnownValues>()
+  const placeholders = new Placeholders()
   let everywhere: Scanner | null | undefined
   const changed = (): void => void (everywhere = undefined)
 
@@ -51,7 +53,13 @@ export const createBroker = (options: BrokerOptions): Broker => {
         values[Symbol.dispose]()
         stores.delete(values)
       }
-      return sandboxSecrets(request, values, read, () => void setTimeout(forget, rememberedMs).unref())
+      return sandboxSecrets(
+        request,
+        values,
+        placeholders,
+        read,
+        () => void setTimeout(forget, rememberedMs).unref(),
+      )
     },
     redactor: createRedactor(
       () => (everywhere ??= scannerFor([...stores].flatMap((store) => store.needles))),

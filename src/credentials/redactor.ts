@@ -1,5 +1,5 @@
 // Takes secrets out of texts and streams, whichever way they are written.
-import type { LeakWatch, RedactingStream, Redactor } from '../schema/credentials.ts'
+import type { MaskingStream, Redactor } from '../schema/credentials.ts'
 import type { Hit, Scanner } from './scanner.ts'
 
 /** Gives the scanner for the values known now, or null where there are none. */
@@ -32,11 +32,18 @@ interface Span extends Hit {
   readonly isMarked: boolean
 }
 
-const redactingStream = (scannerNow: ScannerNow, style: Style): RedactingStream => {
+/** Letters of what may become a secret that a message may end with: half of the shortest that is swapped */
+const openLetters = 8
+
+const redactingStream = (scannerNow: ScannerNow, style: Style): MaskingStream => {
   const found = new Set<string>()
   let held: Buffer = nothing
   // What of `held` belongs to a hit that has been begun
   let coveredTo = 0
+  // What of `held` has been passed on already
+  let settledTo = 0
+  const begun = (): readonly Span[] =>
+    coveredTo === 0 ? [] : [{ start: 0, end: coveredTo, credential: '', isMarked: true }]
 
   const step = (chunk: Uint8Array, isLast: boolean): Uint8Array => {
     const scanner = scannerNow()
@@ -45,16 +52,23 @@ const redactingStream = (scannerNow: ScannerNow, style: Style): RedactingStream 
     const { hits, decidedTo } = scanner?.scan(bytes, 0, isLast) ?? { hits: [], decidedTo: bytes.length }
     for (const { credential } of hits) found.add(credential)
     held = decidedTo === bytes.length ? nothing : Buffer.from(bytes.subarray(decidedTo))
-    if (hits.length === 0 && coveredTo === 0) return bytes.subarray(0, decidedTo)
-    const begun: readonly Span[] =
-      coveredTo === 0 ? [] : [{ start: 0, end: coveredTo, credential: '', isMarked: true }]
-    const spans = merged(hits, begun)
+    const from = Math.min(settledTo, decidedTo)
+    settledTo -= from
+    if (hits.length === 0 && coveredTo === 0) return bytes.subarray(from, decidedTo)
+    const spans = merged(hits, begun())
     coveredTo = Math.max(0, (spans.at(-1)?.end ?? 0) - decidedTo)
-    return render(bytes, decidedTo, spans, style)
+    return render(bytes, decidedTo, spans, style).subarray(from)
   }
   return {
     push: (chunk) => step(chunk, false),
     flush: () => step(nothing, true),
+    settle() {
+      const open = { start: 0, end: held.length, credential: '', isMarked: true }
+      const spans = held.length < openLetters ? begun() : [open]
+      const passed = render(held, held.length, spans, 'asterisks').subarray(settledTo)
+      settledTo = held.length
+      return passed
+    },
     found,
   }
 }
@@ -85,8 +99,8 @@ const render = (bytes: Buffer, to: number, spans: readonly Span[], style: Style)
   return Buffer.concat([...parts, bytes.subarray(at, to)])
 }
 
-/** Returns a watch that holds nothing back, for what is cut off rather than redacted. */
-export const leakWatch = (scannerNow: ScannerNow): LeakWatch => {
+/** Returns a watch that holds nothing back and names the credential whose value a chunk completes, for what is cut off. */
+export const leakWatch = (scannerNow: ScannerNow): ((chunk: Uint8Array) => string | null) => {
   let held: Buffer = nothing
   return (chunk) => {
     const scanner = scannerNow()

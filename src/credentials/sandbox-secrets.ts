@@ -1,10 +1,11 @@
 // The secrets of one sandbox: what it holds in their place, and the leases that make those stand for something.
 import { SallyportError } from '../errors.ts'
-import type { EgressEndpoint } from '../schema/egress.ts'
+import type { EgressEndpoint, Screen } from '../schema/egress.ts'
 import type {
   CredentialViolation,
   Injection,
   InjectionKind,
+  LeakWatch,
   Lease,
   LeaseRequest,
   SandboxSecrets,
@@ -15,22 +16,31 @@ import type {
 } from '../schema/credentials.ts'
 import { type Leased, leaseOf } from './lease.ts'
 import { mintPlaceholder } from './placeholder.ts'
+import type { Holder, Placeholders } from './placeholders.ts'
 import { createRedactor, leakWatch } from './redactor.ts'
 import { KnownValues } from './values.ts'
 import { type OpenSecret, Windows } from './windows.ts'
 
 type ReadNow = (credential: string, kinds: readonly InjectionKind[], signal: AbortSignal) => Promise<Buffer>
 
-/** Mints the placeholders of a sandbox. `values` takes what is handed out, and `disposed` is told of the sandbox's end. */
+/**
+ * Mints the placeholders of a sandbox. `values` takes what is handed out, `everybody` the placeholders, and `disposed` is
+ * told of the sandbox's end.
+ */
 export const sandboxSecrets = (
   { server, injections, violated }: SandboxSecretsRequest,
   values: KnownValues,
+  everybody: Placeholders,
   read: ReadNow,
   disposed: () => void,
 ): SandboxSecrets => {
   const placeholders = new Map<string, Injection>()
-  for (const injection of injections.filter(({ inject }) => inject === 'egress'))
-    placeholders.set(mintPlaceholder(injection.placeholder, [...placeholders.keys()]), injection)
+  const holder: Holder = { server, isOver: false }
+  for (const injection of injections.filter(({ inject }) => inject === 'egress')) {
+    const placeholder = mintPlaceholder(injection.placeholder, [...placeholders.keys()])
+    placeholders.set(placeholder, injection)
+    everybody.add(placeholder, holder, injection)
+  }
   // Values that the sandbox is never given, so that one that it sends out has leaked
   const unseen = new KnownValues()
   const windows = new Windows()
@@ -53,13 +63,35 @@ export const sandboxSecrets = (
       violated({ credential, host, port, reason: blocked })
       return { state: 'blocked', credential, reason: blocked }
     },
-    watch: () => leakWatch(unseen.scanner),
-    leaked: (credential, { host, port }) => violated({ credential, host, port, reason: 'value' }),
+    watch: (target, own) => watch(target, (other) => own === 'counts' || other !== holder),
+  }
+  const watch = (target: EgressEndpoint, counts: (other: Holder) => boolean): LeakWatch => {
+    const values = leakWatch(unseen.scanner)
+    const strays = everybody.watch(holder, target, counts)
+    return (chunk) => {
+      const credential = values(chunk)
+      const found = credential === null ? strays(chunk) : ({ credential, reason: 'value' } as const)
+      if (found === null) return null
+      violated({ ...found, host: target.host, port: target.port })
+      return found.reason
+    }
+  }
+  const screen: Screen = {
+    stream(target) {
+      const look = watch(target, () => true)
+      return (chunk) => look(chunk) === null
+    },
+    text(text, { host, port }) {
+      const found = everybody.look(text, holder, { host, port })
+      if (found !== null) violated({ ...found, host, port })
+      return found === null
+    },
   }
 
   return {
     environment: Object.fromEntries([...placeholders].map(([placeholder, { as }]) => [as, placeholder])),
     swap,
+    screen,
     redactor: createRedactor(values.scanner),
     async lease(request, { signal }) {
       if (isOver) throw refused(server, 'its sandbox is gone')
@@ -95,6 +127,7 @@ export const sandboxSecrets = (
     [Symbol.dispose]() {
       if (isOver) return
       isOver = true
+      everybody.end(holder)
       for (const lease of leases) lease.end()
       disposed()
     },

@@ -61,7 +61,8 @@ export function egressRecord(
       if ((count & (count - 1)) !== 0) return
       say(outfit, 'credential/blocked', { credential, host, port, reason, count })
       const detail = `${outfit.server.name} ${saying(violation)}`
-      if (reason === 'no-lease') void ports.distrust(outfit.server.name, detail).catch(() => undefined)
+      if (reason === 'no-lease' || reason === 'dead')
+        void ports.distrust(outfit.server.name, detail).catch(() => undefined)
       else halt(outfit, detail)
     },
   }
@@ -74,6 +75,10 @@ function saying({ credential, host, port, reason }: CredentialViolation): string
   switch (reason) {
     case 'no-lease':
       return `used the placeholder of ${credential} at ${host}:${port} while no call held it`
+    case 'dead':
+      return `used the placeholder of ${credential} at ${host}:${port} that one of its earlier processes had`
+    case 'other-sandbox':
+      return `sent a placeholder to ${host}:${port} that another process was given`
     case 'other-host':
       return `sent the placeholder of ${credential} to ${host}:${port}, which is not its host`
     case 'other-place':

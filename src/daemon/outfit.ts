@@ -70,6 +70,8 @@ export class Outfit implements AsyncDisposable {
   readonly server: ServerSettings
   readonly instance: InstanceId
   readonly secrets: SandboxSecrets | null
+  /** Those, or none: what others hold is looked for in what this one sends, too */
+  readonly #held: SandboxSecrets
   /** Whether the process is one call's own */
   readonly isOfCall: boolean
   /** Uid whose instance it is; known once it is launched */
@@ -89,15 +91,13 @@ export class Outfit implements AsyncDisposable {
     this.#tally = new Tally((event) => parts.tell(this, event))
     this.isOfCall = isOfCall
     const { credentials: injections } = server
-    this.secrets =
-      injections.length === 0
-        ? null
-        : parts.broker.forSandbox({
-            server: server.name,
-            instance,
-            injections,
-            violated: (violation) => parts.misused(this, violation),
-          })
+    this.#held = parts.broker.forSandbox({
+      server: server.name,
+      instance,
+      injections,
+      violated: (violation) => parts.misused(this, violation),
+    })
+    this.secrets = injections.length === 0 ? null : this.#held
   }
 
   get redactor(): Redactor | null {
@@ -161,7 +161,9 @@ export class Outfit implements AsyncDisposable {
       event: (event: EgressEvent) => this.#tally.add(event),
       mayConnect: (target: EgressEndpoint) => this.#mayConnect(target),
     }
-    const door = await openDoor(policy, { watch, interceptor, path: join(doors, instance, 'door'), uid })
+    const { screen } = this.#held
+    const path = join(doors, instance, 'door')
+    const door = await openDoor(policy, { watch, interceptor, screen, path, uid })
     if (this.#gone === null) this.#door = door
     else await door[Symbol.asyncDispose]()
     return door.path
@@ -203,7 +205,7 @@ export class Outfit implements AsyncDisposable {
   async #end(): Promise<void> {
     for (const { lease } of this.#calls.values()) lease?.end()
     this.#calls.clear()
-    this.secrets?.[Symbol.dispose]()
+    this.#held[Symbol.dispose]()
     await this.#door?.[Symbol.asyncDispose]()
     this.#tally[Symbol.dispose]()
   }

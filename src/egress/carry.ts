@@ -6,6 +6,7 @@ import type {
   EgressTarget,
   EgressWatch,
   Interceptor,
+  Screen,
 } from '../schema/egress.ts'
 import { grantFor } from './allowlist.ts'
 import { watchBytes } from './deadlines.ts'
@@ -16,7 +17,8 @@ import { bodyCheck } from './http-framing.ts'
 import type { Head } from './http-head.ts'
 import { forwarded, httpPort } from './http-request.ts'
 import type { Passage } from './passage.ts'
-import { Refusal } from './refusal.ts'
+import { placeholderElsewhere, Refusal } from './refusal.ts'
+import { refuseStray } from './stray.ts'
 import { resolve } from './resolve.ts'
 import type { Lookup } from './resolve.ts'
 import { tunnel } from './tunnel.ts'
@@ -28,6 +30,7 @@ export interface Judges {
   readonly policy: EgressPolicy
   readonly watch: EgressWatch
   readonly interceptor: Interceptor | null
+  readonly screen: Screen | null
   readonly lookup: Lookup
 }
 
@@ -53,6 +56,8 @@ export async function carry(
   const { policy, watch, interceptor, lookup } = judges
   const { limits } = policy
   passage.asks(target.host, target.port)
+  // 0. No placeholder in the name
+  refuseStray(judges.screen, target.host, target)
   // 1. Name and port
   const grant = grantFor(policy.grants, target)
   // 2. Whether the doors stand open
@@ -64,7 +69,7 @@ export async function carry(
   const speaksFirst = grant.tls || target.port === httpPort || isIntercepted
   if (asked.how === 'connect' && speaksFirst) greet(passage)
   if (grant.tls && asked.how === 'request') throw new Refusal('no-client-hello')
-  if (grant.tls) await expectHello(passage, limits.handshakeMs)
+  if (grant.tls) await expectHello(passage, limits.handshakeMs, judges.screen)
   const judged = {
     ...target,
     grant,
@@ -73,8 +78,8 @@ export async function carry(
     connection: passage.connection,
   }
   if (isIntercepted) return intercept(judges, interceptor, passage, judged, asked)
-  const screen = screenOf(interceptor, judged)
-  const load = grant.tls ? opaque(screen) : await plain(passage, target, asked, screen, limits.handshakeMs)
+  const screen = screenOf(judges.screen, target)
+  const load = grant.tls ? opaque(screen) : await plain(judges, passage, target, asked, screen)
   // 5. The judged address, dialled as it was judged
   askWatch(watch, target)
   const { socket, address } = await dial(addresses, target.port, {
@@ -99,10 +104,10 @@ function greet(passage: Passage): void {
 }
 
 /** A placeholder of a credential has no business in a connection that nobody may swap it in. */
-function screenOf(interceptor: Interceptor | null, target: EgressTarget): Check {
-  if (interceptor === null) return () => null
-  const isClean = interceptor.screen(target)
-  return (chunk) => (isClean(chunk) ? null : 'placeholder-elsewhere')
+function screenOf(screen: Screen | null, target: EgressEndpoint): Check {
+  if (screen === null) return () => null
+  const isClean = screen.stream(target)
+  return (chunk) => (isClean(chunk) ? null : placeholderElsewhere)
 }
 
 const opaque = (screen: Check): Load => ({ first: Buffer.alloc(0), check: screen })
@@ -112,29 +117,30 @@ const opaque = (screen: Check): Load => ({ first: Buffer.alloc(0), check: screen
  * knows what will be spoken, and what can be read of it must be for this target.
  */
 async function plain(
+  { policy, screen: screenAll }: Judges,
   passage: Passage,
   target: EgressEndpoint,
   asked: Asked,
   screen: Check,
-  handshakeMs: number,
 ): Promise<Load> {
   if (asked.how !== 'request' && target.port !== httpPort) {
-    const isSpoken = spokenCheck(target)
-    return opaque((chunk) => isSpoken(chunk) ?? screen(chunk))
+    const isSpoken = spokenCheck(target, screenOf(screenAll, target))
+    return opaque((chunk) => screen(chunk) ?? isSpoken(chunk))
   }
   passage.awaitsAnswer = true
-  const head = asked.how === 'request' ? asked.head : await expectHead(passage, handshakeMs)
+  const head = asked.how === 'request' ? asked.head : await expectHead(passage, policy.limits.handshakeMs)
   const request = forwarded(head, target)
+  refuseStray(screenAll, request.dropped, target)
   const first = Buffer.from(request.head, 'latin1')
   const held = screen(first)
   if (held !== null) throw new Refusal(held)
-  const isBody = bodyCheck(request.framing)
-  return { first, check: (chunk) => isBody(chunk) ?? screen(chunk) }
+  const isBody = bodyCheck(request.framing, screenOf(screenAll, target))
+  return { first, check: (chunk) => screen(chunk) ?? isBody(chunk) }
 }
 
 /** Hands the client's stream over; what it dials is judged like everything else, each time. */
 async function intercept(
-  { policy, watch, lookup }: Judges,
+  { policy, watch, screen, lookup }: Judges,
   interceptor: Interceptor,
   passage: Passage,
   target: EgressTarget,
@@ -142,8 +148,11 @@ async function intercept(
 ): Promise<void> {
   const { limits } = policy
   passage.awaitsAnswer = false
-  if (asked.how === 'request')
-    passage.client.unshift(Buffer.from(forwarded(asked.head, target).head, 'latin1'))
+  if (asked.how === 'request') {
+    const { head, dropped } = forwarded(asked.head, target)
+    refuseStray(screen, dropped, target)
+    passage.client.unshift(Buffer.from(head, 'latin1'))
+  }
   const settle = watchBytes(passage, limits)
   const connect = async (signal: AbortSignal): Promise<Socket> => {
     askWatch(watch, target)

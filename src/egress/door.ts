@@ -4,21 +4,24 @@ import { createServer } from 'node:net'
 import type { Server, Socket } from 'node:net'
 import { dirname } from 'node:path'
 import { SallyportError } from '../errors.ts'
-import type { Door, DoorOptions, EgressPolicy, OpenConnection } from '../schema/egress.ts'
+import type { Door, DoorOptions, EgressEndpoint, EgressPolicy, OpenConnection } from '../schema/egress.ts'
 import { isPattern } from './allowlist.ts'
-import { parseEndpoint } from './authority.ts'
+import { parseEndpoint, parsePort } from './authority.ts'
 import { carry } from './carry.ts'
 import type { Judges } from './carry.ts'
 import { holdDeadlines } from './deadlines.ts'
+import { escaped } from './escape.ts'
 import { expectHead } from './first-bytes.ts'
 import { refusalAnswer } from './http-answer.ts'
-import { absoluteTarget, connectTarget } from './http-request.ts'
+import { absoluteTarget, connectTarget, textOf } from './http-request.ts'
 import { daemonConnections, openingMs } from './limits.ts'
 import { readNotices } from './notices.ts'
+import type { Attempt } from './notices.ts'
 import { openingLine, readOpening } from './opening.ts'
 import type { Purpose } from './opening.ts'
 import { Passage } from './passage.ts'
-import { Refusal } from './refusal.ts'
+import { placeholderElsewhere, Refusal } from './refusal.ts'
+import { refuseStray } from './stray.ts'
 import { systemLookup } from './resolve.ts'
 import type { Lookup } from './resolve.ts'
 import { Slots } from './slots.ts'
@@ -33,6 +36,8 @@ export interface House {
 const house: House = { lookup: systemLookup, slots: new Slots(daemonConnections) }
 /** Longest path of a unix socket, bytes (sun_path holds 108 with the NUL). */
 const maxSocketPath = 107
+/** Where what is said to the proxy itself was going */
+const proxied: EgressEndpoint = { host: 'proxy', port: 0 }
 
 /**
  * Makes the folder and the socket, and listens. Throws ERR_RUNTIME_UNSAFE where the folder is there already or the path is
@@ -70,9 +75,13 @@ class UnixDoor implements Door {
   #hasNotices = false
   #closed: Promise<void> | null = null
 
-  constructor(policy: EgressPolicy, { watch, interceptor, path }: DoorOptions, { lookup, slots }: House) {
+  constructor(
+    policy: EgressPolicy,
+    { watch, interceptor, screen, path }: DoorOptions,
+    { lookup, slots }: House,
+  ) {
     this.path = path
-    this.#judges = { policy, watch, interceptor, lookup }
+    this.#judges = { policy, watch, interceptor, screen, lookup }
     this.#slots = new Slots(policy.limits.connections)
     this.#shared = slots
     this.#teller = new Teller((event) => watch.event(event))
@@ -136,12 +145,15 @@ class UnixDoor implements Door {
     passage.awaitsAnswer = true
     const head = await expectHead(passage, policy.limits.handshakeMs)
     const isConnect = head.method === 'CONNECT'
+    // Its head is for us alone; another one may go where a placeholder belongs
+    if (isConnect) refuseStray(this.#judges.screen, `${head.target}\n${textOf(head.fields)}`, proxied)
     const target = isConnect ? connectTarget(head) : absoluteTarget(head)
     await carry(this.#judges, passage, target, isConnect ? { how: 'connect' } : { how: 'request', head })
   }
 
   async #connect(passage: Passage, { name, port }: Purpose & { kind: 'connect' }): Promise<void> {
     passage.host = name
+    refuseStray(this.#judges.screen, name, { host: escaped(name), port: parsePort(port) ?? 0 })
     const target = parseEndpoint(name, port)
     if (target === null) throw new Refusal('name-invalid')
     await carry(this.#judges, passage, target, { how: 'bytes' })
@@ -152,15 +164,23 @@ class UnixDoor implements Door {
     if (this.#hasNotices) throw new Refusal('second-notices')
     this.#hasNotices = true
     const socket = passage.yieldSocket()
-    await readNotices(socket, (attempt) => this.#teller.attempt(`e-${++this.#count}`, attempt)).catch(
-      (error: unknown) =>
-        this.#teller.attempt(passage.connection, {
-          host: '',
-          port: null,
-          count: 1,
-          reason: Refusal.from(error).reason,
-        }),
+    const tell = (attempt: Attempt): void =>
+      this.#teller.attempt(
+        `e-${++this.#count}`,
+        this.#isClean(attempt) ? attempt : { ...attempt, reason: placeholderElsewhere },
+      )
+    await readNotices(socket, tell).catch((error: unknown) =>
+      this.#teller.attempt(passage.connection, {
+        host: '',
+        port: null,
+        count: 1,
+        reason: Refusal.from(error).reason,
+      }),
     )
+  }
+
+  #isClean({ host, port }: Attempt): boolean {
+    return this.#judges.screen?.text(host, { host, port: port ?? 0 }) !== false
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -1,17 +1,19 @@
 // What a client must say before anything is dialled: on a TLS port a ClientHello for the target, on port 80 a request for it.
+import type { Screen } from '../schema/egress.ts'
 import { ClientHello } from './client-hello.ts'
 import { headReader } from './http-head.ts'
 import type { Head } from './http-head.ts'
 import { readOpening } from './opening.ts'
 import type { Passage } from './passage.ts'
 import { Refusal } from './refusal.ts'
+import { refuseStray } from './stray.ts'
 
 /**
  * Reads the ClientHello and leaves it in the client's stream. Throws no-client-hello, sni-missing or sni-invalid, sni-mismatch
- * where it names another host, hello-timeout.
+ * where it names another host, placeholder-elsewhere where that is one, hello-timeout.
  */
-export async function expectHello(passage: Passage, ms: number): Promise<void> {
-  const { client, signal, host } = passage
+export async function expectHello(passage: Passage, ms: number, screen: Screen | null): Promise<void> {
+  const { client, signal, host, port } = passage
   const hello = new ClientHello()
   const chunks: Buffer[] = []
   const name = await readOpening(
@@ -23,6 +25,7 @@ export async function expectHello(passage: Passage, ms: number): Promise<void> {
     },
     { ms, late: 'hello-timeout', signal },
   )
+  if (name !== host) refuseStray(screen, name, { host, port })
   if (name !== host) throw new Refusal('sni-mismatch')
   client.unshift(Buffer.concat(chunks))
 }

@@ -26,12 +26,15 @@ export function framingOf({ fields, version }: Head): Framing {
   return { kind: 'length', bytes: Number(length) }
 }
 
+/** Looks at what a chunked body carries; a reason refuses it. */
+export type Look = (payload: Uint8Array) => string | null
+
 /**
  * Returns a check of the body's chunks as they pass: null while they are the body's, bad-body for coding that is not
  * plain (extensions, trailers, bare line feeds), second-request for any byte behind its end.
  */
-export function bodyCheck(framing: Framing): (chunk: Uint8Array) => string | null {
-  const body = bodyOf(framing)
+export function bodyCheck(framing: Framing, look: Look): (chunk: Uint8Array) => string | null {
+  const body = bodyOf(framing, look)
   return (chunk) => {
     try {
       return body.take(chunk) < chunk.length ? 'second-request' : null
@@ -41,9 +44,9 @@ export function bodyCheck(framing: Framing): (chunk: Uint8Array) => string | nul
   }
 }
 
-/** A body as it passes: `take` returns how many of the bytes are its own, and throws bad-body. */
-export function bodyOf(framing: Framing): { take(chunk: Uint8Array): number } {
-  if (framing.kind === 'chunked') return chunkedBody()
+/** A body as it passes: `take` returns how many of the bytes are its own, and throws bad-body, or what `look` says. */
+export function bodyOf(framing: Framing, look: Look): { take(chunk: Uint8Array): number } {
+  if (framing.kind === 'chunked') return chunkedBody(look)
   let left = framing.kind === 'length' ? framing.bytes : 0
   return {
     take({ length }) {
@@ -58,7 +61,7 @@ const [carriageReturn, lineFeed] = [13, 10]
 const maxSizeDigits = 8
 
 /** size CRLF bytes CRLF …, `0` CRLF CRLF: one state for each place where a byte may stand. */
-function chunkedBody(): { take(chunk: Uint8Array): number } {
+function chunkedBody(look: Look): { take(chunk: Uint8Array): number } {
   let state: 'size' | 'size-end' | 'bytes' | 'bytes-cr' | 'bytes-lf' | 'last-cr' | 'last-lf' | 'over' = 'size'
   let digits = ''
   let left = 0
@@ -95,6 +98,8 @@ function chunkedBody(): { take(chunk: Uint8Array): number } {
       if (state === 'over') return at
       if (state === 'bytes') {
         const taken = Math.min(left, chunk.length - at)
+        const reason = look(chunk.subarray(at, at + taken))
+        if (reason !== null) throw new Refusal(reason)
         at += taken
         left -= taken
         if (left === 0) state = 'bytes-cr'

@@ -13,6 +13,8 @@ export const httpPort = 80
 export interface Forwarded {
   readonly head: string
   readonly framing: Framing
+  /** What stays here, as text */
+  readonly dropped: string
 }
 
 const hopByHop = new Set(['connection', 'keep-alive', 'te', 'trailer', 'upgrade', 'http2-settings'])
@@ -55,15 +57,20 @@ export function forwarded(head: Head, target: EgressEndpoint): Forwarded {
   if (!isSame(target, parseAuthority(hosts[0] ?? '', httpPort))) throw new Refusal('host-mismatch')
   const framing = framingOf(head)
   const named = connectionOptions(head)
-  const fields = head.fields.filter(([name]) => {
+  const stays = ([name]: readonly [name: string, value: string]): boolean => {
     const lower = name.toLowerCase()
-    return !hopByHop.has(lower) && !named.has(lower) && !lower.startsWith('proxy-') && lower !== 'host'
-  })
+    return hopByHop.has(lower) || named.has(lower) || lower.startsWith('proxy-') || lower === 'host'
+  }
+  const fields = head.fields.filter((field) => !stays(field))
   const host = target.port === httpPort ? target.host : `${target.host}:${target.port}`
   const lines = [['Host', host], ...fields, ['Connection', 'close']].map(
     ([name, value]) => `${name}: ${value}`,
   )
-  return { head: [`${head.method} ${path} HTTP/${head.version}`, ...lines, '', ''].join('\r\n'), framing }
+  return {
+    head: [`${head.method} ${path} HTTP/${head.version}`, ...lines, '', ''].join('\r\n'),
+    framing,
+    dropped: textOf(head.fields.filter(stays)),
+  }
 }
 
 /**
@@ -79,6 +86,9 @@ export function judgedFraming(head: Head, target: EgressEndpoint): Framing {
   connectionOptions(head)
   return framingOf(head)
 }
+
+/** Fields as text. */
+export const textOf = (fields: Head['fields']): string => fields.flat().join('\n')
 
 /** Whether the request asks for another protocol on its connection. */
 export const upgrades = (head: Head): boolean =>

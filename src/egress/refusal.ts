@@ -1,6 +1,9 @@
 // Why a connection came to nothing: one stable word, kept from where it was found to the record and the answer.
 import type { EgressVerdict } from '../schema/egress.ts'
 
+/** Why a connection ends in which something of a credential stands where nobody may swap it. */
+export const placeholderElsewhere = 'placeholder-elsewhere'
+
 /** Ends one connection. `refused` is the policy's no, `failed` is the network's, `cut` came from us later. */
 export class Refusal extends Error {
   override readonly name = 'Refusal'

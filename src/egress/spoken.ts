@@ -2,10 +2,16 @@
 import type { EgressEndpoint } from '../schema/egress.ts'
 import { ClientHello } from './client-hello.ts'
 import { bodyOf } from './http-framing.ts'
+import type { Look } from './http-framing.ts'
 import { headReader } from './http-head.ts'
 import { judgedFraming, upgrades } from './http-request.ts'
 import { headBytes } from './limits.ts'
 import { Refusal } from './refusal.ts'
+
+/** Whom it must be for, and who looks at what chunked bodies carry. */
+interface Spoken extends EgressEndpoint {
+  readonly look: Look
+}
 
 /** Takes bytes from `at` on; returns how many were its own, and who takes those behind them, or null while it goes on. */
 type Reader = (chunk: Buffer) => { readonly used: number; readonly next: Reader | null }
@@ -17,8 +23,8 @@ type Reader = (chunk: Buffer) => { readonly used: number; readonly next: Reader 
  * A first byte as of TLS makes it TLS: sni-mismatch, sni-missing, sni-invalid or no-client-hello. A first line as of HTTP/1
  * makes it requests, each judged: host-mismatch, method-refused, bad-request, bad-body. Anything else is let through.
  */
-export function spokenCheck(target: EgressEndpoint): (chunk: Uint8Array) => string | null {
-  let reader: Reader = firstBytes(target)
+export function spokenCheck(target: EgressEndpoint, look: Look): (chunk: Uint8Array) => string | null {
+  let reader: Reader = firstBytes({ ...target, look })
   return (chunk) => {
     let rest = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.length)
     try {
@@ -36,7 +42,7 @@ export function spokenCheck(target: EgressEndpoint): (chunk: Uint8Array) => stri
 
 const opaque: Reader = (chunk) => ({ used: chunk.length, next: null })
 
-function firstBytes(target: EgressEndpoint): Reader {
+function firstBytes(target: Spoken): Reader {
   return (chunk) => ({ used: 0, next: chunk[0] === 0x16 ? hello(target) : firstLine(target) })
 }
 
@@ -50,7 +56,7 @@ function hello({ host }: EgressEndpoint): Reader {
 }
 
 /** Reads one line of text that is not empty; HTTP servers skip those that are. What went up of it is no request yet. */
-function firstLine(target: EgressEndpoint): Reader {
+function firstLine(target: Spoken): Reader {
   const head = requests(target)
   let line = ''
   return (chunk) => {
@@ -68,7 +74,7 @@ function firstLine(target: EgressEndpoint): Reader {
 
 /** Returns what makes a reader of one request and of all behind it; it is given what was read of its head. */
 const requests =
-  (target: EgressEndpoint) =>
+  (target: Spoken) =>
   (begun: Buffer): Reader => {
     const read = headReader()
     read(begun)
@@ -76,12 +82,12 @@ const requests =
       const found = read(chunk)
       if (found === null) return { used: chunk.length, next: null }
       const framing = judgedFraming(found.value, target)
-      const after = upgrades(found.value) ? upgraded(target) : body(target, bodyOf(framing))
+      const after = upgrades(found.value) ? upgraded(target) : body(target, bodyOf(framing, target.look))
       return { used: found.used, next: after }
     }
   }
 
-function body(target: EgressEndpoint, reader: ReturnType<typeof bodyOf>): Reader {
+function body(target: Spoken, reader: ReturnType<typeof bodyOf>): Reader {
   return (chunk) => {
     const used = reader.take(chunk)
     return { used, next: used < chunk.length ? requests(target)(Buffer.alloc(0)) : null }
@@ -89,7 +95,7 @@ function body(target: EgressEndpoint, reader: ReturnType<typeof bodyOf>): Reader
 }
 
 /** Frames begin with no letter, and a server that did not agree to them takes what does for the next request. */
-function upgraded(target: EgressEndpoint): Reader {
+function upgraded(target: Spoken): Reader {
   return (chunk) => {
     const [first = 0] = chunk
     const isText = first === 13 || first === 10 || (first >= 0x20 && first < 0x7f)

@@ -1,6 +1,6 @@
 // What the broker of secrets, the interceptor that swaps them and whoever composes both agree on.
 import type { InstanceId } from '../lib/ids.ts'
-import type { EgressEndpoint } from './egress.ts'
+import type { EgressEndpoint, Screen } from './egress.ts'
 
 /** Where a secret comes from. */
 export type CredentialSource =
@@ -75,14 +75,16 @@ export interface Lease extends Disposable {
 
 /** A placeholder that was seen where or when it stands for nothing. */
 export interface CredentialViolation {
-  readonly credential: string
+  /** Null where it is another server's */
+  readonly credential: string | null
   readonly host: string
   readonly port: number
   /**
-   * `no-lease`: right place, no call that may use it; `other-host`, `other-place`: not where the entry says; `value`:
-   * the secret itself went up, which the sandbox was never given
+   * `no-lease`: right place, no call that may use it; `dead`: the same of a process of this server that has ended;
+   * `other-host`, `other-place`: not where the entry says; `other-sandbox`: given to another process; `value`: the secret
+   * itself went up, which the sandbox was never given
    */
-  readonly reason: 'no-lease' | 'other-host' | 'other-place' | 'value'
+  readonly reason: 'no-lease' | 'dead' | 'other-host' | 'other-place' | 'other-sandbox' | 'value'
 }
 
 /** Where in a request a placeholder stands. */
@@ -105,10 +107,10 @@ export type Swap =
   | { readonly state: 'blocked'; readonly credential: string; readonly reason: CredentialViolation['reason'] }
 
 /**
- * Looks at what goes up, chunk by chunk: names the credential whose value, in any of its encodings, is complete with this
- * one, or null. Values that the sandbox was given are not looked for.
+ * Looks at what goes up, chunk by chunk: says why the stream must go no further with this one, or null. Who is to know of it
+ * was told then.
  */
-export type LeakWatch = (chunk: Uint8Array) => string | null
+export type LeakWatch = (chunk: Uint8Array) => CredentialViolation['reason'] | null
 
 /** What the interceptor asks of one sandbox's secrets. Every block is told to the broker's `violated` by this. */
 export interface SwapPort {
@@ -116,10 +118,11 @@ export interface SwapPort {
   /** Every placeholder of this sandbox, live or dead, for scanners */
   readonly placeholders: readonly string[]
   swap(placeholder: string, target: EgressEndpoint, place: SwapPlace): Swap
-  /** One for each stream that goes up; what it names is to be told to `leaked` */
-  watch(): LeakWatch
-  /** Tells the broker's `violated` that a value went up */
-  leaked(credential: string, target: EgressEndpoint): void
+  /**
+   * One for each stream that goes up: finds values, in any of their encodings, that the sandbox was not given, and
+   * placeholders of other sandboxes, as they are or in base64; its own as well where they count
+   */
+  watch(target: EgressEndpoint, own: 'passes' | 'counts'): LeakWatch
 }
 
 /** Takes secrets out of a stream; holds back what may be the beginning of one. */
@@ -132,13 +135,22 @@ export interface RedactingStream {
   readonly found: ReadonlySet<string>
 }
 
+/** One that can say what it holds back before it knows all, where a message ends and another may follow. */
+export interface MaskingStream extends RedactingStream {
+  /**
+   * What was held back. Of what may be the beginning of a secret, more than a few letters are taken out; how it goes on is
+   * looked for in what is pushed next.
+   */
+  settle(): Uint8Array
+}
+
 /** Knows the values of open and recent leases in all their encodings. A sandbox without secrets costs nothing. */
 export interface Redactor {
   /** The text with every hit replaced by `[redacted:<credential>]`, and what was hit */
   redact(text: string): { readonly text: string; readonly found: readonly string[] }
   stream(): RedactingStream
   /** Like `stream`, but each hit becomes as many asterisks: what says how long a body is stays true */
-  mask(): RedactingStream
+  mask(): MaskingStream
 }
 
 /** The secrets of one sandbox. Disposing kills its placeholders for good and ends its leases. */
@@ -146,6 +158,8 @@ export interface SandboxSecrets extends Disposable {
   /** Variables with placeholders, for `egress` */
   readonly environment: Readonly<Record<string, string>>
   readonly swap: SwapPort
+  /** For what nobody swaps in: finds its own placeholders there, too */
+  readonly screen: Screen
   readonly redactor: Redactor
   /**
    * Reads the sources; rejects with ERR_CREDENTIAL_… when one fails. Where another lease holds a different secret for

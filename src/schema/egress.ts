@@ -123,11 +123,17 @@ export interface Interceptor {
     dial: (signal: AbortSignal) => Promise<Socket>,
     log: InterceptionLog,
   ): Promise<void>
+}
+
+/** Looks for placeholders of credentials and for secrets in what a sandbox says. Who is to know of it was told by then. */
+export interface Screen {
   /**
-   * For a connection that is not intercepted: looks at what goes up, chunk by chunk, and says false where a placeholder
-   * is in it, across chunks too. The connection is cut then, and that chunk is not sent.
+   * For a connection that nobody intercepts: looks at what goes up, chunk by chunk, and says false where one is in it,
+   * across chunks too. The connection is cut then, and that chunk is not sent.
    */
-  screen(target: EgressTarget): (chunk: Uint8Array) => boolean
+  stream(target: EgressEndpoint): (chunk: Uint8Array) => boolean
+  /** For what is whole: a name as it was asked for, in any case, or the head of a request */
+  text(text: string, target: EgressEndpoint): boolean
 }
 
 /** A connection as `Door.cut` chooses it. */
@@ -150,6 +156,8 @@ export interface DoorOptions {
   readonly watch: EgressWatch
   /** Null where no host carries a credential */
   readonly interceptor: Interceptor | null
+  /** Null where nobody minds what goes up */
+  readonly screen: Screen | null
   /** Where the socket is made; its folder is made too, 0700 or, for another uid, searchable and no more */
   readonly path: string
   /** Host uid of the sandbox: it alone may connect */

@@ -74,6 +74,7 @@ export const openWayOut = async ({ word, folder }: Canaries): Promise<WayOut> =>
         {
           watch: { event: () => undefined, mayConnect: () => ({ open: true }) },
           interceptor: null,
+          screen: null,
           path: join(folder, instance, 'door'),
           uid: user.uid,
         },
@@ -92,6 +93,7 @@ export const openWayOut = async ({ word, folder }: Canaries): Promise<WayOut> =>
             {
               watch: { event: tell, mayConnect: () => ({ open: true }) },
               interceptor: null,
+              screen: null,
               path: join(folder, instance, 'door'),
               uid,
             },

@@ -54,6 +54,7 @@ if (kind === 'server') {
     {
       watch: { event: () => undefined, mayConnect: () => ({ open: true }) },
       interceptor: null,
+      screen: null,
       path,
       uid: process.geteuid?.() ?? 0,
     },

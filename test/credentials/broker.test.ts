@@ -296,10 +296,14 @@ describe('what was handed out', () => {
   })
 
   test('is looked for in what goes up, unless the sandbox was given it', async () => {
-    const { lease, swap } = sandbox([injection('one'), injection('two', { inject: 'env', hosts: [] })])
+    const { lease, swap, violations } = sandbox([
+      injection('one'),
+      injection('two', { inject: 'env', hosts: [] }),
+    ])
     using _ = await lease(['one', 'two'])
-    expect(swap.watch()(Buffer.from(`x=${values['ONE']}`))).toBe('one')
-    expect(swap.watch()(Buffer.from(`x=${values['TWO']}`))).toBeNull()
+    expect(swap.watch(api, 'passes')(Buffer.from(`x=${values['ONE']}`))).toBe('value')
+    expect(swap.watch(api, 'passes')(Buffer.from(`x=${values['TWO']}`))).toBeNull()
+    expect(violations).toEqual([{ credential: 'one', ...api, reason: 'value' }])
   })
 })
 

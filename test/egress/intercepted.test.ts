@@ -4,12 +4,10 @@ import { realHello } from '../support/client-hello.ts'
 import { collect, echo, testDoor, upstream } from '../support/egress-door.ts'
 
 const here = { 'allowed.com': ['127.0.0.1'], 'inner.com': ['10.0.0.1'] }
-const clean = (): ((chunk: Uint8Array) => boolean) => () => true
 
 /** Carries bytes to what it dials, and says that it swapped. */
 const carrying: Interceptor = {
   intercepts: () => true,
-  screen: clean,
   serve: async (client, _target, dial, log) => {
     const socket = await dial(AbortSignal.timeout(2000)).catch(() => null)
     if (socket === null) return void client.destroy()
@@ -81,23 +79,4 @@ test('why an interceptor ended a connection is told, and cutting it reaches both
     swapped: ['github'],
   })
   await expect.poll(() => closed).toBe(1)
-})
-
-test('a placeholder in a connection that nobody intercepts is cut before it goes up', async () => {
-  let seen = ''
-  await using server = await upstream(
-    (socket) => void socket.on('data', (chunk: Buffer) => (seen += chunk.toString())),
-  )
-  const screening: Interceptor = {
-    ...carrying,
-    intercepts: () => false,
-    screen: () => (chunk) => !Buffer.from(chunk).includes('ghp_'),
-  }
-  const { port } = server
-  await using it = await testDoor({ grants: [{ port, tls: false }], names: here, interceptor: screening })
-  await it.answers(`SP1 connect allowed.com ${port}\nghp_x`)
-  expect(await it.told('closed')).toMatchObject({ verdict: 'cut', reason: 'placeholder-elsewhere' })
-  const request = `GET http://allowed.com:${port}/?ghp_x HTTP/1.1\r\nHost: allowed.com:${port}\r\n\r\n`
-  expect(await it.refuses(`SP1 proxy\n${request}`)).toMatchObject({ reason: 'placeholder-elsewhere' })
-  expect(seen).toBe('')
 })

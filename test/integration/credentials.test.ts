@@ -61,6 +61,8 @@ beforeAll(async () => {
     strays: reaches(it, { egress_when: 'calling' }),
     leaks: reaches(it, { credentials: [swap(it)] }),
     background: reaches(it, { credentials: [swap(it)] }),
+    remembers: reaches(it, { credentials: [swap(it)] }),
+    borrows: reaches(it),
     reflects: reaches(it, { credentials: [swap(it)] }),
     meta: reaches(it, { credentials: [{ use: 'other', inject: 'meta', as: 'KEY' }] }),
     attached: reaches(it, {
@@ -197,6 +199,43 @@ describe('by egress', () => {
     await eventually(() => of('credential.blocked', 'background').length > 1, 10_000)
     expect(api.asked.filter(({ url }) => url === '/background').length).toBe(before)
     await client.call('servers/stop', { server: 'background' })
+  })
+
+  test('a placeholder that a server kept from its last process is dead, recorded, and costs the trust', async () => {
+    const { value: kept } = await call('remembers', 'variable', { name: 'API_TOKEN' })
+    await client.call('servers/stop', { server: 'remembers' })
+    const { value: now } = await call('remembers', 'variable', { name: 'API_TOKEN' })
+    expect(now).not.toBe(kept)
+    expect(
+      await call('remembers', 'ask', { url: `${api.url}/kept`, as: `Bearer ${String(kept)}` }),
+    ).toMatchObject({
+      status: 403,
+      text: 'authentication failed\n',
+    })
+    expect(of('credential.blocked', 'remembers').map(({ body }) => body)).toMatchObject([
+      { credential: 'api', host: api.host, port: api.port, reason: 'dead' },
+    ])
+    await eventually(() => of('trust.violated', 'remembers').length > 0)
+    expect(of('trust.violated', 'remembers')[0]?.body).toMatchObject({ failure: 'MP-FH-008' })
+    expect(api.asked.filter(({ url }) => url === '/kept')).toEqual([])
+    expect(of('server.quarantined', 'remembers')).toEqual([])
+  })
+
+  test('a placeholder of another server is blocked wherever it can be seen, and halts the one that sends it', async () => {
+    const { value: theirs } = await call('swap', 'variable', { name: 'API_TOKEN' })
+    const url = `http://${api.host}:${api.plainPort}/borrowed`
+    await call('borrows', 'ask', { url: `${url}?key=${String(theirs)}` }).catch(() => null)
+    await eventually(() => of('credential.blocked', 'borrows').length > 0)
+    const { body } = of('credential.blocked', 'borrows')[0] ?? {}
+    expect(body).toMatchObject({
+      credential: null,
+      host: api.host,
+      port: api.plainPort,
+      reason: 'other-sandbox',
+    })
+    await eventually(() => of('server.quarantined', 'borrows').length > 0)
+    expect(of('server.quarantined', 'borrows')[0]?.body).toMatchObject({ failure: 'MP-FH-008' })
+    expect(api.asked.filter((it) => it.url.startsWith('/borrowed'))).toEqual([])
   })
 
   test('a placeholder that is sent to another host is blocked, and halts the server', async () => {

@@ -15,6 +15,7 @@ import type {
   EgressGrant,
   EgressLimits,
   Interceptor,
+  Screen,
 } from '../../src/schema/egress.ts'
 import { eventually } from './eventually.ts'
 import { tempDir } from './temp-dir.ts'
@@ -36,6 +37,7 @@ export interface DoorSetting {
   /** Addresses of names; without it the machine's resolvers are asked */
   readonly names?: Readonly<Record<string, readonly string[]>>
   readonly interceptor?: Interceptor
+  readonly screen?: Screen
   readonly mayConnect?: () => DoorVerdict
   readonly slots?: Slots
   readonly uid?: number
@@ -74,6 +76,7 @@ export async function testDoor(setting: DoorSetting): Promise<TestDoor> {
         mayConnect: () => setting.mayConnect?.() ?? { open: true },
       },
       interceptor: setting.interceptor ?? null,
+      screen: setting.screen ?? null,
       path: join(dir.path, 'i', 'door'),
       uid: setting.uid ?? process.geteuid?.() ?? 0,
     },

@@ -167,6 +167,7 @@ export async function intercepted(options: Options = {}) {
     interceptor,
     target,
     dial,
+    broker,
     secrets,
     lease,
     log,

@@ -150,7 +150,7 @@ async function* screened(
   swapped: Swapped[],
 ): AsyncGenerator<Buffer> {
   const { swap, target } = context
-  const watch = swap.watch()
+  const watch = swap.watch(target, 'passes')
   const stream = new PlaceholderStream(swap.placeholders, (placeholder) => {
     const value = exchangeOne(placeholder, { in: mayFill ? 'body' : 'elsewhere' })
     for (const it of swapped.splice(0)) context.carry(it)
@@ -158,9 +158,7 @@ async function* screened(
   })
   const look = (bytes: Uint8Array): void => {
     const leaked = watch(bytes)
-    if (leaked === null) return
-    swap.leaked(leaked, target)
-    throw credentialRefused('credential-value')
+    if (leaked !== null) throw credentialRefused(`credential-${leaked}`)
   }
   for await (const chunk of given as AsyncIterable<Buffer>) {
     look(chunk)

@@ -9,7 +9,7 @@ import { HostTrust } from './upstream.ts'
 /**
  * Returns the interceptor of one sandbox, with an authority of its own for exactly the hosts that its entries name.
  *
- * Hosts without a credential are left to the tunnel; `screen` looks through what can be read of it.
+ * Hosts without a credential are left to the tunnel.
  */
 export const createInterceptor = async (
   { server, swap, redactor }: InterceptorOptions,
@@ -34,20 +34,6 @@ export const createInterceptor = async (
       const trust = trustOf(target)
       if (trust === undefined) throw new Error(`${target.host}:${target.port} carries no credential`)
       await serveConnection({ swap, redactor, signer, trust, limits }, client, target, dial, log)
-    },
-    screen(target) {
-      const watch = swap.watch()
-      const longest = Math.max(0, ...swap.placeholders.map(({ length }) => length))
-      let tail = ''
-      return (chunk) => {
-        const leaked = watch(chunk)
-        if (leaked !== null) swap.leaked(leaked, target)
-        const text = tail + Buffer.from(chunk.buffer, chunk.byteOffset, chunk.length).toString('latin1')
-        tail = longest > 1 ? text.slice(1 - longest) : ''
-        const seen = swap.placeholders.filter((placeholder) => text.includes(placeholder))
-        for (const placeholder of seen) swap.swap(placeholder, target, { in: 'elsewhere' })
-        return leaked === null && seen.length === 0
-      }
     },
   }
 }

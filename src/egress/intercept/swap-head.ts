@@ -37,11 +37,8 @@ export const exchangeFor =
  * It is the last rewrite of a head.
  */
 export const swapHead = (port: SwapPort, target: EgressEndpoint, head: RequestHead): SwappedHead => {
-  const leaked = port.watch()(Buffer.from(textOf(head), 'latin1'))
-  if (leaked !== null) {
-    port.leaked(leaked, target)
-    throw credentialRefused('credential-value')
-  }
+  const leaked = port.watch(target, 'passes')(Buffer.from(textOf(head), 'latin1'))
+  if (leaked !== null) throw credentialRefused(`credential-${leaked}`)
   const swapped: Swapped[] = []
   const exchange = exchangeFor(port, target, swapped)
   const { placeholders } = port

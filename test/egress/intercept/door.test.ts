@@ -19,6 +19,7 @@ const doorFor = (at: Way, tls: boolean, limits: Partial<EgressLimits> = {}) =>
     ],
     names: { [host]: ['127.0.0.2'], 'plain.test': ['127.0.0.2'] },
     interceptor: at.interceptor,
+    screen: at.secrets.screen,
   })
 
 const use = (at: Way): string =>

@@ -231,12 +231,12 @@ test('a plain connection elsewhere is cut at the chunk that completes a placehol
     const bytes = Buffer.from(`GET /?q=${text} HTTP/1.1\r\n`)
     const end = bytes.indexOf(' HTTP')
     for (let cut = 1; cut < end; cut++) {
-      const mayGo = at.interceptor.screen(target)
+      const mayGo = at.secrets.screen.stream(target)
       expect(mayGo(bytes.subarray(0, cut))).toBe(true)
       expect(mayGo(bytes.subarray(cut))).toBe(false)
     }
   }
-  expect(at.interceptor.screen(target)(Buffer.from('GET / HTTP/1.1\r\n\r\n'))).toBe(true)
+  expect(at.secrets.screen.stream(target)(Buffer.from('GET / HTTP/1.1\r\n\r\n'))).toBe(true)
   expect(new Set(at.violations.map(({ reason }) => reason))).toEqual(new Set(['other-host', 'value']))
   expect(JSON.stringify(at.violations)).not.toContain(otherToken)
 })
