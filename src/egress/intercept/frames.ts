@@ -1,8 +1,8 @@
-// What a host sends over a websocket (RFC 6455): read frame by frame, so that a secret is found across fragments and
-// the last bytes of a message never wait for the next one.
+// What goes over a websocket (RFC 6455), read frame by frame either way: a secret is found across fragments and messages,
+// and the last bytes of a message never wait for the next one.
 import { Transform } from 'node:stream'
-import type { RedactingStream, Redactor } from '../../schema/credentials.ts'
-import { Refusal } from './refusal.ts'
+import type { LeakWatch, MaskingStream, Redactor } from '../../schema/credentials.ts'
+import { credentialRefused, Refusal } from './refusal.ts'
 
 /** A frame up to this length is passed on as one, bytes; a longer one comes as fragments, as it arrives */
 const wholeBytes = 65_536
@@ -14,27 +14,33 @@ interface FrameHead {
   readonly isFinal: boolean
   readonly opcode: number
   readonly length: number
-  /** Bytes of the head itself */
+  /** Bytes of the head itself, its mask included */
   readonly bytes: number
+  /** Four bytes, or none from a host */
+  readonly mask: Buffer
 }
 
+/** Who sends: a client masks each of its frames, a host none. */
+type Sender = 'client' | 'host'
+
 /**
- * A step that redacts each message of a host, over its fragments, and each control frame by itself. It fails with a
+ * A step that redacts what a host says, over fragments and messages, and its control frames for themselves. It fails with a
  * Refusal (websocket-frame) at a frame that a host may not send: masked, extended, reserved, out of turn.
  */
 export const redactingFrames = (redactor: Redactor): Transform => {
   let held: Buffer = Buffer.alloc(0)
   let frame: FrameHead | null = null
   let left = 0
-  let message: { readonly mask: RedactingStream; opcode: number } | null = null
+  let message: { opcode: number } | null = null
+  const [said, controls]: readonly [MaskingStream, MaskingStream] = [redactor.mask(), redactor.mask()]
 
   const begin = (): boolean => {
-    frame = frameHead(held)
+    frame = frameHead(held, 'host')
     if (frame === null) return false
     const { opcode, bytes, length } = frame
     if (opcode < close) {
       if ((opcode === continuation) !== (message !== null)) throw badFrame()
-      message ??= { mask: redactor.mask(), opcode }
+      message ??= { opcode }
     }
     held = held.subarray(bytes)
     left = length
@@ -45,13 +51,12 @@ export const redactingFrames = (redactor: Redactor): Transform => {
     held = held.subarray(part.length)
     left -= part.length
     if (opcode >= close) {
-      const mask = redactor.mask()
-      out.push(written(true, opcode, [mask.push(part), mask.flush()]))
+      out.push(written(true, opcode, [controls.push(part), controls.settle()]))
       return
     }
     if (message === null) throw badFrame()
     const isLast = isFinal && left === 0
-    const safe = [message.mask.push(part), ...(isLast ? [message.mask.flush()] : [])]
+    const safe = [said.push(part), ...(isLast ? [said.settle()] : [])]
     if (isLast || safe.some(({ length }) => length > 0)) {
       out.push(written(isLast, message.opcode, safe))
       message.opcode = continuation
@@ -75,21 +80,67 @@ export const redactingFrames = (redactor: Redactor): Transform => {
   })
 }
 
+/**
+ * A step that lets what a client says pass as it is, once it was looked at: `watches` are for its messages, one after the
+ * other, and for its control frames. It fails with a Refusal at what a watch names, and at a frame that a client may not send.
+ */
+export const watchedFrames = (watches: readonly [messages: LeakWatch, controls: LeakWatch]): Transform => {
+  let head: Buffer = Buffer.alloc(0)
+  let frame: FrameHead | null = null
+  let done = 0
+  const look = ({ opcode, mask }: FrameHead, payload: Buffer): void => {
+    const plain = Buffer.from(payload)
+    for (let at = 0; at < plain.length; at++)
+      plain[at] = (plain[at] as number) ^ (mask[(done + at) & 3] as number)
+    const found = watches[opcode < close ? 0 : 1](plain)
+    if (found !== null) throw credentialRefused(`credential-${found}`)
+  }
+  const take = (chunk: Buffer): void => {
+    for (let at = 0; at < chunk.length;) {
+      if (frame === null) {
+        head = Buffer.concat([head, chunk.subarray(at, ++at)])
+        frame = frameHead(head, 'client')
+      } else {
+        const payload = chunk.subarray(at, at + frame.length - done)
+        look(frame, payload)
+        done += payload.length
+        at += payload.length
+      }
+      if (frame === null || done < frame.length) continue
+      head = Buffer.alloc(0)
+      frame = null
+      done = 0
+    }
+  }
+  return new Transform({
+    transform(chunk: Buffer, _, passed) {
+      try {
+        take(chunk)
+        passed(null, chunk)
+      } catch (error) {
+        passed(error instanceof Error ? error : badFrame('client'))
+      }
+    },
+  })
+}
+
 /** The head at the beginning of the bytes, or null where more of them are needed. */
-const frameHead = (bytes: Buffer): FrameHead | null => {
+const frameHead = (bytes: Buffer, sender: Sender): FrameHead | null => {
   const [first, second] = bytes
   if (first === undefined || second === undefined) return null
   const opcode = first & 0x0f
   const isFinal = (first & 0x80) !== 0
   const short = second & 0x7f
   const isKnown = opcode <= 2 || (opcode >= close && opcode <= 10)
-  if ((first & 0x70) !== 0 || (second & 0x80) !== 0 || !isKnown) throw badFrame()
-  if (opcode >= close && (!isFinal || short > controlBytes)) throw badFrame()
+  if ((first & 0x70) !== 0 || ((second & 0x80) !== 0) !== (sender === 'client') || !isKnown)
+    throw badFrame(sender)
+  if (opcode >= close && (!isFinal || short > controlBytes)) throw badFrame(sender)
   const size = short < 126 ? 2 : short === 126 ? 4 : 10
-  if (bytes.length < size) return null
+  const whole = size + (sender === 'client' ? 4 : 0)
+  if (bytes.length < whole) return null
   const length = size === 2 ? short : size === 4 ? bytes.readUInt16BE(2) : Number(bytes.readBigUInt64BE(2))
-  if (!Number.isSafeInteger(length)) throw badFrame()
-  return { isFinal, opcode, length, bytes: size }
+  if (!Number.isSafeInteger(length)) throw badFrame(sender)
+  return { isFinal, opcode, length, bytes: whole, mask: bytes.subarray(size, whole) }
 }
 
 const written = (isFinal: boolean, opcode: number, parts: readonly Uint8Array[]): Buffer => {
@@ -102,5 +153,5 @@ const written = (isFinal: boolean, opcode: number, parts: readonly Uint8Array[])
   return Buffer.concat([head, ...parts])
 }
 
-const badFrame = (): Refusal =>
-  new Refusal(502, 'websocket-frame', 'the host sent what is no frame of a websocket')
+const badFrame = (sender: Sender = 'host'): Refusal =>
+  new Refusal(502, 'websocket-frame', `the ${sender} sent what is no frame of a websocket`)

@@ -2,16 +2,17 @@
 import type { ClientRequest, IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
+import type { LeakWatch } from '../../schema/credentials.ts'
 import { judgeAnswer, redacting } from './answer.ts'
 import { type ExchangeContext, headOf } from './exchange.ts'
-import { redactingFrames } from './frames.ts'
+import { redactingFrames, watchedFrames } from './frames.ts'
 import { Refusal } from './refusal.ts'
 import { type Header, judgeRequest } from './request-head.ts'
 import { swapHead } from './swap-head.ts'
 
 /**
- * Passes an upgrade on and, once the host agrees, the bytes of both sides. Nothing is swapped in frames, which clients
- * mask; what the host sends is redacted within each message. Compression is not offered to the host.
+ * Passes an upgrade on and, once the host agrees, the bytes of both sides. Nothing is swapped in frames: a
+ * placeholder in one ends the connection, and what the host sends is redacted. Compression is not offered to the host.
  */
 export const passUpgrade = async (
   context: ExchangeContext,
@@ -49,7 +50,9 @@ export const passUpgrade = async (
   for (const end of [client, socket]) end.setMaxListeners(30)
   const mask = redactingFrames(redactor)
   if (first.length > 0) mask.write(first)
-  await Promise.all([pipeline(client, socket), pipeline(socket, mask, client)])
+  const watch = (): LeakWatch => context.swap.watch(context.target, 'counts')
+  const looked = watchedFrames([watch(), watch()])
+  await Promise.all([pipeline(client, looked, socket), pipeline(socket, mask, client)])
 }
 
 interface Outcome {
