@@ -20,27 +20,56 @@
 // No call of those that are tried answers with it: it stands for "was let through".
 enum { REACHED = ENOTUNIQ };
 
-static int listen_for(uint32_t number) {
+static long install(uint32_t number, uint32_t action, unsigned flags) {
   struct sock_filter program[] = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0),
       BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 1),
-      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_USER_NOTIF),
+      BPF_STMT(BPF_RET | BPF_K, action),
       BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
   };
   struct sock_fprog filter = {.len = sizeof program / sizeof *program, .filter = program};
   if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return -1;
-  return (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER, &filter);
+  return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &filter);
+}
+
+static long make_call(char **arguments, int count) {
+  long values[7] = {0};
+  for (int index = 0; index < count && index < 7; index++) values[index] = (long)strtoull(arguments[index], NULL, 0);
+  return syscall(values[0], values[1], values[2], values[3], values[4], values[5], values[6]);
 }
 
 // The caller's descriptors are the child's: it is enough to say the listener's number.
 static void call_it(int told, char **arguments, int count) {
-  long values[7] = {0};
-  for (int index = 0; index < count && index < 7; index++) values[index] = (long)strtoull(arguments[index], NULL, 0);
-  int listener = listen_for((uint32_t)values[0]);
-  int number = listener < 0 ? -errno : listener;
+  long listener = install((uint32_t)strtoull(arguments[0], NULL, 0), SECCOMP_RET_USER_NOTIF, SECCOMP_FILTER_FLAG_NEW_LISTENER);
+  int number = listener < 0 ? -errno : (int)listener;
   if (write(told, &number, sizeof number) != sizeof number || listener < 0) _exit(NO_EFFECT);
-  long result = syscall(values[0], values[1], values[2], values[3], values[4], values[5], values[6]);
-  _exit(result >= 0 ? 0 : errno);
+  _exit(make_call(arguments, count) >= 0 ? 0 : errno);
+}
+
+static int code_of(pid_t pid) {
+  int status = 0;
+  waitpid(pid, &status, 0);
+  if (WIFSIGNALED(status)) kill(getpid(), SIGKILL);
+  return WEXITSTATUS(status);
+}
+
+/*
+ * The same where somebody listens already, since a process has one listener. A filter of our own then hands the call to a tracer
+ * that is not there: it is not made, and the errno is ENOSYS, unless an older filter refuses. Where a refusal could be ENOSYS
+ * too, the call is made, without a filter of ours. Only a sandbox has such a listener, and nobody in it has any right.
+ */
+static int reach_unheard(int count, char **arguments) {
+  pid_t pid = fork();
+  if (pid == 0) {
+    if (install((uint32_t)strtoull(arguments[0], NULL, 0), SECCOMP_RET_TRACE, 0) < 0) _exit(NO_EFFECT);
+    _exit(make_call(arguments, count) >= 0 ? 0 : errno);
+  }
+  int code = pid < 0 ? NO_EFFECT : code_of(pid);
+  if (code != ENOSYS) return errno = code == NO_EFFECT ? 0 : code, code == 0 ? 0 : -1;
+  pid = fork();
+  if (pid == 0) _exit(make_call(arguments, count) >= 0 ? 0 : errno);
+  code = pid < 0 ? NO_EFFECT : code_of(pid);
+  return code != ENOSYS && code != NO_EFFECT ? 0 : (errno = code == NO_EFFECT ? 0 : code, -1);
 }
 
 static void let_nothing_happen(int listener) {
@@ -57,18 +86,17 @@ static void let_nothing_happen(int listener) {
  * does, we answer with an error of our own, and the call is never made. So it is harmless for any call, as any user.
  */
 static int reach(int count, char **arguments) {
-  int ends[2], listener = -1, status = 0;
+  int ends[2], listener = -1;
   if (pipe(ends) != 0) return -1;
   long child = syscall(SYS_clone, CLONE_FILES | SIGCHLD, NULL, NULL, NULL, NULL);
   if (child == 0) call_it(ends[1], arguments, count);
   if (child < 0 || read(ends[0], &listener, sizeof listener) != sizeof listener) return errno = 0, -1;
+  if (listener == -EBUSY) return code_of((pid_t)child), reach_unheard(count, arguments);
   if (listener < 0) return fprintf(found, "no filter of our own: %s", strerrorname_np(-listener)), errno = 0, -1;
   struct pollfd wait = {.fd = listener, .events = POLLIN};
   while (poll(&wait, 1, -1) < 0 && errno == EINTR) continue;
   if (wait.revents & POLLIN) let_nothing_happen(listener);
-  waitpid((pid_t)child, &status, 0);
-  if (WIFSIGNALED(status)) kill(getpid(), SIGKILL);
-  int code = WEXITSTATUS(status);
+  int code = code_of((pid_t)child);
   if (code == REACHED) return 0;
   return errno = code == NO_EFFECT ? 0 : code, -1;
 }

@@ -101,9 +101,18 @@ static char *settled(char *argument) {
   return settled;
 }
 
+// `stay`: from now on this program ends neither with its stdin nor by being asked to.
+static volatile sig_atomic_t stays;
+static void stay(int number) {
+  stays = number;
+  signal(SIGTERM, SIG_IGN);
+}
+
 int main(int argc, char **argv) {
+  if (argc > 2 && strcmp(argv[1], "--args") == 0) become_tool(argv);
   note_descriptors();
   signal(SIGPIPE, SIG_IGN);
+  signal(SIGUSR1, stay);
   static char line[LINE_BYTES];
   FILE *lines = argc > 1 ? fopen(argv[1], "re") : stdin;
   if (lines == NULL) return perror(argv[1]), 1;
@@ -119,5 +128,6 @@ int main(int argc, char **argv) {
     else
       run(attempt, count - 1, words + 1);
   }
-  while (lines != stdin && getchar() != EOF) continue;
+  while (lines != stdin && (getchar() != EOF || stays))
+    if (feof(stdin)) pause();
 }

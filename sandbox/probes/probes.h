@@ -20,5 +20,8 @@ struct attempt {
 /** Tables of the files beside this one; each ends with a null name. */
 extern const struct attempt file_attempts[], call_attempts[], network_attempts[], process_attempts[], resource_attempts[], stated_attempts[];
 
+/** Becomes the sandbox tool, without the calls that its arguments begin with. */
+_Noreturn void become_tool(char **argv);
+
 /** Keeps what the program was started with, before it opens anything. */
 void note_descriptors(void);

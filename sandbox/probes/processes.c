@@ -5,14 +5,18 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <linux/keyctl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <sys/xattr.h>
+#include <time.h>
 #include <unistd.h>
 
 extern char **environ;
@@ -133,7 +137,72 @@ static int search_planted(int count, char **arguments) {
   return join_keyring(count, arguments);
 }
 
+// One's own child is asked to end and does not: it is there afterwards.
+static int refuse_to_end(int count, char **arguments) {
+  (void)count, (void)arguments;
+  signal(SIGTERM, SIG_IGN);
+  pid_t pid = fork();
+  if (pid == 0)
+    for (;;) pause();
+  kill(pid, SIGTERM);
+  struct timespec moment = {.tv_nsec = 100000000};
+  nanosleep(&moment, NULL);
+  int is_there = waitpid(pid, NULL, WNOHANG) == 0;
+  kill(pid, SIGKILL);
+  return is_there ? 0 : (errno = ESRCH, -1);
+}
+
+// Tells this program to go on for ever, whatever it is asked.
+static int stay(int count, char **arguments) {
+  (void)count, (void)arguments;
+  return kill(getppid(), SIGUSR1);
+}
+
+// Starts a program and tells ids and capabilities with which it ended: what its file gave it stays with it to its end.
+static int exec_gain(int count, char **arguments) {
+  char path[64], line[256];
+  int ends[2], error = 0;
+  if (pipe2(ends, O_CLOEXEC) != 0) return -1;
+  pid_t pid = fork();
+  if (pid == 0) {
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    for (int fd = 0; fd < 3; fd++) dup2(null, fd);
+    execv(arguments[0], (char *[]){arguments[0], count > 1 ? arguments[1] : NULL, NULL});
+    error = errno;
+    _exit(write(ends[1], &error, sizeof error) == sizeof error ? 0 : 1);
+  }
+  close(ends[1]);
+  if (pid < 0) return -1;
+  siginfo_t ended;
+  while (waitid(P_PID, (id_t)pid, &ended, WEXITED | WNOWAIT) != 0 && errno == EINTR) continue;
+  if (read(ends[0], &error, sizeof error) == sizeof error) return errno = error, -1;
+  snprintf(path, sizeof path, "/proc/%d/status", pid);
+  FILE *status = fopen(path, "r");
+  if (status == NULL) return -1;
+  while (fgets(line, sizeof line, status) != NULL)
+    if (strncmp(line, "Uid:", 4) == 0 || strncmp(line, "Gid:", 4) == 0 || strncmp(line, "Cap", 3) == 0) fputs(line, found);
+  waitpid(pid, NULL, 0);
+  return 0;
+}
+
+// A capability that this program never uses, for a file that whoever starts it would have it from. Takes root.
+static int give_capability(int count, char **arguments) {
+  (void)count;
+  struct vfs_ns_cap_data data = {.magic_etc = VFS_CAP_REVISION_2};
+  data.data[0].permitted = 1u << CAP_NET_BIND_SERVICE;
+  return setxattr(arguments[0], "security.capability", &data, XATTR_CAPS_SZ_2, 0);
+}
+
+static int secure_bits(int count, char **arguments) {
+  (void)count, (void)arguments;
+  int bits = prctl(PR_GET_SECUREBITS);
+  fprintf(found, "%d", bits);
+  return bits;
+}
+
 const struct attempt process_attempts[] = {
+    {"stay", 0, stay},                    {"refuse-to-end", 0, refuse_to_end},
+    {"exec-gain", 1, exec_gain},          {"give-capability", 1, give_capability}, {"secure-bits", 0, secure_bits},
     {"descriptors", 0, list_descriptors}, {"environment", 0, environment},   {"processes", 0, processes},
     {"signal", 1, signal_it},             {"kill-init", 0, kill_init},       {"kill-child", 0, kill_child},
     {"session", 0, session},              {"become-root", 0, become_root},   {"oom-score", 1, write_oom_score},

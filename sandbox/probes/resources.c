@@ -3,11 +3,15 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -81,7 +85,49 @@ static int touch(const char *bytes, int is_shared) {
 static int touch_memory(int count, char **arguments) { return (void)count, touch(arguments[0], 0); }
 static int touch_shared(int count, char **arguments) { return (void)count, touch(arguments[0], 1); }
 
+static int64_t now_us(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
+// spin PROCESSES MS: tells how many processors all of them together had meanwhile, in thousandths.
+static int spin(int count, char **arguments) {
+  (void)count;
+  int64_t from = now_us(), until = from + atoll(arguments[1]) * 1000;
+  for (int left = atoi(arguments[0]); left > 0; left--) {
+    pid_t pid = fork();
+    if (pid < 0) return -1;
+    if (pid != 0) continue;
+    while (now_us() < until) continue;
+    _exit(0);
+  }
+  while (wait(NULL) > 0) continue;
+  struct rusage used;
+  if (getrusage(RUSAGE_CHILDREN, &used) != 0) return -1;
+  int64_t us = (used.ru_utime.tv_sec + used.ru_stime.tv_sec) * 1000000LL + used.ru_utime.tv_usec + used.ru_stime.tv_usec;
+  fprintf(found, "%lld", (long long)(us * 1000 / (now_us() - from)));
+  return 0;
+}
+
+// flood BYTES: says so much on stderr, as long as somebody takes it within a second; EAGAIN where nobody does.
+static int flood(int count, char **arguments) {
+  (void)count;
+  static char piece[65536];
+  long wanted = atol(arguments[0]), said = 0;
+  while (said < wanted) {
+    struct pollfd wait = {.fd = STDERR_FILENO, .events = POLLOUT};
+    if (poll(&wait, 1, 1000) == 0) return errno = EAGAIN, stopped_at(said, wanted);
+    ssize_t wrote = send(STDERR_FILENO, piece, sizeof piece, MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (wrote < 0 && errno == ENOTSOCK) wrote = write(STDERR_FILENO, piece, sizeof piece);
+    if (wrote < 0 && errno != EAGAIN) return -1;
+    if (wrote > 0) said += wrote;
+  }
+  return stopped_at(said, wanted);
+}
+
 const struct attempt resource_attempts[] = {
+    {"spin", 2, spin},                 {"flood", 1, flood},
     {"open-many", 1, open_many},       {"fork-many", 1, fork_many},       {"thread-many", 1, thread_many},
     {"touch-memory", 1, touch_memory}, {"touch-shared", 1, touch_shared}, {NULL, 0, NULL},
 };

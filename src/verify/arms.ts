@@ -3,12 +3,13 @@ import { existsSync } from 'node:fs'
 import { SallyportError } from '../errors.ts'
 import type { Answer } from './attempt.ts'
 import type { Canaries } from './canaries.ts'
-import { controlOf, type ControlId, type Exposure } from './controls.ts'
+import { controlOf, type ControlId } from './controls.ts'
 import type { ArmFinding } from './judge.ts'
 import { type Alter, type Lab, tryInside } from './lab.ts'
 import { aloneInside, type Planned } from './inside.ts'
 import { type Listeners, startNeighbour } from './neighbour.ts'
 import type { Probe } from './probe.ts'
+import type { Exposure } from './removal.ts'
 
 /** Which probes need an arm: all in a self-check, else those that were open nowhere outside. */
 export interface ArmChoice {
@@ -25,7 +26,7 @@ export const tryArms = async (
   planned: readonly Planned[],
   choice: ArmChoice,
 ): Promise<Map<Probe, ArmFinding>> => {
-  const exposure = exposureOf(canaries)
+  const exposure = exposureOf(lab, canaries)
   const needed = planned.filter(
     (it) => it.trial.settled === undefined && (choice.selfCheck || !isOpenOutside(it, choice)),
   )
@@ -44,15 +45,15 @@ const isOpenOutside = ({ probe, trial }: Planned, { outside }: ArmChoice): boole
 }
 
 const tryArm = async (
-  lab: Lab,
+  whole: Lab,
   control: ControlId,
   { exposure, listeners }: { readonly exposure: Exposure; readonly listeners: Listeners },
   planned: readonly Planned[],
   found: Map<Probe, ArmFinding>,
 ): Promise<void> => {
-  const { without } = controlOf(control).arm
-  if (without === null) return
-  const alter: Alter = (plan) => without(plan, exposure)
+  const { without, around } = controlOf(control).arm
+  const lab = around?.(whole) ?? whole
+  const alter: Alter = (plan) => without?.(plan, exposure) ?? {}
   const together = planned.filter(({ probe }) => probe.isAlone !== true)
   const run = async (its: readonly Planned[], make: () => Promise<readonly Answer[]>): Promise<void> => {
     try {
@@ -75,7 +76,8 @@ const tryArm = async (
     await run([it], () => aloneInside(lab, it.trial, alter))
 }
 
-const exposureOf = ({ home, folder, state, shared, variables }: Canaries): Exposure => ({
+const exposureOf = ({ program }: Lab, { home, folder, state, shared, variables }: Canaries): Exposure => ({
   variables,
+  program,
   paths: [home, folder, state, shared, '/etc/shadow', '/sys', '/var'].filter((path) => existsSync(path)),
 })

@@ -14,9 +14,20 @@ export type Meaning =
   | { readonly is: 'shut' | 'open' | 'otherwise'; readonly observed: string; readonly errno: string | null }
   | { readonly is: 'broken'; readonly observed: string; readonly errno: null }
 
+/** A program that makes attempts, as it is seen from outside while it stands. */
+export interface Watched {
+  /** Host pid of it, or of the PID 1 above it */
+  readonly pid: number
+  readonly terminate: () => void
+  readonly kill: () => void
+  readonly ended: Promise<unknown>
+}
+
 export interface Attempt {
-  /** What the program is asked: a name and its arguments, none of which has a tab or a line break */
+  /** What the program is asked: a name and its arguments, none of which has a tab or a line break; empty where it is watched */
   readonly asks: readonly string[]
+  /** What is looked at from outside in its place, once all that was asked is answered; absent where the program is asked */
+  readonly watch?: (program: Watched) => Promise<Answer>
   /** How people call it */
   readonly label: string
   meaning(answer: Answer): Meaning
@@ -73,3 +84,15 @@ export const stopsOrFinds = (
     meaning: (answer) => (answer.outcome === 'open' ? found : stopped).meaning(answer),
   }
 }
+
+/** An attempt that is seen from outside: `wrong` names what is amiss, else null. */
+export const seen = (label: string, watch: (program: Watched) => Promise<string>, wrong: Wrong): Attempt => ({
+  ...finds([], wrong, label),
+  watch: async (program) => {
+    const from = performance.now()
+    const text = await watch(program)
+    return { outcome: 'open', text, ms: performance.now() - from }
+  },
+})
+
+type Wrong = (text: string) => string | null

@@ -1,10 +1,12 @@
 // Every probe there is, by its number. A number that is not here is not probed, and in no output.
+import { argumentProbes } from './battery/arguments.ts'
 import { callProbes } from './battery/calls.ts'
 import { deviceProbes } from './battery/devices.ts'
 import { egressProbes } from './battery/egress.ts'
 import { fileProbes } from './battery/files.ts'
 import { givenProbes } from './battery/given.ts'
 import { mountProbes } from './battery/mounts.ts'
+import { privilegeProbes } from './battery/privileges.ts'
 import { procProbes } from './battery/proc.ts'
 import { reachProbes } from './battery/reach.ts'
 import { resourceProbes } from './battery/resources.ts'
@@ -15,8 +17,10 @@ export const catalogue: readonly Probe[] = [
   ...fileProbes,
   ...mountProbes,
   ...procProbes,
+  ...privilegeProbes,
   ...deviceProbes,
   ...callProbes,
+  ...argumentProbes,
   ...socketProbes,
   ...reachProbes,
   ...givenProbes,

@@ -1,104 +1,54 @@
 // The controls that the probes guard: what each is, and the same sandbox with that one taken out.
-import type { BubblewrapArgument } from '../sandbox/bubblewrap/argv.ts'
 import type { BubblewrapPlan } from '../sandbox/bubblewrap/driver.ts'
 import type { SandboxSpec } from '../sandbox/spec.ts'
+import type { Lab } from './lab.ts'
+import {
+  adding,
+  both,
+  exposed,
+  nothingOutside,
+  type Remove,
+  replaced,
+  withoutCalls,
+  withoutCounters,
+  withoutFilter,
+  withoutInner,
+  withoutOptions,
+  withoutRuns,
+} from './removal.ts'
 import type { Layer } from './result.ts'
 
-/** What an arm may show of the host: paths that no plan mounts. */
-export interface Exposure {
-  readonly paths: readonly string[]
-  /** What the daemon's environment has and no server's may */
-  readonly variables: Readonly<Record<string, string>>
-}
-
-type Remove = (plan: BubblewrapPlan, exposure: Exposure) => Partial<BubblewrapPlan>
-
 /**
- * A control. `without` gives the plan without it; where `isRefused` says so, that sandbox must not even come up. A control that
- * nobody can take out from here has a reason instead: its probes are shown open outside, and have no broken arm.
+ * A control, and how a launch is made without it: `without` changes its plan, `around` what the supervisor has around it. Where
+ * `isRefused` says so, that sandbox must not even come up.
  */
 export interface Control {
   readonly what: string
   readonly layer: Layer
-  readonly arm:
-    | { readonly without: Remove; readonly isRefused?: (spec: Pick<SandboxSpec, 'network'>) => boolean }
-    | { readonly without: null; readonly reason: string }
-}
-
-// One instruction: allow.
-const allowEverything = new Uint8Array([0x06, 0, 0, 0, 0x00, 0x00, 0xff, 0x7f])
-
-const withoutFilter: Remove = ({ arguments: all }) => {
-  const place = all.indexOf('--seccomp') + 1
-  return { arguments: all.map((it, index) => (index === place ? { data: allowEverything } : it)) }
-}
-
-const withoutInner =
-  (isTaken: (limit: BubblewrapPlan['innerLimits'][number]) => boolean): Remove =>
-  ({ innerLimits }) => ({ innerLimits: innerLimits.filter((limit) => !isTaken(limit)) })
-
-const withoutCounters = withoutInner(({ type }) => type === 'counter')
-
-const both =
-  (one: Remove, other: Remove): Remove =>
-  (plan, exposure) => {
-    const half = one(plan, exposure)
-    return { ...half, ...other({ ...plan, ...half }, exposure) }
+  readonly arm: {
+    readonly without?: Remove
+    readonly around?: (lab: Lab) => Lab
+    readonly isRefused?: (spec: Pick<SandboxSpec, 'network'>) => boolean
   }
-
-const withoutOptions =
-  (...options: string[]): Remove =>
-  ({ arguments: all }) => ({ arguments: all.filter((it) => typeof it !== 'string' || !options.includes(it)) })
-
-/** Leaves out an option and the values behind it, wherever `isTaken` says so. */
-const withoutRuns =
-  (length: number, isTaken: (run: readonly BubblewrapArgument[]) => boolean): Remove =>
-  ({ arguments: all }) => {
-    const kept: BubblewrapArgument[] = []
-    for (let index = 0; index < all.length;)
-      if (isTaken(all.slice(index, index + length))) index += length
-      else kept.push(all[index++] ?? '')
-    return { arguments: kept }
-  }
-
-const replaced =
-  (from: string, to: string): Remove =>
-  ({ arguments: all }) => ({ arguments: all.map((it) => (it === from ? to : it)) })
-
-/** Puts more before the folder is sealed, which is the root or /dev. */
-const adding =
-  (folder: '/' | '/dev', more: readonly string[]): Remove =>
-  ({ arguments: all }) => {
-    const seal = all.findIndex((it, index) => it === '--remount-ro' && all[index + 1] === folder)
-    return { arguments: [...all.slice(0, seal), ...more, ...all.slice(seal)] }
-  }
-
-const exposed: Remove = (plan, exposure) => {
-  const isStaged = plan.staged.length > 0
-  const extra = exposure.paths.map((source, index) => ({ source, staging: `verify-${index}` }))
-  const staged = isStaged ? [...plan.staged, ...extra] : plan.staged
-  const binds = extra.flatMap(({ source, staging }) => [
-    '--ro-bind',
-    isStaged ? `/tmp/${staging}` : source,
-    source,
-  ])
-  return { ...adding('/', binds)(plan, exposure), staged }
 }
 
-const nothingOutside: BubblewrapPlan['outerLimits'] = {
-  procsFiles: [],
-  watch() {},
-  hasRunOut: () => false,
-  [Symbol.asyncDispose]: () => Promise.resolve(),
-}
+const [nproc, sigpending, getNoNewPrivileges, setDumpable] = [6, 11, 39, 4]
+const [remount, nosuid] = [0x20, 0x02]
 
-const nproc = 6
+const withoutRelay: (plan: BubblewrapPlan) => Partial<BubblewrapPlan> = ({ spec }) => {
+  return { spec: { ...spec, network: { mode: 'none' } } }
+}
+const withoutNetwork = withoutOptions('--unshare-net')
+
+/** Names that nobody grants, for a door and a name server that know them all the same. */
+export const strangers = ['not-granted.sallyport.test', 'other.sallyport.test'] as const
 
 export const controls = {
   seccomp: {
     what: 'the filter of system calls, which refuses what it does not list',
     layer: 'filter',
-    arm: { without: withoutFilter },
+    // Behind a door the relay has a second one, for sockets: it goes with the relay.
+    arm: { without: both(withoutFilter, withoutRelay) },
   },
   'namespace-counters': {
     what: 'the kernel’s counters of namespaces, all at 0 in the sandbox’s user namespace',
@@ -136,9 +86,19 @@ export const controls = {
     arm: { without: replaced('--ro-bind', '--dev-bind') },
   },
   nosuid: {
-    what: 'mounts that honour no setuid bit, and privileges that no exec adds',
+    what: 'mounts that honour no setuid bit',
     layer: 'mount',
-    arm: { without: null, reason: 'bubblewrap sets it for every mount and cannot be told otherwise' },
+    // bubblewrap binds first, and says what the mount may not do by mounting it again.
+    arm: { without: withoutCalls([['mount', [3, remount | nosuid, remount | nosuid]]]) },
+  },
+  'no-new-privileges': {
+    what: 'privileges that no exec adds, whatever bits and capabilities its file has',
+    layer: 'kernel',
+    // Told that the kernel did not keep it, sallyport-init starts nothing.
+    arm: {
+      without: withoutCalls([['prctl', [0, 0xff, getNoNewPrivileges]]]),
+      isRefused: () => true,
+    },
   },
   'proc-masks': {
     what: 'covers over the host’s facts in /proc',
@@ -196,7 +156,10 @@ export const controls = {
   'user-mapping': {
     what: 'one uid of the host that is not 0, and no groups',
     layer: 'namespace',
-    arm: { without: null, reason: 'an ordinary user can map no other uid than its own' },
+    arm: {
+      without: ({ spec }) => ({ spec: { ...spec, hostUid: 0, hostGid: 0 } }),
+      isRefused: () => true,
+    },
   },
   capabilities: {
     what: 'five empty sets of capabilities',
@@ -206,10 +169,20 @@ export const controls = {
       isRefused: () => true,
     },
   },
-  'pid-1': {
-    what: 'a PID 1 that is not dumpable and takes no signal from inside',
+  'first-process': {
+    what: 'sallyport-init itself as PID 1, which the kernel protects from what it starts, and not the sandbox tool',
     layer: 'kernel',
-    arm: { without: null, reason: 'sallyport-init forbids it to itself, in its own code' },
+    arm: { without: withoutOptions('--as-pid-1'), isRefused: () => true },
+  },
+  'pid-1': {
+    what: 'a PID 1 into which nobody looks, since it is not dumpable, and which holds nothing for others',
+    layer: 'kernel',
+    arm: {
+      without: withoutCalls([
+        ['prctl', [0, 0xff, setDumpable], [1, 1, 0]],
+        ['prlimit64', [0, 0xff, 0], [1, 0xff, sigpending]],
+      ]),
+    },
   },
   environment: {
     what: 'an environment that is built from empty',
@@ -228,10 +201,27 @@ export const controls = {
       }),
     },
   },
+  'clean-start': {
+    what: 'a process as it is before anything was done with it',
+    layer: 'supervisor',
+    // It keeps the umask of the launcher, which is for nobody else.
+    arm: { without: withoutCalls([['umask', [0, 0xfff, 0o022]]]) },
+  },
   descriptors: {
     what: 'three streams and no other descriptor',
     layer: 'supervisor',
-    arm: { without: null, reason: 'the launcher closes what it was not told to keep, in its own code' },
+    arm: { without: withoutCalls([['close_range']], '/') },
+  },
+  streams: {
+    what: 'streams that are the supervisor’s own sockets, neither a terminal nor a file',
+    layer: 'supervisor',
+    // The server's stdin stays what PID 1 had: a device.
+    arm: {
+      without: withoutCalls([
+        ['dup2', [0, 0xff, 4]],
+        ['dup3', [0, 0xff, 4]],
+      ]),
+    },
   },
   'resource-limits': {
     what: 'limits that a process is born with and cannot raise',
@@ -248,6 +238,21 @@ export const controls = {
       ),
     },
   },
+  'cpu-limit': {
+    what: 'a share of the processors',
+    layer: 'limit',
+    arm: { without: () => ({ outerLimits: nothingOutside }) },
+  },
+  output: {
+    what: 'streams that take nothing while nobody reads them',
+    layer: 'supervisor',
+    arm: { around: (lab) => ({ ...lab, readsAtOnce: true }) },
+  },
+  end: {
+    what: 'an end that nothing in the sandbox can put off',
+    layer: 'supervisor',
+    arm: { around: (lab) => ({ ...lab, kills: false }) },
+  },
   'memory-limit': {
     what: 'the most memory, files in memory counted with it',
     layer: 'limit',
@@ -257,16 +262,29 @@ export const controls = {
     what: 'a name server that knows granted names and no others',
     layer: 'resolver',
     arm: {
-      without: null,
-      reason: 'the relay is a part of sallyport-init; outside, the machine’s own sockets answer',
+      without: (plan, exposure) => {
+        const { spec } = plan
+        const { network } = spec
+        if (network.mode === 'none') return withoutNetwork(plan, exposure)
+        const more = strangers.map((host) => ({ host, port: network.grants[0]?.port ?? 443 }))
+        return { spec: { ...spec, network: { ...network, grants: [...network.grants, ...more] } } }
+      },
+    },
+  },
+  relay: {
+    what: 'a proxy and a name server that have their addresses before the server is there',
+    layer: 'kernel',
+    arm: {
+      without: (plan, exposure) =>
+        plan.spec.network.mode === 'none' ? withoutNetwork(plan, exposure) : withoutRelay(plan),
     },
   },
   proxy: {
     what: 'a proxy outside that judges each connection by name and port',
     layer: 'proxy',
     arm: {
-      without: null,
-      reason: 'what is beyond the door is the supervisor’s, and a sandbox has no other way out',
+      without: (plan, exposure) => (plan.spec.network.mode === 'none' ? withoutNetwork(plan, exposure) : {}),
+      around: (lab) => ({ ...lab, openDoor: lab.openDoor === null ? null : lab.openDoorForAll }),
     },
   },
 } as const satisfies Readonly<Record<string, Control>>

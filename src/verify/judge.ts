@@ -89,7 +89,7 @@ const broken = ({ probe, trial, arm, isSelfCheck, spec }: Findings): BrokenArm |
   if (!isSelfCheck || arm === null) return null
   const { control } = probe
   const setting = controlOf(control).arm
-  const mustRefuse = setting.without !== null && setting.isRefused?.(spec) === true
+  const mustRefuse = setting.isRefused?.(spec) === true
   if ('refused' in arm) return { control, observed: `refused: ${arm.refused}`, isRed: mustRefuse }
   const seen = meanings(trial.attempts, arm.answers)
   const at = seen.findIndex(({ is }) => is === 'open' || is === 'otherwise')

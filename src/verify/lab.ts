@@ -13,7 +13,8 @@ import { noSupply, openLaunch, planLaunch } from '../sandbox/launch.ts'
 import type { OpenDoor } from '../sandbox/network.ts'
 import type { SandboxSpec } from '../sandbox/spec.ts'
 import type { ProfileSettings, ServerSettings, Settings } from '../schema/settings.ts'
-import type { Answer, Attempt } from './attempt.ts'
+import type { Answer, Attempt, Watched } from './attempt.ts'
+import { showing } from './removal.ts'
 import { standInFor } from './stand-in.ts'
 
 /** Takes something out of a plan. */
@@ -29,9 +30,17 @@ export interface Lab {
   readonly isStandIn: boolean
   /** The way out of a profile that has one */
   readonly openDoor: OpenDoor | null
+  /** The same way out, which is there for hosts that nobody granted too: what a launch without the proxy's judgement has */
+  readonly openDoorForAll: OpenDoor
   /** The probes' program where any user may execute it, and a folder that any user may read */
   readonly program: string
   readonly folder: string
+  /** A file with a capability for whoever executes it, or null where nobody here can give it one */
+  readonly capable: string | null
+  /** Whether what a server writes is read before it is asked for, however much it is */
+  readonly readsAtOnce: boolean
+  /** Whether a server that goes on after it was asked to end is killed */
+  readonly kills: boolean
   /** The daemon's variables, as a child without a sandbox inherits them */
   readonly variables: Readonly<Record<string, string>>
   readonly signal: AbortSignal
@@ -51,8 +60,16 @@ export const listPath = '/sallyport/attempts'
 const nobody = 65_534
 const launchMs = 60_000
 
+/** Where the sandbox has the file with a capability. */
+export const capableTarget = '/sallyport/capable'
+
 const listOf = (attempts: readonly Attempt[]): string =>
-  attempts.map(({ asks }) => `${asks.join('\t')}\n`).join('')
+  asked(attempts)
+    .map(({ asks }) => `${asks.join('\t')}\n`)
+    .join('')
+
+const asked = (attempts: readonly Attempt[]): readonly Attempt[] =>
+  attempts.filter(({ watch }) => watch === undefined)
 
 /** Plans one launch for these attempts and hands it to `use`, which must pass it on or dispose of its limits. */
 const plan = async (lab: Lab, attempts: readonly Attempt[], signal: AbortSignal): Promise<BubblewrapPlan> => {
@@ -85,23 +102,38 @@ export const startInside = async (
   alter?: Alter,
 ): Promise<SandboxProcess> => {
   const signal = AbortSignal.any([lab.signal, AbortSignal.timeout(launchMs)])
-  const planned = await plan(lab, attempts, signal)
+  const planned = withExhibit(lab, await plan(lab, attempts, signal))
   const altered = alter === undefined ? planned : { ...planned, ...alter(planned) }
   if (altered.outerLimits !== planned.outerLimits) await planned.outerLimits[Symbol.asyncDispose]()
   return openLaunch(altered, lab.host, { signal })
 }
+
+// A file to execute, read-only as every other: the one thing that no launch of a server has.
+const withExhibit = ({ capable }: Lab, planned: BubblewrapPlan): BubblewrapPlan =>
+  capable === null ? planned : { ...planned, ...showing('capable', [[capable, capableTarget]])(planned) }
 
 /** Makes the attempts in one sandbox, and returns when nothing of it is left. */
 export const tryInside = async (lab: Lab, attempts: readonly Attempt[], alter?: Alter): Promise<Tried> => {
   await using server = await startInside(lab, attempts, alter)
   const kill = (): void => server.kill()
   lab.signal.addEventListener('abort', kill, { once: true })
-  server.stdin.end()
-  const [stdout, stderr] = await Promise.all([textOf(server.stdout), textOf(server.stderr)])
+  // Otherwise not before the end: what nobody reads, a server cannot go on writing.
+  const early = lab.readsAtOnce ? textOf(server.stderr) : null
+  const answers = await answersOf(server.stdout, attempts, {
+    pid: server.initPid,
+    terminate: () => server.terminate(),
+    kill: () => (lab.kills ? server.kill() : server.terminate()),
+    ended: server.ended,
+    isOver: () => {
+      server.stdin.end()
+      if (!lab.kills) server.kill()
+    },
+  })
+  const stderr = await (early ?? textOf(server.stderr))
   const exit = await server.ended
   lab.signal.removeEventListener('abort', kill)
   lab.signal.throwIfAborted()
-  return { answers: answersIn(stdout, attempts.length), exit, stderr }
+  return { answers, exit, stderr }
 }
 
 /** Makes them outside, as an ordinary user, with a folder left open and the daemon's variables. */
@@ -115,15 +147,62 @@ export const tryOutside = async (lab: Lab, attempts: readonly Attempt[]): Promis
       ...drop,
       cwd: '/',
       env: { ...lab.variables, PATH: '/usr/bin:/bin' },
-      stdio: ['ignore', 'pipe', 'pipe', leftOpen.fd],
+      stdio: ['pipe', 'pipe', 'pipe', leftOpen.fd],
       signal: lab.signal,
     })
     const ended = once(child, 'close')
-    const [stdout, stderr] = await Promise.all([textOf(child.stdout), textOf(child.stderr), ended])
-    return { answers: answersIn(stdout, attempts.length), exit: null, stderr }
+    child.stdin?.on('error', () => undefined)
+    const [answers, stderr] = await Promise.all([
+      answersOf(child.stdout, attempts, {
+        pid: child.pid ?? 0,
+        terminate: () => child.kill('SIGTERM'),
+        kill: () => child.kill('SIGKILL'),
+        ended,
+        isOver: () => child.stdin?.end(),
+      }),
+      textOf(child.stderr),
+      ended,
+    ])
+    return { answers, exit: null, stderr }
   } finally {
     await leftOpen.close()
   }
+}
+
+/**
+ * Reads the answers to what was asked; once all are there, looks at what is to be seen from outside. `isOver` is called then.
+ * Fewer answers than attempts are those up to the first that has none.
+ */
+const answersOf = async (
+  stdout: Readable | null,
+  attempts: readonly Attempt[],
+  program: Watched & { readonly isOver: () => void },
+): Promise<readonly Answer[]> => {
+  const count = asked(attempts).length
+  const watched = new Map<Attempt, Answer>()
+  const lookAround = async (): Promise<void> => {
+    for (const attempt of attempts)
+      if (attempt.watch !== undefined) watched.set(attempt, await attempt.watch(program))
+    program.isOver()
+  }
+  if (count === 0) await lookAround()
+  let [output, lines] = ['', 0]
+  for await (const chunk of stdout ?? []) {
+    const text = (chunk as Buffer).toString('latin1')
+    const before = lines
+    output += text
+    lines += text.split('\n').length - 1
+    if (before < count && lines >= count) await lookAround()
+  }
+  const told = answersIn(output, count)
+  let next = 0
+  const answers: Answer[] = []
+  for (const attempt of attempts) {
+    const answer = attempt.watch === undefined ? told[next++] : watched.get(attempt)
+    if (answer === undefined) break
+    answers.push(answer)
+  }
+  return answers
 }
 
 const textOf = async (stream: Readable | null): Promise<string> => {

@@ -19,6 +19,14 @@ export interface Scene {
   /** Kind -> what the daemon's own link in /proc/self/ns says */
   readonly namespaces: Readonly<Record<string, string>>
   readonly hostName: string
+  /** Whether the daemon is root, and drops before it starts a server */
+  readonly isRoot: boolean
+  /** Whether this kernel counts processes in a sandbox's own user namespace */
+  readonly countsPerNamespace: boolean
+  /** Programs of the host that have a setuid bit */
+  readonly setuidPrograms: readonly string[]
+  /** A file on the host with a capability for whoever executes it, or null where nobody here can make one */
+  readonly capable: string | null
   /** Memory that this process could still have */
   readonly freeBytes: number
   /** Another sandbox of the same profile that is up meanwhile: what listens in it, and its PID 1 on the host */
@@ -44,7 +52,7 @@ export interface Trial {
 
 export interface Probe {
   readonly id: string
-  /** Number in the battery, 1 to 111 */
+  /** Number in the battery; those above 111 are of Sallyport's own controls */
   readonly number: number
   readonly group: ProbeGroup
   readonly protects: string

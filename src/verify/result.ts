@@ -49,7 +49,7 @@ export interface BrokenArm {
 export interface ProbeResult {
   /** Stable name, such as `files.shadow` */
   readonly id: string
-  /** Stable number, 1 to 111 */
+  /** Stable number */
   readonly number: number
   readonly group: ProbeGroup
   /** What it protects, one sentence for people */

@@ -20,6 +20,7 @@ import { tryAssertions } from './assertions.ts'
 import { type Canaries, plantCanaries } from './canaries.ts'
 import { catalogue } from './catalogue.ts'
 import { tryArms } from './arms.ts'
+import { makeExhibit, setuidPrograms } from './exhibit.ts'
 import { judge } from './judge.ts'
 import { answersInside, answersOutside, type Planned } from './inside.ts'
 import { startJanitor } from './janitor.ts'
@@ -145,6 +146,7 @@ const tryAll = async (
   await using janitor = await startJanitor()
   await using planted = await plantCanaries(host.home, janitor)
   const { canaries } = planted
+  await using exhibit = await makeExhibit()
   await using wayOut = await openWayOut(canaries)
   const daemon = newDaemonId()
   for (const group of groupDirectories((await hostFingerprint()).cgroups, daemon))
@@ -157,8 +159,12 @@ const tryAll = async (
     profile,
     isStandIn: subject.isReal,
     openDoor: isOpen ? wayOut.openDoor([...plain.egress, wayOut.grant]) : null,
+    openDoorForAll: wayOut.openDoor([...plain.egress, wayOut.grant, ...wayOut.strangers]),
     program: planted.program,
     folder: canaries.folder,
+    capable: exhibit.capable,
+    readsAtOnce: false,
+    kills: true,
     variables: canaries.variables,
     signal,
   }
@@ -172,6 +178,10 @@ const tryAll = async (
     masked: (await presentProcMasks()).map(({ path }) => path),
     namespaces: await ownNamespaces(),
     hostName: hostname(),
+    isRoot: process.geteuid?.() === 0,
+    countsPerNamespace: launchHost.limits.nprocPerNamespace,
+    setuidPrograms: await setuidPrograms(),
+    capable: exhibit.capable,
     freeBytes: process.availableMemory(),
     neighbour,
     wayOut,

@@ -9,11 +9,14 @@ import { newInstanceId } from '../lib/ids.ts'
 import type { OpenDoor } from '../sandbox/network.ts'
 import type { Door, EgressEvent, EgressGrant, EgressLimits } from '../schema/egress.ts'
 import type { Canaries } from './canaries.ts'
+import { strangers } from './controls.ts'
 
 /** Doors are made for each launch and closed with this. No name but the granted one leads anywhere. */
 export interface WayOut extends AsyncDisposable {
   /** A name that exists behind these doors alone, and the port of its server */
   readonly grant: EgressGrant
+  /** Names that nobody grants, at the same server */
+  readonly strangers: readonly EgressGrant[]
   /** What the server says to whoever connects and asks */
   readonly greeting: string
   /** UDP port on 127.0.0.1 of a name server that has a record for every question */
@@ -59,12 +62,15 @@ export const openWayOut = async ({ word, folder }: Canaries): Promise<WayOut> =>
     tls: false,
     reason: 'a verification',
   }
+  const others = strangers.map((host) => ({ ...grant, host }))
+  const known = new Set([grant, ...others].map(({ host }) => host))
   const house = {
-    lookup: (host: string) => Promise.resolve(host === grant.host ? ['127.0.0.1'] : []),
+    lookup: (host: string) => Promise.resolve(known.has(host) ? ['127.0.0.1'] : []),
     slots: new Slots(256),
   }
   return {
     grant,
+    strangers: others,
     greeting,
     resolverPort: resolver.address().port,
     openDoor: (grants) => async (user) => {

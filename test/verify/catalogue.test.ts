@@ -5,15 +5,8 @@ import { type ControlId, controlOf, controls } from '../../src/verify/controls.t
 
 const ids = Object.keys(controls) as ControlId[]
 
-/** Numbers of the research that no probe has yet, and why. */
-const missing: Readonly<Record<number, string>> = {
-  19: 'takes a setuid program that tells its euid; probes 8 and 67 hold the flags that stop it',
-  70: 'takes a program with file capabilities; probes 67 and 69 hold what stops it',
-  102: 'a share of a processor is only seen by measuring time',
-  104: 'a flood of output is the supervisor’s to hold, not the sandbox’s',
-  108: 'a call that never ends is the supervisor’s to end',
-  111: 'the host’s processors and load are to be seen in every sandbox',
-}
+/** Probes of the research, each of which has a number of its own; those above are of controls that it does not name. */
+const researched = 111
 
 describe('every control is guarded', () => {
   test.each(ids)('%s', (id) => {
@@ -22,17 +15,14 @@ describe('every control is guarded', () => {
   })
 })
 
-test('a control that cannot be taken out says why', () => {
-  for (const id of ids) {
-    const { arm } = controlOf(id)
-    if (arm.without === null) expect(arm.reason, id).toMatch(/\w{3}/)
-  }
+test.each(ids)('a launch without %s can be made', (id) => {
+  const { without, around } = controlOf(id).arm
+  expect(without ?? around).toBeTypeOf('function')
 })
 
-test('numbers and names are each one probe’s, and every number is a probe’s or has a reason', () => {
+test('numbers and names are each one probe’s, and no number of the research is missing', () => {
   const numbers = catalogue.map(({ number }) => number)
-  expect(new Set(numbers).size).toBe(numbers.length)
   expect(new Set(catalogue.map(({ id }) => id)).size).toBe(numbers.length)
-  const all = [...numbers, ...Object.keys(missing).map(Number)].toSorted((one, other) => one - other)
-  expect(all).toEqual(Array.from({ length: 111 }, (_, index) => index + 1))
+  expect(numbers).toEqual(Array.from({ length: catalogue.length }, (_, index) => index + 1))
+  expect(numbers.length).toBeGreaterThanOrEqual(researched)
 })

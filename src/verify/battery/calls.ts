@@ -1,24 +1,20 @@
 // Probes of system calls: does a call get past every filter? Never made for real: see `reach` in sandbox/probes/calls.c.
-import { decideSyscalls, type Arch } from '../../sandbox/syscalls.ts'
 import { finds, stops, type Attempt } from '../attempt.ts'
 import type { ControlId } from '../controls.ts'
 import type { Probe, Scene, Trial } from '../probe.ts'
+import { arch, callNumber } from '../removal.ts'
 import type { ProbeGroup } from '../result.ts'
 
 /** A call by name, with the arguments that make it the one that is refused. */
 type Call = readonly [name: string, ...args: readonly (number | string)[]]
 
 const refusals = ['EPERM', 'ENOSYS', 'EAFNOSUPPORT', 'EPROTONOSUPPORT'] as const
-const arch: Arch = process.arch === 'arm64' ? 'arm64' : 'x64'
-
-const table = decideSyscalls({ base: 'strict', allow: [], deny: [] })
-const numberOf = (name: string): number | null => table.get(name)?.numbers[arch] ?? null
 
 /** What a probe of calls tries: those that this architecture has and that the profile does not allow by name. */
 export const callTrial = ({ profile }: Scene, calls: readonly Call[]): Trial => {
   const granted = calls.filter(([name]) => profile.syscalls.allow.includes(name)).map(([name]) => name)
   const attempts = calls.flatMap(([name, ...args]): Attempt[] => {
-    const number = numberOf(name)
+    const number = callNumber(name)
     if (number === null || granted.includes(name)) return []
     return [stops(['reach', `${number}`, ...args.map(String)], refusals, [name, ...args].join(' '))]
   })
@@ -65,7 +61,7 @@ export const callProbes: readonly Probe[] = [
     16,
     'files.mount-descriptors',
     'The newer calls for mounts are as shut as the old one.',
-    [['fsopen'], ['fsconfig'], ['fspick'], ['open_tree'], ['mount_setattr']],
+    [['fsopen'], ['fsconfig'], ['fspick'], ['open_tree'], ['open_tree_attr'], ['mount_setattr']],
     'files',
   ),
   callProbe(
@@ -143,11 +139,15 @@ export const callProbes: readonly Probe[] = [
   callProbe(59, 'syscalls.personality', 'A server does not turn off how its memory is laid out at random.', [
     ['personality', 0x0040000],
     ['personality', 0x6],
+    ['personality', 0x0100000],
+    ['personality', 0x0400000],
   ]),
   callProbe(60, 'syscalls.numa', 'A server moves no pages between nodes of memory.', [
     ['move_pages'],
     ['mbind'],
+    ['get_mempolicy'],
     ['set_mempolicy'],
+    ['set_mempolicy_home_node'],
     ['migrate_pages'],
   ]),
   callProbe(61, 'syscalls.fanotify', 'A server watches no file system as a whole.', [
@@ -170,14 +170,18 @@ export const callProbes: readonly Probe[] = [
     ['memfd_secret'],
     ['statmount'],
     ['listmount'],
+    ['listns'],
     ['lsm_get_self_attr'],
+    ['lsm_set_self_attr'],
     ['lsm_list_modules'],
+    ['cachestat'],
+    ['file_setattr'],
   ]),
   callProbe(
     94,
     'ipc.message-queues',
     'A server has no POSIX message queue.',
-    [['mq_open'], ['mq_unlink']],
+    [['mq_open'], ['mq_unlink'], ['mq_timedsend'], ['mq_timedreceive'], ['mq_notify'], ['mq_getsetattr']],
     'ipc',
   ),
   callProbe(
@@ -188,6 +192,7 @@ export const callProbes: readonly Probe[] = [
       ['ioctl', 0, 0x5412],
       ['ioctl', 0, '0x100005412'],
       ['ioctl', 0, 0x541c],
+      ['ioctl', 0, 0x541d],
       ['ioctl', 0, 0x5423],
     ],
     'terminal',
@@ -275,7 +280,7 @@ export const callProbes: readonly Probe[] = [
           const [mode, privileges] = [of('Seccomp'), of('NoNewPrivs')]
           return mode === '2' && privileges === '1' ? null : `Seccomp: ${mode}, NoNewPrivs: ${privileges}`
         }),
-        stops(['reach', `${numberOf('reboot')}`], refusals, 'reboot, as a call that is refused'),
+        stops(['reach', `${callNumber('reboot')}`], refusals, 'reboot, as a call that is refused'),
       ],
     }),
   },

@@ -13,10 +13,10 @@ const isShut = ({ spec }: Scene): boolean => spec.network.mode === 'none'
 const ask = (name: string, type: number, by: readonly string[]): Attempt =>
   stops(['dns', resolver, '53', name, `${type}`], by, `name ${name.slice(0, 60)}, type ${type}`)
 
-const asksOutside = ({ wayOut }: Scene): Attempt[] => [
+const asksOutside = ({ wayOut }: Scene, by: readonly string[] = []): Attempt[] => [
   stops(
     ['dns', '127.0.0.1', `${wayOut.resolverPort}`, 'not-granted.test', `${types.A}`],
-    [],
+    by,
     'a name server outside',
   ),
 ]
@@ -43,12 +43,20 @@ const connects = (host: string, port: number): Attempt =>
     `CONNECT ${host}:${port}`,
   )
 
-const says = (opening: string, greeting: string): Attempt =>
+/** What the relay says at the door, said by the server itself. */
+const atDoor = (host: string, port: number): readonly string[] => [
+  'exchange',
+  doorTarget,
+  '0',
+  `SP1 connect ${host} ${port}\\nGET / HTTP/1.1\\r\\nHost: ${host}:${port}\\r\\nConnection: close\\r\\n\\r\\n`,
+]
+
+const says = (host: string, port: number, greeting: string): Attempt =>
   stopsOrFinds(
-    ['exchange', doorTarget, '0', `${opening}\\nGET / HTTP/1.1\\r\\n\\r\\n`],
+    atDoor(host, port),
     noAnswer,
     (text) => (text.includes(greeting) || /HTTP\/1\.1 200/.test(text) ? 'connected' : null),
-    `at the door: ${opening}`,
+    `at the door: ${host}:${port}`,
   )
 
 /** Spellings of this machine and of granted names that are neither. */
@@ -87,7 +95,10 @@ export const egressProbes: readonly Probe[] = [
     trial(scene) {
       const { host } = scene.wayOut.grant
       if (isShut(scene))
-        return withoutNetwork([ask('not-granted.sallyport.test', types.A, nobodyThere)], asksOutside(scene))
+        return withoutNetwork(
+          [ask('not-granted.sallyport.test', types.A, nobodyThere), ...asksOutside(scene, nobodyThere)],
+          asksOutside(scene),
+        )
       const refused = ['ENOENT', 'EACCES', 'ENODATA']
       const [label] = ['d'.repeat(60)]
       return {
@@ -115,7 +126,11 @@ export const egressProbes: readonly Probe[] = [
       const { host, port } = wayOut.grant
       if (isShut(scene))
         return withoutNetwork(
-          [stops(['tcp', '127.0.0.1', `${proxyPort}`], nobodyThere), stops(['stat', doorTarget], ['ENOENT'])],
+          [
+            stops(['tcp', '127.0.0.1', `${proxyPort}`], nobodyThere),
+            stops(['stat', doorTarget], ['ENOENT']),
+            stops(['tcp', '127.0.0.1', `${scene.wayOut.grant.port}`], nobodyThere),
+          ],
           serverOutside(scene),
         )
       return {
@@ -145,11 +160,14 @@ export const egressProbes: readonly Probe[] = [
     group: 'network',
     protects:
       'A server does not take the place of the proxy or the name server for other programs beside it.',
-    control: 'resolver',
+    control: 'relay',
     trial(scene) {
       const free = [stops(['bind', '127.0.0.1', '0'], [], 'an address that nobody has')]
       if (isShut(scene))
-        return withoutNetwork([stops(['exchange', '127.0.0.1', `${proxyPort}`, 'x'], nobodyThere)], free)
+        return withoutNetwork(
+          [proxyPort, scene.canaries.port].map((port) => stops(['tcp', '127.0.0.1', `${port}`], nobodyThere)),
+          free,
+        )
       return {
         expected: 'EADDRINUSE for each',
         attempts: [
@@ -181,8 +199,13 @@ export const egressProbes: readonly Probe[] = [
             connects(host, canaries.port),
             connects(host, wayOut.grant.port),
           ]),
+          finds(
+            atDoor(wayOut.grant.host, wayOut.grant.port),
+            (text) => (text.includes(wayOut.greeting) ? null : `no answer: ${text.slice(0, 60)}`),
+            'at the door: the granted host',
+          ),
           ...['127.0.0.1', 'other.sallyport.test', 'localhost'].map((host) =>
-            says(`SP1 connect ${host} ${wayOut.grant.port}`, wayOut.greeting),
+            says(host, wayOut.grant.port, wayOut.greeting),
           ),
         ],
         outside: serverOutside(scene),

@@ -62,11 +62,21 @@ export const fileProbes: readonly Probe[] = [
     group: 'files',
     protects: 'A server changes neither its root nor the programs and settings that it runs with.',
     control: 'read-only',
-    trial: () => ({
-      expected: 'EROFS for each',
-      attempts: ['/x', '/usr/x', '/usr/bin/x', '/etc/x', '/dev/x', '/sallyport/x'].map((path) =>
-        stops(['create', path], readOnly),
-      ),
+    trial: ({ spec }) => ({
+      expected: 'EROFS for each, and mounts that are read-only',
+      attempts: [
+        ...['/x', '/usr/x', '/usr/bin/x', '/etc/x', '/dev/x', '/sallyport/x'].map((path) =>
+          stops(['create', path], readOnly),
+        ),
+        ...[...spec.mounts.filter(({ access }) => access === 'read'), { target: '/sallyport/init' }].map(
+          ({ target }) =>
+            finds(
+              ['flags', target],
+              (text) => (text.startsWith('ro') ? null : `mounted ${text}`),
+              `mount of ${target}`,
+            ),
+        ),
+      ],
       outside: [stops(['create', '/tmp/sallyport-verify-created'], readOnly)],
     }),
   },

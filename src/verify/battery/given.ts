@@ -80,7 +80,7 @@ export const givenProbes: readonly Probe[] = [
     number: 90,
     group: 'descriptors',
     protects: 'The three streams are neither a terminal nor a file, and cannot be opened again as one.',
-    control: 'descriptors',
+    control: 'streams',
     trial: () => ({
       expected: 'sockets or pipes, ENXIO when opened again',
       attempts: [

@@ -155,7 +155,7 @@ export const reachProbes: readonly Probe[] = [
     number: 92,
     group: 'ipc',
     protects: 'A server does not end the PID 1 that holds its sandbox.',
-    control: 'pid-1',
+    control: 'first-process',
     trial: () => ({
       expected: 'PID 1 goes on',
       attempts: [stops(['kill-init'], ['EBUSY'], 'SIGKILL and SIGTERM to PID 1')],

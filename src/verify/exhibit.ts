@@ -1,0 +1,65 @@
+// Files that make whoever executes them more than they were: those that the host has, and one that a verification by root makes.
+import { spawn } from 'node:child_process'
+import { chmod, copyFile, mkdtemp, rm, stat, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { findProbesBinary } from '../sandbox/init-binary.ts'
+
+const nobody = 65_534
+
+/** Programs that hosts have with a setuid bit, and which do nothing when they are asked for their help. */
+const usual = ['su', 'mount', 'umount', 'passwd', 'chsh', 'gpasswd', 'sudo', 'fusermount3']
+
+/** Returns the paths of those that are root's and have it here. */
+export const setuidPrograms = async (): Promise<readonly string[]> => {
+  const found = usual.map(async (name) => {
+    const path = `/usr/bin/${name}`
+    const status = await stat(path).catch(() => null)
+    return status !== null && status.uid === 0 && (status.mode & 0o4001) === 0o4001 ? [path] : []
+  })
+  return (await Promise.all(found)).flat()
+}
+
+/** A file with a capability that its program never uses. Gone when it is disposed of. */
+export interface Exhibit extends AsyncDisposable {
+  /** Null where nobody here can make one: who is not root, and on file systems that keep no capabilities */
+  readonly capable: string | null
+}
+
+/** Makes the file where any user may execute it, on a file system that honours what it gives. */
+export const makeExhibit = async (): Promise<Exhibit> => {
+  const folders: string[] = []
+  const takeAway = async (): Promise<void> => {
+    for (const folder of folders.splice(0)) await rm(folder, { recursive: true, force: true })
+  }
+  try {
+    const capable = process.geteuid?.() === 0 ? await plant(folders) : null
+    return { capable, [Symbol.asyncDispose]: takeAway }
+  } catch (error) {
+    await takeAway()
+    throw error
+  }
+}
+
+const plant = async (folders: string[]): Promise<string | null> => {
+  const probes = await findProbesBinary()
+  for (const parent of new Set([tmpdir(), '/var/tmp'])) {
+    const folder = await mkdtemp(join(parent, 'sallyport-verify-capable-'))
+    folders.push(folder)
+    const capable = join(folder, 'capable')
+    await copyFile(probes, capable)
+    await Promise.all([folder, capable].map((path) => chmod(path, 0o755)))
+    await ask(capable, 0, `give-capability\t${capable}`)
+    const status = await ask(capable, nobody, 'text\t/proc/self/status')
+    if (!/CapPrm:[^0-9a-f]+0+\b/.test(status)) return capable
+  }
+  return null
+}
+
+const ask = async (program: string, id: number, line: string): Promise<string> => {
+  const list = join(dirname(program), 'asked')
+  await writeFile(list, `${line}\n`, { mode: 0o644 })
+  const child = spawn(program, [list], { uid: id, gid: id, env: {}, stdio: ['ignore', 'pipe', 'ignore'] })
+  return text(child.stdout)
+}

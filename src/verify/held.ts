@@ -1,0 +1,48 @@
+// What the kernel holds a process to by its control group, read from outside: what stands in the group's own files.
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Control } from '../sandbox/cgroup/level.ts'
+
+const files = {
+  1: {
+    memory: ['memory.limit_in_bytes'],
+    pids: ['pids.max'],
+    cpu: ['cpu.cfs_quota_us', 'cpu.cfs_period_us'],
+  },
+  2: { memory: ['memory.max'], pids: ['pids.max'], cpu: ['cpu.max'] },
+} as const satisfies Record<1 | 2, Record<Control, readonly string[]>>
+
+/**
+ * Returns the limit of the group that the process is in, or null where there is none or the group is this process's own: bytes,
+ * tasks, or processors as a fraction.
+ */
+export const heldByGroup = async (pid: number, version: 1 | 2, control: Control): Promise<number | null> => {
+  const [group, own] = await Promise.all([pid, process.pid].map((it) => groupOf(it, version, control)))
+  if (group === undefined || group === null || group === own) return null
+  const folder = await mountOf(version, control)
+  if (folder === null) return null
+  const values = files[version][control].map((name) => readFile(join(folder, group, name), 'utf8'))
+  const [value, period = 1] = (await Promise.all(values)).join(' ').trim().split(/\s+/).map(Number)
+  return value === undefined || Number.isNaN(value) || value < 0 ? null : value / period
+}
+
+const groupOf = async (pid: number, version: 1 | 2, control: Control): Promise<string | null> => {
+  const lines = (await readFile(`/proc/${pid}/cgroup`, 'utf8')).trim().split('\n')
+  for (const line of lines) {
+    const [, number = '', controls = '', path = ''] = /^(\d+):([^:]*):(.*)$/.exec(line) ?? []
+    if (version === 2 ? number === '0' : controls.split(',').includes(control)) return path
+  }
+  return null
+}
+
+const mountOf = async (version: 1 | 2, control: Control): Promise<string | null> => {
+  for (const line of (await readFile('/proc/self/mountinfo', 'utf8')).trim().split('\n')) {
+    const [before = '', after = ''] = line.split(' - ')
+    const [type, , options = ''] = after.split(' ')
+    const isIt =
+      version === 2 ? type === 'cgroup2' : type === 'cgroup' && options.split(',').includes(control)
+    const [, , , root = '/', target] = before.split(' ')
+    if (isIt && root === '/' && target !== undefined) return target
+  }
+  return null
+}

@@ -1,0 +1,135 @@
+// How one control is taken out of a launch's plan: its arguments, its limits, or calls that are made on the way.
+import type { BubblewrapArgument } from '../sandbox/bubblewrap/argv.ts'
+import type { BubblewrapPlan } from '../sandbox/bubblewrap/driver.ts'
+import { type Arch, decideSyscalls } from '../sandbox/syscalls.ts'
+
+/** What an arm may show of the host: paths that no plan mounts. */
+export interface Exposure {
+  readonly paths: readonly string[]
+  /** What the daemon's environment has and no server's may */
+  readonly variables: Readonly<Record<string, string>>
+  /** The probes' program on the host, which also goes between the launcher and the sandbox tool */
+  readonly program: string
+}
+
+export type Remove = (plan: BubblewrapPlan, exposure: Exposure) => Partial<BubblewrapPlan>
+
+/** The architecture of this machine, as the table of calls names it. */
+export const arch: Arch = process.arch === 'arm64' ? 'arm64' : 'x64'
+
+const table = decideSyscalls({ base: 'strict', allow: [], deny: [] })
+
+/** Returns the number of a call here, or null where this architecture has none. */
+export const callNumber = (name: string): number | null => table.get(name)?.numbers[arch] ?? null
+
+// One instruction: allow.
+const allowEverything = new Uint8Array([0x06, 0, 0, 0, 0x00, 0x00, 0xff, 0x7f])
+
+/** A filter that refuses nothing. */
+export const withoutFilter: Remove = ({ arguments: all }) => {
+  const place = all.indexOf('--seccomp') + 1
+  return { arguments: all.map((it, index) => (index === place ? { data: allowEverything } : it)) }
+}
+
+/** Leaves out limits of the inside. */
+export const withoutInner =
+  (isTaken: (limit: BubblewrapPlan['innerLimits'][number]) => boolean): Remove =>
+  ({ innerLimits }) => ({ innerLimits: innerLimits.filter((limit) => !isTaken(limit)) })
+
+/** Leaves out every counter of the user namespace. */
+export const withoutCounters = withoutInner(({ type }) => type === 'counter')
+
+/** Takes two things out. */
+export const both =
+  (one: Remove, other: Remove): Remove =>
+  (plan, exposure) => {
+    const half = one(plan, exposure)
+    return { ...half, ...other({ ...plan, ...half }, exposure) }
+  }
+
+/** Leaves out options that have no value. */
+export const withoutOptions =
+  (...options: string[]): Remove =>
+  ({ arguments: all }) => ({ arguments: all.filter((it) => typeof it !== 'string' || !options.includes(it)) })
+
+/** Leaves out an option and the values behind it, wherever `isTaken` says so. */
+export const withoutRuns =
+  (length: number, isTaken: (run: readonly BubblewrapArgument[]) => boolean): Remove =>
+  ({ arguments: all }) => {
+    const kept: BubblewrapArgument[] = []
+    for (let index = 0; index < all.length;)
+      if (isTaken(all.slice(index, index + length))) index += length
+      else kept.push(all[index++] ?? '')
+    return { arguments: kept }
+  }
+
+/** Replaces an argument wherever it is. */
+export const replaced =
+  (from: string, to: string): Remove =>
+  ({ arguments: all }) => ({ arguments: all.map((it) => (it === from ? to : it)) })
+
+/** Puts more before the folder is sealed, which is the root or /dev. */
+export const adding =
+  (folder: '/' | '/dev', more: readonly string[]) =>
+  ({ arguments: all }: Pick<BubblewrapPlan, 'arguments'>): Pick<BubblewrapPlan, 'arguments'> => {
+    const seal = all.findIndex((it, index) => it === '--remount-ro' && all[index + 1] === folder)
+    return { arguments: [...all.slice(0, seal), ...more, ...all.slice(seal)] }
+  }
+
+/** Mounts more, read-only: sources and where they are shown, under staging names that begin with `name`. */
+export const showing =
+  (name: string, more: readonly (readonly [source: string, target: string])[]) =>
+  (plan: BubblewrapPlan): Partial<BubblewrapPlan> => {
+    const isStaged = plan.staged.length > 0
+    const extra = more.map(([source, target], index) => ({ source, target, staging: `${name}-${index}` }))
+    const binds = extra.flatMap(({ source, target, staging }) => [
+      '--ro-bind',
+      isStaged ? `/tmp/${staging}` : source,
+      target,
+    ])
+    return {
+      ...adding('/', binds)(plan),
+      staged: isStaged
+        ? [...plan.staged, ...extra.map(({ source, staging }) => ({ source, staging }))]
+        : plan.staged,
+    }
+  }
+
+/** Shows what no plan mounts. */
+export const exposed: Remove = (plan, { paths }) =>
+  showing(
+    'verify',
+    paths.map((path) => [path, path]),
+  )(plan)
+
+/** Holds nothing. */
+export const nothingOutside: BubblewrapPlan['outerLimits'] = {
+  procsFiles: [],
+  watch() {},
+  hasRunOut: () => false,
+  [Symbol.asyncDispose]: () => Promise.resolve(),
+}
+
+/** One call with some of its arguments: number of the argument, mask, value. */
+export type Call = readonly [name: string, ...when: readonly (readonly [number, number, number])[]]
+
+const toolPlace = 'verify-tool'
+
+/**
+ * Puts the probes' program in the sandbox tool's place: it becomes the tool, and these calls return 0 there without being made.
+ * `leak` is a folder that it leaves open. See sandbox/probes/without.c.
+ */
+export const withoutCalls =
+  (calls: readonly Call[], leak: string | null = null): Remove =>
+  ({ arguments: all, staged, tool }, { program }) => {
+    const isStaged = staged.length > 0
+    const rules = calls.flatMap(([name, ...when]) => {
+      const number = callNumber(name)
+      return number === null ? [] : [[number, ...when.flat()].join(' ')]
+    })
+    return {
+      tool: isStaged ? `/tmp/${toolPlace}` : program,
+      staged: isStaged ? [...staged, { source: program, staging: toolPlace }] : staged,
+      arguments: [tool, ...rules, ...(leak === null ? [] : [`+${leak}`]), '', ...all],
+    }
+  }
