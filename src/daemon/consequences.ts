@@ -54,6 +54,13 @@ export class Consequences implements AsyncDisposable {
     await this.#debts.owe([halted, ...tools.map((tool) => this.#violated(server, tool, failure, reason))])
   }
 
+  /** Halts a server that was lost too often. Nothing is held against its tools, and what it may do, it may again once it is released. */
+  async storm(server: string, reason: string): Promise<void> {
+    const { fact } = this.#halted(server, 'storm', reason)
+    const permits = this.#ports.permits.revoke(({ binding }) => binding.identity.startsWith(`${server}/`))
+    await this.#debts.owe([{ fact, evidence: { permits } }])
+  }
+
   /** Halts a server on an operator's word, nothing is held against its tools. Resolves when it is stopped, with the permits that ended. */
   async stop(server: string, reason: string, actor: Actor): Promise<readonly string[]> {
     const { fact, stopped } = this.#halted(server, 'operator', reason)

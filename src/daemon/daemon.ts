@@ -109,7 +109,6 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
       log: concealing(log, broker, settings),
     })
     undo.push(async () => machine[Symbol.asyncDispose]())
-    const { launch, describe } = machine
     let supervisor: Supervisor | null = null
     const notHalted = (err: unknown): void => log.error({ err }, 'server could not be halted')
     const directory = join(stateDir, 'journal')
@@ -136,9 +135,10 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     const whole = policy(roster.current)
     supervisor = new Supervisor({
       ...whole,
-      launch,
+      launch: machine.launch,
       emit,
-      describe,
+      describe: machine.describe,
+      stormed: (...storm) => void governance.consequences.storm(...storm).catch(notHalted),
       narrow: narrowing(roster.current, uid, policy),
       overflow: outputs,
       random: Math.random,

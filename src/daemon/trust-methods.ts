@@ -1,6 +1,8 @@
 // What the operator does about trust, permits, holds and quarantine: each a record first, then a fact.
 import type { HoldBody } from '../call/facts.ts'
+import { governedMethods } from '../call/methods.ts'
 import { SallyportError } from '../errors.ts'
+import { meant } from '../lib/nearest.ts'
 import type { TrustView } from '../rpc/governed.ts'
 import type { Supervisor } from '../supervisor/supervisor.ts'
 import { actor } from './actor.ts'
@@ -47,9 +49,13 @@ export function trustMethods({ governance, supervisor }: TrustPorts): MethodTabl
       }
       if (released.length === 0 && supervisor.release(name, reason)) released.push('quarantine')
       if (released.length > 0) return { released }
+      const standing = [
+        ...ledger.holds(),
+        ...ledger.quarantined().map(({ server }) => ({ name: server })),
+      ].map((one) => one.name)
       throw new SallyportError(
         'ERR_HOLD_NOT_FOUND',
-        `nothing is held or quarantined under ${JSON.stringify(name)}; see sallyport hold`,
+        `nothing is held or quarantined under ${JSON.stringify(name)}${meant(name, standing)}; see sallyport hold`,
         { name },
       )
     },
@@ -59,6 +65,8 @@ export function trustMethods({ governance, supervisor }: TrustPorts): MethodTabl
           'ERR_INVALID_PARAMS',
           'servers/hold: got nothing that it covers, expected a server, a tool or a lineage',
         )
+      const of = server === null ? null : supervisor.get(caller, server).name // or there is no such server
+      if (tool !== null) expectKnown(governance, of, tool)
       const hold: HoldBody = { name: name ?? nameOf(server, tool, lineage), server, tool, lineage }
       await governance.add({ type: 'hold.placed', body: hold }, { ...actor(caller), reason })
       return hold
@@ -105,6 +113,21 @@ export function trustMethods({ governance, supervisor }: TrustPorts): MethodTabl
       }
     },
   }
+}
+
+/** A hold of what a server never had would hold nothing, without a word. */
+function expectKnown(governance: Governance, server: string | null, tool: string): void {
+  const isMethod = tool.includes('/')
+  const known = isMethod ? governedMethods : server === null ? [] : toolsOf(governance, server)
+  if (known.includes(tool) || (known.length === 0 && !isMethod)) return
+  const what = isMethod
+    ? `the method ${tool} is not governed`
+    : `nothing is known of a tool ${tool} of ${server}`
+  throw new SallyportError(
+    'ERR_TOOL_NOT_FOUND',
+    `${what}${meant(tool, known)}; see sallyport tools${server === null ? '' : ` ${server}`}`,
+    { server, tool },
+  )
 }
 
 const isOf = (server: string, identity: string): boolean => identity.startsWith(`${server}/`)

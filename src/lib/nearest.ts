@@ -12,6 +12,12 @@ export function nearest(word: string, known: Iterable<string>): string | null {
   return best
 }
 
+/** The question that an error about an unknown word ends with: `; did you mean …?`, or nothing. */
+export function meant(word: string, known: Iterable<string>): string {
+  const best = nearest(word, known)
+  return best === null ? '' : `; did you mean ${best}?`
+}
+
 /** Edits (insert, delete, replace, swap of neighbours) between two words; a word inside the other counts as one. */
 function distance(a: string, b: string): number {
   if (a !== b && Math.min(a.length, b.length) >= 4 && (a.includes(b) || b.includes(a))) return 1

@@ -1381,7 +1381,7 @@ export interface Control {
      */
     server?: string
     /**
-     * Tool; any where absent
+     * Tool, or a method that is governed as tools are; any where absent
      */
     tool?: string
     /**

@@ -67,6 +67,8 @@ export interface Ports extends Policy {
   readonly launch: Launch
   readonly emit: Emit
   readonly describe: Describe
+  /** A server was lost too often: halts it in this turn, and puts that on record */
+  readonly stormed: (server: string, reason: string) => void
   /** From 0 up to 1; spreads restarts */
   readonly random: () => number
 }

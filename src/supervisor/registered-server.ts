@@ -263,8 +263,11 @@ export class RegisteredServer implements AsyncDisposable {
     if (this.#quarantined !== null) return true
     if (!this.#storm.ended(performance.now())) return false
     const { storm, steadyS } = this.settings.restart
-    void this.quarantine(`it was lost ${storm} times within ${steadyS} s, the last time because ${reason}`)
-    return true
+    this.#ports.stormed(
+      this.settings.name,
+      `it was lost ${storm} times within ${steadyS} s, the last time because ${reason}`,
+    )
+    return this.#quarantined !== null
   }
 }
 

@@ -1,6 +1,7 @@
 // Everything that runs: the servers of the config, their instances, sessions and calls in flight.
 import { SallyportError } from '../errors.ts'
 import { type CallId, type InstanceId, newCallId, type SessionId } from '../lib/ids.ts'
+import { meant } from '../lib/nearest.ts'
 import type { HostMethods, InstanceView, OperatorMethods, ServerDetail, ServerView } from '../rpc/protocol.ts'
 import type { ServerSettings } from '../schema/settings.ts'
 import { callTool } from './call-tool.ts'
@@ -265,9 +266,10 @@ export class Supervisor implements AsyncDisposable {
   #server(caller: Caller, name: string): RegisteredServer {
     const server = this.#servers.get(name)
     if (server !== undefined && (server.owner === null || sees(caller, server.owner))) return server
+    const known = this.#visible(caller).map(({ settings }) => settings.name)
     throw new SallyportError(
       'ERR_SERVER_NOT_FOUND',
-      `no server is called ${JSON.stringify(name.slice(0, 128))}; see sallyport ps`,
+      `no server is called ${JSON.stringify(name.slice(0, 128))}${meant(name, known)}; see sallyport ps`,
       {
         server: name.slice(0, 128),
       },

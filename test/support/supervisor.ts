@@ -56,6 +56,7 @@ export async function superviseAll(
     narrow: () => Promise.resolve(policy),
     overflow: outputs,
     describe: () => ({ command: null, package_digest: null, environment: {} }),
+    stormed: (...storm) => void all.governance.consequences.storm(...storm),
     random: () => 0.5,
   })
   all.governance.resume()
