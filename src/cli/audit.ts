@@ -192,7 +192,7 @@ async function verifyHere({ state, anchor: kept }: VerifyOptions): Promise<Audit
     )
     return null
   })
-  const found = verifyJournal(join(folder, 'journal'), key, kept ?? null)
+  const found = verifyJournal(join(folder, 'journal'), key, { anchor: kept ?? null })
   if (found.segments > 0) return found
   throw new SallyportError(
     'ERR_RECORD_NOT_FOUND',
@@ -204,6 +204,7 @@ function printVerification({
   ok,
   records,
   segments,
+  sidecars,
   head,
   begins,
   torn,
@@ -214,6 +215,7 @@ function printVerification({
   process.stdout.write(`the journal is ${verdict}\n`)
   printFields([
     ['records', `${records} in ${segments} segments`],
+    ['beside it', `${sidecars} files of evidence`],
     ...(begins.seq === 0
       ? []
       : [['begins', `at anchor ${begins.seq}:${begins.hash}, as journal.keep_days had it`] as const]),

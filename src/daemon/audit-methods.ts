@@ -44,7 +44,8 @@ export function auditMethods({ governance, directory, key, policy }: AuditPorts)
       const { records } = await find({ call, limit: followLimit })
       return explainCall(call, records, (server) => policyVersionOf(policy.settings, server))
     },
-    'audit/verify': ({ anchor = null }, { signal }) => verifyApart({ directory, key, anchor }, { signal }),
+    'audit/verify': ({ anchor = null }, { signal }) =>
+      verifyApart({ directory, key, known: { anchor, head: governance.journal.head } }, { signal }),
   }
 }
 

@@ -10,6 +10,7 @@ import {
   type Snapshot,
   type Unusable,
   writeSnapshot,
+  snapshotPath,
 } from '../journal/snapshot.ts'
 import type { Durable } from './recorder.ts'
 
@@ -72,7 +73,7 @@ export class Keeping implements AsyncDisposable {
         return new Keeping(options, passedOver, (hooks) => begin(options, candidate, hooks))
       } catch (error) {
         if (candidate === null || !isCorrupt(error)) throw error
-        passedOver.push({ path: `${directory} at record ${candidate.position.seq}`, reason: error.message })
+        passedOver.push({ path: snapshotPath(directory, candidate.position.seq), reason: error.message })
       }
     }
     throw new Error('the last candidate is the beginning')

@@ -8,6 +8,7 @@ import { errnoOf } from '../lib/missing.ts'
 import type { Journal } from '../journal/journal.ts'
 import type { Pending } from '../journal/pending.ts'
 import type { Position } from '../journal/record.ts'
+import { type Sidecar, sidecarPath } from '../journal/sidecars.ts'
 import type { Redaction, Redactor } from '../schema/redactor.ts'
 
 export interface RecorderOptions {
@@ -40,14 +41,6 @@ interface Draft {
   /** What folds are told that it says */
   readonly said: unknown
   readonly told: Pick<Pending, 'durable' | 'failed'>
-}
-
-/** What a record says of evidence that is not in it. */
-interface Sidecar {
-  readonly sha256: string
-  readonly bytes: number
-  /** Relative to the journal's folder */
-  readonly path: string
 }
 
 /** Writes records; a file beside the journal is durable before the record that names it. */
@@ -170,7 +163,7 @@ export class JournalRecorder implements Recorder {
         { cause: error },
       )
     }
-    return { sha256, bytes: bytes.length, path: `evidence/${sha256}` }
+    return { sha256, bytes: bytes.length, path: sidecarPath(sha256) }
   }
 }
 

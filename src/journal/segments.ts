@@ -1,4 +1,5 @@
 // The journal's files: numbered segments of lines, and how one is read up to the byte where it breaks off.
+import { isUtf8 } from 'node:buffer'
 import { hash } from 'node:crypto'
 import { closeSync, constants, fstatSync, lstatSync, openSync, readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
@@ -24,10 +25,14 @@ export function listSegments(directory: string): readonly number[] {
   }
 }
 
-/** Throws where the file at `path` is not the one that is open, or has a second name. */
-export function expectInPlace(path: string, open: { readonly ino: number }): void {
-  const { ino, nlink } = lstatSync(path)
-  if (ino === open.ino && nlink === 1) return
+/** Throws where the file at `path` is not the one that is open, has a second name, or another length than was written. */
+export function expectInPlace(path: string, open: { readonly ino: number; readonly length: number }): void {
+  const { ino, nlink, size } = lstatSync(path)
+  if (ino === open.ino && nlink === 1 && size === open.length) return
+  if (ino === open.ino && nlink === 1)
+    throw new Error(
+      `${path} has ${size} bytes, and ${open.length} were written: restart to see what is missing`,
+    )
   throw new Error(`${path} was replaced: put it back, or restart to see what is missing`)
 }
 
@@ -51,7 +56,8 @@ export interface SegmentRead {
   readonly flaw: (Flaw & { readonly line: number }) | null
 }
 
-type Visit = (record: JournalRecord, line: string) => void
+/** Hears of each sealed record, with the number of its line */
+type Visit = (record: JournalRecord, line: number) => void
 
 /**
  * Reads a segment record by record, checking each against the one before; stops at the first flaw.
@@ -72,22 +78,25 @@ export function readSegment(
   }
   let sealed = { end: from, offset: 0 }
   let read = { end: from, offset: 0 }
-  let batch: { readonly record: JournalRecord; readonly line: string }[] = []
+  let batch: { readonly record: JournalRecord; readonly line: number }[] = []
   let flaw: SegmentRead['flaw'] = null
+  const areText = isUtf8(bytes)
   for (let number = 1; read.offset < bytes.length; number += 1) {
     const newline = bytes.indexOf(10, read.offset)
     if (newline < 0) break
     const line = bytes.toString('utf8', read.offset, newline)
-    const record = decodeRecord(line, read.end, key)
+    // What is no UTF-8 is read as a replacement character, which may be what was written.
+    const isText = areText || isUtf8(bytes.subarray(read.offset, newline))
+    const record = isText ? decodeRecord(line, read.end, key) : notText
     if ('kind' in record) {
       const isCutOff = record.kind === 'torn' && newline === bytes.length - 1
       if (!isCutOff) flaw = { ...record, line: number }
       break
     }
     read = { end: { seq: record.seq, hash: record.hash }, offset: newline + 1 }
-    batch.push({ record, line })
+    batch.push({ record, line: number })
     if (record.mac === null) continue
-    for (const { record: sealedRecord, line: text } of batch) visit(sealedRecord, text)
+    for (const one of batch) visit(one.record, one.line)
     batch = []
     sealed = read
   }
@@ -98,6 +107,8 @@ export function readSegment(
       : { segment, offset: sealed.offset, bytes: rest.length, sha256: hash('sha256', rest) }
   return { ...sealed, torn, flaw }
 }
+
+const notText: Flaw = { kind: 'torn', detail: 'the line is not UTF-8' }
 
 /** Neither a link is followed nor a pipe waited for. */
 export const segmentFlags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK

@@ -29,6 +29,10 @@ const sealed = /,"mac":"([0-9a-f]{64})"\}\n$/
 
 const folderOf = (directory: string): string => join(directory, 'snapshots')
 
+/** Path of the snapshot that was taken behind the record of that number. */
+export const snapshotPath = (directory: string, seq: number): string =>
+  join(folderOf(directory), `${String(seq).padStart(16, '0')}.json`)
+
 /** The journal's snapshots, newest first; what is no snapshot of this key is named with the reason. */
 export function readSnapshots(directory: string, key: Uint8Array): readonly (Snapshot | Unusable)[] {
   return names(directory).map((file) => {
@@ -54,7 +58,7 @@ export async function writeSnapshot(
   await synced(segmentPath(directory, end.segment))
   const { segment, position, offset, torn } = end
   const covered = `{"version":1,"segment":${segment},"position":${JSON.stringify(position)},"offset":${offset},"torn":${JSON.stringify(torn)},"state":${state}`
-  const path = join(folder, `${String(position.seq).padStart(16, '0')}.json`)
+  const path = snapshotPath(directory, position.seq)
   const draft = join(folder, '.draft')
   await rm(draft, { force: true })
   {

@@ -1,14 +1,13 @@
 // A verification in a thread of its own: it reads everything, and the daemon has calls to carry meanwhile.
 import { extname } from 'node:path'
 import { Worker } from 'node:worker_threads'
-import type { Position } from './record.ts'
-import type { Verification } from './verify.ts'
+import type { Known, Verification } from './verify.ts'
 
 /** What the thread is told; the key is copied to it and dies with it. */
 export interface Task {
   readonly directory: string
   readonly key: Uint8Array | null
-  readonly anchor: Position | null
+  readonly known: Known
 }
 
 /** As `verifyJournal`, without holding up whoever asks; aborting ends it. Rejects with the thread's own error. */

@@ -3,6 +3,6 @@ import { parentPort, workerData } from 'node:worker_threads'
 import type { Task } from './verify-apart.ts'
 import { verifyJournal } from './verify.ts'
 
-const { directory, key, anchor } = workerData as Task
+const { directory, key, known } = workerData as Task
 // oxlint-disable-next-line require-post-message-target-origin -- a thread, not a window
-parentPort?.postMessage(verifyJournal(directory, key, anchor))
+parentPort?.postMessage(verifyJournal(directory, key, known))

@@ -1,13 +1,17 @@
-// Whether a journal is what was written: every record, every segment, every torn end accounted for.
-import { beginning, listSegments, readSegment, segmentPath, type Torn } from './segments.ts'
+// Whether a journal is what was written: every record, every segment, every torn end, every file beside it accounted for.
+import { Landmarks } from './landmarks.ts'
 import { accountsFor, beginningOf } from './prune.ts'
-import type { Position } from './record.ts'
+import type { JournalRecord, Position } from './record.ts'
+import { beginning, listSegments, readSegment, segmentPath, type Torn } from './segments.ts'
+import { Sidecars } from './sidecars.ts'
 
 /** What a verification found. */
 export interface Verification {
   readonly ok: boolean
   readonly records: number
   readonly segments: number
+  /** Files beside the journal that records name, each read and held against its digest */
+  readonly sidecars: number
   readonly head: Position
   /** Where the chain begins: nowhere, or behind the last record that `journal.keep_days` had removed */
   readonly begins: Position
@@ -24,86 +28,117 @@ export interface Verification {
   readonly limit: string
 }
 
+/** What is known of the journal beside itself. */
+export interface Known {
+  /** A place that was exported, and kept elsewhere */
+  readonly anchor?: Position | null
+  /** The last record of the daemon that runs */
+  readonly head?: Position | null
+}
+
+type Flaw = NonNullable<Verification['flaw']>
+
 const limit =
-  'records cut off behind the last exported anchor leave no trace; compare the head with an anchor kept elsewhere'
+  'records cut off behind the last snapshot, the last exported anchor and what a running daemon knows leave no trace; compare the head with an anchor kept elsewhere'
 
 /** Reads the whole journal in `directory`; with a key the MACs are checked too. */
 export function verifyJournal(
   directory: string,
   key: Uint8Array | null,
-  anchor: Position | null = null,
+  { anchor = null, head = null }: Known = {},
 ): Verification {
-  const torn: Torn[] = []
-  const segments = listSegments(directory)
-  const [first = 1] = segments
-  const begins = first === 1 ? beginning : (beginningOf(directory, first) ?? beginning)
-  let head = begins
-  let told: Torn | null = null
-  let isAccounted = first === 1
-  let anchored = anchor === null || anchor.seq === 0 || isSame(anchor, begins)
-  const result = (flaw: Verification['flaw']): Verification => ({
-    ok: flaw === null,
-    records: head.seq - begins.seq,
-    segments: segments.length,
-    head,
-    begins,
-    torn,
-    flaw,
-    limit,
-  })
-  for (const segment of segments) {
-    const path = segmentPath(directory, segment)
-    let opening: unknown = null
-    const read = readSegment(directory, segment, head, key, (record) => {
-      opening ??= record.type === 'segment.opened' ? record.body : 'other'
-      if (anchor !== null && isSame(anchor, record)) anchored = true
-      if (record.type === 'journal.pruned') isAccounted ||= accountsFor(record.body, first - 1, begins)
-    })
-    if (read.flaw !== null) {
-      head = read.end
-      return result({ path, line: read.flaw.line, kind: read.flaw.kind, detail: read.flaw.detail })
-    }
-    const says = tornOf(opening)
-    if (
-      opening !== null &&
-      (segment !== first || first === 1) &&
-      JSON.stringify(says) !== JSON.stringify(told)
-    )
-      return result({
-        path,
-        line: 1,
-        kind: 'torn',
-        detail: `the segment tells of ${JSON.stringify(says)} before it, found ${JSON.stringify(told)}`,
-      })
-    head = read.end
-    told = read.torn ?? (opening === null ? told : null)
-    if (read.torn !== null) torn.push(read.torn)
-  }
-  if (!isAccounted)
-    return result({
-      path: segmentPath(directory, first),
-      line: 1,
-      kind: 'beginning',
-      detail: `the journal begins with record ${begins.seq + 1}, and no record in it says that what came before was let go`,
-    })
-  if (anchor !== null && !anchored && anchor.seq < begins.seq)
-    return result({
-      path: directory,
-      line: 0,
-      kind: 'anchor',
-      detail: `record ${anchor.seq} was let go as journal.keep_days says, so it cannot be compared; the chain begins behind record ${begins.seq}`,
-    })
-  if (!anchored && anchor !== null)
-    return result({
-      path: directory,
-      line: 0,
-      kind: 'anchor',
-      detail: `record ${anchor.seq} with hash ${anchor.hash} is not in the journal: it was cut off or rewritten`,
-    })
-  return result(null)
+  const landmarks = new Landmarks(directory, key, { anchor, head })
+  return new Reading(directory, key, landmarks).read()
 }
 
-const isSame = (a: Position, b: Position): boolean => a.seq === b.seq && a.hash === b.hash
+class Reading {
+  readonly #directory: string
+  readonly #key: Uint8Array | null
+  readonly #landmarks: Landmarks
+  readonly #sidecars: Sidecars
+  readonly #segments: readonly number[]
+  readonly #first: number
+  readonly #begins: Position
+  readonly #torn: Torn[] = []
+  #head: Position
+  #isAccounted: boolean
+  /** What the next segment has to tell of */
+  #told: Torn | null = null
+
+  constructor(directory: string, key: Uint8Array | null, landmarks: Landmarks) {
+    this.#directory = directory
+    this.#key = key
+    this.#landmarks = landmarks
+    this.#sidecars = new Sidecars(directory)
+    this.#segments = listSegments(directory)
+    this.#first = this.#segments[0] ?? 1
+    this.#isAccounted = this.#first === 1
+    this.#begins = this.#isAccounted ? beginning : (beginningOf(directory, this.#first) ?? beginning)
+    this.#head = this.#begins
+    landmarks.pass(this.#begins)
+  }
+
+  read(): Verification {
+    const flaw = this.#flaw()
+    return {
+      ok: flaw === null,
+      records: this.#head.seq - this.#begins.seq,
+      segments: this.#segments.length,
+      sidecars: this.#sidecars.count,
+      head: this.#head,
+      begins: this.#begins,
+      torn: this.#torn,
+      flaw,
+      limit,
+    }
+  }
+
+  #flaw(): Flaw | null {
+    for (const segment of this.#segments) {
+      const flaw = this.#segment(segment)
+      if (flaw !== null) return flaw
+    }
+    if (!this.#isAccounted) {
+      const detail = `the journal begins with record ${this.#begins.seq + 1}, and no record in it says that what came before was let go`
+      return { path: segmentPath(this.#directory, this.#first), line: 1, kind: 'beginning', detail }
+    }
+    const lacking = this.#landmarks.lacking(this.#begins)
+    return lacking === null ? null : { ...lacking, line: 0 }
+  }
+
+  #segment(segment: number): Flaw | null {
+    const path = segmentPath(this.#directory, segment)
+    let opening: unknown = null
+    let beside: Flaw | null = null
+    const read = readSegment(this.#directory, segment, this.#head, this.#key, (record, line) => {
+      opening ??= record.type === 'segment.opened' ? record.body : 'other'
+      beside ??= this.#record(record, path, line)
+    })
+    this.#head = read.end
+    if (beside !== null) return beside
+    if (read.flaw !== null)
+      return { path, line: read.flaw.line, kind: read.flaw.kind, detail: read.flaw.detail }
+    const says = JSON.stringify(tornOf(opening))
+    const isContinued = segment !== this.#first || this.#first === 1
+    if (opening !== null && isContinued && says !== JSON.stringify(this.#told)) {
+      const detail = `the segment tells of ${says} before it, found ${JSON.stringify(this.#told)}`
+      return { path, line: 1, kind: 'torn', detail }
+    }
+    this.#told = read.torn ?? (opening === null ? this.#told : null)
+    if (read.torn !== null) this.#torn.push(read.torn)
+    return null
+  }
+
+  #record(record: JournalRecord, path: string, line: number): Flaw | null {
+    this.#landmarks.visit(record)
+    if (record.type === 'journal.pruned')
+      this.#isAccounted ||= accountsFor(record.body, this.#first - 1, this.#begins)
+    const detail = this.#sidecars.flawOf(record.body)
+    return detail === null
+      ? null
+      : { path, line, kind: 'evidence', detail: `record ${record.seq}: ${detail}` }
+  }
+}
 
 const tornOf = (opening: unknown): Torn | null =>
   typeof opening === 'object' && opening !== null && 'torn' in opening ? (opening.torn as Torn | null) : null

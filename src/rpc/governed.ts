@@ -140,6 +140,8 @@ export interface AuditVerification {
   readonly ok: boolean
   readonly records: number
   readonly segments: number
+  /** Files beside the journal that records name, each read and held against its digest */
+  readonly sidecars: number
   readonly head: AuditAnchor
   /** Seq 0, or the last record that was let go of as `journal.keep_days` says */
   readonly begins: AuditAnchor

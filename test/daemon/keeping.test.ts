@@ -20,6 +20,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { Journal } from '../../src/journal/journal.ts'
 import { listSegments, segmentPath } from '../../src/journal/segments.ts'
 import { verifyJournal } from '../../src/journal/verify.ts'
 import { counting } from '../support/keeping.ts'
@@ -68,7 +69,7 @@ describe('a start', () => {
     expect(await start()).toMatchObject({ count: 50, passedOver: [] })
   })
 
-  test.each<[string, (path: string) => void]>([
+  test.each<[string, (path: string) => void, string?]>([
     [
       'an edited state',
       (path) => writeFileSync(path, readFileSync(path, 'utf8').replace('"count":', '"count":9')),
@@ -81,14 +82,27 @@ describe('a start', () => {
     ['nothing in it', (path) => truncateSync(path, 0)],
     ['something behind it', (path) => appendFileSync(path, '{}\n')],
     ['another key', (path) => foreign(path, new Uint8Array(32).fill(8))],
-    ['the same key and another chain', (path) => foreign(path, key)],
-  ])('passes over a snapshot with %s, says so, and comes to the same', async (_title, tamper) => {
+    ['the same key and another chain', (path) => foreign(path, key), 'snapshot'],
+  ])('passes over a snapshot with %s, says so, and comes to the same', async (_title, tamper, kind) => {
     await life(60, { segmentBytes: 3000 })
     await start()
     tamper(newest())
     const { count, passedOver } = await start()
     expect(count).toBe(60)
     expect(passedOver).toHaveLength(1)
+    expect(verifyJournal(directory, key).flaw?.kind).toBe(kind)
+    // Once a record tells of it, it is accounted for.
+    {
+      await using journal = Journal.open({
+        directory,
+        key,
+        daemon: 'd-1',
+        durability: 'write',
+        segmentBytes: 1 << 20,
+        replay: () => undefined,
+      })
+      await journal.append({ type: 'snapshot.refused', body: JSON.stringify(passedOver[0]) })
+    }
     expect(verifyJournal(directory, key).ok).toBe(true)
   })
 
@@ -174,9 +188,9 @@ describe('keep_days', () => {
     const { ok, begins, records, head } = verifyJournal(directory, key)
     expect({ ok, records }).toEqual({ ok: true, records: head.seq - begins.seq })
     expect(begins.seq).toBeGreaterThan(0)
-    expect(verifyJournal(directory, key, begins).ok).toBe(true)
-    expect(verifyJournal(directory, key, anchor).ok).toBe(true)
-    expect(verifyJournal(directory, key, { ...begins, seq: begins.seq - 1 }).flaw).toMatchObject({
+    expect(verifyJournal(directory, key, { anchor: begins }).ok).toBe(true)
+    expect(verifyJournal(directory, key, { anchor }).ok).toBe(true)
+    expect(verifyJournal(directory, key, { anchor: { ...begins, seq: begins.seq - 1 } }).flaw).toMatchObject({
       kind: 'anchor',
       detail: expect.stringContaining('keep_days'),
     })

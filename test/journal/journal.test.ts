@@ -164,9 +164,14 @@ describe('a journal that was tampered with', () => {
   test('is found out where something else stands between records', async () => {
     await using journal = open()
     await journal.append(note(1))
-    appendFileSync(segmentPath(directory, 1), 'not a record\n')
+    const path = segmentPath(directory, 1)
+    const [header = '', first = ''] = readFileSync(path, 'utf8').split('\n')
     await journal.append(note(2))
-    expect(verifyJournal(directory, key).flaw).toMatchObject({ kind: 'torn', line: 3 })
+    const [, , second = ''] = readFileSync(path, 'utf8').split('\n')
+    for (const stranger of ['not a record', '', '{}', ' ', `${second} `]) {
+      writeFileSync(path, `${[header, first, stranger, second].join('\n')}\n`)
+      expect(verifyJournal(directory, key).flaw).toMatchObject({ kind: 'torn', line: 3 })
+    }
   })
 
   test('is found out when it was rewritten whole without the key', async () => {
@@ -185,7 +190,7 @@ describe('a journal that was tampered with', () => {
     const anchor = await journal.append(note(2))
     truncateSync(segmentPath(directory, 1), length)
     expect(verifyJournal(directory, key).ok).toBe(true)
-    expect(verifyJournal(directory, key, anchor).flaw?.kind).toBe('anchor')
+    expect(verifyJournal(directory, key, { anchor }).flaw?.kind).toBe('anchor')
   })
 })
 
@@ -237,6 +242,27 @@ test.each([
     }
   },
 )
+
+test('nothing is written behind what is not ours: an end that was cut off, or added to', async () => {
+  for (const [n, change] of [truncateAtRecord, (path: string) => appendFileSync(path, 'x')].entries()) {
+    const folder = `${directory}-${n}`
+    await using journal = open([], { directory: folder })
+    await journal.append(note(1))
+    await journal.append(note(2))
+    change(segmentPath(folder, 1))
+    const { length } = readFileSync(segmentPath(folder, 1))
+    await expect(journal.append(note(3))).rejects.toMatchObject({
+      code: 'ERR_JOURNAL',
+      message: expect.stringMatching(/00000001\.jsonl has \d+ bytes, and \d+ were written/),
+    })
+    expect(readFileSync(segmentPath(folder, 1))).toHaveLength(length)
+  }
+})
+
+function truncateAtRecord(path: string): void {
+  const lines = readFileSync(path, 'utf8').trimEnd().split('\n')
+  truncateSync(path, Buffer.byteLength(`${lines.slice(0, -1).join('\n')}\n`))
+}
 
 describe('a segment that is no plain file any more', () => {
   test.each(['link', 'pipe', 'folder'])('is told of and waited for by nobody: a %s', async (what) => {

@@ -1,0 +1,78 @@
+// Places that a chain must have: what was written there is known from elsewhere, so that a shorter chain is found out.
+import { basename } from 'node:path'
+import type { JournalRecord, Position } from './record.ts'
+import { readSnapshots, snapshotPath } from './snapshot.ts'
+
+/** What is wrong with a journal that lacks one. */
+export interface Lacking {
+  readonly path: string
+  readonly kind: 'anchor' | 'head' | 'snapshot'
+  readonly detail: string
+}
+
+interface Landmark extends Lacking {
+  readonly position: Position
+  isThere: boolean
+}
+
+const gone = 'is not in the journal: it was cut off or rewritten'
+const nameOf = ({ seq, hash }: Position): string => `record ${seq} with hash ${hash}`
+
+/**
+ * An anchor that was kept elsewhere; the last record of the daemon that runs; and the places of the snapshots that carry the
+ * journal's own MAC, unless the journal itself says that a start has refused one.
+ */
+export class Landmarks {
+  readonly #all: Landmark[] = []
+  readonly #refused = new Set<string>()
+
+  constructor(
+    directory: string,
+    key: Uint8Array | null,
+    { anchor, head }: { readonly anchor: Position | null; readonly head: Position | null },
+  ) {
+    const add = (path: string, kind: Lacking['kind'], position: Position, what: string): void => {
+      this.#all.push({
+        path,
+        kind,
+        position,
+        detail: `${what}${nameOf(position)} ${gone}`,
+        isThere: position.seq === 0,
+      })
+    }
+    if (anchor !== null) add(directory, 'anchor', anchor, '')
+    if (head !== null) add(directory, 'head', head, 'the daemon’s last ')
+    for (const snapshot of key === null ? [] : readSnapshots(directory, key))
+      if ('position' in snapshot) {
+        const path = snapshotPath(directory, snapshot.position.seq)
+        add(path, 'snapshot', snapshot.position, 'it was taken behind ')
+      }
+  }
+
+  /** The chain has a place; records, and where the chain begins. */
+  pass({ seq, hash }: Position): void {
+    for (const one of this.#all)
+      if (one.position.seq === seq && one.position.hash === hash) one.isThere = true
+  }
+
+  /** A record of the chain. */
+  visit(record: JournalRecord): void {
+    this.pass(record)
+    const path: unknown = record.type === 'snapshot.refused' ? Reflect.get(Object(record.body), 'path') : null
+    if (typeof path === 'string') this.#refused.add(basename(path))
+  }
+
+  /** The first that a chain which begins at `begins` lacks, or null. */
+  lacking(begins: Position): Lacking | null {
+    for (const { path, kind, position, detail, isThere } of this.#all) {
+      if (isThere || (kind === 'snapshot' && this.#refused.has(basename(path)))) continue
+      if (position.seq >= begins.seq) return { path, kind, detail }
+      // A snapshot of what was let go of since is no more than old.
+      if (kind === 'anchor') {
+        const detail = `record ${position.seq} was let go as journal.keep_days says, so it cannot be compared; the chain begins behind record ${begins.seq}`
+        return { path, kind, detail }
+      }
+    }
+    return null
+  }
+}

@@ -1,0 +1,227 @@
+// A daemon's journal with every kind of record that operators and hosts can bring about, each field of which is then changed.
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Client } from '../../src/client/client.ts'
+import { listSegments, segmentPath } from '../../src/journal/segments.ts'
+import { verifyJournal } from '../../src/journal/verify.ts'
+import { configOf, daemon, fixture, type TestDaemon } from '../support/daemon.ts'
+import { eventually } from '../support/eventually.ts'
+
+const rules = [
+  { permission: 'mcp:asked:*', action: 'ask' },
+  { permission: 'mcp:*:*', action: 'allow' },
+]
+const config = (more: object = {}): object =>
+  configOf(
+    {
+      plain: fixture('echo'),
+      asked: fixture('echo'),
+      pull: fixture('rug-pull', { surface: 'dynamic' }),
+      ...more,
+    },
+    {
+      rules,
+      dynamic: { enabled: true, profile: 'node', tools: { allow: ['echo'] } },
+      journal: { evidence_bytes: 1024 },
+    },
+  )
+
+let at: TestDaemon
+let directory: string
+let key: Buffer
+beforeAll(async () => {
+  at = await daemon(config())
+  directory = join(at.stateDir, 'journal')
+  await using host = await at.connect('host')
+  await live(at.client, host)
+  key = readFileSync(join(at.stateDir, 'journal.key'))
+}, 60_000)
+afterAll(() => at[Symbol.asyncDispose]())
+
+/** Brings about what can be recorded. */
+async function live(operator: Client, host: Client): Promise<void> {
+  const call = (server: string, args: Record<string, unknown> = {}, tool = 'echo') =>
+    host.call('tools/call', { server, tool, arguments: args }).catch(() => null)
+  await call('plain', { text: 'short' })
+  await call('plain', { text: 'long '.repeat(1000) })
+  const ended = new AbortController()
+  const answering = (async () => {
+    for await (const { method, params } of operator.approvals({ signal: ended.signal }))
+      if (method === 'approvals/asked')
+        await (params.text.includes('yes')
+          ? operator.call('approvals/approve', { id: params.id, scope: 'policy' })
+          : operator.call('approvals/deny', { id: params.id, reason: 'no' }))
+  })()
+  await eventually(async () => (await operator.call('approvals/list', {})).listeners > 0)
+  for (const answer of ['yes', 'no', 'yes, too']) await call('asked', { answer })
+  const { standing } = await operator.call('approvals/list', {})
+  await operator.call('approvals/deny', { id: standing[0]?.id ?? '' })
+  await operator.call('trust/reset', { server: 'asked', tool: 'echo' })
+  ended.abort()
+  await answering
+  await operator.call('servers/hold', { server: 'plain' })
+  await call('plain')
+  await operator.call('servers/release', { name: 'plain' })
+  await operator.call('permits/revoke', { server: 'plain' })
+  await call('pull', {}, 'poison')
+  await call('pull')
+  await operator.call('servers/quarantine', { server: 'pull' })
+  await operator.call('servers/release', { name: 'pull' })
+  const more = { version: '1', justification: 'a test', tags: [] }
+  await operator.call('servers/add', { server: 'added', entry: { ...fixture('echo', more) } })
+  await operator.call('servers/remove', { server: 'added' })
+  const code = { source: join(import.meta.dirname, '../fixtures/servers'), target: '/app' }
+  await host.call('servers/launch', { name: 'mine', command: 'node', args: ['/app/echo.mjs'], package: code })
+  writeFileSync(at.config, 'version: 2')
+  await at.run(['reload'])
+  writeFileSync(at.config, JSON.stringify(config({ other: fixture('echo') })))
+  await at.run(['reload'])
+  // A last line that does not end as a record does counts as cut off: so none of those that are changed is the last.
+  await call('plain')
+  await eventually(async () => {
+    const { records } = await operator.call('audit/query', { limit: 1 })
+    return records[0]?.type === 'call.outcome'
+  })
+}
+
+type Json = Record<string, unknown>
+
+/** Every value that is no object with members, with the way to it. */
+function leaves(value: unknown, way: readonly string[] = []): readonly (readonly string[])[] {
+  if (typeof value !== 'object' || value === null) return [way]
+  const inner = Object.entries(value)
+  return inner.length === 0 ? [way] : inner.flatMap(([name, one]) => leaves(one, [...way, name]))
+}
+
+/** Another value of the same kind. */
+function another(value: unknown): unknown {
+  if (typeof value === 'string')
+    return /^[0-9a-f]{64}$/.test(value) ? `${value[0] === '0' ? 1 : 0}${value.slice(1)}` : `${value}x`
+  if (typeof value === 'number') return value + 1
+  if (typeof value === 'boolean') return !value
+  return value === null ? 'x' : { x: 1 }
+}
+
+function changed(record: Json, way: readonly string[]): Json {
+  const [name = '', ...rest] = way
+  const value = record[name]
+  return { ...record, [name]: rest.length === 0 ? another(value) : within(value, rest) }
+}
+const within = (value: unknown, way: readonly string[]): unknown =>
+  Array.isArray(value)
+    ? value.map((item, n) =>
+        String(n) !== way[0] ? item : way.length === 1 ? another(item) : within(item, way.slice(1)),
+      )
+    : changed(value as Json, way)
+
+const kinds = [
+  'approval.asked',
+  'approval.denied',
+  'approval.ended',
+  'approval.granted',
+  'approval.revoked',
+  'approval.standing',
+  'approval.used',
+  'call.denied',
+  'call.intent',
+  'call.outcome',
+  'config.applied',
+  'config.effect',
+  'config.refused',
+  'dynamic.applied',
+  'hold.placed',
+  'hold.released',
+  'permit.revoked',
+  'segment.opened',
+  'server.launched',
+  'server.quarantined',
+  'server.registered',
+  'server.released',
+  'server.removed',
+  'surface.accepted',
+  'surface.changed',
+  'trust.reset',
+  'trust.violated',
+]
+
+describe('audit verify', () => {
+  test('names the line of whatever field of whatever kind of record was changed, or taken out', () => {
+    const path = segmentPath(directory, listSegments(directory)[0] ?? 0)
+    const text = readFileSync(path, 'utf8')
+    const lines = text.trimEnd().split('\n')
+    const firsts = new Map<string, number>()
+    for (const [n, line] of lines.entries()) {
+      const { type } = JSON.parse(line) as { type: string }
+      if (!firsts.has(type)) firsts.set(type, n)
+    }
+    expect([...firsts.keys()].toSorted()).toEqual(kinds)
+    let changes = 0
+    for (const [type, n] of firsts) {
+      const record = JSON.parse(lines[n] ?? '') as Json
+      expect(JSON.stringify(record)).toBe(lines[n])
+      const without = Object.keys(record)
+        .filter((name) => name !== 'mac') // what the next MAC vouches for too, and test/journal has
+        .map(
+          (name) =>
+            [name, Object.fromEntries(Object.entries(record).filter(([one]) => one !== name))] as const,
+        )
+      const all = [...leaves(record).map((way) => [way.join('.'), changed(record, way)] as const), ...without]
+      for (const [what, other] of all) {
+        writeFileSync(path, `${lines.with(n, JSON.stringify(other)).join('\n')}\n`)
+        const { flaw } = verifyJournal(directory, key)
+        expect({ type, what, line: flaw?.line, path: flaw?.path }).toEqual({ type, what, line: n + 1, path })
+        changes += 1
+      }
+    }
+    writeFileSync(path, text)
+    expect(changes).toBeGreaterThan(400)
+    expect(verifyJournal(directory, key)).toMatchObject({ ok: true, sidecars: 2 })
+  }, 60_000)
+
+  test('reads what lies beside the journal, and ends with 4 and the line where it is not what was said', async () => {
+    const whole = await at.run(['audit', 'verify'])
+    expect(whole).toMatchObject({
+      status: 0,
+      stdout: expect.stringMatching(/beside it +2 files of evidence/),
+    })
+    const { records } = await at.client.call('audit/query', { type: 'call.intent', limit: 1000 })
+    const long = records.find(({ body }) => typeof (body as { request: unknown }).request === 'object')
+    const { request } = (long?.body ?? {}) as { request: { path: string } }
+    const file = join(directory, request.path)
+    const text = readFileSync(file)
+    for (const [change, words] of [
+      [() => writeFileSync(file, 'something else'), 'it was changed'],
+      [() => rmSync(file), 'the file is missing'],
+    ] as const) {
+      change()
+      for (const where of [[], ['--state', at.stateDir]]) {
+        const { status, stdout } = await at.run(['audit', 'verify', ...where])
+        expect(status).toBe(4)
+        expect(stdout).toContain(`00000001.jsonl:${long?.seq}: evidence: record ${long?.seq}: its request`)
+        expect(stdout).toContain(words)
+      }
+    }
+    writeFileSync(file, text)
+    expect((await at.run(['audit', 'verify'])).status).toBe(0)
+  })
+
+  test('asks the daemon that runs where its journal ends: an end that was cut off at a border is seen', async () => {
+    const path = segmentPath(directory, listSegments(directory).at(-1) ?? 0)
+    const text = readFileSync(path, 'utf8')
+    writeFileSync(path, text.slice(0, text.lastIndexOf('\n', text.length - 2) + 1))
+    const { status, stdout } = await at.run(['audit', 'verify', '--json'])
+    expect(status).toBe(4)
+    expect(JSON.parse(stdout)).toMatchObject({ ok: false, flaw: { kind: 'head' } })
+    // Nothing is written behind an end that is not the one that was written.
+    await expect(
+      at.client.call('tools/call', { server: 'plain', tool: 'echo', arguments: {} }),
+    ).rejects.toMatchObject({
+      code: 'ERR_JOURNAL',
+    })
+    writeFileSync(path, text)
+    expect((await at.client.call('tools/call', { server: 'plain', tool: 'echo', arguments: {} })).type).toBe(
+      'output',
+    )
+  })
+})

@@ -1,0 +1,300 @@
+// A journal's pieces taken away, changed places and rewritten: what finds each of it out, and what nothing does.
+import { createHmac, hash } from 'node:crypto'
+import {
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { Journal } from '../../src/journal/journal.ts'
+import type { Position } from '../../src/journal/record.ts'
+import { segmentPath } from '../../src/journal/segments.ts'
+import { type Known, verifyJournal } from '../../src/journal/verify.ts'
+import { counting } from '../support/keeping.ts'
+
+const key = new Uint8Array(32).fill(7)
+let root: string
+let directory: string
+beforeEach(() => {
+  root = mkdtempSync(join(tmpdir(), 'sallyport-journal-'))
+  directory = join(root, 'journal')
+})
+afterEach(() => rmSync(root, { recursive: true, force: true }))
+
+const pathOf = (segment: number): string => segmentPath(directory, segment)
+const linesOf = (segment: number): string[] => readFileSync(pathOf(segment), 'utf8').trimEnd().split('\n')
+const write = (segment: number, lines: readonly string[]): void =>
+  writeFileSync(pathOf(segment), lines.map((line) => `${line}\n`).join(''))
+const flawOf = (known: Known = {}) => verifyJournal(directory, key, known).flaw
+
+/** Five segments, a snapshot behind the fourth and the third. Resolves with the last record. */
+async function life(): Promise<Position> {
+  const { keeping, fold } = counting(directory, key, { segmentBytes: 1500 })
+  for (let n = 1; n <= 18; n += 1) await fold.record(keeping.journal, n)
+  const { head } = keeping.journal
+  await keeping[Symbol.asyncDispose]()
+  const found = verifyJournal(directory, key, { anchor: head, head })
+  expect(found).toMatchObject({ ok: true, segments: 5 })
+  return head
+}
+
+/** Takes the last record of a segment away, at its border. */
+const cutOff = (segment: number, count = 1): void => write(segment, linesOf(segment).slice(0, -count))
+
+describe('what is missing', () => {
+  test.each<[string, () => void, object]>([
+    ['a segment in the middle', () => rmSync(pathOf(3)), { segment: 4, line: 1, kind: 'chain' }],
+    ['the first segment', () => rmSync(pathOf(1)), { segment: 2, line: 1, kind: 'beginning' }],
+    [
+      'a record in the middle of a segment',
+      () => write(2, linesOf(2).toSpliced(2, 1)),
+      { segment: 2, line: 3, kind: 'chain' },
+    ],
+    ['the last record of a segment in the middle', () => cutOff(2), { segment: 3, line: 1, kind: 'chain' }],
+    [
+      'all records of a segment in the middle',
+      () => truncateSync(pathOf(3)),
+      { segment: 4, line: 1, kind: 'chain' },
+    ],
+    [
+      'half a line in the middle',
+      () => write(2, linesOf(2).with(2, linesOf(2)[2]?.slice(0, 40) ?? '')),
+      { segment: 2, line: 3, kind: 'torn' },
+    ],
+  ])('is found by the chain: %s', async (_what, take, { segment, ...flaw }: { segment?: number }) => {
+    await life()
+    take()
+    expect(flawOf()).toMatchObject({ path: pathOf(segment ?? 0), ...flaw })
+  })
+
+  test('behind the last snapshot is found by who knows the end: an anchor, the daemon that runs, and nobody else', async () => {
+    const head = await life()
+    cutOff(5)
+    expect(flawOf()).toBeNull()
+    expect(verifyJournal(directory, key).limit).toContain('leave no trace')
+    expect(flawOf({ anchor: head })).toMatchObject({ kind: 'anchor', path: directory })
+    expect(flawOf({ head })).toMatchObject({
+      kind: 'head',
+      detail: `the daemon’s last record ${head.seq} with hash ${head.hash} is not in the journal: it was cut off or rewritten`,
+    })
+  })
+
+  test.each<[string, () => void]>([
+    ['the last two segments, at their border', () => [4, 5].forEach((segment) => rmSync(pathOf(segment)))],
+    [
+      'all behind a record that the snapshot covers',
+      () => {
+        rmSync(pathOf(5))
+        cutOff(4, 2)
+      },
+    ],
+    ['everything', () => [1, 2, 3, 4, 5].forEach((segment) => rmSync(pathOf(segment)))],
+  ])('before a snapshot is found by its MAC: %s', async (_what, take) => {
+    await life()
+    take()
+    expect(flawOf()).toMatchObject({
+      kind: 'snapshot',
+      path: expect.stringMatching(/snapshots\/\d{16}\.json$/),
+      detail: expect.stringMatching(/^it was taken behind record \d+ with hash \w+ is not in the journal/),
+    })
+  })
+})
+
+describe('what changed places', () => {
+  test.each<[string, () => void, object]>([
+    ['two segments', () => swapFiles(pathOf(2), pathOf(3)), { segment: 2, line: 1, kind: 'chain' }],
+    ['two records', () => write(2, swapped(linesOf(2), 1, 2)), { segment: 2, line: 2, kind: 'chain' }],
+    [
+      'a segment that comes twice',
+      () => cpSync(pathOf(4), pathOf(6)),
+      { segment: 6, line: 1, kind: 'chain' },
+    ],
+    [
+      'a record that comes twice',
+      () => write(2, linesOf(2).toSpliced(2, 0, linesOf(2)[1] ?? '')),
+      { segment: 2, line: 3, kind: 'chain' },
+    ],
+  ])('is found by the chain: %s', async (_what, change, { segment, ...flaw }: { segment?: number }) => {
+    await life()
+    change()
+    expect(flawOf()).toMatchObject({ path: pathOf(segment ?? 0), ...flaw })
+  })
+})
+
+describe('what was written anew', () => {
+  /** Changes a record and puts every hash behind it right, as whoever has no key can. */
+  function rewrite(lines: readonly string[], at: number): readonly string[] {
+    let previous: string | null = null
+    return lines.map((line, n) => {
+      if (n < at) return line
+      const changed = n === at ? line.replace('"n":', '"n":9') : line
+      const linked: string =
+        previous === null ? changed : changed.replace(/"prev":"\w+"/, `"prev":"${previous}"`)
+      const covered = linked.slice(0, linked.indexOf(',"hash":'))
+      previous = hash('sha256', covered)
+      return linked.replace(/"hash":"\w+"/, `"hash":"${previous}"`)
+    })
+  }
+
+  test('without the key is found by the next MAC, which is that of its batch', async () => {
+    await using journal = Journal.open({
+      directory,
+      key,
+      daemon: 'd',
+      durability: 'write',
+      segmentBytes: 1 << 20,
+      replay: () => undefined,
+    })
+    await Promise.all([1, 2, 3].map((n) => journal.append({ type: 'test', body: `{"n":${n}}` })))
+    await journal.append({ type: 'test', body: '{"n":4}' })
+    const lines = linesOf(1)
+    expect(lines.map((line) => line.includes('"mac":'))).toEqual([true, false, false, true, true])
+    write(1, rewrite(lines, 1))
+    expect(flawOf()).toMatchObject({ line: 4, kind: 'mac' })
+    write(1, rewrite(lines, 4))
+    expect(flawOf()).toMatchObject({ line: 5, kind: 'mac' })
+  })
+
+  test('with MACs of another key, or of a snapshot, is none', async () => {
+    const head = await life()
+    const last = linesOf(5).at(-1) ?? ''
+    const macs = [
+      createHmac('sha256', new Uint8Array(32)).update(head.hash).digest('hex'),
+      createHmac('sha256', key).update('sallyport snapshot\n').update(head.hash).digest('hex'),
+      '0'.repeat(64),
+    ]
+    for (const mac of macs) {
+      write(5, [...linesOf(5).slice(0, -1), last.replace(/"mac":"\w+"/, `"mac":"${mac}"`)])
+      expect(flawOf()).toMatchObject({ line: linesOf(5).length, kind: 'mac' })
+    }
+  })
+
+  test('in bytes that are no text is found, though they read as the character that was written', async () => {
+    await using journal = Journal.open({
+      directory,
+      key,
+      daemon: 'd',
+      durability: 'write',
+      segmentBytes: 1 << 20,
+      replay: () => undefined,
+    })
+    await journal.append({ type: 'test', body: '{"text":"\ufffd"}' })
+    await journal.append({ type: 'test', body: '{"n":1}' })
+    const bytes = readFileSync(pathOf(1))
+    const at = bytes.indexOf('\ufffd')
+    writeFileSync(
+      pathOf(1),
+      Buffer.concat([bytes.subarray(0, at), Buffer.from([0xff]), bytes.subarray(at + 3)]),
+    )
+    expect(flawOf()).toMatchObject({ line: 2, kind: 'torn', detail: 'the line is not UTF-8' })
+  })
+
+  // Its hash stands, and the next MAC is over that hash: nothing that was recorded is another.
+  test('is nothing where only a MAC in the middle is gone; at the end, its record counts as cut off', async () => {
+    const head = await life()
+    const bare = (lines: readonly string[], at: number) =>
+      lines.with(at, (lines[at] ?? '').replace(/,"mac":"\w+"/, ''))
+    const [middle, end] = [linesOf(2), linesOf(5)]
+    write(2, bare(middle, 1))
+    expect(verifyJournal(directory, key, { head })).toMatchObject({ ok: true, torn: [] })
+    write(2, middle)
+    write(5, bare(end, end.length - 1))
+    expect(verifyJournal(directory, key)).toMatchObject({ ok: true, torn: [{ segment: 5 }] })
+    expect(flawOf({ head })).toMatchObject({ kind: 'head' })
+  })
+})
+
+describe('evidence beside the journal', () => {
+  const text = 'what was said '.repeat(10)
+  const digest = hash('sha256', text)
+  const fileOf = (name = digest): string => join(directory, 'evidence', name)
+  const said = { sha256: digest, bytes: text.length, path: `evidence/${digest}` }
+
+  async function recorded(...bodies: readonly object[]): Promise<void> {
+    await using journal = Journal.open({
+      directory,
+      key,
+      daemon: 'd',
+      durability: 'write',
+      segmentBytes: 1 << 20,
+      replay: () => undefined,
+    })
+    mkdirSync(join(directory, 'evidence'))
+    writeFileSync(fileOf(), text)
+    for (const body of bodies) await journal.append({ type: 'test', body: JSON.stringify(body) })
+  }
+
+  test('is read, each file once', async () => {
+    await recorded({ request: said }, { response: said }, { request: 'short', response: null }, {})
+    expect(verifyJournal(directory, key)).toMatchObject({ ok: true, sidecars: 1 })
+  })
+
+  test.each<[string, () => void, RegExp]>([
+    ['missing', () => rmSync(fileOf()), /the file is missing/],
+    [
+      'the folder with it',
+      () => rmSync(join(directory, 'evidence'), { recursive: true }),
+      /the file is missing/,
+    ],
+    [
+      'changed',
+      () => writeFileSync(fileOf(), text.replace('what', 'that')),
+      /digest is \w{64}: it was changed/,
+    ],
+    ['longer', () => writeFileSync(fileOf(), `${text} `), /digest is \w{64}: it was changed/],
+    ['empty', () => writeFileSync(fileOf(), ''), /digest is \w{64}: it was changed/],
+    [
+      'a link to the same',
+      () => {
+        renameSync(fileOf(), join(root, 'elsewhere'))
+        symlinkSync(join(root, 'elsewhere'), fileOf())
+      },
+      /no plain file/,
+    ],
+    [
+      'a folder',
+      () => {
+        rmSync(fileOf())
+        mkdirSync(fileOf())
+      },
+      /no plain file/,
+    ],
+  ])('that is %s is named with the line of its record', async (_what, change, detail) => {
+    await recorded({ n: 1 }, { request: said, response: 'short' })
+    change()
+    expect(flawOf()).toMatchObject({
+      path: pathOf(1),
+      line: 3,
+      kind: 'evidence',
+      detail: expect.stringMatching(detail),
+    })
+    expect(flawOf()?.detail).toContain(`record 3: its request is to lie in evidence/${digest}`)
+  })
+
+  test.each([
+    ['another length', { ...said, bytes: 3 }, /the file has \d+ bytes, the record says 3/],
+    ['a way out of the folder', { ...said, path: '../../etc/passwd' }, /no place for evidence/],
+    ['another’s place', { ...said, path: `evidence/${'0'.repeat(64)}` }, /no place for evidence/],
+    ['no digest', { path: 'evidence/x' }, /no place for evidence/],
+  ])('of which a record says %s is not what it says', async (_what, request, detail) => {
+    await recorded({ response: request })
+    expect(flawOf()).toMatchObject({ line: 2, kind: 'evidence', detail: expect.stringMatching(detail) })
+  })
+})
+
+const swapped = (lines: readonly string[], a: number, b: number): readonly string[] =>
+  lines.with(a, lines[b] ?? '').with(b, lines[a] ?? '')
+
+function swapFiles(a: string, b: string): void {
+  renameSync(a, `${a}.aside`)
+  renameSync(b, a)
+  renameSync(`${a}.aside`, b)
+}
