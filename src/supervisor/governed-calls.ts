@@ -202,7 +202,7 @@ export class GovernedCalls {
     patience: Patience,
   ): Promise<SallyportError | null> | SallyportError | null {
     const surface =
-      this.#denial(asks) ?? this.tasks.obstacle(asks[0], this.#options.server.name) ?? this.#options.surface()
+      this.#denial(asks) ?? this.tasks.obstacle(asks, this.#options.server.name) ?? this.#options.surface()
     if (surface === null || surface instanceof SallyportError) return surface
     return surface.then(
       () => patience.reason,

@@ -4,10 +4,11 @@ import { decodeString, type Member, members, type Span } from '../lib/json-scan.
 import type { Route } from '../schema/gate.ts'
 import type { HostRequest } from './conversation.ts'
 import { readEnvelope, type Request } from './envelope.ts'
+import { listenAsks } from './listen.ts'
 import { utf8 } from './utf8.ts'
 import type { Ask, Held } from './wire.ts'
 
-/** What policy is asked about a request; a subscription to resources is asked about one by one. */
+/** What policy is asked about a request; a subscription is asked about thing by thing. Throws what `listenAsks` throws. */
 export function asksOf(request: Request, route: Route): readonly Ask[] {
   if (route !== 'call' && route !== 'govern' && route !== 'listen') return []
   const { text, params, method } = request
@@ -24,15 +25,7 @@ export function asksOf(request: Request, route: Route): readonly Ask[] {
     const value = valueOf(text, memberOf(found, 'arguments')) ?? {}
     return [{ kind: 'tool', subject, arguments: value, bytes, evidence }]
   }
-  const wanted = valueOf(text, memberOf(found, 'notifications'))
-  const uris = property(wanted, 'resourceSubscriptions') ?? []
-  return (Array.isArray(uris) ? (uris as unknown[]) : [uris]).map((uri) => ({
-    kind: 'method',
-    subject: 'resources/subscribe',
-    arguments: { uri },
-    bytes,
-    evidence,
-  }))
+  return listenAsks(request, bytes, evidence)
 }
 
 /**
@@ -102,10 +95,4 @@ const memberOf = (found: readonly Member[], key: string): Member | null =>
 function valueOf(text: string, span: Span | null): unknown {
   if (span === null) return undefined
   return JSON.parse(utf8(text, span.start, span.end)) as unknown
-}
-
-function property(value: unknown, key: string): unknown {
-  return typeof value === 'object' && value !== null && Object.hasOwn(value, key)
-    ? (value as Record<string, unknown>)[key]
-    : undefined
 }

@@ -6,6 +6,7 @@ import { cancelledLine, errorLine, unknownMethodLine } from './answers.ts'
 import { withoutCredentials } from './credential-meta.ts'
 import { confusableIn, type Envelope, type Notification, readEnvelope, type Request } from './envelope.ts'
 import { asksOf, hasLongLineage, heldOf, longestText } from './held.ts'
+import { listenAsks } from './listen.ts'
 import { messageId } from './message-id.ts'
 import { serverMay } from './server-may.ts'
 import { batchVersion, type Kept, rejoinBatch, type Verdict, type Wire } from './wire.ts'
@@ -177,6 +178,7 @@ export class HostLane {
           )
         )
           return new SallyportError('ERR_INVALID_REQUEST', `a lineage has at most ${longestText} bytes`)
+        if (route === 'listen') return whyNotListen(request)
         const name = route === 'call' ? found.find((one) => one.key === 'name') : null
         if (name === null || (name !== undefined && isName(request.text, name))) return null
         return new SallyportError('ERR_INVALID_REQUEST', nameless)
@@ -234,6 +236,15 @@ export class HostLane {
     if (request !== null) this.#wire.cancelled(request)
     if (request === null || request.wireId === request.id) return 'pass'
     return { replacement: cancelledLine(request.wireId, 'cancelled by the host') }
+  }
+}
+
+function whyNotListen(request: Request): SallyportError | null {
+  try {
+    listenAsks(request, '', '')
+    return null
+  } catch (thrown) {
+    return SallyportError.from(thrown)
   }
 }
 

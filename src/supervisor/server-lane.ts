@@ -274,7 +274,10 @@ export class ServerLane {
     }
     if (method.endsWith('/list_changed')) this.#wire.listChanged()
     if (params !== null && method.startsWith('notifications/tasks')) {
-      this.#wire.taskSaid(utf8(text, params.start, params.end))
+      if (!this.#wire.taskSaid(utf8(text, params.start, params.end))) {
+        this.#wire.note('session/refused', { sender: 'server', method, code: 'ERR_TASK_NOT_FOUND' })
+        return 'drop'
+      }
       if (judgeInput(text, params, server, gate).action !== 'pass') return 'drop'
     }
     if (route === 'cancel' && params !== null) {

@@ -57,14 +57,16 @@ export class Tasks {
   }
 
   /** A host speaks of the tasks that its own principal created, and of no others: why it may not speak of this one, or null. */
-  obstacle(ask: Ask | undefined, server: string): SallyportError | null {
-    if (ask?.kind !== 'method' || !ask.subject.startsWith('tasks/') || ask.subject === 'tasks/list')
-      return null
-    const id = taskIn(ask)
-    if (this.owns(id)) return null
-    const which = typeof id === 'string' ? ` ${JSON.stringify(id.slice(0, 128))}` : ' without an id'
-    const message = `${server} has no task${which} that the caller created`
-    return new SallyportError('ERR_TASK_NOT_FOUND', message, { server })
+  obstacle(asks: readonly Ask[], server: string): SallyportError | null {
+    for (const ask of asks) {
+      if (ask.kind !== 'method' || !ask.subject.startsWith('tasks/') || ask.subject === 'tasks/list') continue
+      const id = taskIn(ask)
+      if (this.owns(id)) continue
+      const which = typeof id === 'string' ? ` ${JSON.stringify(id.slice(0, 128))}` : ' without an id'
+      const message = `${server} has no task${which} that the caller created`
+      return new SallyportError('ERR_TASK_NOT_FOUND', message, { server })
+    }
+    return null
   }
 
   /** A call was answered with a task. */
@@ -87,10 +89,12 @@ export class Tasks {
     return open === undefined ? 0 : Math.max(0, open.until - performance.now())
   }
 
-  /** The server said how a task is, outside of an answer. */
-  said(params: string): void {
+  /** The server said how a task is, outside of an answer; false where it is none of the caller's, who is not to hear of it. */
+  said(params: string): boolean {
     const task = readTask(JSON.parse(params))
-    if (task !== null) this.heard(task, params)
+    if (task === null || !this.owns(task.id)) return false
+    this.heard(task, params)
+    return true
   }
 
   /** The server said how a task is. */

@@ -38,8 +38,8 @@ export interface Wire {
   cancelled(request: HostRequest): void
   /** Takes an answer to a request of Sallyport's own; false when it is none */
   own(response: Response): boolean
-  /** The server says how a task is, outside of an answer; `params` is its JSON */
-  taskSaid(params: string): void
+  /** The server says how a task is, outside of an answer; `params` is its JSON. False where the host is not to hear of it */
+  taskSaid(params: string): boolean
   /** True for a task that the host's principal has created */
   ownsTask(id: string): boolean
   /** False for a tool that is not the accepted one */
