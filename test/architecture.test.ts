@@ -125,7 +125,7 @@ const parts: readonly Part[] = [
     reason: 'it becomes the shim, which lies beside init',
   },
   {
-    from: 'cli/audit.ts',
+    from: 'cli/audit-verify.ts',
     mayImport: [...foundations, 'config/', 'client/', 'rpc/', 'journal/'],
     reason: 'a journal must be verifiable where no daemon runs, and by whoever distrusts the one that does',
   },

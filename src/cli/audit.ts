@@ -1,14 +1,10 @@
 // `sallyport audit`: what was decided and done, by whom, and whether the record of it is whole.
-import { open, readFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { open } from 'node:fs/promises'
 import { type Command, Option } from 'commander'
 import type { Client } from '../client/client.ts'
-import { thisHost } from '../config/host.ts'
-import { stateDirectory } from '../config/paths.ts'
 import { SallyportError } from '../errors.ts'
-import { verifyJournal } from '../journal/verify.ts'
-import { isMissing } from '../lib/missing.ts'
-import type { AuditAnchor, AuditPage, AuditQuery, AuditRecord, AuditVerification } from '../rpc/governed.ts'
+import type { AuditAnchor, AuditPage, AuditQuery, AuditRecord } from '../rpc/governed.ts'
+import { registerVerify } from './audit-verify.ts'
 import { hint, paint, printFields, printJson, visible, visibleJson } from './output.ts'
 import { reach, reaching } from './reach.ts'
 import type { ReachOptions } from './reach.ts'
@@ -19,11 +15,6 @@ interface TailOptions extends ReachOptions {
   readonly server?: string
   readonly type?: string
   readonly call?: string
-}
-
-interface VerifyOptions extends ReachOptions {
-  readonly anchor?: AuditAnchor
-  readonly state?: string
 }
 
 interface ExportOptions extends ReachOptions {
@@ -106,21 +97,6 @@ async function queryAll(
   return { records, more, head: last.head }
 }
 
-function registerVerify(audit: Command): void {
-  reaching(audit.command('verify'))
-    .description(
-      'check every record against its hash, its place and the key; 4 where one is not what was written',
-    )
-    .option('--anchor <seq:hash>', 'what an export said, and what must still be there', anchor)
-    .option('--state <folder>', 'verify this state folder, without a daemon')
-    .action(async (options: VerifyOptions) => {
-      const found = options.state === undefined ? await verifyThere(options) : await verifyHere(options)
-      if (options.json === true) printJson(found)
-      else printVerification(found)
-      if (!found.ok) process.exitCode = 4
-    })
-}
-
 function registerExport(audit: Command): void {
   reaching(audit.command('export'), { reads: false })
     .description('write every record, one JSON object a line, and say the anchor to keep')
@@ -165,71 +141,6 @@ const lineOf = ({ mac, ...record }: AuditRecord): string =>
 async function newFile(path: string) {
   const handle = await open(path, 'wx', 0o600)
   return { handle, [Symbol.asyncDispose]: () => handle.close() }
-}
-
-async function verifyThere(options: VerifyOptions): Promise<AuditVerification> {
-  try {
-    let found: AuditVerification | null = null
-    await reach(options, 'operator', async ({ client, signal }) => {
-      const asked = options.anchor === undefined ? {} : { anchor: options.anchor }
-      found = await client.call('audit/verify', asked, { signal })
-    })
-    if (found !== null) return found
-    throw new SallyportError('ERR_CALL_CANCELLED', 'interrupted')
-  } catch (error) {
-    if (!(error instanceof SallyportError) || error.code !== 'ERR_DAEMON_UNAVAILABLE') throw error
-    hint('no daemon answers; the state folder is verified instead')
-    return verifyHere(options)
-  }
-}
-
-async function verifyHere({ state, anchor: kept }: VerifyOptions): Promise<AuditVerification> {
-  const folder = stateDirectory(state, thisHost())
-  const key = await readFile(join(folder, 'journal.key')).catch((error: unknown) => {
-    if (!isMissing(error)) throw error
-    hint(
-      `${folder} has no journal.key, so MACs are not checked: whoever could write the journal could rewrite it`,
-    )
-    return null
-  })
-  const found = verifyJournal(join(folder, 'journal'), key, { anchor: kept ?? null })
-  if (found.segments > 0) return found
-  throw new SallyportError(
-    'ERR_RECORD_NOT_FOUND',
-    `${folder} holds no journal; name the state folder with --state`,
-  )
-}
-
-function printVerification({
-  ok,
-  records,
-  segments,
-  sidecars,
-  head,
-  begins,
-  torn,
-  flaw,
-  limit,
-}: AuditVerification): void {
-  const verdict = ok ? paint('green', 'whole') : paint('red', 'NOT what was written')
-  process.stdout.write(`the journal is ${verdict}\n`)
-  printFields([
-    ['records', `${records} in ${segments} segments`],
-    ['beside it', `${sidecars} files of evidence`],
-    ...(begins.seq === 0
-      ? []
-      : [['begins', `at anchor ${begins.seq}:${begins.hash}, as journal.keep_days had it`] as const]),
-    ['head', `${head.seq}:${head.hash}`],
-    ...(flaw === null ? [] : [['flaw', `${flaw.path}:${flaw.line}: ${flaw.kind}: ${flaw.detail}`] as const]),
-    ...torn.map(
-      (end) =>
-        [
-          'cut off',
-          `segment ${end.segment} at byte ${end.offset}, ${end.bytes} bytes: a crash or a full disk; nothing that was answered for`,
-        ] as const,
-    ),
-    ['unseen', limit],
-  ])
 }
 
 function say(record: AuditRecord, { json }: ReachOptions): void {
@@ -281,16 +192,6 @@ function printWhole({ seq, at, type, daemon, segment, hash, prev, body }: AuditR
     ),
   ])
   process.stdout.write('\n')
-}
-
-function anchor(text: string): AuditAnchor {
-  const found = /^(\d{1,15}):([0-9a-f]{64})$/.exec(text)
-  if (found === null)
-    throw new SallyportError(
-      'ERR_USAGE',
-      `--anchor: got ${text}, expected SEQ:HASH as sallyport audit export says it`,
-    )
-  return { seq: Number(found[1]), hash: found[2] ?? '' }
 }
 
 function wholeNumber(text: string): number {

@@ -1,0 +1,108 @@
+// `sallyport audit verify`: whether the journal is what was written, by the daemon that runs or without one.
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Command } from 'commander'
+import { thisHost } from '../config/host.ts'
+import { stateDirectory } from '../config/paths.ts'
+import { SallyportError } from '../errors.ts'
+import { verifyJournal } from '../journal/verify.ts'
+import { isMissing } from '../lib/missing.ts'
+import type { AuditAnchor, AuditVerification } from '../rpc/governed.ts'
+import { hint, paint, printFields, printJson } from './output.ts'
+import { reach, reaching } from './reach.ts'
+import type { ReachOptions } from './reach.ts'
+
+interface VerifyOptions extends ReachOptions {
+  readonly anchor?: AuditAnchor
+  readonly state?: string
+}
+
+export function registerVerify(audit: Command): void {
+  reaching(audit.command('verify'))
+    .description(
+      'check every record against its hash, its place and the key; 4 where one is not what was written',
+    )
+    .option('--anchor <seq:hash>', 'what an export said, and what must still be there', anchor)
+    .option('--state <folder>', 'verify this state folder, without a daemon')
+    .action(async (options: VerifyOptions) => {
+      const found = options.state === undefined ? await verifyThere(options) : await verifyHere(options)
+      if (options.json === true) printJson(found)
+      else printVerification(found)
+      if (!found.ok) process.exitCode = 4
+    })
+}
+
+async function verifyThere(options: VerifyOptions): Promise<AuditVerification> {
+  try {
+    let found: AuditVerification | null = null
+    await reach(options, 'operator', async ({ client, signal }) => {
+      const asked = options.anchor === undefined ? {} : { anchor: options.anchor }
+      found = await client.call('audit/verify', asked, { signal })
+    })
+    if (found !== null) return found
+    throw new SallyportError('ERR_CALL_CANCELLED', 'interrupted')
+  } catch (error) {
+    if (!(error instanceof SallyportError) || error.code !== 'ERR_DAEMON_UNAVAILABLE') throw error
+    hint('no daemon answers; the state folder is verified instead')
+    return verifyHere(options)
+  }
+}
+
+async function verifyHere({ state, anchor: kept }: VerifyOptions): Promise<AuditVerification> {
+  const folder = stateDirectory(state, thisHost())
+  const key = await readFile(join(folder, 'journal.key')).catch((error: unknown) => {
+    if (!isMissing(error)) throw error
+    hint(
+      `${folder} has no journal.key, so MACs are not checked: whoever could write the journal could rewrite it`,
+    )
+    return null
+  })
+  const found = verifyJournal(join(folder, 'journal'), key, { anchor: kept ?? null })
+  if (found.segments > 0) return found
+  throw new SallyportError(
+    'ERR_RECORD_NOT_FOUND',
+    `${folder} holds no journal; name the state folder with --state`,
+  )
+}
+
+function printVerification({
+  ok,
+  records,
+  segments,
+  sidecars,
+  head,
+  begins,
+  torn,
+  flaw,
+  limit,
+}: AuditVerification): void {
+  const verdict = ok ? paint('green', 'whole') : paint('red', 'NOT what was written')
+  process.stdout.write(`the journal is ${verdict}\n`)
+  printFields([
+    ['records', `${records} in ${segments} segments`],
+    ['beside it', `${sidecars} files of evidence`],
+    ...(begins.seq === 0
+      ? []
+      : [['begins', `at anchor ${begins.seq}:${begins.hash}, as journal.keep_days had it`] as const]),
+    ['head', `${head.seq}:${head.hash}`],
+    ...(flaw === null ? [] : [['flaw', `${flaw.path}:${flaw.line}: ${flaw.kind}: ${flaw.detail}`] as const]),
+    ...torn.map(
+      (end) =>
+        [
+          'cut off',
+          `segment ${end.segment} at byte ${end.offset}, ${end.bytes} bytes: a crash or a full disk; nothing that was answered for`,
+        ] as const,
+    ),
+    ['unseen', limit],
+  ])
+}
+
+function anchor(text: string): AuditAnchor {
+  const found = /^(\d{1,15}):([0-9a-f]{64})$/.exec(text)
+  if (found === null)
+    throw new SallyportError(
+      'ERR_USAGE',
+      `--anchor: got ${text}, expected SEQ:HASH as sallyport audit export says it`,
+    )
+  return { seq: Number(found[1]), hash: found[2] ?? '' }
+}
