@@ -1,0 +1,108 @@
+// What a daemon that was killed leaves with its engine, and what the next one takes away: that, and nothing else.
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync } from 'node:fs'
+import { chmod, mkdir, readdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, expect } from 'vitest'
+import { newDaemonId } from '../../src/lib/ids.ts'
+import { markOf } from '../../src/sandbox/daemon-mark.ts'
+import { labels } from '../../src/sandbox/docker/container.ts'
+import { emptyRoot } from '../../src/sandbox/docker/empty-root.ts'
+import { engineTest, type TestEngine } from '../support/engine.ts'
+import { eventually } from '../support/eventually.ts'
+import { launchHost, launchProbe, settingsFor } from '../support/launch.ts'
+import { tempDir } from '../support/temp-dir.ts'
+
+const stateFolder = async () => {
+  const state = await tempDir()
+  await chmod(state.path, 0o700)
+  return state
+}
+
+/** Makes a container that nobody started, and removes it in the end. */
+const made = async ({ engine }: TestEngine, name: string, daemon: string) => {
+  const id = await engine.create(name, {
+    Image: await emptyRoot(engine),
+    Cmd: ['/nothing'],
+    Labels: { [labels.daemon]: daemon },
+    HostConfig: { NetworkMode: 'none' },
+  })
+  return {
+    isThere: async () => (await engine.inspect(id)) !== null,
+    [Symbol.asyncDispose]: () => engine.remove(id),
+  }
+}
+
+/** Writes down a daemon of another boot, which is dead for sure. */
+const writeDead = async (state: string, socketPath: string): Promise<string> => {
+  const daemon = newDaemonId()
+  await mkdir(join(state, 'docker', daemon), { recursive: true, mode: 0o700 })
+  const mark = { ...markOf(daemon), boot: 'another', socketPath }
+  await writeFile(join(state, 'docker', daemon, 'daemon.json'), JSON.stringify(mark), { mode: 0o600 })
+  return daemon
+}
+
+const socketOf = ({ environment }: TestEngine): string => environment.DOCKER_HOST.replace('unix://', '')
+
+describe('a daemon that is killed', () => {
+  engineTest(
+    'leaves no process and no container, and the next one takes its folder away',
+    async ({ engine }) => {
+      await using state = await stateFolder()
+      const daemon = spawn(
+        process.execPath,
+        [new URL('../support/hold-container.ts', import.meta.url).pathname, state.path],
+        {
+          env: { ...process.env, ...engine.environment },
+          stdio: ['ignore', 'pipe', 'inherit'],
+        },
+      )
+      const [line] = (await once(daemon.stdout, 'data')) as [Buffer]
+      const initPid = Number(line.toString())
+      const [id = ''] = await readdir(join(state.path, 'docker'))
+      expect(await engine.engine.list([`${labels.daemon}=${id}`])).toHaveLength(1)
+      daemon.kill('SIGKILL')
+      await eventually(() => !existsSync(`/proc/${initPid}`), 2_000)
+      await eventually(async () => (await engine.engine.list([`${labels.daemon}=${id}`])).length === 0)
+      expect(await readdir(join(state.path, 'docker'))).toEqual([id])
+      await using _next = await launchHost({ stateDirectory: state.path })
+      expect(await readdir(join(state.path, 'docker'))).toEqual([])
+    },
+  )
+})
+
+describe('the next daemon', () => {
+  engineTest('removes what a dead one made and never started', async ({ engine }) => {
+    await using state = await stateFolder()
+    const dead = await writeDead(state.path, socketOf(engine))
+    await using left = await made(engine, `sallyport-${dead}-i-1`, dead)
+    await using _next = await launchHost({ stateDirectory: state.path })
+    expect(await left.isThere()).toBe(false)
+  })
+
+  engineTest(
+    'leaves what only says that it is one of those, and what is a living one’s',
+    async ({ engine }) => {
+      await using state = await stateFolder()
+      const dead = await writeDead(state.path, socketOf(engine))
+      await using labelled = await made(engine, `somebody-else-${dead}`, dead)
+      await using living = await launchHost({ stateDirectory: state.path, environment: engine.environment })
+      await using server = await launchProbe(await settingsFor('echo.mjs', [], { driver: 'docker' }), living)
+      await using _next = await launchHost({ stateDirectory: state.path })
+      expect(await labelled.isThere()).toBe(true)
+      expect(existsSync(`/proc/${server.initPid}`)).toBe(true)
+      expect(await readdir(join(state.path, 'docker'))).not.toContain(dead)
+    },
+  )
+
+  engineTest(
+    'starts where the engine of a dead one is gone, and leaves the work to the one after it',
+    async () => {
+      await using state = await stateFolder()
+      const dead = await writeDead(state.path, '/nonexistent/engine.sock')
+      await using _next = await launchHost({ stateDirectory: state.path })
+      expect(await readdir(join(state.path, 'docker'))).toEqual([dead])
+    },
+  )
+})
