@@ -4,11 +4,12 @@ import { once } from 'node:events'
 import { createServer, type AddressInfo, type Server } from 'node:net'
 import { dirname } from 'node:path'
 import { promisify } from 'node:util'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { openTestDoor } from '../support/sandbox-door.ts'
 import { openTestServers, type TestServers } from '../support/egress-servers.ts'
 import type { BubblewrapPlan } from '../../src/sandbox/bubblewrap/driver.ts'
 import { egressPlan, type EgressOutcome, type EgressRequest, tryInside } from '../support/egress.ts'
+import { engineOrWhy } from '../support/engine.ts'
 import { daemons, withoutFilter, withoutOption } from '../support/escape.ts'
 import type { SandboxSpec } from '../../src/sandbox/spec.ts'
 import { mountOf, planOf, run } from '../support/plan.ts'
@@ -40,9 +41,13 @@ const probe = buildProbe('dial')
 const ca = '/trusted/ca.pem'
 const tools = '/tools'
 
-const inside = (daemon: 'root' | 'user', request: Partial<EgressRequest>): Promise<EgressOutcome> =>
-  tryInside(daemon, {
+type Way = 'root' | 'user' | 'container'
+
+const inside = async (way: Way, request: Partial<EgressRequest>): Promise<EgressOutcome> => {
+  const found = way === 'container' ? await engineOrWhy() : null
+  return tryInside(way === 'user' ? 'user' : 'root', {
     script: '',
+    ...(found !== null && 'environment' in found ? { engine: found.environment } : {}),
     names: {
       'api.example.test:443': servers.https,
       'api.example.test:80': servers.http,
@@ -52,6 +57,10 @@ const inside = (daemon: 'root' | 'user', request: Partial<EgressRequest>): Promi
     mounts: { [servers.trusted]: dirname(ca), [dirname(probe)]: tools },
     ...request,
   })
+}
+
+/** Shell word for the pid of the relay, which is not the same number in every sandbox. */
+const relay = `$(grep -l '^Name:.egress' /proc/[0-9]*/status | cut -d/ -f3)`
 
 const node = '"$(readlink /proc/$PPID/exe)"'
 const programs: Readonly<Record<string, string>> = {
@@ -76,7 +85,17 @@ const kinds: Readonly<Record<string, readonly [errno: string, notice: string]>> 
   udplite: ['EPROTONOSUPPORT', 'socket 2 2 136'],
 }
 
-describe.each(daemons)('under a daemon of %s', (daemon) => {
+const ways: readonly (readonly [who: string, way: Way])[] = [
+  ...daemons.map((daemon) => [`under a daemon of ${daemon}`, daemon] as const),
+  ['in a container', 'container'],
+]
+
+describe.each(ways)('%s', (_, daemon) => {
+  beforeEach(async ({ skip }) => {
+    const found = daemon === 'container' ? await engineOrWhy() : {}
+    if ('missing' in found) skip(String(found.missing))
+  })
+
   test.each(Object.entries(programs))('%s reaches a granted name', async (_, script) => {
     const { stdout, stderr, lines } = await inside(daemon, { script })
     expect({ stdout, stderr }).toEqual({ stdout: 'hello from api.example.test\n', stderr: '' })
@@ -188,7 +207,7 @@ describe.each(daemons)('under a daemon of %s', (daemon) => {
   test('relay and server have no capability in any set, and the relay none of the server’s secrets', async () => {
     const sets = 'Cap(Inh|Prm|Eff|Bnd|Amb)'
     const { stdout } = await inside(daemon, {
-      script: `for p in 1 2 self; do grep -E '^(Name|${sets}|NoNewPrivs):' /proc/$p/status; done; ls /proc/2/fd 2>&1; cat /proc/2/environ 2>&1 | tail -1`,
+      script: `r=${relay}; for p in 1 $r self; do grep -E '^(Name|${sets}|NoNewPrivs):' /proc/$p/status; done; ls /proc/$r/fd 2>&1; cat /proc/$r/environ 2>&1 | tail -1`,
     })
     expect(stdout).toContain('Name:\tegress\n')
     expect([...stdout.matchAll(new RegExp(`${sets}:\\t(.*)`, 'g'))].map(([, , set]) => set)).toEqual(
@@ -201,7 +220,7 @@ describe.each(daemons)('under a daemon of %s', (daemon) => {
   test.each(['KILL', 'STOP'])(
     'a server that sends SIG%s to the relay ends its own sandbox, with a reason',
     async (signal) => {
-      const { exit } = await inside(daemon, { script: `kill -${signal} 2; sleep 30` })
+      const { exit } = await inside(daemon, { script: `kill -${signal} ${relay}; sleep 30` })
       expect(exit).toEqual({ code: null, signal: null, reason: 'egress-lost' })
     },
   )
@@ -218,10 +237,10 @@ describe.each(daemons)('under a daemon of %s', (daemon) => {
 
   test('where nothing is granted the network has no door, no resolver and no relay', async () => {
     const { stdout, lines } = await inside(daemon, {
-      script: `ls /sallyport; grep nameserver /etc/resolv.conf; grep Name: /proc/2/status; ${tools}/dial api.example.test 80`,
+      script: `ls /sallyport | grep -vE '^(control|counters)$'; grep nameserver /etc/resolv.conf; echo "relay: ${relay}"; ${tools}/dial api.example.test 80`,
       isEmpty: true,
     })
-    expect(stdout).toMatch(/^bin\ninit\nName:\t(?!egress)[^\n]*\ngetaddrinfo /)
+    expect(stdout).toMatch(/^bin\ninit\nrelay: \ngetaddrinfo /)
     expect(lines).toEqual([])
   })
 })

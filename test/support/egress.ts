@@ -23,6 +23,8 @@ export interface EgressRequest {
   readonly keepsProxy?: boolean
   /** The network is the empty one instead */
   readonly isEmpty?: boolean
+  /** In a container of this engine, named as a daemon's environment names it */
+  readonly engine?: Readonly<Record<string, string>>
 }
 
 export interface EgressOutcome {
@@ -44,7 +46,7 @@ export const tryInside = async (daemon: 'root' | 'user', request: EgressRequest)
 
 /** Runs it under a daemon of our own user. */
 export const runInside = async (request: EgressRequest): Promise<EgressOutcome> => {
-  const { script, names, mounts = {}, awaited = [], keepsProxy = false, isEmpty = false } = request
+  const { script, names, mounts = {}, awaited = [], keepsProxy = false, isEmpty = false, engine } = request
   const listening = Object.entries(names).filter(([, port]) => port !== 0)
   await using door = await openTestDoor(forwardTo(Object.fromEntries(listening)))
   const settings = await settingsFor(
@@ -57,6 +59,7 @@ export const runInside = async (request: EgressRequest): Promise<EgressOutcome> 
         access: 'read',
         reason: 'a test',
       })),
+      ...(engine === undefined ? {} : { driver: 'docker' }),
     },
   )
   const network = { mode: isEmpty ? 'none' : 'allowlist', allow: [] } as const
@@ -68,7 +71,7 @@ export const runInside = async (request: EgressRequest): Promise<EgressOutcome> 
     name,
     { ...server, egress: Object.keys(names).map(grantOf) },
   ])
-  await using host = await launchHost()
+  await using host = await launchHost({ environment: engine ?? {} })
   await using server = await launchProbe(
     { ...settings, profiles: new Map(profiles), servers: new Map(servers) },
     host,

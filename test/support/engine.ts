@@ -118,6 +118,14 @@ interface Found {
   readonly missing: string
 }
 
+/** Why a test of this file that takes no fixture has no engine, or its environment. */
+export const engineOrWhy = async (): Promise<
+  { readonly environment: TestEngine['environment'] } | { readonly missing: string }
+> => {
+  const { engine, missing } = await fileEngine()
+  return engine === null ? { missing } : { environment: engine.environment }
+}
+
 let bringingUp: Promise<Found> | null = null
 const fileEngine = (): Promise<Found> => (bringingUp ??= bringUp())
 
