@@ -184,7 +184,7 @@ describe('a profile', () => {
       home: profile('home', allow('address: 10.0.0.7, private: true')),
     })
     expect(await at.said('metadata')).toContain(
-      'metadata.yaml:5:82: network.allow[0].address: got "169.254.169.254" (metadata), expected an address that a sandbox may reach',
+      'metadata.yaml:5:80: network.allow[0].address: got "169.254.169.254" (metadata), expected an address that a sandbox may reach',
     )
     expect(await at.said('inside')).toContain('got "10.0.0.7" (private), expected a public address')
     await expect(loadProfile('home', at.search)).resolves.toBeDefined()
