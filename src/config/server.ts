@@ -58,6 +58,7 @@ export function buildServer(name: string, entry: Entry, layer: Layer, context: S
     env: environment.values,
     envOverride: environment.overrides,
     driver: entry.driver,
+    image: entry.image,
     runtime: entry.runtime,
     cwd: entry.cwd,
     egress: entry.egress.map(grantOf),
@@ -112,8 +113,8 @@ function whyDisabled(name: string, { enabled, tags }: Entry, mode: string): stri
 /** What this version loads and cannot hold yet; a launch of the server names it and is refused. */
 function unenforceable(entry: Entry): readonly string[] {
   const asked: readonly (readonly [boolean, string])[] = [
-    [entry.image !== null, 'image'],
-    [entry.runtime !== null, 'runtime'],
+    [entry.image !== null && entry.driver !== 'docker', 'image without driver: docker'],
+    [entry.runtime !== null && entry.driver !== 'docker', 'runtime without driver: docker'],
     [entry.instance === 'shared', 'instance: shared'],
   ]
   return asked.filter(([isAsked]) => isAsked).map(([, feature]) => feature)

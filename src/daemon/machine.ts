@@ -135,7 +135,9 @@ function commandOf(
   registration: Registration | null,
 ): ReturnType<Describe>['command'] {
   if (registration === null) return null
-  const { name, path, file } = registration.command
+  const { command, image } = registration
+  const { name, file } = command
+  const path = image === null ? command.path : `${image.pinned}:${command.path}`
   return { name, path, sha256: file.sha256, args }
 }
 

@@ -84,7 +84,8 @@ export const recheckCommand = async (pin: CommandPin, trust: Trust): Promise<Com
   return { ...pin, file, interpreter: { ...pin.interpreter, file: interpreterFile } }
 }
 
-const judgeName = (
+/** Returns the operator's word for a command. Throws ERR_COMMAND_NOT_ALLOWED where there is none, or the name is a path. */
+export const judgeName = (
   { name: server, command }: CommandServer,
   allowed: readonly AllowedCommand[],
 ): AllowedCommand => {

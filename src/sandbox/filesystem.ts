@@ -17,6 +17,8 @@ export interface FilesystemRequest {
   readonly profile: Pick<ProfileSettings, 'name' | 'filesystem'>
   /** The files that are executed, an interpreter before its script: real host path, and the name that is shown */
   readonly programs: readonly Program[]
+  /** Whether an image brings root and programs, so that nothing of the host's runtime is shown */
+  readonly hasImage?: boolean
   readonly user: SandboxUser
 }
 
@@ -36,7 +38,8 @@ export interface FilesystemPlan {
 /**
  * Returns what to mount where.
  *
- * 1. the profile's reads, at the same path, with the root's links into /usr; what this host lacks is left out
+ * 1. the profile's reads, at the same path, with the root's links into /usr; what this host lacks is left out, and all of it where
+ *    an image has files of its own there
  * 2. the package: `source` at `target`, and each `with` folder beside the target under its own name
  * 3. the server's own mounts
  * 4. the programs, where none of the read-only trees holds them already
@@ -49,11 +52,15 @@ export const planFilesystem = async (
   request: FilesystemRequest,
   facts: DenialFacts,
 ): Promise<FilesystemPlan> => {
-  const { server, profile, programs, user } = request
-  const { mounts: runtime, links } = await planRuntime(profile.filesystem.read)
+  const { server, profile, programs, hasImage = false, user } = request
+  const { mounts: runtime, links } = hasImage ? nothing : await planRuntime(profile.filesystem.read)
   const code = server.package === null ? [] : await planPackage(server.name, server.package)
   const granted = [...(await planProfileWrites(profile)), ...(await planServerMounts(server, profile))]
-  const placed = await Promise.all(programs.map((program) => placeProgram(program, [...runtime, ...code])))
+  const placed = await Promise.all(
+    programs.map(async (program) =>
+      hasImage ? { mounts: [], path: program.path } : placeProgram(program, [...runtime, ...code]),
+    ),
+  )
   const mounts = [...runtime, ...code, ...placed.flatMap(({ mounts: own }) => own), ...granted]
   judgeMounts(
     server.name,
@@ -63,7 +70,7 @@ export const planFilesystem = async (
       mounts.map(({ source }) => source),
     ),
   )
-  judgePrograms(server.name, programs, granted)
+  if (!hasImage) judgePrograms(server.name, programs, granted)
   for (const mount of mounts) await judgeReachable(server.name, mount, user)
   const guards: Mount[] = []
   for (const mount of granted)
@@ -75,6 +82,8 @@ export const planFilesystem = async (
     programPaths: placed.map(({ path }) => path),
   }
 }
+
+const nothing = { mounts: [], links: [] } as const
 
 const depthOf = (path: string): number => path.split('/').length
 

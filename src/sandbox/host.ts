@@ -73,6 +73,16 @@ export const createLaunchHost = async (options: LaunchHostOptions): Promise<Laun
   const registrations = new WeakMap<Settings, Registrations>()
   const filters = new Map<string, Uint8Array>()
   let docker: Promise<DockerHost> | null = null
+  const dockerHost = (): Promise<DockerHost> => {
+    docker ??= openDockerHost({ daemon, stateDirectory, environment, initPath, log }).catch(
+      (error: unknown) => {
+        // An engine that is started later is found then.
+        docker = null
+        throw error
+      },
+    )
+    return docker
+  }
   return {
     fingerprint: found,
     limits: {
@@ -85,21 +95,16 @@ export const createLaunchHost = async (options: LaunchHostOptions): Promise<Laun
     log,
     facts: { own, homes, environment, uid, gid: process.getgid?.() ?? -1, uidsInUse },
     registrationsOf: (settings) =>
-      getOrMake(registrations, settings, () => new Registrations(settings, { uid })),
+      getOrMake(
+        registrations,
+        settings,
+        () => new Registrations(settings, { uid }, async () => (await dockerHost()).engine),
+      ),
     seccompOf: (policy, network) =>
       getOrMake(filters, JSON.stringify([policy, network]), () =>
         compileSeccomp(policy, archOf(process.arch), network),
       ),
-    docker() {
-      docker ??= openDockerHost({ daemon, stateDirectory, environment, initPath, log }).catch(
-        (error: unknown) => {
-          // An engine that is started later is found then.
-          docker = null
-          throw error
-        },
-      )
-      return docker
-    },
+    docker: dockerHost,
     holdUid(held, until) {
       uidsInUse.add(held)
       void until.finally(() => uidsInUse.delete(held))

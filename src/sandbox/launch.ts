@@ -131,7 +131,7 @@ export const planLaunch = async (
     const contained = await withMountedLinks(spec)
     return docker.plan(
       { ...inner, spec: contained, filter: seccomp, enforcedBy },
-      { runtime: server.runtime },
+      { runtime: server.runtime, image: registration.image },
     )
   }
   const enforcedBy = chooseEnforcement(limits, host.limits)

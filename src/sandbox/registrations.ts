@@ -1,14 +1,22 @@
 // What was registered for each server, for the daemon's life: its command and its code, pinned, and held to that.
+import { SallyportError } from '../errors.ts'
 import type { ServerSettings, Settings } from '../schema/settings.ts'
+import type { Engine } from './docker/engine.ts'
+import { type ImagePin, pinImage, pinImageCommand, recheckImage } from './docker/image.ts'
 import { judgeArguments } from './arguments.ts'
 import { pinCommand, recheckCommand, type CommandPin, type Trust } from './command.ts'
 import { pinPackage, verifyPackage, type PackagePin } from './package.ts'
 import { readTree, recheckTree, type Tree } from './tree.ts'
 
+const noEngine = (): Promise<Engine> =>
+  Promise.reject(new SallyportError('ERR_INTERNAL', 'an image was to be pinned where there is no engine'))
+
 /** The identity of what a server runs. */
 export interface Registration {
   readonly command: CommandPin
   readonly package: PackagePin | null
+  /** Where the command is; null where it is a file of this machine */
+  readonly image: ImagePin | null
 }
 
 type RegistrationSettings = Pick<Settings, 'allowedCommands' | 'commandPath' | 'interpreterOptions'>
@@ -21,6 +29,7 @@ type RegistrationSettings = Pick<Settings, 'allowedCommands' | 'commandPath' | '
 export class Registrations {
   readonly #settings: RegistrationSettings
   readonly #trust: Trust
+  readonly #engine: () => Promise<Engine>
   readonly #pins = new Map<string, Promise<Registration>>()
   readonly #latest = new Map<string, Registration>()
   readonly #trees = new Map<string, Promise<Tree>>()
@@ -28,7 +37,9 @@ export class Registrations {
   /** How often each server was forgotten: what was being pinned before is of no use after */
   readonly #editions = new Map<string, number>()
 
-  constructor(settings: RegistrationSettings, trust: Trust) {
+  /** `engine` is asked for where a server has an image */
+  constructor(settings: RegistrationSettings, trust: Trust, engine: () => Promise<Engine> = noEngine) {
+    this.#engine = engine
     this.#settings = settings
     this.#trust = trust
   }
@@ -42,7 +53,7 @@ export class Registrations {
   async verified(server: ServerSettings): Promise<Registration> {
     const key = this.#keyOf(server)
     const pinned = this.#pins.get(key)
-    const current = pinned === undefined ? this.#pin(server) : this.#recheck(await pinned)
+    const current = pinned === undefined ? this.#pin(server) : this.#recheck(server, await pinned)
     if (pinned === undefined) this.#pins.set(key, current)
     try {
       const registration = await current
@@ -72,18 +83,31 @@ export class Registrations {
   }
 
   async #pin(server: ServerSettings): Promise<Registration> {
-    const command = await pinCommand(server, this.#settings, this.#trust)
+    const { command, image } = await this.#pinProgram(server)
     // Before anything is read for long: a refused argument is refused at once.
     judgeArguments(argumentRequest(server, command, this.#settings))
     const code = server.package
     const read = (root: string): Promise<Tree> => this.#readOnce(root)
-    return { command, package: code && (await pinPackage(server.name, code, this.#trust, read)) }
+    return { command, image, package: code && (await pinPackage(server.name, code, this.#trust, read)) }
   }
 
-  async #recheck(pinned: Registration): Promise<Registration> {
-    const command = await recheckCommand(pinned.command, this.#trust)
+  async #pinProgram(server: ServerSettings): Promise<Pick<Registration, 'command' | 'image'>> {
+    const { image: reference } = server
+    if (reference === null)
+      return { command: await pinCommand(server, this.#settings, this.#trust), image: null }
+    const engine = await this.#engine()
+    const inImage = { ...server, image: reference }
+    const image = await pinImage(engine, inImage)
+    return { command: await pinImageCommand(engine, inImage, this.#settings, image), image }
+  }
+
+  async #recheck(server: ServerSettings, pinned: Registration): Promise<Registration> {
+    const { image } = pinned
+    if (image !== null) await recheckImage(await this.#engine(), { ...server, image: image.reference }, image)
+    const command = image === null ? await recheckCommand(pinned.command, this.#trust) : pinned.command
     const recheck = (tree: Tree): ReturnType<typeof recheckTree> => this.#recheckOnce(tree)
-    return { command, package: pinned.package && (await verifyPackage(pinned.package, this.#trust, recheck)) }
+    const code = pinned.package && (await verifyPackage(pinned.package, this.#trust, recheck))
+    return { command, image, package: code }
   }
 
   // The first reading of a tree in a config's life is everybody's, as long as it succeeds.
@@ -97,8 +121,8 @@ export class Registrations {
   }
 
   // Another command or package under the same name is another registration.
-  #keyOf({ name, command, package: code }: ServerSettings): string {
-    return JSON.stringify([name, command, code, this.#editions.get(name) ?? 0])
+  #keyOf({ name, command, image, package: code }: ServerSettings): string {
+    return JSON.stringify([name, command, image, code, this.#editions.get(name) ?? 0])
   }
 
   // Only those who ask while it runs share it: who asks later wants to know of later changes.

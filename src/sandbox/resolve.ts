@@ -36,6 +36,8 @@ export interface HostFacts extends DenialFacts {
 /** A server of which it is settled what runs, and as whom. Environment and mounts are not, yet. */
 export interface ResolvedServer extends ResolveRequest {
   readonly user: SandboxUser
+  /** Whether the programs are an image's */
+  readonly hasImage: boolean
   /** The files that are executed, an interpreter before its script */
   readonly programs: readonly Program[]
   /** Everything behind argv[0] that the settings gave */
@@ -69,7 +71,7 @@ export const resolveServer = (request: ResolveRequest, facts: HostFacts): Resolv
     interpreter === null
       ? [executed]
       : [{ path: interpreter.file.path, name: basename(interpreter.path) }, executed]
-  return { ...request, user, programs, args, script }
+  return { ...request, user, programs, hasImage: registration.image !== null, args, script }
 }
 
 /**
@@ -83,7 +85,8 @@ export const settleSpec = async (
   { mounts, links, files, programPaths }: FilesystemPlan,
   supplied: Pick<SandboxSpec, 'network' | 'files' | 'hasCredentialFiles'>,
 ): Promise<SandboxSpec> => {
-  if (script !== null) await judgeScript(server.name, script, mounts)
+  if (script !== null && !isInImage(registration, script, mounts))
+    await judgeScript(server.name, script, mounts)
   const { command } = registration
   const [path = '', scriptPath] = programPaths
   // As the kernel would start a script: its interpreter, the first line's argument, the script.
@@ -95,7 +98,7 @@ export const settleSpec = async (
     instance,
     profile: profile.name,
     program: { path, argv: [argv0, ...started, ...args] },
-    cwd: judgeCwd(server, mounts),
+    cwd: judgeCwd(server, mounts, registration),
     environment: variables,
     hostUid: user.uid,
     hostGid: user.gid,
@@ -144,6 +147,17 @@ const unenforceableUser = (server: string, runAs: number, why: string): Sallypor
     server,
   })
 
+/** Folders of every sandbox that a server writes to, and so no place for its code. */
+const scratch = ['/tmp', '/home/user', '/dev', '/proc', '/sallyport']
+
+// The image's own files are read-only, and pinned with it: all but what is mounted over, and its volumes, which are empty.
+const isInImage = ({ image }: Registration, path: string, mounts: readonly Mount[]): boolean =>
+  image !== null &&
+  isNormal(path) &&
+  ![...scratch, ...image.volumes, ...mounts.map(({ target }) => target)].some((place) =>
+    isWithin(path, place),
+  )
+
 // What is executed must be code that nobody can change from inside: a file, in a read-only mount, links followed.
 const judgeScript = async (server: string, script: string, mounts: readonly Mount[]): Promise<void> => {
   const holder = mounts.find(({ target }) => isWithin(script, target))
@@ -179,8 +193,13 @@ const judgeScript = async (server: string, script: string, mounts: readonly Moun
   }
 }
 
-const judgeCwd = ({ name, cwd }: ServerSettings, mounts: readonly Mount[]): string => {
+const judgeCwd = (
+  { name, cwd }: ServerSettings,
+  mounts: readonly Mount[],
+  registration: Registration,
+): string => {
   if (cwd === null) return '/home/user'
+  if (isNormal(cwd) && isInImage(registration, cwd, mounts)) return cwd
   const folders = [
     '/tmp',
     '/home/user',

@@ -106,6 +106,8 @@ export interface ServerSettings {
   readonly profile: string
   /** What confines it */
   readonly driver: 'bubblewrap' | 'docker'
+  /** Image of the docker driver, in which the command is; null takes the command and its runtime from this machine */
+  readonly image: string | null
   /** OCI runtime of the docker driver; null takes the engine's own choice */
   readonly runtime: string | null
   readonly mounts: readonly MountSettings[]

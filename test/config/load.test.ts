@@ -222,7 +222,7 @@ describe('a server', () => {
       'a:',
       '  command: node',
       '  profile: open',
-      '  driver: docker',
+      '  driver: bubblewrap',
       '  image: x@sha256:0',
       '  runtime: runsc',
       '  instance: shared',
@@ -237,8 +237,8 @@ describe('a server', () => {
       'home/.config/sallyport/profiles/open.yaml': open,
     })
     expect((await at.load()).servers.get('a')?.unenforceable).toEqual([
-      'image',
-      'runtime',
+      'image without driver: docker',
+      'runtime without driver: docker',
       'instance: shared',
     ])
   })

@@ -47,21 +47,20 @@ export const importImage = async (
   return (await docker.getImage(repo).inspect()).Id
 }
 
-/** The repo's own Node and the libraries that it loads, and nothing else: no shell, no libc tools, no /etc/passwd. */
-export const nodeImage = async (engine: TestEngine): Promise<string> => {
+/** The repo's own Node and the libraries that it loads. */
+export const nodeFiles = async (): Promise<ImageSource['files']> => {
   const libraries = await librariesOf(ownNode)
-  const version = createHash('sha256')
-    .update(JSON.stringify([process.version, libraries]))
-    .digest('hex')
-    .slice(0, 12)
-  const name = `node-${version}`
-  const known = await engine.engine.image(`sallyport-test/${name}`)
-  if (known !== null) return known.Id
   const files = Object.fromEntries(libraries.map((from) => [from, { from }]))
-  return importImage(engine, name, {
-    files: { ...files, '/usr/local/bin/node': { from: ownNode } },
-    changes: ['ENV IMAGE_SAYS=what-no-server-should-see'],
-  })
+  return { ...files, '/usr/local/bin/node': { from: ownNode } }
+}
+
+/** An image of these files and nothing else: no shell, no libc tools, no /etc/passwd. */
+export const nodeImage = async (engine: TestEngine): Promise<string> => {
+  const files = await nodeFiles()
+  const made = createHash('sha256').update(JSON.stringify([process.version, Object.keys(files)]))
+  const name = `node-${made.digest('hex').slice(0, 12)}`
+  const known = await engine.engine.image(`sallyport-test/${name}`)
+  return known?.Id ?? importImage(engine, name, { files })
 }
 
 /** Paths of the shared libraries of a program, its loader included. */

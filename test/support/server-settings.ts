@@ -40,6 +40,7 @@ export const serverSettings = (script: string, more: Partial<ServerSettings> = {
   restart: { scheduleS: [1, 2, 5, 15, 60], jitter: 0.2, steadyS: 60, startAttempts: 3, storm: 10 },
   runAs: null,
   driver: 'bubblewrap',
+  image: null,
   runtime: null,
   unenforceable: [],
   ...more,

@@ -73,6 +73,7 @@ export const serverOf = (more: Partial<ServerSettings> = {}): ServerSettings => 
   restart: { scheduleS: [1], jitter: 0.2, steadyS: 60, startAttempts: 3, storm: 10 },
   runAs: null,
   driver: 'bubblewrap',
+  image: null,
   runtime: null,
   unenforceable: [],
   ...more,

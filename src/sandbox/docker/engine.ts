@@ -1,10 +1,20 @@
 // The container engine as the driver sees it: few requests, each with a deadline, each failure with a code of ours.
-import { Agent } from 'node:http'
+import { Agent, type IncomingMessage } from 'node:http'
 import { Agent as TlsAgent } from 'node:https'
 import { createInterface } from 'node:readline'
 import { type Duplex, Readable } from 'node:stream'
 import type Dockerode from 'dockerode'
 import { within } from '../../lib/deadline.ts'
+import {
+  type EngineInfo,
+  type FileStat,
+  type StreamName,
+  type ContainerEvent,
+  type PullProgress,
+  type Waiting,
+  eventIn,
+  statIn,
+} from './answers.ts'
 import type { Endpoint } from './endpoint.ts'
 import { failure, late, refusal, statusOf } from './engine-failure.ts'
 import { sshAgent } from './ssh-agent.ts'
@@ -19,56 +29,6 @@ export type ContainerFacts = Dockerode.ContainerInspectInfo
 export type ContainerEntry = Dockerode.ContainerInfo
 /** What the engine says about an image. */
 export type ImageFacts = Dockerode.ImageInspectInfo
-
-/** What `GET /info` says, as far as anything here depends on it. */
-export interface EngineInfo {
-  readonly ID: string
-  readonly Name: string
-  readonly ServerVersion: string
-  readonly KernelVersion: string
-  readonly OperatingSystem: string
-  readonly OSType: string
-  readonly Architecture: string
-  readonly Driver: string
-  readonly DockerRootDir: string
-  readonly CgroupDriver: string
-  /** `1` or `2`; engines before 20.10 don't say */
-  readonly CgroupVersion?: string
-  readonly SecurityOptions: readonly string[] | null
-  readonly Runtimes: Readonly<Record<string, unknown>>
-  readonly DefaultRuntime: string
-  /** Processors, the most that a container may be given */
-  readonly NCPU: number
-  /** Which limits the engine can hold */
-  readonly MemoryLimit: boolean
-  readonly SwapLimit: boolean
-  readonly CpuCfsQuota: boolean
-  readonly PidsLimit: boolean
-}
-
-/** One of a container's streams. */
-export type StreamName = 'stdin' | 'stdout' | 'stderr'
-
-/** What happened to a container, as the engine tells it. */
-export interface ContainerEvent {
-  readonly id: string
-  /** `oom`, `die`, `destroy` and others */
-  readonly action: string
-}
-
-/** One line of a pull's progress, as the engine streams it. */
-export interface PullProgress {
-  readonly status?: string
-  readonly id?: string
-  readonly error?: string
-  readonly progressDetail?: { readonly current?: number; readonly total?: number }
-}
-
-/** A limit on one request; `ms` has a default that fits the request. */
-export interface Waiting {
-  readonly signal?: AbortSignal
-  readonly ms?: number
-}
 
 /**
  * A connected engine. Requests reject with ERR_ENGINE_UNREACHABLE, ERR_ENGINE_TIMEOUT or ERR_ENGINE_REFUSED (whose
@@ -97,6 +57,8 @@ export interface Engine extends Disposable {
   /** Tells of containers that carry the label from now on, until the stream ends or is destroyed */
   events(label: string, tell: (event: ContainerEvent) => void, waiting?: Waiting): Promise<Readable>
   image(reference: string, waiting?: Waiting): Promise<ImageFacts | null>
+  /** A file of a container, whether it runs or not */
+  stat(id: string, path: string, waiting?: Waiting): Promise<FileStat | null>
   /** Makes an image of a tar archive, under the name */
   importImage(archive: Buffer, repository: string, waiting?: Waiting): Promise<void>
   /** Fetches an image from its registry; resolves when it is there. `ms` limits silence, not the whole */
@@ -177,6 +139,12 @@ export const openEngine = async (
       ask('image', quickMs, waiting, (signal) =>
         get<ImageFacts>(docker, `/images/${reference}/json`, signal),
       ).catch(orNull),
+    stat: (id, path, waiting) =>
+      ask('stat', quickMs, waiting, async () => {
+        const answer = (await docker.getContainer(id).infoArchive({ path })) as IncomingMessage
+        answer.resume()
+        return statIn(answer)
+      }).catch(orNull),
     importImage: (archive, repo, waiting) =>
       ask('import', slowMs, waiting, async () => {
         const stream = (await docker.importImage(Readable.from([archive]), { repo })) as Readable
@@ -218,11 +186,6 @@ const get = <T>(docker: Dockerode, path: string, abortSignal: AbortSignal): Prom
       error === null ? resolve(answer as T) : reject(error),
     )
   })
-
-const eventIn = (line: string): ContainerEvent => {
-  const { Actor, Action } = JSON.parse(line) as { Actor?: { ID?: string }; Action?: string }
-  return { id: Actor?.ID ?? '', action: Action ?? '' }
-}
 
 const pull = async (
   docker: Dockerode,

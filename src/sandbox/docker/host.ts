@@ -15,9 +15,11 @@ import type { Limits, Mount, SandboxSpec } from '../spec.ts'
 import { containerName, containerPlan, labels } from './container.ts'
 import type { DockerPlan } from './driver.ts'
 import { describeEndpoint, findEndpoint } from './endpoint.ts'
-import { type Engine, type EngineInfo, openEngine } from './engine.ts'
+import type { EngineInfo } from './answers.ts'
+import { type Engine, openEngine } from './engine.ts'
 import { engineFilter } from './filter.ts'
 import { emptyRoot } from './empty-root.ts'
+import type { ImagePin } from './image.ts'
 import { makeDaemonFolder, removeOf } from './janitor.ts'
 import { EngineWatch } from './watch.ts'
 
@@ -32,9 +34,17 @@ export interface DockerHostOptions {
 /** The part of a plan that does not follow from the spec and the engine. */
 export type DockerPlanParts = GatePlan & Pick<DockerPlan, 'filter' | 'enforcedBy' | 'log'>
 
+/** What a server chose of the engine. */
+export interface DockerChoice {
+  readonly runtime: string | null
+  /** Whose root the container has; null for an empty one, in which files of this machine are mounted */
+  readonly image: Pick<ImagePin, 'id' | 'volumes'> | null
+}
+
 export interface DockerHost extends AsyncDisposable {
+  readonly engine: Engine
   readonly info: EngineInfo
-  plan(parts: DockerPlanParts, choice: { readonly runtime: string | null }): Promise<DockerPlan>
+  plan(parts: DockerPlanParts, choice: DockerChoice): Promise<DockerPlan>
 }
 
 /**
@@ -72,12 +82,13 @@ export const openDockerHost = async (options: DockerHostOptions): Promise<Docker
           owed.delete(id)
     }
     return {
+      engine,
       info,
-      async plan(parts, { runtime }) {
+      async plan(parts, { runtime, image }) {
         judgeRuntime(runtime, info)
         await settle()
         const { spec } = parts
-        const imageId = await emptyRoot(engine)
+        const imageId = image?.id ?? (await emptyRoot(engine))
         return {
           ...parts,
           driver: 'docker',
@@ -91,7 +102,7 @@ export const openDockerHost = async (options: DockerHostOptions): Promise<Docker
               daemon,
               boot,
               imageId,
-              volumes: [],
+              volumes: image?.volumes ?? [],
               runtime,
               initPath,
               control,

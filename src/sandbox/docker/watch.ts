@@ -1,6 +1,7 @@
 // What the engine tells of this daemon's containers while they run, over one connection for all of them.
 import type { Readable } from 'node:stream'
-import type { ContainerEvent, Engine } from './engine.ts'
+import type { ContainerEvent } from './answers.ts'
+import type { Engine } from './engine.ts'
 
 /** Hears what happens to one container; `lost` when the engine has ended the connection over which it would be heard. */
 export type Hearing = (action: string) => void

@@ -1,0 +1,150 @@
+// A server's image: resolved once to what nobody can change, and held to that at every launch. Nothing is pulled here.
+import { createHash, randomUUID } from 'node:crypto'
+import { join } from 'node:path'
+import { SallyportError } from '../../errors.ts'
+import type { ServerSettings, Settings } from '../../schema/settings.ts'
+import { type CommandPin, judgeName } from '../command.ts'
+import { kindByName, type CommandKind } from '../command-kind.ts'
+import { interpreterNamed } from '../interpreters.ts'
+import type { Engine, ImageFacts } from './engine.ts'
+
+/** An image as it was registered. */
+export interface ImagePin {
+  /** As the server's entry names it */
+  readonly reference: string
+  /** Digest of its configuration, and so of everything in it; what a container is made from */
+  readonly id: string
+  /** `NAME@sha256:…` as its registry knows it, or the id of an image that was built here */
+  readonly pinned: string
+  /** Folders that it declares as volumes */
+  readonly volumes: readonly string[]
+}
+
+type ImageServer = Pick<ServerSettings, 'name' | 'command'> & { readonly image: string }
+
+/** Resolves an image that the engine has. Throws ERR_IMAGE_MISSING where it has none of that name. */
+export const pinImage = async (engine: Engine, { name: server, image }: ImageServer): Promise<ImagePin> => {
+  const facts = await find(engine, server, image)
+  return {
+    reference: image,
+    id: facts.Id,
+    pinned: pinnedName(facts, image),
+    volumes: Object.keys(facts.Config.Volumes ?? {}).toSorted(),
+  }
+}
+
+/** Looks again. Throws ERR_IMAGE_MISSING, or ERR_IMAGE_CHANGED where the name leads to another image than was registered. */
+export const recheckImage = async (engine: Engine, server: ImageServer, pin: ImagePin): Promise<void> => {
+  const { Id } = await find(engine, server.name, pin.reference)
+  if (Id === pin.id) return
+  throw new SallyportError(
+    'ERR_IMAGE_CHANGED',
+    `image ${pin.reference} of server ${server.name} was registered as ${pin.id} and is ${Id} now; name it by its digest, or reload the daemon to register what is there now`,
+    { server: server.name, image: pin.reference, registered: pin.id, got: Id },
+  )
+}
+
+/**
+ * Finds a server's command in its image: a name of `allowed_commands`, at the operator's path, else in the first folder of
+ * `command_path` that has it. What it does with its arguments is told by its names, or by the operator.
+ *
+ * Throws ERR_COMMAND_NOT_ALLOWED or ERR_COMMAND_NOT_FOUND. The digest is over the image and the path: with it everything
+ * that the command could load is the same.
+ */
+export const pinImageCommand = async (
+  engine: Engine,
+  server: ImageServer,
+  settings: Pick<Settings, 'allowedCommands' | 'commandPath'>,
+  image: ImagePin,
+): Promise<CommandPin> => {
+  const allowed = judgeName(server, settings.allowedCommands)
+  const candidates =
+    allowed.path === null ? settings.commandPath.map((folder) => join(folder, allowed.name)) : [allowed.path]
+  const { path, real } = await findIn(engine, server, image, candidates)
+  const kind = kindOf(server, allowed.interpreter, kindByName(allowed.name, path, real), path)
+  const sha256 = createHash('sha256')
+    .update(JSON.stringify([image.id, path]))
+    .digest('hex')
+  const unchanging = { dev: 0n, ino: 0n, size: 0n, mtimeNs: 0n, ctimeNs: 0n }
+  return {
+    server: server.name,
+    name: allowed.name,
+    path,
+    file: { path, sha256, ...unchanging },
+    kind,
+    interpreter: null,
+  }
+}
+
+const find = async (engine: Engine, server: string, reference: string): Promise<ImageFacts> => {
+  const facts = await engine.image(reference)
+  if (facts !== null) return facts
+  throw new SallyportError(
+    'ERR_IMAGE_MISSING',
+    `image ${reference} of server ${server} is not with the engine, and a launch pulls nothing; sallyport install docker:${reference}`,
+    { server, image: reference },
+  )
+}
+
+/** The digest by which the registry of that name knows the image; an image that none has given is known by its id. */
+export const pinnedName = ({ Id, RepoDigests }: ImageFacts, reference: string): string => {
+  if (reference.includes('@')) return reference
+  const repository = reference.replace(/(?<=[^/]):[\w][\w.-]*$/, '')
+  const known = (RepoDigests ?? []).find((digest) => `/${digest.split('@')[0]}`.endsWith(`/${repository}`))
+  return known ?? Id
+}
+
+// Looked up in a container that is never started, since the engine shows no file of an image itself.
+const findIn = async (
+  engine: Engine,
+  { name: server, command }: ImageServer,
+  image: ImagePin,
+  candidates: readonly string[],
+): Promise<{ readonly path: string; readonly real: string }> => {
+  const id = await engine.create(`sallyport-look-${randomUUID()}`, {
+    Image: image.id,
+    Entrypoint: ['/nothing'],
+    NetworkDisabled: true,
+    HostConfig: { NetworkMode: 'none', ReadonlyRootfs: true, CapDrop: ['ALL'] },
+  })
+  try {
+    for (const path of candidates) {
+      const stat = await engine.stat(id, path)
+      if (stat === null) continue
+      const real = stat.linkTarget === '' ? path : stat.linkTarget
+      const file = stat.linkTarget === '' ? stat : await engine.stat(id, real)
+      if (file !== null && file.isFile && (file.mode & 0o111) !== 0) return { path, real }
+    }
+  } finally {
+    await engine.remove(id)
+  }
+  throw new SallyportError(
+    'ERR_COMMAND_NOT_FOUND',
+    `command ${command} of server ${server} is no program at ${candidates.join(' or ')} in image ${image.reference}; give allowed_commands its path in the image`,
+    { server, image: image.reference },
+  )
+}
+
+// Its content is not read, so a name that says nothing takes the operator's word.
+const kindOf = (
+  server: ImageServer,
+  stated: string | null,
+  byName: CommandKind,
+  path: string,
+): CommandKind => {
+  if (byName.kind === 'launcher' || stated === null) {
+    if (byName.kind !== 'program') return byName
+    throw unknown(server, path)
+  }
+  if (stated === 'none') return { kind: 'program' }
+  const interpreter = interpreterNamed(stated)
+  if (interpreter !== null) return { kind: 'interpreter', interpreter }
+  throw unknown(server, path)
+}
+
+const unknown = ({ name: server, command }: ImageServer, path: string): SallyportError =>
+  new SallyportError(
+    'ERR_COMMAND_NOT_ALLOWED',
+    `what ${path} in the image of server ${server} does with its arguments is not known by its name; say so in allowed_commands: {name: ${command}, path: ${path}, interpreter: none}, or which interpreter it is`,
+    { server },
+  )
