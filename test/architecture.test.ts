@@ -130,6 +130,11 @@ const parts: readonly Part[] = [
     reason: 'a journal must be verifiable where no daemon runs, and by whoever distrusts the one that does',
   },
   {
+    from: 'cli/install.ts',
+    mayImport: [...foundations, 'config/', 'sandbox/docker/'],
+    reason: 'it asks the engine for an image, whether a daemon runs or not',
+  },
+  {
     from: 'cli/doctor.ts',
     mayImport: [...foundations, 'config/', 'client/', 'rpc/', 'sandbox/'],
     reason: 'it speaks of this machine, whether a daemon runs or not',

@@ -32,6 +32,7 @@ const verbs: Readonly<Record<string, () => Promise<Register>>> = {
   audit: async () => (await import('./audit.ts')).registerAudit,
   explain: async () => (await import('./explain.ts')).registerExplain,
   reload: async () => (await import('./reload.ts')).registerReload,
+  install: async () => (await import('./install.ts')).registerInstall,
   profile: async () => (await import('./profile.ts')).registerProfile,
   verify: async () => (await import('./verify.ts')).registerVerify,
   doctor: async () => (await import('./doctor.ts')).registerDoctor,

@@ -1,0 +1,70 @@
+// `sallyport install docker:IMAGE`, with a registry that answers: the one verb that pulls, and what it says then.
+import { execFile } from 'node:child_process'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { expect } from 'vitest'
+import { engineTest, type TestEngine } from '../support/engine.ts'
+import { registryOf } from '../support/registry.ts'
+import { root } from '../support/source.ts'
+
+interface Outcome {
+  readonly stdout: string
+  readonly stderr: string
+  readonly code: number
+}
+
+const install = async (at: TestEngine, ...args: readonly string[]): Promise<Outcome> => {
+  const command = [join(root, 'src/cli/main.ts'), 'install', ...args]
+  const env = { PATH: process.env['PATH'] ?? '', HOME: '/nonexistent', ...at.environment }
+  try {
+    return { ...(await promisify(execFile)(process.execPath, command, { env })), code: 0 }
+  } catch (error) {
+    return error as Outcome
+  }
+}
+
+const name = `sallyport-test-${process.pid}`
+
+engineTest('pulls an image with progress, says its digest, and finds it by that', async ({ engine: at }) => {
+  await using registry = await registryOf(name, [{ '/bin/one': 'one' }, { '/bin/two': 'two' }])
+  const image = `${registry.host}/${name}`
+  try {
+    const pinned = `${image}@${registry.digest}`
+    expect(await install(at, `docker:${image}:latest`)).toMatchObject({
+      code: 0,
+      stdout: `image: ${pinned}\n`,
+    })
+    const facts = await at.engine.image(pinned)
+    expect(facts?.RootFS.Layers).toHaveLength(2)
+    await at.docker.getImage(image).remove({ force: true })
+    const again = await install(at, `docker:${pinned}`, '--json')
+    expect(JSON.parse(again.stdout)).toEqual({ image: pinned, pinned, id: facts?.Id })
+    expect(again.stderr).toMatch(/pulled 2 of 2 layers\n$/)
+    await at.docker.getImage(pinned).remove({ force: true })
+    const moved = await registry.push([{ '/bin/three': 'three' }])
+    expect(await install(at, `docker:${image}`)).toMatchObject({ stdout: `image: ${image}@${moved}\n` })
+    await at.docker.getImage(`${image}@${moved}`).remove({ force: true })
+  } finally {
+    for (const { Id } of await at.docker.listImages({ filters: { reference: [image] } }))
+      await at.docker.getImage(Id).remove({ force: true })
+  }
+})
+
+engineTest('fails with the registry’s word for an image that it does not have', async ({ engine: at }) => {
+  await using registry = await registryOf(name, [])
+  const outcome = await install(at, `docker:${registry.host}/elsewhere`)
+  expect(outcome).toMatchObject({ code: 1, stdout: '' })
+  expect(outcome.stderr).toMatch(/refused to pull: .*\(ERR_ENGINE_REFUSED\)\n$/)
+})
+
+engineTest.for([
+  'nginx',
+  'docker:',
+  'docker:-x',
+  'docker:../etc',
+  'docker:a b',
+  'npm:x',
+  'docker:x@sha256:0',
+])('refuses %j as the name of an image', async (what, { engine: at }) => {
+  expect(await install(at, '--', what)).toMatchObject({ code: 7, stdout: '' })
+})
