@@ -73,6 +73,7 @@ async function configFor(stage: Stage, { host, address, port, caFile }: Api): Pr
     servers: {
       api: {
         command: 'node',
+        driver: stage.driver,
         args: ['/app/reaches-out.mjs'],
         package: { source: fileURLToPath(new URL('../fixtures/servers', import.meta.url)), target: '/app' },
         justification: 'calls an API',

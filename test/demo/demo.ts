@@ -1,12 +1,13 @@
 // `npm run demo`: three published servers do their work behind the wall, one calls an API with a token that it never has,
 // and a hostile one tries to get out.
-// Ends with 0 only if every line is as promised, and leaves nothing behind.
+// Ends with 0 only if every line is as promised, and leaves nothing behind. `--driver docker` has an engine confine them all.
 import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
 import { Client as McpClient } from '@modelcontextprotocol/sdk/client/index.js'
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { apiTable } from './api.ts'
 import { attemptsOn, type Findings, type Outcome, type Try } from './attempts.ts'
-import { plant, secretEnvironment, Stage, startDaemon, type Daemon, type Loot } from './stage.ts'
+import { plant, secretEnvironment, Stage, startDaemon, type Daemon, type Driver, type Loot } from './stage.ts'
 import { bold, dim, green, printTable, red, short, type Table } from './table.ts'
 import { callDeadlineMs, socketTable, stdioTable } from './work.ts'
 
@@ -17,7 +18,7 @@ const interrupted = new Promise<never>((_, reject) => {
 })
 let verdict = red('the demo broke off')
 try {
-  await using stage = new Stage()
+  await using stage = new Stage(chosenDriver())
   const broken = await Promise.race([play(stage), interrupted])
   verdict = broken === 0 ? green('every line is as promised') : red(`${broken} not as promised`)
   process.exitCode = broken === 0 ? 0 : 1
@@ -27,11 +28,19 @@ try {
 }
 console.log(`\n${verdict} ${dim(`(${((performance.now() - started) / 1000).toFixed(1)} s)`)}`)
 
+function chosenDriver(): Driver {
+  const { driver } = parseArgs({ options: { driver: { type: 'string', default: 'bubblewrap' } } }).values
+  if (driver === 'bubblewrap' || driver === 'docker') return driver
+  throw new Error(`--driver: got ${driver}, expected bubblewrap or docker`)
+}
+
 /** Plays all of it and returns how many lines are not as promised. */
 async function play(stage: Stage): Promise<number> {
   const daemon = await startDaemon(stage)
   const { version, separation } = daemon.client.hello
-  console.log(`${bold('Sallyport')} ${version}, daemon ${daemon.pid}, separation: ${separation}`)
+  console.log(
+    `${bold('Sallyport')} ${version}, daemon ${daemon.pid}, separation: ${separation}, driver ${stage.driver}`,
+  )
   return (
     printTable(await socketTable(daemon)) +
     printTable(await stdioTable(daemon)) +

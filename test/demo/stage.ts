@@ -1,12 +1,13 @@
 // Where the demo plays: a daemon of its own, folders that go away again, and what a hostile server would like to have.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { createServer, type AddressInfo, type Server } from 'node:net'
 import { createSocket, type Socket } from 'node:dgram'
 import { homedir, tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { parse } from 'yaml'
 import { eventually } from '../support/eventually.ts'
 import { connect, type Client } from '../../src/client/client.ts'
 
@@ -17,9 +18,17 @@ export const config = fileURLToPath(new URL('sallyport.yaml', import.meta.url))
 /** What every planted secret holds, so that it is known when it is seen. */
 export const canary = 'canary-of-the-demo'
 
+/** What confines the demo's servers. */
+export type Driver = 'bubblewrap' | 'docker'
+
 /** Undoes what was set up, last first. */
 export class Stage implements AsyncDisposable {
+  readonly driver: Driver
   readonly #undo: (() => unknown)[] = []
+
+  constructor(driver: Driver) {
+    this.driver = driver
+  }
 
   /** A folder that goes away with the stage. */
   async folder(parent: string, prefix: string): Promise<string> {
@@ -45,7 +54,8 @@ export interface Daemon {
 }
 
 /** Starts `sallyport serve` on the demo's config, in folders of its own, with a secret in its environment. */
-export async function startDaemon(stage: Stage, path = config): Promise<Daemon> {
+export async function startDaemon(stage: Stage, given?: string): Promise<Daemon> {
+  const path = given ?? (await configUnder(stage))
   const folder = await stage.folder(tmpdir(), 'sallyport-demo-')
   const runtimeDir = join(folder, 'run')
   const args = [cli, 'serve', '--config', path, '--runtime', runtimeDir, '--state', join(folder, 'state')]
@@ -67,6 +77,43 @@ export async function startDaemon(stage: Stage, path = config): Promise<Daemon> 
   }, 10_000)
   stage.onEnd(() => client[Symbol.asyncDispose]())
   return { pid: client.hello.pid, client, runtimeDir }
+}
+
+/** The config in this folder; under another driver a copy of it, in which every server names that one. */
+async function configUnder(stage: Stage): Promise<string> {
+  if (stage.driver === 'bubblewrap') return config
+  const folder = await stage.folder(tmpdir(), 'sallyport-demo-')
+  const { servers, allowed_commands: commands, ...rest } = parse(await readFile(config, 'utf8')) as DemoConfig
+  const here = (path: string): string => join(dirname(config), path)
+  const moved = Object.entries(servers).map(([name, server]) => {
+    const { source, with: more = [], target } = server.package
+    const code = { target, source: here(source), with: more.map(here) }
+    const mounts = (server.mounts ?? []).map((mount) => ({ ...mount, source: here(mount.source) }))
+    return [name, { ...server, driver: stage.driver, package: code, mounts }]
+  })
+  const allowed = commands.map((command) => ({ ...command, path: here(command.path) }))
+  const path = join(folder, 'sallyport.yaml')
+  const value = { ...rest, allowed_commands: allowed, servers: Object.fromEntries(moved) as unknown }
+  await writeFile(path, JSON.stringify(value), { mode: 0o600 })
+  return path
+}
+
+/** As much of the demo's config as has a path in it. */
+interface DemoConfig {
+  readonly allowed_commands: readonly { readonly name: string; readonly path: string }[]
+  readonly servers: Readonly<
+    Record<
+      string,
+      {
+        readonly package: {
+          readonly source: string
+          readonly target: string
+          readonly with?: readonly string[]
+        }
+        readonly mounts?: readonly { readonly source: string }[]
+      }
+    >
+  >
 }
 
 /** The environment of somebody who has a token in it. */
