@@ -88,7 +88,12 @@ async function warningsOf({ document, profile }: ProfileLayer): Promise<readonly
     ({ at, got, why }) => `${place(document, at)}: ${got} is dangerous: ${why}`,
   )
   const shadows = shadowsOf(profile).map(({ at, got, why }) => `${place(document, at)}: ${got} ${why}`)
-  return [...dangers, ...shadows, ...absent]
+  const unread = profile.draft
+    ? [
+        `${place(document, ['draft'])}: it is a draft that nobody has read; read every grant, then take this line away`,
+      ]
+    : []
+  return [...unread, ...dangers, ...shadows, ...absent]
 }
 
 function place(document: ProfileLayer['document'], at: readonly Step[]): string {

@@ -720,6 +720,10 @@ export interface Profile {
    */
   widens: boolean
   /**
+   * Says that nobody has read it yet: `profile learn` writes it, `profile lint` tells of it, a person takes it away
+   */
+  draft: boolean
+  /**
    * What of the host’s files the sandbox has
    */
   filesystem: {
