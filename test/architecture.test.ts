@@ -105,6 +105,11 @@ const parts: readonly Part[] = [
     reason: 'it speaks of this machine and a profile; a server it runs as `sallyport run` does',
   },
   {
+    from: 'cli/learn.ts',
+    mayImport: [...foundations, 'config/', 'verify/', 'cli/'],
+    reason: 'it launches by itself, and tries what it drafts; no daemon has a part in it',
+  },
+  {
     from: 'cli/serve.ts',
     mayImport: [...foundations, 'log.ts', 'config/', 'client/', 'daemon/', 'rpc/'],
     reason: 'the daemon’s main program',
@@ -116,7 +121,7 @@ const parts: readonly Part[] = [
   },
   {
     from: 'cli/profile.ts',
-    mayImport: [...foundations, 'config/', 'sandbox/syscalls.ts'],
+    mayImport: [...foundations, 'config/', 'sandbox/syscalls.ts', 'cli/'],
     reason: 'it explains what a profile gives, and the filter’s rules are part of that; it needs no daemon',
   },
   {
@@ -204,8 +209,12 @@ describe('nothing reaches a server but through the dispatch', () => {
   const saying = (pattern: RegExp): readonly string[] =>
     offenders(({ text }) => pattern.test(withoutComments(text)))
 
-  test('the write side of a server’s stdin has two holders: the relay and the client of control calls', () => {
-    expect(importersOf('supervisor/dispatch.ts')).toEqual(['supervisor/mcp-client.ts', 'supervisor/relay.ts'])
+  test('the write side of a server’s stdin has three holders: the relay, the client of control calls, and a drive that is learned from', () => {
+    expect(importersOf('supervisor/dispatch.ts')).toEqual([
+      'supervisor/mcp-client.ts',
+      'supervisor/relay.ts',
+      'verify/learn/talk.ts',
+    ])
   })
 
   test('elsewhere its type has no way to write, and one place undoes that type', () => {
@@ -218,7 +227,12 @@ describe('nothing reaches a server but through the dispatch', () => {
   test('nobody else writes to a stream of that name or pipes into it, the sandbox that makes it included', () => {
     const writers = saying(/\bstdin\b[^\n]*\.(write|cork|end\([^)])|\.pipe\([^)]*\bstdin\b/)
     const guard = 'daemon/guard.ts' // speaks to a child of its own, which is no server
-    expect(writers).toEqual([guard, 'supervisor/mcp-client.ts', 'supervisor/relay.ts'])
+    expect(writers).toEqual([
+      guard,
+      'supervisor/mcp-client.ts',
+      'supervisor/relay.ts',
+      'verify/learn/talk.ts',
+    ])
   })
 
   test('a session and a control call are what asks the governor, and nobody sends without', () => {

@@ -1,4 +1,4 @@
-// sallyport profile list | show | lint | explain | diff: what profiles there are, and what they give.
+// sallyport profile list | show | lint | explain | diff | learn: what profiles there are, and what they give.
 import { Argument, type Command } from 'commander'
 import { namedFolder } from '../config/find.ts'
 import { thisHost } from '../config/host.ts'
@@ -8,6 +8,7 @@ import { profileSearch, type ProfileSearch } from '../config/profile-layers.ts'
 import { lintProfile, type LintReport } from '../config/profile-lint.ts'
 import { formatProfile, listProfiles, showProfile } from '../config/profile-show.ts'
 import { loadProfile } from '../config/profile.ts'
+import { registerLearn } from './learn.ts'
 import { decideSyscalls, explainSyscall } from '../sandbox/syscalls.ts'
 
 interface ProfileOptions {
@@ -15,7 +16,7 @@ interface ProfileOptions {
   readonly json?: boolean
 }
 
-/** Adds the verb and its five acts to a program. Failures are thrown; a profile that lint refuses sets exit status 7. */
+/** Adds the verb and its acts to a program. Failures are thrown; a profile that lint refuses sets exit status 7. */
 export function registerProfile(program: Command): void {
   const profile = program.command('profile').description('show, lint, explain and compare profiles')
   const act = (name: string, description: string): Command =>
@@ -76,6 +77,8 @@ export function registerProfile(program: Command): void {
       const diff = await diffProfiles(from, to, searchFor(options))
       print(options, diff, () => formatDiff(diff))
     })
+
+  registerLearn(profile)
 }
 
 function searchFor({ config }: ProfileOptions): ProfileSearch {

@@ -87,7 +87,7 @@ async function settingsFor(
 ): Promise<{ settings: Settings; name: string }> {
   const { mount, config } = flags
   const { loadSettings, settingsOf } = await import('../config/load.ts')
-  const egress = (flags.egress ?? []).map(parseTarget)
+  const egress = (flags.egress ?? []).map((target) => parseTarget(target))
   const profile = flags.profile ?? (egress.length > 0 ? 'allowlisted-egress' : 'offline')
   const name = basename(command)
     .replace(/[^A-Za-z0-9_.-]/g, '-')

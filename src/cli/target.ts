@@ -8,12 +8,16 @@ export interface Target {
 }
 
 /** Throws ERR_USAGE where it is not a host and a port; which hosts there may be, the configuration's schema says. */
-export function parseTarget(written: string): Target {
+export function parseTarget(written: string, option = '--egress'): Target {
   const [, host, port] = /^([^:\s]+):([1-9][0-9]{0,4})$/.exec(written) ?? []
   if (host !== undefined && port !== undefined)
     return { host: host.toLowerCase(), port: Number(port), reason: 'named on the command line' }
   const got = JSON.stringify(written)
-  throw new SallyportError('ERR_USAGE', `--egress: got ${got}, expected HOST:PORT, e.g. api.github.com:443`, {
-    got,
-  })
+  throw new SallyportError(
+    'ERR_USAGE',
+    `${option}: got ${got}, expected HOST:PORT, e.g. api.github.com:443`,
+    {
+      got,
+    },
+  )
 }

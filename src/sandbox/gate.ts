@@ -45,6 +45,8 @@ export interface HeldSandbox extends AsyncDisposable {
 
 /** A sandbox that stands, with nothing of the server in it yet. Disposing it ends it. */
 export interface GatedSandbox extends AsyncDisposable {
+  /** Host pid of the sandbox's PID 1; 0 where nobody here knows it */
+  readonly initPid: number
   /** Starts the server. Throws ERR_SANDBOX_EXEC where its program cannot be executed; all has ended then */
   open(waiting: { readonly signal: AbortSignal }): Promise<SandboxProcess>
 }

@@ -17,6 +17,9 @@ export const findInitBinary = (): Promise<string> => findBinary('sallyport-init'
 /** The same for `sallyport-probes`, which a verification runs as the server. */
 export const findProbesBinary = (): Promise<string> => findBinary('sallyport-probes')
 
+/** The same for `sallyport-observe`, which watches a server from outside of its sandbox. */
+export const findObserveBinary = (): Promise<string> => findBinary('sallyport-observe')
+
 const findBinary = async (name: string): Promise<string> => {
   for (const path of candidates(name)) {
     const isExecutable = await access(path, constants.X_OK).then(

@@ -62,6 +62,13 @@ export const noSupply: LaunchSupply = {
 /** A launch with nothing left to decide, for the driver that it names. */
 export type LaunchPlan = BubblewrapPlan | DockerPlan
 
+/** What waits for a launch. */
+export interface LaunchWaiting {
+  readonly signal: AbortSignal
+  /** Called where the sandbox stands and nothing of the server has run; a rejection ends the launch, and nothing ran */
+  readonly atGate?: (spec: SandboxSpec, initPid: number) => Promise<void>
+}
+
 /**
  * Launches a server and returns it running, confined as its profile says. Each step can only refuse; none degrades silently.
  *
@@ -72,7 +79,7 @@ export type LaunchPlan = BubblewrapPlan | DockerPlan
 export const launch = async (
   request: LaunchRequest,
   host: LaunchHost,
-  waiting: { readonly signal: AbortSignal; readonly registered?: () => void },
+  waiting: LaunchWaiting & { readonly registered?: () => void },
 ): Promise<SandboxProcess> => openLaunch(await planLaunch(request, host, waiting), host, waiting)
 
 /**
@@ -143,13 +150,19 @@ export const planLaunch = async (
 export const openLaunch = async (
   plan: LaunchPlan,
   host: LaunchHost,
-  { signal }: { readonly signal: AbortSignal },
+  { signal, atGate }: LaunchWaiting,
 ): Promise<SandboxProcess> => {
   // 7. gate: the sandbox stands, each of its mounts is the file that was judged, nothing of the server has run; then go.
   //    From here the driver owns the outer limits, and takes everything down when something fails.
   const gate = await (plan.driver === 'docker'
     ? confineInContainer(plan, { signal })
     : confine(plan, { signal }))
+  try {
+    await atGate?.(plan.spec, gate.initPid)
+  } catch (error) {
+    await gate[Symbol.asyncDispose]()
+    throw error
+  }
   const process = await gate.open({ signal })
   if (host.tools.isRoot) host.holdUid(plan.spec.hostUid, process.ended)
   return process

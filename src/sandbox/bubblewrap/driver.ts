@@ -44,6 +44,7 @@ export const confine = async (
     throw error
   }
   return {
+    initPid: tree.initPid,
     open: ({ signal }) => openGate(tree, plan, { signal }),
     [Symbol.asyncDispose]: () => tree[Symbol.asyncDispose](),
   }

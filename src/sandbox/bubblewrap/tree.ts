@@ -74,9 +74,14 @@ export class ConfinedTree implements HeldSandbox {
     )
   }
 
+  /** Host pid of the sandbox's PID 1, once it is identified; 0 before that */
+  get initPid(): number {
+    return this.#init?.pid ?? 0
+  }
+
   /** Hands the running server over, and watches it from now on. */
   follow(): SandboxProcess {
-    const initPid = this.#init?.pid ?? 0
+    const { initPid } = this
     this.#plan.outerLimits.watch(initPid, () => this.end('oom'))
     this.#following = this.#followReports()
     return {

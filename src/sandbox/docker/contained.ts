@@ -73,6 +73,10 @@ export class Contained implements HeldSandbox {
     if (this.#initPid > 0) this.#init = identify(this.#initPid)
   }
 
+  get initPid(): number {
+    return this.#initPid
+  }
+
   follow(): SandboxProcess {
     const { spec, enforcedBy } = this.#plan
     const { stdin, stdout, stderr } = this.#parts

@@ -54,6 +54,7 @@ export const confineInContainer = async (
     throw error
   }
   return {
+    initPid: contained.initPid,
     open: ({ signal }) => openGate(contained, plan, { signal }),
     [Symbol.asyncDispose]: () => contained[Symbol.asyncDispose](),
   }

@@ -1,0 +1,82 @@
+// Three published servers: each is learned from a drive, passes the same drive under its draft, and the draft verifies.
+import { mkdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { expect, test } from 'vitest'
+import { type Asked, learn, openPackage, readsOf } from '../../support/learning.ts'
+
+const packages = fileURLToPath(new URL('../../../node_modules', import.meta.url))
+const scope = join(packages, '@modelcontextprotocol')
+
+/** What every one of them is made of; the rest differs. */
+const common = ['ajv', 'ajv-formats', 'zod'].map((name) => join(packages, name))
+
+interface Case {
+  readonly server: string
+  readonly asked: (folders: { documents: string; data: string }) => Asked
+  /** Grants beyond the code */
+  readonly beyond: (folders: { documents: string; data: string }) => readonly string[]
+}
+
+const cases: readonly Case[] = [
+  {
+    server: 'server-filesystem',
+    asked: ({ documents }) => ({
+      args: [documents],
+      calls: [
+        ['list_directory', { path: documents }],
+        ['read_text_file', { path: join(documents, 'letter.txt') }],
+      ],
+    }),
+    beyond: ({ documents }) => [`reading ${documents}`],
+  },
+  {
+    server: 'server-memory',
+    asked: ({ data }) => ({
+      write: [data],
+      set: { MEMORY_FILE_PATH: join(data, 'memory.jsonl') },
+      calls: [
+        ['create_entities', { entities: [{ name: 'door', entityType: 'thing', observations: ['two'] }] }],
+        ['read_graph', {}],
+      ],
+    }),
+    beyond: ({ data }) => [`writing ${data}`, 'the variable MEMORY_FILE_PATH'],
+  },
+  {
+    server: 'server-everything',
+    asked: () => ({
+      args: ['stdio'],
+      calls: [
+        ['echo', { message: 'two doors' }],
+        ['get-sum', { a: 1, b: 2 }],
+      ],
+    }),
+    beyond: () => [],
+  },
+]
+
+test.each(cases)(
+  '$server passes its drive under the draft that was learned from it, which verifies',
+  async ({ server, asked, beyond }) => {
+    await using at = await openPackage('echo.mjs')
+    const folders = { documents: at.documents, data: at.data }
+    await mkdir(join(at.data, 'kept'))
+    await writeFile(join(at.data, 'kept', 'note.txt'), 'x')
+    const more = asked(folders)
+    const own = join(scope, server)
+    const { draft, proof, verification } = await learn({
+      ...more,
+      args: [join(own, 'dist/index.js'), ...(more.args ?? [])],
+    })
+    expect(proof).toMatchObject({ holds: true, failed: [], differences: [], requests: 3, same: 3 })
+    expect(proof.needed).toEqual(expect.arrayContaining([`reading ${own}`, ...beyond(folders)]))
+    expect(readsOf(draft)).toEqual(expect.arrayContaining([own, join(scope, 'sdk'), ...common]))
+    // Packages, each by itself, and nothing of what lies beside them.
+    const code = readsOf(draft).filter((path) => path !== at.documents)
+    expect(code.every((path) => /\/node_modules\/(@[^/]+\/)?[^/]+$/.test(path))).toBe(true)
+    expect(draft).toMatchObject({ draft: true, extends: 'offline', exec: 'none' })
+    expect(draft.network).toBe(undefined)
+    expect(verification).toMatchObject({ verdict: 'pass' })
+  },
+  180_000,
+)
