@@ -34,6 +34,8 @@ const gainedCapability = (text: string): string | null => {
   return bits === undefined ? null : `CapPrm ${bits}`
 }
 
+const noPrograms = 'this sandbox starts no program but the server'
+
 export const privilegeProbes: readonly Probe[] = [
   {
     id: 'capabilities.setuid',
@@ -46,6 +48,7 @@ export const privilegeProbes: readonly Probe[] = [
         spec.mounts.some(({ source, target }) => source === target && isWithin(path, target)),
       )
       const expected = 'the same uid and gid four times'
+      if (spec.exec === 'none') return { expected, attempts: [], settled: noPrograms }
       return there.length > 0
         ? { expected, attempts: there.map((path) => finds(['exec-gain', path, '--help'], otherIds)) }
         : { expected, attempts: [], settled: 'this sandbox has no program with a setuid bit' }
@@ -78,8 +81,9 @@ export const privilegeProbes: readonly Probe[] = [
     group: 'capabilities',
     protects: 'A program whose file has capabilities gives a server none.',
     control: 'no-new-privileges',
-    trial: ({ capable }) => {
+    trial: ({ capable, spec }) => {
       const expected = 'five empty sets'
+      if (spec.exec === 'none') return { expected, attempts: [], settled: noPrograms }
       return capable === null
         ? { expected, attempts: [], settled: 'only a verification by root can give a file capabilities here' }
         : {
