@@ -1,12 +1,12 @@
 // A server that calls an API with a token from its environment, unchanged, and never has the token.
-import { writeFile, mkdir } from 'node:fs/promises'
-import { readFileSync, readdirSync } from 'node:fs'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Client } from '../../src/client/client.ts'
 import { type Api, openApi } from '../support/api.ts'
-import { configOf, fixture, place, type Place, serve, type TestDaemon } from '../support/daemon.ts'
+import { fixture, type Place, serve, type TestDaemon } from '../support/daemon.ts'
 import { eventually } from '../support/eventually.ts'
+import { callThrough, reachesOut, reachingPlace, recordsAbout, recordsOf } from '../support/reaching-out.ts'
 
 const token = 'real-0123456789-token-abcdefghij'
 const other = 'other-9876543210-token-zyxwvutsrq'
@@ -32,26 +32,16 @@ const swap = (it: Api, more: object = {}) => ({
 
 /** A place whose profile `open` may reach the API and have secrets in every way. */
 async function placeFor(it: Api, servers: (it: Api) => Readonly<Record<string, object>>): Promise<Place> {
-  const config = configOf(servers(it), {
-    credentials: { api: { env: 'TEST_TOKEN' }, other: { file: 'other' }, absent: { env: 'TEST_ABSENT' } },
-  })
-  const made = await place(config)
-  await mkdir(join(made.folder, 'profiles'), { mode: 0o700 })
-  const profile = {
-    version: 1,
-    name: 'open',
-    extends: 'node',
-    widens: true,
-    network: { mode: 'allowlist', allow: allowed(it) },
-    credentials: ['egress', 'meta', 'file', 'env'],
-  }
-  await writeFile(join(made.folder, 'profiles', 'open.yaml'), JSON.stringify(profile), { mode: 0o600 })
+  const made = await reachingPlace(
+    servers(it),
+    { allow: allowed(it), credentials: ['egress', 'meta', 'file', 'env'] },
+    { credentials: { api: { env: 'TEST_TOKEN' }, other: { file: 'other' }, absent: { env: 'TEST_ABSENT' } } },
+  )
   await writeFile(join(made.folder, 'other'), `${other}\n`, { mode: 0o600 })
   return made
 }
 
-const reaches = (it: Api, more: object = {}): object =>
-  fixture('reaches-out', { profile: 'open', egress: egressFor(it), ...more })
+const reaches = (it: Api, more: object = {}): object => reachesOut(egressFor(it), more)
 
 beforeAll(async () => {
   api = await openApi()
@@ -90,22 +80,9 @@ afterAll(async () => {
   await api[Symbol.asyncDispose]()
 })
 
-const call = async (
-  server: string,
-  tool: string,
-  args: Record<string, unknown> = {},
-): Promise<Record<string, unknown>> => {
-  const { data } = await client.call('tools/call', { server, tool, arguments: args })
-  return (data as { structuredContent: Record<string, unknown> }).structuredContent
-}
-const records = (): readonly { type: string; body: Record<string, unknown> }[] =>
-  readdirSync(join(at.stateDir, 'journal'))
-    .filter((name) => name.endsWith('.jsonl'))
-    .flatMap((name) => readFileSync(join(at.stateDir, 'journal', name), 'utf8').split('\n'))
-    .filter((line) => line !== '')
-    .map((line) => JSON.parse(line) as { type: string; body: Record<string, unknown> })
-const of = (type: string, server: string) =>
-  records().filter((record) => record.type === type && record.body['server'] === server)
+const call = callThrough(() => client)
+const records = () => recordsOf(at)
+const of = (type: string, server: string) => recordsAbout(at, type, server)
 
 const introduction = {
   protocolVersion: '2025-06-18',

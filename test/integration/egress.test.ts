@@ -1,12 +1,12 @@
 // What an unmodified server reaches over an allowlist, when, and what is left of it afterwards.
-import { mkdir, writeFile } from 'node:fs/promises'
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Client } from '../../src/client/client.ts'
 import { type Api, openApi } from '../support/api.ts'
-import { configOf, fixture, place, type Place, serve, type TestDaemon } from '../support/daemon.ts'
+import { type Place, serve, type TestDaemon } from '../support/daemon.ts'
 import { eventually } from '../support/eventually.ts'
+import { callThrough, reachesOut, reachingPlace, recordsAbout } from '../support/reaching-out.ts'
 
 let api: Api
 let at: Place
@@ -16,25 +16,17 @@ let child: TestDaemon['process']
 const allowed = ({ host, address, plainPort }: Api) => [
   { host, port: plainPort, address, private: true, reason: 'the API' },
 ]
-const reaches = (it: Api, more: object = {}): object =>
-  fixture('reaches-out', { profile: 'open', egress: allowed(it), ...more })
-
-async function placeFor(it: Api, servers: Readonly<Record<string, object>>): Promise<Place> {
-  const made = await place(configOf(servers))
-  await mkdir(join(made.folder, 'profiles'), { mode: 0o700 })
-  const network = { mode: 'allowlist', allow: allowed(it) }
-  const profile = { version: 1, name: 'open', extends: 'node', widens: true, network }
-  await writeFile(join(made.folder, 'profiles', 'open.yaml'), JSON.stringify(profile), { mode: 0o600 })
-  return made
-}
+const reaches = (it: Api, more: object = {}): object => reachesOut(allowed(it), more)
+const placeFor = (it: Api, servers: Readonly<Record<string, object>>): Promise<Place> =>
+  reachingPlace(servers, { allow: allowed(it) })
 
 beforeAll(async () => {
   api = await openApi()
   at = await placeFor(api, {
     open: reaches(api),
     calling: reaches(api, { egress_when: 'calling' }),
+    cuts: reaches(api, { egress_when: 'calling' }),
     strays: reaches(api, { egress_when: 'calling' }),
-    public: reaches(api, { egress: allowed(api).map((entry) => ({ ...entry, private: false })) }),
     closes: reaches(api),
   })
   ;({ process: child, client } = await serve(at))
@@ -49,22 +41,8 @@ afterAll(async () => {
   await api[Symbol.asyncDispose]()
 })
 
-const call = async (
-  server: string,
-  tool: string,
-  args: Record<string, unknown> = {},
-): Promise<Record<string, unknown>> => {
-  const { data } = await client.call('tools/call', { server, tool, arguments: args })
-  return (data as { structuredContent: Record<string, unknown> }).structuredContent
-}
-const journal = (): string => join(at.stateDir, 'journal')
-const of = (type: string, server: string) =>
-  readdirSync(journal())
-    .filter((name) => name.endsWith('.jsonl'))
-    .flatMap((name) => readFileSync(join(journal(), name), 'utf8').split('\n'))
-    .filter((line) => line !== '')
-    .map((line) => JSON.parse(line) as { type: string; body: Record<string, unknown> })
-    .filter((record) => record.type === type && record.body['server'] === server)
+const call = callThrough(() => client)
+const of = (type: string, server: string) => recordsAbout(at, type, server)
 const plain = (path: string): string => `http://${api.host}:${api.plainPort}${path}`
 
 describe('a server on an allowlist', () => {
@@ -100,14 +78,6 @@ describe('a server on an allowlist', () => {
     expect(of('egress.refused', 'open').at(-1)?.body).toMatchObject({ verdict: 'refused', address: null })
   })
 
-  test('does not reach a listed name that leads to this machine, unless the entry says private', async () => {
-    const { failed } = await call('public', 'ask', { url: plain('/private') })
-    expect(failed).toBeDefined()
-    await eventually(() => of('egress.refused', 'public').length > 0)
-    expect(of('egress.refused', 'public')[0]?.body['reason']).toMatch(/^address-refused:/)
-    expect(api.asked.filter(({ url }) => url === '/private')).toEqual([])
-  })
-
   test('has events of it for operators and for its owner', async () => {
     const heard: string[] = []
     const stop = new AbortController()
@@ -130,16 +100,15 @@ describe('doors that open for calls', () => {
   })
 
   test('cut what is still open when the last call ends', async () => {
-    const target = { host: api.host, port: api.plainPort }
-    // The call may end before its connection was dialled outside: then it is refused, otherwise cut.
-    const shut = (): number =>
-      [...of('egress.closed', 'calling'), ...of('egress.refused', 'calling')].filter(
-        ({ body }) => body['reason'] === 'doors-shut' && body['port'] === target.port,
-      ).length
-    const before = shut()
-    expect(await call('calling', 'dial', target)).toEqual({ connected: true })
-    await eventually(() => shut() > before, 10_000)
-    await client.call('servers/stop', { server: 'calling' })
+    const cut = () => of('egress.closed', 'cuts').filter(({ body }) => body['verdict'] === 'cut')
+    // The answer has begun and never ends: so the connection was dialled, and stands when the call is over.
+    expect(await call('cuts', 'begin', { url: plain('/endless') })).toEqual({ status: 200 })
+    await eventually(() => cut().length > 0, 10_000)
+    expect(cut().map(({ body }) => body)).toEqual([
+      expect.objectContaining({ host: api.host, port: api.plainPort, reason: 'doors-shut' }),
+    ])
+    await eventually(() => api.unfinished() === 0)
+    await client.call('servers/stop', { server: 'cuts' })
   })
 
   test('are none for tools that are declared without a network: the server is halted', async () => {

@@ -1,5 +1,5 @@
 // A REST API over TLS on this machine, under a name that nobody but its entry gives an address, with a certificate of the test's.
-import { createServer, type IncomingMessage } from 'node:http'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { createServer as createSecure } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { once } from 'node:events'
@@ -25,6 +25,8 @@ export interface Api extends AsyncDisposable {
   readonly url: string
   readonly caFile: string
   readonly asked: readonly Asked[]
+  /** Answers that have begun and not ended: `/endless` has one that never does by itself */
+  unfinished(): number
   /** What the next answers are made of, from then on */
   answer(with_: (asked: Asked) => string): void
 }
@@ -40,7 +42,8 @@ export async function openApi(): Promise<Api> {
   await writeFile(caFile, authority.certificate)
   const asked: Asked[] = []
   let say = (it: Asked): string => JSON.stringify({ hello: it.url })
-  const serve = async (request: IncomingMessage, end: (text: string) => unknown): Promise<void> => {
+  let unfinished = 0
+  const serve = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const chunks: Buffer[] = []
     for await (const chunk of request) chunks.push(chunk as Buffer)
     const it = {
@@ -50,15 +53,18 @@ export async function openApi(): Promise<Api> {
       body: Buffer.concat(chunks).toString(),
     }
     asked.push(it)
-    end(say(it))
+    if (it.url !== '/endless') return void response.end(say(it))
+    unfinished += 1
+    response.once('close', () => (unfinished -= 1)).write('it begins\n')
+    return
   }
   const secure = createSecure(
     {
       SNICallback: callbackify((name: string) => authority.contextFor(name)),
     },
-    (request, response) => void serve(request, (text) => response.end(text)),
+    (request, response) => void serve(request, response),
   )
-  const plain = createServer((request, response) => void serve(request, (text) => response.end(text)))
+  const plain = createServer((request, response) => void serve(request, response))
   for (const server of [secure, plain]) {
     server.listen(0, address)
     await once(server, 'listening')
@@ -73,6 +79,7 @@ export async function openApi(): Promise<Api> {
     url: `https://${host}:${port}`,
     caFile,
     asked,
+    unfinished: () => unfinished,
     answer: (with_) => (say = with_),
     async [Symbol.asyncDispose]() {
       for (const server of [secure, plain]) {
