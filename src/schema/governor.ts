@@ -64,7 +64,8 @@ export interface AdmittedSecrets {
 
 /** How a call ended, for its last record. */
 export interface Outcome {
-  readonly kind: 'result' | 'tool-error' | 'error' | 'timeout' | 'cancelled' | 'lost'
+  /** `input-required`: an answer that asks, and ends nothing; the call that brings the answers is another one */
+  readonly kind: 'result' | 'input-required' | 'tool-error' | 'error' | 'timeout' | 'cancelled' | 'lost'
   readonly durationMs: number
   /** The answer's raw JSON; null when there was none */
   readonly bytes: string | null

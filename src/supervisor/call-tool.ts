@@ -12,7 +12,7 @@ import type { Answer } from './mcp-client.ts'
 import type { Caller, Ports, ToolCall } from './ports.ts'
 import type { RegisteredServer } from './registered-server.ts'
 import { SecretInResult } from './secret-in-result.ts'
-import { saysFailed } from './tool-result.ts'
+import { kindOf } from './tool-result.ts'
 import { unavailable } from './unavailable.ts'
 
 interface Parts {
@@ -79,7 +79,7 @@ export async function callTool(parts: Parts): Promise<CallResult> {
     throw error
   }
   if (answer.kind === 'error') settle('error', answer.raw, null)
-  else settle(saysFailed(answer.result.raw) ? 'tool-error' : 'result', answer.result.raw, null)
+  else settle(kindOf(answer.result.raw), answer.result.raw, null)
   const durationMs = performance.now() - began
   tell('call/ended', { durationMs: Math.round(durationMs), outcome: answer.kind })
   return await resultOf(parts, answer, durationMs, admission)

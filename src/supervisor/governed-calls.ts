@@ -21,7 +21,7 @@ import type { OwnProcesses } from './own-processes.ts'
 import { Patience } from './patience.ts'
 import { SecretInResult } from './secret-in-result.ts'
 import { type Ending, taskBegun, type TaskIds, taskIn, Tasks } from './tasks.ts'
-import { saysFailed } from './tool-result.ts'
+import { kindOf } from './tool-result.ts'
 import { noAnswer } from './unavailable.ts'
 import { utf8 } from './utf8.ts'
 import type { Ask, Held } from './wire.ts'
@@ -123,7 +123,7 @@ export class GovernedCalls {
       this.#sent.delete(wireId.key)
       return this.tasks.begin(task, bytes, (...end) => this.#end(sent, ...end))
     }
-    const kind = result === null ? 'error' : bytes !== null && saysFailed(bytes) ? 'tool-error' : 'result'
+    const kind = result === null || bytes === null ? 'error' : kindOf(bytes)
     this.#settle(wireId.key, kind, bytes, null)
     if (method.startsWith('tasks/')) this.tasks.answered(method, sent.taskId, kind, bytes ?? '{}')
   }
@@ -184,6 +184,7 @@ export class GovernedCalls {
     const controller = new AbortController()
     this.#own.set(key, controller)
     const end = await ownAnswer(own, server, request, admission, params, {
+      gate: this.#options.gate,
       signal: controller.signal,
       timeoutMs: server.timeouts.callMs,
       introduced: talk.isLegacy ? talk.introduced : false,

@@ -6,8 +6,10 @@ import { cancelledLine, errorLine, unknownMethodLine } from './answers.ts'
 import { withoutCredentials } from './credential-meta.ts'
 import { confusableIn, type Envelope, type Notification, readEnvelope, type Request } from './envelope.ts'
 import { asksOf, hasLongLineage, heldOf, longestText } from './held.ts'
+import { declining } from './input-required.ts'
 import { listenAsks } from './listen.ts'
 import { messageId } from './message-id.ts'
+import { questionKey } from './questions.ts'
 import { serverMay } from './server-may.ts'
 import { batchVersion, type Kept, rejoinBatch, type Verdict, type Wire } from './wire.ts'
 
@@ -103,12 +105,26 @@ export class HostLane {
     }
   }
 
-  #request(request: Request): Verdict {
+  #request(said: Request): Verdict {
+    const request = this.#inTime(said)
     const bare = withoutCredentials(request)
     if (bare === null) return this.#ask(request)
     this.#wire.note('session/credentials-stripped', { sender: 'host', method: request.method })
     const verdict = this.#ask(bare)
     return verdict === 'pass' ? { replacement: `${bare.text.slice(bare.start, bare.end)}\n` } : verdict
+  }
+
+  /** The request, or where it answers questions whose time was over, one that declines them. */
+  #inTime(request: Request): Request {
+    const { talk, server } = this.#wire
+    const { text, method, params } = request
+    if (talk.isLegacy || params === null || !params.inner.some(({ key }) => key === 'inputResponses'))
+      return request
+    const late = talk.questions.answer(questionKey(method, { text, inner: params.inner }))
+    if (late.length === 0) return request
+    const reason = `the answer came after elicitation.timeout_ms (${server.elicitation.timeoutMs})`
+    this.#wire.note('session/declined', { method, reason })
+    return declining(request, late)
   }
 
   #ask(request: Request): Verdict {

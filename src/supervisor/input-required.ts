@@ -1,27 +1,36 @@
 // The 2026-07-28 way in which a server asks its host for something: a result that says `input_required`.
+import { SallyportError } from '../errors.ts'
 import { decodeString, type Member, members, type Span } from '../lib/json-scan.ts'
 import type { Gate } from '../schema/gate.ts'
 import type { ServerSettings } from '../schema/settings.ts'
 import { ascii, declined, rootsOf } from './answers.ts'
+import { readEnvelope, type Request } from './envelope.ts'
 import { sensitiveFields } from './sensitive.ts'
 import { serverMay } from './server-may.ts'
 import { utf8 } from './utf8.ts'
 
 /**
  * What to do with a result:
- * - `pass` it asks for nothing, or only for what the server's settings allow; with the fields that ask for secrets
+ * - `pass` it asks for nothing, or only for what the server's settings allow; with the names of the questions to a person that
+ *   a retry is to answer, and the fields that ask for secrets
  * - `answer` it asks only for what Sallyport answers itself; the request goes out again with these `inputResponses`
  * - `refuse` it asks for something that is off and cannot be answered in the host's stead
  */
 export type InputVerdict =
-  | { readonly action: 'pass'; readonly sensitive: readonly string[] }
+  | { readonly action: 'pass'; readonly sensitive: readonly string[]; readonly names: readonly string[] }
   | { readonly action: 'answer'; readonly responses: string; readonly state: string | null }
   | { readonly action: 'refuse'; readonly asked: string }
 
-const pass: InputVerdict = { action: 'pass', sensitive: [] }
+const pass: InputVerdict = { action: 'pass', sensitive: [], names: [] }
 
-/** Judges a result. One whose parts stand twice is refused: the host could read another one than was judged. */
-export function judgeInput(text: string, result: Member, server: ServerSettings, gate: Gate): InputVerdict {
+/** Judges a result, while so many questions of the server wait already. One whose parts stand twice is refused: the host could read another one than was judged. */
+export function judgeInput(
+  text: string,
+  result: Member,
+  server: ServerSettings,
+  gate: Gate,
+  waiting = 0,
+): InputVerdict {
   const found = result.inner
   const type = lookUp(found, 'resultType')
   if (type === 'twice') return { action: 'refuse', asked: 'two things at once' }
@@ -43,9 +52,9 @@ export function judgeInput(text: string, result: Member, server: ServerSettings,
     const method = methodOf(text, entry)
     return { entry, method, route: gate.route('server', 'request', method) }
   })
-  const questions = asked.filter(({ route }) => route === 'elicitation').length
+  const questions = asked.filter(({ route }) => route === 'elicitation').map(({ entry }) => entry.key)
   for (const { entry, method, route } of asked) {
-    const fits = route !== 'elicitation' || questions <= server.elicitation.queue
+    const fits = route !== 'elicitation' || questions.length + waiting <= server.elicitation.queue
     if (serverMay(server, route) && fits) {
       passing++
       if (route === 'elicitation') sensitive.push(...sensitiveFields(paramsOf(text, entry)))
@@ -53,7 +62,7 @@ export function judgeInput(text: string, result: Member, server: ServerSettings,
     else if (route === 'roots') answers.push(`${ascii(entry.key)}:${ascii(rootsOf(server))}`)
     else return { action: 'refuse', asked: method }
   }
-  if (answers.length === 0) return { action: 'pass', sensitive }
+  if (answers.length === 0) return { action: 'pass', sensitive, names: isResult ? questions : [] }
   if (!isResult) return { action: 'refuse', asked: 'input by a task' }
   if (passing > 0) return { action: 'refuse', asked: 'inputs of which only some are enabled' }
   return {
@@ -71,19 +80,39 @@ export function retryLine(
   responses: string,
   state: string | null,
 ): string {
-  const params = members(line, 0, line.length).find(({ key }) => key === 'params')
-  const kept =
-    params === undefined
-      ? []
-      : members(line, params.start, params.end)
-          .filter(({ key }) => key !== 'inputResponses' && key !== 'requestState')
-          .map(({ key, start, end }) => `${ascii(key)}:${line.slice(start, end)}`)
+  const kept = paramsIn(line)
+    .filter(({ key }) => key !== 'inputResponses' && key !== 'requestState')
+    .map(({ key, start, end }) => `${ascii(key)}:${line.slice(start, end)}`)
   const all = [
     ...kept,
     `"inputResponses":${responses}`,
     ...(state === null ? [] : [`"requestState":${state}`]),
   ]
   return `{"jsonrpc":"2.0","id":${id},"method":${ascii(method)},"params":{${all.join(',')}}}\n`
+}
+
+/** The members of a request's params. */
+export function paramsIn(line: string): readonly Member[] {
+  const params = members(line, 0, line.length).find(({ key }) => key === 'params')
+  return params === undefined ? [] : members(line, params.start, params.end)
+}
+
+/** The request with a no in the place of each of these answers; the rest of it stands as it was. */
+export function declining({ text, start, end }: Request, names: readonly string[]): Request {
+  const line = text.slice(start, end)
+  const responses = paramsIn(line).find(({ key }) => key === 'inputResponses')
+  if (responses === undefined || line.charCodeAt(responses.start) !== 123) return readRequest(line)
+  const answers = members(line, responses.start, responses.end).map(
+    ({ key, start: from, end: to }) =>
+      `${ascii(key)}:${names.includes(key) ? ascii(declined) : line.slice(from, to)}`,
+  )
+  return readRequest(`${line.slice(0, responses.start)}{${answers.join(',')}}${line.slice(responses.end)}`)
+}
+
+function readRequest(line: string): Request {
+  const envelope = readEnvelope(line, 0, line.length, true)
+  if (envelope.kind === 'request') return envelope
+  throw new SallyportError('ERR_INTERNAL', 'an answer that came too late is no request any more')
 }
 
 function methodOf(text: string, entry: Member): string {

@@ -2,13 +2,16 @@
 import { SallyportError } from '../errors.ts'
 import type { InstanceId } from '../lib/ids.ts'
 import type { Admission, Outcome } from '../schema/governor.ts'
+import type { Gate } from '../schema/gate.ts'
 import type { ServerSettings } from '../schema/settings.ts'
 import { errorLine } from './answers.ts'
 import type { HostRequest } from './conversation.ts'
+import { readEnvelope } from './envelope.ts'
+import { judgeInput } from './input-required.ts'
 import type { RequestOptions } from './mcp-client.ts'
 import type { OwnProcesses, Speech } from './own-processes.ts'
 import { SecretInResult } from './secret-in-result.ts'
-import { saysFailed } from './tool-result.ts'
+import { kindOf } from './tool-result.ts'
 
 export interface OwnAnswer extends Pick<Outcome, 'kind' | 'bytes' | 'detail'> {
   /** In latin1 reading, with its line feed */
@@ -18,18 +21,20 @@ export interface OwnAnswer extends Pick<Outcome, 'kind' | 'bytes' | 'detail'> {
 /** Never rejects: what went wrong is an answer, too. */
 export async function ownAnswer(
   own: OwnProcesses,
-  { output, name }: ServerSettings,
+  server: ServerSettings,
   { id }: HostRequest,
   admission: Admission & { readonly process: InstanceId },
   params: string,
-  options: RequestOptions & Speech,
+  { gate, ...options }: RequestOptions & Speech & { readonly gate: Gate },
 ): Promise<OwnAnswer> {
   try {
     const answer = await own.call(admission, params, options)
     const bytes = answer.kind === 'result' ? answer.result.raw : answer.raw
-    if (Buffer.byteLength(bytes) > output.resultBytes) throw tooLarge(name, output.resultBytes)
+    if (Buffer.byteLength(bytes) > server.output.resultBytes)
+      throw tooLarge(server.name, server.output.resultBytes)
     const line = `{"jsonrpc":"2.0","id":${id.raw},"${answer.kind}":${Buffer.from(bytes).toString('latin1')}}\n`
-    const kind = answer.kind === 'error' ? 'error' : saysFailed(bytes) ? 'tool-error' : 'result'
+    if (answer.kind === 'result') expectNothingAsked(line, server, gate)
+    const kind = answer.kind === 'error' ? 'error' : kindOf(bytes)
     return { kind, bytes, detail: null, line }
   } catch (thrown) {
     const error = SallyportError.from(thrown)
@@ -37,6 +42,17 @@ export async function ownAnswer(
     const kind = error.code === 'ERR_CALL_TIMEOUT' ? 'timeout' : bytes === null ? 'lost' : 'error'
     return { kind, bytes, detail: error.message, line: errorLine(id, error) }
   }
+}
+
+/** What its settings do not enable is not asked; in another's stead nobody answers, since the process is over. */
+function expectNothingAsked(line: string, server: ServerSettings, gate: Gate): void {
+  const envelope = readEnvelope(line, 0, line.length - 1, false)
+  if (envelope.kind !== 'response' || envelope.result === null) return
+  const verdict = judgeInput(line, envelope.result, server, gate)
+  if (verdict.action === 'pass') return
+  const asked = verdict.action === 'refuse' ? verdict.asked : 'input'
+  const message = `${server.name} asked for ${asked} during tools/call, which its settings do not enable`
+  throw new SallyportError('ERR_METHOD_REFUSED', message, { asked })
 }
 
 const tooLarge = (server: string, limit: number): SallyportError =>

@@ -2,7 +2,7 @@
 import { SallyportError } from '../errors.ts'
 import { newRequestId } from '../lib/ids.ts'
 import { elements, JsonScanError, type Member, skipSpace } from '../lib/json-scan.ts'
-import { cancelledLine, declined, errorLine, resultLine, rootsOf } from './answers.ts'
+import { declined, errorLine, resultLine, rootsOf } from './answers.ts'
 import type { Redactor } from '../schema/credentials.ts'
 import type { HostRequest } from './conversation.ts'
 import { lastId, readEnvelope, readHead } from './envelope.ts'
@@ -13,6 +13,7 @@ import { answerWithoutCredentials } from './credential-meta.ts'
 import { heldAgain } from './held.ts'
 import { anew, leakIn } from './leak.ts'
 import { type MessageId, messageId } from './message-id.ts'
+import { awaitAnswer, declineLater, whyNotAsked } from './person.ts'
 import { sensitiveFields } from './sensitive.ts'
 import { serverMay } from './server-may.ts'
 import { overlongLine, unreadableAnswer } from './unavailable.ts'
@@ -181,16 +182,21 @@ export class ServerLane {
   /** A result that asks for input passes, is answered in the host's stead, or becomes an error. */
   #input(request: HostRequest, line: string, response: Response, result: Member): Verdict {
     const { gate, server } = this.#wire
-    const verdict = judgeInput(response.text, result, server, gate)
+    const verdict = judgeInput(response.text, result, server, gate, this.#wire.talk.questions.count)
     if (verdict.action === 'pass') {
       this.#flag(request.method, verdict.sensitive)
+      if (verdict.names.length > 0) awaitAnswer(this.#wire, request.method, line, response, verdict.names)
       return this.#readdress(request, response)
     }
     if (verdict.action === 'answer' && request.round < maxRounds) {
       const id = newRequestId()
       const wireId = { raw: `"${id}"`, key: `s${id}` }
       const round = request.round + 1
-      this.#wire.note('session/input-answered', { method: request.method, round })
+      this.#wire.note('session/input-answered', {
+        method: request.method,
+        round,
+        reason: whyNotAsked(this.#wire),
+      })
       const again = retryLine(line, wireId.raw, request.method, verdict.responses, verdict.state)
       this.#wire.hold(heldAgain({ ...request, wireId, round }, again))
       return 'drop'
@@ -212,9 +218,18 @@ export class ServerLane {
 
   #request(request: Request): Verdict {
     const { gate, server, talk } = this.#wire
+    if (!talk.isLegacy) {
+      // In the era without handshakes a server writes no requests, and nobody writes answers to it.
+      this.#wire.note('session/refused', {
+        sender: 'server',
+        method: request.method,
+        code: 'ERR_METHOD_REFUSED',
+      })
+      return 'drop'
+    }
     const route = gate.route('server', 'request', request.method)
     if (route === 'roots') return this.#reply(resultLine(request.id, rootsOf(server)))
-    const reason = route === 'elicitation' ? this.#whyNot(route) : null
+    const reason = route === 'elicitation' ? whyNotAsked(this.#wire) : null
     if (reason !== null) {
       this.#wire.note('session/declined', { method: request.method, reason })
       return this.#reply(resultLine(request.id, declined))
@@ -231,38 +246,15 @@ export class ServerLane {
       this.#wire.note('session/refused', { sender: 'server', method: request.method, code: error.code })
       return this.#reply(errorLine(request.id, error))
     }
-    const timer = route === 'elicitation' ? this.#declineLater(request) : null
+    const timer = route === 'elicitation' ? declineLater(this.#wire, request) : null
     if (route === 'elicitation') this.#flag(request.method, sensitiveFields(valueOf(request)))
     talk.openServer({ id: request.id, route, timer })
     return 'pass'
   }
 
-  /** Why a person is not asked, or null. */
-  #whyNot(route: 'elicitation'): string | null {
-    const { server, talk } = this.#wire
-    if (!serverMay(server, route))
-      return server.trust === 'sandboxed' ? 'the server is sandboxed' : 'elicitation.enabled is false'
-    if (talk.waitingOnHost(route) < server.elicitation.queue) return null
-    return `elicitation.queue (${server.elicitation.queue}) questions wait already`
-  }
-
   /** The question passes as it is; that it asks for a secret is told beside it. */
   #flag(method: string, fields: readonly string[]): void {
     if (fields.length > 0) this.#wire.note('session/sensitive-question', { method, fields })
-  }
-
-  /** A host that does not answer in time has said no. */
-  #declineLater({ id, method }: Request): NodeJS.Timeout {
-    const { timeoutMs } = this.#wire.server.elicitation
-    return setTimeout(() => {
-      if (this.#wire.talk.settleServer(id.key) === null) return
-      this.#wire.note('session/declined', {
-        method,
-        reason: `no answer within elicitation.timeout_ms (${timeoutMs})`,
-      })
-      this.#wire.toHost(cancelledLine(id, 'no answer in time'))
-      this.#wire.toServer(resultLine(id, declined))
-    }, timeoutMs)
   }
 
   #notification({ method, params, text }: Notification): Verdict {

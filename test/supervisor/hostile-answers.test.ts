@@ -1,11 +1,26 @@
 // Answers that are no answers: each is dropped and counted, or an error for whom it was for, and none is another call's.
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { attach, type HostEnd } from '../support/attach.ts'
 import { eventually } from '../support/eventually.ts'
+import { fixture } from '../support/plain-launch.ts'
 import { serverSettings } from '../support/server-settings.ts'
+import { tempDir } from '../support/temp-dir.ts'
 
 const scripted = (more: Parameters<typeof serverSettings>[1] = {}): Promise<HostEnd> =>
   attach(serverSettings('raw-script.mjs', more))
+
+/** The same, in the era in which a server may ask. */
+async function introduced(): Promise<HostEnd> {
+  const host = await scripted()
+  const version = '{"protocolVersion":"2025-11-25"}'
+  host.send(
+    `{"jsonrpc":"2.0","id":"i","method":"initialize","params":{"protocolVersion":"2025-11-25","_meta":{"@reply":"${base64([ok('"i"', version)])}"}}}`,
+  )
+  await host.answer('i')
+  return host
+}
 
 const base64 = (replies: readonly (string | Buffer)[]): string =>
   Buffer.concat(replies.flatMap((reply) => [Buffer.from(reply), Buffer.from('\n')])).toString('base64')
@@ -140,22 +155,41 @@ test('an answer that is not UTF-8 is an error for whom it was for', async () => 
 })
 
 test('a request of the server’s under an id of the host’s is another matter', async () => {
-  await using host = await scripted()
+  await using host = await introduced()
   const ping = '{"jsonrpc":"2.0","id":1,"method":"ping"}'
   host.send(tell('1', ping))
-  await eventually(() => host.lines.length === 1)
+  await eventually(() => host.lines.length === 2)
   host.send(`{"jsonrpc":"2.0","id":1,"result":{},"_":{"@reply":"${base64([ok('1', '{"own":1}')])}"}}`)
   await host.answer(1)
-  expect(host.lines).toEqual([ping, ok('1', '{"own":1}')])
+  expect(host.lines.slice(1)).toEqual([ping, ok('1', '{"own":1}')])
 })
 
 test('a server that asks twice under one id is told so, and the host is asked once', async () => {
-  await using host = await scripted()
+  await using host = await introduced()
   const ping = '{"jsonrpc":"2.0","id":"p","method":"ping"}'
   host.send(tell('1', ping, ping, ok('1')))
   await host.answer(1)
-  expect(host.lines).toEqual([ping, ok('1')])
+  expect(host.lines.slice(1)).toEqual([ping, ok('1')])
   expect(host.eventsOf('session/refused')).toMatchObject([{ detail: { sender: 'server', code: 'ERR_BUSY' } }])
+})
+
+test('in the era without handshakes a server’s request reaches nobody, and is not answered', async () => {
+  await using record = await tempDir()
+  const file = join(record.path, 'heard')
+  await using host = await scripted({ args: [fixture('raw-script.mjs'), file] })
+  const asks = ['ping', 'elicitation/create', 'sampling/createMessage', 'roots/list', 'tasks/get'].map(
+    (method, n) => `{"jsonrpc":"2.0","id":"s${n}","method":"${method}","params":{}}`,
+  )
+  const said = tell('1', ...asks, ok('1'))
+  host.send(said)
+  await host.answer(1)
+  host.send(tell('2', ok('2')))
+  await host.answer(2)
+  expect(host.lines).toEqual([ok('1'), ok('2')])
+  expect(readFileSync(file, 'utf8')).toBe(`${said}\n${tell('2', ok('2'))}\n`)
+  expect(host.eventsOf('session/refused').map(({ detail }) => detail['method'])).toContain(
+    'elicitation/create',
+  )
 })
 
 test('an answer of eleven megabytes is an error for whom it was for, and the next call passes', async () => {
