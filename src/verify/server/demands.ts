@@ -55,10 +55,11 @@ export const statusDemands: readonly Demand[] = [
   {
     id: 'process.seccomp',
     protects: 'Every system call of every process goes through the filter.',
-    expected: () => 'Seccomp 2, with the sandbox’s filter',
-    amiss(process) {
-      const [mode, filters] = [of(process, 'Seccomp'), process.status['Seccomp_filters'] ?? '1']
-      return mode === '2' && Number(filters) >= 1 ? null : `Seccomp ${mode}, ${filters} filters`
+    expected: ({ ownFilters }) => `Seccomp 2, and more filters than the ${ownFilters} of this machine’s own`,
+    amiss(process, { ownFilters }) {
+      const mode = of(process, 'Seccomp')
+      const filters = Number(process.status['Seccomp_filters'] ?? ownFilters + 1)
+      return mode === '2' && filters > ownFilters ? null : `Seccomp ${mode}, ${filters} filters`
     },
     tells: (process) =>
       `Seccomp ${of(process, 'Seccomp')}, ${process.status['Seccomp_filters'] ?? 'an untold number of'} filters`,

@@ -162,6 +162,9 @@ const lookAt = (
       namespaceKinds.map((kind) => [kind, readlinkSync(`/proc/self/ns/${kind}`)]),
     ),
     ownGroups: readFileSync('/proc/self/cgroup', 'utf8'),
+    ownFilters: Number(
+      /^Seccomp_filters:\s+(\d+)/m.exec(readFileSync('/proc/self/status', 'utf8'))?.[1] ?? 0,
+    ),
     secretNames: credentials.flatMap(({ inject, as }) => (inject === 'meta' ? [] : [as])),
     word,
   }

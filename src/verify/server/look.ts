@@ -14,6 +14,8 @@ export interface Sight {
   readonly ownNamespaces: Readonly<Record<string, string>>
   /** Control group of the process that looks, as /proc tells it */
   readonly ownGroups: string
+  /** Filters of system calls that the process that looks is itself under, which a sandbox adds to */
+  readonly ownFilters: number
   /** Names of the variables that come with the server's credentials */
   readonly secretNames: readonly string[]
   /** A word that is in variables of the daemon's and must be in none of the sandbox's */

@@ -1,0 +1,103 @@
+// What is demanded of a server's processes, held against processes that no sandbox holds: every demand must go red.
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { closeSync, openSync, readFileSync, readlinkSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { look, type Sight } from '../../src/verify/server/look.ts'
+import { givenDemands, placeDemands, statusDemands } from '../../src/verify/server/demands.ts'
+import { fileDemands } from '../../src/verify/server/files-demands.ts'
+import { namespaceKinds, processesOf } from '../../src/verify/server/processes.ts'
+import { planOf } from '../support/plan.ts'
+import { tempDir } from '../support/temp-dir.ts'
+
+const demands = [...placeDemands, ...statusDemands, ...fileDemands, ...givenDemands]
+const word = 'canary-of-a-test'
+// Its own child is the server, as PID 1's is: it listens, has a file for a stream and a variable that nobody planned.
+const server = `require('node:net').createServer().listen(0, '127.0.0.1', () => process.stdout.write('up'))`
+
+let parent: ChildProcess
+let sight: Sight
+let folder: Awaited<ReturnType<typeof tempDir>>
+
+beforeAll(async () => {
+  folder = await tempDir()
+  const file = openSync(join(folder.path, 'stream'), 'w')
+  parent = spawn('/bin/sh', ['-c', '"$0" -e "$1" & wait', process.execPath, server], {
+    stdio: ['ignore', 'pipe', file],
+    env: { LEAKED: word },
+  })
+  closeSync(file)
+  if (parent.stdout !== null) await once(parent.stdout, 'data')
+  const { spec } = await planOf(['/usr/bin/planned'])
+  sight = {
+    // As a sandbox's would be, and not as these are.
+    spec: { ...spec, hostUid: 47_000, hostGid: 47_000, limits: { ...spec.limits, openFiles: 8 } },
+    enforcedBy: { memory: 'cgroup-v2', pids: 'cgroup-v2', cpu: 'cgroup-v2', files: 'rlimit', tmp: 'tmpfs' },
+    processes: processesOf(parent.pid ?? 0),
+    ownNamespaces: Object.fromEntries(
+      namespaceKinds.map((kind) => [kind, readlinkSync(`/proc/self/ns/${kind}`)]),
+    ),
+    ownGroups: readFileSync('/proc/self/cgroup', 'utf8'),
+    ownFilters: Number(
+      /^Seccomp_filters:\s+(\d+)/m.exec(readFileSync('/proc/self/status', 'utf8'))?.[1] ?? 0,
+    ),
+    secretNames: [],
+    word,
+  }
+})
+
+afterAll(async () => {
+  for (const { pid } of sight.processes.toReversed()) process.kill(pid, 'SIGKILL')
+  await folder[Symbol.asyncDispose]()
+})
+
+test('the two processes are seen, PID 1 first', () => {
+  expect(sight.processes.map(({ pid, parent: above }) => [pid, above])).toEqual([
+    [parent.pid, process.pid],
+    [expect.any(Number), parent.pid],
+  ])
+})
+
+describe('outside of any sandbox is red:', () => {
+  // Some machines set this bit for all, and then a process without a sandbox has it too.
+  const isSetForAll = /^NoNewPrivs:\s+1/m.test(readFileSync('/proc/self/status', 'utf8'))
+  test.each(demands)('$id', (demand) => {
+    const expected = demand.id === 'process.no-new-privileges' && isSetForAll ? 'pass' : 'fail'
+    expect([demand.id, look(demand, sight).verdict]).toEqual([demand.id, expected])
+  })
+})
+
+describe('is an error, never a pass:', () => {
+  test.each(demands)('$id of a sandbox in which no server was seen', (demand) => {
+    for (const processes of [[], sight.processes.slice(0, 1)]) {
+      const { verdict } = look(demand, {
+        ...sight,
+        processes,
+        spec: { ...sight.spec, hostUid: process.getuid?.() ?? 0 },
+      })
+      expect(verdict).not.toBe('pass')
+    }
+  })
+
+  test.each([
+    'namespaces',
+    'groups',
+    'limits',
+    'mounts',
+    'descriptors',
+    'environment',
+    'sockets',
+    'idMaps',
+  ] as const)('a server’s %s that the kernel keeps from us', (part) => {
+    const [first, ...rest] = sight.processes
+    if (first === undefined) throw new Error('no process')
+    const hide = (process: (typeof rest)[number]) => ({ ...process, [part]: { unread: 'EACCES' } })
+    const hidden = { ...sight, processes: [hide(first), ...rest.map(hide)] }
+    const blind = demands
+      .map((demand) => look(demand, hidden))
+      .filter(({ observed }) => observed.includes('EACCES'))
+    expect(blind.map(({ verdict }) => verdict).filter((verdict) => verdict !== 'error')).toEqual([])
+    expect(part === 'idMaps' || blind.length > 0).toBe(true)
+  })
+})

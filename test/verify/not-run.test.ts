@@ -1,0 +1,131 @@
+// Nothing passes by not running: a battery whose program is silent, dies on the way or never comes to an end is an error.
+import { spawn } from 'node:child_process'
+import { cp, mkdtemp, symlink } from 'node:fs/promises'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { fileURLToPath, pathToFileURL } from 'node:url'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { answersIn } from '../../src/verify/lab.ts'
+import type { Verification } from '../../src/verify/result.ts'
+import type * as Verify from '../../src/verify/verify.ts'
+import { compile } from '../support/compile.ts'
+import { tempDir } from '../support/temp-dir.ts'
+
+const repository = fileURLToPath(new URL('../../', import.meta.url))
+
+/** In the place of the probes' program: holds what it is to hold, and of all else does what a failure would. */
+const stub = (failure: string): string => `
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+int main(int argc, char **argv) {
+  char line[16384];
+  FILE *list = fopen(argv[argc - 1], "r");
+  if (list != NULL && fgets(line, sizeof line, list) != NULL && strncmp(line, "hold-listeners", 14) == 0) {
+    puts("{\\"outcome\\":\\"open\\",\\"ms\\":0,\\"text\\":\\"\\"}");
+    fflush(stdout);
+    while (getchar() != EOF) continue;
+    return 0;
+  }
+  ${failure}
+  return 0;
+}`
+
+const someAnswers = `for (int i = 0; i < 30; i++) puts("{\\"outcome\\":\\"EPERM\\",\\"ms\\":0,\\"text\\":\\"\\"}");`
+
+let folder: Awaited<ReturnType<typeof tempDir>>
+beforeAll(async () => {
+  folder = await tempDir()
+})
+afterAll(() => folder[Symbol.asyncDispose]())
+
+/** The built package with another program in the place of the probes. */
+const packageWith = async (name: string, failure: string): Promise<string> => {
+  const at = await mkdtemp(join(folder.path, name))
+  for (const part of ['dist', 'profiles', 'package.json', 'sandbox/seccomp'])
+    await cp(join(repository, part), join(at, part), { recursive: true })
+  await symlink(join(repository, 'node_modules'), join(at, 'node_modules'))
+  compile(join(at, 'dist/libexec', process.arch, 'sallyport-probes'), stub(failure))
+  return at
+}
+
+const verifyIn = async (at: string, patienceMs: number): Promise<Verification> => {
+  const { verifyProfile } = (await import(
+    pathToFileURL(join(at, 'dist/verify/verify.js')).href
+  )) as typeof Verify
+  return verifyProfile('offline', {
+    host: { env: { LANG: 'C.UTF-8' }, home: folder.path, uid: process.getuid?.() ?? -1 },
+    patienceMs,
+  })
+}
+
+/** Probes that passed although something was to be tried for them. */
+const passed = ({ probes }: Pick<Verification, 'probes'>): readonly string[] =>
+  probes
+    .filter(({ verdict, positiveControl }) => verdict === 'pass' && positiveControl !== null)
+    .map(({ id }) => id)
+
+test(
+  'a program that says nothing: exit status 4, and no probe that had something to try passed',
+  { timeout: 60_000 },
+  async () => {
+    const at = await packageWith('silent', '')
+    const args = ['verify', '--profile', 'offline', '--format', 'json']
+    const env = { HOME: folder.path, PATH: process.env['PATH'] }
+    const child = spawn(process.execPath, [join(at, 'dist/cli/main.js'), ...args], {
+      env,
+      stdio: ['ignore', 'pipe', 'ignore'],
+    })
+    const ended = new Promise((resolve) => child.once('close', resolve))
+    const [out, status] = await Promise.all([text(child.stdout), ended])
+    const { verifications } = JSON.parse(out) as {
+      verifications: {
+        verdict: string
+        probes: { verdict: string; positive_control: unknown }[]
+        assertions: { verdict: string }[]
+      }[]
+    }
+    const [found] = verifications
+    expect([status, found?.verdict, found?.probes.length]).toEqual([4, 'error', expect.any(Number)])
+    expect(
+      found?.probes.filter((probe) => probe.verdict === 'pass' && probe.positive_control !== null),
+    ).toEqual([])
+    expect(new Set(found?.assertions.map(({ verdict }) => verdict))).toEqual(new Set(['error']))
+  },
+)
+
+test('a program that dies in the middle of an answer', { timeout: 60_000 }, async () => {
+  const torn = String.raw`fputs("{\"outcome\":\"EPE", stdout); fflush(stdout); abort();`
+  const found = await verifyIn(await packageWith('dies', `${someAnswers} ${torn}`), 50_000)
+  expect([found.verdict, passed(found)]).toEqual(['error', []])
+})
+
+test('a program that never comes to an end, when the time for all is over', { timeout: 60_000 }, async () => {
+  const at = await packageWith('hangs', `${someAnswers} fflush(stdout); for (;;) pause();`)
+  const found = await verifyIn(at, 3000)
+  expect([found.verdict, found.probes, found.inspections.map(({ id, verdict }) => [id, verdict])]).toEqual([
+    'error',
+    [],
+    [['run.complete', 'error']],
+  ])
+  expect(found.inspections[0]?.observed).toContain('it was not done within 3 s')
+})
+
+describe('answers are', () => {
+  const line = (outcome: string): string => JSON.stringify({ outcome, text: '', ms: 1 })
+  const read = (output: string, attempts: number): readonly string[] =>
+    answersIn(output, attempts).map(({ outcome }) => outcome)
+
+  test('those before the first line that is none', () => {
+    expect(read(`${line('a')}\n${line('b')}\n`, 2)).toEqual(['a', 'b'])
+    expect(read(`${line('a')}\nnonsense\n${line('b')}\n`, 3)).toEqual(['a'])
+    expect(read(`${line('a')}\nnull\n`, 2)).toEqual(['a'])
+    expect(read(`${line('a')}\n{"outcome":"b","ms":1}\n`, 2)).toEqual(['a'])
+  })
+
+  test('none where the last is torn, and none at all where there are more than were asked for', () => {
+    expect(read(`${line('a')}\n${line('b')}`, 2)).toEqual(['a'])
+    expect(read(`${line('a')}\n${line('b')}\n`, 1)).toEqual([])
+  })
+})
