@@ -1,6 +1,7 @@
 // The hosts that a server's entry lists: one word for each host and port, and nothing that reads like another thing.
 import { isIP } from 'node:net'
 import { refusedRange } from '../lib/address-ranges.ts'
+import { canonicalHost } from '../lib/host-name.ts'
 import { secretShape } from '../lib/secret-shape.ts'
 import { type EgressGrant, tlsPorts } from '../schema/egress.ts'
 import type { Step } from '../schema/problem.ts'
@@ -29,6 +30,8 @@ export function checkEgress(
       const said = { got: `what looks like ${shape}`, expected: 'a host', mend: 'remove it, and replace it' }
       return [issue('ERR_CONFIG_INVALID', document, [...place, 'host'], said)]
     }
+    const unread = whyNoHost(entry)
+    if (unread !== null) return [issue('ERR_CONFIG_INVALID', document, [...place, 'host'], unread)]
     const pinned = whyNotPinned(entry)
     if (pinned !== null) return [issue('ERR_CONFIG_INVALID', document, [...place, 'address'], pinned)]
     const same = egress.findIndex(({ host, port }) => host === entry.host && port === entry.port)
@@ -47,6 +50,18 @@ export function checkEgress(
     }
     return [issue('ERR_CONFIG_INVALID', document, place, said)]
   })
+}
+
+/** What is wrong with the host of an entry that is well-formed, of a server or a profile; null where nothing is. */
+export function whyNoHost({
+  host,
+}: Pick<NetworkGrant, 'host'>): { readonly expected: string; readonly mend: string } | null {
+  const name = host.startsWith('*.') ? host.slice(2) : host
+  if (canonicalHost(name) === name) return null
+  return {
+    expected: 'a host name that everybody reads alike',
+    mend: 'write the name in lower case, letters beyond ASCII as the A-labels (xn--…) that they have',
+  }
 }
 
 /**

@@ -6,7 +6,7 @@ import type { ProfileSettings } from '../schema/settings.ts'
 import type { Profile } from '../schema/types.gen.ts'
 import { checkAssertions, statedIn } from './assertions.ts'
 import type { Document } from './document.ts'
-import { whyNotPinned } from './egress.ts'
+import { whyNoHost, whyNotPinned } from './egress.ts'
 import { keyRules } from './narrowing.ts'
 import { readLayers, type ProfileLayer, type ProfileSearch } from './profile-layers.ts'
 import { issue, refuse, type Issue } from './refusal.ts'
@@ -26,7 +26,7 @@ export async function loadProfile(nameOrPath: string, search: ProfileSearch): Pr
 export function checkLayers(layers: readonly ProfileLayer[]): readonly Issue[] {
   return layers.flatMap((layer, index) => [
     ...checkEnvironment(layer),
-    ...checkAddresses(layer),
+    ...checkAllowed(layer),
     ...checkAssertions('ERR_PROFILE_INVALID', layer.document, layer.profile.assertions),
     ...(index + 1 < layers.length && !layer.profile.widens ? checkWidth(layers.slice(index)) : []),
   ])
@@ -62,11 +62,13 @@ export function mergeLayers(
   return merged
 }
 
-function checkAddresses({ document, profile }: ProfileLayer): readonly Issue[] {
+function checkAllowed({ document, profile }: ProfileLayer): readonly Issue[] {
   return profile.network.allow.flatMap((entry, index) => {
+    const unread = whyNoHost(entry)
+    const place = ['network', 'allow', index]
+    if (unread !== null) return [issue('ERR_PROFILE_INVALID', document, [...place, 'host'], unread)]
     const wrong = whyNotPinned(entry)
-    const place = ['network', 'allow', index, 'address']
-    return wrong === null ? [] : [issue('ERR_PROFILE_INVALID', document, place, wrong)]
+    return wrong === null ? [] : [issue('ERR_PROFILE_INVALID', document, [...place, 'address'], wrong)]
   })
 }
 
