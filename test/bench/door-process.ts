@@ -1,4 +1,4 @@
-// The two ends of the benchmark that run apart from the client: the server upstream, or the door. See egress.ts.
+// The two ends of the benchmark that run apart from the client: the server upstream, or the door. See door.ts.
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { createServer as createTlsServer } from 'node:tls'
@@ -63,3 +63,4 @@ if (kind === 'server') {
 }
 process.on('message', () => process.send?.([process.memoryUsage().rss, process.cpuUsage()]))
 process.on('disconnect', () => process.exit())
+process.on('SIGINT', () => undefined) // a terminal's goes to all; whoever started this ends it

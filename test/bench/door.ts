@@ -1,7 +1,7 @@
 // What the way out costs beside a direct connection, interleaved in one run: a new TLS connection until its first byte is
 // back, a download of 100 MiB, 200 connections at once, and the memory of the door's process.
-// Run: node test/bench/egress.ts [rounds]. With --door PATH TLS-PORT PLAIN-PORT it takes a door and servers that are there
-// already: the door lists localhost with both ports, the servers speak as egress-process.ts does.
+// Run: node test/bench/door.ts [rounds]. With --door PATH TLS-PORT PLAIN-PORT it takes a door and servers that are there
+// already: the door lists localhost with both ports, the servers speak as door-process.ts does.
 import { fork } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
@@ -20,7 +20,7 @@ const [doorPath, givenTls, givenPlain] = given < 0 ? [] : words.slice(given + 1)
 const rounds = Number(given === 0 ? 500 : (words[0] ?? 500))
 
 const start = (...args: readonly string[]): ChildProcess =>
-  fork(fileURLToPath(new URL('egress-process.ts', import.meta.url)), args)
+  fork(fileURLToPath(new URL('door-process.ts', import.meta.url)), args)
 const ask = async (child: ChildProcess): Promise<{ rss: number; cpuMs: number }> => {
   child.send('how much')
   const [[rss, cpu]] = (await once(child, 'message')) as [[number, NodeJS.CpuUsage]]
@@ -97,7 +97,9 @@ async function compare(
   )
 }
 
-await using dir = await tempDir()
+const dir = await tempDir()
+for (const signal of ['SIGINT', 'SIGTERM'] as const)
+  process.once(signal, () => void Promise.resolve(dir[Symbol.asyncDispose]()).finally(() => process.exit(1)))
 const server = start('server')
 const [ends] = (await once(server, 'message')) as [[AddressInfo, AddressInfo]]
 const tls = givenTls === undefined ? ends[0].port : Number(givenTls)
@@ -126,3 +128,5 @@ if (before !== null && last !== null) {
 }
 door?.disconnect()
 server.disconnect()
+await dir[Symbol.asyncDispose]()
+process.exit()

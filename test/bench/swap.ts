@@ -133,6 +133,11 @@ const start = async (...args: readonly string[]) => {
 
 const measure = async (rounds: number): Promise<void> => {
   await using dir = await tempDir()
+  for (const signal of ['SIGINT', 'SIGTERM'] as const)
+    process.once(
+      signal,
+      () => void Promise.resolve(dir[Symbol.asyncDispose]()).finally(() => process.exit(1)),
+    )
   await chmod(dir.path, 0o755)
   const authority = await testAuthority(dir.path)
   const certificate = await authority.issue(host)
@@ -199,6 +204,8 @@ const measure = async (rounds: number): Promise<void> => {
 }
 
 const [role = '', first = '', second = ''] = process.argv.slice(2)
+// Whoever started it may be killed: then it ends by itself
+if (role !== '' && process.connected) process.once('disconnect', () => process.exit())
 if (role === 'host') await serveHost(JSON.parse(first) as { cert: string; key: string })
 else if (role === 'door') await serveDoor(Number(first), second)
 else {

@@ -1,0 +1,150 @@
+// Who measures: the fixture `measures` as it is, and as srt runs it; and what stands beside it in memory.
+import { type ChildProcess, execFile, spawn, type SpawnOptions } from 'node:child_process'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { mkdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+
+const run = promisify(execFile)
+const fixture = fileURLToPath(new URL('../fixtures/servers/measures.mjs', import.meta.url))
+const srtVersion = '0.0.83'
+
+export interface Client {
+  readonly pid: number
+  ask(tool: string, args: object): Promise<{ readonly ms: number; readonly bytes: number }>
+}
+
+type Running = Client & AsyncDisposable
+
+/** The server with nothing around it. */
+export const direct = (): Promise<Running> => speaking(spawn(process.execPath, [fixture], piped))
+
+/**
+ * The same in srt, which is installed into the folder; or why it can't be. It may reach the address through its proxy, for
+ * clients that ask for that.
+ */
+export async function srt(folder: string, address: string): Promise<Running | string> {
+  const missing = ['bwrap', 'socat', 'rg'].filter(
+    (name) => !(process.env['PATH'] ?? '').split(':').some((at) => existsSync(join(at, name))),
+  )
+  if (missing.length > 0) return `it needs ${missing.join(', ')}`
+  const at = join(folder, 'srt')
+  await mkdir(at)
+  const install = [
+    'install',
+    '--prefix',
+    at,
+    '--ignore-scripts',
+    '--no-audit',
+    '--no-fund',
+    `@anthropic-ai/sandbox-runtime@${srtVersion}`,
+  ]
+  try {
+    await run('npm', install, { timeout: 120_000, cwd: at })
+  } catch (error) {
+    return `npm could not install it: ${(error as Error).message.split('\n').at(-1)}`
+  }
+  const settings = join(at, 'settings.json')
+  await writeFile(
+    settings,
+    JSON.stringify({
+      network: { allowedDomains: [address, 'localhost'], deniedDomains: [], allowLocalBinding: true },
+      filesystem: { denyRead: [], allowWrite: [], denyWrite: [] },
+    }),
+  )
+  const line = `${process.execPath} ${fixture}`
+  const child = spawn(join(at, 'node_modules/.bin/srt'), ['--settings', settings, '-c', line], {
+    ...piped,
+    cwd: at,
+    detached: true,
+  })
+  return speaking(child)
+}
+
+const piped: SpawnOptions = { stdio: ['pipe', 'pipe', 'inherit'] }
+
+/** Speaks with a server over its stdin and stdout, one request at a time. */
+async function speaking(child: ChildProcess): Promise<Running> {
+  const lines = createInterface({ input: child.stdout as NodeJS.ReadableStream })[Symbol.asyncIterator]()
+  let id = 0
+  const say = async (
+    method: string,
+    params: object,
+  ): Promise<{ result?: unknown; error?: { message: string } }> => {
+    child.stdin?.write(`${JSON.stringify({ jsonrpc: '2.0', id: ++id, method, params })}\n`)
+    const { value, done } = await lines.next()
+    if (done === true) throw new Error('it ended')
+    return JSON.parse(value) as { result?: unknown; error?: { message: string } }
+  }
+  await say('initialize', {
+    protocolVersion: '2025-06-18',
+    capabilities: {},
+    clientInfo: { name: 'b', version: '1' },
+  })
+  return {
+    pid: child.pid ?? 0,
+    async ask(name, args) {
+      const { result, error } = await say('tools/call', { name, arguments: args })
+      if (error !== undefined) throw new Error(error.message)
+      return (result as { structuredContent: { ms: number; bytes: number } }).structuredContent
+    },
+    async [Symbol.asyncDispose]() {
+      child.stdin?.end()
+      const tree = treeOf(child.pid ?? 0)
+      if (child.exitCode === null)
+        await new Promise((resolve) => {
+          child.once('exit', resolve)
+          child.kill('SIGTERM')
+          setTimeout(() => child.kill('SIGKILL'), 3000).unref()
+        })
+      // srt leaves its relays where it is killed
+      for (const pid of tree) if (existsSync(`/proc/${pid}`)) end(pid)
+    },
+  }
+}
+
+function end(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL')
+  } catch {
+    // it has just ended
+  }
+}
+
+/** The processes below one, itself too unless `isApart`, but for the server: how many, and their PSS where it can be read. */
+export function besideOf(
+  pid: number,
+  isApart: boolean,
+): { readonly count: number; readonly mib: number | null } {
+  const others = treeOf(pid).filter((it) => !(isApart && it === pid) && !isServer(it))
+  try {
+    const kib = others.reduce(
+      (sum, it) => sum + Number(/^Pss:\s+(\d+)/m.exec(readFileSync(`/proc/${it}/smaps_rollup`, 'utf8'))?.[1]),
+      0,
+    )
+    return { count: others.length, mib: kib / 1024 }
+  } catch {
+    return { count: others.length, mib: null }
+  }
+}
+
+const isServer = (pid: number): boolean => {
+  const [program = '', script = ''] = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0')
+  return program.endsWith('node') && script.endsWith('measures.mjs')
+}
+
+function treeOf(root: number): readonly number[] {
+  const parents = new Map<number, number>()
+  for (const name of readdirSync('/proc').filter((it) => /^\d+$/.test(it))) {
+    try {
+      parents.set(Number(name), Number(/\) . (\d+)/.exec(readFileSync(`/proc/${name}/stat`, 'utf8'))?.[1]))
+    } catch {
+      // it has just ended
+    }
+  }
+  const isBelow = (pid: number): boolean =>
+    pid === root || (parents.has(pid) && isBelow(parents.get(pid) ?? 0))
+  return [...parents.keys()].filter(isBelow)
+}
