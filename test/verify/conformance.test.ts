@@ -14,6 +14,8 @@ import { processesWith } from '../support/leaks.ts'
 
 const token = 'conformance-0123456789-token-abcdef'
 const word = 'a-word-of-the-host'
+/** What a machine with much else to do may take */
+const patienceMs = 20_000
 
 interface Counted extends AsyncDisposable {
   readonly port: number
@@ -170,7 +172,7 @@ describe('S000-U14', () => {
     expect(other.seen).toEqual(before)
     // The same request of a server that was granted just that arrives: somebody does listen.
     void call('wide', 'ask', { url: `http://${api.host}:${other.port}/secret` }).catch(() => null)
-    await eventually(() => other.seen.bytes > before.bytes)
+    await eventually(() => other.seen.bytes > before.bytes, patienceMs)
   })
 
   test('redirects and DNS do not widen', async () => {
@@ -225,7 +227,7 @@ describe('S000-U14', () => {
     expect(await call('own', 'has', mine)).toEqual({ has: true })
     // A server without the credential sees nothing of one that has it, while it has it.
     const holding = call('own', 'identify', { ms: 800 })
-    await eventually(async () => (await pidOf('own')) !== null)
+    await eventually(async () => (await pidOf('own')) !== null, patienceMs)
     expect(await call('raw', 'search', { parts: parts(token) })).toEqual({ found: [] })
     await holding
   })
@@ -249,12 +251,12 @@ describe('S000-U14', () => {
     const before = other.seen.connections
     const pending = call('revoked', 'ask', { url: `http://${api.host}:${other.port}/held` })
     const refused = expect(pending).rejects.toThrow()
-    await eventually(() => other.seen.connections > before)
+    await eventually(() => other.seen.connections > before, patienceMs)
     const pid = await pidOf('revoked')
     expect(pid).toEqual(expect.any(Number))
     await client.call('servers/quarantine', { server: 'revoked', reason: 'a test' })
     await refused
-    await eventually(() => !existsSync(`/proc/${pid}`))
+    await eventually(() => !existsSync(`/proc/${pid}`), patienceMs)
     expect(await pidOf('revoked')).toBeNull()
     await expect(call('revoked', 'say', { text: 'x' })).rejects.toMatchObject({
       code: expect.stringMatching(/^ERR_/),
@@ -304,7 +306,7 @@ describe('S000-U14', () => {
     expect(await readdir(code)).toEqual(['installed.mjs', 'package.json'])
     // It is only what it is started for that makes it run.
     const start = client.call('servers/start', { server: name }).catch(() => null)
-    await eventually(() => running().length > 0)
+    await eventually(() => running().length > 0, patienceMs)
     await start
     expect(existsSync(marker)).toBe(false)
   })
