@@ -1,12 +1,15 @@
 // Files that make whoever executes them more than they were: those that the host has, and one that a verification by root makes.
-import { spawn } from 'node:child_process'
-import { chmod, copyFile, mkdtemp, rm, stat, writeFile } from 'node:fs/promises'
+import { execFile } from 'node:child_process'
+import { chmod, copyFile, mkdir, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { text } from 'node:stream/consumers'
+import { promisify } from 'node:util'
+import { newInstanceId } from '../lib/ids.ts'
 import { findProbesBinary } from '../sandbox/init-binary.ts'
+import type { Janitor } from './janitor.ts'
 
 const nobody = 65_534
+const patienceMs = 5_000
 
 /** Programs that hosts have with a setuid bit, and which do nothing when they are asked for their help. */
 const usual = ['su', 'mount', 'umount', 'passwd', 'chsh', 'gpasswd', 'sudo', 'fusermount3']
@@ -28,13 +31,13 @@ export interface Exhibit extends AsyncDisposable {
 }
 
 /** Makes the file where any user may execute it, on a file system that honours what it gives. */
-export const makeExhibit = async (): Promise<Exhibit> => {
+export const makeExhibit = async (janitor: Pick<Janitor, 'takes'>): Promise<Exhibit> => {
   const folders: string[] = []
   const takeAway = async (): Promise<void> => {
     for (const folder of folders.splice(0)) await rm(folder, { recursive: true, force: true })
   }
   try {
-    const capable = process.geteuid?.() === 0 ? await plant(folders) : null
+    const capable = process.geteuid?.() === 0 ? await plant(janitor, folders) : null
     return { capable, [Symbol.asyncDispose]: takeAway }
   } catch (error) {
     await takeAway()
@@ -42,24 +45,31 @@ export const makeExhibit = async (): Promise<Exhibit> => {
   }
 }
 
-const plant = async (folders: string[]): Promise<string | null> => {
+const plant = async (janitor: Pick<Janitor, 'takes'>, folders: string[]): Promise<string | null> => {
   const probes = await findProbesBinary()
   for (const parent of new Set([tmpdir(), '/var/tmp'])) {
-    const folder = await mkdtemp(join(parent, 'sallyport-verify-capable-'))
+    const folder = join(parent, `sallyport-verify-capable-${newInstanceId()}`)
+    await janitor.takes(`tree /${folder.slice(1)}`)
+    await mkdir(folder)
     folders.push(folder)
     const capable = join(folder, 'capable')
     await copyFile(probes, capable)
     await Promise.all([folder, capable].map((path) => chmod(path, 0o755)))
     await ask(capable, 0, `give-capability\t${capable}`)
     const status = await ask(capable, nobody, 'text\t/proc/self/status')
-    if (!/CapPrm:[^0-9a-f]+0+\b/.test(status)) return capable
+    if (/CapPrm:\\u0009\d*[1-9a-f]/.test(status)) return capable
   }
   return null
 }
 
+// What it says, and nothing where it cannot be started: a folder above may be shut to that user.
 const ask = async (program: string, id: number, line: string): Promise<string> => {
   const list = join(dirname(program), 'asked')
   await writeFile(list, `${line}\n`, { mode: 0o644 })
-  const child = spawn(program, [list], { uid: id, gid: id, env: {}, stdio: ['ignore', 'pipe', 'ignore'] })
-  return text(child.stdout)
+  const running = promisify(execFile)(program, [list], { uid: id, gid: id, env: {}, timeout: patienceMs })
+  running.child.stdin?.on('error', () => undefined).end()
+  return running.then(
+    ({ stdout }) => stdout,
+    () => '',
+  )
 }

@@ -146,7 +146,7 @@ const tryAll = async (
   await using janitor = await startJanitor()
   await using planted = await plantCanaries(host.home, janitor)
   const { canaries } = planted
-  await using exhibit = await makeExhibit()
+  await using exhibit = await makeExhibit(janitor)
   await using wayOut = await openWayOut(canaries)
   const daemon = newDaemonId()
   for (const group of groupDirectories((await hostFingerprint()).cgroups, daemon))
