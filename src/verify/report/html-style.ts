@@ -31,7 +31,7 @@ summary>span:first-child{flex:none;width:1.1em;text-align:center;font-weight:700
 code,details li{font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono",monospace;font-size:.8rem}
 code{color:var(--dim)}
 details ul{margin:0;padding:.1rem .8rem .7rem 2.6rem;list-style:none;overflow-wrap:anywhere}
-.facts{font-size:.88rem}.facts td,.facts th{padding:.45rem .8rem;text-align:left;vertical-align:top;border-bottom:1px solid var(--line)}
+.facts{font-size:.88rem}.facts td,.facts th{padding:.45rem .8rem;text-align:left;vertical-align:top;border-bottom:1px solid var(--line);white-space:nowrap}
 .facts th{color:var(--dim);font-weight:600}
 .panel{width:min(50rem,94vw);max-height:86vh;padding:0 1.3rem 1.2rem;border:1px solid var(--line);border-radius:.8rem;background:var(--bg);color:var(--fg);box-shadow:0 1.2rem 3rem var(--shade)}
 .panel::backdrop{background:var(--shade)}
