@@ -1,5 +1,4 @@
 // The controls that the probes guard: what each is, and the same sandbox with that one taken out.
-import type { BubblewrapPlan } from '../sandbox/bubblewrap/driver.ts'
 import type { SandboxSpec } from '../sandbox/spec.ts'
 import type { Lab } from './lab.ts'
 import {
@@ -9,11 +8,15 @@ import {
   nothingOutside,
   type Remove,
   replaced,
+  strangers,
   withoutCalls,
   withoutCounters,
   withoutFilter,
   withoutInner,
+  withoutNetwork,
   withoutOptions,
+  withoutOtherFilters,
+  withoutRelay,
   withoutRuns,
 } from './removal.ts'
 import type { Layer } from './result.ts'
@@ -35,20 +38,12 @@ export interface Control {
 const [nproc, sigpending, getNoNewPrivileges, setDumpable] = [6, 11, 39, 4]
 const [remount, nosuid] = [0x20, 0x02]
 
-const withoutRelay: (plan: BubblewrapPlan) => Partial<BubblewrapPlan> = ({ spec }) => {
-  return { spec: { ...spec, network: { mode: 'none' } } }
-}
-const withoutNetwork = withoutOptions('--unshare-net')
-
-/** Names that nobody grants, for a door and a name server that know them all the same. */
-export const strangers = ['not-granted.sallyport.test', 'other.sallyport.test'] as const
-
 export const controls = {
   seccomp: {
     what: 'the filter of system calls, which refuses what it does not list',
     layer: 'filter',
-    // Behind a door the relay has a second one, for sockets: it goes with the relay.
-    arm: { without: both(withoutFilter, withoutRelay) },
+    // Behind a door the relay has one for sockets, and a server that is one program has one for that.
+    arm: { without: both(withoutFilter, withoutOtherFilters) },
   },
   'namespace-counters': {
     what: 'the kernel’s counters of namespaces, all at 0 in the sandbox’s user namespace',
@@ -278,6 +273,16 @@ export const controls = {
       without: (plan, exposure) =>
         plan.spec.network.mode === 'none' ? withoutNetwork(plan, exposure) : withoutRelay(plan),
     },
+  },
+  'relay-rights': {
+    what: 'a relay that gave up every right and can start nothing',
+    layer: 'limit',
+    arm: { without: withoutCalls([['prlimit64', [0, 0xff, 0], [1, 0xff, nproc]]]) },
+  },
+  'one-program': {
+    what: 'a filter that lets one program be executed, once',
+    layer: 'filter',
+    arm: { without: ({ spec }) => ({ spec: { ...spec, exec: 'any' } }) },
   },
   proxy: {
     what: 'a proxy outside that judges each connection by name and port',

@@ -133,3 +133,19 @@ export const withoutCalls =
       arguments: [tool, ...rules, ...(leak === null ? [] : [`+${leak}`]), '', ...all],
     }
   }
+
+/** Names that nobody grants, for a door and a name server that know them all the same. */
+export const strangers = ['not-granted.sallyport.test', 'other.sallyport.test'] as const
+
+/** The host's network. */
+export const withoutNetwork = withoutOptions('--unshare-net')
+
+/** A network of its own, and nobody in it who leads out. */
+export const withoutRelay = ({ spec }: BubblewrapPlan): Partial<BubblewrapPlan> => {
+  return { spec: { ...spec, network: { mode: 'none' } } }
+}
+
+/** The relay's filter and that of a server that is one program: each refuses calls of other architectures too. */
+export const withoutOtherFilters = ({ spec }: BubblewrapPlan): Partial<BubblewrapPlan> => {
+  return { spec: { ...spec, network: { mode: 'none' }, exec: 'any' } }
+}

@@ -9,7 +9,7 @@ import { newInstanceId } from '../lib/ids.ts'
 import type { OpenDoor } from '../sandbox/network.ts'
 import type { Door, EgressEvent, EgressGrant, EgressLimits } from '../schema/egress.ts'
 import type { Canaries } from './canaries.ts'
-import { strangers } from './controls.ts'
+import { strangers } from './removal.ts'
 
 /** Doors are made for each launch and closed with this. No name but the granted one leads anywhere. */
 export interface WayOut extends AsyncDisposable {

@@ -1,4 +1,4 @@
-// Probes 81 to 84: the way out of a profile that has one leads to what was granted, and of the others there is none.
+// Probes 81 to 84 and 119: the way out of a profile that has one leads to what was granted, and of the others there is none.
 import { finds, stops, stopsOrFinds, type Attempt } from '../attempt.ts'
 import { proxyPort } from '../../sandbox/network.ts'
 import { doorTarget } from '../../sandbox/spec.ts'
@@ -212,4 +212,39 @@ export const egressProbes: readonly Probe[] = [
       }
     },
   },
+  {
+    id: 'network.relay',
+    number: 119,
+    group: 'network',
+    protects: 'The relay beside a server has no right, starts nothing, and is not to be read into.',
+    control: 'relay-rights',
+    trial: (scene) =>
+      isShut(scene)
+        ? { expected: 'no relay', attempts: [], settled: 'the profile has no network: there is no relay' }
+        : {
+            expected: 'no capability, a filter, no processes of its own, and EACCES',
+            attempts: [
+              finds(['text', `/proc/${relayPid}/status`], (text) => {
+                const of = (name: string): string =>
+                  new RegExp(`^${name}:\\s+(\\S+)`, 'm').exec(text)?.[1] ?? '?'
+                const found = ['Name', 'CapPrm', 'CapEff', 'CapBnd', 'NoNewPrivs', 'Seccomp'].map(of)
+                return /^egress,0+,0+,0+,1,2$/.test(found.join()) ? null : found.join(' ')
+              }),
+              finds(['text', `/proc/${relayPid}/limits`], startsNothing),
+              ...['mem', 'fd/0', 'environ'].map((name) =>
+                stops(['read', `/proc/${relayPid}/${name}`], ['EACCES', 'EPERM']),
+              ),
+            ],
+            outside: [finds(['text', '/proc/{main}/limits'], startsNothing)],
+          },
+  },
 ]
+
+/** The first process that PID 1 starts. */
+const relayPid = 2
+
+const startsNothing = (text: string): string | null => {
+  const most = (name: string): string => new RegExp(`^${name}\\s+(\\S+)`, 'm').exec(text)?.[1] ?? '?'
+  const found = ['Max processes', 'Max core file size', 'Max file size', 'Max locked memory'].map(most)
+  return found.every((it) => it === '0') ? null : found.join(' ')
+}

@@ -1,7 +1,8 @@
-// Probes 19, 69, 70, 117 and 118: with what a server starts, and whether any program that it starts has more.
+// Probes 19, 69, 70, 117, 118 and 120: with what a server starts, and whether any program that it starts has more.
 import { isWithin } from '../../lib/path-overlap.ts'
-import { finds, stops } from '../attempt.ts'
+import { finds, stops, stopsOrFinds } from '../attempt.ts'
 import { capableTarget } from '../lab.ts'
+import type { SandboxSpec } from '../../sandbox/spec.ts'
 import type { Probe } from '../probe.ts'
 
 const amiss = (found: readonly string[]): string | null =>
@@ -34,7 +35,8 @@ const gainedCapability = (text: string): string | null => {
   return bits === undefined ? null : `CapPrm ${bits}`
 }
 
-const noPrograms = 'this sandbox starts no program but the server'
+/** Where a server may start no program at all, it starts none of these. */
+const refused = ({ exec }: SandboxSpec): readonly string[] => (exec === 'none' ? ['EPERM'] : [])
 
 export const privilegeProbes: readonly Probe[] = [
   {
@@ -48,9 +50,13 @@ export const privilegeProbes: readonly Probe[] = [
         spec.mounts.some(({ source, target }) => source === target && isWithin(path, target)),
       )
       const expected = 'the same uid and gid four times'
-      if (spec.exec === 'none') return { expected, attempts: [], settled: noPrograms }
       return there.length > 0
-        ? { expected, attempts: there.map((path) => finds(['exec-gain', path, '--help'], otherIds)) }
+        ? {
+            expected,
+            attempts: there.map((path) =>
+              stopsOrFinds(['exec-gain', path, '--help'], refused(spec), otherIds),
+            ),
+          }
         : { expected, attempts: [], settled: 'this sandbox has no program with a setuid bit' }
     },
   },
@@ -81,14 +87,20 @@ export const privilegeProbes: readonly Probe[] = [
     group: 'capabilities',
     protects: 'A program whose file has capabilities gives a server none.',
     control: 'no-new-privileges',
-    trial: ({ capable, spec }) => {
+    trial: ({ spec, capable }) => {
       const expected = 'five empty sets'
-      if (spec.exec === 'none') return { expected, attempts: [], settled: noPrograms }
       return capable === null
         ? { expected, attempts: [], settled: 'only a verification by root can give a file capabilities here' }
         : {
             expected,
-            attempts: [finds(['exec-gain', capableTarget], anyCapability, 'a file with a capability')],
+            attempts: [
+              stopsOrFinds(
+                ['exec-gain', capableTarget],
+                refused(spec),
+                anyCapability,
+                'a file with a capability',
+              ),
+            ],
             outside: [finds(['exec-gain', capable], gainedCapability, 'a file with a capability')],
           }
     },
@@ -120,5 +132,20 @@ export const privilegeProbes: readonly Probe[] = [
       attempts: [finds(['text', '/proc/self/status'], otherStart)],
       outside: [finds(['changed-status'], otherStart, 'a process that changed its own')],
     }),
+  },
+  {
+    id: 'syscalls.one-program',
+    number: 120,
+    group: 'syscalls',
+    protects: 'Where a profile says so, a server starts no program, its own included.',
+    control: 'one-program',
+    trial: ({ spec }) =>
+      spec.exec === 'none'
+        ? {
+            expected: 'EPERM',
+            attempts: [stops(['exec-any', spec.program.path], ['EPERM'], 'the program itself, again')],
+            outside: [stops(['exec-any', '/proc/self/exe'], [], 'the program itself, again')],
+          }
+        : { expected: 'programs', attempts: [], settled: 'the profile lets a server start programs' },
   },
 ]
