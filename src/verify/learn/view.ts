@@ -67,8 +67,6 @@ export class View {
     if (found === null) return false
     if (!found.isFile() && !found.isDirectory())
       return this.#withhold(path, 'it is a socket, a device or a pipe, which no profile grants')
-    const shy = origin === 'asked' ? this.#whyNotUnasked(path, found.isDirectory()) : null
-    if (shy !== null) return this.#withhold(path, `${shy}; name it with --read where it is needed`)
     const real = await realpath(path)
     const beyond = this.whyDenied(real)
     if (beyond !== null) return this.#withhold(path, `it leads to ${real}: ${beyond}`)
@@ -77,8 +75,11 @@ export class View {
       if (inside !== undefined)
         return this.#withhold(path, `it holds ${inside.path}, ${inside.what}, by a mandatory rule`)
     }
-    if (!(await isReadable(real))) return this.#withhold(path, 'the user of a sandbox may not read it')
     const isFolder = found.isDirectory()
+    const [shy] =
+      origin === 'asked' ? [path, real].flatMap((at) => this.#whyNotUnasked(at, isFolder) ?? []) : []
+    if (shy !== undefined) return this.#withhold(path, `${shy}; name it with --read where it is needed`)
+    if (!(await isReadable(real))) return this.#withhold(path, 'the user of a sandbox may not read it')
     this.#shown = [...this.#shown.filter((each) => !isWithin(each.path, path)), { path, origin, isFolder }]
     return true
   }
