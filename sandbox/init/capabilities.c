@@ -22,11 +22,17 @@ static bool has_effective(int capability) {
   return (words[CAP_TO_INDEX(capability)].effective & CAP_TO_MASK(capability)) != 0;
 }
 
+// gVisor's kernel has none.
+static bool has_ambient_set(void) {
+  return prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_IS_SET, 0, 0, 0) >= 0 || errno != EINVAL;
+}
+
 // Empties ambient, inheritable, permitted and effective; any process may.
 void drop_capability_sets(void) {
   struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3, .pid = 0};
   capability_words none = {{0}};
-  if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) != 0) die("capabilities", "ambient", errno);
+  if (has_ambient_set() && prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) != 0)
+    die("capabilities", "ambient", errno);
   if (syscall(SYS_capset, &header, none) != 0) die("capabilities", "capset", errno);
 }
 
@@ -40,12 +46,15 @@ static void drop_bounding_set(void) {
   }
 }
 
+// gVisor's kernel has no such bits, and nobody in here becomes uid 0.
+static bool has_secure_bits(void) { return prctl(PR_GET_SECUREBITS, 0, 0, 0, 0) >= 0 || errno != EINVAL; }
+
 // All five sets. Where CAP_SETPCAP is there, uid 0 becomes an ordinary uid for ever as well.
 void drop_all_capabilities(void) {
   const int locked = SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP |
                      SECBIT_NO_SETUID_FIXUP_LOCKED | SECBIT_KEEP_CAPS_LOCKED | SECBIT_NO_CAP_AMBIENT_RAISE |
                      SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED;
-  bool may_lock = has_effective(CAP_SETPCAP);
+  bool may_lock = has_effective(CAP_SETPCAP) && has_secure_bits();
   drop_bounding_set();
   if (may_lock && prctl(PR_SET_SECUREBITS, locked, 0, 0, 0) != 0) die("capabilities", "securebits", errno);
   drop_capability_sets();

@@ -37,7 +37,7 @@ interface OwnOptions {
 
 /** gVisor as it runs where there is no KVM, and with no network stack of its own to set up. */
 export const gvisor = {
-  runsc: { path: '/usr/bin/runsc', runtimeArgs: ['--platform=ptrace', '--network=none'] },
+  runsc: { path: '/usr/bin/runsc', runtimeArgs: ['--platform=ptrace', '--network=none', '--host-uds=open'] },
 }
 
 const isRoot = process.getuid?.() === 0

@@ -30,6 +30,8 @@ export interface ContainerHost {
   readonly volumes: readonly string[]
   /** OCI runtime, or null for the engine's own choice */
   readonly runtime: string | null
+  /** Whether that is gVisor, which has none of this kernel's counters */
+  readonly isGvisor: boolean
   readonly initPath: string
   /** Host path of the control socket */
   readonly control: string
@@ -120,12 +122,15 @@ const resources = (spec: SandboxSpec, { processors }: ContainerHost): HostConfig
   }
 }
 
-const binds = (spec: SandboxSpec, { initPath, control, files }: ContainerHost): HostConfig['Mounts'] => [
+const binds = (
+  spec: SandboxSpec,
+  { initPath, control, files, isGvisor }: ContainerHost,
+): HostConfig['Mounts'] => [
   ...mountsOf(spec).map(bind),
   ...spec.files.map(({ target }) => bind({ source: files.get(target) ?? '', target, access: 'read' })),
   bind({ source: control, target: controlTarget, access: 'read' }),
   // Writable for who has CAP_SYS_RESOURCE in the namespace whose they are: init, until it drops all.
-  bind({ ...counters, access: 'write' }),
+  ...(isGvisor ? [] : [bind({ ...counters, access: 'write' })]),
   bind({ source: initPath, target: initCommand[0], access: 'read' }),
 ]
 

@@ -15,6 +15,7 @@ import type { StreamName } from './answers.ts'
 import type { ContainerPlan, Engine } from './engine.ts'
 import { type InstanceFolder, makeInstanceFolder } from './folder.ts'
 import { unframed } from './unframe.ts'
+import { requireSameSources } from './gvisor.ts'
 import type { EngineWatch } from './watch.ts'
 
 /** How long the engine may take from a container's start to init's first word, ms. */
@@ -33,6 +34,8 @@ export interface DockerPlan extends ContainedPlan {
   /** The exact filter of system calls, which init installs */
   readonly filter: Uint8Array
   readonly owe: (id: string) => void
+  /** Whether gVisor stands in for the kernel in there */
+  readonly isGvisor: boolean
 }
 
 /**
@@ -47,7 +50,8 @@ export const confineInContainer = async (
   const contained = await start(plan, signal)
   try {
     contained.channel.send(...containerOrders(plan))
-    await reachGate(contained, plan.spec, { signal })
+    const look = plan.isGvisor ? () => requireSameSources(plan.spec) : null
+    await reachGate(contained, plan.spec, { signal, look })
     await contained.identifyInit({ signal })
   } catch (error) {
     await contained[Symbol.asyncDispose]()

@@ -19,6 +19,7 @@ import type { EngineInfo } from './answers.ts'
 import { type Engine, openEngine } from './engine.ts'
 import { engineFilter } from './filter.ts'
 import { emptyRoot } from './empty-root.ts'
+import { gvisorLimits, isGvisor, judgeGvisor } from './gvisor.ts'
 import type { ImagePin } from './image.ts'
 import { makeDaemonFolder, removeOf } from './janitor.ts'
 import { EngineWatch } from './watch.ts'
@@ -86,11 +87,15 @@ export const openDockerHost = async (options: DockerHostOptions): Promise<Docker
       info,
       async plan(parts, { runtime, image }) {
         judgeRuntime(runtime, info)
-        await settle()
         const { spec } = parts
+        const inGvisor = isGvisor(runtime, info)
+        if (inGvisor) judgeGvisor(runtime ?? info.DefaultRuntime, info, spec.network.mode)
+        await settle()
         const imageId = image?.id ?? (await emptyRoot(engine))
         return {
           ...parts,
+          innerLimits: inGvisor ? gvisorLimits(parts.innerLimits) : parts.innerLimits,
+          isGvisor: inGvisor,
           driver: 'docker',
           engine,
           watch,
@@ -104,6 +109,7 @@ export const openDockerHost = async (options: DockerHostOptions): Promise<Docker
               imageId,
               volumes: image?.volumes ?? [],
               runtime,
+              isGvisor: inGvisor,
               initPath,
               control,
               files,
