@@ -8,6 +8,7 @@ import { packageVersion } from '../lib/version.ts'
 import type { Hello } from '../rpc/protocol.ts'
 import { diagnose } from '../sandbox/diagnose.ts'
 import type { Diagnosis } from '../sandbox/diagnose.ts'
+import { diagnoseEngine } from '../sandbox/docker/diagnose.ts'
 import { fingerprint } from '../sandbox/fingerprint.ts'
 import { paint, printFields, printJson, printTable, visible } from './output.ts'
 import type { Cell } from './output.ts'
@@ -38,7 +39,7 @@ async function examine({ runtime }: ReachOptions): Promise<Report> {
   const facts = {
     version: packageVersion(),
     node: process.versions.node,
-    controls: diagnose(await fingerprint()),
+    controls: [...diagnose(await fingerprint()), ...(await diagnoseEngine(thisHost().env))],
   }
   try {
     await using client = await connect({ at: { runtimeDir: await runtimeDirectory(runtime, thisHost()) } })

@@ -19,6 +19,9 @@ export interface Diagnosis {
     | 'pids'
     | 'cpu'
     | 'container engine'
+    | 'containers'
+    | 'container limits'
+    | 'gVisor'
   readonly ok: boolean
   /** Whether nothing can be launched while this is not ok */
   readonly isFatal: boolean
@@ -61,7 +64,6 @@ export function diagnose(found: Fingerprint): readonly Diagnosis[] {
     ),
     egressRow(found),
     ...limitRows(found),
-    ...kernel.engines.map((path) => unused(path)),
   ]
 }
 
@@ -129,11 +131,6 @@ function egressRow({ trial, egressTrial }: Fingerprint): Diagnosis {
 function fatal(control: Diagnosis['control'], by: string | null, fault: Fault | null): Diagnosis {
   if (fault === null) return { control, ok: true, isFatal: true, enforcedBy: by, cause: null, mend: null }
   return { control, ok: false, isFatal: true, enforcedBy: null, ...fault }
-}
-
-function unused(path: string): Diagnosis {
-  const cause = `${path} is there; this version does not use it`
-  return { control: 'container engine', ok: true, isFatal: false, enforcedBy: null, cause, mend: null }
 }
 
 /** The switches that forbid namespaces to ordinary users; they matter only where the trial failed. */

@@ -21,12 +21,9 @@ export interface KernelFacts {
   readonly nprocPerNamespace: boolean
   /** Whether `/proc` lists the children of a process */
   readonly processTree: boolean
-  /** Sockets of container engines; reported, and not used by this version */
-  readonly engines: readonly string[]
 }
 
 const rootNeeds = { CAP_SETGID: 6, CAP_SETUID: 7, CAP_SETPCAP: 8, CAP_SYS_ADMIN: 21 } as const
-const engineSockets = ['/run/docker.sock', '/run/podman/podman.sock', '/run/containerd/containerd.sock']
 
 /** Reads them all; a file that is not there says that the kernel has no such switch. */
 export function readKernelFacts(): KernelFacts {
@@ -43,7 +40,6 @@ export function readKernelFacts(): KernelFacts {
     inContainer: existsSync('/.dockerenv') || existsSync('/run/.containerenv'),
     nprocPerNamespace: major > 5 || (major === 5 && minor >= 14),
     processTree: existsSync(`/proc/self/task/${process.pid}/children`),
-    engines: engineSockets.filter((path) => existsSync(path)),
   }
 }
 

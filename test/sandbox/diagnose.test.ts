@@ -17,7 +17,6 @@ const good: Fingerprint = {
     inContainer: false,
     nprocPerNamespace: true,
     processTree: true,
-    engines: [],
   },
   bubblewrap: { path: '/usr/bin/bwrap', version: '0.8.0', refusal: null },
   init: { path: '/opt/sallyport-init' },
@@ -160,16 +159,6 @@ test('limits that nothing holds firmly are not ok, with the reason, and refuse n
   expect(row(bare, 'pids')).toMatchObject({ ok: true, enforcedBy: 'rlimit', cause: null })
   expect(row(bare, 'cpu')).toMatchObject({ ok: false, enforcedBy: null, cause: 'why' })
   expect(() => requireSandbox(bare)).not.toThrow()
-})
-
-test('a container engine is reported as there and not used', () => {
-  const found = { ...good, kernel: { ...good.kernel, engines: ['/run/docker.sock'] } }
-  expect(row(found, 'container engine')).toMatchObject({
-    ok: true,
-    isFatal: false,
-    cause: '/run/docker.sock is there; this version does not use it',
-  })
-  expect(row(good, 'container engine')).toBeUndefined()
 })
 
 describe('a network that is an allowlist', () => {

@@ -14,7 +14,7 @@ import { findMount } from '../mount-source.ts'
 import type { Limits, Mount, SandboxSpec } from '../spec.ts'
 import { containerName, containerPlan, labels } from './container.ts'
 import type { DockerPlan } from './driver.ts'
-import { describeEndpoint, findEndpoint } from './endpoint.ts'
+import { describeEndpoint, type Endpoint, findEndpoint } from './endpoint.ts'
 import type { EngineInfo } from './answers.ts'
 import { type Engine, openEngine } from './engine.ts'
 import { engineFilter } from './filter.ts'
@@ -57,17 +57,12 @@ export interface DockerHost extends AsyncDisposable {
 export const openDockerHost = async (options: DockerHostOptions): Promise<DockerHost> => {
   const { daemon, stateDirectory, environment, initPath, log } = options
   const endpoint = findEndpoint(environment)
-  if (endpoint.kind !== 'unix')
-    throw unenforceable(
-      'a local engine',
-      `the engine at ${describeEndpoint(endpoint)} is elsewhere: mounts, init and the way out are files and sockets of this machine; ` +
-        `run sallyport on that machine, and reach it by ssh`,
-    )
+  const socketPath = judgePlace(endpoint)
   const engine = await openEngine(endpoint, environment)
   try {
     const info = await engine.info()
     judgeEngine(info)
-    const folder = await makeDaemonFolder(stateDirectory, daemon, endpoint.socketPath)
+    const folder = await makeDaemonFolder(stateDirectory, daemon, socketPath)
     const watch = new EngineWatch(engine, `${labels.daemon}=${daemon}`)
     const owed = new Set<string>()
     const procMasks = await presentProcMasks()
@@ -142,8 +137,18 @@ const takeDown = async (engine: Engine, daemon: DaemonId, folder: string, log: L
   }
 }
 
+/** Returns the socket of an engine that is here. Throws ERR_SANDBOX_UNENFORCEABLE where it is reached over a network. */
+export const judgePlace = (endpoint: Endpoint): string => {
+  if (endpoint.kind === 'unix') return endpoint.socketPath
+  throw unenforceable(
+    'a local engine',
+    `the engine at ${describeEndpoint(endpoint)} is elsewhere: mounts, init and the way out are files and sockets of this machine; ` +
+      `run sallyport on that machine, and reach it by ssh`,
+  )
+}
+
 /** The kernel that judges mounts, pids and sockets has to be this one. */
-const judgeEngine = (info: EngineInfo): void => {
+export const judgeEngine = (info: EngineInfo): void => {
   const options = info.SecurityOptions ?? []
   const has = (name: string): boolean => options.some((option) => option.split(',').includes(`name=${name}`))
   if (info.OSType !== 'linux')

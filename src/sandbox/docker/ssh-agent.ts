@@ -1,7 +1,7 @@
 // An engine on another machine, reached as the docker CLI does: ssh runs `docker system dial-stdio` there.
 import { spawn } from 'node:child_process'
 import { Agent } from 'node:http'
-import { Duplex } from 'node:stream'
+import { Duplex, Writable } from 'node:stream'
 
 const connectSeconds = 10
 
@@ -10,7 +10,7 @@ const passed = ['PATH', 'HOME', 'USER', 'LOGNAME', 'SSH_AUTH_SOCK', 'LANG'] as c
 
 /**
  * An agent whose connections are ssh sessions, with the user's own ssh configuration, keys and known hosts; it asks
- * nothing, so an unknown host key fails. One connection lives on between requests; destroying the agent ends them.
+ * nothing, so an unknown host key fails. Each request is a session; destroying the agent ends those that run.
  */
 export const sshAgent = (
   { destination, port }: { readonly destination: string; readonly port: number | null },
@@ -21,7 +21,7 @@ export const sshAgent = (
   const env = Object.fromEntries(
     passed.flatMap((name) => (environment[name] ? [[name, environment[name]]] : [])),
   )
-  const agent = new Agent({ keepAlive: true })
+  const agent = new Agent()
   agent.createConnection = () => {
     const child = spawn('ssh', [...options, ...at, '--', destination, 'docker', 'system', 'dial-stdio'], {
       stdio: ['pipe', 'pipe', 'pipe'],
@@ -38,11 +38,15 @@ export const sshAgent = (
       const problem = await ended
       if (problem !== '') throw new Error(`ssh ended with ${problem}`)
     }
-    child.stdin.on('error', () => {
-      // a session that ended: the read side says why
+    // A session that ended takes no more, and the read side says why.
+    const session = child.stdin.on('error', () => {})
+    const writable = new Writable({
+      write: (chunk, _, done) => void session.write(chunk, () => done()),
+      final: (done) => void session.end(() => done()),
     })
-    const stream = Duplex.from({ readable: read(), writable: child.stdin })
-    stream.once('close', () => child.kill())
+    const stream = Duplex.from({ readable: read(), writable })
+    // Whoever sent the request hears of it; when there is none any more, nobody has to.
+    stream.on('error', () => {}).once('close', () => child.kill())
     return stream
   }
   return agent

@@ -1,0 +1,92 @@
+// What the container engine means for the docker driver: for each control what holds it, or why nothing does and what mends it.
+import { existsSync } from 'node:fs'
+import { SallyportError } from '../../errors.ts'
+import type { Diagnosis } from '../diagnose.ts'
+import type { EngineInfo } from './answers.ts'
+import { describeEndpoint, type Endpoint, findEndpoint } from './endpoint.ts'
+import { openEngine } from './engine.ts'
+import { isGvisor, judgeGvisor } from './gvisor.ts'
+import { judgeEngine, judgePlace } from './host.ts'
+
+type Row = Diagnosis['control']
+
+const answerMs = 5_000
+
+/**
+ * Asks the engine that the environment names; an empty list where none is named and none is installed, since nothing needs
+ * one. Never fatal: a server in a bubblewrap sandbox needs none of it.
+ */
+export const diagnoseEngine = async (
+  environment: Readonly<Record<string, string | undefined>>,
+): Promise<readonly Diagnosis[]> => {
+  let endpoint: Endpoint
+  try {
+    endpoint = findEndpoint(environment)
+    if (endpoint.from === 'the usual socket' && endpoint.kind === 'unix' && !existsSync(endpoint.socketPath))
+      return []
+  } catch (error) {
+    return [weak('container engine', error)]
+  }
+  try {
+    using engine = await openEngine(endpoint, environment)
+    return diagnoseInfo(endpoint, await engine.info({ ms: answerMs }))
+  } catch (error) {
+    return [weak('container engine', error)]
+  }
+}
+
+/** Explains what an engine says of itself. Pure. */
+export const diagnoseInfo = (endpoint: Endpoint, info: EngineInfo): readonly Diagnosis[] => [
+  held('container engine', `${info.ServerVersion} at ${describeEndpoint(endpoint)}, by ${endpoint.from}`),
+  judged('containers', `seccomp, ${info.Driver}, no capabilities, kernel ${info.KernelVersion}`, () => {
+    judgePlace(endpoint)
+    judgeEngine(info)
+  }),
+  limitsRow(info),
+  ...runtimeRows(info),
+]
+
+const limitsRow = (info: EngineInfo): Diagnosis => {
+  const can = { memory: info.MemoryLimit, pids: info.PidsLimit, cpu: info.CpuCfsQuota }
+  const missing = Object.entries(can).flatMap(([name, isHeld]) => (isHeld ? [] : [name]))
+  const groups = `cgroup v${info.CgroupVersion ?? '1'} (${info.CgroupDriver})`
+  if (missing.length === 0) return held('container limits', groups)
+  const what = `the engine cannot limit ${missing.join(', ')} with ${groups}`
+  return weak('container limits', new SallyportError('ERR_SANDBOX_UNENFORCEABLE', `${what}; ${limitsMend}`))
+}
+
+const limitsMend =
+  'mount these controllers for it (cgroup v2 with systemd delegates them), or set limits.enforcement to best-effort'
+
+const runtimeRows = (info: EngineInfo): readonly Diagnosis[] =>
+  Object.keys(info.Runtimes)
+    .filter((name) => isGvisor(name, info))
+    .map((name) => judged('gVisor', gvisorBy(name), () => judgeGvisor(name, info, 'none')))
+
+// What differs under it is what nobody should find out by surprise.
+const gvisorBy = (name: string): string =>
+  `runtime: ${name}; without a network, mounts proven from outside, limits of memory and pids on gVisor itself`
+
+const judged = (control: Row, by: string | null, judge: () => void): Diagnosis => {
+  try {
+    judge()
+    return held(control, by)
+  } catch (error) {
+    return weak(control, error)
+  }
+}
+
+const held = (control: Row, enforcedBy: string | null): Diagnosis => ({
+  control,
+  ok: true,
+  isFatal: false,
+  enforcedBy,
+  cause: null,
+  mend: null,
+})
+
+// Our refusals end with what to do, after a semicolon.
+const weak = (control: Row, error: unknown): Diagnosis => {
+  const [, cause, mend] = /^(.*?)(?:; ([^;]*))?$/s.exec(SallyportError.from(error).message) ?? []
+  return { control, ok: false, isFatal: false, enforcedBy: null, cause: cause ?? null, mend: mend ?? null }
+}
