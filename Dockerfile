@@ -5,9 +5,12 @@
 #     -v "$PWD/sallyport.yaml:/etc/sallyport/sallyport.yaml:ro" -v sallyport-run:/run/sallyport sallyport
 #
 # The three options are what bubblewrap needs of an engine: user namespaces, mounts in them, a /proc of their own.
-# Without them `sallyport doctor` names what is missing, and no server is started.
+# Without them `sallyport doctor` names what is missing, and no server is started. The docker driver needs files that the
+# engine sees at the same paths, and a user who may use its socket: from in here `doctor` says what of that is missing.
 
-FROM node:24-bookworm-slim AS build
+ARG BASE=node:24-bookworm-slim
+
+FROM ${BASE} AS build
 RUN apt-get update \
   && apt-get install -y --no-install-recommends gcc libc6-dev make \
   && rm -rf /var/lib/apt/lists/*
@@ -17,7 +20,7 @@ RUN npm ci
 COPY . .
 RUN npm run build && npm prune --omit=dev
 
-FROM node:24-bookworm-slim
+FROM ${BASE}
 RUN apt-get update \
   && apt-get install -y --no-install-recommends bubblewrap \
   && rm -rf /var/lib/apt/lists/* \

@@ -30,6 +30,7 @@ export const importImage = async (
 ): Promise<string> => {
   await using stage = await tempDir()
   for (const folder of ['tmp', 'proc', 'dev', 'sys', 'etc']) await mkdir(join(stage.path, folder))
+  await chmod(join(stage.path, 'tmp'), 0o1777)
   for (const [path, source] of Object.entries(files)) {
     const target = join(stage.path, path)
     await mkdir(dirname(target), { recursive: true })
@@ -62,6 +63,16 @@ export const nodeImage = async (engine: TestEngine): Promise<string> => {
   const known = await engine.engine.image(`sallyport-test/${name}`)
   return known?.Id ?? importImage(engine, name, { files })
 }
+
+/** Programs of this machine at the paths where they are found, with the libraries that they load. */
+export const filesOfPrograms = async (programs: readonly string[]): Promise<ImageSource['files']> => {
+  const { stdout } = await promisify(execFile)('which', [...programs], { env: { PATH: searched } })
+  const paths = stdout.trim().split('\n')
+  const libraries = await Promise.all(paths.map(librariesOf))
+  return Object.fromEntries([...paths, ...libraries.flat()].map((from) => [from, { from }]))
+}
+
+const searched = '/usr/bin:/usr/sbin'
 
 /** Paths of the shared libraries of a program, its loader included. */
 const librariesOf = async (program: string): Promise<readonly string[]> => {
