@@ -71,7 +71,6 @@ const serversFor = (): Readonly<Record<string, object>> => ({
   raw: fixture('reaches-out'),
   open: reaches({ egress: [grant(api.plainPort), grant(redirects.port)] }),
   wide: reaches({ egress: [grant(api.plainPort), grant(other.port)] }),
-  inward: reaches({ egress: [grant(api.plainPort, { private: false })] }),
   shared: fixture('reaches-out', { instance: 'shared' }),
   extended: reaches({ egress: [grant(api.plainPort)], mounts: [documents()], env: { REGION: 'north' } }),
   plain: reaches({ egress: [grant(redirects.port)] }),
@@ -180,10 +179,12 @@ describe('S000-U14', () => {
     const { status } = await call('open', 'ask', { url: `http://${api.host}:${redirects.port}/away` })
     expect(status).not.toBe(200)
     expect(other.seen).toEqual(before)
-    // A listed name whose address lies within, without a word that it may.
-    const answer = await call('inward', 'ask', { url: `http://${api.host}:${api.plainPort}/inward` })
-    expect(answer['status']).not.toBe(200)
-    expect(api.asked.filter(({ url }) => url === '/inward')).toEqual([])
+    // A listed name whose address lies within, without a word that it may: no server has it, and none is started.
+    const inward = { ...serversFor(), open: reaches({ egress: [grant(api.plainPort, { private: false })] }) }
+    const config = configOf(inward, { rules, credentials: { api: { env: 'TEST_TOKEN' } } })
+    await writeFile(join(at.folder, 'inward.yaml'), JSON.stringify(config), { mode: 0o600 })
+    const refused = await at.run(['verify', '--server', 'open', '--config', join(at.folder, 'inward.yaml')])
+    expect([refused.status, refused.stderr]).toEqual([7, expect.stringContaining('(loopback)')])
     expect(await call('open', 'ask', { url: `http://${api.host}:${api.plainPort}/there` })).toMatchObject({
       status: 200,
     })

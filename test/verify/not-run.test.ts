@@ -13,7 +13,7 @@ import { tempDir } from '../support/temp-dir.ts'
 
 const repository = fileURLToPath(new URL('../../', import.meta.url))
 
-/** In the place of the probes' program: holds what it is to hold, and of all else does what a failure would. */
+/** In the place of the probes' program: holds what it is to hold, and asked for more than one thing does what a failure would. */
 const stub = (failure: string): string => `
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,6 +28,7 @@ int main(int argc, char **argv) {
     while (getchar() != EOF) continue;
     return 0;
   }
+  if (list == NULL || fgets(line, sizeof line, list) == NULL) return 0;
   ${failure}
   return 0;
 }`
