@@ -4,6 +4,8 @@ import { basename } from 'node:path'
 import { shippedFolder } from '../src/config/profile-layers.ts'
 import { loadProfile } from '../src/config/profile.ts'
 import { catalogue } from '../src/errors.ts'
+import { catalogue as probes } from '../src/verify/catalogue.ts'
+import { type ControlId, controlOf, controls } from '../src/verify/controls.ts'
 
 const root = new URL('../', import.meta.url)
 
@@ -49,6 +51,16 @@ const tables: Readonly<Record<string, () => string | Promise<string>>> = {
   profile: () => schemaTable('profile'),
   project: () => schemaTable('project'),
   profiles: profilesTable,
+  controls: () =>
+    table(
+      ['control', 'what it is', 'probes', 'without it'],
+      (Object.keys(controls) as ControlId[]).map((id) => {
+        const { what, arm } = controlOf(id)
+        const isRefused = arm.isRefused?.({ network: { mode: 'none' } }) === true
+        const guards = probes.filter(({ control }) => control === id).map(({ number }) => number)
+        return [`\`${id}\``, what, guards.join(', '), isRefused ? 'nothing is started' : 'they go red']
+      }),
+    ),
 }
 
 /** Returns `text` with every marked table made anew. */

@@ -1,4 +1,5 @@
 // Probes 26 to 37, 40, 45 and 111: what /proc and /sys show of the host, and what the kernel says of a server.
+import { sandboxUid } from '../../sandbox/bubblewrap/argv.ts'
 import { finds, stops, stopsOrFinds } from '../attempt.ts'
 import type { Probe } from '../probe.ts'
 
@@ -119,7 +120,12 @@ export const procProbes: readonly Probe[] = [
     protects: 'Addresses, logs, hardware and load of the host’s kernel are covered.',
     control: 'proc-masks',
     trial: ({ masked }) =>
-      covered(masked.filter((path) => !folders.includes(path) && path !== '/proc/sysrq-trigger')),
+      covered([
+        ...new Set([
+          ...tellsMost,
+          ...masked.filter((path) => !folders.includes(path) && path !== '/proc/sysrq-trigger'),
+        ]),
+      ]),
   },
   {
     id: 'proc.host-folders',
@@ -127,7 +133,10 @@ export const procProbes: readonly Probe[] = [
     group: 'proc',
     protects: 'Folders of /proc about the host’s hardware and drivers are empty.',
     control: 'proc-masks',
-    trial: ({ masked }) => covered(masked.filter((path) => folders.includes(path))),
+    trial: ({ masked }) => {
+      const there = covered(masked.filter((path) => folders.includes(path)))
+      return { ...there, attempts: [...there.attempts, ...masked.map(unchangeable)] }
+    },
   },
   {
     id: 'proc.oom-score',
@@ -187,8 +196,9 @@ export const procProbes: readonly Probe[] = [
       expected: 'one uid that is not 0, setgroups: deny',
       attempts: [
         finds(['text', '/proc/self/uid_map'], (text) => {
-          const [, outside, length, more] = text.trim().split(/\s+/)
-          return more === undefined && length === '1' && Number(outside) > 0 ? null : text.trim().slice(0, 80)
+          const [inside, outside, length, more] = text.trim().split(/\s+/)
+          const isOne = more === undefined && length === '1' && Number(outside) > 0
+          return isOne && inside === `${sandboxUid}` ? null : text.trim().slice(0, 80)
         }),
         // Only root can let go of groups: a daemon of anybody else keeps its own.
         finds(['text', '/proc/self/status'], (text) => {
@@ -260,6 +270,15 @@ version
 version_signature
 dynamic_debug
 `)
+
+/** These whatever the launch thinks of them: a cover that is forgotten is one that nobody lists. */
+const tellsMost =
+  'kcore kmsg kallsyms keys key-users config.gz cmdline timer_list sched_debug interrupts iomem ioports slabinfo vmallocinfo'
+    .split(' ')
+    .map((name) => `/proc/${name}`)
+
+const unchangeable = (path: string) =>
+  finds(['flags', path], (text) => (text.startsWith('ro') ? null : `mounted ${text}`), `cover of ${path}`)
 
 const folders = ['scsi', 'bus', 'fs', 'irq', 'acpi', 'asound', 'driver', 'tty', 'pressure', 'sysvipc'].map(
   (name) => `/proc/${name}`,
