@@ -40,6 +40,19 @@ export function inexactNumber(json: string): string | null {
   return found
 }
 
+/** Words of a schema by which a number's value decides; `type: number` alone takes every number. */
+const valued =
+  /"(?:minimum|maximum|exclusiveMinimum|exclusiveMaximum|multipleOf|integer|const|enum|uniqueItems)"/
+const looked = new WeakMap<object, boolean>()
+
+/** True where what a schema says of a value can hang on which number it is. */
+export function readsNumbers(schema: unknown): boolean {
+  if (typeof schema !== 'object' || schema === null) return false
+  const known = looked.get(schema) ?? valued.test(JSON.stringify(schema))
+  looked.set(schema, known)
+  return known
+}
+
 /** One spelling for each number: its digits without zeros around them, and the power of ten of the last. */
 function decimal(number: string): string {
   const [, sign, whole = '', fraction = '', power = '0'] =

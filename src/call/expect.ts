@@ -1,6 +1,7 @@
 // What a proposal must be to go on: each of these gives what the next step needs, or throws what the caller is told.
 import type { Proposal } from '../schema/governor.ts'
-import { canonicalize, inexactNumber, NotCanonical } from './canonical.ts'
+import { members } from '../lib/json-scan.ts'
+import { canonicalize, inexactNumber, NotCanonical, readsNumbers } from './canonical.ts'
 import type { ApprovalAnswer, GovernPorts, Standing } from './ports.ts'
 import { denied, refusals } from './refusal.ts'
 
@@ -25,11 +26,22 @@ export function canonical(proposal: Proposal): string {
 
 /** Null, or where and why the arguments are not what the accepted schema says; a promise where that takes long to tell. */
 export function invalid(
-  { server, subject, arguments: args }: Proposal,
+  { server, subject, arguments: args, bytes }: Proposal,
   { tool }: Standing & { state: 'accepted' },
   { registry }: GovernPorts,
 ): Promise<string | null> | string | null {
-  return tool === null ? null : registry.invalidArguments(server.name, subject, args)
+  if (tool === null) return null
+  const number = readsNumbers(tool.declaration.parameters) ? inexactArgument(bytes) : null
+  if (number !== null)
+    return `${number.slice(0, 40)} is more than a double holds, so that the schema would judge another number; pass it as a string`
+  return registry.invalidArguments(server.name, subject, args)
+}
+
+/** The same of the arguments in a call's params: what stands beside them no schema reads. */
+function inexactArgument(params: string): string | null {
+  if (inexactNumber(params) === null) return null
+  const given = members(params, 0, params.length).find(({ key }) => key === 'arguments')
+  return given === undefined ? null : inexactNumber(params.slice(given.start, given.end))
 }
 
 /** Throws where there is a problem. */

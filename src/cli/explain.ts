@@ -47,7 +47,7 @@ async function explainAsked(server: string, tool: string, options: ExplainOption
 /** A call that was made. */
 async function explainMade(id: string, options: ExplainOptions): Promise<void> {
   const { args, a, lineage } = options
-  if (!/^c-[\w-]{8,64}$/.test(id))
+  if (!id.startsWith('c-'))
     throw new SallyportError(
       'ERR_USAGE',
       `got ${JSON.stringify(id)} alone, expected SERVER TOOL, or the id of a call`,
@@ -88,6 +88,9 @@ function print({ outcome, steps, identity }: OperatorMethods['policy/explain']['
   process.stdout.write(`\n${visible(identity ?? 'the call')} ${paint(style, text)}\n`)
 }
 
+const placeOf = ({ place }: ExplainedCall): string =>
+  place === null ? '' : `, at ${place.path}:${place.line}`
+
 function printMade(call: ExplainedCall): void {
   const { policy, trust, approval, intent, outcome, refusal } = call
   const none = 'none'
@@ -97,7 +100,7 @@ function printMade(call: ExplainedCall): void {
     ['identity', call.identity ?? `${call.server}/${call.subject}, refused before it was known`],
     ['caller', `uid ${call.principal}, ${call.session}`],
     ['decision', call.action ?? 'refused before the rules were asked'],
-    ['rule', call.rule ?? none],
+    ['rule', call.rule === null ? none : `${call.rule}${placeOf(call)}`],
     ['policy', `${policy.version}${policy.is_present ? '' : ', which is not the present one'}`],
     ['trust', trust === null ? none : `${trust.tier}, epoch ${trust.epoch}`],
     [

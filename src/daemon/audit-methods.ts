@@ -1,4 +1,5 @@
 // The journal as operators ask for it: records that match, records as they come, and whether it is what was written.
+import { placeOfOrigin } from '../config/origin.ts'
 import { type Found, queryJournal } from '../journal/read.ts'
 import type { JournalRecord } from '../journal/record.ts'
 import { verifyApart } from '../journal/verify-apart.ts'
@@ -42,7 +43,12 @@ export function auditMethods({ governance, directory, key, policy }: AuditPorts)
     },
     async 'calls/explain'({ call_id: call }) {
       const { records } = await find({ call, limit: followLimit })
-      return explainCall(call, records, (server) => policyVersionOf(policy.settings, server))
+      const explained = explainCall(call, records, (server) => policyVersionOf(policy.settings, server))
+      const { rule, policy: by } = explained
+      // Of a file that cannot be read any more, or was decided by before, no line is known.
+      const isKnown = rule !== null && by.is_present
+      const place = isKnown ? await placeOfOrigin(rule, policy.settings).catch(() => null) : null
+      return { ...explained, place }
     },
     'audit/verify': ({ anchor = null }, { signal }) =>
       verifyApart({ directory, key, known: { anchor, head: governance.journal.head } }, { signal }),

@@ -12,7 +12,7 @@ export function explainCall(
   id: CallId,
   records: readonly JournalRecord[],
   presentPolicy: (server: string) => string,
-): ExplainedCall {
+): Omit<ExplainedCall, 'place'> {
   const find = (type: string): Row | null => {
     const found = records.findLast((record) => record.type === type)
     return found === undefined ? null : { seq: found.seq, at: found.at, body: asBody(found.body) }
@@ -92,7 +92,13 @@ function actionOf(code: string | null, isAsked: boolean, isAdmitted: boolean): E
   return code === 'ERR_POLICY_DENIED' || code === 'ERR_MESSAGE_AMBIGUOUS' ? 'deny' : null
 }
 
-function changeOf({ server, rule, refusal, check, approval }: Omit<ExplainedCall, 'change'>): string {
+function changeOf({
+  server,
+  rule,
+  refusal,
+  check,
+  approval,
+}: Omit<ExplainedCall, 'change' | 'place'>): string {
   const where = rule ?? 'a rule for it'
   if (refusal === null)
     return approval === null

@@ -204,6 +204,8 @@ export interface ExplainedCall {
   readonly action: 'allow' | 'ask' | 'deny' | null
   /** File and entry that decided, or null where none did */
   readonly rule: string | null
+  /** Where that stands in a file of the configuration that holds, or null where it is another one or has no such line */
+  readonly place: { readonly path: string; readonly line: number } | null
   readonly reason: string
   /** Digest of what it was decided by: rules, settings and the server's entry; and whether that is what holds at present */
   readonly policy: { readonly version: string; readonly is_present: boolean }

@@ -9,7 +9,9 @@ const call = 'c-000000000000' as CallId
 const basis = { call, server: 'files', subject: 'read', identity: 'files/read@1#1', trust: 'untrusted' }
 const answered = { ...basis, rule: 'rules[0]', granted: true, scope: 'once', by: '0' }
 
-const explained = (...recorded: readonly (readonly [type: string, body: object])[]): ExplainedCall => {
+const explained = (
+  ...recorded: readonly (readonly [type: string, body: object])[]
+): Omit<ExplainedCall, 'place'> => {
   const chain = { at: '2026-01-01T00:00:00.000Z', daemon: 'd-1', segment: 1, prev: '', hash: '', mac: null }
   const records = recorded.map(([type, body], at): JournalRecord => ({ ...chain, seq: at + 1, type, body }))
   return explainCall(call, records, (server) => (server === 'files' ? 'v2' : 'v1'))

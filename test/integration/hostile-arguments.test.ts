@@ -3,6 +3,7 @@ import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Client } from '../../src/client/client.ts'
+import { attached } from '../support/attached.ts'
 import { configOf, daemon, fixture } from '../support/daemon.ts'
 import type { TestDaemon } from '../support/daemon.ts'
 import { eventually } from '../support/eventually.ts'
@@ -241,6 +242,28 @@ describe.each(Object.entries(ways))('on %s', (_name, open) => {
     expect(error?.data.code).toMatch(ambiguous)
     expect(seen.calls('json').length).toBe(before)
   })
+})
+
+test('no schema judges a number that a double does not hold as the one beside it, on the socket or in a session', async () => {
+  using caller = await RawCaller.open(join(at.runtimeDir, 'host/host.sock'))
+  await using session = await attached(at, 'hostile')
+  const say = (tool: string, n: string): readonly Promise<RawReply>[] => [
+    caller.say(
+      `{"jsonrpc":"2.0","id":$ID,"method":"tools/call","params":{"server":"hostile","tool":"${tool}","arguments":{"n":${n}}}}`,
+    ),
+    session.say(
+      `{"jsonrpc":"2.0","id":$ID,"method":"tools/call","params":{"name":"${tool}","arguments":{"n":${n}},"_meta":{"big":12345678901234567890}}}`,
+    ),
+  ]
+  for (const n of ['9007199254740993', '4503599627370497.25', '9007199254740992.0000001'])
+    for (const reply of say('whole', n))
+      expect((await reply).error, n).toMatchObject({
+        data: { code: 'ERR_ARGUMENTS_INVALID' },
+        message: expect.stringContaining('the schema would judge another number'),
+      })
+  for (const n of ['9007199254740992', '9007199254740992.0', '-0', '1e3'])
+    for (const reply of say('whole', n)) expect((await reply).error, n).toBeUndefined()
+  for (const reply of say('any', '12345678901234567890')) expect((await reply).error).toBeUndefined()
 })
 
 test('an approval of one number is none of another that a double takes for it', async () => {

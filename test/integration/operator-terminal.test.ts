@@ -233,6 +233,7 @@ describe('the operator’s verbs', () => {
       principal: uid,
       action: 'allow',
       rule: 'sallyport.yaml rules[2]',
+      place: { path: at.config, line: 1 },
       policy: { is_present: true },
       trust: { tier: 'untrusted', epoch: 0 },
       approval: null,
@@ -243,7 +244,7 @@ describe('the operator’s verbs', () => {
       refusal: null,
     })
     const said = await at.run(['explain', made])
-    expect(said.stdout).toMatch(/^rule +sallyport\.yaml rules\[2\]$/m)
+    expect(said.stdout).toMatch(/^rule +sallyport\.yaml rules\[2\], at \/.*sallyport\.yaml:1$/m)
     expect(said.stdout).toMatch(
       /^would change it +a rule that asks or denies, before sallyport\.yaml rules\[2\]$/m,
     )
@@ -284,7 +285,16 @@ describe('the operator’s verbs', () => {
       refusal: { code: 'ERR_PERMIT_REFUSED' },
       change: expect.stringContaining('sallyport release'),
     })
-    expect((await at.run(['explain', 'c-000000000000'])).status).toBe(8)
+    for (const args of [
+      ['explain', 'c-000000000000'],
+      ['explain', 'c-'],
+      ['explain', 'c-no such id'],
+      ['approve', 'nothing'],
+      ['deny', 'a-1'],
+      ['permits', 'revoke', 'p-x'],
+      ['audit', 'show', 'c-x'],
+    ])
+      expect({ args, status: (await at.run(args)).status }).toEqual({ args, status: 8 })
     expect((await at.run(['explain', 'plain'])).status).toBe(7)
     expect((await at.run(['explain', made, '-a', 'x=1'])).status).toBe(7)
   })
