@@ -139,6 +139,7 @@ export const planLaunch = async (
     return docker.plan(
       { ...inner, spec: contained, filter: seccomp, enforcedBy },
       { runtime: server.runtime, image: registration.image },
+      { signal },
     )
   }
   const enforcedBy = chooseEnforcement(limits, host.limits)

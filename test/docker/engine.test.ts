@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { cp, writeFile } from 'node:fs/promises'
 import { createServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { findEndpoint } from '../../src/sandbox/docker/endpoint.ts'
 import { type ContainerPlan, openEngine } from '../../src/sandbox/docker/engine.ts'
 import { testAuthority } from '../support/certificates.ts'
@@ -49,6 +49,7 @@ describe('a container through its life', () => {
   engineTest('is created, attached to, started, waited for and removed', async ({ engine: it }) => {
     const { engine } = it
     const id = await engine.create(`sallyport-test-${process.pid}`, plan(await echoImage(it)))
+    onTestFinished(() => engine.remove(id))
     const stdin = await engine.attach(id, 'stdin')
     const stdout = await engine.attach(id, 'stdout')
     await engine.start(id)
@@ -87,9 +88,9 @@ describe('a container through its life', () => {
         process.version,
       ],
     })
+    onTestFinished(() => it.engine.remove(id))
     await it.engine.start(id)
     expect(await it.engine.wait(id)).toBe(42)
-    await it.engine.remove(id)
   })
 })
 

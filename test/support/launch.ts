@@ -78,6 +78,7 @@ export const launchProbe = async (
   settings: Settings,
   host: LaunchHost,
   openDoor: OpenDoor | null = null,
+  signal: AbortSignal = AbortSignal.timeout(20_000),
 ): Promise<SandboxProcess> => {
   const server = settings.servers.get('probe')
   const profile = settings.profiles.get(server?.profile ?? '')
@@ -86,9 +87,7 @@ export const launchProbe = async (
   return launch(
     { server, profile, settings, instance: newInstanceId(), supply: { ...noSupply, openDoor } },
     host,
-    {
-      signal: AbortSignal.timeout(20_000),
-    },
+    { signal },
   )
 }
 

@@ -20,6 +20,8 @@ import type { EngineWatch } from './watch.ts'
 
 /** How long the engine may take from a container's start to init's first word, ms. */
 const setupMs = 20_000
+/** How long a launch that failed waits for the engine to remove what it made; one that hangs is owed the rest, ms. */
+const removedMs = 2_000
 
 /** A launch as the driver takes it: nothing is left to decide. */
 export interface DockerPlan extends ContainedPlan {
@@ -85,7 +87,7 @@ const start = async (plan: DockerPlan, signal: AbortSignal): Promise<Contained> 
     return new Contained({ engine, watch, id, control, stdin, stdout, stderr, letGo, owe }, plan)
   } catch (error) {
     for (const connection of opened) connection.destroy()
-    await engine.remove(plan.name).catch((failed: unknown) => {
+    await engine.remove(plan.name, { ms: removedMs }).catch((failed: unknown) => {
       owe(plan.name)
       plan.log.error(
         { container: plan.name, error: failed },

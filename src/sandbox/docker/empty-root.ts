@@ -1,5 +1,6 @@
 // The root of a container that has no image of its own: nothing, in which everything is mounted.
 import { SallyportError } from '../../errors.ts'
+import type { Waiting } from './answers.ts'
 import type { Engine } from './engine.ts'
 
 const reference = 'sallyport/empty'
@@ -11,16 +12,16 @@ const layer = 'sha256:5f70bf18a086007016e948b04aed3b82103a36bea41755b6cddfaf10ac
 let making: Promise<void> = Promise.resolve()
 
 /** Returns the id of an image with nothing in it, made where the engine has none. Throws ERR_ENGINE_REFUSED where somebody gave its name to another. */
-export const emptyRoot = async (engine: Engine): Promise<string> => {
-  const found = await find(engine)
+export const emptyRoot = async (engine: Engine, waiting: Waiting = {}): Promise<string> => {
+  const found = await find(engine, waiting)
   if (found !== null) return found
   // One after another: two at once would leave one without a name.
   making = making.then(
-    () => make(engine),
-    () => make(engine),
+    () => make(engine, waiting),
+    () => make(engine, waiting),
   )
   await making
-  const made = await find(engine)
+  const made = await find(engine, waiting)
   if (made !== null) return made
   throw new SallyportError(
     'ERR_ENGINE_REFUSED',
@@ -31,12 +32,12 @@ export const emptyRoot = async (engine: Engine): Promise<string> => {
   )
 }
 
-const make = async (engine: Engine): Promise<void> => {
-  if ((await find(engine)) === null) await engine.importImage(archive, reference)
+const make = async (engine: Engine, waiting: Waiting): Promise<void> => {
+  if ((await find(engine, waiting)) === null) await engine.importImage(archive, reference, waiting)
 }
 
-const find = async (engine: Engine): Promise<string | null> => {
-  const facts = await engine.image(reference)
+const find = async (engine: Engine, waiting: Waiting): Promise<string | null> => {
+  const facts = await engine.image(reference, waiting)
   if (facts === null) return null
   const layers = facts.RootFS.Layers ?? []
   if (layers.length === 1 && layers[0] === layer) return facts.Id

@@ -24,6 +24,9 @@ import type { ImagePin } from './image.ts'
 import { makeDaemonFolder, removeOf } from './janitor.ts'
 import { EngineWatch } from './watch.ts'
 
+/** How long a launch waits for the removal of what an earlier one left, ms. */
+const owedMs = 2_000
+
 export interface DockerHostOptions {
   readonly daemon: DaemonId
   readonly stateDirectory: string
@@ -45,7 +48,11 @@ export interface DockerChoice {
 export interface DockerHost extends AsyncDisposable {
   readonly engine: Engine
   readonly info: EngineInfo
-  plan(parts: DockerPlanParts, choice: DockerChoice): Promise<DockerPlan>
+  plan(
+    parts: DockerPlanParts,
+    choice: DockerChoice,
+    waiting: { readonly signal: AbortSignal },
+  ): Promise<DockerPlan>
 }
 
 /**
@@ -67,10 +74,10 @@ export const openDockerHost = async (options: DockerHostOptions): Promise<Docker
     const owed = new Set<string>()
     const procMasks = await presentProcMasks()
     const boot = bootId()
-    const settle = async (): Promise<void> => {
+    const settle = async (signal: AbortSignal): Promise<void> => {
       for (const id of owed)
         if (
-          await engine.remove(id).then(
+          await engine.remove(id, { ms: owedMs, signal }).then(
             () => true,
             () => false,
           )
@@ -80,13 +87,14 @@ export const openDockerHost = async (options: DockerHostOptions): Promise<Docker
     return {
       engine,
       info,
-      async plan(parts, { runtime, image }) {
+      async plan(parts, { runtime, image }, { signal }) {
         judgeRuntime(runtime, info)
         const { spec } = parts
         const inGvisor = isGvisor(runtime, info)
         if (inGvisor) judgeGvisor(runtime ?? info.DefaultRuntime, info, spec.network.mode)
-        await settle()
-        const imageId = image?.id ?? (await emptyRoot(engine))
+        await settle(signal)
+        signal.throwIfAborted()
+        const imageId = image?.id ?? (await emptyRoot(engine, { signal }))
         return {
           ...parts,
           innerLimits: inGvisor ? gvisorLimits(parts.innerLimits) : parts.innerLimits,

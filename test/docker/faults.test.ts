@@ -1,0 +1,62 @@
+// An engine that hangs, dies or comes back while servers run: each ends in its right state, and nothing of any is left.
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { LaunchHost } from '../../src/sandbox/host.ts'
+import { inputOf } from '../../src/supervisor/dispatch.ts'
+import { canStartEngine, ownEngine, type OwnEngine } from '../support/engine.ts'
+import { eventually } from '../support/eventually.ts'
+import { launchHost, launchProbe, settingsFor } from '../support/launch.ts'
+
+const settings = await settingsFor('confined-echo.mjs', [], { driver: 'docker' })
+
+describe.runIf(canStartEngine)('an engine', () => {
+  let at: OwnEngine
+  let host: LaunchHost
+  beforeAll(async () => {
+    at = await ownEngine()
+    host = await launchHost({ environment: at.environment })
+  })
+  afterAll(async () => {
+    await host[Symbol.asyncDispose]()
+    await at[Symbol.asyncDispose]()
+  })
+
+  test('that hangs keeps no server alive, and what it could not remove is gone once it answers', async () => {
+    await using server = await launchProbe(settings, host)
+    at.dockerd.kill('SIGSTOP')
+    try {
+      server.kill()
+      expect(await server.ended).toMatchObject({ reason: 'killed' })
+      expect(() => process.kill(server.initPid, 0)).toThrow('ESRCH')
+    } finally {
+      at.dockerd.kill('SIGCONT')
+    }
+    await eventually(async () => (await at.engine.list([])).length === 0, 20_000)
+  })
+
+  test('that hangs while a server is launched fails the launch when its time is up, and leaves nothing', async () => {
+    at.dockerd.kill('SIGSTOP')
+    const late = AbortSignal.timeout(1_000)
+    try {
+      await expect(launchProbe(settings, host, null, late)).rejects.toMatchObject({ name: 'TimeoutError' })
+    } finally {
+      at.dockerd.kill('SIGCONT')
+    }
+    await using server = await launchProbe(settings, host)
+    inputOf(server).end()
+    expect(await server.ended).toMatchObject({ code: 0 })
+    await eventually(async () => (await at.engine.list([])).length === 0, 20_000)
+  })
+
+  test('that is killed takes its servers down, refuses the next launch by name, and is used again when it is back', async () => {
+    await using server = await launchProbe(settings, host)
+    at.dockerd.kill('SIGKILL')
+    expect(await server.ended).toMatchObject({ reason: 'sandbox-lost' })
+    expect(() => process.kill(server.initPid, 0)).toThrow('ESRCH')
+    await expect(launchProbe(settings, host)).rejects.toMatchObject({ code: 'ERR_ENGINE_UNREACHABLE' })
+    await at.restart()
+    await using again = await launchProbe(settings, host)
+    inputOf(again).end()
+    expect(await again.ended).toEqual({ code: 0, signal: null, reason: 'exited' })
+    await eventually(async () => (await at.engine.list([])).length === 0, 20_000)
+  })
+})
