@@ -8,7 +8,14 @@ import { findEndpoint } from '../../src/sandbox/docker/endpoint.ts'
 import { type ContainerPlan, openEngine } from '../../src/sandbox/docker/engine.ts'
 import { testAuthority } from '../support/certificates.ts'
 import { compile } from '../support/compile.ts'
-import { canStartEngine, engineTest, gvisor, ownEngine, type TestEngine } from '../support/engine.ts'
+import {
+  canStartEngine,
+  engineTest,
+  gvisor,
+  hasGvisor,
+  ownEngine,
+  type TestEngine,
+} from '../support/engine.ts'
 import { eventually } from '../support/eventually.ts'
 import { importImage, nodeImage } from '../support/image.ts'
 import { tempDir } from '../support/temp-dir.ts'
@@ -167,7 +174,7 @@ describe.runIf(canStartEngine)('an engine that fails', () => {
   })
 })
 
-test.runIf(canStartEngine)('gVisor’s runsc runs an image where the engine has it', async () => {
+test.runIf(hasGvisor)('gVisor’s runsc runs an image where the engine has it', async () => {
   await using it = await ownEngine({ runtimes: gvisor })
   const { engine } = it
   expect(Object.keys((await engine.info()).Runtimes)).toContain('runsc')

@@ -7,14 +7,14 @@ import type { EngineInfo } from '../../src/sandbox/docker/answers.ts'
 import { isGvisor, judgeGvisor, requireSameSources } from '../../src/sandbox/docker/gvisor.ts'
 import type { LaunchHost } from '../../src/sandbox/host.ts'
 import { inputOf } from '../../src/supervisor/dispatch.ts'
-import { canStartEngine, gvisor, ownEngine, type OwnEngine } from '../support/engine.ts'
+import { gvisor, hasGvisor, ownEngine, type OwnEngine } from '../support/engine.ts'
 import { launchHost, launchProbe, settingsFor } from '../support/launch.ts'
 import { textOf } from '../support/plan.ts'
 import { expectRefusal } from '../support/refusal.ts'
 
 const inGvisor = { driver: 'docker', runtime: 'runsc' }
 
-describe.runIf(canStartEngine && existsSync(gvisor.runsc.path))('a server in gVisor', () => {
+describe.runIf(hasGvisor)('a server in gVisor', () => {
   let engine: OwnEngine
   let host: LaunchHost
   beforeAll(async () => {

@@ -46,6 +46,9 @@ const hasDockerd = ['/usr/sbin/dockerd', '/usr/bin/dockerd'].some((path) => exis
 /** Whether tests may have an engine of their own here; those that need one are skipped by name where not. */
 export const canStartEngine = isRoot && hasDockerd
 
+/** Whether gVisor is installed, and can be given to an engine of a test's own. */
+export const hasGvisor = canStartEngine && existsSync('/usr/bin/runsc')
+
 /** Starts dockerd with its own root and socket and no network; disposing ends it, with all that it left. */
 export const ownEngine = async ({ runtimes = {}, args = [] }: OwnOptions = {}): Promise<OwnEngine> => {
   await using stack = new AsyncDisposableStack()
