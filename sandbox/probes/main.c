@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -92,12 +93,15 @@ static void run(const struct attempt *attempt, int count, char **arguments) {
 }
 
 // `{main}` in an argument is this program's own pid: outside of a sandbox it stands in for PID 1, being of the same user.
+// `{relay}` is the one before it: PID 1 starts the relay, and then the server, whose place this program has.
 static char *settled(char *argument) {
   static char room[ARGUMENTS + 1][LINE_BYTES];
   static int next;
-  char *at = strstr(argument, "{main}"), *settled = room[next++ % (ARGUMENTS + 1)];
-  if (at == NULL) return argument;
-  snprintf(settled, LINE_BYTES, "%.*s%d%s", (int)(at - argument), argument, getpid(), at + strlen("{main}"));
+  char *at = strchr(argument, '{'), *settled = room[next++ % (ARGUMENTS + 1)];
+  bool is_main = at != NULL && strncmp(at, "{main}", 6) == 0;
+  if (!is_main && (at == NULL || strncmp(at, "{relay}", 7) != 0)) return argument;
+  int pid = is_main ? getpid() : getpid() - 1;
+  snprintf(settled, LINE_BYTES, "%.*s%d%s", (int)(at - argument), argument, pid, strchr(at, '}') + 1);
   return settled;
 }
 

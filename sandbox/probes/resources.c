@@ -2,6 +2,7 @@
 #include "probes.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
@@ -119,7 +120,8 @@ static int flood(int count, char **arguments) {
     struct pollfd wait = {.fd = STDERR_FILENO, .events = POLLOUT};
     if (poll(&wait, 1, 1000) == 0) return errno = EAGAIN, stopped_at(said, wanted);
     ssize_t wrote = send(STDERR_FILENO, piece, sizeof piece, MSG_DONTWAIT | MSG_NOSIGNAL);
-    if (wrote < 0 && errno == ENOTSOCK) wrote = write(STDERR_FILENO, piece, sizeof piece);
+    // A pipe that poll says has room has room for this much.
+    if (wrote < 0 && errno == ENOTSOCK) wrote = write(STDERR_FILENO, piece, PIPE_BUF);
     if (wrote < 0 && errno != EAGAIN) return -1;
     if (wrote > 0) said += wrote;
   }

@@ -19,7 +19,7 @@ interface VerifyFlags {
   readonly allServers?: boolean
   readonly call?: string
   readonly args?: string
-  readonly driver: string
+  readonly driver: 'bubblewrap' | 'docker'
   readonly format: keyof typeof formats
   readonly out?: string
   readonly selfCheck?: boolean
@@ -41,7 +41,9 @@ export function registerVerify(program: Command): void {
     .option('--call <tool>', 'call this tool of the one server, instead of what is known to change nothing')
     .option('--args <json>', 'its arguments, as one JSON object')
     .addOption(
-      new Option('--driver <driver>', 'what makes the sandbox').choices(['bubblewrap']).default('bubblewrap'),
+      new Option('--driver <driver>', 'what makes the sandbox')
+        .choices(['bubblewrap', 'docker'])
+        .default('bubblewrap'),
     )
     .addOption(new Option('--format <format>', 'how to say it').choices(Object.keys(formats)).default('text'))
     .option('--out <file>', 'write the report there, instead of to stdout')
@@ -66,6 +68,7 @@ async function verify(flags: VerifyFlags): Promise<void> {
       host,
       assertions: stated.flatMap((each) => each[index] ?? []),
       selfCheck: flags.selfCheck === true,
+      driver: flags.driver,
       signal: interrupted.signal,
       onProgress: (stage) => hint(`${index + 1}/${subjects.length} ${name}: ${visible(stage)}`),
     })

@@ -1,9 +1,10 @@
 // The broken arms: the sandbox of the same launch with one control taken out, in which its probes must go red.
 import { existsSync } from 'node:fs'
 import { SallyportError } from '../errors.ts'
+import { armOf } from './arm.ts'
 import type { Answer } from './attempt.ts'
 import type { Canaries } from './canaries.ts'
-import { controlOf, type ControlId } from './controls.ts'
+import { type ControlId } from './controls.ts'
 import type { ArmFinding } from './judge.ts'
 import { type Alter, type Lab, tryInside } from './lab.ts'
 import { aloneInside, type Planned } from './inside.ts'
@@ -51,9 +52,10 @@ const tryArm = async (
   planned: readonly Planned[],
   found: Map<Probe, ArmFinding>,
 ): Promise<void> => {
-  const { without, around } = controlOf(control).arm
-  const lab = around?.(whole) ?? whole
-  const alter: Alter = (plan) => without?.(plan, exposure) ?? {}
+  const arm = armOf(control, whole.server.driver)
+  if (!arm.isThere(whole.profile.network.mode)) return
+  const lab = arm.around(whole)
+  const alter: Alter = (plan) => arm.alter(plan, exposure)
   const together = planned.filter(({ probe }) => probe.isAlone !== true)
   const run = async (its: readonly Planned[], make: () => Promise<readonly Answer[]>): Promise<void> => {
     try {

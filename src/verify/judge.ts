@@ -1,5 +1,7 @@
 // From answers to a verdict: what was expected, what was seen, and whether what was seen proves anything.
+import type { LaunchPlan } from '../sandbox/launch.ts'
 import type { SandboxSpec } from '../sandbox/spec.ts'
+import { armOf } from './arm.ts'
 import type { Answer, Attempt, Meaning } from './attempt.ts'
 import { controlOf } from './controls.ts'
 import type { Probe, Trial } from './probe.ts'
@@ -17,6 +19,7 @@ export interface Findings {
   /** Whether the arm was tried for its own sake, or only for want of a control that is open outside */
   readonly isSelfCheck: boolean
   readonly spec: Pick<SandboxSpec, 'network'>
+  readonly driver: LaunchPlan['driver']
 }
 
 /** What became of the sandbox without the control: its answers, or why it did not come up. */
@@ -85,11 +88,10 @@ const positive = ({ trial, arm, probe }: Findings, bare: readonly Meaning[]): Po
   return { observed: `outside: ${bare[0]?.observed ?? 'nothing was tried'}`, isOpen: false }
 }
 
-const broken = ({ probe, trial, arm, isSelfCheck, spec }: Findings): BrokenArm | null => {
+const broken = ({ probe, trial, arm, isSelfCheck, spec, driver }: Findings): BrokenArm | null => {
   if (!isSelfCheck || arm === null) return null
   const { control } = probe
-  const setting = controlOf(control).arm
-  const mustRefuse = setting.isRefused?.(spec) === true
+  const mustRefuse = armOf(control, driver).isRefused(spec)
   if ('refused' in arm) return { control, observed: `refused: ${arm.refused}`, isRed: mustRefuse }
   const seen = meanings(trial.attempts, arm.answers)
   const at = seen.findIndex(({ is }) => is === 'open' || is === 'otherwise')

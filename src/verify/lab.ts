@@ -6,19 +6,19 @@ import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { SallyportError } from '../errors.ts'
 import { newInstanceId } from '../lib/ids.ts'
-import type { BubblewrapPlan } from '../sandbox/bubblewrap/driver.ts'
 import type { EnforcedLimits, SandboxExit, SandboxProcess } from '../sandbox/driver.ts'
 import type { LaunchHost } from '../sandbox/host.ts'
-import { noSupply, openLaunch, planLaunch } from '../sandbox/launch.ts'
+import { type LaunchPlan, noSupply, openLaunch, planLaunch } from '../sandbox/launch.ts'
 import type { OpenDoor } from '../sandbox/network.ts'
 import type { SandboxSpec } from '../sandbox/spec.ts'
 import type { ProfileSettings, ServerSettings, Settings } from '../schema/settings.ts'
 import type { Answer, Attempt, Watched } from './attempt.ts'
+import { alsoMounted } from './container-arms.ts'
 import { showing } from './removal.ts'
 import { standInFor } from './stand-in.ts'
 
-/** Takes something out of a plan. */
-export type Alter = (plan: BubblewrapPlan) => Partial<BubblewrapPlan>
+/** Takes something out of a plan; null where it has nothing of the kind. */
+export type Alter = (plan: LaunchPlan) => LaunchPlan | null
 
 /** What a launch for attempts is made of. */
 export interface Lab {
@@ -72,16 +72,17 @@ const asked = (attempts: readonly Attempt[]): readonly Attempt[] =>
   attempts.filter(({ watch }) => watch === undefined)
 
 /** Plans one launch for these attempts and hands it to `use`, which must pass it on or dispose of its limits. */
-const plan = async (lab: Lab, attempts: readonly Attempt[], signal: AbortSignal): Promise<BubblewrapPlan> => {
+const plan = async (lab: Lab, attempts: readonly Attempt[], signal: AbortSignal): Promise<LaunchPlan> => {
   const { server, profile, settings, openDoor, host, isStandIn } = lab
   const files = [{ target: listPath, content: listOf(attempts), mode: 0o444 }]
   const supply = { ...noSupply, openDoor, files }
   const instance = newInstanceId()
   const planned = await planLaunch({ server, profile, settings, instance, supply }, host, { signal })
-  if (planned.driver === 'bubblewrap') return isStandIn ? standInFor(planned, [listPath], host) : planned
+  if (!isStandIn) return planned
+  if (planned.driver === 'bubblewrap') return standInFor(planned, [listPath], host)
   throw new SallyportError(
     'ERR_SANDBOX_UNENFORCEABLE',
-    `verify tries sandboxes of bubblewrap, and ${server.name} says driver: ${planned.driver}; it cannot be verified here`,
+    `verify runs servers in sandboxes of bubblewrap, and ${server.name} says driver: ${planned.driver}; it cannot be verified here`,
     { server: server.name, driver: planned.driver },
   )
 }
@@ -90,9 +91,9 @@ const plan = async (lab: Lab, attempts: readonly Attempt[], signal: AbortSignal)
 export const specOf = async (
   lab: Lab,
 ): Promise<{ readonly spec: SandboxSpec; readonly enforcedBy: EnforcedLimits }> => {
-  const { spec, enforcedBy, outerLimits } = await plan(lab, [], lab.signal)
-  await outerLimits[Symbol.asyncDispose]()
-  return { spec, enforcedBy }
+  const planned = await plan(lab, [], lab.signal)
+  if (planned.driver === 'bubblewrap') await planned.outerLimits[Symbol.asyncDispose]()
+  return planned
 }
 
 /** Starts a sandbox that makes the attempts and stays until its stdin ends. The caller disposes of it. */
@@ -103,14 +104,18 @@ export const startInside = async (
 ): Promise<SandboxProcess> => {
   const signal = AbortSignal.any([lab.signal, AbortSignal.timeout(launchMs)])
   const planned = withExhibit(lab, await plan(lab, attempts, signal))
-  const altered = alter === undefined ? planned : { ...planned, ...alter(planned) }
-  if (altered.outerLimits !== planned.outerLimits) await planned.outerLimits[Symbol.asyncDispose]()
+  const altered = (alter === undefined ? planned : alter(planned)) ?? planned
+  if (planned.driver === 'bubblewrap' && altered.driver === 'bubblewrap')
+    if (altered.outerLimits !== planned.outerLimits) await planned.outerLimits[Symbol.asyncDispose]()
   return openLaunch(altered, lab.host, { signal })
 }
 
 // A file to execute, read-only as every other: the one thing that no launch of a server has.
-const withExhibit = ({ capable }: Lab, planned: BubblewrapPlan): BubblewrapPlan =>
-  capable === null ? planned : { ...planned, ...showing('capable', [[capable, capableTarget]])(planned) }
+const withExhibit = ({ capable }: Lab, planned: LaunchPlan): LaunchPlan => {
+  if (capable === null) return planned
+  if (planned.driver === 'docker') return alsoMounted(planned, capable, capableTarget)
+  return { ...planned, ...showing('capable', [[capable, capableTarget]])(planned) }
+}
 
 /** Makes the attempts in one sandbox, and returns when nothing of it is left. */
 export const tryInside = async (lab: Lab, attempts: readonly Attempt[], alter?: Alter): Promise<Tried> => {

@@ -1,7 +1,7 @@
 // A probe: what it protects, which control stops it, and what it tries in a given scene.
 import type { EnforcedLimits } from '../sandbox/driver.ts'
 import type { SandboxSpec } from '../sandbox/spec.ts'
-import type { ProfileSettings } from '../schema/settings.ts'
+import type { ProfileSettings, ServerSettings } from '../schema/settings.ts'
 import type { Attempt } from './attempt.ts'
 import type { Canaries } from './canaries.ts'
 import type { ControlId } from './controls.ts'
@@ -11,6 +11,8 @@ import type { WayOut } from './way-out.ts'
 /** The sandbox that is tried, and what of the host a server must not find. */
 export interface Scene {
   readonly spec: SandboxSpec
+  /** What made the sandbox: what an engine cannot leave out is expected of it */
+  readonly driver: ServerSettings['driver']
   readonly profile: ProfileSettings
   readonly enforcedBy: EnforcedLimits
   readonly canaries: Canaries

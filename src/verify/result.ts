@@ -110,7 +110,7 @@ export interface Verification {
   readonly profile: string
   /** Null where a profile was verified by itself */
   readonly server: string | null
-  readonly driver: 'bubblewrap'
+  readonly driver: 'bubblewrap' | 'docker'
   readonly host: HostReport
   /** ISO 8601, UTC */
   readonly startedAt: string

@@ -17,7 +17,11 @@ export interface Subject {
 /** A profile by itself. Throws ERR_PROFILE_… where it cannot be loaded. */
 export const subjectOfProfile = async (
   profile: string,
-  { host, directory }: { readonly host: Host; readonly directory?: string },
+  {
+    host,
+    directory,
+    driver = 'bubblewrap',
+  }: { readonly host: Host; readonly directory?: string; readonly driver?: ServerSettings['driver'] },
 ): Promise<Subject> => {
   const name = 'sallyport-probes'
   const value = {
@@ -30,6 +34,7 @@ export const subjectOfProfile = async (
         version: '1',
         justification: 'a verification',
         profile,
+        driver,
       },
     },
   }

@@ -39,6 +39,8 @@ export interface VerifyOptions {
   readonly directory?: string
   /** Takes each control out in turn, and holds every probe to going red */
   readonly selfCheck?: boolean
+  /** What makes the sandbox of a profile; a server's entry says it itself */
+  readonly driver?: 'bubblewrap' | 'docker'
   /** What must hold beside what the profile itself states */
   readonly assertions?: readonly StatedAssertion[]
   readonly log?: Logger
@@ -96,7 +98,7 @@ const verifySubject = async (
   return {
     profile: subject.profile.name,
     server: subject.isReal ? subject.server.name : null,
-    driver: 'bubblewrap',
+    driver: subject.server.driver,
     host: {
       kernel: release(),
       arch: arch(),
@@ -172,6 +174,7 @@ const tryAll = async (
   const { spec, enforcedBy } = await specOf(lab)
   const scene: Scene = {
     spec,
+    driver: plain.driver,
     profile,
     enforcedBy,
     canaries,
@@ -201,6 +204,7 @@ const tryAll = async (
       arm: arms.get(probe) ?? null,
       isSelfCheck: selfCheck,
       spec,
+      driver: plain.driver,
     })
   })
   if (real !== null) onProgress('the server itself')

@@ -23,6 +23,7 @@ const judged = (more: Partial<Findings>): ReturnType<typeof judge> =>
     arm: null,
     isSelfCheck: false,
     spec: { network: { mode: 'none' } },
+    driver: 'bubblewrap',
     ...more,
   })
 

@@ -105,7 +105,7 @@ const isolation = ({ filter, procMasks }: ContainerHost): HostConfig => ({
   CgroupnsMode: 'private',
   Init: false,
   Devices: [],
-  MaskedPaths: ['/sys', '/dev/pts', '/dev/tty', '/dev/mqueue', ...procMasks.map(({ path }) => path)],
+  MaskedPaths: ['/sys', '/dev/tty', ...procMasks.map(({ path }) => path)],
   ReadonlyPaths: ['/proc/sys'],
 })
 
@@ -151,6 +151,8 @@ const scratch = (spec: SandboxSpec, { volumes }: ContainerHost): Record<string, 
     '/tmp': sized,
     '/home/user': sized,
     '/dev/shm': sized,
+    // Over the engine's own, and with it over its terminals and message queues.
+    '/dev': 'ro,dev,nosuid,noexec,mode=0755,size=65536',
     ...(spec.hasCredentialFiles ? { [credentialFolder]: `${own},size=1048576` } : {}),
   }
 }

@@ -21,7 +21,7 @@ import { sshAgent } from './ssh-agent.ts'
 
 /** What a container is to be, in the engine's own words. */
 export type ContainerPlan = Omit<Dockerode.ContainerCreateOptions, 'HostConfig'> & {
-  readonly HostConfig: Dockerode.HostConfig & { readonly CgroupnsMode?: 'private' }
+  readonly HostConfig: Dockerode.HostConfig & { readonly CgroupnsMode?: 'private' | 'host' }
 }
 /** What the engine says about a container. */
 export type ContainerFacts = Dockerode.ContainerInspectInfo

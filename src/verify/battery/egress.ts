@@ -240,8 +240,8 @@ export const egressProbes: readonly Probe[] = [
   },
 ]
 
-/** The first process that PID 1 starts. */
-const relayPid = 2
+/** The process that PID 1 starts before the server. */
+const relayPid = '{relay}'
 
 const startsNothing = (text: string): string | null => {
   const most = (name: string): string => new RegExp(`^${name}\\s+(\\S+)`, 'm').exec(text)?.[1] ?? '?'

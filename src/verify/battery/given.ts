@@ -81,11 +81,14 @@ export const givenProbes: readonly Probe[] = [
     group: 'descriptors',
     protects: 'The three streams are neither a terminal nor a file, and cannot be opened again as one.',
     control: 'streams',
-    trial: () => ({
-      expected: 'sockets or pipes, ENXIO when opened again',
+    trial: ({ driver }) => ({
+      expected: driver === 'docker' ? 'pipes' : 'sockets or pipes, ENXIO when opened again',
       attempts: [
         finds(['descriptors'], (text) => amiss(words(text).filter((line) => !/ (socket|pipe)$/.test(line)))),
-        ...[0, 1, 2].map((fd) => stops(['open-for-writing', `/proc/self/fd/${fd}`], ['ENXIO'])),
+        // A pipe can be opened again, by those who have it: the server could speak to itself.
+        ...(driver === 'docker' ? [] : [0, 1, 2]).map((fd) =>
+          stops(['open-for-writing', `/proc/self/fd/${fd}`], ['ENXIO']),
+        ),
       ],
     }),
   },

@@ -1,6 +1,6 @@
 // Probes 8 to 10: what the table of mounts says of the sandbox, and of the host.
 import { finds } from '../attempt.ts'
-import type { Probe } from '../probe.ts'
+import type { Probe, Scene, Trial } from '../probe.ts'
 
 const lines = (text: string): string[] => text.split('\n').filter((line) => line !== '')
 
@@ -19,6 +19,21 @@ const mountsIn = (text: string): readonly MountLine[] =>
 const named = (what: string, targets: readonly string[]): string | null =>
   targets.length === 0 ? null : `${what}: ${targets.slice(0, 5).join(' ')}`
 
+/**
+ * Mounts that an engine makes as it will: its root, its covers, and what is mounted of this machine. Setuid bits and nodes there are
+ * held by no_new_privs, a user namespace with one uid, and the engine's list of devices, which have probes of their own.
+ */
+const isEnginesOwn = ({ driver, spec }: Scene, target: string): boolean =>
+  driver === 'docker' &&
+  (target === '/' ||
+    /^\/(proc|sys|dev|etc|sallyport)(\/|$)/.test(target) ||
+    spec.mounts.some((mount) => mount.target === target))
+
+const noteOf = ({ driver }: Scene): Pick<Trial, 'note'> =>
+  driver === 'docker'
+    ? { note: 'of scratch space; an engine mounts what is this machine’s, and its own covers, without' }
+    : {}
+
 export const mountProbes: readonly Probe[] = [
   {
     id: 'files.nosuid',
@@ -26,16 +41,19 @@ export const mountProbes: readonly Probe[] = [
     group: 'files',
     protects: 'No file makes a server another user by its setuid bit.',
     control: 'nosuid',
-    trial: () => ({
+    trial: (scene) => ({
       expected: 'nosuid on every mount',
       attempts: [
         finds(['text', '/proc/self/mountinfo'], (text) =>
           named(
             'without nosuid',
-            mountsIn(text).flatMap(({ target, options }) => (options.includes('nosuid') ? [] : [target])),
+            mountsIn(text).flatMap(({ target, options }) =>
+              options.includes('nosuid') || isEnginesOwn(scene, target) ? [] : [target],
+            ),
           ),
         ),
       ],
+      ...noteOf(scene),
     }),
   },
   {
@@ -44,20 +62,23 @@ export const mountProbes: readonly Probe[] = [
     group: 'files',
     protects: 'No file opens a device of the host.',
     control: 'nodev',
-    trial: () => ({
+    trial: (scene) => ({
       expected: 'nodev on every mount but five nodes',
       attempts: [
         finds(['text', '/proc/self/mountinfo'], (text) =>
           named(
             'without nodev',
             mountsIn(text).flatMap(({ target, options }) =>
-              options.includes('nodev') || /^\/dev\/(null|zero|full|random|urandom)$/.test(target)
+              options.includes('nodev') ||
+              /^\/dev\/(null|zero|full|random|urandom)$/.test(target) ||
+              isEnginesOwn(scene, target)
                 ? []
                 : [target],
             ),
           ),
         ),
       ],
+      ...noteOf(scene),
     }),
   },
   {
