@@ -42,7 +42,7 @@ export const asUser = async (script: string, ...args: readonly string[]): Promis
         cwd: '/',
         env: { PATH: process.env['PATH'], HOME: '/nonexistent' },
         maxBuffer: 1 << 24,
-        timeout: 60_000,
+        timeout: 120_000,
       },
     )
     return stdout

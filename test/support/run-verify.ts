@@ -1,14 +1,20 @@
-// Verifies a profile in a process of its own, which may be another user's: `run-verify.ts PROFILE [self-check]` prints the result.
+// Verifies a profile in a process of its own, which may be another user's: `run-verify.ts PROFILE [self-check | plain [ASSERTION...]]` prints it.
 import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { parseAssertion, type StatedAssertion } from '../../src/schema/assertion.ts'
 import { verifyProfile } from '../../src/verify/verify.ts'
 
-const [profile = 'offline', more] = process.argv.slice(2)
+const [profile = 'offline', more, ...texts] = process.argv.slice(2)
+const assertions = texts.map((text, index): StatedAssertion => {
+  const parsed = parseAssertion(text)
+  if (!parsed.ok) throw new Error(`${text}: ${parsed.problem.expected}`)
+  return { assertion: parsed.assertion, text, reason: 'a test', file: 'arguments', line: index + 1 }
+})
 const home = await mkdtemp(join(tmpdir(), 'sp-home-'))
 try {
   const host = { env: { LANG: 'C.UTF-8' }, home, uid: process.getuid?.() ?? -1 }
-  const found = await verifyProfile(profile, { host, selfCheck: more === 'self-check' })
+  const found = await verifyProfile(profile, { host, selfCheck: more === 'self-check', assertions })
   process.stdout.write(JSON.stringify({ ...found, leftAtHome: await readdir(home) }))
 } finally {
   await rm(home, { recursive: true })

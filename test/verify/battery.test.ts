@@ -36,6 +36,13 @@ const plantedIn = ({ probes }: Verification): string[] => {
   return paths
 }
 
+const limits = [
+  { text: 'cannot exceed memory', observed: 'stopped: oom' },
+  { text: 'cannot exceed pids', observed: 'stopped: EAGAIN' },
+  { text: 'cannot exceed files', observed: 'stopped: EMFILE' },
+  { text: 'cannot exceed disk', observed: 'stopped: ENOSPC' },
+]
+
 describe.each(daemons)('under a daemon of %s', (daemon) => {
   test.each(['offline', 'allowlisted-egress'])(
     '%s holds, is seen open without its controls, and goes red without each',
@@ -56,10 +63,13 @@ describe.each(daemons)('under a daemon of %s', (daemon) => {
   )
 
   test(
-    'without a self-check nothing is weakened but for what is open nowhere else',
+    'without a self-check nothing is weakened, and whoever takes more than a limit is stopped by that limit',
     { timeout: patienceMs },
     async () => {
-      const found = await verify(daemon, 'node')
+      const found = await verify(daemon, 'node', 'plain', ...limits.map(({ text }) => text))
+      expect(
+        found.assertions.slice(-limits.length).map(({ text, observed }) => ({ text, observed })),
+      ).toEqual(limits)
       expect(notPassed(found)).toEqual([])
       expect(found.probes.filter(({ brokenArm }) => brokenArm !== null)).toEqual([])
     },
