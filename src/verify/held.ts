@@ -1,6 +1,7 @@
 // What the kernel holds a process to by its control group, read from outside: what stands in the group's own files.
 import { readFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { join, relative } from 'node:path'
+import { isWithin } from '../lib/path-overlap.ts'
 import type { Control } from '../sandbox/cgroup/level.ts'
 
 const files = {
@@ -19,9 +20,9 @@ const files = {
 export const heldByGroup = async (pid: number, version: 1 | 2, control: Control): Promise<number | null> => {
   const [group, own] = await Promise.all([pid, process.pid].map((it) => groupOf(it, version, control)))
   if (group === undefined || group === null || group === own) return null
-  const folder = await mountOf(version, control)
+  const folder = await folderOf(group, version, control)
   if (folder === null) return null
-  const values = files[version][control].map((name) => readFile(join(folder, group, name), 'utf8'))
+  const values = files[version][control].map((name) => readFile(join(folder, name), 'utf8'))
   const [value, period = 1] = (await Promise.all(values)).join(' ').trim().split(/\s+/).map(Number)
   return value === undefined || Number.isNaN(value) || value < 0 ? null : value / period
 }
@@ -35,14 +36,15 @@ const groupOf = async (pid: number, version: 1 | 2, control: Control): Promise<s
   return null
 }
 
-const mountOf = async (version: 1 | 2, control: Control): Promise<string | null> => {
+// A container may have mounted its own group in the place of the root of all.
+const folderOf = async (group: string, version: 1 | 2, control: Control): Promise<string | null> => {
   for (const line of (await readFile('/proc/self/mountinfo', 'utf8')).trim().split('\n')) {
     const [before = '', after = ''] = line.split(' - ')
     const [type, , options = ''] = after.split(' ')
     const isIt =
       version === 2 ? type === 'cgroup2' : type === 'cgroup' && options.split(',').includes(control)
     const [, , , root = '/', target] = before.split(' ')
-    if (isIt && root === '/' && target !== undefined) return target
+    if (isIt && target !== undefined && isWithin(group, root)) return join(target, relative(root, group))
   }
   return null
 }

@@ -33,8 +33,8 @@ const inGroup = (by: EnforcedBy, control: Control, most: number): Attempt[] => {
   return [
     seen(
       `limit of ${control} in its control group`,
-      async ({ pid }) => `${await heldByGroup(pid, version, control)}`,
-      (text) => (Number(text) <= most && text !== 'null' ? null : `${text}, expected ${most} at most`),
+      async ({ pid }) => `${(await heldByGroup(pid, version, control)) ?? 'none'}`,
+      (text) => (Number(text) <= most ? null : `${text}, expected ${most} at most`),
     ),
   ]
 }
