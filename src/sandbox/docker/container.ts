@@ -91,7 +91,7 @@ export const containerPlan = (spec: SandboxSpec, host: ContainerHost): Container
 
 type HostConfig = NonNullable<ContainerPlan['HostConfig']>
 
-const isolation = ({ filter, procMasks }: ContainerHost): HostConfig => ({
+const isolation = ({ filter, procMasks, isGvisor }: ContainerHost): HostConfig => ({
   Privileged: false,
   ReadonlyRootfs: true,
   CapDrop: ['ALL'],
@@ -105,7 +105,12 @@ const isolation = ({ filter, procMasks }: ContainerHost): HostConfig => ({
   CgroupnsMode: 'private',
   Init: false,
   Devices: [],
-  MaskedPaths: ['/sys', '/dev/tty', ...procMasks.map(({ path }) => path)],
+  MaskedPaths: [
+    '/sys',
+    '/dev/tty',
+    ...(isGvisor ? ['/dev/pts', '/dev/mqueue'] : []),
+    ...procMasks.map(({ path }) => path),
+  ],
   ReadonlyPaths: ['/proc/sys'],
 })
 
@@ -143,7 +148,7 @@ const bind = ({ source, target, access }: Pick<Mount, 'source' | 'target' | 'acc
   BindOptions: { Propagation: 'rprivate' as const, NonRecursive: access === 'read' },
 })
 
-const scratch = (spec: SandboxSpec, { volumes }: ContainerHost): Record<string, string> => {
+const scratch = (spec: SandboxSpec, { volumes, isGvisor }: ContainerHost): Record<string, string> => {
   const own = `rw,exec,nosuid,nodev,mode=0700,uid=${spec.hostUid},gid=${spec.hostGid}`
   const sized = `${own},size=${spec.limits.tmpBytes}`
   return {
@@ -151,8 +156,8 @@ const scratch = (spec: SandboxSpec, { volumes }: ContainerHost): Record<string, 
     '/tmp': sized,
     '/home/user': sized,
     '/dev/shm': sized,
-    // Over the engine's own, and with it over its terminals and message queues.
-    '/dev': 'ro,dev,nosuid,noexec,mode=0755,size=65536',
+    // Over the engine's own, and with it over its terminals and message queues; gVisor would put no device in it.
+    ...(isGvisor ? {} : { '/dev': 'ro,dev,nosuid,noexec,mode=0755,size=65536' }),
     ...(spec.hasCredentialFiles ? { [credentialFolder]: `${own},size=1048576` } : {}),
   }
 }
