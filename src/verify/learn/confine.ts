@@ -12,6 +12,7 @@ import { type Door, type EgressEvent, type EgressLimits, tlsPorts } from '../../
 import type { ProfileSettings, ServerSettings, Settings } from '../../schema/settings.ts'
 import { describeExit } from '../../supervisor/process-end.ts'
 import { stop } from '../../supervisor/stop.ts'
+import type { Janitor } from '../janitor.ts'
 import { copyAll } from './copies.ts'
 import type { Drive } from './drive.ts'
 import type { Observation } from './observation.ts'
@@ -29,6 +30,8 @@ export interface Subject {
 export interface Place {
   readonly host: Host
   readonly launchHost: LaunchHost
+  /** Takes away what is left where the learning is killed */
+  readonly janitor: Janitor
   /** Folder of this learning, short enough for the path of a socket */
   readonly folder: string
   readonly subject: Subject
@@ -90,7 +93,7 @@ const runWith = async (
   const wanted = alter?.(loaded) ?? loaded
   const writes = wanted.filesystem.write.map(({ path }) => path)
   const runAs = launchHost.facts.uid === 0 && writes.length > 0 ? firstUid + randomInt(uids) : null
-  await using copies = await copyAll(writes, runAs)
+  await using copies = await copyAll(writes, runAs, place.janitor)
   const profile = withCopies(wanted)
   const egress: EgressEvent[] = []
   await using doors = doorsFor(place, profile, egress)

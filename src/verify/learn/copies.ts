@@ -7,6 +7,7 @@ import { isMissing } from '../../lib/missing.ts'
 import { isNormal, overlapOf } from '../../lib/path-overlap.ts'
 import { type DenialFacts, findDenials } from '../../sandbox/denials.ts'
 import type { MountSettings } from '../../schema/settings.ts'
+import type { Janitor } from '../janitor.ts'
 
 /** Copies for one run, gone with it. */
 export interface Copies extends AsyncDisposable {
@@ -39,9 +40,14 @@ export const judgeWritable = async (paths: readonly string[], facts: DenialFacts
   }
 }
 
-/** Copies the paths, for the user as whom the sandbox will run; null where that is whoever copies. */
-export const copyAll = async (paths: readonly string[], owner: number | null): Promise<Copies> => {
+/** Copies the paths, for the user as whom the sandbox will run; null where that is whoever copies. The janitor knows. */
+export const copyAll = async (
+  paths: readonly string[],
+  owner: number | null,
+  janitor: Janitor,
+): Promise<Copies> => {
   const root = await mkdtemp(join(await realpath(tmpdir()), 'sp-copies-'))
+  await janitor.takes(`tree /${root.slice(1)}`)
   const takeAway = (): Promise<void> => rm(root, { recursive: true, force: true })
   const mounts: MountSettings[] = []
   try {

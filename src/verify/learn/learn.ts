@@ -10,7 +10,10 @@ import { stateDirectory } from '../../config/paths.ts'
 import { SallyportError } from '../../errors.ts'
 import { newDaemonId } from '../../lib/ids.ts'
 import { silent } from '../../lib/logger.ts'
+import { groupDirectories } from '../../sandbox/cgroup.ts'
+import { hostFingerprint } from '../../sandbox/fingerprint.ts'
 import { createLaunchHost } from '../../sandbox/host.ts'
+import { type Janitor, startJanitor } from '../janitor.ts'
 import type { Verification } from '../result.ts'
 import { verifyProfile } from '../verify.ts'
 import { type Place, runObserved } from './confine.ts'
@@ -47,10 +50,14 @@ const wholeMs = 900_000
 export const learnProfile = async (options: LearnOptions): Promise<Learned> => {
   const { host, drive, log = silent, onProgress = () => undefined } = options
   const signal = AbortSignal.any([options.signal ?? [], AbortSignal.timeout(wholeMs)].flat())
-  await using folder = await ownFolder()
+  await using janitor = await startJanitor()
+  await using folder = await ownFolder(janitor)
   const own = [folder.path, stateDirectory(undefined, host), userFolder(host)]
+  const daemon = newDaemonId()
+  for (const group of groupDirectories((await hostFingerprint()).cgroups, daemon))
+    await janitor.takes(`group /${group.slice(1)}`)
   await using launchHost = await createLaunchHost({
-    daemon: newDaemonId(),
+    daemon,
     stateDirectory: folder.path,
     own,
     homes: [host.home],
@@ -66,6 +73,7 @@ export const learnProfile = async (options: LearnOptions): Promise<Learned> => {
   const place: Place = {
     host,
     launchHost,
+    janitor,
     folder: folder.path,
     subject: { name, command, args: options.args },
     onStderr,
@@ -128,7 +136,8 @@ const verify = async (
 }
 
 /** Of a short name, since the path of a socket lies in it; others may pass through to what is theirs. */
-const ownFolder = async (): Promise<AsyncDisposable & { readonly path: string }> => {
+const ownFolder = async (janitor: Janitor): Promise<AsyncDisposable & { readonly path: string }> => {
   const path = await mkdtemp(join(await realpath(tmpdir()), 'sp-learn-'))
+  await janitor.takes(`tree /${path.slice(1)}`)
   return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) }
 }
