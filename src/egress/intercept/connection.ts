@@ -149,9 +149,10 @@ export const serveConnection = async (
           () => passUpgrade(context, given, socket, ahead),
           (refusal) => refuseBare(socket, refusal),
         ),
-      malformed: (socket, refusal) => {
+      malformed: (socket, refusal, unread) => {
         if (over.signal.aborted) return
-        log.cut(refusal.reason)
+        const leaked = swap.watch(target, 'passes')(unread)
+        log.cut(leaked === null ? refusal.reason : `credential-${leaked}`)
         // In the middle of an answer it would become part of it
         if (waiting > 0) client.destroy()
         else refuseBare(socket, refusal)
@@ -173,7 +174,13 @@ export const serveConnection = async (
 interface Handlers {
   readonly request: (given: IncomingMessage, response: ServerResponse) => void
   readonly upgrade: (given: IncomingMessage, socket: Duplex, ahead: Buffer) => void
-  readonly malformed: (socket: Duplex, refusal: Refusal) => void
+  /** `unread` is what could not be read as a request, as far as it came at once */
+  readonly malformed: (socket: Duplex, refusal: Refusal, unread: Uint8Array) => void
+}
+
+/** What node:http says of bytes that are no request. */
+interface ClientError extends NodeJS.ErrnoException {
+  readonly rawPacket?: Buffer
 }
 
 // A server that listens nowhere: it reads the one stream that it is given.
@@ -192,11 +199,15 @@ const strictServer = ({ headBytes }: InterceptLimits, mayUpgrade: boolean, handl
   server.on('checkExpectation', handlers.request)
   // Without a listener an upgrade is a request like any other, and is refused as one
   if (mayUpgrade) server.on('upgrade', handlers.upgrade)
-  server.on('connect', (_, socket) =>
-    handlers.malformed(socket, new Refusal(405, 'method', 'CONNECT is not passed on')),
+  server.on('connect', ({ url = '', rawHeaders }, socket) =>
+    handlers.malformed(
+      socket,
+      new Refusal(405, 'method', 'CONNECT is not passed on'),
+      Buffer.from([url, ...rawHeaders].join('\n'), 'latin1'),
+    ),
   )
-  server.on('clientError', (error: NodeJS.ErrnoException, socket) =>
-    handlers.malformed(socket, refusalOf(error.code)),
+  server.on('clientError', (error: ClientError, socket) =>
+    handlers.malformed(socket, refusalOf(error.code), error.rawPacket ?? Buffer.alloc(0)),
   )
   return server
 }

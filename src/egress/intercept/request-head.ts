@@ -61,8 +61,8 @@ const connectionOptions: ReadonlySet<string> = new Set(['close', 'keep-alive', '
  * Returns the head that may go up; throws a Refusal for what may not.
  *
  * llhttp, as strict as node:http runs it, settles what bytes mean: it was tried with CL with TE, several lengths, folded
- * lines, bare CR and LF, NUL, odd chunk sizes and extensions, and refuses them all. What it lets pass because it is not
- * wrong for a server is judged here: HTTP/1.0, a second Host, authorities in the request line, TRACE, doubled credentials,
+ * lines, bare CR and LF, NUL, odd chunk sizes and line ends in their extensions, and refuses them all; extensions without
+ * these are read over, and stay here. What it lets pass because it is not wrong for a server is judged here: HTTP/1.0, a second Host, authorities in the request line, TRACE, doubled credentials,
  * and words in Connection.
  */
 export const judgeRequest = (given: GivenHead, target: HeadTarget): RequestHead => {

@@ -116,6 +116,18 @@ test('a coding that only ends like chunked ends the connection, and nothing is d
   expect(at.log.dialled).toBe(0)
 })
 
+test.each([
+  ['a head with two readings', (at: string) => get(at, `X : ${token}`)],
+  ['a method that nobody knows', (at: string) => `${token} / HTTP/1.1\r\nHost: ${at}\r\n\r\n`],
+  ['CONNECT', (at: string) => `CONNECT evil.test:443 HTTP/1.1\r\nHost: ${at}\r\nX: ${token}\r\n\r\n`],
+])('a secret is told of in %s, though nothing of it goes up', async (_, write) => {
+  await using at = await intercepted()
+  using _lease = await at.lease()
+  await at.say(write(at.authority))
+  expect(at.violations).toMatchObject([{ credential: 'api', reason: 'value' }])
+  expect(at.log).toMatchObject({ dialled: 0, cut: ['credential-value'] })
+})
+
 test('what goes up is framed anew: extensions of chunks, trailers and words for the next hop stay behind', async () => {
   const { promise: seen, resolve } = Promise.withResolvers<string>()
   await using at = await intercepted({
