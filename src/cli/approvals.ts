@@ -164,6 +164,7 @@ async function wholeQuestion(client: Client, pending: PendingApproval, signal: A
 
 function settledLine({ id, granted, scope, by, reason }: SettledApproval): string {
   const who = by === null ? '' : ` by uid ${by}`
+  if (granted === null) return `${paint('dim', id)} over: ${visible(reason ?? '')}`
   return granted
     ? `${paint('green', id)} granted${who}, ${scope ?? 'once'}`
     : `${paint('red', id)} not granted${who}: ${visible(reason ?? '')}`

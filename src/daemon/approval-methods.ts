@@ -1,11 +1,9 @@
 // The operator's answers: questions that wait, approvals that stand, and the subscription that makes calls wait at all.
 import type { PendingApproval, StandingApproval } from '../call/approve.ts'
-import type { ApprovalAnswer } from '../call/ports.ts'
 import { SallyportError } from '../errors.ts'
-import type { Notifier } from '../rpc/connection.ts'
-import type * as Wire from '../rpc/governed.ts'
 import type { OperatorMethods } from '../rpc/protocol.ts'
 import { actor } from './actor.ts'
+import { feedApprovals, pendingView } from './approval-feed.ts'
 import type { EventLog } from './events.ts'
 import type { Governance } from './governance.ts'
 import type { MethodCall, MethodTable } from './methods.ts'
@@ -72,49 +70,18 @@ function subscribe(
 ): OperatorMethods['approvals/subscribe']['result'] {
   const { seq } = events
   const stop = governance.listen()
+  const pending = (): readonly PendingApproval[] => governance.approvals.pending()
+  const waiting = pending()
   call.afterReply(async (stream) => {
     try {
-      await forward(events, seq, call, stream)
+      const known = waiting.map(({ id }) => id)
+      await feedApprovals({ events, pending }, { seq, known }, call.caller, stream)
     } finally {
       stop()
     }
   })
-  return { subscribed: true, pending: governance.approvals.pending().map(pendingView) }
+  return { subscribed: true, pending: waiting.map(pendingView) }
 }
-
-async function forward(events: EventLog, since: number, call: MethodCall, stream: Notifier): Promise<void> {
-  for await (const { type, detail } of events.follow(call.caller, since, stream.signal)) {
-    if (type === 'approval/asked')
-      await stream.notify('approvals/asked', pendingView(detail as unknown as PendingApproval))
-    else if (type === 'approval/settled')
-      await stream.notify('approvals/settled', settledView(detail as unknown as Settled))
-  }
-}
-
-type Settled = ApprovalAnswer & { readonly id: string }
-
-const pendingView = (pending: PendingApproval): Wire.PendingApproval => ({
-  id: pending.id,
-  identity: pending.identity,
-  principal: pending.principal,
-  session: pending.session,
-  reason: pending.reason,
-  summary: pending.summary,
-  text: pending.text,
-  next: pending.next,
-  arguments_digest: pending.argumentsDigest,
-  bytes_digest: pending.bytesDigest,
-  waited_ms: pending.waitedMs,
-  deadline_ms: pending.deadlineMs,
-})
-
-const settledView = (settled: Settled): Wire.SettledApproval => ({
-  id: settled.id,
-  granted: settled.granted,
-  scope: settled.granted ? settled.scope : null,
-  by: settled.by,
-  reason: settled.granted ? null : settled.reason,
-})
 
 /** An approval as it is recorded: on the wall clock, which outlives the daemon. */
 function storedApproval({ expiresAt, ...approval }: StandingApproval): Readonly<Record<string, unknown>> {

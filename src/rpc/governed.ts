@@ -63,7 +63,8 @@ export interface StandingApproval {
 /** How a question ended. */
 export interface SettledApproval {
   readonly id: string
-  readonly granted: boolean
+  /** Null where its end went by unseen: the reader was too slow for the daemon's memory of events */
+  readonly granted: boolean | null
   readonly scope: 'once' | 'session' | 'policy' | null
   readonly by: string | null
   readonly reason: string | null

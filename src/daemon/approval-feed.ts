@@ -1,0 +1,85 @@
+// What an operator who answers is told of questions: each once, each end once, however slowly it is read.
+import type { PendingApproval } from '../call/approve.ts'
+import type { ApprovalAnswer } from '../call/ports.ts'
+import type { Notifier } from '../rpc/connection.ts'
+import type * as Wire from '../rpc/governed.ts'
+import type { Caller } from '../supervisor/ports.ts'
+import type { EventLog } from './events.ts'
+
+type Settled = ApprovalAnswer & { readonly id: string }
+
+export interface FeedPorts {
+  readonly events: Pick<EventLog, 'follow'>
+  /** The questions that wait at present */
+  readonly pending: () => readonly PendingApproval[]
+}
+
+/** Where a feed begins. */
+export interface FeedStart {
+  /** Number of the last event before it */
+  readonly seq: number
+  /** Questions that the operator knows of already */
+  readonly known: readonly string[]
+}
+
+/**
+ * Tells of questions and of their ends until the stream's signal. Where events went by unseen, what waits is told from the
+ * present, and what waits no more is told as over, without how it ended: the journal has that.
+ */
+export async function feedApprovals(
+  { events, pending }: FeedPorts,
+  { seq, known }: FeedStart,
+  caller: Caller,
+  stream: Notifier,
+): Promise<void> {
+  const open = new Set(known)
+  const ask = async (question: PendingApproval): Promise<void> => {
+    if (open.has(question.id)) return
+    open.add(question.id)
+    await stream.notify('approvals/asked', pendingView(question))
+  }
+  const settle = async (settled: Wire.SettledApproval): Promise<void> => {
+    if (open.delete(settled.id)) await stream.notify('approvals/settled', settled)
+  }
+  for await (const { type, detail } of events.follow(caller, seq, stream.signal)) {
+    if (type === 'approval/asked') await ask(detail as unknown as PendingApproval)
+    else if (type === 'approval/settled') await settle(settledView(detail as unknown as Settled))
+    else if (type === 'events/lost') {
+      const present = pending()
+      const waiting = new Set(present.map(({ id }) => id))
+      for (const id of open) if (!waiting.has(id)) await settle(endUnseen(id))
+      for (const question of present) await ask(question)
+    }
+  }
+}
+
+export const pendingView = (pending: PendingApproval): Wire.PendingApproval => ({
+  id: pending.id,
+  identity: pending.identity,
+  principal: pending.principal,
+  session: pending.session,
+  reason: pending.reason,
+  summary: pending.summary,
+  text: pending.text,
+  next: pending.next,
+  arguments_digest: pending.argumentsDigest,
+  bytes_digest: pending.bytesDigest,
+  waited_ms: pending.waitedMs,
+  deadline_ms: pending.deadlineMs,
+})
+
+const settledView = (settled: Settled): Wire.SettledApproval => ({
+  id: settled.id,
+  granted: settled.granted,
+  scope: settled.granted ? settled.scope : null,
+  by: settled.by,
+  reason: settled.granted ? null : settled.reason,
+})
+
+const endUnseen = (id: string): Wire.SettledApproval => ({
+  id,
+  granted: null,
+  scope: null,
+  by: null,
+  reason: 'it waits no more; how it ended went by unseen, and stands in the journal',
+})
