@@ -8,6 +8,7 @@ import { SallyportError } from '../errors.ts'
 import { isMissing } from '../lib/missing.ts'
 import type { Drive } from '../verify/learn/drive.ts'
 import type { Learned } from '../verify/learn/learn.ts'
+import { interruption } from './interruption.ts'
 import { hint, visible } from './output.ts'
 import { parseTarget } from './target.ts'
 
@@ -56,16 +57,14 @@ export function registerLearn(profile: Command): void {
 }
 
 async function learn(command: string, args: readonly string[], flags: LearnFlags): Promise<void> {
+  using interrupted = interruption()
   const { learnProfile } = await import('../verify/learn/learn.ts')
   await judgeFlags(flags)
   const drive = await driveFor(flags)
-  const interrupted = new AbortController()
-  const interrupt = (): void => interrupted.abort(new SallyportError('ERR_CALL_CANCELLED', 'interrupted'))
-  process.on('SIGINT', interrupt).on('SIGTERM', interrupt)
   const { out } = flags
   const save = async (text: string): Promise<void> => {
     // A host ends its servers when it goes; what it has made this one do is still to be proven.
-    process.off('SIGTERM', interrupt).on('SIGTERM', () => undefined)
+    interrupted.ignoreTermination()
     if (out !== undefined) await writeFile(out, text, { mode: 0o600 })
   }
   const variables = flags.env.map(parseVariable)
@@ -90,7 +89,7 @@ async function learn(command: string, args: readonly string[], flags: LearnFlags
     onStderr: (line) => hint(`  ${visible(line)}`),
     onUnproven: save,
   })
-  process.off('SIGINT', interrupt).off('SIGTERM', interrupt)
+  interrupted[Symbol.dispose]()
   if (out !== undefined) await writeFile(out, learned.text, { mode: 0o600 })
   if (flags.json === true) process.stdout.write(`${JSON.stringify(asJson(learned), null, 2)}\n`)
   else if (out === undefined) process.stdout.write(learned.text)

@@ -10,6 +10,8 @@ const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
 if (major < oldest[0] || (major === oldest[0] && minor < oldest[1])) process.exit(onNewerNode())
 
 // Behind the check: what an old Node can't parse must not be loaded before it was told so.
+const { hearEarly } = await import('./interruption.ts')
+hearEarly(process.argv.slice(2))
 const { main } = await import('./program.ts')
 await main(process.argv.slice(2))
 

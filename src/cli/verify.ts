@@ -9,6 +9,7 @@ import { packageVersion } from '../lib/version.ts'
 import { formats, type Reported } from '../verify/report/report.ts'
 import { overall } from '../verify/result.ts'
 import type { NamedCall } from '../verify/server/choose-call.ts'
+import { interruption } from './interruption.ts'
 import { hint, visible } from './output.ts'
 import { subjectsOf } from './verify-subjects.ts'
 
@@ -56,11 +57,9 @@ export function registerVerify(program: Command): void {
 async function verify(flags: VerifyFlags): Promise<void> {
   const host = thisHost()
   const call = callOf(flags)
+  using interrupted = interruption()
   const subjects = await subjectsOf({ ...flags, isAll: flags.all === true, call }, host)
   const stated = await Promise.all(flags.tests.map((file) => readAssertions(file, subjects)))
-  const interrupted = new AbortController()
-  const interrupt = (): void => interrupted.abort(new SallyportError('ERR_CALL_CANCELLED', 'interrupted'))
-  process.once('SIGINT', interrupt).once('SIGTERM', interrupt)
   const reported: Reported[] = []
   for (const [index, subject] of subjects.entries()) {
     const name = visible(subject.server ?? subject.profile)
@@ -74,7 +73,7 @@ async function verify(flags: VerifyFlags): Promise<void> {
     })
     reported.push({ verification, placeOf: subject.placeOf })
   }
-  process.off('SIGINT', interrupt).off('SIGTERM', interrupt)
+  interrupted[Symbol.dispose]()
   const report = formats[flags.format]({ version: packageVersion(), folder: process.cwd(), reported })
   if (flags.out === undefined) process.stdout.write(report)
   else await writeReport(flags.out, report)
