@@ -3,6 +3,7 @@ import { execFile } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import { Ajv2020 } from 'ajv/dist/2020.js'
 import { describe, expect, test } from 'vitest'
 import { isControlMethod, schemaOf, validate, validateParams } from '../../src/schema/validate.ts'
 
@@ -26,6 +27,13 @@ function* schemas(node: unknown, place: string): Generator<Found> {
   for (const key of ['items', 'additionalProperties', 'propertyNames'])
     yield* schemas(schema[key], `${place}/${key}`)
 }
+
+describe.each([...kinds, 'declaration', 'assertions'] as const)('the schema of %s', (kind) => {
+  test('is a schema by the dialect’s own', () => {
+    const ajv = new Ajv2020({ strict: false })
+    expect(ajv.validateSchema(schemaOf(kind)), ajv.errorsText()).toBe(true)
+  })
+})
 
 describe.each(kinds)('the schema of %s', (kind) => {
   const all = [...schemas(schemaOf(kind), kind)]
