@@ -81,7 +81,12 @@ async function settle(layers: readonly Layer[], options: LoadOptions): Promise<S
   const built = servers.map(({ name, entry, layer }) => ({
     entry,
     layer,
-    ...buildServer(name, entry, layer, { env: options.env, mode: config.mode, sources }),
+    ...buildServer(name, entry, layer, {
+      env: options.env,
+      mode: config.mode,
+      driver: config.driver,
+      sources,
+    }),
   }))
   refuse([...layers.flatMap(checkSources), ...built.flatMap(({ issues }) => issues)])
 
@@ -108,6 +113,7 @@ async function settle(layers: readonly Layer[], options: LoadOptions): Promise<S
     requireSeparation: config.require_separation,
     hostGroup: config.host_group,
     mode: config.mode,
+    driver: config.driver,
     credentials,
     servers: new Map(declared.map((server) => [server.name, server])),
     profiles,

@@ -50,6 +50,7 @@ export function overlay(layers: readonly Layer[]): Overlay {
       require_separation: single('require_separation'),
       host_group: single('host_group'),
       mode: single('mode'),
+      driver: single('driver'),
       approval: single('approval'),
       permit: single('permit'),
       trust: single('trust'),

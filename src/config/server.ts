@@ -16,6 +16,8 @@ type Entry = Config['servers'][string]
 export interface ServerContext {
   readonly env: Readonly<Record<string, string | undefined>>
   readonly mode: string
+  /** What confines it where its entry does not say */
+  readonly driver: ServerSettings['driver']
   /** Names of the credentials that are configured */
   readonly sources: ReadonlySet<string>
 }
@@ -32,6 +34,7 @@ export function buildServer(name: string, entry: Entry, layer: Layer, context: S
   const disabledReason = whyDisabled(name, entry, context.mode)
   const environment = buildEnvironment(entry, layer, at('env'), disabledReason === null ? context.env : null)
   const { output, timeouts, stop, restart, elicitation, tools } = entry
+  const driver = entry.driver ?? context.driver
   const server: ServerSettings = {
     name,
     scope: layer.scope,
@@ -57,7 +60,7 @@ export function buildServer(name: string, entry: Entry, layer: Layer, context: S
     mounts: entry.mounts.map((mount) => ({ ...mount, source: absolute(mount.source) })),
     env: environment.values,
     envOverride: environment.overrides,
-    driver: entry.driver,
+    driver,
     image: entry.image,
     runtime: entry.runtime,
     cwd: entry.cwd,
@@ -93,7 +96,7 @@ export function buildServer(name: string, entry: Entry, layer: Layer, context: S
       storm: restart.storm,
     },
     runAs: entry.run_as,
-    unenforceable: unenforceable(entry),
+    unenforceable: unenforceable({ ...entry, driver }),
   }
   const issues = [
     ...environment.issues,
@@ -111,7 +114,7 @@ function whyDisabled(name: string, { enabled, tags }: Entry, mode: string): stri
 }
 
 /** What this version loads and cannot hold yet; a launch of the server names it and is refused. */
-function unenforceable(entry: Entry): readonly string[] {
+function unenforceable(entry: Pick<Entry, 'driver' | 'image' | 'runtime' | 'instance'>): readonly string[] {
   const asked: readonly (readonly [boolean, string])[] = [
     [entry.image !== null && entry.driver !== 'docker', 'image without driver: docker'],
     [entry.runtime !== null && entry.driver !== 'docker', 'runtime without driver: docker'],

@@ -251,6 +251,7 @@ async function judge(
     command_path: settings.commandPath,
     interpreter_options: settings.interpreterOptions,
     mode: settings.mode,
+    driver: settings.driver,
     credentials: writtenSources(settings.credentials),
     servers: { [server]: entry },
   }

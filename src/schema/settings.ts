@@ -15,6 +15,8 @@ export interface Settings {
   readonly requireSeparation: boolean
   readonly hostGroup: string | null
   readonly mode: string
+  /** What confines a server whose entry does not say */
+  readonly driver: ServerSettings['driver']
   /** Name -> where the secret comes from */
   readonly credentials: Readonly<Record<string, CredentialSource>>
   readonly servers: ReadonlyMap<string, ServerSettings>

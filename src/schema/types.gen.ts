@@ -114,6 +114,10 @@ export interface Config {
    */
   mode: string
   /**
+   * What confines the servers whose entries do not say
+   */
+  driver: 'bubblewrap' | 'docker'
+  /**
    * Name -> where the secret comes from
    */
   credentials: {
@@ -211,9 +215,9 @@ export interface Config {
        */
       profile: string
       /**
-       * What confines it
+       * What confines it; null is the `driver` of the whole configuration
        */
-      driver: 'bubblewrap' | 'docker'
+      driver: 'bubblewrap' | 'docker' | null
       /**
        * Host folders that it sees
        *

@@ -243,6 +243,23 @@ describe('a server', () => {
     ])
   })
 
+  test('is confined by the driver of the whole configuration, unless it says another', async () => {
+    const entries = 'a: { command: node, image: x }\nb: { command: node, driver: bubblewrap }'
+    await using at = await machine({
+      [enterprise]: 'version: 1\ndriver: docker\n',
+      [user]: `driver: bubblewrap\n${servers(entries)}`,
+    })
+    const { driver, servers: found } = await at.load()
+    const named = [...found.values()].map((server) => [server.name, server.driver, server.unenforceable])
+    expect({ driver, named }).toEqual({
+      driver: 'docker',
+      named: [
+        ['a', 'docker', []],
+        ['b', 'bubblewrap', []],
+      ],
+    })
+  })
+
   test('that exposes everything, or may write, is warned of', async () => {
     await using at = await machine({
       [user]: servers(
