@@ -6,9 +6,9 @@ import { runtimeDirectory } from '../config/paths.ts'
 import { SallyportError } from '../errors.ts'
 import { packageVersion } from '../lib/version.ts'
 import type { Hello } from '../rpc/protocol.ts'
-import { diagnose } from '../sandbox/diagnose.ts'
+import { diagnose, onlyBubblewrap } from '../sandbox/diagnose.ts'
 import type { Diagnosis } from '../sandbox/diagnose.ts'
-import { diagnoseEngine } from '../sandbox/docker/diagnose.ts'
+import { diagnoseEngine, withEngine } from '../sandbox/docker/diagnose.ts'
 import { fingerprint } from '../sandbox/fingerprint.ts'
 import { paint, printFields, printJson, printTable, visible } from './output.ts'
 import type { Cell } from './output.ts'
@@ -39,7 +39,7 @@ async function examine({ runtime }: ReachOptions): Promise<Report> {
   const facts = {
     version: packageVersion(),
     node: process.versions.node,
-    controls: [...diagnose(await fingerprint()), ...(await diagnoseEngine(thisHost().env))],
+    controls: withEngine(diagnose(await fingerprint()), await diagnoseEngine(thisHost().env)),
   }
   try {
     await using client = await connect({ at: { runtimeDir: await runtimeDirectory(runtime, thisHost()) } })
@@ -62,9 +62,22 @@ function print({ version, node, controls, daemon, daemon_problem }: Report): voi
   process.stdout.write('\n')
   printFields([
     ['sallyport', `${version} on node ${node}`],
+    ['drivers', driversOf(controls)],
     ['daemon', daemon === null ? (daemon_problem ?? '') : `${daemon.version}, pid ${daemon.pid}`],
     ['separation', daemon === null ? 'unknown until a daemon runs' : separationOf(daemon.separation)],
   ])
+}
+
+function driversOf(controls: readonly Diagnosis[]): string {
+  const isHeld = (needed: (row: Diagnosis) => boolean): boolean =>
+    controls.filter(needed).every(({ ok }) => ok)
+  const hasInit = isHeld(({ control }) => control === 'init' || control === 'system calls')
+  const containers = controls.some(({ control, ok }) => control === 'containers' && ok)
+  const usable = [
+    ...(hasInit && isHeld(({ control }) => onlyBubblewrap.has(control)) ? ['bubblewrap'] : []),
+    ...(hasInit && containers ? ['docker'] : []),
+  ]
+  return usable.length === 0 ? 'none: no server can be launched' : usable.join(', ')
 }
 
 function row({ control, ok, isFatal, enforcedBy, cause }: Diagnosis): (string | Cell)[] {

@@ -48,7 +48,7 @@ export interface Machine extends AsyncDisposable {
   registerAll(servers: readonly ServerSettings[], waiting: { readonly signal: AbortSignal }): Promise<void>
 }
 
-/** Makes the control groups and names them to the guard. Throws ERR_SANDBOX_UNENFORCEABLE where nothing can be confined. */
+/** Makes the control groups and names them to the guard. Throws ERR_SANDBOX_UNENFORCEABLE where the driver of a server can confine nothing. */
 export async function createMachine(options: MachineOptions): Promise<Machine> {
   const { settings, daemon, host, runtimeDir, stateDir, guard, outfits, log } = options
   const configured = settings.sources.map(({ path }) => path)
@@ -58,6 +58,7 @@ export async function createMachine(options: MachineOptions): Promise<Machine> {
     own: [runtimeDir, stateDir, userFolder(host), enterpriseFolder, ...configured],
     homes: [host.home],
     environment: host.env,
+    drivers: driversOf(settings),
     log,
   })
   for (const directory of launchHost.cgroups.directories) guard.cleanUp(`cgroup /${directory.slice(1)}`)
@@ -103,6 +104,12 @@ export async function createMachine(options: MachineOptions): Promise<Machine> {
     },
     [Symbol.asyncDispose]: () => Promise.resolve(launchHost[Symbol.asyncDispose]()),
   }
+}
+
+/** What confines the servers that may run; where there are none yet, what will confine the first. */
+function driversOf({ servers, driver }: Settings): readonly ServerSettings['driver'][] {
+  const enabled = [...servers.values()].filter((server) => server.enabled)
+  return enabled.length === 0 ? [driver] : enabled.map((server) => server.driver)
 }
 
 /** The process has ended when what it had outside is gone too. */

@@ -68,17 +68,37 @@ export function diagnose(found: Fingerprint): readonly Diagnosis[] {
 }
 
 /**
- * Returns the programs that every sandbox takes, where this host can confine a server at all.
+ * Returns the programs that a sandbox of bubblewrap takes, where this host can confine a server in one.
  *
- * Throws ERR_SANDBOX_UNENFORCEABLE for the first control that is missing and that no launch can do without.
+ * Throws ERR_SANDBOX_UNENFORCEABLE for the first control that is missing and that no such launch can do without.
  */
 export function requireSandbox(found: Fingerprint): { readonly initPath: string; readonly toolPath: string } {
   const missing = diagnose(found).find(({ ok, isFatal }) => isFatal && !ok)
   const { bubblewrap, init } = found
   if (missing === undefined && bubblewrap !== null && init.path !== null)
     return { initPath: init.path, toolPath: bubblewrap.path }
+  throw unconfined(missing)
+}
+
+/** What a container needs of this host beside its engine. Throws ERR_SANDBOX_UNENFORCEABLE where it is not there. */
+export function requireInit(found: Fingerprint): { readonly initPath: string } {
+  const missing = diagnose(found).find(
+    ({ ok, isFatal, control }) => isFatal && !ok && !onlyBubblewrap.has(control),
+  )
+  if (found.init.path !== null && missing === undefined) return { initPath: found.init.path }
+  throw unconfined(missing)
+}
+
+/** Controls that an engine makes for a container, whatever this host lets others make. */
+export const onlyBubblewrap: ReadonlySet<Diagnosis['control']> = new Set([
+  'bubblewrap',
+  'user namespaces',
+  'sandbox',
+])
+
+function unconfined(missing: Diagnosis | undefined): SallyportError {
   const { control = 'sandbox', cause = null, mend = null } = missing ?? {}
-  throw new SallyportError(
+  return new SallyportError(
     'ERR_SANDBOX_UNENFORCEABLE',
     `this machine cannot confine a server: ${control}: ${cause ?? 'unknown'}; ${mend ?? 'run sallyport doctor'}`,
     { control, cause, mend },

@@ -2,12 +2,12 @@
 import { SallyportError } from '../errors.ts'
 import type { Logger } from '../lib/logger.ts'
 import type { DaemonId } from '../lib/ids.ts'
-import type { Settings } from '../schema/settings.ts'
+import type { ServerSettings, Settings } from '../schema/settings.ts'
 import type { BubblewrapTools } from './bubblewrap/plan.ts'
 import { presentProcMasks } from './bubblewrap/masks.ts'
 import { type CgroupRoot, createCgroups, groupDirectories } from './cgroup.ts'
 import { forgetGroups, recordGroups, removeLeftovers } from './cgroup/leftovers.ts'
-import { requireSandbox } from './diagnose.ts'
+import { requireInit, requireSandbox } from './diagnose.ts'
 import { type DockerHost, openDockerHost } from './docker/host.ts'
 import { sweepContainers } from './docker/janitor.ts'
 import type { LimitSupport } from './enforcement.ts'
@@ -23,7 +23,8 @@ export interface LaunchHost extends AsyncDisposable {
   readonly fingerprint: Fingerprint
   readonly limits: LimitSupport
   readonly cgroups: CgroupRoot
-  readonly tools: BubblewrapTools
+  /** What a sandbox of bubblewrap is made with. Throws ERR_SANDBOX_UNENFORCEABLE where this machine can make none */
+  tools(): BubblewrapTools
   readonly log: Logger
   /** The daemon's ids, own folders, homes and environment, and the uids of its sandboxes that live */
   readonly facts: HostFacts
@@ -46,19 +47,22 @@ export interface LaunchHostOptions {
   readonly homes: readonly string[]
   /** The daemon's environment; servers get what profiles pass, and nothing else of it */
   readonly environment: Readonly<Record<string, string | undefined>>
+  /** What confines the servers that there are at the start; another is looked at when it is first launched */
+  readonly drivers: readonly ServerSettings['driver'][]
   readonly log: Logger
 }
 
 /**
  * Finds and makes what launches need, and removes what a daemon that died left behind.
  *
- * Throws ERR_SANDBOX_UNENFORCEABLE where this machine lacks what every sandbox needs. Disposing removes the daemon's
+ * Throws ERR_SANDBOX_UNENFORCEABLE where this machine lacks what every sandbox needs, or every one of a driver in use. Disposing removes the daemon's
  * control groups; its sandboxes must have ended before.
  */
 export const createLaunchHost = async (options: LaunchHostOptions): Promise<LaunchHost> => {
-  const { daemon, stateDirectory, own, homes, environment, log } = options
+  const { daemon, stateDirectory, own, homes, environment, drivers, log } = options
   const found = await hostFingerprint()
-  const { initPath, toolPath } = requireSandbox(found)
+  const { initPath } = requireInit(found)
+  if (drivers.includes('bubblewrap')) requireSandbox(found)
   const { kernel, cgroups: support } = found
   const procMasks = await presentProcMasks()
   const removed = await removeLeftovers(stateDirectory)
@@ -91,7 +95,7 @@ export const createLaunchHost = async (options: LaunchHostOptions): Promise<Laun
       processTree: kernel.processTree,
     },
     cgroups,
-    tools: { initPath, toolPath, procMasks, isRoot: uid === 0 },
+    tools: () => ({ ...requireSandbox(found), procMasks, isRoot: uid === 0 }),
     log,
     facts: { own, homes, environment, uid, gid: process.getgid?.() ?? -1, uidsInUse },
     registrationsOf: (settings) =>

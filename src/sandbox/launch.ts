@@ -95,9 +95,12 @@ export const planLaunch = async (
   signal.throwIfAborted()
 
   // 1. fingerprint: a real sandbox was tried when the daemon started; where it failed, the missing control is named.
-  requireSandbox(host.fingerprint)
-  if (profile.network.mode === 'allowlist') requireEgress(host.fingerprint)
+  //    In a container the engine has the say, and init tries the way out itself before anything of the server runs.
   const docker = server.driver === 'docker' ? await host.docker() : null
+  if (docker === null) {
+    requireSandbox(host.fingerprint)
+    if (profile.network.mode === 'allowlist') requireEgress(host.fingerprint)
+  }
   refuseOtherNetwork(server, profile, supply)
 
   // 2. resolve: the files that will run are the registered ones, the arguments start no other code, the user is not root.
@@ -144,7 +147,7 @@ export const planLaunch = async (
   }
   const enforcedBy = chooseEnforcement(limits, host.limits)
   const outerLimits = holdFromOutside(host.cgroups, { instance, limits }, enforcedBy)
-  return { ...planBubblewrap(spec, seccomp, host.tools), ...inner, outerLimits, enforcedBy }
+  return { ...planBubblewrap(spec, seccomp, host.tools()), ...inner, outerLimits, enforcedBy }
 }
 
 /** The last step: builds what the plan says and lets the server start in it. Throws as `launch` does. */
@@ -165,7 +168,7 @@ export const openLaunch = async (
     throw error
   }
   const process = await gate.open({ signal })
-  if (host.tools.isRoot) host.holdUid(plan.spec.hostUid, process.ended)
+  if (host.facts.uid === 0) host.holdUid(plan.spec.hostUid, process.ended)
   return process
 }
 

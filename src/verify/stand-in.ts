@@ -33,5 +33,5 @@ export const standInFor = async (
     mounts: [...mounts.filter((mount) => !isGuard(mount)), program, ...mounts.filter(isGuard)],
   }
   const seccomp = host.seccompOf(spec.syscalls, spec.network.mode)
-  return { ...plan, ...planBubblewrap(spec, seccomp, host.tools) }
+  return { ...plan, ...planBubblewrap(spec, seccomp, host.tools()) }
 }

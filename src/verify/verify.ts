@@ -153,7 +153,7 @@ const tryAll = async (
   const daemon = newDaemonId()
   for (const group of groupDirectories((await hostFingerprint()).cgroups, daemon))
     await janitor.takes(`group /${group.slice(1)}`)
-  await using launchHost = await launchHostFor(daemon, canaries, options, real)
+  await using launchHost = await launchHostFor(daemon, canaries, options, subject, real)
   const lab: Lab = {
     host: launchHost,
     settings,
@@ -225,6 +225,7 @@ const launchHostFor = (
   daemon: DaemonId,
   canaries: Canaries,
   { host, log = silent }: VerifyOptions,
+  { server }: Subject,
   real: ServerOptions | null,
 ): Promise<LaunchHost> =>
   createLaunchHost({
@@ -233,6 +234,7 @@ const launchHostFor = (
     own: [canaries.state, ...(real?.own ?? [])],
     homes: [host.home],
     environment: { ...host.env, ...canaries.variables },
+    drivers: [server.driver],
     log,
   })
 

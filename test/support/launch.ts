@@ -61,6 +61,7 @@ export const launchHost = async (
     own: [state.path],
     homes: [],
     environment: {},
+    drivers: ['bubblewrap'],
     log: silent,
     ...more,
   })

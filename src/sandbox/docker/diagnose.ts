@@ -1,7 +1,7 @@
 // What the container engine means for the docker driver: for each control what holds it, or why nothing does and what mends it.
 import { existsSync } from 'node:fs'
 import { SallyportError } from '../../errors.ts'
-import type { Diagnosis } from '../diagnose.ts'
+import { type Diagnosis, onlyBubblewrap } from '../diagnose.ts'
 import type { EngineInfo } from './answers.ts'
 import { describeEndpoint, type Endpoint, findEndpoint } from './endpoint.ts'
 import { openEngine } from './engine.ts'
@@ -33,6 +33,21 @@ export const diagnoseEngine = async (
   } catch (error) {
     return [weak('container engine', error)]
   }
+}
+
+/**
+ * The rows of this machine and of its engine together. Where the engine can hold containers, what only bubblewrap needs is
+ * not fatal: `driver: docker` does without. Pure.
+ */
+export const withEngine = (
+  machine: readonly Diagnosis[],
+  engine: readonly Diagnosis[],
+): readonly Diagnosis[] => {
+  const hasContainers = engine.some(({ control, ok }) => control === 'containers' && ok)
+  const rows = machine.map((row) =>
+    hasContainers && onlyBubblewrap.has(row.control) ? { ...row, isFatal: false } : row,
+  )
+  return [...rows, ...engine]
 }
 
 /** Explains what an engine says of itself. Pure. */

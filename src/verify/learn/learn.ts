@@ -62,6 +62,7 @@ export const learnProfile = async (options: LearnOptions): Promise<Learned> => {
     own,
     homes: [host.home],
     environment: host.env,
+    drivers: ['bubblewrap'],
     log,
   })
   await judgeWritable(options.write, launchHost.facts)
