@@ -51,6 +51,8 @@ interface Segment {
   readonly ino: number
   readonly openedMs: number
   length: number
+  /** Its last MAC; empty before the first */
+  mac: string
 }
 
 /**
@@ -193,18 +195,20 @@ export class Journal implements AsyncDisposable {
     const segment = this.#openSegment()
     if (entries.length === 0) return []
     const positions: Position[] = []
-    let previous = this.#head
+    let [previous, mac] = [this.#head, segment.mac]
+    const seal = { key: this.#options.key, after: mac }
     this.#bytes.clear()
     const origin = this.#originOf(segment)
     for (const [index, entry] of entries.entries()) {
-      const key = index === entries.length - 1 ? this.#options.key : null
-      const record = encodeRecord(entry, origin, previous, key)
+      const record = encodeRecord(entry, origin, previous, index === entries.length - 1 ? seal : null)
       this.#bytes.add(record.covered)
       this.#bytes.add(record.end)
       previous = { seq: record.seq, hash: record.hash }
       positions.push(previous)
+      mac = record.mac ?? mac
     }
     this.#writeBytes(segment, this.#bytes.bytes)
+    segment.mac = mac
     this.#head = previous
     this.#movement?.resolve()
     this.#movement = null
@@ -261,7 +265,7 @@ export class Journal implements AsyncDisposable {
       constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_APPEND | constants.O_NOFOLLOW,
       0o600,
     )
-    this.#segment = { number, fd, ino: fstatSync(fd).ino, openedMs: performance.now(), length: 0 }
+    this.#segment = { number, fd, ino: fstatSync(fd).ino, openedMs: performance.now(), length: 0, mac: '' }
     return this.#segment
   }
 
@@ -273,8 +277,10 @@ export class Journal implements AsyncDisposable {
       durability: this.#options.durability,
     })
     const entry = { type: 'segment.opened', body }
-    const record = encodeRecord(entry, this.#originOf(segment), this.#head, this.#options.key)
+    const seal = { key: this.#options.key, after: '' }
+    const record = encodeRecord(entry, this.#originOf(segment), this.#head, seal)
     this.#writeBytes(segment, Buffer.from(record.covered + record.end))
+    segment.mac = record.mac ?? ''
     this.#head = { seq: record.seq, hash: record.hash }
     this.#torn = null
   }

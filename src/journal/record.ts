@@ -28,7 +28,7 @@ export interface JournalRecord extends Position {
   readonly type: string
   readonly body: unknown
   readonly prev: string
-  /** HMAC-SHA256 of `hash`, or null inside a batch: the batch's last record carries it for all */
+  /** HMAC-SHA256 of `hash` and the MAC before it, or null inside a batch: the batch's last record carries it for all */
   readonly mac: string | null
 }
 
@@ -36,30 +36,35 @@ export interface JournalRecord extends Position {
 export const originOf = (at: Date, daemon: string, segment: number): string =>
   `,"at":"${at.toISOString()}","daemon":"${daemon}","segment":${segment},"type":"`
 
+/** What a MAC is made with: each vouches for the one before it, so that none can be taken out. */
+export interface Seal {
+  readonly key: Uint8Array
+  /** The MAC before it in its segment, or an empty text for the first */
+  readonly after: string
+}
+
 /** A line in two parts. */
 export interface Encoded extends Position {
   /** What the hash covers */
   readonly covered: string
   /** The rest of the line, newline included */
   readonly end: string
+  readonly mac: string | null
 }
 
 /**
  * Writes one record as a line.
  *
- * `origin` is what `originOf` gives. `hash` covers every byte before its own member, `prev` among them; with a key, `mac` covers `hash`.
+ * `origin` is what `originOf` gives. `hash` covers every byte before its own member, `prev` among them; with a seal, `mac` covers `hash`
+ * and the MAC before it.
  */
-export function encodeRecord(
-  entry: Entry,
-  origin: string,
-  previous: Position,
-  key: Uint8Array | null,
-): Encoded {
+export function encodeRecord(entry: Entry, origin: string, previous: Position, seal: Seal | null): Encoded {
   const seq = previous.seq + 1
   const covered = `{"seq":${seq}${origin}${entry.type}","body":${entry.body},"prev":"${previous.hash}"`
   const digest = hash('sha256', covered)
-  const mac = key === null ? '' : `,"mac":"${macOf(digest, key)}"`
-  return { seq, hash: digest, covered, end: `,"hash":"${digest}"${mac}}\n` }
+  const mac = seal === null ? null : macOf(digest, seal)
+  const sealed = mac === null ? '' : `,"mac":"${mac}"`
+  return { seq, hash: digest, covered, end: `,"hash":"${digest}"${sealed}}\n`, mac }
 }
 
 /** Why a line is not the record that should stand there. */
@@ -70,8 +75,8 @@ export interface Flaw {
 
 const tail = /,"hash":"([0-9a-f]{64})"(?:,"mac":"([0-9a-f]{64})")?\}$/
 
-/** Reads one line (without its newline) and checks it against the record before it; the key may be absent, the MAC is then not checked. */
-export function decodeRecord(line: string, previous: Position, key: Uint8Array | null): JournalRecord | Flaw {
+/** Reads one line (without its newline) and checks it against the record before it; without a seal its MAC is not checked. */
+export function decodeRecord(line: string, previous: Position, seal: Seal | null): JournalRecord | Flaw {
   const end = tail.exec(line)
   if (end === null) return { kind: 'torn', detail: 'the line does not end as a record does' }
   const [, written = '', mac = null] = end
@@ -85,8 +90,11 @@ export function decodeRecord(line: string, previous: Position, key: Uint8Array |
       kind: 'chain',
       detail: `record ${record.seq} hangs on ${record.prev}, expected ${previous.seq + 1} on ${previous.hash}`,
     }
-  if (key !== null && mac !== null && !equal(macOf(digest, key), mac))
-    return { kind: 'mac', detail: `record ${record.seq} was not written with this journal's key` }
+  if (seal !== null && mac !== null && !equal(macOf(digest, seal), mac))
+    return {
+      kind: 'mac',
+      detail: `record ${record.seq} was not written with this journal's key, or a MAC before it was taken out`,
+    }
   return { ...record, hash: digest, mac }
 }
 
@@ -108,10 +116,12 @@ function parse(line: string): Omit<JournalRecord, 'hash' | 'mac'> | null {
 // Taken in once: Node looks raw bytes over at length each time.
 const keyObjects = new WeakMap<Uint8Array, KeyObject>()
 
-function macOf(digest: string, key: Uint8Array): string {
+function macOf(digest: string, { key, after }: Seal): string {
   const known = keyObjects.get(key) ?? createSecretKey(key)
   keyObjects.set(key, known)
-  return createHmac('sha256', known).update(digest).digest('hex')
+  return createHmac('sha256', known)
+    .update(digest + after)
+    .digest('hex')
 }
 
 const equal = (a: string, b: string): boolean => timingSafeEqual(Buffer.from(a, 'hex'), Buffer.from(b, 'hex'))

@@ -80,6 +80,7 @@ export function readSegment(
   let read = { end: from, offset: 0 }
   let batch: { readonly record: JournalRecord; readonly line: number }[] = []
   let flaw: SegmentRead['flaw'] = null
+  let seal = key === null ? null : { key, after: '' }
   const areText = isUtf8(bytes)
   for (let number = 1; read.offset < bytes.length; number += 1) {
     const newline = bytes.indexOf(10, read.offset)
@@ -87,7 +88,7 @@ export function readSegment(
     const line = bytes.toString('utf8', read.offset, newline)
     // What is no UTF-8 is read as a replacement character, which may be what was written.
     const isText = areText || isUtf8(bytes.subarray(read.offset, newline))
-    const record = isText ? decodeRecord(line, read.end, key) : notText
+    const record = isText ? decodeRecord(line, read.end, seal) : notText
     if ('kind' in record) {
       const isCutOff = record.kind === 'torn' && newline === bytes.length - 1
       if (!isCutOff) flaw = { ...record, line: number }
@@ -99,6 +100,7 @@ export function readSegment(
     for (const one of batch) visit(one.record, one.line)
     batch = []
     sealed = read
+    if (seal !== null) seal = { ...seal, after: record.mac }
   }
   const rest = bytes.subarray(sealed.offset)
   const torn =

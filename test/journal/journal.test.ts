@@ -156,7 +156,9 @@ describe('a journal that was tampered with', () => {
   test('is found out where a record says another number', async () => {
     await using journal = open()
     const head = await journal.append(note(1))
-    const far = encodeRecord(note(2), originOf(new Date(), 'd-1', 1), { ...head, seq: 40 }, key)
+    const after = /"mac":"(\w+)"\}\n$/.exec(readFileSync(segmentPath(directory, 1), 'utf8'))?.[1] ?? ''
+    const place = { ...head, seq: 40 }
+    const far = encodeRecord(note(2), originOf(new Date(), 'd-1', 1), place, { key, after })
     appendFileSync(segmentPath(directory, 1), far.covered + far.end)
     expect(verifyJournal(directory, key).flaw).toMatchObject({ kind: 'chain', line: 3 })
   })

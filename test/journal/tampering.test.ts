@@ -197,14 +197,17 @@ describe('what was written anew', () => {
     expect(flawOf()).toMatchObject({ line: 2, kind: 'torn', detail: 'the line is not UTF-8' })
   })
 
-  // Its hash stands, and the next MAC is over that hash: nothing that was recorded is another.
-  test('is nothing where only a MAC in the middle is gone; at the end, its record counts as cut off', async () => {
+  test('is a MAC that was taken out of the middle; at the end, its record counts as cut off', async () => {
     const head = await life()
     const bare = (lines: readonly string[], at: number) =>
       lines.with(at, (lines[at] ?? '').replace(/,"mac":"\w+"/, ''))
     const [middle, end] = [linesOf(2), linesOf(5)]
-    write(2, bare(middle, 1))
-    expect(verifyJournal(directory, key, { head })).toMatchObject({ ok: true, torn: [] })
+    for (const at of [0, 1]) {
+      write(2, bare(middle, at))
+      expect(flawOf()).toMatchObject({ path: pathOf(2), line: at + 2, kind: 'mac' })
+    }
+    write(2, bare(middle, middle.length - 1))
+    expect(flawOf()).toMatchObject({ path: pathOf(3), line: 1 })
     write(2, middle)
     write(5, bare(end, end.length - 1))
     expect(verifyJournal(directory, key)).toMatchObject({ ok: true, torn: [{ segment: 5 }] })
