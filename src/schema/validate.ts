@@ -62,7 +62,6 @@ const ajv = new Ajv2020({
   useDefaults: true,
   allowUnionTypes: true,
   strict: true,
-  inlineRefs: false,
   validateSchema: false,
 })
 ajv.addVocabulary(['expected', 'mend'])
