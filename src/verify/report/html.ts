@@ -42,7 +42,7 @@ interface Shown {
 export const htmlReport = ({ version, reported }: Report): string => {
   const all = reported.map(({ verification }) => verification)
   const rows = all.map((verification, index) => ({ verification, cells: cellsOf(verification, index) }))
-  const verdict = all.some(hasFailure) ? 'fail' : overall(all)
+  const verdict = worst([...all, ...all.flatMap(allOf)])
   return `<!doctype html>
 <html lang="en">
 <head>
@@ -71,8 +71,8 @@ ${rows.flatMap(({ cells, verification }) => cells.map((cell) => panel(cell, veri
 }
 
 /** What was broken is the headline, also beside what could not be tried. */
-const hasFailure = (verification: Verification): boolean =>
-  allOf(verification).some(({ verdict }) => verdict === 'fail')
+const worst = (results: readonly { readonly verdict: Verdict }[]): Verdict =>
+  results.some(({ verdict }) => verdict === 'fail') ? 'fail' : overall(results)
 
 const words: Readonly<Record<Verdict, string>> = { pass: 'holds', fail: 'does not hold', error: 'not shown' }
 const icons: Readonly<Record<Verdict, string>> = { pass: '✓', fail: '✕', error: '!' }
@@ -162,14 +162,14 @@ ${lines.join('\n')}
 }
 
 const rowNote = ({ server, profile, driver, durationMs }: Verification): string =>
-  `${server === null ? '' : `${profile} · `}${driver} · ${(durationMs / 1000).toFixed(1)} s`
+  `${server === null ? '' : `${profile} · `}${driver} · ${(durationMs / 1000).toFixed(1)}\u00a0s`
 
 const matrixCell = (cell: Cell | undefined): string => {
   if (cell === undefined) return '<td class="none">–</td>'
-  const verdict = overall(cell.results)
+  const verdict = worst(cell.results)
   const { all, passed } = countOf(cell.results)
   const label = `${cell.title}: ${passed} of ${all} held`
-  return `<td><button class="${verdict}" popovertarget="${cell.id}" aria-label="${markup(label)}"><b>${icons[verdict]}</b> ${passed === all ? all : `${passed}/${all}`}</button></td>`
+  return `<td><button class="${verdict}" popovertarget="${cell.id}" data-title="${markup(cell.title)}" aria-label="${markup(label)}"><b>${icons[verdict]}</b> ${passed === all ? all : `${passed}/${all}`}</button></td>`
 }
 
 const problems = (verification: Verification, cells: readonly Cell[]): string => {
@@ -206,7 +206,7 @@ const aboutRow = (verification: Verification): string => {
     startedAt.replace('T', ' ').replace(/\.\d+Z$/, ' UTC'),
     `${host.kernel} ${host.arch}`,
     String(host.uid),
-    host.tool ?? driver,
+    host.tool === null ? driver : `${driver} ${host.tool}`,
     limits.join(', '),
   ]
   return `<tr>${cells.map((text) => `<td>${markup(text)}</td>`).join('')}</tr>`

@@ -97,6 +97,49 @@ describe('junit', () => {
   })
 })
 
+describe('junit, in the dialect of Ant’s task', () => {
+  const [report] = [formats.junit(reportOf(verification(), mixed()))]
+  const byName = Map.groupBy(elementsOf(report), ({ name }) => name)
+  const attributesOf = (name: string): readonly string[] => [
+    ...new Set(
+      (byName.get(name) ?? []).map(({ attributes }) => Object.keys(attributes).toSorted().join(' ')),
+    ),
+  ]
+
+  test('has no element and no attribute beyond it', () => {
+    expect([...byName.keys()].toSorted()).toEqual(
+      'error failure properties property system-err system-out testcase testsuite testsuites'.split(' '),
+    )
+    expect(attributesOf('testsuites')).toEqual([''])
+    expect(attributesOf('testsuite')).toEqual([
+      'errors failures hostname id name package tests time timestamp',
+    ])
+    expect(attributesOf('testcase')).toEqual(['classname name time'])
+    expect([...attributesOf('failure'), ...attributesOf('error')]).toEqual(['message type', 'message type'])
+  })
+
+  test('writes times, numbers and names as it wants them', () => {
+    for (const { attributes } of byName.get('testsuite') ?? []) {
+      expect(attributes['timestamp']).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d$/)
+      expect(attributes['hostname']).toMatch(/^\S+$/)
+      expect(attributes['time']).toMatch(/^\d+\.\d+$/)
+    }
+    for (const { attributes } of byName.get('testcase') ?? [])
+      expect(attributes['time']).toMatch(/^\d+\.\d+$/)
+    for (const { attributes } of [...byName.values()].flat())
+      for (const value of Object.values(attributes)) expect(value).toBe(value.replaceAll(/\s+/g, ' ').trim())
+  })
+
+  test('has in a suite properties, cases and streams, in this order', () => {
+    const order = [...report.matchAll(/^ {4}<(properties|testcase|system-out|system-err)\b/gm)].map(
+      ([, name]) => name,
+    )
+    expect(order.join(' ').replaceAll(/( testcase)+/g, ' testcase')).toBe(
+      'properties testcase system-out system-err properties testcase system-out system-err',
+    )
+  })
+})
+
 describe('sarif', () => {
   // Draft 4, of which the schema uses nothing that draft 7 reads otherwise.
   const { $schema: _, id: __, ...schema } = schemaAt('test/fixtures/sarif/sarif-schema-2.1.0.json')
@@ -190,6 +233,14 @@ describe('html', () => {
     expect(page).toContain('&lt;script&gt;alert(&quot;1&quot;)&lt;/script&gt; &amp; ]]&gt;')
     expect(page).not.toContain(hostile)
     expect(page).not.toMatch(/\u001b|\u0000/)
+  })
+
+  test('shows a cell in which something failed as failed, whatever else could not be tried in it', () => {
+    const [bad] = [mixed()].map((each) => ({ ...each, server: null }))
+    const shown = formats.html(reportOf(...(bad === undefined ? [] : [bad])))
+    expect(shown).toMatch(/<button class="fail" popovertarget="r0-assertions"/)
+    expect(shown).toMatch(/<button class="error" popovertarget="r0-syscalls"/)
+    expect(shown).toContain('bubblewrap 0.11.0')
   })
 
   test('has a cell for each profile and guarantee that opens its evidence', () => {
