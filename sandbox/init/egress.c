@@ -60,6 +60,7 @@ pid_t start_egress(const struct egress_orders *orders) {
   if (getrlimit(RLIMIT_NOFILE, &before) != 0) die("egress", "descriptors", errno);
   make_room_for_descriptors(descriptors);
   make_every_address_local();
+  refuse_datagrams();
   open_refusals();
   open_watched(orders);
   open_resolver();

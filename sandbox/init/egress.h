@@ -56,6 +56,9 @@ pid_t start_egress(const struct egress_orders *orders);
 // routes.c: every address of IPv4 and IPv6 becomes local, so that what is dialled is answered here.
 void make_every_address_local(void);
 
+// datagrams.c: what is sent to where nothing answers fails for its sender too, where the kernel has nf_tables.
+void refuse_datagrams(void);
+
 // names.c: which names exist, and the address that stands for each.
 struct listener {
   int fd;

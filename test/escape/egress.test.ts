@@ -81,6 +81,7 @@ const kinds: Readonly<Record<string, readonly [errno: string, notice: string]>> 
   packet: ['EAFNOSUPPORT', 'socket 17 3 0'],
   'packet-of-init': ['EAFNOSUPPORT', 'socket 17 2 0'],
   netfilter: ['EPROTONOSUPPORT', 'socket 16 3 12'],
+  'netfilter-of-init': ['EPROTONOSUPPORT', 'socket 16 3 12'],
   sctp: ['EPROTONOSUPPORT', 'socket 2 1 132'],
   udplite: ['EPROTONOSUPPORT', 'socket 2 2 136'],
 }
@@ -133,6 +134,11 @@ describe.each(ways)('%s', (_, daemon) => {
       [`${tools}/dial tcp 2001:db8::1 443`, /^tcp E(CONNREFUSED|NETUNREACH)$/, '^tcp 2001:db8::1 443$'],
       [`${tools}/dial tcp 127.0.0.1 ${canary}`, /^tcp ECONNREFUSED$/, `^tcp 127\\.0\\.0\\.1 ${canary}$`],
       [`${tools}/dial tcp ::1 ${canary6}`, /^tcp ECONNREFUSED$/, `^tcp ::1 ${canary6}$`],
+      [`${tools}/dial sendto 192.0.2.1 53 query`, /^sendto EPERM$/, '^udp 192\\.0\\.2\\.1 53$'],
+      [`${tools}/dial sendto 198.18.0.1 443 quic`, /^sendto EPERM$/, '^udp 198\\.18\\.0\\.1 443$'],
+      [`${tools}/dial sendto 2001:db8::1 443 quic`, /^sendto EPERM$/, '^udp 2001:db8::1 443$'],
+      [`${tools}/dial sendto 127.0.0.1 53 query`, /^sendto EPERM$/, '^udp 127\\.0\\.0\\.1 53$'],
+      [`${tools}/dial sendto ::1 53 query`, /^sendto EPERM$/, '^udp ::1 53$'],
       [`${tools}/dial udp 192.0.2.1 53 query`, /^udp ECONNREFUSED$/, '^udp 192\\.0\\.2\\.1 53$'],
       [`${tools}/dial udp 192.0.2.1 443 quic`, /^udp ECONNREFUSED$/, '^udp 192\\.0\\.2\\.1 443$'],
       [`${tools}/dial udp 2001:db8::1 443 quic`, /^udp ECONNREFUSED$/, '^udp 2001:db8::1 443$'],
@@ -177,13 +183,19 @@ describe.each(ways)('%s', (_, daemon) => {
     expect(stdout).toMatch(/^listener EBUSY\nraw EPROTONOSUPPORT\n/)
   })
 
-  test('a datagram of a socket that is not connected reaches nobody and is told, though its sender is not', async () => {
-    const { stdout, notices } = await inside(daemon, {
-      script: `${tools}/dial sendto 192.0.2.1 443 quic; ${tools}/dial sendto 2001:db8::1 443 quic; ${tools}/dial sendto 127.0.0.1 53 query`,
-      awaited: ['^udp 192\\.0\\.2\\.1 443$', '^udp 2001:db8::1 443$', '^udp 127\\.0\\.0\\.1 53$'],
+  test('what its programs say to each other by datagram, on ports that they can take, arrives and is nobody’s business', async () => {
+    const talk =
+      'import socket as s; a = s.socket(s.AF_INET, s.SOCK_DGRAM); a.bind(("127.0.0.1", 5300)); b = s.socket(s.AF_INET, s.SOCK_DGRAM); b.sendto(b"x", ("127.0.0.1", 5300)); print(a.recv(9))'
+    const { stdout, notices } = await inside(daemon, { script: `/usr/bin/python3 -c '${talk}'` })
+    expect(stdout).toBe("b'x'\n")
+    expect(notices).toEqual([])
+  })
+
+  test('a name is found by who asks for what this machine could speak', async () => {
+    const { stdout } = await inside(daemon, {
+      script: `${tools}/dial configured api.example.test; ${tools}/dial configured x.wild.example.test; ${tools}/dial configured evil.example.test`,
     })
-    expect(stdout).toBe('sendto silence\n'.repeat(3))
-    expect(notices).toHaveLength(3)
+    expect(stdout).toMatch(/^configured found\nconfigured found\nconfigured (?!found)/)
   })
 
   test('another sandbox’s door, and the host’s abstract sockets, are not to be found', async () => {
@@ -277,12 +289,12 @@ describe('a broken arm', () => {
     expect(notices).toContain('socket 16 3 12')
   })
 
-  test('where a profile allows every socket neither filter keeps them out, but for packets', async () => {
+  test('where a profile allows every socket neither filter keeps them out, but for the kinds that PID 1 opens', async () => {
     const syscalls = { base: 'strict', allow: ['socket'], deny: [] } as const
     const { stdout } = await withoutControl(['kinds'], () => ({}), { syscalls })
     expect(stdout).toContain('packet-of-init EAFNOSUPPORT')
     expect(stdout).toContain('packet EAFNOSUPPORT')
-    expect(stdout).toContain('netfilter open')
+    expect(stdout).toContain('netfilter EPROTONOSUPPORT')
     expect(stdout).toContain('udplite open')
     // These need a capability, and there is none.
     expect(stdout).toContain('raw EPERM')
