@@ -58,6 +58,29 @@ export const permitChecks = [
 /** The check that a permit failed. */
 export type PermitCheck = (typeof permitChecks)[number]
 
+/** Gives the MAC of what a permit says. */
+type Seal = (permit: Omit<Permit, 'mac'>) => string
+
+/** A permit as it was issued. It is frozen, so its MAC is the same whenever it is worked out: when somebody asks for it. */
+class Issued implements Permit {
+  readonly id: string
+  readonly expiresAt: number
+  readonly binding: Binding
+  readonly #seal: Seal
+
+  constructor(id: string, expiresAt: number, binding: Binding, seal: Seal) {
+    this.id = id
+    this.expiresAt = expiresAt
+    this.binding = Object.freeze(binding)
+    this.#seal = seal
+    Object.freeze(this)
+  }
+
+  get mac(): string {
+    return this.#seal(this)
+  }
+}
+
 /** A live permit as it is listed. */
 export interface PermitView {
   readonly id: string
@@ -73,6 +96,7 @@ export class Permits {
   readonly #now: () => number
   #counter = 0
   readonly #prefix = randomBytes(9).toString('base64url')
+  readonly #seal: Seal = (permit) => macOf(this.#key, permit)
 
   /** `now` is a monotonic clock in milliseconds, so that a jump of the wall clock lengthens nothing. */
   constructor(now: () => number) {
@@ -83,9 +107,7 @@ export class Permits {
   issue(binding: Binding, ttlMs: number): Permit {
     this.#counter += 1
     const id = `p-${this.#prefix}-${this.#counter}`
-    const expiresAt = this.#now() + ttlMs
-    const mac = this.#macOf(id, expiresAt, binding)
-    const permit: Permit = Object.freeze({ id, expiresAt, binding: Object.freeze(binding), mac })
+    const permit = new Issued(id, this.#now() + ttlMs, binding, this.#seal)
     this.#live.set(id, permit)
     return permit
   }
@@ -156,32 +178,33 @@ export class Permits {
       }))
   }
 
-  /** The very object that was sealed, and frozen since, is what its MAC says; every other is held against its own. */
+  /** The very object that was issued, and frozen, says what it said then; every other is held against its MAC. */
   #isAuthentic(permit: Permit, live: Permit): boolean {
     if (permit === live) return true
-    const expected = Buffer.from(this.#macOf(permit.id, permit.expiresAt, permit.binding), 'hex')
+    if (!('mac' in permit)) return false // a spread takes none along
+    const expected = Buffer.from(this.#seal(permit), 'hex')
     const got = Buffer.from(permit.mac, 'hex')
     return got.length === expected.length && timingSafeEqual(got, expected)
   }
+}
 
-  #macOf(id: string, expiresAt: number, b: Binding): string {
-    const text = JSON.stringify([
-      id,
-      expiresAt,
-      b.identity,
-      b.argumentsDigest,
-      b.bytesDigest,
-      b.sideEffects,
-      b.resourceScopes,
-      b.lineage,
-      b.approval,
-      b.policyVersion,
-      b.trustEpoch,
-      b.principal,
-    ])
-    // One-shot, since an Hmac object costs more than the whole call. Half of the digest, since a whole one could be gone on from.
-    return hash('sha256', this.#key + text).slice(0, 32)
-  }
+/** One-shot, since an Hmac object costs more than the whole call. Half of the digest, since a whole one could be gone on from. */
+function macOf(key: string, { id, expiresAt, binding: b }: Omit<Permit, 'mac'>): string {
+  const text = JSON.stringify([
+    id,
+    expiresAt,
+    b.identity,
+    b.argumentsDigest,
+    b.bytesDigest,
+    b.sideEffects,
+    b.resourceScopes,
+    b.lineage,
+    b.approval,
+    b.policyVersion,
+    b.trustEpoch,
+    b.principal,
+  ])
+  return hash('sha256', key + text).slice(0, 32)
 }
 
 const isSame = (a: readonly string[], b: readonly string[]): boolean =>

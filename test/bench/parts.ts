@@ -51,7 +51,7 @@ function simpleParts(): readonly Row[] {
       time(() => [digestOf(canonicalize(parsed)), digestOf(params)]),
     ],
     [
-      'permit and check: seal, eight checks',
+      'permit and check: eight checks',
       time(() => permits.spend(permits.issue(binding(), 30_000), { ...binding(), ...world })),
     ],
     [

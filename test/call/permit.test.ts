@@ -31,7 +31,7 @@ beforeEach(() => {
 
 const spoil: Record<(typeof permitChecks)[number], (permit: Permit) => [Permit, Boundary]> = {
   authenticity: (permit) => [
-    { ...permit, binding: { ...binding, principal: '0' } },
+    { ...copyOf(permit), binding: { ...binding, principal: '0' } },
     { ...boundary, principal: '0' },
   ],
   expiry: (permit) => {
@@ -83,17 +83,19 @@ describe('a permit', () => {
   test.each(forged)('that was changed is none, though the world agrees: %j', (change) => {
     expect(Object.keys(binding)).toHaveLength(forged.length)
     const permit = permits.issue({ ...binding }, 30_000)
-    const other = { ...permit, binding: { ...permit.binding, ...change } }
+    const other = { ...copyOf(permit), binding: { ...permit.binding, ...change } }
     expect(permits.spend(other, { ...boundary, ...change })).toBe('authenticity')
   })
 
   test('is none with another’s seal, another’s id or a longer life', () => {
-    const issue = (): Permit => permits.issue({ ...binding }, 30_000)
+    const issue = (): Permit => copyOf(permits.issue({ ...binding }, 30_000))
     expect(permits.spend({ ...issue(), mac: issue().mac }, boundary)).toBe('authenticity')
     expect(permits.spend({ ...issue(), id: issue().id }, boundary)).toBe('authenticity')
     expect(permits.spend({ ...issue(), expiresAt: 1e9 }, boundary)).toBe('authenticity')
     expect(permits.spend({ ...issue(), mac: '' }, boundary)).toBe('authenticity')
-    expect(permits.spend({ ...issue() }, boundary)).toBeNull() // a true copy is as good as it
+    expect(permits.spend(issue(), boundary)).toBeNull() // a true copy is as good as it
+    const { id, expiresAt } = permits.issue(binding, 30_000)
+    expect(permits.spend({ id, expiresAt, binding } as Permit, boundary)).toBe('authenticity')
   })
 
   test('lets the call through that it was issued for', () => {
@@ -107,7 +109,10 @@ describe('a permit', () => {
 
   test('can’t be altered once it is sealed', () => {
     const permit = permits.issue({ ...binding }, 30_000)
+    const { mac } = permit
     expect(() => Object.assign(permit, { expiresAt: Infinity })).toThrow(TypeError)
+    expect(() => Object.defineProperty(permit, 'mac', { value: '' })).toThrow(TypeError)
+    expect(permit.mac).toBe(mac)
     expect(() => Object.assign(permit.binding, { principal: '0' })).toThrow(TypeError)
   })
 
@@ -168,6 +173,14 @@ describe('a permit', () => {
     expect(permits.redeem(late)).toBe('expiry')
     expect(permits.redeem(late)).toBe('authenticity')
   })
+})
+
+/** As somebody else might put it together who was shown all of it. */
+const copyOf = ({ id, expiresAt, binding: bound, mac }: Permit): Permit => ({
+  id,
+  expiresAt,
+  binding: bound,
+  mac,
 })
 
 /** What differs from the good boundary. */
