@@ -1,4 +1,5 @@
 // `sallyport run -- CMD ARGS`: one server, sandboxed, on this process's stdin and stdout; no daemon, no configuration needed.
+import { statSync } from 'node:fs'
 import { basename, dirname, resolve } from 'node:path'
 import { Duplex } from 'node:stream'
 import type { Command } from 'commander'
@@ -7,6 +8,7 @@ import { thisHost } from '../config/host.ts'
 import type { Host } from '../config/host.ts'
 import { runtimeDirectory, stateDirectory } from '../config/paths.ts'
 import { SallyportError } from '../errors.ts'
+import { isWithin } from '../lib/path-overlap.ts'
 import type { Settings } from '../schema/settings.ts'
 import { parseMount } from './mount.ts'
 import { parseTarget } from './target.ts'
@@ -96,11 +98,12 @@ async function settingsFor(
     unlessNotFound(config),
   )
   const isPath = command.includes('/')
+  const mounts = mount.map(parseMount)
   const server = {
     command: isPath && found === null ? name : command,
     args: [...args],
     profile,
-    mounts: mount.map(parseMount),
+    mounts,
     egress,
     trust: found === null ? 'trusted' : 'untrusted',
     justification: 'named on the command line',
@@ -114,14 +117,47 @@ async function settingsFor(
   }
   // Never the working directory: a cloned repository must not bring the profile that confines it.
   const directory = found === null ? userFolder(host) : dirname(found.sources[0]?.path ?? userFolder(host))
-  // Where nobody else is the operator, the targets on the command line are as good as a profile's list.
-  const made = await settingsOf(own, directory, found === null ? { ...host, targets: egress } : host)
+  // Where nobody else is the operator, the targets on the command line are as good as a profile's list, and so are the
+  // mounts where no profile is named.
+  const named = {
+    targets: egress,
+    ...(flags.profile === undefined && mounts.length > 0 && { mounts: widest(mounts) }),
+  }
+  const made = await settingsOf(own, directory, found === null ? { ...host, ...named } : host)
   if (found === null) {
     const [where] = isPath ? [resolve(command)] : [`${command} of ${made.commandPath.join(':')}`]
     hint(`sallyport: no configuration; running ${visible(where)} confined by ${profile}, every tool allowed`)
+    for (const unseen of unseenFiles(args, mounts))
+      hint(
+        `sallyport: ${visible(unseen)} is a file of this machine, and not in the sandbox; ` +
+          `--mount ${visible(dirname(resolve(unseen)))}:/app makes it /app/${visible(basename(unseen))} there`,
+      )
     return { settings: made, name }
   }
   return { settings: { ...found, servers: made.servers, profiles: made.profiles }, name }
+}
+
+const widest = (mounts: readonly { readonly access: string }[]): 'read' | 'write' =>
+  mounts.some(({ access }) => access === 'write') ? 'write' : 'read'
+
+/** Arguments that name a file here, and nothing where the server runs. */
+const unseenFiles = (
+  args: readonly string[],
+  mounts: readonly { readonly target: string }[],
+): readonly string[] =>
+  args.filter((argument) => {
+    const path = resolve(argument)
+    const isSeen = ['/usr', ...mounts.map(({ target }) => target)].some((folder) => isWithin(path, folder))
+    return !isSeen && isFile(path)
+  })
+
+const isFile = (path: string): boolean => {
+  try {
+    return statSync(path).isFile()
+  } catch {
+    // An argument that is no path at all, mostly
+    return false
+  }
 }
 
 function unlessNotFound(config: string | undefined): (error: unknown) => null {

@@ -24,6 +24,8 @@ export interface LoadOptions extends FindOptions {
   readonly project?: string
   /** Hosts that every profile with an allowlist has beyond its own: named by a person who is the operator */
   readonly targets?: readonly Omit<NetworkGrant, 'address' | 'private'>[]
+  /** What every profile lets a server mount at least: named by the same person */
+  readonly mounts?: 'read' | 'write'
 }
 
 /** Loads the configuration that this host has or names. Every refusal is a `SallyportError` with file, place and mend. */
@@ -93,8 +95,7 @@ async function settle(layers: readonly Layer[], options: LoadOptions): Promise<S
   const profiles = new Map<string, ProfileSettings>()
   const exceeded: Issue[] = []
   for (const { server, entry, layer } of built) {
-    const profile =
-      profiles.get(server.profile) ?? withTargets(await profileOf(server, layer, options), options)
+    const profile = profiles.get(server.profile) ?? widened(await profileOf(server, layer, options), options)
     profiles.set(server.profile, profile)
     exceeded.push(...checkCeiling(server.name, entry, profile, layer))
   }
@@ -189,11 +190,14 @@ async function profileOf(
   }
 }
 
-function withTargets(profile: ProfileSettings, { targets = [] }: LoadOptions): ProfileSettings {
-  const { network } = profile
-  if (network.mode === 'none' || targets.length === 0) return profile
+function widened(profile: ProfileSettings, { targets = [], mounts }: LoadOptions): ProfileSettings {
+  const { network, filesystem } = profile
   const allow = [...network.allow, ...targets.map((target) => ({ ...target, address: null, private: false }))]
-  return { ...profile, network: { ...network, allow } }
+  return {
+    ...profile,
+    ...(network.mode === 'allowlist' && targets.length > 0 && { network: { ...network, allow } }),
+    ...(mounts !== undefined && filesystem.mounts !== 'write' && { filesystem: { ...filesystem, mounts } }),
+  }
 }
 
 const enterpriseOf = ({ enterprise }: LoadOptions) => (enterprise === undefined ? {} : { enterprise })

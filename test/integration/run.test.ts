@@ -56,6 +56,32 @@ it('runs a server of this machine without any set-up, and says how it is confine
   expect(await readdir(at.stateDir)).toEqual(['daemons', 'journal.key', 'runs'])
 })
 
+it.each([
+  ['a folder', []],
+  ['a folder and a host', ['--egress', 'api.example.test:443']],
+])('needs no profile for a script with %s, since whoever names them is the operator', async (_, more) => {
+  await using at = await place()
+  const command = ['--', process.execPath, '/app/echo.mjs']
+  const { status, answers } = await talk(at, [...more, '--mount', `${fixtures}:/app`, ...command], hello)
+  expect(answers).toMatchObject([{ id: 0, result: { serverInfo: { name: 'echo' } } }])
+  expect(status).toBe(0)
+})
+
+it('mounts nothing beyond the profile that was named', async () => {
+  await using at = await place()
+  const mount = ['--mount', `${fixtures}:/app`]
+  const refused = await talk(at, ['--profile', 'offline', ...mount, '--', 'cat'], hello)
+  expect(refused).toMatchObject({ status: 7, stderr: expect.stringContaining('ERR_PROFILE_EXCEEDED') })
+})
+
+it('says of a script that the sandbox does not see how it would', async () => {
+  await using at = await place()
+  const script = join(fixtures, 'echo.mjs')
+  const { status, stderr } = await talk(at, ['--', process.execPath, script], hello)
+  expect(stderr).toContain(`--mount ${fixtures}:/app makes it /app/echo.mjs`)
+  expect(status).not.toBe(0)
+})
+
 it('obeys a configuration where there is one: its commands, its rules', async () => {
   await using at = await place(configOf({}, { allowed_commands: ['cat'] }))
   const { status, stderr } = await talk(at, ['--', 'node', '/app/echo.mjs'], hello, {})
@@ -67,7 +93,10 @@ it('never takes the profile from the folder that it is run in', async () => {
   await using at = await place()
   await mkdir(join(at.folder, 'profiles'))
   await writeFile(join(at.folder, 'profiles', 'offline.yaml'), 'version: 1\n')
-  const child = at.start(['run', '--mount', `${fixtures}:/app`, '--', 'cat'], bare(at))
+  const child = at.start(
+    ['run', '--profile', 'offline', '--mount', `${fixtures}:/app`, '--', 'cat'],
+    bare(at),
+  )
   child.stdin?.end(hello)
   const said = once(child.stderr ?? child, 'data')
   expect((await once(child, 'exit'))[0]).toBe(7)
