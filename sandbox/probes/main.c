@@ -112,11 +112,19 @@ static void stay(int number) {
   signal(SIGTERM, SIG_IGN);
 }
 
+// `let-go`: nothing is written to stderr any more.
+static void let_go(int number) {
+  (void)number;
+  close(STDERR_FILENO);
+}
+
 int main(int argc, char **argv) {
   if (argc > 2 && strcmp(argv[1], "--args") == 0) become_tool(argv);
+  if (argc > 3 && strcmp(argv[1], "--before") == 0) become_launcher(argv);
   note_descriptors();
   signal(SIGPIPE, SIG_IGN);
   signal(SIGUSR1, stay);
+  signal(SIGUSR2, let_go);
   static char line[LINE_BYTES];
   FILE *lines = argc > 1 ? fopen(argv[1], "re") : stdin;
   if (lines == NULL) return perror(argv[1]), 1;

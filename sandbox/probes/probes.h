@@ -23,5 +23,8 @@ extern const struct attempt file_attempts[], call_attempts[], network_attempts[]
 /** Becomes the sandbox tool, without the calls that its arguments begin with. */
 _Noreturn void become_tool(char **argv);
 
+/** Becomes the launcher, after a bad start. */
+_Noreturn void become_launcher(char **argv);
+
 /** Keeps what the program was started with, before it opens anything. */
 void note_descriptors(void);

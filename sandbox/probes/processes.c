@@ -158,6 +158,12 @@ static int stay(int count, char **arguments) {
   return kill(getppid(), SIGUSR1);
 }
 
+// Has this program close its stderr, of which nobody should hold another end.
+static int let_go(int count, char **arguments) {
+  (void)count, (void)arguments;
+  return kill(getppid(), SIGUSR2);
+}
+
 // Starts a program and tells ids and capabilities with which it ended: what its file gave it stays with it to its end.
 static int exec_gain(int count, char **arguments) {
   char path[64], line[256];
@@ -202,6 +208,7 @@ static int secure_bits(int count, char **arguments) {
 
 const struct attempt process_attempts[] = {
     {"stay", 0, stay},                    {"refuse-to-end", 0, refuse_to_end},
+    {"let-go", 0, let_go},
     {"exec-gain", 1, exec_gain},          {"give-capability", 1, give_capability}, {"secure-bits", 0, secure_bits},
     {"descriptors", 0, list_descriptors}, {"environment", 0, environment},   {"processes", 0, processes},
     {"signal", 1, signal_it},             {"kill-init", 0, kill_init},       {"kill-child", 0, kill_child},

@@ -19,7 +19,7 @@ export interface Arm {
 export const armOf = (id: ControlId, driver: LaunchPlan['driver']): Arm => {
   const { arm }: Control = controlOf(id)
   const around = arm.around ?? ((lab: Lab) => lab)
-  const contained = id === 'output' || id === 'end' ? null : containerArms[id]
+  const contained = id === 'output' || id === 'end' || id === 'launcher' ? null : containerArms[id]
   const isRefused =
     driver === 'docker'
       ? () => contained !== null && contained.without !== null && contained.isRefused === true

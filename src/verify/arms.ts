@@ -1,9 +1,7 @@
 // The broken arms: the sandbox of the same launch with one control taken out, in which its probes must go red.
-import { existsSync } from 'node:fs'
 import { SallyportError } from '../errors.ts'
 import { armOf } from './arm.ts'
 import type { Answer } from './attempt.ts'
-import type { Canaries } from './canaries.ts'
 import { type ControlId } from './controls.ts'
 import type { ArmFinding } from './judge.ts'
 import { type Alter, type Lab, tryInside } from './lab.ts'
@@ -23,11 +21,10 @@ export interface ArmChoice {
 /** Tries each control's arm once for all probes of it that need one. */
 export const tryArms = async (
   lab: Lab,
-  canaries: Canaries,
+  exposure: Exposure,
   planned: readonly Planned[],
   choice: ArmChoice,
 ): Promise<Map<Probe, ArmFinding>> => {
-  const exposure = exposureOf(lab, canaries)
   const needed = planned.filter(
     (it) => it.trial.settled === undefined && (choice.selfCheck || !isOpenOutside(it, choice)),
   )
@@ -75,11 +72,5 @@ const tryArm = async (
       return (await tryInside(lab, attempts, alter)).answers
     })
   for (const it of planned.filter(({ probe }) => probe.isAlone === true))
-    await run([it], () => aloneInside(lab, it.trial, alter))
+    await run([it], () => aloneInside(lab, it, exposure, alter))
 }
-
-const exposureOf = ({ program }: Lab, { home, folder, state, shared, variables }: Canaries): Exposure => ({
-  variables,
-  program,
-  paths: [home, folder, state, shared, '/etc/shadow', '/sys', '/var'].filter((path) => existsSync(path)),
-})

@@ -21,6 +21,10 @@ export interface Watched {
   readonly terminate: () => void
   readonly kill: () => void
   readonly ended: Promise<unknown>
+  /** Options of the sandbox tool, where one was started */
+  readonly options: readonly string[]
+  /** Whether its stderr comes to an end within that time */
+  readonly stderrEnds: (ms: number) => Promise<boolean>
 }
 
 export interface Attempt {

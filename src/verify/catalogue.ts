@@ -11,6 +11,7 @@ import { procProbes } from './battery/proc.ts'
 import { reachProbes } from './battery/reach.ts'
 import { resourceProbes } from './battery/resources.ts'
 import { socketProbes } from './battery/sockets.ts'
+import { startProbes } from './battery/start.ts'
 import type { Probe } from './probe.ts'
 
 export const catalogue: readonly Probe[] = [
@@ -26,4 +27,5 @@ export const catalogue: readonly Probe[] = [
   ...givenProbes,
   ...egressProbes,
   ...resourceProbes,
+  ...startProbes,
 ].toSorted((one, other) => one.number - other.number)

@@ -8,7 +8,6 @@ import {
   nothingOutside,
   type Remove,
   replaced,
-  strangers,
   withoutCalls,
   withoutCounters,
   withoutFilter,
@@ -18,6 +17,8 @@ import {
   withoutOtherFilters,
   withoutRelay,
   withoutRuns,
+  withStrangers,
+  withVariables,
 } from './removal.ts'
 import type { Layer } from './result.ts'
 
@@ -182,19 +183,7 @@ export const controls = {
   environment: {
     what: 'an environment that is built from empty',
     layer: 'supervisor',
-    arm: {
-      without: ({ spec }, { variables }) => ({
-        spec: {
-          ...spec,
-          environment: {
-            ...spec.environment,
-            ...Object.fromEntries(
-              Object.entries(variables).map(([name, value]) => [name, { value, origin: 'pass' as const }]),
-            ),
-          },
-        },
-      }),
-    },
+    arm: { without: withVariables },
   },
   'clean-start': {
     what: 'a process as it is before anything was done with it',
@@ -206,6 +195,21 @@ export const controls = {
     what: 'three streams and no other descriptor',
     layer: 'supervisor',
     arm: { without: withoutCalls([['close_range']], '/') },
+  },
+  launcher: {
+    what: 'a launcher that passes nothing of the daemon on',
+    layer: 'supervisor',
+    arm: {
+      without: both(withoutOptions('--clearenv'), (_plan, { launchers }) => ({
+        launcher: launchers.careless,
+      })),
+    },
+  },
+  'stream-ends': {
+    what: 'a PID 1 that lets go of the server’s streams',
+    layer: 'supervisor',
+    // It keeps stderr.
+    arm: { without: withoutCalls([['close', [0, 0xff, 6]]]) },
   },
   streams: {
     what: 'streams that are the supervisor’s own sockets, neither a terminal nor a file',
@@ -256,15 +260,7 @@ export const controls = {
   resolver: {
     what: 'a name server that knows granted names and no others',
     layer: 'resolver',
-    arm: {
-      without: (plan, exposure) => {
-        const { spec } = plan
-        const { network } = spec
-        if (network.mode === 'none') return withoutNetwork(plan, exposure)
-        const more = strangers.map((host) => ({ host, port: network.grants[0]?.port ?? 443 }))
-        return { spec: { ...spec, network: { ...network, grants: [...network.grants, ...more] } } }
-      },
-    },
+    arm: { without: withStrangers },
   },
   relay: {
     what: 'a proxy and a name server that have their addresses before the server is there',

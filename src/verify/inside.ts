@@ -1,7 +1,8 @@
 // The battery's own runs: all probes in one sandbox, those that take everything in one each, and all of them outside.
 import type { Answer } from './attempt.ts'
-import { type Lab, tryInside, tryOutside } from './lab.ts'
+import { type Alter, type Lab, tryInside, tryOutside } from './lab.ts'
 import type { Probe, Trial } from './probe.ts'
+import type { Exposure } from './removal.ts'
 
 /** A probe with what it tries here. */
 export interface Planned {
@@ -25,6 +26,7 @@ const shared = (
 export const answersInside = async (
   lab: Lab,
   planned: readonly Planned[],
+  exposure: Exposure,
 ): Promise<Map<Probe, readonly Answer[]>> => {
   const together = planned.filter(({ probe }) => probe.isAlone !== true)
   const { answers } = await tryInside(
@@ -33,18 +35,21 @@ export const answersInside = async (
   )
   const all = shared(together, answers, ({ attempts }) => attempts.length)
   for (const { probe, trial } of planned.filter(({ probe }) => probe.isAlone === true))
-    all.set(probe, await aloneInside(lab, trial))
+    all.set(probe, await aloneInside(lab, { probe, trial }, exposure))
   return all
 }
 
 /** A launch that is ended for want of memory has no answer but that. */
 export const aloneInside = async (
   lab: Lab,
-  { attempts }: Trial,
-  alter?: Parameters<typeof tryInside>[2],
+  { probe: { provoke }, trial: { attempts } }: Planned,
+  exposure: Exposure,
+  alter: Alter = (plan) => plan,
 ): Promise<readonly Answer[]> => {
   if (attempts.length === 0) return []
-  const { answers, exit } = await tryInside(lab, attempts, alter)
+  const { answers, exit } = await tryInside(lab, attempts, (plan) =>
+    alter(plan.driver === 'bubblewrap' ? { ...plan, ...provoke?.(plan, exposure) } : plan),
+  )
   return exit?.reason === 'oom' ? [{ outcome: 'oom', text: '', ms: 0 }] : answers
 }
 

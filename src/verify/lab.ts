@@ -5,6 +5,7 @@ import { open, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { SallyportError } from '../errors.ts'
+import { within } from '../lib/deadline.ts'
 import { newInstanceId } from '../lib/ids.ts'
 import type { EnforcedLimits, SandboxExit, SandboxProcess } from '../sandbox/driver.ts'
 import type { LaunchHost } from '../sandbox/host.ts'
@@ -119,16 +120,24 @@ const withExhibit = ({ capable }: Lab, planned: LaunchPlan): LaunchPlan => {
 
 /** Makes the attempts in one sandbox, and returns when nothing of it is left. */
 export const tryInside = async (lab: Lab, attempts: readonly Attempt[], alter?: Alter): Promise<Tried> => {
-  await using server = await startInside(lab, attempts, alter)
+  const options: string[] = []
+  await using server = await startInside(lab, attempts, (plan) => {
+    const altered = alter?.(plan) ?? plan
+    if (altered.driver === 'bubblewrap')
+      options.push(...altered.arguments.filter((it) => typeof it === 'string'))
+    return altered
+  })
   const kill = (): void => server.kill()
   lab.signal.addEventListener('abort', kill, { once: true })
   // Otherwise not before the end: what nobody reads, a server cannot go on writing.
-  const early = lab.readsAtOnce ? textOf(server.stderr) : null
+  let early = lab.readsAtOnce ? textOf(server.stderr) : null
   const answers = await answersOf(server.stdout, attempts, {
     pid: server.initPid,
     terminate: () => server.terminate(),
     kill: () => (lab.kills ? server.kill() : server.terminate()),
     ended: server.ended,
+    options,
+    stderrEnds: (ms) => isOverWithin((early ??= textOf(server.stderr)), ms),
     isOver: () => {
       server.stdin.end()
       if (!lab.kills) server.kill()
@@ -156,6 +165,7 @@ export const tryOutside = async (lab: Lab, attempts: readonly Attempt[]): Promis
       signal: lab.signal,
     })
     const ended = once(child, 'close')
+    const said = textOf(child.stderr)
     child.stdin?.on('error', () => undefined)
     const [answers, stderr] = await Promise.all([
       answersOf(child.stdout, attempts, {
@@ -163,9 +173,11 @@ export const tryOutside = async (lab: Lab, attempts: readonly Attempt[]): Promis
         terminate: () => child.kill('SIGTERM'),
         kill: () => child.kill('SIGKILL'),
         ended,
+        options: [],
+        stderrEnds: (ms) => isOverWithin(said, ms),
         isOver: () => child.stdin?.end(),
       }),
-      textOf(child.stderr),
+      said,
       ended,
     ])
     return { answers, exit: null, stderr }
@@ -209,6 +221,12 @@ const answersOf = async (
   }
   return answers
 }
+
+const isOverWithin = (work: Promise<unknown>, ms: number): Promise<boolean> =>
+  within(work, ms, () => new Error('it goes on')).then(
+    () => true,
+    () => false,
+  )
 
 const textOf = async (stream: Readable | null): Promise<string> => {
   const chunks: Buffer[] = []

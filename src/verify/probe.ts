@@ -1,4 +1,5 @@
 // A probe: what it protects, which control stops it, and what it tries in a given scene.
+import type { Exposure, Remove } from './removal.ts'
 import type { EnforcedLimits } from '../sandbox/driver.ts'
 import type { SandboxSpec } from '../sandbox/spec.ts'
 import type { ProfileSettings, ServerSettings } from '../schema/settings.ts'
@@ -29,6 +30,7 @@ export interface Scene {
   readonly setuidPrograms: readonly string[]
   /** A file on the host with a capability for whoever executes it, or null where nobody here can make one */
   readonly capable: string | null
+  readonly launchers: Exposure['launchers']
   /** Memory that this process could still have */
   readonly freeBytes: number
   /** Another sandbox of the same profile that is up meanwhile: what listens in it, and its PID 1 on the host */
@@ -61,6 +63,8 @@ export interface Probe {
   readonly control: ControlId
   /** Takes so much, or ends so badly, that it has a launch to itself */
   readonly isAlone?: true
+  /** Changes the launch that it has to itself, so that what stands before its control has failed already */
+  readonly provoke?: Remove
   /** How the launch must end where it is alone and ends before it answers; else it must answer */
   readonly endsBy?: 'oom'
   trial(scene: Scene): Trial

@@ -10,6 +10,8 @@ export interface Exposure {
   readonly variables: Readonly<Record<string, string>>
   /** The probes' program on the host, which also goes between the launcher and the sandbox tool */
   readonly program: string
+  /** Scripts that become the launcher after a bad start; the second leaves out what makes it good */
+  readonly launchers: { readonly spoilt: string; readonly careless: string }
 }
 
 export type Remove = (plan: BubblewrapPlan, exposure: Exposure) => Partial<BubblewrapPlan>
@@ -139,6 +141,23 @@ export const strangers = ['not-granted.sallyport.test', 'other.sallyport.test'] 
 
 /** The host's network. */
 export const withoutNetwork = withoutOptions('--unshare-net')
+
+/** The daemon's variables, passed on as if a profile said so. */
+export const withVariables: Remove = ({ spec }, { variables }) => {
+  const passed = Object.entries(variables).map(
+    ([name, value]) => [name, { value, origin: 'pass' as const }] as const,
+  )
+  return { spec: { ...spec, environment: { ...spec.environment, ...Object.fromEntries(passed) } } }
+}
+
+/** A name server that knows names which nobody granted; the host's network where there is none. */
+export const withStrangers: Remove = (plan, exposure) => {
+  const { spec } = plan
+  const { network } = spec
+  if (network.mode === 'none') return withoutNetwork(plan, exposure)
+  const more = strangers.map((host) => ({ host, port: network.grants[0]?.port ?? 443 }))
+  return { spec: { ...spec, network: { ...network, grants: [...network.grants, ...more] } } }
+}
 
 /** A network of its own, and nobody in it who leads out. */
 export const withoutRelay = ({ spec }: BubblewrapPlan): Partial<BubblewrapPlan> => {

@@ -20,6 +20,7 @@ import { tryAssertions } from './assertions.ts'
 import { type Canaries, plantCanaries } from './canaries.ts'
 import { catalogue } from './catalogue.ts'
 import { tryArms } from './arms.ts'
+import { exposureOf } from './exposure.ts'
 import { makeExhibit, setuidPrograms } from './exhibit.ts'
 import { judge } from './judge.ts'
 import { answersInside, answersOutside, type Planned } from './inside.ts'
@@ -172,6 +173,7 @@ const tryAll = async (
   }
   await using neighbour = await startNeighbour(lab, await chooseListeners())
   const { spec, enforcedBy } = await specOf(lab)
+  const exposure = await exposureOf(planted.program, canaries)
   const scene: Scene = {
     spec,
     driver: plain.driver,
@@ -185,6 +187,7 @@ const tryAll = async (
     countsPerNamespace: launchHost.limits.nprocPerNamespace,
     setuidPrograms: await setuidPrograms(),
     capable: exhibit.capable,
+    launchers: exposure.launchers,
     freeBytes: process.availableMemory(),
     neighbour,
     wayOut,
@@ -192,9 +195,12 @@ const tryAll = async (
   }
   const planned = catalogue.map((probe): Planned => ({ probe, trial: probe.trial(scene) }))
   onProgress('inside and outside')
-  const [inside, outside] = await Promise.all([answersInside(lab, planned), answersOutside(lab, planned)])
+  const [inside, outside] = await Promise.all([
+    answersInside(lab, planned, exposure),
+    answersOutside(lab, planned),
+  ])
   onProgress(selfCheck ? 'without each control' : 'without the controls that are not to be seen open outside')
-  const arms = await tryArms(lab, canaries, planned, { outside, selfCheck, listeners: neighbour })
+  const arms = await tryArms(lab, exposure, planned, { outside, selfCheck, listeners: neighbour })
   const probes = planned.map(({ probe, trial }): ProbeResult => {
     return judge({
       probe,

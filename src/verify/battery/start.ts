@@ -1,0 +1,136 @@
+// Probes 121 and 122: what a sandbox is started with and who holds its streams, as it is seen from outside.
+import { readFile, readdir, readlink } from 'node:fs/promises'
+import { finds, seen, stops, type Attempt, type Watched } from '../attempt.ts'
+import type { Probe } from '../probe.ts'
+import { both, withoutFilter, withoutOtherFilters } from '../removal.ts'
+
+/** Options of the tool beside which another layer stands: without them nothing of it is to be seen. */
+const layered = ['--unshare-user', '--new-session', '--clearenv', '--cap-drop'] as const
+
+/** For a stream that ended to be seen to. */
+const endMs = 2000
+const keptMs = 100
+
+const fieldOf = async (pid: number, name: string): Promise<string> => {
+  const status = await readFile(`/proc/${pid}/status`, 'utf8')
+  return new RegExp(`^${name}:\\s+(.*)$`, 'm').exec(status)?.[1] ?? ''
+}
+
+/** The sandbox tool, which stays as the parent of PID 1. */
+const toolOf = async ({ pid }: Watched): Promise<number> => Number(await fieldOf(pid, 'PPid'))
+
+const sessionOf = async (pid: number): Promise<number> => {
+  const stat = await readFile(`/proc/${pid}/stat`, 'utf8')
+  return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[3])
+}
+
+const descriptorsOf = async (pid: number): Promise<readonly string[]> => {
+  const folder = `/proc/${pid}/fd`
+  return Promise.all((await readdir(folder)).map((fd) => readlink(`${folder}/${fd}`)))
+}
+
+const amiss = (text: string): string | null => (text === '' ? null : text.trim().replaceAll('\n', ', '))
+
+/** What the daemon's side gave the launcher: it told it before it was one. */
+const ownStart = (launcher: string): Attempt =>
+  seen('start of the launcher', () => readFile(`${launcher}.found`, 'utf8'), amiss)
+
+const passedOn = (word: string, folder: string): readonly Attempt[] => [
+  seen(
+    'variables of the sandbox tool',
+    async (program) => readFile(`/proc/${await toolOf(program)}/environ`, 'utf8'),
+    (text) => (text.includes(word) ? 'the launcher’s' : null),
+  ),
+  seen(
+    'open files of the sandbox tool',
+    async (program) => (await descriptorsOf(await toolOf(program))).join('\n'),
+    (text) => (text.split('\n').includes(folder) ? 'a folder that was open in the launcher' : null),
+  ),
+  seen(
+    'masks and signals of the sandbox tool',
+    async (program) => {
+      const tool = await toolOf(program)
+      const [ignored, mask] = await Promise.all(['SigIgn', 'Umask'].map((name) => fieldOf(tool, name)))
+      return [
+        ...((BigInt(`0x${ignored}`) & 1n) === 0n ? [] : ['ignores a hang-up']),
+        ...(mask === '0077' || mask === '0000' ? [] : [`umask ${mask}`]),
+      ].join('\n')
+    },
+    amiss,
+  ),
+  seen(
+    'sessions of the sandbox tool and of PID 1',
+    async (program) => {
+      const both = await Promise.all(
+        [await toolOf(program), program.pid].map(async (pid) => (await sessionOf(pid)) === pid),
+      )
+      return both.every(Boolean) ? '' : 'one of somebody else’s'
+    },
+    amiss,
+  ),
+  seen(
+    'options of the sandbox tool',
+    async ({ options }) => layered.filter((option) => !options.includes(option)).join('\n'),
+    (text) => (text === '' ? null : `without ${text.replaceAll('\n', ', ')}`),
+  ),
+]
+
+export const startProbes: readonly Probe[] = [
+  {
+    id: 'environment.start',
+    number: 121,
+    group: 'environment',
+    protects: 'Whatever a daemon has when it starts a sandbox, nothing of it is passed on.',
+    control: 'launcher',
+    isAlone: true,
+    // Of keys the filter lets nobody ask: without it the launcher alone stands before them.
+    provoke: both(both(withoutFilter, withoutOtherFilters), (_plan, { launchers }) => ({
+      launcher: launchers.spoilt,
+    })),
+    trial: ({ canaries: { word, folder }, driver, launchers }) =>
+      driver === 'docker'
+        ? {
+            expected: 'nothing of the daemon’s',
+            attempts: [],
+            settled: 'an engine starts containers by itself, and has nothing of the daemon’s',
+          }
+        : {
+            expected: 'no variable, open file, key, mask, signal or session of the launcher’s',
+            attempts: [
+              stops(['search-key', word], ['ENOKEY', 'EACCES', 'ENOSYS', 'EPERM']),
+              finds(['session'], (text) => (Number(text) > 1 ? null : `session ${text}`)),
+              ownStart(launchers.spoilt),
+              ...passedOn(word, folder),
+            ],
+            outside: [
+              finds(['environment'], (text) => (text.includes(word) ? 'variables of the daemon’s' : null)),
+            ],
+          },
+  },
+  {
+    id: 'descriptors.held',
+    number: 122,
+    group: 'descriptors',
+    protects: 'The end of what a server writes is its own to make: nobody beside it holds its streams open.',
+    control: 'stream-ends',
+    isAlone: true,
+    trial: () => ({
+      expected: 'an end of stderr as soon as the server closes it',
+      attempts: [
+        finds(['let-go'], () => null),
+        seen(
+          'stderr, closed by the server',
+          async ({ stderrEnds }) => ((await stderrEnds(endMs)) ? '' : 'somebody else holds it open'),
+          amiss,
+        ),
+      ],
+      outside: [
+        seen(
+          'stderr that nobody closed',
+          async ({ stderrEnds }) => ((await stderrEnds(keptMs)) ? '' : 'it is open'),
+          amiss,
+        ),
+      ],
+    }),
+  },
+]
