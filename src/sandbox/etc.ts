@@ -1,4 +1,5 @@
 // The few files of /etc that programs do not start without; none of them says anything of the host.
+import type { EgressEndpoint } from '../schema/egress.ts'
 import type { DataFile } from './spec.ts'
 
 const lines = (target: string, ...content: string[]): DataFile => ({
@@ -23,6 +24,25 @@ export const etcFiles: readonly DataFile[] = [
 
 const resolverFile = lines('/etc/resolv.conf', 'nameserver 127.0.0.53', 'options timeout:1 attempts:1')
 
-/** The same files where the sandbox has a resolver: its own, which knows the granted names and asks nobody. */
-export const withResolver = (files: readonly DataFile[]): readonly DataFile[] =>
-  files.map((file) => (file.target === resolverFile.target ? resolverFile : file))
+/**
+ * The same files where the sandbox has a resolver: its own, which knows the granted names and asks nobody. Exact names stand
+ * in /etc/hosts as well, with the addresses that it would say, so that who looks there first need not ask.
+ */
+export const withResolver = (
+  files: readonly DataFile[],
+  grants: readonly EgressEndpoint[],
+): readonly DataFile[] => {
+  const named = exactNames(grants)
+    .map((host, index) => ({ host, address: `198.18.${(index + 1) >> 8}.${(index + 1) & 255}` }))
+    .filter(({ host }) => !/^(localhost|sandbox)$/.test(host))
+    .map(({ host, address }) => `${address} ${host}\n`)
+  return files.map((file) => {
+    if (file.target === resolverFile.target) return resolverFile
+    return file.target === '/etc/hosts' ? { ...file, content: file.content + named.join('') } : file
+  })
+}
+
+// In init's order: it counts addresses up as it is told of new names
+const exactNames = (grants: readonly EgressEndpoint[]): readonly string[] => [
+  ...new Set(grants.map(({ host }) => host).filter((host) => !host.startsWith('*.'))),
+]

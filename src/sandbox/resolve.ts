@@ -85,6 +85,7 @@ export const settleSpec = async (
   { mounts, links, files, programPaths }: FilesystemPlan,
   supplied: Pick<SandboxSpec, 'network' | 'files' | 'hasCredentialFiles'>,
 ): Promise<SandboxSpec> => {
+  const { network } = supplied
   if (script !== null && !isInImage(registration, script, mounts))
     await judgeScript(server.name, script, mounts)
   const { command } = registration
@@ -104,8 +105,8 @@ export const settleSpec = async (
     hostGid: user.gid,
     mounts,
     links,
-    files: [...(supplied.network.mode === 'none' ? files : withResolver(files)), ...supplied.files],
-    network: supplied.network,
+    files: [...(network.mode === 'none' ? files : withResolver(files, network.grants)), ...supplied.files],
+    network,
     hasCredentialFiles: supplied.hasCredentialFiles,
     exec: profile.exec,
     syscalls: profile.syscalls,

@@ -71,6 +71,16 @@ const programs: Readonly<Record<string, string>> = {
   'a static C program': `${tools}/dial api.example.test 80 | tail -1`,
 }
 
+/** Asks the resolver itself for the address of each name, and prints them as /etc/hosts has them. */
+const pythonAsking = (...names: readonly string[]): string => `/usr/bin/python3 -c '
+import socket, struct
+for name in "${names.join(' ')}".split():
+  asker = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+  labels = b"".join(bytes([len(label)]) + label.encode() for label in name.split("."))
+  asker.sendto(struct.pack(">6H", 7, 256, 1, 0, 0, 0) + labels + struct.pack(">B2H", 0, 1, 1), ("127.0.0.53", 53))
+  print(socket.inet_ntoa(asker.recv(512)[-4:]), name)
+'`
+
 /** Each kind as the probe names it: its errno, and the notice of family, type and protocol. */
 const kinds: Readonly<Record<string, readonly [errno: string, notice: string]>> = {
   raw: ['EPROTONOSUPPORT', 'socket 2 3 1'],
@@ -119,6 +129,15 @@ describe.each(ways)('%s', (_, daemon) => {
     expect(lines.filter((line) => line !== 'SP1 notices')).toEqual(
       names.map((name) => `SP1 connect ${name} 443`),
     )
+  })
+
+  test('an exact name has the same address in /etc/hosts as from the resolver, and no other name stands there', async () => {
+    const { stdout, stderr } = await inside(daemon, {
+      script: `sed -n 's/^198/198/p' /etc/hosts; ${pythonAsking('api.example.test', 'git.example.test')}`,
+    })
+    const [first, second, ...asked] = stdout.trim().split('\n')
+    expect([first, second]).toEqual(['198.18.0.1 api.example.test', '198.18.0.2 git.example.test'])
+    expect({ asked, stderr }).toEqual({ asked: [first, second], stderr: '' })
   })
 
   test('every other way fails within a second, and is told', async () => {

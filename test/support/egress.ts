@@ -111,7 +111,7 @@ export const egressPlan = async (
   return planOf(['/opt/node', `/app/${fixture}`, ...args], {
     spec: {
       network,
-      files: withResolver(etcFiles),
+      files: withResolver(etcFiles, names.map(grantOf)),
       ...(process.getuid?.() === 0 ? { hostUid: uid, hostGid: uid } : {}),
       mounts: [mountOf(process.execPath, '/opt/node'), mountOf(fixtures, '/app')],
     },
