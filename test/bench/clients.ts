@@ -1,6 +1,6 @@
 // Who measures: the fixture `measures` as it is, and as srt runs it; and what stands beside it in memory.
 import { type ChildProcess, execFile, spawn, type SpawnOptions } from 'node:child_process'
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, realpathSync } from 'node:fs'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -18,8 +18,16 @@ export interface Client {
 
 type Running = Client & AsyncDisposable
 
-/** The server with nothing around it. */
-export const direct = (): Promise<Running> => speaking(spawn(process.execPath, [fixture], piped))
+/**
+ * The server with nothing around it but a file of names of its own, so that it looks names up as one in a sandbox does. It
+ * is the cheapest look-up that there is: one that asks a resolver takes longer.
+ */
+export async function direct(folder: string, names: readonly string[], address: string): Promise<Running> {
+  const hosts = join(folder, 'hosts')
+  await writeFile(hosts, names.map((name) => `${address} ${name}\n`).join(''))
+  const own = ['--die-with-parent', '--dev-bind', '/', '/', '--ro-bind', hosts, realpathSync('/etc/hosts')]
+  return speaking(spawn('bwrap', [...own, process.execPath, fixture], piped))
+}
 
 /**
  * The same in srt, which is installed into the folder; or why it can't be. It may reach the address through its proxy, for

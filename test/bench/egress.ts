@@ -1,7 +1,8 @@
 // What the way out costs a program in a sandbox, through the whole daemon (resolver, relay, door, and where a credential is
 // carried the swap), beside a direct connection and, with --peers, beside srt. The same client measures all, by turns in one run.
 // Run after npm run build: node test/bench/egress.ts [rounds] [--peers]. It needs what a launch needs; srt comes from npm, into
-// a folder that is removed, and needs bwrap, socat and rg.
+// a folder that is removed, and needs bwrap, socat and rg. All but srt's client, which names an address to its proxy, look
+// the host's name up by getaddrinfo: direct in a file of names, in the sandbox as there.
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { chmod, mkdir, writeFile } from 'node:fs/promises'
@@ -152,7 +153,10 @@ async function measure(rounds: number, hasPeers: boolean): Promise<void> {
   const ways = new Map<string, Way>([
     [
       'direct',
-      { client: stack.use(await direct()), way: { host: address, port, name: 'tunnel.test', ca, token } },
+      {
+        client: stack.use(await direct(dir.path, ['tunnel.test', 'swap.test'], address)),
+        way: { host: 'tunnel.test', port, name: 'tunnel.test', ca, token },
+      },
     ],
     ['tunnel', { client: ours, way: { host: 'tunnel.test', port, name: 'tunnel.test', ca, token } }],
     ['swap', { client: ours, way: { host: 'swap.test', port, name: 'swap.test' } }],
