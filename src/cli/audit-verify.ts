@@ -8,7 +8,7 @@ import { SallyportError } from '../errors.ts'
 import { verifyJournal } from '../journal/verify.ts'
 import { isMissing } from '../lib/missing.ts'
 import type { AuditAnchor, AuditVerification } from '../rpc/governed.ts'
-import { hint, paint, printFields, printJson } from './output.ts'
+import { hint, paint, printFields, printJson, visible } from './output.ts'
 import { reach, reaching } from './reach.ts'
 import type { ReachOptions } from './reach.ts'
 
@@ -73,6 +73,7 @@ function printVerification({
   head,
   begins,
   torn,
+  shortened,
   flaw,
   limit,
 }: AuditVerification): void {
@@ -92,6 +93,9 @@ function printVerification({
           'cut off',
           `segment ${end.segment} at byte ${end.offset}, ${end.bytes} bytes: a crash or a full disk; nothing that was answered for`,
         ] as const,
+    ),
+    ...shortened.map(
+      ({ seq, at, reason }) => ['shortened', `record ${seq} of ${at} tells: ${visible(reason)}`] as const,
     ),
     ['unseen', limit],
   ])

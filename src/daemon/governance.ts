@@ -139,6 +139,11 @@ export class Governance implements AsyncDisposable {
       emit(event('journal/snapshot-refused', null, { ...refused }))
       await governance.recorder.record('snapshot.refused', { ...refused })
     }
+    if (keeping.shortened !== null) {
+      emit(event('journal/shortened', null, { ...keeping.shortened }))
+      await governance.recorder.record('journal.shortened', { ...keeping.shortened })
+    }
+    keeping.keepHead()
     ledger.measure(settings.trust) // a snapshot's tiers are of the thresholds of its day
     for (const outcome of past.unfinished()) await governance.recorder.record('call.outcome', outcome)
     for (const standing of past.standing(performance.now())) governance.approvals.restore(standing)

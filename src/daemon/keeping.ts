@@ -1,9 +1,12 @@
 // What the journal adds up to, kept: a start from the last snapshot that holds, a new one for each segment that ends, and
 // an end for what is older than `journal.keep_days`.
 import { SallyportError } from '../errors.ts'
+import { HeadKeeper, readHead, type UnusableHead } from '../journal/head-file.ts'
 import { Journal, type JournalOptions } from '../journal/journal.ts'
 import { type Pruned, pruneJournal } from '../journal/prune.ts'
+import type { Position } from '../journal/record.ts'
 import type { SegmentEnd } from '../journal/replay.ts'
+import { beginning } from '../journal/segments.ts'
 import {
   coveredSegment,
   readSnapshots,
@@ -36,11 +39,22 @@ export interface KeepingOptions extends Omit<JournalOptions, 'replay' | 'from' |
 const dayMs = 86_400_000
 const lookMs = 3_600_000
 
-/** A journal with its snapshots. Dispose of it instead of the journal. */
+/** That the journal does not have what it had, as its head file knows. */
+export interface Shortened {
+  /** The place that it had reached; null where the head file can't be used */
+  readonly lost: Position | null
+  /** Where it ended at this start */
+  readonly found: Position
+  readonly reason: string
+}
+
+/** A journal with its snapshots and its head file. Dispose of it instead of the journal. */
 export class Keeping implements AsyncDisposable {
   readonly journal: Journal
   /** Snapshots that were passed over at the start, newest first */
   readonly passedOver: readonly Unusable[]
+  /** What was missing at the start, to be recorded before `keepHead` forgets of it */
+  readonly shortened: Shortened | null
   readonly #options: KeepingOptions
   readonly #timer: NodeJS.Timeout | null
   /** Last segment that is dispensable though a snapshot should turn out unusable */
@@ -48,11 +62,14 @@ export class Keeping implements AsyncDisposable {
   #work: Promise<void> = Promise.resolve()
   #isFolded = true
   #isClosing = false
+  #head: HeadKeeper | null = null
 
   private constructor(options: KeepingOptions, passedOver: readonly Unusable[], open: Opening) {
     this.#options = options
     this.passedOver = passedOver
-    this.journal = open({ closed: (end) => this.#closed(end), failing: () => (this.#isFolded = false) })
+    const opened = open({ closed: (end) => this.#closed(end), failing: () => (this.#isFolded = false) })
+    this.journal = opened.journal
+    this.shortened = opened.shortened
     this.#timer = options.keepDays === 0 ? null : setInterval(() => this.#prune(), lookMs).unref()
   }
 
@@ -79,6 +96,13 @@ export class Keeping implements AsyncDisposable {
     throw new Error('the last candidate is the beginning')
   }
 
+  /** From now on the head is written down. */
+  keepHead(): void {
+    const { directory, key, warn: tell } = this.#options
+    const warn = (error: unknown): void => tell(SallyportError.from(error))
+    this.#head ??= new HeadKeeper(this.journal, { directory, key, warn })
+  }
+
   /** Resolves when what was begun so far is done. */
   async settled(): Promise<void> {
     await this.#work
@@ -89,6 +113,7 @@ export class Keeping implements AsyncDisposable {
     this.#isClosing = true
     await this.#work
     await this.journal[Symbol.asyncDispose]()
+    await this.#head?.[Symbol.asyncDispose]()
   }
 
   /** The folds are at the segment's end now, and move on with the next record: what they say is taken down at once. */
@@ -127,18 +152,24 @@ interface Hooks {
   /** Records may stand in the chain whose callers were told that they do not */
   readonly failing: () => void
 }
-type Opening = (hooks: Hooks) => Journal
+type Opened = Pick<Keeping, 'journal' | 'shortened'>
+type Opening = (hooks: Hooks) => Opened
 
-function begin(options: KeepingOptions, from: Snapshot | null, { closed, failing }: Hooks): Journal {
-  const { folds, keepDays, health } = options
+function begin(options: KeepingOptions, from: Snapshot | null, { closed, failing }: Hooks): Opened {
+  const { directory, key, folds, keepDays, health } = options
+  const known = readHead(directory, key)
+  let found = from?.position ?? beginning
+  let isReached = known === null || ('seq' in known && known.seq <= found.seq)
   const saved = (from?.state ?? {}) as Readonly<Record<string, unknown>>
   for (const [name, fold] of Object.entries(folds)) fold.load((saved[name] ?? null) as never)
-  return Journal.open({
+  const journal = Journal.open({
     ...options,
     from,
     closed,
     segmentMs: keepDays === 0 ? Infinity : dayMs,
     replay: (record) => {
+      found = { seq: record.seq, hash: record.hash }
+      isReached ||= known !== null && 'seq' in known && known.hash === record.hash
       for (const fold of Object.values(folds)) fold.fold(record)
     },
     health: (failure) => {
@@ -146,6 +177,14 @@ function begin(options: KeepingOptions, from: Snapshot | null, { closed, failing
       health?.(failure)
     },
   })
+  return { journal, shortened: isReached || known === null ? null : shortened(known, found) }
+}
+
+function shortened(known: Position | UnusableHead, found: Position): Shortened {
+  if ('reason' in known)
+    return { lost: null, found, reason: `its head file is not to be used: ${known.reason}` }
+  const reason = `it had reached record ${known.seq} with hash ${known.hash}, and ends with record ${found.seq}: its end was cut off, or lost with the machine's power`
+  return { lost: known, found, reason }
 }
 
 const isCorrupt = (error: unknown): error is SallyportError =>

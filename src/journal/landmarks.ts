@@ -1,5 +1,6 @@
 // Places that a chain must have: what was written there is known from elsewhere, so that a shorter chain is found out.
 import { basename } from 'node:path'
+import { headPath, readHead } from './head-file.ts'
 import type { JournalRecord, Position } from './record.ts'
 import { readSnapshots, snapshotPath } from './snapshot.ts'
 
@@ -19,12 +20,13 @@ const gone = 'is not in the journal: it was cut off or rewritten'
 const nameOf = ({ seq, hash }: Position): string => `record ${seq} with hash ${hash}`
 
 /**
- * An anchor that was kept elsewhere; the last record of the daemon that runs; and the places of the snapshots that carry the
+ * An anchor that was kept elsewhere; the last record of the daemon that runs; what the head file has; and the places of the snapshots that carry the
  * journal's own MAC, unless the journal itself says that a start has refused one.
  */
 export class Landmarks {
   readonly #all: Landmark[] = []
   readonly #refused = new Set<string>()
+  readonly #unusable: Lacking | null = null
 
   constructor(
     directory: string,
@@ -42,6 +44,10 @@ export class Landmarks {
     }
     if (anchor !== null) add(directory, 'anchor', anchor, '')
     if (head !== null) add(directory, 'head', head, 'the daemon’s last ')
+    const written = key === null ? null : readHead(directory, key)
+    if (written !== null && 'seq' in written) add(headPath(directory), 'head', written, 'the last known ')
+    else if (written !== null)
+      this.#unusable = { path: headPath(directory), kind: 'head', detail: written.reason }
     for (const snapshot of key === null ? [] : readSnapshots(directory, key))
       if ('position' in snapshot) {
         const path = snapshotPath(directory, snapshot.position.seq)
@@ -73,6 +79,6 @@ export class Landmarks {
         return { path, kind, detail }
       }
     }
-    return null
+    return this.#unusable
   }
 }

@@ -4,12 +4,12 @@
 // and thrown away wherever either does not hold. Each step of writing one leaves the ones before as they are:
 //
 //   sync the segment -> draft -> sync -> rename -> sync the folder -> remove what is older than the last two
-import { createHmac, timingSafeEqual } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { mkdir, open, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { isMissing } from '../lib/missing.ts'
 import type { SegmentEnd } from './replay.ts'
+import { seal, unseal } from './sealed.ts'
 import { bytesOf, listSegments, segmentPath } from './segments.ts'
 
 export interface Snapshot extends SegmentEnd {
@@ -25,7 +25,6 @@ export interface Unusable {
 
 const kept = 2
 const name = /^(\d{16})\.json$/
-const sealed = /,"mac":"([0-9a-f]{64})"\}\n$/
 
 const folderOf = (directory: string): string => join(directory, 'snapshots')
 
@@ -38,7 +37,7 @@ export function readSnapshots(directory: string, key: Uint8Array): readonly (Sna
   return names(directory).map((file) => {
     const path = join(folderOf(directory), file)
     try {
-      return decode(readFileSync(path, 'utf8'), path, key)
+      return unseal<Snapshot>('snapshot', readFileSync(path, 'utf8'), key)
     } catch (error) {
       return { path, reason: error instanceof Error ? error.message : 'it cannot be read' }
     }
@@ -57,13 +56,13 @@ export async function writeSnapshot(
   // What a snapshot adds up must outlast the snapshot.
   await synced(segmentPath(directory, end.segment))
   const { segment, position, offset, torn } = end
-  const covered = `{"version":1,"segment":${segment},"position":${JSON.stringify(position)},"offset":${offset},"torn":${JSON.stringify(torn)},"state":${state}`
+  const members = `"segment":${segment},"position":${JSON.stringify(position)},"offset":${offset},"torn":${JSON.stringify(torn)},"state":${state}`
   const path = snapshotPath(directory, position.seq)
   const draft = join(folder, '.draft')
   await rm(draft, { force: true })
   {
     await using file = await open(draft, 'wx', 0o600)
-    await file.writeFile(`${covered},"mac":"${macOf(covered, key)}"}\n`)
+    await file.writeFile(seal('snapshot', members, key))
     await file.sync()
   }
   await rename(draft, path)
@@ -97,20 +96,6 @@ function names(directory: string): readonly string[] {
     throw error
   }
 }
-
-function decode(text: string, path: string, key: Uint8Array): Snapshot | Unusable {
-  const end = sealed.exec(text)
-  if (end === null) return { path, reason: 'it does not end as a snapshot does' }
-  const covered = text.slice(0, end.index)
-  if (!timingSafeEqual(Buffer.from(macOf(covered, key)), Buffer.from(end[1] ?? '')))
-    return { path, reason: 'it was not written with this journal’s key' }
-  const { version, ...snapshot } = JSON.parse(`${covered}}`) as Snapshot & { version: number }
-  return version === 1 ? snapshot : { path, reason: `its version is ${version}, expected 1` }
-}
-
-// A domain of its own: no record's MAC is a snapshot's.
-const macOf = (covered: string, key: Uint8Array): string =>
-  createHmac('sha256', key).update('sallyport snapshot\n').update(covered).digest('hex')
 
 async function synced(path: string): Promise<void> {
   await using file = await open(path, 'r')

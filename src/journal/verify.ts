@@ -17,6 +17,8 @@ export interface Verification {
   readonly begins: Position
   /** Ends that a crash or a full disk cut off, each told of by the segment after it, or at the very end */
   readonly torn: readonly Torn[]
+  /** Starts that found less than there had been, each told of in a record of its own */
+  readonly shortened: readonly { readonly seq: number; readonly at: string; readonly reason: string }[]
   /** The first thing that is wrong, or null */
   readonly flaw: {
     readonly path: string
@@ -39,7 +41,7 @@ export interface Known {
 type Flaw = NonNullable<Verification['flaw']>
 
 const limit =
-  'records cut off behind the last snapshot, the last exported anchor and what a running daemon knows leave no trace; compare the head with an anchor kept elsewhere'
+  'records of the last 100 ms before a daemon was killed can be cut off without a trace; so can an end whose head file was taken back with it, which only an anchor kept elsewhere shows'
 
 /** Reads the whole journal in `directory`; with a key the MACs are checked too. */
 export function verifyJournal(
@@ -60,6 +62,7 @@ class Reading {
   readonly #first: number
   readonly #begins: Position
   readonly #torn: Torn[] = []
+  readonly #shortened: Verification['shortened'][number][] = []
   #head: Position
   #isAccounted: boolean
   /** What the next segment has to tell of */
@@ -88,6 +91,7 @@ class Reading {
       head: this.#head,
       begins: this.#begins,
       torn: this.#torn,
+      shortened: this.#shortened,
       flaw,
       limit,
     }
@@ -133,6 +137,10 @@ class Reading {
     this.#landmarks.visit(record)
     if (record.type === 'journal.pruned')
       this.#isAccounted ||= accountsFor(record.body, this.#first - 1, this.#begins)
+    if (record.type === 'journal.shortened') {
+      const reason = String(Reflect.get(Object(record.body), 'reason'))
+      this.#shortened.push({ seq: record.seq, at: record.at, reason })
+    }
     const detail = this.#sidecars.flawOf(record.body)
     return detail === null
       ? null

@@ -152,6 +152,8 @@ export interface AuditVerification {
     readonly bytes: number
     readonly sha256: string
   }[]
+  /** Starts of a daemon that found less than there had been: an end that was cut off, or lost with the machine's power */
+  readonly shortened: readonly { readonly seq: number; readonly at: string; readonly reason: string }[]
   readonly flaw: {
     readonly path: string
     readonly line: number

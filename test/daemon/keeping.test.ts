@@ -275,3 +275,74 @@ test('a daemon that is killed at any instant of writing, taking snapshots and le
   expect(warned).toEqual([])
   expect(listSegments(directory)[0]).toBeGreaterThan(1)
 })
+
+describe('the head file', () => {
+  const counted = async (n: number): Promise<void> => {
+    const { keeping, fold } = open()
+    await using _kept = keeping
+    keeping.keepHead()
+    while (fold.count < n) await fold.record(keeping.journal, fold.count + 1)
+  }
+  const cutOff = (records: number): void => {
+    const path = segmentPath(directory, listSegments(directory).at(-1) ?? 0)
+    const lines = readFileSync(path, 'utf8').trimEnd().split('\n')
+    writeFileSync(path, `${lines.slice(0, -records).join('\n')}\n`)
+  }
+
+  test('says nothing of a journal that is whole, nor of what came after it was written', async () => {
+    await counted(3)
+    await life(5) // without a head file: as after a kill before it was written
+    expect(open().keeping.shortened).toBeNull()
+    expect(verifyJournal(directory, key)).toMatchObject({ ok: true, shortened: [] })
+  })
+
+  test('shows an end that was cut off: offline, at the next start, and for good once that has recorded it', async () => {
+    await counted(5)
+    const { head } = verifyJournal(directory, key)
+    cutOff(2)
+    expect(verifyJournal(directory, key).flaw).toMatchObject({ kind: 'head', path: `${directory}.head` })
+
+    {
+      const { keeping, fold } = open()
+      await using _kept = keeping
+      const { shortened } = keeping
+      expect(shortened).toMatchObject({ lost: head, found: { seq: head.seq - 2 } })
+      const { seq, hash: at } = await keeping.journal.append({
+        type: 'journal.shortened',
+        body: JSON.stringify(shortened),
+      })
+      fold.fold({ type: 'journal.shortened', body: shortened, seq, hash: at })
+      expect(verifyJournal(directory, key).flaw).toMatchObject({ kind: 'head' })
+      keeping.keepHead()
+    }
+    const { ok, shortened } = verifyJournal(directory, key)
+    expect(ok).toBe(true)
+    expect(shortened).toEqual([
+      { seq: head.seq, at: expect.any(String), reason: expect.stringContaining(`record ${head.seq}`) },
+    ])
+  })
+
+  test('of another key, or with another place in it, is a flaw and tells a start so', async () => {
+    await counted(2)
+    const path = `${directory}.head`
+    const text = readFileSync(path, 'utf8')
+    for (const forged of [text.replace(/"seq":\d+/, '"seq":1'), text.replace(/\w"\}\n$/, 'x"}\n'), '']) {
+      writeFileSync(path, forged)
+      expect(verifyJournal(directory, key).flaw).toMatchObject({ kind: 'head', path })
+      await using keeping = open().keeping
+      expect(keeping.shortened).toMatchObject({
+        lost: null,
+        reason: expect.stringContaining('not to be used'),
+      })
+    }
+  })
+
+  test('that cannot be written is told of once, and what is recorded is recorded', async () => {
+    const { keeping, fold, warned } = open()
+    mkdirSync(`${directory}.head`)
+    keeping.keepHead()
+    for (let n = 1; n <= 3; n += 1) await fold.record(keeping.journal, n)
+    await keeping[Symbol.asyncDispose]()
+    expect(warned).toEqual([expect.stringContaining('EISDIR')])
+  })
+})

@@ -38,6 +38,7 @@ const flawOf = (known: Known = {}) => verifyJournal(directory, key, known).flaw
 /** Five segments, a snapshot behind the fourth and the third. Resolves with the last record. */
 async function life(): Promise<Position> {
   const { keeping, fold } = counting(directory, key, { segmentBytes: 1500 })
+  keeping.keepHead()
   for (let n = 1; n <= 18; n += 1) await fold.record(keeping.journal, n)
   const { head } = keeping.journal
   await keeping[Symbol.asyncDispose]()
@@ -75,11 +76,14 @@ describe('what is missing', () => {
     expect(flawOf()).toMatchObject({ path: pathOf(segment ?? 0), ...flaw })
   })
 
-  test('behind the last snapshot is found by who knows the end: an anchor, the daemon that runs, and nobody else', async () => {
+  test('behind the last snapshot is found by who knows the end: the head file, an anchor, the daemon that runs, and nobody else', async () => {
     const head = await life()
     cutOff(5)
+    const reached = `the last known record ${head.seq} with hash ${head.hash} is not in the journal: it was cut off or rewritten`
+    expect(flawOf()).toEqual({ path: `${directory}.head`, line: 0, kind: 'head', detail: reached })
+    rmSync(`${directory}.head`)
     expect(flawOf()).toBeNull()
-    expect(verifyJournal(directory, key).limit).toContain('leave no trace')
+    expect(verifyJournal(directory, key).limit).toContain('without a trace')
     expect(flawOf({ anchor: head })).toMatchObject({ kind: 'anchor', path: directory })
     expect(flawOf({ head })).toMatchObject({
       kind: 'head',
@@ -99,6 +103,7 @@ describe('what is missing', () => {
     ['everything', () => [1, 2, 3, 4, 5].forEach((segment) => rmSync(pathOf(segment)))],
   ])('before a snapshot is found by its MAC: %s', async (_what, take) => {
     await life()
+    rmSync(`${directory}.head`)
     take()
     expect(flawOf()).toMatchObject({
       kind: 'snapshot',
@@ -210,8 +215,11 @@ describe('what was written anew', () => {
     expect(flawOf()).toMatchObject({ path: pathOf(3), line: 1 })
     write(2, middle)
     write(5, bare(end, end.length - 1))
+    const flaw = { path: `${directory}.head`, kind: 'head' }
+    expect(verifyJournal(directory, key)).toMatchObject({ flaw, torn: [{ segment: 5 }] })
+    rmSync(`${directory}.head`)
     expect(verifyJournal(directory, key)).toMatchObject({ ok: true, torn: [{ segment: 5 }] })
-    expect(flawOf({ head })).toMatchObject({ kind: 'head' })
+    expect(flawOf({ head })).toMatchObject({ kind: 'head', path: directory })
   })
 })
 

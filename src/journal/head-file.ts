@@ -1,0 +1,80 @@
+// Where the journal ended lately, in a file beside its folder: what shows offline that an end was cut off.
+import { readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { setTimeout as delay } from 'node:timers/promises'
+import { isMissing } from '../lib/missing.ts'
+import type { Journal } from './journal.ts'
+import type { Position } from './record.ts'
+import { seal, unseal } from './sealed.ts'
+
+/** A head file that is not to be used, and why. */
+export interface UnusableHead {
+  readonly reason: string
+}
+
+const pauseMs = 100
+
+/** The head file of the journal in a folder. */
+export const headPath = (directory: string): string => `${directory}.head`
+
+/** The place that the journal had reached when it was last written down; null where there is no such file. */
+export function readHead(directory: string, key: Uint8Array): Position | UnusableHead | null {
+  try {
+    const { seq, hash } = unseal<Position>('head', readFileSync(headPath(directory), 'utf8'), key)
+    return { seq, hash }
+  } catch (error) {
+    return isMissing(error) ? null : { reason: error instanceof Error ? error.message : 'it cannot be read' }
+  }
+}
+
+function writeHead(directory: string, key: Uint8Array, { seq, hash }: Position): void {
+  const draft = `${headPath(directory)}.draft`
+  writeFileSync(draft, seal('head', `"seq":${seq},"hash":"${hash}"`, key), { mode: 0o600 })
+  renameSync(draft, headPath(directory))
+}
+
+/**
+ * Writes the journal's head down at once, at most every 100 ms while it moves, and at the end. Of what came later a kill
+ * leaves no trace here, which makes the file old and never wrong.
+ */
+export class HeadKeeper implements AsyncDisposable {
+  readonly #journal: Pick<Journal, 'head' | 'moved'>
+  readonly #write: (head: Position) => void
+  readonly #end = new AbortController()
+  readonly #following: Promise<void>
+
+  /** `warn` is told of a file that can't be written, once for each time that it begins. */
+  constructor(
+    journal: Pick<Journal, 'head' | 'moved'>,
+    { directory, key, warn }: { directory: string; key: Uint8Array; warn: (error: unknown) => void },
+  ) {
+    let isFailing = false
+    this.#journal = journal
+    this.#write = (head) => {
+      try {
+        writeHead(directory, key, head)
+        isFailing = false
+      } catch (error) {
+        if (!isFailing) warn(error)
+        isFailing = true
+      }
+    }
+    this.#following = this.#follow(this.#end.signal)
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#end.abort()
+    await this.#following
+  }
+
+  async #follow(signal: AbortSignal): Promise<void> {
+    let written = 0
+    for (;;) {
+      const { head } = this.#journal
+      if (head.seq !== written) this.#write(head)
+      written = head.seq
+      if (signal.aborted) return
+      await this.#journal.moved({ signal })
+      await delay(pauseMs, undefined, { signal, ref: false }).catch(() => undefined)
+    }
+  }
+}
