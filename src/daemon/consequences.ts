@@ -8,6 +8,7 @@ import type { Emit } from '../supervisor/ports.ts'
 import type { Actor } from './actor.ts'
 import { type Debt, Debts } from './debts.ts'
 import { event, failureEvents } from './failure-events.ts'
+import type { OwedFile } from './owed-file.ts'
 import type { JournalRecorder } from './recorder.ts'
 
 export interface ConsequencePorts {
@@ -16,6 +17,7 @@ export interface ConsequencePorts {
   readonly permits: Permits
   readonly approvals: Approvals
   readonly recorder: JournalRecorder
+  readonly owed: OwedFile
   readonly emit: Emit
   /** Digest of what runs as a server, whatever it is called; null while it is not known */
   readonly originOf: (server: ServerSettings) => string | null
@@ -35,7 +37,15 @@ export class Consequences implements AsyncDisposable {
 
   constructor(ports: ConsequencePorts) {
     this.#ports = ports
-    this.#debts = new Debts(ports.ledger, ports.recorder)
+    this.#debts = new Debts(ports.ledger, ports.recorder, ports.owed)
+  }
+
+  /** Takes over what a killed daemon could not record: it has effect now, as it had then. */
+  async inherit(debts: readonly Debt[]): Promise<void> {
+    for (const { fact } of debts) this.#ports.ledger.anticipate(fact)
+    await this.#debts.owe(
+      debts.map(({ fact, evidence }) => ({ fact, evidence: { ...evidence, owed: true } })),
+    )
   }
 
   /** Resets a tool's trust, or that of every tool of its server where violations contaminate. */

@@ -111,12 +111,12 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     undo.push(async () => machine[Symbol.asyncDispose]())
     let supervisor: Supervisor | null = null
     const notHalted = (err: unknown): void => log.error({ err }, 'server could not be halted')
-    const directory = join(stateDir, 'journal')
-    const keyPath = join(stateDir, 'journal.key')
+    const [directory, keyPath] = [join(stateDir, 'journal'), join(stateDir, 'journal.key')]
     const governance = await Governance.open({
       settings,
       directory,
       keyPath,
+      owedPaths: [stateDir, runtimeDir].map((folder) => join(folder, 'journal.owed')),
       daemon: id,
       emit,
       folds: { roster },

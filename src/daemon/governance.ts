@@ -9,6 +9,7 @@ import type { GovernPorts } from '../call/ports.ts'
 import { isProvisional } from '../call/trust.ts'
 import { uncontained } from '../config/containment.ts'
 import type { Journal } from '../journal/journal.ts'
+import type { SallyportError } from '../errors.ts'
 import { loadKey } from '../journal/key.ts'
 import type { DaemonId } from '../lib/ids.ts'
 import type { Gate } from '../schema/gate.ts'
@@ -20,7 +21,9 @@ import type { Redactor } from '../schema/redactor.ts'
 import type { Actor } from './actor.ts'
 import { Consequences } from './consequences.ts'
 import { event, tellRefusal } from './failure-events.ts'
+import { recordFindings } from './findings.ts'
 import { type Foldable, Keeping } from './keeping.ts'
+import { OwedFile } from './owed-file.ts'
 import { type Applied, Past } from './past.ts'
 import { confirm } from './confirm.ts'
 import { tellOperators } from './approval-events.ts'
@@ -36,6 +39,8 @@ export interface GovernanceOptions {
   readonly directory: string
   /** Outside of it */
   readonly keyPath: string
+  /** Where a violation is kept that the journal does not take: files on disks that may fail independently */
+  readonly owedPaths?: readonly string[]
   readonly daemon: DaemonId
   readonly emit: Emit
   readonly codeOf: (server: ServerSettings) => string
@@ -73,10 +78,10 @@ export class Governance implements AsyncDisposable {
   readonly #keeping: Keeping
   #listeners = 0
 
-  private constructor(options: GovernanceOptions, ledger: Ledger, past: Past, keeping: Keeping) {
+  private constructor(options: GovernanceOptions, past: Past, keeping: Keeping, owed: OwedFile) {
     const { settings, directory, emit, codeOf, redactor, separation } = options
     this.#options = options
-    this.ledger = ledger
+    this.ledger = past.ledger
     this.#past = past
     this.#keeping = keeping
     this.journal = keeping.journal
@@ -99,8 +104,8 @@ export class Governance implements AsyncDisposable {
       listeners: () => this.#listeners,
       tell: (happening) => tellOperators(happening, this.recorder, emit),
     })
-    const { permits, approvals } = this
-    this.consequences = new Consequences({ ...options, ledger, permits, approvals, recorder: this.recorder })
+    const { ledger, permits, approvals, recorder } = this
+    this.consequences = new Consequences({ ...options, ledger, permits, approvals, recorder, owed })
     const add: Governance['add'] = (...fact) => this.add(...fact)
     this.surfaces = new Surfaces({
       ledger,
@@ -115,12 +120,17 @@ export class Governance implements AsyncDisposable {
 
   /** Reads the journal and ends what it left open. Throws what `Keeping.open` throws. */
   static async open(options: GovernanceOptions): Promise<Governance> {
-    const { settings, directory, keyPath, daemon, emit, separation } = options
+    const { settings, directory, keyPath, owedPaths = [], daemon, emit, redactor, separation } = options
     const ledger = new Ledger(settings.trust)
     const past = new Past(ledger)
+    const key = await loadKey(keyPath)
+    const tell = (type: string, detail = {}): void => emit(event(type, null, detail))
+    const warn = ({ code, message }: SallyportError): void =>
+      tell('journal/not-kept', { code, reason: message })
+    const owed = new OwedFile({ paths: owedPaths, key, redactor, warn })
     const keeping = Keeping.open({
       directory,
-      key: await loadKey(keyPath),
+      key,
       daemon,
       durability: settings.journal.durability,
       segmentBytes: settings.journal.segmentBytes,
@@ -128,22 +138,15 @@ export class Governance implements AsyncDisposable {
       about: { separation },
       folds: { past, ...options.folds },
       record: (type, body) => governance.recorder.record(type, body),
-      warn: ({ code, message }) => emit(event('journal/not-kept', null, { code, reason: message })),
+      warn,
       health: (failure) =>
-        emit(
-          event(failure === null ? 'journal/mended' : 'journal/failed', null, failure?.toRpc().data ?? {}),
-        ),
+        tell(failure === null ? 'journal/mended' : 'journal/failed', failure?.toRpc().data),
     })
-    const governance = new Governance(options, ledger, past, keeping)
-    for (const refused of keeping.passedOver) {
-      emit(event('journal/snapshot-refused', null, { ...refused }))
-      await governance.recorder.record('snapshot.refused', { ...refused })
-    }
-    if (keeping.shortened !== null) {
-      emit(event('journal/shortened', null, { ...keeping.shortened }))
-      await governance.recorder.record('journal.shortened', { ...keeping.shortened })
-    }
+    const governance = new Governance(options, past, keeping, owed)
+    const inherited = owed.read()
+    await recordFindings(keeping, inherited, governance.recorder, emit)
     keeping.keepHead()
+    await governance.consequences.inherit(inherited.debts)
     ledger.measure(settings.trust) // a snapshot's tiers are of the thresholds of its day
     for (const outcome of past.unfinished()) await governance.recorder.record('call.outcome', outcome)
     for (const standing of past.standing(performance.now())) governance.approvals.restore(standing)

@@ -39,18 +39,18 @@ export interface Applied {
 
 /** Folds records, in order; the journal vouches that they are the daemon's own. */
 export class Past implements Foldable {
-  readonly #ledger: Ledger
+  readonly ledger: Ledger
   /** Calls with an intent and no end yet, by their id */
   readonly #open = new BriefMap<Body>()
   readonly #standing = new Map<string, Stored>()
   readonly #applied = new Map<string, Applied>()
 
   constructor(ledger: Ledger) {
-    this.#ledger = ledger
+    this.ledger = ledger
   }
 
   fold({ type, body, seq }: Pick<Durable, 'type' | 'body' | 'seq'>): void {
-    if (factTypes.has(type)) this.#ledger.apply({ type, body } as Fact)
+    if (factTypes.has(type)) this.ledger.apply({ type, body } as Fact)
     const said = body as Body
     switch (type) {
       case 'call.intent':
@@ -104,7 +104,7 @@ export class Past implements Foldable {
   /** All of it, as JSON. */
   save(): SavedPast {
     return {
-      ledger: this.#ledger.save(),
+      ledger: this.ledger.save(),
       open: this.#open.values(),
       standing: [...this.#standing.values()].filter(({ expires_at }) => Date.parse(expires_at) > Date.now()),
       applied: [...this.#applied],
@@ -113,7 +113,7 @@ export class Past implements Foldable {
 
   /** Becomes what `save` gave, or with null what it is before any record. */
   load(saved: SavedPast | null): void {
-    this.#ledger.load(saved?.ledger ?? null)
+    this.ledger.load(saved?.ledger ?? null)
     this.#open.clear()
     this.#standing.clear()
     this.#applied.clear()

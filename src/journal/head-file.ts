@@ -19,7 +19,7 @@ export const headPath = (directory: string): string => `${directory}.head`
 /** The place that the journal had reached when it was last written down; null where there is no such file. */
 export function readHead(directory: string, key: Uint8Array): Position | UnusableHead | null {
   try {
-    const { seq, hash } = unseal<Position>('head', readFileSync(headPath(directory), 'utf8'), key)
+    const { seq, hash } = unseal('head', readFileSync(headPath(directory), 'utf8'), key) as Position
     return { seq, hash }
   } catch (error) {
     return isMissing(error) ? null : { reason: error instanceof Error ? error.message : 'it cannot be read' }

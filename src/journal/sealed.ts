@@ -14,15 +14,15 @@ export function seal(kind: SealedKind, members: string, key: Uint8Array): string
 }
 
 /** What was sealed; its MAC vouches for the shape. Throws what is wrong with the text, as a sentence about it. */
-export function unseal<T extends object>(kind: SealedKind, text: string, key: Uint8Array): T {
+export function unseal(kind: SealedKind, text: string, key: Uint8Array): object {
   const end = ending.exec(text)
   if (end === null) throw new Error(`it does not end as a ${kind} does`)
   const covered = text.slice(0, end.index)
   if (!timingSafeEqual(Buffer.from(macOf(kind, covered, key)), Buffer.from(end[1] ?? '')))
     throw new Error('it was not written with this journal’s key')
-  const { version: found, ...sealed } = JSON.parse(`${covered}}`) as T & { readonly version: number }
+  const { version: found, ...sealed } = JSON.parse(`${covered}}`) as { readonly version: number }
   if (found !== version) throw new Error(`its version is ${found}, expected ${version}`)
-  return sealed as unknown as T
+  return sealed
 }
 
 const macOf = (kind: SealedKind, covered: string, key: Uint8Array): string =>

@@ -37,7 +37,7 @@ export function readSnapshots(directory: string, key: Uint8Array): readonly (Sna
   return names(directory).map((file) => {
     const path = join(folderOf(directory), file)
     try {
-      return unseal<Snapshot>('snapshot', readFileSync(path, 'utf8'), key)
+      return unseal('snapshot', readFileSync(path, 'utf8'), key) as Snapshot
     } catch (error) {
       return { path, reason: error instanceof Error ? error.message : 'it cannot be read' }
     }

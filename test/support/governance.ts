@@ -36,6 +36,7 @@ interface Options {
   readonly codeOf?: (server: ServerSettings) => string
   /** State folder of an earlier life; else one that goes with this */
   readonly state?: string
+  readonly owedPaths?: readonly string[]
 }
 
 /** Opens a journal and the governor on it. */
@@ -62,6 +63,7 @@ export async function governed(options: Options): Promise<Governed> {
     settings,
     directory,
     keyPath,
+    owedPaths: options.owedPaths ?? [join(state, 'journal.owed')],
     daemon: newDaemonId(),
     emit,
     codeOf,
