@@ -1,6 +1,7 @@
 // Builds the small C programs that ask the kernel what a confined process may do.
-import { execFileSync } from 'node:child_process'
-import { existsSync, renameSync } from 'node:fs'
+import { execFileSync, spawnSync } from 'node:child_process'
+import { existsSync, mkdtempSync, renameSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { probeFolderVariable } from './probe-folder.ts'
 
@@ -16,6 +17,26 @@ export function buildProbe(name: string): string {
   const source = new URL(`../fixtures/probes/${name}.c`, import.meta.url).pathname
   const draft = `${binary}.${process.pid}`
   execFileSync('cc', ['-std=gnu11', '-static', '-O1', '-Wall', '-Wextra', '-Werror', '-o', draft, source])
+  renameSync(draft, binary)
+  return binary
+}
+
+/** Whether this machine has a Go compiler. The tests need none: a static C program stands for its like. */
+export const hasGo = (): boolean => spawnSync('go', ['version']).status === 0
+
+/** Compiles `test/fixtures/probes/NAME.go` likewise. */
+export function buildGoProbe(name: string): string {
+  const folder = process.env[probeFolderVariable]
+  if (folder === undefined) throw new Error(`${probeFolderVariable} is unset: probes are built under vitest`)
+  const binary = join(folder, basename(name))
+  if (existsSync(binary)) return binary
+  const source = new URL(`../fixtures/probes/${name}.go`, import.meta.url).pathname
+  const cache = mkdtempSync(join(tmpdir(), 'sallyport-go-'))
+  const draft = `${binary}.${process.pid}`
+  execFileSync('go', ['build', '-o', draft, source], {
+    env: { ...process.env, CGO_ENABLED: '0', GOCACHE: cache, GOFLAGS: '-modcacherw' },
+  })
+  rmSync(cache, { recursive: true })
   renameSync(draft, binary)
   return binary
 }
