@@ -19,7 +19,7 @@ export interface Arm {
 export const armOf = (id: ControlId, driver: LaunchPlan['driver']): Arm => {
   const { arm }: Control = controlOf(id)
   const around = arm.around ?? ((lab: Lab) => lab)
-  const contained = id === 'output' || id === 'end' || id === 'launcher' ? null : containerArms[id]
+  const contained = isOfBoth(id) ? null : containerArms[id]
   const isRefused =
     driver === 'docker'
       ? () => contained !== null && contained.without !== null && contained.isRefused === true
@@ -39,3 +39,7 @@ export const armOf = (id: ControlId, driver: LaunchPlan['driver']): Arm => {
     },
   }
 }
+
+/** What is around a sandbox is the same under each driver, and what a driver has not needs no arm there. */
+const isOfBoth = (id: ControlId): id is Exclude<ControlId, keyof typeof containerArms> =>
+  !Object.hasOwn(containerArms, id)

@@ -72,7 +72,7 @@ export const alsoMounted = (plan: DockerPlan, source: string, target: string): D
 
 /** For every control, in the order of `controls`. Those that are around a sandbox are the same under each driver. */
 export const containerArms: Readonly<
-  Record<Exclude<ControlId, 'output' | 'end' | 'launcher'>, ContainerArm>
+  Record<Exclude<ControlId, 'output' | 'end' | 'launcher' | 'stream-ends'>, ContainerArm>
 > = {
   seccomp: { without: (plan, exposure) => both(withoutFilter, withoutRelay)(plan, exposure) },
   'namespace-counters': { without: withoutCounters },
@@ -135,7 +135,6 @@ export const containerArms: Readonly<
   },
   'clean-start': { without: null, reason: inOurCode },
   descriptors: { without: null, reason: inOurCode },
-  'stream-ends': { without: null, reason: inOurCode },
   streams: { without: null, reason: 'the engine frames what comes from pipes, and nothing else is read' },
   'resource-limits': { without: withoutInner(({ type }) => type === 'limit') },
   'process-limit': {
