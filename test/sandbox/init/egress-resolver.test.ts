@@ -1,6 +1,7 @@
 // The sandbox's resolver from the server's side: the list, all of it and nothing else, whatever is asked and however.
 import type { Socket } from 'node:net'
 import { beforeAll, describe, expect, test } from 'vitest'
+import { hostileHosts } from '../../support/hostile-hosts.ts'
 import { edns, query, read, types, wireName } from '../../support/dns.ts'
 import { egressPlan } from '../../support/egress.ts'
 import { start, textOf } from '../../support/plan.ts'
@@ -19,9 +20,10 @@ const names = [
 const ask = async (
   how: 'udp' | 'tcp' | 'pipelined',
   queries: readonly Buffer[],
+  granted: readonly string[] = names,
 ): Promise<{ answers: readonly (string | null)[]; notices: readonly string[] }> => {
   await using door = await openTestDoor()
-  await using server = await start(await egressPlan(door, names, 'ask-resolver.mjs', [how, '-']))
+  await using server = await start(await egressPlan(door, granted, 'ask-resolver.mjs', [how, '-']))
   const stdin = server.stdin as unknown as NodeJS.WritableStream
   stdin.end(JSON.stringify(queries.map((bytes) => bytes.toString('hex'))))
   const [stdout, stderr] = await Promise.all([textOf(server.stdout), textOf(server.stderr)])
@@ -143,6 +145,44 @@ describe.each(['udp', 'tcp'] as const)('over %s', (how) => {
       ]),
     )
     expect(notices.filter((line) => !/^name [\w.\\-]{1,253} \d+$/.test(line))).toEqual([])
+  })
+})
+
+/** What a hostile spelling can be on the wire: its labels where it has some, and all of it as one label. */
+const wireForms = (text: string): readonly Buffer[] => {
+  const labels = text
+    .replace(/\.$/, '')
+    .split('.')
+    .map((label) => Buffer.from(label))
+  const isName = (all: readonly Buffer[]): boolean =>
+    all.every(({ length }) => length > 0 && length < 64) &&
+    all.reduce((sum, { length }) => sum + length + 1, 1) < 256
+  return [labels, [Buffer.from(text)]].filter(isName).map((all) => wireName(...all))
+}
+
+/** Letters, digits and hyphens only, under the wildcard: names for DNS, and for the door outside none. */
+const judgedOutside = ['xn--a.allowed.com', 'xn--.allowed.com', '-x.allowed.com', 'x-.allowed.com']
+
+describe.each(['udp', 'tcp'] as const)('the hostile spellings over %s', (how) => {
+  test('lead nowhere, but for what the list means, and are told', async () => {
+    const rows = hostileHosts.flatMap((row) => wireForms(row.text).map((wire) => ({ ...row, wire })))
+    const granted = ['allowed.com:443', '*.allowed.com:443']
+    const { answers, notices } = await ask(
+      how,
+      rows.map(({ wire }) => query(wire, A)),
+      granted,
+    )
+    const wanted = ({ text, outcome, wire }: (typeof rows)[number]): string | RegExp => {
+      if (outcome === 'listed' && wire.equals(wireName('ALLOWED', 'com'))) return 'NOERROR 198.18.0.1'
+      const isJudgedOutside = judgedOutside.includes(text) && wire.equals(wireName(...text.split('.')))
+      return isJudgedOutside ? expect.stringMatching(/^NOERROR 198\.19\.0\.[1-4]$/) : 'NXDOMAIN SOA'
+    }
+    expect(rows.map(({ text }, index) => [text, read(answers[index] ?? null)])).toEqual(
+      rows.map((row) => [row.text, wanted(row)]),
+    )
+    expect(new Set(rows.map(({ group }) => group)).size).toBe(35)
+    expect(notices).toContain('name 127.0.0.1 1')
+    expect(notices).toContain('name 127\\x2e0\\x2e0\\x2e1 1')
   })
 })
 
