@@ -65,14 +65,17 @@ export class JournalRecorder implements Recorder {
     })
   }
 
-  /** What many calls have in common is written out, and searched for secrets, once. */
+  /**
+   * What many calls have in common is written out, and searched for secrets, once. Ids and digests are this daemon's own
+   * words, in which nothing has to be escaped.
+   */
   intent(intent: Intent, told: Told): void {
     const { call, permit, approval, argumentsDigest, bytesDigest, lineage, foreseen } = intent
     const { target, basis } = intent.about
     const [of, by, also] = [this.#common(target), this.#common(basis), this.#members(foreseen)]
     const from = this.#words(lineage)
-    const ids = `,"call":${quoted(call)},"permit":${quoted(permit)},"approval":${quoted(approval)}`
-    const digests = `,"arguments_digest":${quoted(argumentsDigest)},"bytes_digest":${quoted(bytesDigest)}`
+    const ids = `,"call":"${call}","permit":"${permit}","approval":${approval === null ? 'null' : `"${approval}"`}`
+    const digests = `,"arguments_digest":"${argumentsDigest}","bytes_digest":"${bytesDigest}"`
     const text = `${ids}${digests}${of.text}${by.text},"lineage":${from.text}${also.text}`
     const hits = of.hits + by.hits + from.hits + also.hits
     const said: unknown = hits === 0 ? { ...target, call, permit } : bodyOf(text)
@@ -83,7 +86,7 @@ export class JournalRecorder implements Recorder {
   outcome({ admission, outcome, used }: Ended, told: Told): void {
     const { call, permit, intent, target, server, kind, subject, trustEpoch } = admission
     const [of, why, also] = [this.#common(target), this.#words(outcome.detail), this.#members(used)]
-    const ids = `,"call":${quoted(call)},"intent":${intent},"permit":${quoted(permit)}`
+    const ids = `,"call":"${call}","intent":${intent},"permit":"${permit}"`
     const end = `,"outcome":"${outcome.kind}","duration_ms":${outcome.durationMs}`
     const text = `${ids}${end}${of.text},"detail":${why.text}${also.text}`
     const hits = of.hits + why.hits + also.hits
@@ -202,11 +205,6 @@ async function syncFolder(path: string): Promise<void> {
 
 const nothing: Redaction = { text: '', hits: 0 }
 const nobodySaid: Redaction = { text: 'null', hits: 0 }
-
-const plain = /^[\w-]*$/
-/** An id or a digest as JSON. */
-const quoted = (id: string | null): string =>
-  id === null ? 'null' : plain.test(id) ? `"${id}"` : JSON.stringify(id)
 
 const bodyOf = (members: string): unknown => JSON.parse(`{${members.slice(1)}}`)
 

@@ -199,10 +199,10 @@ export class Journal implements AsyncDisposable {
     const seal = { key: this.#options.key, after: mac }
     this.#bytes.clear()
     const origin = this.#originOf(segment)
-    for (const [index, entry] of entries.entries()) {
-      const record = encodeRecord(entry, origin, previous, index === entries.length - 1 ? seal : null)
-      this.#bytes.add(record.covered)
-      this.#bytes.add(record.end)
+    const last = entries.at(-1)
+    for (const entry of entries) {
+      const record = encodeRecord(entry, origin, previous, entry === last ? seal : null)
+      this.#bytes.add(record.line)
       previous = { seq: record.seq, hash: record.hash }
       positions.push(previous)
       mac = record.mac ?? mac
@@ -279,7 +279,7 @@ export class Journal implements AsyncDisposable {
     const entry = { type: 'segment.opened', body }
     const seal = { key: this.#options.key, after: '' }
     const record = encodeRecord(entry, this.#originOf(segment), this.#head, seal)
-    this.#writeBytes(segment, Buffer.from(record.covered + record.end))
+    this.#writeBytes(segment, Buffer.from(record.line))
     segment.mac = record.mac ?? ''
     this.#head = { seq: record.seq, hash: record.hash }
     this.#torn = null

@@ -43,12 +43,10 @@ export interface Seal {
   readonly after: string
 }
 
-/** A line in two parts. */
+/** A record as it is written. */
 export interface Encoded extends Position {
-  /** What the hash covers */
-  readonly covered: string
-  /** The rest of the line, newline included */
-  readonly end: string
+  /** Newline included */
+  readonly line: string
   readonly mac: string | null
 }
 
@@ -64,7 +62,7 @@ export function encodeRecord(entry: Entry, origin: string, previous: Position, s
   const digest = hash('sha256', covered)
   const mac = seal === null ? null : macOf(digest, seal)
   const sealed = mac === null ? '' : `,"mac":"${mac}"`
-  return { seq, hash: digest, covered, end: `,"hash":"${digest}"${sealed}}\n`, mac }
+  return { seq, hash: digest, line: `${covered},"hash":"${digest}"${sealed}}\n`, mac }
 }
 
 /** Why a line is not the record that should stand there. */

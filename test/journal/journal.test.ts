@@ -159,7 +159,7 @@ describe('a journal that was tampered with', () => {
     const after = /"mac":"(\w+)"\}\n$/.exec(readFileSync(segmentPath(directory, 1), 'utf8'))?.[1] ?? ''
     const place = { ...head, seq: 40 }
     const far = encodeRecord(note(2), originOf(new Date(), 'd-1', 1), place, { key, after })
-    appendFileSync(segmentPath(directory, 1), far.covered + far.end)
+    appendFileSync(segmentPath(directory, 1), far.line)
     expect(verifyJournal(directory, key).flaw).toMatchObject({ kind: 'chain', line: 3 })
   })
 
