@@ -40,7 +40,8 @@ export class Abouts {
   of(target: Target, basis: Basis): About {
     const ofSession = this.#known.get(basis.session)
     const known = ofSession?.get(target.subject)
-    if (known !== undefined && isSame(known.target, target) && isSame(known.basis, basis)) return known
+    if (known !== undefined && isSameTarget(known.target, target) && isSameBasis(known.basis, basis))
+      return known
     const about = Object.freeze({ target: Object.freeze(target), basis: Object.freeze(basis) })
     this.#remember(about)
     return about
@@ -58,8 +59,20 @@ export class Abouts {
   }
 }
 
-/** Both have the same members; a peer is one object for as long as its connection lasts. */
-function isSame<T extends object>(a: T, b: T): boolean {
-  for (const name in a) if (a[name] !== b[name]) return false
-  return true
-}
+/** A peer is one object for as long as its connection lasts. */
+const isSameTarget = (a: Target, b: Target): boolean =>
+  a.server === b.server &&
+  a.kind === b.kind &&
+  a.subject === b.subject &&
+  a.identity === b.identity &&
+  a.principal === b.principal &&
+  a.peer === b.peer &&
+  a.trust_epoch === b.trust_epoch
+
+const isSameBasis = (a: Basis, b: Basis): boolean =>
+  a.session === b.session &&
+  a.declaration === b.declaration &&
+  a.policy === b.policy &&
+  a.rule === b.rule &&
+  a.reason === b.reason &&
+  a.trust === b.trust

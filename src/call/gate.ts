@@ -5,24 +5,30 @@ import { decide, hides, isHidden, readsArguments } from './decide.ts'
 import { route } from './methods.ts'
 import { compileRule } from './rule.ts'
 
-/** Decisions that are remembered for one server before all are forgotten; a host chooses the names */
-const maxRemembered = 1000
+/** Decisions of one kind that are remembered for one server before all are forgotten; a host chooses the names */
+const maxRemembered = 250
 
 /** The gate that a set of rules makes. A decision that no argument can change is made once. */
 export function gateOf(rules: readonly Rule[]): Gate {
   const compiled = rules.map(compileRule)
-  const remembered = new WeakMap<GovernedRequest['server'], Map<string, Decision>>()
+  const remembered = new WeakMap<GovernedRequest['server'], readonly Map<string, Decision>[]>()
   return {
     route,
     decide(request, hasEarned = false) {
-      const known = remembered.get(request.server) ?? new Map<string, Decision>()
-      const key = `${hasEarned ? '+' : '-'}${request.kind === 'tool' ? '' : '/'}${request.subject}`
-      const before = known.get(key)
+      let ofServer = remembered.get(request.server)
+      if (ofServer === undefined) {
+        ofServer = Array.from({ length: 4 }, () => new Map())
+        remembered.set(request.server, ofServer)
+      }
+      const known =
+        ofServer[(hasEarned ? 2 : 0) + (request.kind === 'tool' ? 1 : 0)] ?? new Map<string, Decision>()
+      const { subject } = request
+      const before = known.get(subject)
       if (before !== undefined) return before
       const decision = decide(request, compiled, hasEarned)
       if (!readsArguments(request, compiled)) {
         if (known.size >= maxRemembered) known.clear()
-        remembered.set(request.server, known.set(key, decision))
+        known.set(subject, decision)
       }
       return decision
     },

@@ -14,6 +14,7 @@ import {
 } from './facts.ts'
 import type { Standing } from './ports.ts'
 import { type AcceptedSurface, identityOf, type SurfaceChange } from './declaration.ts'
+import { Standings } from './standings.ts'
 import {
   afterReset,
   afterSuccess,
@@ -46,6 +47,7 @@ export class Ledger {
   readonly #accepted = new Map<string, AcceptedSurface>()
   /** Latest declaration version ever, of servers that were removed too: no identity comes twice */
   readonly #versions = new Map<string, number>()
+  readonly #standings = new Standings()
   readonly #live = new Map<InstanceId, Live>()
   readonly #told = new Map<string, string>()
   readonly #trust = new Map<string, TrustRecord>()
@@ -172,11 +174,10 @@ export class Ledger {
         state: 'replaced',
         reason: `${server} is ${whatOf(live)}, accepted was ${whatOf(accepted)}; ${mend}`,
       }
-    const identity = identityOf(accepted, subject)
-    const { declarationVersion } = accepted
     if (kind === 'method') {
+      const { declarationVersion } = accepted
       if (live === null || live.restDigest === accepted.restDigest)
-        return { state: 'accepted', identity, declarationVersion, tool: null }
+        return { state: 'accepted', identity: identityOf(accepted, subject), declarationVersion, tool: null }
       const what = 'the instructions, prompts or resource templates'
       return { state: 'changed', reason: `${what} of ${server} are not those that were accepted; ${mend}` }
     }
@@ -194,7 +195,7 @@ export class Ledger {
         reason: `${server} lists ${subject} otherwise than when it was accepted; ${mend}`,
       }
     }
-    return { state: 'accepted', identity, declarationVersion, tool }
+    return this.#standings.of(accepted, subject, tool)
   }
 
   /** The record of a tool; the same object until something changes it. */
@@ -208,6 +209,7 @@ export class Ledger {
 
   /** Why a server is halted, or null. */
   quarantine(server: string): QuarantineBody | null {
+    if (this.#ahead.size === 0 && this.#quarantined.size === 0) return null
     return this.quarantined().find((one) => one.server === server) ?? null
   }
 
@@ -218,7 +220,6 @@ export class Ledger {
 
   /** The servers that are halted, with why. */
   quarantined(): readonly QuarantineBody[] {
-    if (this.#ahead.size === 0 && this.#quarantined.size === 0) return []
     const ahead = [...this.#ahead].flatMap(({ type, body }) => (type === 'server.quarantined' ? [body] : []))
     return [...this.#quarantined.values(), ...ahead]
   }

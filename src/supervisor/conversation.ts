@@ -75,7 +75,12 @@ export class Conversation {
 
   /** True when an answer may come under this id: another request must not be mistaken for the one that has it. */
   isOpen({ key }: MessageId): boolean {
-    return this.hostRequests.has(key) || this.held.has(key) || this.#resent.has(key) || this.#givenUp.has(key)
+    return (
+      this.hostRequests.has(key) ||
+      this.held.has(key) ||
+      (this.#resent.size > 0 && this.#resent.has(key)) ||
+      (this.#givenUp.size > 0 && this.#givenUp.has(key))
+    )
   }
 
   /** True while a question of the server's is with the host. */

@@ -30,6 +30,18 @@ test('an instance whose list was not seen yet stands for nothing that was accept
   })
 })
 
+test('the same tool accepted again is another identity, and what was said of the old one stays as it was', () => {
+  const before = ledger.standing('files', null, 'tool', 'read_file')
+  expect(ledger.standing('files', null, 'tool', 'read_file')).toBe(before)
+  ledger.apply({ type: 'surface.accepted', body: { ...accepted, declarationVersion: 2 } })
+  expect(ledger.standing('files', null, 'tool', 'read_file')).toMatchObject({
+    identity: 'files/read_file@1#2',
+  })
+  expect(before).toMatchObject({ identity: 'files/read_file@1#1' })
+  ledger.apply({ type: 'server.removed', body: { server: 'files', by: '0' } })
+  expect(ledger.standing('files', null, 'tool', 'read_file')).toMatchObject({ state: 'unaccepted' })
+})
+
 describe('a hold', () => {
   const calls: readonly (readonly [string, string, string | null])[] = [
     ['files', 'read_file', 'task-7'],
