@@ -6,6 +6,7 @@ import type { PullProgress } from '../sandbox/docker/answers.ts'
 import { findEndpoint } from '../sandbox/docker/endpoint.ts'
 import { openEngine } from '../sandbox/docker/engine.ts'
 import { pinnedName } from '../sandbox/docker/image.ts'
+import { loginFor } from '../sandbox/docker/login.ts'
 import { printJson, visible } from './output.ts'
 
 /** What was installed, as `--json` prints it. */
@@ -38,7 +39,8 @@ async function install(image: string): Promise<Installed> {
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, interrupt)
   const progress = new Progress(process.stderr.isTTY)
   try {
-    await engine.pull(image, (line) => progress.hear(line), { signal: interrupted.signal })
+    const login = await loginFor(image, env)
+    await engine.pull(image, (line) => progress.hear(line), { signal: interrupted.signal, login })
   } finally {
     progress.end()
     for (const signal of ['SIGINT', 'SIGTERM'] as const) process.off(signal, interrupt)

@@ -6,6 +6,7 @@ import { expect } from 'vitest'
 import { engineTest, type TestEngine } from '../support/engine.ts'
 import { registryOf } from '../support/registry.ts'
 import { root } from '../support/source.ts'
+import { dockerHome } from '../support/docker-home.ts'
 
 interface Outcome {
   readonly stdout: string
@@ -13,9 +14,15 @@ interface Outcome {
   readonly code: number
 }
 
-const install = async (at: TestEngine, ...args: readonly string[]): Promise<Outcome> => {
+const install = (at: TestEngine, ...args: readonly string[]): Promise<Outcome> => installAs({}, at, ...args)
+
+const installAs = async (
+  more: Readonly<Record<string, string>>,
+  at: TestEngine,
+  ...args: readonly string[]
+): Promise<Outcome> => {
   const command = [join(root, 'src/cli/main.ts'), 'install', ...args]
-  const env = { PATH: process.env['PATH'] ?? '', HOME: '/nonexistent', ...at.environment }
+  const env = { PATH: process.env['PATH'] ?? '', HOME: '/nonexistent', ...at.environment, ...more }
   try {
     return { ...(await promisify(execFile)(process.execPath, command, { env })), code: 0 }
   } catch (error) {
@@ -55,6 +62,26 @@ engineTest('fails with the registry’s word for an image that it does not have'
   const outcome = await install(at, `docker:${registry.host}/elsewhere`)
   expect(outcome).toMatchObject({ code: 1, stdout: '' })
   expect(outcome.stderr).toMatch(/refused to pull: .*\(ERR_ENGINE_REFUSED\)\n$/)
+})
+
+const password = 'what:nobody-should-see'
+
+engineTest('brings the login that the docker CLI remembers, and says none of it', async ({ engine: at }) => {
+  await using registry = await registryOf(name, [{ '/bin/one': 'one' }], { login: `ann:${password}` })
+  await using home = await dockerHome(password)
+  const image = `${registry.host}/${name}`
+  const env = { DOCKER_CONFIG: home.path, PATH: home.searched }
+  await home.remember({ credsStore: 'test' })
+  const pulled = await installAs(env, at, `docker:${image}`)
+  expect(pulled).toMatchObject({ code: 0, stdout: `image: ${image}@${registry.digest}\n` })
+  await at.docker.getImage(`${image}@${registry.digest}`).remove({ force: true })
+  await home.remember({ auths: { [registry.host]: { auth: btoa('ann:another') } } })
+  const refused = await installAs(env, at, `docker:${image}`)
+  expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining('(ERR_ENGINE_REFUSED)') })
+  await home.remember({ credsStore: 'gone' })
+  const unknown = await installAs(env, at, `docker:${image}`)
+  expect(unknown).toMatchObject({ code: 7, stderr: expect.stringContaining('(ERR_REGISTRY_LOGIN)') })
+  expect(JSON.stringify([pulled, refused, unknown])).not.toContain(password)
 })
 
 engineTest.for([

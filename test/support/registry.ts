@@ -34,7 +34,12 @@ const types = {
   layer: 'application/vnd.oci.image.layer.v1.tar+gzip',
 } as const
 
-export const registryOf = async (name: string, layers: readonly Layer[]): Promise<Registry> => {
+/** `login`, as NAME:PASSWORD, is what every request must bring where it is given. */
+export const registryOf = async (
+  name: string,
+  layers: readonly Layer[],
+  { login = null }: { readonly login?: string | null } = {},
+): Promise<Registry> => {
   const blobs = new Map<string, Blob>()
   const requests: string[] = []
   let latest = ''
@@ -63,7 +68,10 @@ export const registryOf = async (name: string, layers: readonly Layer[]): Promis
     return latest
   }
   await push(layers)
-  const server = createServer(({ url = '', method = '' }, response) => {
+  const wanted = login === null ? null : `Basic ${Buffer.from(login).toString('base64')}`
+  const server = createServer(({ url = '', method = '', headers }, response) => {
+    if (wanted !== null && headers.authorization !== wanted)
+      return response.writeHead(401, { 'www-authenticate': 'Basic realm="a test"' }).end('{"errors":[]}')
     requests.push(`${method} ${url}`)
     const [, asked] = new RegExp(`^/v2/${name}/(?:manifests|blobs)/([^/]+)$`).exec(url) ?? []
     const digest = asked === 'latest' ? latest : asked

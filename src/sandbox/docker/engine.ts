@@ -17,6 +17,7 @@ import {
 } from './answers.ts'
 import type { Endpoint } from './endpoint.ts'
 import { failure, late, refusal, statusOf } from './engine-failure.ts'
+import type { Login } from './login.ts'
 import { sshAgent } from './ssh-agent.ts'
 
 /** What a container is to be, in the engine's own words. */
@@ -62,7 +63,11 @@ export interface Engine extends Disposable {
   /** Makes an image of a tar archive, under the name */
   importImage(archive: Buffer, repository: string, waiting?: Waiting): Promise<void>
   /** Fetches an image from its registry; resolves when it is there. `ms` limits silence, not the whole */
-  pull(reference: string, onProgress: (line: PullProgress) => void, waiting?: Waiting): Promise<void>
+  pull(
+    reference: string,
+    onProgress: (line: PullProgress) => void,
+    waiting?: Waiting & { readonly login?: Login | null },
+  ): Promise<void>
 }
 
 const quickMs = 10_000
@@ -192,9 +197,11 @@ const pull = async (
   ask: Ask,
   reference: string,
   onProgress: (line: PullProgress) => void,
-  waiting: Waiting | undefined,
+  waiting: (Waiting & { readonly login?: Login | null }) | undefined,
 ): Promise<void> => {
-  const open = async (): Promise<Readable> => (await docker.pull(reference)) as Readable
+  const login = waiting?.login ?? null
+  const options = login === null ? {} : { authconfig: login }
+  const open = async (): Promise<Readable> => (await docker.pull(reference, options)) as Readable
   const stream = await ask('pull', slowMs, waiting, (ended) => closing(open(), ended))
   const lines = createInterface({ input: stream })[Symbol.asyncIterator]()
   try {
