@@ -1,4 +1,4 @@
-// The forms in which a secret may come back: as it is, URL-encoded, JSON-escaped, in base64 and in hex.
+// The forms in which a secret may come back: as it is, URL-encoded, JSON-escaped, in HTML's entities, in base64, in hex, in UTF-16.
 
 /** One text to look for, and how freely its bytes may be written. */
 export interface Needle {
@@ -6,12 +6,14 @@ export interface Needle {
   readonly text: Uint8Array
   /** Bytes that count as one another have the same entry */
   readonly alike: Uint8Array
-  /** Whether `%41` stands for its byte, and `+` for a space */
-  readonly percent: boolean
+  /** Whether `%41` stands for its byte, and `+` for a space: encoded again, as in `%2541`, so many times exactly, or any number that is looked for */
+  readonly percent: 'none' | 'any' | number
+  /** Whether `&#65;`, `&#x41;` and the few names that all know stand for theirs */
+  readonly entities: boolean
   /** Whether `\u0041`, `\x41` and `\/` stand for theirs */
   readonly backslash: boolean
-  /** Whether line breaks may stand between bytes, as in wrapped base64 */
-  readonly gaps: boolean
+  /** What may stand between bytes: line breaks, as in wrapped base64, or between pairs of them whatever dumps of hex have there */
+  readonly gaps: 'none' | 'lines' | 'pairs'
 }
 
 /** What `matchAt` says where it is no end: the bytes differ, or ended before they could. */
@@ -32,28 +34,45 @@ const base64Alphabets = table((byte) => ({ 0x2d: 0x2b, 0x5f: 0x2f })[byte] ?? by
 /**
  * Returns what to look for, for one value.
  *
- * A value without `%` and `\` is one needle in which each byte may be raw, URL-encoded or escaped. With one of them a byte
+ * A value without `%`, `&` and `\` is one needle in which each byte may be raw, URL-encoded or escaped. With one of them a byte
  * could be read two ways, so each way is a needle of its own. Base64 is found in both alphabets at each of the three
  * alignments; the letters that hold bits of its neighbours are not part of it. Forms of forms (base64 of hex) are not found.
  */
 export const needlesOf = (credential: string, value: Uint8Array): readonly Needle[] => {
   if (value.length < shortestValue) return []
   const bytes = Buffer.from(value)
-  const plain = { credential, alike: exact, percent: false, backslash: false, gaps: false }
-  const isAmbiguous = bytes.includes(0x25) || bytes.includes(0x5c)
+  const plain = {
+    credential,
+    alike: exact,
+    percent: 'none',
+    entities: false,
+    backslash: false,
+    gaps: 'none',
+  } as const
+  const isAmbiguous = [0x25, 0x26, 0x5c].some((byte) => bytes.includes(byte))
   const written: readonly Needle[] = isAmbiguous
     ? [
         { ...plain, text: bytes },
-        { ...plain, text: bytes, percent: true },
+        ...[0, 1, 2].map((percent): Needle => ({ ...plain, text: bytes, percent })),
+        { ...plain, text: bytes, entities: true },
         { ...plain, text: bytes, backslash: true },
       ]
-    : [{ ...plain, text: bytes, percent: true, backslash: true }]
+    : [{ ...plain, text: bytes, percent: 'any', entities: true, backslash: true }]
   const encoded: readonly Needle[] = [
     ...[0, 1, 2].map((alignment): Needle => {
       const text = base64At(bytes, alignment)
-      return { ...plain, text, alike: base64Alphabets, percent: true, backslash: true, gaps: true }
+      return {
+        ...plain,
+        text,
+        alike: base64Alphabets,
+        percent: 'any',
+        entities: true,
+        backslash: true,
+        gaps: 'lines',
+      }
     }),
-    { ...plain, text: Buffer.from(bytes.toString('hex')), alike: folded },
+    { ...plain, text: Buffer.from(bytes.toString('hex')), alike: folded, gaps: 'pairs' },
+    ...inWideUnits(bytes).map((text): Needle => ({ ...plain, text, backslash: !isAmbiguous })),
     ...inUnits(bytes).map((text): Needle => ({ ...plain, text, alike: folded })),
   ]
   return [...written, ...encoded.filter(({ text }) => text.length >= shortestForm)]
@@ -76,12 +95,26 @@ const inUnits = (value: Buffer): readonly Buffer[] => {
   return [Buffer.from(escaped)]
 }
 
+// UTF-16, either end first. Without the zero that one begins and the other ends with they are the same for ASCII.
+const inWideUnits = (value: Buffer): readonly Buffer[] => {
+  const text = value.toString('utf8')
+  if (!Buffer.from(text).equals(value)) return []
+  const little = Buffer.from(text, 'utf16le')
+  const big = Buffer.from(little).swap16()
+  const trimmed = [
+    little.at(-1) === 0 ? little.subarray(0, -1) : little,
+    big[0] === 0 ? big.subarray(1) : big,
+  ]
+  return trimmed[0]?.equals(trimmed[1] ?? little) === true ? trimmed.slice(1) : trimmed
+}
+
 /** Returns where the needle that begins at `from` ends, or `differs`, or `endsEarly` where more bytes may complete it. */
 export const matchAt = (bytes: Uint8Array, from: number, needle: Needle): number => {
   const { text, gaps } = needle
   let at = from
   for (let index = 0; index < text.length; index++) {
-    if (gaps && index > 0) at = afterGap(bytes, at)
+    if (index > 0 && gaps === 'lines') at = afterGap(bytes, at)
+    else if (index > 0 && gaps === 'pairs' && index % 2 === 0) at = afterSeparators(bytes, at)
     at = afterByte(bytes, at, text[index] ?? 0, needle)
     if (at <= endsEarly) return at
   }
@@ -102,14 +135,78 @@ const lineBreak = [
   [0x0a, 0x6e],
 ] as const
 
+// Two signs at most and a line break, then `0x`: `41:42`, `41 42`, `0x41, 0x42`. What may go on ends early.
+const afterSeparators = (bytes: Uint8Array, from: number): number => {
+  let at = from
+  while (at < from + 2 && separators.has(bytes[at] ?? 0)) at++
+  at = afterGap(bytes, at)
+  const [byte, next] = [bytes[at], bytes[at + 1]]
+  if (next === undefined && (byte === 0x30 || byte === 0x5c)) return bytes.length
+  return byte === 0x30 && next !== undefined && (next | 0x20) === 0x78 ? at + 2 : at
+}
+const separators: ReadonlySet<number> = new Set(Buffer.from(' :,-_.;'))
+
 const afterByte = (bytes: Uint8Array, at: number, wanted: number, needle: Needle): number => {
-  const { alike, percent, backslash } = needle
+  const { alike, percent, entities, backslash } = needle
   const byte = bytes[at]
   if (byte === undefined) return endsEarly
   if (backslash && byte === 0x5c) return afterEscape(bytes, at, wanted, alike)
-  if (percent && byte === 0x25) return afterHex(bytes, at + 1, 2, wanted, alike)
-  if (alike[byte] === alike[wanted] || (percent && byte === 0x2b && wanted === 0x20)) return at + 1
+  if (percent !== 'none' && byte === 0x25) return afterPercent(bytes, at + 1, wanted, needle)
+  if (entities && byte === 0x26) {
+    const end = afterEntity(bytes, at + 1, wanted)
+    if (end !== differs) return end
+  }
+  if (alike[byte] === alike[wanted] || (percent !== 'none' && byte === 0x2b && wanted === 0x20)) return at + 1
   return differs
+}
+
+/** As often as that a text may have been URL-encoded once more */
+const mostAgain = 2
+
+// `%41`, or encoded again `%2541`, and again `%252541`.
+const afterPercent = (bytes: Uint8Array, from: number, wanted: number, needle: Needle): number => {
+  const { alike, percent } = needle
+  for (let [at, again] = [from, 0]; ; at += 2, again++) {
+    const end = percent === 'any' || percent === again ? afterHex(bytes, at, 2, wanted, alike) : differs
+    if (end !== differs || again === mostAgain) return end
+    const isAgain = afterHex(bytes, at, 2, 0x25, exact)
+    if (isAgain <= endsEarly) return isAgain
+  }
+}
+
+const names: Readonly<Record<number, string>> = {
+  0x22: 'quot;',
+  0x26: 'amp;',
+  0x27: 'apos;',
+  0x3c: 'lt;',
+  0x3e: 'gt;',
+}
+
+const afterEntity = (bytes: Uint8Array, from: number, wanted: number): number => {
+  if (bytes[from] !== 0x23) return afterName(bytes, from, names[wanted])
+  const isHex = bytes[from + 1] !== undefined && ((bytes[from + 1] ?? 0) | 0x20) === 0x78
+  const digits = from + (isHex ? 2 : 1)
+  let value = 0
+  for (let at = digits; at < digits + 8; at++) {
+    const byte = bytes[at]
+    if (byte === undefined) return endsEarly
+    if (byte === 0x3b) return at > digits && value === wanted && wanted < 0x80 ? at + 1 : differs
+    const digit = hexDigit(byte)
+    if (digit < 0 || (!isHex && digit > 9)) return differs
+    value = value * (isHex ? 16 : 10) + digit
+  }
+  return differs
+}
+
+const afterName = (bytes: Uint8Array, from: number, name: string | undefined): number => {
+  if (bytes[from] === undefined) return endsEarly
+  if (name === undefined) return differs
+  for (let index = 0; index < name.length; index++) {
+    const byte = bytes[from + index]
+    if (byte === undefined) return endsEarly
+    if (byte !== name.charCodeAt(index)) return differs
+  }
+  return from + name.length
 }
 
 const controls: Readonly<Record<number, number>> = {
@@ -154,23 +251,32 @@ const hexDigit = (byte: number): number => {
 
 /** Tells each pair of bytes with which the needle may begin, and each single one. */
 export const beginnings = (needle: Needle, tell: (first: number, second: number | null) => void): void => {
-  const { text, alike, percent, backslash, gaps } = needle
+  const { text, alike, percent, entities, backslash, gaps } = needle
   const writtenAs = (wanted: number): number[] => {
     const same = [...alike.keys()].filter((byte) => alike[byte] === alike[wanted])
-    return percent && wanted === 0x20 ? [...same, 0x2b] : same
+    return percent !== 'none' && wanted === 0x20 ? [...same, 0x2b] : same
   }
-  const escapes = [...(percent ? [0x25] : []), ...(backslash ? [0x5c] : [])]
+  const escapes = [
+    ...(percent === 'none' ? [] : [0x25]),
+    ...(entities ? [0x26] : []),
+    ...(backslash ? [0x5c] : []),
+  ]
   const [wanted = 0, next = 0] = text
-  const seconds = [...writtenAs(next), ...escapes, ...(gaps ? [0x0d, 0x0a] : [])]
+  const seconds = [...writtenAs(next), ...escapes, ...(gaps === 'lines' ? [0x0d, 0x0a] : [])]
   for (const first of writtenAs(wanted)) {
     tell(first, null)
     for (const second of seconds) tell(first, second)
   }
   for (const escape of escapes) {
     tell(escape, null)
-    for (let second = 0; second < 256; second++)
-      if (escape === 0x5c ? !isDigit(second) : hexDigit(second) >= 0) tell(escape, second)
+    for (let second = 0; second < 256; second++) if (mayFollow(escape, second, wanted)) tell(escape, second)
   }
+}
+
+const mayFollow = (escape: number, second: number, wanted: number): boolean => {
+  if (escape === 0x5c) return !isDigit(second)
+  if (escape === 0x25) return hexDigit(second) >= 0
+  return second === 0x23 || second === names[wanted]?.charCodeAt(0)
 }
 
 const isDigit = (byte: number): boolean => byte >= 0x30 && byte <= 0x39
