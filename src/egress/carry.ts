@@ -69,7 +69,7 @@ export async function carry(
   const speaksFirst = grant.tls || target.port === httpPort || isIntercepted
   if (asked.how === 'connect' && speaksFirst) greet(passage)
   if (grant.tls && asked.how === 'request') throw new Refusal('no-client-hello')
-  if (grant.tls) await expectHello(passage, limits.handshakeMs, judges.screen)
+  const hello = grant.tls ? await expectHello(passage, limits.handshakeMs, judges.screen) : nothing
   const judged = {
     ...target,
     grant,
@@ -77,9 +77,12 @@ export async function carry(
     instance: policy.instance,
     connection: passage.connection,
   }
-  if (isIntercepted) return intercept(judges, interceptor, passage, judged, asked)
+  if (isIntercepted) {
+    passage.opening.putBack(hello)
+    return intercept(judges, interceptor, passage, judged, asked)
+  }
   const screen = screenOf(judges.screen, target)
-  const load = grant.tls ? opaque(screen) : await plain(judges, passage, target, asked, screen)
+  const load = grant.tls ? looked(hello, screen) : await plain(judges, passage, target, asked, screen)
   // 5. The judged address, dialled as it was judged
   askWatch(watch, target)
   const { socket, address } = await dial(addresses, target.port, {
@@ -89,6 +92,8 @@ export async function carry(
   passage.opened(socket, address)
   if (asked.how === 'connect' && !speaksFirst) greet(passage)
   passage.awaitsAnswer = false
+  // Its record is written at the end of this turn, and before a byte goes up
+  await Promise.resolve()
   // 6. Bytes
   await tunnel(passage, socket, { limits, ...load })
 }
@@ -110,7 +115,16 @@ function screenOf(screen: Screen | null, target: EgressEndpoint): Check {
   return (chunk) => (isClean(chunk) ? null : placeholderElsewhere)
 }
 
-const opaque = (screen: Check): Load => ({ first: Buffer.alloc(0), check: screen })
+const nothing = Buffer.alloc(0)
+
+const opaque = (check: Check): Load => ({ first: nothing, check })
+
+/** What was read already, and is held to the same as what comes. */
+function looked(first: Buffer, check: Check): Load {
+  const held = check(first)
+  if (held !== null) throw new Refusal(held)
+  return { first, check }
+}
 
 /**
  * On port 80, and where a request named its target: one request for this target, and nothing behind it. Elsewhere nobody
@@ -132,10 +146,9 @@ async function plain(
   const request = forwarded(head, target)
   refuseStray(screenAll, request.dropped, target)
   const first = Buffer.from(request.head, 'latin1')
-  const held = screen(first)
-  if (held !== null) throw new Refusal(held)
   const isBody = bodyCheck(request.framing, screenOf(screenAll, target))
-  return { first, check: (chunk) => screen(chunk) ?? isBody(chunk) }
+  const { check } = looked(first, screen)
+  return { first, check: (chunk) => check(chunk) ?? isBody(chunk) }
 }
 
 /** Hands the client's stream over; what it dials is judged like everything else, each time. */

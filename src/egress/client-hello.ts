@@ -11,14 +11,16 @@ const serverNameExtension = 0
 export const maxHelloBytes = 16_384
 /** Records that it may be cut into: a client that sends one byte in each gains nothing. */
 const maxRecords = 64
+const maxHeldBytes = maxHelloBytes + 5 * maxRecords
 
 /**
  * Takes chunks until the hello is whole. What is none is refused at the first byte that shows it. The bytes themselves
  * stay with the caller.
  */
 export class ClientHello {
-  readonly #held = Buffer.allocUnsafe(maxHelloBytes + 5 * maxRecords)
-  readonly #message = Buffer.allocUnsafe(maxHelloBytes)
+  /** The first chunk itself, or where it was not whole, a copy with room for all that may come */
+  #held: Buffer = nothing
+  #message: Buffer = nothing
   #heldBytes = 0
   #readTo = 0
   #messageBytes = 0
@@ -26,10 +28,7 @@ export class ClientHello {
 
   /** Returns the server's name once the hello is whole, canonical; null until then. Throws why it is refused. */
   push(chunk: Uint8Array): string | null {
-    if (this.#heldBytes + chunk.length > this.#held.length)
-      chunk = chunk.subarray(0, this.#held.length - this.#heldBytes)
-    this.#held.set(chunk, this.#heldBytes)
-    this.#heldBytes += chunk.length
+    this.#hold(chunk.subarray(0, maxHeldBytes - this.#heldBytes))
     for (;;) {
       const length = this.#fragmentLength()
       if (length === null) return null
@@ -37,6 +36,15 @@ export class ClientHello {
       const name = this.#whole()
       if (name !== null) return name
     }
+  }
+
+  #hold(chunk: Uint8Array): void {
+    if (this.#heldBytes === 0) this.#held = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.length)
+    else {
+      if (this.#held.length < maxHeldBytes) this.#held = roomFor(maxHeldBytes, this.#held)
+      this.#held.set(chunk, this.#heldBytes)
+    }
+    this.#heldBytes += chunk.length
   }
 
   /** Length of the next fragment if all of it is here; header bytes are judged as they come. */
@@ -47,7 +55,7 @@ export class ClientHello {
     if (here > 1 && this.#held[at + 1] !== 3) throw noHello()
     if (here > 2 && (this.#held[at + 2] ?? 0) > 4) throw noHello()
     if (here < 5) {
-      if (this.#heldBytes === this.#held.length) throw noHello()
+      if (this.#heldBytes === maxHeldBytes) throw noHello()
       return null
     }
     const length = this.#held.readUInt16BE(at + 3)
@@ -58,7 +66,12 @@ export class ClientHello {
 
   #takeFragment(length: number): void {
     if (++this.#records > maxRecords) throw noHello()
-    this.#held.copy(this.#message, this.#messageBytes, this.#readTo + 5, this.#readTo + 5 + length)
+    const fragment = this.#held.subarray(this.#readTo + 5, this.#readTo + 5 + length)
+    if (this.#messageBytes === 0) this.#message = fragment
+    else {
+      if (this.#records === 2) this.#message = roomFor(maxHelloBytes, this.#message)
+      fragment.copy(this.#message, this.#messageBytes)
+    }
     this.#readTo += 5 + length
     this.#messageBytes += length
   }
@@ -144,6 +157,14 @@ class Cursor {
     if (length < least || length > most) throw noHello()
     return new Cursor(this.skip(length))
   }
+}
+
+const nothing = Buffer.alloc(0)
+
+function roomFor(bytes: number, begun: Buffer): Buffer {
+  const room = Buffer.allocUnsafe(bytes)
+  begun.copy(room)
+  return room
 }
 
 const noHello = (): Refusal => new Refusal('no-client-hello')

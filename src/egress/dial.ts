@@ -19,7 +19,7 @@ export async function dial(
   { ms, signal }: { ms: number; signal: AbortSignal },
 ): Promise<Dialled> {
   const end = performance.now() + ms
-  let last = new Refusal('connect-failed', 'failed')
+  let last: Refusal | null = null
   for (const [index, address] of addresses.entries()) {
     const shareMs = (end - performance.now()) / (addresses.length - index)
     if (shareMs <= 0) break
@@ -30,7 +30,7 @@ export async function dial(
       last = Refusal.from(error)
     }
   }
-  throw last
+  throw last ?? new Refusal('connect-failed', 'failed')
 }
 
 async function dialOne(host: string, port: number, ms: number, signal: AbortSignal): Promise<Socket> {

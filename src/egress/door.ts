@@ -17,7 +17,7 @@ import { absoluteTarget, connectTarget, textOf } from './http-request.ts'
 import { daemonConnections, openingMs } from './limits.ts'
 import { readNotices } from './notices.ts'
 import type { Attempt } from './notices.ts'
-import { openingLine, readOpening } from './opening.ts'
+import { openingLine } from './opening.ts'
 import type { Purpose } from './opening.ts'
 import { Passage } from './passage.ts'
 import { placeholderElsewhere, Refusal } from './refusal.ts'
@@ -136,9 +136,8 @@ class UnixDoor implements Door {
   }
 
   async #serve(passage: Passage): Promise<void> {
-    const { client, signal } = passage
     const { policy } = this.#judges
-    const purpose = await readOpening(client, openingLine(), { ms: openingMs, late: 'bad-opening', signal })
+    const purpose = await passage.opening.read(openingLine(), { ms: openingMs, late: 'bad-opening' })
     if (purpose.kind === 'notices') return this.#takeNotices(passage)
     holdDeadlines(passage, policy.limits)
     if (purpose.kind === 'connect') return this.#connect(passage, purpose)

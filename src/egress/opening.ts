@@ -1,4 +1,4 @@
-// The first bytes of a connection, read as far as they decide something; what lies behind them stays in the stream.
+// The first bytes of a connection, read as far as they decide something; what lies behind them waits for who is next.
 import type { Socket } from 'node:net'
 import { openingBytes } from './limits.ts'
 import { Refusal } from './refusal.ts'
@@ -9,44 +9,86 @@ export interface Found<T> {
   readonly used: number
 }
 
-/**
- * Feeds the socket's chunks to `take` until that returns something, and puts the bytes behind it back. The socket is paused
- * before and after. Rejects with the refusal `late` after `ms`, with client-left where it ends, and with what `take` throws.
- */
-export async function readOpening<T>(
-  socket: Socket,
-  take: (chunk: Buffer) => Found<T> | null,
-  options: { ms: number; late: string; signal: AbortSignal },
-): Promise<T> {
-  options.signal.throwIfAborted()
-  const { promise, resolve, reject } = Promise.withResolvers<T>()
-  const onData = (chunk: Buffer): void => {
+const nothing = Buffer.alloc(0)
+
+/** The beginning of what a socket says, for readers that take turns. The socket is paused while none of them reads. */
+export class Opening {
+  readonly #socket: Socket
+  /** What was read and is nobody's yet */
+  #rest: Buffer = nothing
+  #giveUp: () => void = () => undefined
+
+  constructor(socket: Socket) {
+    this.#socket = socket
+  }
+
+  /**
+   * Feeds what comes to `take` until that returns something. Rejects with the refusal `late` after `ms`, with client-left
+   * where the socket ends, and with what `take` throws.
+   */
+  async read<T>(
+    take: (chunk: Buffer) => Found<T> | null,
+    { ms, late }: { ms: number; late: string },
+  ): Promise<T> {
+    const rest = this.takeRest()
+    if (rest.length > 0) {
+      const found = take(rest)
+      if (found !== null) return this.#keep(found, rest)
+    }
+    return this.#wait(take, ms, late)
+  }
+
+  /** Hands out what is nobody's yet: it comes before all that the socket still says. */
+  takeRest(): Buffer {
+    const rest = this.#rest
+    this.#rest = nothing
+    return rest
+  }
+
+  /** Leaves the bytes, and what is nobody's yet, in the socket's stream. In the turn in which they came: its end may follow. */
+  putBack(bytes: Buffer = nothing): void {
+    const rest = this.takeRest()
+    if (rest.length > 0) this.#socket.unshift(rest)
+    if (bytes.length > 0) this.#socket.unshift(bytes)
+  }
+
+  /** Whoever reads is told that the client left. */
+  abandon(): void {
+    this.#giveUp()
+  }
+
+  async #wait<T>(take: (chunk: Buffer) => Found<T> | null, ms: number, late: string): Promise<T> {
+    const socket = this.#socket
+    const { promise, resolve, reject } = Promise.withResolvers<T>()
+    const onData = (chunk: Buffer): void => {
+      try {
+        const found = take(chunk)
+        if (found !== null) resolve(this.#keep(found, chunk))
+        else return
+      } catch (error) {
+        reject(Refusal.from(error))
+      }
+      settle()
+    }
+    const onEnd = (): void => reject(new Refusal('client-left', 'failed'))
+    const timer = setTimeout(() => reject(new Refusal(late)), ms)
+    const settle = (): void => void socket.off('data', onData).pause()
+    this.#giveUp = onEnd
+    if (socket.readableEnded || socket.destroyed) onEnd()
+    socket.on('data', onData).once('end', onEnd).once('close', onEnd).resume()
     try {
-      const found = take(chunk)
-      if (found === null) return
+      return await promise
+    } finally {
+      clearTimeout(timer)
       settle()
-      if (found.used < chunk.length) socket.unshift(chunk.subarray(found.used))
-      resolve(found.value)
-    } catch (error) {
-      settle()
-      reject(Refusal.from(error))
+      this.#giveUp = () => undefined
+      socket.off('end', onEnd).off('close', onEnd)
     }
   }
-  const onEnd = (): void => reject(new Refusal('client-left', 'failed'))
-  const onAbort = (): void => reject(Refusal.from(options.signal.reason))
-  const timer = setTimeout(() => reject(new Refusal(options.late)), options.ms)
-  const settle = (): void => {
-    clearTimeout(timer)
-    socket.off('data', onData).off('end', onEnd).off('close', onEnd).pause()
-    options.signal.removeEventListener('abort', onAbort)
-  }
-  options.signal.addEventListener('abort', onAbort, { once: true })
-  if (socket.readableEnded) onEnd()
-  socket.on('data', onData).once('end', onEnd).once('close', onEnd).resume()
-  try {
-    return await promise
-  } finally {
-    settle()
+
+  #keep<T>({ value, used }: Found<T>, chunk: Buffer): T {
+    this.#rest = chunk.subarray(used)
+    return value
   }
 }
 

@@ -3,6 +3,7 @@ import type { Socket } from 'node:net'
 import type { EgressEvent, EgressVerdict, InterceptionLog, OpenConnection } from '../schema/egress.ts'
 import { escaped } from './escape.ts'
 import { farewellMs } from './limits.ts'
+import { Opening } from './opening.ts'
 import { Refusal } from './refusal.ts'
 
 /** Made once: an error that nobody is to read need not be traced for each connection. */
@@ -12,6 +13,8 @@ const over = new Refusal('ended', 'cut')
 export class Passage implements OpenConnection {
   readonly connection: string
   readonly client: Socket
+  /** What the client says first */
+  readonly opening: Opening
   /** Aborted with the refusal that ended it */
   readonly signal: AbortSignal
   /** What an interceptor tells of it */
@@ -34,6 +37,7 @@ export class Passage implements OpenConnection {
 
   constructor(client: Socket, connection: string, tell: (event: EgressEvent) => void) {
     this.client = client
+    this.opening = new Opening(client)
     this.connection = connection
     this.signal = this.#abort.signal
     this.#tell = tell
@@ -68,6 +72,7 @@ export class Passage implements OpenConnection {
   /** It is no way out after all: nothing is told of it, and its socket is somebody else's from here. */
   yieldSocket(): Socket {
     this.#state = 'ended'
+    this.opening.putBack()
     return this.client
   }
 
@@ -92,6 +97,7 @@ export class Passage implements OpenConnection {
     for (const upstream of this.#upstreams) upstream.destroy()
     if (answer === null) this.client.destroy()
     else farewell(this.client, answer)
+    this.opening.abandon()
     this.#abort.abort(reason === null ? over : new Refusal(reason, 'cut'))
     this.#tell(this.#event(wasOpened ? 'closed' : 'refused', ...this.#outcome(verdict, reason, wasOpened)))
   }

@@ -33,8 +33,13 @@ export async function tunnel(passage: Passage, upstream: Socket, load: Load): Pr
     passage.bytesDown += chunk.length
     return null
   }
+  if (first.length > bytesUp) return passage.cut('bytes-up')
   if (first.length > 0) upstream.write(first)
   passage.bytesUp += first.length
+  const ahead = passage.opening.takeRest()
+  const held = ahead.length === 0 ? null : admitUp(ahead)
+  if (held !== null) return passage.cut(held)
+  if (ahead.length > 0) upstream.write(ahead)
   const up = pour(client, upstream, passage, admitUp)
   const down = pour(upstream, client, passage, admitDown)
   await Promise.all([up, down])
