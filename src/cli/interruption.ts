@@ -30,7 +30,11 @@ function listen(): Interruption {
   return {
     signal: controller.signal,
     ignoreTermination: () => void process.off('SIGTERM', interrupt).on('SIGTERM', ignore),
-    [Symbol.dispose]: () =>
-      void process.off('SIGINT', interrupt).off('SIGTERM', interrupt).off('SIGTERM', ignore),
+    [Symbol.dispose]() {
+      // Who was asked to end says so by the status, however often it is asked on its way.
+      if (controller.signal.aborted) process.on('SIGTERM', ignore)
+      else process.off('SIGTERM', ignore)
+      process.off('SIGINT', interrupt).off('SIGTERM', interrupt)
+    },
   }
 }

@@ -94,8 +94,11 @@ export const seen = (label: string, watch: (program: Watched) => Promise<string>
   ...finds([], wrong, label),
   watch: async (program) => {
     const from = performance.now()
-    const text = await watch(program)
-    return { outcome: 'open', text, ms: performance.now() - from }
+    const [outcome, text] = await watch(program).then(
+      (text) => ['open', text] as const,
+      (error: unknown) => ['unknown', String(error)] as const,
+    )
+    return { outcome, text, ms: performance.now() - from }
   },
 })
 

@@ -75,6 +75,21 @@ const passedOn = (word: string, folder: string): readonly Attempt[] => [
   ),
 ]
 
+/** PID 1 is shut to everybody but root; to others its third stream says as much. */
+const ownStreams = seen(
+  'stdin and stdout of the server in PID 1',
+  async ({ pid }) => {
+    const [server = ''] = (await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8'))
+      .trim()
+      .split(' ')
+      .slice(-1)
+    const streams = await Promise.all([0, 1].map((fd) => readlink(`/proc/${server}/fd/${fd}`)))
+    const held = await descriptorsOf(pid)
+    return streams.flatMap((stream, fd) => (held.includes(stream) ? [`${fd}`] : [])).join('\n')
+  },
+  (text) => (text === '' ? null : `held open: ${text.replaceAll('\n', ', ')}`),
+)
+
 export const startProbes: readonly Probe[] = [
   {
     id: 'environment.start',
@@ -114,7 +129,7 @@ export const startProbes: readonly Probe[] = [
     protects: 'The end of what a server writes is its own to make: nobody beside it holds its streams open.',
     control: 'stream-ends',
     isAlone: true,
-    trial: ({ driver }) =>
+    trial: ({ driver, isRoot }) =>
       driver === 'docker'
         ? {
             expected: 'an end of stderr',
@@ -124,6 +139,7 @@ export const startProbes: readonly Probe[] = [
         : {
             expected: 'an end of stderr as soon as the server closes it',
             attempts: [
+              ...(isRoot ? [ownStreams] : []),
               finds(['let-go'], () => null),
               seen(
                 'stderr, closed by the server',
