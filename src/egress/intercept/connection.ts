@@ -207,12 +207,15 @@ const strictServer = ({ headBytes }: InterceptLimits, mayUpgrade: boolean, handl
     ),
   )
   server.on('clientError', (error: ClientError, socket) =>
-    handlers.malformed(socket, refusalOf(error.code), error.rawPacket ?? Buffer.alloc(0)),
+    handlers.malformed(socket, refusalOf(error), error.rawPacket ?? Buffer.alloc(0)),
   )
   return server
 }
 
-const refusalOf = (code = ''): Refusal => {
+const refusalOf = (error: ClientError): Refusal => {
+  const { code } = error
+  // An answer of ours that was broken off ends here too
+  if (error instanceof Refusal) return error
   if (code === 'HPE_HEADER_OVERFLOW') return new Refusal(431, 'headers', 'the head is too long')
   if (code === 'HPE_INVALID_METHOD') return new Refusal(405, 'method', 'the method is not passed on')
   return new Refusal(400, 'malformed', 'the request can be read in more than one way, or in none')

@@ -9,6 +9,7 @@ import type { InterceptLimits } from './limits.ts'
 import { credentialRefused, Refusal } from './refusal.ts'
 import { type Header, judgeRequest, type RequestHead, type HeadTarget } from './request-head.ts'
 import { type Exchange, exchangeFor, swapHead, type Swapped } from './swap-head.ts'
+import { withoutPackedSecrets } from './unnamed-gzip.ts'
 import type { Upstream } from './upstream.ts'
 
 /** What the exchanges of one connection share. */
@@ -216,7 +217,10 @@ const passDown = async (
       return new Promise<never>(() => undefined)
     },
   )
+  const packed = withoutPackedSecrets(redactor.mask())
   const passed =
-    decoder === null ? pipeline(answer, mask, response) : pipeline(answer, decoder, mask, response)
+    decoder === null
+      ? pipeline(answer, packed, mask, response)
+      : pipeline(answer, decoder, packed, mask, response)
   await Promise.race([passed, refusedBody])
 }

@@ -1,6 +1,7 @@
 // What a hostile host answers: the secret that it was sent never comes back, and its answer has one meaning only.
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
+import { randomBytes } from 'node:crypto'
+import { brotliCompressSync, constants, deflateSync, gunzipSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import { expect, test } from 'vitest'
 import { createRedactor } from '../../../src/credentials/redactor.ts'
 import { KnownValues } from '../../../src/credentials/values.ts'
@@ -51,6 +52,10 @@ const joined = (body: string): string => {
 }
 
 const json = (secret: string): string => JSON.stringify({ a: secret, b: `Basic ${btoa(`u:${secret}`)}` })
+
+/** As much as a client that is patient gets out of what was broken off. */
+const unpacked = (body: string): string =>
+  gunzipSync(Buffer.from(body, 'latin1'), { finishFlush: constants.Z_SYNC_FLUSH }).toString('latin1')
 
 test('the host had it, so that a test that finds nothing has looked', async () => {
   const had: string[] = []
@@ -158,6 +163,39 @@ test.each(['compress', 'gzip, br', 'unknown'])(
     )
     expect(said).toMatch(/^HTTP\/1\.1 502 /)
     expect(said).toContain('compressed')
+  },
+)
+
+test.each([1, 7, 4096])(
+  'gzip that says so nowhere is broken off where it has the secret, in pieces of %i',
+  async (size) => {
+    const { body, cut } = await ask((response, secret) => {
+      const packed = gzipSync(
+        Buffer.concat([randomBytes(size * 50), Buffer.from(json(secret)), randomBytes(size * 50)]),
+      )
+      for (let at = 0; at < packed.length; at += size) response.write(packed.subarray(at, at + size))
+      response.end()
+    })
+    expect(cut).toContain('answer-packed')
+    expect(inside(unpacked(joined(body)))).toEqual([])
+  },
+)
+
+test.each([1, 4096])(
+  'gzip that says so nowhere, and bytes that begin like it, pass as they are, in pieces of %i',
+  async (size) => {
+    for (const sent of [
+      gzipSync(randomBytes(500)),
+      Buffer.of(0x1f, 0x8b),
+      Buffer.from('1f8b'),
+      Buffer.from([0x1f, 0x8b, 8, 1, 2, 3, 4]),
+    ]) {
+      const { body } = await ask((response) => {
+        for (let at = 0; at < sent.length; at += size) response.write(sent.subarray(at, at + size))
+        response.end()
+      })
+      expect(Buffer.from(joined(body), 'latin1')).toEqual(sent)
+    }
   },
 )
 
