@@ -36,10 +36,11 @@ export function registerDoctor(program: Command): void {
 }
 
 async function examine({ runtime }: ReachOptions): Promise<Report> {
+  const found = await fingerprint()
   const facts = {
     version: packageVersion(),
     node: process.versions.node,
-    controls: withEngine(diagnose(await fingerprint()), await diagnoseEngine(thisHost().env)),
+    controls: withEngine(diagnose(found), await diagnoseEngine(thisHost().env, found.init.path)),
   }
   try {
     await using client = await connect({ at: { runtimeDir: await runtimeDirectory(runtime, thisHost()) } })

@@ -99,11 +99,7 @@ export const createLaunchHost = async (options: LaunchHostOptions): Promise<Laun
     log,
     facts: { own, homes, environment, uid, gid: process.getgid?.() ?? -1, uidsInUse },
     registrationsOf: (settings) =>
-      getOrMake(
-        registrations,
-        settings,
-        () => new Registrations(settings, { uid }, async () => (await dockerHost()).engine),
-      ),
+      getOrMake(registrations, settings, () => new Registrations(settings, { uid }, dockerHost)),
     seccompOf: (policy, network) =>
       getOrMake(filters, JSON.stringify([policy, network]), () =>
         compileSeccomp(policy, archOf(process.arch), network),

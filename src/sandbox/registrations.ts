@@ -1,14 +1,14 @@
 // What was registered for each server, for the daemon's life: its command and its code, pinned, and held to that.
 import { SallyportError } from '../errors.ts'
 import type { ServerSettings, Settings } from '../schema/settings.ts'
-import type { Engine } from './docker/engine.ts'
 import { type ImagePin, pinImage, pinImageCommand, recheckImage } from './docker/image.ts'
+import type { OwnedEngine } from './docker/look.ts'
 import { judgeArguments } from './arguments.ts'
 import { pinCommand, recheckCommand, type CommandPin, type Trust } from './command.ts'
 import { pinPackage, verifyPackage, type PackagePin } from './package.ts'
 import { readTree, recheckTree, type Tree } from './tree.ts'
 
-const noEngine = (): Promise<Engine> =>
+const noEngine = (): Promise<OwnedEngine> =>
   Promise.reject(new SallyportError('ERR_INTERNAL', 'an image was to be pinned where there is no engine'))
 
 /** The identity of what a server runs. */
@@ -29,7 +29,7 @@ type RegistrationSettings = Pick<Settings, 'allowedCommands' | 'commandPath' | '
 export class Registrations {
   readonly #settings: RegistrationSettings
   readonly #trust: Trust
-  readonly #engine: () => Promise<Engine>
+  readonly #engine: () => Promise<OwnedEngine>
   readonly #pins = new Map<string, Promise<Registration>>()
   readonly #latest = new Map<string, Registration>()
   readonly #trees = new Map<string, Promise<Tree>>()
@@ -38,7 +38,7 @@ export class Registrations {
   readonly #editions = new Map<string, number>()
 
   /** `engine` is asked for where a server has an image */
-  constructor(settings: RegistrationSettings, trust: Trust, engine: () => Promise<Engine> = noEngine) {
+  constructor(settings: RegistrationSettings, trust: Trust, engine: () => Promise<OwnedEngine> = noEngine) {
     this.#engine = engine
     this.#settings = settings
     this.#trust = trust
@@ -95,15 +95,18 @@ export class Registrations {
     const { image: reference } = server
     if (reference === null)
       return { command: await pinCommand(server, this.#settings, this.#trust), image: null }
-    const engine = await this.#engine()
+    const owned = await this.#engine()
     const inImage = { ...server, image: reference }
-    const image = await pinImage(engine, inImage)
-    return { command: await pinImageCommand(engine, inImage, this.#settings, image), image }
+    const image = await pinImage(owned.engine, inImage)
+    return { command: await pinImageCommand(owned, inImage, this.#settings, image), image }
   }
 
   async #recheck(server: ServerSettings, pinned: Registration): Promise<Registration> {
     const { image } = pinned
-    if (image !== null) await recheckImage(await this.#engine(), { ...server, image: image.reference }, image)
+    if (image !== null) {
+      const { engine } = await this.#engine()
+      await recheckImage(engine, { ...server, image: image.reference }, image)
+    }
     const command = image === null ? await recheckCommand(pinned.command, this.#trust) : pinned.command
     const recheck = (tree: Tree): ReturnType<typeof recheckTree> => this.#recheckOnce(tree)
     const code = pinned.package && (await verifyPackage(pinned.package, this.#trust, recheck))

@@ -32,6 +32,10 @@ export interface FileStat {
   /** Permission bits */
   readonly mode: number
   readonly isFile: boolean
+  /** Bytes */
+  readonly size: number
+  /** When it was written, whole ms */
+  readonly mtimeMs: number
   /** Where it leads, absolute in the container; empty where it is no link */
   readonly linkTarget: string
 }
@@ -63,8 +67,9 @@ export interface Waiting {
 // The engine says it in a header: base64 of JSON, the mode as Go has it, whose type bits are above the permissions.
 export const statIn = ({ headers }: IncomingMessage): FileStat => {
   const text = Buffer.from(String(headers['x-docker-container-path-stat']), 'base64').toString()
-  const { mode, linkTarget } = JSON.parse(text) as { mode: number; linkTarget: string }
-  return { mode: mode & 0o777, isFile: mode >>> 24 === 0, linkTarget }
+  const { mode, size, mtime, linkTarget } = JSON.parse(text) as Record<'mode' | 'size', number> &
+    Record<'mtime' | 'linkTarget', string>
+  return { mode: mode & 0o777, isFile: mode >>> 24 === 0, size, mtimeMs: Date.parse(mtime), linkTarget }
 }
 
 export const eventIn = (line: string): ContainerEvent => {

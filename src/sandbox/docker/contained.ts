@@ -1,4 +1,5 @@
 // One container, from its creation to the proof that nothing is left of it.
+import { readFile } from 'node:fs/promises'
 import type { Duplex, Readable } from 'node:stream'
 import { SallyportError } from '../../errors.ts'
 import { holdsWithin, within } from '../../lib/deadline.ts'
@@ -65,12 +66,14 @@ export class Contained implements HeldSandbox {
 
   /**
    * Learns which process of the host is the container's PID 1, so that it can be killed and its end proven without the
-   * engine. Where the engine's pids are not ours, its own word has to do.
+   * engine. Where the engine's pids are not ours, as from inside a container, its own word has to do.
    */
   async identifyInit({ signal }: { readonly signal: AbortSignal }): Promise<void> {
     const facts = await this.#parts.engine.inspect(this.#parts.id, { signal })
-    this.#initPid = facts?.State.Pid ?? 0
-    if (this.#initPid > 0) this.#init = identify(this.#initPid)
+    const pid = facts?.State.Pid ?? 0
+    if (pid === 0 || !(await isIn(pid, this.#parts.id))) return
+    this.#initPid = pid
+    this.#init = identify(pid)
   }
 
   get initPid(): number {
@@ -211,6 +214,12 @@ export const lastOf = async (stream: Readable): Promise<string> => {
   let kept = ''
   for await (const chunk of stream) kept = (kept + String(chunk)).slice(-diagnosticBytes)
   return kept
+}
+
+// Another process may have that pid here: each of a container's is in a control group of its name.
+const isIn = async (pid: number, container: string): Promise<boolean> => {
+  const groups = await readFile(`/proc/${pid}/cgroup`, 'utf8').catch(() => '')
+  return groups.includes(container)
 }
 
 const stillThere = (): Error => new Error('the container is still there')

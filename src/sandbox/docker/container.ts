@@ -45,7 +45,7 @@ export interface ContainerHost {
 }
 
 /** The container's name: one of ours, whatever labels an image brings. */
-export const containerName = ({ instance }: Pick<SandboxSpec, 'instance'>, daemon: DaemonId): string =>
+export const containerName = ({ instance }: { readonly instance: string }, daemon: DaemonId): string =>
   `sallyport-${daemon}-${instance}`
 
 /**

@@ -1,12 +1,14 @@
 // What the container engine means for the docker driver: for each control what holds it, or why nothing does and what mends it.
 import { existsSync } from 'node:fs'
 import { SallyportError } from '../../errors.ts'
+import { newDaemonId } from '../../lib/ids.ts'
 import { type Diagnosis, onlyBubblewrap } from '../diagnose.ts'
 import type { EngineInfo } from './answers.ts'
 import { describeEndpoint, type Endpoint, findEndpoint } from './endpoint.ts'
-import { openEngine } from './engine.ts'
+import { type Engine, openEngine } from './engine.ts'
 import { isGvisor, judgeGvisor } from './gvisor.ts'
 import { judgeEngine, judgePlace } from './host.ts'
+import { requireSameFiles } from './look.ts'
 
 type Row = Diagnosis['control']
 
@@ -14,10 +16,11 @@ const answerMs = 5_000
 
 /**
  * Asks the engine that the environment names; an empty list where none is named and none is installed, since nothing needs
- * one. Never fatal: a server in a bubblewrap sandbox needs none of it.
+ * one. With the path of init it is also asked whether it has the same files. Never fatal: a server in a bubblewrap sandbox needs none of it.
  */
 export const diagnoseEngine = async (
   environment: Readonly<Record<string, string | undefined>>,
+  initPath: string | null = null,
 ): Promise<readonly Diagnosis[]> => {
   let endpoint: Endpoint
   try {
@@ -29,9 +32,25 @@ export const diagnoseEngine = async (
   }
   try {
     using engine = await openEngine(endpoint, environment)
-    return diagnoseInfo(endpoint, await engine.info({ ms: answerMs }))
+    const rows = diagnoseInfo(endpoint, await engine.info({ ms: answerMs }))
+    return initPath === null ? rows : await withSameFiles(rows, engine, initPath)
   } catch (error) {
     return [weak('container engine', error)]
+  }
+}
+
+// Only an engine that is judged to be here is asked to make a container.
+const withSameFiles = async (
+  rows: readonly Diagnosis[],
+  engine: Engine,
+  initPath: string,
+): Promise<readonly Diagnosis[]> => {
+  if (!rows.some(({ control, ok }) => control === 'containers' && ok)) return rows
+  try {
+    await requireSameFiles({ engine, daemon: newDaemonId() }, [initPath])
+    return rows
+  } catch (error) {
+    return rows.map((row) => (row.control === 'containers' ? weak('containers', error) : row))
   }
 }
 

@@ -21,7 +21,8 @@ import { engineFilter } from './filter.ts'
 import { emptyRoot } from './empty-root.ts'
 import { gvisorLimits, isGvisor, judgeGvisor } from './gvisor.ts'
 import type { ImagePin } from './image.ts'
-import { makeDaemonFolder, removeOf } from './janitor.ts'
+import { makeDaemonFolder, markFile, removeOf } from './janitor.ts'
+import { type OwnedEngine, requireSameFiles } from './look.ts'
 import { EngineWatch } from './watch.ts'
 
 /** How long a launch waits for the removal of what an earlier one left, ms. */
@@ -45,8 +46,7 @@ export interface DockerChoice {
   readonly image: Pick<ImagePin, 'id' | 'volumes'> | null
 }
 
-export interface DockerHost extends AsyncDisposable {
-  readonly engine: Engine
+export interface DockerHost extends AsyncDisposable, OwnedEngine {
   readonly info: EngineInfo
   plan(
     parts: DockerPlanParts,
@@ -70,6 +70,7 @@ export const openDockerHost = async (options: DockerHostOptions): Promise<Docker
     const info = await engine.info()
     judgeEngine(info)
     const folder = await makeDaemonFolder(stateDirectory, daemon, socketPath)
+    await requireSameFiles({ engine, daemon }, [join(folder, markFile), initPath])
     const watch = new EngineWatch(engine, `${labels.daemon}=${daemon}`)
     const owed = new Set<string>()
     const procMasks = await presentProcMasks()
@@ -86,6 +87,7 @@ export const openDockerHost = async (options: DockerHostOptions): Promise<Docker
     }
     return {
       engine,
+      daemon,
       info,
       async plan(parts, { runtime, image }, { signal }) {
         judgeRuntime(runtime, info)

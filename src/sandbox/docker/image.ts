@@ -1,5 +1,5 @@
 // A server's image: resolved once to what nobody can change, and held to that at every launch. Nothing is pulled here.
-import { createHash, randomUUID } from 'node:crypto'
+import { createHash } from 'node:crypto'
 import { join } from 'node:path'
 import { SallyportError } from '../../errors.ts'
 import type { ServerSettings, Settings } from '../../schema/settings.ts'
@@ -7,6 +7,7 @@ import { type CommandPin, judgeName } from '../command.ts'
 import { kindByName, type CommandKind } from '../command-kind.ts'
 import { interpreterNamed } from '../interpreters.ts'
 import type { Engine, ImageFacts } from './engine.ts'
+import { lookInside, type OwnedEngine } from './look.ts'
 
 /** An image as it was registered. */
 export interface ImagePin {
@@ -52,7 +53,7 @@ export const recheckImage = async (engine: Engine, server: ImageServer, pin: Ima
  * that the command could load is the same.
  */
 export const pinImageCommand = async (
-  engine: Engine,
+  owned: OwnedEngine,
   server: ImageServer,
   settings: Pick<Settings, 'allowedCommands' | 'commandPath'>,
   image: ImagePin,
@@ -60,7 +61,7 @@ export const pinImageCommand = async (
   const allowed = judgeName(server, settings.allowedCommands)
   const candidates =
     allowed.path === null ? settings.commandPath.map((folder) => join(folder, allowed.name)) : [allowed.path]
-  const { path, real } = await findIn(engine, server, image, candidates)
+  const { path, real } = await findIn(owned, server, image, candidates)
   const kind = kindOf(server, allowed.interpreter, kindByName(allowed.name, path, real), path)
   const sha256 = createHash('sha256')
     .update(JSON.stringify([image.id, path]))
@@ -94,30 +95,24 @@ export const pinnedName = ({ Id, RepoDigests }: ImageFacts, reference: string): 
   return known ?? Id
 }
 
-// Looked up in a container that is never started, since the engine shows no file of an image itself.
+// The engine shows no file of an image itself.
 const findIn = async (
-  engine: Engine,
+  owned: OwnedEngine,
   { name: server, command }: ImageServer,
   image: ImagePin,
   candidates: readonly string[],
 ): Promise<{ readonly path: string; readonly real: string }> => {
-  const id = await engine.create(`sallyport-look-${randomUUID()}`, {
-    Image: image.id,
-    Entrypoint: ['/nothing'],
-    NetworkDisabled: true,
-    HostConfig: { NetworkMode: 'none', ReadonlyRootfs: true, CapDrop: ['ALL'] },
-  })
-  try {
+  const found = await lookInside(owned, image.id, [], async (look) => {
     for (const path of candidates) {
-      const stat = await engine.stat(id, path)
+      const stat = await look(path)
       if (stat === null) continue
       const real = stat.linkTarget === '' ? path : stat.linkTarget
-      const file = stat.linkTarget === '' ? stat : await engine.stat(id, real)
+      const file = stat.linkTarget === '' ? stat : await look(real)
       if (file !== null && file.isFile && (file.mode & 0o111) !== 0) return { path, real }
     }
-  } finally {
-    await engine.remove(id)
-  }
+    return null
+  })
+  if (found !== null) return found
   throw new SallyportError(
     'ERR_COMMAND_NOT_FOUND',
     `command ${command} of server ${server} is no program at ${candidates.join(' or ')} in image ${image.reference}; give allowed_commands its path in the image`,

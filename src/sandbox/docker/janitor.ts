@@ -10,7 +10,8 @@ import { labels } from './container.ts'
 import { findEndpoint } from './endpoint.ts'
 import { type Engine, openEngine } from './engine.ts'
 
-const markFile = 'daemon.json'
+/** Says in a daemon's folder whose it is */
+export const markFile = 'daemon.json'
 
 const folders = (stateDirectory: string): string => join(stateDirectory, 'docker')
 
