@@ -11,8 +11,9 @@ import type { LogRing } from './log-ring.ts'
 import { type Answer, McpClient, type RequestOptions } from './mcp-client.ts'
 import { Notes } from './notes.ts'
 import { OwnProcesses } from './own-processes.ts'
-import type { Ports } from './ports.ts'
+import type { Ports, Running } from './ports.ts'
 import { RestartSchedule } from './restart.ts'
+import { soon } from './stop.ts'
 import { ToolSurface } from './tool-surface.ts'
 import { gaveUp, unavailable } from './unavailable.ts'
 
@@ -51,6 +52,8 @@ interface Connection {
 }
 
 const never = new AbortController().signal
+/** How long after its last output a process that ends may take to be gone, ms */
+const lastWordMs = 50
 
 /** One instance at a time. A call finds it ready, starts it, waits for a start that is under way, or fails at once. */
 export class ControlSlot implements AsyncDisposable {
@@ -147,7 +150,11 @@ export class ControlSlot implements AsyncDisposable {
   async #connected(signal: AbortSignal): Promise<Connection> {
     const { state, reason } = this.#instance
     const { name } = this.#options.server
-    if (this.#connection !== null && state === 'ready') return this.#connection
+    if (this.#connection !== null && state === 'ready') {
+      const { closed } = this.#connection.client
+      if (closed !== null) throw closed
+      return this.#connection
+    }
     if (this.#starting !== null) return this.#waitFor(this.#starting, signal)
     if (state === 'stopped') return this.#waitFor(this.#begin(), signal)
     throw unavailable(name, state === 'failed' ? gaveUp(name, reason ?? state) : (reason ?? state))
@@ -209,7 +216,14 @@ export class ControlSlot implements AsyncDisposable {
     const connection = { client, surface }
     this.#connection = connection
     this.#restIfIdle(client)
+    void client.broken.then((error) => this.#outlived(process, instance, error))
     return connection
+  }
+
+  /** A process that nobody can speak with is of no use; one that is just ending says itself how. */
+  async #outlived(process: Running, instance: InstanceId, { message }: SallyportError): Promise<void> {
+    if ((await soon(process.ended, lastWordMs)) !== null || this.#instance.id !== instance) return
+    await this.#instance.abandon(message, true).catch(() => undefined)
   }
 
   #toolsChanged(): void {

@@ -11,7 +11,15 @@ import { clientInfo, inModernDress } from './modern-dress.ts'
 import type { Introduced } from './conversation.ts'
 import type { Running } from './ports.ts'
 import { SecretInResult } from './secret-in-result.ts'
-import { noHandshake, overlongLine, printable, unavailable, unreadableAnswer } from './unavailable.ts'
+import {
+  cancelledRequest,
+  lateAnswer,
+  noHandshake,
+  overlongLine,
+  printable,
+  unavailable,
+  unreadableAnswer,
+} from './unavailable.ts'
 import { type Introduction, readIntroduction, unknownServer } from './surface.ts'
 import { type Envelope, type Notification, readEnvelope, type Request, type Response } from './envelope.ts'
 
@@ -58,6 +66,7 @@ export class McpClient {
   #isModern = false
   #introduction = unknownServer
   #closed: SallyportError | null = null
+  readonly #broken = Promise.withResolvers<SallyportError>()
 
   constructor(options: ClientOptions) {
     this.#options = options
@@ -68,7 +77,7 @@ export class McpClient {
       overlongEnd: () => undefined,
     })
     process.stdout.on('data', (chunk: Buffer) => lines.push(chunk))
-    process.stdout.on('end', () => this.close(this.#unavailable('it closed its output')))
+    process.stdout.on('end', () => this.#break('it closed its output'))
     void process.ended.then(() => this.close(this.#unavailable('it ended')))
   }
 
@@ -79,6 +88,16 @@ export class McpClient {
 
   get inFlight(): number {
     return this.#waiting.size
+  }
+
+  /** Why nothing can be asked of it any more, or null. */
+  get closed(): SallyportError | null {
+    return this.#closed
+  }
+
+  /** Resolves when the server can't be spoken to any more, though its process may live on. */
+  get broken(): Promise<SallyportError> {
+    return this.#broken.promise
   }
 
   /** Introduces itself, or repeats how a host did; a server that knows only the later era is spoken to in that. */
@@ -138,8 +157,9 @@ export class McpClient {
       this.#cancel(id, method, error.message)
       reject(error)
     }
-    const timer = setTimeout(() => giveUp(late ?? this.#timedOut(method, timeoutMs)), timeoutMs)
-    const abort = (): void => giveUp(this.#cancelled(method, signal.reason))
+    const { name } = this.#options.server
+    const timer = setTimeout(() => giveUp(late ?? lateAnswer(name, method, timeoutMs)), timeoutMs)
+    const abort = (): void => giveUp(cancelledRequest(name, method, signal.reason))
     signal.addEventListener('abort', abort, { once: true })
     try {
       this.#send(id, method, params)
@@ -157,6 +177,11 @@ export class McpClient {
     this.#closed = error
     for (const { reject } of this.#waiting.values()) reject(error)
     this.#waiting.clear()
+  }
+
+  #break(reason: string): void {
+    this.close(this.#unavailable(reason))
+    this.#broken.resolve(this.#unavailable(reason))
   }
 
   #send(id: number, method: string, params: string): void {
@@ -180,7 +205,7 @@ export class McpClient {
     if (!stdin.writable) return
     stdin.write(line, encoding)
     if (stdin.writableLength > 2 * this.#options.server.output.lineBytes) {
-      this.close(this.#unavailable('it does not read its input'))
+      this.#break('it does not read its input')
     }
   }
 
@@ -259,22 +284,6 @@ export class McpClient {
     const error = overlongLine(this.#options.server)
     for (const { reject } of this.#waiting.values()) reject(error)
     this.#waiting.clear()
-  }
-
-  #timedOut(method: string, timeoutMs: number): SallyportError {
-    const { name } = this.#options.server
-    return new SallyportError(
-      'ERR_CALL_TIMEOUT',
-      `mcp server ${name} did not answer ${method} within ${timeoutMs} ms`,
-      {
-        server: name,
-      },
-    )
-  }
-
-  #cancelled(method: string, reason: unknown): SallyportError {
-    if (reason instanceof SallyportError) return reason
-    return new SallyportError('ERR_CALL_CANCELLED', `${method} on ${this.#options.server.name} was cancelled`)
   }
 
   #unavailable(reason: string): SallyportError {

@@ -56,3 +56,19 @@ export function noAnswer(
   const message = `mcp server ${name} did not answer ${what} within ${limit}`
   return new SallyportError('ERR_CALL_TIMEOUT', message, { server: name })
 }
+
+/** What a caller is told whose request, with a limit of its own, the server did not answer in time. */
+export const lateAnswer = (name: string, method: string, timeoutMs: number): SallyportError =>
+  new SallyportError(
+    'ERR_CALL_TIMEOUT',
+    `mcp server ${name} did not answer ${method} within ${timeoutMs} ms`,
+    {
+      server: name,
+    },
+  )
+
+/** What a caller is told who took a request back, or for whom it was taken back with a reason of ours. */
+export const cancelledRequest = (name: string, method: string, reason: unknown): SallyportError =>
+  reason instanceof SallyportError
+    ? reason
+    : new SallyportError('ERR_CALL_CANCELLED', `${method} on ${name} was cancelled`)

@@ -7,7 +7,7 @@ import { fixture } from '../support/plain-launch.ts'
 import type { CallId } from '../../src/lib/ids.ts'
 import { eventually } from '../support/eventually.ts'
 import { serverSettings } from '../support/server-settings.ts'
-import { caller, superviseAll } from '../support/supervisor.ts'
+import { caller, superviseAll, type Supervised } from '../support/supervisor.ts'
 
 /** As long as each wait may take, counted from where it begins */
 const waiting = {
@@ -25,6 +25,8 @@ const callOf = (tool: string, args = '{}', more: Partial<ToolCall> = {}): ToolCa
   lineage: null,
   ...more,
 })
+
+const stateOf = ({ supervisor }: Supervised) => supervisor.list(caller())[0]?.instances[0]?.state
 
 test('a control call starts a lazy server and gives its result byte for byte', async () => {
   await using all = await superviseAll([serverSettings('echo.mjs')])
@@ -133,6 +135,40 @@ test('a server that crashes in a call fails that call once, and the next one at 
   expect(all.launches()).toBe(1)
   await eventually(() => all.supervisor.list(caller())[0]?.instances[0]?.state === 'ready')
   expect(all.supervisor.list(caller())[0]?.instances[0]?.restarts).toBe(1)
+})
+
+test('a server that closes its output and lives on is ended, and started again on the schedule', async () => {
+  const restart = { scheduleS: [0.05], jitter: 0, steadyS: 60, startAttempts: 3, storm: 10 }
+  await using all = await superviseAll([serverSettings('loses-streams.mjs', { restart })])
+  const unavailable = {
+    code: 'ERR_SERVER_UNAVAILABLE',
+    message: 'mcp server fixture is unavailable: it closed its output',
+  }
+  const first = await all.supervisor.start(caller(), 'fixture', waiting)
+  await expect(all.supervisor.call(caller(), callOf('mute'), waiting)).rejects.toMatchObject(unavailable)
+  // At once, and without an intent of something that can't be sent.
+  await expect(all.supervisor.call(caller(), callOf('echo'), waiting)).rejects.toMatchObject(unavailable)
+  expect(all.governed.records().filter(({ type }) => type === 'call.intent')).toHaveLength(1)
+  await eventually(() => all.launches() === 2 && stateOf(all) === 'ready')
+  expect(() => process.kill(first.pid ?? 0, 0)).toThrow('ESRCH')
+  expect(all.supervisor.list(caller())[0]?.instances).toMatchObject([{ restarts: 1 }])
+  await all.supervisor.call(caller(), callOf('echo'), waiting)
+})
+
+test('a server that reads no more is ended, and started again on the schedule', async () => {
+  const restart = { scheduleS: [0.05], jitter: 0, steadyS: 60, startAttempts: 3, storm: 10 }
+  const output = { resultBytes: 1000, lineBytes: 100_000, stderrBytes: 1000 }
+  await using all = await superviseAll([serverSettings('loses-streams.mjs', { restart, output })])
+  await all.supervisor.call(caller(), callOf('deaf'), waiting)
+  const long = callOf('echo', JSON.stringify({ text: 'x'.repeat(90_000) }))
+  const calls = Array.from({ length: 12 }, () => all.supervisor.call(caller(), long, waiting))
+  for (const one of await Promise.allSettled(calls))
+    expect(one).toMatchObject({
+      status: 'rejected',
+      reason: { message: 'mcp server fixture is unavailable: it does not read its input' },
+    })
+  await eventually(() => all.launches() === 2 && stateOf(all) === 'ready')
+  await all.supervisor.call(caller(), callOf('echo'), waiting)
 })
 
 test('a server that never comes up gets its attempts on the schedule, then is failed', async () => {
