@@ -33,6 +33,22 @@ describe.runIf(canStartEngine)('an engine', () => {
     await eventually(async () => (await at.engine.list([])).length === 0, 20_000)
   })
 
+  test('that hangs holds up the end of a daemon for seconds and no longer', async () => {
+    const state = await launchHost({ environment: at.environment })
+    const server = await launchProbe(settings, state)
+    at.dockerd.kill('SIGSTOP')
+    const began = performance.now()
+    try {
+      server.kill()
+      await server.ended
+      await state[Symbol.asyncDispose]()
+    } finally {
+      at.dockerd.kill('SIGCONT')
+    }
+    expect(performance.now() - began).toBeLessThan(10_000)
+    await eventually(async () => (await at.engine.list([])).length === 0, 20_000)
+  })
+
   test('that hangs while a server is launched fails the launch when its time is up, and leaves nothing', async () => {
     at.dockerd.kill('SIGSTOP')
     const late = AbortSignal.timeout(1_000)

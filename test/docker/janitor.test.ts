@@ -96,6 +96,18 @@ describe('the next daemon', () => {
     },
   )
 
+  engineTest('removes the folder of one that was killed before it could write who it was', async () => {
+    await using state = await stateFolder()
+    await using _living = await launchHost({ stateDirectory: state.path })
+    const [living = ''] = (await readdir(join(state.path, 'daemons'))).map((name) =>
+      name.replace('.json', ''),
+    )
+    for (const name of [newDaemonId(), living])
+      await mkdir(join(state.path, 'docker', name), { recursive: true, mode: 0o700 })
+    await using _next = await launchHost({ stateDirectory: state.path })
+    expect(await readdir(join(state.path, 'docker'))).toEqual([living])
+  })
+
   engineTest(
     'starts where the engine of a dead one is gone, and leaves the work to the one after it',
     async () => {

@@ -27,6 +27,8 @@ import { EngineWatch } from './watch.ts'
 
 /** How long a launch waits for the removal of what an earlier one left, ms. */
 const owedMs = 2_000
+/** How long the end of a daemon waits for an engine to remove what is left, ms */
+const takeDownMs = 3_000
 
 export interface DockerHostOptions {
   readonly daemon: DaemonId
@@ -139,7 +141,7 @@ export const openDockerHost = async (options: DockerHostOptions): Promise<Docker
 // A launch that was given up while the engine was slow may have left one that nobody knows by its id.
 const takeDown = async (engine: Engine, daemon: DaemonId, folder: string, log: Logger): Promise<void> => {
   try {
-    await removeOf(engine, { daemon })
+    await removeOf(engine, { daemon }, { ms: takeDownMs })
     await rm(folder, { recursive: true, force: true })
   } catch (error) {
     // The folder says to the next daemon what there is to remove.

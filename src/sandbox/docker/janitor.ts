@@ -1,4 +1,5 @@
 // Removes the containers that a dead daemon left, and only those whose daemon is provably dead.
+import { existsSync } from 'node:fs'
 import { chmod, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { SallyportError } from '../../errors.ts'
@@ -8,6 +9,7 @@ import { isMissing } from '../../lib/missing.ts'
 import { type DaemonMark, isDead, markOf, readMark } from '../daemon-mark.ts'
 import { labels } from './container.ts'
 import { findEndpoint } from './endpoint.ts'
+import type { Waiting } from './answers.ts'
 import { type Engine, openEngine } from './engine.ts'
 
 /** Says in a daemon's folder whose it is */
@@ -42,6 +44,9 @@ export const sweepContainers = async (stateDirectory: string, log: Logger): Prom
   for (const name of await namesIn(folders(stateDirectory))) {
     const folder = join(folders(stateDirectory), name)
     const mark = readMark(await readFile(join(folder, markFile), 'utf8').catch(() => ''))
+    // Killed before it could write who it was, it had no container; a living one stands among the daemons.
+    if (mark === null && !existsSync(join(stateDirectory, 'daemons', `${name}.json`)))
+      await rm(folder, { recursive: true, force: true })
     const socketPath = mark?.['socketPath']
     if (mark === null || mark.daemon !== name || typeof socketPath !== 'string' || !isDead(mark)) continue
     try {
@@ -57,10 +62,14 @@ export const sweepContainers = async (stateDirectory: string, log: Logger): Prom
 }
 
 /** Removes every container of one daemon; returns their names once the engine has none of them any more. */
-export const removeOf = async (engine: Engine, { daemon }: Pick<DaemonMark, 'daemon'>): Promise<string[]> => {
-  const found = await engine.list([`${labels.daemon}=${daemon}`])
+export const removeOf = async (
+  engine: Engine,
+  { daemon }: Pick<DaemonMark, 'daemon'>,
+  waiting: Waiting = {},
+): Promise<string[]> => {
+  const found = await engine.list([`${labels.daemon}=${daemon}`], waiting)
   const ours = found.filter(({ Names }) => Names.some((name) => name.startsWith(`/sallyport-${daemon}-`)))
-  for (const { Id } of ours) await engine.remove(Id)
+  await Promise.all(ours.map(({ Id }) => engine.remove(Id, waiting)))
   return ours.flatMap(({ Names }) => Names.map((name) => name.slice(1)))
 }
 
