@@ -1,0 +1,57 @@
+// What a run did and saw, for people; and what it found broken.
+
+/** What has to hold whatever happens. */
+export const invariants = {
+  answers: 'every caller has an answer or an error in time',
+  lines: 'what a host reads are whole messages, up to where its session is cut',
+  lives: 'no daemon ends but by a fault that ends it, and a proper end is one with status 0',
+  recovers: 'once a fault is over, servers are called again',
+  processes: 'no process is left',
+  mounts: 'no mount is left',
+  cgroups: 'no control group is left',
+  sockets: 'no socket is left',
+  files: 'no file is left beside the journal',
+  containers: 'no container is left',
+  leases: 'no permit and no question outlives its call',
+  intents: 'every effect has an intent, and none happens twice',
+  refusals: 'what a caller was refused has had no effect',
+  results: 'what a caller was told to be done has had its effect',
+  outcomes: 'every intent has one end: an outcome, a denial or unknown',
+  chain: 'the journal’s chain verifies',
+  flat: 'memory and descriptors of the daemon are flat',
+} as const
+
+export type Invariant = keyof typeof invariants
+
+/** Counts and findings of one run. */
+export class Account {
+  readonly broken: { readonly invariant: Invariant; readonly detail: string }[] = []
+  readonly #counts = new Map<string, Map<string, number>>()
+  readonly #began = performance.now()
+
+  count(kind: string, what: string): void {
+    const of = this.#counts.get(kind) ?? new Map<string, number>()
+    this.#counts.set(kind, of.set(what, (of.get(what) ?? 0) + 1))
+  }
+
+  breaks(invariant: Invariant, detail: string): void {
+    this.broken.push({ invariant, detail })
+    this.say(`BROKEN ${invariant}: ${detail}`)
+  }
+
+  /** One line with the seconds since the beginning. */
+  say(line: string): void {
+    const seconds = ((performance.now() - this.#began) / 1000).toFixed(1).padStart(6)
+    process.stdout.write(`${seconds}  ${line}\n`)
+  }
+
+  /** Everything that was counted, most frequent first. */
+  summary(): string {
+    return [...this.#counts]
+      .map(([kind, of]) => {
+        const parts = [...of].toSorted(([, a], [, b]) => b - a).map(([what, count]) => `${what} ${count}`)
+        return `  ${kind}: ${parts.join(', ')}`
+      })
+      .join('\n')
+  }
+}

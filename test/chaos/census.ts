@@ -1,0 +1,117 @@
+// What there is on the machine of a run's daemons and their sandboxes, for proofs that nothing is left and nothing grows.
+import { readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { cgroupsOf, descendantsOf } from '../support/leaks.ts'
+import { recordsOf } from '../support/witness.ts'
+import type { Invariant } from './account.ts'
+import type { Containers } from './containers.ts'
+import type { Stage } from './stage.ts'
+
+/** What is there of each kind, by name. */
+type Census = Readonly<Partial<Record<Invariant, readonly string[]>>>
+
+/** Ids of all daemons that the journal has records of. */
+export const daemonsOf = ({ at }: Stage): readonly string[] => [
+  ...new Set(recordsOf(at.stateDir).map(({ daemon }) => daemon)),
+]
+
+/** Counts what no daemon may leave; the caller's own processes are not among it. */
+async function census(
+  stage: Stage,
+  before: ReadonlySet<string>,
+  containers: Containers | null,
+): Promise<Census> {
+  const { folder, runtimeDir } = stage.at
+  const names = [...filesBelow(runtimeDir), ...filesBelow(stage.at.stateDir), ...filesBelow(stage.scratch)]
+  return {
+    processes: descendantsOf(process.ppid)
+      .filter(({ pid }) => pid !== process.pid)
+      .map(({ pid, name }) => `${name} (${pid}) ${commandLine(pid)}`),
+    mounts: mountsBelow(folder).filter((path) => path !== stage.disk),
+    cgroups: daemonsOf(stage).flatMap(cgroupsOf),
+    sockets: readFileSync('/proc/net/unix', 'utf8')
+      .split('\n')
+      .filter((line) => line.includes(`${folder}/`)),
+    files: names.filter((path) => !before.has(path) && !isJournal(path.slice(stage.at.stateDir.length + 1))),
+    containers: (await containers?.ids()) ?? [],
+  }
+}
+
+/** Waits until nothing is left of what there was not `before`, and breaks an invariant for each kind of which something is. */
+export async function expectNothing(
+  stage: Stage,
+  before: ReadonlySet<string>,
+  containers: Containers | null,
+): Promise<void> {
+  const deadline = performance.now() + 10_000
+  for (;;) {
+    const left = Object.entries(await census(stage, before, containers)).filter(
+      ([, names]) => names.length > 0,
+    )
+    if (left.length === 0) return
+    if (performance.now() > deadline) {
+      for (const [kind, names] of left)
+        stage.account.breaks(kind as Invariant, `${names.length}: ${names.slice(0, 8).join('; ')}`)
+      return
+    }
+    await delay(100)
+  }
+}
+
+/** Every file below the folders of a daemon that is not running. */
+export const filesOf = (stage: Stage): ReadonlySet<string> =>
+  new Set([stage.at.runtimeDir, stage.at.stateDir, stage.scratch].flatMap(filesBelow))
+
+/** What a daemon that runs holds. */
+export interface Holding {
+  /** What each descriptor leads to, numbers left out */
+  readonly descriptors: readonly string[]
+  readonly residentMib: number
+  readonly children: readonly string[]
+}
+
+export function holdingOf(pid: number): Holding {
+  const status = readFileSync(`/proc/${pid}/status`, 'utf8')
+  return {
+    descriptors: readdirSync(`/proc/${pid}/fd`).flatMap((fd) => leadsTo(`/proc/${pid}/fd/${fd}`)),
+    residentMib: Math.round(Number(/^VmRSS:\s+(\d+)/m.exec(status)?.[1]) / 1024),
+    children: descendantsOf(pid).map(({ name }) => name),
+  }
+}
+
+function leadsTo(descriptor: string): readonly string[] {
+  try {
+    return [readlinkSync(descriptor).replace(/:\[\d+\]$/, '')]
+  } catch {
+    return [] // it was closed meanwhile
+  }
+}
+
+/** Segments, snapshots and evidence, whose names the journal itself accounts for; and the folder of folders of containers. */
+const isJournal = (path: string): boolean =>
+  /^(docker|journal\/(\d+\.jsonl|snapshots|snapshots\/\d+\.json|evidence|evidence\/[0-9a-f]{64}))$/.test(path)
+
+function filesBelow(folder: string): readonly string[] {
+  try {
+    return readdirSync(folder, { recursive: true, encoding: 'utf8' })
+      .map((name) => join(folder, name))
+      .filter((path) => statSync(path, { throwIfNoEntry: false }) !== undefined)
+  } catch {
+    return [] // there is none
+  }
+}
+
+const mountsBelow = (folder: string): readonly string[] =>
+  readFileSync('/proc/self/mountinfo', 'utf8')
+    .split('\n')
+    .map((line) => line.split(' ')[4] ?? '')
+    .filter((path) => path.startsWith(`${folder}/`))
+
+function commandLine(pid: number): string {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'latin1').replaceAll('\0', ' ').slice(0, 100)
+  } catch {
+    return ''
+  }
+}

@@ -1,0 +1,212 @@
+// What befalls a daemon and its sandboxes from outside. Every fault ends by itself, and then all must be as it was.
+import { execFileSync } from 'node:child_process'
+import { readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { type ChildProcess, descendantsOf } from '../support/leaks.ts'
+import { isRoot } from '../support/user.ts'
+import type { Chance } from './chance.ts'
+import type { Containers } from './containers.ts'
+import type { Stage } from './stage.ts'
+
+interface Scene {
+  readonly stage: Stage
+  readonly chance: Chance
+  readonly containers: Containers | null
+}
+
+interface Fault {
+  /** How often, beside the others */
+  readonly weight: number
+  /** Returns what it did, for people */
+  readonly befall: (scene: Scene) => Promise<string>
+}
+
+const day = 86_400_000
+
+const faults: Readonly<Record<string, Fault>> = {
+  'the daemon is killed': {
+    weight: 1.5,
+    async befall({ stage, chance }) {
+      await stage.kill()
+      return again(stage, chance)
+    },
+  },
+  'the daemon is killed as it starts': {
+    weight: 0.5,
+    async befall({ stage, chance }) {
+      await stage.kill()
+      const started = stage.start()
+      await delay(chance.between(0, 600))
+      await stage.kill()
+      await started
+      return again(stage, chance)
+    },
+  },
+  'the daemon and its guard are killed': {
+    weight: 0.5,
+    async befall({ stage, chance }) {
+      const guards = partsOf(stage).filter(({ name }) => name === 'sallyport-init')
+      for (const { pid } of guards) signal(pid, 'SIGKILL')
+      await stage.kill()
+      return again(stage, chance)
+    },
+  },
+  'the daemon is ended': {
+    weight: 0.5,
+    async befall({ stage, chance }) {
+      await stage.end()
+      return again(stage, chance)
+    },
+  },
+  'the daemon’s socket is taken away': {
+    weight: 0.3,
+    async befall({ stage, chance }) {
+      await stage.standDown(() => rmSync(join(stage.at.runtimeDir, 'host/host.sock'), { force: true }))
+      return again(stage, chance)
+    },
+  },
+  'the daemon stands still': {
+    weight: 1,
+    befall: ({ stage, chance }) => stopped(stage.pid, chance.between(50, 2000)),
+  },
+  'a part of a sandbox is killed': {
+    weight: 6,
+    async befall({ stage, chance }) {
+      const part = onePart(chance, partsOf(stage))
+      if (part === null) return 'there was none'
+      signal(part.pid, 'SIGKILL')
+      return part.name
+    },
+  },
+  'a part of a sandbox stands still': {
+    weight: 3,
+    async befall({ stage, chance }) {
+      const part = onePart(
+        chance,
+        partsOf(stage).filter(({ name }) => name !== 'sallyport-init'),
+      )
+      if (part === null) return 'there was none'
+      return `${part.name}: ${await stopped(part.pid, chance.between(50, 3000))}`
+    },
+  },
+  'the disk is full': {
+    weight: 2,
+    async befall({ stage, chance }) {
+      const ms = chance.between(100, 1500)
+      const mend = isRoot ? fillDisk(stage) : shortenFiles(stage)
+      await delay(ms)
+      mend()
+      return `${ms} ms`
+    },
+  },
+  'descriptors run out': {
+    weight: 2,
+    async befall({ stage: { pid }, chance }) {
+      if (pid === null) return 'no daemon'
+      const more = chance.between(0, 12)
+      const ms = chance.between(100, 1500)
+      const most = Math.max(...readdirSync(`/proc/${pid}/fd`).map(Number))
+      const limit = (soft: string): unknown =>
+        pid && execFileSync('prlimit', ['--pid', `${pid}`, `--nofile=${soft}:`], { stdio: 'ignore' })
+      try {
+        limit(String(most + 1 + more))
+        await delay(ms)
+        limit('1024')
+      } catch {
+        return 'it ended meanwhile'
+      }
+      return `${more} left for ${ms} ms`
+    },
+  },
+  'the clock jumps': {
+    weight: 2,
+    async befall({ stage, chance }) {
+      const offset = chance.pick([-400 * day, -day, -60_000, -1000, 0, 0, 1000, 60_000, day, 400 * day])
+      stage.setClock(offset)
+      return `to ${offset / 1000} s`
+    },
+  },
+  'a container is killed': {
+    weight: 2,
+    async befall({ containers, chance }) {
+      const ids = (await containers?.ids()) ?? []
+      if (ids.length === 0) return 'there was none'
+      await containers?.kill(chance.pick(ids))
+      return 'killed'
+    },
+  },
+}
+
+/** Lets one fault after the other befall the daemon, with pauses between, until the storm is over. */
+export async function misfortune(scene: Scene & { readonly signal: AbortSignal }): Promise<void> {
+  const { stage, chance, signal: over, containers } = scene
+  const weights = Object.entries(faults)
+    .filter(([name]) => containers !== null || name !== 'a container is killed')
+    .map(([name, { weight }]) => [weight, name] as const)
+  while (!over.aborted) {
+    await delay(chance.between(50, 1500))
+    const name = chance.weighed(weights)
+    const what = await faults[name]?.befall(scene)
+    stage.account.count('faults', name)
+    stage.account.say(`${name}: ${what}`)
+  }
+  stage.setClock(0)
+}
+
+/** Processes of the daemon's sandboxes, from the launcher to what servers started, and its guard. */
+function partsOf({ pid }: Stage): readonly ChildProcess[] {
+  return pid === null ? [] : descendantsOf(pid)
+}
+
+/** One of them, of each kind as often. */
+function onePart(chance: Chance, parts: readonly ChildProcess[]): ChildProcess | null {
+  if (parts.length === 0) return null
+  const kind = chance.pick([...new Set(parts.map(({ name }) => name))])
+  return chance.pick(parts.filter(({ name }) => name === kind))
+}
+
+async function again(stage: Stage, chance: Chance): Promise<string> {
+  const ms = chance.between(0, 500)
+  await delay(ms)
+  return `${(await stage.start()) ? 'up' : 'not up'} again after ${ms} ms`
+}
+
+async function stopped(pid: number | null, ms: number): Promise<string> {
+  if (pid === null) return 'no daemon'
+  signal(pid, 'SIGSTOP')
+  await delay(ms)
+  signal(pid, 'SIGCONT')
+  return `${ms} ms`
+}
+
+function fillDisk({ disk }: Stage): () => void {
+  const filler = join(disk, 'filler')
+  try {
+    writeFileSync(filler, Buffer.alloc(64 * 1024 * 1024))
+  } catch {
+    // that was the point
+  }
+  return () => rmSync(filler, { force: true })
+}
+
+/** Where no disk can be made: files of the daemon grow no longer. */
+function shortenFiles({ pid }: Stage): () => void {
+  const limit = (size: string): void => {
+    try {
+      if (pid !== null) execFileSync('prlimit', ['--pid', `${pid}`, `--fsize=${size}:`], { stdio: 'ignore' })
+    } catch {
+      // it ended meanwhile
+    }
+  }
+  limit('4096')
+  return () => limit('unlimited')
+}
+
+function signal(pid: number, name: NodeJS.Signals): void {
+  try {
+    process.kill(pid, name)
+  } catch {
+    // it ended meanwhile, or is another user's by now
+  }
+}

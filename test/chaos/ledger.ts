@@ -1,0 +1,51 @@
+// What callers asked for and what they were told, by token, to be held against the journal and the effects.
+import { SallyportError } from '../../src/errors.ts'
+import type { Account } from './account.ts'
+
+/** What became of one call, as its caller knows it. */
+export interface Told {
+  readonly server: string
+  readonly way: string
+  /** `done` for an answer, a code for an error of ours, `lost` where the caller or the daemon went away */
+  end: string
+}
+
+/** The longest that any answer may take while the machine is busy, ms. */
+const patienceMs = 40_000
+
+/** Tokens of a run; no two calls share one, and nobody tries one twice. */
+export class Ledger {
+  readonly told = new Map<string, Told>()
+  readonly #account: Account
+
+  constructor(account: Account) {
+    this.#account = account
+  }
+
+  open(server: string, way: string): string {
+    const token = `token-${this.told.size}-${server}`
+    this.told.set(token, { server, way, end: 'lost' })
+    return token
+  }
+
+  close(token: string, end: string): void {
+    const told = this.told.get(token)
+    if (told === undefined) throw new Error(`${token} was never opened`)
+    told.end = end
+    this.#account.count('calls', end)
+  }
+
+  /** Waits for what must come to an end in time; what does not breaks `answers`. Resolves with a code where it fails. */
+  async settled(what: string, made: Promise<unknown>): Promise<string> {
+    const late = Promise.withResolvers<'late'>()
+    const timer = setTimeout(() => late.resolve('late'), patienceMs)
+    const end = await Promise.race([made.then(() => 'done', codeOf), late.promise])
+    clearTimeout(timer)
+    if (end === 'late') this.#account.breaks('answers', `${what} had no answer in ${patienceMs / 1000} s`)
+    return end
+  }
+}
+
+/** How an error is called: by its code, if it is one of ours. */
+export const codeOf = (error: unknown): string =>
+  error instanceof SallyportError ? error.code : error instanceof Error ? error.name : 'unknown'

@@ -1,0 +1,69 @@
+// The servers of a run, honest and hostile, and the ways in which their one tool can be asked to behave.
+import { fixture, configOf } from '../support/daemon.ts'
+import type { Witness } from '../support/witness.ts'
+
+/** Servers whose effects are written down outside, by name. */
+export const witnessed = ['plain', 'hostile', 'asked', 'secret', 'single', 'boxed'] as const
+
+/** Ways after which an honest answer comes. */
+export const kindWays = ['honest', 'honest', 'honest', 'late', 'shouts', 'changes'] as const
+
+/** Ways of servers that nobody should trust. */
+export const hostileWays = [
+  'dies-first',
+  'dies',
+  'exits',
+  'silent',
+  'garbage',
+  'flood',
+  'huge',
+  'hog',
+  'forks',
+  'stops',
+  'closes',
+  'shouts',
+  'asks',
+  'changes',
+  'deaf',
+] as const
+
+interface Options {
+  readonly hasContainers: boolean
+}
+
+/** A configuration that allows most, asks for some, and lets nothing take long. */
+export function configuration(seen: Witness, { hasContainers }: Options, more: object = {}): object {
+  const entry = (name: string, own: object = {}): object =>
+    fixture('chaotic', {
+      args: ['/app/chaotic.mjs', `/seen/${name}`],
+      profile: 'chaotic',
+      mounts: [seen.mount],
+      timeouts: { initialize_ms: 15_000, call_ms: 4000, idle_ms: 3000 },
+      stop: { eof_ms: 200, term_ms: 300 },
+      restart: { schedule_s: [0.2, 0.5, 1], steady_s: 10, storm: 1000 },
+      elicitation: { enabled: true, timeout_ms: 1000, queue: 2 },
+      ...own,
+    })
+  const servers = {
+    plain: entry('plain'),
+    hostile: entry('hostile', { output: { line_bytes: 1_048_576 } }),
+    asked: entry('asked'),
+    secret: entry('secret', { credentials: [{ use: 'key', inject: 'meta', as: 'KEY' }] }),
+    single: entry('single', { instance: 'call', credentials: [{ use: 'key', inject: 'env', as: 'WORD' }] }),
+    stormy: fixture('crash-at-start', {
+      restart: { schedule_s: [0.1], steady_s: 30, storm: 4, start_attempts: 9 },
+    }),
+    ...(hasContainers ? { boxed: entry('boxed', { driver: 'docker' }) } : {}),
+  }
+  return configOf(servers, {
+    credentials: { key: { env: 'CHAOS_KEY' } },
+    rules: [
+      { permission: 'mcp:asked:*', action: 'ask' },
+      { permission: 'mcp:*:*', action: 'allow' },
+    ],
+    approval: { wait_ms: 2000, ttl_ms: 5000 },
+    dynamic: { enabled: true, profile: 'node', tools: { allow: ['effect'] } },
+    journal: { segment_bytes: 262_144 },
+    ...more,
+  })
+}

@@ -1,0 +1,197 @@
+// Where a run takes place: folders, a configuration, and the daemon in them, which is killed, ended and started again.
+import { execFileSync, spawn } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import {
+  closeSync,
+  ftruncateSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Client } from '../../src/client/client.ts'
+import { main, place, type Place } from '../support/daemon.ts'
+import { isRoot } from '../support/user.ts'
+import { witness, type Witness } from '../support/witness.ts'
+import type { Account } from './account.ts'
+import { configuration } from './servers.ts'
+
+/** Size of the disk that state is on where root can make one. */
+const diskBytes = 50 * 1024 * 1024
+/** A proper end takes the ladder of the slowest server, and this machine may be busy. */
+const endMs = 25_000
+
+export interface StageOptions {
+  readonly account: Account
+  readonly hasContainers: boolean
+}
+
+/** Disposing ends the daemon and removes everything, unless something is to be looked at. */
+export class Stage implements AsyncDisposable {
+  readonly at: Place
+  readonly seen: Witness
+  readonly account: Account
+  /** Where the daemon and all of its launches keep temporary files */
+  readonly scratch: string
+  /** What it is that has no room any more when the disk is full */
+  readonly disk: string
+  #daemon: ChildProcess | null = null
+  #isEnding = false
+  #log: string
+  #env: Readonly<Record<string, string>>
+  #clock: number
+
+  private constructor(at: Place, seen: Witness, { account, hasContainers }: StageOptions) {
+    this.at = at
+    this.seen = seen
+    this.account = account
+    this.scratch = join(at.folder, 'tmp')
+    // An engine mounts what lies in the state folder, and would not see a disk of this mount namespace there.
+    this.disk = hasContainers ? join(at.stateDir, 'journal') : at.stateDir
+    this.#log = join(at.folder, 'daemon.log')
+    const clock = join(at.folder, 'clock')
+    this.#clock = openSync(clock, 'w+', 0o600)
+    ftruncateSync(this.#clock, 8)
+    const library = join(at.folder, 'clock.so')
+    execFileSync('cc', ['-shared', '-fPIC', '-O1', '-o', library, probe('clock')])
+    this.#env = {
+      ...at.env,
+      LD_PRELOAD: library,
+      SALLYPORT_CLOCK: clock,
+      TMPDIR: this.scratch,
+      CHAOS_KEY: secret,
+    }
+  }
+
+  static async open(options: StageOptions): Promise<Stage> {
+    const seen = await witness()
+    const at = await place(configuration(seen, options))
+    const profiles = join(at.folder, 'profiles')
+    mkdirSync(profiles, { mode: 0o700 })
+    writeFileSync(join(profiles, 'chaotic.yaml'), JSON.stringify(profile), { mode: 0o600 })
+    const stage = new Stage(at, seen, options)
+    mkdirSync(stage.scratch, { mode: 0o700 })
+    mkdirSync(stage.disk, { recursive: true, mode: 0o700 })
+    if (isRoot) {
+      const size = `size=${diskBytes},mode=700`
+      execFileSync('mount', ['-t', 'tmpfs', '-o', size, 'tmpfs', stage.disk])
+    }
+    return stage
+  }
+
+  /** The daemon's pid while it runs. */
+  get pid(): number | null {
+    const daemon = this.#daemon
+    return daemon === null || hasEnded(daemon) || daemon.pid === undefined ? null : daemon.pid
+  }
+
+  /** Starts it and waits until it answers; false where it was ended before it did. */
+  async start(): Promise<boolean> {
+    this.#isEnding = false
+    const log = openSync(this.#log, 'a')
+    const daemon: ChildProcess = spawn(process.execPath, [main, 'serve'], {
+      env: this.#env,
+      cwd: this.at.folder,
+      stdio: ['ignore', 'ignore', log],
+    })
+    closeSync(log)
+    this.#daemon = daemon
+    daemon.once('exit', (code, signal) => {
+      if (this.#daemon === daemon && !this.#isEnding)
+        this.account.breaks('lives', `it ended by itself with ${code ?? signal}: ${this.lastWords()}`)
+    })
+    const deadline = performance.now() + 20_000
+    while (!hasEnded(daemon)) {
+      const client = await this.at.connect('operator').catch(() => null)
+      if (client !== null) {
+        await client[Symbol.asyncDispose]()
+        return true
+      }
+      if (performance.now() > deadline) {
+        this.account.breaks('recovers', `it does not answer 20 s after its start: ${this.lastWords()}`)
+        return false
+      }
+      await delay(20)
+    }
+    return false
+  }
+
+  /** SIGKILL. */
+  async kill(): Promise<void> {
+    await this.#end('SIGKILL')
+  }
+
+  /** SIGTERM, and the proper end after it. */
+  async end(): Promise<void> {
+    const daemon = this.#daemon
+    if (daemon === null || !(await this.#end('SIGTERM'))) return
+    if (daemon.exitCode !== 0)
+      this.account.breaks(
+        'lives',
+        `SIGTERM ended it with ${daemon.exitCode ?? daemon.signalCode}: ${this.lastWords()}`,
+      )
+  }
+
+  /** Does what makes it stand down by itself, and waits for that. */
+  async standDown(act: () => void): Promise<void> {
+    await this.#end(act)
+  }
+
+  async #end(how: NodeJS.Signals | (() => void)): Promise<boolean> {
+    const daemon = this.#daemon
+    this.#isEnding = true
+    if (daemon === null || hasEnded(daemon)) return false
+    const ended = once(daemon, 'exit')
+    if (typeof how === 'function') how()
+    else daemon.kill(how)
+    const late = delay(endMs, 'late', { ref: false })
+    if ((await Promise.race([ended, late])) !== 'late') return true
+    this.account.breaks('lives', `it did not end within ${endMs / 1000} s: ${this.lastWords()}`)
+    daemon.kill('SIGKILL')
+    await ended
+    return false
+  }
+
+  /** Puts its wall clock so far from the machine's. */
+  setClock(offsetMs: number): void {
+    const bytes = Buffer.alloc(8)
+    bytes.writeBigInt64LE(BigInt(offsetMs))
+    writeSync(this.#clock, bytes, 0, 8, 0)
+  }
+
+  operator(): Promise<Client> {
+    return this.at.connect('operator')
+  }
+
+  lastWords(): string {
+    return readFileSync(this.#log, 'utf8').trim().split('\n').slice(-3).join(' | ')
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#end('SIGTERM')
+    closeSync(this.#clock)
+    if (isRoot) execFileSync('umount', ['-l', this.disk])
+    await this.at[Symbol.asyncDispose]()
+    await this.seen[Symbol.asyncDispose]()
+  }
+}
+
+/** The source of a C program beside the tests. */
+export const probe = (name: string): string =>
+  new URL(`../fixtures/probes/${name}.c`, import.meta.url).pathname
+
+const secret = 'chaos-secret-0123456789abcdef'
+const profile = {
+  version: 1,
+  name: 'chaotic',
+  extends: 'workspace-write',
+  widens: true,
+  credentials: ['meta', 'env'],
+  limits: { memory_bytes: 201_326_592, pids: 64 },
+}
+
+const hasEnded = (child: ChildProcess): boolean => child.exitCode !== null || child.signalCode !== null
