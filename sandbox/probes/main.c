@@ -121,6 +121,7 @@ static void let_go(int number) {
 int main(int argc, char **argv) {
   if (argc > 2 && strcmp(argv[1], "--args") == 0) become_tool(argv);
   if (argc > 3 && strcmp(argv[1], "--before") == 0) become_launcher(argv);
+  if (argc > 3 && strcmp(argv[1], "without") == 0) become_first(argv);
   note_descriptors();
   signal(SIGPIPE, SIG_IGN);
   signal(SIGUSR1, stay);

@@ -26,5 +26,8 @@ _Noreturn void become_tool(char **argv);
 /** Becomes the launcher, after a bad start. */
 _Noreturn void become_launcher(char **argv);
 
+/** Becomes the first process of a container, without the calls that its arguments begin with. */
+_Noreturn void become_first(char **argv);
+
 /** Keeps what the program was started with, before it opens anything. */
 void note_descriptors(void);

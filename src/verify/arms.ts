@@ -50,7 +50,6 @@ const tryArm = async (
   found: Map<Probe, ArmFinding>,
 ): Promise<void> => {
   const arm = armOf(control, whole.server.driver)
-  if (!arm.isThere(whole.profile.network.mode)) return
   const lab = arm.around(whole)
   const alter: Alter = (plan) => arm.alter(plan, exposure)
   const together = planned.filter(({ probe }) => probe.isAlone !== true)

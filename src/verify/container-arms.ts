@@ -1,74 +1,30 @@
 // What each control is in a container: the same launch of the docker driver with that one taken out.
-import type { DockerPlan } from '../sandbox/docker/driver.ts'
-import type { ContainerPlan } from '../sandbox/docker/engine.ts'
-import type { Network } from '../sandbox/spec.ts'
+import type { SandboxSpec } from '../sandbox/spec.ts'
+import {
+  asking,
+  both,
+  hosting,
+  type Remove,
+  scratch,
+  unmasked,
+  withNetwork,
+  withoutCalls,
+  withoutCounters,
+  withoutFilter,
+  withoutInner,
+  withoutNetwork,
+  withoutRelay,
+} from './container-removal.ts'
 import type { ControlId } from './controls.ts'
-import { type Exposure, filterForNothing, strangers } from './removal.ts'
+import { strangers } from './removal.ts'
 
-/** Takes a control out of a container's plan; null where that network has no such arm. */
-type Remove = (plan: DockerPlan, exposure: Exposure) => Partial<DockerPlan> | null
+/** A control's arm in a container; where `isRefused` says so, that container must not even come up. */
+interface ContainerArm {
+  readonly without: Remove
+  readonly isRefused?: (spec: Pick<SandboxSpec, 'network'>) => boolean
+}
 
-/** A control's arm in a container, or the reason why nobody can take it out from here. */
-export type ContainerArm =
-  | { readonly without: Remove; readonly isRefused?: true; readonly needsNetwork?: true }
-  | { readonly without: null; readonly reason: string }
-
-type HostConfig = ContainerPlan['HostConfig']
-
-const asking =
-  (change: (asked: ContainerPlan) => ContainerPlan): Remove =>
-  ({ container }) => ({ container: (folder) => change(container(folder)) })
-
-const hosting = (change: (config: HostConfig) => Partial<HostConfig>): Remove =>
-  asking((asked) => ({ ...asked, HostConfig: { ...asked.HostConfig, ...change(asked.HostConfig) } }))
-
-const both =
-  (one: Remove, other: Remove): Remove =>
-  (plan, exposure) => {
-    const half = one(plan, exposure)
-    return { ...half, ...other({ ...plan, ...half }, exposure) }
-  }
-
-const withoutInner =
-  (isTaken: (limit: DockerPlan['innerLimits'][number]) => boolean): Remove =>
-  ({ innerLimits }) => ({ innerLimits: innerLimits.filter((limit) => !isTaken(limit)) })
-
-const withNetwork =
-  (change: (network: Extract<Network, { mode: 'allowlist' }>) => Network): Remove =>
-  ({ spec }) =>
-    spec.network.mode === 'none' ? null : { spec: { ...spec, network: change(spec.network) } }
-
-const withoutCounters = withoutInner(({ type }) => type === 'counter')
-const withoutFilter = both(
-  hosting(() => ({ SecurityOpt: ['no-new-privileges', 'seccomp=unconfined'] })),
-  () => ({ filter: filterForNothing }),
-)
-const withoutRelay = withNetwork(() => ({ mode: 'none' }))
-const unmasked = (isTaken: (path: string) => boolean): Remove =>
-  hosting(({ MaskedPaths = [] }) => ({ MaskedPaths: MaskedPaths.filter((path) => !isTaken(path)) }))
-const scratch = (from: RegExp, to: string): Remove =>
-  hosting(({ Tmpfs }) => ({
-    Tmpfs: Object.fromEntries(
-      Object.entries(Tmpfs as Record<string, string>).map(([path, options]) => [
-        path,
-        options.replace(from, to),
-      ]),
-    ),
-  }))
-const isProc = (path: string): boolean => path.startsWith('/proc/')
-const nproc = 6
-const inOurCode = 'sallyport-init sees to it in its own code, whatever the engine does'
-
-/** The plan with one more mount, read-only. */
-export const alsoMounted = (plan: DockerPlan, source: string, target: string): DockerPlan => ({
-  ...plan,
-  container: (folder) => {
-    const asked = plan.container(folder)
-    const { Mounts = [] } = asked.HostConfig
-    const mount = { Type: 'bind' as const, Source: source, Target: target, ReadOnly: true }
-    return { ...asked, HostConfig: { ...asked.HostConfig, Mounts: [...Mounts, mount] } }
-  },
-})
+const [nproc, sigpending, setDumpable, dropBounding, getNoNewPrivileges] = [6, 11, 4, 24, 39]
 
 /** For every control, in the order of `controls`. Those that are around a sandbox are the same under each driver. */
 export const containerArms: Readonly<
@@ -101,8 +57,16 @@ export const containerArms: Readonly<
   'sized-scratch': { without: scratch(/,size=\d{6,}/, '') },
   nodev: { without: scratch(/\bnodev\b/, 'dev') },
   nosuid: { without: scratch(/\bnosuid\b/, 'suid') },
-  'no-new-privileges': { without: null, reason: inOurCode },
-  'proc-masks': { without: unmasked(isProc) },
+  'no-new-privileges': {
+    without: both(
+      hosting(({ SecurityOpt = [] }) => ({
+        SecurityOpt: SecurityOpt.filter((option: string) => option !== 'no-new-privileges'),
+      })),
+      withoutCalls([['prctl', [0, 0xff, getNoNewPrivileges]]]),
+    ),
+    isRefused: () => true,
+  },
+  'proc-masks': { without: unmasked((path) => path.startsWith('/proc/')) },
   'proc-sys': { without: hosting(() => ({ ReadonlyPaths: [] })) },
   devices: {
     without: both(
@@ -121,21 +85,40 @@ export const containerArms: Readonly<
       HostConfig: { ...asked.HostConfig, IpcMode: 'host', UTSMode: 'host', CgroupnsMode: 'host' },
     })),
   },
-  'pid-namespace': { without: hosting(() => ({ PidMode: 'host' })), isRefused: true },
-  'net-namespace': { without: null, reason: inOurCode },
-  'user-mapping': { without: asking((asked) => ({ ...asked, User: '0:0' })), isRefused: true },
-  capabilities: { without: null, reason: inOurCode },
-  'first-process': { without: hosting(() => ({ PidMode: 'host' })), isRefused: true },
-  'pid-1': { without: null, reason: inOurCode },
+  'pid-namespace': { without: hosting(() => ({ PidMode: 'host' })), isRefused: () => true },
+  'net-namespace': {
+    without: withoutNetwork,
+    isRefused: ({ network }) => network.mode === 'allowlist',
+  },
+  'user-mapping': { without: asking((asked) => ({ ...asked, User: '0:0' })), isRefused: () => true },
+  capabilities: {
+    without: both(
+      hosting(() => ({ CapDrop: [] })),
+      withoutCalls([['capset'], ['prctl', [0, 0xff, dropBounding]]]),
+    ),
+    isRefused: () => true,
+  },
+  'first-process': { without: hosting(() => ({ PidMode: 'host' })), isRefused: () => true },
+  'pid-1': {
+    without: withoutCalls([
+      ['prctl', [0, 0xff, setDumpable], [1, 1, 0]],
+      ['prlimit64', [0, 0xff, 0], [1, 0xff, sigpending]],
+    ]),
+  },
   environment: {
     without: ({ spec }, { variables }) => {
       const passed = Object.entries(variables).map(([name, value]) => [name, { value, origin: 'pass' }])
       return { spec: { ...spec, environment: { ...spec.environment, ...Object.fromEntries(passed) } } }
     },
   },
-  'clean-start': { without: null, reason: inOurCode },
-  descriptors: { without: null, reason: inOurCode },
-  streams: { without: null, reason: 'the engine frames what comes from pipes, and nothing else is read' },
+  'clean-start': { without: withoutCalls([['umask', [0, 0xfff, 0o022]]], ['umask 077']) },
+  descriptors: { without: withoutCalls([['close_range']], ['+/']) },
+  streams: {
+    without: withoutCalls([
+      ['dup2', [0, 0xff, 4]],
+      ['dup3', [0, 0xff, 4]],
+    ]),
+  },
   'resource-limits': { without: withoutInner(({ type }) => type === 'limit') },
   'process-limit': {
     without: both(
@@ -149,11 +132,10 @@ export const containerArms: Readonly<
     without: withNetwork((network) => {
       const port = network.grants[0]?.port ?? 443
       return { ...network, grants: [...network.grants, ...strangers.map((host) => ({ host, port }))] }
-    }),
-    needsNetwork: true,
+    }, withoutNetwork),
   },
-  relay: { without: withoutRelay, needsNetwork: true },
-  'relay-rights': { without: null, reason: inOurCode },
+  relay: { without: withNetwork(() => ({ mode: 'none' }), withoutNetwork) },
+  'relay-rights': { without: withoutCalls([['prlimit64', [0, 0xff, 0], [1, 0xff, nproc]]]) },
   'one-program': { without: ({ spec }) => ({ spec: { ...spec, exec: 'any' } }) },
-  proxy: { without: withNetwork((network) => network), needsNetwork: true },
+  proxy: { without: withNetwork((network) => network, withoutNetwork) },
 }

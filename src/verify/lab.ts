@@ -14,12 +14,12 @@ import type { OpenDoor } from '../sandbox/network.ts'
 import type { SandboxSpec } from '../sandbox/spec.ts'
 import type { ProfileSettings, ServerSettings, Settings } from '../schema/settings.ts'
 import type { Answer, Attempt, Watched } from './attempt.ts'
-import { alsoMounted } from './container-arms.ts'
+import { alsoMounted } from './container-removal.ts'
 import { showing } from './removal.ts'
 import { standInFor } from './stand-in.ts'
 
-/** Takes something out of a plan; null where it has nothing of the kind. */
-export type Alter = (plan: LaunchPlan) => LaunchPlan | null
+/** Takes something out of a plan. */
+export type Alter = (plan: LaunchPlan) => LaunchPlan
 
 /** What a launch for attempts is made of. */
 export interface Lab {
@@ -105,7 +105,7 @@ export const startInside = async (
 ): Promise<SandboxProcess> => {
   const signal = AbortSignal.any([lab.signal, AbortSignal.timeout(launchMs)])
   const planned = withExhibit(lab, await plan(lab, attempts, signal))
-  const altered = (alter === undefined ? planned : alter(planned)) ?? planned
+  const altered = alter === undefined ? planned : alter(planned)
   if (planned.driver === 'bubblewrap' && altered.driver === 'bubblewrap')
     if (altered.outerLimits !== planned.outerLimits) await planned.outerLimits[Symbol.asyncDispose]()
   return openLaunch(altered, lab.host, { signal })

@@ -115,24 +115,27 @@ export const nothingOutside: BubblewrapPlan['outerLimits'] = {
 /** One call with some of its arguments: number of the argument, mask, value. */
 export type Call = readonly [name: string, ...when: readonly (readonly [number, number, number])[]]
 
+/** The rules for the probes' program, by which these calls return 0 and are not made. See sandbox/probes/without.c. */
+export const rulesFor = (calls: readonly Call[]): readonly string[] =>
+  calls.flatMap(([name, ...when]) => {
+    const number = callNumber(name)
+    return number === null ? [] : [[number, ...when.flat()].join(' ')]
+  })
+
 const toolPlace = 'verify-tool'
 
 /**
  * Puts the probes' program in the sandbox tool's place: it becomes the tool, and these calls return 0 there without being made.
- * `leak` is a folder that it leaves open. See sandbox/probes/without.c.
+ * `leak` is a folder that it leaves open.
  */
 export const withoutCalls =
   (calls: readonly Call[], leak: string | null = null): Remove =>
   ({ arguments: all, staged, tool }, { program }) => {
     const isStaged = staged.length > 0
-    const rules = calls.flatMap(([name, ...when]) => {
-      const number = callNumber(name)
-      return number === null ? [] : [[number, ...when.flat()].join(' ')]
-    })
     return {
       tool: isStaged ? `/tmp/${toolPlace}` : program,
       staged: isStaged ? [...staged, { source: program, staging: toolPlace }] : staged,
-      arguments: [tool, ...rules, ...(leak === null ? [] : [`+${leak}`]), '', ...all],
+      arguments: [tool, ...rulesFor(calls), ...(leak === null ? [] : [`+${leak}`]), '', ...all],
     }
   }
 
