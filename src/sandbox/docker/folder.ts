@@ -47,7 +47,9 @@ const listen = async (
 ): Promise<AsyncDisposable & Pick<InstanceFolder, 'connected'>> => {
   const handle = await open(folder)
   const { promise: connected, resolve } = Promise.withResolvers<Socket>()
+  let first: Socket | null = null
   const server = createServer((socket) => {
+    first = socket
     server.close()
     resolve(socket.on('error', () => {}))
   })
@@ -67,6 +69,8 @@ const listen = async (
     async [Symbol.asyncDispose]() {
       // Its name goes with it, so the folder's descriptor has to stay until then.
       if (server.listening) server.close()
+      // An init that connects and ends at once is met by nobody, and its connection would stay.
+      first?.destroy()
       await handle.close()
     },
   }
