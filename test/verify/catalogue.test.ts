@@ -1,6 +1,7 @@
 // The catalogue is whole: every control has a probe that guards it, every probe a number and a name of its own.
 import { describe, expect, test } from 'vitest'
 import { catalogue } from '../../src/verify/catalogue.ts'
+import { containerArms } from '../../src/verify/container-arms.ts'
 import { type ControlId, controlOf, controls } from '../../src/verify/controls.ts'
 
 const ids = Object.keys(controls) as ControlId[]
@@ -18,6 +19,16 @@ describe('every control is guarded', () => {
 test.each(ids)('a launch without %s can be made', (id) => {
   const { without, around } = controlOf(id).arm
   expect(without ?? around).toBeTypeOf('function')
+})
+
+test('a container without each of them can be made, but for what is around it, and what an engine has in its place', () => {
+  const without = ids.filter((id) => !Object.hasOwn(containerArms, id))
+  const [around, ofTheEngine] = [
+    ['output', 'end'],
+    ['launcher', 'stream-ends'],
+  ]
+  expect(without.toSorted()).toEqual([...around, ...ofTheEngine].toSorted())
+  for (const id of around) expect(controlOf(id as ControlId).arm.around, id).toBeTypeOf('function')
 })
 
 test('numbers and names are each one probe’s, and no number of the research is missing', () => {
