@@ -13,6 +13,7 @@ import type { Settings } from '../schema/settings.ts'
 import { LogRing } from '../supervisor/log-ring.ts'
 import type { Emit, Launch, Running, SessionEnd } from '../supervisor/ports.ts'
 import type { Era } from '../supervisor/probe.ts'
+import { Questions } from '../supervisor/questions.ts'
 import { TaskIds } from '../supervisor/tasks.ts'
 import { Session } from '../supervisor/session.ts'
 import { Governance } from './governance.ts'
@@ -104,6 +105,7 @@ export async function runOne(options: RunOptions, { signal }: { signal: AbortSig
     verdicts,
     lost: () => undefined,
     tasks: new TaskIds(),
+    questions: new Questions(),
   })
   halt = (reason) => void session.stop(reason)
   const stop = (): void => void session.stop('interrupted')

@@ -3,7 +3,6 @@ import { BriefMap } from '../lib/brief-map.ts'
 import type { Route } from '../schema/gate.ts'
 import type { MessageId } from './message-id.ts'
 import type { Patience } from './patience.ts'
-import { Questions } from './questions.ts'
 
 /** A request of the host's that the server has. */
 export interface HostRequest {
@@ -56,8 +55,6 @@ export class Conversation {
   /** The waits for requests of the host's that were not sent yet, by the requests' keys */
   readonly held = new BriefMap<Patience>()
   readonly serverRequests = new Map<string, ServerRequest>()
-  /** Of the era in which the server asks by a result */
-  readonly questions = new Questions()
   readonly #givenUp = new Map<string, GivenUp>()
   /** Host's key -> ours, for requests that were sent again */
   readonly #resent = new Map<string, string>()
@@ -170,7 +167,6 @@ export class Conversation {
     this.held.clear()
     this.#resent.clear()
     this.#givenUp.clear()
-    this.questions.clear()
   }
 }
 

@@ -19,6 +19,7 @@ import type { MessageId } from './message-id.ts'
 import { ownAnswer } from './own-answer.ts'
 import type { OwnProcesses } from './own-processes.ts'
 import { Patience } from './patience.ts'
+import type { Person } from './person.ts'
 import { SecretInResult } from './secret-in-result.ts'
 import { type Ending, taskBegun, type TaskIds, taskIn, Tasks } from './tasks.ts'
 import { kindOf } from './tool-result.ts'
@@ -34,6 +35,7 @@ export interface GovernedCallsOptions {
   readonly governor: Governor
   readonly talk: Conversation
   readonly tasks: TaskIds
+  readonly person: Person
   /** Null when the server's surface is known; otherwise resolves when it is */
   readonly surface: () => Promise<void> | null
   readonly instance: () => InstanceId | null
@@ -179,11 +181,11 @@ export class GovernedCalls {
     admission: Admission & { readonly process: InstanceId },
     params: string,
   ): Promise<void> {
-    const { own, talk, server, toHost } = this.#options
+    const { own, talk, person, server, toHost } = this.#options
     const { key } = request.wireId
     const controller = new AbortController()
     this.#own.set(key, controller)
-    const end = await ownAnswer(own, server, request, admission, params, {
+    const end = await ownAnswer(own, person, request, admission, params, {
       gate: this.#options.gate,
       signal: controller.signal,
       timeoutMs: server.timeouts.callMs,

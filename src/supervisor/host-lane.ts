@@ -9,7 +9,7 @@ import { asksOf, hasLongLineage, heldOf, longestText } from './held.ts'
 import { declining } from './input-required.ts'
 import { listenAsks } from './listen.ts'
 import { messageId } from './message-id.ts'
-import { questionKey } from './questions.ts'
+import { tooLate } from './person.ts'
 import { serverMay } from './server-may.ts'
 import { batchVersion, type Kept, rejoinBatch, type Verdict, type Wire } from './wire.ts'
 
@@ -117,13 +117,10 @@ export class HostLane {
   /** The request, or where it answers questions whose time was over, one that declines them. */
   #inTime(request: Request): Request {
     const { talk, server } = this.#wire
-    const { text, method, params } = request
-    if (talk.isLegacy || params === null || !params.inner.some(({ key }) => key === 'inputResponses'))
-      return request
-    const late = talk.questions.answer(questionKey(method, { text, inner: params.inner }))
+    const late = talk.isLegacy ? [] : tooLate(this.#wire, request)
     if (late.length === 0) return request
     const reason = `the answer came after elicitation.timeout_ms (${server.elicitation.timeoutMs})`
-    this.#wire.note('session/declined', { method, reason })
+    this.#wire.note('session/declined', { method: request.method, reason })
     return declining(request, late)
   }
 

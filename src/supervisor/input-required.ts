@@ -11,17 +11,23 @@ import { utf8 } from './utf8.ts'
 
 /**
  * What to do with a result:
- * - `pass` it asks for nothing, or only for what the server's settings allow; with the names of the questions to a person that
- *   a retry is to answer, and the fields that ask for secrets
+ * - `pass` it asks for nothing, or only for what the server's settings allow; with the names of the questions to a person
+ *   that wait for an answer now, and the fields that ask for secrets
  * - `answer` it asks only for what Sallyport answers itself; the request goes out again with these `inputResponses`
  * - `refuse` it asks for something that is off and cannot be answered in the host's stead
  */
 export type InputVerdict =
-  | { readonly action: 'pass'; readonly sensitive: readonly string[]; readonly names: readonly string[] }
+  | {
+      readonly action: 'pass'
+      readonly sensitive: readonly string[]
+      readonly names: readonly string[]
+      /** A task asks: it is answered with `tasks/update` */
+      readonly isTask: boolean
+    }
   | { readonly action: 'answer'; readonly responses: string; readonly state: string | null }
   | { readonly action: 'refuse'; readonly asked: string }
 
-const pass: InputVerdict = { action: 'pass', sensitive: [], names: [] }
+const pass: InputVerdict = { action: 'pass', sensitive: [], names: [], isTask: false }
 
 /** Judges a result, while so many questions of the server wait already. One whose parts stand twice is refused: the host could read another one than was judged. */
 export function judgeInput(
@@ -62,7 +68,7 @@ export function judgeInput(
     else if (route === 'roots') answers.push(`${ascii(entry.key)}:${ascii(rootsOf(server))}`)
     else return { action: 'refuse', asked: method }
   }
-  if (answers.length === 0) return { action: 'pass', sensitive, names: isResult ? questions : [] }
+  if (answers.length === 0) return { action: 'pass', sensitive, names: questions, isTask: !isResult }
   if (!isResult) return { action: 'refuse', asked: 'input by a task' }
   if (passing > 0) return { action: 'refuse', asked: 'inputs of which only some are enabled' }
   return {

@@ -3,13 +3,13 @@ import { SallyportError } from '../errors.ts'
 import type { InstanceId } from '../lib/ids.ts'
 import type { Admission, Outcome } from '../schema/governor.ts'
 import type { Gate } from '../schema/gate.ts'
-import type { ServerSettings } from '../schema/settings.ts'
 import { errorLine } from './answers.ts'
 import type { HostRequest } from './conversation.ts'
 import { readEnvelope } from './envelope.ts'
 import { judgeInput } from './input-required.ts'
 import type { RequestOptions } from './mcp-client.ts'
 import type { OwnProcesses, Speech } from './own-processes.ts'
+import { awaitAnswer, type Person, taskOf } from './person.ts'
 import { SecretInResult } from './secret-in-result.ts'
 import { kindOf } from './tool-result.ts'
 
@@ -21,19 +21,21 @@ export interface OwnAnswer extends Pick<Outcome, 'kind' | 'bytes' | 'detail'> {
 /** Never rejects: what went wrong is an answer, too. */
 export async function ownAnswer(
   own: OwnProcesses,
-  server: ServerSettings,
-  { id }: HostRequest,
+  person: Person,
+  request: HostRequest,
   admission: Admission & { readonly process: InstanceId },
   params: string,
   { gate, ...options }: RequestOptions & Speech & { readonly gate: Gate },
 ): Promise<OwnAnswer> {
+  const { id } = request
+  const { server } = person
   try {
     const answer = await own.call(admission, params, options)
     const bytes = answer.kind === 'result' ? answer.result.raw : answer.raw
     if (Buffer.byteLength(bytes) > server.output.resultBytes)
       throw tooLarge(server.name, server.output.resultBytes)
     const line = `{"jsonrpc":"2.0","id":${id.raw},"${answer.kind}":${Buffer.from(bytes).toString('latin1')}}\n`
-    if (answer.kind === 'result') expectNothingAsked(line, server, gate)
+    if (answer.kind === 'result') expectAskable(line, request, person, gate)
     const kind = answer.kind === 'error' ? 'error' : kindOf(bytes)
     return { kind, bytes, detail: null, line }
   } catch (thrown) {
@@ -45,11 +47,14 @@ export async function ownAnswer(
 }
 
 /** What its settings do not enable is not asked; in another's stead nobody answers, since the process is over. */
-function expectNothingAsked(line: string, server: ServerSettings, gate: Gate): void {
+function expectAskable(line: string, request: HostRequest, person: Person, gate: Gate): void {
+  const { server, questions } = person
   const envelope = readEnvelope(line, 0, line.length - 1, false)
   if (envelope.kind !== 'response' || envelope.result === null) return
-  const verdict = judgeInput(line, envelope.result, server, gate)
-  if (verdict.action === 'pass') return
+  const { inner } = envelope.result
+  const asking = { method: request.method, line: request.line, text: line, inner }
+  const verdict = judgeInput(line, envelope.result, server, gate, questions.count(taskOf(asking)))
+  if (verdict.action === 'pass') return awaitAnswer(person, asking, verdict)
   const asked = verdict.action === 'refuse' ? verdict.asked : 'input'
   const message = `${server.name} asked for ${asked} during tools/call, which its settings do not enable`
   throw new SallyportError('ERR_METHOD_REFUSED', message, { asked })

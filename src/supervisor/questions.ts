@@ -1,5 +1,6 @@
 // Questions of the 2026-07-28 era that are with the host: a result asked them, and the request that answers them has yet to come.
 import { decodeString, type Member } from '../lib/json-scan.ts'
+import { TaskQuestions } from './task-questions.ts'
 
 /** Times of questions that are remembered as over, since their answer may still come */
 const maxLate = 1024
@@ -19,14 +20,19 @@ interface Waiting extends Asked {
   readonly timer: NodeJS.Timeout
 }
 
-/** How far along they are is told by the answers alone: no request is open meanwhile. Two results of one key answer in turn. */
+/**
+ * The questions of one server to one principal, over all sessions and processes: an answer may come by another than the
+ * question did. How far along they are is told by the answers alone: no request is open meanwhile. Two results of one key
+ * answer in turn.
+ */
 export class Questions {
+  readonly tasks = new TaskQuestions()
   readonly #waiting: Waiting[] = []
   readonly #late: Asked[] = []
 
-  /** Questions that wait for the host. */
-  get count(): number {
-    return this.#waiting.reduce((sum, { names }) => sum + names.length, 0)
+  /** Questions that wait for the host; without those of a task that asks again. */
+  count(task: string | null = null): number {
+    return this.#waiting.reduce((sum, { names }) => sum + names.length, this.tasks.countBut(task))
   }
 
   ask(asked: Asked): void {
@@ -35,7 +41,7 @@ export class Questions {
       this.#late.push(asked)
       if (this.#late.length > maxLate) this.#late.shift()
       asked.expired()
-    }, asked.timeoutMs)
+    }, asked.timeoutMs).unref()
     const waiting = { ...asked, timer }
     this.#waiting.push(waiting)
   }
@@ -51,15 +57,10 @@ export class Questions {
     const late = this.#late.findIndex((one) => one.key === key)
     return late < 0 ? [] : (this.#late.splice(late, 1)[0]?.names ?? [])
   }
-
-  clear(): void {
-    for (const { timer } of this.#waiting.splice(0)) clearTimeout(timer)
-    this.#late.length = 0
-  }
 }
 
 /** Where a thing says what it is about: the result that asks, and the request that it answers or that answers it. */
-interface Said {
+export interface Said {
   readonly text: string
   readonly inner: readonly Member[]
 }
@@ -72,7 +73,8 @@ export function questionKey(method: string, params: Said, holder: Said = params)
     : `state ${state}`
 }
 
-function valueOf({ text, inner }: Said, name: string): string | null {
+/** A member's text, decoded where it is a string; null where there is none. */
+export function valueOf({ text, inner }: Said, name: string): string | null {
   const member = inner.find(({ key }) => key === name)
   if (member === undefined) return null
   const raw = text.slice(member.start, member.end)

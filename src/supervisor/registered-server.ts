@@ -8,6 +8,7 @@ import { LogRing } from './log-ring.ts'
 import type { Caller, Policy, Ports } from './ports.ts'
 import type { Era, Verdicts } from './probe.ts'
 import { StormWatch } from './restart.ts'
+import { Questions } from './questions.ts'
 import { Session } from './session.ts'
 import { hostState } from './states.ts'
 import { TaskIds } from './tasks.ts'
@@ -31,6 +32,7 @@ export class RegisteredServer implements AsyncDisposable {
   readonly #slots = new Map<string, ControlSlot>()
   readonly #sessions = new Set<Session>()
   readonly #tasks = new Map<string, TaskIds>()
+  readonly #questions: Map<string, Questions>
   readonly #storm: StormWatch
   #era: Era | null = null
   #quarantined: string | null = null
@@ -46,6 +48,7 @@ export class RegisteredServer implements AsyncDisposable {
     this.owner = owner
     this.#ports = ports
     this.#nextGeneration = nextGeneration
+    this.#questions = former === null ? new Map<string, Questions>() : former.#questions
     this.logs = former?.logs ?? new LogRing(settings.output.stderrBytes)
     this.logs.resize(settings.output.stderrBytes)
     this.#storm = new StormWatch(settings.restart)
@@ -120,7 +123,8 @@ export class RegisteredServer implements AsyncDisposable {
       logs: this.logs,
       verdicts: this.#verdicts,
       lost: (loss) => void this.#lost(loss),
-      tasks: this.#tasksOf(caller.principal.id),
+      tasks: kept(this.#tasks, caller.principal.id, () => new TaskIds()),
+      questions: kept(this.#questions, caller.principal.id, () => new Questions()),
     })
     this.#sessions.add(session)
     void session.ended.then(() => this.#sessions.delete(session))
@@ -228,12 +232,6 @@ export class RegisteredServer implements AsyncDisposable {
     return { get: () => this.#era, set: (era) => (this.#era = era) }
   }
 
-  #tasksOf(principal: string): TaskIds {
-    const tasks = this.#tasks.get(principal) ?? new TaskIds()
-    this.#tasks.set(principal, tasks)
-    return tasks
-  }
-
   #instances(caller: Caller): readonly InstanceView[] {
     const sessions = [...this.#sessions].filter(({ principal }) => sees(caller, principal))
     return [
@@ -269,6 +267,13 @@ export class RegisteredServer implements AsyncDisposable {
     )
     return this.#quarantined !== null
   }
+}
+
+/** What is kept of a principal; made when first asked for. */
+function kept<T>(all: Map<string, T>, principal: string, make: () => T): T {
+  const found = all.get(principal) ?? make()
+  all.set(principal, found)
+  return found
 }
 
 /** A host sees what is its own, the operator everything. */

@@ -13,7 +13,7 @@ import { answerWithoutCredentials } from './credential-meta.ts'
 import { heldAgain } from './held.ts'
 import { anew, leakIn } from './leak.ts'
 import { type MessageId, messageId } from './message-id.ts'
-import { awaitAnswer, declineLater, whyNotAsked } from './person.ts'
+import { awaitAnswer, declineLater, flagSecrets, taskOf, whyNotAsked } from './person.ts'
 import { sensitiveFields } from './sensitive.ts'
 import { serverMay } from './server-may.ts'
 import { overlongLine, unreadableAnswer } from './unavailable.ts'
@@ -181,11 +181,12 @@ export class ServerLane {
 
   /** A result that asks for input passes, is answered in the host's stead, or becomes an error. */
   #input(request: HostRequest, line: string, response: Response, result: Member): Verdict {
-    const { gate, server } = this.#wire
-    const verdict = judgeInput(response.text, result, server, gate, this.#wire.talk.questions.count)
+    const { gate, server, questions } = this.#wire
+    const asked = { method: request.method, line, text: response.text, inner: result.inner }
+    const waiting = questions.count(taskOf(asked))
+    const verdict = judgeInput(response.text, result, server, gate, waiting)
     if (verdict.action === 'pass') {
-      this.#flag(request.method, verdict.sensitive)
-      if (verdict.names.length > 0) awaitAnswer(this.#wire, request.method, line, response, verdict.names)
+      awaitAnswer(this.#wire, asked, verdict)
       return this.#readdress(request, response)
     }
     if (verdict.action === 'answer' && request.round < maxRounds) {
@@ -201,10 +202,10 @@ export class ServerLane {
       this.#wire.hold(heldAgain({ ...request, wireId, round }, again))
       return 'drop'
     }
-    const asked = verdict.action === 'refuse' ? verdict.asked : `input more than ${maxRounds} times`
-    const message = `${server.name} asked for ${asked} during ${request.method}, which its settings do not enable`
+    const what = verdict.action === 'refuse' ? verdict.asked : `input more than ${maxRounds} times`
+    const message = `${server.name} asked for ${what} during ${request.method}, which its settings do not enable`
     return {
-      replacement: errorLine(request.id, new SallyportError('ERR_METHOD_REFUSED', message, { asked })),
+      replacement: errorLine(request.id, new SallyportError('ERR_METHOD_REFUSED', message, { asked: what })),
     }
   }
 
@@ -247,18 +248,13 @@ export class ServerLane {
       return this.#reply(errorLine(request.id, error))
     }
     const timer = route === 'elicitation' ? declineLater(this.#wire, request) : null
-    if (route === 'elicitation') this.#flag(request.method, sensitiveFields(valueOf(request)))
+    if (route === 'elicitation') flagSecrets(this.#wire, request.method, sensitiveFields(valueOf(request)))
     talk.openServer({ id: request.id, route, timer })
     return 'pass'
   }
 
-  /** The question passes as it is; that it asks for a secret is told beside it. */
-  #flag(method: string, fields: readonly string[]): void {
-    if (fields.length > 0) this.#wire.note('session/sensitive-question', { method, fields })
-  }
-
   #notification({ method, params, text }: Notification): Verdict {
-    const { gate, server, talk } = this.#wire
+    const { gate, server, talk, questions } = this.#wire
     const route = gate.route('server', 'notification', method)
     if (!serverMay(server, route)) {
       this.#wire.note('session/refused', { sender: 'server', method, code: 'ERR_METHOD_REFUSED' })
@@ -270,7 +266,10 @@ export class ServerLane {
         this.#wire.note('session/refused', { sender: 'server', method, code: 'ERR_TASK_NOT_FOUND' })
         return 'drop'
       }
-      if (judgeInput(text, params, server, gate).action !== 'pass') return 'drop'
+      const asked = { method, line: null, text, inner: params.inner }
+      const verdict = judgeInput(text, params, server, gate, questions.count(taskOf(asked)))
+      if (verdict.action !== 'pass') return 'drop'
+      awaitAnswer(this.#wire, asked, verdict)
     }
     if (route === 'cancel' && params !== null) {
       const named = params.inner.find(({ key }) => key === 'requestId')

@@ -20,11 +20,14 @@ export interface BoundaryOptions {
   readonly instance: () => InstanceId | null
   /** Something waits for a server, and none was started */
   readonly wanted: () => void
+  readonly note: Wire['note']
 }
 
 /** What of a wire is the boundary's. */
 type BoundaryWire = Pick<
   Wire,
+  | 'questions'
+  | 'note'
   | 'unreadable'
   | 'initialized'
   | 'listChanged'
@@ -60,6 +63,7 @@ export class SessionBoundary {
       gate,
       governor,
       talk,
+      person: { server, questions: options.options.questions, note: options.note },
       tasks: options.options.tasks,
       surface: () => surface.known(),
       instance,
@@ -91,8 +95,11 @@ export class SessionBoundary {
 
   /** The boundary's part of the session's wire. */
   wire(): BoundaryWire {
-    const { server, ports } = this.#options.options
+    const { options, note } = this.#options
+    const { server, ports, questions } = options
     return {
+      questions,
+      note,
       unreadable: (request, error) => this.#calls.unreadable(request, error),
       initialized: () => this.#surface.begin(),
       listChanged: () => this.#surface.changed(),

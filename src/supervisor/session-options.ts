@@ -5,6 +5,7 @@ import type { Aftermath, Lost } from './life.ts'
 import type { LogRing } from './log-ring.ts'
 import type { Caller, Ports } from './ports.ts'
 import type { Verdicts } from './probe.ts'
+import type { Questions } from './questions.ts'
 import type { TaskIds } from './tasks.ts'
 
 export interface SessionOptions {
@@ -20,6 +21,8 @@ export interface SessionOptions {
   readonly lost: (lost: Lost) => void
   /** The tasks of this caller at this server */
   readonly tasks: TaskIds
+  /** What this server has asked this caller by results */
+  readonly questions: Questions
 }
 
 /**

@@ -47,6 +47,7 @@ export class Session implements AsyncDisposable {
       relay: () => this.#relay,
       instance: () => this.#instance?.id ?? null,
       wanted: () => this.#wanted(),
+      note: (type, detail) => this.#note(type, detail),
     })
   }
 
@@ -77,7 +78,6 @@ export class Session implements AsyncDisposable {
         server,
         gate: ports.gate,
         talk: this.#talk,
-        note: (type, detail) => this.#note(type, detail),
         initializing: () => this.#initializing(),
         probing: (id) => this.#probing(id),
         answered: (request, response) => this.#answered(request, response),

@@ -5,6 +5,7 @@ import type { ServerSettings } from '../schema/settings.ts'
 import type { Response } from './envelope.ts'
 import type { Conversation, HostRequest } from './conversation.ts'
 import type { MessageId } from './message-id.ts'
+import type { Questions } from './questions.ts'
 
 /** What becomes of a line: it passes byte for byte, it does not, or another stands in its place. */
 export type Verdict = 'pass' | 'drop' | { readonly replacement: string }
@@ -14,6 +15,8 @@ export interface Wire {
   readonly server: ServerSettings
   readonly gate: Gate
   readonly talk: Conversation
+  /** Of the era in which the server asks by a result */
+  readonly questions: Questions
   toHost(line: string): void
   toServer(line: string): void
   /** Something that people should be able to find out; counted, and told ever less often */

@@ -11,6 +11,7 @@ import { LineSplitter } from '../../src/lib/lines.ts'
 import { inputOf } from '../../src/supervisor/dispatch.ts'
 import { LogRing } from '../../src/supervisor/log-ring.ts'
 import { Outlet } from '../../src/supervisor/outlet.ts'
+import { Questions } from '../../src/supervisor/questions.ts'
 import { TaskIds } from '../../src/supervisor/tasks.ts'
 import { Session } from '../../src/supervisor/session.ts'
 import { allowAll } from '../support/attach.ts'
@@ -48,6 +49,7 @@ async function serve(host: Socket): Promise<void> {
     verdicts: { get: () => null, set: () => undefined },
     lost: () => undefined,
     tasks: new TaskIds(),
+    questions: new Questions(),
   }).take(host, Buffer.alloc(0))
 }
 

@@ -2,6 +2,7 @@
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { configOf, daemon, fixture } from '../support/daemon.ts'
+import { eventually } from '../support/eventually.ts'
 import { RawCaller } from '../support/raw-caller.ts'
 
 const asks = (more: object = {}): object =>
@@ -26,4 +27,34 @@ test.each([
   expect(error?.data.code).toBe(code)
   expect(result?.['resultType']).toBe(code === undefined ? 'input_required' : undefined)
   expect(session.lines.some((line) => line.includes('password'))).toBe(code === undefined)
+})
+
+test('a question of such a process has its time and its place in the queue, and is answered by the next one', async () => {
+  const elicitation = { enabled: true, timeout_ms: 3000, queue: 1 }
+  await using at = await daemon(configOf({ asks: asks({ elicitation }) }))
+  using session = await RawCaller.open(join(at.runtimeDir, 'host/host.sock'))
+  const events: string[] = []
+  const ended = new AbortController()
+  const following = (async () => {
+    for await (const { type, detail } of at.client.events({ signal: ended.signal }))
+      events.push(`${type} ${JSON.stringify(detail)}`)
+  })()
+  const told = (type: string, what: string): boolean =>
+    events.some((event) => event.startsWith(`${type} `) && event.includes(what))
+  await session.ask('session/attach', { server: 'asks' })
+  const ask = async (more: object = {}, fields = ['name']) =>
+    session.ask('tools/call', { name: 'ask', arguments: { fields }, ...more })
+  const inputResponses = { who: { action: 'accept', content: { name: 'Ann' } } }
+
+  const requestState = (await ask({}, ['password'])).result?.['requestState']
+  await eventually(() => told('session/sensitive-question', '"password"'))
+  expect((await ask()).error?.data.code).toBe('ERR_METHOD_REFUSED') // nobody answers in the host's stead
+  await eventually(() => told('session/declined', 'no answer within elicitation.timeout_ms'))
+  const late = await ask({ inputResponses, requestState })
+  expect(late.result?.['structuredContent']).toMatchObject({ action: 'decline' })
+  expect((await ask()).result?.['resultType']).toBe('input_required')
+  const inTime = await ask({ inputResponses, requestState })
+  expect(inTime.result?.['structuredContent']).toMatchObject({ action: 'accept' })
+  ended.abort()
+  await following.catch(() => undefined)
 })

@@ -1,17 +1,22 @@
 // The 2026-07-28 era asks a person by a result: what waits is counted, silence is a no, and nothing is earned before the end.
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import type { ServerSettings } from '../../src/schema/settings.ts'
+import { Questions } from '../../src/supervisor/questions.ts'
 import { attach, type HostEnd } from '../support/attach.ts'
 import { eventually } from '../support/eventually.ts'
 import { fixture } from '../support/plain-launch.ts'
 import { serverSettings } from '../support/server-settings.ts'
+import { tempDir } from '../support/temp-dir.ts'
 
-const asking = (elicitation: Partial<ServerSettings['elicitation']> = {}) =>
+const asking = (elicitation: Partial<ServerSettings['elicitation']> = {}, questions = new Questions()) =>
   attach(
     serverSettings('asks-person.mjs', {
       args: [fixture('asks-person.mjs'), 'modern'],
       elicitation: { enabled: true, timeoutMs: 60_000, queue: 16, ...elicitation },
     }),
+    { questions },
   )
 
 let lastId = 0
@@ -52,9 +57,17 @@ test('a question that nobody answers in time is declined with a notice, and so i
   expect(JSON.stringify(host.governed.records())).not.toContain('Ann')
 })
 
-test('a server that keeps no state is known by what it was asked', async () => {
-  const elicitation = { enabled: true, timeoutMs: 200, queue: 16 }
-  await using host = await attach(serverSettings('raw-script.mjs', { elicitation }))
+test('questions are told apart by the server’s state, and without one by what it was asked', async () => {
+  await using dir = await tempDir()
+  const record = join(dir.path, 'received')
+  const questions = new Questions()
+  const scripted = (timeoutMs: number) => {
+    const elicitation = { enabled: true, timeoutMs, queue: 16 }
+    const args = [fixture('raw-script.mjs'), record]
+    return attach(serverSettings('raw-script.mjs', { args, elicitation }), { questions })
+  }
+  await using patient = await scripted(60_000)
+  await using host = await scripted(200)
   const question = '"inputRequests":{"who":{"method":"elicitation/create","params":{"message":"m"}}}'
   const told = (id: number, result: string): string =>
     `"_meta":{"@reply":"${Buffer.from(`{"jsonrpc":"2.0","id":${id},"result":${result}}\n`).toString('base64')}"}`
@@ -66,6 +79,22 @@ test('a server that keeps no state is known by what it was asked', async () => {
   host.send(of(2, `"inputResponses":{"who":{"action":"accept","content":{}}},${told(2, '{}')}`))
   await host.answer(2)
   expect(host.eventsOf('session/declined')).toHaveLength(2)
+
+  host.send(of(3, told(3, `{"resultType":"input_required","requestState":"old",${question}}`)))
+  await host.answer(3)
+  await eventually(() => questions.count() === 0)
+  patient.send(of(4, told(4, `{"resultType":"input_required","requestState":"new",${question}}`)))
+  await patient.answer(4)
+  for (const [n, [state, action]] of [
+    ['old', 'decline'],
+    ['new', 'accept'],
+  ].entries()) {
+    const answer = '"inputResponses":{"who":{"action":"accept","content":{}}}'
+    patient.send(of(5 + n, `${answer},"requestState":"${state}",${told(5 + n, '{}')}`))
+    await patient.answer(5 + n)
+    const received = readFileSync(record, 'utf8').trimEnd().split('\n').at(-1)
+    expect(received).toContain(`"action":"${action}"`)
+  }
 })
 
 test('questions of all results together wait up to the bound of the queue; an answer makes room', async () => {
@@ -105,3 +134,78 @@ test('a tool earns nothing by asking, and once by answering', async () => {
   expect(outcomes()).toEqual(['input-required', 'result'])
   expect(ledger.trust('fixture', 'ask').evidence).toBe(1)
 })
+
+test('an answer by another session of the same principal is in time, or too late, as by the first', async () => {
+  const questions = new Questions()
+  await using patient = await asking({ queue: 1 }, questions)
+  await using hasty = await asking({ timeoutMs: 200, queue: 1 }, questions)
+  const { requestState } = await call(patient)
+  expect(await call(hasty)).toMatchObject(declined) // the queue is the principal's
+  expect(await call(hasty, { inputResponses: said, requestState })).toMatchObject(accepted)
+  await call(hasty)
+  await eventually(() => hasty.eventsOf('session/declined').length === 1)
+  expect(await call(patient, { inputResponses: said, requestState })).toMatchObject(declined)
+  expect(patient.eventsOf('session/declined')).toHaveLength(1)
+})
+
+test('a question outlives the session that it was asked in', async () => {
+  const questions = new Questions()
+  let requestState = ''
+  {
+    await using first = await asking({ timeoutMs: 200 }, questions)
+    requestState = (await call(first)).requestState
+  }
+  await using second = await asking({}, questions)
+  await eventually(() => questions.count() === 0)
+  expect(await call(second, { inputResponses: said, requestState })).toMatchObject(declined)
+})
+
+test.each(['an answer', 'a notification'])(
+  'a question of a task that %s tells of has its time, once',
+  async (how) => {
+    await using dir = await tempDir()
+    const record = join(dir.path, 'received')
+    const args = [fixture('raw-script.mjs'), record]
+    const elicitation = { enabled: true, timeoutMs: 200, queue: 2 }
+    await using host = await attach(serverSettings('raw-script.mjs', { args, elicitation }))
+    let id = 0
+    const ask = (method: string, params: string, ...replies: readonly string[]) => {
+      id += 1
+      const told = replies
+        .map((reply) => (reply.startsWith('"method"') ? reply : `"id":${id},"result":${reply}`))
+        .map((members) => `{"jsonrpc":"2.0",${members}}\n`)
+      const meta = `"_meta":{"@reply":"${Buffer.from(told.join('')).toString('base64')}"}`
+      host.send(`{"jsonrpc":"2.0","id":${id},"method":"${method}","params":{${params},${meta}}}`)
+      return host.answer(id)
+    }
+    const task = (names: readonly string[]): string =>
+      `{"taskId":"k","status":"input_required","inputRequests":{${names
+        .map((name) => `"${name}":{"method":"elicitation/create","params":{}}`)
+        .join(',')}}}`
+    const poll = (...names: readonly string[]) =>
+      how === 'an answer'
+        ? ask('tasks/get', '"taskId":"k"', task(names))
+        : ask('tasks/list', '"x":1', `"method":"notifications/tasks","params":${task(names)}`, '{"tasks":[]}')
+    const answer = (name: string) =>
+      ask('tasks/update', `"taskId":"k","inputResponses":{"${name}":{"action":"accept","content":{}}}`, '{}')
+    const received = (name: string) =>
+      readFileSync(record, 'utf8')
+        .split('\n')
+        .filter((line) => line.includes('tasks/update') && line.includes(`"${name}":`))
+        .map((line) => /"action":"(\w+)"/.exec(line)?.[1])
+
+    await ask('tools/call', '"name":"t"', '{"resultType":"task","taskId":"k","status":"working"}')
+    await poll('a', 'b')
+    await answer('a')
+    expect(received('a')).toEqual(['accept'])
+    expect((await poll('a', 'b')).error).toBeUndefined() // what waits already takes no second place in the queue
+    await eventually(() => host.eventsOf('session/declined').length === 1)
+    await poll('b')
+    await poll('b', 'c')
+    await answer('b')
+    await answer('c')
+    await answer('b')
+    expect(received('b')).toEqual(['decline', 'decline'])
+    expect(received('c')).toEqual(['accept'])
+  },
+)

@@ -6,6 +6,7 @@ import type { Rule, ServerSettings, Settings } from '../../src/schema/settings.t
 import type { Era } from '../../src/supervisor/probe.ts'
 import { LogRing } from '../../src/supervisor/log-ring.ts'
 import type { Happening } from '../../src/supervisor/ports.ts'
+import { Questions } from '../../src/supervisor/questions.ts'
 import { TaskIds } from '../../src/supervisor/tasks.ts'
 import { Session } from '../../src/supervisor/session.ts'
 import { governed, type Governed } from './governance.ts'
@@ -20,6 +21,7 @@ export const allowAll: readonly Rule[] = [
 
 interface Options {
   readonly tasks?: TaskIds
+  readonly questions?: Questions
   readonly rules?: readonly Rule[]
   readonly launch?: Launch
   readonly era?: Era | null
@@ -107,7 +109,14 @@ export class HostEnd implements AsyncDisposable {
 /** Attaches a host to a server over a unix socket. */
 export async function attach(
   server: ServerSettings,
-  { rules = allowAll, launch = plainLaunch, era = null, tasks = new TaskIds(), ...more }: Options = {},
+  {
+    rules = allowAll,
+    launch = plainLaunch,
+    era = null,
+    tasks = new TaskIds(),
+    questions = new Questions(),
+    ...more
+  }: Options = {},
 ): Promise<HostEnd> {
   const dir = await tempDir()
   const path = join(dir.path, 's')
@@ -144,6 +153,7 @@ export async function attach(
     verdicts: { get: () => known, set: (verdict) => (known = verdict) },
     lost: () => undefined,
     tasks,
+    questions,
   })
   // Paused, as a control connection hands it over
   session.take(far.pause(), Buffer.alloc(0))

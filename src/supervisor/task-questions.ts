@@ -1,0 +1,61 @@
+// Questions of tasks: a task says again, whenever it is asked how it is, what it waits for, so each of its questions counts once.
+
+/** Tasks of one principal, and questions of one task, that are remembered */
+const most = { tasks: 1024, names: 1024 } as const
+
+type State = 'waiting' | 'late' | 'answered'
+
+/** What a task waits for. */
+export interface AskedByTask {
+  readonly task: string
+  readonly names: readonly string[]
+  readonly timeoutMs: number
+  /** Told once, when some of them were not answered in time */
+  readonly expired: () => void
+}
+
+/** A name stands for one question in all of a task's life; one whose time is over stays so. */
+export class TaskQuestions {
+  readonly #tasks = new Map<string, Map<string, State>>()
+
+  /** Questions of all tasks but one that wait for the host. */
+  countBut(task: string | null): number {
+    let count = 0
+    for (const [id, names] of this.#tasks)
+      if (id !== task) for (const state of names.values()) if (state === 'waiting') count += 1
+    return count
+  }
+
+  ask({ task, names, timeoutMs, expired }: AskedByTask): void {
+    const known = this.#of(task)
+    const fresh = names.filter((name) => !known.has(name))
+    if (fresh.length === 0) return
+    for (const name of fresh) put(known, name, 'waiting', most.names)
+    setTimeout(() => {
+      const late = fresh.filter((name) => known.get(name) === 'waiting')
+      for (const name of late) known.set(name, 'late')
+      if (late.length > 0) expired()
+    }, timeoutMs).unref()
+  }
+
+  /** An answer came: the names in it for which it is too late. */
+  answer(task: string, names: readonly string[]): readonly string[] {
+    const known = this.#tasks.get(task)
+    if (known === undefined) return []
+    for (const name of names) if (known.get(name) === 'waiting') known.set(name, 'answered')
+    return names.filter((name) => known.get(name) === 'late')
+  }
+
+  #of(task: string): Map<string, State> {
+    const known = this.#tasks.get(task) ?? new Map<string, State>()
+    if (!this.#tasks.has(task)) put(this.#tasks, task, known, most.tasks)
+    return known
+  }
+}
+
+/** Adds an entry; of more than `limit` the oldest goes. */
+function put<T>(to: Map<string, T>, key: string, value: T, limit: number): void {
+  to.set(key, value)
+  const [oldest] = to.keys()
+  if (to.size > limit && oldest !== undefined) to.delete(oldest)
+}
