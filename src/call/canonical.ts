@@ -25,16 +25,22 @@ export function canonicalize(value: unknown): string {
   return write(value, [])
 }
 
+/** A number as it is written, and as a double has it. */
+export interface Inexact {
+  readonly written: string
+  readonly read: number
+}
+
 /**
  * The first number of a JSON text that its canonical form, or a reader with doubles, takes for another; null when there is
  * none. What a person approves by the canonical form must be what a server with long integers or decimals reads.
  */
-export function inexactNumber(json: string): string | null {
+export function inexactNumber(json: string): Inexact | null {
   if (!/[\d.]{16}|\d[eE]/.test(json)) return null // what 15 digits say, a double holds
-  let found: string | null = null
+  let found: Inexact | null = null
   JSON.parse(json, (_key, value: unknown, { source }: { source?: string } = {}) => {
     if (typeof value === 'number' && source !== undefined && decimal(source) !== decimal(String(value)))
-      found ??= source
+      found ??= { written: source, read: value }
     return value
   })
   return found

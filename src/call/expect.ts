@@ -1,9 +1,12 @@
 // What a proposal must be to go on: each of these gives what the next step needs, or throws what the caller is told.
 import type { Proposal } from '../schema/governor.ts'
 import { members } from '../lib/json-scan.ts'
-import { canonicalize, inexactNumber, NotCanonical, readsNumbers } from './canonical.ts'
+import { canonicalize, type Inexact, inexactNumber, NotCanonical, readsNumbers } from './canonical.ts'
 import type { ApprovalAnswer, GovernPorts, Standing } from './ports.ts'
 import { denied, refusals } from './refusal.ts'
+
+/** What is said in a proposal. */
+export type Said = Pick<Proposal, 'server' | 'kind' | 'subject' | 'arguments' | 'bytes'>
 
 /** What was accepted under the name, as it stands; else why it does not. */
 export function expectAccepted(standing: Standing, proposal: Proposal): Standing & { state: 'accepted' } {
@@ -15,7 +18,7 @@ export function expectAccepted(standing: Standing, proposal: Proposal): Standing
 }
 
 /** The arguments’ one form. */
-export function canonical(proposal: Proposal): string {
+export function canonical(proposal: Said): string {
   try {
     return canonicalize(proposal.arguments)
   } catch (error) {
@@ -26,36 +29,37 @@ export function canonical(proposal: Proposal): string {
 
 /** Null, or where and why the arguments are not what the accepted schema says; a promise where that takes long to tell. */
 export function invalid(
-  { server, subject, arguments: args, bytes }: Proposal,
+  { server, subject, arguments: args, bytes }: Said,
   { tool }: Standing & { state: 'accepted' },
-  { registry }: GovernPorts,
+  registry: Pick<GovernPorts['registry'], 'invalidArguments'>,
 ): Promise<string | null> | string | null {
   if (tool === null) return null
   const number = readsNumbers(tool.declaration.parameters) ? inexactArgument(bytes) : null
-  if (number !== null)
-    return `${number.slice(0, 40)} is more than a double holds, so that the schema would judge another number; pass it as a string`
+  if (number !== null) return notExact(number, 'the schema would judge another number')
   return registry.invalidArguments(server.name, subject, args)
 }
 
 /** The same of the arguments in a call's params: what stands beside them no schema reads. */
-function inexactArgument(params: string): string | null {
+function inexactArgument(params: string): Inexact | null {
   if (inexactNumber(params) === null) return null
   const given = members(params, 0, params.length).find(({ key }) => key === 'arguments')
   return given === undefined ? null : inexactNumber(params.slice(given.start, given.end))
 }
 
 /** Throws where there is a problem. */
-export function expectValid(problem: string | null, proposal: Proposal): void {
+export function expectValid(problem: string | null, proposal: Said): void {
   if (problem !== null) throw denied(proposal, 'ERR_ARGUMENTS_INVALID', problem)
 }
 
 /** Whoever says yes to a number says it to the one that the server reads. */
-export function expectReadAlike(proposal: Proposal): void {
-  const number = inexactNumber(proposal.bytes)
-  if (number === null) return
-  const what = `${number.slice(0, 40)} is more than a double holds, so that who approves it could read another number`
-  throw denied(proposal, 'ERR_ARGUMENTS_INVALID', `${what}; pass it as a string`)
+export function expectReadAlike(proposal: Said): void {
+  const { kind, bytes } = proposal
+  const number = kind === 'tool' ? inexactArgument(bytes) : inexactNumber(bytes)
+  if (number !== null) expectValid(notExact(number, 'who approves it could read another number'), proposal)
 }
+
+const notExact = ({ written, read }: Inexact, so: string): string =>
+  `${written.slice(0, 40)} is more than a double holds, so that ${so}; write ${read}, or pass it as a string`
 
 /** Id of the approval that was given. */
 export function expectGranted(answer: ApprovalAnswer, proposal: Proposal): string {

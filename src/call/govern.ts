@@ -99,7 +99,7 @@ class Passage implements Told {
     // 2. canonicalize: one form to digest and to judge, the exact bytes beside it, valid for the accepted schema.
     const text = canonical(proposal)
     const proposed = { standing, text, argumentsDigest: digestOf(text), bytes, bytesDigest: digestOf(bytes) }
-    const problem = invalid(proposal, standing, this.#ports)
+    const problem = invalid(proposal, standing, this.#ports.registry)
     if (problem instanceof Promise) return problem.then((late) => this.#decide(proposed, late))
     return this.#decide(proposed, problem)
   }

@@ -15,7 +15,7 @@ export const refusals = {
 
 /** The error that a caller is told; nothing was sent. */
 export const denied = (
-  proposal: Proposal,
+  proposal: Pick<Proposal, 'server' | 'subject'>,
   code: ConstructorParameters<typeof SallyportError>[0],
   reason: string,
   rule: string | null = null,

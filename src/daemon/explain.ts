@@ -1,13 +1,23 @@
 // What a call would meet on its way, in the order in which it meets it, without making it.
+import { canonical, expectReadAlike, expectValid, invalid, type Said } from '../call/expect.ts'
+import type { Standing } from '../call/ports.ts'
 import { isProvisional } from '../call/trust.ts'
-import type { Decision, GovernedRequest } from '../schema/gate.ts'
+import { SallyportError } from '../errors.ts'
+import type { RawJson } from '../lib/raw-json.ts'
+import type { Decision } from '../schema/gate.ts'
 import type { ServerSettings } from '../schema/settings.ts'
 import type { OperatorMethods } from '../rpc/protocol.ts'
 import type { ExplainedStep } from '../rpc/governed.ts'
+import { parseArguments } from '../supervisor/call-tool.ts'
 import type { Policy } from '../supervisor/ports.ts'
 import type { Governance } from './governance.ts'
 
-type Asked = OperatorMethods['policy/explain']['params']
+/** The call, its arguments as they are written: numbers, escapes and keys that come twice included. */
+interface Asked {
+  readonly tool: string
+  readonly lineage: string | null
+  readonly arguments: RawJson
+}
 type Explanation = OperatorMethods['policy/explain']['result']
 
 export interface ExplainPorts {
@@ -19,11 +29,14 @@ export interface ExplainPorts {
 export async function explain(
   { governance, policy }: ExplainPorts,
   server: ServerSettings,
-  { tool, arguments: value = {}, lineage = null }: Omit<Asked, 'lineage'> & { lineage?: string | null },
+  { tool, arguments: given, lineage }: Asked,
 ): Promise<Explanation> {
   const { ledger } = governance
   const kind = tool.includes('/') ? 'method' : 'tool'
-  const request: GovernedRequest = { server, kind, subject: tool, arguments: value }
+  const read = readArguments(given)
+  const value = read instanceof SallyportError ? {} : read.value
+  const bytes = kind === 'tool' ? `{"name":${JSON.stringify(tool)},"arguments":${given.raw}}` : given.raw
+  const request = { server, kind, subject: tool, arguments: value, bytes } as const
   const trust = ledger.trust(server.name, tool)
   const standing = ledger.standing(server.name, null, kind, tool)
   const decision = policy.gate.decide(request, isProvisional(trust))
@@ -33,10 +46,13 @@ export async function explain(
     standing.state === 'accepted'
       ? pass('acceptance', `accepted as ${standing.identity}`)
       : refuse('acceptance', standing.reason),
-    await argumentsStep(governance, request),
+    read instanceof SallyportError
+      ? refuse('arguments', read.message)
+      : await argumentsStep(governance, request, standing, decision),
     rulesStep(decision),
     trustStep(server, trust, decision),
     ...(decision.action === 'ask' ? [approvalStep(governance)] : []),
+    effectsStep(governance, server.name, standing),
     hold === null ? pass('hold', 'nothing holds it') : refuse('hold', `the hold ${hold} covers it`),
   ]
   const { action, rule, reason } = decision
@@ -66,12 +82,39 @@ function serverStep({ ledger }: Governance, server: ServerSettings): ExplainedSt
   return pass('server', `${name} ${server.version}, profile ${server.profile}, may run`)
 }
 
-async function argumentsStep(governance: Governance, request: GovernedRequest): Promise<ExplainedStep> {
-  const { server, kind, subject } = request
-  if (kind === 'method') return pass('arguments', 'methods declare none')
-  const problem = await governance.invalidArguments(server.name, subject, request.arguments)
-  if (problem !== null) return refuse('arguments', problem)
+function readArguments(given: RawJson): { readonly value: unknown } | SallyportError {
+  try {
+    return { value: parseArguments(given) }
+  } catch (error) {
+    return SallyportError.from(error)
+  }
+}
+
+/** What steps 2 and 5 of a call expect of its arguments. */
+async function argumentsStep(
+  governance: Governance,
+  said: Said,
+  standing: Standing,
+  { action }: Decision,
+): Promise<ExplainedStep> {
+  try {
+    canonical(said)
+    if (standing.state === 'accepted') expectValid(await invalid(said, standing, governance), said)
+    if (action === 'ask') expectReadAlike(said)
+  } catch (error) {
+    return refuse('arguments', SallyportError.from(error).message)
+  }
+  if (said.kind === 'method') return pass('arguments', 'methods declare none')
   return pass('arguments', 'they are what the accepted schema says')
+}
+
+function effectsStep(governance: Governance, server: string, standing: Standing): ExplainedStep {
+  const declared = standing.state === 'accepted' ? standing.tool?.declaration : undefined
+  const { sideEffects = [], resourceScopes = [] } = declared ?? {}
+  const outside = governance.uncontained(server, sideEffects, resourceScopes)
+  return outside === null
+    ? pass('side effects', 'the sandbox contains what the tool declares')
+    : refuse('side effects', outside)
 }
 
 function rulesStep({ action, reason }: Decision): ExplainedStep {

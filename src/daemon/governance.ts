@@ -224,7 +224,7 @@ export class Governance implements AsyncDisposable {
         standing: (...args) => this.ledger.standing(...args),
         trust: (...args) => this.ledger.trust(...args),
         hold: (...args) => this.ledger.hold(...args),
-        uncontained: (server, effects, scopes) => this.#uncontained(server, effects, scopes),
+        uncontained: (server, effects, scopes) => this.uncontained(server, effects, scopes),
         invalidArguments: (server, tool, args) => this.invalidArguments(server, tool, args),
       },
       approver: this.approvals,
@@ -289,11 +289,11 @@ export class Governance implements AsyncDisposable {
     return this.#schemas.judge({ server, acceptance: accepted.declarationVersion }, tool, args)
   }
 
-  #uncontained(name: string, effects: readonly string[], scopes: readonly string[]): string | null {
+  /** What of these a server's sandbox does not contain, or null. */
+  uncontained(name: string, effects: readonly string[], scopes: readonly string[]): string | null {
     const { servers, profiles } = this.#options.settings
     const server = servers.get(name)
-    const isNone = effects.length + scopes.length === 0
-    if (server === undefined) return isNone ? null : `there is no server ${name}`
+    if (server === undefined) return effects.length + scopes.length > 0 ? `there is no server ${name}` : null
     return uncontained(server, profiles.get(server.profile) ?? null, effects, scopes)
   }
 }

@@ -1,4 +1,5 @@
 // What only the operator can ask: the same for all principals, and what would give a host power over others.
+import { RawJson } from '../lib/raw-json.ts'
 import type { OperatorMethods } from '../rpc/protocol.ts'
 import { approvalMethods } from './approval-methods.ts'
 import { auditMethods } from './audit-methods.ts'
@@ -39,8 +40,10 @@ export function operatorMethods(ports: OperatorPorts): MethodTable<keyof Operato
     ...approvalMethods(ports),
     ...trustMethods(ports),
     ...auditMethods(ports),
-    'policy/explain': (params, { caller }) =>
-      explain(ports, supervisor.settingsOf(caller, params.server), params),
+    'policy/explain'({ server, tool, lineage = null }, call) {
+      const asked = { tool, lineage, arguments: call.text('arguments') ?? new RawJson('{}') }
+      return explain(ports, supervisor.settingsOf(call.caller, server), asked)
+    },
     'daemon/reload': (_params, { caller }) => ports.reload(caller),
     'daemon/shutdown': ({ reason }, call) => {
       call.afterReply(async () => shutDown(reason ?? 'the operator asked'))

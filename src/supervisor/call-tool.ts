@@ -29,7 +29,7 @@ export async function callTool(parts: Parts): Promise<CallResult> {
   const { id, call, caller, server, ports, signal } = parts
   const { settings } = server
   const began = performance.now()
-  const value = parse(call.arguments)
+  const value = parseArguments(call.arguments)
   const tell = (type: string, detail: Readonly<Record<string, unknown>>): void =>
     ports.emit({
       type,
@@ -111,7 +111,7 @@ async function reach(
 }
 
 /** The arguments as policy reads them; a key that stands twice could be read otherwise by the server. */
-function parse({ raw }: RawJson): unknown {
+export function parseArguments({ raw }: RawJson): unknown {
   const text = Buffer.from(raw, 'utf8').toString('latin1')
   try {
     members(text, 0, text.length, { unique: true })

@@ -266,6 +266,66 @@ test('no schema judges a number that a double does not hold as the one beside it
   for (const reply of say('any', '12345678901234567890')) expect((await reply).error).toBeUndefined()
 })
 
+describe('an explanation says what the call gets', () => {
+  const explained = async (caller: RawCaller, server: string, tool: string, args: string) => {
+    const params = `{"server":"${server}","tool":"${tool}","arguments":${args}}`
+    const made = `{"jsonrpc":"2.0","id":$ID,"method":"policy/explain","params":${params}}`
+    const called = `{"jsonrpc":"2.0","id":$ID,"method":"tools/call","params":${params}}`
+    return { explanation: await caller.say(made), reply: await caller.say(called) }
+  }
+
+  test.each([
+    ...twisted.map(([what, args]) => [what, 'json', 'echo', args] as const),
+    ...plain.map((args) => [args, 'json', 'echo', args] as const),
+    ['a whole number beyond a double', 'hostile', 'whole', '{"n":9007199254740993}'],
+    ['a fraction beyond a double', 'hostile', 'whole', '{"n":4503599627370497.25}'],
+    ['any number', 'hostile', 'any', '{"n":12345678901234567890}'],
+    ['what nobody is there to be asked', 'asked', 'echo', '{"n":1}'],
+  ] as const)('%s', async (_what, server, tool, args) => {
+    using caller = await RawCaller.open(join(at.runtimeDir, 'operator/operator.sock'))
+    const { explanation, reply } = await explained(caller, server, tool, args)
+    const { result, error } = explanation
+    // What no reader takes for one request is refused to either.
+    if (error === undefined) expect(result?.['outcome']).toBe(reply.error === undefined ? 'sent' : 'refused')
+    else expect(error.data.code).toBe(reply.error?.data.code)
+    const steps = (result?.['steps'] ?? []) as { step: string; verdict: string; detail: string }[]
+    const reasons = steps
+      .filter(({ step, verdict }) => verdict === 'refuse' && step !== 'approval') // that is told in other words
+      .map(({ detail }) => detail)
+    const message = reply.error?.message ?? ''
+    if (reasons.length > 0) expect(reasons.some((reason) => message.includes(reason))).toBe(true)
+  })
+
+  test('where it is asked for, too', async () => {
+    using caller = await RawCaller.open(join(at.runtimeDir, 'operator/operator.sock'))
+    const watching = new AbortController()
+    const answered = (async () => {
+      for await (const { method, params } of at.client.approvals({ signal: watching.signal }))
+        if (method === 'approvals/asked') await at.client.call('approvals/deny', { id: params.id })
+    })()
+    await eventually(async () => (await at.client.call('approvals/list', {})).listeners > 0, 5000)
+    const big = await explained(caller, 'asked', 'echo', '{"n":12345678901234567890}')
+    const detail = expect.stringContaining('write 12345678901234567000, or pass it as a string')
+    expect(big.explanation.result).toMatchObject({
+      outcome: 'refused',
+      steps: expect.arrayContaining([{ step: 'arguments', verdict: 'refuse', detail }]),
+    })
+    expect(big.reply.error).toMatchObject({ data: { code: 'ERR_ARGUMENTS_INVALID' }, message: detail })
+    const small = await explained(caller, 'asked', 'echo', '{"n":1}')
+    expect(small.explanation.result?.['outcome']).toBe('asked')
+    expect(small.reply.error?.data.code).toBe('ERR_APPROVAL_DENIED')
+    // What stands beside the arguments nobody approves.
+    await using session = await attached(at, 'asked')
+    const meta = '"_meta":{"big":12345678901234567890}'
+    const { error } = await session.say(
+      `{"jsonrpc":"2.0","id":$ID,"method":"tools/call","params":{"name":"echo","arguments":{"n":1},${meta}}}`,
+    )
+    expect(error?.data.code).toBe('ERR_APPROVAL_DENIED')
+    watching.abort()
+    await answered.catch(() => undefined)
+  })
+})
+
 test('an approval of one number is none of another that a double takes for it', async () => {
   using caller = await RawCaller.open(join(at.runtimeDir, 'host/host.sock'))
   const says = (amount: string) =>
