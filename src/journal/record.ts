@@ -60,7 +60,7 @@ export function encodeRecord(entry: Entry, origin: string, previous: Position, s
   const seq = previous.seq + 1
   const covered = `{"seq":${seq}${origin}${entry.type}","body":${entry.body},"prev":"${previous.hash}"`
   const digest = hash('sha256', covered)
-  const mac = seal === null ? null : macOf(digest, seal)
+  const mac = seal === null ? null : quickMacOf(digest, seal)
   const sealed = mac === null ? '' : `,"mac":"${mac}"`
   return { seq, hash: digest, line: `${covered},"hash":"${digest}"${sealed}}\n`, mac }
 }
@@ -120,6 +120,34 @@ function macOf(digest: string, { key, after }: Seal): string {
   return createHmac('sha256', known)
     .update(digest + after)
     .digest('hex')
+}
+
+const blockBytes = 64
+const digestBytes = 32
+const pads = new WeakMap<Uint8Array, { readonly inner: Buffer; readonly outer: Buffer }>()
+
+/**
+ * The same as RFC 2104 spells it out, by two one-shot hashes, for keys of at most a block: making an Hmac object takes several
+ * times as long as both. What is written so is read by `macOf`.
+ */
+function quickMacOf(digest: string, { key, after }: Seal): string {
+  let padded = pads.get(key)
+  if (padded === undefined) {
+    padded = { inner: pad(key, 0x36, 4 * digestBytes), outer: pad(key, 0x5c, digestBytes) }
+    pads.set(key, padded)
+  }
+  const { inner, outer } = padded
+  const length = inner.write(digest + after, blockBytes, 'latin1')
+  outer.set(hash('sha256', inner.subarray(0, blockBytes + length), 'buffer'), blockBytes)
+  return hash('sha256', outer)
+}
+
+/** A block of the key's bytes, each changed, with room for what is hashed behind it. */
+function pad(key: Uint8Array, change: number, room: number): Buffer {
+  const block = Buffer.alloc(blockBytes + room)
+  block.set(key)
+  for (let at = 0; at < blockBytes; at++) block[at] = (block[at] ?? 0) ^ change
+  return block
 }
 
 const equal = (a: string, b: string): boolean => timingSafeEqual(Buffer.from(a, 'hex'), Buffer.from(b, 'hex'))
