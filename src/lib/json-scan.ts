@@ -228,8 +228,23 @@ function skipDigits(text: string, at: number): number {
 const isDigit = (char: number): boolean => char >= 48 && char <= 57
 const isHex = (char: number): boolean => isDigit(char) || ((char | 32) >= 97 && (char | 32) <= 102)
 
+/** Keys of most messages by their length: one string each, which is compared at a glance and hashed once. */
+const usualKeys: readonly (readonly string[])[] = Array.from({ length: 10 }, (_, length) =>
+  'id name type text data _meta error params method result content message jsonrpc arguments'
+    .split(' ')
+    .filter((key) => key.length === length),
+)
+
 function keyBetween(text: string, start: number, end: number): string {
+  for (const key of usualKeys[end - start] ?? noUsualKeys) if (standsAt(text, start, key)) return key
   return isPlain(text, start, end) ? text.slice(start, end) : decodeString(text.slice(start - 1, end + 1))
+}
+
+const noUsualKeys: readonly string[] = []
+
+function standsAt(text: string, start: number, key: string): boolean {
+  for (let at = 0; at < key.length; at++) if (text.charCodeAt(start + at) !== key.charCodeAt(at)) return false
+  return true
 }
 
 function isPlain(text: string, start: number, end: number): boolean {

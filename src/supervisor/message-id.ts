@@ -8,7 +8,18 @@ export interface MessageId {
   readonly key: string
 }
 
-const shortInteger = /^(?:0|-?[1-9]\d{0,14})$/
+/** True for 0, and for what is written with at most fifteen digits, the first not 0: no other spelling of the number is like it. */
+function isShortInteger(literal: string): boolean {
+  const sign = literal.charCodeAt(0) === 45 ? 1 : 0
+  const digits = literal.length - sign
+  if (digits < 1 || digits > 15) return false
+  if (literal.charCodeAt(sign) === 48) return literal.length === 1
+  for (let at = sign; at < literal.length; at++) {
+    const char = literal.charCodeAt(at)
+    if (char < 48 || char > 57) return false
+  }
+  return true
+}
 
 /**
  * Reads an id literal; null for every type but string and number, and for a number that no double can hold.
@@ -20,7 +31,7 @@ export function messageId(literal: string): MessageId | null {
   const first = literal.charCodeAt(0)
   if (first === 34) return { raw: literal, key: `s${decodeString(literal)}` }
   if (first !== 45 && !(first >= 48 && first <= 57)) return null
-  if (shortInteger.test(literal)) return { raw: literal, key: `n${literal}` }
+  if (isShortInteger(literal)) return { raw: literal, key: `n${literal}` }
   const value = Number(literal)
   return Number.isFinite(value) ? { raw: literal, key: `n${value}` } : null
 }
