@@ -81,16 +81,16 @@ export const serveConnection = async (
     carry({ credential, until }) {
       log.swapped(credential)
       if (carried.has(until)) return
-      carried.add(until)
       const ended = (): void => {
         carried.delete(until)
         if (carried.size === 0) cut('lease-ended')
       }
+      carried.set(until, ended)
       if (until.aborted) ended()
       else until.addEventListener('abort', ended, { once: true })
     },
   }
-  const carried = new Set<AbortSignal>()
+  const carried = new Map<AbortSignal, () => void>()
 
   // Requests come in turn, however many a client sends ahead
   let waiting = 0
@@ -168,6 +168,8 @@ export const serveConnection = async (
   }
   await closed
   clearTimeout(quiet)
+  // A lease may outlive thousands of connections
+  for (const [until, ended] of carried) until.removeEventListener('abort', ended)
   await turn
 }
 

@@ -1,4 +1,5 @@
 // The life of a connection that carries a secret: one upstream of its own, and over with its lease.
+import { getEventListeners } from 'node:events'
 import { describe, expect, test } from 'vitest'
 import { eventually } from '../../support/eventually.ts'
 import { intercepted, until } from '../../support/intercepted.ts'
@@ -97,6 +98,21 @@ describe('when its lease ends', () => {
     await eventually(() => at.clients.size === 0)
     expect(at.log.cut).toEqual(['lease-ended'])
   })
+})
+
+test('connections that are over leave nothing with the lease that they carried', async () => {
+  await using at = await intercepted({ http: (_, response) => response.end('<end>') })
+  using _ = await at.lease()
+  const swap = at.secrets.swap.swap(at.placeholder, at.target, { in: 'header', name: 'authorization' })
+  if (swap.state === 'blocked') throw new Error(swap.reason)
+  const before = getEventListeners(swap.until, 'abort').length
+  for (const socket of await Promise.all([at.raw(), at.raw(), at.raw()])) {
+    socket.write(use(at))
+    await until(socket, '<end>')
+    expect(getEventListeners(swap.until, 'abort').length).toBe(before + 1)
+    socket.destroy()
+    await eventually(() => getEventListeners(swap.until, 'abort').length === before)
+  }
 })
 
 test('a client that leaves ends the connection upstream', async () => {
