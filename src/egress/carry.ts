@@ -169,9 +169,9 @@ async function intercept(
   const settle = watchBytes(passage, limits)
   const connect = async (signal: AbortSignal): Promise<Socket> => {
     askWatch(watch, target)
-    const either = AbortSignal.any([signal, passage.signal])
-    const addresses = await resolve(target, target.grant, lookup, either)
-    const { socket, address } = await dial(addresses, target.port, { ms: limits.connectMs, signal: either })
+    // It ends with the client, which ends with the passage
+    const addresses = await resolve(target, target.grant, lookup, signal)
+    const { socket, address } = await dial(addresses, target.port, { ms: limits.connectMs, signal })
     passage.opened(socket, address)
     return socket
   }

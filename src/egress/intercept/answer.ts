@@ -46,14 +46,16 @@ export const judgeAnswer = (
   if (all('transfer-encoding').some((value) => value.trim().toLowerCase() !== 'chunked'))
     throw new Refusal(502, 'answer-framing', 'the host’s answer is framed in a way that is not spoken here')
   const decoder = hasBody ? decoderFor(all('content-encoding')) : null
+  const isClean = holdsNothing([answer.statusMessage ?? '', ...answer.rawHeaders], redactor)
+  const shown = (text: string): string => (isClean ? text : masked(text, redactor))
   const dropped = (name: string): boolean =>
     hopByHop.has(name) || (decoder !== null && (name === 'content-encoding' || name === 'content-length'))
   return {
     status: answer.statusCode ?? 502,
-    message: masked(answer.statusMessage ?? '', redactor),
+    message: shown(answer.statusMessage ?? ''),
     headers: headers
       .filter(([name]) => !dropped(name.toLowerCase()))
-      .map(([name, value]) => [masked(name, redactor), masked(value, redactor)]),
+      .map(([name, value]) => [shown(name), shown(value)]),
     decoder,
     isLast: answer.httpVersion !== '1.1' || all('connection').some((value) => /\bclose\b/i.test(value)),
   }
@@ -66,6 +68,14 @@ export const judgeTrailers = (answer: IncomingMessage, redactor: Redactor): read
       ([name]) => !hopByHop.has(name.toLowerCase()) && !/^(content-length|host|set-cookie)$/i.test(name),
     )
     .map(([name, value]) => [masked(name, redactor), masked(value, redactor)])
+
+/** Looks at all at once: what stands in one of them stands in them together. */
+const holdsNothing = (texts: readonly string[], redactor: Redactor): boolean => {
+  const mask = redactor.mask()
+  mask.push(Buffer.from(texts.join('\n'), 'latin1'))
+  mask.flush()
+  return mask.found.size === 0
+}
 
 /** Returns a letter-for-byte text with asterisks for every secret. */
 export const masked = (text: string, redactor: Redactor): string => {

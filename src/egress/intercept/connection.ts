@@ -1,5 +1,4 @@
 // One connection of a client, from its first byte to its last.
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { Redactor, SwapPort } from '../../schema/credentials.ts'
 import type { EgressTarget, InterceptionLog } from '../../schema/egress.ts'
@@ -7,6 +6,7 @@ import { exchange, type ExchangeContext } from './exchange.ts'
 import type { InterceptLimits } from './limits.ts'
 import { Refusal, refuse, refuseBare } from './refusal.ts'
 import type { Signer } from './signer.ts'
+import type { Handlers, ReadRequests } from './strict-server.ts'
 import { tellingRedactor } from './telling-redactor.ts'
 import { terminate } from './terminate.ts'
 import { connectUpstream, type Dial, type HostTrust, Upstream } from './upstream.ts'
@@ -22,6 +22,7 @@ export interface ConnectionParts {
   readonly signer: Signer
   readonly trust: HostTrust
   readonly limits: InterceptLimits
+  readonly readRequests: ReadRequests
 }
 
 /**
@@ -31,7 +32,7 @@ export interface ConnectionParts {
  * all leases under which something was swapped have ended, both are cut.
  */
 export const serveConnection = async (
-  { swap, redactor, signer, trust, limits }: ConnectionParts,
+  { swap, redactor, signer, trust, limits, readRequests }: ConnectionParts,
   client: Duplex,
   target: EgressTarget,
   dial: Dial,
@@ -138,7 +139,7 @@ export const serveConnection = async (
   try {
     if (target.grant.tls)
       stream = await terminate(client, target.host, signer, limits.handshakeMs, over.signal)
-    const server = strictServer(limits, context.head.mayUpgrade, {
+    const handlers: Handlers = {
       request: (given, response) =>
         inTurn(
           () => exchange(context, given, response),
@@ -157,10 +158,10 @@ export const serveConnection = async (
         if (waiting > 0) client.destroy()
         else refuseBare(socket, refusal)
       },
-    })
+    }
     stream.once('close', () => client.destroy())
     quiet = setTimeout(() => cut('head-late'), limits.handshakeMs)
-    server.emit('connection', stream)
+    readRequests(stream, context.head.mayUpgrade, handlers)
     // Whoever read its first bytes has paused it
     stream.resume()
   } catch (error) {
@@ -171,54 +172,4 @@ export const serveConnection = async (
   // A lease may outlive thousands of connections
   for (const [until, ended] of carried) until.removeEventListener('abort', ended)
   await turn
-}
-
-interface Handlers {
-  readonly request: (given: IncomingMessage, response: ServerResponse) => void
-  readonly upgrade: (given: IncomingMessage, socket: Duplex, ahead: Buffer) => void
-  /** `unread` is what could not be read as a request, as far as it came at once */
-  readonly malformed: (socket: Duplex, refusal: Refusal, unread: Uint8Array) => void
-}
-
-/** What node:http says of bytes that are no request. */
-interface ClientError extends NodeJS.ErrnoException {
-  readonly rawPacket?: Buffer
-}
-
-// A server that listens nowhere: it reads the one stream that it is given.
-const strictServer = ({ headBytes }: InterceptLimits, mayUpgrade: boolean, handlers: Handlers): Server => {
-  const server = createServer({
-    maxHeaderSize: headBytes,
-    insecureHTTPParser: false,
-    keepAliveTimeout: 0,
-    requireHostHeader: false,
-  })
-  // Beyond a count node:http drops headers silently; the bytes are bounded, and they are counted later
-  server.maxHeadersCount = 0
-  server.timeout = 0
-  server.on('request', handlers.request)
-  server.on('checkContinue', handlers.request)
-  server.on('checkExpectation', handlers.request)
-  // Without a listener an upgrade is a request like any other, and is refused as one
-  if (mayUpgrade) server.on('upgrade', handlers.upgrade)
-  server.on('connect', ({ url = '', rawHeaders }, socket) =>
-    handlers.malformed(
-      socket,
-      new Refusal(405, 'method', 'CONNECT is not passed on'),
-      Buffer.from([url, ...rawHeaders].join('\n'), 'latin1'),
-    ),
-  )
-  server.on('clientError', (error: ClientError, socket) =>
-    handlers.malformed(socket, refusalOf(error), error.rawPacket ?? Buffer.alloc(0)),
-  )
-  return server
-}
-
-const refusalOf = (error: ClientError): Refusal => {
-  const { code } = error
-  // An answer of ours that was broken off ends here too
-  if (error instanceof Refusal) return error
-  if (code === 'HPE_HEADER_OVERFLOW') return new Refusal(431, 'headers', 'the head is too long')
-  if (code === 'HPE_INVALID_METHOD') return new Refusal(405, 'method', 'the method is not passed on')
-  return new Refusal(400, 'malformed', 'the request can be read in more than one way, or in none')
 }

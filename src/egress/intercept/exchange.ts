@@ -1,15 +1,14 @@
 // One request of a client and the host's answer to it.
 import type { ClientRequest, IncomingMessage, ServerResponse } from 'node:http'
-import { pipeline } from 'node:stream/promises'
 import type { Redactor, SwapPort } from '../../schema/credentials.ts'
 import type { EgressEndpoint } from '../../schema/egress.ts'
-import { judgeAnswer, judgeTrailers, redacting } from './answer.ts'
+import { judgeAnswer, judgeTrailers } from './answer.ts'
+import { pour } from './pour.ts'
 import { PlaceholderStream, writerFor } from './body-swap.ts'
 import type { InterceptLimits } from './limits.ts'
 import { credentialRefused, Refusal } from './refusal.ts'
 import { type Header, judgeRequest, type RequestHead, type HeadTarget } from './request-head.ts'
 import { type Exchange, exchangeFor, swapHead, type Swapped } from './swap-head.ts'
-import { withoutPackedSecrets } from './unnamed-gzip.ts'
 import type { Upstream } from './upstream.ts'
 
 /** What the exchanges of one connection share. */
@@ -88,6 +87,16 @@ const sendUp = async (
 ): Promise<Sending> => {
   const valueOf = (name: string): string | undefined =>
     head.headers.find(([it]) => it.toLowerCase() === name)?.[1]
+  const begin = (headers: readonly Header[]): ClientRequest =>
+    upstream.request(head.method, head.path, headers)
+  const length = valueOf('content-length')
+  if (length === undefined && !head.isChunked) {
+    const isBare = /^(GET|HEAD|DELETE|OPTIONS)$/.test(head.method)
+    const up = begin(isBare ? head.headers : [...head.headers, ['Content-Length', '0']])
+    up.end()
+    return { up, sent: Promise.resolve() }
+  }
+
   const swapped: Swapped[] = []
   const exchangeOne = exchangeFor(context.swap, context.target, swapped)
   // A compressed body is left alone: what is in it stands for nothing up there
@@ -100,14 +109,6 @@ const sendUp = async (
     writerFor(valueOf('content-type') ?? ''),
     swapped,
   )
-  const begin = (headers: readonly Header[]): ClientRequest =>
-    upstream.request(head.method, head.path, headers)
-
-  const length = valueOf('content-length')
-  if (length === undefined && !head.isChunked) {
-    const isBare = /^(GET|HEAD|DELETE|OPTIONS)$/.test(head.method)
-    return sending(begin(isBare ? head.headers : [...head.headers, ['Content-Length', '0']]), body)
-  }
   if (!mayFill || length === undefined) return sending(begin(head.headers), body)
   const rest = head.headers.filter(([name]) => name.toLowerCase() !== 'content-length')
   if (Number(length) > context.limits.countedBodyBytes)
@@ -204,12 +205,6 @@ const passDown = async (
     message,
     all.flatMap(([name, value]) => [name, value]),
   )
-  const mask = redacting(redactor.mask())
-  mask.once('end', () => {
-    const trailers = judgeTrailers(answer, redactor)
-    if (trailers.length > 0)
-      response.addTrailers(trailers.map(([name, value]): [string, string] => [name, value]))
-  })
   const refusedBody = sent.then(
     () => new Promise<never>(() => undefined),
     (error: unknown) => {
@@ -217,10 +212,14 @@ const passDown = async (
       return new Promise<never>(() => undefined)
     },
   )
-  const packed = withoutPackedSecrets(redactor.mask())
-  const passed =
-    decoder === null
-      ? pipeline(answer, packed, mask, response)
-      : pipeline(answer, decoder, packed, mask, response)
+  const body = decoder === null ? answer : answer.pipe(decoder)
+  if (decoder !== null)
+    answer
+      .on('error', (error) => decoder.destroy(error))
+      .once('close', () => {
+        if (!answer.readableEnded) decoder.destroy(new Error('broken off'))
+      })
+  const trailers = (): readonly Header[] => judgeTrailers(answer, redactor)
+  const passed = pour(body, redactor, response, trailers)
   await Promise.race([passed, refusedBody])
 }

@@ -4,6 +4,7 @@ import type { EgressEndpoint, Interceptor } from '../../schema/egress.ts'
 import { serveConnection } from './connection.ts'
 import { type InterceptLimits, interceptLimits } from './limits.ts'
 import { systemRoots } from './roots.ts'
+import { requestReader } from './strict-server.ts'
 import { HostTrust } from './upstream.ts'
 
 /**
@@ -25,6 +26,7 @@ export const createInterceptor = async (
   // It takes 100 ms to load: a daemon whose servers have no such credential does without
   const { createSigner } = await import('./signer.ts')
   const signer = await createSigner(server, [...new Set(carriers.map(({ host }) => host))])
+  const readRequests = requestReader(limits)
 
   return {
     certificate: signer.certificate,
@@ -33,7 +35,13 @@ export const createInterceptor = async (
     async serve(client, target, dial, log) {
       const trust = trustOf(target)
       if (trust === undefined) throw new Error(`${target.host}:${target.port} carries no credential`)
-      await serveConnection({ swap, redactor, signer, trust, limits }, client, target, dial, log)
+      await serveConnection(
+        { swap, redactor, signer, trust, limits, readRequests },
+        client,
+        target,
+        dial,
+        log,
+      )
     },
   }
 }

@@ -2,13 +2,19 @@
 import type { ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 
-/** Why a request or a connection was not served: a status, one stable word for events, and a line for the client. */
+/**
+ * Why a request or a connection was not served: a status, one stable word for events, and a line for the client. It is told by
+ * its word, and has no stack.
+ */
 export class Refusal extends Error {
   readonly status: number
   readonly reason: string
 
   constructor(status: number, reason: string, line: string) {
+    const { stackTraceLimit } = Error
+    Error.stackTraceLimit = 0
     super(line)
+    Error.stackTraceLimit = stackTraceLimit
     this.status = status
     this.reason = reason
   }

@@ -4,35 +4,46 @@ import type { MaskingStream } from '../../schema/credentials.ts'
 import { Refusal } from './refusal.ts'
 
 const magic = Buffer.of(0x1f, 0x8b, 0x08)
+const nothing = Buffer.alloc(0)
 
-/**
- * Returns a step of a pipeline that changes nothing. What begins as gzip does is unpacked beside it, and each piece goes on
- * once what it holds was looked through: a secret that it completes breaks the answer off. What can't be unpacked passes.
- */
-export const withoutPackedSecrets = (look: MaskingStream) =>
-  async function* (body: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
-    let head: Buffer = Buffer.alloc(0)
-    let isJudged = false
-    let unpack: ((piece: Buffer) => Promise<void>) | null = null
-    for await (const chunk of body) {
-      const piece = isJudged ? chunk : Buffer.concat([head, chunk])
-      if (!isJudged && piece.length < magic.length && magic.subarray(0, piece.length).equals(piece)) {
-        head = piece
-        continue
-      }
-      if (!isJudged && piece.subarray(0, magic.length).equals(magic)) unpack = unpacker(look)
-      isJudged = true
-      await unpack?.(piece)
-      if (look.found.size > 0)
-        throw new Refusal(
-          502,
-          'answer-packed',
-          'the host’s answer has a secret in it that can’t be taken out',
-        )
-      yield piece
-    }
-    if (!isJudged) yield head
+/** Looks at a body as it passes, and changes nothing. */
+interface PackedWatch {
+  /**
+   * What may go on: at once, or where the body begins as gzip does and is unpacked beside it, when what the piece holds was
+   * looked through. Rejects where that completes a secret. What can't be unpacked passes.
+   */
+  push(chunk: Buffer): Buffer | Promise<Buffer>
+  /** What was held back as the beginning of gzip. */
+  flush(): Buffer
+}
+
+/** Returns a watch of one body, which has `look` look through what is packed in it. */
+export const packedWatch = (look: MaskingStream): PackedWatch => {
+  let head: Buffer = nothing
+  let isJudged = false
+  let unpack: ((piece: Buffer) => Promise<void>) | null = null
+  const judge = async (piece: Buffer): Promise<Buffer> => {
+    await unpack?.(piece)
+    if (look.found.size > 0)
+      throw new Refusal(502, 'answer-packed', 'the host’s answer has a secret in it that can’t be taken out')
+    return piece
   }
+  return {
+    push(chunk) {
+      if (isJudged) return unpack === null ? chunk : judge(chunk)
+      const piece = Buffer.concat([head, chunk])
+      if (piece.length < magic.length && magic.subarray(0, piece.length).equals(piece)) {
+        head = piece
+        return nothing
+      }
+      isJudged = true
+      if (!piece.subarray(0, magic.length).equals(magic)) return piece
+      unpack = unpacker(look)
+      return judge(piece)
+    },
+    flush: () => (isJudged ? nothing : head),
+  }
+}
 
 /** Gives pieces to gunzip, and looks through all that each gives before it is done. */
 const unpacker = (look: MaskingStream): ((piece: Buffer) => Promise<void>) => {

@@ -1,0 +1,63 @@
+// The body of an answer on its way to the client, masked, at the pace of the slower of both.
+import type { ServerResponse } from 'node:http'
+import type { Readable } from 'node:stream'
+import type { Redactor } from '../../schema/credentials.ts'
+import type { Header } from './request-head.ts'
+import { packedWatch } from './unnamed-gzip.ts'
+
+/**
+ * Writes what comes through the mask, then the trailers, and ends the answer; resolves when all of it is on its way. Rejects
+ * where either side breaks off, and where what is packed in the body holds a secret: whoever called ends both. By hand, since
+ * node:stream's pipeline costs a short answer more than all that is done with it.
+ */
+export const pour = (
+  body: Readable,
+  redactor: Redactor,
+  response: ServerResponse,
+  trailers: () => readonly Header[],
+): Promise<void> => {
+  const { promise, resolve, reject } = Promise.withResolvers<void>()
+  const mask = redactor.mask()
+  const packed = packedWatch(redactor.mask())
+  let isJudging = false
+  let isOver = false
+
+  const write = (bytes: Uint8Array): void => {
+    if (bytes.length > 0 && !response.write(bytes)) body.pause()
+  }
+  const goOn = (): void => {
+    if (!isJudging && !response.writableNeedDrain) body.resume()
+  }
+  const finish = (): void => {
+    isOver = true
+    if (isJudging) return
+    write(mask.push(packed.flush()))
+    write(mask.flush())
+    const last = trailers()
+    if (last.length > 0) response.addTrailers(last.map(([name, value]): [string, string] => [name, value]))
+    response.end()
+  }
+  const judged = (bytes: Uint8Array): void => {
+    isJudging = false
+    write(mask.push(bytes))
+    if (isOver) finish()
+    else goOn()
+  }
+  const brokenOff = (): void => reject(new Error('broken off'))
+
+  body.on('data', (chunk: Buffer) => {
+    const piece = packed.push(chunk)
+    if (!(piece instanceof Promise)) return write(mask.push(piece))
+    isJudging = true
+    body.pause()
+    piece.then(judged, reject)
+  })
+  body.once('end', finish).on('error', reject)
+  body.once('close', () => {
+    if (!body.readableEnded) brokenOff()
+  })
+  response.on('drain', goOn).once('finish', resolve).on('error', reject).once('close', brokenOff)
+  if (response.destroyed) brokenOff()
+  promise.catch(() => body.destroy())
+  return promise
+}
