@@ -138,7 +138,7 @@ function summaryOf({ proof, verification, withheld, observed }: Learned): readon
   return [
     holds
       ? `proven: ${requests} requests pass under the draft, ${same} with the same answer`
-      : `not proven: the drive fails under the draft`,
+      : `not proven: the drive does not pass`,
     ...failed.map((each) => `  failed when it was observed, so what it needs is not learned: ${each}`),
     ...differences.map((each) => `  ${each}`),
     ...(holds ? [`${needed.length} grants were each tried to go without, and are needed`] : []),

@@ -11,7 +11,7 @@ import { tempDir } from './temp-dir.ts'
 
 /** Calls of tools, and what a person offers. */
 export type Asked = Partial<
-  Pick<LearnOptions, 'args' | 'read' | 'write' | 'allow' | 'network' | 'pass' | 'set'>
+  Pick<LearnOptions, 'command' | 'args' | 'read' | 'write' | 'allow' | 'network' | 'pass' | 'set'>
 > & {
   readonly calls?: readonly (readonly [tool: string, args: object])[]
   readonly home?: string
@@ -39,7 +39,7 @@ export interface Draft {
 const script = fileURLToPath(new URL('run-learn.ts', import.meta.url))
 const servers = fileURLToPath(new URL('../fixtures/servers', import.meta.url))
 
-/** Learns the profile of a server under this Node. */
+/** Learns the profile of a server, under this Node where no other command is said. */
 export const learn = async (asked: Asked): Promise<Learned & { readonly draft: Draft }> => {
   const { stdout } = await promisify(execFile)(process.execPath, [script, JSON.stringify(asked)], {
     maxBuffer: 1 << 24,

@@ -30,8 +30,8 @@ try {
     set: {},
     args: [],
     name: 'learned',
-    ...asked,
     command: process.execPath,
+    ...asked,
     host: { env: { LANG: 'C.UTF-8', ...env }, home: folder, uid: process.getuid?.() ?? -1 },
     drive: calls === undefined ? briefDrive : drive,
   })

@@ -17,7 +17,7 @@ export const formatDraft = (
   const seen: Readonly<Record<string, string>> = {
     'filesystem.tmp_bytes': `${mib(peaks.scratchBytes)} at most were in use`,
     'limits.memory_bytes': `${mib(peaks.memoryBytes)} at most were in use`,
-    'limits.pids': `${peaks.threads} at most at once`,
+    'limits.pids': `${Math.max(1, peaks.threads)} at most at once`,
     'limits.open_files': `${peaks.descriptors} at most in one process`,
     exec:
       parts.needs.started.length === 0

@@ -115,7 +115,7 @@ export const learnProfile = async (options: LearnOptions): Promise<Learned> => {
 const saying = ({ what }: Drive, { holds, requests, needed, differences }: Proof): string =>
   holds
     ? `Proven with ${what}: ${requests} requests pass under it; without any of ${needed.length} grants they do not`
-    : `Not proven with ${what}: under it, ${differences.slice(0, 3).join('; ')}`
+    : `Not proven with ${what}: ${differences.slice(0, 3).join('; ')}`
 
 const verify = async (
   text: string,

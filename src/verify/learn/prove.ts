@@ -33,6 +33,12 @@ export const prove = async (
   observed: readonly Answer[],
   { onProgress }: { readonly onProgress: (stage: string) => void },
 ): Promise<{ readonly proof: Proof; readonly parts: DraftParts }> => {
+  const failed = observed.flatMap(({ to, outcome }) => (outcome === 'result' ? [] : [`${to}: ${outcome}`]))
+  const unlearned = unlearnedOf(observed)
+  if (unlearned.length > 0) {
+    const nothing = { requests: observed.length, same: 0, failed, dropped: [], needed: [] }
+    return { proof: { ...nothing, holds: false, differences: unlearned }, parts }
+  }
   onProgress('the same drive under the draft')
   const under = await runUnder(place, parts, drive)
   const answers = under instanceof SallyportError ? [] : under.answers
@@ -41,7 +47,6 @@ export const prove = async (
     under,
   )
   const same = answers.filter(({ digest }, index) => digest === observed[index]?.digest).length
-  const failed = observed.flatMap(({ to, outcome }) => (outcome === 'result' ? [] : [`${to}: ${outcome}`]))
   const found = { holds: differences.length === 0, requests: observed.length, same, failed, differences }
   if (!found.holds) return { proof: { ...found, dropped: [], needed: [] }, parts }
   onProgress('the same drive without each grant in turn')
@@ -54,6 +59,16 @@ export const prove = async (
   const { dropped, needed } = shrunk
   return { proof: { ...found, dropped, needed }, parts: shrunk.parts }
 }
+
+/** That it fails under the draft as it failed when it was watched proves nothing of a server that never worked. */
+const unlearnedOf = (observed: readonly Answer[]): readonly string[] =>
+  observed.flatMap(({ to, outcome }) =>
+    outcome === 'none' || (to === 'initialize' && outcome !== 'result')
+      ? [
+          `${to}: ${outcome === 'none' ? 'no answer' : outcome} when it was observed, so nothing was learned of it`,
+        ]
+      : [],
+  )
 
 /** Runs the drive under the draft as a file of its own, found and loaded as any other profile is. */
 const runUnder = async (place: Place, parts: DraftParts, drive: Drive): Promise<Ran | SallyportError> => {

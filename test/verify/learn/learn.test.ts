@@ -116,6 +116,20 @@ const failures = async (
   )
 }
 
+test('nothing is proven of a server that did not answer while it was watched', async () => {
+  await using at = await openPackage('echo.mjs')
+  const ends = join(at.path, 'ends.mjs')
+  await writeFile(ends, "process.stdin.once('data', () => process.exit(1))\n", { mode: 0o644 })
+  const { draft, proof, text, verification } = await learn({ args: [ends], read: [ends] })
+  expect(proof).toMatchObject({ holds: false, needed: [], failed: ['initialize: none'] })
+  expect(proof.differences).toEqual([
+    'initialize: no answer when it was observed, so nothing was learned of it',
+  ])
+  expect(verification).toBe('the draft is not proven')
+  expect(text).toContain('# Not proven with ')
+  expect(draft.draft).toBe(true)
+})
+
 test('a server that asks for keys, sockets, other processes and addresses gets none, and nothing leaves', async () => {
   await using at = await openPackage('hostile.mjs')
   const home = join(at.path, 'home')

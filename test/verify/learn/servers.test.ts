@@ -55,6 +55,25 @@ const cases: readonly Case[] = [
   },
 ]
 
+test('a server in Python is learned as one in Node is: its package, its notes, the variable that says where', async () => {
+  await using at = await openPackage('notes.py')
+  const { draft, proof, verification } = await learn({
+    command: '/usr/bin/python3',
+    args: [at.server],
+    read: [at.documents],
+    set: { NOTES: at.documents },
+    calls: [['read', { name: 'letter.txt' }]],
+  })
+  expect(proof).toMatchObject({ holds: true, failed: [], differences: [], requests: 2, same: 2 })
+  expect(readsOf(draft).toSorted()).toEqual([at.app, at.documents].toSorted())
+  expect(draft).toMatchObject({
+    extends: 'offline',
+    exec: 'none',
+    environment: { set: { NOTES: at.documents } },
+  })
+  expect(verification).toMatchObject({ verdict: 'pass' })
+}, 60_000)
+
 test.each(cases)(
   '$server passes its drive under the draft that was learned from it, which verifies',
   async ({ server, asked, beyond }) => {
