@@ -4,13 +4,11 @@ import { join } from 'node:path'
 import type { Host } from '../config/host.ts'
 import { SallyportError } from '../errors.ts'
 import { loadKey } from '../journal/key.ts'
-import { newDaemonId } from '../lib/ids.ts'
-import type { DaemonId } from '../lib/ids.ts'
+import { type DaemonId, newDaemonId } from '../lib/ids.ts'
 import type { Logger } from '../lib/logger.ts'
 import { packageVersion } from '../lib/version.ts'
 import type { Service } from '../rpc/connection.ts'
-import { listen } from '../rpc/listen.ts'
-import type { Listener } from '../rpc/listen.ts'
+import { listen, type Listener } from '../rpc/listen.ts'
 import { PeerQuery } from '../rpc/peer.ts'
 import { protocolId } from '../rpc/protocol.ts'
 import { ownFolder, prepareRuntimeDir } from '../rpc/runtime-dir.ts'
@@ -106,6 +104,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
       stateDir,
       guard,
       outfits,
+      recordImage: (type, body) => governance.recorder.record(type, body),
       log: concealing(log, broker, settings),
     })
     undo.push(async () => machine[Symbol.asyncDispose]())

@@ -10,7 +10,7 @@ import { createLaunchHost } from '../sandbox/host.ts'
 import type { LaunchHost } from '../sandbox/host.ts'
 import { launch, noSupply } from '../sandbox/launch.ts'
 import { proxyVariables } from '../sandbox/network.ts'
-import type { Registration } from '../sandbox/registrations.ts'
+import type { RecordImage, Registration } from '../sandbox/registrations.ts'
 import type { ProfileSettings, ServerSettings, Settings } from '../schema/settings.ts'
 import type { Describe, Launch, Running } from '../supervisor/ports.ts'
 import { digestOfCode, digestOfOrigin } from './code.ts'
@@ -27,6 +27,8 @@ export interface MachineOptions {
   readonly stateDir: string
   readonly guard: Guard
   readonly outfits: Pick<Outfits, 'forLaunch' | 'dispose'>
+  /** Writes to the journal what the names of images led to */
+  readonly recordImage: RecordImage
   readonly log: Logger
 }
 
@@ -50,7 +52,7 @@ export interface Machine extends AsyncDisposable {
 
 /** Makes the control groups and names them to the guard. Throws ERR_SANDBOX_UNENFORCEABLE where the driver of a server can confine nothing. */
 export async function createMachine(options: MachineOptions): Promise<Machine> {
-  const { settings, daemon, host, runtimeDir, stateDir, guard, outfits, log } = options
+  const { settings, daemon, host, runtimeDir, stateDir, guard, outfits, recordImage, log } = options
   const configured = settings.sources.map(({ path }) => path)
   const launchHost = await createLaunchHost({
     daemon,
@@ -59,6 +61,7 @@ export async function createMachine(options: MachineOptions): Promise<Machine> {
     homes: [host.home],
     environment: host.env,
     drivers: driversOf(settings),
+    recordImage,
     log,
   })
   for (const directory of launchHost.cgroups.directories) guard.cleanUp(`cgroup /${directory.slice(1)}`)

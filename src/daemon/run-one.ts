@@ -71,6 +71,7 @@ export async function runOne(options: RunOptions, { signal }: { signal: AbortSig
     stateDir,
     guard,
     outfits,
+    recordImage: (type, body) => governance.recorder.record(type, body),
     log: concealing(log, outside.broker, settings),
   })
 

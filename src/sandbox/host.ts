@@ -12,7 +12,7 @@ import { type DockerHost, openDockerHost } from './docker/host.ts'
 import { sweepContainers } from './docker/janitor.ts'
 import type { LimitSupport } from './enforcement.ts'
 import { type Fingerprint, hostFingerprint } from './fingerprint.ts'
-import { Registrations } from './registrations.ts'
+import { type RecordImage, Registrations } from './registrations.ts'
 import type { HostFacts } from './resolve.ts'
 import { compileSeccomp } from './seccomp.ts'
 import type { Network, SyscallPolicy } from './spec.ts'
@@ -49,6 +49,8 @@ export interface LaunchHostOptions {
   readonly environment: Readonly<Record<string, string | undefined>>
   /** What confines the servers that there are at the start; another is looked at when it is first launched */
   readonly drivers: readonly ServerSettings['driver'][]
+  /** Where what the names of images led to is written down; nowhere unless given */
+  readonly recordImage?: RecordImage
   readonly log: Logger
 }
 
@@ -60,6 +62,7 @@ export interface LaunchHostOptions {
  */
 export const createLaunchHost = async (options: LaunchHostOptions): Promise<LaunchHost> => {
   const { daemon, stateDirectory, own, homes, environment, drivers, log } = options
+  const { recordImage = () => Promise.resolve() } = options
   const found = await hostFingerprint()
   const { initPath } = requireInit(found)
   if (drivers.includes('bubblewrap')) requireSandbox(found)
@@ -99,7 +102,11 @@ export const createLaunchHost = async (options: LaunchHostOptions): Promise<Laun
     log,
     facts: { own, homes, environment, uid, gid: process.getgid?.() ?? -1, uidsInUse },
     registrationsOf: (settings) =>
-      getOrMake(registrations, settings, () => new Registrations(settings, { uid }, dockerHost)),
+      getOrMake(
+        registrations,
+        settings,
+        () => new Registrations(settings, { uid }, { engine: dockerHost, record: recordImage }),
+      ),
     seccompOf: (policy, network) =>
       getOrMake(filters, JSON.stringify([policy, network]), () =>
         compileSeccomp(policy, archOf(process.arch), network),

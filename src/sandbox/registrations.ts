@@ -8,8 +8,25 @@ import { pinCommand, recheckCommand, type CommandPin, type Trust } from './comma
 import { pinPackage, verifyPackage, type PackagePin } from './package.ts'
 import { readTree, recheckTree, type Tree } from './tree.ts'
 
-const noEngine = (): Promise<OwnedEngine> =>
-  Promise.reject(new SallyportError('ERR_INTERNAL', 'an image was to be pinned where there is no engine'))
+/** What servers with images need. */
+export interface Images {
+  /** The engine that has them */
+  readonly engine: () => Promise<OwnedEngine>
+  /** Told what a name led to before anything runs from it, and what it leads to where that is no more the same */
+  readonly record: RecordImage
+}
+
+/** Resolves once it is on record. */
+export type RecordImage = (
+  type: 'image.pinned' | 'image.changed',
+  body: Readonly<Record<string, unknown>>,
+) => Promise<unknown>
+
+const noImages: Images = {
+  engine: () =>
+    Promise.reject(new SallyportError('ERR_INTERNAL', 'an image was to be pinned where there is no engine')),
+  record: () => Promise.resolve(),
+}
 
 /** The identity of what a server runs. */
 export interface Registration {
@@ -29,7 +46,7 @@ type RegistrationSettings = Pick<Settings, 'allowedCommands' | 'commandPath' | '
 export class Registrations {
   readonly #settings: RegistrationSettings
   readonly #trust: Trust
-  readonly #engine: () => Promise<OwnedEngine>
+  readonly #images: Images
   readonly #pins = new Map<string, Promise<Registration>>()
   readonly #latest = new Map<string, Registration>()
   readonly #trees = new Map<string, Promise<Tree>>()
@@ -37,9 +54,8 @@ export class Registrations {
   /** How often each server was forgotten: what was being pinned before is of no use after */
   readonly #editions = new Map<string, number>()
 
-  /** `engine` is asked for where a server has an image */
-  constructor(settings: RegistrationSettings, trust: Trust, engine: () => Promise<OwnedEngine> = noEngine) {
-    this.#engine = engine
+  constructor(settings: RegistrationSettings, trust: Trust, images: Images = noImages) {
+    this.#images = images
     this.#settings = settings
     this.#trust = trust
   }
@@ -95,22 +111,33 @@ export class Registrations {
     const { image: reference } = server
     if (reference === null)
       return { command: await pinCommand(server, this.#settings, this.#trust), image: null }
-    const owned = await this.#engine()
+    const owned = await this.#images.engine()
     const inImage = { ...server, image: reference }
     const image = await pinImage(owned.engine, inImage)
-    return { command: await pinImageCommand(owned, inImage, this.#settings, image), image }
+    const command = await pinImageCommand(owned, inImage, this.#settings, image)
+    const { id, pinned } = image
+    await this.#images.record('image.pinned', { server: server.name, image: reference, id, pinned })
+    return { command, image }
   }
 
   async #recheck(server: ServerSettings, pinned: Registration): Promise<Registration> {
     const { image } = pinned
-    if (image !== null) {
-      const { engine } = await this.#engine()
-      await recheckImage(engine, { ...server, image: image.reference }, image)
-    }
+    if (image !== null) await this.#recheckImage(server, image)
     const command = image === null ? await recheckCommand(pinned.command, this.#trust) : pinned.command
     const recheck = (tree: Tree): ReturnType<typeof recheckTree> => this.#recheckOnce(tree)
     const code = pinned.package && (await verifyPackage(pinned.package, this.#trust, recheck))
     return { command, image, package: code }
+  }
+
+  async #recheckImage(server: ServerSettings, image: ImagePin): Promise<void> {
+    const { engine } = await this.#images.engine()
+    try {
+      await recheckImage(engine, { ...server, image: image.reference }, image)
+    } catch (error) {
+      const { code, details } = SallyportError.from(error)
+      if (code === 'ERR_IMAGE_CHANGED') await this.#images.record('image.changed', details)
+      throw error
+    }
   }
 
   // The first reading of a tree in a config's life is everybody's, as long as it succeeds.
