@@ -1,4 +1,4 @@
-// From a fresh clone to a built Sallyport, then the demo, the tests or the chaos run: `node .ci/setup.mjs [demo | test | chaos] [ARGS]`.
+// From a fresh clone to a built Sallyport, then one of its runs: `node .ci/setup.mjs [demo | test | chaos | bench] [ARGS]`.
 // Runs on the machine's own Node (20 or later) before anything is installed, so it is plain JavaScript with no
 // dependency; what it starts runs on the repo's Node. When nothing is missing it only compares two digests.
 import { spawn, spawnSync } from 'node:child_process'
@@ -17,8 +17,8 @@ const isRoot = process.getuid?.() === 0
 const testPrograms = ['curl', 'git', 'openssl', 'python3']
 
 const [verb = 'setup', ...rest] = process.argv.slice(2)
-if (!['setup', 'demo', 'test', 'chaos'].includes(verb))
-  stop(exitUsage, `unknown verb ${verb}: use demo, test, chaos or nothing`)
+if (!['setup', 'demo', 'test', 'chaos', 'bench'].includes(verb))
+  stop(exitUsage, `unknown verb ${verb}: use demo, test, chaos, bench or nothing`)
 
 checkPlatform()
 installSystemPackages()
@@ -27,6 +27,7 @@ build()
 if (verb === 'setup') process.stdout.write('set-up: all is there\n')
 if (verb === 'demo') run(['test/demo/demo.ts', ...rest])
 if (verb === 'chaos') run(['test/chaos/chaos.ts', ...rest])
+if (verb === 'bench') run(['test/bench/bench.ts', ...rest])
 if (verb === 'test') run(['node_modules/vitest/vitest.mjs', 'run', ...reporters(), ...rest])
 
 function checkPlatform() {

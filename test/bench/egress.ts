@@ -14,21 +14,12 @@ import { testAuthority } from '../support/certificates.ts'
 import { configOf, fixture, place, serve } from '../support/daemon.ts'
 import { tempDir } from '../support/temp-dir.ts'
 import { besideOf, type Client, direct, srt } from './clients.ts'
+import { type Arm, publish } from './figures.ts'
 
 const megabytes = 100
 const atOnce = 200
 const address = '127.0.0.1'
 const token = 'bench_0123456789abcdef0123456789abcdef'
-/** DESIGN.md, Numbers to reach: added at the median, ms; PSS beside the server, MiB */
-const targets: Readonly<Record<string, number>> = { tunnel: 1, swap: 3, memory: 1.5 }
-
-const say = (line = ''): void => void process.stdout.write(`${line}\n`)
-const quantile = (them: readonly number[], q: number): number =>
-  [...them].sort((a, b) => a - b)[Math.min(them.length - 1, Math.floor(q * them.length))] ?? Number.NaN
-const median = (them: readonly number[]): number => quantile(them, 0.5)
-const held = (value: number, target: number | undefined): string =>
-  target === undefined ? '' : `, target ${target}: ${value <= target ? 'held' : 'MISSED'}`
-
 let isEnding = false
 
 interface Way {
@@ -52,20 +43,16 @@ async function turns(
   return found
 }
 
-/** Medians with their spread. The tenth is what a busy machine shows of a calm one; targets are for the median. */
-function report(what: string, unit: string, found: ReadonlyMap<string, readonly number[]>): void {
-  const base = median(found.get('direct') ?? [])
-  say(`\n${what}`)
-  for (const [name, them] of found) {
-    const middle = median(them)
-    const [tenth = '', ...quartiles] = [0.1, 0.25, 0.75].map((q) => quantile(them, q).toFixed(2))
-    const added = `${(middle - base >= 0 ? '+' : '') + (middle - base).toFixed(2)} ${unit}`
-    const judged = unit === 'ms' && what.startsWith('new') ? held(middle - base, targets[name]) : ''
-    const beside = name === 'direct' ? '' : `${added}${judged}`
-    say(
-      `  ${name.padEnd(8)}${middle.toFixed(2).padStart(9)} ${unit.padEnd(6)} (quartiles ${quartiles.join(' to ')}, tenth ${tenth})  ${beside}`,
-    )
+/** The ways as arms of a figure; a peer that is not there says why. */
+function arms(found: ReadonlyMap<string, readonly number[]>, absent: string | null): readonly Arm[] {
+  const kinds: Readonly<Record<string, Arm['kind']>> = {
+    direct: 'base',
+    tunnel: 'ours',
+    swap: 'ours',
+    srt: 'peer',
   }
+  const there = [...found].map(([name, values]): Arm => ({ name, kind: kinds[name] ?? 'ours', values }))
+  return absent === null ? there : [...there, { name: 'srt', kind: 'peer', values: [], absent }]
 }
 
 /** The host, in a process of its own: a word, or so many megabytes. */
@@ -161,9 +148,10 @@ async function measure(rounds: number, hasPeers: boolean): Promise<void> {
     ['tunnel', { client: ours, way: { host: 'tunnel.test', port, name: 'tunnel.test', ca, token } }],
     ['swap', { client: ours, way: { host: 'swap.test', port, name: 'swap.test' } }],
   ])
+  let absent: string | null = null
   if (hasPeers) {
     const peer = await srt(dir.path, address)
-    if (typeof peer === 'string') say(`srt is not measured: ${peer}`)
+    if (typeof peer === 'string') absent = peer
     else
       ways.set('srt', {
         client: stack.use(peer),
@@ -175,23 +163,53 @@ async function measure(rounds: number, hasPeers: boolean): Promise<void> {
     (await it.ask(tool, { way, ...args })).ms
   await turns(ways, 20, (way) => ask(way, 'request', { path: '/' }))
   const fresh = await turns(ways, rounds, (way) => ask(way, 'request', { path: '/' }))
-  report('new TLS connection and one request', 'ms', fresh)
   const speed = async (way: Way): Promise<number> =>
     megabytes / ((await ask(way, 'request', { path: '/big' })) / 1000)
-  report(`download of ${megabytes} MB over TLS`, 'MB/s', await turns(ways, 5, speed))
-  const crowd = (way: Way): Promise<number> => ask(way, 'crowd', { count: atOnce })
-  report(`${atOnce} such connections at once`, 'ms', await turns(ways, 5, crowd))
-
-  say('\nprocesses beside the server, and their PSS')
-  for (const [name, { client: it }] of new Map(
-    [...ways].filter(([name]) => name === 'swap' || name === 'srt'),
-  )) {
-    const { count, mib } = besideOf(it.pid, name === 'swap')
-    const size = mib === null ? 'not readable for this user' : `${mib.toFixed(2)} MiB`
-    say(
-      `  ${(name === 'swap' ? 'ours' : name).padEnd(8)}${count} processes, ${size}${name === 'swap' && mib !== null ? held(mib, targets['memory']) : ''}`,
-    )
-  }
+  const down = await turns(ways, 5, speed)
+  const crowd = await turns(ways, 5, (way) => ask(way, 'crowd', { count: atOnce }))
+  const ourSize = besideOf(ours.pid, true)
+  const theirs = ways.get('srt')
+  const size = (beside: ReturnType<typeof besideOf>): Pick<Arm, 'values' | 'absent'> =>
+    beside.mib === null ? { values: [], absent: 'not readable for this user' } : { values: [beside.mib] }
+  const srtSize = theirs === undefined ? null : besideOf(theirs.client.pid, false)
+  publish([
+    {
+      id: 'egress',
+      what: 'a new TLS connection and one request, from a sandbox through the whole daemon',
+      unit: 'ms',
+      arms: arms(fresh, absent),
+      judged: [
+        { arm: 'tunnel', by: 'added', target: 1 },
+        { arm: 'swap', by: 'added', target: 3 },
+      ],
+    },
+    {
+      id: 'download',
+      what: `a download of ${megabytes} MB over TLS`,
+      unit: 'MB/s',
+      arms: arms(down, absent),
+      judged: [],
+    },
+    {
+      id: 'crowd',
+      what: `${atOnce} such connections at once, until the last is done`,
+      unit: 'ms',
+      arms: arms(crowd, absent),
+      judged: [],
+    },
+    {
+      id: 'egress-memory',
+      what: 'memory beside a server with a way out: all processes but the daemon, PSS',
+      unit: 'MiB',
+      arms: [
+        { name: `ours, ${ourSize.count} processes`, kind: 'ours', ...size(ourSize) },
+        ...(srtSize === null
+          ? []
+          : [{ name: `srt, ${srtSize.count} processes`, kind: 'peer' as const, ...size(srtSize) }]),
+      ],
+      judged: [{ arm: `ours, ${ourSize.count} processes`, by: 'value', target: 1.5 }],
+    },
+  ])
 }
 
 const words = process.argv.slice(2)

@@ -12,6 +12,7 @@ import { runtimePaths } from '../../src/rpc/runtime-dir.ts'
 import { configOf, daemon, fixture as confined } from '../support/daemon.ts'
 import { fixture } from '../support/plain-launch.ts'
 import { tempDir } from '../support/temp-dir.ts'
+import { type Arm, type Figure, publish } from './figures.ts'
 import { flood, introduce, type Line, oneByOne } from './load.ts'
 import { parts } from './parts.ts'
 
@@ -20,7 +21,7 @@ const [calls = 20_000, rounds = 5] = process.argv.slice(2).map(Number)
 const shim = fileURLToPath(new URL(`../../dist/libexec/${process.arch}/sallyport-stdio`, import.meta.url))
 
 /** Something that calls go through. */
-interface Arm extends Line {
+interface Way extends Line {
   readonly name: string
   /** CPU time so far of what lies between host and server, µs; null where nothing does, or it is not alone in a process */
   readonly cpu: (() => Promise<number>) | null
@@ -39,16 +40,18 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const)
 await backMemory()
 const arms = [direct(), ...(await Promise.all(['pipe', 'relay', 'write', 'fsync'].map(alone)))]
 arms.push(...(await throughDaemon()))
-const seen = new Map<Arm, Seen>(arms.map((arm) => [arm, { cpuMany: [], cpuOne: [], rate: [], latency: [] }]))
+const seen = new Map<Way, Seen>(arms.map((arm) => [arm, { cpuMany: [], cpuOne: [], rate: [], latency: [] }]))
 for (const arm of arms) {
   await introduce(arm)
   await flood(arm, calls, inFlight) // compiled by now
 }
 for (let round = 0; round < rounds; round++) for (const [arm, results] of seen) await measure(arm, results)
-report()
-for (const line of await parts()) say(line)
+if (process.send === undefined) {
+  report()
+  for (const line of await parts()) say(line)
+} else publish([processor()])
 
-async function measure(arm: Arm, { cpuMany, cpuOne, rate, latency }: Seen): Promise<void> {
+async function measure(arm: Way, { cpuMany, cpuOne, rate, latency }: Seen): Promise<void> {
   const before = (await arm.cpu?.()) ?? 0
   rate.push(calls / (await flood(arm, calls, inFlight)))
   const between = (await arm.cpu?.()) ?? 0
@@ -68,6 +71,21 @@ function report(): void {
     const added = latency.map((us, round) => us - (bare?.latency[round] ?? 0))
     const row = [cpu === null ? '' : spread(cpuMany, 1), cpu === null ? '' : spread(cpuOne, 0)]
     say([name, ...row, spread(rate, 0), spread(latency, 0), spread(added, 0)].map(cell).join(''))
+  }
+}
+
+/** What the daemon spends on a call, for who collects the figures. */
+function processor(): Figure {
+  const kinds: Readonly<Record<string, Arm['kind']>> = { pipe: 'bound', relay: 'bound' }
+  return {
+    id: 'processor',
+    what: `processor time of a call between host and server, ${inFlight} in flight`,
+    unit: 'µs',
+    arms: [...seen]
+      .filter(([{ cpu }]) => cpu !== null)
+      .map(([{ name }, { cpuMany }]) => ({ name, kind: kinds[name] ?? 'ours', values: cpuMany })),
+    judged: [{ arm: 'write', by: 'value', target: 12 }],
+    note: 'pipe: bytes passed on; relay: each line parsed as JSON; write, fsync: governed, by durability of the journal.',
   }
 }
 
@@ -101,14 +119,14 @@ async function backMemory(): Promise<void> {
 }
 
 /** The server itself. */
-function direct(): Arm {
+function direct(): Way {
   const child = spawn(process.execPath, [fixture('raw-echo.mjs')], { stdio: ['pipe', 'pipe', 'inherit'] })
   stack.defer(() => void child.kill())
   return { name: 'direct', write: child.stdin, read: child.stdout, cpu: null }
 }
 
 /** What is to be measured in a process of its own, reached over a socket. */
-async function alone(kind: string): Promise<Arm> {
+async function alone(kind: string): Promise<Way> {
   const dir = stack.use(await tempDir())
   const path = join(dir.path, 's')
   const script = fileURLToPath(new URL('governed-process.ts', import.meta.url))
@@ -126,7 +144,7 @@ async function alone(kind: string): Promise<Arm> {
 }
 
 /** The daemon as it is installed, with its server in a sandbox, over its socket and through the shim. */
-async function throughDaemon(): Promise<readonly Arm[]> {
+async function throughDaemon(): Promise<readonly Way[]> {
   const running = stack.use(await daemon(configOf({ echo: confined('raw-echo') })))
   const caller = await dial(runtimePaths(running.runtimeDir).hostSocket)
   await caller.call('session/attach', { server: 'echo' })

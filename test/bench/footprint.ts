@@ -1,0 +1,139 @@
+// What stands in memory, and what the shim adds to the start of a host's server: PSS beside each server, the daemon at rest and
+// with idle servers, the shim's own PSS and first byte. Run after npm run build: node test/bench/footprint.ts [servers] [rounds]
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { createServer, type Socket } from 'node:net'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { configOf, daemon, fixture } from '../support/daemon.ts'
+import { descendantsOf } from '../support/leaks.ts'
+import { tempDir } from '../support/temp-dir.ts'
+import { type Figure, publish } from './figures.ts'
+import { byTurns } from './turns.ts'
+
+const [servers = 100, rounds = 30] = process.argv.slice(2).map(Number)
+const shim = fileURLToPath(new URL(`../../dist/libexec/${process.arch}/sallyport-stdio`, import.meta.url))
+/** KiB in one */
+const mebi = 1024
+
+await using stack = new AsyncDisposableStack()
+for (const signal of ['SIGINT', 'SIGTERM'] as const)
+  process.once(signal, () => void stack.disposeAsync().finally(() => process.exit(1)))
+publish([...(await idle()), ...(await firstByte())])
+
+/** The daemon alone, then with so many servers that do nothing. */
+async function idle(): Promise<readonly Figure[]> {
+  const names = Array.from({ length: servers }, (_, n) => `echo${n}`)
+  const running = stack.use(
+    await daemon(configOf(Object.fromEntries(names.map((name) => [name, fixture('echo')])))),
+  )
+  const pid = running.process.pid ?? 0
+  const alone = memory(pid, 'status', 'VmRSS')
+  for (const server of names) await running.client.call('servers/start', { server })
+  const ours = descendantsOf(pid).filter((child) => !isServer(child.pid))
+  const beside = ours.map((child) => memory(child.pid, 'smaps_rollup', 'Pss'))
+  const full = memory(pid, 'status', 'VmRSS')
+  const attached = spawn(shim, ['echo0', '--no-autostart'], {
+    env: running.env,
+    stdio: ['pipe', 'pipe', 'ignore'],
+  })
+  attached.stdin.write('{"jsonrpc":"2.0","id":1,"method":"ping"}\n')
+  await once(attached.stdout, 'data')
+  const shims = memory(attached.pid ?? 0, 'smaps_rollup', 'Pss')
+  attached.stdin.end()
+  await once(attached, 'exit')
+  return [
+    {
+      id: 'beside',
+      what: `memory beside each of ${servers} servers: all processes of ours but the daemon, PSS`,
+      unit: 'MiB',
+      arms: [
+        { name: 'sallyport', kind: 'ours', values: [beside.reduce((sum, it) => sum + it, 0) / servers] },
+      ],
+      judged: [{ arm: 'sallyport', by: 'value', target: 1.5 }],
+      note: `${(ours.length / servers).toFixed(2)} processes for each server`,
+    },
+    {
+      id: 'daemon',
+      what: 'the daemon, RSS',
+      unit: 'MiB',
+      arms: [
+        { name: 'at rest', kind: 'ours', values: [alone] },
+        { name: `with ${servers} idle servers`, kind: 'ours', values: [full] },
+      ],
+      judged: [
+        { arm: 'at rest', by: 'value', target: 80 },
+        { arm: `with ${servers} idle servers`, by: 'value', target: 110 },
+      ],
+    },
+    {
+      id: 'shim-memory',
+      what: 'the shim, PSS',
+      unit: 'MiB',
+      arms: [{ name: 'sallyport-stdio', kind: 'ours', values: [shims] }],
+      judged: [{ arm: 'sallyport-stdio', by: 'value', target: 1 }],
+    },
+  ]
+}
+
+/** From the start of the shim to its first byte at a socket that somebody else listens on. */
+async function firstByte(): Promise<readonly Figure[]> {
+  const folder = stack.use(await tempDir())
+  const path = join(folder.path, 'host.sock')
+  let came: (socket: Socket) => void = () => undefined
+  const server = createServer((socket) => socket.once('data', () => came(socket))).listen(path)
+  await once(server, 'listening')
+  stack.defer(() => void server.close())
+  const first = async (command: string, args: readonly string[]): Promise<number> => {
+    const arrived = new Promise<Socket>((resolve) => (came = resolve))
+    const began = performance.now()
+    const child = spawn(command, args, { stdio: ['pipe', 'ignore', 'ignore'] })
+    const exit = once(child, 'exit')
+    const socket = await arrived
+    const taken = performance.now() - began
+    child.kill('SIGKILL')
+    await exit
+    socket.destroy()
+    return taken
+  }
+  const inNode = `require('node:net').connect(${JSON.stringify(path)}).write('hello')`
+  const arms = await byTurns(
+    [
+      { name: 'a shim in Node', kind: 'peer', once: () => first(process.execPath, ['-e', inNode]) },
+      {
+        name: 'sallyport-stdio',
+        kind: 'ours',
+        once: () => first(shim, ['echo', '--no-autostart', '--socket', path]),
+      },
+    ],
+    rounds,
+  )
+  const bound = await byTurns([{ name: 'a program that ends at once', kind: 'bound', once: ending }], rounds)
+  return [
+    {
+      id: 'shim-start',
+      what: 'from the start of the shim to its first byte at the socket',
+      unit: 'ms',
+      arms: [...bound, ...arms],
+      judged: [{ arm: 'sallyport-stdio', by: 'value', target: 2 }],
+      note: 'As Node’s spawn sees it; the first line is how long that takes to start and end /bin/true.',
+    },
+  ]
+}
+
+async function ending(): Promise<number> {
+  const began = performance.now()
+  await once(spawn('/bin/true', { stdio: 'ignore' }), 'exit')
+  return performance.now() - began
+}
+
+function isServer(pid: number): boolean {
+  return readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes('echo.mjs')
+}
+
+/** A line of a file of `/proc/PID`, MiB. */
+function memory(pid: number, file: string, key: string): number {
+  const line = new RegExp(`^${key}:\\s+(\\d+)`, 'm').exec(readFileSync(`/proc/${pid}/${file}`, 'utf8'))
+  return Number(line?.[1]) / mebi
+}

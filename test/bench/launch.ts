@@ -1,0 +1,149 @@
+// From asking for a server to its answer to `initialize`: bare, in bubblewrap alone, through Sallyport, and in srt. The server is the
+// quickest that Node can run. Run after npm run build: node test/bench/launch.ts [rounds]
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import type { Readable, Writable } from 'node:stream'
+import { fileURLToPath } from 'node:url'
+import { dial } from '../../src/rpc/dial.ts'
+import { runtimePaths } from '../../src/rpc/runtime-dir.ts'
+import { configOf, daemon, fixture } from '../support/daemon.ts'
+import { descendantsOf } from '../support/leaks.ts'
+import { fixture as pathOf } from '../support/plain-launch.ts'
+import { tempDir } from '../support/temp-dir.ts'
+import { type Arm, publish } from './figures.ts'
+import { install, peers } from './peers.ts'
+import { byTurns, type Measured } from './turns.ts'
+
+const rounds = Number(process.argv[2] ?? 25)
+const shim = fileURLToPath(new URL(`../../dist/libexec/${process.arch}/sallyport-stdio`, import.meta.url))
+const script = pathOf('raw-echo.mjs')
+const hello = `${JSON.stringify({
+  jsonrpc: '2.0',
+  id: 1,
+  method: 'initialize',
+  params: { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'bench', version: '1' } },
+})}\n`
+
+await using stack = new AsyncDisposableStack()
+for (const signal of ['SIGINT', 'SIGTERM'] as const)
+  process.once(signal, () => void stack.disposeAsync().finally(() => process.exit(1)))
+const folder = stack.use(await tempDir())
+const running = stack.use(await daemon(configOf({ echo: fixture('raw-echo') })))
+const plain = [
+  '--unshare-all',
+  '--die-with-parent',
+  '--ro-bind',
+  '/',
+  '/',
+  '--dev',
+  '/dev',
+  '--proc',
+  '/proc',
+]
+const measured: Measured[] = [
+  { name: 'bare', kind: 'base', once: () => started(process.execPath, [script]) },
+  {
+    name: 'bubblewrap alone',
+    kind: 'bound',
+    once: () => started('bwrap', [...plain, process.execPath, script]),
+  },
+  { name: 'host.sock', kind: 'ours', once: attached },
+  {
+    name: 'sallyport-stdio',
+    kind: 'ours',
+    once: () => started(shim, ['echo', '--no-autostart'], running.env),
+  },
+]
+const absent: Arm[] = []
+const srt = await install('srt', folder.path)
+const srtName = `srt ${peers.srt.version}`
+if (typeof srt === 'string') {
+  const settings = join(folder.path, 'settings.json')
+  const none = { allowedDomains: [], deniedDomains: [] }
+  await writeFile(
+    settings,
+    JSON.stringify({ network: none, filesystem: { denyRead: [], allowWrite: [], denyWrite: [] } }),
+  )
+  await mkdir(join(folder.path, 'cwd'))
+  const args = ['--settings', settings, '-c', `${process.execPath} ${script}`]
+  measured.push({
+    name: srtName,
+    kind: 'peer',
+    once: () => started(srt, args, { PATH: process.env['PATH'] ?? '' }),
+  })
+} else absent.push({ name: srtName, kind: 'peer', values: [], absent: srt.absent })
+publish([
+  {
+    id: 'launch',
+    what: 'from the start of a server to its answer to initialize',
+    unit: 'ms',
+    arms: [...(await byTurns(measured, rounds)), ...absent],
+    judged: [{ arm: 'host.sock', by: 'added', target: 15 }],
+    note: 'The daemon is up; each launch is a new sandbox. sallyport-stdio is the same with the start of the shim.',
+  },
+])
+
+/** Starts a program, says hello, and ends it when it has answered; ms from one to the other. */
+async function started(
+  command: string,
+  args: readonly string[],
+  env?: Readonly<Record<string, string>>,
+): Promise<number> {
+  const began = performance.now()
+  const child = spawn(command, args, {
+    stdio: ['pipe', 'pipe', 'ignore'],
+    cwd: folder.path,
+    ...(env !== undefined && { env }),
+  })
+  await answered(child.stdin, child.stdout)
+  const taken = performance.now() - began
+  await ended(child)
+  return taken
+}
+
+/** A session over the socket: attach, hello, answer. Its server ends with it. */
+async function attached(): Promise<number> {
+  const began = performance.now()
+  const caller = await dial(runtimePaths(running.runtimeDir).hostSocket)
+  await caller.call('session/attach', { server: 'echo' })
+  const { socket } = caller.handOver()
+  await answered(socket, socket)
+  const taken = performance.now() - began
+  socket.destroy()
+  await gone()
+  return taken
+}
+
+async function answered(write: Writable, read: Readable): Promise<void> {
+  const lines = createInterface({ input: read })
+  const line = once(lines, 'line')
+  write.write(hello)
+  await line
+  lines.close()
+}
+
+async function ended(child: ChildProcess): Promise<void> {
+  const below = descendantsOf(child.pid ?? 0)
+  const exit = once(child, 'exit')
+  child.stdin?.end()
+  const timer = setTimeout(() => child.kill('SIGKILL'), 3000)
+  await exit
+  clearTimeout(timer)
+  // srt leaves its relays where its command has ended
+  for (const { pid } of below)
+    try {
+      process.kill(pid, 'SIGKILL')
+    } catch {
+      // it has just ended
+    }
+  await gone()
+}
+
+/** Nothing that the last one left works on while the next is measured. */
+async function gone(): Promise<void> {
+  while (descendantsOf(running.process.pid ?? 0).some(({ name }) => name === 'node' || name === 'bwrap'))
+    await new Promise((resolve) => setTimeout(resolve, 2))
+}

@@ -1,0 +1,197 @@
+// What a host that is written with the SDK feels: its client, a server of the SDK's, and what lies between them. Calls a second
+// with 64 in flight, one call at a time, and a result of 1 MiB. Run after npm run build: node test/bench/sdk-calls.ts [rounds]
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { connect, createServer } from 'node:net'
+import type { AddressInfo } from 'node:net'
+import { fileURLToPath } from 'node:url'
+import { Client } from '@modelcontextprotocol/sdk/client/index.js'
+import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
+import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
+import { createTransport } from '../../src/client/transport.ts'
+import { configOf, daemon, fixture } from '../support/daemon.ts'
+import { eventually } from '../support/eventually.ts'
+import { fixture as pathOf } from '../support/plain-launch.ts'
+import { tempDir } from '../support/temp-dir.ts'
+import { type Arm, median, publish } from './figures.ts'
+import { install, peers } from './peers.ts'
+import { byTurns, type Measured } from './turns.ts'
+
+const inFlight = 64
+const calls = 1500
+const few = 150
+const mebibyte = 1024 * 1024
+const rounds = Number(process.argv[2] ?? 7)
+const root = fileURLToPath(new URL('../..', import.meta.url))
+const shim = `${root}dist/libexec/${process.arch}/sallyport-stdio`
+const script = pathOf('sdk-echo.mjs')
+
+/** What lies between, by name, each with a client of its own. */
+interface Way {
+  readonly name: string
+  readonly kind: Arm['kind']
+  readonly client: Client
+}
+
+await using stack = new AsyncDisposableStack()
+for (const signal of ['SIGINT', 'SIGTERM'] as const)
+  process.once(signal, () => void stack.disposeAsync().finally(() => process.exit(1)))
+const { ways, absent } = await connectAll()
+const over = (measure: (client: Client) => Promise<number>): readonly Measured[] =>
+  ways.map(({ name, kind, client }) => ({ name, kind, once: () => measure(client) }))
+const rate = await byTurns(over(flood), rounds)
+const latency = await byTurns(over(oneByOne), rounds)
+const large = await byTurns(over(fill), rounds)
+publish([
+  {
+    id: 'calls',
+    what: `calls a second, client and server of the SDK, ${inFlight} in flight`,
+    unit: 'calls/s',
+    arms: [...rate, ...absent],
+    judged: ['sallyport-stdio', 'host.sock'].map((arm) => ({
+      arm,
+      by: 'percent',
+      target: 80,
+      isAtLeast: true,
+    })),
+  },
+  {
+    id: 'latency',
+    what: 'one call at a time, client and server of the SDK, median of a round',
+    unit: 'µs',
+    arms: [...latency, ...absent],
+    judged: [
+      { arm: 'host.sock', by: 'added', target: 60 },
+      { arm: 'sallyport-stdio', by: 'added', target: 110 },
+    ],
+  },
+  {
+    id: 'large',
+    what: 'a result of 1 MiB, median of a round',
+    unit: 'ms',
+    arms: [...large, ...absent],
+    judged: ['sallyport-stdio', 'host.sock'].map((arm) => ({ arm, by: 'percent added', target: 50 })),
+  },
+])
+
+/** Keeps so many calls in flight; calls a second. */
+async function flood(client: Client): Promise<number> {
+  let left = calls
+  const began = performance.now()
+  await Promise.all(
+    Array.from({ length: inFlight }, async () => {
+      while (left-- > 0) await client.callTool({ name: 'echo', arguments: { text: 'hello' } })
+    }),
+  )
+  return calls / ((performance.now() - began) / 1000)
+}
+
+/** The median of some calls, one after another, µs. */
+async function oneByOne(client: Client): Promise<number> {
+  const taken: number[] = []
+  for (let n = 0; n < few; n++) {
+    const began = performance.now()
+    await client.callTool({ name: 'echo', arguments: { text: 'hello' } })
+    taken.push((performance.now() - began) * 1000)
+  }
+  return median(taken)
+}
+
+async function fill(client: Client): Promise<number> {
+  const taken: number[] = []
+  for (let n = 0; n < 10; n++) {
+    const began = performance.now()
+    await client.callTool({ name: 'fill', arguments: { length: mebibyte } })
+    taken.push(performance.now() - began)
+  }
+  return median(taken)
+}
+
+async function connectAll(): Promise<{ readonly ways: readonly Way[]; readonly absent: readonly Arm[] }> {
+  const folder = stack.use(await tempDir())
+  const server = fixture('sdk-echo', {
+    package: { source: `${root}test/fixtures/servers`, target: '/app', with: [`${root}node_modules`] },
+    output: { result_bytes: 4 * mebibyte },
+  })
+  const running = stack.use(await daemon(configOf({ sdk: server })))
+  const stdio = (
+    command: string,
+    args: readonly string[],
+    env: Readonly<Record<string, string>> = {},
+  ): Transport =>
+    new StdioClientTransport({ command, args: [...args], env: { PATH: process.env['PATH'] ?? '', ...env } })
+  const proxy = fileURLToPath(new URL('sdk-proxy.ts', import.meta.url))
+  const ways = [
+    await way('direct stdio', 'base', stdio(process.execPath, [script])),
+    await way('sallyport-stdio', 'ours', stdio(shim, ['sdk', '--no-autostart'], running.env)),
+    await way(
+      'host.sock',
+      'ours',
+      createTransport({ server: 'sdk', at: { runtimeDir: running.runtimeDir } }),
+    ),
+    await way('SDK-built proxy', 'peer', stdio(process.execPath, [proxy, process.execPath, script])),
+  ]
+  const absent: Arm[] = []
+  for (const peer of ['supergateway', 'mcp-proxy'] as const) {
+    const program = await install(peer, folder.path)
+    const name = `${peer} ${peers[peer].version}`
+    if (typeof program === 'string') ways.push(await way(name, 'peer', await gateway(peer, program)))
+    else absent.push({ name, kind: 'peer', values: [], absent: program.absent })
+  }
+  return { ways, absent }
+}
+
+async function way(name: string, kind: Arm['kind'], transport: Transport): Promise<Way> {
+  const client = new Client({ name: 'bench', version: '1.0.0' })
+  await client.connect(transport)
+  stack.defer(() => client.close())
+  return { name, kind, client }
+}
+
+/** Starts a peer that serves the same server over HTTP. */
+async function gateway(peer: 'supergateway' | 'mcp-proxy', program: string): Promise<Transport> {
+  const port = await freePort()
+  const args =
+    peer === 'supergateway'
+      ? [
+          '--stdio',
+          `${process.execPath} ${script}`,
+          '--outputTransport',
+          'streamableHttp',
+          '--stateful',
+          '--port',
+          String(port),
+          '--logLevel',
+          'none',
+        ]
+      : ['--port', String(port), '--server', 'stream', '--', process.execPath, script]
+  const child = spawn(process.execPath, [program, ...args], { stdio: 'ignore', detached: true })
+  stack.defer(() => ended(child))
+  const url = new URL(`http://127.0.0.1:${port}/mcp`)
+  await eventually(() => accepts(port), 20_000)
+  return new StreamableHTTPClientTransport(url)
+}
+
+async function accepts(port: number): Promise<boolean> {
+  const socket = connect(port, '127.0.0.1')
+  await once(socket, 'connect')
+  socket.destroy()
+  return true
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  server.close()
+  await once(server, 'close')
+  return port
+}
+
+async function ended(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.pid === undefined) return
+  const exit = once(child, 'exit')
+  process.kill(-child.pid, 'SIGKILL')
+  await exit
+}
