@@ -67,6 +67,8 @@ export class McpClient {
   #introduction = unknownServer
   #closed: SallyportError | null = null
   readonly #broken = Promise.withResolvers<SallyportError>()
+  /** Resolves when the server can't be spoken to any more, though its process may live on */
+  readonly broken = this.#broken.promise
 
   constructor(options: ClientOptions) {
     this.#options = options
@@ -78,6 +80,7 @@ export class McpClient {
     })
     process.stdout.on('data', (chunk: Buffer) => lines.push(chunk))
     process.stdout.on('end', () => this.#break('it closed its output'))
+    inputOf(process).once('close', () => this.#break('it closed its input'))
     void process.ended.then(() => this.close(this.#unavailable('it ended')))
   }
 
@@ -93,11 +96,6 @@ export class McpClient {
   /** Why nothing can be asked of it any more, or null. */
   get closed(): SallyportError | null {
     return this.#closed
-  }
-
-  /** Resolves when the server can't be spoken to any more, though its process may live on. */
-  get broken(): Promise<SallyportError> {
-    return this.#broken.promise
   }
 
   /** Introduces itself, or repeats how a host did; a server that knows only the later era is spoken to in that. */
