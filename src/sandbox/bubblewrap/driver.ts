@@ -53,23 +53,27 @@ export const confine = async (
 // An empty environment and `/`: whatever the daemon has of either would be readable in /proc of the sandbox.
 // Detached, since a Ctrl-C at the daemon's terminal must reach the daemon's stop ladder, not the sandbox tool.
 const spawnLauncher = async ({ spec, launcher, outerLimits }: BubblewrapPlan): Promise<ChildProcess> => {
-  const child = spawn(launcher, ['outer'], {
-    argv0: 'sallyport-init',
-    cwd: '/',
-    env: {},
-    detached: true,
-    stdio: ['ignore', 'ignore', 'pipe', 'pipe', 'pipe', 'pipe', 'pipe'],
-  })
-  if (child.pid !== undefined) return child
-  // Nothing was started, so nobody else will take the limits down. Without a descriptor to spare there are no streams either.
-  const [cause] = (await once(child, 'spawn').catch((error: unknown) => [error])) as [unknown]
-  await outerLimits[Symbol.asyncDispose]()
-  throw new SallyportError(
-    'ERR_SANDBOX_SETUP',
-    `the launcher of ${spec.server} could not be started: ${String(cause)}; see that ${launcher} is whole and descriptors are left`,
-    { step: 'confine', server: spec.server, launcher },
-    { cause },
-  )
+  try {
+    const child = spawn(launcher, ['outer'], {
+      argv0: 'sallyport-init',
+      cwd: '/',
+      env: {},
+      detached: true,
+      stdio: ['ignore', 'ignore', 'pipe', 'pipe', 'pipe', 'pipe', 'pipe'],
+    })
+    // Some errors are thrown, ENOMEM among them, and some are told; without a descriptor to spare there are no streams either.
+    if (child.pid === undefined) await once(child, 'spawn')
+    return child
+  } catch (cause) {
+    // Nothing was started, so nobody else will take the limits down.
+    await outerLimits[Symbol.asyncDispose]()
+    throw new SallyportError(
+      'ERR_SANDBOX_SETUP',
+      `the launcher of ${spec.server} could not be started: ${String(cause)}; see that ${launcher} is whole, and memory and descriptors are left`,
+      { step: 'confine', server: spec.server, launcher },
+      { cause },
+    )
+  }
 }
 
 const launcherOrders = (plan: BubblewrapPlan): Order[] => [
