@@ -10,6 +10,7 @@ export type Fault =
   | `kill-${'before' | 'after' | 'half'} ${string}`
   | { readonly errno: keyof typeof constants.errno; readonly needle: string }
   | { readonly sync: keyof typeof constants.errno }
+  | { readonly fork: keyof typeof constants.errno }
 
 export interface Faults {
   /** What a daemon must be started with */
@@ -36,6 +37,7 @@ export function faults(folder: string): Faults {
 
 function textOf(fault: Fault): string {
   if (typeof fault === 'string') return fault
+  if ('fork' in fault) return `fork ${constants.errno[fault.fork]}`
   return 'sync' in fault
     ? `sync ${constants.errno[fault.sync]}`
     : `errno ${constants.errno[fault.errno]} ${fault.needle}`

@@ -1,0 +1,268 @@
+// What a supervisor is trusted with, as docs/faults.md lists it: of each fault what its caller, the journal, `ps` and the machine show.
+import { execFileSync } from 'node:child_process'
+import { existsSync, ftruncateSync, openSync, readdirSync, readFileSync, writeSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Client } from '../../src/client/client.ts'
+import { attached } from '../support/attached.ts'
+import { configOf, fixture, place, serve, type Place } from '../support/daemon.ts'
+import { eventually } from '../support/eventually.ts'
+import { type Faults, faults } from '../support/fault.ts'
+import { cgroupsOf, descendantsOf } from '../support/leaks.ts'
+import { bodiesOf, witness, type Witness } from '../support/witness.ts'
+
+let seen: Witness
+let at: Place
+let client: Client
+let pid: number
+let fault: Faults
+let clock: number
+
+const restart = { schedule_s: [0.1], jitter: 0, steady_s: 60, storm: 1000 }
+const names = ['monitor', 'init', 'server', 'tidy', 'forks', 'frozen', 'mute', 'shut', 'brief', 'other']
+
+beforeAll(async () => {
+  seen = await witness()
+  const chaotic = (name: string): object =>
+    fixture('chaotic', {
+      args: ['/app/chaotic.mjs', `/seen/${name}`],
+      profile: 'workspace-write',
+      mounts: [seen.mount],
+      restart,
+      timeouts: { call_ms: 1000 },
+      stop: { eof_ms: 100, term_ms: 1000 },
+    })
+  at = await place(
+    configOf(Object.fromEntries([...names, 'plain', 'asked'].map((name) => [name, chaotic(name)])), {
+      rules: [
+        { permission: 'mcp:asked:*', action: 'ask' },
+        { permission: 'mcp:*:*', action: 'allow' },
+      ],
+    }),
+  )
+  fault = faults(at.folder)
+  const library = join(at.folder, 'clock.so')
+  const source = new URL('../fixtures/probes/clock.c', import.meta.url).pathname
+  execFileSync('cc', ['-shared', '-fPIC', '-O1', '-o', library, source])
+  clock = openSync(join(at.folder, 'clock'), 'w+', 0o600)
+  ftruncateSync(clock, 8)
+  const preload = `${fault.env['LD_PRELOAD']}:${library}`
+  const env = { ...fault.env, LD_PRELOAD: preload, SALLYPORT_CLOCK: join(at.folder, 'clock') }
+  ;({ client } = await serve(at, env))
+  pid = client.hello.pid
+})
+afterAll(async () => {
+  await client.call('daemon/shutdown', {})
+  await client[Symbol.asyncDispose]()
+  await at[Symbol.asyncDispose]()
+  await seen[Symbol.asyncDispose]()
+})
+
+let count = 0
+const call = (server: string, way = 'honest', by: Client = client, ms = 0) =>
+  by.call('tools/call', { server, tool: 'effect', arguments: { token: `t${++count}`, way, ms } })
+const codeOf = (made: Promise<unknown>): Promise<unknown> =>
+  made.then(
+    () => 'done',
+    (error: { code?: unknown }) => error.code,
+  )
+const instance = async (server: string) =>
+  (await client.call('servers/get', { server })).instances.find(({ purpose }) => purpose === 'control')
+const outcomes = (server: string) =>
+  bodiesOf(at.stateDir, 'call.outcome').filter((one) => one['server'] === server)
+/** Of the last call; it is written in the turn after the answer. */
+const endsAs = (server: string, outcome: string) =>
+  eventually(() => outcomes(server).at(-1)?.['outcome'] === outcome)
+const effects = (server: string): readonly string[] => {
+  const path = join((seen.mount as { source: string }).source, server)
+  return existsSync(path) ? readFileSync(path, 'utf8').split('\n').filter(Boolean) : []
+}
+/** PID 1 of a sandbox, the sandbox tool above it and the server below it. */
+async function partsOf(server: string) {
+  const { pid: init = 0 } = (await instance(server)) ?? {}
+  const monitor = Number(/^PPid:\s+(\d+)/m.exec(readFileSync(`/proc/${init}/status`, 'utf8'))?.[1])
+  const [child] = descendantsOf(init ?? 0)
+  return { init: init ?? 0, monitor, server: child?.pid ?? 0 }
+}
+/** `plain` runs, and `brief` is known and does not. */
+async function withoutBrief(): Promise<void> {
+  for (const server of ['plain', 'brief']) await client.call('servers/start', { server })
+  await client.call('servers/stop', { server: 'brief' })
+}
+const isGone = (process: number): boolean => !existsSync(`/proc/${process}`)
+
+describe('a fault', () => {
+  test.each(['monitor', 'init', 'server'] as const)(
+    '3: a killed %s is one end with its reason, one error, no second try, and a new start',
+    async (part) => {
+      await call(part)
+      const parts = await partsOf(part)
+      const waiting = codeOf(call(part, 'silent'))
+      await eventually(() => effects(part).length === 2)
+      process.kill(parts[part], 'SIGKILL')
+      expect(await waiting).toBe('ERR_SERVER_UNAVAILABLE')
+      await eventually(() => Object.values(parts).every(isGone), 2000)
+      await eventually(() => outcomes(part).length === 2)
+      expect(outcomes(part)).toMatchObject([{ outcome: 'result' }, { outcome: 'lost' }])
+      const after = await eventually(async () => {
+        const view = await instance(part)
+        return view?.state === 'ready' && view
+      })
+      expect(after.restarts).toBe(1)
+      expect(effects(part)).toHaveLength(2)
+      await call(part)
+    },
+  )
+
+  test('5: a server that needs most of term_ms to tidy up has it', async () => {
+    await call('tidy', 'tidies')
+    const { init } = await partsOf('tidy')
+    await client.call('servers/stop', { server: 'tidy' })
+    expect(effects('tidy').at(-1)).toBe('tidied')
+    expect(isGone(init)).toBe(true)
+    expect(await instance('tidy')).toMatchObject({
+      state: 'stopped',
+      reason: expect.stringMatching(/status 0|ended/),
+    })
+  })
+
+  test('7: children that hold the output of a server that ended are waited for by nobody', async () => {
+    await call('forks', 'forks')
+    const { init, server } = await partsOf('forks')
+    await eventually(() => descendantsOf(init).length > 3)
+    const below = descendantsOf(init).map((child) => child.pid)
+    const began = performance.now()
+    process.kill(server, 'SIGKILL')
+    await eventually(() => [init, ...below].every(isGone), 2000)
+    await eventually(async () => (await instance('forks'))?.restarts === 1)
+    expect(performance.now() - began).toBeLessThan(4000)
+  })
+
+  test('9: a call to a server that is stopped by a signal times out, and stopping it still works', async () => {
+    await call('frozen')
+    const { init, server } = await partsOf('frozen')
+    process.kill(server, 'SIGSTOP')
+    expect(await codeOf(call('frozen'))).toBe('ERR_CALL_TIMEOUT')
+    await endsAs('frozen', 'timeout')
+    await client.call('servers/stop', { server: 'frozen' })
+    expect(isGone(init)).toBe(true)
+    expect(await instance('frozen')).toMatchObject({ state: 'stopped', pid: null })
+  })
+
+  test.each([
+    ['mute', 'closes', 'ERR_SERVER_UNAVAILABLE', 'lost'],
+    ['brief', 'exits', 'ERR_SERVER_UNAVAILABLE', 'lost'],
+  ])(
+    '21: a server (%s) that %s in a call fails that call, and runs again',
+    async (server, way, code, outcome) => {
+      await call(server)
+      const { init } = await partsOf(server)
+      expect(await codeOf(call(server, way))).toBe(code)
+      await endsAs(server, outcome)
+      await eventually(() => isGone(init))
+      await eventually(async () => (await codeOf(call(server))) === 'done')
+    },
+  )
+
+  test('21: a server that becomes another program fails its call in time, and ends when it is stopped', async () => {
+    await call('other')
+    const { init } = await partsOf('other')
+    expect(await codeOf(call('other', 'becomes'))).toBe('ERR_CALL_TIMEOUT')
+    await endsAs('other', 'timeout')
+    expect(readFileSync(`/proc/${(await partsOf('other')).server}/cmdline`, 'utf8')).toMatch(/^sleep\W600/)
+    await client.call('servers/stop', { server: 'other' })
+    expect(isGone(init)).toBe(true)
+    await call('other')
+  })
+
+  test('21: a server that closes its input is found out at the next call, and runs again', async () => {
+    await call('shut', 'shuts')
+    const { init } = await partsOf('shut')
+    await eventually(async () => (await codeOf(call('shut'))) !== 'done')
+    await eventually(() => isGone(init))
+    await eventually(async () => (await codeOf(call('shut'))) === 'done')
+  })
+
+  test('20: a thousand calls at once are each answered once, done or refused as too many, first come first served', async () => {
+    const hosts = await Promise.all(Array.from({ length: 20 }, () => at.connect('host')))
+    const before = effects('plain').length
+    const done: number[][] = hosts.map(() => [])
+    const ends = await Promise.all(
+      hosts.flatMap((host, n) =>
+        Array.from({ length: 50 }, (_, i) =>
+          codeOf(call('plain', 'honest', host).then(() => done[n]?.push(i))),
+        ),
+      ),
+    )
+    for (const host of hosts) await host[Symbol.asyncDispose]()
+    expect(ends).toHaveLength(1000)
+    expect(ends.filter((end) => end !== 'done' && end !== 'ERR_BUSY')).toEqual([])
+    const granted = ends.filter((end) => end === 'done').length
+    expect(granted).toBeGreaterThanOrEqual(64)
+    expect(effects('plain').length - before).toBe(granted)
+    expect(new Set(effects('plain')).size).toBe(effects('plain').length)
+    for (const order of done) expect(order).toEqual(order.toSorted((a, b) => a - b))
+  })
+
+  test('23: where no process can be made (ENOMEM) a launch fails by name, calls go on, and it works again', async () => {
+    await withoutBrief()
+    const groups = cgroupsOf(client.hello.daemon)
+    fault.arm({ fork: 'ENOMEM' })
+    try {
+      expect(await codeOf(call('brief'))).toBe('ERR_SANDBOX_SETUP')
+      await call('plain')
+      expect(cgroupsOf(client.hello.daemon)).toEqual(groups)
+    } finally {
+      fault.disarm()
+    }
+    await client.call('servers/start', { server: 'brief' })
+    await call('brief')
+  })
+
+  test('23: where descriptors run out (EMFILE) a launch fails by name, calls go on, and nothing is kept', async () => {
+    await withoutBrief()
+    const open = (): number => readdirSync(`/proc/${pid}/fd`).length
+    const before = open()
+    const limit = (soft: string): unknown => execFileSync('prlimit', ['--pid', `${pid}`, `--nofile=${soft}:`])
+    const usual = /^Max open files\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/limits`, 'utf8'))?.[1] ?? ''
+    limit('3')
+    try {
+      await expect(call('brief')).rejects.toThrow('EMFILE')
+      await call('plain')
+    } finally {
+      limit(usual)
+    }
+    await client.call('servers/start', { server: 'brief' })
+    await call('brief')
+    await client.call('servers/stop', { server: 'brief' })
+    await eventually(() => open() <= before)
+  })
+
+  test.each([400, -400])(
+    '24: a clock that jumps by %i days ends no wait and no permit, and the chain holds',
+    async (days) => {
+      await using session = await attached(at, 'asked')
+      const over = new AbortController()
+      const asked = (async () => {
+        for await (const { method, params } of client.approvals(over))
+          if (method === 'approvals/asked') return params.id
+        return ''
+      })()
+      await eventually(async () => (await client.call('approvals/list', {})).listeners > 0)
+      const answer = session.call('effect', { token: `t${++count}`, way: 'honest' })
+      const id = await asked
+      const bytes = Buffer.alloc(8)
+      bytes.writeBigInt64LE(BigInt(days * 86_400_000))
+      writeSync(clock, bytes, 0, 8, 0)
+      try {
+        await client.call('approvals/approve', { id })
+        expect(await answer).toMatchObject({ result: { structuredContent: {} } })
+        await call('plain')
+        expect(await client.call('audit/verify', {})).toMatchObject({ ok: true })
+      } finally {
+        writeSync(clock, Buffer.alloc(8), 0, 8, 0)
+        over.abort()
+      }
+    },
+  )
+})
