@@ -3,13 +3,11 @@ import type { ChildProcess } from 'node:child_process'
 import type { Duplex, Readable } from 'node:stream'
 import { SallyportError } from '../../errors.ts'
 import { holdsWithin, within } from '../../lib/deadline.ts'
-import type { Logger } from '../../lib/logger.ts'
-import type { EnforcedLimits, SandboxExit, SandboxProcess } from '../driver.ts'
+import type { SandboxExit, SandboxProcess } from '../driver.ts'
 import type { OuterLimits } from '../limits.ts'
 import { isGone, killExactly, killSession, onlyChildOf, type ProcessIdentity } from '../proof.ts'
-import type { SandboxSpec } from '../spec.ts'
 import { ControlChannel } from '../channel.ts'
-import { awaitExit, type HeldSandbox } from '../gate.ts'
+import { followReports, processOf, type RunningPlan, type RunningSandbox } from '../running.ts'
 import { holdUntilRead, streamOn } from '../streams.ts'
 
 /** How long what was killed may take to be gone before it is killed again and said so, ms. */
@@ -18,15 +16,12 @@ const goneMs = 2_000
 const diagnosticBytes = 8_192
 
 /** What the tree needs of a launch's plan. */
-export interface TreePlan {
-  readonly spec: SandboxSpec
+export interface TreePlan extends RunningPlan {
   readonly outerLimits: OuterLimits
-  readonly enforcedBy: EnforcedLimits
-  readonly log: Logger
 }
 
 /** Owns the launcher that it is given, all that comes of it, and the limits around it. */
-export class ConfinedTree implements HeldSandbox {
+export class ConfinedTree implements RunningSandbox {
   readonly channel: ControlChannel
   /** Resolves once nothing is left; never rejects */
   readonly ended: Promise<SandboxExit>
@@ -81,21 +76,9 @@ export class ConfinedTree implements HeldSandbox {
 
   /** Hands the running server over, and watches it from now on. */
   follow(): SandboxProcess {
-    const { initPid } = this
-    this.#plan.outerLimits.watch(initPid, () => this.end('oom'))
+    this.#plan.outerLimits.watch(this.initPid, () => this.end('oom'))
     this.#following = this.#followReports()
-    return {
-      spec: this.#plan.spec,
-      enforcedBy: this.#plan.enforcedBy,
-      initPid,
-      stdin: this.#stdin,
-      stdout: this.#stdout,
-      stderr: this.#stderr,
-      terminate: () => this.channel.send({ type: 'terminate' }),
-      kill: () => this.end('killed'),
-      ended: this.ended,
-      [Symbol.asyncDispose]: () => this[Symbol.asyncDispose](),
-    }
+    return processOf(this, this.#plan, { stdin: this.#stdin, stdout: this.#stdout, stderr: this.#stderr })
   }
 
   /** Kills everything at once; the first reason is kept. */
@@ -148,16 +131,7 @@ export class ConfinedTree implements HeldSandbox {
   }
 
   async #followReports(): Promise<void> {
-    try {
-      const exit = await awaitExit(this.channel)
-      if (exit === null) return
-      this.#exit = exit
-      this.end(exit.reason)
-    } catch (error) {
-      const { server, instance } = this.#plan.spec
-      this.#plan.log.warn({ server, instance, error }, 'sandbox broke its control channel')
-      this.end('sandbox-lost')
-    }
+    this.#exit = (await followReports(this, this.#plan)) ?? this.#exit
   }
 
   async #untilNothingIsLeft(): Promise<SandboxExit> {

@@ -3,10 +3,10 @@ import { readFile } from 'node:fs/promises'
 import type { Duplex, Readable } from 'node:stream'
 import { SallyportError } from '../../errors.ts'
 import { holdsWithin, within } from '../../lib/deadline.ts'
-import type { Logger } from '../../lib/logger.ts'
 import { ControlChannel } from '../channel.ts'
-import type { EnforcedLimits, SandboxExit, SandboxProcess } from '../driver.ts'
-import { awaitExit, type GatePlan, type HeldSandbox } from '../gate.ts'
+import type { SandboxExit, SandboxProcess } from '../driver.ts'
+import type { GatePlan } from '../gate.ts'
+import { followReports, processOf, type RunningPlan, type RunningSandbox } from '../running.ts'
 import { identify, isGone, killExactly, type ProcessIdentity } from '../proof.ts'
 import type { Engine } from './engine.ts'
 import type { EngineWatch } from './watch.ts'
@@ -19,10 +19,7 @@ const removedMs = 2_000
 const diagnosticBytes = 8_192
 
 /** What the container needs of a launch's plan. */
-export interface ContainedPlan extends GatePlan {
-  readonly enforcedBy: EnforcedLimits
-  readonly log: Logger
-}
+export type ContainedPlan = GatePlan & RunningPlan
 
 /** A container with init connected, and the connections of its streams. */
 export interface ContainerParts {
@@ -40,7 +37,7 @@ export interface ContainerParts {
 }
 
 /** Owns the container that it is given. */
-export class Contained implements HeldSandbox {
+export class Contained implements RunningSandbox {
   readonly channel: ControlChannel
   /** Resolves once nothing is left; never rejects */
   readonly ended: Promise<SandboxExit>
@@ -81,21 +78,9 @@ export class Contained implements HeldSandbox {
   }
 
   follow(): SandboxProcess {
-    const { spec, enforcedBy } = this.#plan
     const { stdin, stdout, stderr } = this.#parts
     this.#following = this.#followReports()
-    return {
-      spec,
-      enforcedBy,
-      initPid: this.#initPid,
-      stdin,
-      stdout,
-      stderr,
-      terminate: () => this.channel.send({ type: 'terminate' }),
-      kill: () => this.end('killed'),
-      ended: this.ended,
-      [Symbol.asyncDispose]: () => this[Symbol.asyncDispose](),
-    }
+    return processOf(this, this.#plan, { stdin, stdout, stderr })
   }
 
   /** Kills everything at once, by init, by its pid and by the engine, since each may be out of reach; the first reason is kept. */
@@ -144,15 +129,8 @@ export class Contained implements HeldSandbox {
   }
 
   async #followReports(): Promise<void> {
-    try {
-      const exit = await awaitExit(this.channel)
-      if (exit === null) return
-      this.#exit = exit
-      this.end(exit.reason)
-    } catch (error) {
-      this.#plan.log.warn({ ...this.#names, error }, 'sandbox broke its control channel')
-      this.end('sandbox-lost')
-    }
+    const names = { container: this.#parts.id }
+    this.#exit = (await followReports(this, this.#plan, names)) ?? this.#exit
   }
 
   async #untilNothingIsLeft(): Promise<SandboxExit> {
