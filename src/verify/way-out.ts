@@ -11,12 +11,14 @@ import type { Door, EgressEvent, EgressGrant, EgressLimits } from '../schema/egr
 import type { Canaries } from './canaries.ts'
 import { strangers } from './removal.ts'
 
-/** Doors are made for each launch and closed with this. No name but the granted one leads anywhere. */
+/** Doors are made for each launch and closed with this. Every name leads to this machine, so that only judgement is between. */
 export interface WayOut extends AsyncDisposable {
   /** A name that exists behind these doors alone, and the port of its server */
   readonly grant: EgressGrant
   /** Names that nobody grants, at the same server */
   readonly strangers: readonly EgressGrant[]
+  /** A name that is granted for the world outside, and leads to this machine: its address is what refuses it */
+  readonly inward: string
   /** What the server says to whoever connects and asks */
   readonly greeting: string
   /** UDP port on 127.0.0.1 of a name server that has a record for every question */
@@ -63,20 +65,18 @@ export const openWayOut = async ({ word, folder }: Canaries): Promise<WayOut> =>
     reason: 'a verification',
   }
   const others = strangers.map((host) => ({ ...grant, host }))
-  const known = new Set([grant, ...others].map(({ host }) => host))
-  const house = {
-    lookup: (host: string) => Promise.resolve(known.has(host) ? ['127.0.0.1'] : []),
-    slots: new Slots(256),
-  }
+  const inward = { ...grant, host: 'inward.sallyport.test', private: false }
+  const house = { lookup: () => Promise.resolve(['127.0.0.1']), slots: new Slots(256) }
   return {
     grant,
     strangers: others,
+    inward: inward.host,
     greeting,
     resolverPort: resolver.address().port,
     openDoor: (grants) => async (user) => {
       const instance = newInstanceId()
       const door = await openEgressDoor(
-        { server: 'probes', instance, grants, limits },
+        { server: 'probes', instance, grants: [...grants, inward], limits },
         {
           watch: { event: () => undefined, mayConnect: () => ({ open: true }) },
           interceptor: null,

@@ -182,7 +182,8 @@ export const egressProbes: readonly Probe[] = [
     id: 'network.hostile-names',
     number: 84,
     group: 'network',
-    protects: 'No spelling of an address or a name gets past the list of what was granted.',
+    protects:
+      'No spelling of an address or a name gets past the list of what was granted, and no granted name leads inwards.',
     control: 'proxy',
     trial(scene) {
       const { canaries, wayOut } = scene
@@ -195,6 +196,7 @@ export const egressProbes: readonly Probe[] = [
       return {
         expected: 'a refusal for each, at the proxy and at the door itself',
         attempts: [
+          connects(wayOut.inward, wayOut.grant.port),
           ...hostile(wayOut.grant.host).flatMap((host) => [
             connects(host, canaries.port),
             connects(host, wayOut.grant.port),
@@ -204,7 +206,7 @@ export const egressProbes: readonly Probe[] = [
             (text) => (text.includes(wayOut.greeting) ? null : `no answer: ${text.slice(0, 60)}`),
             'at the door: the granted host',
           ),
-          ...['127.0.0.1', 'other.sallyport.test', 'localhost'].map((host) =>
+          ...[wayOut.inward, '127.0.0.1', 'other.sallyport.test', 'localhost'].map((host) =>
             says(host, wayOut.grant.port, wayOut.greeting),
           ),
         ],
