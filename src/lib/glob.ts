@@ -44,8 +44,8 @@ function match(glob: string, value: string, segmented: boolean): boolean {
     if (v === value.length && g === glob.length) return true
     const char = value[v]
     if (char !== undefined && (glob[g] === char || (glob[g] === '?' && !(segmented && char === '/')))) {
+      v += glob[g] === '?' ? widthAt(value, v) : 1
       g++
-      v++
       continue
     }
     if (star !== null && star.value < value.length && value[star.value] !== '/') {
@@ -59,6 +59,9 @@ function match(glob: string, value: string, segmented: boolean): boolean {
     ;({ glob: g, value: v } = globstar)
   }
 }
+
+/** Code units of the character there. */
+const widthAt = (value: string, at: number): number => ((value.codePointAt(at) ?? 0) > 0xffff ? 2 : 1)
 
 interface Return {
   readonly glob: number
