@@ -78,7 +78,8 @@ function printVerification({
   limit,
 }: AuditVerification): void {
   const verdict = ok ? paint('green', 'whole') : paint('red', 'NOT what was written')
-  process.stdout.write(`the journal is ${verdict}\n`)
+  const less = shortened.length === 0 ? '' : ', and had been longer'
+  process.stdout.write(`the journal is ${verdict}${less}\n`)
   printFields([
     ['records', `${records} in ${segments} segments`],
     ['beside it', `${sidecars} files of evidence`],
