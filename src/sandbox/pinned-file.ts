@@ -1,7 +1,7 @@
 // A file as it was when it was trusted: its digest, and the facts that say cheaply whether it may have changed.
 import { createHash } from 'node:crypto'
-import { createReadStream, type BigIntStats } from 'node:fs'
-import { lstat } from 'node:fs/promises'
+import type { BigIntStats } from 'node:fs'
+import { lstat, open } from 'node:fs/promises'
 
 /** What changes whenever a file's content does, or the file is another one. */
 export interface FileIdentity {
@@ -41,22 +41,28 @@ export interface Digested {
   readonly head: Buffer
 }
 
+const chunkBytes = 1 << 18
+
 /** Reads a file once: returns its digest and, where markers are given, which of them it holds. */
 export const digestFile = async (path: string, markers: readonly string[] = []): Promise<Digested> => {
   const hash = createHash('sha256')
   const wanted = markers.map((marker) => ({ marker, bytes: Buffer.from(marker) }))
   const overlap = Math.max(0, ...wanted.map(({ bytes }) => bytes.length - 1))
+  // One for the whole file, which may be a hundred MiB: the end of the last chunk, where a marker may begin, and the next.
+  const buffer = Buffer.allocUnsafeSlow(overlap + chunkBytes)
   let head: Buffer = Buffer.alloc(0)
-  let tail: Buffer = Buffer.alloc(0)
   let found: string | null = null
-  for await (const chunk of createReadStream(path, { highWaterMark: 1 << 18 }) as AsyncIterable<Buffer>) {
+  await using file = await open(path)
+  for (let kept = 0; ;) {
+    const { bytesRead } = await file.read(buffer, kept, chunkBytes, null)
+    if (bytesRead === 0) break
+    const seen = buffer.subarray(0, kept + bytesRead)
+    const chunk = seen.subarray(kept)
     hash.update(chunk)
     if (head.length < 512) head = Buffer.concat([head, chunk.subarray(0, 512 - head.length)])
-    if (found !== null || wanted.length === 0) continue
-    // A marker may lie across two chunks.
-    const seen = Buffer.concat([tail, chunk])
-    found = wanted.find(({ bytes }) => seen.includes(bytes))?.marker ?? null
-    tail = Buffer.from(seen.subarray(Math.max(0, seen.length - overlap)))
+    found ??= wanted.find(({ bytes }) => seen.includes(bytes))?.marker ?? null
+    kept = Math.min(overlap, seen.length)
+    seen.copyWithin(0, seen.length - kept)
   }
   return { sha256: hash.digest('hex'), marker: found, head }
 }
