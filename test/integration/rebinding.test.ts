@@ -9,14 +9,17 @@ interface Outcome {
   readonly asked: number
 }
 
-// In a user namespace the machine's root folder is nobody's, so that no daemon believes a configuration there: an ordinary
-// user's door is played the same tricks by test/egress/names.test.ts.
-describe.runIf(isRoot)('through a whole daemon, on a machine whose resolver lies', () => {
+// In a user namespace the machine's root folder is nobody's, so that no daemon believes a configuration there: it takes root
+// to make such a machine, for an ordinary user's daemon too.
+describe.runIf(isRoot).each([
+  ['root', 'self'],
+  ['an ordinary user', 'ordinary'],
+] as const)('through a whole daemon of %s, on a machine whose resolver lies', (_, user) => {
   let outcomes: Record<string, Outcome> = {}
   let ran: readonly string[] = []
   let reached: readonly string[] = []
   beforeAll(async () => {
-    const told = (await runApart('integration/apart/rebinding.ts')) as {
+    const told = (await runApart('integration/apart/rebinding.ts', '127.0.0.1 localhost\n', user)) as {
       readonly outcomes: Record<string, Outcome> & { readonly run: readonly string[] }
       readonly reached: readonly string[]
     }
