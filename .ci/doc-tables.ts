@@ -5,6 +5,7 @@ import { shippedFolder } from '../src/config/profile-layers.ts'
 import { loadProfile } from '../src/config/profile.ts'
 import { catalogue } from '../src/errors.ts'
 import { catalogue as probes } from '../src/verify/catalogue.ts'
+import { faultRows } from '../test/support/fault-tests.ts'
 import { type ControlId, controlOf, controls } from '../src/verify/controls.ts'
 
 const root = new URL('../', import.meta.url)
@@ -51,6 +52,17 @@ const tables: Readonly<Record<string, () => string | Promise<string>>> = {
   profile: () => schemaTable('profile'),
   project: () => schemaTable('project'),
   profiles: profilesTable,
+  faults: () =>
+    table(
+      ['', 'fault', 'shown by'],
+      faultRows.map(({ number, fault, tests }) => [
+        String(number),
+        fault,
+        Object.entries(tests)
+          .map(([file, titles]) => `\`${file}\`: ${titles.map((title) => `“${title.trim()}”`).join(', ')}`)
+          .join('; '),
+      ]),
+    ),
   controls: () =>
     table(
       ['control', 'what it is', 'probes', 'without it'],

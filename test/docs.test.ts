@@ -3,6 +3,7 @@ import { existsSync, readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import packageJson from '../package.json' with { type: 'json' }
+import { faultRows } from './support/fault-tests.ts'
 import { documents, refreshed } from '../.ci/doc-tables.ts'
 import { catalogue } from '../src/errors.ts'
 import { governSteps } from '../src/call/govern.ts'
@@ -24,6 +25,21 @@ test.each(documents)('%s links to files and headings that exist', (path) => {
     },
   )
   expect(broken.map(([link]) => link)).toEqual([])
+})
+
+test.each(faultRows)('fault $number of docs/faults.md is shown by tests that are there', ({ tests }) => {
+  for (const [file, titles] of Object.entries(tests)) {
+    const said = [...read(`test/${file}`).matchAll(/['`]([^'`\n]+)['`]/g)].map(([, text = '']) => text)
+    for (const title of titles)
+      expect(
+        said.some((text) => text.includes(title)),
+        `${file}: ${title}`,
+      ).toBe(true)
+  }
+})
+
+test('docs/faults.md has all of the 26', () => {
+  expect(faultRows.map(({ number }) => number)).toEqual(Array.from({ length: 26 }, (_, n) => n + 1))
 })
 
 test('docs/control-protocol.md lists exactly the methods of the protocol', () => {
@@ -72,7 +88,7 @@ test.each(documents)('%s names only verbs of the command line and scripts of the
     .map(([, it]) => it ?? '')
     .join('\n')
   const verbs = [...code.matchAll(/(?:^|\$ )sallyport ([a-z]+)/gm)].map(([, verb]) => verb ?? '')
-  const scripts = [...code.matchAll(/\bnpm (?:run )?(demo|test|setup|check|bench|docs)\b/g)].map(
+  const scripts = [...code.matchAll(/\bnpm (?:run )?(demo|test|setup|check|bench|docs|chaos)\b/g)].map(
     ([, it]) => it ?? '',
   )
   const known = readdirSync(join(root, 'src/cli')).map((name) => name.replace('.ts', ''))

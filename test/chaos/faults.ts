@@ -1,6 +1,6 @@
 // What befalls a daemon and its sandboxes from outside. Every fault ends by itself, and then all must be as it was.
 import { execFileSync } from 'node:child_process'
-import { readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { type ChildProcess, descendantsOf } from '../support/leaks.ts'
@@ -104,19 +104,21 @@ const faults: Readonly<Record<string, Fault>> = {
     weight: 2,
     async befall({ stage: { pid }, chance }) {
       if (pid === null) return 'no daemon'
-      const more = chance.between(0, 12)
       const ms = chance.between(100, 1500)
-      const most = Math.max(...readdirSync(`/proc/${pid}/fd`).map(Number))
       const limit = (soft: string): unknown =>
-        pid && execFileSync('prlimit', ['--pid', `${pid}`, `--nofile=${soft}:`], { stdio: 'ignore' })
+        execFileSync('prlimit', ['--pid', `${pid}`, `--nofile=${soft}:`], { stdio: 'ignore' })
       try {
-        limit(String(most + 1 + more))
+        const usual =
+          /^Max open files\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/limits`, 'utf8'))?.[1] ?? '1024'
+        const most = Math.max(...readdirSync(`/proc/${pid}/fd`).map(Number))
+        const soft = chance.between(3, most + 12)
+        limit(String(soft))
         await delay(ms)
-        limit('1024')
+        limit(usual)
+        return `none from ${soft} on for ${ms} ms, and it has up to ${most}`
       } catch {
         return 'it ended meanwhile'
       }
-      return `${more} left for ${ms} ms`
     },
   },
   'the clock jumps': {
