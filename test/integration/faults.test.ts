@@ -19,6 +19,8 @@ let fault: Faults
 let clock: number
 
 const restart = { schedule_s: [0.1], jitter: 0, steady_s: 60, storm: 1000 }
+/** As the usual ones go, in small, s */
+const waits = [0.05, 0.1, 0.2, 0.4]
 const names = ['monitor', 'init', 'server', 'tidy', 'forks', 'frozen', 'mute', 'shut', 'brief', 'other']
 
 beforeAll(async () => {
@@ -32,13 +34,20 @@ beforeAll(async () => {
       timeouts: { call_ms: 1000 },
       stop: { eof_ms: 100, term_ms: 1000 },
     })
+  const loop = { schedule_s: waits, jitter: 0, steady_s: 60, storm: 1000, start_attempts: 50 }
   at = await place(
-    configOf(Object.fromEntries([...names, 'plain', 'asked'].map((name) => [name, chaotic(name)])), {
-      rules: [
-        { permission: 'mcp:asked:*', action: 'ask' },
-        { permission: 'mcp:*:*', action: 'allow' },
-      ],
-    }),
+    configOf(
+      {
+        ...Object.fromEntries([...names, 'plain', 'asked'].map((name) => [name, chaotic(name)])),
+        loop: fixture('crash-at-start', { restart: loop }),
+      },
+      {
+        rules: [
+          { permission: 'mcp:asked:*', action: 'ask' },
+          { permission: 'mcp:*:*', action: 'allow' },
+        ],
+      },
+    ),
   )
   fault = faults(at.folder)
   const library = join(at.folder, 'clock.so')
@@ -147,6 +156,38 @@ describe('a fault', () => {
     await client.call('servers/stop', { server: 'frozen' })
     expect(isGone(init)).toBe(true)
     expect(await instance('frozen')).toMatchObject({ state: 'stopped', pid: null })
+  })
+
+  test('10: a server that crashes at every start is tried on the schedule, at rest between, and refused at once', async () => {
+    const over = new AbortController()
+    const events = client.events(over)
+    await client.call('servers/start', { server: 'loop' }).catch(() => undefined)
+    const [descriptors, below] = [readdirSync(`/proc/${pid}/fd`).length, descendantsOf(pid).length]
+    const lost: number[] = []
+    const pauses: number[] = []
+    for await (const { type, server, at: when, detail } of events) {
+      if (type !== 'instance/state' || server !== 'loop') continue
+      const last = lost.at(-1)
+      if (detail['to'] === 'starting' && last !== undefined) pauses.push(Date.parse(when) - last)
+      if (detail['to'] === 'backoff') {
+        lost.push(Date.parse(when))
+        expect(await codeOf(call('loop'))).toBe('ERR_SERVER_UNAVAILABLE')
+      }
+      if (pauses.length === 10) over.abort()
+    }
+    const due = [...waits, ...Array<number>(6).fill(0.4)].map((seconds) => seconds * 1000)
+    for (const [n, pause] of pauses.entries()) expect(pause).toBeGreaterThanOrEqual((due[n] ?? 0) - 2)
+    // Neither more nor fewer waits than the schedule has, and none of another length.
+    expect(pauses.reduce((sum, pause) => sum + pause, 0)).toBeLessThan(
+      2 * due.reduce((sum, one) => sum + one, 0),
+    )
+    await eventually(async () => (await instance('loop'))?.state === 'backoff')
+    expect((await instance('loop'))?.restarts).toBeGreaterThanOrEqual(10)
+    await client.call('servers/stop', { server: 'loop' })
+    await eventually(
+      () => readdirSync(`/proc/${pid}/fd`).length <= descriptors && descendantsOf(pid).length <= below,
+    )
+    expect(bodiesOf(at.stateDir, 'call.intent').filter(({ server }) => server === 'loop')).toEqual([])
   })
 
   test.each([

@@ -1,0 +1,86 @@
+// Servers in numbers, started and stopped again and again or all at once: nothing of any is left, and the daemon is as it was.
+import { once } from 'node:events'
+import { readdirSync, readFileSync } from 'node:fs'
+import { expect, test } from 'vitest'
+import { attached } from '../support/attached.ts'
+import { configOf, daemon, fixture, serve } from '../support/daemon.ts'
+import { eventually } from '../support/eventually.ts'
+import { cgroupsOf, descendantsOf } from '../support/leaks.ts'
+
+const rounds = Number(process.env['SALLYPORT_CYCLES'] ?? 40) / 4
+const children = 50
+
+/** Memory of a process, MiB. */
+const residentMib = (pid: number): number =>
+  Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024
+
+test(
+  `13: after ${rounds * 4} starts and stops the daemon has the descriptors and children it had, and its memory is flat`,
+  async () => {
+    const names = ['a', 'b', 'c', 'd']
+    await using at = await daemon(configOf(Object.fromEntries(names.map((name) => [name, fixture('echo')]))))
+    const { client } = at
+    const { pid, daemon: id } = client.hello
+    const cycle = async (): Promise<void> => {
+      await Promise.all(names.map((server) => client.call('servers/start', { server })))
+      await Promise.all(names.map((server) => client.call('servers/stop', { server })))
+    }
+    const held = () => ({
+      descriptors: readdirSync(`/proc/${pid}/fd`).length,
+      children: descendantsOf(pid).length,
+      groups: cgroupsOf(id).length,
+    })
+    await cycle()
+    await cycle()
+    const [before, memory] = [held(), residentMib(pid)]
+    for (let round = 0; round < rounds; round++) await cycle()
+    await eventually(() => {
+      const after = held()
+      expect(after.descriptors).toBeLessThanOrEqual(before.descriptors)
+      expect(after).toMatchObject({ children: before.children, groups: before.groups })
+      return true
+    })
+    expect(residentMib(pid) - memory).toBeLessThan(40)
+    for (const { instances } of (await client.call('servers/list', {})).servers)
+      expect(instances).toMatchObject([{ state: 'stopped', pid: null }])
+  },
+  30_000 + rounds * 5_000,
+)
+
+test(`12: a daemon that is killed with ${children} servers leaves none of them, and the next one starts with none`, async () => {
+  await using at = await daemon(configOf({ echo: fixture('echo') }))
+  const { pid, daemon: id } = at.client.hello
+  const second = await at.run(['serve'])
+  expect(second).toMatchObject({ status: 1, stderr: expect.stringContaining(`daemon ${pid} already serves`) })
+  const sessions = await Promise.all(
+    Array.from({ length: children }, async () => {
+      const session = await attached(at, 'echo')
+      expect((await session.call('echo', { text: 'a' })).error).toBeUndefined()
+      return session
+    }),
+  )
+  expect((await at.client.call('servers/get', { server: 'echo' })).instances).toHaveLength(children)
+  const below = descendantsOf(pid).map((child) => child.pid)
+  expect(below.length).toBeGreaterThan(children * 3)
+  const ended = once(at.process, 'exit')
+  at.process.kill('SIGKILL')
+  await ended
+  await eventually(() => below.every((child) => !isThere(child)), 5000)
+  for (const session of sessions) await session[Symbol.asyncDispose]()
+  const { process: again, client } = await serve(at)
+  await using next = client
+  expect(cgroupsOf(id)).toEqual([])
+  expect((await next.call('servers/get', { server: 'echo' })).instances).toEqual([])
+  await next.call('tools/call', { server: 'echo', tool: 'echo', arguments: {} })
+  const down = once(again, 'exit')
+  again.kill('SIGTERM')
+  expect(await down).toEqual([0, null])
+}, 60_000)
+
+function isThere(pid: number): boolean {
+  try {
+    return !/^\d+ \(.*\) Z/s.test(readFileSync(`/proc/${pid}/stat`, 'latin1'))
+  } catch {
+    return false
+  }
+}

@@ -1,0 +1,213 @@
+// What a supervisor is trusted with under fault, number by number, and the tests that show it: docs/faults.md is made from this.
+
+/** One promise, and where it is kept. */
+export interface FaultRow {
+  readonly number: number
+  readonly fault: string
+  /** File below test/ -> how titles of its tests begin, or what they hold */
+  readonly tests: Readonly<Record<string, readonly string[]>>
+}
+
+export const faultRows: readonly FaultRow[] = [
+  {
+    number: 1,
+    fault: 'the daemon is killed within 20 ms of a launch',
+    tests: {
+      'escape/persistence.test.ts': ['at any instant of'],
+      'sandbox/init/stop.test.ts': ['a supervisor killed at any instant of a launch'],
+    },
+  },
+  {
+    number: 2,
+    fault: 'the daemon is killed while servers run, at any step of a call',
+    tests: {
+      'escape/persistence.test.ts': ['leaves nothing of servers that run'],
+      'integration/killed.test.ts': ['$step of a call'],
+    },
+  },
+  {
+    number: 3,
+    fault: 'the sandbox tool, PID 1 or the server is killed',
+    tests: {
+      'integration/faults.test.ts': ['3: '],
+      'sandbox/bubblewrap/driver.test.ts': ['when something else kills a part'],
+    },
+  },
+  {
+    number: 4,
+    fault: 'a server ignores SIGTERM',
+    tests: {
+      'supervisor/supervisor.test.ts': ['all servers stop at once, within the ladder'],
+      'integration/serve.test.ts': ['ends with 0 on SIGTERM'],
+    },
+  },
+  {
+    number: 5,
+    fault: 'a server needs most of its time to tidy up',
+    tests: { 'integration/faults.test.ts': ['5: '] },
+  },
+  {
+    number: 6,
+    fault: 'a server forks twice, leaves its session, closes its streams',
+    tests: {
+      'escape/persistence.test.ts': ['a server that forks twice'],
+      'sandbox/init/stop.test.ts': ['what the server left behind ends with it'],
+    },
+  },
+  {
+    number: 7,
+    fault: 'children hold the output of a server that ended',
+    tests: {
+      'integration/faults.test.ts': ['7: '],
+      'sandbox/init/server.test.ts': ['shows the end of its output although the server and PID 1 live on'],
+    },
+  },
+  {
+    number: 8,
+    fault: 'a fork bomb; orphans by the hundred',
+    tests: {
+      'escape/resources.test.ts': ['a fork bomb stops'],
+      'sandbox/init/server.test.ts': ['reaps orphans by the hundred'],
+    },
+  },
+  {
+    number: 9,
+    fault: 'a server is stopped by a signal',
+    tests: {
+      'integration/faults.test.ts': ['9: '],
+      'sandbox/init/stop.test.ts': ['SIGTERM reaches a server that is stopped'],
+    },
+  },
+  {
+    number: 10,
+    fault: 'a server crashes at every start',
+    tests: {
+      'integration/faults.test.ts': ['10: '],
+      'supervisor/restart.test.ts': [
+        'one that was ready comes back on the schedule',
+        'a steady life starts the schedule anew',
+        'a storm is so many ends',
+      ],
+      'integration/halts.test.ts': ['a storm of ends halts its server'],
+    },
+  },
+  {
+    number: 11,
+    fault: 'a server crashes once it was ready, or in a call',
+    tests: {
+      'supervisor/supervisor.test.ts': ['a server that crashes in a call fails that call once'],
+      'integration/faults.test.ts': ['3: '],
+    },
+  },
+  {
+    number: 12,
+    fault: 'the daemon is killed with 50 servers; a second one comes',
+    tests: {
+      'integration/many-lives.test.ts': ['12: '],
+      'integration/serve.test.ts': ['refuses to be the second on a runtime directory'],
+    },
+  },
+  {
+    number: 13,
+    fault: 'servers are started and stopped again and again (40 times in CI, more with SALLYPORT_CYCLES)',
+    tests: { 'integration/many-lives.test.ts': ['13: '] },
+  },
+  {
+    number: 14,
+    fault: 'a flood of output that its host does not read',
+    tests: { 'supervisor/hostile-server.test.ts': ['a flood waits for a host that does not read'] },
+  },
+  {
+    number: 15,
+    fault: 'a line without end',
+    tests: {
+      'supervisor/hostile-server.test.ts': ['a line without end ends the session'],
+      'lib/lines.test.ts': ['what is held of a line without end'],
+    },
+  },
+  {
+    number: 16,
+    fault: 'a flood of stderr',
+    tests: {
+      'supervisor/hostile-server.test.ts': ['a flood of stderr hinders nothing'],
+      'supervisor/log-ring.test.ts': ['the newest bytes are kept'],
+    },
+  },
+  {
+    number: 17,
+    fault: 'lines in any pieces, garbage, batches, ids that are used twice or known to nobody',
+    tests: {
+      'lib/lines.test.ts': ['however the bytes are cut'],
+      'supervisor/hostile-server.test.ts': ['a line of garbage', 'answers that nobody waits for'],
+      'supervisor/timeouts.test.ts': ['an answer that comes too late'],
+      'supervisor/bad-input.test.ts': ['bytes that are not UTF-8'],
+      'supervisor/hostile-answers.test.ts': ['a flood of notifications'],
+    },
+  },
+  {
+    number: 18,
+    fault: 'a host that does not read',
+    tests: { 'rpc/connection.test.ts': ['slows nobody else', 'is cut off once its unread answers'] },
+  },
+  {
+    number: 19,
+    fault: 'a host that goes away in a call',
+    tests: {
+      'integration/stdio.test.ts': ['a host that is killed in a call leaves an outcome'],
+      'rpc/connection.test.ts': ['cancels what a host that went away'],
+      'supervisor/waiting.test.ts': ['a host that dies while its call is on its way'],
+    },
+  },
+  {
+    number: 20,
+    fault: 'a thousand calls at once',
+    tests: {
+      'integration/faults.test.ts': ['20: '],
+      'rpc/connection.test.ts': ['answers ERR_BUSY beyond 64 calls'],
+    },
+  },
+  {
+    number: 21,
+    fault: 'a server closes a stream and lives, ends at once, or becomes another program',
+    tests: {
+      'integration/faults.test.ts': ['21: '],
+      'supervisor/hostile-server.test.ts': [
+        'a server that closes its output and lives on',
+        'a server that ends at once',
+      ],
+    },
+  },
+  {
+    number: 22,
+    fault: 'arguments and variables of any bytes and length; a program that is not there',
+    tests: {
+      'sandbox/init/server.test.ts': [
+        'gets argv, environment and folder exactly',
+        'has 128 KiB in one variable',
+      ],
+      'supervisor/hostile-server.test.ts': ['a program that cannot be started'],
+    },
+  },
+  {
+    number: 23,
+    fault: 'no room on the disk, no descriptors, no memory for a process',
+    tests: {
+      'integration/faults.test.ts': ['23: '],
+      'integration/disk.test.ts': ['that fails in any way blocks every call'],
+    },
+  },
+  { number: 24, fault: 'the clock jumps', tests: { 'integration/faults.test.ts': ['24: '] } },
+  {
+    number: 25,
+    fault: 'a reload',
+    tests: { 'integration/reload.test.ts': ['stops the servers that it changes', 'follows a SIGHUP'] },
+  },
+  {
+    number: 26,
+    fault: 'one process of a server uses up the memory',
+    tests: {
+      'escape/resources.test.ts': ['memory that is used up ends the whole tree'],
+      'sandbox/bubblewrap/limits.test.ts': ['hog ends with its whole tree'],
+    },
+  },
+]
