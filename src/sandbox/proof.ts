@@ -23,15 +23,15 @@ export const identify = (pid: number): ProcessIdentity | null => {
 }
 
 /**
- * Says whether the process has ended.
+ * Says whether the process has provably ended; without a descriptor to look with, nothing is proven.
  *
  * Of a PID 1 it says more: the kernel makes it a zombie only after every other process of its namespace is gone.
  */
-export const isGone = ({ pid, startTime }: ProcessIdentity): boolean => identify(pid)?.startTime !== startTime
+export const isGone = (process_: ProcessIdentity): boolean => look(process_) === 'gone'
 
-/** Sends SIGKILL to that very process; a pid that now belongs to another one is left alone. */
+/** Sends SIGKILL to that very process; a pid that now belongs to another one, or to nobody knows whom, is left alone. */
 export const killExactly = (process_: ProcessIdentity): void => {
-  if (isGone(process_)) return
+  if (look(process_) !== 'there') return
   try {
     process.kill(process_.pid, 'SIGKILL')
   } catch (error) {
@@ -50,7 +50,24 @@ export const onlyChildOf = (pid: number): ProcessIdentity | null => {
  * leader lives; so it names them for sure.
  */
 export const killSession = (session: number): void => {
-  for (const member of processes(allPids())) if (member.session === session) killExactly(member)
+  for (const member of unlessShort(() => processes(allPids())) ?? [])
+    if (member.session === session) killExactly(member)
+}
+
+const look = ({ pid, startTime }: ProcessIdentity): 'there' | 'gone' | 'unknown' => {
+  const found = unlessShort(() => ({ now: identify(pid) }))
+  if (found === null) return 'unknown'
+  return found.now?.startTime === startTime ? 'there' : 'gone'
+}
+
+/** Returns null where descriptors or memory have run out, which says nothing of what was asked. */
+const unlessShort = <T>(ask: () => T): T | null => {
+  try {
+    return ask()
+  } catch (error) {
+    if (!['EMFILE', 'ENFILE', 'ENOMEM'].includes(errnoOf(error) ?? '')) throw error
+    return null
+  }
 }
 
 const processes = (pids: readonly number[]): ProcessIdentity[] =>

@@ -279,6 +279,26 @@ describe('a fault', () => {
     await eventually(() => open() <= before)
   })
 
+  test('23: a server that ends while descriptors have run out ends nobody else, and is known to be gone afterwards', async () => {
+    await withoutBrief()
+    await call('brief')
+    const { init } = await partsOf('brief')
+    const usual = /^Max open files\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/limits`, 'utf8'))?.[1] ?? ''
+    const limit = (soft: string): unknown => execFileSync('prlimit', ['--pid', `${pid}`, `--nofile=${soft}:`])
+    limit('3')
+    try {
+      process.kill(init, 'SIGKILL')
+      await eventually(() => isGone(init))
+      await call('plain')
+    } finally {
+      limit(usual)
+    }
+    await eventually(async () => (await instance('brief'))?.state !== 'ready')
+    await eventually(async () => (await codeOf(call('brief'))) === 'done', 15_000)
+    expect(client.hello.pid).toBe(pid)
+    await call('plain')
+  })
+
   test.each([400, -400])(
     '24: a clock that jumps by %i days ends no wait and no permit, and the chain holds',
     async (days) => {
