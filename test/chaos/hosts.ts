@@ -195,7 +195,8 @@ class Session {
   constructor(child: ChildProcess, account: Account) {
     this.#child = child
     this.#account = account
-    child.stdin?.on('error', () => undefined)
+    // A shim that is killed with what nobody read resets its streams.
+    for (const stream of [child.stdin, child.stdout]) stream?.on('error', () => undefined)
     child.once('exit', () => {
       for (const end of this.#waiting.values()) end('lost')
       this.#waiting.clear()
