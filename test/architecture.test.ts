@@ -101,7 +101,7 @@ const parts: readonly Part[] = [
   },
   {
     from: 'cli/verify',
-    mayImport: [...foundations, 'log.ts', 'config/', 'verify/', 'daemon/run-one.ts'],
+    mayImport: [...foundations, 'log.ts', 'config/', 'sandbox/drivers.ts', 'verify/', 'daemon/run-one.ts'],
     reason: 'it speaks of this machine and a profile; a server it runs as `sallyport run` does',
   },
   {

@@ -6,10 +6,8 @@ import { runtimeDirectory } from '../config/paths.ts'
 import { SallyportError } from '../errors.ts'
 import { packageVersion } from '../lib/version.ts'
 import type { Hello } from '../rpc/protocol.ts'
-import { diagnose, onlyBubblewrap } from '../sandbox/diagnose.ts'
 import type { Diagnosis } from '../sandbox/diagnose.ts'
-import { diagnoseEngine, withEngine } from '../sandbox/docker/diagnose.ts'
-import { fingerprint } from '../sandbox/fingerprint.ts'
+import { driversIn, examineHost } from '../sandbox/drivers.ts'
 import { paint, printFields, printJson, printTable, visible } from './output.ts'
 import type { Cell } from './output.ts'
 import { reaching } from './reach.ts'
@@ -36,11 +34,10 @@ export function registerDoctor(program: Command): void {
 }
 
 async function examine({ runtime }: ReachOptions): Promise<Report> {
-  const found = await fingerprint()
   const facts = {
     version: packageVersion(),
     node: process.versions.node,
-    controls: withEngine(diagnose(found), await diagnoseEngine(thisHost().env, found.init.path)),
+    controls: await examineHost(thisHost().env),
   }
   try {
     await using client = await connect({ at: { runtimeDir: await runtimeDirectory(runtime, thisHost()) } })
@@ -70,15 +67,10 @@ function print({ version, node, controls, daemon, daemon_problem }: Report): voi
 }
 
 function driversOf(controls: readonly Diagnosis[]): string {
-  const isHeld = (needed: (row: Diagnosis) => boolean): boolean =>
-    controls.filter(needed).every(({ ok }) => ok)
-  const hasInit = isHeld(({ control }) => control === 'init' || control === 'system calls')
-  const containers = controls.some(({ control, ok }) => control === 'containers' && ok)
-  const usable = [
-    ...(hasInit && isHeld(({ control }) => onlyBubblewrap.has(control)) ? ['bubblewrap'] : []),
-    ...(hasInit && containers ? ['docker'] : []),
-  ]
-  return usable.length === 0 ? 'none: no server can be launched' : usable.join(', ')
+  const usable = driversIn(controls).filter(({ why }) => why === null)
+  return usable.length === 0
+    ? 'none: no server can be launched'
+    : usable.map(({ driver }) => driver).join(', ')
 }
 
 function row({ control, ok, isFatal, enforcedBy, cause }: Diagnosis): (string | Cell)[] {

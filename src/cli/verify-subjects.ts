@@ -19,10 +19,12 @@ import type { NamedCall } from '../verify/server/choose-call.ts'
 import type { RunServer } from '../verify/server/inspect-server.ts'
 import { subjectOfServer } from '../verify/subject.ts'
 import { verifyProfile, verifyServer, type VerifyOptions } from '../verify/verify.ts'
+import type { DriverName } from '../sandbox/drivers.ts'
 
 /** One thing to verify, and how. */
-interface Verifiable extends Verified, Pick<Reported, 'placeOf'> {
-  verify(options: VerifyOptions): Promise<Verification>
+export interface Verifiable extends Verified, Pick<Reported, 'placeOf'> {
+  readonly driver: DriverName
+  verify(options: Omit<VerifyOptions, 'driver'>): Promise<Verification>
 }
 
 interface Named {
@@ -32,6 +34,8 @@ interface Named {
   readonly allServers?: boolean
   readonly call: NamedCall | null
   readonly config?: string
+  /** What makes the sandboxes of profiles: each of them is tried under every one */
+  readonly drivers: readonly DriverName[]
 }
 
 /** Each once, profiles first; a mistake in the last is said before the first is tried. */
@@ -44,12 +48,16 @@ export async function subjectsOf(named: Named, host: Host): Promise<readonly Ver
   const all: Verifiable[] = []
   for (const name of profiles) {
     const profile = await loadProfile(name, search)
-    all.push({
-      profile: name,
-      server: null,
-      placeOf: placesOf(profile, await filesOf(profile, search)),
-      verify: (options) => verifyProfile(name, { ...options, directory: directory ?? userFolder(host) }),
-    })
+    const placeOf = placesOf(profile, await filesOf(profile, search))
+    for (const driver of named.drivers)
+      all.push({
+        profile: name,
+        server: null,
+        driver,
+        placeOf,
+        verify: (options) =>
+          verifyProfile(name, { ...options, driver, directory: directory ?? userFolder(host) }),
+      })
   }
   if (named.server.length > 0 || named.allServers === true)
     all.push(...(await serversOf(named, await loadSettings({ ...host, ...path }), host)))
@@ -82,6 +90,7 @@ async function serversOf(
     all.push({
       profile: profile.name,
       server: name,
+      driver: entry.driver,
       placeOf: placesOf(profile, await filesOf(profile, search), await placeOfServer(name, settings)),
       verify: (options) => verifyServer(name, { ...options, settings, own, call, run: runIn(runtimeDir) }),
     })

@@ -2,16 +2,17 @@
 import { writeFile } from 'node:fs/promises'
 import { Option, type Command } from 'commander'
 import { readAssertions } from '../config/assertion-file.ts'
-import { thisHost } from '../config/host.ts'
+import { type Host, thisHost } from '../config/host.ts'
 import { SallyportError } from '../errors.ts'
 import { errnoOf } from '../lib/missing.ts'
 import { packageVersion } from '../lib/version.ts'
-import { formats, type Reported } from '../verify/report/report.ts'
+import { formats, type Report, type Reported } from '../verify/report/report.ts'
 import { overall } from '../verify/result.ts'
 import type { NamedCall } from '../verify/server/choose-call.ts'
+import { type DriverName, driversIn, examineHost } from '../sandbox/drivers.ts'
 import { interruption } from './interruption.ts'
 import { hint, visible } from './output.ts'
-import { subjectsOf } from './verify-subjects.ts'
+import { subjectsOf, type Verifiable } from './verify-subjects.ts'
 
 interface VerifyFlags {
   readonly profile: readonly string[]
@@ -20,7 +21,7 @@ interface VerifyFlags {
   readonly allServers?: boolean
   readonly call?: string
   readonly args?: string
-  readonly driver: 'bubblewrap' | 'docker'
+  readonly driver?: DriverName
   readonly format: keyof typeof formats
   readonly out?: string
   readonly selfCheck?: boolean
@@ -42,9 +43,10 @@ export function registerVerify(program: Command): void {
     .option('--call <tool>', 'call this tool of the one server, instead of what is known to change nothing')
     .option('--args <json>', 'its arguments, as one JSON object')
     .addOption(
-      new Option('--driver <driver>', 'what makes the sandbox')
-        .choices(['bubblewrap', 'docker'])
-        .default('bubblewrap'),
+      new Option(
+        '--driver <driver>',
+        'what makes the sandboxes of profiles; without it bubblewrap, and with --all whatever can here',
+      ).choices(['bubblewrap', 'docker']),
     )
     .addOption(new Option('--format <format>', 'how to say it').choices(Object.keys(formats)).default('text'))
     .option('--out <file>', 'write the report there, instead of to stdout')
@@ -58,27 +60,70 @@ async function verify(flags: VerifyFlags): Promise<void> {
   const host = thisHost()
   const call = callOf(flags)
   using interrupted = interruption()
-  const subjects = await subjectsOf({ ...flags, isAll: flags.all === true, call }, host)
+  const { drivers, unusable } = await driversFor(flags, host)
+  for (const { driver, why } of unusable) hint(`${driver} makes no sandbox here: ${visible(why)}`)
+  const subjects = await subjectsOf({ ...flags, isAll: flags.all === true, call, drivers }, host)
   const stated = await Promise.all(flags.tests.map((file) => readAssertions(file, subjects)))
-  const reported: Reported[] = []
-  for (const [index, subject] of subjects.entries()) {
-    const name = visible(subject.server ?? subject.profile)
+  const reported = await eachInTurn(subjects, async (subject, index): Promise<Reported> => {
+    const name = `${visible(subject.server ?? subject.profile)} (${subject.driver})`
     const verification = await subject.verify({
       host,
       assertions: stated.flatMap((each) => each[index] ?? []),
       selfCheck: flags.selfCheck === true,
-      driver: flags.driver,
       signal: interrupted.signal,
       onProgress: (stage) => hint(`${index + 1}/${subjects.length} ${name}: ${visible(stage)}`),
     })
-    reported.push({ verification, placeOf: subject.placeOf })
-  }
+    return { verification, placeOf: subject.placeOf }
+  })
   interrupted[Symbol.dispose]()
-  const report = formats[flags.format]({ version: packageVersion(), folder: process.cwd(), reported })
+  const report = formats[flags.format]({
+    version: packageVersion(),
+    folder: process.cwd(),
+    reported,
+    unusable,
+  })
   if (flags.out === undefined) process.stdout.write(report)
   else await writeReport(flags.out, report)
   if (overall(reported.map(({ verification }) => verification)) !== 'pass')
     process.exitCode = verificationFailed
+}
+
+/** With --all every driver that this user can launch with, and why any other can't; one that is named is tried, come what may. */
+async function driversFor(
+  { driver, all }: VerifyFlags,
+  { env }: Host,
+): Promise<{ readonly drivers: readonly DriverName[]; readonly unusable: Report['unusable'] }> {
+  if (driver !== undefined || all !== true) return { drivers: [driver ?? 'bubblewrap'], unusable: [] }
+  const here = driversIn(await examineHost(env))
+  const unusable = here.flatMap(({ driver: name, why }) => (why === null ? [] : [{ driver: name, why }]))
+  if (unusable.length < here.length)
+    return { drivers: here.flatMap(({ driver: name, why }) => (why === null ? [name] : [])), unusable }
+  throw new SallyportError(
+    'ERR_SANDBOX_UNENFORCEABLE',
+    `no driver makes a sandbox here: ${unusable.map(({ driver: name, why }) => `${name}: ${why}`).join('. ')}`,
+  )
+}
+
+/** How many sandboxes' batteries run beside each other: making a container is mostly waiting for its engine. */
+const atOnce: Readonly<Record<DriverName, number>> = { bubblewrap: 1, docker: 2 }
+
+/** In the order of the subjects, whatever was through first. Nothing goes on when this has thrown. */
+async function eachInTurn(
+  subjects: readonly Verifiable[],
+  verifyOne: (subject: Verifiable, index: number) => Promise<Reported>,
+): Promise<readonly Reported[]> {
+  const found = new Map<number, Reported>()
+  const lane = async (waiting: [number, Verifiable][]): Promise<void> => {
+    for (let next = waiting.shift(); next !== undefined; next = waiting.shift())
+      found.set(next[0], await verifyOne(next[1], next[0]))
+  }
+  const lanes = Object.entries(atOnce).flatMap(([driver, count]) => {
+    const waiting = [...subjects.entries()].filter(([, subject]) => subject.driver === driver)
+    return Array.from({ length: count }, () => lane(waiting))
+  })
+  const failed = (await Promise.allSettled(lanes)).find(({ status }) => status === 'rejected')
+  if (failed?.status === 'rejected') throw failed.reason
+  return [...subjects.keys()].flatMap((index) => found.get(index) ?? [])
 }
 
 function callOf({ call, args, server, allServers }: VerifyFlags): NamedCall | null {

@@ -4,7 +4,6 @@ import { once } from 'node:events'
 import { open, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
-import { SallyportError } from '../errors.ts'
 import { within } from '../lib/deadline.ts'
 import { newInstanceId } from '../lib/ids.ts'
 import type { EnforcedLimits, SandboxExit, SandboxProcess } from '../sandbox/driver.ts'
@@ -79,13 +78,7 @@ const plan = async (lab: Lab, attempts: readonly Attempt[], signal: AbortSignal)
   const supply = { ...noSupply, openDoor, files }
   const instance = newInstanceId()
   const planned = await planLaunch({ server, profile, settings, instance, supply }, host, { signal })
-  if (!isStandIn) return planned
-  if (planned.driver === 'bubblewrap') return standInFor(planned, [listPath], host)
-  throw new SallyportError(
-    'ERR_SANDBOX_UNENFORCEABLE',
-    `verify runs servers in sandboxes of bubblewrap, and ${server.name} says driver: ${planned.driver}; it cannot be verified here`,
-    { server: server.name, driver: planned.driver },
-  )
+  return isStandIn ? standInFor(planned, [listPath], host) : planned
 }
 
 /** What a launch would confine, without one. */

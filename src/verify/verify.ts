@@ -20,6 +20,7 @@ import { tryAssertions } from './assertions.ts'
 import { type Canaries, plantCanaries } from './canaries.ts'
 import { catalogue } from './catalogue.ts'
 import { tryArms } from './arms.ts'
+import type { ControlId } from './controls.ts'
 import { exposureOf } from './exposure.ts'
 import { makeExhibit, setuidPrograms } from './exhibit.ts'
 import { judge } from './judge.ts'
@@ -40,6 +41,8 @@ export interface VerifyOptions {
   readonly directory?: string
   /** Takes each control out in turn, and holds every probe to going red */
   readonly selfCheck?: boolean
+  /** Tries only the probes that guard these controls; all of them where it is left out */
+  readonly controls?: readonly ControlId[]
   /** What makes the sandbox of a profile; a server's entry says it itself */
   readonly driver?: 'bubblewrap' | 'docker'
   /** What must hold beside what the profile itself states */
@@ -193,7 +196,9 @@ const tryAll = async (
     wayOut,
     isHidden: (path) => isHidden(spec, path),
   }
-  const planned = catalogue.map((probe): Planned => ({ probe, trial: probe.trial(scene) }))
+  const planned = catalogue
+    .filter(({ control }) => options.controls?.includes(control) ?? true)
+    .map((probe): Planned => ({ probe, trial: probe.trial(scene) }))
   onProgress('inside and outside')
   const [inside, outside] = await Promise.all([
     answersInside(lab, planned, exposure),

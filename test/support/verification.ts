@@ -110,6 +110,7 @@ export const mixed = (): Verification =>
 export const reportOf = (...all: readonly Verification[]): Report => ({
   version: '1.2.3',
   folder: '/repo',
+  unusable: [],
   reported: all.map((each) => ({
     verification: each,
     placeOf: (key) =>

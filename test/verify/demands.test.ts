@@ -33,6 +33,7 @@ beforeAll(async () => {
   sight = {
     // As a sandbox's would be, and not as these are.
     spec: { ...spec, hostUid: 47_000, hostGid: 47_000, limits: { ...spec.limits, openFiles: 8 } },
+    driver: 'bubblewrap',
     enforcedBy: { memory: 'cgroup-v2', pids: 'cgroup-v2', cpu: 'cgroup-v2', files: 'rlimit', tmp: 'tmpfs' },
     processes: processesOf(parent.pid ?? 0),
     ownNamespaces: Object.fromEntries(
@@ -62,9 +63,11 @@ test('the two processes are seen, PID 1 first', () => {
 describe('outside of any sandbox is red:', () => {
   // Some machines set this bit for all, and then a process without a sandbox has it too.
   const isSetForAll = /^NoNewPrivs:\s+1/m.test(readFileSync('/proc/self/status', 'utf8'))
-  test.each(demands)('$id', (demand) => {
-    const expected = demand.id === 'process.no-new-privileges' && isSetForAll ? 'pass' : 'fail'
-    expect([demand.id, look(demand, sight).verdict]).toEqual([demand.id, expected])
+  describe.each(['bubblewrap', 'docker'] as const)('with what is demanded under %s', (driver) => {
+    test.each(demands)('$id', (demand) => {
+      const expected = demand.id === 'process.no-new-privileges' && isSetForAll ? 'pass' : 'fail'
+      expect([demand.id, look(demand, { ...sight, driver }).verdict]).toEqual([demand.id, expected])
+    })
   })
 })
 

@@ -10,7 +10,7 @@ import { allOf, countOf } from './guarantees.ts'
 import type { Report } from './report.ts'
 
 /** Returns one JSON document. */
-export const jsonReport = ({ version, reported }: Report): string => {
+export const jsonReport = ({ version, reported, unusable }: Report): string => {
   const all = reported.map(({ verification }) => verification)
   const document = {
     $schema: 'https://unpkg.com/sallyport/dist/schema/verify.schema.json',
@@ -18,6 +18,7 @@ export const jsonReport = ({ version, reported }: Report): string => {
     sallyport: version,
     verdict: overall(all),
     counts: countsOf(all.flatMap(allOf)),
+    unusable_drivers: unusable,
     verifications: all.map(verificationOf),
   }
   return `${JSON.stringify(document, null, 2)}\n`

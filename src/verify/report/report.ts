@@ -26,6 +26,8 @@ export interface Report {
   /** Folder that paths are told from, absolute */
   readonly folder: string
   readonly reported: readonly Reported[]
+  /** Drivers under which profiles were to be tried, and were not since this user can launch nothing with them here */
+  readonly unusable: readonly { readonly driver: Verification['driver']; readonly why: string }[]
 }
 
 /** A format returns the whole text of its report, with a line's end at its end. */

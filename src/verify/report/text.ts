@@ -13,9 +13,10 @@ import type { Report } from './report.ts'
 import { oneLine } from './words.ts'
 
 /** Returns lines for people, without colours. */
-export const textReport = ({ reported }: Report): string => {
+export const textReport = ({ reported, unusable }: Report): string => {
   const all = reported.map(({ verification }) => verification)
-  return `${[...all.flatMap(section), ...(all.length > 1 ? [total(all)] : [])].join('\n')}\n`
+  const not = unusable.map(({ driver, why }) => `--   not tried under ${driver}: ${oneLine(why)}`)
+  return `${[...all.flatMap(section), ...not, ...(all.length > 1 ? [total(all)] : [])].join('\n')}\n`
 }
 
 const section = (verification: Verification): readonly string[] => {

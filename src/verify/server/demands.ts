@@ -99,15 +99,21 @@ export const placeDemands: readonly Demand[] = [
   {
     id: 'process.cgroup',
     protects: 'Every process is counted in the sandbox’s own control group, where limits are held there.',
-    expected: ({ enforcedBy }) =>
-      usesGroups(enforcedBy)
-        ? 'a group of this instance'
-        : 'none: no limit is held by a group on this machine',
-    amiss: (process, { spec, enforcedBy, ownGroups }) =>
+    expected: ({ enforcedBy, driver }) =>
+      driver === 'docker'
+        ? 'a group of this container'
+        : usesGroups(enforcedBy)
+          ? 'a group of this instance'
+          : 'none: no limit is held by a group on this machine',
+    amiss: (process, { spec, enforcedBy, ownGroups, driver, processes }) =>
       judged('control group', process.groups, (text) => {
-        if (!usesGroups(enforcedBy)) return null
+        const isContainer = driver === 'docker'
+        if (!isContainer && !usesGroups(enforcedBy)) return null
         if (text === ownGroups) return 'the groups of whoever launched it'
-        return text.includes(`/${spec.instance}`) ? null : `groups ${text.trim().replaceAll('\n', ' ')}`
+        const isOwn = isContainer
+          ? containerGroup.test(text) && text === processes[0]?.groups
+          : text.includes(`/${spec.instance}`)
+        return isOwn ? null : `groups ${text.trim().replaceAll('\n', ' ')}`
       }),
     tells: ({ groups }) => (isRead(groups) ? groups.trim().replaceAll('\n', ' ') : ''),
   },
@@ -144,6 +150,9 @@ export const placeDemands: readonly Demand[] = [
         : '',
   },
 ]
+
+/** What an engine calls a container's group ends with the container's id. */
+export const containerGroup = /[/-][0-9a-f]{64}(\.scope)?$/m
 
 const usesGroups = (enforcedBy: Sight['enforcedBy']): boolean =>
   Object.values(enforcedBy).some((by) => by.startsWith('cgroup'))

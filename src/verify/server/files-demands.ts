@@ -1,7 +1,7 @@
 // The demands on what a server's processes have mounted and open, against the plan of their sandbox.
-import type { SandboxSpec } from '../../sandbox/spec.ts'
+import { isWithin } from '../../lib/path-overlap.ts'
 import { mountsOf } from '../../sandbox/spec.ts'
-import { type Demand, judged, ownCount } from './look.ts'
+import { type Demand, judged, ownCount, type Sight } from './look.ts'
 import { isRead, type SeenProcess } from './processes.ts'
 
 interface MountLine {
@@ -11,8 +11,11 @@ interface MountLine {
   readonly type: string
 }
 
-/** What every sandbox has beside the plan's own mounts: the root, and what bubblewrap makes in it. */
+/** What every sandbox has beside the plan's own mounts: the root, and what is made in it. */
 const always = ['/', '/proc', '/dev', '/tmp', '/home/user', '/sallyport']
+
+/** Files of its own making that an engine mounts, whatever it is asked for. */
+const ofEngine = ['/etc/resolv.conf', '/etc/hostname', '/etc/hosts']
 
 const mountsIn = (text: string): readonly MountLine[] =>
   text
@@ -32,23 +35,35 @@ const mountsIn = (text: string): readonly MountLine[] =>
 const unescaped = (path: string): string =>
   path.replaceAll(/\\([0-7]{3})/g, (_, digits: string) => String.fromCharCode(Number.parseInt(digits, 8)))
 
+/** Mounts that are not below a later one: the kernel tells them in the order in which they were made. */
+const reachable = (lines: readonly MountLine[]): readonly MountLine[] =>
+  lines.filter(({ target }, index) => !lines.slice(index + 1).some((later) => isWithin(target, later.target)))
+
+// An engine mounts what it is asked for without saying so, and covers what of /sys is the host's with a folder of nothing.
+const isOfEngine = ({ target, options, type }: MountLine): boolean =>
+  ofEngine.includes(target) || (target === '/sys' && type === 'tmpfs' && options.includes('ro'))
+
 /** What of the table is not as the plan has it. */
-const unplanned = (lines: readonly MountLine[], spec: SandboxSpec): readonly string[] => {
+const unplanned = (all: readonly MountLine[], { spec, driver }: Sight): readonly string[] => {
+  const isContainer = driver === 'docker'
+  const lines = reachable(all)
   const planned = new Map(mountsOf(spec).map(({ target, access }) => [target, access]))
   const files = new Set(spec.files.map(({ target }) => target))
   const missing = [...planned.keys()].filter((target) => !lines.some((line) => line.target === target))
-  const wrong = lines.flatMap(({ target, options }) => {
+  const wrong = lines.flatMap((line) => {
+    const { target, options } = line
     const access = planned.get(target)
     if (access === 'read' && !options.includes('ro')) return [`${target} can be written`]
     if (access !== undefined || files.has(target)) return []
     const isOfSandbox = always.some(
       (path) => target === path || (path !== '/' && target.startsWith(`${path}/`)),
     )
-    return isOfSandbox ? [] : [`${target} was not planned`]
+    return isOfSandbox || (isContainer && isOfEngine(line)) ? [] : [`${target} was not planned`]
   })
-  const bare = lines.flatMap(({ target, options }) =>
-    options.includes('nosuid') ? [] : [`${target} is not nosuid`],
-  )
+  // An engine says it only of what is in memory; for the rest no_new_privs stands, and one uid that is all there is.
+  const isBare = ({ options, type }: MountLine): boolean =>
+    !options.includes('nosuid') && (!isContainer || (type === 'tmpfs' && options.includes('rw')))
+  const bare = lines.filter(isBare).map(({ target }) => `${target} is not nosuid`)
   return [...missing.map((target) => `${target} is missing`), ...wrong, ...bare]
 }
 
@@ -69,9 +84,9 @@ export const fileDemands: readonly Demand[] = [
     protects:
       'Every process sees the mounts that were planned, read-only where they were planned so, and no other.',
     expected: ({ spec }) => `${mountsOf(spec).length} mounts of the host, as the plan has them`,
-    amiss: (process, { spec }) =>
+    amiss: (process, sight) =>
       judged('mounts', process.mounts, (text) => {
-        const found = unplanned(mountsIn(text), spec)
+        const found = unplanned(mountsIn(text), sight)
         return found.length === 0 ? null : found.slice(0, 5).join(', ')
       }),
     tells: ({ mounts }) =>

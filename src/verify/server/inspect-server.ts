@@ -11,7 +11,7 @@ import type { Canaries } from '../canaries.ts'
 import type { Inspection } from '../result.ts'
 import type { Subject } from '../subject.ts'
 import { chooseCall, type NamedCall } from './choose-call.ts'
-import { givenDemands, placeDemands, statusDemands } from './demands.ts'
+import { containerGroup, givenDemands, placeDemands, statusDemands } from './demands.ts'
 import { fileDemands } from './files-demands.ts'
 import { look, type Sight } from './look.ts'
 import { isRead, namespaceKinds, processesOf } from './processes.ts'
@@ -107,7 +107,7 @@ export const inspectServer = async (
     inspections.push(...unreached(inspections, SallyportError.from(error).message, complaints))
   }
   const { process } = seen
-  const groups = process === null ? [] : groupsOf(process.initPid, process.spec.instance)
+  const groups = process === null ? [] : groupsOf(process, server.driver)
   inspections.push(...(process === null ? [] : lookAt(process, server, canaries)))
   mine.end()
   const gone = await within(ended, server.stop.eofMs + server.stop.termMs + goneMs, late).catch(
@@ -134,14 +134,17 @@ const allowing = (settings: Settings, server: string, { tool }: NamedCall): Sett
   ],
 })
 
-/** Folders of the control groups that are the instance's own, wherever the host has its hierarchies. */
-const groupsOf = (initPid: number, instance: string): readonly string[] => {
+/** Folders of the control groups that are the sandbox's own, wherever the host has its hierarchies. */
+const groupsOf = (
+  { initPid, spec: { instance } }: SandboxProcess,
+  driver: Subject['server']['driver'],
+): readonly string[] => {
   const [init] = processesOf(initPid)
   if (init === undefined || !isRead(init.groups)) return []
   return init.groups
     .trim()
     .split('\n')
-    .filter((line) => line.endsWith(`/${instance}`))
+    .filter((line) => (driver === 'docker' ? containerGroup.test(line) : line.endsWith(`/${instance}`)))
     .flatMap((line) => {
       const [, controllers = '', path = ''] = /^\d+:([^:]*):(.*)$/.exec(line) ?? []
       return [join('/sys/fs/cgroup', path), join('/sys/fs/cgroup', controllers, path)]
@@ -151,11 +154,12 @@ const groupsOf = (initPid: number, instance: string): readonly string[] => {
 
 const lookAt = (
   { spec, enforcedBy, initPid }: SandboxProcess,
-  { credentials }: Subject['server'],
+  { credentials, driver }: Subject['server'],
   { word }: Canaries,
 ): readonly Inspection[] => {
   const sight: Sight = {
     spec,
+    driver,
     enforcedBy,
     processes: processesOf(initPid),
     ownNamespaces: Object.fromEntries(

@@ -1,12 +1,15 @@
 // What is demanded of a real server's processes, one demand at a time: each looks at all of them and names who breaks it.
 import type { EnforcedLimits } from '../../sandbox/driver.ts'
 import type { SandboxSpec } from '../../sandbox/spec.ts'
+import type { ServerSettings } from '../../schema/settings.ts'
 import type { Inspection } from '../result.ts'
 import { isRead, type Read, type SeenProcess } from './processes.ts'
 
 /** A running sandbox, as it was planned and as it is. */
 export interface Sight {
   readonly spec: SandboxSpec
+  /** What made it */
+  readonly driver: ServerSettings['driver']
   readonly enforcedBy: EnforcedLimits
   /** PID 1 first, then the relay of a sandbox with a network, then the server and what it started */
   readonly processes: readonly SeenProcess[]
