@@ -92,7 +92,7 @@ engineTest('an engine that a user may not use is named to that user, with the re
   })
   const nobody = 'unix:///nonexistent/engine.sock'
   const [, docker] = isRoot
-    ? (JSON.parse(await asUser('support/say-drivers.ts', DOCKER_HOST)) as ReturnType<typeof driversIn>)
+    ? (JSON.parse(await asUser('support/run-drivers.ts', DOCKER_HOST)) as ReturnType<typeof driversIn>)
     : driversIn(await examineHost({ DOCKER_HOST: nobody }))
   expect(docker?.why).toMatch(isRoot ? /EACCES.*; .*group of the socket/ : /ENOENT/)
   const unusable = [{ driver: 'docker' as const, why: docker?.why ?? '' }]

@@ -1,4 +1,4 @@
-// Says which drivers this user can launch with, and why another can't: `say-drivers.ts DOCKER_HOST`.
+// Says which drivers this user can launch with, and why another can't: `run-drivers.ts DOCKER_HOST`.
 import { driversIn, examineHost } from '../../src/sandbox/drivers.ts'
 
 const [host = ''] = process.argv.slice(2)
