@@ -66,15 +66,15 @@ export class JournalRecorder implements Recorder {
   }
 
   /**
-   * What many calls have in common is written out, and searched for secrets, once. Ids and digests are this daemon's own
-   * words, in which nothing has to be escaped.
+   * What many calls have in common is written out, and searched for secrets, once. Ids of calls and permits, and
+   * digests, are made in this life of the daemon, of letters that need no escape.
    */
   intent(intent: Intent, told: Told): void {
     const { call, permit, approval, argumentsDigest, bytesDigest, lineage, foreseen } = intent
     const { target, basis } = intent.about
     const [of, by, also] = [this.#common(target), this.#common(basis), this.#members(foreseen)]
     const from = this.#words(lineage)
-    const ids = `,"call":"${call}","permit":"${permit}","approval":${approval === null ? 'null' : `"${approval}"`}`
+    const ids = `,"call":"${call}","permit":"${permit}","approval":${quoted(approval)}`
     const digests = `,"arguments_digest":"${argumentsDigest}","bytes_digest":"${bytesDigest}"`
     const text = `${ids}${digests}${of.text}${by.text},"lineage":${from.text}${also.text}`
     const hits = of.hits + by.hits + from.hits + also.hits
@@ -205,6 +205,8 @@ async function syncFolder(path: string): Promise<void> {
 
 const nothing: Redaction = { text: '', hits: 0 }
 const nobodySaid: Redaction = { text: 'null', hits: 0 }
+
+const quoted = (approval: string | null): string => (approval === null ? 'null' : JSON.stringify(approval))
 
 const bodyOf = (members: string): unknown => JSON.parse(`{${members.slice(1)}}`)
 
