@@ -135,7 +135,7 @@ const oddities = [
 async function nonsense({ stage }: World, chance: Chance): Promise<void> {
   const socket = dial(join(stage.at.runtimeDir, 'host/host.sock'))
   socket.on('error', () => undefined).resume()
-  const closed = once(socket, 'close')
+  const closed = new Promise((resolve) => socket.once('close', resolve))
   for (let lines = chance.between(1, 5); lines > 0; lines--) socket.write(`${chance.pick(oddities)}\n`)
   if (chance.percent(50)) socket.write('{"jsonrpc":"2.0","id":')
   await Promise.race([closed, delay(chance.between(1, 50))])
