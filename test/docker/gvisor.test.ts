@@ -38,6 +38,15 @@ describe.runIf(hasGvisor)('a server in gVisor', () => {
     expect(await engine.engine.list([])).toEqual([])
   })
 
+  test('has room for gVisor’s own threads, however few processes the server may have', async () => {
+    const few = { ...inGvisor, limits: { pids: 16 } }
+    for (let launches = 0; launches < 2; launches++) {
+      await using server = await launchProbe(await settingsFor('says-status.mjs', [], few), host)
+      inputOf(server).end()
+      expect(await server.ended).toEqual({ code: 0, signal: null, reason: 'exited' })
+    }
+  })
+
   test('gets and gives every byte, and ends of SIGTERM with its own status', async () => {
     await using server = await launchProbe(await settingsFor('confined-echo.mjs', [], inGvisor), host)
     const sent = randomBytes(1 << 20)

@@ -114,13 +114,16 @@ const isolation = ({ filter, procMasks, isGvisor }: ContainerHost): HostConfig =
   ReadonlyPaths: ['/proc/sys'],
 })
 
+// Its kernel and its file server are Go programs, whose runtime ends them where it gets no thread.
+const gvisorThreads = 256
+
 // init counts too, and the memory is all there is: no swap beyond it.
-const resources = (spec: SandboxSpec, { processors }: ContainerHost): HostConfig => {
+const resources = (spec: SandboxSpec, { processors, isGvisor }: ContainerHost): HostConfig => {
   const limits = limitsWithRelay(spec)
   return {
     Memory: limits.memoryBytes,
     MemorySwap: limits.memoryBytes,
-    PidsLimit: limits.pids + 1,
+    PidsLimit: limits.pids + 1 + (isGvisor ? gvisorThreads : 0),
     NanoCpus: Math.round(Math.min(limits.cpu, processors) * 1e9),
     OomScoreAdj: 500,
     Ulimits: [{ Name: 'core', Soft: 0, Hard: 0 }],
