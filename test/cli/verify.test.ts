@@ -84,7 +84,7 @@ async function stating(lines: readonly string[]) {
 test('what is stated is tried, and told apart: what holds, what does not, what cannot be tried', async () => {
   await using stated = await stating([...holds, ...fails, ...errors])
   const { out, err, status } = await sallyport(...stated.args, '--format', 'json')
-  expect([status, err]).toEqual([4, expect.stringContaining('1/1 stated: ')])
+  expect([status, err]).toEqual([4, expect.stringContaining('1/1 stated (bubblewrap): ')])
   const result = JSON.parse(out) as Result
   const assertions = result.verifications[0]?.assertions ?? []
   const of = (verdict: string): string[] =>

@@ -13,7 +13,7 @@ import { tempDir } from '../support/temp-dir.ts'
 
 const repository = fileURLToPath(new URL('../../', import.meta.url))
 
-/** In the place of the probes' program: holds what it is to hold, and asked for more than one thing does what a failure would. */
+/** In the place of the probes' program: becomes the launcher, holds what it is to hold, and asked for more than one thing does what a failure would. */
 const stub = (failure: string): string => `
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,6 +21,13 @@ const stub = (failure: string): string => `
 #include <unistd.h>
 int main(int argc, char **argv) {
   char line[16384];
+  if (argc > 2 && strcmp(argv[1], "--before") == 0) {
+    FILE *script = fopen(argv[2], "r");
+    if (script == NULL || fgets(line, sizeof line, script) == NULL || fgets(line, sizeof line, script) == NULL) return 1;
+    line[strcspn(line, "\\n")] = '\\0';
+    argv[2] = line;
+    return execv(line, argv + 2);
+  }
   FILE *list = fopen(argv[argc - 1], "r");
   if (list != NULL && fgets(line, sizeof line, list) != NULL && strncmp(line, "hold-listeners", 14) == 0) {
     puts("{\\"outcome\\":\\"open\\",\\"ms\\":0,\\"text\\":\\"\\"}");
