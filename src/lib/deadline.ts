@@ -21,6 +21,19 @@ export const within = async <T>(
   }
 }
 
+/** The promise, or a rejection with the signal's reason where that comes first; what the promise stands for goes on then. */
+export const unlessAborted = async <T>(promise: Promise<T>, signal: AbortSignal): Promise<T> => {
+  const { promise: aborted, reject } = Promise.withResolvers<never>()
+  const abort = (): void => reject(signal.reason instanceof Error ? signal.reason : new Error('aborted'))
+  if (signal.aborted) abort()
+  signal.addEventListener('abort', abort, { once: true })
+  try {
+    return await Promise.race([promise, aborted])
+  } finally {
+    signal.removeEventListener('abort', abort)
+  }
+}
+
 /** Returns true once the condition holds, false when it does not within `ms`; looks after 1 ms, then ever less often. */
 export const holdsWithin = async (condition: () => boolean, ms: number): Promise<boolean> => {
   const end = performance.now() + ms

@@ -80,14 +80,20 @@ export const createLaunchHost = async (options: LaunchHostOptions): Promise<Laun
   const registrations = new WeakMap<Settings, Registrations>()
   const filters = new Map<string, Uint8Array>()
   let docker: Promise<DockerHost> | null = null
+  const closing = new AbortController()
   const dockerHost = (): Promise<DockerHost> => {
-    docker ??= openDockerHost({ daemon, stateDirectory, environment, initPath, log }).catch(
-      (error: unknown) => {
-        // An engine that is started later is found then.
-        docker = null
-        throw error
-      },
-    )
+    docker ??= openDockerHost({
+      daemon,
+      stateDirectory,
+      environment,
+      initPath,
+      log,
+      signal: closing.signal,
+    }).catch((error: unknown) => {
+      // An engine that is started later is found then.
+      docker = null
+      throw error
+    })
     return docker
   }
   return {
@@ -117,6 +123,13 @@ export const createLaunchHost = async (options: LaunchHostOptions): Promise<Laun
       void until.finally(() => uidsInUse.delete(held))
     },
     async [Symbol.asyncDispose]() {
+      // An engine that does not answer would hold up the end for as long as it is connected to.
+      closing.abort(
+        new SallyportError(
+          'ERR_ENGINE_UNREACHABLE',
+          'the daemon ended while it connected to its container engine; start it again',
+        ),
+      )
       await docker?.then(
         (opened) => opened[Symbol.asyncDispose](),
         () => undefined,

@@ -1,5 +1,6 @@
 // A launch: from a server's settings to a confined server behind an open gate. The order is the design.
 import { SallyportError } from '../errors.ts'
+import { unlessAborted } from '../lib/deadline.ts'
 import type { InstanceId } from '../lib/ids.ts'
 import type { ProfileSettings, ServerSettings, Settings } from '../schema/settings.ts'
 import { type BubblewrapPlan, confine } from './bubblewrap/driver.ts'
@@ -96,7 +97,7 @@ export const planLaunch = async (
 
   // 1. fingerprint: a real sandbox was tried when the daemon started; where it failed, the missing control is named.
   //    In a container the engine has the say, and init tries the way out itself before anything of the server runs.
-  const docker = server.driver === 'docker' ? await host.docker() : null
+  const docker = server.driver === 'docker' ? await unlessAborted(host.docker(), signal) : null
   if (docker === null) {
     requireSandbox(host.fingerprint)
     if (profile.network.mode === 'allowlist') requireEgress(host.fingerprint)
@@ -104,8 +105,7 @@ export const planLaunch = async (
   refuseOtherNetwork(server, profile, supply)
 
   // 2. resolve: the files that will run are the registered ones, the arguments start no other code, the user is not root.
-  const registration = await host.registrationsOf(settings).verified(server)
-  signal.throwIfAborted()
+  const registration = await unlessAborted(host.registrationsOf(settings).verified(server), signal)
   registered?.()
   const resolved = resolveServer({ server, profile, settings, instance, registration }, host.facts)
 

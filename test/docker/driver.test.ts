@@ -5,6 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { describe, expect } from 'vitest'
 import type { SandboxProcess } from '../../src/sandbox/driver.ts'
 import { labels } from '../../src/sandbox/docker/container.ts'
+import { EngineWatch } from '../../src/sandbox/docker/watch.ts'
 import { newDaemonId } from '../../src/lib/ids.ts'
 import { inputOf } from '../../src/supervisor/dispatch.ts'
 import { cuttableEngine } from '../support/cut-engine.ts'
@@ -168,6 +169,32 @@ describe('an engine', () => {
       await eventually(async () => (await at.containers()).length === 0)
     },
   )
+
+  engineTest(
+    'that hangs before it has said a word fails a launch when its time is up, and holds up no end',
+    async ({ engine }) => {
+      await using way = await cuttableEngine(engine.environment.DOCKER_HOST.replace('unix://', ''))
+      way.hang()
+      const host = await launchHost({ environment: { DOCKER_HOST: way.address } })
+      const settings = await settingsFor('echo.mjs', [], { driver: 'docker' })
+      const launching = launchProbe(settings, host, null, AbortSignal.timeout(100))
+      await expect(launching).rejects.toMatchObject({ name: 'TimeoutError' })
+      const from = performance.now()
+      await host[Symbol.asyncDispose]()
+      expect(performance.now() - from).toBeLessThan(5_000)
+    },
+  )
+
+  engineTest('is listened to by all who launch, though the first of them gives up', async ({ engine }) => {
+    using watch = new EngineWatch(engine.engine, `${labels.daemon}=${newDaemonId()}`)
+    const first = new AbortController()
+    const asked = [first.signal, new AbortController().signal].map((signal) => watch.listen({ signal }))
+    first.abort(new Error('given up'))
+    expect(await Promise.allSettled(asked)).toMatchObject([
+      { status: 'rejected', reason: { message: 'given up' } },
+      { status: 'fulfilled' },
+    ])
+  })
 
   engineTest('that hangs does not keep a server from being stopped', async ({ engine }) => {
     await using way = await cuttableEngine(engine.environment.DOCKER_HOST.replace('unix://', ''))

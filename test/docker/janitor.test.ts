@@ -9,6 +9,7 @@ import { newDaemonId } from '../../src/lib/ids.ts'
 import { markOf } from '../../src/sandbox/daemon-mark.ts'
 import { labels } from '../../src/sandbox/docker/container.ts'
 import { emptyRoot } from '../../src/sandbox/docker/empty-root.ts'
+import { cuttableEngine } from '../support/cut-engine.ts'
 import { engineTest, type TestEngine } from '../support/engine.ts'
 import { eventually } from '../support/eventually.ts'
 import { launchHost, launchProbe, settingsFor } from '../support/launch.ts'
@@ -115,6 +116,22 @@ describe('the next daemon', () => {
       const dead = await writeDead(state.path, '/nonexistent/engine.sock')
       await using _next = await launchHost({ stateDirectory: state.path })
       expect(await readdir(join(state.path, 'docker'))).toEqual([dead])
+    },
+  )
+
+  engineTest(
+    'waits for an engine that hangs once, however many had it, and leaves all to the one after it',
+    async ({ engine }) => {
+      await using way = await cuttableEngine(socketOf(engine))
+      await using state = await stateFolder()
+      const dead = await Promise.all(
+        [1, 2, 3, 4].map(() => writeDead(state.path, way.address.replace('unix://', ''))),
+      )
+      way.hang()
+      const began = performance.now()
+      await using _next = await launchHost({ stateDirectory: state.path })
+      expect(performance.now() - began).toBeLessThan(15_000)
+      expect(await readdir(join(state.path, 'docker'))).toEqual(dead.toSorted())
     },
   )
 })

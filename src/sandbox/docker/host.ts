@@ -3,6 +3,7 @@ import { rm } from 'node:fs/promises'
 import { release } from 'node:os'
 import { dirname, join, relative } from 'node:path'
 import { SallyportError } from '../../errors.ts'
+import { unlessAborted } from '../../lib/deadline.ts'
 import type { DaemonId } from '../../lib/ids.ts'
 import type { Logger } from '../../lib/logger.ts'
 import { isWithin } from '../../lib/path-overlap.ts'
@@ -36,6 +37,8 @@ export interface DockerHostOptions {
   readonly environment: Readonly<Record<string, string | undefined>>
   readonly initPath: string
   readonly log: Logger
+  /** Gives up the connecting; what the engine still has then is for the next daemon */
+  readonly signal: AbortSignal
 }
 
 /** The part of a plan that does not follow from the spec and the engine. */
@@ -64,15 +67,15 @@ export interface DockerHost extends AsyncDisposable, OwnedEngine {
  * users, or has no filters. Disposing removes what containers are left; the sandboxes must have ended before.
  */
 export const openDockerHost = async (options: DockerHostOptions): Promise<DockerHost> => {
-  const { daemon, stateDirectory, environment, initPath, log } = options
+  const { daemon, stateDirectory, environment, initPath, log, signal } = options
   const endpoint = findEndpoint(environment)
   const socketPath = judgePlace(endpoint)
   const engine = await openEngine(endpoint, environment)
   try {
-    const info = await engine.info()
+    const info = await engine.info({ signal })
     judgeEngine(info)
     const folder = await makeDaemonFolder(stateDirectory, daemon, socketPath)
-    await requireSameFiles({ engine, daemon }, [join(folder, markFile), initPath])
+    await unlessAborted(requireSameFiles({ engine, daemon }, [join(folder, markFile), initPath]), signal)
     const watch = new EngineWatch(engine, `${labels.daemon}=${daemon}`)
     const owed = new Set<string>()
     const procMasks = await presentProcMasks()

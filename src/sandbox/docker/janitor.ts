@@ -15,6 +15,9 @@ import { type Engine, openEngine } from './engine.ts'
 /** Says in a daemon's folder whose it is */
 export const markFile = 'daemon.json'
 
+/** How long a daemon that starts waits for each answer of the engine of a dead one, ms */
+const sweepMs = 5_000
+
 const folders = (stateDirectory: string): string => join(stateDirectory, 'docker')
 
 /** Makes the folder in which a daemon keeps what its containers are given, and writes down whose it is and which engine has them. */
@@ -37,28 +40,32 @@ export const makeDaemonFolder = async (
  * Removes what dead daemons of this state directory left with their engines, and returns the names of the containers.
  *
  * A container goes where its label says a dead daemon's id and its name begins with it: an image may bring any label, and no
- * name. What can't be removed, since the engine does not answer, is logged and stays for the next daemon.
+ * name. What can't be removed, since the engine does not answer in time, is logged and stays for the next daemon. However
+ * many daemons died, an engine that hangs is waited for once.
  */
 export const sweepContainers = async (stateDirectory: string, log: Logger): Promise<readonly string[]> => {
-  const removed: string[] = []
-  for (const name of await namesIn(folders(stateDirectory))) {
-    const folder = join(folders(stateDirectory), name)
-    const mark = readMark(await readFile(join(folder, markFile), 'utf8').catch(() => ''))
-    // Killed before it could write who it was, it had no container; a living one stands among the daemons.
-    if (mark === null && !existsSync(join(stateDirectory, 'daemons', `${name}.json`)))
-      await rm(folder, { recursive: true, force: true })
-    const socketPath = mark?.['socketPath']
-    if (mark === null || mark.daemon !== name || typeof socketPath !== 'string' || !isDead(mark)) continue
-    try {
-      using engine = await openEngine(findEndpoint({ DOCKER_HOST: `unix://${socketPath}` }), {})
-      removed.push(...(await removeOf(engine, mark)))
-      await rm(folder, { recursive: true, force: true })
-    } catch (error) {
-      const { code, message } = SallyportError.from(error)
-      log.warn({ daemon: name, code, reason: message }, 'containers of a daemon that died may be left')
-    }
+  const names = await namesIn(folders(stateDirectory))
+  return (await Promise.all(names.map((name) => sweepDaemon(stateDirectory, name, log)))).flat()
+}
+
+const sweepDaemon = async (stateDirectory: string, name: string, log: Logger): Promise<readonly string[]> => {
+  const folder = join(folders(stateDirectory), name)
+  const mark = readMark(await readFile(join(folder, markFile), 'utf8').catch(() => ''))
+  // Killed before it could write who it was, it had no container; a living one stands among the daemons.
+  if (mark === null && !existsSync(join(stateDirectory, 'daemons', `${name}.json`)))
+    await rm(folder, { recursive: true, force: true })
+  const socketPath = mark?.['socketPath']
+  if (mark === null || mark.daemon !== name || typeof socketPath !== 'string' || !isDead(mark)) return []
+  try {
+    using engine = await openEngine(findEndpoint({ DOCKER_HOST: `unix://${socketPath}` }), {})
+    const removed = await removeOf(engine, mark, { ms: sweepMs })
+    await rm(folder, { recursive: true, force: true })
+    return removed
+  } catch (error) {
+    const { code, message } = SallyportError.from(error)
+    log.warn({ daemon: name, code, reason: message }, 'containers of a daemon that died may be left')
+    return []
   }
-  return removed
 }
 
 /** Removes every container of one daemon; returns their names once the engine has none of them any more. */

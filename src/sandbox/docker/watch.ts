@@ -1,5 +1,6 @@
 // What the engine tells of this daemon's containers while they run, over one connection for all of them.
 import type { Readable } from 'node:stream'
+import { unlessAborted } from '../../lib/deadline.ts'
 import type { ContainerEvent } from './answers.ts'
 import type { Engine } from './engine.ts'
 
@@ -19,13 +20,12 @@ export class EngineWatch implements Disposable {
 
   /** Listens, where nobody does yet: before a container starts, so that nothing of it is missed. Throws as the engine does. */
   async listen({ signal }: { readonly signal: AbortSignal }): Promise<void> {
-    this.#stream ??= this.#open(signal)
-    try {
-      await this.#stream
-    } catch (error) {
+    // Opened for all: whoever asked first may give up, and the others still wait.
+    this.#stream ??= this.#open().catch((error: unknown) => {
       this.#stream = null
       throw error
-    }
+    })
+    await unlessAborted(this.#stream, signal)
   }
 
   /** Tells of the container from now on, until disposed of. */
@@ -41,9 +41,9 @@ export class EngineWatch implements Disposable {
     )
   }
 
-  async #open(signal: AbortSignal): Promise<Readable> {
+  async #open(): Promise<Readable> {
     const tell = ({ id, action }: ContainerEvent): void => this.#hearings.get(id)?.(action)
-    const stream = await this.#engine.events(this.#label, tell, { signal })
+    const stream = await this.#engine.events(this.#label, tell)
     stream
       .on('error', () => {})
       .once('close', () => {
