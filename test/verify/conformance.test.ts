@@ -169,6 +169,11 @@ describe('S000-U14', () => {
     for (const host of [api.host, '127.0.0.1', 'localhost'])
       await call('open', 'ask', { url: `http://${host}:${other.port}/secret` })
     expect(other.seen).toEqual(before)
+    // By the proxy that clients are told of, names that nobody granted, at a port that is granted for another.
+    const asked = api.asked.length
+    for (const host of ['unlisted.test', `x.${api.host}`, `${api.host}.test`])
+      await call('open', 'ask', { url: `http://${host}:${api.plainPort}/secret` })
+    expect(api.asked).toHaveLength(asked)
     // The same request of a server that was granted just that arrives: somebody does listen.
     void call('wide', 'ask', { url: `http://${api.host}:${other.port}/secret` }).catch(() => null)
     await eventually(() => other.seen.bytes > before.bytes, patienceMs)
@@ -191,12 +196,18 @@ describe('S000-U14', () => {
   })
 
   test('an unsupported control fails closed', async () => {
+    // Two stand here, each by itself: the supervisor, before anything is planned, and the plan of every launch.
     await expect(call('shared', 'say', { text: 'x' })).rejects.toMatchObject({
       code: 'ERR_SANDBOX_UNENFORCEABLE',
+      message: expect.stringContaining('to start it without'),
     })
     expect(await pidOf('shared')).toBeNull()
+    expect(await client.call('servers/get', { server: 'shared' })).toMatchObject({ state: 'failed' })
     const ran = await at.run(['verify', '--server', 'shared', '--format', 'json'])
-    expect([ran.status, ran.stdout]).toEqual([4, expect.stringContaining('ERR_SANDBOX_UNENFORCEABLE')])
+    expect([ran.status, ran.stdout]).toEqual([
+      4,
+      expect.stringContaining('which this version cannot enforce; remove it'),
+    ])
   })
 
   test('extension grants are separate: what one server was given is in no other', async () => {
