@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { LINE_BYTES = 16384, PATIENCE_S = 20 };
+enum { LINE_BYTES = 16384 };
 
 FILE *found;
 

@@ -9,6 +9,9 @@ extern FILE *found;
 
 enum { TEXT_BYTES = 65536, ARGUMENTS = 16, NO_EFFECT = 255 };
 
+/** Seconds after which an attempt is late: it counts again from whatever says so. */
+enum { PATIENCE_S = 20 };
+
 /** One thing to try. Returns -1 with errno set where it was stopped, anything else where it was not. */
 struct attempt {
   const char *name;

@@ -69,6 +69,8 @@ static int thread_many(int count, char **arguments) {
   return stopped_at(amount, wanted);
 }
 
+enum { PAGE_BYTES = 4096 };
+
 // Touches so many bytes of memory, a page at a time, and holds them; `shared` are those of a nameless file, which no rlimit
 // of memory counts. One file for each piece, since the limit of a file's size holds for these, too.
 static int touch(const char *bytes, int is_shared) {
@@ -77,7 +79,8 @@ static int touch(const char *bytes, int is_shared) {
     int flags = MAP_ANONYMOUS | (is_shared ? MAP_SHARED : MAP_PRIVATE);
     char *at = mmap(NULL, piece, PROT_READ | PROT_WRITE, flags, -1, 0);
     if (at == MAP_FAILED) return -1;
-    memset(at, 1, piece);
+    for (size_t page = 0; page < piece; page += PAGE_BYTES) at[page] = 1;
+    alarm(PATIENCE_S); // whoever gets on is not late, however much else the machine does
   }
   struct timespec second = {.tv_sec = 1};
   nanosleep(&second, NULL); // a watchdog looks now and then; a control group would have struck already
