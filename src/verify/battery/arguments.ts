@@ -66,5 +66,11 @@ export const argumentProbes: readonly Probe[] = [
     ['get_thread_area'],
     ['epoll_ctl_old'],
     ['epoll_wait_old'],
+    ['afs_syscall'],
+    ['getpmsg'],
+    ['putpmsg'],
+    ['security'],
+    ['tuxcall'],
+    ['vserver'],
   ]),
 ]
