@@ -19,6 +19,14 @@ static int stat_it(int count, char **arguments) {
   return lstat(arguments[0], &status);
 }
 
+static int mode(int count, char **arguments) {
+  (void)count;
+  struct stat status;
+  if (lstat(arguments[0], &status) != 0) return -1;
+  fprintf(found, "%03o", status.st_mode & 07777);
+  return 0;
+}
+
 // A folder counts as read when it is listed.
 static int read_it(int count, char **arguments) {
   (void)count;
@@ -159,7 +167,8 @@ static int facts(int count, char **arguments) {
 
 const struct attempt file_attempts[] = {
     {"facts", 1, facts}, {"changed-status", 0, changed_status},
-    {"stat", 1, stat_it},      {"read", 1, read_it},          {"create", 1, create}, {"open-for-writing", 1, open_for_writing},
+    {"stat", 1, stat_it},      {"mode", 1, mode},
+    {"read", 1, read_it},          {"create", 1, create}, {"open-for-writing", 1, open_for_writing},
     {"text", 1, text},         {"list", 1, list},             {"link", 1, link_text}, {"flags", 1, flags},
     {"size", 1, size},         {"reserve", 2, reserve},       {"read-through-link", 2, read_through_link},
     {"hard-link", 2, hard_link}, {"uncovered", 1, uncovered}, {NULL, 0, NULL},

@@ -20,6 +20,8 @@ export interface Watched {
   readonly pid: number
   readonly terminate: () => void
   readonly kill: () => void
+  /** Kills the relay beside it, where it has one */
+  readonly endRelay: () => Promise<void>
   readonly ended: Promise<unknown>
   /** Options of the sandbox tool, where one was started */
   readonly options: readonly string[]

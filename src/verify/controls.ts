@@ -36,8 +36,7 @@ export interface Control {
   }
 }
 
-const [nproc, sigpending, getNoNewPrivileges, setDumpable] = [6, 11, 39, 4]
-const [remount, nosuid] = [0x20, 0x02]
+const [nproc, sigpending, getNoNewPrivileges, setDumpable, remount, nosuid] = [6, 11, 39, 4, 0x20, 0x02]
 
 export const controls = {
   seccomp: {
@@ -251,6 +250,11 @@ export const controls = {
     what: 'an end that nothing in the sandbox can put off',
     layer: 'supervisor',
     arm: { around: (lab) => ({ ...lab, kills: false }) },
+  },
+  'relay-end': {
+    what: 'an end of the sandbox with its relay',
+    layer: 'supervisor',
+    arm: { around: (lab) => ({ ...lab, endsRelay: false }) },
   },
   'memory-limit': {
     what: 'the most memory, files in memory counted with it',

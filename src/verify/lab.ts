@@ -1,7 +1,7 @@
 // Where attempts are made: in the sandbox of a launch, in the same with a control taken out, and outside of any.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { open, writeFile } from 'node:fs/promises'
+import { open, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { within } from '../lib/deadline.ts'
@@ -41,6 +41,8 @@ export interface Lab {
   readonly readsAtOnce: boolean
   /** Whether a server that goes on after it was asked to end is killed */
   readonly kills: boolean
+  /** Whether a relay is killed where a probe says so */
+  readonly endsRelay: boolean
   /** The daemon's variables, as a child without a sandbox inherits them */
   readonly variables: Readonly<Record<string, string>>
   readonly signal: AbortSignal
@@ -128,6 +130,10 @@ export const tryInside = async (lab: Lab, attempts: readonly Attempt[], alter?: 
     pid: server.initPid,
     terminate: () => server.terminate(),
     kill: () => (lab.kills ? server.kill() : server.terminate()),
+    endRelay: async () => {
+      const [relay] = await childrenOf(server.initPid)
+      if (lab.endsRelay && relay !== undefined) process.kill(relay, 'SIGKILL')
+    },
     ended: server.ended,
     options,
     stderrEnds: (ms) => isOverWithin((early ??= textOf(server.stderr)), ms),
@@ -165,6 +171,7 @@ export const tryOutside = async (lab: Lab, attempts: readonly Attempt[]): Promis
         pid: child.pid ?? 0,
         terminate: () => child.kill('SIGTERM'),
         kill: () => child.kill('SIGKILL'),
+        endRelay: () => Promise.resolve(),
         ended,
         options: [],
         stderrEnds: (ms) => isOverWithin(said, ms),
@@ -214,6 +221,10 @@ const answersOf = async (
   }
   return answers
 }
+
+/** PID 1 starts the relay before anything else. */
+const childrenOf = async (pid: number): Promise<readonly number[]> =>
+  (await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8')).trim().split(' ').map(Number)
 
 const isOverWithin = (work: Promise<unknown>, ms: number): Promise<boolean> =>
   within(work, ms, () => new Error('it goes on')).then(

@@ -171,6 +171,7 @@ const tryAll = async (
     capable: exhibit.capable,
     readsAtOnce: false,
     kills: true,
+    endsRelay: true,
     variables: canaries.variables,
     signal,
   }

@@ -24,7 +24,7 @@ test.each(ids)('a launch without %s can be made', (id) => {
 test('a container without each of them can be made, but for what is around it, and what an engine has in its place', () => {
   const without = ids.filter((id) => !Object.hasOwn(containerArms, id))
   const [around, ofTheEngine] = [
-    ['output', 'end'],
+    ['output', 'end', 'relay-end'],
     ['launcher', 'stream-ends'],
   ]
   expect(without.toSorted()).toEqual([...around, ...ofTheEngine].toSorted())

@@ -1,5 +1,7 @@
-// Probes 81 to 84 and 119: the way out of a profile that has one leads to what was granted, and of the others there is none.
-import { finds, stops, stopsOrFinds, type Attempt } from '../attempt.ts'
+// Probes 81 to 84, 119 and 123: the way out of a profile that has one leads to what was granted, and of the others there is none.
+import { setTimeout as pause } from 'node:timers/promises'
+import type { SandboxExit } from '../../sandbox/driver.ts'
+import { finds, seen, stops, stopsOrFinds, type Attempt } from '../attempt.ts'
 import { proxyPort } from '../../sandbox/network.ts'
 import { doorTarget } from '../../sandbox/spec.ts'
 import type { Probe, Scene, Trial } from '../probe.ts'
@@ -149,6 +151,11 @@ export const egressProbes: readonly Probe[] = [
           ),
           connects(host, canaries.port),
           connects('other.sallyport.test', port),
+          finds(
+            ['mode', doorTarget],
+            (text) => (text === '600' ? null : `mode ${text}`),
+            'the door is one user’s',
+          ),
         ],
         outside: serverOutside(scene),
       }
@@ -240,7 +247,40 @@ export const egressProbes: readonly Probe[] = [
             outside: [finds(['text', '/proc/{main}/limits'], startsNothing)],
           },
   },
+  {
+    id: 'network.relay-end',
+    number: 123,
+    group: 'network',
+    protects: 'A server does not go on beside a relay that is gone: its network would be another one.',
+    control: 'relay-end',
+    isAlone: true,
+    trial: (scene) => {
+      const expected = 'ended by PID 1 as soon as the relay is gone'
+      if (isShut(scene))
+        return { expected, attempts: [], settled: 'the profile has no network: there is no relay' }
+      if (scene.driver === 'docker')
+        return { expected, attempts: [], settled: 'the same PID 1 as in bubblewrap, where it is tried' }
+      return {
+        expected,
+        attempts: [
+          seen(
+            'the relay, killed from outside',
+            async ({ endRelay, ended }) => {
+              await endRelay()
+              const exit = await Promise.race([ended, pause(endMs, null)])
+              return exit === null ? 'the sandbox goes on' : (exit as SandboxExit).reason
+            },
+            (text) => (text === 'egress-lost' ? null : text),
+          ),
+        ],
+        outside: [stops(['refuse-to-end'], [], 'a process of one’s own that is asked to end')],
+      }
+    },
+  },
 ]
+
+/** For PID 1 to see that its relay is gone, and to end with all that is in the sandbox. */
+const endMs = 5000
 
 /** The process that PID 1 starts before the server. */
 const relayPid = '{relay}'

@@ -35,6 +35,14 @@ const amiss = (text: string): string | null => (text === '' ? null : text.trim()
 const ownStart = (launcher: string): Attempt =>
   seen('start of the launcher', () => readFile(`${launcher}.found`, 'utf8'), amiss)
 
+/** Nobody but root sees it; it is wiped, so that whoever could look into PID 1 finds nothing there. */
+const ownVariables = seen(
+  'variables of PID 1',
+  async ({ pid }) =>
+    (await readFile(`/proc/${pid}/environ`)).every((byte) => byte === 0) ? '' : 'some are left',
+  amiss,
+)
+
 const passedOn = (word: string, folder: string): readonly Attempt[] => [
   seen(
     'variables of the sandbox tool',
@@ -102,7 +110,7 @@ export const startProbes: readonly Probe[] = [
     provoke: both(both(withoutFilter, withoutOtherFilters), (_plan, { launchers }) => ({
       launcher: launchers.spoilt,
     })),
-    trial: ({ canaries: { word, folder }, driver, launchers }) =>
+    trial: ({ canaries: { word, folder }, driver, isRoot, launchers }) =>
       driver === 'docker'
         ? {
             expected: 'nothing of the daemon’s',
@@ -116,6 +124,7 @@ export const startProbes: readonly Probe[] = [
               finds(['session'], (text) => (Number(text) > 1 ? null : `session ${text}`)),
               ownStart(launchers.spoilt),
               ...passedOn(word, folder),
+              ...(isRoot ? [ownVariables] : []),
             ],
             outside: [
               finds(['environment'], (text) => (text.includes(word) ? 'variables of the daemon’s' : null)),
