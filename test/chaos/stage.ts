@@ -8,13 +8,16 @@ import {
   mkdirSync,
   openSync,
   readFileSync,
+  rmSync,
   writeFileSync,
   writeSync,
 } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
 import type { Client } from '../../src/client/client.ts'
 import { main, place, type Place } from '../support/daemon.ts'
+import { eventually } from '../support/eventually.ts'
 import { isRoot } from '../support/user.ts'
 import { witness, type Witness } from '../support/witness.ts'
 import type { Account } from './account.ts'
@@ -22,6 +25,7 @@ import { configuration } from './servers.ts'
 
 /** Size of the disk that state is on where root can make one. */
 const diskBytes = 50 * 1024 * 1024
+const collects = fileURLToPath(new URL('collects.mjs', import.meta.url))
 /** A proper end takes the ladder of the slowest server, and this machine may be busy. */
 const endMs = 25_000
 
@@ -42,6 +46,8 @@ export class Stage implements AsyncDisposable {
   #daemon: ChildProcess | null = null
   #isEnding = false
   #log: string
+  /** Where the daemon writes down how much lives in it */
+  #living: string
   #env: Readonly<Record<string, string>>
   #clock: number
 
@@ -53,6 +59,7 @@ export class Stage implements AsyncDisposable {
     // An engine mounts what lies in the state folder, and would not see a disk of this mount namespace there.
     this.disk = hasContainers ? join(at.stateDir, 'journal') : at.stateDir
     this.#log = join(at.folder, 'daemon.log')
+    this.#living = join(at.folder, 'living')
     const clock = join(at.folder, 'clock')
     this.#clock = openSync(clock, 'w+', 0o600)
     ftruncateSync(this.#clock, 8)
@@ -62,6 +69,7 @@ export class Stage implements AsyncDisposable {
       ...at.env,
       LD_PRELOAD: library,
       SALLYPORT_CLOCK: clock,
+      SALLYPORT_CHAOS_LIVING: this.#living,
       TMPDIR: this.scratch,
       CHAOS_KEY: secret,
     }
@@ -93,11 +101,15 @@ export class Stage implements AsyncDisposable {
   async start(): Promise<boolean> {
     this.#isEnding = false
     const log = openSync(this.#log, 'a')
-    const daemon: ChildProcess = spawn(process.execPath, [main, 'serve'], {
-      env: this.#env,
-      cwd: this.at.folder,
-      stdio: ['ignore', 'ignore', log],
-    })
+    const daemon: ChildProcess = spawn(
+      process.execPath,
+      ['--expose-gc', '--import', collects, main, 'serve'],
+      {
+        env: this.#env,
+        cwd: this.at.folder,
+        stdio: ['ignore', 'ignore', log],
+      },
+    )
     closeSync(log)
     this.#daemon = daemon
     daemon.once('exit', (code, signal) => {
@@ -118,6 +130,13 @@ export class Stage implements AsyncDisposable {
       await delay(20)
     }
     return false
+  }
+
+  /** What lives in the daemon once all garbage is collected, MiB. */
+  async livingMib(): Promise<number> {
+    rmSync(this.#living, { force: true })
+    if (this.pid !== null) process.kill(this.pid, 'SIGUSR2')
+    return Number(await eventually(() => readFileSync(this.#living, 'utf8'), 10_000)) / 1024 ** 2
   }
 
   /** SIGKILL. */
