@@ -1,6 +1,7 @@
 // Servers in images: pinned to what nobody can change, run with nothing but the image’s files, never pulled by a launch.
 import { join } from 'node:path'
 import { describe, expect } from 'vitest'
+import { labels } from '../../src/sandbox/docker/container.ts'
 import type { Settings } from '../../src/schema/settings.ts'
 import { compile } from '../support/compile.ts'
 import { engineTest, type TestEngine } from '../support/engine.ts'
@@ -29,6 +30,7 @@ const greedyImage = async (at: TestEngine, name: string): Promise<string> =>
       'CMD ["from-the-image"]',
       'HEALTHCHECK --interval=1s CMD ["/usr/local/bin/node", "-e", "1"]',
       'EXPOSE 80',
+      'LABEL com.example.run-on-host=evil io.sallyport.daemon=another',
     ],
   })
 
@@ -46,6 +48,11 @@ describe('a server in an image', () => {
     await using host = await launchHost({ environment: at.environment })
     const volumes = (await at.docker.listVolumes()).Volumes.length
     await using server = await launchProbe(settings, host)
+    const [container] = await at.engine.list([`${labels.instance}=${server.spec.instance}`])
+    expect(container?.Labels).toMatchObject({
+      'com.example.run-on-host': '',
+      [labels.daemon]: expect.stringMatching(/^d-/),
+    })
     server.stdin.end()
     const [out, err] = await Promise.all([textOf(server.stdout), textOf(server.stderr)])
     expect({ err, exit: await server.ended }).toEqual({

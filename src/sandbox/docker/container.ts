@@ -28,6 +28,8 @@ export interface ContainerHost {
   readonly imageId: string
   /** Folders that the image declares as volumes, which would be writable and stay behind */
   readonly volumes: readonly string[]
+  /** Names of the image's labels: what watches an engine would do for the container what they say */
+  readonly imageLabels: readonly string[]
   /** OCI runtime, or null for the engine's own choice */
   readonly runtime: string | null
   /** Whether that is gVisor, which has none of this kernel's counters */
@@ -52,8 +54,8 @@ export const containerName = ({ instance }: { readonly instance: string }, daemo
  * Returns what to ask the engine for.
  *
  * The user is the spec's, without a capability and without a way to get one; the root is read-only, and what is writable is in
- * memory and has a size. The image says nothing: its entry point, command, user, health check, volumes and variables are all
- * replaced or unused. The engine writes nothing down of what the server says, and pulls nothing.
+ * memory and has a size. The image says nothing: its entry point, command, user, health check, volumes, labels and variables are
+ * all replaced or unused. The engine writes nothing down of what the server says, and pulls nothing.
  */
 export const containerPlan = (spec: SandboxSpec, host: ContainerHost): ContainerPlan => ({
   Image: host.imageId,
@@ -72,6 +74,7 @@ export const containerPlan = (spec: SandboxSpec, host: ContainerHost): Container
   AttachStderr: true,
   Tty: false,
   Labels: {
+    ...Object.fromEntries(host.imageLabels.map((name) => [name, ''])),
     [labels.daemon]: host.daemon,
     [labels.boot]: host.boot,
     [labels.instance]: spec.instance,

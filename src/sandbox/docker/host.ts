@@ -48,7 +48,7 @@ export type DockerPlanParts = GatePlan & Pick<DockerPlan, 'filter' | 'enforcedBy
 export interface DockerChoice {
   readonly runtime: string | null
   /** Whose root the container has; null for an empty one, in which files of this machine are mounted */
-  readonly image: Pick<ImagePin, 'id' | 'volumes'> | null
+  readonly image: Pick<ImagePin, 'id' | 'volumes' | 'labels'> | null
 }
 
 export interface DockerHost extends AsyncDisposable, OwnedEngine {
@@ -118,6 +118,7 @@ export const openDockerHost = async (options: DockerHostOptions): Promise<Docker
               boot,
               imageId,
               volumes: image?.volumes ?? [],
+              imageLabels: image?.labels ?? [],
               runtime,
               isGvisor: inGvisor,
               initPath,

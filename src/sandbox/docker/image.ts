@@ -19,6 +19,8 @@ export interface ImagePin {
   readonly pinned: string
   /** Folders that it declares as volumes */
   readonly volumes: readonly string[]
+  /** Names of its labels, which a container would have, too */
+  readonly labels: readonly string[]
 }
 
 type ImageServer = Pick<ServerSettings, 'name' | 'command'> & { readonly image: string }
@@ -31,6 +33,7 @@ export const pinImage = async (engine: Engine, { name: server, image }: ImageSer
     id: facts.Id,
     pinned: pinnedName(facts, image),
     volumes: Object.keys(facts.Config.Volumes ?? {}).toSorted(),
+    labels: Object.keys(facts.Config.Labels ?? {}).toSorted(),
   }
 }
 
