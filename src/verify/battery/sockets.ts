@@ -20,7 +20,7 @@ const families = {
   XDP: 44,
 }
 const [inet, inet6, netlink] = [2, 10, 16]
-const [stream, datagram, raw] = [1, 2, 3]
+const [stream, datagram, raw, seqpacket] = [1, 2, 3, 5]
 
 export const socketProbes: readonly Probe[] = [
   callProbe(
@@ -55,6 +55,18 @@ export const socketProbes: readonly Probe[] = [
       ['socket', inet, datagram, 136],
       ['socket', inet, datagram, 1],
       ['socket', inet6, datagram, 58],
+      // Raw, under the protocols that the two kinds above are allowed with, and each of those with the other's.
+      ...[inet, inet6].flatMap((family) =>
+        [
+          [raw, 0],
+          [raw, 6],
+          [raw, 17],
+          [raw, 255],
+          [seqpacket, 0],
+          [stream, 17],
+          [datagram, 6],
+        ].map(([kind = 0, protocol = 0]) => ['socket', family, kind, protocol] as const),
+      ),
     ],
     'network',
   ),
