@@ -185,6 +185,25 @@ describe('an engine', () => {
     },
   )
 
+  engineTest(
+    'that hangs in the middle of a launch has nothing of it left once it answers, though nobody launches again',
+    async ({ engine }) => {
+      await using way = await cuttableEngine(engine.environment.DOCKER_HOST.replace('unix://', ''))
+      const daemon = newDaemonId()
+      await using host = await launchHost({ environment: { DOCKER_HOST: way.address }, daemon })
+      const given = new AbortController()
+      const settings = await settingsFor('confined-echo.mjs', [], { driver: 'docker' })
+      const launching = expect(launchProbe(settings, host, null, given.signal)).rejects.toThrow('given up')
+      const left = () => engine.engine.list([`${labels.daemon}=${daemon}`, labels.instance])
+      await eventually(async () => (await left()).length === 1)
+      way.hang()
+      given.abort(new Error('given up'))
+      await launching
+      way.resume()
+      await eventually(async () => (await left()).length === 0, 15_000)
+    },
+  )
+
   engineTest('is listened to by all who launch, though the first of them gives up', async ({ engine }) => {
     using watch = new EngineWatch(engine.engine, `${labels.daemon}=${newDaemonId()}`)
     const first = new AbortController()

@@ -11,6 +11,8 @@ export interface CuttableEngine extends AsyncDisposable {
   cut(): void
   /** Nothing passes any more, either way, and connections stay */
   hang(): void
+  /** New connections pass again; those that hung are gone */
+  resume(): void
 }
 
 export const cuttableEngine = async (socketPath: string): Promise<CuttableEngine> => {
@@ -41,6 +43,10 @@ export const cuttableEngine = async (socketPath: string): Promise<CuttableEngine
     hang() {
       isHanging = true
       for (const socket of sockets) socket.unpipe().pause()
+    },
+    resume() {
+      isHanging = false
+      for (const socket of sockets) socket.destroy()
     },
     async [Symbol.asyncDispose]() {
       cut()

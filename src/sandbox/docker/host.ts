@@ -26,7 +26,7 @@ import { makeDaemonFolder, markFile, removeOf } from './janitor.ts'
 import { type OwnedEngine, requireSameFiles } from './look.ts'
 import { EngineWatch } from './watch.ts'
 
-/** How long a launch waits for the removal of what an earlier one left, ms. */
+/** How long a removal that was owed may take, and how long until it is tried again, ms. */
 const owedMs = 2_000
 /** How long the end of a daemon waits for an engine to remove what is left, ms */
 const takeDownMs = 3_000
@@ -90,6 +90,16 @@ export const openDockerHost = async (options: DockerHostOptions): Promise<Docker
         )
           owed.delete(id)
     }
+    let retry: NodeJS.Timeout | null = null
+    const settleAgain = async (): Promise<void> => {
+      await settle(signal)
+      retry = null
+      if (owed.size > 0 && !signal.aborted) settleLater()
+    }
+    // Nobody may ever launch again: what is owed is tried until the engine answers.
+    const settleLater = (): void => {
+      retry ??= setTimeout(() => void settleAgain(), owedMs).unref()
+    }
     return {
       engine,
       daemon,
@@ -111,7 +121,10 @@ export const openDockerHost = async (options: DockerHostOptions): Promise<Docker
           watch,
           name: containerName(spec, daemon),
           folder: join(folder, spec.instance),
-          owe: (id) => void owed.add(id),
+          owe(id) {
+            owed.add(id)
+            settleLater()
+          },
           container: ({ control, files }) =>
             containerPlan(spec, {
               daemon,
@@ -131,6 +144,7 @@ export const openDockerHost = async (options: DockerHostOptions): Promise<Docker
         }
       },
       async [Symbol.asyncDispose]() {
+        if (retry !== null) clearTimeout(retry)
         watch[Symbol.dispose]()
         await takeDown(engine, daemon, folder, log)
         engine[Symbol.dispose]()
