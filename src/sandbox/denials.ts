@@ -1,7 +1,8 @@
 // The paths that no configuration grants: what would hand over the user, the machine or Sallyport itself.
 import { lstatSync, readFileSync, realpathSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
-import { isMissing } from '../lib/missing.ts'
+import { SallyportError } from '../errors.ts'
+import { errnoOf, isMissing } from '../lib/missing.ts'
 import { overlapOf } from '../lib/path-overlap.ts'
 import { words } from '../lib/words.ts'
 
@@ -101,13 +102,29 @@ export const findDenials = (facts: DenialFacts, sources: readonly string[]): rea
 
 // Only people and root have secrets at home; the homes of system users are folders such as /usr/sbin.
 const peoplesHomes = (): string[] =>
-  readFileSync('/etc/passwd', 'utf8')
+  users()
     .split('\n')
     .flatMap((line) => {
       const [, , uid, , , home] = line.split(':')
       const isPerson = uid === '0' || (Number(uid) >= 1000 && Number(uid) !== 65_534)
       return isPerson && home !== undefined && home.startsWith('/') && home !== '/' ? [realOrSame(home)] : []
     })
+
+// A root without the file has no people; where it can't be read, their homes would be anybody's.
+const users = (): string => {
+  try {
+    return readFileSync('/etc/passwd', 'utf8')
+  } catch (error) {
+    if (isMissing(error)) return ''
+    const code = errnoOf(error) ?? 'unknown'
+    throw new SallyportError(
+      'ERR_SANDBOX_SETUP',
+      `/etc/passwd can't be read (${code}), so whose homes are not to be mounted is not known; nothing was started`,
+      { path: '/etc/passwd', errno: code },
+      { cause: error },
+    )
+  }
+}
 
 const sockets = (environment: DenialFacts['environment']): string[] =>
   words(socketVariables).flatMap((name) => {
