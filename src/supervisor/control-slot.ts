@@ -221,9 +221,15 @@ export class ControlSlot implements AsyncDisposable {
   }
 
   /** A process that nobody can speak with is of no use; one that is just ending says itself how. */
-  async #outlived(process: Running, instance: InstanceId, { message }: SallyportError): Promise<void> {
+  async #outlived(
+    process: Running,
+    instance: InstanceId,
+    { message, details }: SallyportError,
+  ): Promise<void> {
     if ((await soon(process.ended, lastWordMs)) !== null || this.#instance.id !== instance) return
-    await this.#instance.abandon(message, true).catch(() => undefined)
+    // Whoever is told of it next hears the reason alone: which server it is stands before it.
+    const { reason = message } = details
+    await this.#instance.abandon(String(reason), true).catch(() => undefined)
   }
 
   #toolsChanged(): void {

@@ -137,6 +137,15 @@ test('a server that crashes in a call fails that call once, and the next one at 
   expect(all.supervisor.list(caller())[0]?.instances[0]?.restarts).toBe(1)
 })
 
+test('who calls a server that waits for its next start hears once which one it is, and why', async () => {
+  const restart = { scheduleS: [60], jitter: 0, steadyS: 60, startAttempts: 3, storm: 10 }
+  await using all = await superviseAll([serverSettings('loses-streams.mjs', { restart })])
+  const message = 'mcp server fixture is unavailable: it closed its output'
+  await expect(all.supervisor.call(caller(), callOf('mute'), waiting)).rejects.toMatchObject({ message })
+  await eventually(() => stateOf(all) === 'backoff')
+  await expect(all.supervisor.call(caller(), callOf('echo'), waiting)).rejects.toMatchObject({ message })
+})
+
 test('a server that closes its output and lives on is ended, and started again on the schedule', async () => {
   const restart = { scheduleS: [0.05], jitter: 0, steadyS: 60, startAttempts: 3, storm: 10 }
   await using all = await superviseAll([serverSettings('loses-streams.mjs', { restart })])
