@@ -7,6 +7,9 @@ export interface Leased {
   readonly value: Buffer
 }
 
+/** Why what hangs on a lease ends. One for all: the one that `abort()` would make takes 0.1 ms, for a stack that nobody reads. */
+export const leaseOver = new Error('the lease is over')
+
 /** Returns a lease that runs: it ends by itself after `deadlineMs`, and its values are zeroed then. */
 export const leaseOf = (
   { permit, deadlineMs, attribution }: LeaseRequest,
@@ -20,7 +23,7 @@ export const leaseOf = (
   const end = (): void => {
     if (over.signal.aborted) return
     clearTimeout(timer)
-    over.abort()
+    over.abort(leaseOver)
     for (const { value } of leased) value.fill(0)
   }
   const timer = setTimeout(end, deadlineMs).unref()

@@ -1,5 +1,6 @@
 // Which secrets are open in one sandbox: never two different ones for the same host and port.
 import { SallyportError } from '../errors.ts'
+import { leaseOver } from './lease.ts'
 
 /** A secret as it is opened: whose, what, and the `host:port`s that it goes to. */
 export interface OpenSecret {
@@ -125,7 +126,7 @@ const allOf = (ends: readonly AbortSignal[]): AbortSignal => {
     end.addEventListener(
       'abort',
       () => {
-        if (--left === 0) over.abort()
+        if (--left === 0) over.abort(leaseOver)
       },
       { once: true },
     )
