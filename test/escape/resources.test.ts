@@ -59,7 +59,7 @@ describe.each(daemons)('under a daemon of %s', (daemon) => {
   )
 
   test('a file in a granted folder stops at the profile’s file size', async () => {
-    const grant = { source: folder.path, target: '/work', access: 'write', reason: 'a test' }
+    const grant = { source: folder.path, target: '/workspace', access: 'write', reason: 'a test' }
     const { amount, stopped } = await take('file', { mounts: [grant] })
     expect(stopped).toBe('EFBIG')
     expect(amount).toBeLessThanOrEqual(12)

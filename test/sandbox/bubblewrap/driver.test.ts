@@ -190,7 +190,9 @@ describe('the gate', () => {
     return { folder: dir.path, marker: join(dir.path, 'ran'), dispose: () => dir[Symbol.asyncDispose]() }
   }
   const plan = async (folder: string) =>
-    planOf(sh('echo ran > /work/ran'), { spec: { mounts: [mountOf(folder, '/work', { access: 'write' })] } })
+    planOf(sh('echo ran > /workspace/ran'), {
+      spec: { mounts: [mountOf(folder, '/workspace', { access: 'write' })] },
+    })
 
   test('holds: nothing of the server runs before go, everything after it', async () => {
     const { folder, marker, dispose } = await withMarker()

@@ -176,14 +176,14 @@ describe('init', () => {
 
   it('runs nothing when the supervisor ends before go, wherever in the stream that is', async () => {
     using folder = closedFolder()
-    const more = { binds: { [folder.path]: '/work' } }
+    const more = { binds: { [folder.path]: '/workspace' } }
     if (isRoot) chownSync(folder.path, ids.uid, ids.gid)
     const orders = Buffer.concat([
       frame('t', '/usr'),
       ...initOrders(
-        shell('touch /work/ran', {
+        shell('touch /workspace/ran', {
           env: { A: 'b' },
-          extra: [frame('f', 0o600, '/work/file', Buffer.from('x'))],
+          extra: [frame('f', 0o600, '/workspace/file', Buffer.from('x'))],
         }),
       ),
     ])
