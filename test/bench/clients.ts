@@ -1,15 +1,13 @@
 // Who measures: the fixture `measures` as it is, and as srt runs it; and what stands beside it in memory.
-import { type ChildProcess, execFile, spawn, type SpawnOptions } from 'node:child_process'
+import { type ChildProcess, spawn, type SpawnOptions } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync, realpathSync } from 'node:fs'
-import { mkdir, writeFile } from 'node:fs/promises'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
+import { install } from './peers.ts'
 
-const run = promisify(execFile)
 const fixture = fileURLToPath(new URL('../fixtures/servers/measures.mjs', import.meta.url))
-const srtVersion = '0.0.83'
 
 export interface Client {
   readonly pid: number
@@ -34,26 +32,9 @@ export async function direct(folder: string, names: readonly string[], address: 
  * clients that ask for that.
  */
 export async function srt(folder: string, address: string): Promise<Running | string> {
-  const missing = ['bwrap', 'socat', 'rg'].filter(
-    (name) => !(process.env['PATH'] ?? '').split(':').some((at) => existsSync(join(at, name))),
-  )
-  if (missing.length > 0) return `it needs ${missing.join(', ')}`
+  const program = await install('srt', folder)
+  if (typeof program !== 'string') return program.absent
   const at = join(folder, 'srt')
-  await mkdir(at)
-  const install = [
-    'install',
-    '--prefix',
-    at,
-    '--ignore-scripts',
-    '--no-audit',
-    '--no-fund',
-    `@anthropic-ai/sandbox-runtime@${srtVersion}`,
-  ]
-  try {
-    await run('npm', install, { timeout: 120_000, cwd: at })
-  } catch (error) {
-    return `npm could not install it: ${(error as Error).message.split('\n').at(-1)}`
-  }
   const settings = join(at, 'settings.json')
   await writeFile(
     settings,
@@ -63,7 +44,7 @@ export async function srt(folder: string, address: string): Promise<Running | st
     }),
   )
   const line = `${process.execPath} ${fixture}`
-  const child = spawn(join(at, 'node_modules/.bin/srt'), ['--settings', settings, '-c', line], {
+  const child = spawn(program, ['--settings', settings, '-c', line], {
     ...piped,
     cwd: at,
     detached: true,
