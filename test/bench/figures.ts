@@ -93,6 +93,8 @@ export function text(figure: Figure): string {
 
 /** Prints the figures, or hands them to the process that collects them. */
 export function publish(figures: readonly Figure[]): void {
+  // A reader that has gone is no reason to leave a daemon behind.
+  process.stdout.on('error', () => undefined)
   if (process.send !== undefined) process.send({ figures })
   else for (const figure of figures) process.stdout.write(`${text(figure)}\n\n`)
 }
