@@ -1,58 +1,20 @@
 // The one durable store: records in order, durable before their effect, or nothing is called.
-import {
-  accessSync,
-  closeSync,
-  constants,
-  fdatasync,
-  fstatSync,
-  ftruncateSync,
-  mkdirSync,
-  openSync,
-  writeSync,
-} from 'node:fs'
+import { fdatasync, mkdirSync } from 'node:fs'
 import type { SallyportError } from '../errors.ts'
-import { BatchBytes } from './batch-bytes.ts'
 import { unwritable } from './failures.ts'
 import { type Pending, settle } from './pending.ts'
-import { type Entry, encodeRecord, type JournalRecord, originOf, type Position } from './record.ts'
-import { beginning, expectInPlace, listSegments, readSegment, segmentPath, type Torn } from './segments.ts'
+import type { Entry, JournalRecord, Position } from './record.ts'
 import { replayFrom, type SegmentEnd } from './replay.ts'
+import { beginning } from './segments.ts'
+import { Tail, type TailOptions } from './tail.ts'
 
-/** `write` survives the daemon's death, `fsync` a power loss too. */
-export type Durability = 'write' | 'fsync'
-
-export interface JournalOptions {
-  readonly directory: string
-  readonly key: Uint8Array
-  /** Id of this life of the daemon, in every record */
-  readonly daemon: string
-  readonly durability: Durability
-  /** A segment is closed once it is longer, bytes */
-  readonly segmentBytes: number
+export interface JournalOptions extends TailOptions {
   /** Sees every record that is already there behind `from`, in order, before `open` returns */
   readonly replay: (record: JournalRecord) => void
   /** A segment's end that whoever replays knows everything of; null for the beginning */
   readonly from?: SegmentEnd | null
-  /** Told where a segment ended that nothing is added to any more */
-  readonly closed?: (end: SegmentEnd) => void
-  /** A segment is closed once it is older, ms */
-  readonly segmentMs?: number
-  /** JSON members of every segment's first record */
-  readonly about?: Readonly<Record<string, unknown>>
   /** Told when writing begins to fail, and with null when it works again */
   readonly health?: (failure: SallyportError | null) => void
-  /** Clock of the `at` member */
-  readonly now?: () => Date
-}
-
-interface Segment {
-  readonly number: number
-  readonly fd: number
-  readonly ino: number
-  readonly openedMs: number
-  length: number
-  /** Its last MAC; empty before the first */
-  mac: string
 }
 
 /**
@@ -64,22 +26,18 @@ interface Segment {
  */
 export class Journal implements AsyncDisposable {
   readonly #options: JournalOptions
-  #segment: Segment | null = null
-  #head: Position
+  readonly #tail: Tail
   #waiting: Pending[] = []
-  readonly #bytes = new BatchBytes()
   #isScheduled = false
   #syncing: Promise<void> | null = null
   #isClosed = false
   #isFailing = false
   /** Whoever waits for news; null while nobody does */
   #movement: PromiseWithResolvers<void> | null = null
-  #torn: Torn | null
 
-  private constructor(options: JournalOptions, head: Position, torn: Torn | null) {
+  private constructor(options: JournalOptions, tail: Tail) {
     this.#options = options
-    this.#head = head
-    this.#torn = torn
+    this.#tail = tail
   }
 
   /**
@@ -93,15 +51,14 @@ export class Journal implements AsyncDisposable {
     mkdirSync(directory, { recursive: true, mode: 0o700 })
     const end = replayFrom(directory, key, from, replay)
     if (end !== null && end !== from) options.closed?.(end)
-    const [head, torn] = [end?.position ?? beginning, end?.torn ?? null]
-    const journal = new Journal(options, head, torn)
+    const journal = new Journal(options, new Tail(options, end?.position ?? beginning, end?.torn ?? null))
     journal.#flush()
     return journal
   }
 
   /** The last durable record. */
   get head(): Position {
-    return this.#head
+    return this.#tail.head
   }
 
   /** Resolves when there are newer records than at present, or with the signal. */
@@ -134,8 +91,7 @@ export class Journal implements AsyncDisposable {
     this.#isClosed = true
     this.#flush()
     await this.#syncing
-    if (this.#segment !== null) closeSync(this.#segment.fd)
-    this.#segment = null
+    this.#tail.close()
   }
 
   #schedule(): void {
@@ -153,10 +109,11 @@ export class Journal implements AsyncDisposable {
     this.#waiting = []
     let written: readonly Position[]
     try {
-      written = this.#write(batch)
+      written = this.#tail.write(batch)
     } catch (error) {
       return this.#fail(batch, error)
     }
+    if (written.length > 0) this.#tellMoved()
     if (this.#isFailing) this.#recover()
     if (this.#options.durability === 'write') settle(batch, written)
     else this.#syncing = this.#sync(batch, written)
@@ -164,12 +121,13 @@ export class Journal implements AsyncDisposable {
 
   /** Group commit: records that come while the disk syncs wait for the next batch. */
   async #sync(batch: readonly Pending[], written: readonly Position[]): Promise<void> {
-    const error = await (this.#segment === null ? null : synced(this.#segment.fd))
+    const { fd } = this.#tail
+    const error = await (fd === null ? null : synced(fd))
     try {
       if (error === null) settle(batch, written)
       else {
         // What was written may or may not last: the records stay in the chain, their callers are told no.
-        this.#closeSegment()
+        this.#tail.close()
         this.#fail(batch, error)
       }
     } finally {
@@ -191,108 +149,9 @@ export class Journal implements AsyncDisposable {
     this.#options.health?.(null)
   }
 
-  #write(entries: readonly Entry[]): readonly Position[] {
-    const segment = this.#openSegment()
-    if (entries.length === 0) return []
-    const positions: Position[] = []
-    let [previous, mac] = [this.#head, segment.mac]
-    const seal = { key: this.#options.key, after: mac }
-    this.#bytes.clear()
-    const origin = this.#originOf(segment)
-    const last = entries.at(-1)
-    for (const entry of entries) {
-      const record = encodeRecord(entry, origin, previous, entry === last ? seal : null)
-      this.#bytes.add(record.line)
-      previous = { seq: record.seq, hash: record.hash }
-      positions.push(previous)
-      mac = record.mac ?? mac
-    }
-    this.#writeBytes(segment, this.#bytes.bytes)
-    segment.mac = mac
-    this.#head = previous
+  #tellMoved(): void {
     this.#movement?.resolve()
     this.#movement = null
-    return positions
-  }
-
-  #writeBytes(segment: Segment, bytes: Buffer): void {
-    let done = 0
-    try {
-      while (done < bytes.length) done += writeSync(segment.fd, bytes, done)
-    } catch (error) {
-      this.#takeBack(segment)
-      throw error
-    }
-    segment.length += bytes.length
-  }
-
-  /** A half-written batch must not stand in the file; where it can't be removed, the next segment tells of it. */
-  #takeBack(segment: Segment): void {
-    try {
-      ftruncateSync(segment.fd, segment.length)
-    } catch {
-      this.#closeSegment()
-      const read = readSegment(this.#options.directory, segment.number, this.#head, null, () => {})
-      this.#torn = read.torn
-    }
-  }
-
-  /**
-   * The segment to write to: the open one while it is short enough, else a new one. Where the open one does not stand in its
-   * folder any more, nothing can be written: what was written is evidence, and the chain would go on without it.
-   */
-  #openSegment(): Segment {
-    const { directory, segmentBytes, segmentMs = Infinity, closed } = this.#options
-    accessSync(directory, constants.W_OK | constants.X_OK)
-    if (this.#segment !== null) {
-      const { number, length, openedMs } = this.#segment
-      expectInPlace(segmentPath(directory, number), this.#segment)
-      if (length >= segmentBytes || performance.now() - openedMs > segmentMs) {
-        this.#closeSegment()
-        closed?.({ segment: number, position: this.#head, offset: length, torn: null })
-      }
-    }
-    const segment = this.#segment ?? this.#newSegment(directory)
-    if (segment.length === 0) this.#writeHeader(segment)
-    return segment
-  }
-
-  #newSegment(directory: string): Segment {
-    const number = (listSegments(directory).at(-1) ?? 0) + 1
-    const path = segmentPath(directory, number)
-    const fd = openSync(
-      path,
-      constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_APPEND | constants.O_NOFOLLOW,
-      0o600,
-    )
-    this.#segment = { number, fd, ino: fstatSync(fd).ino, openedMs: performance.now(), length: 0, mac: '' }
-    return this.#segment
-  }
-
-  #writeHeader(segment: Segment): void {
-    const body = JSON.stringify({
-      ...this.#options.about,
-      continues: this.#head,
-      torn: this.#torn,
-      durability: this.#options.durability,
-    })
-    const entry = { type: 'segment.opened', body }
-    const seal = { key: this.#options.key, after: '' }
-    const record = encodeRecord(entry, this.#originOf(segment), this.#head, seal)
-    this.#writeBytes(segment, Buffer.from(record.line))
-    segment.mac = record.mac ?? ''
-    this.#head = { seq: record.seq, hash: record.hash }
-    this.#torn = null
-  }
-
-  #originOf({ number }: Segment): string {
-    return originOf(this.#options.now?.() ?? new Date(), this.#options.daemon, number)
-  }
-
-  #closeSegment(): void {
-    if (this.#segment === null) return
-    closeSync(this.#segment.fd)
-    this.#segment = null
   }
 }
 

@@ -1,0 +1,167 @@
+// Where the journal grows: the segment that is written to, and each batch as one write at its end.
+import { accessSync, closeSync, constants, fstatSync, ftruncateSync, openSync, writeSync } from 'node:fs'
+import { BatchBytes } from './batch-bytes.ts'
+import { type Entry, encodeRecord, originOf, type Position } from './record.ts'
+import type { SegmentEnd } from './replay.ts'
+import { expectInPlace, listSegments, readSegment, segmentPath, type Torn } from './segments.ts'
+
+/** `write` survives the daemon's death, `fsync` a power loss too. */
+export type Durability = 'write' | 'fsync'
+
+export interface TailOptions {
+  readonly directory: string
+  readonly key: Uint8Array
+  /** Id of this life of the daemon, in every record */
+  readonly daemon: string
+  readonly durability: Durability
+  /** A segment is closed once it is longer, bytes */
+  readonly segmentBytes: number
+  /** A segment is closed once it is older, ms */
+  readonly segmentMs?: number
+  /** Told where a segment ended that nothing is added to any more */
+  readonly closed?: (end: SegmentEnd) => void
+  /** JSON members of every segment's first record */
+  readonly about?: Readonly<Record<string, unknown>>
+  /** Clock of the `at` member */
+  readonly now?: () => Date
+}
+
+interface Segment {
+  readonly number: number
+  readonly fd: number
+  readonly ino: number
+  readonly openedMs: number
+  length: number
+  /** Its last MAC; empty before the first */
+  mac: string
+}
+
+/** Each method throws what the file system throws; a batch that could not be written is taken back whole. */
+export class Tail {
+  readonly #options: TailOptions
+  #segment: Segment | null = null
+  #head: Position
+  readonly #bytes = new BatchBytes()
+  #torn: Torn | null
+
+  /** Goes on behind `head`; the first segment's first record tells of `torn`. */
+  constructor(options: TailOptions, head: Position, torn: Torn | null) {
+    this.#options = options
+    this.#head = head
+    this.#torn = torn
+  }
+
+  /** The last record that was written. */
+  get head(): Position {
+    return this.#head
+  }
+
+  /** Descriptor of the open segment; null while none is. */
+  get fd(): number | null {
+    return this.#segment?.fd ?? null
+  }
+
+  /** Writes the entries as one batch, and says where each stands; with none it opens the segment. */
+  write(entries: readonly Entry[]): readonly Position[] {
+    const segment = this.#openSegment()
+    if (entries.length === 0) return []
+    const positions: Position[] = []
+    let [previous, mac] = [this.#head, segment.mac]
+    const seal = { key: this.#options.key, after: mac }
+    this.#bytes.clear()
+    const origin = this.#originOf(segment)
+    const last = entries.at(-1)
+    for (const entry of entries) {
+      const record = encodeRecord(entry, origin, previous, entry === last ? seal : null)
+      this.#bytes.add(record.line)
+      previous = { seq: record.seq, hash: record.hash }
+      positions.push(previous)
+      mac = record.mac ?? mac
+    }
+    this.#writeBytes(segment, this.#bytes.bytes)
+    segment.mac = mac
+    this.#head = previous
+    return positions
+  }
+
+  /** Nothing is added to the open segment any more. */
+  close(): void {
+    if (this.#segment === null) return
+    closeSync(this.#segment.fd)
+    this.#segment = null
+  }
+
+  #writeBytes(segment: Segment, bytes: Buffer): void {
+    let done = 0
+    try {
+      while (done < bytes.length) done += writeSync(segment.fd, bytes, done)
+    } catch (error) {
+      this.#takeBack(segment)
+      throw error
+    }
+    segment.length += bytes.length
+  }
+
+  /** A half-written batch must not stand in the file; where it can't be removed, the next segment tells of it. */
+  #takeBack(segment: Segment): void {
+    try {
+      ftruncateSync(segment.fd, segment.length)
+    } catch {
+      this.close()
+      const read = readSegment(this.#options.directory, segment.number, this.#head, null, () => {})
+      this.#torn = read.torn
+    }
+  }
+
+  /**
+   * The segment to write to: the open one while it is short enough, else a new one. Where the open one does not stand in its
+   * folder any more, nothing can be written: what was written is evidence, and the chain would go on without it.
+   */
+  #openSegment(): Segment {
+    const { directory, segmentBytes, segmentMs = Infinity, closed } = this.#options
+    accessSync(directory, constants.W_OK | constants.X_OK)
+    if (this.#segment !== null) {
+      const { number, length, openedMs } = this.#segment
+      expectInPlace(segmentPath(directory, number), this.#segment)
+      if (length >= segmentBytes || performance.now() - openedMs > segmentMs) {
+        this.close()
+        closed?.({ segment: number, position: this.#head, offset: length, torn: null })
+      }
+    }
+    const segment = this.#segment ?? this.#newSegment(directory)
+    if (segment.length === 0) this.#writeHeader(segment)
+    return segment
+  }
+
+  #newSegment(directory: string): Segment {
+    const number = (listSegments(directory).at(-1) ?? 0) + 1
+    const path = segmentPath(directory, number)
+    const fd = openSync(
+      path,
+      constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_APPEND | constants.O_NOFOLLOW,
+      0o600,
+    )
+    this.#segment = { number, fd, ino: fstatSync(fd).ino, openedMs: performance.now(), length: 0, mac: '' }
+    return this.#segment
+  }
+
+  #writeHeader(segment: Segment): void {
+    const body = JSON.stringify({
+      ...this.#options.about,
+      continues: this.#head,
+      torn: this.#torn,
+      durability: this.#options.durability,
+    })
+    const entry = { type: 'segment.opened', body }
+    const seal = { key: this.#options.key, after: '' }
+    const record = encodeRecord(entry, this.#originOf(segment), this.#head, seal)
+    this.#writeBytes(segment, Buffer.from(record.line))
+    segment.mac = record.mac ?? ''
+    this.#head = { seq: record.seq, hash: record.hash }
+    this.#torn = null
+  }
+
+  #originOf({ number }: Segment): string {
+    return originOf(this.#options.now?.() ?? new Date(), this.#options.daemon, number)
+  }
+}
