@@ -99,7 +99,7 @@ async function argumentsStep(
 ): Promise<ExplainedStep> {
   try {
     canonical(said)
-    if (standing.state === 'accepted') expectValid(await invalid(said, standing, governance), said)
+    if (standing.state === 'accepted') expectValid(await invalid(said, standing, governance.governors), said)
     if (action === 'ask') expectReadAlike(said)
   } catch (error) {
     return refuse('arguments', SallyportError.from(error).message)
@@ -111,7 +111,7 @@ async function argumentsStep(
 function effectsStep(governance: Governance, server: string, standing: Standing): ExplainedStep {
   const declared = standing.state === 'accepted' ? standing.tool?.declaration : undefined
   const { sideEffects = [], resourceScopes = [] } = declared ?? {}
-  const outside = governance.uncontained(server, sideEffects, resourceScopes)
+  const outside = governance.governors.uncontained(server, sideEffects, resourceScopes)
   return outside === null
     ? pass('side effects', 'the sandbox contains what the tool declares')
     : refuse('side effects', outside)

@@ -1,36 +1,26 @@
-// Governance composed: the journal, what it adds up to, people, permits, and the governor that stands before every server.
-import { Abouts } from '../call/about.ts'
+// Governance composed: the journal, what it adds up to, people, permits, and the governors that stand before every server.
 import { Approvals } from '../call/approve.ts'
-import { govern } from '../call/govern.ts'
 import type { Fact } from '../call/facts.ts'
 import { Ledger } from '../call/ledger.ts'
 import { Permits } from '../call/permit.ts'
-import type { GovernPorts } from '../call/ports.ts'
-import { isProvisional } from '../call/trust.ts'
-import { uncontained } from '../config/containment.ts'
 import type { Journal } from '../journal/journal.ts'
 import type { SallyportError } from '../errors.ts'
 import { loadKey } from '../journal/key.ts'
 import type { DaemonId } from '../lib/ids.ts'
-import type { Gate } from '../schema/gate.ts'
-import type { Admission, Governor, Outcome } from '../schema/governor.ts'
 import type { ServerSettings, Settings } from '../schema/settings.ts'
 import type { Emit } from '../supervisor/ports.ts'
-import { ArgumentSchemas } from './argument-schemas.ts'
 import type { Redactor } from '../schema/redactor.ts'
 import type { Actor } from './actor.ts'
 import { Consequences } from './consequences.ts'
-import { event, tellRefusal } from './failure-events.ts'
+import { event } from './failure-events.ts'
 import { recordFindings } from './findings.ts'
+import { Governors } from './governors.ts'
 import { type Foldable, Keeping } from './keeping.ts'
 import { OwedFile } from './owed-file.ts'
 import { type Applied, Past } from './past.ts'
-import { confirm } from './confirm.ts'
 import { tellOperators } from './approval-events.ts'
-import { Outcomes } from './outcomes.ts'
 import type { Outfits } from './outfits.ts'
 import { JournalRecorder } from './recorder.ts'
-import { digestOfTool } from './seen.ts'
 import { Surfaces } from './surfaces.ts'
 
 export interface GovernanceOptions {
@@ -56,12 +46,6 @@ export interface GovernanceOptions {
   readonly outfits: Pick<Outfits, 'foresee' | 'equip' | 'settle'>
 }
 
-/** What decides about calls. */
-interface Decider {
-  readonly gate: Gate
-  readonly versionOf: (server: string) => string
-}
-
 /** The ledger, the permits and the approvals of one daemon; whoever opened it disposes of it, after the servers. */
 export class Governance implements AsyncDisposable {
   readonly ledger: Ledger
@@ -70,10 +54,9 @@ export class Governance implements AsyncDisposable {
   readonly surfaces: Surfaces
   readonly consequences: Consequences
   readonly recorder: JournalRecorder
-  readonly #outcomes: Outcomes
+  readonly governors: Governors
   readonly journal: Journal
   readonly #options: GovernanceOptions
-  readonly #schemas = new ArgumentSchemas()
   readonly #past: Past
   readonly #keeping: Keeping
   #listeners = 0
@@ -97,7 +80,6 @@ export class Governance implements AsyncDisposable {
         for (const fold of folds) fold.fold(record)
       },
     })
-    this.#outcomes = new Outcomes(this.recorder)
     this.approvals = new Approvals({
       limits: () => settings.approval,
       now: () => performance.now(),
@@ -116,6 +98,8 @@ export class Governance implements AsyncDisposable {
       violate: (...violation) => this.consequences.violate(...violation),
       quarantine: (...reason) => this.consequences.quarantine(...reason),
     })
+    const { surfaces } = this
+    this.governors = new Governors({ ...options, ledger, permits, approvals, surfaces, recorder })
   }
 
   /** Reads the journal and ends what it left open. Throws what `Keeping.open` throws. */
@@ -215,85 +199,9 @@ export class Governance implements AsyncDisposable {
     await this.consequences.quarantine(server, 'MP-FH-008', detail)
   }
 
-  /** The governor under a policy; `versionOf` tells what decides about a server's calls from what did before. */
-  governor({ gate, versionOf }: Decider): Governor {
-    const ports: GovernPorts = {
-      policyVersion: versionOf,
-      decide: (request, trust) => gate.decide(request, isProvisional(trust)),
-      registry: {
-        standing: (...args) => this.ledger.standing(...args),
-        trust: (...args) => this.ledger.trust(...args),
-        hold: (...args) => this.ledger.hold(...args),
-        uncontained: (server, effects, scopes) => this.uncontained(server, effects, scopes),
-        invalidArguments: (server, tool, args) => this.invalidArguments(server, tool, args),
-      },
-      approver: this.approvals,
-      permits: this.permits,
-      permitTtlMs: () => this.#options.settings.permit.ttlMs,
-      recorder: this.recorder,
-      abouts: new Abouts(),
-      foresee: (ask) => this.#options.outfits.foresee(ask),
-      equip: (ask, waiting) => this.#options.outfits.equip(ask, waiting),
-      refuse: (proposal, error) => tellRefusal(proposal, error, this.#options.emit),
-    }
-    return {
-      admit: (proposal, waiting) =>
-        new Promise((admitted, refused) => govern(proposal, ports, waiting, { admitted, refused })),
-      admitTo: (proposal, waiting, asker) => govern(proposal, ports, waiting, asker),
-      confirm: (admission) => confirm(this, versionOf, admission),
-      settle: (admission, outcome) => this.#settle(admission, outcome),
-      observe: (seen) => this.surfaces.observe(seen),
-      shows: (server, instance, tool) => this.#shows(server, instance, tool),
-      forget: (instance) => {
-        this.ledger.forget(instance)
-        this.approvals.endSession(instance) // a control call's session is its instance
-      },
-    }
-  }
-
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#outcomes.record()
-    await this.#schemas[Symbol.asyncDispose]()
+    await this.governors[Symbol.asyncDispose]()
     await this.consequences[Symbol.asyncDispose]()
     await this.#keeping[Symbol.asyncDispose]()
-  }
-
-  #settle(admission: Admission, outcome: Outcome): void {
-    const { server, subject, principal, call } = admission
-    if (admission.process !== null) this.permits.end({ id: admission.permit }) // it may never have been dispatched
-    // At once: whatever becomes of the record, the call's secrets end with the call.
-    const used = this.#options.outfits.settle(admission)
-    if (outcome.kind === 'timeout') {
-      const detail = { call, tool: subject, failure: 'MP-FH-004', reason: outcome.detail }
-      this.#options.emit(event('call/timeout', server, detail, principal))
-    }
-    this.#outcomes.add({ admission, outcome, used })
-  }
-
-  #shows(server: ServerSettings, instance: Parameters<Governor['shows']>[1], tool: unknown): boolean {
-    const name = typeof tool === 'object' && tool !== null && 'name' in tool ? tool.name : null
-    if (typeof name !== 'string') return false
-    const standing = this.ledger.standing(server.name, instance, 'tool', name)
-    if (standing.state !== 'accepted' || standing.tool === null) return false
-    const digest = digestOfTool(tool)
-    if (digest === standing.tool.surfaceDigest) return true
-    if (instance !== null) this.surfaces.deviates(server.name, instance, name, digest ?? 'unreadable')
-    return false
-  }
-
-  /** Null, or where and why the arguments are not what the accepted schema says. */
-  invalidArguments(server: string, name: string, args: unknown): Promise<string | null> | string | null {
-    const accepted = this.ledger.accepted(server)
-    const tool = accepted?.tools.get(name)
-    if (accepted === null || tool === undefined) return null
-    return this.#schemas.judge({ server, acceptance: accepted.declarationVersion }, tool, args)
-  }
-
-  /** What of these a server's sandbox does not contain, or null. */
-  uncontained(name: string, effects: readonly string[], scopes: readonly string[]): string | null {
-    const { servers, profiles } = this.#options.settings
-    const server = servers.get(name)
-    if (server === undefined) return effects.length + scopes.length > 0 ? `there is no server ${name}` : null
-    return uncontained(server, profiles.get(server.profile) ?? null, effects, scopes)
   }
 }

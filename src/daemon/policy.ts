@@ -25,7 +25,7 @@ interface Ruling {
  * whoever has the policy decides by those from then on.
  */
 export const policyUnder =
-  (governance: Pick<Governance, 'governor'>) =>
+  (governance: Pick<Governance, 'governors'>) =>
   (now: () => Settings): Policy => {
     let ruling = rulingOf(now())
     const current = (): Ruling => (now() === ruling.settings ? ruling : (ruling = rulingOf(now())))
@@ -46,7 +46,7 @@ export const policyUnder =
       versions.set(server, version)
       return version
     }
-    return { settings: liveSettings(now), gate, governor: governance.governor({ gate, versionOf }) }
+    return { settings: liveSettings(now), gate, governor: governance.governors.under({ gate, versionOf }) }
   }
 
 /** What a project's file leaves of the settings, for one session: of those that hold, whenever it is asked. */
