@@ -59,7 +59,7 @@ async function serve(
   for (const warning of settings.warnings) log.warn({ warning }, 'configuration')
 
   // 3. The daemon, until a signal, its operator or its own trouble ends it.
-  const { startDaemon } = await import('../daemon/daemon.ts')
+  const { startDaemon } = await import('../daemon/start.ts')
   const end = endings()
   const starting = startDaemon({ settings, load, host, runtimeDir, stateDir, log })
   // The daemon tells what it refuses; whether it started at all is seen below.

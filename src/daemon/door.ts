@@ -1,11 +1,56 @@
-// What stands at the daemon's door: the record of who answers, and the watch that the door is still ours.
+// What stands at a daemon's doors: the sockets, the record of who answers, and the watch that the hosts' door is still ours.
 import { lstat, rename, writeFile } from 'node:fs/promises'
 import { SallyportError } from '../errors.ts'
 import type { Logger } from '../lib/logger.ts'
+import type { Service } from '../rpc/connection.ts'
 import { dial } from '../rpc/dial.ts'
+import { listen, type Listener } from '../rpc/listen.ts'
+import type { PeerQuery } from '../rpc/peer.ts'
 import { runtimePaths } from '../rpc/runtime-dir.ts'
+import type { Guard } from './guard.ts'
 
 const watchMs = 2000
+
+/** A socket, who may reach it, and what answers there. */
+interface Door {
+  readonly path: string
+  /** Group that may connect; null for none but the owner's */
+  readonly gid: number | null
+  readonly service: Service
+  readonly admits: (uid: number) => boolean
+}
+
+interface DoorPorts {
+  readonly guard: Pick<Guard, 'cleanUp'>
+  readonly peers: PeerQuery
+  readonly log: Logger
+}
+
+/** The sockets that a daemon listens on. Disposing closes every one. */
+export class Doors implements AsyncDisposable {
+  readonly #ports: DoorPorts
+  readonly #open: Listener[] = []
+
+  constructor(ports: DoorPorts) {
+    this.#ports = ports
+  }
+
+  /** Answers at a door once this resolves; a killed daemon leaves its removal to the guard. */
+  async open({ path, gid, service, admits }: Door): Promise<void> {
+    const { guard, peers, log } = this.#ports
+    guard.cleanUp(`unlink ${asAbsolute(path)}`)
+    this.#open.push(await listen({ path, gid, service, peers, log, admits: ({ uid }) => admits(uid) }))
+  }
+
+  /** Nobody new comes in. */
+  closeIntake(): void {
+    for (const door of this.#open) door.closeIntake()
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all(this.#open.map((door) => door[Symbol.asyncDispose]()))
+  }
+}
 
 /** Replaces the record of who answers here, whole or not at all. */
 export async function writeRecord(path: string, record: object): Promise<void> {

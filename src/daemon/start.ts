@@ -1,0 +1,246 @@
+// How a daemon comes up: folders, locks, servers, sockets; what a step did is undone in reverse, there and on the way down.
+import { mkdir, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Host } from '../config/host.ts'
+import { SallyportError } from '../errors.ts'
+import { loadKey } from '../journal/key.ts'
+import { newDaemonId } from '../lib/ids.ts'
+import type { Logger } from '../lib/logger.ts'
+import { packageVersion } from '../lib/version.ts'
+import { PeerQuery } from '../rpc/peer.ts'
+import { protocolId } from '../rpc/protocol.ts'
+import { ownFolder, prepareRuntimeDir } from '../rpc/runtime-dir.ts'
+import type { Settings } from '../schema/settings.ts'
+import { findInitBinary } from '../sandbox/init-binary.ts'
+import type { Caller, Emit } from '../supervisor/ports.ts'
+import { Supervisor } from '../supervisor/supervisor.ts'
+import { recordConfiguration } from './applied.ts'
+import { Daemon } from './daemon.ts'
+import { answers, asAbsolute, Doors, watchDoor, writeRecord } from './door.ts'
+import { EventLog } from './events.ts'
+import { Governance } from './governance.ts'
+import { Guard } from './guard.ts'
+import { attachVia, hostMethods } from './host-methods.ts'
+import { operatorMethods } from './operator-methods.ts'
+import { Outputs } from './outputs.ts'
+import { createMachine } from './machine.ts'
+import { admission } from './separation.ts'
+import { serviceOf } from './methods.ts'
+import { concealed, concealing, redactorWith } from './redactor.ts'
+import { createOutside, recordOf } from './outside.ts'
+import { ourselves } from './ourselves.ts'
+import { expectKept } from './kept.ts'
+import { narrowing, policyUnder } from './policy.ts'
+import { restoreRegistered } from './registration-methods.ts'
+import { reload } from './reload.ts'
+import { Roster } from './roster.ts'
+import { ToolMethods } from './tool-methods.ts'
+import { turns } from './turns.ts'
+import { type Undo, unwind } from './unwind.ts'
+
+export interface DaemonOptions {
+  readonly settings: Settings
+  /** Reads the configuration anew, as `settings` were read */
+  readonly load: () => Promise<Settings>
+  readonly host: Host
+  readonly runtimeDir: string
+  readonly stateDir: string
+  readonly log: Logger
+}
+
+/**
+ * Starts a daemon that answers on both sockets when this resolves. Throws ERR_DAEMON_RUNNING where another one does, and
+ * ERR_SEPARATION, ERR_RUNTIME_UNSAFE where it must not run.
+ */
+export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
+  const { host, runtimeDir, stateDir, log } = options
+  const roster = new Roster(options.settings, host)
+  const { settings } = roster
+  const undo: Undo = []
+  const ended = Promise.withResolvers<SallyportError | null>()
+  try {
+    // 1. Who may come in, before there is a door.
+    const uid = process.geteuid?.() ?? -1
+    let admitted = admission(settings, uid)
+    const { hostGid, separation } = admitted
+
+    // 2. The folders, and the locks that make everything in them ours.
+    const paths = await prepareRuntimeDir(runtimeDir, hostGid)
+    await mkdir(stateDir, { recursive: true, mode: 0o700 })
+    await ownFolder(stateDir, 0o700, null)
+    const initPath = await findInitBinary()
+    const onLost = (error: SallyportError): void => ended.resolve(error)
+    const guard = await Guard.hold({ initPath, runtimeDir, stateDir, log, isAnswered: answers, onLost })
+    undo.push(() => guard[Symbol.asyncDispose]())
+
+    // 3. The machine and what runs on it; from here on a killed daemon leaves work for the guard.
+    const id = newDaemonId()
+    const events = new EventLog()
+    const emit: Emit = (event) => {
+      // What happens to a server that somebody launched is nobody else's to see.
+      const owner = event.server === null ? null : roster.ownerOf(event.server)
+      events.emit(concealed({ ...event, principal: event.principal ?? owner }, outside.broker, settings))
+      if (event.type === 'session/ended') governance.approvals.endSession(String(event.detail['session']))
+    }
+    const outside = await createOutside({
+      settings,
+      environment: host.env,
+      runtimeDir,
+      guard,
+      ...recordOf(() => governance, emit),
+    })
+    undo.push(async () => outside[Symbol.asyncDispose]())
+    const { broker, outfits } = outside
+    const redactor = redactorWith(broker)
+    const machine = await createMachine({
+      settings,
+      daemon: id,
+      host,
+      runtimeDir,
+      stateDir,
+      guard,
+      outfits,
+      recordImage: (type, body) => governance.recorder.record(type, body),
+      log: concealing(log, broker, settings),
+    })
+    undo.push(async () => machine[Symbol.asyncDispose]())
+    let supervisor: Supervisor | null = null
+    const notHalted = (err: unknown): void => log.error({ err }, 'server could not be halted')
+    const [directory, keyPath] = [join(stateDir, 'journal'), join(stateDir, 'journal.key')]
+    const governance = await Governance.open({
+      settings,
+      directory,
+      keyPath,
+      owedPaths: [stateDir, runtimeDir].map((folder) => join(folder, 'journal.owed')),
+      daemon: id,
+      emit,
+      folds: { roster },
+      redactor,
+      outfits,
+      separation,
+      codeOf: machine.codeOf,
+      originOf: machine.originOf,
+      ownerOf: (server) => roster.ownerOf(server),
+      halt: (server, reason) => supervisor?.quarantine(server, reason).catch(notHalted),
+    })
+    undo.push(() => governance[Symbol.asyncDispose]())
+    const outputs = await Outputs.open({ directory: join(stateDir, 'outputs'), redactor })
+    undo.push(() => outputs[Symbol.asyncDispose]())
+    const policy = policyUnder(governance)
+    const whole = policy(roster.current)
+    supervisor = new Supervisor({
+      ...whole,
+      launch: machine.launch,
+      emit,
+      describe: machine.describe,
+      stormed: (...storm) => void governance.consequences.storm(...storm).catch(notHalted),
+      narrow: narrowing(roster.current, uid, policy),
+      overflow: outputs,
+      random: Math.random,
+    })
+    await recordConfiguration(governance, options.settings)
+    await restoreRegistered({ roster, supervisor }, log)
+    governance.resume()
+    const doors = new Doors({ guard, peers: new PeerQuery(initPath), log })
+    undo.push(() => doors[Symbol.asyncDispose]())
+    undo.push(async () => supervisor[Symbol.asyncDispose]())
+
+    // 4. The operator's door, then the hosts': whoever finds host.sock finds all of the daemon.
+    const version = packageVersion()
+    const hello = {
+      protocol: protocolId,
+      version,
+      daemon: id,
+      pid: process.pid,
+      separation,
+      runtime_dir: runtimeDir,
+    } as const
+    const shutDown = (reason: string): void => {
+      log.info({ reason }, 'shutdown asked for')
+      ended.resolve(null)
+    }
+    const stopping = new AbortController()
+    const waiting = { signal: stopping.signal }
+    const inTurn = turns()
+    let begun: Promise<unknown> = Promise.resolve()
+    const reloading = {
+      load: options.load,
+      expectKept(next: Settings) {
+        const fresh = admission(next, uid)
+        expectKept(settings, next, fresh.separation === separation)
+        return () => void (admitted = fresh)
+      },
+      begun: (work: Promise<void>) => void (begun = Promise.all([begun, work])),
+      roster,
+      supervisor,
+      governance,
+      machine,
+      emit,
+      log,
+      ...waiting,
+      inTurn,
+    }
+    const tools = new ToolMethods({ supervisor, governance, settings })
+    const ports = {
+      supervisor,
+      governance,
+      roster,
+      machine,
+      tools,
+      events,
+      outputs,
+      hello,
+      shutDown,
+      directory,
+      key: await loadKey(keyPath),
+      policy: whole,
+      inTurn,
+      reload: (caller: Caller) => reload(reloading, caller),
+    }
+    const attach = attachVia(supervisor)
+    await doors.open({
+      path: paths.operatorSocket,
+      gid: null,
+      service: serviceOf('operator', operatorMethods(ports), attach),
+      admits: (caller) => admitted.admitsOperator(caller),
+    })
+    await doors.open({
+      path: paths.hostSocket,
+      gid: hostGid,
+      service: serviceOf('host', hostMethods(ports), attach),
+      admits: (caller) => admitted.admitsHost(caller),
+    })
+
+    // 5. The record of who answers here, and a watch on the door: a daemon that nobody can reach must not keep servers.
+    const record = join(paths.hostDirectory, 'daemon.json')
+    guard.cleanUp(`unlink ${asAbsolute(record)}`)
+    undo.push(() => rm(record, { force: true }))
+    await writeRecord(record, {
+      id,
+      version,
+      protocol: protocolId,
+      pid: process.pid,
+      url: `unix:${paths.hostSocket}`,
+    })
+    const watch = await watchDoor(paths.hostSocket, log, ended.resolve)
+    undo.push(async () => clearInterval(watch))
+
+    // 6. What is known at once of every server, and those that start without being asked; neither is waited for.
+    const first = [...settings.servers.values()]
+    const names = first.map(({ name }) => name)
+    const starting = machine
+      .registerAll(first, waiting)
+      .then(() => supervisor.startEager(ourselves(), names, waiting))
+    begun = Promise.all([begun, starting])
+    undo.push(async () => {
+      stopping.abort(new SallyportError('ERR_DAEMON_UNAVAILABLE', 'Sallyport is stopping'))
+      await inTurn(async () => undefined) // a reload that is under way
+      await begun
+    })
+    log.info({ daemon: id, socket: paths.hostSocket, separation }, 'daemon ready')
+    return new Daemon(id, paths, () => reload(reloading, ourselves()), ended.promise, { doors, undo, log })
+  } catch (error) {
+    await unwind(undo, log)
+    throw error
+  }
+}
