@@ -1,6 +1,5 @@
 // What a session is made of, and where it can be.
 import type { ServerSettings } from '../schema/settings.ts'
-import { Instance } from './instance.ts'
 import type { Aftermath, Lost } from './life.ts'
 import type { LogRing } from './log-ring.ts'
 import type { Caller, Ports } from './ports.ts'
@@ -34,16 +33,6 @@ export interface SessionOptions {
  * - `ending` nothing more is taken from the host; the server may still speak
  */
 export type Phase = 'idle' | 'probing' | 'starting' | 'running' | 'ending' | 'ended'
-
-/** An instance for one session; nothing is started. */
-export function instanceFor(
-  { server, caller, ports, logs }: SessionOptions,
-  afterLoss: (lost: Lost) => Aftermath,
-): Instance {
-  const { launch, emit } = ports
-  const principal = caller.principal.id
-  return new Instance({ server, purpose: 'session', principal, launch, emit, logs, afterLoss })
-}
 
 /** A server that ends by itself with status 0 did what it was there for. */
 export function afterLoss(options: SessionOptions, lost: Lost): Aftermath {

@@ -8,15 +8,15 @@ import { unknownMethodLine } from './answers.ts'
 import { Conversation, type HostRequest } from './conversation.ts'
 import type { Response } from './envelope.ts'
 import type { Instance } from './instance.ts'
-import type { Aftermath, Lost } from './life.ts'
 import type { MessageId } from './message-id.ts'
 import { Notes } from './notes.ts'
 import type { SessionEnd } from './ports.ts'
 import { closeStream, statusOf } from './process-end.ts'
 import { isModernAnswer } from './probe.ts'
 import { Relay } from './relay.ts'
-import { afterLoss, instanceFor, type Phase, type SessionOptions } from './session-options.ts'
+import { afterLoss, type Phase, type SessionOptions } from './session-options.ts'
 import { SessionBoundary } from './session-boundary.ts'
+import { SessionInstances } from './session-instances.ts'
 import { soon } from './stop.ts'
 import { noHandshake, unavailable } from './unavailable.ts'
 
@@ -27,11 +27,10 @@ export class Session implements AsyncDisposable {
   readonly #talk = new Conversation()
   readonly #notes: Notes
   readonly #ended = Promise.withResolvers<SessionEnd>()
-  readonly #instances = new Set<Instance>()
+  readonly #instances: SessionInstances
   #phase: Phase = 'idle'
   #relay: Relay | null = null
   #host: Duplex | null = null
-  #instance: Instance | null = null
   #deadline: NodeJS.Timeout | undefined
   #probe: MessageId | null = null
   #hasHostEnded = false
@@ -40,12 +39,13 @@ export class Session implements AsyncDisposable {
   constructor(options: SessionOptions) {
     this.#options = options
     this.#notes = new Notes(options.ports.emit, { server: options.server.name, principal: this.principal })
+    this.#instances = new SessionInstances(options, (type, detail) => this.#note(type, detail))
     this.#boundary = new SessionBoundary({
       session: this.id,
       options,
       talk: this.#talk,
       relay: () => this.#relay,
-      instance: () => this.#instance?.id ?? null,
+      instance: () => this.#instances.serving?.id ?? null,
       wanted: () => this.#wanted(),
       note: (type, detail) => this.#note(type, detail),
     })
@@ -61,7 +61,7 @@ export class Session implements AsyncDisposable {
   }
 
   views(): readonly InstanceView[] {
-    return [...[...this.#instances].map((instance) => instance.view()), ...this.#boundary.views()]
+    return [...this.#instances.views(), ...this.#boundary.views()]
   }
 
   /** Hands over the host's stream for good; `head` is what was read of it before. */
@@ -113,18 +113,19 @@ export class Session implements AsyncDisposable {
   async #start(): Promise<void> {
     this.#phase = 'starting'
     this.#relay?.pauseHost()
-    const instance = this.#newInstance((lost) => afterLoss(this.#options, lost))
-    this.#instance = instance
+    const instance = this.#instances.add((lost) => afterLoss(this.#options, lost))
+    this.#instances.serving = instance
     try {
       const process = await instance.start()
-      if (this.#phase !== 'starting' || this.#instance !== instance) return void process.stdout.resume()
+      if (this.#phase !== 'starting' || this.#instances.serving !== instance)
+        return void process.stdout.resume()
       this.#phase = 'running'
       this.#watch(instance, process)
       this.#relay?.connect(process, { muted: false, flush: true })
       this.#awaitHandshake(instance)
       if (this.#hasHostEnded) void this.#hostEnded()
     } catch (thrown) {
-      if (this.#instance === instance) this.#fail(SallyportError.from(thrown))
+      if (this.#instances.serving === instance) this.#fail(SallyportError.from(thrown))
     }
   }
 
@@ -144,9 +145,9 @@ export class Session implements AsyncDisposable {
   #answered(request: HostRequest, response: Response): boolean {
     this.#boundary.answered(request, response)
     if (request.route === 'probe' && this.#phase === 'probing') return this.#probed(request, response)
-    if (this.#instance?.state === 'starting') {
+    if (this.#instances.serving?.state === 'starting') {
       clearTimeout(this.#deadline)
-      this.#ready(this.#instance)
+      this.#ready(this.#instances.serving)
     }
     return true
   }
@@ -164,18 +165,18 @@ export class Session implements AsyncDisposable {
 
   async #startProbe(id: MessageId): Promise<void> {
     this.#phase = 'probing'
-    const instance = this.#newInstance(() => ({ event: 'ended' }))
-    this.#instance = instance
+    const instance = this.#instances.add(() => ({ event: 'ended' }))
+    this.#instances.serving = instance
     const { initializeMs } = this.#options.server.timeouts
     this.#deadline = setTimeout(() => this.#isLegacy(instance, id, 'no answer in time', false), initializeMs)
     try {
       const process = await instance.start()
-      if (this.#instance !== instance) return void process.stdout.resume()
+      if (this.#instances.serving !== instance) return void process.stdout.resume()
       this.#watch(instance, process)
       this.#relay?.connect(process, { muted: true, flush: false })
       this.#relay?.sayFirst()
     } catch (thrown) {
-      if (this.#instance === instance) this.#fail(SallyportError.from(thrown))
+      if (this.#instances.serving === instance) this.#fail(SallyportError.from(thrown))
     }
   }
 
@@ -183,13 +184,13 @@ export class Session implements AsyncDisposable {
     clearTimeout(this.#deadline)
     this.#probe = null
     if (!isModernAnswer(response)) {
-      this.#isLegacy(this.#instance, null, 'it answered with an error', true)
+      this.#isLegacy(this.#instances.serving, null, 'it answered with an error', true)
       return true
     }
     this.#options.verdicts.set('modern')
     this.#note('session/probed', { era: 'modern', method: request.method })
     this.#phase = 'running'
-    if (this.#instance !== null) this.#ready(this.#instance)
+    if (this.#instances.serving !== null) this.#ready(this.#instances.serving)
     // After this turn, so that the answer is written before anything that was held behind it moves.
     queueMicrotask(() => this.#relay?.release())
     return true
@@ -197,7 +198,7 @@ export class Session implements AsyncDisposable {
 
   /** The instance goes; the next message starts a fresh one. `id` is answered where the server did not. */
   #isLegacy(instance: Instance | null, id: MessageId | null, reason: string, isCertain: boolean): void {
-    if (this.#phase !== 'probing' || instance !== this.#instance) return
+    if (this.#phase !== 'probing' || instance !== this.#instances.serving) return
     clearTimeout(this.#deadline)
     if (isCertain) this.#options.verdicts.set('legacy')
     this.#note('session/probed', { era: 'legacy', reason })
@@ -209,16 +210,16 @@ export class Session implements AsyncDisposable {
   /** The host does not wait for the probe any longer: it says `initialize`, which answers the question. */
   #initializing(): void {
     if (this.#phase === 'probing')
-      this.#isLegacy(this.#instance, this.#probe, 'the host went on with initialize', false)
+      this.#isLegacy(this.#instances.serving, this.#probe, 'the host went on with initialize', false)
   }
 
   #retire(reason: string): void {
-    const instance = this.#instance
-    this.#instance = null
+    const instance = this.#instances.serving
+    this.#instances.serving = null
     this.#probe = null
     this.#phase = 'idle'
     this.#relay?.disconnect()
-    if (instance !== null) void this.#stopInstance(instance, reason)
+    if (instance !== null) void this.#instances.stop(instance, reason)
   }
 
   // The end.
@@ -232,7 +233,7 @@ export class Session implements AsyncDisposable {
   }
 
   #serverEnded(process: SandboxProcess): void {
-    const instance = this.#instance
+    const instance = this.#instances.serving
     if (instance === null || this.#phase === 'ending' || this.#phase === 'ended') return
     if (this.#phase === 'probing') return this.#isLegacy(instance, this.#probe, 'it closed its output', true)
     void soon(process.ended, 50).then(() => this.#end('the server closed its output', null))
@@ -241,7 +242,7 @@ export class Session implements AsyncDisposable {
   /** Follows a process to its end: what it said last still reaches the host. */
   #watch(instance: Instance, process: SandboxProcess): void {
     void process.ended.then(() => {
-      if (this.#instance !== instance) return undefined
+      if (this.#instances.serving !== instance) return undefined
       if (this.#phase === 'probing') return this.#isLegacy(instance, this.#probe, 'it ended', true)
       return this.#end(null, null)
     })
@@ -260,10 +261,9 @@ export class Session implements AsyncDisposable {
     this.#phase = 'ending'
     clearTimeout(this.#deadline)
     this.#relay?.close()
-    const instance = this.#instance
+    const instance = this.#instances.serving
     const why = reason ?? 'the session is over'
-    const stops = [...this.#instances].map((one) => this.#stopInstance(one, why))
-    await Promise.all([...stops, this.#boundary.stop(why)])
+    await Promise.all([this.#instances.stopAll(why), this.#boundary.stop(why)])
     await instance?.drained
     const over = unavailable(this.#options.server.name, reason ?? instance?.reason ?? 'it ended')
     this.#boundary.end(over, this.views(), !this.#hasHostEnded)
@@ -277,23 +277,7 @@ export class Session implements AsyncDisposable {
     this.#ended.resolve(end)
   }
 
-  async #stopInstance(instance: Instance, reason: string): Promise<void> {
-    try {
-      await instance.stop(reason)
-      await instance.gone
-      if (instance !== this.#instance) this.#instances.delete(instance)
-    } catch (thrown) {
-      this.#note('session/not-gone', { reason: SallyportError.from(thrown).message })
-    }
-  }
-
-  #newInstance(afterLoss: (lost: Lost) => Aftermath): Instance {
-    const instance = instanceFor(this.#options, afterLoss)
-    this.#instances.add(instance)
-    return instance
-  }
-
   #note(type: string, detail: Readonly<Record<string, unknown>>): void {
-    this.#notes.add(type, this.#instance?.id ?? null, { session: this.id, ...detail })
+    this.#notes.add(type, this.#instances.serving?.id ?? null, { session: this.id, ...detail })
   }
 }
