@@ -1,6 +1,7 @@
 // The instance that serves one principal's control calls to one server: started when needed, restarted when lost.
 import { catalogue, type ErrorCode, SallyportError } from '../errors.ts'
 import type { InstanceId } from '../lib/ids.ts'
+import { Rest } from '../lib/rest.ts'
 import type { InstanceView } from '../rpc/protocol.ts'
 import type { Admission } from '../schema/governor.ts'
 import type { ServerSettings } from '../schema/settings.ts'
@@ -62,10 +63,12 @@ export class ControlSlot implements AsyncDisposable {
   readonly #schedule: RestartSchedule
   readonly #notes: Notes
   readonly #own: OwnProcesses
+  readonly #idle: Rest
+  /** Lines that are not disposed of */
+  #lines = 0
   #connection: Connection | null = null
   #starting: Promise<Connection> | null = null
   #retry: NodeJS.Timeout | undefined
-  #idle: NodeJS.Timeout | undefined
 
   constructor(options: SlotOptions) {
     this.#options = options
@@ -74,6 +77,8 @@ export class ControlSlot implements AsyncDisposable {
     this.#notes = new Notes(emit, { server: server.name, principal })
     this.#schedule = new RestartSchedule(server.restart, random)
     this.#own = new OwnProcesses(options)
+    const { idleMs } = server.timeouts
+    this.#idle = new Rest(idleMs, () => void this.stop(`no call for ${idleMs} ms`).catch(() => undefined))
     const afterLoss = (lost: Lost): Aftermath => this.#afterLoss(lost)
     this.#instance = new Instance({ server, purpose: 'control', principal, launch, emit, logs, afterLoss })
   }
@@ -120,7 +125,8 @@ export class ControlSlot implements AsyncDisposable {
       const what = `${name} changed ${tool} in generation ${since}, and the caller saw ${generation}`
       throw new SallyportError('ERR_TOOL_NOT_FOUND', `${what}; list the tools again`, { generation: since })
     }
-    clearTimeout(this.#idle)
+    this.#lines++
+    this.#idle.end()
     return {
       instance: this.#instance.id,
       dress: (params) => client.dress(params),
@@ -131,14 +137,17 @@ export class ControlSlot implements AsyncDisposable {
         const sent = values === null ? params : paramsWithCredentials(params, values)
         return client.request('tools/call', sent, options)
       },
-      [Symbol.dispose]: () => this.#restIfIdle(client),
+      [Symbol.dispose]: () => {
+        this.#lines--
+        if (this.#connection !== null) this.#restIfIdle()
+      },
     }
   }
 
   /** Runs the stop ladder; a restart that was to come does not. */
   async stop(reason: string): Promise<void> {
     clearTimeout(this.#retry)
-    clearTimeout(this.#idle)
+    this.#idle.end()
     this.#disconnect(reason)
     await Promise.all([this.#instance.stop(reason), this.#own.stop(reason)])
   }
@@ -215,7 +224,7 @@ export class ControlSlot implements AsyncDisposable {
     this.#instance.ready()
     const connection = { client, surface }
     this.#connection = connection
-    this.#restIfIdle(client)
+    this.#restIfIdle()
     void client.broken.then((error) => this.#outlived(process, instance, error))
     return connection
   }
@@ -240,12 +249,9 @@ export class ControlSlot implements AsyncDisposable {
     )
   }
 
-  #restIfIdle(client: McpClient): void {
-    clearTimeout(this.#idle)
-    if (client.inFlight > 0) return
-    const { idleMs } = this.#options.server.timeouts
-    this.#idle = setTimeout(() => void this.stop(`no call for ${idleMs} ms`).catch(() => undefined), idleMs)
-    this.#idle.unref()
+  /** A call that waits for a person, or runs in a process of its own, keeps it up too. */
+  #restIfIdle(): void {
+    if (this.#lines === 0) this.#idle.begin()
   }
 
   #disconnect(reason: string): void {
@@ -256,7 +262,7 @@ export class ControlSlot implements AsyncDisposable {
   }
 
   #afterLoss(lost: Lost): Aftermath {
-    clearTimeout(this.#idle)
+    this.#idle.end()
     this.#disconnect(lost.reason)
     if (lost.needsAuth === true) return { event: 'need-auth' }
     if (this.#options.lost(lost)) return { event: 'quarantine' }

@@ -220,6 +220,17 @@ test('an idle server is stopped, and a call starts it again', async () => {
   expect(all.launches()).toBe(2)
 })
 
+test.each([0, 2_592_000_000])('an idle server with idle_ms: %i goes on', async (idleMs) => {
+  const timeouts = { initializeMs: 5000, callMs: 5000, idleMs }
+  await using all = await superviseAll([serverSettings('echo.mjs', { timeouts })])
+  for (const _ of [1, 2]) {
+    await all.supervisor.call(caller(), callOf('echo'), waiting)
+    // A timer that is due at once goes off before one that is asked for after it.
+    await new Promise((resolve) => setTimeout(resolve, 5))
+  }
+  expect(all.launches()).toBe(1)
+})
+
 test('eager servers start, a few at a time, and one that fails keeps nobody from starting', async () => {
   const eager = (name: string, script: string) => serverSettings(script, { name, start: 'eager' })
   await using all = await superviseAll(
