@@ -22,10 +22,13 @@ export type Validated<T> =
 
 /** Validates the content of a file. The value is copied; the copy has the schema's defaults. */
 export function validate<K extends Kind>(kind: K, value: unknown): Validated<Kinds[K]> {
-  return run<Kinds[K]>(`${kind}.schema.json`, value)
+  return run<Kinds[K]>(`${kind}.schema.json`, structuredClone(value))
 }
 
-/** Validates the parameters of a control method; a method without parameters takes `{}`. */
+/**
+ * Validates the parameters of a control method; a method without parameters takes `{}`. They are not copied: the schema has
+ * no defaults that would be written into them.
+ */
 export function validateParams<M extends ControlMethod>(
   method: M,
   params: unknown,
@@ -66,15 +69,15 @@ const ajv = new Ajv2020({
 })
 ajv.addVocabulary(['expected', 'mend'])
 
+/** Writes the defaults of the schema into the value. */
 function run<T>(reference: string, value: unknown): Validated<T> {
-  const copy: unknown = structuredClone(value)
   const check = compile(reference)
-  if (check(copy)) return { ok: true, value: copy as T }
+  if (check(value)) return { ok: true, value: value as T }
   // A key's own error says it all; ajv adds a second one about the mapping that holds the key.
   const findings: readonly Finding[] = (check.errors ?? []).filter(
     ({ keyword }) => keyword !== 'propertyNames',
   )
-  return { ok: false, problems: findings.map((finding) => problemFrom(finding, copy)) }
+  return { ok: false, problems: findings.map((finding) => problemFrom(finding, value)) }
 }
 
 function compile(reference: string): ValidateFunction {

@@ -135,6 +135,13 @@ describe('parameters of control methods', () => {
     expect(validateParams(method, params)).toEqual({ ok: true, value: params })
   })
 
+  test('nothing is written into them, so that they need no copy', () => {
+    expect(JSON.stringify(schemaOf('control'))).not.toContain('"default"')
+    const params = Object.freeze({ server: 'files', tool: 'read', arguments: Object.freeze({}) })
+    const validated = validateParams('tools/call', params)
+    expect(validated.ok && validated.value).toBe(params)
+  })
+
   test.each([
     ['servers/get', {}],
     ['servers/get', { server: '../x' }],
