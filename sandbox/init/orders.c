@@ -6,13 +6,16 @@
 #include <string.h>
 #include <unistd.h>
 
-static void add_cgroup(struct launch *launch, const char *procs) {
-  static const char suffix[] = "/cgroup.procs";
-  size_t length = strlen(procs);
-  if (procs[0] != '/' || length < sizeof suffix || strcmp(procs + length - sizeof suffix + 1, suffix) != 0)
-    refuse("cgroup", procs, "not the absolute path of a cgroup.procs file");
-  if (launch->cgroup_count == CGROUPS_MAX) refuse("cgroup", procs, "more than 16 cgroups");
-  launch->cgroups[launch->cgroup_count++] = procs;
+// `tasks` moves one thread, and there is but one.
+static bool is_join_file(const char *path) {
+  const char *name = path[0] == '/' ? strrchr(path, '/') : path;
+  return name > path && (strcmp(name, "/cgroup.procs") == 0 || strcmp(name, "/tasks") == 0);
+}
+
+static void add_cgroup(struct launch *launch, const char *path) {
+  if (!is_join_file(path)) refuse("cgroup", path, "not the absolute path of a cgroup.procs or tasks file");
+  if (launch->cgroup_count == CGROUPS_MAX) refuse("cgroup", path, "more than 16 cgroups");
+  launch->cgroups[launch->cgroup_count++] = path;
 }
 
 // One name, so that no staging path can leave the staging folder.

@@ -21,10 +21,10 @@ static void keep_listed_descriptors(void) {
 
 static void join_cgroups(const struct launch *launch) {
   for (size_t index = 0; index < launch->cgroup_count; index++) {
-    const char *procs = launch->cgroups[index];
-    int fd = open(procs, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
-    if (fd < 0) die("cgroup", procs, errno);
-    if (write(fd, "0", 1) != 1) die("cgroup", procs, errno);
+    const char *file = launch->cgroups[index];
+    int fd = open(file, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
+    if (fd < 0) die("cgroup", file, errno);
+    if (write(fd, "0", 1) != 1) die("cgroup", file, errno);
     close(fd);
   }
 }

@@ -6,7 +6,7 @@ export const maxPayloadBytes = 1 << 20
 
 /** What the supervisor may say: first to `outer`, then to `init`. */
 export type Order =
-  | { readonly type: 'cgroup'; readonly procs: string }
+  | { readonly type: 'cgroup'; readonly file: string }
   | { readonly type: 'mount'; readonly source: string; readonly staging: string }
   | { readonly type: 'ids'; readonly uid: number; readonly gid: number }
   | { readonly type: 'tool'; readonly path: string }
@@ -76,7 +76,7 @@ export const encodeFrame = (type: string, ...parts: readonly Uint8Array[]): Buff
 export const encodeOrder = (order: Order): Buffer => {
   switch (order.type) {
     case 'cgroup':
-      return encodeFrame('c', text(order.procs))
+      return encodeFrame('c', text(order.file))
     case 'mount':
       return encodeFrame('m', text(order.source), text(order.staging))
     case 'ids':

@@ -5,8 +5,8 @@ import type { Limits, SandboxSpec } from './spec.ts'
 
 /** What holds a sandbox from outside. Disposing it removes its cgroups, and succeeds only once they are empty. */
 export interface OuterLimits extends AsyncDisposable {
-  /** Every `cgroup.procs` file that the launcher must join */
-  readonly procsFiles: readonly string[]
+  /** Every file to which the launcher must write `0`, which joins a cgroup */
+  readonly joinFiles: readonly string[]
   /** Watches the tree below PID 1 from now on; calls `runOut` once at most, when its memory is used up */
   watch(initPid: number, runOut: () => void): void
   /** True when the kernel or the watchdog found the memory used up */

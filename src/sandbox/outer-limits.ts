@@ -22,7 +22,7 @@ export function holdFromOutside(
   let exceeded = false
   let watchdog: Disposable | null = null
   return {
-    procsFiles: group.procsFiles,
+    joinFiles: group.joinFiles,
     watch(initPid, runOut) {
       const note = (): void => {
         exceeded = true

@@ -107,7 +107,7 @@ function trialSpec(isRoot: boolean): SandboxSpec {
 }
 
 const nothingOutside: OuterLimits = {
-  procsFiles: [],
+  joinFiles: [],
   watch() {},
   hasRunOut: () => false,
   [Symbol.asyncDispose]: () => Promise.resolve(),

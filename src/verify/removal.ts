@@ -106,7 +106,7 @@ export const exposed: Remove = (plan, { paths }) =>
 
 /** Holds nothing. */
 export const nothingOutside: BubblewrapPlan['outerLimits'] = {
-  procsFiles: [],
+  joinFiles: [],
   watch() {},
   hasRunOut: () => false,
   [Symbol.asyncDispose]: () => Promise.resolve(),

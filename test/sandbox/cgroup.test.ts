@@ -13,7 +13,7 @@ import {
 import { processesIn, removeDirectory } from '../../src/sandbox/cgroup/directory.ts'
 import type { CgroupSupport } from '../../src/sandbox/cgroup/level.ts'
 import { newDaemonId, newInstanceId } from '../../src/lib/ids.ts'
-import { firstLine, hostSupport, leftOf, spawnInside } from '../support/cgroup-host.ts'
+import { firstLine, hostKill, hostSupport, leftOf, spawnInside } from '../support/cgroup-host.ts'
 import { eventually } from '../support/eventually.ts'
 import { buildProbe } from '../support/probe.ts'
 
@@ -40,16 +40,16 @@ describe.runIf(hostSupport.level !== 'none')('a group of an instance', () => {
     group = root.forInstance(newInstanceId(), limits)
   }
   const run = (...args: string[]): ChildProcess => {
-    const child = spawnInside(group.procsFiles, [hog, ...args])
+    const child = spawnInside(group.joinFiles, [hog, ...args])
     children.push(child)
     return child
   }
-  const inside = (): readonly number[] => processesIn(dirname(group.procsFiles[0] ?? ''))
+  const inside = (): readonly number[] => processesIn(dirname(group.joinFiles[0] ?? ''))
 
   beforeEach(() => start(hostSupport))
   afterEach(async () => {
     await root[Symbol.asyncDispose]()
-    expect(leftOf([...root.directories, ...group.procsFiles])).toEqual([])
+    expect(leftOf([...root.directories, ...group.joinFiles])).toEqual([])
     await eventually(() => children.every((child) => child.exitCode !== null || child.signalCode !== null))
     children = []
   })
@@ -107,21 +107,21 @@ describe.runIf(hostSupport.level !== 'none')('a group of an instance', () => {
     expect(share).toBeLessThan(0.35)
   })
 
-  test.each([['all at once', hostSupport] as const, ['process by process', without('kill')] as const])(
-    'kills a whole tree %s',
-    async (_, support) => {
-      await anew(support)
-      expect(await firstLine(run('fork'))).toMatch(/^forked /)
-      expect(inside().length).toBeGreaterThan(10)
-      group.kill()
-      await eventually(() => inside().length === 0)
-    },
-  )
+  test.each([
+    ['all at once', { ...hostSupport, bases: { ...hostSupport.bases, kill: hostKill } }] as const,
+    ['process by process', without('kill')] as const,
+  ])('kills a whole tree %s', async (_, support) => {
+    await anew(support)
+    expect(await firstLine(run('fork'))).toMatch(/^forked /)
+    expect(inside().length).toBeGreaterThan(10)
+    group.kill()
+    await eventually(() => inside().length === 0)
+  })
 
   test('removes its directories even while processes run in them', async () => {
     await firstLine(run('fork'))
     await group.remove()
-    expect(leftOf(group.procsFiles.map((file) => dirname(file)))).toEqual([])
+    expect(leftOf(group.joinFiles.map((file) => dirname(file)))).toEqual([])
     await group.remove()
   })
 
@@ -145,7 +145,7 @@ describe.runIf(hostSupport.level !== 'none')('a group of an instance', () => {
     )
     await using _ = outer
     const narrow = outer.forInstance(newInstanceId(), limits)
-    const path = dirname(narrow.procsFiles[0] ?? '')
+    const path = dirname(narrow.joinFiles[0] ?? '')
     const inner = createCgroups(
       { ...outer.support, bases: { ...outer.support.bases, cpu: { version: 1, path } } },
       newDaemonId(),
@@ -170,10 +170,10 @@ test('a base that can’t be used leaves no folder in the others', () => {
   expect(leftOf(groupDirectories(broken, daemon))).toEqual([])
 })
 
-test.runIf(process.getuid?.() === 0 && hostSupport.bases.kill?.version === 2)(
+test.runIf(process.getuid?.() === 0 && hostKill?.version === 2)(
   'a daemon alone in a version 2 group steps aside into a leaf, so that its group can hand limits on',
   async () => {
-    const path = join(hostSupport.bases.kill?.path ?? '', `sallyport-test-${newDaemonId()}`)
+    const path = join(hostKill?.path ?? '', `sallyport-test-${newDaemonId()}`)
     const code = `
       import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
       import { createCgroups } from ${JSON.stringify(new URL('../../src/sandbox/cgroup.ts', import.meta.url).href)}
@@ -201,7 +201,7 @@ test('a machine without control groups gives groups that hold and own nothing', 
   }
   await using root = createCgroups(none, newDaemonId())
   const group = root.forInstance(newInstanceId(), limits)
-  expect([root.directories, group.procsFiles, group.oomKills()]).toEqual([[], [], 0])
+  expect([root.directories, group.joinFiles, group.oomKills()]).toEqual([[], [], 0])
   group.kill()
   await group.remove()
 })

@@ -57,7 +57,7 @@ describe('frames', () => {
 
 describe('orders', () => {
   test('each has the bytes of the contract', () => {
-    expect(hex({ type: 'cgroup', procs: '/g' })).toBe('c\x03\0\0\0/g\0')
+    expect(hex({ type: 'cgroup', file: '/g' })).toBe('c\x03\0\0\0/g\0')
     expect(hex({ type: 'mount', source: '/a', staging: '0' })).toBe('m\x05\0\0\0/a\x000\0')
     expect(hex({ type: 'ids', uid: 1, gid: 0x102 })).toBe('u\x08\0\0\0\x01\0\0\0\x02\x01\0\0')
     expect(hex({ type: 'exec' })).toBe('x\0\0\0\0')

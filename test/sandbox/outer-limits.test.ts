@@ -49,7 +49,7 @@ test.runIf(hostSupport.bases.memory !== null)(
       processTree: true,
     })
     const outer = holdFromOutside(root, { instance: newInstanceId(), limits }, enforced)
-    const child = spawnInside(outer.procsFiles, [hog, 'family', '64'])
+    const child = spawnInside(outer.joinFiles, [hog, 'family', '64'])
     const exit = once(child, 'exit')
     let told = false
     outer.watch(child.pid ?? -1, () => (told = true))
@@ -58,7 +58,7 @@ test.runIf(hostSupport.bases.memory !== null)(
     expect(outer.hasRunOut()).toBe(true)
     await outer[Symbol.asyncDispose]()
     expect(await exit).toEqual([null, 'SIGKILL'])
-    expect(leftOf(outer.procsFiles.map(dirname))).toEqual([])
+    expect(leftOf(outer.joinFiles.map(dirname))).toEqual([])
     expect(outer.hasRunOut()).toBe(true)
   },
 )

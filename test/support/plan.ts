@@ -32,7 +32,7 @@ const rootLinks = ['bin', 'sbin', 'lib', 'lib64', 'lib32', 'libx32'].flatMap((na
 })
 
 const noLimits: OuterLimits = {
-  procsFiles: [],
+  joinFiles: [],
   watch() {},
   hasRunOut: () => false,
   [Symbol.asyncDispose]: () => Promise.resolve(),

@@ -77,7 +77,7 @@ const spawnLauncher = async ({ spec, launcher, outerLimits }: BubblewrapPlan): P
 }
 
 const launcherOrders = (plan: BubblewrapPlan): Order[] => [
-  ...plan.outerLimits.procsFiles.map((procs): Order => ({ type: 'cgroup', procs })),
+  ...plan.outerLimits.joinFiles.map((file): Order => ({ type: 'cgroup', file })),
   ...plan.staged.map((mount): Order => ({ type: 'mount', ...mount })),
   { type: 'ids', uid: plan.spec.hostUid, gid: plan.spec.hostGid },
   { type: 'tool', path: plan.tool },

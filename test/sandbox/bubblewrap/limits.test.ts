@@ -44,7 +44,7 @@ async function held(plan: BubblewrapPlan, cgroups = hostSupport): Promise<{ line
   if (line.startsWith('forked')) server.kill()
   const { reason } = await server.ended
   await server[Symbol.asyncDispose]()
-  expect(leftOf(outerLimits.procsFiles)).toEqual([])
+  expect(leftOf(outerLimits.joinFiles)).toEqual([])
   await groups[Symbol.asyncDispose]()
   expect(leftOf(groups.directories)).toEqual([])
   return { line, reason }

@@ -81,7 +81,7 @@ test.runIf(hostSupport.level !== 'none')('what runs in a dead daemon’s groups 
   const daemon = newDaemonId()
   const root = createCgroups(hostSupport, daemon)
   const group = root.forInstance(newInstanceId(), { memoryBytes: 2 ** 26, pids: 16, cpu: 1 })
-  const child = spawnInside(group.procsFiles, ['/bin/sh', '-c', 'echo up; sleep 60 & sleep 60'])
+  const child = spawnInside(group.joinFiles, ['/bin/sh', '-c', 'echo up; sleep 60 & sleep 60'])
   await firstLine(child)
   const dead = spawn('/bin/true')
   await once(dead, 'exit')

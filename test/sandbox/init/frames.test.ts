@@ -50,7 +50,7 @@ describe('outer', () => {
     'exec without a tool': [idsFrame, frame('x')],
     'a tool that is not there': [idsFrame, frame('b', '/nonexistent'), frame('x')],
     'a relative cgroup': [frame('c', 'cgroup.procs')],
-    'a cgroup file that is not cgroup.procs': [frame('c', '/tmp/file')],
+    'a cgroup file that is neither cgroup.procs nor tasks': [frame('c', '/tmp/mytasks')],
     'a cgroup that is not there': [frame('c', '/nonexistent/cgroup.procs'), idsFrame, tool, frame('x')],
     '17 cgroups': Array.from({ length: 17 }, () => frame('c', '/a/cgroup.procs')),
     'uid 0': [frame('u', 0, ids.gid), tool, frame('x')],

@@ -3,6 +3,7 @@ import { execFileSync } from 'node:child_process'
 import {
   chmodSync,
   chownSync,
+  existsSync,
   mkdirSync,
   readdirSync,
   readFileSync,
@@ -245,7 +246,10 @@ describe.runIf(isRoot)('as root', () => {
     for (const folder of folders) mkdirSync(folder)
     try {
       await using sandbox = launch(shell('exec sleep 60'), {
-        cgroups: folders.map((path) => join(path, 'cgroup.procs')),
+        // By each of the two files, where there are both.
+        cgroups: folders.map((path, index) =>
+          join(path, index === 0 && existsSync(join(path, 'tasks')) ? 'tasks' : 'cgroup.procs'),
+        ),
       })
       await sandbox.report('S')
       // bubblewrap's monitor, PID 1 and the server.
