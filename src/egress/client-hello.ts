@@ -100,10 +100,10 @@ function serverName(hello: Cursor): string {
   let name: string | null = null
   while (!extensions.isAtEnd()) {
     const kind = extensions.number(2)
-    const body = extensions.vector(2, 0)
+    const body = extensions.skip(extensions.number(2))
     if (seen.has(kind)) throw noHello()
     seen.add(kind)
-    if (kind === serverNameExtension) name = hostName(body)
+    if (kind === serverNameExtension) name = hostName(new Cursor(body))
   }
   if (name === null) throw new Refusal('sni-missing')
   return name
@@ -143,19 +143,25 @@ class Cursor {
   }
 
   skip(length: number): Buffer {
-    if (this.#at + length > this.#bytes.length) throw noHello()
-    this.#at += length
-    return this.#bytes.subarray(this.#at - length, this.#at)
+    return this.#bytes.subarray(this.#pass(length), this.#at)
   }
 
   number(width: number): number {
-    return this.skip(width).readUIntBE(0, width)
+    return this.#bytes.readUIntBE(this.#pass(width), width)
   }
 
   vector(width: number, least: number, most = Number.MAX_SAFE_INTEGER): Cursor {
     const length = this.number(width)
     if (length < least || length > most) throw noHello()
     return new Cursor(this.skip(length))
+  }
+
+  /** Goes on by so many bytes, and returns where they begin. */
+  #pass(length: number): number {
+    const from = this.#at
+    if (from + length > this.#bytes.length) throw noHello()
+    this.#at = from + length
+    return from
   }
 }
 

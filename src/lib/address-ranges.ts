@@ -1,8 +1,10 @@
 // What an address is, in one word, where a sandbox must not reach it. The only importer of ipaddr.js.
 import { networkInterfaces } from 'node:os'
 import ipaddr from 'ipaddr.js'
+import { remembered } from './remembered.ts'
 
 const ownMs = 1000
+const rememberedAddresses = 256
 
 type Range = readonly [word: string, ...blocks: readonly string[]]
 
@@ -83,11 +85,17 @@ export function refusedRange(
   text: string,
   options: { private: boolean; own: ReadonlySet<string> },
 ): string | null {
-  const address = parse(text)
+  const address = known(text)
   if (address === null) return 'malformed'
-  const word = classify(address) ?? (options.own.has(address.toString()) ? 'own' : null)
+  const word = address.word ?? (options.own.has(address.canonical) ? 'own' : null)
   return word !== null && options.private && opened.has(word) ? null : word
 }
+
+/** An address in canonical form, and the range that refuses it to everybody, or null. */
+const known = remembered((text): { readonly canonical: string; readonly word: string | null } | null => {
+  const address = parse(text)
+  return address === null ? null : { canonical: address.toString(), word: classify(address) }
+}, rememberedAddresses)
 
 /** Returns a reader of the addresses of this machine's interfaces, in canonical form and at most a second old. */
 export function ownAddresses(): () => ReadonlySet<string> {

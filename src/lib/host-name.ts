@@ -1,7 +1,9 @@
 // The one spelling of a host's name that policy, resolver, SNI, dialling and records use; whatever has two readings has none.
 import { domainToASCII, domainToUnicode } from 'node:url'
+import { remembered } from './remembered.ts'
 
 const maxName = 253
+const rememberedNames = 256
 const label = /^[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?$/
 const lastLabel = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/
 const numeric = /^([0-9]+|0x[0-9a-f]*)$/
@@ -14,6 +16,12 @@ const numeric = /^([0-9]+|0x[0-9a-f]*)$/
  * - Letters beyond ASCII become A-labels where they come back unchanged; an A-label that does not decode is refused.
  */
 export function canonicalHost(text: string): string | null {
+  return known(text)
+}
+
+const known = remembered(canonical, rememberedNames)
+
+function canonical(text: string): string | null {
   if (text.length > 4 * maxName) return null
   const lower = text.replace(/[A-Z]+/g, (it) => it.toLowerCase()) // toLowerCase would make a k of the Kelvin sign
   const bare = lower.endsWith('.') ? lower.slice(0, -1) : lower

@@ -1,0 +1,18 @@
+// What was worked out before: code that runs seldom is slow each time, and the same few names come again and again.
+
+/** Longest text that is remembered: a name of the longest kind, or an address. */
+const maxText = 253
+
+/** Returns `work`, a function of nothing but its text, such that it runs once for each of the last `most` texts or so. */
+export function remembered<T>(work: (text: string) => T, most: number): (text: string) => T {
+  const known = new Map<string, { readonly result: T }>()
+  return (text) => {
+    const before = known.get(text)
+    if (before !== undefined) return before.result
+    const result = work(text)
+    if (text.length > maxText) return result
+    if (known.size >= most) known.clear()
+    known.set(text, { result })
+    return result
+  }
+}
