@@ -48,6 +48,15 @@ static int tcp(int count, char **arguments) {
   return fd < 0 ? -1 : connect_in_time(fd, (struct sockaddr *)&at, length);
 }
 
+// Not connected: whoever sends it hears of no error that comes later.
+static int datagram(int count, char **arguments) {
+  (void)count;
+  struct sockaddr_storage at;
+  socklen_t length = parse(arguments[0], arguments[1], &at);
+  int fd = socket(at.ss_family, SOCK_DGRAM, 0);
+  return fd < 0 ? -1 : sendto(fd, "x", 1, 0, (struct sockaddr *)&at, length) < 0 ? -1 : 0;
+}
+
 // Whether the kernel knows a way: a connected datagram socket sends nothing by itself.
 static int route(int count, char **arguments) {
   (void)count;
@@ -236,5 +245,5 @@ static int exchange(int count, char **arguments) {
 
 const struct attempt network_attempts[] = {
     {"tcp", 2, tcp}, {"route", 1, route}, {"local", 1, local}, {"hold-listeners", 2, hold_listeners},
-    {"dns", 4, dns}, {"bind", 2, bind_to}, {"exchange", 3, exchange}, {"host", 4, host}, {"say", 3, say}, {NULL, 0, NULL},
+    {"datagram", 2, datagram}, {"dns", 4, dns}, {"bind", 2, bind_to}, {"exchange", 3, exchange}, {"host", 4, host}, {"say", 3, say}, {NULL, 0, NULL},
 };

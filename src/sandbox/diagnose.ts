@@ -15,6 +15,7 @@ export interface Diagnosis {
     | 'system calls'
     | 'sandbox'
     | 'egress'
+    | 'datagrams'
     | 'memory'
     | 'pids'
     | 'cpu'
@@ -63,6 +64,7 @@ export function diagnose(found: Fingerprint): readonly Diagnosis[] {
       trialFault(found),
     ),
     egressRow(found),
+    ...datagramRows(found),
     ...limitRows(found),
   ]
 }
@@ -146,6 +148,24 @@ function egressRow({ trial, egressTrial }: Fingerprint): Diagnosis {
       ? 'raise the hard limit of open files of the daemon (ulimit -Hn)'
       : 'see the line of init, and the kernel log'
   return { ...row, ok: false, enforcedBy: null, cause, mend }
+}
+
+/** Not a wall: what leads nowhere leads nowhere all the same, and is told; who sends it is not. */
+function datagramRows({ egressTrial }: Fingerprint): readonly Diagnosis[] {
+  if (egressTrial?.works !== true) return []
+  const row = { control: 'datagrams', isFatal: false } as const
+  if (egressTrial.status === 0)
+    return [{ ...row, ok: true, enforcedBy: 'nf_tables', cause: null, mend: null }]
+  return [
+    {
+      ...row,
+      ok: false,
+      enforcedBy: null,
+      cause:
+        'the kernel takes no nf_tables rules in a sandbox: what sends a datagram that leads nowhere waits for an answer that never comes',
+      mend: 'as root: modprobe -a nf_tables nft_reject_ipv4 nft_reject_ipv6, or boot a kernel with CONFIG_NF_TABLES',
+    },
+  ]
 }
 
 function fatal(control: Diagnosis['control'], by: string | null, fault: Fault | null): Diagnosis {

@@ -15,7 +15,12 @@ import type { SandboxSpec } from './spec.ts'
 
 /** How a trial ended; `stderr` is what launcher, bubblewrap and init had to say. */
 export type Trial =
-  | { readonly works: true; readonly tookMs: number }
+  | {
+      readonly works: true
+      readonly tookMs: number
+      /** Exit status of what ran in it */
+      readonly status: number | null
+    }
   | { readonly works: false; readonly message: string; readonly stderr: string }
 
 /** Under whom the trial runs where the daemon is root: nobody, who owns nothing. */
@@ -27,14 +32,18 @@ const trialGrants = ['trial.invalid', '*.trial.invalid'].map((host) => ({ ...gra
 
 /** Tries once. Never throws: that it does not work is what it was asked for. Nothing is left of it either way. */
 export async function tryOnce(tool: string, launcher: string): Promise<Trial> {
-  return attempt((isRoot) => trialPlan(tool, launcher, trialSpec(isRoot)))
+  // A personality that does not exist: it is executed, says so, and ends
+  return attempt((isRoot) => trialPlan(tool, launcher, trialSpec(isRoot, 'trial')))
 }
 
-/** The same with a network that is an allowlist: a door of its own, one name, and a wildcard. */
+/**
+ * The same with a network that is an allowlist: a door of its own, one name, and a wildcard. Status 0 means that a datagram
+ * which leads nowhere fails where it is sent.
+ */
 export async function tryEgress(tool: string, launcher: string): Promise<Trial> {
   await using door = await openTrialDoor()
   return await attempt(async (isRoot) => {
-    const spec = trialSpec(isRoot)
+    const spec = trialSpec(isRoot, 'nowhere')
     const user = { uid: spec.hostUid, gid: spec.hostGid, isSelf: !isRoot }
     const network = await planNetwork(
       { name: spec.server, egress: trialGrants },
@@ -52,8 +61,8 @@ async function attempt(planFor: (isRoot: boolean) => Promise<BubblewrapPlan>): P
     const gate = await confine(await planFor(process.geteuid?.() === 0), { signal })
     await using server = await gate.open({ signal })
     server.stdin.end()
-    await server.ended
-    return { works: true, tookMs: performance.now() - startedAt }
+    const { code } = await server.ended
+    return { works: true, tookMs: performance.now() - startedAt, status: code }
   } catch (thrown) {
     const { message, details } = SallyportError.from(thrown)
     return { works: false, message, stderr: String(details['stderr'] ?? '') }
@@ -74,14 +83,13 @@ async function trialPlan(toolPath: string, initPath: string, spec: SandboxSpec):
   }
 }
 
-function trialSpec(isRoot: boolean): SandboxSpec {
+function trialSpec(isRoot: boolean, personality: string): SandboxSpec {
   const [init] = initCommand
   return {
     server: 'trial',
     instance: newInstanceId(),
     profile: 'offline',
-    // A personality that does not exist: it is executed, says so, and ends
-    program: { path: init, argv: [init, 'trial'] },
+    program: { path: init, argv: [init, personality] },
     cwd: '/',
     environment: {},
     hostUid: isRoot ? nobody : (process.geteuid?.() ?? -1),

@@ -20,8 +20,8 @@ const good: Fingerprint = {
   },
   bubblewrap: { path: '/usr/bin/bwrap', version: '0.8.0', refusal: null },
   init: { path: '/opt/sallyport-init' },
-  trial: { works: true, tookMs: 12.3 },
-  egressTrial: { works: true, tookMs: 15.1 },
+  trial: { works: true, tookMs: 12.3, status: 125 },
+  egressTrial: { works: true, tookMs: 15.1, status: 0 },
   cgroups: {
     level: 'v2',
     bases: { memory: base, pids: base, cpu: base, kill: base },
@@ -45,6 +45,7 @@ test('a host that has everything is told what enforces each control', () => {
     'system calls true seccomp',
     'sandbox true tried in 13 ms',
     'egress true tried in 16 ms',
+    'datagrams true nf_tables',
     'memory true cgroup-v2',
     'pids true cgroup-v2',
     'cpu true cgroup-v2',
@@ -203,4 +204,15 @@ describe('a network that is an allowlist', () => {
   test('is let through where it was tried', () => {
     expect(() => requireEgress(good)).not.toThrow()
   })
+})
+
+test('a kernel without nf_tables is told what is missing, and refuses nothing', () => {
+  const found: Fingerprint = { ...good, egressTrial: { works: true, tookMs: 15.1, status: 1 } }
+  expect(row(found, 'datagrams')).toMatchObject({
+    ok: false,
+    isFatal: false,
+    cause: expect.stringContaining('waits for an answer that never comes'),
+    mend: expect.stringContaining('modprobe -a nf_tables'),
+  })
+  expect(() => requireEgress(found)).not.toThrow()
 })

@@ -1,16 +1,22 @@
 // The fingerprint is taken by building a real sandbox, and says what a host lacks in words that mend it.
 import { execFileSync } from 'node:child_process'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { findInitBinary } from '../../src/sandbox/init-binary.ts'
-import { diagnose, requireSandbox } from '../../src/sandbox/diagnose.ts'
+import { diagnose, requireSandbox, type Diagnosis } from '../../src/sandbox/diagnose.ts'
 import { fingerprint, hostFingerprint } from '../../src/sandbox/fingerprint.ts'
+import { compileVerdicts } from '../../src/sandbox/seccomp.ts'
+import type { Rule } from '../../src/sandbox/syscalls.ts'
 import { tryEgress, tryOnce } from '../../src/sandbox/trial.ts'
+import { arch } from '../../src/verify/removal.ts'
+import { tempDir } from '../support/temp-dir.ts'
 import { isRoot } from '../support/user.ts'
 
 test('this machine can confine a server, found by doing it', async () => {
   const found = await fingerprint()
-  expect(found.trial).toEqual({ works: true, tookMs: expect.any(Number) })
-  expect(found.egressTrial).toEqual({ works: true, tookMs: expect.any(Number) })
+  expect(found.trial).toEqual({ works: true, tookMs: expect.any(Number), status: 125 })
+  expect(found.egressTrial).toEqual({ works: true, tookMs: expect.any(Number), status: 0 })
   expect(diagnose(found).filter(({ ok, isFatal }) => isFatal && !ok)).toEqual([])
   expect(() => requireSandbox(found)).not.toThrow()
 })
@@ -50,3 +56,36 @@ test.runIf(isRoot)(
     })
   },
 )
+
+test('a kernel that takes no rules for datagrams is said to, and a sandbox has its way out all the same', async () => {
+  const url = new URL('../../src/sandbox/fingerprint.ts', import.meta.url).href
+  const diagnoseUrl = new URL('../../src/sandbox/diagnose.ts', import.meta.url).href
+  const code = `
+    const { fingerprint } = await import('${url}')
+    const { diagnose } = await import('${diagnoseUrl}')
+    process.stdout.write(JSON.stringify(diagnose(await fingerprint())))`
+  await using folder = await tempDir()
+  const filter = join(folder.path, 'filter')
+  const netfilter = [
+    { arg: 0, mask: 0xffffffffn, is: [16n] },
+    { arg: 2, mask: 0xffffffffn, is: [12n] },
+  ]
+  const open: Rule = { comment: '', when: [], action: 'allow' }
+  const rules: Rule[] = [{ comment: '', when: netfilter, action: 'EPROTONOSUPPORT' }, open]
+  await writeFile(
+    filter,
+    compileVerdicts(
+      [{ name: 'socket', numbers: { x64: 41, arm64: 198 }, decidedBy: 'strict', rules }],
+      arch,
+      open,
+    ),
+  )
+  const node = [process.execPath, '--input-type=module', '-e', code]
+  const inside = ['--dev-bind', '/', '/', '--seccomp', '9', '--', ...node]
+  const all = execFileSync('sh', ['-c', 'exec bwrap "$@" 9<"$0"', filter, ...inside], { encoding: 'utf8' })
+  const rows = (JSON.parse(all) as Diagnosis[]).filter(({ control }) => /egress|datagrams/.test(control))
+  expect(rows.map(({ ok, isFatal }) => ({ ok, isFatal }))).toEqual([
+    { ok: true, isFatal: false },
+    { ok: false, isFatal: false },
+  ])
+})

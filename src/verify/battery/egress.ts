@@ -114,6 +114,7 @@ export const egressProbes: readonly Probe[] = [
           ask(`x.${host}`, types.A, denied),
           ask(host, types.TXT, nothing),
           ask(host, types.AXFR, refused),
+          stops(['datagram', '192.0.2.1', '53'], ['EPERM'], 'a datagram to another name server'),
         ],
         outside: asksOutside(scene),
       }
