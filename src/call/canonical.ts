@@ -25,52 +25,6 @@ export function canonicalize(value: unknown): string {
   return write(value, [])
 }
 
-/** A number as it is written, and as a double has it. */
-export interface Inexact {
-  readonly written: string
-  readonly read: number
-}
-
-/**
- * The first number of a JSON text that its canonical form, or a reader with doubles, takes for another; null when there is
- * none. What a person approves by the canonical form must be what a server with long integers or decimals reads.
- */
-export function inexactNumber(json: string): Inexact | null {
-  if (!/[\d.]{16}|\d[eE]/.test(json)) return null // what 15 digits say, a double holds
-  let found: Inexact | null = null
-  JSON.parse(json, (_key, value: unknown, { source }: { source?: string } = {}) => {
-    if (typeof value === 'number' && source !== undefined && decimal(source) !== decimal(String(value)))
-      found ??= { written: source, read: value }
-    return value
-  })
-  return found
-}
-
-/** Words of a schema by which a number's value decides; `type: number` alone takes every number. */
-const valued =
-  /"(?:minimum|maximum|exclusiveMinimum|exclusiveMaximum|multipleOf|integer|const|enum|uniqueItems)"/
-const looked = new WeakMap<object, boolean>()
-
-/** True where what a schema says of a value can hang on which number it is. */
-export function readsNumbers(schema: unknown): boolean {
-  if (typeof schema !== 'object' || schema === null) return false
-  const known = looked.get(schema) ?? valued.test(JSON.stringify(schema))
-  looked.set(schema, known)
-  return known
-}
-
-/** One spelling for each number: its digits without zeros around them, and the power of ten of the last. */
-function decimal(number: string): string {
-  const [, sign, whole = '', fraction = '', power = '0'] =
-    /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(number) ?? []
-  const digits = `${whole}${fraction}`.replace(/^0+/, '')
-  let end = digits.length
-  while (digits[end - 1] === '0') end -= 1
-  return end === 0
-    ? '0'
-    : `${sign}${digits.slice(0, end)}e${Number(power) - fraction.length + digits.length - end}`
-}
-
 /** SHA-256 of a text's UTF-8 bytes, lowercase hex. */
 export const digestOf = (text: string): string => hash('sha256', text)
 

@@ -1,7 +1,8 @@
 // What a proposal must be to go on: each of these gives what the next step needs, or throws what the caller is told.
 import type { Proposal } from '../schema/governor.ts'
 import { members } from '../lib/json-scan.ts'
-import { canonicalize, type Inexact, inexactNumber, NotCanonical, readsNumbers } from './canonical.ts'
+import { canonicalize, NotCanonical } from './canonical.ts'
+import { type Inexact, inexactNumber, misjudged } from './inexact.ts'
 import type { ApprovalAnswer, GovernPorts, Standing } from './ports.ts'
 import { denied, refusals } from './refusal.ts'
 
@@ -34,16 +35,16 @@ export function invalid(
   registry: Pick<GovernPorts['registry'], 'invalidArguments'>,
 ): Promise<string | null> | string | null {
   if (tool === null) return null
-  const number = readsNumbers(tool.declaration.parameters) ? inexactArgument(bytes) : null
+  const number = inexactArgument(bytes, (text) => misjudged(text, tool.declaration.parameters))
   if (number !== null) return notExact(number, 'the schema would judge another number')
   return registry.invalidArguments(server.name, subject, args)
 }
 
-/** The same of the arguments in a call's params: what stands beside them no schema reads. */
-function inexactArgument(params: string): Inexact | null {
+/** What is found in the arguments of a call's params: what stands beside them no schema reads, and nobody approves. */
+function inexactArgument(params: string, find: (json: string) => Inexact | null): Inexact | null {
   if (inexactNumber(params) === null) return null
   const given = members(params, 0, params.length).find(({ key }) => key === 'arguments')
-  return given === undefined ? null : inexactNumber(params.slice(given.start, given.end))
+  return given === undefined ? null : find(params.slice(given.start, given.end))
 }
 
 /** Throws where there is a problem. */
@@ -54,7 +55,7 @@ export function expectValid(problem: string | null, proposal: Said): void {
 /** Whoever says yes to a number says it to the one that the server reads. */
 export function expectReadAlike(proposal: Said): void {
   const { kind, bytes } = proposal
-  const number = kind === 'tool' ? inexactArgument(bytes) : inexactNumber(bytes)
+  const number = kind === 'tool' ? inexactArgument(bytes, inexactNumber) : inexactNumber(bytes)
   if (number !== null) expectValid(notExact(number, 'who approves it could read another number'), proposal)
 }
 

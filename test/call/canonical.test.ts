@@ -1,7 +1,8 @@
 // Two texts of one value have one canonical form, and what has none is refused by name.
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { canonicalize, depthLimit, inexactNumber, NotCanonical } from '../../src/call/canonical.ts'
+import { canonicalize, depthLimit, NotCanonical } from '../../src/call/canonical.ts'
+import { inexactNumber } from '../../src/call/inexact.ts'
 
 describe('the canonical form', () => {
   test('is that of the example in RFC 8785 section 3.2', () => {
