@@ -144,6 +144,8 @@ function quickMacOf(digest: string, { key, after }: Seal): string {
 
 /** A block of the key's bytes, each changed, with room for what is hashed behind it. */
 function pad(key: Uint8Array, change: number, room: number): Buffer {
+  if (key.length > blockBytes)
+    throw new RangeError(`a key of ${key.length} bytes, expected at most ${blockBytes}`)
   const block = Buffer.alloc(blockBytes + room)
   block.set(key)
   for (let at = 0; at < blockBytes; at++) block[at] = (block[at] ?? 0) ^ change
