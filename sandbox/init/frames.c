@@ -28,15 +28,39 @@ void arena_wipe(void) {
   arena_used = 0;
 }
 
-static void read_exactly(void *bytes, size_t length) {
-  unsigned char *at = bytes;
-  while (length > 0) {
-    ssize_t got = recv(FD_CONTROL, at, length, 0);
+// Looked at and still in the channel: a launch is hundreds of short frames, and what follows them may be for somebody else.
+static unsigned char ahead[4096];
+static size_t ahead_bytes, ahead_read;
+
+static size_t receive(void *bytes, size_t length, int flags) {
+  for (;;) {
+    ssize_t got = recv(FD_CONTROL, bytes, length, flags);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) die("control channel", "receive", errno);
     if (got == 0) refuse("control channel", "gate", "the supervisor went away before it said go");
-    at += got;
-    length -= (size_t)got;
+    return (size_t)got;
+  }
+}
+
+void frames_settle(void) {
+  // Over what it takes off: the same bytes.
+  for (size_t taken = 0; taken < ahead_read;) taken += receive(ahead + taken, ahead_read - taken, 0);
+  explicit_bzero(ahead, ahead_bytes);
+  ahead_bytes = ahead_read = 0;
+}
+
+static void read_exactly(void *bytes, size_t length) {
+  unsigned char *at = bytes;
+  while (length > 0) {
+    if (ahead_read == ahead_bytes) {
+      frames_settle();
+      ahead_bytes = receive(ahead, sizeof ahead, MSG_PEEK);
+    }
+    size_t some = ahead_bytes - ahead_read < length ? ahead_bytes - ahead_read : length;
+    memcpy(at, ahead + ahead_read, some);
+    ahead_read += some;
+    at += some;
+    length -= some;
   }
 }
 

@@ -15,8 +15,10 @@ struct frame {
   size_t left;
 };
 
-// Reads the next frame and not a byte more; dies on the end of the stream, a long frame or a full arena.
+// Reads the next frame; dies on the end of the stream, a long frame or a full arena.
 struct frame frame_read(void);
+// Takes what was read off the channel, and not a byte more: due before anybody else reads from it.
+void frames_settle(void);
 const char *take_text(struct frame *frame);
 uint32_t take_u32(struct frame *frame);
 uint64_t take_u64(struct frame *frame);

@@ -32,6 +32,7 @@ void read_targets(struct orders *orders) {
       case 'r':
         take_end(&frame);
         expect_whole_egress(&orders->egress);
+        frames_settle();
         return;
       default: frame_out_of_order(&frame);
     }
@@ -133,6 +134,7 @@ void read_go(struct orders *orders) {
         orders->program = take_absolute_path(&frame);
         take_end(&frame);
         expect_complete(orders);
+        frames_settle();
         return;
       default: frame_out_of_order(&frame);
     }

@@ -71,6 +71,7 @@ void read_launch_orders(struct launch *launch) {
         take_end(&frame);
         if (!launch->has_ids) refuse("identity", "ids", "missing before exec");
         if (launch->tool == NULL) refuse("tool", "path", "missing before exec");
+        frames_settle();
         return;
       default: frame_out_of_order(&frame);
     }

@@ -32,6 +32,25 @@ static void append(int fd, const void *bytes, size_t length) {
   if (!write_all(fd, bytes, length)) die("tool", "memory file", errno);
 }
 
+// A few long writes for hundreds of short texts.
+static unsigned char gathered[4096];
+static size_t gathered_bytes;
+
+static void pour(int fd) {
+  append(fd, gathered, gathered_bytes);
+  gathered_bytes = 0;
+}
+
+static void gather(int fd, const void *bytes, size_t length) {
+  if (length > sizeof gathered - gathered_bytes) pour(fd);
+  if (length > sizeof gathered) {
+    append(fd, bytes, length);
+    return;
+  }
+  memcpy(gathered + gathered_bytes, bytes, length);
+  gathered_bytes += length;
+}
+
 // Each argument with its NUL, as `bwrap --args` takes them; data become the number of a descriptor.
 static int write_arguments(const struct launch *launch) {
   int list = open_memory_file();
@@ -42,11 +61,12 @@ static int write_arguments(const struct launch *launch) {
       int data = open_memory_file();
       append(data, argument->bytes, argument->length);
       seal(data);
-      append(list, number, (size_t)snprintf(number, sizeof number, "%d", data) + 1);
+      gather(list, number, (size_t)snprintf(number, sizeof number, "%d", data) + 1);
     } else {
-      append(list, argument->bytes, argument->length + 1);
+      gather(list, argument->bytes, argument->length + 1);
     }
   }
+  pour(list);
   seal(list);
   return list;
 }
