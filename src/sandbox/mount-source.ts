@@ -1,5 +1,5 @@
 // From the path that somebody wrote to the file that is meant: real path, kind, device and inode.
-import type { BigIntStats } from 'node:fs'
+import { type BigIntStats, lstatSync, realpathSync } from 'node:fs'
 import { lstat, realpath } from 'node:fs/promises'
 import { SallyportError } from '../errors.ts'
 import { isMissing } from '../lib/missing.ts'
@@ -34,13 +34,32 @@ export const findMount = async (wanted: WantedMount): Promise<Mount | null> => {
       { source: wanted.source, target: wanted.target },
     )
   try {
-    const source = await realpath(wanted.source)
-    const found = await lstat(source, { bigint: true })
+    const { source, found } = isOfTheMachine(wanted) ? lookAtOnce(wanted.source) : await look(wanted.source)
     return { ...wanted, source, kind: kindOf(found, wanted), dev: found.dev, ino: found.ino }
   } catch (error) {
     if (isMissing(error)) return null
     throw error
   }
+}
+
+/** Says whether the source lies where the daemon's own programs do, not somewhere that may be slow or hang, such as a share. */
+export const isOfTheMachine = ({ origin }: Pick<Mount, 'origin'>): boolean =>
+  origin === 'runtime' || origin === 'package' || origin === 'program'
+
+interface Look {
+  readonly source: string
+  readonly found: BigIntStats
+}
+
+const look = async (path: string): Promise<Look> => {
+  const source = await realpath(path)
+  return { source, found: await lstat(source, { bigint: true }) }
+}
+
+// What another thread would be woken for takes a tenth of that itself.
+const lookAtOnce = (path: string): Look => {
+  const source = realpathSync.native(path)
+  return { source, found: lstatSync(source, { bigint: true }) }
 }
 
 const kindOf = (found: BigIntStats, { source, target }: WantedMount): Mount['kind'] => {

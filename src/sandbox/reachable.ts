@@ -1,6 +1,8 @@
 // Whether the sandbox's user may read, and where it must write, what is mounted for it: better said now than by EACCES.
+import { statSync } from 'node:fs'
 import { access, constants, stat } from 'node:fs/promises'
 import { SallyportError } from '../errors.ts'
+import { isOfTheMachine } from './mount-source.ts'
 import type { Mount } from './spec.ts'
 
 /** Who will be at the sources. */
@@ -20,8 +22,7 @@ export interface SandboxUser {
  */
 export const judgeReachable = async (server: string, mount: Mount, user: SandboxUser): Promise<void> => {
   const needed = neededBits(mount)
-  if (user.isSelf ? await isAllowed(mount.source, needed) : await isAllowedByMode(mount.source, needed, user))
-    return
+  if (user.isSelf ? await isAllowed(mount.source, needed) : await isAllowedByMode(mount, needed, user)) return
   const who = user.isSelf ? `this daemon’s user ${user.uid}` : `the sandbox’s user ${user.uid}`
   const mend = user.isSelf ? 'change its mode or owner' : 'set run_as to a user who may, or change its mode'
   throw new SallyportError(
@@ -42,8 +43,8 @@ const isAllowed = async (path: string, needed: number): Promise<boolean> =>
     () => false,
   )
 
-const isAllowedByMode = async (path: string, needed: number, { uid, gid }: SandboxUser): Promise<boolean> => {
-  const found = await stat(path)
+const isAllowedByMode = async (mount: Mount, needed: number, { uid, gid }: SandboxUser): Promise<boolean> => {
+  const found = isOfTheMachine(mount) ? statSync(mount.source) : await stat(mount.source)
   // The kernel looks at one class only: an owner without a bit is refused though others have it.
   const shift = found.uid === uid ? 6 : found.gid === gid ? 3 : 0
   return ((found.mode >> shift) & needed) === needed

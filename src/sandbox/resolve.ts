@@ -1,5 +1,6 @@
 // Server, profile and host become one frozen spec: what a launch confines, with nothing left to decide.
 import { randomInt } from 'node:crypto'
+import { realpathSync, statSync } from 'node:fs'
 import { realpath, stat } from 'node:fs/promises'
 import { basename, join, relative } from 'node:path'
 import { SallyportError } from '../errors.ts'
@@ -11,6 +12,7 @@ import { judgeArguments } from './arguments.ts'
 import type { DenialFacts } from './denials.ts'
 import { withResolver } from './etc.ts'
 import type { FilesystemPlan, Program } from './filesystem.ts'
+import { isOfTheMachine } from './mount-source.ts'
 import type { SandboxUser } from './reachable.ts'
 import { argumentRequest, type Registration } from './registrations.ts'
 import type { Mount, SandboxSpec } from './spec.ts'
@@ -183,11 +185,13 @@ const judgeScript = async (server: string, script: string, mounts: readonly Moun
     )
   const path = join(holder.source, relative(holder.target, script))
   try {
-    const real = await realpath(path)
+    const atOnce = isOfTheMachine(holder)
+    const real = atOnce ? realpathSync.native(path) : await realpath(path)
     const place = mounts.find(({ source, access }) => access === 'read' && isWithin(real, source))
     if (place === undefined)
       throw refuse(`leads to ${real}, outside of the read-only mounts`, 'name the file itself')
-    if (!(await stat(real)).isFile()) throw refuse('is not a regular file', 'name the script’s file')
+    const found = atOnce ? statSync(real) : await stat(real)
+    if (!found.isFile()) throw refuse('is not a regular file', 'name the script’s file')
   } catch (error) {
     if (isMissing(error)) throw refuse(`does not exist, it would be ${path}`, 'correct the path')
     throw error

@@ -1,5 +1,5 @@
 // What every program needs to start: the runtime that the profile grants, as the host lays it out.
-import { readlink } from 'node:fs/promises'
+import { readlinkSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { errnoOf, isMissing } from '../lib/missing.ts'
 import { isWithin } from '../lib/path-overlap.ts'
@@ -26,11 +26,11 @@ export const planRuntime = async (
   }
   // Shorter paths first: layers of a profile may grant a folder and, again, what lies in it.
   for (const { path, reason } of reads.toSorted((one, other) => one.path.length - other.path.length))
-    if (!hasUsr || !(await isRootLink(path))) await add({ target: path, reason, origin: 'profile' })
+    if (!hasUsr || !isRootLink(path)) await add({ target: path, reason, origin: 'profile' })
   const reason = 'programs of the runtime start with it'
   if (hasUsr)
     for (const path of rootFolders) {
-      const text = await readRootLink(path)
+      const text = readRootLink(path)
       if (text === null) await add({ target: path, reason, origin: 'runtime' })
       else links.push({ path, text })
     }
@@ -41,13 +41,12 @@ export const planRuntime = async (
 const shows = ({ target, source }: Mount, mount: Mount): boolean =>
   isWithin(mount.target, target) && join(source, relative(target, mount.target)) === mount.source
 
-const isRootLink = async (path: string): Promise<boolean> =>
-  rootFolders.includes(path) && (await readRootLink(path)) !== null
+const isRootLink = (path: string): boolean => rootFolders.includes(path) && readRootLink(path) !== null
 
 // Only a link into /usr is repeated: /usr is mounted, and what else a link may lead to was not granted.
-const readRootLink = async (path: string): Promise<string | null> => {
+const readRootLink = (path: string): string | null => {
   try {
-    const text = await readlink(path)
+    const text = readlinkSync(path)
     return isWithin(join('/', text), '/usr') ? text : null
   } catch (error) {
     if (isMissing(error) || errnoOf(error) === 'EINVAL') return null
