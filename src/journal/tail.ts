@@ -31,6 +31,8 @@ interface Segment {
   readonly fd: number
   readonly ino: number
   readonly openedMs: number
+  /** What its first record hangs on */
+  readonly begins: Position
   length: number
   /** Its last MAC; empty before the first */
   mac: string
@@ -43,6 +45,8 @@ export class Tail {
   #head: Position
   readonly #bytes = new BatchBytes()
   #torn: Torn | null
+  /** A segment behind whose records stands what could neither be written nor taken back */
+  #broken: Segment | null = null
 
   /** Goes on behind `head`; the first segment's first record tells of `torn`. */
   constructor(options: TailOptions, head: Position, torn: Torn | null) {
@@ -107,9 +111,8 @@ export class Tail {
     try {
       ftruncateSync(segment.fd, segment.length)
     } catch {
+      this.#broken = segment
       this.close()
-      const read = readSegment(this.#options.directory, segment.number, this.#head, null, () => {})
-      this.#torn = read.torn
     }
   }
 
@@ -128,9 +131,20 @@ export class Tail {
         closed?.({ segment: number, position: this.#head, offset: length, torn: null })
       }
     }
+    if (this.#broken !== null) this.#lookAt(this.#broken)
     const segment = this.#segment ?? this.#newSegment(directory)
     if (segment.length === 0) this.#writeHeader(segment)
     return segment
+  }
+
+  /** Finds what a write left that failed: the chain goes on behind all of it that is whole. */
+  #lookAt({ number, begins }: Segment): void {
+    const { directory, key } = this.#options
+    const { end, torn, flaw } = readSegment(directory, number, begins, key, () => undefined)
+    if (flaw !== null) throw new Error(`${segmentPath(directory, number)}:${flaw.line}: ${flaw.detail}`)
+    this.#head = end
+    this.#torn = torn ?? this.#torn
+    this.#broken = null
   }
 
   #newSegment(directory: string): Segment {
@@ -141,7 +155,9 @@ export class Tail {
       constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_APPEND | constants.O_NOFOLLOW,
       0o600,
     )
-    this.#segment = { number, fd, ino: fstatSync(fd).ino, openedMs: performance.now(), length: 0, mac: '' }
+    const { ino } = fstatSync(fd)
+    const openedMs = performance.now()
+    this.#segment = { number, fd, ino, openedMs, begins: this.#head, length: 0, mac: '' }
     return this.#segment
   }
 

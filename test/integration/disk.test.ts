@@ -221,6 +221,27 @@ describe('a write', () => {
     await ended
   })
 
+  test('that fails half-way, and cannot be taken back, is told of by the next segment', async () => {
+    await using seen = await witness()
+    await using at = await place(configOf({ plain: seen.entry('plain') }))
+    const fault = faults(at.folder)
+    const { process, client } = await serve(at, fault.env)
+    await using host = client
+    await call(host, 'before')
+    fault.arm({ torn: 'EIO', needle: 'before it breaks' })
+    await expect(call(host, 'before it breaks')).rejects.toMatchObject({ code: 'ERR_JOURNAL' })
+    fault.disarm()
+    await call(host, 'after')
+    const found = await host.call('audit/verify', {})
+    expect(found).toMatchObject({ ok: true, torn: [{ segment: 1 }] })
+    const ended = once(process, 'exit')
+    process.kill('SIGTERM')
+    await ended
+    const opened = bodiesOf(at.stateDir, 'segment.opened').map(({ torn }) => torn)
+    expect(opened).toEqual([null, found.torn[0]])
+    expect(seen.calls('plain').join()).not.toContain('before it breaks')
+  })
+
   test('that fails at the first record of a segment leaves no segment without it', async () => {
     await using seen = await witness()
     const journal = { segment_bytes: 65_536, evidence_bytes: 1_048_576 }

@@ -9,6 +9,7 @@ const source = new URL('../fixtures/probes/fault.c', import.meta.url).pathname
 export type Fault =
   | `kill-${'before' | 'after' | 'half'} ${string}`
   | { readonly errno: keyof typeof constants.errno; readonly needle: string }
+  | { readonly torn: keyof typeof constants.errno; readonly needle: string }
   | { readonly sync: keyof typeof constants.errno }
   | { readonly fork: keyof typeof constants.errno }
 
@@ -38,6 +39,7 @@ export function faults(folder: string): Faults {
 function textOf(fault: Fault): string {
   if (typeof fault === 'string') return fault
   if ('fork' in fault) return `fork ${constants.errno[fault.fork]}`
+  if ('torn' in fault) return `torn ${constants.errno[fault.torn]} ${fault.needle}`
   return 'sync' in fault
     ? `sync ${constants.errno[fault.sync]}`
     : `errno ${constants.errno[fault.errno]} ${fault.needle}`
