@@ -1,25 +1,52 @@
-// Asks the kernel who connected the sockets from fd 3 on; Node has no call for it.
+// Asks the kernel who connected sockets; Node has no call for it.
 #include "init.h"
 
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-// One line for each socket, in the order of the numbers; `-` where the kernel knows nobody.
+// `uid gid pid`, or `-` where the kernel knows nobody.
+static int describe(int fd, char *text, size_t size) {
+  struct ucred peer;
+  socklen_t length = sizeof peer;
+  // An unconnected socket answers ids of -1. Pid 0 is a peer outside this pid namespace; its uid holds.
+  if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0 || peer.uid == (uid_t)-1 || peer.gid == (gid_t)-1)
+    return snprintf(text, size, "-");
+  return snprintf(text, size, "%u %u %d", peer.uid, peer.gid, peer.pid);
+}
+
+// Takes what comes next, and the descriptor that comes with it, -1 where none does. False at the channel's end.
+static bool take_next(int *fd) {
+  char bytes[4096];
+  union {
+    char bytes[CMSG_SPACE(sizeof(int))];
+    struct cmsghdr head;
+  } control;
+  struct iovec part = {.iov_base = bytes, .iov_len = sizeof bytes};
+  struct msghdr message = {
+      .msg_iov = &part, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof control};
+  ssize_t got;
+  do {
+    got = recvmsg(FD_CONTROL, &message, MSG_CMSG_CLOEXEC);
+  } while (got < 0 && errno == EINTR);
+  if (got < 0) die("peer", "channel", errno);
+  const struct cmsghdr *head = CMSG_FIRSTHDR(&message);
+  *fd = -1;
+  if (head != NULL && head->cmsg_type == SCM_RIGHTS) memcpy(fd, CMSG_DATA(head), sizeof *fd);
+  return got > 0;
+}
+
+// Each socket comes alone, since Node sends the next when it has heard that this one is here.
 int peer_main(void) {
-  for (int fd = FD_CONTROL;; fd++) {
-    struct ucred peer;
-    socklen_t length = sizeof peer;
-    char line[64] = "-\n";
-    int bytes = 2;
-    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0) {
-      if (errno == EBADF && fd > FD_CONTROL) return 0;
-      if (errno == EBADF) die("peer", "fd 3", errno);
-      // An unconnected socket answers ids of -1. Pid 0 is a peer outside this pid namespace; its uid holds.
-    } else if (peer.uid != (uid_t)-1 && peer.gid != (gid_t)-1) {
-      bytes = snprintf(line, sizeof line, "%u %u %d\n", peer.uid, peer.gid, peer.pid);
-    }
-    if (!write_all(STDOUT_FILENO, line, (size_t)bytes)) return EXIT_SETUP;
+  for (int fd; take_next(&fd);) {
+    char peer[64], line[128];
+    if (fd < 0) continue;
+    describe(fd, peer, sizeof peer);
+    close(fd);
+    int length = snprintf(line, sizeof line, "{\"cmd\":\"NODE_HANDLE_ACK\"}\n\"%s\"\n", peer);
+    if (!write_all(FD_CONTROL, line, (size_t)length)) return EXIT_SETUP;
   }
+  return 0;
 }

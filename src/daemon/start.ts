@@ -141,7 +141,9 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     await recordConfiguration(governance, options.settings)
     await restoreRegistered({ roster, supervisor }, log)
     governance.resume()
-    const doors = new Doors({ guard, peers: new PeerQuery(initPath), log })
+    const peers = new PeerQuery(initPath)
+    undo.push(async () => peers[Symbol.dispose]())
+    const doors = new Doors({ guard, peers, log })
     undo.push(() => doors[Symbol.asyncDispose]())
     undo.push(async () => supervisor[Symbol.asyncDispose]())
 

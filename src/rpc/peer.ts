@@ -1,5 +1,9 @@
-// Who is at the other end of a socket, as the kernel says; Node can't ask, so a short-lived child does.
-import { spawn } from 'node:child_process'
+// Who is at the other end of a socket, as the kernel says; Node can't ask, so a child does, for as long as the daemon lives.
+//
+//   daemon                                          sallyport-init peer
+//     |--- the socket, by a descriptor of its own ---->|
+//     |<-- "uid gid pid" | "-" ------------------------|
+import { type ChildProcess, type SendHandle, spawn } from 'node:child_process'
 import type { Socket } from 'node:net'
 import { SallyportError } from '../errors.ts'
 
@@ -11,9 +15,6 @@ export interface PeerCredentials {
 }
 
 const deadlineMs = 5000
-const concurrency = 2
-/** Sockets that one child is asked about: starting it is what costs, and connections come in storms */
-const batch = 64
 
 interface Waiting {
   readonly socket: Socket
@@ -21,11 +22,13 @@ interface Waiting {
   readonly reject: (error: SallyportError) => void
 }
 
-/** Asks the kernel about accepted sockets through `sallyport-init peer`, all that wait at once. */
-export class PeerQuery {
+/** Asks the kernel about accepted sockets through `sallyport-init peer`, one after another. Disposing ends that child. */
+export class PeerQuery implements Disposable {
   readonly #initPath: string
   readonly #waiting: Waiting[] = []
-  #running = 0
+  #child: ChildProcess | null = null
+  #asked: Waiting | null = null
+  #deadline: NodeJS.Timeout | undefined
 
   constructor(initPath: string) {
     this.#initPath = initPath
@@ -35,69 +38,93 @@ export class PeerQuery {
   ask(socket: Socket): Promise<PeerCredentials> {
     const { promise, resolve, reject } = Promise.withResolvers<PeerCredentials>()
     this.#waiting.push({ socket, resolve, reject })
-    void this.#advance() // never rejects
+    this.#advance()
     return promise
   }
 
-  async #advance(): Promise<void> {
-    if (this.#running >= concurrency || this.#waiting.length === 0) return
-    this.#running += 1
+  [Symbol.dispose](): void {
+    const child = this.#child
+    this.#child = null
+    if (child?.connected === true) child.disconnect()
+  }
+
+  #advance(): void {
+    while (this.#asked === null) {
+      const next = this.#waiting.shift()
+      if (next === undefined) return
+      const handle = handleOf(next.socket)
+      if (handle === null) next.reject(unknown('the socket is closed'))
+      else this.#send(next, handle)
+    }
+  }
+
+  #send(asked: Waiting, handle: SendHandle): void {
+    this.#asked = asked
+    this.#deadline = setTimeout(() => this.#fail('no answer in time'), deadlineMs)
     try {
-      await answer(this.#initPath, this.#waiting.splice(0, batch))
-    } finally {
-      this.#running -= 1
-      void this.#advance()
+      this.#child ??= this.#start()
+      this.#child.send('', handle, {}, (error) => {
+        if (error !== null && this.#asked === asked) this.#fail(error.message)
+      })
+    } catch (error) {
+      this.#fail(String(error))
     }
+  }
+
+  #start(): ChildProcess {
+    // Detached, since a Ctrl-C at the daemon's terminal is the daemon's to hear.
+    const child = spawn(this.#initPath, ['peer'], {
+      stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+      env: {},
+      cwd: '/',
+      detached: true,
+    })
+    const ended = (why: string): void => {
+      if (this.#child !== child) return
+      this.#child = null
+      if (this.#asked !== null) this.#fail(why)
+    }
+    child.on('message', (answer) => {
+      if (this.#child === child) this.#answer(answer)
+    })
+    child.once('error', (error) => ended(error.message))
+    child.once('exit', (code) => ended(`the query ended with ${code}`))
+    // It lasts as long as the daemon, and is no reason for the daemon to.
+    child.channel?.unref()
+    child.unref()
+    return child
+  }
+
+  #answer(answer: unknown): void {
+    const asked = this.#settle()
+    const peer = parse(String(answer))
+    if (peer === null) asked?.reject(unknown(`the query said ${JSON.stringify(answer)}`))
+    else asked?.resolve(peer)
+    this.#advance()
+  }
+
+  /** A child that failed once is not asked again. */
+  #fail(why: string): void {
+    const asked = this.#settle()
+    this.#child?.kill('SIGKILL')
+    this.#child = null
+    asked?.reject(unknown(why))
+    this.#advance()
+  }
+
+  #settle(): Waiting | null {
+    const asked = this.#asked
+    this.#asked = null
+    clearTimeout(this.#deadline)
+    return asked
   }
 }
 
-// The numbers are passed, not the sockets: Node stops reading a socket that it hands to a child. They are read and used
-// within one turn of the loop (spawn forks before it returns), so they can't have become other descriptors in between.
-async function answer(initPath: string, asked: readonly Waiting[]): Promise<void> {
-  const open = asked.flatMap((waiting) => {
-    const fd = descriptor(waiting.socket)
-    if (fd === null) waiting.reject(unknown('the socket is closed'))
-    return fd === null ? [] : [{ ...waiting, fd }]
-  })
-  if (open.length === 0) return
-  try {
-    const output = await query(
-      initPath,
-      open.map(({ fd }) => fd),
-    )
-    const lines = output.split('\n')
-    for (const [index, { resolve, reject }] of open.entries()) {
-      const peer = parse(lines[index] ?? '')
-      if (peer === null) reject(unknown(`the query said ${JSON.stringify(lines[index] ?? '')}`))
-      else resolve(peer)
-    }
-  } catch (error) {
-    const refusal = unknown(error instanceof Error ? error.message : String(error))
-    for (const { reject } of open) reject(refusal)
-  }
-}
-
-async function query(initPath: string, fds: readonly number[]): Promise<string> {
-  const child = spawn(initPath, ['peer'], {
-    stdio: ['ignore', 'pipe', 'ignore', ...fds],
-    env: {},
-    timeout: deadlineMs,
-    killSignal: 'SIGKILL',
-  })
-  let output = ''
-  child.stdout?.setEncoding('latin1').on('data', (text: string) => (output += text))
-  const { promise, resolve, reject } = Promise.withResolvers<string>()
-  child.once('error', reject)
-  child.once('close', (code) =>
-    code === 0 ? resolve(output) : reject(new Error(`the query ended with ${code}`)),
-  )
-  return promise
-}
-
-function descriptor(socket: Socket): number | null {
+// What lies below the socket, and not the socket: that one Node would take for handed over, and read no more.
+function handleOf(socket: Socket): SendHandle | null {
   const handle: unknown = Reflect.get(socket, '_handle')
   const fd: unknown = typeof handle === 'object' && handle !== null ? Reflect.get(handle, 'fd') : undefined
-  return typeof fd === 'number' && fd >= 0 ? fd : null
+  return typeof fd === 'number' && fd >= 0 ? (handle as SendHandle) : null
 }
 
 function parse(line: string): PeerCredentials | null {

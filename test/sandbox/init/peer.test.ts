@@ -1,7 +1,6 @@
 // The peer query: the kernel's word on who connected, never the peer's own.
-import { execFileSync, spawn } from 'node:child_process'
+import { execFileSync, type SendHandle, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { closeSync, openSync } from 'node:fs'
 import { chmod, copyFile } from 'node:fs/promises'
 import { connect, createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
@@ -11,38 +10,50 @@ import { tempDir } from '../../support/temp-dir.ts'
 
 const binary = buildInit()
 
-const query = (...fds: readonly number[]): string =>
-  execFileSync(binary, ['peer'], { env: {}, stdio: ['ignore', 'pipe', 'ignore', ...fds], encoding: 'utf8' })
-
-const numberOf = (socket: Socket): number => {
-  const handle: unknown = Reflect.get(socket, '_handle')
-  return typeof handle === 'object' && handle !== null ? Number(Reflect.get(handle, 'fd')) : -1
+/** What it says of each socket, and that it ends when nobody is there to ask. */
+const query = async (...sockets: readonly Socket[]): Promise<readonly unknown[]> => {
+  const child = spawn(binary, ['peer'], { env: {}, stdio: ['ignore', 'ignore', 'inherit', 'ipc'] })
+  const answers: unknown[] = []
+  for (const socket of sockets) {
+    const answered = once(child, 'message')
+    child.send('', Reflect.get(socket, '_handle') as SendHandle)
+    answers.push((await answered)[0])
+  }
+  const exit = once(child, 'exit')
+  child.disconnect()
+  expect(await exit).toEqual([0, null])
+  return answers
 }
 
-it('prints uid, gid and pid of the process that connected', async () => {
+const accepting = async (at: string | number): Promise<{ socket: Promise<Socket>; close: () => void }> => {
+  const server = createServer()
+  await new Promise<void>((resolve) => server.listen(at, () => resolve()))
+  const socket = once(server, 'connection').then(([accepted]) => accepted as Socket)
+  return { socket, close: () => void server.close() }
+}
+
+it('says uid, gid and pid of the process that connected, of each socket in its turn', async () => {
   await using folder = await tempDir()
   const path = join(folder.path, 's')
-  const server = createServer()
-  await new Promise<void>((resolve) => server.listen(path, resolve))
-  const accepted = once(server, 'connection')
+  const { socket, close } = await accepting(path)
   const client = connect(path)
-  const [socket] = await accepted
-  expect(query(numberOf(socket as Socket))).toBe(
-    `${process.getuid?.()} ${process.getgid?.()} ${process.pid}\n`,
-  )
+  const accepted = await socket
+  const who = `${process.getuid?.()} ${process.getgid?.()} ${process.pid}`
+  expect(await query(accepted, accepted)).toEqual([who, who])
+  // The socket is still ours to read from.
+  client.write('hello')
+  expect(String((await once(accepted, 'data'))[0])).toBe('hello')
   client.destroy()
-  ;(socket as Socket).destroy()
-  server.close()
+  accepted.destroy()
+  close()
 })
 
-it.runIf(isRoot)('prints the ids of another user, with the pid of their process', async () => {
+it.runIf(isRoot)('says the ids of another user, with the pid of their process', async () => {
   await using folder = await tempDir()
   execFileSync('chmod', ['711', folder.path])
   const path = join(folder.path, 's')
-  const server = createServer()
-  await new Promise<void>((resolve) => server.listen(path, resolve))
+  const { socket, close } = await accepting(path)
   execFileSync('chmod', ['666', path])
-  const accepted = once(server, 'connection')
   // The shim connects too, and as a copy it runs for users who can't reach the clone.
   const shim = join(folder.path, 'shim')
   await copyFile(binary, shim)
@@ -51,31 +62,26 @@ it.runIf(isRoot)('prints the ids of another user, with the pid of their process'
     ...ids,
     stdio: ['pipe', 'ignore', 'inherit'],
   })
-  const [socket] = await accepted
-  expect(query(numberOf(socket as Socket))).toBe(`${ids.uid} ${ids.gid} ${client.pid}\n`)
+  const accepted = await socket
+  expect(await query(accepted)).toEqual([`${ids.uid} ${ids.gid} ${client.pid}`])
   client.kill()
-  ;(socket as Socket).destroy()
-  server.close()
+  accepted.destroy()
+  close()
 })
 
-it('answers for each of several sockets, and knows nobody where one is none', async () => {
-  await using folder = await tempDir()
-  const path = join(folder.path, 's')
-  const server = createServer()
-  await new Promise<void>((resolve) => server.listen(path, resolve))
+it('knows nobody at the other end of what is no unix socket', async () => {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const address = server.address()
   const accepted = once(server, 'connection')
-  const client = connect(path)
-  const [socket] = await accepted
-  const file = openSync('/dev/null', 'r')
-  const who = `${process.getuid?.()} ${process.getgid?.()} ${process.pid}\n`
-  const fd = numberOf(socket as Socket)
-  expect(query(fd, file, fd)).toBe(`${who}-\n${who}`)
-  closeSync(file)
+  const client = connect(typeof address === 'object' ? (address?.port ?? 0) : 0, '127.0.0.1')
+  const [socket] = (await accepted) as [Socket]
+  expect(await query(socket)).toEqual(['-'])
   client.destroy()
-  ;(socket as Socket).destroy()
+  socket.destroy()
   server.close()
 })
 
-it('fails where there is nothing to ask about', () => {
-  expect(() => query()).toThrow()
+it('fails where there is nobody to hear of', () => {
+  expect(() => execFileSync(binary, ['peer'], { stdio: ['ignore', 'ignore', 'pipe'] })).toThrow(/channel/)
 })
