@@ -8,7 +8,7 @@ import { serverMay } from './server-may.ts'
 import type { Wire } from './wire.ts'
 
 /** Who asks a person in the era of results, and whom that is told to. */
-export type Person = Pick<Wire, 'server' | 'questions' | 'note'>
+export type Person = Pick<Wire, 'server' | 'questions' | 'note' | 'declineTask'>
 
 /** Why a person is not asked, or null. */
 export function whyNotAsked({ server, talk, questions }: Wire): string | null {
@@ -42,9 +42,12 @@ export interface AskedBy extends Said {
   readonly line: string | null
 }
 
-/** A result asked, and no request is open meanwhile: an answer that comes too late is sent on as a no. */
+/**
+ * A result asked, and no request is open meanwhile: an answer that comes too late is sent on as a no. A task that asked gets its
+ * no when the time is over, so that it goes on, and whoever waits for it hears how.
+ */
 export function awaitAnswer(
-  { server, questions, note }: Person,
+  { server, questions, note, declineTask }: Person,
   asked: AskedBy,
   { names, sensitive, isTask }: Extract<InputVerdict, { action: 'pass' }>,
 ): void {
@@ -53,7 +56,14 @@ export function awaitAnswer(
   if (names.length === 0) return
   const { timeoutMs } = server.elicitation
   const expired = (): void => note('session/declined', { method, reason: late(timeoutMs) })
-  if (isTask) return questions.tasks.ask({ task: taskOf(asked) ?? '', names, timeoutMs, expired })
+  if (isTask) {
+    const task = taskOf(asked) ?? ''
+    const decline = (late: readonly string[]): void => {
+      expired()
+      declineTask(task, late)
+    }
+    return questions.tasks.ask({ task, names, timeoutMs, expired: decline })
+  }
   const params = line === null ? asked : { text: line, inner: paramsIn(line) }
   questions.ask({ key: questionKey(method, params, asked), names, timeoutMs, expired })
 }

@@ -2,11 +2,12 @@
 import type { SallyportError } from '../errors.ts'
 import type { InstanceId, SessionId } from '../lib/ids.ts'
 import type { InstanceView } from '../rpc/protocol.ts'
-import { errorLine } from './answers.ts'
+import { ascii, declined, errorLine } from './answers.ts'
 import type { Conversation, HostRequest } from './conversation.ts'
 import type { Response } from './envelope.ts'
 import { GovernedCalls } from './governed-calls.ts'
 import { OwnProcesses } from './own-processes.ts'
+import { OwnRequests } from './own-requests.ts'
 import type { Relay } from './relay.ts'
 import type { SessionOptions } from './session-options.ts'
 import { SessionSurface } from './session-surface.ts'
@@ -38,11 +39,13 @@ type BoundaryWire = Pick<
   | 'shows'
   | 'taskSaid'
   | 'ownsTask'
+  | 'declineTask'
 >
 
 export class SessionBoundary {
   readonly #options: BoundaryOptions
   readonly #calls: GovernedCalls
+  readonly #requests: OwnRequests
   readonly #surface: SessionSurface
   readonly #own: OwnProcesses
 
@@ -52,7 +55,15 @@ export class SessionBoundary {
     const { server, caller, ports, toolLimit, logs } = options.options
     const { governor, gate } = ports
     const say = (line: string): void => relay()?.say(line)
-    const surface = new SessionSurface({ server, governor, toolLimit, instance, talk, say })
+    this.#requests = new OwnRequests(say)
+    const surface = new SessionSurface({
+      server,
+      governor,
+      toolLimit,
+      instance,
+      talk,
+      requests: this.#requests,
+    })
     this.#surface = surface
     this.#own = new OwnProcesses({ server, principal: caller.principal.id, ports, logs })
     this.#calls = new GovernedCalls({
@@ -63,7 +74,12 @@ export class SessionBoundary {
       gate,
       governor,
       talk,
-      person: { server, questions: options.options.questions, note: options.note },
+      person: {
+        server,
+        questions: options.options.questions,
+        note: options.note,
+        declineTask: this.#declineTask,
+      },
       tasks: options.options.tasks,
       surface: () => surface.known(),
       instance,
@@ -106,8 +122,9 @@ export class SessionBoundary {
       hold: (held) => this.#hold(held),
       takeBack: (id) => this.#calls.takeBack(id),
       cancelled: (request) => this.#calls.cancelled(request),
-      own: (response) => this.#surface.settle(response),
+      own: (response) => this.#requests.settle(response),
       taskSaid: (params) => this.#calls.tasks.said(params),
+      declineTask: this.#declineTask,
       ownsTask: (id) => this.#calls.tasks.owns(id),
       shows: (tool) => ports.governor.shows(server, this.#options.instance(), tool),
     }
@@ -129,8 +146,15 @@ export class SessionBoundary {
     const { talk, relay } = this.#options
     for (const { id } of isHostThere ? talk.giveUp() : []) relay()?.answer(errorLine(id, error))
     this.#surface.fail(error)
+    this.#requests.fail(error)
     this.#calls.end(error)
     for (const { id } of instances) this.#options.options.ports.governor.forget(id)
+  }
+
+  readonly #declineTask: Wire['declineTask'] = (taskId, names) => {
+    const inputResponses = Object.fromEntries(names.map((name) => [name, declined]))
+    const update = this.#requests.request('tasks/update', ascii({ taskId, inputResponses }), true)
+    update.catch(() => undefined) // the server goes, and the task with it
   }
 
   /** What waits for a server to be looked at makes one start, as what waits to be said does. */

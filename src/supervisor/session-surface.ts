@@ -6,7 +6,7 @@ import type { Governor } from '../schema/governor.ts'
 import type { ServerSettings } from '../schema/settings.ts'
 import type { Conversation } from './conversation.ts'
 import type { Response } from './envelope.ts'
-import { OwnRequests } from './own-requests.ts'
+import type { OwnRequests } from './own-requests.ts'
 import { readIntroduction, readSurface, unknownServer } from './surface.ts'
 import { Survey } from './survey.ts'
 import { utf8 } from './utf8.ts'
@@ -18,13 +18,12 @@ export interface SessionSurfaceOptions {
   readonly toolLimit: number
   readonly talk: Conversation
   readonly instance: () => InstanceId | null
-  readonly say: (line: string) => void
+  readonly requests: OwnRequests
 }
 
 /** Known once the server was asked and the governor has compared; every wait ends within `initialize_ms` of ready. */
 export class SessionSurface {
   readonly #options: SessionSurfaceOptions
-  readonly #own: OwnRequests
   readonly #survey: Survey
   readonly #ready = Promise.withResolvers<void>()
   #introduction = unknownServer
@@ -33,7 +32,6 @@ export class SessionSurface {
 
   constructor(options: SessionSurfaceOptions) {
     this.#options = options
-    this.#own = new OwnRequests(options.say)
     this.#survey = new Survey(() => this.#ask())
     this.#ready.promise.catch(() => undefined)
   }
@@ -69,21 +67,15 @@ export class SessionSurface {
       this.#introduction = readIntroduction(JSON.parse(utf8(text, result.start, result.end)))
   }
 
-  /** Takes an answer to a request of ours; false when it is none. */
-  settle(response: Response): boolean {
-    return this.#own.settle(response)
-  }
-
   /** Ends every wait, now and later. */
   fail(error: SallyportError): void {
     this.#isOver = true
     this.#ready.reject(error)
-    this.#own.fail(error)
   }
 
   async #ask(): Promise<void> {
     await this.#ready.promise
-    const { server, governor, toolLimit, talk, instance } = this.#options
+    const { server, governor, toolLimit, talk, instance, requests } = this.#options
     const { initializeMs } = server.timeouts
     const late = (): SallyportError =>
       new SallyportError(
@@ -91,7 +83,7 @@ export class SessionSurface {
         `mcp server ${server.name} did not say what it lists within timeouts.initialize_ms (${initializeMs})`,
         { server: server.name },
       )
-    const request = (method: string, params: string) => this.#own.request(method, params, !talk.isLegacy)
+    const request = (method: string, params: string) => requests.request(method, params, !talk.isLegacy)
     const surface = await within(readSurface(request, this.#introduction, toolLimit), initializeMs, late)
     const id = instance()
     if (id !== null) await governor.observe({ server, instance: id, ...surface })

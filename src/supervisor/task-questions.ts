@@ -10,8 +10,8 @@ export interface AskedByTask {
   readonly task: string
   readonly names: readonly string[]
   readonly timeoutMs: number
-  /** Told once, when some of them were not answered in time */
-  readonly expired: () => void
+  /** Told once, with those that were not answered in time, if any */
+  readonly expired: (late: readonly string[]) => void
 }
 
 /** A name stands for one question in all of a task's life; one whose time is over stays so. */
@@ -34,7 +34,7 @@ export class TaskQuestions {
     setTimeout(() => {
       const late = fresh.filter((name) => known.get(name) === 'waiting')
       for (const name of late) known.set(name, 'late')
-      if (late.length > 0) expired()
+      if (late.length > 0) expired(late)
     }, timeoutMs).unref()
   }
 

@@ -43,6 +43,8 @@ export interface Wire {
   own(response: Response): boolean
   /** The server says how a task is, outside of an answer; `params` is its JSON. False where the host is not to hear of it */
   taskSaid(params: string): boolean
+  /** Says no to questions of a task in the host's stead */
+  declineTask(task: string, names: readonly string[]): void
   /** True for a task that the host's principal has created */
   ownsTask(id: string): boolean
   /** False for a tool that is not the accepted one */

@@ -11,10 +11,15 @@ import { serverSettings } from '../support/server-settings.ts'
 const eras = ['2025-11-25', '2026-07-28'] as const
 type Era = (typeof eras)[number]
 
-async function ready(era: Era, more: Parameters<typeof attach>[1] = {}, callMs = 30_000): Promise<HostEnd> {
+async function ready(
+  era: Era,
+  more: Parameters<typeof attach>[1] = {},
+  callMs = 30_000,
+  elicitation = { enabled: false, timeoutMs: 60_000, queue: 16 },
+): Promise<HostEnd> {
   const args = [fixture('tasks.mjs'), era === '2026-07-28' ? 'modern' : 'legacy']
   const timeouts = { initializeMs: 10_000, callMs, idleMs: 60_000 }
-  const host = await attach(serverSettings('tasks.mjs', { args, timeouts }), more)
+  const host = await attach(serverSettings('tasks.mjs', { args, timeouts, elicitation }), more)
   if (era === '2025-11-25') {
     host.send({ jsonrpc: '2.0', id: 'i', method: 'initialize', params: { protocolVersion: era } })
     await host.answer('i')
@@ -145,6 +150,25 @@ test('another session of the same principal may ask its own server about it, and
     code: 'ERR_TASK_NOT_FOUND',
   })
 })
+
+test.each(['tasks/get', 'a notification'])(
+  'a question that %s tells of, and nobody answers in time, is answered with no, and whoever waits for the task hears how it goes on',
+  async (how) => {
+    const elicitation = { enabled: true, timeoutMs: 200, queue: 16 }
+    await using host = await ready('2026-07-28', {}, 30_000, elicitation)
+    await call(host, 'work')
+    const question = { method: 'elicitation/create', params: { message: 'who are you?' } }
+    const inputRequests = { 'wer fragt, Jörg?': question, other: question }
+    const asking = { taskId: 't0', status: 'input_required', inputRequests }
+    await call(host, 'set', { ...asking, notify: how === 'a notification' })
+    if (how === 'tasks/get') await ask(host, 'tasks/get', { taskId: 't0' })
+    await eventually(() => host.lines.some((line) => line.includes('"completed"')))
+    expect(host.lines.at(-1)).toContain('"inputResponses":{"wer fragt, Jörg?":{"action":"decline"}')
+    expect(await ended(host)).toMatchObject([{ outcome: 'result', kind: 'tool' }])
+    expect(host.eventsOf('session/declined')).toHaveLength(1)
+    expect(host.lines.some((line) => line.includes('sallyport-'))).toBe(false) // its answer is nobody else's
+  },
+)
 
 test('tasks obey their rules', async () => {
   const deny: Rule = { permission: 'mcp:fixture:tasks/*', action: 'deny', where: {}, origin: 'rules[0]' }
