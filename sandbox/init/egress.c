@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "egress.h"
@@ -28,7 +29,7 @@ static void make_room_for_descriptors(rlim_t needed) {
 }
 
 // The child's side. No order of the server has come yet: neither its environment nor its files are in this memory.
-static _Noreturn void become_relay(const struct egress_orders *orders, int proxy, rlim_t descriptors) {
+static _Noreturn void become_relay(const struct egress_orders *orders, int proxy, int told, rlim_t descriptors) {
   drop_all_capabilities();
   expect_no_capabilities();
   forbid_new_privileges();
@@ -43,13 +44,11 @@ static _Noreturn void become_relay(const struct egress_orders *orders, int proxy
   set_limit(RLIMIT_MEMLOCK, 0);
   // No child, no thread: counted are the processes that its user has already.
   set_limit(RLIMIT_NPROC, 0);
-  run_relay(orders, proxy);
+  run_relay(orders, proxy, told);
 }
 
-// While PID 1 has the listener too, a server that kills the relay gets no answer, and can't put another one in its place
-// before all has ended.
 static void keep_only(int fd) {
-  if (fd != FD_FIRST_UNLISTED && dup3(fd, FD_FIRST_UNLISTED, O_CLOEXEC) < 0) die("egress", "listener", errno);
+  if (fd != FD_FIRST_UNLISTED && dup3(fd, FD_FIRST_UNLISTED, O_CLOEXEC) < 0) die("egress", "relay", errno);
   close_from(FD_FIRST_UNLISTED + 1);
 }
 
@@ -62,15 +61,17 @@ pid_t start_egress(const struct egress_orders *orders) {
   make_every_address_local();
   refuse_datagrams();
   open_refusals();
-  open_watched(orders);
   open_resolver();
   bind_listeners();
   int proxy = open_tcp_listener((struct in_addr){.s_addr = htonl(INADDR_LOOPBACK)}, orders->proxy_port);
   open_notices(orders->door);
+  int told[2];
+  if (socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, told) != 0) die("egress", "relay", errno);
   pid_t relay_pid = fork();
   if (relay_pid < 0) die("egress", "fork", errno);
-  if (relay_pid == 0) become_relay(orders, proxy, descriptors);
-  keep_only(watched_fd());
+  if (relay_pid == 0) become_relay(orders, proxy, told[1], descriptors);
+  keep_only(told[0]);
+  open_watched(orders, FD_FIRST_UNLISTED);
   if (setrlimit(RLIMIT_NOFILE, &before) != 0) die("egress", "descriptors", errno);
   return relay_pid;
 }

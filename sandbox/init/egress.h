@@ -49,8 +49,8 @@ void take_watched(struct egress_orders *orders, struct frame *frame);
 void take_grant(struct egress_orders *orders, struct frame *frame);
 void expect_whole_egress(const struct egress_orders *orders);
 
-// egress.c: PID 1's side. Opens all, forks the relay, and holds nothing of it afterwards but the listener of the
-// watched filter. Returns the relay's pid.
+// egress.c: PID 1's side. Opens all, forks the relay, and holds nothing of it afterwards but a way to tell it what the
+// watched filter asks. Returns the relay's pid.
 pid_t start_egress(const struct egress_orders *orders);
 
 // routes.c: every address of IPv4 and IPv6 becomes local, so that what is dialled is answered here.
@@ -115,10 +115,16 @@ void open_refusals(void);
 int refusals_fd(void);
 void read_refusals(void);
 
-// sockets.c: kinds of socket that are refused; who asks for one waits until it is told and answered.
-void open_watched(const struct egress_orders *orders);
+// sockets.c: PID 1's, which answers what the watched filter asks, and tells it to the relay a line at a time.
+enum { LINE_ROOM = 512 };
+// `told` leads to the relay. The filter holds for this process and all that it starts from here.
+void open_watched(const struct egress_orders *orders, int told);
+// -1 where the network is empty.
 int watched_fd(void);
 void answer_watched(void);
+
+// connects.c: what the kernel will end without a packet. True where `line` says it.
+bool look_at_connect(pid_t pid, uint64_t address, uint64_t length, char line[LINE_ROOM]);
 
 // notices.c: what was refused, told to the door at a bounded rate.
 void open_notices(const char *door);
@@ -144,13 +150,13 @@ enum source {
   SOURCE_RESOLVER,
   SOURCE_RESOLVER_CLIENT,
   SOURCE_REFUSALS,
-  SOURCE_WATCHED,
+  SOURCE_TOLD,
   SOURCE_NOTICES
 };
 // Adds or changes what is waited for on a descriptor; the relay ends where the kernel refuses.
 void watch(int fd, uint32_t events, enum source source, uint32_t index);
 void change_watch(int fd, uint32_t events, enum source source, uint32_t index);
 void unwatch(int fd);
-_Noreturn void run_relay(const struct egress_orders *orders, int proxy);
+_Noreturn void run_relay(const struct egress_orders *orders, int proxy, int told);
 
 #endif

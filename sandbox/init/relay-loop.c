@@ -1,6 +1,7 @@
 // The relay's life: waits for whoever wants something, and serves each for one turn.
 #include <errno.h>
 #include <sys/epoll.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "egress.h"
@@ -25,6 +26,16 @@ void change_watch(int fd, uint32_t events, enum source source, uint32_t index) {
 
 void unwatch(int fd) { control(EPOLL_CTL_DEL, fd, 0, SOURCE_LISTENER, 0); }
 
+// What PID 1 saw: a line each. It waits until that is on its way.
+static void pass_on(int told) {
+  char line[LINE_ROOM];
+  ssize_t got = recv(told, line, sizeof line - 1, MSG_DONTWAIT);
+  if (got <= 0) return;
+  line[got] = '\0';
+  notice("%s", line);
+  (void)send(told, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
 static void serve(const char *door, int proxy, const struct epoll_event *event) {
   uint32_t index = (uint32_t)event->data.u64;
   switch ((enum source)(event->data.u64 >> 32)) {
@@ -35,12 +46,12 @@ static void serve(const char *door, int proxy, const struct epoll_event *event) 
     case SOURCE_RESOLVER: accept_resolver_client(); break;
     case SOURCE_RESOLVER_CLIENT: serve_resolver_client(index); break;
     case SOURCE_REFUSALS: read_refusals(); break;
-    case SOURCE_WATCHED: answer_watched(); break;
+    case SOURCE_TOLD: pass_on((int)index); break;
     case SOURCE_NOTICES: serve_notices(event->events); break;
   }
 }
 
-void run_relay(const struct egress_orders *orders, int proxy) {
+void run_relay(const struct egress_orders *orders, int proxy, int told) {
   epoll = epoll_create1(EPOLL_CLOEXEC);
   if (epoll < 0) die("egress", "epoll", errno);
   for (size_t index = 0; index < listener_count; index++)
@@ -48,7 +59,7 @@ void run_relay(const struct egress_orders *orders, int proxy) {
   watch(proxy, EPOLLIN, SOURCE_PROXY, 0);
   watch_resolver();
   watch(refusals_fd(), EPOLLIN, SOURCE_REFUSALS, 0);
-  watch(watched_fd(), EPOLLIN, SOURCE_WATCHED, 0);
+  watch(told, EPOLLIN, SOURCE_TOLD, (uint32_t)told);
   watch_notices();
   let_go_of_code();
   for (;;) {

@@ -1,10 +1,13 @@
-// Kinds of socket that the system-call filters keep out: whoever asks for one waits here until it was told, and gets its errno.
+// PID 1's side of the watched filter. Kinds of socket that the filters keep out: whoever asks for one waits until it was told,
+// and gets its errno. Connections that lead nowhere without a packet: who asks waits until it was told, and goes on.
 //
-// The sandbox's own filter asks of them too and has no listener: the kernel takes the newest filter's, which is ours, and
+// The sandbox's own filter asks of the kinds too and has no listener: the kernel takes the newest filter's, which is ours, and
 // without ours it says ENOSYS. So what is refused stays refused whatever becomes of this process.
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <poll.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
@@ -14,17 +17,18 @@
 #include "egress.h"
 #include "init.h"
 
-enum { TYPE_MASK = 0xf };
+enum { TYPE_MASK = 0xf, TOLD_MS = 100 };
 
-static int listener = -1;
+static int listener = -1, teller = -1;
 
-void open_watched(const struct egress_orders *orders) {
+void open_watched(const struct egress_orders *orders, int told) {
   struct sock_fprog program = {.len = (unsigned short)orders->watched_count,
                                .filter = (struct sock_filter *)orders->watched};
   long fd = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER, &program);
   // EBUSY where whoever runs us listens already: a kernel has one for a chain of filters.
   if (fd < 0) die("egress", "listener of the watched filter", errno);
   listener = (int)fd;
+  teller = told;
 }
 
 int watched_fd(void) { return listener; }
@@ -34,7 +38,29 @@ static int errno_of(unsigned family) {
   return family == AF_INET || family == AF_INET6 || family == AF_NETLINK ? EPROTONOSUPPORT : EAFNOSUPPORT;
 }
 
-// One question, which epoll has seen: with none the kernel would have us wait for the next.
+// Until the relay has told it, so that nobody gets an answer and ends before that; of one that is stopped or gone PID 1 hears
+// elsewhere, and does not wait for it long.
+static void tell(const char *line) {
+  char told;
+  struct pollfd wait = {.fd = teller, .events = POLLIN};
+  while (recv(teller, &told, 1, MSG_DONTWAIT) > 0) continue;
+  if (send(teller, line, strlen(line), MSG_DONTWAIT | MSG_NOSIGNAL) > 0 && poll(&wait, 1, TOLD_MS) > 0)
+    (void)recv(teller, &told, 1, MSG_DONTWAIT);
+}
+
+static struct seccomp_notif_resp answer_to(const struct seccomp_notif *asked) {
+  char line[LINE_ROOM];
+  if (asked->data.nr == SYS_connect) {
+    if (look_at_connect((pid_t)asked->pid, asked->data.args[1], asked->data.args[2] & UINT32_MAX, line)) tell(line);
+    return (struct seccomp_notif_resp){.id = asked->id, .flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE};
+  }
+  unsigned family = (unsigned)asked->data.args[0], type = (unsigned)asked->data.args[1] & TYPE_MASK;
+  snprintf(line, sizeof line, "socket %u %u %u", family, type, (unsigned)asked->data.args[2]);
+  tell(line);
+  return (struct seccomp_notif_resp){.id = asked->id, .error = -errno_of(family)};
+}
+
+// One question, which was seen to be there: with none the kernel would have us wait for the next.
 void answer_watched(void) {
   struct seccomp_notif asked;
   memset(&asked, 0, sizeof asked);
@@ -43,9 +69,7 @@ void answer_watched(void) {
     if (errno == EINTR || errno == ENOENT) return;
     die("egress", "listener of the watched filter", errno);
   }
-  unsigned family = (unsigned)asked.data.args[0], type = (unsigned)asked.data.args[1] & TYPE_MASK;
-  notice("socket %u %u %u", family, type, (unsigned)asked.data.args[2]);
-  struct seccomp_notif_resp answer = {.id = asked.id, .error = -errno_of(family)};
+  struct seccomp_notif_resp answer = answer_to(&asked);
   if (ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &answer) != 0 && errno != ENOENT && errno != EINTR)
     die("egress", "answer of the watched filter", errno);
 }

@@ -47,6 +47,8 @@ function attemptOf(line: string): Attempt {
     return attempt(word === 'name' ? 'name-not-listed' : 'pool-exhausted', shown(what), null)
   if ((word === 'tcp' || word === 'udp') && address !== null && (port !== null || more === '0'))
     return attempt(word === 'tcp' ? 'no-door' : 'udp', address, port)
+  if (word === 'local' && what !== '' && more === '')
+    return attempt('local', what.split('/').map(shown).join('/').slice(0, 253), null)
   if (word === 'full' && what !== '' && port !== null) return attempt('too-many', shown(what), port)
   if (word === 'icmp' && address !== null && more === '') return attempt('icmp', address, null)
   if (word === 'other' && more === '' && /^[0-9]{1,5}$/.test(what))

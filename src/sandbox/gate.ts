@@ -1,4 +1,5 @@
 // The gate of every sandbox, whatever built it: init proves what it stands in, is told what to start, and starts it.
+import { release } from 'node:os'
 import { getSystemErrorMap } from 'node:util'
 import { SallyportError } from '../errors.ts'
 import { within } from '../lib/deadline.ts'
@@ -106,12 +107,20 @@ const gateOrders = (spec: SandboxSpec): Order[] => [
   { type: 'report' },
 ]
 
+const arch = process.arch === 'arm64' ? 'arm64' : 'x64'
+
+/** Whether who listens to system calls can let one go on: since Linux 5.5. */
+const letsCallsGoOn = (): boolean => {
+  const [major = 0, minor = 0] = release().split('.').map(Number)
+  return major > 5 || (major === 5 && minor >= 5)
+}
+
 const egressOrders = ({ network, syscalls }: SandboxSpec): Order[] =>
   network.mode === 'none'
     ? []
     : [
         { type: 'door', path: doorTarget, proxyPort: network.proxyPort, pool: network.pool },
-        { type: 'watched', filter: compileWatched(syscalls, process.arch === 'arm64' ? 'arm64' : 'x64') },
+        { type: 'watched', filter: compileWatched(syscalls, arch, letsCallsGoOn()) },
         ...network.grants.map(({ host, port }): Order => ({ type: 'name', host, port })),
       ]
 

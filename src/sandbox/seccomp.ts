@@ -56,9 +56,12 @@ export function compileSeccomp(
   return compileVerdicts(decideSyscalls(policy, network).values(), arch)
 }
 
-/** Compiles the filter that PID 1 loads beside it, with a listener, in a sandbox whose network is an allowlist. */
-export function compileWatched(policy: SyscallPolicy, arch: Arch): Uint8Array {
-  return compileVerdicts(decideWatched(policy), arch, {
+/**
+ * Compiles the filter that PID 1 loads beside it, with a listener, in a sandbox whose network is an allowlist. `letsGoOn` is
+ * whether the kernel has SECCOMP_USER_NOTIF_FLAG_CONTINUE, as since 5.5.
+ */
+export function compileWatched(policy: SyscallPolicy, arch: Arch, letsGoOn = true): Uint8Array {
+  return compileVerdicts(decideWatched(policy, letsGoOn), arch, {
     comment: 'The first filter decides.',
     when: [],
     action: 'allow',

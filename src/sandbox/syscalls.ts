@@ -70,13 +70,15 @@ export function decideSyscalls(
 
 /**
  * Decides what the second filter of a sandbox with an allowlist says, which PID 1 loads with a listener: the refusals of
- * `socket` are asked of it, and nobody else may have one. Calls that are not here are the first filter's business.
+ * `socket` are asked of it, and nobody else may have one; `connect` is, where the kernel lets a call go on that was looked
+ * at. Calls that are not here are the first filter's business.
  */
-export function decideWatched(policy: SyscallPolicy): readonly Verdict[] {
+export function decideWatched(policy: SyscallPolicy, letsGoOn: boolean): readonly Verdict[] {
   watched ??= [...readVerdicts(ruleFile().watched).values()].filter(
     ({ rules }) => rules[0] !== outliers.unknown,
   )
-  return watched.map((verdict) => {
+  const asked = letsGoOn ? watched : watched.filter(({ name }) => name !== 'connect')
+  return asked.map((verdict) => {
     const first =
       verdict.name === 'socket' ? decideSyscalls(policy, 'allowlist').get(verdict.name) : undefined
     return { ...verdict, rules: [...verdict.rules, ...(first?.rules ?? [])] }

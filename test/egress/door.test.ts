@@ -330,9 +330,9 @@ test('the folder of a door was never there before, and its grants are canonical'
 test('what was refused inside is told, escaped, counted and once for a sandboxâ€™s life', async () => {
   await using it = await testDoor({ grants: [{}], names: here })
   const socket = it.says(
-    'SP1 notices\nname evil.net 1\nname a\\x20b\x1b[31m 28\ntcp 10.0.0.1 22\nudp ::1 443\nicmp 1.1.1.1\nother 47\ndropped 12\nfull api.test 443\npool n.wild.test 1\nsocket 40 1 0\nsocket 2 1 262\nsocket 10 3 58\nsocket 2 2 1\nsocket 99 1 4294967295\nsocket 10 5 33\n',
+    'SP1 notices\nname evil.net 1\nname a\\x20b\x1b[31m 28\ntcp 10.0.0.1 22\nudp ::1 443\nicmp 1.1.1.1\nother 47\ndropped 12\nfull api.test 443\npool n.wild.test 1\nsocket 40 1 0\nsocket 2 1 262\nsocket 10 3 58\nsocket 2 2 1\nsocket 99 1 4294967295\nsocket 10 5 33\nlocal /run/a\\x20b/door\nlocal -\n',
   )
-  await it.told('refused', 15)
+  await it.told('refused', 17)
   expect(it.events.map(({ host, port, reason, count }) => [host, port, reason, count])).toEqual([
     ['evil.net', null, 'name-not-listed', 1],
     ['a\\x20b\\x1b\\x5b31m', null, 'name-not-listed', 1],
@@ -349,6 +349,8 @@ test('what was refused inside is told, escaped, counted and once for a sandboxâ€
     ['', null, 'socket:ping', 1],
     ['', null, 'socket:family-99', 1],
     ['', null, 'socket:protocol-33', 1],
+    ['/run/a\\x20b/door', null, 'local', 1],
+    ['-', null, 'local', 1],
   ])
   expect((await it.refuses('SP1 notices\n')).reason).toBe('second-notices')
   socket.write('tcp localhost 22\n')

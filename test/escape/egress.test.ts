@@ -176,6 +176,29 @@ describe.each(ways)('%s', (_, daemon) => {
     expect(notices.length).toBeGreaterThanOrEqual(tries.length)
   })
 
+  test('a connection that the kernel ends before there is a packet is told of', async () => {
+    const tries = ['fe80::1 443', 'ff02::1 443']
+    const hidden =
+      'import ctypes, socket; ctypes.CDLL(None).prctl(4, 0); s = socket.socket(socket.AF_UNIX); s.connect("/nowhere/near/the/door")'
+    const relative = 'import socket; socket.socket(socket.AF_UNIX).connect("no\\nwhere")'
+    const { stdout, notices } = await inside(daemon, {
+      script: `cd /tmp; ${tries.map((it) => `${tools}/dial tcp ${it}`).join('; ')}
+/usr/bin/python3 -c '${relative}' 2>&1 | tail -1; /usr/bin/python3 -c '${hidden}' 2>&1 | tail -1`,
+      awaited: ['^tcp fe80::1 443$', '^tcp ff02::1 443$', '^local no.x0awhere$', '^local -$'],
+    })
+    expect(stdout).toMatch(/^tcp EINVAL\ntcp E(NETUNREACH|INVAL)\nFileNotFoundError.*\nFileNotFoundError/)
+    expect(notices).toHaveLength(4)
+  })
+
+  test('what its programs say to each other over unix sockets and IPv6 is nobody’s business', async () => {
+    const talk = `import socket as s, os
+a = s.socket(s.AF_UNIX); a.bind("/tmp/own"); a.listen(); s.socket(s.AF_UNIX).connect("/tmp/own"); os.chdir("/tmp"); s.socket(s.AF_UNIX).connect("own")
+b = s.socket(s.AF_INET6); b.bind(("::1", 5400)); b.listen(); s.socket(s.AF_INET6).connect(("::1", 5400)); print("talked")`
+    const { stdout, notices } = await inside(daemon, { script: `/usr/bin/python3 -c '${talk}'` })
+    expect(stdout).toBe('talked\n')
+    expect(notices).toEqual([])
+  })
+
   test('a datagram to a group, which nobody refuses, reaches nobody and is told', async () => {
     const send =
       'import socket; socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b"x", ("224.0.0.251", 5353))'
@@ -217,11 +240,12 @@ describe.each(ways)('%s', (_, daemon) => {
     expect(stdout).toMatch(/^configured found\nconfigured found\nconfigured (?!found)/)
   })
 
-  test('another sandbox’s door, and the host’s abstract sockets, are not to be found', async () => {
+  test('another sandbox’s door, and the host’s abstract sockets, are not to be found, and who asks for a door is told of', async () => {
     await using other = await openTestDoor()
     const connect = (path: string): string =>
       `/usr/bin/python3 -c 'import socket; s = socket.socket(socket.AF_UNIX); s.connect(${path})' 2>&1 | tail -1`
-    const { stdout } = await inside(daemon, {
+    const { stdout, notices } = await inside(daemon, {
+      awaited: ['^local /'],
       script: [
         connect(`"${other.path}"`),
         connect('b"\\0sallyport-egress-canary"'),
@@ -229,6 +253,7 @@ describe.each(ways)('%s', (_, daemon) => {
       ].join('; '),
     })
     const [door, abstract, ...own] = stdout.trim().split('\n')
+    expect(notices).toEqual([`local ${other.path}`])
     expect(door).toMatch(/^FileNotFoundError/)
     expect(abstract).toMatch(/^ConnectionRefusedError/)
     expect(own).toEqual([])

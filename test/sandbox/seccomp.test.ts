@@ -136,8 +136,18 @@ describe.each(architectures)('behind a door, the two filters for %s', (arch) => 
       expect(ask(watched, seccomp, none.with(1, flags))).toBe(busy)
     for (const flags of [0n, 1n, 0x10n, high])
       expect(ask(watched, seccomp, none.with(1, flags))).toBe(verdict.allow)
-    for (const nr of [number('connect'), number('execve'), 2000, 0xffffffff])
-      expect(ask(watched, nr, none)).toBe(verdict.allow)
+    for (const nr of [number('execve'), 2000, 0xffffffff]) expect(ask(watched, nr, none)).toBe(verdict.allow)
+  })
+
+  test('the second asks of every connection but those of IPv4, where the kernel can let one go on', () => {
+    const nr = number('connect')
+    const old = compileWatched(strict, arch, false)
+    for (const length of [0n, 2n, 15n, 17n, 20n, 28n, 110n, high]) {
+      expect(ask(watched, nr, none.with(2, length))).toBe(verdict.notify)
+      expect(ask(old, nr, none.with(2, length))).toBe(verdict.allow)
+    }
+    for (const length of [16n, 16n | high]) expect(ask(watched, nr, none.with(2, length))).toBe(verdict.allow)
+    expect(ask(first, nr, none)).toBe(verdict.allow)
   })
 
   test('a profile that allows every socket has none kept out by the second, but for the kinds that PID 1 opens', () => {
