@@ -1,10 +1,10 @@
 // Evidence on its way into the journal: what was said is kept as it was said, and what is too long lies beside it, by digest.
 import { hash } from 'node:crypto'
-import { mkdir, open, rename } from 'node:fs/promises'
+import { type FileHandle, mkdir, open, rename } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Ended, Intent, Raw, Recorder, Told } from '../call/ports.ts'
 import { SallyportError } from '../errors.ts'
-import { errnoOf } from '../lib/missing.ts'
+import { errnoOf, isMissing } from '../lib/missing.ts'
 import type { Journal } from '../journal/journal.ts'
 import type { Pending } from '../journal/pending.ts'
 import type { Position } from '../journal/record.ts'
@@ -141,6 +141,7 @@ export class JournalRecorder implements Recorder {
 
   #fits(text: string): boolean {
     const { evidenceBytes } = this.#options
+    if (text.length > evidenceBytes) return false
     return text.length * 3 <= evidenceBytes || Buffer.byteLength(text) <= evidenceBytes
   }
 
@@ -152,8 +153,7 @@ export class JournalRecorder implements Recorder {
     const folder = join(directory, 'evidence')
     const draft = join(folder, `.${sha256}.${process.pid}.${performance.now()}`)
     try {
-      await mkdir(folder, { recursive: true, mode: 0o700 })
-      await using file = await open(draft, 'wx', 0o600)
+      await using file = await openIn(folder, draft)
       await file.writeFile(bytes)
       if (isSynced) await file.sync()
       await rename(draft, join(folder, sha256))
@@ -194,6 +194,17 @@ class Line implements Pending {
 
   failed(error: SallyportError): void {
     this.#draft.told.failed(error)
+  }
+}
+
+/** Opens a new file in a folder, which is made where it is not there. */
+async function openIn(folder: string, path: string): Promise<FileHandle> {
+  try {
+    return await open(path, 'wx', 0o600)
+  } catch (error) {
+    if (!isMissing(error)) throw error
+    await mkdir(folder, { recursive: true, mode: 0o700 })
+    return open(path, 'wx', 0o600)
   }
 }
 

@@ -4,6 +4,8 @@
 // turned back into latin1 is byte for byte what was sent. A raw line feed is never white space here: the text may go
 // on behind it with the next message, which must not complete this one.
 
+import { endOfPlain } from './plain-run.ts'
+
 /** Where one member of an object stands: its decoded key, and the offsets of its value. */
 export interface Member {
   readonly key: string
@@ -42,6 +44,8 @@ interface Wishes {
 const maxDepth = 1000
 const quote = 34
 const backslash = 92
+/** Characters of a string without an escape after which the next that is special is searched for, not waited for */
+const longRun = 128
 const none: readonly Member[] = []
 const noKeys: ReadonlySet<string> = new Set()
 
@@ -180,12 +184,16 @@ function skipArray(text: string, at: number, unique: boolean, depth: number, out
 /** Returns the offset behind the closing quote. Control characters and unknown escapes are refused. */
 function skipString(text: string, at: number): number {
   let here = at + 1
+  let isLongFrom = here + longRun
   for (;;) {
     const char = text.charCodeAt(here)
     if (char === quote) return here + 1
-    if (char === backslash) here = skipEscape(text, here)
-    else if (char >= 32) here++
-    else throw syntax(text, here, 'the rest of a string')
+    if (char === backslash) {
+      here = skipEscape(text, here)
+      isLongFrom = here + longRun
+    } else if (char < 32 || char !== char) throw syntax(text, here, 'the rest of a string')
+    else if (here < isLongFrom) here++
+    else here = endOfPlain(text, here)
   }
 }
 

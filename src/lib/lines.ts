@@ -78,8 +78,13 @@ export class LineSplitter {
       this.#drop(piece)
       return this.#sink.overlong(head)
     }
+    this.#append(piece)
+  }
+
+  #append(piece: Buffer): void {
+    const size = this.#size + piece.length
     if (size > this.#held.length) {
-      const grown = Buffer.allocUnsafeSlow(Math.min(this.#limit + 1, Math.max(2 * size, 4096)))
+      const grown = Buffer.allocUnsafeSlow(Math.min(this.#limit + 1, Math.max(4 * size, 4096)))
       this.#held.copy(grown, 0, 0, this.#size)
       this.#held = grown
     }
@@ -104,7 +109,8 @@ export class LineSplitter {
       this.#tail = nothing
       return this.#sink.overlongEnd(tail, size)
     }
-    const bytes = Buffer.concat([this.#held.subarray(0, this.#size), end])
+    this.#append(end)
+    const bytes = this.#held.subarray(0, this.#size)
     this.#held = nothing
     this.#size = 0
     this.#sink.line(bytes, bytes.toString('latin1'), 0, bytes.length - 1)

@@ -1,10 +1,24 @@
 // From latin1 reading back to what was written.
+import { isAscii } from 'node:buffer'
 
 // oxlint-disable-next-line no-control-regex
 const beyondAscii = /[^\x00-\x7f]/
 
+/** Memory through which a long text goes to be looked at: for more than a few characters that is quicker than an expression */
+const window = Buffer.allocUnsafeSlow(65_536)
+const longText = 1024
+
 /** The text from `start` to `end`, of which `text` is the latin1 reading; it must be valid UTF-8. */
 export function utf8(text: string, start: number, end: number): string {
   const part = text.slice(start, end)
-  return beyondAscii.test(part) ? Buffer.from(part, 'latin1').toString('utf8') : part
+  return isPlain(part) ? part : Buffer.from(part, 'latin1').toString('utf8')
+}
+
+function isPlain(part: string): boolean {
+  if (part.length <= longText) return !beyondAscii.test(part)
+  for (let at = 0; at < part.length; at += window.length) {
+    const length = window.write(part.slice(at, at + window.length), 'latin1')
+    if (!isAscii(window.subarray(0, length))) return false
+  }
+  return true
 }

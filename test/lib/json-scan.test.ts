@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { decodeString, elements, JsonScanError, members } from '../../src/lib/json-scan.ts'
+import { decodeString, elements, JsonScanError, type Member, members } from '../../src/lib/json-scan.ts'
 
 const latin1 = (text: string): string => Buffer.from(text, 'utf8').toString('latin1')
 const keysOf = (text: string, unique = false): string[] =>
@@ -101,4 +101,41 @@ test('elements are found with their bounds', () => {
     '{"a":[2]}',
     '"x"',
   ])
+})
+
+test('a long string is read as JSON.parse reads it, whatever stands where in it', () => {
+  const some = fc.constantFrom('x'.repeat(150), 'é'.repeat(90), 'word, ', '\\n', '\\u00e9', '\\x')
+  const odd = fc.constantFrom('\0', '\t', '\x0f', '\x10', '\x1f', '\x7f', '"', '\\', '')
+  fc.assert(
+    fc.property(
+      fc.array(some, { maxLength: 6 }),
+      odd,
+      fc.array(some, { maxLength: 6 }),
+      (before, it, after) => {
+        const text = latin1(`{"k":"${before.join('')}${it}${after.join('')}","end":1}`)
+        let valid = true
+        try {
+          JSON.parse(text)
+        } catch {
+          valid = false
+        }
+        const scan = (): Member[] => members(text, 0, text.length)
+        if (valid) expect(scan().map(({ key }) => key)).toEqual(['k', 'end'])
+        else expect(scan).toThrow(JsonScanError)
+      },
+    ),
+    { numRuns: 2000 },
+  )
+})
+
+test('a long string without an end is not ended by the next line, and the place of the fault is told', () => {
+  const long = 'y'.repeat(300)
+  const text = `{"k":"${long}\n{"next":"line"}`
+  expect(() => members(text, 0, text.indexOf('\n'))).toThrow(
+    expect.objectContaining({ at: text.indexOf('\n') }) as Error,
+  )
+  const never = `{"k":"${long}`
+  expect(() => members(never, 0, never.length)).toThrow(
+    expect.objectContaining({ at: never.length }) as Error,
+  )
 })
