@@ -15,11 +15,14 @@
 #include <linux/filter.h>
 #include <linux/keyctl.h>
 #include <linux/seccomp.h>
+#include <sched.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -50,6 +53,11 @@ static void leave_out(const char *line) {
   add((struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO));
 }
 
+static bool is_null(int fd) {
+  struct stat stream, null;
+  return fstat(fd, &stream) == 0 && stat("/dev/null", &null) == 0 && stream.st_rdev == null.st_rdev && S_ISCHR(stream.st_mode);
+}
+
 static void tell_own_start(const char *script) {
   char path[PATH_BYTES], folder[PATH_BYTES] = "";
   int wrote = snprintf(path, sizeof path, "%s.found", script);
@@ -59,7 +67,18 @@ static void tell_own_start(const char *script) {
   if (*environ != NULL) fprintf(told, "variables\n");
   if (getcwd(folder, sizeof folder) == NULL || strcmp(folder, "/") != 0) fprintf(told, "folder\n");
   if (getsid(0) != getpid()) fprintf(told, "session\n");
+  for (int fd = STDIN_FILENO; fd <= STDOUT_FILENO; fd++)
+    if (!is_null(fd)) fprintf(told, "stream %d\n", fd);
   if (fclose(told) != 0) _exit(FAILED);
+}
+
+// What is mounted from here on shows in every namespace that has these mounts as well, as where a machine's are shared: in a
+// namespace of our own, so that it never shows on the machine. Takes root, as staging does.
+static void share_mounts(void) {
+  if (geteuid() != 0) return;
+  if (unshare(CLONE_NEWNS) != 0) _exit(FAILED);
+  if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 || mount(NULL, "/", NULL, MS_REC | MS_SHARED, NULL) != 0)
+    _exit(FAILED);
 }
 
 static void spoil_start(const char *script, const char *word) {
@@ -69,6 +88,7 @@ static void spoil_start(const char *script, const char *word) {
   int fd = open(dirname(folder), O_RDONLY | O_DIRECTORY);
   if (fd < 0 || dup2(fd, LEAKED) != LEAKED || close(fd) != 0 || fchdir(LEAKED) != 0) _exit(FAILED);
   if (setenv("SALLYPORT_VERIFY_BEFORE", word, 1) != 0) _exit(FAILED);
+  share_mounts();
   umask(0);
   sigset_t blocked;
   sigemptyset(&blocked);

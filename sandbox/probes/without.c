@@ -3,6 +3,7 @@
 //
 //   bwrap --args N ...    from N: tool \0 rule \0 ... \0 \0, and behind it the tool's own arguments, which stay for it to read
 //   rule    NUMBER [ARGUMENT MASK VALUE]...    the call with these arguments returns 0 and is not made
+//           =ERRNO NUMBER ...                  it fails with that errno, as if there were nothing to be had yet
 //           +PATH                              this folder is left open, as a descriptor that leaked would be
 //           umask MASK                         it is the mask at the start
 //           user                               it has a user namespace at the start, with all rights there, which takes no other map
@@ -49,6 +50,7 @@ static void add(struct sock_filter instruction) {
 static void add_rule(char *text) {
   unsigned long long numbers[1 + 3 * CONDITIONS];
   int count = 0;
+  uint32_t error = *text == '=' ? (uint32_t)strtoul(text + 1, &text, 10) : 0;
   for (char *end = text; count < 1 + 3 * CONDITIONS; text = end) {
     numbers[count] = strtoull(text, &end, 0);
     if (end == text) break;
@@ -64,7 +66,7 @@ static void add_rule(char *text) {
     add((struct sock_filter)BPF_STMT(BPF_ALU | BPF_AND | BPF_K, (uint32_t)numbers[at + 1]));
     add((struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)numbers[at + 2], 0, left - 3));
   }
-  add((struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO));
+  add((struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | error));
 }
 
 static void leave_open(const char *path) {

@@ -48,6 +48,8 @@ export interface SandboxProcess extends AsyncDisposable {
   terminate(): void
   /** Kills the whole tree at once */
   kill(): void
+  /** Lets go of it as a supervisor does that dies: its own PID 1 is to end it, within a second */
+  abandon(): void
   /** Resolves once nothing is left: processes, cgroups, mounts. Never rejects */
   readonly ended: Promise<SandboxExit>
 }

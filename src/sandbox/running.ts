@@ -33,6 +33,10 @@ export const processOf = (
   ...streams,
   terminate: () => sandbox.channel.send({ type: 'terminate' }),
   kill: () => sandbox.end('killed'),
+  abandon: () => {
+    streams.stdin.end()
+    sandbox.channel.end()
+  },
   ended: sandbox.ended,
   [Symbol.asyncDispose]: () => sandbox[Symbol.asyncDispose](),
 })

@@ -2,7 +2,8 @@
 import type { LaunchPlan } from '../sandbox/launch.ts'
 import type { SandboxSpec } from '../sandbox/spec.ts'
 import { containerArms } from './container-arms.ts'
-import { type Control, type ControlId, controlOf } from './controls.ts'
+import type { Control } from './control.ts'
+import { type ControlId, controlOf } from './controls.ts'
 import type { Lab } from './lab.ts'
 import type { Exposure } from './removal.ts'
 

@@ -2,7 +2,7 @@
 
 /** What the probes' program says of one attempt. */
 export interface Answer {
-  /** `open`, the name of an errno, `killed`, `late`, `no-effect` or `unknown` */
+  /** `open`, the name of an errno, `killed`, `late`, `no-effect` or `unknown`; `oom` and `refused` are of a launch as a whole */
   readonly outcome: string
   /** What the attempt found, where it tells something; at most 64 KiB */
   readonly text: string
@@ -20,6 +20,8 @@ export interface Watched {
   readonly pid: number
   readonly terminate: () => void
   readonly kill: () => void
+  /** Leaves it to itself, as a daemon that dies does */
+  readonly abandon: () => void
   /** Kills the relay beside it, where it has one */
   readonly endRelay: () => Promise<void>
   readonly ended: Promise<unknown>
@@ -57,6 +59,19 @@ export const stops = (asks: readonly string[], by: readonly string[], label = as
     if (outcome === 'open') return { is: 'open', observed: 'open', errno: null }
     const errno = outcome === 'killed' ? null : outcome
     return { is: by.includes(outcome) ? 'shut' : 'otherwise', observed: outcome, errno }
+  },
+})
+
+/** An attempt in a launch that must not come up, for a reason that says this; where it comes up it is what is to be had there. */
+export const refusesLaunch = (asks: readonly string[], why: RegExp, label: string): Attempt => ({
+  ...stops(asks, []),
+  label,
+  meaning(answer) {
+    const { outcome, text } = answer
+    if (outcome !== 'refused') return stops(asks, []).meaning(answer)
+    return why.test(text)
+      ? { is: 'shut', observed: 'refused', errno: null }
+      : { is: 'broken', observed: `refused, for another reason: ${text}`, errno: null }
   },
 })
 

@@ -4,6 +4,7 @@ import { callProbes } from './battery/calls.ts'
 import { deviceProbes } from './battery/devices.ts'
 import { egressProbes } from './battery/egress.ts'
 import { fileProbes } from './battery/files.ts'
+import { gateProbes } from './battery/gate.ts'
 import { givenProbes } from './battery/given.ts'
 import { mountProbes } from './battery/mounts.ts'
 import { privilegeProbes } from './battery/privileges.ts'
@@ -28,4 +29,5 @@ export const catalogue: readonly Probe[] = [
   ...egressProbes,
   ...resourceProbes,
   ...startProbes,
+  ...gateProbes,
 ].toSorted((one, other) => one.number - other.number)

@@ -2,21 +2,19 @@
 import type { SandboxSpec } from '../sandbox/spec.ts'
 import {
   asking,
-  both,
   hosting,
   type Remove,
   scratch,
   unmasked,
   withNetwork,
   withoutCalls,
-  withoutCounters,
   withoutFilter,
-  withoutInner,
   withoutNetwork,
   withoutRelay,
 } from './container-removal.ts'
 import type { ControlId } from './controls.ts'
-import { strangers } from './removal.ts'
+import { filesThatAreNone, unchangedModes } from './gate-controls.ts'
+import { both, strangers, withoutCounters, withoutInner } from './removal.ts'
 
 /** A control's arm in a container; where `isRefused` says so, that container must not even come up. */
 interface ContainerArm {
@@ -27,7 +25,8 @@ interface ContainerArm {
 const [nproc, sigpending, setDumpable, dropBounding, getNoNewPrivileges] = [6, 11, 4, 24, 39]
 
 /** What is around a sandbox under each driver, and what only the other driver has. */
-type NotInContainers = 'output' | 'end' | 'relay-end' | 'launcher' | 'stream-ends'
+type NotInContainers =
+  'output' | 'end' | 'relay-end' | 'orphan-end' | 'mount-identity' | 'launcher' | 'stream-ends'
 
 /** For every control, in the order of `controls`. Those that are around a sandbox are the same under each driver. */
 export const containerArms: Readonly<Record<Exclude<ControlId, NotInContainers>, ContainerArm>> = {
@@ -138,5 +137,7 @@ export const containerArms: Readonly<Record<Exclude<ControlId, NotInContainers>,
   relay: { without: withNetwork(() => ({ mode: 'none' }), withoutNetwork) },
   'relay-rights': { without: withoutCalls([['prlimit64', [0, 0xff, 0], [1, 0xff, nproc]]]) },
   'one-program': { without: ({ spec }) => ({ spec: { ...spec, exec: 'any' } }) },
+  'secret-files': { without: withoutCalls(unchangedModes) },
+  'new-files': { without: withoutCalls(filesThatAreNone) },
   proxy: { without: withNetwork((network) => network, withoutNetwork) },
 }

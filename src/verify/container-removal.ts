@@ -3,10 +3,9 @@ import { initCommand } from '../sandbox/bubblewrap/argv.ts'
 import type { DockerPlan } from '../sandbox/docker/driver.ts'
 import type { ContainerPlan } from '../sandbox/docker/engine.ts'
 import type { Network } from '../sandbox/spec.ts'
-import { type Call, type Exposure, filterForNothing, rulesFor } from './removal.ts'
+import { both, type Call, filterForNothing, type RemoveOf, rulesFor } from './removal.ts'
 
-/** Takes a control out of a container's plan. */
-export type Remove = (plan: DockerPlan, exposure: Exposure) => Partial<DockerPlan>
+export type Remove = RemoveOf<DockerPlan>
 
 type HostConfig = ContainerPlan['HostConfig']
 
@@ -20,19 +19,6 @@ export const asking =
 /** Changes that part of it which is of the host. */
 export const hosting = (change: (config: HostConfig) => Partial<HostConfig>): Remove =>
   asking((asked) => ({ ...asked, HostConfig: { ...asked.HostConfig, ...change(asked.HostConfig) } }))
-
-/** Takes two things out. */
-export const both =
-  (one: Remove, other: Remove): Remove =>
-  (plan, exposure) => {
-    const half = one(plan, exposure)
-    return { ...half, ...other({ ...plan, ...half }, exposure) }
-  }
-
-/** Leaves out limits of the inside. */
-export const withoutInner =
-  (isTaken: (limit: DockerPlan['innerLimits'][number]) => boolean): Remove =>
-  ({ innerLimits }) => ({ innerLimits: innerLimits.filter((limit) => !isTaken(limit)) })
 
 /**
  * Puts the probes' program before init, under a name of its own: it becomes init, and these calls return 0 there without being
@@ -76,8 +62,6 @@ const alsoAllowing = (option: string, call: string): string => {
   return `seccomp=${JSON.stringify({ ...filter, syscalls: [...filter.syscalls, more] })}`
 }
 
-/** Leaves out every counter of the user namespace. */
-export const withoutCounters = withoutInner(({ type }) => type === 'counter')
 /** Filters that refuse nothing, the engine’s and ours. */
 export const withoutFilter = both(
   hosting(() => ({ SecurityOpt: ['no-new-privileges', 'seccomp=unconfined'] })),

@@ -1,12 +1,12 @@
 // The controls that the probes guard: what each is, and the same sandbox with that one taken out.
-import type { SandboxSpec } from '../sandbox/spec.ts'
-import type { Lab } from './lab.ts'
+import type { BubblewrapPlan } from '../sandbox/bubblewrap/driver.ts'
+import type { Control } from './control.ts'
+import { gateControls } from './gate-controls.ts'
 import {
   adding,
   both,
   exposed,
   nothingOutside,
-  type Remove,
   replaced,
   withoutCalls,
   withoutCounters,
@@ -20,21 +20,6 @@ import {
   withStrangers,
   withVariables,
 } from './removal.ts'
-import type { Layer } from './result.ts'
-
-/**
- * A control, and how a launch is made without it: `without` changes its plan, `around` what the supervisor has around it. Where
- * `isRefused` says so, that sandbox must not even come up.
- */
-export interface Control {
-  readonly what: string
-  readonly layer: Layer
-  readonly arm: {
-    readonly without?: Remove
-    readonly around?: (lab: Lab) => Lab
-    readonly isRefused?: (spec: Pick<SandboxSpec, 'network'>) => boolean
-  }
-}
 
 const [nproc, sigpending, getNoNewPrivileges, setDumpable, remount, nosuid] = [6, 11, 39, 4, 0x20, 0x02]
 
@@ -230,7 +215,7 @@ export const controls = {
     what: 'the most processes and threads at once',
     layer: 'limit',
     arm: {
-      without: both(
+      without: both<BubblewrapPlan>(
         withoutInner((limit) => limit.type === 'limit' && limit.resource === nproc),
         () => ({ outerLimits: nothingOutside }),
       ),
@@ -241,20 +226,11 @@ export const controls = {
     layer: 'limit',
     arm: { without: () => ({ outerLimits: nothingOutside }) },
   },
+  ...gateControls,
   output: {
     what: 'streams that take nothing while nobody reads them',
     layer: 'supervisor',
     arm: { around: (lab) => ({ ...lab, readsAtOnce: true }) },
-  },
-  end: {
-    what: 'an end that nothing in the sandbox can put off',
-    layer: 'supervisor',
-    arm: { around: (lab) => ({ ...lab, kills: false }) },
-  },
-  'relay-end': {
-    what: 'an end of the sandbox with its relay',
-    layer: 'supervisor',
-    arm: { around: (lab) => ({ ...lab, endsRelay: false }) },
   },
   'memory-limit': {
     what: 'the most memory, files in memory counted with it',

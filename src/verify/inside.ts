@@ -1,5 +1,6 @@
 // The battery's own runs: all probes in one sandbox, those that take everything in one each, and all of them outside.
 import type { Answer } from './attempt.ts'
+import { SallyportError } from '../errors.ts'
 import { type Alter, type Lab, tryInside, tryOutside } from './lab.ts'
 import type { Probe, Trial } from './probe.ts'
 import type { Exposure } from './removal.ts'
@@ -39,19 +40,25 @@ export const answersInside = async (
   return all
 }
 
-/** A launch that is ended for want of memory has no answer but that. */
+/** A launch that is ended for want of memory has no answer but that, nor has one that must be refused at its gate. */
 export const aloneInside = async (
   lab: Lab,
-  { probe: { provoke }, trial: { attempts } }: Planned,
+  { probe: { provoke, within, endsBy }, trial: { attempts } }: Planned,
   exposure: Exposure,
   alter: Alter = (plan) => plan,
 ): Promise<readonly Answer[]> => {
   if (attempts.length === 0) return []
-  const { answers, exit } = await tryInside(lab, attempts, (plan) =>
+  const { answers, exit } = await tryInside(within?.(lab) ?? lab, attempts, (plan) =>
     alter(plan.driver === 'bubblewrap' ? { ...plan, ...provoke?.(plan, exposure) } : plan),
-  )
+  ).catch((error: unknown) => {
+    if (endsBy !== 'refused' || !isRefusedAtGate(error)) throw error
+    return { answers: [{ outcome: 'refused', text: error.message, ms: 0 }], exit: null }
+  })
   return exit?.reason === 'oom' ? [{ outcome: 'oom', text: '', ms: 0 }] : answers
 }
+
+const isRefusedAtGate = (error: unknown): error is SallyportError =>
+  error instanceof SallyportError && error.code === 'ERR_SANDBOX_SETUP' && error.details['step'] === 'gate'
 
 /** Makes every attempt outside, or what stands for it there. */
 export const answersOutside = async (

@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { within } from '../lib/deadline.ts'
 import { newInstanceId } from '../lib/ids.ts'
+import type { GateSecrets } from '../sandbox/gate.ts'
 import type { EnforcedLimits, SandboxExit, SandboxProcess } from '../sandbox/driver.ts'
 import type { LaunchHost } from '../sandbox/host.ts'
 import { type LaunchPlan, noSupply, openLaunch, planLaunch } from '../sandbox/launch.ts'
@@ -41,8 +42,8 @@ export interface Lab {
   readonly readsAtOnce: boolean
   /** Whether a server that goes on after it was asked to end is killed */
   readonly kills: boolean
-  /** Whether a relay is killed where a probe says so */
-  readonly endsRelay: boolean
+  /** Secrets that the launch is given, as a call's own process is */
+  readonly secrets: GateSecrets
   /** The daemon's variables, as a child without a sandbox inherits them */
   readonly variables: Readonly<Record<string, string>>
   readonly signal: AbortSignal
@@ -75,9 +76,9 @@ const asked = (attempts: readonly Attempt[]): readonly Attempt[] =>
 
 /** Plans one launch for these attempts and hands it to `use`, which must pass it on or dispose of its limits. */
 const plan = async (lab: Lab, attempts: readonly Attempt[], signal: AbortSignal): Promise<LaunchPlan> => {
-  const { server, profile, settings, openDoor, host, isStandIn } = lab
+  const { server, profile, settings, openDoor, host, isStandIn, secrets } = lab
   const files = [{ target: listPath, content: listOf(attempts), mode: 0o444 }]
-  const supply = { ...noSupply, openDoor, files }
+  const supply = { ...noSupply, openDoor, files, secrets }
   const instance = newInstanceId()
   const planned = await planLaunch({ server, profile, settings, instance, supply }, host, { signal })
   return isStandIn ? standInFor(planned, [listPath], host) : planned
@@ -130,9 +131,10 @@ export const tryInside = async (lab: Lab, attempts: readonly Attempt[], alter?: 
     pid: server.initPid,
     terminate: () => server.terminate(),
     kill: () => (lab.kills ? server.kill() : server.terminate()),
+    abandon: () => server.abandon(),
     endRelay: async () => {
       const [relay] = await childrenOf(server.initPid)
-      if (lab.endsRelay && relay !== undefined) process.kill(relay, 'SIGKILL')
+      if (relay !== undefined) process.kill(relay, 'SIGKILL')
     },
     ended: server.ended,
     options,
@@ -171,6 +173,7 @@ export const tryOutside = async (lab: Lab, attempts: readonly Attempt[]): Promis
         pid: child.pid ?? 0,
         terminate: () => child.kill('SIGTERM'),
         kill: () => child.kill('SIGKILL'),
+        abandon: () => child.stdin?.end(),
         endRelay: () => Promise.resolve(),
         ended,
         options: [],

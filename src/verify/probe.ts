@@ -6,6 +6,7 @@ import type { ProfileSettings, ServerSettings } from '../schema/settings.ts'
 import type { Attempt } from './attempt.ts'
 import type { Canaries } from './canaries.ts'
 import type { ControlId } from './controls.ts'
+import type { Lab } from './lab.ts'
 import type { ProbeGroup } from './result.ts'
 import type { WayOut } from './way-out.ts'
 
@@ -65,7 +66,9 @@ export interface Probe {
   readonly isAlone?: true
   /** Changes the launch that it has to itself, so that what stands before its control has failed already */
   readonly provoke?: Remove
-  /** How the launch must end where it is alone and ends before it answers; else it must answer */
-  readonly endsBy?: 'oom'
+  /** Gives the launch that it has to itself more than a battery's has */
+  readonly within?: (lab: Lab) => Lab
+  /** How the launch must end where it is alone and ends before it answers, or never begin; else it must answer */
+  readonly endsBy?: 'oom' | 'refused'
   trial(scene: Scene): Trial
 }

@@ -1,6 +1,8 @@
 // How one control is taken out of a launch's plan: its arguments, its limits, or calls that are made on the way.
 import type { BubblewrapArgument } from '../sandbox/bubblewrap/argv.ts'
 import type { BubblewrapPlan } from '../sandbox/bubblewrap/driver.ts'
+import type { LaunchPlan } from '../sandbox/launch.ts'
+import type { InnerLimit } from '../sandbox/limits.ts'
 import { type Arch, decideSyscalls } from '../sandbox/syscalls.ts'
 
 /** What an arm may show of the host: paths that no plan mounts. */
@@ -14,7 +16,10 @@ export interface Exposure {
   readonly launchers: { readonly spoilt: string; readonly careless: string }
 }
 
-export type Remove = (plan: BubblewrapPlan, exposure: Exposure) => Partial<BubblewrapPlan>
+/** Takes a control out of a plan: what of the plan is otherwise without it. */
+export type RemoveOf<Plan extends LaunchPlan> = (plan: Plan, exposure: Exposure) => Partial<Plan>
+
+export type Remove = RemoveOf<BubblewrapPlan>
 
 /** The architecture of this machine, as the table of calls names it. */
 export const arch: Arch = process.arch === 'arm64' ? 'arm64' : 'x64'
@@ -33,17 +38,19 @@ export const withoutFilter: Remove = ({ arguments: all }) => {
   return { arguments: all.map((it, index) => (index === place ? { data: filterForNothing } : it)) }
 }
 
-/** Leaves out limits of the inside. */
+/** Leaves out limits of the inside, whatever the driver. */
 export const withoutInner =
-  (isTaken: (limit: BubblewrapPlan['innerLimits'][number]) => boolean): Remove =>
-  ({ innerLimits }) => ({ innerLimits: innerLimits.filter((limit) => !isTaken(limit)) })
+  (isTaken: (limit: InnerLimit) => boolean) =>
+  ({ innerLimits }: Inner): Inner => ({ innerLimits: innerLimits.filter((limit) => !isTaken(limit)) })
+
+type Inner = Pick<LaunchPlan, 'innerLimits'>
 
 /** Leaves out every counter of the user namespace. */
 export const withoutCounters = withoutInner(({ type }) => type === 'counter')
 
-/** Takes two things out. */
+/** Takes two things out of a plan of either driver. */
 export const both =
-  (one: Remove, other: Remove): Remove =>
+  <Plan extends LaunchPlan>(one: RemoveOf<Plan>, other: RemoveOf<Plan>): RemoveOf<Plan> =>
   (plan, exposure) => {
     const half = one(plan, exposure)
     return { ...half, ...other({ ...plan, ...half }, exposure) }
@@ -112,14 +119,16 @@ export const nothingOutside: BubblewrapPlan['outerLimits'] = {
   [Symbol.asyncDispose]: () => Promise.resolve(),
 }
 
-/** One call with some of its arguments: number of the argument, mask, value. */
+/** One call with some of its arguments: number of the argument, mask, value. `name=ERRNO` fails with it instead. */
 export type Call = readonly [name: string, ...when: readonly (readonly [number, number, number])[]]
 
-/** The rules for the probes' program, by which these calls return 0 and are not made. See sandbox/probes/without.c. */
+/** The rules for the probes' program, by which these calls are not made, and return 0 or fail. See sandbox/probes/without.c. */
 export const rulesFor = (calls: readonly Call[]): readonly string[] =>
-  calls.flatMap(([name, ...when]) => {
+  calls.flatMap(([call, ...when]) => {
+    const [name = '', errno] = call.split('=')
     const number = callNumber(name)
-    return number === null ? [] : [[number, ...when.flat()].join(' ')]
+    const rule = [number, ...when.flat()].join(' ')
+    return number === null ? [] : [errno === undefined ? rule : `=${errno} ${rule}`]
   })
 
 const toolPlace = 'verify-tool'

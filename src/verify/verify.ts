@@ -12,6 +12,7 @@ import { presentProcMasks } from '../sandbox/bubblewrap/masks.ts'
 import { groupDirectories } from '../sandbox/cgroup.ts'
 import { hostFingerprint } from '../sandbox/fingerprint.ts'
 import { createLaunchHost, type LaunchHost } from '../sandbox/host.ts'
+import { noSupply } from '../sandbox/launch.ts'
 import { tlsPorts } from '../schema/egress.ts'
 import type { Settings } from '../schema/settings.ts'
 import type { StatedAssertion } from '../schema/assertion.ts'
@@ -171,7 +172,7 @@ const tryAll = async (
     capable: exhibit.capable,
     readsAtOnce: false,
     kills: true,
-    endsRelay: true,
+    secrets: noSupply.secrets,
     variables: canaries.variables,
     signal,
   }

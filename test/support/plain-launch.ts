@@ -48,6 +48,7 @@ export const plainLaunch: Launch = async (server, instance, { signal, registered
     stderr: child.stderr,
     terminate: () => void child.kill('SIGTERM'),
     kill,
+    abandon: () => void child.stdin.end(),
     ended,
     [Symbol.asyncDispose]: async () => {
       kill()

@@ -21,13 +21,14 @@ test.each(ids)('a launch without %s can be made', (id) => {
   expect(without ?? around).toBeTypeOf('function')
 })
 
-test('a container without each of them can be made, but for what is around it, and what an engine has in its place', () => {
+test('a container without each of them can be made, but for what is around it, what an engine has in its place, and what is tried in bubblewrap for both', () => {
   const without = ids.filter((id) => !Object.hasOwn(containerArms, id))
-  const [around, ofTheEngine] = [
-    ['output', 'end', 'relay-end'],
+  const [around, ofTheEngine, ofTheSamePid1] = [
+    ['output', 'end'],
     ['launcher', 'stream-ends'],
+    ['orphan-end', 'relay-end', 'mount-identity'],
   ]
-  expect(without.toSorted()).toEqual([...around, ...ofTheEngine].toSorted())
+  expect(without.toSorted()).toEqual([...around, ...ofTheEngine, ...ofTheSamePid1].toSorted())
   for (const id of around) expect(controlOf(id as ControlId).arm.around, id).toBeTypeOf('function')
 })
 

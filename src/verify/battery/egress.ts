@@ -268,9 +268,10 @@ export const egressProbes: readonly Probe[] = [
         attempts: [
           seen(
             'the relay, killed from outside',
-            async ({ endRelay, ended }) => {
+            async ({ endRelay, kill, ended }) => {
               await endRelay()
               const exit = await Promise.race([ended, pause(endMs, null)])
+              kill()
               return exit === null ? 'the sandbox goes on' : (exit as SandboxExit).reason
             },
             (text) => (text === 'egress-lost' ? null : text),
@@ -289,7 +290,8 @@ const endMs = 5000
 const relayPid = '{relay}'
 
 const startsNothing = (text: string): string | null => {
-  const most = (name: string): string => new RegExp(`^${name}\\s+(\\S+)`, 'm').exec(text)?.[1] ?? '?'
+  const most = (name: string): string =>
+    new RegExp(`^${name}\\s+(\\S+\\s+\\S+)`, 'm').exec(text)?.[1]?.replace(/\s+/, '/') ?? '?'
   const found = ['Max processes', 'Max core file size', 'Max file size', 'Max locked memory'].map(most)
-  return found.every((it) => it === '0') ? null : found.join(' ')
+  return found.every((it) => it === '0/0') ? null : found.join(' ')
 }

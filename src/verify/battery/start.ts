@@ -43,6 +43,13 @@ const ownVariables = seen(
   amiss,
 )
 
+/** What is staged for a sandbox, a daemon of root's, is mounted where nobody else has it. */
+const ownMounts = seen(
+  'mounts of the sandbox tool',
+  async (program) => readFile(`/proc/${await toolOf(program)}/mountinfo`, 'utf8'),
+  (text) => (/ shared:\d+ /.test(text) ? 'shared with whoever started the launcher' : null),
+)
+
 const passedOn = (word: string, folder: string): readonly Attempt[] => [
   seen(
     'variables of the sandbox tool',
@@ -118,13 +125,13 @@ export const startProbes: readonly Probe[] = [
             settled: 'an engine starts containers by itself, and has nothing of the daemon’s',
           }
         : {
-            expected: 'no variable, open file, key, mask, signal or session of the launcher’s',
+            expected: 'no variable, open file, key, mask, signal, session or mount of the launcher’s',
             attempts: [
               stops(['search-key', word], ['ENOKEY', 'EACCES', 'ENOSYS', 'EPERM']),
               finds(['session'], (text) => (Number(text) > 1 ? null : `session ${text}`)),
               ownStart(launchers.spoilt),
               ...passedOn(word, folder),
-              ...(isRoot ? [ownVariables] : []),
+              ...(isRoot ? [ownVariables, ownMounts] : []),
             ],
             outside: [
               finds(['environment'], (text) => (text.includes(word) ? 'variables of the daemon’s' : null)),

@@ -1,0 +1,59 @@
+// The controls of how a sandbox begins and ends: its gate, and who ends it when.
+import type { Control } from './control.ts'
+import { type Call, withoutCalls } from './removal.ts'
+
+const [channel, dontWait, again, noHang] = [3, 0x40, 11, 1]
+const [null_, writeOnly, anyAccess, created, exclusive] = [0, 1, 3, 0o100, 0o200]
+
+/** Files keep the mode that they are made with. */
+export const unchangedModes: readonly Call[] = [['fchmod']]
+
+/** What is to be made anew is not made at all, so that nobody hears that it is there already: what is written goes nowhere. */
+export const filesThatAreNone: readonly Call[] = [
+  // The sandbox tool opens none of its own for writing alone.
+  ['openat', [2, anyAccess | created | exclusive, writeOnly | created | exclusive]],
+  ['fchmod', [0, 0xff, null_]],
+  ['close', [0, 0xff, null_]],
+]
+
+/** Where a launch has a mount of another file than the one that was judged; see `files.judged`. */
+export const swappedTarget = '/sallyport/swapped'
+
+export const gateControls = {
+  'mount-identity': {
+    what: 'a gate that opens only where each mount is the file that was judged, by device and inode',
+    layer: 'supervisor',
+    arm: {
+      without: ({ spec }) => ({
+        spec: { ...spec, mounts: spec.mounts.filter(({ target }) => target !== swappedTarget) },
+      }),
+    },
+  },
+  'secret-files': {
+    what: 'files of secrets that are the server’s alone to read',
+    layer: 'supervisor',
+    arm: { without: withoutCalls(unchangedModes) },
+  },
+  'new-files': {
+    what: 'files of the supervisor’s that are new, and in the place of none',
+    layer: 'supervisor',
+    arm: { without: withoutCalls(filesThatAreNone) },
+  },
+  end: {
+    what: 'an end that nothing in the sandbox can put off',
+    layer: 'supervisor',
+    arm: { around: (lab) => ({ ...lab, kills: false }) },
+  },
+  'orphan-end': {
+    what: 'a PID 1 that ends everything when its supervisor is gone',
+    layer: 'supervisor',
+    // PID 1 reads nothing of its channel any more, not even its end.
+    arm: { without: withoutCalls([[`recvfrom=${again}`, [0, 0xff, channel], [3, dontWait, dontWait]]]) },
+  },
+  'relay-end': {
+    what: 'a PID 1 that ends everything when its relay is gone',
+    layer: 'supervisor',
+    // PID 1 learns of nobody's end.
+    arm: { without: withoutCalls([['wait4', [2, noHang, noHang]]]) },
+  },
+} as const satisfies Readonly<Record<string, Control>>
