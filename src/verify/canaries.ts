@@ -17,6 +17,10 @@ export interface Canaries {
   readonly folder: string
   /** Folder of Sallyport's own: where this run keeps its state, shut to others but not hidden */
   readonly state: string
+  /** Another such folder, which anybody may read: what it is alone keeps it from servers */
+  readonly own: string
+  /** Folder that anybody may write to, with a version-control folder in it, as somebody's project has */
+  readonly workspace: string
   /** File in /dev/shm */
   readonly shared: string
   /** Pathname socket that listens */
@@ -93,6 +97,10 @@ const plant = async (
   await mkdir(join(home, '.aws'), { mode: 0o755 })
   await writeFile(join(home, '.aws', 'credentials'), word, { mode: 0o644 })
   const state = await makeEmpty(tmpdir(), 'sallyport-verify-state-', 0o700)
+  const own = await makeFolder(tmpdir(), 'sallyport-verify-own-')
+  const workspace = await makeEmpty(tmpdir(), 'sallyport-verify-project-', 0o777)
+  await mkdir(join(workspace, '.git'))
+  await chmod(join(workspace, '.git'), 0o777)
   const shared = `/dev/shm/${word}`
   await willMake(shared)
   await writeFile(shared, word, { mode: 0o644 })
@@ -111,6 +119,8 @@ const plant = async (
     home,
     folder,
     state,
+    own,
+    workspace,
     shared,
     socket,
     abstract: word,

@@ -13,7 +13,7 @@ import {
   withoutRelay,
 } from './container-removal.ts'
 import type { ControlId } from './controls.ts'
-import { filesThatAreNone, unchangedModes } from './gate-controls.ts'
+import { filesThatAreNone, givenTarget, unchangedModes } from './gate-controls.ts'
 import { both, strangers, withoutCounters, withoutInner } from './removal.ts'
 
 /** A control's arm in a container; where `isRefused` says so, that container must not even come up. */
@@ -26,7 +26,7 @@ const [nproc, sigpending, setDumpable, dropBounding, getNoNewPrivileges] = [6, 1
 
 /** What is around a sandbox under each driver, and what only the other driver has. */
 type NotInContainers =
-  'output' | 'end' | 'relay-end' | 'orphan-end' | 'mount-identity' | 'launcher' | 'stream-ends'
+  'denials' | 'output' | 'end' | 'relay-end' | 'orphan-end' | 'mount-identity' | 'launcher' | 'stream-ends'
 
 /** For every control, in the order of `controls`. Those that are around a sandbox are the same under each driver. */
 export const containerArms: Readonly<Record<Exclude<ControlId, NotInContainers>, ContainerArm>> = {
@@ -137,6 +137,11 @@ export const containerArms: Readonly<Record<Exclude<ControlId, NotInContainers>,
   relay: { without: withNetwork(() => ({ mode: 'none' }), withoutNetwork) },
   'relay-rights': { without: withoutCalls([['prlimit64', [0, 0xff, 0], [1, 0xff, nproc]]]) },
   'one-program': { without: ({ spec }) => ({ spec: { ...spec, exec: 'any' } }) },
+  'protected-names': {
+    without: hosting(({ Mounts = [] }) => ({
+      Mounts: Mounts.filter(({ Target }) => !Target.startsWith(`${givenTarget}/`)),
+    })),
+  },
   'secret-files': { without: withoutCalls(unchangedModes) },
   'new-files': { without: withoutCalls(filesThatAreNone) },
   proxy: { without: withNetwork((network) => network, withoutNetwork) },

@@ -1,6 +1,6 @@
 // The controls of how a sandbox begins and ends: its gate, and who ends it when.
 import type { Control } from './control.ts'
-import { type Call, withoutCalls } from './removal.ts'
+import { type Call, withoutCalls, withoutRuns } from './removal.ts'
 
 const [channel, dontWait, again, noHang] = [3, 0x40, 11, 1]
 const [null_, writeOnly, anyAccess, created, exclusive] = [0, 1, 3, 0o100, 0o200]
@@ -19,7 +19,26 @@ export const filesThatAreNone: readonly Call[] = [
 /** Where a launch has a mount of another file than the one that was judged; see `files.judged`. */
 export const swappedTarget = '/sallyport/swapped'
 
+/** Where a launch has a folder that it was asked to mount. */
+export const givenTarget = '/verify'
+
 export const gateControls = {
+  denials: {
+    what: 'denials that no configuration lifts: Sallyport’s own files, the system’s, people’s keys',
+    layer: 'supervisor',
+    arm: {
+      around: (lab) => ({ ...lab, host: { ...lab.host, facts: { ...lab.host.facts, own: [] } } }),
+    },
+  },
+  'protected-names': {
+    what: 'read-only files inside writable mounts, where the host would run them',
+    layer: 'mount',
+    arm: {
+      without: withoutRuns(3, ([option, , target]) => {
+        return option === '--ro-bind' && typeof target === 'string' && target.startsWith(`${givenTarget}/`)
+      }),
+    },
+  },
   'mount-identity': {
     what: 'a gate that opens only where each mount is the file that was judged, by device and inode',
     layer: 'supervisor',

@@ -18,13 +18,31 @@ const files = {
  * tasks, or processors as a fraction.
  */
 export const heldByGroup = async (pid: number, version: 1 | 2, control: Control): Promise<number | null> => {
-  const [group, own] = await Promise.all([pid, process.pid].map((it) => groupOf(it, version, control)))
-  if (group === undefined || group === null || group === own) return null
-  const folder = await folderOf(group, version, control)
+  const folder = await ownFolder(pid, version, control)
   if (folder === null) return null
   const values = files[version][control].map((name) => readFile(join(folder, name), 'utf8'))
   const [value, period = 1] = (await Promise.all(values)).join(' ').trim().split(/\s+/).map(Number)
   return value === undefined || Number.isNaN(value) || value < 0 ? null : value / period
+}
+
+/**
+ * Returns how much the group may swap beyond its memory, bytes, or null where nothing holds it; `uncounted` where this kernel keeps
+ * no account of swap for groups.
+ */
+export const swapOfGroup = async (pid: number, version: 1 | 2): Promise<number | null | 'uncounted'> => {
+  const folder = await ownFolder(pid, version, 'memory')
+  if (folder === null) return null
+  const read = async (name: string): Promise<number> => Number(await readFile(join(folder, name), 'utf8'))
+  const swapFile = version === 1 ? 'memory.memsw.limit_in_bytes' : 'memory.swap.max'
+  const most = await read(swapFile).catch(() => 'uncounted' as const)
+  if (most === 'uncounted' || version === 2) return most
+  return most - (await read('memory.limit_in_bytes'))
+}
+
+const ownFolder = async (pid: number, version: 1 | 2, control: Control): Promise<string | null> => {
+  const [group, own] = await Promise.all([pid, process.pid].map((it) => groupOf(it, version, control)))
+  if (group === undefined || group === null || group === own) return null
+  return folderOf(group, version, control)
 }
 
 const groupOf = async (pid: number, version: 1 | 2, control: Control): Promise<string | null> => {

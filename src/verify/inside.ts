@@ -51,14 +51,17 @@ export const aloneInside = async (
   const { answers, exit } = await tryInside(within?.(lab) ?? lab, attempts, (plan) =>
     alter(plan.driver === 'bubblewrap' ? { ...plan, ...provoke?.(plan, exposure) } : plan),
   ).catch((error: unknown) => {
-    if (endsBy !== 'refused' || !isRefusedAtGate(error)) throw error
+    if (endsBy !== 'refused' || !isRefusal(error)) throw error
     return { answers: [{ outcome: 'refused', text: error.message, ms: 0 }], exit: null }
   })
   return exit?.reason === 'oom' ? [{ outcome: 'oom', text: '', ms: 0 }] : answers
 }
 
-const isRefusedAtGate = (error: unknown): error is SallyportError =>
-  error instanceof SallyportError && error.code === 'ERR_SANDBOX_SETUP' && error.details['step'] === 'gate'
+/** Before anything was built, or at the gate: whatever else keeps a sandbox from coming up is no refusal. */
+const isRefusal = (error: unknown): error is SallyportError =>
+  error instanceof SallyportError &&
+  (error.code === 'ERR_MOUNT_REFUSED' ||
+    (error.code === 'ERR_SANDBOX_SETUP' && error.details['step'] === 'gate'))
 
 /** Makes every attempt outside, or what stands for it there. */
 export const answersOutside = async (

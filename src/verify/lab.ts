@@ -14,6 +14,7 @@ import type { OpenDoor } from '../sandbox/network.ts'
 import type { SandboxSpec } from '../sandbox/spec.ts'
 import type { ProfileSettings, ServerSettings, Settings } from '../schema/settings.ts'
 import type { Answer, Attempt, Watched } from './attempt.ts'
+import type { Canaries } from './canaries.ts'
 import { alsoMounted } from './container-removal.ts'
 import { showing } from './removal.ts'
 import { standInFor } from './stand-in.ts'
@@ -36,6 +37,8 @@ export interface Lab {
   /** The probes' program where any user may execute it, and a folder that any user may read */
   readonly program: string
   readonly folder: string
+  /** Folders that a launch may be asked to mount: one of Sallyport's own, and somebody's project */
+  readonly trees: Pick<Canaries, 'own' | 'workspace'>
   /** A file with a capability for whoever executes it, or null where nobody here can give it one */
   readonly capable: string | null
   /** Whether what a server writes is read before it is asked for, however much it is */

@@ -169,6 +169,7 @@ const tryAll = async (
     openDoorForAll: wayOut.openDoor([...plain.egress, wayOut.grant, ...wayOut.strangers]),
     program: planted.program,
     folder: canaries.folder,
+    trees: canaries,
     capable: exhibit.capable,
     readsAtOnce: false,
     kills: true,
@@ -244,7 +245,7 @@ const launchHostFor = (
   createLaunchHost({
     daemon,
     stateDirectory: canaries.state,
-    own: [canaries.state, ...(real?.own ?? [])],
+    own: [canaries.state, canaries.own, ...(real?.own ?? [])],
     homes: [host.home],
     environment: { ...host.env, ...canaries.variables },
     drivers: [server.driver],

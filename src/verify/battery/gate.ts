@@ -1,9 +1,9 @@
-// Probes 124 to 127: what a sandbox is before its gate opens, and what becomes of it when its supervisor is gone.
+// Probes 124 to 129: what a launch is refused, what a sandbox is before its gate opens, and what becomes of it when its supervisor is gone.
 import { setTimeout as pause } from 'node:timers/promises'
 import { join } from 'node:path'
 import { credentialFolder, type Mount } from '../../sandbox/spec.ts'
 import { finds, refusesLaunch, seen, stops } from '../attempt.ts'
-import { swappedTarget } from '../gate-controls.ts'
+import { givenTarget, swappedTarget } from '../gate-controls.ts'
 import type { Lab } from '../lab.ts'
 import type { Probe } from '../probe.ts'
 import { showing } from '../removal.ts'
@@ -31,6 +31,19 @@ const swappedMount = (source: string): Mount => ({
   reason: 'a file that was replaced since',
   origin: 'supervisor',
 })
+
+/** A launch of the profile, were it one that lets mounts be written to. */
+const withMount =
+  (tree: 'own' | 'workspace', access: 'read' | 'write') =>
+  (lab: Lab): Lab => {
+    const mount = { source: lab.trees[tree], target: givenTarget, access, reason: 'a verification' }
+    const { filesystem } = lab.profile
+    return {
+      ...lab,
+      server: { ...lab.server, mounts: [...lab.server.mounts, mount] },
+      profile: { ...lab.profile, filesystem: { ...filesystem, mounts: 'write' } },
+    }
+  }
 
 const ofTheGate: { readonly isAlone: true; readonly endsBy: 'refused' } = { isAlone: true, endsBy: 'refused' }
 
@@ -125,6 +138,44 @@ export const gateProbes: readonly Probe[] = [
       expected: 'refused at the gate',
       attempts: [refusesLaunch(['read', secret], /file already exists/, 'a file where one is already')],
       outside: [stops(['create', '/tmp/sallyport-verify-created'], [], 'a file where none is')],
+    }),
+  },
+  {
+    id: 'files.denied',
+    number: 128,
+    group: 'files',
+    protects: 'What no server may have is mounted for none, whatever its entry says.',
+    control: 'denials',
+    ...ofTheGate,
+    within: withMount('own', 'read'),
+    trial: ({ canaries }) => ({
+      expected: 'refused before anything is built',
+      attempts: [
+        refusesLaunch(
+          ['read', join(givenTarget, 'canary')],
+          /which no configuration grants/,
+          'a mount of a folder of Sallyport’s own',
+        ),
+      ],
+      outside: [stops(['read', join(canaries.own, 'canary')], [], 'a folder of Sallyport’s own')],
+    }),
+  },
+  {
+    id: 'files.protected',
+    number: 129,
+    group: 'files',
+    protects:
+      'What makes the host run something, such as a hook of git, is not changed in a folder that may be written.',
+    control: 'protected-names',
+    isAlone: true,
+    within: withMount('workspace', 'write'),
+    trial: ({ canaries }) => ({
+      expected: 'EROFS, beside what may be written',
+      attempts: [
+        finds(['create', join(givenTarget, 'x')], () => null, 'a file of a project'),
+        stops(['create', join(givenTarget, '.git', 'x')], ['EROFS'], 'a file of its .git'),
+      ],
+      outside: [stops(['create', join(canaries.workspace, '.git', 'y')], [], 'a file of its .git')],
     }),
   },
 ]

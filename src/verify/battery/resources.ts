@@ -1,9 +1,9 @@
-// Probes 100 to 108, 115 and 116: a server that takes all it can gets what its profile says.
+// Probes 100 to 108, 115, 116 and 130: a server that takes all it can gets what its profile says.
 import type { Control } from '../../sandbox/cgroup/level.ts'
 import type { EnforcedBy } from '../../sandbox/driver.ts'
 import { setTimeout as pause } from 'node:timers/promises'
 import { type Attempt, finds, seen, stops } from '../attempt.ts'
-import { heldByGroup } from '../held.ts'
+import { heldByGroup, swapOfGroup } from '../held.ts'
 import type { Probe } from '../probe.ts'
 
 const numbers = { nofile: 7, core: 4, fsize: 1 } as const
@@ -89,6 +89,29 @@ export const resourceProbes: readonly Probe[] = [
         outside: [stops(['touch-shared', '33554432'], [], 'memory that no limit counts')],
         note: `held by ${enforcedBy.memory}`,
       }
+    },
+  },
+  {
+    id: 'resources.swap',
+    number: 130,
+    group: 'resources',
+    protects: 'A server does not get around its memory by swapping.',
+    control: 'memory-limit',
+    trial({ enforcedBy }) {
+      const version = cgroupVersion(enforcedBy.memory)
+      const expected = 'nothing beyond its memory'
+      if (version === null)
+        return {
+          expected,
+          attempts: [],
+          settled: `memory is held by ${enforcedBy.memory}, swap counted with it`,
+        }
+      const swap = seen(
+        'swap of the control group',
+        async ({ pid }) => `${await swapOfGroup(pid, version)}`,
+        (text) => (text === '0' || text === 'uncounted' ? null : text),
+      )
+      return { expected, attempts: [swap], outside: [swap] }
     },
   },
   {
