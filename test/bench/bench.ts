@@ -17,9 +17,10 @@ const scripts: Readonly<
   'governed-call': { whole: ['20000', '5'], quick: ['2000', '1'] },
   'sdk-calls': { whole: ['7'], quick: ['1'] },
   launch: { whole: ['25'], quick: ['2'] },
+  'container-launch': { whole: ['15'], quick: ['1'] },
   footprint: { whole: ['100', '30'], quick: ['5', '2'] },
   egress: { whole: ['300', '--peers'], quick: ['5'] },
-  stop: { whole: ['50', '3'], quick: ['5', '1'] },
+  stop: { whole: ['50', '3', '15'], quick: ['5', '1', '1'] },
 }
 
 const { values: options } = parseArgs({

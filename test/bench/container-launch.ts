@@ -1,5 +1,6 @@
-// From the wish to a server's first line: in a container beside `docker run` of the same image, in a bubblewrap sandbox
-// beside a bare process. Taken in turns, in one run. Run: node test/bench/container-launch.ts [rounds]
+// From the wish to a server's first line: as a bare process, in a bubblewrap sandbox, with `docker run` of an image, and with
+// `driver: docker` of the same image, which is made of files of this machine. Run after npm run build:
+// node test/bench/container-launch.ts [rounds]
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
@@ -10,21 +11,84 @@ import { openEngine } from '../../src/sandbox/docker/engine.ts'
 import type { Settings } from '../../src/schema/settings.ts'
 import { importImage, nodeFiles } from '../support/image.ts'
 import { launchHost, launchProbe, settingsFor } from '../support/launch.ts'
+import { type Arm, median, publish } from './figures.ts'
+import { byTurns, type Measured } from './turns.ts'
 
 const rounds = Number(process.argv[2] ?? 15)
 const socketPath = '/var/run/docker.sock'
+const environment = { DOCKER_HOST: `unix://${socketPath}` }
 const fixtures = new URL('../fixtures/servers', import.meta.url).pathname
 const says = 'says-status.mjs'
+const names = { run: '`docker run`', driver: 'driver: docker' } as const
+
+await using stack = new AsyncDisposableStack()
+const here: Measured[] = [
+  { name: 'a bare process', kind: 'base', once: () => spawned(process.execPath, [join(fixtures, says)]) },
+]
+const absent: Arm[] = []
+const found = await image()
+const drivers = ['bubblewrap', ...('id' in found ? (['docker'] as const) : [])] as const
+const host = stack.use(await launchHost({ environment, drivers }))
+const inSandbox = await settingsFor(says, [])
+here.push({ name: 'in bubblewrap', kind: 'ours', once: () => launched(inSandbox) })
+if ('id' in found) {
+  const { id } = found
+  const args = ['run', '--rm', '--network', 'none', id, '/usr/local/bin/node', `/app/${says}`]
+  const inContainer: Settings = {
+    ...(await settingsFor(says, [], { driver: 'docker', image: id, package: null })),
+    allowedCommands: [{ name: 'node', path: '/usr/local/bin/node', interpreter: null }],
+  }
+  here.push(
+    { name: names.run, kind: 'peer', once: () => spawned('docker', args) },
+    { name: names.driver, kind: 'ours', once: () => launched(inContainer) },
+  )
+} else
+  absent.push(
+    { name: names.run, kind: 'peer', values: [], ...found },
+    { name: names.driver, kind: 'ours', values: [], ...found },
+  )
+
+const arms = await byTurns(here, rounds)
+const taken = (name: string): number => median(arms.find((arm) => arm.name === name)?.values ?? [])
+publish([
+  {
+    id: 'container-launch',
+    what: 'from the wish to a server’s first line, in a container and without',
+    unit: 'ms',
+    arms: [...arms, ...absent],
+    judged: [],
+    ...('id' in found && {
+      note: `driver: docker takes ${(taken(names.driver) / taken(names.run)).toFixed(2)} times \`docker run\` of the same image. There is no target for either.`,
+    }),
+  },
+])
+
+/** An image that holds the fixture, or why there is none. */
+async function image(): Promise<{ readonly id: string } | { readonly absent: string }> {
+  const docker = new Docker({ socketPath })
+  try {
+    await new Docker({ socketPath, timeout: 10_000 }).ping()
+    const engine = stack.use(await openEngine(findEndpoint(environment), environment))
+    await once(spawn('docker', ['version'], { stdio: 'ignore' }), 'exit')
+    const at = { engine, environment, docker, [Symbol.asyncDispose]: () => Promise.resolve() }
+    const files = { ...(await nodeFiles()), [`/app/${says}`]: { from: join(fixtures, says) } }
+    const id = await importImage(at, 'bench-launch', { files })
+    stack.defer(async () => void (await docker.getImage(id).remove({ force: true })))
+    return { id }
+  } catch (error) {
+    return { absent: `it needs an engine at ${socketPath} and its client: ${(error as Error).message}` }
+  }
+}
 
 /** Time until a process's first bytes, ms; it is awaited to its end, which is not counted. */
-const firstLine = async (stdout: Readable, started: number): Promise<number> => {
+async function firstLine(stdout: Readable, started: number): Promise<number> {
   await once(stdout, 'data')
   const tookMs = performance.now() - started
   stdout.resume()
   return tookMs
 }
 
-const spawned = async (program: string, args: readonly string[]): Promise<number> => {
+async function spawned(program: string, args: readonly string[]): Promise<number> {
   const started = performance.now()
   const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'inherit'] })
   const ended = once(child, 'exit')
@@ -33,26 +97,7 @@ const spawned = async (program: string, args: readonly string[]): Promise<number
   return tookMs
 }
 
-const environment = { DOCKER_HOST: `unix://${socketPath}` }
-using engine = await openEngine(findEndpoint(environment), environment)
-const at = {
-  engine,
-  environment,
-  docker: new Docker({ socketPath }),
-  [Symbol.asyncDispose]: () => Promise.resolve(),
-}
-const image = await importImage(at, 'bench-launch', {
-  files: { ...(await nodeFiles()), [`/app/${says}`]: { from: join(fixtures, says) } },
-})
-await using host = await launchHost({ environment, drivers: ['bubblewrap', 'docker'] })
-
-const inContainer: Settings = {
-  ...(await settingsFor(says, [], { driver: 'docker', image, package: null })),
-  allowedCommands: [{ name: 'node', path: '/usr/local/bin/node', interpreter: null }],
-}
-const inSandbox = await settingsFor(says, [])
-
-const launched = async (settings: Settings): Promise<number> => {
+async function launched(settings: Settings): Promise<number> {
   const started = performance.now()
   await using server = await launchProbe(settings, host)
   const tookMs = await firstLine(server.stdout, started)
@@ -60,26 +105,3 @@ const launched = async (settings: Settings): Promise<number> => {
   await server.ended
   return tookMs
 }
-
-const dockerRun = ['run', '--rm', '--network', 'none', image, '/usr/local/bin/node', `/app/${says}`]
-const ways = {
-  'a bare process': () => spawned(process.execPath, [join(fixtures, says)]),
-  'in bubblewrap': () => launched(inSandbox),
-  '`docker run`': () => spawned('docker', dockerRun),
-  'driver: docker': () => launched(inContainer),
-}
-
-const median = (values: readonly number[]): number =>
-  values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN
-
-for (const way of Object.values(ways)) await way()
-const taken = new Map<string, number[]>(Object.keys(ways).map((name) => [name, []]))
-for (let round = 0; round < rounds; round += 1)
-  for (const [name, way] of Object.entries(ways)) taken.get(name)?.push(await way())
-
-const medians = Object.fromEntries([...taken].map(([name, values]) => [name, median(values)]))
-for (const [name, ms] of Object.entries(medians))
-  process.stdout.write(`${name.padEnd(16)} ${ms.toFixed(0).padStart(6)} ms\n`)
-const ratio = (ours: string, theirs: string): string =>
-  ((medians[ours] ?? 0) / (medians[theirs] ?? 1)).toFixed(2)
-process.stdout.write(`driver: docker takes ${ratio('driver: docker', '`docker run`')} times \`docker run\`\n`)

@@ -1,16 +1,21 @@
-// How long a daemon takes to end with servers that ignore EOF and SIGTERM, and what is left. Run after npm run build:
-// node test/bench/stop.ts [servers] [rounds]
+// How long a daemon takes to end with servers that ignore EOF and SIGTERM, and what is left; and what is left of the launches of one
+// that is killed in the midst of them. Run after npm run build: node test/bench/stop.ts [servers] [rounds] [kills]
 import { once } from 'node:events'
-import { configOf, daemon, fixture } from '../support/daemon.ts'
-import { processesWith } from '../support/leaks.ts'
+import { readFileSync } from 'node:fs'
+import { setTimeout } from 'node:timers/promises'
+import { configOf, daemon, fixture, type TestDaemon } from '../support/daemon.ts'
+import { cgroupsOf, descendantsOf, processesWith } from '../support/leaks.ts'
 import { publish } from './figures.ts'
 
-const [servers = 50, rounds = 3] = process.argv.slice(2).map(Number)
+const [servers = 50, rounds = 3, kills = 15] = process.argv.slice(2).map(Number)
 const ladder = { eof_ms: 500, term_ms: 1000 }
 const names = Array.from({ length: servers }, (_, n) => `stubborn${n}`)
-const config = configOf(
-  Object.fromEntries(names.map((name) => [name, fixture('ignore-sigterm', { stop: ladder })])),
-)
+/** In the arguments of every server, so that one can be found of which nobody has seen the start */
+const token = `bench-stop-${process.pid}`
+const server = fixture('ignore-sigterm', { args: ['/app/ignore-sigterm.mjs', token], stop: ladder })
+const config = configOf(Object.fromEntries(names.map((name) => [name, server])))
+/** Launches at once of a daemon that is killed, and the longest that it is let work on them, ms */
+const [launches, window] = [20, 600]
 
 await using stack = new AsyncDisposableStack()
 for (const signal of ['SIGINT', 'SIGTERM'] as const)
@@ -19,13 +24,27 @@ const taken: number[] = []
 const left: number[] = []
 for (let round = 0; round < rounds; round++) {
   const running = stack.use(await daemon(config))
-  for (const server of names) await running.client.call('servers/start', { server })
+  for (const name of names) await running.client.call('servers/start', { server: name })
+  const seen = descendantsOf(running.process.pid ?? 0).map(({ pid }) => pid)
   const exit = once(running.process, 'exit')
   const began = performance.now()
   running.process.kill('SIGTERM')
   await exit
   taken.push((performance.now() - began) / 1000)
-  left.push(processesWith(`${running.folder}/`).length)
+  left.push(leftOf(running, seen))
+}
+const killed: number[] = []
+for (let kill = 0; kill < kills; kill++) {
+  const running = stack.use(await daemon(config))
+  for (const name of names.slice(0, launches))
+    running.client.call('servers/start', { server: name }).catch(() => undefined) // its daemon is killed
+  await setTimeout(((kill + 1) / kills) * window)
+  const seen = descendantsOf(running.process.pid ?? 0).map(({ pid }) => pid)
+  const exit = once(running.process, 'exit')
+  running.process.kill('SIGKILL')
+  await exit
+  await setTimeout(1000)
+  killed.push(leftOf(running, seen))
 }
 publish([
   {
@@ -38,9 +57,36 @@ publish([
   },
   {
     id: 'left',
-    what: 'processes left after it',
-    unit: 'processes',
-    arms: [{ name: 'sallyport', kind: 'ours', values: left }],
+    what: 'processes and control groups left after it, in all rounds',
+    unit: 'left',
+    arms: [{ name: 'sallyport', kind: 'ours', values: [sum(left)] }],
     judged: [{ arm: 'sallyport', by: 'value', target: 0 }],
   },
+  {
+    id: 'killed',
+    what: `processes and control groups left 1 s after a daemon is killed with SIGKILL, in ${kills} kills`,
+    unit: 'left',
+    arms: [{ name: 'sallyport', kind: 'ours', values: [sum(killed)] }],
+    judged: [{ arm: 'sallyport', by: 'value', target: 0 }],
+    note: `Each in the midst of ${Math.min(launches, servers)} launches, from ${Math.round(window / kills)} to ${window} ms after they were asked for.`,
+  },
 ])
+
+/** What is still there of a daemon: processes that were seen below it or are servers of this run, its control groups, its guard. */
+function leftOf({ client, folder }: TestDaemon, seen: readonly number[]): number {
+  const alive = new Set([...processesWith(token), ...processesWith(`${folder}/`), ...seen.filter(isAlive)])
+  return alive.size + cgroupsOf(client.hello.daemon).length
+}
+
+/** A zombie is none: how soon those are taken away is up to the machine's own PID 1. */
+function isAlive(pid: number): boolean {
+  try {
+    return !/^\d+ \(.*\) Z/s.test(readFileSync(`/proc/${pid}/stat`, 'latin1'))
+  } catch {
+    return false // it is gone
+  }
+}
+
+function sum(values: readonly number[]): number {
+  return values.reduce((all, value) => all + value, 0)
+}
