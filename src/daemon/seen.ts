@@ -15,6 +15,8 @@ import type { DeclaredTool, ProfileSettings, ServerSettings } from '../schema/se
 
 /** A tool object beyond this many characters is no tool that anybody could have looked at */
 const maxToolLength = 262_144
+/** Most characters of all tools together, and of all else before its text is digested as it stands */
+const maxLength = 1_048_576
 const toolName = /^[A-Za-z0-9_.-]{1,128}$/
 
 /** A surface in the form in which it is compared and accepted. */
@@ -109,24 +111,39 @@ export function readSurface(
 ): Seen {
   const codeDigest = codeOf(server)
   const profile = profileOf(server)
-  const readable = [...tools].flatMap(([name, tool]): [string, AcceptedTool][] => {
-    const digest = toolName.test(name) ? digestOfTool(tool) : null
-    const declaration = digest === null ? null : proposal(server, profile, name, tool)
-    if (digest === null || declaration === null) return []
-    return [[name, { declaration, surfaceDigest: digest }]]
+  const digests = digestsOf(tools)
+  const readable = [...digests].flatMap(([name, surfaceDigest]): [string, AcceptedTool][] => {
+    const declaration = proposal(server, profile, name, tools.get(name))
+    return declaration === null ? [] : [[name, { declaration, surfaceDigest }]]
   })
   return {
     server,
     codeDigest,
     tools: new Map(readable),
-    digests: new Map(
-      [...tools].flatMap(([name, tool]): [string, string][] => {
-        const digest = toolName.test(name) ? digestOfTool(tool) : null
-        return digest === null ? [] : [[name, digest]]
-      }),
-    ),
-    restDigest: digestOf(canonicalize(rest)),
+    digests,
+    restDigest: digestOfRest(rest),
   }
+}
+
+/** The tools that there are, each read once: where there are more than anybody could look at, those that come first. */
+function digestsOf(tools: ReadonlyMap<string, unknown>): Map<string, string> {
+  const digests = new Map<string, string>()
+  let left = maxLength
+  for (const [name, tool] of tools) {
+    const length = toolName.test(name) ? lengthOf(tool) : Infinity
+    if (length > maxToolLength) continue
+    left -= length
+    if (left < 0) break
+    const digest = digestOfTool(tool)
+    if (digest !== null) digests.set(name, digest)
+  }
+  return digests
+}
+
+/** One form for what means the same, unless there is so much of it that finding the form would take long. */
+function digestOfRest(rest: unknown): string {
+  const text = JSON.stringify(rest)
+  return digestOf(text.length > maxLength ? text : canonicalize(rest))
 }
 
 /** What a tool would be accepted as: the operator's words where there are any for just this, else the draft. */
@@ -152,8 +169,17 @@ function proposal(
 /** Null for an object that is too long, or that two readers could read differently: it is no tool. */
 export function digestOfTool(tool: unknown): string | null {
   try {
-    return JSON.stringify(tool).length > maxToolLength ? null : surfaceDigest(tool)
+    return lengthOf(tool) > maxToolLength ? null : surfaceDigest(tool)
   } catch {
     return null
+  }
+}
+
+/** Characters of a tool's text; Infinity for one that is nested too deep to be written. */
+function lengthOf(tool: unknown): number {
+  try {
+    return JSON.stringify(tool).length
+  } catch {
+    return Infinity
   }
 }

@@ -17,6 +17,8 @@ export const unknownServer: Introduction = { capabilities: null, instructions: n
 
 /** Pages of one list beyond which a server is not listing but talking */
 const maxPages = 100
+/** Longest lists, all pages together, characters */
+const maxLength = 8_388_608
 const methodNotFound = -32601
 
 /** Reads what of the handshake's result says who the server is. */
@@ -70,6 +72,7 @@ async function listAll(
 ): Promise<readonly unknown[]> {
   const all: unknown[] = []
   let cursor: string | null = null
+  let length = 0
   for (let page = 0; page < maxPages && all.length < limit; page++) {
     const answer = await request(method, cursor === null ? '{}' : JSON.stringify({ cursor }))
     if (answer.kind === 'error') {
@@ -79,6 +82,9 @@ async function listAll(
         `${method} failed: ${answer.message} (${answer.code})`,
       )
     }
+    length += answer.result.raw.length
+    if (length > maxLength)
+      throw new SallyportError('ERR_RESULT_TOO_LARGE', `${method} gave more than ${maxLength} characters`)
     const result = asRecord(JSON.parse(answer.result.raw))
     const listed = result[member]
     if (!Array.isArray(listed))

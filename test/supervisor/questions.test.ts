@@ -194,6 +194,12 @@ test.each(['name', 'email', 'city', 'compass', 'pinned', 'option', 'author', 'pa
   },
 )
 
+test('of a form that nobody fills in the beginning is looked at, and that there is more is told', () => {
+  const fields = Object.fromEntries(Array.from({ length: 100_000 }, (_, n) => [`field${n}`, {}]))
+  const properties = { pin: {}, ...fields, password: {} }
+  expect(sensitiveFields({ requestedSchema: { properties } })).toEqual(['pin', '98978 further fields'])
+})
+
 test('a title says it, too, and nothing that is no schema is stumbled over', () => {
   expect(sensitiveFields({ requestedSchema: { properties: { a: { title: 'Your password' } } } })).toEqual([
     'a',
