@@ -139,7 +139,12 @@ export class Outfit implements AsyncDisposable {
     const made =
       secrets === null || !swaps
         ? null
-        : await this.#parts.createInterceptor({ server: server.name, instance: this.instance, ...secrets })
+        : await this.#parts.createInterceptor({
+            server: server.name,
+            instance: this.instance,
+            life: this.isOfCall ? 'call' : 'session',
+            ...secrets,
+          })
     return {
       openDoor: profile.network.mode === 'none' ? null : ({ uid }) => this.#openDoor(uid, made),
       variables: { ...secrets?.environment, ...(made === null ? {} : caVariables) },

@@ -204,6 +204,8 @@ export interface BrokerOptions {
 export interface InterceptorOptions {
   readonly server: string
   readonly instance: InstanceId
+  /** Whether its sandbox ends with one call, or may live as long as a session does */
+  readonly life: 'call' | 'session'
   readonly swap: SwapPort
   readonly redactor: Redactor
 }

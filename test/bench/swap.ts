@@ -49,7 +49,7 @@ const sandboxFor = async (port: number, caFile: string | null) => {
     { signal: AbortSignal.timeout(1000) },
   )
   const { swap, redactor, environment } = secrets
-  const interceptor = await createInterceptor({ server: 'bench', instance, swap, redactor })
+  const interceptor = await createInterceptor({ server: 'bench', instance, life: 'session', swap, redactor })
   return { interceptor, instance, lease, placeholder: environment['API'] ?? '' }
 }
 

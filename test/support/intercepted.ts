@@ -101,7 +101,7 @@ export async function intercepted(options: Options = {}) {
     violated: (violation) => violations.push(violation),
   })
   const interceptor = await createInterceptor(
-    { server: 'files', instance, swap: secrets.swap, redactor: secrets.redactor },
+    { server: 'files', instance, life: 'session', swap: secrets.swap, redactor: secrets.redactor },
     { ...interceptLimits, ...options.limits },
   )
   const bundle = `${dir.path}/bundle.pem`

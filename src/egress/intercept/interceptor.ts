@@ -13,7 +13,7 @@ import { HostTrust } from './upstream.ts'
  * Hosts without a credential are left to the tunnel.
  */
 export const createInterceptor = async (
-  { server, swap, redactor }: InterceptorOptions,
+  { server, life, swap, redactor }: InterceptorOptions,
   limits: InterceptLimits = interceptLimits,
 ): Promise<Interceptor & InterceptorAuthority> => {
   const carriers = swap.injections.filter(({ inject }) => inject === 'egress').flatMap(({ hosts }) => hosts)
@@ -25,7 +25,7 @@ export const createInterceptor = async (
   const trustOf = ({ host, port }: EgressEndpoint): HostTrust | undefined => trusts.get(`${host}:${port}`)
   // It takes 100 ms to load: a daemon whose servers have no such credential does without
   const { createSigner } = await import('./signer.ts')
-  const signer = await createSigner(server, [...new Set(carriers.map(({ host }) => host))])
+  const signer = await createSigner(server, [...new Set(carriers.map(({ host }) => host))], life)
   const readRequests = requestReader(limits)
 
   return {

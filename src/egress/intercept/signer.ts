@@ -17,11 +17,11 @@ import {
 } from '@peculiar/x509'
 
 /**
- * Life of the authority's certificate, ms: longer than any sandbox. Clients read it once, when they start, and a certificate
- * that ran out ends their trust even where its key was certified anew. What ends the authority is the end of its sandbox:
- * nobody else trusts it, and its key is gone with the memory that it was in.
+ * Life of the authority's certificate, ms: longer than its sandbox, which for one call is a day at most. Clients read it once,
+ * when they start, and a certificate that ran out ends their trust even where its key was certified anew. What ends the
+ * authority is the end of its sandbox: nobody else trusts it, and its key is gone with the memory that it was in.
  */
-const authorityMs = 10 * 365 * 86_400_000
+const authorityMs = { call: 25 * 3_600_000, session: 10 * 365 * 86_400_000 } as const
 /** Life of a host's certificate, ms, and what is left of it when it is made anew */
 const hostMs = 3_600_000
 const renewMs = 600_000
@@ -54,9 +54,13 @@ interface Issued {
 
 /**
  * Makes an authority for exactly these hosts. Its certificate says so itself (name constraints, no authorities below it),
- * so that a client that trusts it trusts it for nothing else. One key serves all hosts; neither key leaves the memory.
+ * so that a client that trusts it trusts it for nothing else. `life` is how long its sandbox may run. One key serves all hosts; neither key leaves the memory.
  */
-export const createSigner = async (server: string, hosts: readonly string[]): Promise<Signer> => {
+export const createSigner = async (
+  server: string,
+  hosts: readonly string[],
+  life: keyof typeof authorityMs = 'session',
+): Promise<Signer> => {
   const [authority, leaf] = await Promise.all([newKey(), newKey()])
   const name = `CN=Sallyport sandbox of ${server.replaceAll(/[^A-Za-z0-9_.-]/g, '_')}`
   const bornMs = Date.now()
@@ -65,7 +69,7 @@ export const createSigner = async (server: string, hosts: readonly string[]): Pr
     subject: name,
     issuer: name,
     notBefore: new Date(bornMs - authorityGraceMs),
-    notAfter: new Date(bornMs + authorityMs),
+    notAfter: new Date(bornMs + authorityMs[life]),
     publicKey: authority.publicKey,
     signingKey: authority.privateKey,
     signingAlgorithm: signing,

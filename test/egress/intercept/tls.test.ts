@@ -1,4 +1,5 @@
 // TLS on both sides: which client is spoken to, which host is believed, and what the sandbox's authority may sign.
+import { X509Certificate } from 'node:crypto'
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
 import { writeFile } from 'node:fs/promises'
@@ -146,6 +147,14 @@ describe('the authority', () => {
     await expect(one.contextFor('b.test')).rejects.toThrow('b.test')
   })
 
+  test('of a sandbox for one call holds for a day, and of another for as long as any runs', async () => {
+    const endOf = async (life: 'call' | 'session'): Promise<number> =>
+      Date.parse(new X509Certificate((await createSigner('files', ['a.test'], life)).certificate).validTo)
+    const day = 24 * 3_600_000
+    expect(((await endOf('call')) - Date.now()) / day).toBeCloseTo(25 / 24, 1)
+    expect((await endOf('session')) - Date.now()).toBeGreaterThan(365 * day)
+  })
+
   test('signs each host once, for as long as that holds', async () => {
     const signer = await createSigner('files', ['a.test', 'b.test'])
     const [first, again, other] = await Promise.all(
@@ -259,7 +268,7 @@ describe('what a host gives to take a conversation up again', () => {
     await using at = await intercepted({ http: resumed })
     await use(at)
     const { swap, redactor } = at.secrets
-    const other = await createInterceptor({ ...at.target, swap, redactor })
+    const other = await createInterceptor({ ...at.target, life: 'session', swap, redactor })
     const door = createServer(
       (client) =>
         void other.serve(client, at.target, at.dial, {
