@@ -91,7 +91,7 @@ static int reach(int count, char **arguments) {
   long child = syscall(SYS_clone, CLONE_FILES | SIGCHLD, NULL, NULL, NULL, NULL);
   if (child == 0) call_it(ends[1], arguments, count);
   if (child < 0 || read(ends[0], &listener, sizeof listener) != sizeof listener) return errno = 0, -1;
-  if (listener == -EBUSY) return code_of((pid_t)child), reach_unheard(count, arguments);
+  if (listener == -EBUSY || listener == -EINVAL) return code_of((pid_t)child), reach_unheard(count, arguments);
   if (listener < 0) return fprintf(found, "no filter of our own: %s", strerrorname_np(-listener)), errno = 0, -1;
   struct pollfd wait = {.fd = listener, .events = POLLIN};
   while (poll(&wait, 1, -1) < 0 && errno == EINTR) continue;

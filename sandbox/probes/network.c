@@ -4,6 +4,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <poll.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -94,7 +95,7 @@ static int bind_to(int count, char **arguments) {
   return bind(fd, (struct sockaddr *)&at, length) != 0 ? -1 : listen(fd, 1);
 }
 
-// Holds a listener on 127.0.0.1 and an abstract name, as a sandbox beside this one would, until the attempt is ended.
+// Holds a listener on 127.0.0.1 and, unless it is "-", an abstract name, as a sandbox beside this one would, until the attempt is ended.
 static int hold_listeners(int count, char **arguments) {
   (void)count;
   struct sockaddr_storage at;
@@ -104,7 +105,8 @@ static int hold_listeners(int count, char **arguments) {
   int inet = socket(AF_INET, SOCK_STREAM, 0), unixes = socket(AF_UNIX, SOCK_STREAM, 0);
   socklen_t bytes = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + strlen(arguments[1]));
   if (bind(inet, (struct sockaddr *)&at, length) != 0 || listen(inet, 8) != 0) return -1;
-  if (bind(unixes, (struct sockaddr *)&name, bytes) != 0 || listen(unixes, 8) != 0) return -1;
+  bool is_named = strcmp(arguments[1], "-") != 0;
+  if (is_named && (bind(unixes, (struct sockaddr *)&name, bytes) != 0 || listen(unixes, 8) != 0)) return -1;
   // The process that answers goes on holding them; the attempt itself is over.
   pid_t pid = fork();
   if (pid == 0) {

@@ -114,6 +114,15 @@ static int write_oom_score(int count, char **arguments) {
   return fd < 0 || write(fd, arguments[0], length) != (ssize_t)length ? -1 : 0;
 }
 
+// limit NUMBER: both numbers, as /proc/self/limits has them.
+static int limit_of(int count, char **arguments) {
+  (void)count;
+  struct rlimit limit;
+  if (getrlimit((__rlimit_resource_t)atoi(arguments[0]), &limit) != 0) return -1;
+  fprintf(found, "%llu %llu", (unsigned long long)limit.rlim_cur, (unsigned long long)limit.rlim_max);
+  return 0;
+}
+
 // raise-limit NUMBER DELTA: the hard limit by that much, which nobody may raise and everybody may lower.
 static int move_limit(int count, char **arguments) {
   (void)count;
@@ -213,6 +222,7 @@ const struct attempt process_attempts[] = {
     {"descriptors", 0, list_descriptors}, {"environment", 0, environment},   {"processes", 0, processes},
     {"signal", 1, signal_it},             {"kill-init", 0, kill_init},       {"kill-child", 0, kill_child},
     {"session", 0, session},              {"become-root", 0, become_root},   {"oom-score", 1, write_oom_score},
-    {"move-limit", 2, move_limit},        {"search-key", 1, join_keyring},   {"search-planted-key", 1, search_planted},
+    {"move-limit", 2, move_limit},        {"limit", 1, limit_of},
+        {"search-key", 1, join_keyring},   {"search-planted-key", 1, search_planted},
     {NULL, 0, NULL},
 };

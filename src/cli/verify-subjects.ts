@@ -36,6 +36,8 @@ interface Named {
   readonly config?: string
   /** What makes the sandboxes of profiles: each of them is tried under every one */
   readonly drivers: readonly DriverName[]
+  /** The engine's OCI runtime for these, where not its own choice */
+  readonly runtime?: string
 }
 
 /** Each once, profiles first; a mistake in the last is said before the first is tried. */
@@ -56,7 +58,12 @@ export async function subjectsOf(named: Named, host: Host): Promise<readonly Ver
         driver,
         placeOf,
         verify: (options) =>
-          verifyProfile(name, { ...options, driver, directory: directory ?? userFolder(host) }),
+          verifyProfile(name, {
+            ...options,
+            driver,
+            ...(named.runtime !== undefined && { runtime: named.runtime }),
+            directory: directory ?? userFolder(host),
+          }),
       })
   }
   if (named.server.length > 0 || named.allServers === true)

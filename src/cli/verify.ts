@@ -22,6 +22,7 @@ interface VerifyFlags {
   readonly call?: string
   readonly args?: string
   readonly driver?: DriverName
+  readonly runtime?: string
   readonly format: keyof typeof formats
   readonly out?: string
   readonly selfCheck?: boolean
@@ -48,6 +49,10 @@ export function registerVerify(program: Command): void {
         'what makes the sandboxes of profiles; without it bubblewrap, and with --all whatever can here',
       ).choices(['bubblewrap', 'docker']),
     )
+    .option(
+      '--runtime <name>',
+      'with --driver docker: the engine’s OCI runtime for the sandboxes of profiles',
+    )
     .addOption(new Option('--format <format>', 'how to say it').choices(Object.keys(formats)).default('text'))
     .option('--out <file>', 'write the report there, instead of to stdout')
     .option('--self-check', 'take each control out in turn, and hold every probe to going red')
@@ -57,6 +62,8 @@ export function registerVerify(program: Command): void {
 }
 
 async function verify(flags: VerifyFlags): Promise<void> {
+  if (flags.runtime !== undefined && flags.driver !== 'docker')
+    throw new SallyportError('ERR_USAGE', '--runtime: it is an engine’s; say --driver docker with it')
   const host = thisHost()
   const call = callOf(flags)
   using interrupted = interruption()

@@ -26,7 +26,9 @@ export const tryArms = async (
   choice: ArmChoice,
 ): Promise<Map<Probe, ArmFinding>> => {
   const needed = planned.filter(
-    (it) => it.trial.settled === undefined && (choice.selfCheck || !isOpenOutside(it, choice)),
+    (it) =>
+      it.trial.settled === undefined &&
+      ((choice.selfCheck && it.trial.isHeldBeside !== true) || !isOpenOutside(it, choice)),
   )
   const found = new Map<Probe, ArmFinding>()
   for (const [control, its] of Map.groupBy(needed, ({ probe }) => probe.control))

@@ -8,6 +8,7 @@ import { type Answer, finds } from './attempt.ts'
 import { opening } from './opening.ts'
 import { type Lab, type Tried, tryInside } from './lab.ts'
 import type { AssertionResult, Verdict } from './result.ts'
+import type { KernelInside } from './probe.ts'
 import { type CallScene, judgeCall } from './stated-calls.ts'
 import type { WayOut } from './way-out.ts'
 
@@ -25,6 +26,9 @@ type Judged = Pick<AssertionResult, 'verdict' | 'observed' | 'evidence'>
 /** What stands for an answer where the sandbox ended for want of memory. */
 const outOfMemory: Answer = { outcome: 'oom', text: '', ms: 0 }
 
+/** The same in gVisor, which ends as a whole, and of which the engine may not tell why. */
+const endedWhole: Answer = { outcome: 'ended', text: '', ms: 0 }
+
 /** Where a sandbox with a network has its resolver. */
 const resolver = '127.0.0.53'
 
@@ -38,6 +42,8 @@ export interface Stage {
   readonly grants: readonly EgressGrant[]
   /** The server whose calls are decided; null where a profile is verified by itself */
   readonly calls: CallScene | null
+  /** What answers the calls of whatever runs in there: gVisor may end where it gets no more */
+  readonly kernel: KernelInside
 }
 
 /**
@@ -48,7 +54,7 @@ export interface Stage {
 export const tryAssertions = async (
   lab: Lab,
   stated: readonly StatedAssertion[],
-  { wayOut, grants, calls }: Stage,
+  { wayOut, grants, calls, kernel }: Stage,
 ): Promise<readonly AssertionResult[]> => {
   const questions = await Promise.all(
     stated.map(({ assertion }) => questionOf(assertion, lab.profile, grants)),
@@ -63,7 +69,11 @@ export const tryAssertions = async (
     const judged =
       question === null
         ? await judgedByPolicy(assertion, calls)
-        : judgedBy(question, question.isAlone ? await aloneAnswer(lab, question) : answers[next++], doors)
+        : judgedBy(
+            question,
+            question.isAlone ? await aloneAnswer(lab, question, kernel) : answers[next++],
+            doors,
+          )
     results.push({ text, reason, file, line, ...judged })
   }
   return results
@@ -75,8 +85,13 @@ const ask = (lab: Lab, questions: readonly (Question | null)[]): Promise<Tried> 
     questions.flatMap((question) => (question === null ? [] : [finds(question.asks, () => null)])),
   )
 
-const aloneAnswer = async (lab: Lab, question: Question): Promise<Answer | undefined> => {
+const aloneAnswer = async (
+  lab: Lab,
+  question: Question,
+  kernel: KernelInside,
+): Promise<Answer | undefined> => {
   const { answers, exit } = await ask(lab, [question])
+  if (kernel === 'gvisor' && answers.length === 0) return endedWhole
   return exit?.reason === 'oom' ? outOfMemory : answers[0]
 }
 
@@ -207,8 +222,8 @@ type LimitName = Extract<Assertion, { about: 'exceed' }>['limit']
 
 /** How each limit says no. What is stopped by something else has not met it. */
 const ends: Readonly<Record<LimitName, readonly string[]>> = {
-  memory: ['killed', 'oom', 'ENOMEM'],
-  pids: ['EAGAIN'],
+  memory: ['killed', 'oom', 'ENOMEM', 'ended'],
+  pids: ['EAGAIN', 'ended'],
   files: ['EMFILE'],
   disk: ['ENOSPC', 'EFBIG'],
 }

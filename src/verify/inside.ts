@@ -54,6 +54,7 @@ export const aloneInside = async (
     if (endsBy !== 'refused' || !isRefusal(error)) throw error
     return { answers: [{ outcome: 'refused', text: error.message, ms: 0 }], exit: null }
   })
+  if (endsBy === 'end' && answers.length === 0) return [{ outcome: 'ended', text: '', ms: 0 }]
   return exit?.reason === 'oom' ? [{ outcome: 'oom', text: '', ms: 0 }] : answers
 }
 

@@ -51,7 +51,8 @@ export const judge = (findings: Findings): ProbeResult => {
     expected: trial.expected,
     observed: trial.settled ?? observed(trial, seen),
     errno,
-    layer: verdict === 'pass' && trial.settled === undefined ? controlOf(control).layer : null,
+    layer:
+      verdict === 'pass' && trial.settled === undefined ? (trial.layer ?? controlOf(control).layer) : null,
     verdict,
     detail: notes.length === 0 ? null : notes.join('; '),
     evidence: trial.attempts.map((attempt, index) => {
@@ -89,7 +90,7 @@ const positive = ({ trial, arm, probe }: Findings, bare: readonly Meaning[]): Po
 }
 
 const broken = ({ probe, trial, arm, isSelfCheck, spec, driver }: Findings): BrokenArm | null => {
-  if (!isSelfCheck || arm === null) return null
+  if (!isSelfCheck || arm === null || trial.isHeldBeside === true) return null
   const { control } = probe
   const mustRefuse = armOf(control, driver).isRefused(spec)
   if ('refused' in arm) return { control, observed: `refused: ${arm.refused}`, isRed: mustRefuse }

@@ -16,6 +16,7 @@ import type { ProfileSettings, ServerSettings, Settings } from '../schema/settin
 import type { Answer, Attempt, Watched } from './attempt.ts'
 import type { Canaries } from './canaries.ts'
 import { alsoMounted } from './container-removal.ts'
+import type { KernelInside } from './probe.ts'
 import { showing } from './removal.ts'
 import { standInFor } from './stand-in.ts'
 
@@ -90,10 +91,15 @@ const plan = async (lab: Lab, attempts: readonly Attempt[], signal: AbortSignal)
 /** What a launch would confine, without one. */
 export const specOf = async (
   lab: Lab,
-): Promise<{ readonly spec: SandboxSpec; readonly enforcedBy: EnforcedLimits }> => {
+): Promise<{
+  readonly spec: SandboxSpec
+  readonly enforcedBy: EnforcedLimits
+  readonly kernel: KernelInside
+}> => {
   const planned = await plan(lab, [], lab.signal)
-  if (planned.driver === 'bubblewrap') await planned.outerLimits[Symbol.asyncDispose]()
-  return planned
+  if (planned.driver === 'docker') return { ...planned, kernel: planned.isGvisor ? 'gvisor' : 'host' }
+  await planned.outerLimits[Symbol.asyncDispose]()
+  return { ...planned, kernel: 'host' }
 }
 
 /** Starts a sandbox that makes the attempts and stays until its stdin ends. The caller disposes of it. */

@@ -7,14 +7,18 @@ import type { Attempt } from './attempt.ts'
 import type { Canaries } from './canaries.ts'
 import type { ControlId } from './controls.ts'
 import type { Lab } from './lab.ts'
-import type { ProbeGroup } from './result.ts'
+import type { Layer, ProbeGroup } from './result.ts'
 import type { WayOut } from './way-out.ts'
+
+export type KernelInside = 'host' | 'gvisor'
 
 /** The sandbox that is tried, and what of the host a server must not find. */
 export interface Scene {
   readonly spec: SandboxSpec
   /** What made the sandbox: what an engine cannot leave out is expected of it */
   readonly driver: ServerSettings['driver']
+  /** What answers the calls of whatever runs in there */
+  readonly kernel: KernelInside
   readonly profile: ProfileSettings
   readonly enforcedBy: EnforcedLimits
   readonly canaries: Canaries
@@ -35,7 +39,7 @@ export interface Scene {
   /** Memory that this process could still have */
   readonly freeBytes: number
   /** Another sandbox of the same profile that is up meanwhile: what listens in it, and its PID 1 on the host */
-  readonly neighbour: { readonly port: number; readonly abstract: string; readonly pid: number }
+  readonly neighbour: { readonly port: number; readonly abstract: string | null; readonly pid: number }
   /** What stands behind the door of a profile that has one, and a name server for outside */
   readonly wayOut: Pick<WayOut, 'grant' | 'greeting' | 'inward' | 'resolverPort'>
   /** Whether a path of the host is in no mount, below none and above none */
@@ -53,6 +57,10 @@ export interface Trial {
   readonly settled?: string
   /** What a reader must know of this host or profile, whatever the outcome */
   readonly note?: string
+  /** What stops it, where that is not what the control stands for */
+  readonly layer?: Layer
+  /** Stopped there by more than the control, so that a sandbox without that shows nothing */
+  readonly isHeldBeside?: true
 }
 
 export interface Probe {
@@ -69,6 +77,6 @@ export interface Probe {
   /** Gives the launch that it has to itself more than a battery's has */
   readonly within?: (lab: Lab) => Lab
   /** How the launch must end where it is alone and ends before it answers, or never begin; else it must answer */
-  readonly endsBy?: 'oom' | 'refused'
+  readonly endsBy?: 'oom' | 'refused' | 'end'
   trial(scene: Scene): Trial
 }

@@ -111,6 +111,8 @@ export interface Verification {
   /** Null where a profile was verified by itself */
   readonly server: string | null
   readonly driver: 'bubblewrap' | 'docker'
+  /** OCI runtime that was asked for, or null for the engine's own choice */
+  readonly runtime: string | null
   readonly host: HostReport
   /** ISO 8601, UTC */
   readonly startedAt: string

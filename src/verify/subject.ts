@@ -21,7 +21,13 @@ export const subjectOfProfile = async (
     host,
     directory,
     driver = 'bubblewrap',
-  }: { readonly host: Host; readonly directory?: string; readonly driver?: ServerSettings['driver'] },
+    runtime,
+  }: {
+    readonly host: Host
+    readonly directory?: string
+    readonly driver?: ServerSettings['driver']
+    readonly runtime?: string
+  },
 ): Promise<Subject> => {
   const name = 'sallyport-probes'
   const value = {
@@ -35,6 +41,7 @@ export const subjectOfProfile = async (
         justification: 'a verification',
         profile,
         driver,
+        ...(runtime !== undefined && { runtime }),
       },
     },
   }

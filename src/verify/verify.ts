@@ -24,6 +24,7 @@ import { tryArms } from './arms.ts'
 import type { ControlId } from './controls.ts'
 import { exposureOf } from './exposure.ts'
 import { makeExhibit, setuidPrograms } from './exhibit.ts'
+import { inGvisor } from './gvisor.ts'
 import { judge } from './judge.ts'
 import { answersInside, answersOutside, type Planned } from './inside.ts'
 import { startJanitor } from './janitor.ts'
@@ -46,6 +47,8 @@ export interface VerifyOptions {
   readonly controls?: readonly ControlId[]
   /** What makes the sandbox of a profile; a server's entry says it itself */
   readonly driver?: 'bubblewrap' | 'docker'
+  /** The engine's OCI runtime, where not its own choice */
+  readonly runtime?: string
   /** What must hold beside what the profile itself states */
   readonly assertions?: readonly StatedAssertion[]
   readonly log?: Logger
@@ -104,6 +107,7 @@ const verifySubject = async (
     profile: subject.profile.name,
     server: subject.isReal ? subject.server.name : null,
     driver: subject.server.driver,
+    runtime: subject.server.runtime,
     host: {
       kernel: release(),
       arch: arch(),
@@ -177,12 +181,13 @@ const tryAll = async (
     variables: canaries.variables,
     signal,
   }
-  await using neighbour = await startNeighbour(lab, await chooseListeners())
-  const { spec, enforcedBy } = await specOf(lab)
+  const { spec, enforcedBy, kernel } = await specOf(lab)
+  await using neighbour = await startNeighbour(lab, await chooseListeners(kernel))
   const exposure = await exposureOf(planted.program, canaries)
   const scene: Scene = {
     spec,
     driver: plain.driver,
+    kernel,
     profile,
     enforcedBy,
     canaries,
@@ -202,6 +207,7 @@ const tryAll = async (
   const planned = catalogue
     .filter(({ control }) => options.controls?.includes(control) ?? true)
     .map((probe): Planned => ({ probe, trial: probe.trial(scene) }))
+    .map((it) => (kernel === 'gvisor' ? inGvisor(it, scene) : it))
   onProgress('inside and outside')
   const [inside, outside] = await Promise.all([
     answersInside(lab, planned, exposure),
@@ -222,11 +228,12 @@ const tryAll = async (
     })
   })
   if (real !== null) onProgress('the server itself')
-  const seen = real === null ? null : await inspectServer(subject, real, { canaries, signal })
+  const seen = real === null ? null : await inspectServer(subject, real, { canaries, kernel, signal })
   onProgress('what is stated')
   const stated = [...profile.assertions, ...(options.assertions ?? [])]
   const assertions = await tryAssertions(lab, stated, {
     wayOut,
+    kernel,
     grants: subject.isReal
       ? plain.egress
       : profile.network.allow.map((grant) => ({ ...grant, tls: tlsPorts.has(grant.port) })),

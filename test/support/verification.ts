@@ -49,6 +49,7 @@ export const verification = (more: Partial<Verification> = {}): Verification => 
   profile: 'offline',
   server: null,
   driver: 'bubblewrap',
+  runtime: null,
   host: { kernel: '6.12.0', arch: 'x64', uid: 1000, tool: '0.11.0' },
   startedAt: '2026-01-02T03:04:05.678Z',
   durationMs: 4321,

@@ -11,7 +11,8 @@ const amiss = (found: readonly string[]): string | null =>
 // SECBIT_NOROOT, NO_SETUID_FIXUP, KEEP_CAPS_LOCKED, NO_CAP_AMBIENT_RAISE, each with its lock.
 const locked = 0x1 | 0x2 | 0x4 | 0x8 | 0x20 | 0x40 | 0x80
 
-const otherStart = (text: string): string | null => {
+/** What is amiss with the umask and the blocked signals of a process that has just begun, else null. */
+export const otherStart = (text: string): string | null => {
   const of = (name: string): string => new RegExp(`^${name}:\\s+(\\S+)`, 'm').exec(text)?.[1] ?? '?'
   const [mask, blocked] = [of('Umask'), of('SigBlk')]
   return mask === '0022' && /^0+$/.test(blocked) ? null : `umask ${mask}, blocked ${blocked}`

@@ -131,7 +131,9 @@ export const reachProbes: readonly Probe[] = [
       expected: 'ECONNREFUSED',
       attempts: [
         stops(['tcp', '127.0.0.1', `${neighbour.port}`], ['ECONNREFUSED', 'ENETUNREACH']),
-        stops(['local', `@${neighbour.abstract}`], ['ECONNREFUSED']),
+        ...(neighbour.abstract === null
+          ? []
+          : [stops(['local', `@${neighbour.abstract}`], ['ECONNREFUSED'])]),
       ],
       outside: harmless(canaries),
     }),

@@ -181,3 +181,7 @@ export const assertionFacts = ({
 /** What was verified, in a few words: a profile, or a server under one. */
 export const subjectOf = ({ profile, server }: Verification): string =>
   server === null ? profile : `${server} (${profile})`
+
+/** What made the sandbox, in a word or two: the driver, and the runtime where the engine was asked for one. */
+export const madeBy = ({ driver, runtime }: Pick<Verification, 'driver' | 'runtime'>): string =>
+  runtime === null ? driver : `${driver} ${runtime}`

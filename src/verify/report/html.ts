@@ -18,6 +18,7 @@ import {
   inspectionFacts,
   serverTitle,
   subjectOf,
+  madeBy,
 } from './guarantees.ts'
 import { style } from './html-style.ts'
 import type { Report } from './report.ts'
@@ -161,8 +162,8 @@ ${lines.join('\n')}
 <p class="hint">Press a cell for its evidence.</p>`
 }
 
-const rowNote = ({ server, profile, driver, durationMs }: Verification): string =>
-  `${server === null ? '' : `${profile} · `}${driver} · ${(durationMs / 1000).toFixed(1)}\u00a0s`
+const rowNote = ({ server, profile, driver, runtime, durationMs }: Verification): string =>
+  `${server === null ? '' : `${profile} · `}${madeBy({ driver, runtime })} · ${(durationMs / 1000).toFixed(1)}\u00a0s`
 
 const matrixCell = (cell: Cell | undefined): string => {
   if (cell === undefined) return '<td class="none">–</td>'
@@ -199,14 +200,14 @@ ${all.map(aboutRow).join('\n')}
 </tbody></table></div></section>`
 
 const aboutRow = (verification: Verification): string => {
-  const { host, startedAt, driver, enforcedBy } = verification
+  const { host, startedAt, enforcedBy } = verification
   const limits = Object.entries(enforcedBy).map(([limit, by]) => `${limit} ${by}`)
   const cells = [
     subjectOf(verification),
     startedAt.replace('T', ' ').replace(/\.\d+Z$/, ' UTC'),
     `${host.kernel} ${host.arch}`,
     String(host.uid),
-    host.tool === null ? driver : `${driver} ${host.tool}`,
+    host.tool === null ? madeBy(verification) : `${madeBy(verification)} ${host.tool}`,
     limits.join(', '),
   ]
   return `<tr>${cells.map((text) => `<td>${markup(text)}</td>`).join('')}</tr>`

@@ -33,6 +33,7 @@ const verificationOf = (verification: Verification): object => ({
   profile: verification.profile,
   server: verification.server,
   driver: verification.driver,
+  runtime: verification.runtime,
   host: verification.host,
   started_at: verification.startedAt,
   duration_ms: verification.durationMs,

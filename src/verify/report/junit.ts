@@ -1,7 +1,7 @@
 // A report as JUnit XML, the dialect of Ant's task: what other dialects allow beyond it is left out.
 import { hostname } from 'node:os'
 import type { AssertionResult, Inspection, ProbeResult, Verdict, Verification } from '../result.ts'
-import { allOf, assertionFacts, countOf, factsOf, inspectionFacts, subjectOf } from './guarantees.ts'
+import { allOf, assertionFacts, countOf, factsOf, inspectionFacts, madeBy, subjectOf } from './guarantees.ts'
 import type { Report } from './report.ts'
 import { markup, oneLine } from './words.ts'
 
@@ -16,12 +16,12 @@ export const junitReport = ({ version, reported }: Report): string =>
   ].join('\n')
 
 const suite = (verification: Verification, index: number, version: string): readonly string[] => {
-  const { driver, host, startedAt, durationMs, probes, inspections, assertions, enforcedBy } = verification
+  const { host, startedAt, durationMs, probes, inspections, assertions, enforcedBy } = verification
   const { all, failed, errors } = countOf(allOf(verification))
   const name = `sallyport.${subjectOf(verification)}`
   const attributes = {
     id: index,
-    package: `sallyport.${driver}`,
+    package: `sallyport.${madeBy(verification).replace(' ', '.')}`,
     name,
     timestamp: startedAt.slice(0, 'yyyy-mm-ddThh:mm:ss'.length),
     hostname: hostname(),

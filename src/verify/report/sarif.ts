@@ -2,7 +2,7 @@
 import { isAbsolute, relative } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { AssertionResult, Inspection, ProbeResult, Verdict, Verification } from '../result.ts'
-import { assertionFacts, factsOf, guarantees, inspectionFacts, subjectOf } from './guarantees.ts'
+import { assertionFacts, factsOf, guarantees, inspectionFacts, madeBy, subjectOf } from './guarantees.ts'
 import type { Place, Report, Reported } from './report.ts'
 import { oneLine } from './words.ts'
 
@@ -78,7 +78,7 @@ const resultsOf = (
     level: 'error',
     message: { text: oneLine(message) },
     locations: [locate(place)],
-    partialFingerprints: { 'sallyport/v1': `${verification.driver}/${subject}/${name}` },
+    partialFingerprints: { 'sallyport/v1': `${madeBy(verification)}/${subject}/${name}` },
     properties: { profile: verification.profile, server: verification.server, verdict },
   })
   return [

@@ -7,6 +7,7 @@ import {
   countOf,
   factsOf,
   inspectionFacts,
+  madeBy,
   subjectOf,
 } from './guarantees.ts'
 import type { Report } from './report.ts'
@@ -20,11 +21,11 @@ export const textReport = ({ reported, unusable }: Report): string => {
 }
 
 const section = (verification: Verification): readonly string[] => {
-  const { driver, server, verdict, durationMs, probes, inspections, assertions, enforcedBy } = verification
+  const { server, verdict, durationMs, probes, inspections, assertions, enforcedBy } = verification
   const groups = byGuarantee(verification)
   const limits = Object.entries(enforcedBy).map(([limit, by]) => `${limit} ${by}`)
   return [
-    `${mark(verdict)} ${oneLine(subjectOf(verification))}: ${counted(probes, 'probe')}, ${server === null ? '' : `${counted(inspections, 'inspection')}, `}${counted(assertions, 'assertion')} (${driver}, ${seconds(durationMs)})`,
+    `${mark(verdict)} ${oneLine(subjectOf(verification))}: ${counted(probes, 'probe')}, ${server === null ? '' : `${counted(inspections, 'inspection')}, `}${counted(assertions, 'assertion')} (${madeBy(verification)}, ${seconds(durationMs)})`,
     `     ${groups.map(({ guarantee, probes: own }) => `${guarantee.group} ${tally(own)}`).join(' · ')}`,
     `     limits held by: ${limits.join(', ')}`,
     ...groups.flatMap(({ guarantee, probes: own }) => {

@@ -9,10 +9,12 @@ import type { SandboxProcess } from '../../sandbox/driver.ts'
 import type { Settings } from '../../schema/settings.ts'
 import type { Canaries } from '../canaries.ts'
 import type { Inspection } from '../result.ts'
+import type { KernelInside } from '../probe.ts'
 import type { Subject } from '../subject.ts'
 import { chooseCall, type NamedCall } from './choose-call.ts'
 import { containerGroup, givenDemands, placeDemands, statusDemands } from './demands.ts'
 import { fileDemands } from './files-demands.ts'
+import { gvisorDemands } from './gvisor-demands.ts'
 import { look, type Sight } from './look.ts'
 import { isRead, namespaceKinds, processesOf } from './processes.ts'
 import { called, introduced, left, started, toolsListed, unreached } from './steps.ts'
@@ -54,7 +56,11 @@ const goneMs = 5000
 export const inspectServer = async (
   { settings, server }: Subject,
   real: RealServer,
-  { canaries, signal }: { readonly canaries: Canaries; readonly signal: AbortSignal },
+  {
+    canaries,
+    kernel,
+    signal,
+  }: { readonly canaries: Canaries; readonly kernel: KernelInside; readonly signal: AbortSignal },
 ): Promise<InspectedServer> => {
   const [mine, theirs] = duplexPair()
   const stop = new AbortController()
@@ -108,7 +114,7 @@ export const inspectServer = async (
   }
   const { process } = seen
   const groups = process === null ? [] : groupsOf(process, server.driver)
-  inspections.push(...(process === null ? [] : lookAt(process, server, canaries)))
+  inspections.push(...(process === null ? [] : lookAt(process, server, canaries, kernel)))
   mine.end()
   const gone = await within(ended, server.stop.eofMs + server.stop.termMs + goneMs, late).catch(
     (error: unknown) => {
@@ -156,6 +162,7 @@ const lookAt = (
   { spec, enforcedBy, initPid }: SandboxProcess,
   { credentials, driver }: Subject['server'],
   { word }: Canaries,
+  kernel: KernelInside,
 ): readonly Inspection[] => {
   const sight: Sight = {
     spec,
@@ -172,7 +179,7 @@ const lookAt = (
     secretNames: credentials.flatMap(({ inject, as }) => (inject === 'meta' ? [] : [as])),
     word,
   }
-  return [...placeDemands, ...statusDemands, ...fileDemands, ...givenDemands].map((demand) =>
-    look(demand, sight),
-  )
+  const demands =
+    kernel === 'gvisor' ? gvisorDemands : [...placeDemands, ...statusDemands, ...fileDemands, ...givenDemands]
+  return demands.map((demand) => look(demand, sight))
 }
