@@ -29,8 +29,8 @@ export function misjudged(json: string, schema: unknown): Inexact | null {
   }
 }
 
-/** What 15 digits say, a double holds. */
-const mayBeInexact = (json: string): boolean => /[\d.]{16}|\d[eE]/.test(json)
+/** What 15 digits say, a double holds. A run of digits is looked at from its beginning, and not again from each of them. */
+const mayBeInexact = (json: string): boolean => /(?:^|[^\d.])[\d.]{16}|\d[eE]/.test(json)
 
 class Marked implements Inexact {
   readonly written: string

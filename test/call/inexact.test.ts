@@ -1,6 +1,6 @@
 // A number that a double does not hold passes where the schema says the same of both, and nowhere else.
 import { expect, test } from 'vitest'
-import { misjudged } from '../../src/call/inexact.ts'
+import { inexactNumber, misjudged } from '../../src/call/inexact.ts'
 
 const [id, even] = ['9007199254740993', 9_007_199_254_740_992]
 const n = (schema: unknown) => ({ type: 'object', properties: { n: schema, other: { enum: ['a', 1] } } })
@@ -75,3 +75,11 @@ test('a schema that is too much to look at is taken at its worst, at once', () =
   )
   expect(misjudged(`{"n":${id}}`, { ...n({ $ref: '#/$defs/0' }), $defs: { ...laughs, 40: {} } })).toBeNull()
 })
+
+test.each(['', '-', '[', '[12345,', '[-0.5, ', '{"a.1":', '["v1.2.3.4","2026",', '{"12345678901234":'])(
+  'a number of sixteen digits is found wherever it stands: behind %j',
+  (before) => {
+    const after = { '': '', '[': ']', '{': '}' }[before.slice(0, 1)] ?? ''
+    expect(inexactNumber(`${before}${id}${after}`)?.written).toBe(`${before === '-' ? '-' : ''}${id}`)
+  },
+)
