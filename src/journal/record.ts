@@ -34,7 +34,21 @@ export interface JournalRecord extends Position {
 
 /** Where and when the records of one batch come from: what stands in each of them between `seq` and `type`. */
 export const originOf = (at: Date, daemon: string, segment: number): string =>
-  `,"at":"${at.toISOString()}","daemon":"${daemon}","segment":${segment},"type":"`
+  `,"at":"${isoOf(at)}","daemon":"${daemon}","segment":${segment},"type":"`
+
+let second = NaN
+let untilSecond = ''
+
+/** As `toISOString`, which takes longer than all else of an origin: of one second only the milliseconds are new. */
+function isoOf(at: Date): string {
+  const ms = at.getTime()
+  const now = Math.floor(ms / 1000)
+  if (now !== second) {
+    untilSecond = at.toISOString().slice(0, -4)
+    second = now
+  }
+  return `${untilSecond}${String(ms - now * 1000).padStart(3, '0')}Z`
+}
 
 /** What a MAC is made with: each vouches for the one before it, so that none can be taken out. */
 export interface Seal {
@@ -124,7 +138,10 @@ function macOf(digest: string, { key, after }: Seal): string {
 
 const blockBytes = 64
 const digestBytes = 32
-const pads = new WeakMap<Uint8Array, { readonly inner: Buffer; readonly outer: Buffer }>()
+const pads = new WeakMap<
+  Uint8Array,
+  { readonly first: Buffer; readonly inner: Buffer; readonly outer: Buffer }
+>()
 
 /**
  * The same as RFC 2104 spells it out, by two one-shot hashes, for keys of at most a block: making an Hmac object takes several
@@ -133,12 +150,14 @@ const pads = new WeakMap<Uint8Array, { readonly inner: Buffer; readonly outer: B
 function quickMacOf(digest: string, { key, after }: Seal): string {
   let padded = pads.get(key)
   if (padded === undefined) {
-    padded = { inner: pad(key, 0x36, 4 * digestBytes), outer: pad(key, 0x5c, digestBytes) }
+    const first = pad(key, 0x36, 2 * digestBytes)
+    padded = { first, inner: pad(key, 0x36, 4 * digestBytes), outer: pad(key, 0x5c, digestBytes) }
     pads.set(key, padded)
   }
-  const { inner, outer } = padded
-  const length = inner.write(digest + after, blockBytes, 'latin1')
-  outer.set(hash('sha256', inner.subarray(0, blockBytes + length), 'buffer'), blockBytes)
+  const { outer } = padded
+  const inner = after === '' ? padded.first : padded.inner
+  inner.write(digest + after, blockBytes, 'latin1')
+  outer.write(hash('sha256', inner), blockBytes, 'hex')
   return hash('sha256', outer)
 }
 

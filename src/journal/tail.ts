@@ -28,6 +28,7 @@ export interface TailOptions {
 
 interface Segment {
   readonly number: number
+  readonly path: string
   readonly fd: number
   readonly ino: number
   readonly openedMs: number
@@ -124,8 +125,8 @@ export class Tail {
     const { directory, segmentBytes, segmentMs = Infinity, closed } = this.#options
     accessSync(directory, constants.W_OK | constants.X_OK)
     if (this.#segment !== null) {
-      const { number, length, openedMs } = this.#segment
-      expectInPlace(segmentPath(directory, number), this.#segment)
+      const { number, path, length, openedMs } = this.#segment
+      expectInPlace(path, this.#segment)
       if (length >= segmentBytes || performance.now() - openedMs > segmentMs) {
         this.close()
         closed?.({ segment: number, position: this.#head, offset: length, torn: null })
@@ -138,10 +139,10 @@ export class Tail {
   }
 
   /** Finds what a write left that failed: the chain goes on behind all of it that is whole. */
-  #lookAt({ number, begins }: Segment): void {
+  #lookAt({ number, path, begins }: Segment): void {
     const { directory, key } = this.#options
     const { end, torn, flaw } = readSegment(directory, number, begins, key, () => undefined)
-    if (flaw !== null) throw new Error(`${segmentPath(directory, number)}:${flaw.line}: ${flaw.detail}`)
+    if (flaw !== null) throw new Error(`${path}:${flaw.line}: ${flaw.detail}`)
     this.#head = end
     this.#torn = torn ?? this.#torn
     this.#broken = null
@@ -157,7 +158,7 @@ export class Tail {
     )
     const { ino } = fstatSync(fd)
     const openedMs = performance.now()
-    this.#segment = { number, fd, ino, openedMs, begins: this.#head, length: 0, mac: '' }
+    this.#segment = { number, path, fd, ino, openedMs, begins: this.#head, length: 0, mac: '' }
     return this.#segment
   }
 
