@@ -31,7 +31,8 @@ const maxAliasCount = 64
 
 /**
  * Parses one document. Duplicate keys, keys that are not strings, explicit tags, merge keys, directives of another
- * version, several documents in one file, control characters and alias bombs are refused (ERR_CONFIG_SYNTAX).
+ * version, several documents in one file, control characters, ends of lines without a line feed and alias bombs are
+ * refused (ERR_CONFIG_SYNTAX).
  */
 export function parseDocument(path: string, text: string): Document {
   const lines = new LineCounter()
@@ -104,6 +105,10 @@ function parseOne(text: string, lines: LineCounter, fail: Fail): YamlDocument {
   })
   const control = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f]/.exec(text)
   if (control !== null) throw fail(control.index, 'got a control character, expected text')
+  // YAML and JSON have it for the end of a line, the library for a letter.
+  const bare = /\r(?!\n)/.exec(text)
+  if (bare !== null)
+    throw fail(bare.index, 'got a carriage return by itself, expected a line feed at the end of a line')
   if (!Array.isArray(documents) || documents.length === 0)
     throw fail(0, 'got an empty file, expected a mapping')
   const [document, second] = documents

@@ -61,6 +61,16 @@ test.each([
   }
 })
 
+test.each(['a: 1 # why\rb: 2\n', '{"a":{\r}}', 'a: "x\ry"', '\r'])(
+  'what two readers end lines in differently has no reading: %j',
+  (ambiguous) => {
+    expect(() => parseDocument('f.yaml', ambiguous)).toThrow(
+      /^f\.yaml:\d+:\d+: got a carriage return by itself/,
+    )
+    expect(() => parseDocument('f.yaml', ambiguous.replaceAll('\r', '\r\n'))).not.toThrow(/carriage/)
+  },
+)
+
 const letters = 'ab:-[]{}&*!|>\'"#%@`,? \n\t<~0'.split('')
 
 test('any text is a value or a refusal in one line', () => {
