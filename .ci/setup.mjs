@@ -1,4 +1,4 @@
-// From a fresh clone to a built Sallyport, then one of its runs: `node .ci/setup.mjs [demo | test | chaos | bench] [ARGS]`.
+// From a fresh clone to a built Sallyport, then one of its runs: `node .ci/setup.mjs [demo | test | chaos | fuzz | bench] [ARGS]`.
 // Runs on the machine's own Node (20 or later) before anything is installed, so it is plain JavaScript with no
 // dependency; what it starts runs on the repo's Node. When nothing is missing it only compares two digests.
 import { spawn, spawnSync } from 'node:child_process'
@@ -13,12 +13,14 @@ const root = fileURLToPath(new URL('..', import.meta.url))
 const exitFailed = 1
 const exitUsage = 7
 const isRoot = process.getuid?.() === 0
-/** Clients as they are, and what makes certificates for the hosts that they speak to */
-const testPrograms = ['curl', 'git', 'openssl', 'python3']
+/** Clients as they are, what makes certificates for the hosts that they speak to, and what watches our own C */
+const testPrograms = ['curl', 'git', 'openssl', 'python3', 'valgrind']
+/** What builds our C so that its fuzzer knows where it has been */
+const fuzzPrograms = ['clang', 'make']
 
 const [verb = 'setup', ...rest] = process.argv.slice(2)
-if (!['setup', 'demo', 'test', 'chaos', 'bench'].includes(verb))
-  stop(exitUsage, `unknown verb ${verb}: use demo, test, chaos, bench or nothing`)
+if (!['setup', 'demo', 'test', 'chaos', 'fuzz', 'bench'].includes(verb))
+  stop(exitUsage, `unknown verb ${verb}: use demo, test, chaos, fuzz, bench or nothing`)
 
 checkPlatform()
 installSystemPackages()
@@ -27,6 +29,7 @@ build()
 if (verb === 'setup') process.stdout.write('set-up: all is there\n')
 if (verb === 'demo') run(['test/demo/demo.ts', ...rest])
 if (verb === 'chaos') run(['test/chaos/chaos.ts', ...rest])
+if (verb === 'fuzz') run(['test/fuzz/fuzz.ts', ...rest])
 if (verb === 'bench') run(['test/bench/bench.ts', ...rest])
 if (verb === 'test') run(['node_modules/vitest/vitest.mjs', 'run', ...reporters(), ...rest])
 
@@ -53,6 +56,7 @@ function installSystemPackages() {
     if (!libraries.some(existsSync)) missing.push('libc6-dev')
   }
   if (verb === 'test') missing.push(...testPrograms.filter((program) => !inPath(program)))
+  if (verb === 'fuzz') missing.push(...fuzzPrograms.filter((program) => !inPath(program)), ...fuzzLibraries())
   if (missing.length === 0) return
   if (!isRoot || !inPath('apt-get')) {
     const command = `sudo apt-get install -y ${missing.join(' ')}`
@@ -63,6 +67,13 @@ function installSystemPackages() {
     ['apt-get', ['update', '-qq'], env],
     ['apt-get', ['install', '-y', '-qq', '--no-install-recommends', ...missing], env],
   ])
+}
+
+/** libFuzzer comes apart from clang, which says a bare name of what it has not. */
+function fuzzLibraries() {
+  const name = `libclang_rt.fuzzer-${process.arch === 'x64' ? 'x86_64' : 'aarch64'}.a`
+  const { stdout } = spawnSync('clang', [`-print-file-name=${name}`], { encoding: 'utf8' })
+  return stdout && existsSync(stdout.trim()) ? [] : ['libclang-rt-dev']
 }
 
 /** What package-lock.json says, unless node_modules holds it already. */

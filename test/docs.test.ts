@@ -88,7 +88,7 @@ test.each(documents)('%s names only verbs of the command line and scripts of the
     .map(([, it]) => it ?? '')
     .join('\n')
   const verbs = [...code.matchAll(/(?:^|\$ )sallyport ([a-z]+)/gm)].map(([, verb]) => verb ?? '')
-  const scripts = [...code.matchAll(/\bnpm (?:run )?(demo|test|setup|check|bench|docs|chaos)\b/g)].map(
+  const scripts = [...code.matchAll(/\bnpm (?:run )?(demo|test|setup|check|bench|docs|chaos|fuzz)\b/g)].map(
     ([, it]) => it ?? '',
   )
   const known = readdirSync(join(root, 'src/cli')).map((name) => name.replace('.ts', ''))

@@ -1,0 +1,39 @@
+// What the supervisor orders of the outer launcher, up to `exec`.
+#include <string.h>
+
+#include "../init/frames.h"
+#include "../init/init.h"
+#include "../init/outer.h"
+#include "harness.h"
+
+static struct launch launch;
+
+static void parse(void) { read_launch_orders(&launch); }
+
+static void judge(void) {
+  expect(launch.has_ids && launch.tool != NULL && launch.tool[0] == '/', "an exec without ids or a tool");
+  expect(launch.cgroup_count <= CGROUPS_MAX && launch.mount_count <= MOUNTS_MAX,
+         "more than there is room for");
+  expect(launch.argument_count <= ARGUMENTS_MAX, "more arguments than there is room for");
+  for (size_t index = 0; index < launch.cgroup_count; index++) {
+    const char *procs = launch.cgroups[index];
+    size_t length = strlen(procs);
+    expect(procs[0] == '/' && length > 13 && strcmp(procs + length - 13, "/cgroup.procs") == 0,
+           "a file that is no cgroup's");
+  }
+  for (size_t index = 0; index < launch.mount_count; index++) {
+    expect(launch.mounts[index].source[0] == '/', "a mount of a relative path");
+    expect(strchr(launch.mounts[index].name, '/') == NULL && launch.mounts[index].name[0] != '.',
+           "a staging path that leads away");
+  }
+  for (size_t index = 0; index < launch.argument_count; index++)
+    exact(launch.arguments[index].bytes, launch.arguments[index].length);
+}
+
+void fuzz_orders(void) {
+  memset(&launch, 0, sizeof launch);
+  if (outlives(parse))
+    judge();
+  else
+    expect(ended_with == EXIT_SETUP, "another end than that of a refusal");
+}

@@ -1,0 +1,39 @@
+// What is fuzzed: a parser, and what must hold of whatever it makes of any bytes.
+
+/** One parser. */
+export interface Target {
+  readonly name: string
+  /** Inputs to begin with beside the corpus */
+  readonly seeds: readonly (string | Uint8Array)[]
+  /** Pieces of the language that chance would hardly spell */
+  readonly words: readonly string[]
+  /** Throws where something does not hold: that is a finding */
+  run(bytes: Buffer): void | Promise<void>
+}
+
+/** A string with no letter beyond \xff is bytes as they are written; any other is UTF-8. */
+export const bytesOf = (text: string | Uint8Array): Buffer =>
+  typeof text === 'string'
+    ? Buffer.from(text, /^[\0-\xff]*$/.test(text) ? 'latin1' : 'utf8')
+    : Buffer.from(text)
+
+/** A property that does not hold. */
+export class Finding extends Error {
+  override readonly name = 'Finding'
+}
+
+/** Longest that one input may take, ms: what takes longer can be made to hang. */
+const mostMs = 2000
+
+/** Runs one input; whatever it throws is the finding, and so is taking too long. */
+export async function tryInput(target: Target, bytes: Buffer): Promise<unknown> {
+  const started = performance.now()
+  try {
+    const waiting = target.run(bytes)
+    if (waiting !== undefined) await waiting
+  } catch (error) {
+    return error
+  }
+  const ms = performance.now() - started
+  return ms > mostMs ? new Finding(`one input took ${Math.round(ms)} ms`) : null
+}
