@@ -1,6 +1,7 @@
 // `sallyport show NAME`: everything that is decided about one server.
 import type { Command } from 'commander'
 import type { InstanceView, ServerDetail } from '../rpc/protocol.ts'
+import type { PoolView } from '../rpc/pool-view.ts'
 import { printFields, printJson } from './output.ts'
 import { reach, reaching } from './reach.ts'
 import type { ReachOptions } from './reach.ts'
@@ -51,9 +52,15 @@ function print(server: ServerDetail): void {
           `${use} by ${inject} as ${as}${hosts.length > 0 ? ` for ${hosts.join(', ')}` : ''}`,
       ),
     ],
+    ['pool', server.pool === null ? [] : describePool(server.pool)],
     ['environment', Object.entries(server.environment).map(([key, value]) => `${key}=${value}`)],
     ...server.instances.map((instance) => ['instance', describe(instance)] as const),
   ])
+}
+
+function describePool({ size, waiting, memory_bytes, drawn, missed, reason }: PoolView): string {
+  const held = `${waiting} of ${size} wait, ${Math.round(memory_bytes / 1024)} KiB; ${drawn} calls had one, ${missed} found none`
+  return reason === null ? held : `${held}; ${reason}`
 }
 
 function describe(instance: InstanceView): readonly string[] {

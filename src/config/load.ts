@@ -110,6 +110,7 @@ async function settle(layers: readonly Layer[], options: LoadOptions): Promise<S
     commandPath: config.command_path,
     interpreterOptions: config.interpreter_options,
     maxDynamicServers: config.max_dynamic_servers,
+    pool: { memoryBytes: config.pool.memory_bytes },
     startup: { concurrency: concurrency(config.startup.concurrency, options.env) },
     requireSeparation: config.require_separation,
     hostGroup: config.host_group,

@@ -46,6 +46,7 @@ export function overlay(layers: readonly Layer[]): Overlay {
       interpreter_options: single('interpreter_options'),
       max_dynamic_servers: single('max_dynamic_servers'),
       startup: single('startup'),
+      pool: single('pool'),
       dynamic: single('dynamic'),
       require_separation: single('require_separation'),
       host_group: single('host_group'),

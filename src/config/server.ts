@@ -68,6 +68,7 @@ export function buildServer(name: string, entry: Entry, layer: Layer, context: S
     egressWhen: entry.egress_when,
     credentials: entry.credentials.map((injection) => injectionOf(injection, absolute)),
     instance: entry.instance,
+    pool: { size: entry.pool.size, ageMs: entry.pool.age_ms },
     trust: entry.trust,
     surface: entry.surface,
     acceptance: entry.acceptance,
@@ -100,6 +101,7 @@ export function buildServer(name: string, entry: Entry, layer: Layer, context: S
   }
   const issues = [
     ...environment.issues,
+    ...checkPool(name, entry, layer, at('pool')),
     ...checkArguments(entry, layer, at('args')),
     ...checkEgress(entry, layer.document, at('egress')),
     ...checkInjections(entry, context.sources, layer.document, at('credentials')),
@@ -182,6 +184,23 @@ function buildEnvironment(
     }
   }
   return { values: Object.fromEntries(values), overrides: Object.fromEntries(overrides), issues }
+}
+
+/** What waits for calls would wait for ever where calls have no processes of their own. */
+function checkPool(
+  name: string,
+  { instance }: Entry,
+  { document }: Layer,
+  at: readonly Step[],
+): readonly Issue[] {
+  const { servers } = document.value as { servers?: Record<string, object> }
+  if (instance === 'call' || !Object.hasOwn(servers?.[name] ?? {}, 'pool')) return []
+  const said = {
+    got: `pool with instance: ${instance}`,
+    expected: 'a pool only with instance: call',
+    mend: 'say instance: call, or remove pool',
+  }
+  return [issue('ERR_CONFIG_INVALID', document, at, said)]
 }
 
 /** Arguments can be seen by every user of the machine, so a secret among them is one no longer. */

@@ -8,15 +8,16 @@ import { buildEnvironment } from '../sandbox/environment.ts'
 import type { SandboxProcess } from '../sandbox/driver.ts'
 import { createLaunchHost } from '../sandbox/host.ts'
 import type { LaunchHost } from '../sandbox/host.ts'
-import { launch, noSupply } from '../sandbox/launch.ts'
+import { launch, launchToGate, type LaunchSupply, noSupply } from '../sandbox/launch.ts'
 import { proxyVariables } from '../sandbox/network.ts'
 import type { RecordImage, Registration } from '../sandbox/registrations.ts'
 import type { ProfileSettings, ServerSettings, Settings } from '../schema/settings.ts'
-import type { Describe, Launch, Running } from '../supervisor/ports.ts'
+import type { Describe, Emit, Launch, Running } from '../supervisor/ports.ts'
 import { digestOfCode, digestOfOrigin } from './code.ts'
 import type { Guard } from './guard.ts'
 import type { Outfit } from './outfit.ts'
 import type { Outfits } from './outfits.ts'
+import { Pools } from './pools.ts'
 
 /** Whose machine it is, and what must stay out of every sandbox. */
 export interface MachineOptions {
@@ -26,7 +27,8 @@ export interface MachineOptions {
   readonly runtimeDir: string
   readonly stateDir: string
   readonly guard: Guard
-  readonly outfits: Pick<Outfits, 'forLaunch' | 'dispose'>
+  readonly outfits: Pick<Outfits, 'forLaunch' | 'dispose' | 'forCallToCome' | 'drawFrom'>
+  readonly emit: Emit
   /** Writes to the journal what the names of images led to */
   readonly recordImage: RecordImage
   readonly log: Logger
@@ -35,6 +37,8 @@ export interface MachineOptions {
 /** Launches and describes servers. Disposing removes the daemon's control groups; the servers must have ended. */
 export interface Machine extends AsyncDisposable {
   readonly launch: Launch
+  /** What waits for calls that have processes of their own */
+  readonly pools: Pools
   readonly describe: Describe
   /** Digest over what runs as a server: its program, its package, its arguments */
   readonly codeOf: (server: ServerSettings) => string
@@ -52,7 +56,7 @@ export interface Machine extends AsyncDisposable {
 
 /** Makes the control groups and names them to the guard. Throws ERR_SANDBOX_UNENFORCEABLE where the driver of a server can confine nothing. */
 export async function createMachine(options: MachineOptions): Promise<Machine> {
-  const { settings, daemon, host, runtimeDir, stateDir, guard, outfits, recordImage, log } = options
+  const { settings, daemon, host, runtimeDir, stateDir, guard, outfits, emit, recordImage, log } = options
   const configured = settings.sources.map(({ path }) => path)
   const launchHost = await createLaunchHost({
     daemon,
@@ -66,15 +70,28 @@ export async function createMachine(options: MachineOptions): Promise<Machine> {
   })
   for (const directory of launchHost.cgroups.directories) guard.cleanUp(`cgroup /${directory.slice(1)}`)
   const registrations = launchHost.registrationsOf(settings)
+  const pools = new Pools({
+    settings,
+    profileOf: (server) => profileOf(settings, server),
+    outfits,
+    launchToGate: (request, waiting) => launchToGate(request, launchHost, waiting),
+    emit,
+  })
+  outfits.drawFrom(pools)
   return {
+    pools,
     async launch(server, instance, waiting) {
       const profile = profileOf(settings, server)
       const made = await outfits.forLaunch(server, profile, instance, waiting)
-      const request = { server, profile, settings, instance, supply: made?.supply ?? noSupply }
-      if (made === null) return { ...(await launch(request, launchHost, waiting)), redactor: null }
-      const { outfit } = made
+      const begin = (supply: LaunchSupply): Promise<SandboxProcess> =>
+        launch({ server, profile, settings, instance, supply }, launchHost, waiting)
+      if (made === null) return { ...(await begin(noSupply)), redactor: null }
+      const { outfit, warm, supply } = made
       try {
-        return fitted(await launch(request, launchHost, waiting), outfit, outfits)
+        // What waits was looked at when it was drawn, as a launch of this turn would have been planned.
+        if (warm !== null) waiting.registered()
+        const process = await (warm === null ? begin(supply) : warm.open(waiting))
+        return fitted(process, outfit, outfits)
       } catch (error) {
         await outfits.dispose(outfit)
         throw error
@@ -105,7 +122,10 @@ export async function createMachine(options: MachineOptions): Promise<Machine> {
         })
       }
     },
-    [Symbol.asyncDispose]: () => Promise.resolve(launchHost[Symbol.asyncDispose]()),
+    async [Symbol.asyncDispose]() {
+      await pools[Symbol.asyncDispose]()
+      await launchHost[Symbol.asyncDispose]()
+    },
   }
 }
 

@@ -7,6 +7,7 @@ import { declarationMethods } from './declaration-methods.ts'
 import { explain } from './explain.ts'
 import { hostMethods } from './host-methods.ts'
 import type { MethodPorts } from './host-methods.ts'
+import type { Machine } from './machine.ts'
 import type { MethodCall, MethodTable } from './methods.ts'
 import { registrationMethods } from './registration-methods.ts'
 import { trustMethods } from './trust-methods.ts'
@@ -16,6 +17,7 @@ import type { Reloaded } from './reload.ts'
 /** What the operator's methods stand on beside those of hosts. */
 export interface OperatorPorts extends MethodPorts {
   readonly policy: Policy
+  readonly machine: MethodPorts['machine'] & Pick<Machine, 'pools'>
   /** The journal's folder */
   readonly directory: string
   readonly key: Uint8Array

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { SallyportError } from '../errors.ts'
 import type { CallId, InstanceId } from '../lib/ids.ts'
-import type { LaunchSupply } from '../sandbox/launch.ts'
+import type { LaunchSupply, WarmSandbox } from '../sandbox/launch.ts'
 import { credentialFolder } from '../sandbox/spec.ts'
 import type {
   Broker,
@@ -81,6 +81,7 @@ export class Outfit implements AsyncDisposable {
   /** A server that connects in a flood fills no journal */
   readonly #tally: Tally
   #door: Door | null = null
+  #warm: WarmSandbox | null = null
   #isLaunched = false
   #gone: Promise<void> | null = null
 
@@ -130,10 +131,27 @@ export class Outfit implements AsyncDisposable {
     return flying
   }
 
-  /** Everything that the launch is to add to the sandbox. Throws ERR_CREDENTIAL_… where there is nothing to add. */
-  async supply(profile: ProfileSettings, principal: string): Promise<LaunchSupply> {
+  /** It is being launched for that principal; returns the sandbox that waits for it, whose owner is the caller now, or null. */
+  launchFor(principal: string): WarmSandbox | null {
     this.principal = principal
     this.#isLaunched = true
+    const warm = this.#warm
+    this.#warm = null
+    return warm
+  }
+
+  /** Gives it a sandbox that waits at its gate, and goes with it. */
+  keepWarm(sandbox: WarmSandbox): void {
+    this.#warm = sandbox
+  }
+
+  /** The sandbox that waits for it, or null. */
+  get warm(): WarmSandbox | null {
+    return this.#warm
+  }
+
+  /** Everything that the launch is to add to the sandbox; what a call's lease brings is asked for when the gate opens. */
+  async supply(profile: ProfileSettings): Promise<LaunchSupply> {
     const { server, secrets } = this
     const swaps = server.credentials.some(({ inject }) => inject === 'egress')
     const made =
@@ -149,7 +167,8 @@ export class Outfit implements AsyncDisposable {
       openDoor: profile.network.mode === 'none' ? null : ({ uid }) => this.#openDoor(uid, made),
       variables: { ...secrets?.environment, ...(made === null ? {} : caVariables) },
       files: made === null ? [] : [{ target: caTarget, content: made.bundle, mode: 0o444 }],
-      secrets: this.#gateSecrets(),
+      hasSecretFiles: server.credentials.some(({ inject }) => inject === 'file'),
+      secrets: () => this.#gateSecrets(),
     }
   }
 
@@ -179,7 +198,7 @@ export class Outfit implements AsyncDisposable {
   }
 
   #mayConnect(target: EgressEndpoint): DoorVerdict {
-    if (this.#gone !== null) return { open: false, reason: 'doors-shut' }
+    if (this.#gone !== null || !this.#isLaunched) return { open: false, reason: 'doors-shut' }
     if (!this.#parts.isRecording()) return { open: false, reason: 'not-recorded' }
     if (this.server.egressWhen === 'always' || this.#isReachingOut) return { open: true }
     if (this.#calls.size === 0) return { open: false, reason: 'doors-shut' }
@@ -188,7 +207,7 @@ export class Outfit implements AsyncDisposable {
   }
 
   /** Values for a call's own process; elsewhere as many random letters, since servers look whether there is something. */
-  #gateSecrets(): LaunchSupply['secrets'] {
+  #gateSecrets(): ReturnType<LaunchSupply['secrets']> {
     const given = this.server.credentials.filter(({ inject }) => inject === 'env' || inject === 'file')
     const [flying] = this.#calls.values()
     const lease = this.isOfCall ? (flying?.lease ?? null) : null
@@ -211,6 +230,7 @@ export class Outfit implements AsyncDisposable {
     for (const { lease } of this.#calls.values()) lease?.end()
     this.#calls.clear()
     this.#held[Symbol.dispose]()
+    await this.#warm?.[Symbol.asyncDispose]()
     await this.#door?.[Symbol.asyncDispose]()
     this.#tally[Symbol.dispose]()
   }

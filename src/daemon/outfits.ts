@@ -2,7 +2,7 @@
 import type { CallEquipment, LeaseAsk } from '../call/ports.ts'
 import { SallyportError } from '../errors.ts'
 import { type CallId, type InstanceId, newInstanceId } from '../lib/ids.ts'
-import type { LaunchSupply } from '../sandbox/launch.ts'
+import type { LaunchSupply, WarmSandbox } from '../sandbox/launch.ts'
 import type { Lease } from '../schema/credentials.ts'
 import type { Admission, Waiting } from '../schema/governor.ts'
 import type { ProfileSettings, ServerSettings, Settings } from '../schema/settings.ts'
@@ -20,6 +20,20 @@ export const noOutfits: Pick<Outfits, 'foresee' | 'equip' | 'settle'> = {
 /** Calls of one server that may have processes of their own at once */
 const maxOwnProcesses = 8
 
+/** What a launch is to add, or the sandbox that was built with it before. */
+export type Fitting = { readonly outfit: Outfit } & (
+  | { readonly supply: LaunchSupply; readonly warm: null }
+  | { readonly supply: null; readonly warm: WarmSandbox }
+)
+
+/** Sandboxes that wait for calls. */
+export interface WarmOutfits {
+  /** In this turn, the outfit of one that waits for a call of that server, which is the caller's then; null where none does */
+  draw(server: ServerSettings): Outfit | null
+  /** Whether it is what a launch would make now; where it isn't, none that waits beside it is */
+  fits(outfit: Outfit, waiting: Waiting): Promise<boolean>
+}
+
 /** Whoever made it disposes of it, after the servers. */
 export class Outfits implements AsyncDisposable {
   readonly #settings: Pick<Settings, 'servers'>
@@ -27,10 +41,21 @@ export class Outfits implements AsyncDisposable {
   readonly #outfits = new Map<InstanceId, Outfit>()
   /** Call -> the outfit that it is in flight in */
   readonly #flying = new Map<CallId, Outfit>()
+  #warm: WarmOutfits | null = null
 
   constructor(settings: Pick<Settings, 'servers'>, parts: OutfitParts) {
     this.#settings = settings
     this.#parts = parts
+  }
+
+  /** From now on calls that have processes of their own take what waits there. */
+  drawFrom(warm: WarmOutfits): void {
+    this.#warm = warm
+  }
+
+  /** Makes the outfit of a process that a call will have, and no call has yet: its maker's until it is drawn. */
+  forCallToCome(server: ServerSettings): Outfit {
+    return new Outfit({ server, instance: newInstanceId(), isOfCall: true }, this.#parts)
   }
 
   /**
@@ -42,7 +67,7 @@ export class Outfits implements AsyncDisposable {
     profile: ProfileSettings,
     instance: InstanceId,
     { signal, principal }: { readonly signal: AbortSignal; readonly principal: string },
-  ): Promise<{ readonly outfit: Outfit; readonly supply: LaunchSupply } | null> {
+  ): Promise<Fitting | null> {
     const { credentials } = server
     const prepared = this.#outfits.get(instance)
     if (credentials.length === 0 && prepared === undefined && profile.network.mode === 'none') return null
@@ -52,7 +77,10 @@ export class Outfits implements AsyncDisposable {
         .catch((error: unknown) => this.#fail(server, error))
     const outfit = prepared ?? this.#make(server, instance, false)
     try {
-      return { outfit, supply: await outfit.supply(profile, principal) }
+      const warm = outfit.launchFor(principal)
+      return warm === null
+        ? { outfit, supply: await outfit.supply(profile), warm }
+        : { outfit, supply: null, warm }
     } catch (error) {
       await this.dispose(outfit)
       throw error
@@ -125,7 +153,7 @@ export class Outfits implements AsyncDisposable {
         `${server.name} has ${maxOwnProcesses} calls in processes of their own; wait for one of them to end`,
         { server: server.name },
       )
-    const outfit = this.#make(server, newInstanceId(), true)
+    const outfit = await this.#outfitOfCall(server, waiting)
     const names = namesOf(server, ask.credentials)
     try {
       return names.length > 0
@@ -135,6 +163,22 @@ export class Outfits implements AsyncDisposable {
       await this.dispose(outfit)
       throw error
     }
+  }
+
+  /** One that waits with a sandbox around it, where it is as good as a new one. */
+  async #outfitOfCall(server: ServerSettings, waiting: Waiting): Promise<Outfit> {
+    const drawn = this.#warm?.draw(server) ?? null
+    if (drawn === null) return this.#make(server, newInstanceId(), true)
+    this.#outfits.set(drawn.instance, drawn)
+    try {
+      if ((await this.#warm?.fits(drawn, waiting)) === true) return drawn
+    } catch (error) {
+      await this.dispose(drawn)
+      throw error
+    }
+    const fresh = this.#make(server, newInstanceId(), true)
+    void this.dispose(drawn)
+    return fresh
   }
 
   async #lease(

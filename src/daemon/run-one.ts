@@ -71,6 +71,7 @@ export async function runOne(options: RunOptions, { signal }: { signal: AbortSig
     stateDir,
     guard,
     outfits,
+    emit,
     recordImage: (type, body) => governance.recorder.record(type, body),
     log: concealing(log, outside.broker, settings),
   })
@@ -94,7 +95,12 @@ export async function runOne(options: RunOptions, { signal }: { signal: AbortSig
     separation: 'none', // whoever runs it is the host, the operator and the daemon
   })
   const { gate, governor } = policyUnder(governance)(() => settings)
-  const ports = { gate, emit, ...watched({ governor, launch: machine.launch }, options.watch) }
+  const ports = {
+    gate,
+    emit,
+    pools: machine.pools,
+    ...watched({ governor, launch: machine.launch }, options.watch),
+  }
   let era: Era | null = null
   const verdicts = { get: () => era, set: (known: Era) => void (era = known) }
   await using session = new Session({

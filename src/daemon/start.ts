@@ -100,6 +100,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
       stateDir,
       guard,
       outfits,
+      emit,
       recordImage: (type, body) => governance.recorder.record(type, body),
       log: concealing(log, broker, settings),
     })
@@ -131,6 +132,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     supervisor = new Supervisor({
       ...whole,
       launch: machine.launch,
+      pools: machine.pools,
       emit,
       describe: machine.describe,
       stormed: (...storm) => void governance.consequences.storm(...storm).catch(notHalted),

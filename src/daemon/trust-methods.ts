@@ -6,6 +6,7 @@ import { meant } from '../lib/nearest.ts'
 import type { TrustView } from '../rpc/governed.ts'
 import type { Supervisor } from '../supervisor/supervisor.ts'
 import { actor } from './actor.ts'
+import type { Machine } from './machine.ts'
 import type { Governance } from './governance.ts'
 import type { MethodTable } from './methods.ts'
 
@@ -22,10 +23,11 @@ type Methods =
 export interface TrustPorts {
   readonly governance: Governance
   readonly supervisor: Supervisor
+  readonly machine: Pick<Machine, 'pools'>
 }
 
 /** The methods of operator.sock about what stands between a server and its calls. */
-export function trustMethods({ governance, supervisor }: TrustPorts): MethodTable<Methods> {
+export function trustMethods({ governance, supervisor, machine }: TrustPorts): MethodTable<Methods> {
   const { ledger, permits, recorder } = governance
   return {
     async 'servers/quarantine'({ server, reason = 'an operator said so' }, { caller }) {
@@ -69,6 +71,9 @@ export function trustMethods({ governance, supervisor }: TrustPorts): MethodTabl
       if (tool !== null) expectKnown(governance, of, tool)
       const hold: HoldBody = { name: name ?? nameOf(server, tool, lineage), server, tool, lineage }
       await governance.add({ type: 'hold.placed', body: hold }, { ...actor(caller), reason })
+      // None of its calls comes before somebody lets it go.
+      if (of !== null && tool === null && lineage === null)
+        await machine.pools.drain(of, `the hold ${hold.name} stands on it`)
       return hold
     },
     'servers/holds': () => ({ holds: ledger.holds() }),

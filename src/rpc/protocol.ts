@@ -1,4 +1,5 @@
 // The control protocol: every method of both sockets, as docs/control-protocol.md lists them; a test holds the two together.
+import type { PoolView } from './pool-view.ts'
 import type { CallId, DaemonId, InstanceId, SessionId } from '../lib/ids.ts'
 import type { RawJson } from '../lib/raw-json.ts'
 import type { InjectionKind } from '../schema/credentials.ts'
@@ -88,6 +89,8 @@ export interface ServerView {
   readonly scope: string
   readonly enabled: boolean
   readonly instances: readonly InstanceView[]
+  /** What waits for its calls; null where they have no processes of their own */
+  readonly pool: PoolView | null
   readonly reason: string | null
 }
 

@@ -32,7 +32,8 @@ export interface GatePlan {
   readonly spec: SandboxSpec
   /** What init sets for the server, from inside */
   readonly innerLimits: readonly InnerLimit[]
-  readonly secrets: GateSecrets
+  /** Asked once, when the gate opens: a sandbox may wait there before it is known whose call it is for */
+  readonly secrets: () => GateSecrets
 }
 
 /** A sandbox with init in it, as its driver holds it. */
@@ -48,6 +49,8 @@ export interface HeldSandbox extends AsyncDisposable {
 export interface GatedSandbox extends AsyncDisposable {
   /** Host pid of the sandbox's PID 1; 0 where nobody here knows it */
   readonly initPid: number
+  /** Resolves once nothing is left, whoever ended it; never rejects */
+  readonly ended: Promise<SandboxExit>
   /** Starts the server. Throws ERR_SANDBOX_EXEC where its program cannot be executed; all has ended then */
   open(waiting: { readonly signal: AbortSignal }): Promise<SandboxProcess>
 }
@@ -75,7 +78,7 @@ export const openGate = async (
 ): Promise<SandboxProcess> => {
   try {
     signal.throwIfAborted()
-    sandbox.channel.send(...goOrders(plan))
+    sandbox.channel.send(...goOrders(plan, plan.secrets()))
     await expectReport(sandbox, plan.spec, 'started', signal)
   } catch (error) {
     await sandbox[Symbol.asyncDispose]()
@@ -124,7 +127,7 @@ const egressOrders = ({ network, syscalls }: SandboxSpec): Order[] =>
         ...network.grants.map(({ host, port }): Order => ({ type: 'name', host, port })),
       ]
 
-const goOrders = ({ spec, innerLimits, secrets }: GatePlan): Order[] => [
+const goOrders = ({ spec, innerLimits }: GatePlan, secrets: GateSecrets): Order[] => [
   ...spec.program.argv.map((value): Order => ({ type: 'argv', value })),
   ...Object.entries(spec.environment).map(([name, { value }]): Order => ({ type: 'env', name, value })),
   ...Object.entries(secrets.environment).map(([name, value]): Order => ({ type: 'env', name, value })),

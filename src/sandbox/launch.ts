@@ -1,4 +1,5 @@
 // A launch: from a server's settings to a confined server behind an open gate. The order is the design.
+import { isDeepStrictEqual } from 'node:util'
 import { SallyportError } from '../errors.ts'
 import { unlessAborted } from '../lib/deadline.ts'
 import type { InstanceId } from '../lib/ids.ts'
@@ -12,11 +13,12 @@ import { requireEgress, requireSandbox } from './diagnose.ts'
 import { chooseEnforcement } from './enforcement.ts'
 import { buildEnvironment } from './environment.ts'
 import { planFilesystem } from './filesystem.ts'
-import type { GateSecrets } from './gate.ts'
+import type { GatedSandbox, GateSecrets } from './gate.ts'
 import type { LaunchHost } from './host.ts'
 import { innerLimits, limitsWithRelay } from './limits.ts'
 import { type OpenDoor, planNetwork, proxyVariables } from './network.ts'
 import { holdFromOutside } from './outer-limits.ts'
+import type { Registration } from './registrations.ts'
 import { resolveServer, settleSpec } from './resolve.ts'
 import type { DataFile, SandboxSpec } from './spec.ts'
 
@@ -48,8 +50,10 @@ export interface LaunchSupply {
   /** Variables of the supervisor's: placeholders, and where certificates are */
   readonly variables: Readonly<Record<string, string>>
   readonly files: readonly DataFile[]
-  /** What goes through the gate and nowhere else: in no plan, no record and no argument */
-  readonly secrets: GateSecrets
+  /** Whether there will be secret files among these */
+  readonly hasSecretFiles: boolean
+  /** What goes through the gate and nowhere else, asked for when it opens: in no plan, no record and no argument */
+  readonly secrets: () => GateSecrets
 }
 
 /** Nothing: a sandbox without a network and without credentials. */
@@ -57,7 +61,8 @@ export const noSupply: LaunchSupply = {
   openDoor: null,
   variables: {},
   files: [],
-  secrets: { environment: {}, files: [] },
+  hasSecretFiles: false,
+  secrets: () => ({ environment: {}, files: [] }),
 }
 
 /** A launch with nothing left to decide, for the driver that it names. */
@@ -89,11 +94,12 @@ export const launch = async (
  * Whoever has it must pass it on to `openLaunch`, which owns it from then on. Throws as `launch` does.
  */
 export const planLaunch = async (
-  { server, profile, settings, instance, supply }: LaunchRequest,
+  request: LaunchRequest,
   host: LaunchHost,
   { signal, registered }: { readonly signal: AbortSignal; readonly registered?: () => void },
 ): Promise<LaunchPlan> => {
   signal.throwIfAborted()
+  const { server, profile, instance, supply } = request
 
   // 1. fingerprint: a real sandbox was tried when the daemon started; where it failed, the missing control is named.
   //    In a container the engine has the say, and init tries the way out itself before anything of the server runs.
@@ -104,30 +110,8 @@ export const planLaunch = async (
   }
   refuseOtherNetwork(server, profile, supply)
 
-  // 2. resolve: the files that will run are the registered ones, the arguments start no other code, the user is not root.
-  const registration = await unlessAborted(host.registrationsOf(settings).verified(server), signal)
-  registered?.()
-  const resolved = resolveServer({ server, profile, settings, instance, registration }, host.facts)
-
-  // 3. scrub: the environment is built from empty; of the daemon's own only what the profile passes is read.
-  const { variables } = supply
-  const environment = buildEnvironment({
-    server,
-    profile,
-    daemon: host.facts.environment,
-    supplied: supply.openDoor === null ? variables : { ...proxyVariables, ...variables },
-  })
-  for (const override of environment.overrides)
-    host.log.warn({ server: server.name, instance, ...override }, 'variable of a refused family let through')
-
-  // 4. plan: the mounts are judged where they really lead, and none is at, above or inside a denied path; the door is made
-  //    for the sandbox's own user; the spec is frozen.
-  const filesystem = await planFilesystem(resolved, host.facts)
-  const spec = await settleSpec(resolved, environment.variables, filesystem, {
-    network: await planNetwork(server, supply.openDoor, resolved.user),
-    files: supply.files,
-    hasCredentialFiles: supply.secrets.files.length > 0,
-  })
+  // 2. to 4. resolve, scrub and plan: what stands on this machine now.
+  const { spec, registration } = await settle(request, host, { signal, registered, like: null })
 
   // 5. confine: never as root, not even bubblewrap; own namespaces, no capabilities, a default-deny filter.
   refuseRoot(spec)
@@ -138,9 +122,8 @@ export const planLaunch = async (
   const inner = { innerLimits: innerLimits(limits, host.limits), secrets: supply.secrets, log: host.log }
   if (docker !== null) {
     const enforcedBy = engineEnforcement(limits, docker.info)
-    const contained = await withMountedLinks(spec)
     return docker.plan(
-      { ...inner, spec: contained, filter: seccomp, enforcedBy },
+      { ...inner, spec, filter: seccomp, enforcedBy },
       { runtime: server.runtime, image: registration.image },
       { signal },
     )
@@ -156,20 +139,102 @@ export const openLaunch = async (
   host: LaunchHost,
   { signal, atGate }: LaunchWaiting,
 ): Promise<SandboxProcess> => {
-  // 7. gate: the sandbox stands, each of its mounts is the file that was judged, nothing of the server has run; then go.
-  //    From here the driver owns the outer limits, and takes everything down when something fails.
-  const gate = await (plan.driver === 'docker'
-    ? confineInContainer(plan, { signal })
-    : confine(plan, { signal }))
+  const gate = await reachGateOf(plan, host, { signal })
   try {
     await atGate?.(plan.spec, gate.initPid)
   } catch (error) {
     await gate[Symbol.asyncDispose]()
     throw error
   }
-  const process = await gate.open({ signal })
-  if (host.facts.uid === 0) host.holdUid(plan.spec.hostUid, process.ended)
-  return process
+  return gate.open({ signal })
+}
+
+/** A sandbox that was built before it is known for what: it waits at its gate, and nothing of the server has run. */
+export interface WarmSandbox extends GatedSandbox {
+  readonly spec: SandboxSpec
+  /**
+   * Whether a launch of these settings would be planned now as this one was, from the files that are executed to the last
+   * mount. Throws what such a launch would.
+   */
+  fits(
+    now: Pick<LaunchRequest, 'server' | 'profile' | 'settings'>,
+    waiting: { readonly signal: AbortSignal },
+  ): Promise<boolean>
+}
+
+/** The same launch, up to its gate. Whoever has it opens it, once, or disposes of it. Throws as `launch` does. */
+export const launchToGate = async (
+  request: LaunchRequest,
+  host: LaunchHost,
+  { signal }: { readonly signal: AbortSignal },
+): Promise<WarmSandbox> => {
+  const plan = await planLaunch(request, host, { signal })
+  const gate = await reachGateOf(plan, host, { signal })
+  const { server, profile } = request
+  return {
+    ...gate,
+    spec: plan.spec,
+    async fits(now, waiting) {
+      if (!isDeepStrictEqual([now.server, now.profile], [server, profile])) return false
+      const { spec } = await settle({ ...request, ...now }, host, { ...waiting, like: plan.spec })
+      return isDeepStrictEqual(spec, plan.spec)
+    },
+  }
+}
+
+// 7. gate: the sandbox stands, each of its mounts is the file that was judged, nothing of the server has run; then go.
+//    From here the driver owns the outer limits, and takes everything down when something fails.
+const reachGateOf = async (
+  plan: LaunchPlan,
+  host: LaunchHost,
+  waiting: { readonly signal: AbortSignal },
+): Promise<GatedSandbox> => {
+  const gate = await (plan.driver === 'docker' ? confineInContainer(plan, waiting) : confine(plan, waiting))
+  if (host.facts.uid === 0) host.holdUid(plan.spec.hostUid, gate.ended)
+  return gate
+}
+
+/** Steps 2 to 4. `like` is a sandbox that stands, to be planned again: user and way out are its own then. */
+const settle = async (
+  { server, profile, settings, instance, supply }: LaunchRequest,
+  host: LaunchHost,
+  {
+    signal,
+    registered,
+    like,
+  }: {
+    readonly signal: AbortSignal
+    readonly registered?: (() => void) | undefined
+    readonly like: SandboxSpec | null
+  },
+): Promise<{ readonly spec: SandboxSpec; readonly registration: Registration }> => {
+  // 2. resolve: the files that will run are the registered ones, the arguments start no other code, the user is not root.
+  const registration = await unlessAborted(host.registrationsOf(settings).verified(server), signal)
+  registered?.()
+  const chosen = resolveServer({ server, profile, settings, instance, registration }, host.facts)
+  const resolved =
+    like === null ? chosen : { ...chosen, user: { ...chosen.user, uid: like.hostUid, gid: like.hostGid } }
+
+  // 3. scrub: the environment is built from empty; of the daemon's own only what the profile passes is read.
+  const { variables } = supply
+  const environment = buildEnvironment({
+    server,
+    profile,
+    daemon: host.facts.environment,
+    supplied: supply.openDoor === null ? variables : { ...proxyVariables, ...variables },
+  })
+  for (const override of like === null ? environment.overrides : [])
+    host.log.warn({ server: server.name, instance, ...override }, 'variable of a refused family let through')
+
+  // 4. plan: the mounts are judged where they really lead, and none is at, above or inside a denied path; the door is made
+  //    for the sandbox's own user; the spec is frozen.
+  const filesystem = await planFilesystem(resolved, host.facts)
+  const spec = await settleSpec(resolved, environment.variables, filesystem, {
+    network: like?.network ?? (await planNetwork(server, supply.openDoor, resolved.user)),
+    files: supply.files,
+    hasCredentialFiles: supply.hasSecretFiles,
+  })
+  return { spec: server.driver === 'docker' ? await withMountedLinks(spec) : spec, registration }
 }
 
 // Whoever composes gives a way out exactly where the profile has one: neither is ever guessed from the other.

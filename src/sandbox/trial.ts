@@ -78,7 +78,7 @@ async function trialPlan(toolPath: string, initPath: string, spec: SandboxSpec):
     outerLimits: nothingOutside,
     innerLimits: innerLimits(limitsWithRelay(spec), readKernelFacts()),
     enforcedBy: { memory: 'none', pids: 'rlimit', cpu: 'none', files: 'rlimit', tmp: 'tmpfs' },
-    secrets: { environment: {}, files: [] },
+    secrets: () => ({ environment: {}, files: [] }),
     log: silent,
   }
 }

@@ -12,6 +12,8 @@ export interface Settings {
   readonly interpreterOptions: Readonly<Record<string, readonly string[]>>
   readonly maxDynamicServers: number
   readonly startup: { readonly concurrency: number }
+  /** Memory of all sandboxes that wait for calls, bytes */
+  readonly pool: { readonly memoryBytes: number }
   readonly requireSeparation: boolean
   readonly hostGroup: string | null
   readonly mode: string
@@ -125,6 +127,8 @@ export interface ServerSettings {
   readonly credentials: readonly Injection[]
   /** One process for each session, or one for each call */
   readonly instance: 'session' | 'call' | 'shared'
+  /** Sandboxes that wait for its calls, where each has a process of its own */
+  readonly pool: { readonly size: number; readonly ageMs: number }
   readonly trust: 'trusted' | 'untrusted' | 'sandboxed'
   readonly surface: 'static' | 'dynamic'
   /** Who accepts what it lists: the operator, or the operator's standing word at first sight */

@@ -70,6 +70,15 @@ export interface Config {
     concurrency: number
   }
   /**
+   * Sandboxes that wait for calls of servers with `instance: call`
+   */
+  pool: {
+    /**
+     * Memory of all that wait, bytes; the server used longest ago gives way
+     */
+    memory_bytes: number
+  }
+  /**
    * Servers that hosts launch
    */
   dynamic: {
@@ -405,6 +414,19 @@ export interface Config {
        * How many processes there are: one for each session, for each call, or one for all
        */
       instance: 'session' | 'call' | 'shared'
+      /**
+       * With `instance: call`: sandboxes that are built ahead and wait, empty, for one call each
+       */
+      pool: {
+        /**
+         * How many wait while the server is in use; 0 builds each when its call is there
+         */
+        size: number
+        /**
+         * Longest that one waits before another takes its place, ms
+         */
+        age_ms: number
+      }
       /**
        * When it starts
        */

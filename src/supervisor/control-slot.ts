@@ -222,6 +222,7 @@ export class ControlSlot implements AsyncDisposable {
       throw error
     }
     this.#instance.ready()
+    ports.pools.prepare(server.name)
     const connection = { client, surface }
     this.#connection = connection
     this.#restIfIdle()

@@ -15,7 +15,7 @@ import { unavailable } from './unavailable.ts'
 export interface OwnProcessOptions {
   readonly server: ServerSettings
   readonly principal: string
-  readonly ports: Pick<Ports, 'launch' | 'emit' | 'gate' | 'governor'>
+  readonly ports: Pick<Ports, 'launch' | 'pools' | 'emit' | 'gate' | 'governor'>
   readonly logs: LogRing
 }
 
@@ -81,6 +81,8 @@ export class OwnProcesses implements AsyncDisposable {
       const handshake = { timeoutMs: server.timeouts.initializeMs, signal }
       if (introduced !== false) await client.handshake(handshake, introduced)
       instance.ready()
+      // Not before: what is built for the next call takes time from this one's start.
+      ports.pools.prepare(server.name)
       ports.governor.confirm({ ...admitted, process: id, secrets })
       const values = secrets?.meta ?? null
       const sent = values === null ? params : paramsWithCredentials(params, values)

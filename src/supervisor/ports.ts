@@ -2,7 +2,7 @@
 import type { Duplex } from 'node:stream'
 import type { CallId, InstanceId, SessionId } from '../lib/ids.ts'
 import type { RawJson } from '../lib/raw-json.ts'
-import type { Principal, ServerDetail } from '../rpc/protocol.ts'
+import type { Principal, ServerDetail, ServerView } from '../rpc/protocol.ts'
 import type { SandboxProcess } from '../sandbox/driver.ts'
 import type { Redactor } from '../schema/credentials.ts'
 import type { Gate } from '../schema/gate.ts'
@@ -52,6 +52,16 @@ export interface Policy {
   readonly governor: Governor
 }
 
+/** Sandboxes that wait at their gates for the calls of servers that have a process for each. */
+export interface WarmPools {
+  /** The server is in use: from now on some wait for it. Nothing where its entry asks for none */
+  prepare(server: string): void
+  /** None that waits in this turn is drawn any more, and until `prepare` none is built; resolves when they are gone */
+  drain(server: string, reason: string): Promise<void>
+  /** Null for servers whose processes are not each one call's own */
+  view(server: string): ServerView['pool']
+}
+
 /** Keeps what is too long to be answered at once. */
 export interface Overflow {
   /** JSON without secrets, as evidence is kept */
@@ -65,6 +75,7 @@ export interface Ports extends Policy {
   /** The same, narrowed by the project file of a folder that a caller names; throws where it asks for more */
   readonly narrow: (project: string, caller: Caller) => Promise<Policy>
   readonly launch: Launch
+  readonly pools: WarmPools
   readonly emit: Emit
   readonly describe: Describe
   /** A server was lost too often: halts it in this turn, and puts that on record */

@@ -11,6 +11,7 @@ import { StormWatch } from './restart.ts'
 import { Questions } from './questions.ts'
 import { Session } from './session.ts'
 import { hostState } from './states.ts'
+import { settleAll } from './stop.ts'
 import { TaskIds } from './tasks.ts'
 import { quarantined, unavailable } from './unavailable.ts'
 
@@ -114,11 +115,11 @@ export class RegisteredServer implements AsyncDisposable {
   open(caller: Caller, policy: Policy): Session {
     const server = policy.settings.servers.get(this.settings.name) ?? this.settings
     const { gate, governor, settings } = policy
-    const { launch, emit } = this.#ports
+    const { launch, emit, pools } = this.#ports
     const session = new Session({
       server,
       caller,
-      ports: { gate, governor, launch, emit },
+      ports: { gate, governor, launch, emit, pools },
       toolLimit: settings.tools.perServer,
       logs: this.logs,
       verdicts: this.#verdicts,
@@ -145,6 +146,9 @@ export class RegisteredServer implements AsyncDisposable {
       ...slots.map((slot) => slot.stop(reason)),
       ...sessions.map((session) => session.stop(reason)),
     ])
+    // Nobody's, as long as somebody else uses the server.
+    const everybody = { ...caller, role: 'operator' } as const
+    if (!this.#instances(everybody).some(({ state }) => hasProcess(state))) await this.#drain(reason)
     return running
   }
 
@@ -154,7 +158,7 @@ export class RegisteredServer implements AsyncDisposable {
     const everything = [...this.#slots.values(), ...this.#sessions]
     const views = everything.flatMap((one) => one.views())
     for (const { id } of views) this.#ports.governor.forget(id)
-    await settleAll(everything.map((one) => one.stop(reason)))
+    await settleAll([this.#drain(reason), ...everything.map((one) => one.stop(reason))])
     return views.filter(({ state }) => hasProcess(state)).map(({ id }) => id)
   }
 
@@ -170,7 +174,7 @@ export class RegisteredServer implements AsyncDisposable {
       detail: { reason },
     })
     const everything = [...this.#slots.values(), ...this.#sessions]
-    await settleAll(everything.map((one) => one.stop(quarantined(name, reason))))
+    await settleAll([this.#drain(reason), ...everything.map((one) => one.stop(quarantined(name, reason)))])
     if (this.#quarantined === null) return // released while it was being stopped
     for (const { instance } of this.#slots.values()) {
       if (instance.state === 'stopped' || instance.state === 'failed') instance.mark('quarantine', reason)
@@ -200,7 +204,8 @@ export class RegisteredServer implements AsyncDisposable {
     const { name, version, trust, profile, scope, enabled } = this.settings
     const instances = this.#instances(caller)
     const { state, reason } = this.#state(instances)
-    return { name, state, version, trust, profile, scope, enabled, instances, reason }
+    const pool = this.#ports.pools.view(name)
+    return { name, state, version, trust, profile, scope, enabled, instances, pool, reason }
   }
 
   detail(caller: Caller): ServerDetail {
@@ -225,7 +230,12 @@ export class RegisteredServer implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     const everything = [...this.#slots.values(), ...this.#sessions]
-    await settleAll(everything.map((one) => one.stop('Sallyport is stopping')))
+    const reason = 'Sallyport is stopping'
+    await settleAll([this.#drain(reason), ...everything.map((one) => one.stop(reason))])
+  }
+
+  #drain(reason: string): Promise<void> {
+    return this.#ports.pools.drain(this.settings.name, reason)
   }
 
   get #verdicts(): Verdicts {
@@ -282,10 +292,3 @@ export const sees = ({ role, principal }: Caller, owner: string): boolean =>
 
 const hasProcess = (state: InstanceState): boolean =>
   state === 'starting' || state === 'ready' || state === 'draining' || state === 'stopping'
-
-/** Waits for all, whatever happens to some, then fails with the first failure. */
-async function settleAll(work: readonly Promise<unknown>[]): Promise<void> {
-  for (const outcome of await Promise.allSettled(work)) {
-    if (outcome.status === 'rejected') throw SallyportError.from(outcome.reason)
-  }
-}

@@ -132,6 +132,8 @@ export class SessionBoundary {
 
   /** The server takes requests from now on. */
   ready(): void {
+    const { server, ports } = this.#options.options
+    ports.pools.prepare(server.name)
     this.#surface.ready()
   }
 

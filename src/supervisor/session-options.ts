@@ -10,7 +10,7 @@ import type { TaskIds } from './tasks.ts'
 export interface SessionOptions {
   readonly server: ServerSettings
   readonly caller: Caller
-  readonly ports: Pick<Ports, 'gate' | 'governor' | 'emit' | 'launch'>
+  readonly ports: Pick<Ports, 'gate' | 'governor' | 'emit' | 'launch' | 'pools'>
   /** Most tools that may be accepted of the server */
   readonly toolLimit: number
   readonly logs: LogRing

@@ -53,3 +53,10 @@ export async function soon<T>(promise: Promise<T>, ms: number): Promise<T | null
     clearTimeout(timer)
   }
 }
+
+/** Waits for all, whatever happens to some, then fails with the first failure. */
+export async function settleAll(work: readonly Promise<unknown>[]): Promise<void> {
+  for (const outcome of await Promise.allSettled(work)) {
+    if (outcome.status === 'rejected') throw SallyportError.from(outcome.reason)
+  }
+}

@@ -82,7 +82,8 @@ const asked = (attempts: readonly Attempt[]): readonly Attempt[] =>
 const plan = async (lab: Lab, attempts: readonly Attempt[], signal: AbortSignal): Promise<LaunchPlan> => {
   const { server, profile, settings, openDoor, host, isStandIn, secrets } = lab
   const files = [{ target: listPath, content: listOf(attempts), mode: 0o444 }]
-  const supply = { ...noSupply, openDoor, files, secrets }
+  const given = { secrets: () => secrets, hasSecretFiles: secrets.files.length > 0 }
+  const supply = { ...noSupply, openDoor, files, ...given }
   const instance = newInstanceId()
   const planned = await planLaunch({ server, profile, settings, instance, supply }, host, { signal })
   return isStandIn ? standInFor(planned, [listPath], host) : planned

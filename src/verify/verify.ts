@@ -177,7 +177,7 @@ const tryAll = async (
     capable: exhibit.capable,
     readsAtOnce: false,
     kills: true,
-    secrets: noSupply.secrets,
+    secrets: noSupply.secrets(),
     variables: canaries.variables,
     signal,
   }

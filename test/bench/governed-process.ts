@@ -16,7 +16,7 @@ import { TaskIds } from '../../src/supervisor/tasks.ts'
 import { Session } from '../../src/supervisor/session.ts'
 import { allowAll } from '../support/attach.ts'
 import { governanceDefaults, governed } from '../support/governance.ts'
-import { plainLaunch } from '../support/plain-launch.ts'
+import { noPools, plainLaunch } from '../support/plain-launch.ts'
 import { serverSettings } from '../support/server-settings.ts'
 import { caller } from '../support/supervisor.ts'
 
@@ -44,7 +44,7 @@ async function serve(host: Socket): Promise<void> {
     server,
     caller: caller(),
     toolLimit: 100,
-    ports: { ...policy, emit: () => undefined, launch: plainLaunch },
+    ports: { ...policy, emit: () => undefined, launch: plainLaunch, pools: noPools },
     logs: new LogRing(1000),
     verdicts: { get: () => null, set: () => undefined },
     lost: () => undefined,

@@ -20,12 +20,14 @@ import { byTurns, type Measured } from './turns.ts'
 const rounds = Number(process.argv[2] ?? 25)
 const shim = fileURLToPath(new URL(`../../dist/libexec/${process.arch}/sallyport-stdio`, import.meta.url))
 const script = pathOf('raw-echo.mjs')
+const echo = pathOf('echo.mjs')
 const hello = `${JSON.stringify({
   jsonrpc: '2.0',
   id: 1,
   method: 'initialize',
   params: { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'bench', version: '1' } },
 })}\n`
+const call = `${JSON.stringify({ jsonrpc: '2.0', id: 2, method: 'tools/call', params: { name: 'echo', arguments: {} } })}\n`
 
 await using stack = new AsyncDisposableStack()
 for (const signal of ['SIGINT', 'SIGTERM'] as const)
@@ -75,7 +77,28 @@ if (typeof srt === 'string') {
     once: () => started(srt, args, { PATH: process.env['PATH'] ?? '' }),
   })
 } else absent.push({ name: srtName, kind: 'peer', values: [], absent: srt.absent })
+const pooled = stack.use(
+  await daemon(
+    configOf({
+      pooled: fixture('echo', { instance: 'call', pool: { size: 1 } }),
+      cold: fixture('echo', { instance: 'call', pool: { size: 0 } }),
+    }),
+  ),
+)
+const calls: Measured[] = [
+  { name: 'bare', kind: 'base', once: calledBare },
+  { name: 'from the pool', kind: 'ours', once: () => called('pooled') },
+  { name: 'built for the call', kind: 'ours', once: () => called('cold') },
+]
 publish([
+  {
+    id: 'pool',
+    what: 'a call in a process of its own, from the start of that process to the answer',
+    unit: 'ms',
+    arms: await byTurns(calls, rounds),
+    judged: [{ arm: 'from the pool', by: 'added', target: 3 }],
+    note: 'Bare: the program is started, asked to initialize, and called. Ours: `tools/call` on the socket with `instance: call`, governed and recorded.',
+  },
   {
     id: 'launch',
     what: 'from the start of a server to its answer to initialize',
@@ -117,10 +140,41 @@ async function attached(): Promise<number> {
   return taken
 }
 
-async function answered(write: Writable, read: Readable): Promise<void> {
+async function calledBare(): Promise<number> {
+  const began = performance.now()
+  const child = spawn(process.execPath, [echo], { stdio: ['pipe', 'pipe', 'ignore'], cwd: folder.path })
+  await answered(child.stdin, child.stdout)
+  child.stdin.write(`${JSON.stringify({ jsonrpc: '2.0', method: 'notifications/initialized' })}\n`)
+  await answered(child.stdin, child.stdout, call)
+  const taken = performance.now() - began
+  await ended(child)
+  return taken
+}
+
+/** A call whose sandbox waits, where any does; the next one waits before this is over. */
+async function called(server: string): Promise<number> {
+  await pooled.client.call('servers/start', { server })
+  await full(server)
+  const began = performance.now()
+  await pooled.client.call('tools/call', { server, tool: 'echo', arguments: {} })
+  const taken = performance.now() - began
+  await full(server)
+  return taken
+}
+
+/** Waits until as many sandboxes wait as may, and nothing that the last call left works on. */
+async function full(server: string): Promise<void> {
+  for (;;) {
+    const { pool, instances } = await pooled.client.call('servers/get', { server })
+    if (pool?.waiting === pool?.size && instances.every(({ purpose }) => purpose === 'control')) return
+    await new Promise((resolve) => setTimeout(resolve, 5))
+  }
+}
+
+async function answered(write: Writable, read: Readable, request = hello): Promise<void> {
   const lines = createInterface({ input: read })
   const line = once(lines, 'line')
-  write.write(hello)
+  write.write(request)
   await line
   lines.close()
 }

@@ -180,6 +180,7 @@ describe('a server', () => {
       ],
       egressWhen: 'always',
       instance: 'session',
+      pool: { size: 2, ageMs: 300_000 },
       credentials: [
         {
           use: 'github',

@@ -10,7 +10,7 @@ import { Questions } from '../../src/supervisor/questions.ts'
 import { TaskIds } from '../../src/supervisor/tasks.ts'
 import { Session } from '../../src/supervisor/session.ts'
 import { governed, type Governed } from './governance.ts'
-import { plainLaunch } from './plain-launch.ts'
+import { noPools, plainLaunch } from './plain-launch.ts'
 import { tempDir } from './temp-dir.ts'
 import type { Launch } from '../../src/supervisor/ports.ts'
 
@@ -144,6 +144,7 @@ export async function attach(
     ports: {
       ...all.policy,
       emit,
+      pools: noPools,
       launch: (...args) => {
         launches++
         return launch(...args)

@@ -53,6 +53,7 @@ export async function governed(options: Options): Promise<Governed> {
     interpreterOptions: {},
     credentials: {},
     startup: { concurrency: 3 },
+    pool: { memoryBytes: 67_108_864 },
     tools: { naming: '<server>_<tool>', descriptionList: 200, descriptionFull: 2048, perServer: 100 },
     ...governanceDefaults,
     ...options.settings,

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { SallyportError } from '../../src/errors.ts'
 import type { SandboxExit } from '../../src/sandbox/driver.ts'
 import type { SandboxSpec } from '../../src/sandbox/spec.ts'
-import type { Launch, Running } from '../../src/supervisor/ports.ts'
+import type { Launch, Running, WarmPools } from '../../src/supervisor/ports.ts'
 
 /** Absolute path of a fixture server. */
 export const fixture = (name: string): string =>
@@ -16,6 +16,13 @@ export const fixture = (name: string): string =>
 const living = new Set<() => void>()
 process.once('exit', () => living.forEach((kill) => kill()))
 process.once('SIGTERM', () => process.exit(143))
+
+/** Every process is started when it is needed. */
+export const noPools: WarmPools = {
+  prepare: () => undefined,
+  drain: () => Promise.resolve(),
+  view: () => null,
+}
 
 /** Starts `server.command` with `server.args` in a process group of its own, which ends with its leader. */
 export const plainLaunch: Launch = async (server, instance, { signal, registered }) => {

@@ -95,7 +95,7 @@ export const planOf = async (
     outerLimits: noLimits,
     innerLimits: innerLimits(limitsWithRelay(spec), { nprocPerNamespace: true }),
     enforcedBy: { memory: 'none', pids: 'rlimit', cpu: 'none', files: 'rlimit', tmp: 'tmpfs' },
-    secrets: { environment: {}, files: [] },
+    secrets: () => ({ environment: {}, files: [] }),
     log: silent,
     ...rest,
   }

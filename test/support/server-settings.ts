@@ -25,6 +25,7 @@ export const serverSettings = (script: string, more: Partial<ServerSettings> = {
   egressWhen: 'always',
   credentials: [],
   instance: 'session',
+  pool: { size: 2, ageMs: 300_000 },
   trust: 'trusted',
   surface: 'static',
   declaration: null,

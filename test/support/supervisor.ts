@@ -7,7 +7,7 @@ import type { Caller, Happening, Launch } from '../../src/supervisor/ports.ts'
 import { Supervisor } from '../../src/supervisor/supervisor.ts'
 import { allowAll } from './attach.ts'
 import { governed, type Governed } from './governance.ts'
-import { plainLaunch } from './plain-launch.ts'
+import { noPools, plainLaunch } from './plain-launch.ts'
 
 /** A host of that uid, or the operator. */
 export const caller = (uid = 1000, role: Caller['role'] = 'host'): Caller => ({
@@ -48,6 +48,7 @@ export async function superviseAll(
   const outputs = await Outputs.open({ directory: join(all.directory, '..', 'outputs'), redactor })
   supervisor = new Supervisor({
     ...policy,
+    pools: noPools,
     launch: (...args) => {
       launches++
       return launch(...args)

@@ -45,6 +45,7 @@ export const confine = async (
   }
   return {
     initPid: tree.initPid,
+    ended: tree.ended,
     open: ({ signal }) => openGate(tree, plan, { signal }),
     [Symbol.asyncDispose]: () => tree[Symbol.asyncDispose](),
   }

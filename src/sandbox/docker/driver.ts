@@ -61,6 +61,7 @@ export const confineInContainer = async (
   }
   return {
     initPid: contained.initPid,
+    ended: contained.ended,
     open: ({ signal }) => openGate(contained, plan, { signal }),
     [Symbol.asyncDispose]: () => contained[Symbol.asyncDispose](),
   }

@@ -66,10 +66,10 @@ describe('a confined server', () => {
       'stat -c "%a %u %n" "$KEY_FILE"; cat "$KEY_FILE"; echo; echo "$KEY"; cat /proc/[0-9]*/cmdline'
     const plan = await planOf(sh(script), {
       spec: { hasCredentialFiles: true },
-      secrets: {
+      secrets: () => ({
         environment: { KEY: `${secret}-env`, KEY_FILE: `${credentialFolder}/key` },
         files: [{ name: 'key', content: Buffer.from(`${secret}-file`) }],
-      },
+      }),
     })
     await using server = await start(plan)
     const [stats, file, variable, commands] = (await textOf(server.stdout)).split('\n')
