@@ -220,16 +220,18 @@ static int host(int count, char **arguments) {
   return say_bytes(fd, arguments[3]);
 }
 
-// exchange ADDRESS PORT TEXT, where an address may be the path of a socket: says the text, with \r and \n for these, and tells what comes back; ECONNRESET where nothing does.
+// exchange ADDRESS PORT TEXT, where an address may be the path of a socket: says the text, with \r, \n and \xNN for these bytes, and tells what comes back; ECONNRESET where nothing does.
 static int exchange(int count, char **arguments) {
   (void)count;
   struct sockaddr_storage at;
   char said[1024], piece[1024];
   size_t bytes = 0;
   for (const char *from = arguments[2]; *from != '\0' && bytes < sizeof said; from++) {
+    unsigned byte = 0;
+    int is_number = from[0] == '\\' && from[1] == 'x' && sscanf(from + 2, "%2x", &byte) == 1;
     int escapes = from[0] == '\\' && (from[1] == 'r' || from[1] == 'n');
-    said[bytes++] = !escapes ? *from : from[1] == 'r' ? '\r' : '\n';
-    from += escapes;
+    said[bytes++] = is_number ? (char)byte : !escapes ? *from : from[1] == 'r' ? '\r' : '\n';
+    from += is_number ? 3 : escapes;
   }
   socklen_t length = parse(arguments[0], arguments[1], &at);
   int fd = arguments[0][0] == '/' ? connect_local(arguments[0]) : socket(at.ss_family, SOCK_STREAM, 0);

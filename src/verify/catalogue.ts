@@ -12,6 +12,7 @@ import { procProbes } from './battery/proc.ts'
 import { reachProbes } from './battery/reach.ts'
 import { resourceProbes } from './battery/resources.ts'
 import { socketProbes } from './battery/sockets.ts'
+import { spokenProbes } from './battery/spoken.ts'
 import { startProbes } from './battery/start.ts'
 import type { Probe } from './probe.ts'
 
@@ -30,4 +31,5 @@ export const catalogue: readonly Probe[] = [
   ...resourceProbes,
   ...startProbes,
   ...gateProbes,
+  ...spokenProbes,
 ].toSorted((one, other) => one.number - other.number)

@@ -26,7 +26,15 @@ const [nproc, sigpending, setDumpable, dropBounding, getNoNewPrivileges] = [6, 1
 
 /** What is around a sandbox under each driver, and what only the other driver has. */
 type NotInContainers =
-  'denials' | 'output' | 'end' | 'relay-end' | 'orphan-end' | 'mount-identity' | 'launcher' | 'stream-ends'
+  | 'denials'
+  | 'spoken-names'
+  | 'output'
+  | 'end'
+  | 'relay-end'
+  | 'orphan-end'
+  | 'mount-identity'
+  | 'launcher'
+  | 'stream-ends'
 
 /** For every control, in the order of `controls`. Those that are around a sandbox are the same under each driver. */
 export const containerArms: Readonly<Record<Exclude<ControlId, NotInContainers>, ContainerArm>> = {

@@ -35,6 +35,8 @@ export interface Lab {
   readonly openDoor: OpenDoor | null
   /** The same way out, which is there for hosts that nobody granted too: what a launch without the proxy's judgement has */
   readonly openDoorForAll: OpenDoor
+  /** The same way out, at which nobody listens to what is said on a port of TLS */
+  readonly openDoorUnheard: OpenDoor
   /** The probes' program where any user may execute it, and a folder that any user may read */
   readonly program: string
   readonly folder: string

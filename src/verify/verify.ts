@@ -171,6 +171,7 @@ const tryAll = async (
     isStandIn: subject.isReal,
     openDoor: isOpen ? wayOut.openDoor([...plain.egress, wayOut.grant]) : null,
     openDoorForAll: wayOut.openDoor([...plain.egress, wayOut.grant, ...wayOut.strangers]),
+    openDoorUnheard: wayOut.openDoor([...plain.egress, wayOut.grant, wayOut.secure.unheard]),
     program: planted.program,
     folder: canaries.folder,
     trees: canaries,

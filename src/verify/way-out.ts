@@ -9,6 +9,7 @@ import { newInstanceId } from '../lib/ids.ts'
 import type { OpenDoor } from '../sandbox/network.ts'
 import type { Door, EgressEvent, EgressGrant, EgressLimits } from '../schema/egress.ts'
 import type { Canaries } from './canaries.ts'
+import { opening } from './opening.ts'
 import { strangers } from './removal.ts'
 
 /** Doors are made for each launch and closed with this. Every name leads to this machine, so that only judgement is between. */
@@ -19,6 +20,14 @@ export interface WayOut extends AsyncDisposable {
   readonly strangers: readonly EgressGrant[]
   /** A name that is granted for the world outside, and leads to this machine: its address is what refuses it */
   readonly inward: string
+  /** A name that is granted for TLS alone, at the same server, and what a client says first: to it, and to another */
+  readonly secure: {
+    readonly host: string
+    readonly hello: Buffer
+    readonly otherHello: Buffer
+    /** The same name, as a grant that lets anything be said */
+    readonly unheard: EgressGrant
+  }
   /** What the server says to whoever connects and asks */
   readonly greeting: string
   /** UDP port on 127.0.0.1 of a name server that has a record for every question */
@@ -31,6 +40,8 @@ export interface WayOut extends AsyncDisposable {
 export interface RealDoor extends AsyncDisposable {
   readonly open: OpenDoor
 }
+
+const nothing = Buffer.alloc(0)
 
 const limits: EgressLimits = {
   connections: 64,
@@ -66,17 +77,27 @@ export const openWayOut = async ({ word, folder }: Canaries): Promise<WayOut> =>
   }
   const others = strangers.map((host) => ({ ...grant, host }))
   const inward = { ...grant, host: 'inward.sallyport.test', private: false }
+  const secure = { ...grant, host: 'secure.sallyport.test', tls: true }
+  const [hello, otherHello] = await Promise.all(
+    [secure.host, 'other.sallyport.test'].map((host) => opening({ host, port, isTls: true })),
+  )
   const house = { lookup: () => Promise.resolve(['127.0.0.1']), slots: new Slots(256) }
   return {
     grant,
     strangers: others,
     inward: inward.host,
+    secure: {
+      host: secure.host,
+      hello: hello ?? nothing,
+      otherHello: otherHello ?? nothing,
+      unheard: { ...secure, tls: false },
+    },
     greeting,
     resolverPort: resolver.address().port,
     openDoor: (grants) => async (user) => {
       const instance = newInstanceId()
       const door = await openEgressDoor(
-        { server: 'probes', instance, grants: [...grants, inward], limits },
+        { server: 'probes', instance, grants: [...grants, inward, secure], limits },
         {
           watch: { event: () => undefined, mayConnect: () => ({ open: true }) },
           interceptor: null,

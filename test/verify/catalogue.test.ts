@@ -24,7 +24,7 @@ test.each(ids)('a launch without %s can be made', (id) => {
 test('a container without each of them can be made, but for what is around it, what an engine has in its place, and what is tried in bubblewrap for both', () => {
   const without = ids.filter((id) => !Object.hasOwn(containerArms, id))
   const [around, ofTheEngine, ofTheSamePid1] = [
-    ['denials', 'output', 'end'],
+    ['denials', 'spoken-names', 'output', 'end'],
     ['launcher', 'stream-ends'],
     ['orphan-end', 'relay-end', 'mount-identity'],
   ]
