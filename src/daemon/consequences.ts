@@ -40,9 +40,8 @@ export class Consequences implements AsyncDisposable {
     this.#debts = new Debts(ports.ledger, ports.recorder, ports.owed)
   }
 
-  /** Takes over what a killed daemon could not record: it has effect now, as it had then. */
+  /** Takes over what a killed daemon could not record; rejects where that still can't be, and nothing may be called then. */
   async inherit(debts: readonly Debt[]): Promise<void> {
-    for (const { fact } of debts) this.#ports.ledger.anticipate(fact)
     await this.#debts.owe(
       debts.map(({ fact, evidence }) => ({ fact, evidence: { ...evidence, owed: true } })),
     )
