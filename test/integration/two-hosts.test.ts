@@ -155,6 +155,23 @@ const asRoot: Readonly<Record<string, () => Promise<void>>> = {
     expect(hears.lines.filter((line) => line.includes('"mine"'))).toEqual([])
   },
 
+  'what a call or a session of one left is nobody’s to the other': async () => {
+    using both = pair()
+    const [one, other] = both
+    const long = { server: 'plain', tool: 'echo', arguments: { text: 'x'.repeat(1_100_000) } }
+    const { call_id } = (await one.ask('tools/call', long)).result as { call_id: string }
+    using attaching = hostOf(ann)
+    const { session } = (await attaching.ask('session/attach', { server: 'plain' })).result as {
+      session: string
+    }
+    expect((await other.ask('calls/output', { call_id })).error?.data.code).toBe('ERR_OUTPUT_NOT_FOUND')
+    expect((await other.ask('session/result', { session })).error?.data.code).toBe('ERR_INVALID_PARAMS')
+    // A later connection of the same uid may.
+    using third = hostOf(ann)
+    expect((await third.ask('calls/output', { call_id, limit: 16 })).result).toMatchObject({ offset: 0 })
+    expect((await third.ask('session/result', { session })).result).toMatchObject({ ended: false })
+  },
+
   'an approval for one is none for the other': async () => {
     using both = pair()
     const [one, other] = both
