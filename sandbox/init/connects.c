@@ -61,11 +61,16 @@ static bool put_local(pid_t pid, const struct sockaddr_un *at, size_t length, ch
   return true;
 }
 
+static bool is_mapped_group(const struct in6_addr *address) {
+  const unsigned char *four = address->s6_addr + 12;
+  return IN6_IS_ADDR_V4MAPPED(address) && (four[0] >> 4 == 0xe || memcmp(four, "\xff\xff\xff\xff", 4) == 0);
+}
+
 static bool put_six(const struct sockaddr_in6 *at, size_t length, char line[LINE_ROOM]) {
   char text[INET6_ADDRSTRLEN];
   if (length < offsetof(struct sockaddr_in6, sin6_scope_id)) return false;
   bool is_unscoped = length < sizeof *at || at->sin6_scope_id == 0;
-  bool is_lost = IN6_IS_ADDR_MULTICAST(&at->sin6_addr) || (is_unscoped && IN6_IS_ADDR_LINKLOCAL(&at->sin6_addr));
+  bool is_lost = IN6_IS_ADDR_MULTICAST(&at->sin6_addr) || is_mapped_group(&at->sin6_addr) || (is_unscoped && IN6_IS_ADDR_LINKLOCAL(&at->sin6_addr));
   if (!is_lost || inet_ntop(AF_INET6, &at->sin6_addr, text, sizeof text) == NULL) return false;
   snprintf(line, LINE_ROOM, "tcp %s %u", text, ntohs(at->sin6_port));
   return true;

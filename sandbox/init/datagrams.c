@@ -41,6 +41,7 @@ static const struct rule rules4[] = {
     {false, 2, {TO(16, 4, NFT_CMP_EQ, 127, 0, 0, 53), PORT(NFT_CMP_EQ, 53)}},
     {false, 2, {TO(16, 1, NFT_CMP_EQ, 127), PORT(NFT_CMP_GTE, FIRST_UNPRIVILEGED)}},
     {true, 1, {TO(16, 1, NFT_CMP_LT, 0xe0)}},
+    {true, 2, {TO(16, 1, NFT_CMP_GTE, 0xf0), TO(16, 1, NFT_CMP_LT, 0xff)}},
 };
 static const struct rule rules6[] = {
     {false, 2, {TO(24, 16, NFT_CMP_EQ, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1), PORT(NFT_CMP_GTE, FIRST_UNPRIVILEGED)}},

@@ -156,6 +156,7 @@ describe.each(ways)('%s', (_, daemon) => {
       [`${tools}/dial sendto 192.0.2.1 53 query`, /^sendto EPERM$/, '^udp 192\\.0\\.2\\.1 53$'],
       [`${tools}/dial sendto 198.18.0.1 443 quic`, /^sendto EPERM$/, '^udp 198\\.18\\.0\\.1 443$'],
       [`${tools}/dial sendto 2001:db8::1 443 quic`, /^sendto EPERM$/, '^udp 2001:db8::1 443$'],
+      [`${tools}/dial sendto 240.0.0.1 53 query`, /^sendto EPERM$/, '^udp 240\\.0\\.0\\.1 53$'],
       [`${tools}/dial sendto 127.0.0.1 53 query`, /^sendto EPERM$/, '^udp 127\\.0\\.0\\.1 53$'],
       [`${tools}/dial sendto ::1 53 query`, /^sendto EPERM$/, '^udp ::1 53$'],
       [`${tools}/dial udp 192.0.2.1 53 query`, /^udp ECONNREFUSED$/, '^udp 192\\.0\\.2\\.1 53$'],
@@ -177,17 +178,25 @@ describe.each(ways)('%s', (_, daemon) => {
   })
 
   test('a connection that the kernel ends before there is a packet is told of', async () => {
-    const tries = ['fe80::1 443', 'ff02::1 443']
+    const tries = ['fe80::1 443', 'ff02::1 443', '::ffff:224.0.0.1 443']
     const hidden =
       'import ctypes, socket; ctypes.CDLL(None).prctl(4, 0); s = socket.socket(socket.AF_UNIX); s.connect("/nowhere/near/the/door")'
     const relative = 'import socket; socket.socket(socket.AF_UNIX).connect("no\\nwhere")'
     const { stdout, notices } = await inside(daemon, {
       script: `cd /tmp; ${tries.map((it) => `${tools}/dial tcp ${it}`).join('; ')}
 /usr/bin/python3 -c '${relative}' 2>&1 | tail -1; /usr/bin/python3 -c '${hidden}' 2>&1 | tail -1`,
-      awaited: ['^tcp fe80::1 443$', '^tcp ff02::1 443$', '^local no.x0awhere$', '^local -$'],
+      awaited: [
+        '^tcp fe80::1 443$',
+        '^tcp ff02::1 443$',
+        '^tcp ::ffff:224.0.0.1 443$',
+        '^local no.x0awhere$',
+        '^local -$',
+      ],
     })
-    expect(stdout).toMatch(/^tcp EINVAL\ntcp E(NETUNREACH|INVAL)\nFileNotFoundError.*\nFileNotFoundError/)
-    expect(notices).toHaveLength(4)
+    expect(stdout).toMatch(
+      /^tcp EINVAL\ntcp E(NETUNREACH|INVAL)\ntcp E(NETUNREACH|INVAL)\nFileNotFoundError.*\nFileNotFoundError/,
+    )
+    expect(notices).toHaveLength(5)
   })
 
   test('what its programs say to each other over unix sockets and IPv6 is nobody’s business', async () => {
