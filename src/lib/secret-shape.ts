@@ -50,9 +50,17 @@ const everywhere = shapes.map(({ kind, pattern, whole }) => {
 /** Characters of which each shape, plain or behind JSON's escapes, has at least one: a tenth of the time of looking closer. */
 const trace = /[_\-\\@]|AKIA|ASIA|AIza|eyJ/
 
-/** What every text has that holds one of the shapes, or may hide one behind JSON's escapes. */
-const hint =
-  /gh[pousr]_|github_pat_|glpat-|AKIA|ASIA|AIza|xox[abeoprs]-|[srp]k[-_]|npm_|eyJ|PRIVATE KEY|:[\\]?\/[\\]?\/[^\s"/@]*@|"-|\\u/
+/**
+ * What every JSON text has that holds one of the shapes, unless it hides one behind `\u`: no letter of a secret but a slash
+ * needs another escape. Before a secret one may end in a letter or digit, which then is none of a word.
+ */
+const hints: readonly RegExp[] = [
+  /gh[pousr]_[A-Za-z0-9]{30}|github_pat_|glpat-|A[KS]IA[A-Z0-9]{16}|AIza|xox[abeoprs]-/,
+  /(?:\b|\\[bfnrt]|\\u[0-9a-f]{4})[srp]k[-_][A-Za-z0-9_-]{20}|npm_[A-Za-z0-9]{30}|eyJ[A-Za-z0-9_-]{10}|PRIVATE KEY/,
+  /:\\?\/\\?\/(?:[^\s"/@\\]|\\[^/])*@/,
+  /"--?[a-z-]*(?:token|secret|password|passwd|api-?key|private-key)=/i,
+]
+const isHinted = (json: string): boolean => hints.some((hint) => hint.test(json))
 
 const jsonString = /"(?:[^"\\]|\\.)*"/g
 
@@ -61,12 +69,15 @@ const jsonString = /"(?:[^"\\]|\\.)*"/g
  * text of the same shape. Returns the same text, and 0, where there is nothing.
  */
 export function redactShapes(text: string): { readonly text: string; readonly hits: number } {
-  if (!trace.test(text) || !hint.test(text)) return { text, hits: 0 }
+  if (!trace.test(text) || !(text.includes('\\u') || isHinted(text))) return { text, hits: 0 }
   let hits = 0
   const redacted = text.replace(jsonString, (literal) => {
+    const isHidden = literal.includes('\\u')
+    if (!isHidden && !isHinted(literal)) return literal
     const said = decoded(literal)
-    const kept = said === null ? null : redactPlain(said)
-    if (kept === null || kept.hits === 0) return literal
+    if (said === null || (isHidden && !isHinted(JSON.stringify(said)))) return literal
+    const kept = redactPlain(said)
+    if (kept.hits === 0) return literal
     hits += kept.hits
     return JSON.stringify(kept.text)
   })

@@ -1,4 +1,5 @@
 // Texts with the shape of a secret, and texts that only look busy.
+import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { redactShapes, secretShape } from '../../src/lib/secret-shape.ts'
 
@@ -81,4 +82,49 @@ test('a secret in JSON that is a string of JSON is taken out', () => {
 test('a text without any comes back as it is', () => {
   const text = '{"a-b":"x_y","n":1e400,"s":"\\u0041"}'
   expect(redactShapes(text)).toEqual({ text, hits: 0 })
+})
+
+test('a string is changed where it has a shape, whatever stands around it, and nowhere else', () => {
+  const around = [
+    '',
+    'a',
+    'task_',
+    'é',
+    ' ',
+    '\n',
+    '\t',
+    '"',
+    '\\',
+    '/',
+    '-',
+    ':',
+    '@',
+    '\u0001',
+    'disk-usage-of-0A0A0A0A',
+  ]
+  const busy = [
+    'https://u:p"w@host',
+    'ftp://:x\\y@host',
+    'http://host/@',
+    'sk-',
+    'eyJ',
+    '--token',
+    'sk_live_0aB0aB0aB0aB0aB0aB0',
+  ]
+  const text = fc
+    .array(fc.constantFrom(...around, ...busy, ...secrets), { maxLength: 4 })
+    .map((pieces) => pieces.join(''))
+  const written = fc.constantFrom<(json: string) => string>(
+    (json) => json,
+    (json) => json.replaceAll('/', String.raw`\/`),
+    (json) => json.replaceAll('s', String.raw`\u0073`),
+  )
+  fc.assert(
+    fc.property(text, written, (said, write) => {
+      const { hits, text: kept } = redactShapes(write(JSON.stringify([said])))
+      expect(hits > 0).toBe(secretShape(said) !== null)
+      expect(secretShape((JSON.parse(kept) as [string])[0])).toBeNull()
+    }),
+    { numRuns: 5000 },
+  )
 })
