@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { SallyportError } from '../errors.ts'
+import { BriefMap } from '../lib/brief-map.ts'
 import type { CallId, InstanceId } from '../lib/ids.ts'
 import type { LaunchSupply, WarmSandbox } from '../sandbox/launch.ts'
 import { credentialFolder } from '../sandbox/spec.ts'
@@ -54,8 +55,8 @@ export interface FlyingCall {
   /** Whether its tool is declared to use the network; other methods have no classes and may */
   readonly hasNetwork: boolean
   readonly lease: Lease | null
-  /** Calls that were in flight in the same process at some time of this one */
-  readonly beside: Set<CallId>
+  /** Calls that were in flight in the same process at some time of this one; null without a lease, since nobody asks then */
+  readonly beside: Set<CallId> | null
 }
 
 export interface OutfitRequest {
@@ -77,7 +78,10 @@ export class Outfit implements AsyncDisposable {
   /** Uid whose instance it is; known once it is launched */
   principal: string | null = null
   readonly #parts: OutfitParts
-  readonly #calls = new Map<CallId, FlyingCall>()
+  readonly #calls = new BriefMap<FlyingCall>()
+  /** Of the calls in flight, those with a lease, and how many may reach out */
+  readonly #leased = new Set<FlyingCall>()
+  #reaching = 0
   /** A server that connects in a flood fills no journal */
   readonly #tally: Tally
   #door: Door | null = null
@@ -111,13 +115,16 @@ export class Outfit implements AsyncDisposable {
 
   /** The calls in flight. */
   get calls(): readonly FlyingCall[] {
-    return [...this.#calls.values()]
+    return this.#calls.values()
   }
 
-  begin(flying: Omit<FlyingCall, 'beside'>): void {
-    const beside = new Set(this.#calls.keys())
-    for (const other of this.#calls.values()) other.beside.add(flying.call)
-    this.#calls.set(flying.call, { ...flying, beside })
+  begin({ call, subject, hasNetwork, lease }: Omit<FlyingCall, 'beside'>): void {
+    for (const other of this.#leased) other.beside?.add(call)
+    const beside = lease === null ? null : new Set(this.calls.map((other) => other.call))
+    const flying = { call, subject, hasNetwork, lease, beside }
+    if (lease !== null) this.#leased.add(flying)
+    if (hasNetwork) this.#reaching += 1
+    this.#calls.set(call, flying)
   }
 
   /** The call is over: its lease ends, and where nothing may reach out any more, what is open is cut. */
@@ -126,6 +133,8 @@ export class Outfit implements AsyncDisposable {
     if (flying === undefined) return null
     flying.lease?.end()
     this.#calls.delete(call)
+    this.#leased.delete(flying)
+    if (flying.hasNetwork) this.#reaching -= 1
     if (this.server.egressWhen === 'calling' && !this.#isReachingOut)
       this.#door?.cut(() => true, 'doors-shut')
     return flying
@@ -194,7 +203,7 @@ export class Outfit implements AsyncDisposable {
   }
 
   get #isReachingOut(): boolean {
-    return this.calls.some(({ hasNetwork }) => hasNetwork)
+    return this.#reaching > 0
   }
 
   #mayConnect(target: EgressEndpoint): DoorVerdict {
@@ -229,6 +238,8 @@ export class Outfit implements AsyncDisposable {
   async #end(): Promise<void> {
     for (const { lease } of this.#calls.values()) lease?.end()
     this.#calls.clear()
+    this.#leased.clear()
+    this.#reaching = 0
     this.#held[Symbol.dispose]()
     await this.#warm?.[Symbol.asyncDispose]()
     await this.#door?.[Symbol.asyncDispose]()

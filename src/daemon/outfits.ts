@@ -1,7 +1,8 @@
 // The outfits of everything that runs, and what governance asks of them: leases for calls, and who was in flight when.
 import type { CallEquipment, LeaseAsk } from '../call/ports.ts'
 import { SallyportError } from '../errors.ts'
-import { type CallId, type InstanceId, newInstanceId } from '../lib/ids.ts'
+import { BriefMap } from '../lib/brief-map.ts'
+import { type InstanceId, newInstanceId } from '../lib/ids.ts'
 import type { LaunchSupply, WarmSandbox } from '../sandbox/launch.ts'
 import type { Lease } from '../schema/credentials.ts'
 import type { Admission, Waiting } from '../schema/governor.ts'
@@ -40,7 +41,7 @@ export class Outfits implements AsyncDisposable {
   readonly #parts: OutfitParts
   readonly #outfits = new Map<InstanceId, Outfit>()
   /** Call -> the outfit that it is in flight in */
-  readonly #flying = new Map<CallId, Outfit>()
+  readonly #flying = new BriefMap<Outfit>()
   #warm: WarmOutfits | null = null
 
   constructor(settings: Pick<Settings, 'servers'>, parts: OutfitParts) {
@@ -233,5 +234,5 @@ const recordOf = ({ beside }: FlyingCall, { names, exposed, attribution }: Lease
   exposed,
   attribution,
   // In one process nobody can tell whose a request was: so all that could have made it are named.
-  calls: attribution === 'window' ? [...beside] : [],
+  calls: attribution === 'window' ? [...(beside ?? [])] : [],
 })

@@ -147,7 +147,9 @@ describe('by egress', () => {
     await eventually(() => of('call.outcome', 'swap').some(({ body }) => body['subject'] === 'wait'))
     const outcome = (subject: string) =>
       of('call.outcome', 'swap').findLast(({ body }) => body['subject'] === subject)
+    // Of either the other is named, whichever came first.
     expect(outcome('ask')?.body['calls']).toEqual([outcome('wait')?.body['call']])
+    expect(outcome('wait')?.body['calls']).toEqual([outcome('ask')?.body['call']])
   })
 
   test('an API that sends the token back does not show it to the server', async () => {
