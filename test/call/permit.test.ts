@@ -1,4 +1,5 @@
 // Each of the eight checks refuses on its own, in their order; a permit is good for one use.
+import fc from 'fast-check'
 import { beforeEach, describe, expect, test } from 'vitest'
 import {
   type Binding,
@@ -96,6 +97,44 @@ describe('a permit', () => {
     expect(permits.spend(issue(), boundary)).toBeNull() // a true copy is as good as it
     const { id, expiresAt } = permits.issue(binding, 30_000)
     expect(permits.spend({ id, expiresAt, binding } as Permit, boundary)).toBe('authenticity')
+  })
+
+  test('is none where any letter of it is another, though the world agrees', () => {
+    const leaf = fc
+      .constantFrom(
+        'id expiresAt mac binding.identity binding.argumentsDigest binding.bytesDigest binding.sideEffects.0',
+        'binding.resourceScopes.0 binding.lineage binding.policyVersion binding.trustEpoch binding.principal',
+      )
+      .chain((paths) => fc.constantFrom(...paths.split(' ')))
+      .map((path) => path.split('.'))
+    const piece = fc.oneof(
+      fc.string({ unit: 'binary', maxLength: 3 }),
+      fc.constantFrom('\0', '\ud800', 'a', 'A', '0', 'zz'),
+    )
+    fc.assert(
+      fc.property(leaf, fc.nat(100), fc.nat(2), piece, fc.boolean(), (path, at, cut, put, isUpper) => {
+        now = 1000
+        const permit = permits.issue({ ...binding }, 30_000)
+        const forged = structuredClone(copyOf(permit)) as unknown as Record<string | number, unknown>
+        let place = forged
+        for (const step of path.slice(0, -1)) place = place[step] as typeof place
+        const last = path.at(-1) ?? ''
+        const value = place[last]
+        const from = at % (String(value).length + 1)
+        const text = `${String(value).slice(0, from)}${put}${String(value).slice(from + cut)}`
+        place[last] = typeof value === 'number' ? value + at + 1 : isUpper ? text.toUpperCase() : text
+        fc.pre(place[last] !== value)
+        const told = forged['binding'] as Binding
+        expect(permits.spend(forged as unknown as Permit, { ...boundary, ...told })).toBe('authenticity')
+      }),
+      {
+        numRuns: 300,
+        examples: [
+          [['mac'], 0, 0, '', true],
+          [['mac'], 32, 0, 'zz', false],
+        ],
+      },
+    )
   })
 
   test('lets the call through that it was issued for', () => {
