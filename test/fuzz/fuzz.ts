@@ -119,6 +119,7 @@ async function guided(name: string, each: number): Promise<Outcome> {
   const { code, stdout, stderr } = await ran(process.execPath, args, each * 1000 + graceMs)
   const [line = '', input = ''] = stdout.split('\n')
   if (code === 0) return { line, finding: null }
+  if (line === '' && code !== 'SIGKILL') throw new Error(`${name} did not begin (${code}): ${stderr}`)
   const said = code === 'SIGKILL' ? `it hangs, and will with --only ${name} and this seed` : stderr
   return { line, finding: { input: Buffer.from(input, 'hex'), said } }
 }
