@@ -9,7 +9,7 @@ import { type CgroupRoot, createCgroups, groupDirectories } from './cgroup.ts'
 import { forgetGroups, recordGroups, removeLeftovers } from './cgroup/leftovers.ts'
 import { requireInit, requireSandbox } from './diagnose.ts'
 import { type DockerHost, openDockerHost } from './docker/host.ts'
-import { sweepContainers } from './docker/janitor.ts'
+import { keepSweeping } from './docker/janitor.ts'
 import type { LimitSupport } from './enforcement.ts'
 import { type Fingerprint, hostFingerprint } from './fingerprint.ts'
 import { type RecordImage, Registrations } from './registrations.ts'
@@ -70,9 +70,12 @@ export const createLaunchHost = async (options: LaunchHostOptions): Promise<Laun
   const procMasks = await presentProcMasks()
   const removed = await removeLeftovers(stateDirectory)
   if (removed.length > 0) log.warn({ removed }, 'removed what a daemon that died left behind')
-  const containers = await sweepContainers(stateDirectory, log)
-  if (containers.length > 0)
-    log.warn({ containers }, 'removed containers that a daemon that died left behind')
+  const closing = new AbortController()
+  const tell = (containers: readonly string[]): void => {
+    if (containers.length > 0)
+      log.warn({ containers }, 'removed containers that a daemon that died left behind')
+  }
+  await keepSweeping(stateDirectory, { log, tell, signal: closing.signal })
   recordGroups(stateDirectory, daemon, groupDirectories(support, daemon))
   const cgroups = createCgroups(support, daemon)
   const uid = process.getuid?.() ?? -1
@@ -80,7 +83,6 @@ export const createLaunchHost = async (options: LaunchHostOptions): Promise<Laun
   const registrations = new WeakMap<Settings, Registrations>()
   const filters = new Map<string, Uint8Array>()
   let docker: Promise<DockerHost> | null = null
-  const closing = new AbortController()
   const dockerHost = (): Promise<DockerHost> => {
     docker ??= openDockerHost({
       daemon,

@@ -12,6 +12,7 @@ import { emptyRoot } from '../../src/sandbox/docker/empty-root.ts'
 import { cuttableEngine } from '../support/cut-engine.ts'
 import { engineTest, type TestEngine } from '../support/engine.ts'
 import { eventually } from '../support/eventually.ts'
+import { slowEngine } from '../support/slow-engine.ts'
 import { launchHost, launchProbe, settingsFor } from '../support/launch.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
@@ -69,6 +70,33 @@ describe('a daemon that is killed', () => {
       expect(await readdir(join(state.path, 'docker'))).toEqual([id])
       await using _next = await launchHost({ stateDirectory: state.path })
       expect(await readdir(join(state.path, 'docker'))).toEqual([])
+    },
+  )
+
+  engineTest(
+    'while the engine is slow to make a container leaves none: the next one waits for it',
+    async ({ engine }) => {
+      await using state = await stateFolder()
+      await using way = await slowEngine(socketOf(engine))
+      const daemon = spawn(
+        process.execPath,
+        [new URL('../support/hold-container.ts', import.meta.url).pathname, state.path],
+        { env: { ...process.env, DOCKER_HOST: way.address }, stdio: ['ignore', 'ignore', 'inherit'] },
+      )
+      await way.asked
+      const [id = ''] = await readdir(join(state.path, 'docker'))
+      daemon.kill('SIGKILL')
+      await once(daemon, 'exit')
+      await using _next = await launchHost({ stateDirectory: state.path })
+      expect(await readdir(join(state.path, 'docker'))).toEqual([id])
+      const made = engine.engine.events(`${labels.daemon}=${id}`, ({ action }) => void heard.push(action))
+      const heard: string[] = []
+      using _events = { [Symbol.dispose]: () => void made.then((stream) => stream.destroy()) }
+      await made
+      way.letGo()
+      await eventually(() => heard.includes('destroy'), 20_000)
+      expect(heard).toContain('create')
+      await eventually(async () => (await readdir(join(state.path, 'docker'))).length === 0)
     },
   )
 })

@@ -96,7 +96,9 @@ export const openEngine = async (
     info: (waiting) => ask('info', quickMs, waiting, (signal) => get<EngineInfo>(docker, '/info', signal)),
     create: (name, plan, waiting) =>
       ask('create', slowMs, waiting, async (abortSignal) => {
-        const { id } = await docker.createContainer({ ...plan, name, abortSignal })
+        // Said apart, since dockerode would put the whole plan into the address as well.
+        const asked = { _query: { name }, _body: plan, abortSignal } as Dockerode.ContainerCreateOptions
+        const { id } = await docker.createContainer(asked)
         return id
       }),
     attach: (id, stream, waiting) =>

@@ -22,6 +22,7 @@ import { engineFilter } from './filter.ts'
 import { emptyRoot } from './empty-root.ts'
 import { gvisorLimits, isGvisor, judgeGvisor } from './gvisor.ts'
 import type { ImagePin } from './image.ts'
+import { isStillMaking, writingDown } from './making.ts'
 import { makeDaemonFolder, markFile, removeOf } from './janitor.ts'
 import { type OwnedEngine, requireSameFiles } from './look.ts'
 import { EngineWatch } from './watch.ts'
@@ -70,11 +71,12 @@ export const openDockerHost = async (options: DockerHostOptions): Promise<Docker
   const { daemon, stateDirectory, environment, initPath, log, signal } = options
   const endpoint = findEndpoint(environment)
   const socketPath = judgePlace(endpoint)
-  const engine = await openEngine(endpoint, environment)
+  const connected = await openEngine(endpoint, environment)
   try {
-    const info = await engine.info({ signal })
+    const info = await connected.info({ signal })
     judgeEngine(info)
     const folder = await makeDaemonFolder(stateDirectory, daemon, socketPath)
+    const engine = writingDown(connected, folder)
     await unlessAborted(requireSameFiles({ engine, daemon }, [join(folder, markFile), initPath]), signal)
     const watch = new EngineWatch(engine, `${labels.daemon}=${daemon}`)
     const owed = new Set<string>()
@@ -151,7 +153,7 @@ export const openDockerHost = async (options: DockerHostOptions): Promise<Docker
       },
     }
   } catch (error) {
-    engine[Symbol.dispose]()
+    connected[Symbol.dispose]()
     throw error
   }
 }
@@ -159,8 +161,8 @@ export const openDockerHost = async (options: DockerHostOptions): Promise<Docker
 // A launch that was given up while the engine was slow may have left one that nobody knows by its id.
 const takeDown = async (engine: Engine, daemon: DaemonId, folder: string, log: Logger): Promise<void> => {
   try {
-    await removeOf(engine, { daemon }, { ms: takeDownMs })
-    await rm(folder, { recursive: true, force: true })
+    const removed = await removeOf(engine, { daemon }, { ms: takeDownMs })
+    if (!(await isStillMaking(folder, removed))) await rm(folder, { recursive: true, force: true })
   } catch (error) {
     // The folder says to the next daemon what there is to remove.
     log.warn({ error }, 'containers may be left, since the engine does not answer')

@@ -11,6 +11,7 @@ import { labels } from './container.ts'
 import { findEndpoint } from './endpoint.ts'
 import type { Waiting } from './answers.ts'
 import { type Engine, openEngine } from './engine.ts'
+import { isStillMaking } from './making.ts'
 
 /** Says in a daemon's folder whose it is */
 export const markFile = 'daemon.json'
@@ -43,9 +44,40 @@ export const makeDaemonFolder = async (
  * name. What can't be removed, since the engine does not answer in time, is logged and stays for the next daemon. However
  * many daemons died, an engine that hangs is waited for once.
  */
-export const sweepContainers = async (stateDirectory: string, log: Logger): Promise<readonly string[]> => {
+const sweepContainers = async (stateDirectory: string, log: Logger): Promise<readonly string[]> => {
   const names = await namesIn(folders(stateDirectory))
   return (await Promise.all(names.map((name) => sweepDaemon(stateDirectory, name, log)))).flat()
+}
+
+/** How long until it is looked again for what an engine may still make for a dead daemon, ms */
+const againMs = 2_000
+
+/** Sweeps, and goes on while an engine may still make what a dead daemon asked it for; `tell` hears what was removed. */
+export const keepSweeping = async (
+  stateDirectory: string,
+  {
+    log,
+    tell,
+    signal,
+  }: {
+    readonly log: Logger
+    readonly tell: (removed: readonly string[]) => void
+    readonly signal: AbortSignal
+  },
+): Promise<void> => {
+  tell(await sweepContainers(stateDirectory, log))
+  if (signal.aborted || !(await isAnyStillMaking(stateDirectory))) return
+  const again = setTimeout(() => void keepSweeping(stateDirectory, { log, tell, signal }), againMs).unref()
+  signal.addEventListener('abort', () => clearTimeout(again), { once: true })
+}
+
+const isAnyStillMaking = async (stateDirectory: string): Promise<boolean> => {
+  for (const name of await namesIn(folders(stateDirectory))) {
+    const folder = join(folders(stateDirectory), name)
+    const mark = readMark(await readFile(join(folder, markFile), 'utf8').catch(() => ''))
+    if (mark !== null && isDead(mark) && (await isStillMaking(folder, []))) return true
+  }
+  return false
 }
 
 const sweepDaemon = async (stateDirectory: string, name: string, log: Logger): Promise<readonly string[]> => {
@@ -59,7 +91,7 @@ const sweepDaemon = async (stateDirectory: string, name: string, log: Logger): P
   try {
     using engine = await openEngine(findEndpoint({ DOCKER_HOST: `unix://${socketPath}` }), {})
     const removed = await removeOf(engine, mark, { ms: sweepMs })
-    await rm(folder, { recursive: true, force: true })
+    if (!(await isStillMaking(folder, removed))) await rm(folder, { recursive: true, force: true })
     return removed
   } catch (error) {
     const { code, message } = SallyportError.from(error)
