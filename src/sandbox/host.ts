@@ -75,7 +75,7 @@ export const createLaunchHost = async (options: LaunchHostOptions): Promise<Laun
     if (containers.length > 0)
       log.warn({ containers }, 'removed containers that a daemon that died left behind')
   }
-  await keepSweeping(stateDirectory, { log, tell, signal: closing.signal })
+  await keepSweeping(stateDirectory, { log, environment, tell, signal: closing.signal })
   recordGroups(stateDirectory, daemon, groupDirectories(support, daemon))
   const cgroups = createCgroups(support, daemon)
   const uid = process.getuid?.() ?? -1

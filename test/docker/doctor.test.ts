@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import type { Diagnosis } from '../../src/sandbox/diagnose.ts'
 import { diagnoseEngine, diagnoseInfo } from '../../src/sandbox/docker/diagnose.ts'
+import { findEndpoint } from '../../src/sandbox/docker/endpoint.ts'
 import { engineTest } from '../support/engine.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
@@ -63,7 +64,7 @@ test('an engine that is named and not there is weak; one that nobody named is no
 })
 
 engineTest(
-  'an engine reached by ssh answers, and is no place for containers of this machine',
+  'an engine reached by ssh is a place for containers where it is this machine’s, and else is refused',
   async ({ engine: at }) => {
     await using folder = await tempDir()
     const socket = at.environment.DOCKER_HOST.replace('unix://', '')
@@ -76,9 +77,13 @@ process.stdin.pipe(socket).pipe(process.stdout)`
     await chmod(join(folder.path, 'ssh'), 0o755)
     const rows = await diagnoseEngine({ DOCKER_HOST: 'ssh://me@there:2222', PATH: folder.path })
     expect(rowOf(rows, 'container engine')).toMatchObject({ ok: true })
-    expect(rowOf(rows, 'containers')).toMatchObject({
+    expect(rowOf(rows, 'containers')).toMatchObject({ ok: true })
+    const elsewhere = { ...(await at.engine.info()), Name: 'another-machine' }
+    const there = findEndpoint({ DOCKER_HOST: 'ssh://me@there:2222' })
+    expect(rowOf(diagnoseInfo(there, elsewhere), 'containers')).toMatchObject({
       ok: false,
-      cause: expect.stringContaining('is elsewhere'),
+      cause: expect.stringContaining('is elsewhere, on another-machine'),
+      mend: expect.stringContaining('run sallyport on that machine'),
     })
     const [refused] = await diagnoseEngine({ DOCKER_HOST: 'ssh://other@there', PATH: folder.path })
     expect(refused).toMatchObject({ ok: false, cause: expect.stringContaining('ssh ended with status 9') })

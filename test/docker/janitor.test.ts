@@ -40,7 +40,7 @@ const made = async ({ engine }: TestEngine, name: string, daemon: string) => {
 const writeDead = async (state: string, socketPath: string): Promise<string> => {
   const daemon = newDaemonId()
   await mkdir(join(state, 'docker', daemon), { recursive: true, mode: 0o700 })
-  const mark = { ...markOf(daemon), boot: 'another', socketPath }
+  const mark = { ...markOf(daemon), boot: 'another', engine: `unix://${socketPath}` }
   await writeFile(join(state, 'docker', daemon, 'daemon.json'), JSON.stringify(mark), { mode: 0o600 })
   return daemon
 }

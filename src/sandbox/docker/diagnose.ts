@@ -73,7 +73,7 @@ export const withEngine = (
 export const diagnoseInfo = (endpoint: Endpoint, info: EngineInfo): readonly Diagnosis[] => [
   held('container engine', `${info.ServerVersion} at ${describeEndpoint(endpoint)}, by ${endpoint.from}`),
   judged('containers', `seccomp, ${info.Driver}, no capabilities, kernel ${info.KernelVersion}`, () => {
-    judgePlace(endpoint)
+    judgePlace(endpoint, info)
     judgeEngine(info)
   }),
   limitsRow(info),

@@ -1,6 +1,6 @@
 // What one daemon has of its container engine: connected when the first launch needs it, judged once, taken down with the daemon.
 import { rm } from 'node:fs/promises'
-import { release } from 'node:os'
+import { hostname, release } from 'node:os'
 import { dirname, join, relative } from 'node:path'
 import { SallyportError } from '../../errors.ts'
 import { unlessAborted } from '../../lib/deadline.ts'
@@ -70,12 +70,12 @@ export interface DockerHost extends AsyncDisposable, OwnedEngine {
 export const openDockerHost = async (options: DockerHostOptions): Promise<DockerHost> => {
   const { daemon, stateDirectory, environment, initPath, log, signal } = options
   const endpoint = findEndpoint(environment)
-  const socketPath = judgePlace(endpoint)
   const connected = await openEngine(endpoint, environment)
   try {
     const info = await connected.info({ signal })
+    judgePlace(endpoint, info)
     judgeEngine(info)
-    const folder = await makeDaemonFolder(stateDirectory, daemon, socketPath)
+    const folder = await makeDaemonFolder(stateDirectory, daemon, endpoint)
     const engine = writingDown(connected, folder)
     await unlessAborted(requireSameFiles({ engine, daemon }, [join(folder, markFile), initPath]), signal)
     const watch = new EngineWatch(engine, `${labels.daemon}=${daemon}`)
@@ -169,12 +169,15 @@ const takeDown = async (engine: Engine, daemon: DaemonId, folder: string, log: L
   }
 }
 
-/** Returns the socket of an engine that is here. Throws ERR_SANDBOX_UNENFORCEABLE where it is reached over a network. */
-export const judgePlace = (endpoint: Endpoint): string => {
-  if (endpoint.kind === 'unix') return endpoint.socketPath
+/**
+ * However an engine is reached, it has to be on this machine. Throws ERR_SANDBOX_UNENFORCEABLE where one that is reached over a
+ * network bears another machine's name; whether it has this one's files is looked at afterwards.
+ */
+export const judgePlace = (endpoint: Endpoint, { Name }: Pick<EngineInfo, 'Name'>): void => {
+  if (endpoint.kind === 'unix' || Name === hostname()) return
   throw unenforceable(
     'a local engine',
-    `the engine at ${describeEndpoint(endpoint)} is elsewhere: mounts, init and the way out are files and sockets of this machine; ` +
+    `the engine at ${describeEndpoint(endpoint)} is elsewhere, on ${Name}: mounts, init and the way out are files and sockets of this machine; ` +
       `run sallyport on that machine, and reach it by ssh`,
   )
 }

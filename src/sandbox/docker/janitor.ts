@@ -8,7 +8,7 @@ import type { Logger } from '../../lib/logger.ts'
 import { isMissing } from '../../lib/missing.ts'
 import { type DaemonMark, isDead, markOf, readMark } from '../daemon-mark.ts'
 import { labels } from './container.ts'
-import { findEndpoint } from './endpoint.ts'
+import { describeEndpoint, type Endpoint, findEndpoint } from './endpoint.ts'
 import type { Waiting } from './answers.ts'
 import { type Engine, openEngine } from './engine.ts'
 import { isStillMaking } from './making.ts'
@@ -25,14 +25,18 @@ const folders = (stateDirectory: string): string => join(stateDirectory, 'docker
 export const makeDaemonFolder = async (
   stateDirectory: string,
   daemon: DaemonId,
-  socketPath: string,
+  endpoint: Endpoint,
 ): Promise<string> => {
   const folder = join(folders(stateDirectory), daemon)
   await mkdir(folder, { recursive: true, mode: 0o700 })
   await chmod(folders(stateDirectory), 0o700)
-  await writeFile(join(folder, `${markFile}.new`), JSON.stringify({ ...markOf(daemon), socketPath }), {
-    mode: 0o600,
-  })
+  await writeFile(
+    join(folder, `${markFile}.new`),
+    JSON.stringify({ ...markOf(daemon), engine: describeEndpoint(endpoint) }),
+    {
+      mode: 0o600,
+    },
+  )
   await rename(join(folder, `${markFile}.new`), join(folder, markFile))
   return folder
 }
@@ -44,30 +48,33 @@ export const makeDaemonFolder = async (
  * name. What can't be removed, since the engine does not answer in time, is logged and stays for the next daemon. However
  * many daemons died, an engine that hangs is waited for once.
  */
-const sweepContainers = async (stateDirectory: string, log: Logger): Promise<readonly string[]> => {
+const sweepContainers = async (
+  stateDirectory: string,
+  { log, environment }: Pick<Sweep, 'log' | 'environment'>,
+): Promise<readonly string[]> => {
   const names = await namesIn(folders(stateDirectory))
-  return (await Promise.all(names.map((name) => sweepDaemon(stateDirectory, name, log)))).flat()
+  return (
+    await Promise.all(names.map((name) => sweepDaemon(stateDirectory, name, { log, environment })))
+  ).flat()
 }
 
 /** How long until it is looked again for what an engine may still make for a dead daemon, ms */
 const againMs = 2_000
 
+interface Sweep {
+  readonly log: Logger
+  /** Where an engine is found now, with what proves who is who over a network */
+  readonly environment: Readonly<Record<string, string | undefined>>
+  readonly tell: (removed: readonly string[]) => void
+  readonly signal: AbortSignal
+}
+
 /** Sweeps, and goes on while an engine may still make what a dead daemon asked it for; `tell` hears what was removed. */
-export const keepSweeping = async (
-  stateDirectory: string,
-  {
-    log,
-    tell,
-    signal,
-  }: {
-    readonly log: Logger
-    readonly tell: (removed: readonly string[]) => void
-    readonly signal: AbortSignal
-  },
-): Promise<void> => {
-  tell(await sweepContainers(stateDirectory, log))
+export const keepSweeping = async (stateDirectory: string, sweep: Sweep): Promise<void> => {
+  const { tell, signal } = sweep
+  tell(await sweepContainers(stateDirectory, sweep))
   if (signal.aborted || !(await isAnyStillMaking(stateDirectory))) return
-  const again = setTimeout(() => void keepSweeping(stateDirectory, { log, tell, signal }), againMs).unref()
+  const again = setTimeout(() => void keepSweeping(stateDirectory, sweep), againMs).unref()
   signal.addEventListener('abort', () => clearTimeout(again), { once: true })
 }
 
@@ -80,16 +87,20 @@ const isAnyStillMaking = async (stateDirectory: string): Promise<boolean> => {
   return false
 }
 
-const sweepDaemon = async (stateDirectory: string, name: string, log: Logger): Promise<readonly string[]> => {
+const sweepDaemon = async (
+  stateDirectory: string,
+  name: string,
+  { log, environment }: Pick<Sweep, 'log' | 'environment'>,
+): Promise<readonly string[]> => {
   const folder = join(folders(stateDirectory), name)
   const mark = readMark(await readFile(join(folder, markFile), 'utf8').catch(() => ''))
   // Killed before it could write who it was, it had no container; a living one stands among the daemons.
   if (mark === null && !existsSync(join(stateDirectory, 'daemons', `${name}.json`)))
     await rm(folder, { recursive: true, force: true })
-  const socketPath = mark?.['socketPath']
-  if (mark === null || mark.daemon !== name || typeof socketPath !== 'string' || !isDead(mark)) return []
+  const address = mark?.['engine']
+  if (mark === null || mark.daemon !== name || typeof address !== 'string' || !isDead(mark)) return []
   try {
-    using engine = await openEngine(findEndpoint({ DOCKER_HOST: `unix://${socketPath}` }), {})
+    using engine = await openEngine(endpointAt(address, environment), environment)
     const removed = await removeOf(engine, mark, { ms: sweepMs })
     if (!(await isStillMaking(folder, removed))) await rm(folder, { recursive: true, force: true })
     return removed
@@ -98,6 +109,18 @@ const sweepDaemon = async (stateDirectory: string, name: string, log: Logger): P
     log.warn({ daemon: name, code, reason: message }, 'containers of a daemon that died may be left')
     return []
   }
+}
+
+// What proves who is who stands in no mark: an engine over a network is the one that is named now, or none.
+const endpointAt = (address: string, environment: Sweep['environment']): Endpoint => {
+  if (address.startsWith('unix://')) return findEndpoint({ DOCKER_HOST: address })
+  const now = findEndpoint(environment)
+  if (describeEndpoint(now) === address) return now
+  throw new SallyportError(
+    'ERR_ENGINE_ENDPOINT',
+    `the engine of a daemon that died was ${address}, and the one that is named now is ${describeEndpoint(now)}; name the first once more, or remove its containers by the label ${labels.daemon}`,
+    { address },
+  )
 }
 
 /** Removes every container of one daemon; returns their names once the engine has none of them any more. */

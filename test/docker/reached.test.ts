@@ -1,0 +1,85 @@
+// Engines of this machine that are reached over a network: a server there is launched, spoken to and ended as at the usual socket.
+import { randomBytes } from 'node:crypto'
+import { chmod, cp, mkdir, readdir, writeFile } from 'node:fs/promises'
+import { createServer, type AddressInfo } from 'node:net'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { inputOf } from '../../src/supervisor/dispatch.ts'
+import { testAuthority } from '../support/certificates.ts'
+import { canStartEngine, engineTest, ownEngine } from '../support/engine.ts'
+import { launchHost, launchProbe, settingsFor } from '../support/launch.ts'
+import { tempDir } from '../support/temp-dir.ts'
+
+/** Launches, sends and gets 1 MiB, asks it to end, and looks that nothing is left. */
+const expectLaunch = async (environment: Readonly<Record<string, string>>): Promise<void> => {
+  await using state = await tempDir()
+  await chmod(state.path, 0o700)
+  {
+    await using host = await launchHost({ environment, stateDirectory: state.path })
+    await using server = await launchProbe(
+      await settingsFor('confined-echo.mjs', [], { driver: 'docker' }),
+      host,
+    )
+    const sent = randomBytes(1 << 20)
+    inputOf(server).write(sent)
+    const chunks: Buffer[] = []
+    for await (const chunk of server.stdout) {
+      chunks.push(chunk as Buffer)
+      if (Buffer.concat(chunks).length === sent.length) server.terminate()
+    }
+    expect(Buffer.concat(chunks).equals(sent)).toBe(true)
+    expect(await server.ended).toEqual({ code: 5, signal: null, reason: 'exited' })
+    const { engine, daemon } = await host.docker()
+    expect(await engine.list([`io.sallyport.daemon=${daemon}`])).toEqual([])
+  }
+  expect(await readdir(join(state.path, 'docker'))).toEqual([])
+}
+
+const freePort = async (): Promise<number> => {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  server.close()
+  await once(server, 'close')
+  return port
+}
+
+describe.runIf(canStartEngine)('over TCP', () => {
+  test('with TLS a server is launched, and gets and gives every byte', async () => {
+    await using folder = await tempDir()
+    const authority = await testAuthority(folder.path)
+    const certs = join(folder.path, 'certs')
+    await mkdir(certs)
+    await cp(authority.caFile, join(certs, 'ca.pem'))
+    const write = async (name: string, prefix: string): Promise<void> => {
+      const { cert, key } = await authority.issue(name)
+      await writeFile(join(certs, `${prefix}cert.pem`), cert)
+      await writeFile(join(certs, `${prefix}key.pem`), key)
+    }
+    await Promise.all([write('localhost', 'server-'), write('client', '')])
+    const port = await freePort()
+    const files = { tlscacert: 'ca.pem', tlscert: 'server-cert.pem', tlskey: 'server-key.pem' }
+    const tls = Object.entries(files).map(([option, name]) => `--${option}=${join(certs, name)}`)
+    await using _ = await ownEngine({ args: [`--host=tcp://localhost:${port}`, '--tlsverify', ...tls] })
+    await expectLaunch({
+      DOCKER_HOST: `tcp://localhost:${port}`,
+      DOCKER_TLS_VERIFY: '1',
+      DOCKER_CERT_PATH: certs,
+    })
+  })
+})
+
+engineTest('over ssh a server is launched, and gets and gives every byte', async ({ engine }) => {
+  await using folder = await tempDir()
+  const socket = engine.environment.DOCKER_HOST.replace('unix://', '')
+  // What stands at the end of a session: the streams joined to the engine's socket, until the engine ends its own.
+  const program = `#!${process.execPath}
+const socket = require('node:net').connect({ path: ${JSON.stringify(socket)}, allowHalfOpen: true })
+process.stdin.pipe(socket).on('data', (bytes) => process.stdout.write(bytes) || socket.pause())
+process.stdout.on('drain', () => socket.resume())
+socket.on('end', () => process.stdout.write('', () => process.exit(0)))`
+  await writeFile(join(folder.path, 'ssh'), program)
+  await chmod(join(folder.path, 'ssh'), 0o755)
+  await expectLaunch({ DOCKER_HOST: 'ssh://me@there', PATH: `${folder.path}:${process.env['PATH'] ?? ''}` })
+})
