@@ -35,7 +35,7 @@ export const judgeGvisor = (
   if (network !== 'none')
     throw unenforceable(
       'network.mode',
-      `runtime ${name} has a network of its own making, in which the way out of network.mode: allowlist was not tried; use the engine’s usual runtime, or a profile without a network`,
+      `runtime ${name} takes no route that leads every address to the relay, which the way out of network.mode: allowlist is made of; use the engine’s usual runtime, or a profile without a network`,
     )
 }
 
