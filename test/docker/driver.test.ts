@@ -10,6 +10,7 @@ import { newDaemonId } from '../../src/lib/ids.ts'
 import { inputOf } from '../../src/supervisor/dispatch.ts'
 import { cuttableEngine } from '../support/cut-engine.ts'
 import { engineTest, type TestEngine } from '../support/engine.ts'
+import { otherMachine } from '../support/other-machine.ts'
 import { eventually } from '../support/eventually.ts'
 import { launchHost, launchProbe, settingsFor } from '../support/launch.ts'
 import { textOf } from '../support/plan.ts'
@@ -144,15 +145,20 @@ describe('an engine', () => {
     await expect(at.start()).rejects.toMatchObject({ code: 'ERR_ENGINE_UNREACHABLE' })
   })
 
-  engineTest('that is elsewhere is refused with the reason and what to do', async ({ engine }) => {
-    await using at = await oneLaunch(engine, 'echo.mjs', [], {
-      environment: { DOCKER_HOST: 'ssh://elsewhere.invalid' },
-    })
-    await expect(at.start()).rejects.toMatchObject({
-      code: 'ERR_SANDBOX_UNENFORCEABLE',
-      message: expect.stringContaining('run sallyport on that machine'),
-    })
-  })
+  engineTest(
+    'that is elsewhere is refused with the reason and what to do, before anything is made there',
+    async ({ engine }) => {
+      await using way = await otherMachine(engine.environment.DOCKER_HOST.replace('unix://', ''))
+      await using at = await oneLaunch(engine, 'echo.mjs', [], {
+        environment: { DOCKER_HOST: way.address },
+      })
+      await expect(at.start()).rejects.toMatchObject({
+        code: 'ERR_SANDBOX_UNENFORCEABLE',
+        message: expect.stringContaining('run sallyport on that machine'),
+      })
+      expect(way.asked).toEqual(['GET /info HTTP/1.1'])
+    },
+  )
 
   engineTest(
     'that goes away ends the server that it held, and what it still had is removed when it is back',
