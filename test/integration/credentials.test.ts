@@ -6,6 +6,7 @@ import type { Client } from '../../src/client/client.ts'
 import { type Api, openApi } from '../support/api.ts'
 import { fixture, type Place, serve, type TestDaemon } from '../support/daemon.ts'
 import { eventually } from '../support/eventually.ts'
+import { poolOf, waits } from '../support/pool.ts'
 import { callThrough, reachesOut, reachingPlace, recordsAbout, recordsOf } from '../support/reaching-out.ts'
 
 const token = 'real-0123456789-token-abcdefghij'
@@ -297,6 +298,27 @@ describe('with a process for each call', () => {
       attribution: 'call',
       calls: [],
     })
+  })
+
+  test('a sandbox that waited for its call gets them when the call is there, and swaps for that call alone', async () => {
+    const waiting = new Map<string, number>()
+    for (const server of ['own', 'ownswap']) {
+      await client.call('servers/start', { server })
+      waiting.set(server, (await waits({ client }, 2, server)).drawn)
+    }
+    const asked = api.asked.length
+    for (const time of [1, 2]) {
+      const word = [other.slice(0, 9), other.slice(9)]
+      await expect(call('own', 'has', { name: 'SECRET_WORD', word })).resolves.toMatchObject({ has: true })
+      const { status } = await call('ownswap', 'ask', { url: `${api.url}/waited` })
+      expect([time, status]).toEqual([time, 200])
+      for (const server of waiting.keys()) await waits({ client }, 2, server)
+    }
+    expect(api.asked.slice(asked).map(({ authorization }) => authorization)).toEqual(
+      Array.from({ length: 2 }, () => `Bearer ${token}`),
+    )
+    for (const [server, drawn] of waiting)
+      expect([server, await poolOf({ client }, server)]).toMatchObject([server, { drawn: drawn + 2 }])
   })
 
   test('calls at once have processes, placeholders and files of their own; afterwards none of it works', async () => {
