@@ -1,6 +1,6 @@
 // What stands in memory, and what the shim adds to the start of a host's server: PSS beside each server, the daemon at rest and
 // with idle servers, the shim's own PSS and first byte. Run after npm run build: node test/bench/footprint.ts [servers] [rounds]
-import { spawn } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { createServer, type Socket } from 'node:net'
@@ -9,11 +9,13 @@ import { fileURLToPath } from 'node:url'
 import { configOf, daemon, fixture } from '../support/daemon.ts'
 import { descendantsOf } from '../support/leaks.ts'
 import { tempDir } from '../support/temp-dir.ts'
-import { type Figure, publish } from './figures.ts'
+import { type Arm, type Figure, publish } from './figures.ts'
 import { byTurns } from './turns.ts'
 
 const [servers = 100, rounds = 30] = process.argv.slice(2).map(Number)
 const shim = fileURLToPath(new URL(`../../dist/libexec/${process.arch}/sallyport-stdio`, import.meta.url))
+/** Starts in one run of the launcher, before it is the other's turn */
+const launchesAtOnce = 5
 /** KiB in one */
 const mebi = 1024
 
@@ -109,16 +111,55 @@ async function firstByte(): Promise<readonly Figure[]> {
     ],
     rounds,
   )
-  const bound = await byTurns([{ name: 'a program that ends at once', kind: 'bound', once: ending }], rounds)
+  const bound = await byTurns([{ name: '/bin/true, to its end', kind: 'bound', once: ending }], rounds)
   return [
     {
       id: 'shim-start',
       what: 'from the start of the shim to its first byte at the socket',
       unit: 'ms',
-      arms: [...bound, ...arms],
+      arms: await byLauncher(folder.path),
       judged: [{ arm: 'sallyport-stdio', by: 'value', target: 2 }],
-      note: 'As Node’s spawn sees it; the first line is how long that takes to start and end /bin/true.',
+      note: 'Started by posix_spawn from a small program in C: what the shim itself takes, and the kernel to start it.',
     },
+    {
+      id: 'shim-spawn',
+      what: 'the same as Node’s spawn sees it, whoever is started',
+      unit: 'ms',
+      arms: [...bound, ...arms],
+      judged: [],
+    },
+  ]
+}
+
+/** Both arms by turns, in a few runs of the launcher. */
+async function byLauncher(folder: string): Promise<readonly Arm[]> {
+  const launcher = join(folder, 'first-byte')
+  const source = fileURLToPath(new URL('first-byte.c', import.meta.url))
+  execFileSync('cc', [
+    '-std=gnu11',
+    '-D_GNU_SOURCE',
+    '-O2',
+    '-Wall',
+    '-Wextra',
+    '-Werror',
+    '-o',
+    launcher,
+    source,
+  ])
+  const times = (socket: string, command: readonly string[]): readonly number[] =>
+    execFileSync(launcher, [`${launchesAtOnce}`, socket, ...command], { encoding: 'utf8' })
+      .trim()
+      .split('\n')
+      .map(Number)
+  const [ended, shims]: [number[], number[]] = [[], []]
+  for (let round = 0; round < rounds; round++) {
+    const socket = join(folder, `${round}.sock`)
+    ended.push(...times('-', ['/bin/true']))
+    shims.push(...times(socket, [shim, 'echo', '--no-autostart', '--socket', socket]))
+  }
+  return [
+    { name: '/bin/true, to its end', kind: 'bound', values: ended },
+    { name: 'sallyport-stdio', kind: 'ours', values: shims },
   ]
 }
 
