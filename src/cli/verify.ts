@@ -32,6 +32,8 @@ interface VerifyFlags {
 
 /** Exit status where something did not hold, or was not shown to. */
 const verificationFailed = 4
+/** How long this process may still be there once its report is written */
+const lastMs = 2000
 
 export function registerVerify(program: Command): void {
   program
@@ -93,6 +95,8 @@ async function verify(flags: VerifyFlags): Promise<void> {
   else await writeReport(flags.out, report)
   if (overall(reported.map(({ verification }) => verification)) !== 'pass')
     process.exitCode = verificationFailed
+  // A sandbox that did not end when it was told to would keep this process, and end with it: the janitor takes the rest away.
+  setTimeout(() => process.exit(), lastMs).unref()
 }
 
 /** With --all every driver that this user can launch with, and why any other can't; one that is named is tried, come what may. */

@@ -1,5 +1,6 @@
 // Builds one minimal sandbox with every privileged step of a launch, and starts a program of ours in it: it works or it does not.
 import { SallyportError } from '../errors.ts'
+import { within } from '../lib/deadline.ts'
 import { newInstanceId } from '../lib/ids.ts'
 import { silent } from '../lib/logger.ts'
 import { initCommand } from './bubblewrap/argv.ts'
@@ -61,13 +62,20 @@ async function attempt(planFor: (isRoot: boolean) => Promise<BubblewrapPlan>): P
     const gate = await confine(await planFor(process.geteuid?.() === 0), { signal })
     await using server = await gate.open({ signal })
     server.stdin.end()
-    const { code } = await server.ended
+    const { code } = await within(server.ended, trialMs, endless)
     return { works: true, tookMs: performance.now() - startedAt, status: code }
   } catch (thrown) {
     const { message, details } = SallyportError.from(thrown)
     return { works: false, message, stderr: String(details['stderr'] ?? '') }
   }
 }
+
+const endless = (): SallyportError =>
+  new SallyportError(
+    'ERR_SANDBOX_SETUP',
+    `the trial's sandbox is still there ${trialMs} ms after its program was started; see whether sallyport-init is the one that was installed, and the machine is overloaded`,
+    { step: 'gate', timeoutMs: trialMs },
+  )
 
 async function trialPlan(toolPath: string, initPath: string, spec: SandboxSpec): Promise<BubblewrapPlan> {
   const isRoot = process.geteuid?.() === 0

@@ -31,6 +31,7 @@ import { startJanitor } from './janitor.ts'
 import { type Lab, specOf } from './lab.ts'
 import { chooseListeners, startNeighbour } from './neighbour.ts'
 import type { Scene } from './probe.ts'
+import { StuckError, takeDownMs, unlessStuck } from './patience.ts'
 import { openWayOut } from './way-out.ts'
 import { overall, type Inspection, type ProbeResult, type Verification } from './result.ts'
 import type { NamedCall } from './server/choose-call.ts'
@@ -55,6 +56,8 @@ export interface VerifyOptions {
   readonly signal?: AbortSignal
   /** How long all of it may take, ms; what is not done then was not tried */
   readonly patienceMs?: number
+  /** How long what is left may take to end from then on, ms; whoever is told that it did not ends this process */
+  readonly graceMs?: number
   /** Called before each stage, in people's words */
   readonly onProgress?: (stage: string) => void
 }
@@ -94,12 +97,19 @@ const verifySubject = async (
 ): Promise<Verification> => {
   const { host } = options
   const [startedAt, from] = [new Date().toISOString(), performance.now()]
-  const { patienceMs = real === null ? patience.profileMs : patience.serverMs } = options
+  const { patienceMs = real === null ? patience.profileMs : patience.serverMs, graceMs = takeDownMs } =
+    options
   const late = AbortSignal.timeout(patienceMs)
   const signal = AbortSignal.any([options.signal ?? [], late].flat())
-  const found = await tryAll(subject, { ...options, signal }, real).catch((error: unknown): Found => {
+  let stage = 'the beginning'
+  const onProgress = (next: string): void => {
+    stage = next
+    options.onProgress?.(next)
+  }
+  const work = tryAll(subject, { ...options, signal, onProgress }, real)
+  const found = await unlessStuck(work, signal, graceMs).catch((error: unknown): Found => {
     options.signal?.throwIfAborted()
-    const why = late.aborted ? new SallyportError('ERR_CALL_TIMEOUT', lateWords(patienceMs)) : error
+    const why = late.aborted ? lateError(stage, { patienceMs, isStuck: error instanceof StuckError }) : error
     return { ...nothingFound, inspections: [notTried(SallyportError.from(why))] }
   })
   const { probes, inspections, assertions, enforcedBy } = found
@@ -124,8 +134,19 @@ const verifySubject = async (
   }
 }
 
-const lateWords = (ms: number): string =>
-  `it was not done within ${ms / 1000} s; see what else keeps this machine busy`
+const lateError = (
+  stage: string,
+  { patienceMs, isStuck }: { readonly patienceMs: number; readonly isStuck: boolean },
+): SallyportError => {
+  const late = `it was not done within ${patienceMs / 1000} s, and had come to: ${stage}`
+  return new SallyportError(
+    'ERR_CALL_TIMEOUT',
+    isStuck
+      ? `${late}. What was made there does not end when it is told to; see sallyport doctor, and whether sallyport-init is the one that was installed`
+      : `${late}; see what else keeps this machine busy`,
+    { stage, patienceMs },
+  )
+}
 
 type Found = Pick<Verification, 'probes' | 'inspections' | 'assertions' | 'enforcedBy'>
 

@@ -1,6 +1,6 @@
 // Nothing passes by not running: a battery whose program is silent, dies on the way or never comes to an end is an error.
-import { spawn } from 'node:child_process'
-import { cp, mkdtemp, symlink } from 'node:fs/promises'
+import { execFileSync, spawn } from 'node:child_process'
+import { cp, mkdtemp, readdir, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath, pathToFileURL } from 'node:url'
@@ -50,21 +50,51 @@ afterAll(() => folder[Symbol.asyncDispose]())
 
 /** The built package with another program in the place of the probes. */
 const packageWith = async (name: string, failure: string): Promise<string> => {
-  const at = await mkdtemp(join(folder.path, name))
-  for (const part of ['dist', 'profiles', 'package.json', 'sandbox/seccomp'])
-    await cp(join(repository, part), join(at, part), { recursive: true })
-  await symlink(join(repository, 'node_modules'), join(at, 'node_modules'))
+  const at = await packageAt(name)
   compile(join(at, 'dist/libexec', process.arch, 'sallyport-probes'), stub(failure))
   return at
 }
 
-const verifyIn = async (at: string, patienceMs: number): Promise<Verification> => {
+/** The built package with a launcher that has this in the place of some calls of its own. */
+const packageWithLauncher = async (
+  name: string,
+  source: string,
+  replaced: readonly string[],
+): Promise<string> => {
+  const at = await packageAt(name)
+  const [other, init] = [join(at, 'other.c'), join(repository, 'sandbox/init')]
+  await writeFile(other, source)
+  const sources = (await readdir(init)).filter((file) => file.endsWith('.c')).map((file) => join(init, file))
+  const flags = ['-std=c11', '-D_GNU_SOURCE', '-static', ...replaced.map((call) => `-Wl,--wrap=${call}`)]
+  execFileSync('cc', [
+    ...flags,
+    '-o',
+    join(at, 'dist/libexec', process.arch, 'sallyport-init'),
+    ...sources,
+    other,
+  ])
+  return at
+}
+
+const packageAt = async (name: string): Promise<string> => {
+  const at = await mkdtemp(join(folder.path, name))
+  for (const part of ['dist', 'profiles', 'package.json', 'sandbox/seccomp'])
+    await cp(join(repository, part), join(at, part), {
+      recursive: true,
+      filter: (file) => !file.includes('/.fuzz'),
+    })
+  await symlink(join(repository, 'node_modules'), join(at, 'node_modules'))
+  return at
+}
+
+const verifyIn = async (at: string, patienceMs: number, graceMs?: number): Promise<Verification> => {
   const { verifyProfile } = (await import(
     pathToFileURL(join(at, 'dist/verify/verify.js')).href
   )) as typeof Verify
   return verifyProfile('offline', {
     host: { env: { LANG: 'C.UTF-8' }, home: folder.path, uid: process.getuid?.() ?? -1 },
     patienceMs,
+    ...(graceMs !== undefined && { graceMs }),
   })
 }
 
@@ -118,6 +148,65 @@ test('a program that never comes to an end, when the time for all is over', { ti
     [['run.complete', 'error']],
   ])
   expect(found.inspections[0]?.observed).toContain('it was not done within 3 s')
+})
+
+/** PID 1 that never learns of an end: at once, or where attempts are made. */
+const endless = (condition: string): string => `
+#include <sys/resource.h>
+#include <sys/types.h>
+#include <unistd.h>
+pid_t __real_wait4(pid_t pid, int *status, int options, struct rusage *usage);
+pid_t __wrap_wait4(pid_t pid, int *status, int options, struct rusage *usage) {
+  return ${condition} ? 0 : __real_wait4(pid, status, options, usage);
+}`
+
+/** Leaves a process that holds every descriptor of a launch, out of its session; not for the two sandboxes in which a machine is tried. */
+const holder = (counts: string): string => `
+#include <fcntl.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+__attribute__((constructor)) static void hold(int argc, char **argv) {
+  if (argc < 2 || strcmp(argv[1], "outer") != 0) return;
+  int counts = open("${counts}", O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+  if (counts < 0 || write(counts, "+", 1) != 1 || lseek(counts, 0, SEEK_CUR) < 3) return;
+  close(counts);
+  pid_t child = fork();
+  if (child == 0) {
+    setsid();
+    if (fork() != 0) _exit(0);
+    alarm(15);
+    for (;;) pause();
+  }
+  waitpid(child, NULL, 0);
+}`
+
+describe('a sandbox that never comes to an end', () => {
+  test('when the machine is tried is one that cannot be made', { timeout: 60_000 }, async () => {
+    const found = await verifyIn(await packageWithLauncher('endless', endless('1'), ['wait4']), 50_000)
+    expect([found.verdict, found.probes]).toEqual(['error', []])
+    expect(found.inspections[0]?.observed).toMatch(/trial's sandbox is still there 5000 ms after/)
+  })
+
+  test('when it is told by nobody is ended once the time for all is over', { timeout: 60_000 }, async () => {
+    const source = endless('access("/sallyport/attempts", F_OK) == 0')
+    const found = await verifyIn(await packageWithLauncher('unheard', source, ['wait4']), 3000)
+    expect([found.verdict, found.probes]).toEqual(['error', []])
+    expect(found.inspections[0]?.observed).toMatch(
+      /within 3 s, and had come to: inside and outside; see what/,
+    )
+  })
+
+  test(
+    'even when it is told to is said to be there, with what was being done',
+    { timeout: 60_000 },
+    async () => {
+      const source = holder(join(folder.path, 'counts'))
+      const found = await verifyIn(await packageWithLauncher('held', source, []), 3000, 100)
+      expect([found.verdict, found.probes]).toEqual(['error', []])
+      expect(found.inspections[0]?.observed).toMatch(/had come to: inside and outside\. What was made there/)
+    },
+  )
 })
 
 describe('answers are', () => {
