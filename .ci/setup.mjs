@@ -1,4 +1,4 @@
-// From a fresh clone to a built Sallyport, then one of its runs: `node .ci/setup.mjs [demo | test | chaos | fuzz | bench] [ARGS]`.
+// From a fresh clone to a built Sallyport, then one of its runs: `node .ci/setup.mjs [demo | test | chaos | fuzz | bench | scale] [ARGS]`.
 // Runs on the machine's own Node (20 or later) before anything is installed, so it is plain JavaScript with no
 // dependency; what it starts runs on the repo's Node. When nothing is missing it only compares two digests.
 import { spawn, spawnSync } from 'node:child_process'
@@ -19,8 +19,8 @@ const testPrograms = ['curl', 'git', 'openssl', 'python3', 'valgrind']
 const fuzzPrograms = ['clang', 'make']
 
 const [verb = 'setup', ...rest] = process.argv.slice(2)
-if (!['setup', 'demo', 'test', 'chaos', 'fuzz', 'bench'].includes(verb))
-  stop(exitUsage, `unknown verb ${verb}: use demo, test, chaos, fuzz, bench or nothing`)
+if (!['setup', 'demo', 'test', 'chaos', 'fuzz', 'bench', 'scale'].includes(verb))
+  stop(exitUsage, `unknown verb ${verb}: use demo, test, chaos, fuzz, bench, scale or nothing`)
 
 checkPlatform()
 installSystemPackages()
@@ -31,6 +31,7 @@ if (verb === 'demo') run(['test/demo/demo.ts', ...rest])
 if (verb === 'chaos') run(['test/chaos/chaos.ts', ...rest])
 if (verb === 'fuzz') run(['test/fuzz/fuzz.ts', ...rest])
 if (verb === 'bench') run(['test/bench/bench.ts', ...rest])
+if (verb === 'scale') run(['test/scale/scale.ts', ...rest])
 if (verb === 'test') run(['node_modules/vitest/vitest.mjs', 'run', ...reporters(), ...rest])
 
 function checkPlatform() {

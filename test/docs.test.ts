@@ -88,9 +88,9 @@ test.each(documents)('%s names only verbs of the command line and scripts of the
     .map(([, it]) => it ?? '')
     .join('\n')
   const verbs = [...code.matchAll(/(?:^|\$ )sallyport ([a-z]+)/gm)].map(([, verb]) => verb ?? '')
-  const scripts = [...code.matchAll(/\bnpm (?:run )?(demo|test|setup|check|bench|docs|chaos|fuzz)\b/g)].map(
-    ([, it]) => it ?? '',
-  )
+  const scripts = [
+    ...code.matchAll(/\bnpm (?:run )?(demo|test|setup|check|bench|docs|chaos|fuzz|scale)\b/g),
+  ].map(([, it]) => it ?? '')
   const known = readdirSync(join(root, 'src/cli')).map((name) => name.replace('.ts', ''))
   expect(verbs.filter((verb) => !known.includes(verb))).toEqual([])
   expect(scripts.filter((script) => !(script in packageJson.scripts))).toEqual([])

@@ -1,13 +1,13 @@
 // `npm run bench`: every figure of DESIGN.md's table, each in a process of its own, as text, and with --json FILE and --html FILE as
 // data and as a page with plots. A figure that misses its target is printed as missed. --only NAME[,NAME] runs some of them, --quick
 // a round or two of each, which shows that it works and nothing else.
-import { fork, spawnSync } from 'node:child_process'
+import { fork } from 'node:child_process'
 import { once } from 'node:events'
-import { readFileSync, writeFileSync } from 'node:fs'
-import { cpus, loadavg, release, totalmem } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { type Figure, text, verdicts, worded } from './figures.ts'
+import { describeMachine } from './machine.ts'
 import { page } from './page.ts'
 
 /** The scripts, with the arguments of a whole run and of a quick one. */
@@ -38,7 +38,7 @@ if (unknown.length > 0) {
   process.exit(7)
 }
 
-const machine = describeMachine()
+const machine = [...describeMachine(), ...(options.quick ? ['A quick run: these figures say nothing.'] : [])]
 process.stdout.write(`${machine.join('\n')}\n`)
 const figures: Figure[] = []
 const broken: string[] = []
@@ -74,17 +74,4 @@ async function run(name: string): Promise<readonly Figure[] | null> {
   const [status] = (await once(child, 'exit')) as [number | null]
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.off(signal, onSignal)
   return status === 0 ? found : null
-}
-
-function describeMachine(): readonly string[] {
-  const [first] = cpus()
-  const bwrap = spawnSync('bwrap', ['--version'], { encoding: 'utf8' }).stdout?.trim() ?? 'no bubblewrap'
-  const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
-    version: string
-  }
-  return [
-    `Sallyport ${version}, Node ${process.versions.node}, ${bwrap}, Linux ${release()}, ${process.arch}`,
-    `${cpus().length} processors (${first?.model.trim() ?? 'unknown'}), ${Math.round(totalmem() / 1024 ** 3)} GiB, load ${loadavg()[0]?.toFixed(2)} at the start, as ${process.getuid?.() === 0 ? 'root' : 'an ordinary user'}`,
-    ...(options.quick ? ['A quick run: these figures say nothing.'] : []),
-  ]
 }

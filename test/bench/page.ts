@@ -93,7 +93,7 @@ function strip({ name, kind, values }: Arm, y: number, x: (value: number) => num
 }
 
 /** Round values from nothing to `to`, five at most. */
-function evenly(to: number): readonly number[] {
+export function evenly(to: number): readonly number[] {
   const rough = 10 ** Math.floor(Math.log10(to / 5))
   const step = [1, 2, 5, 10].map((part) => part * rough).find((it) => to / it <= 5) ?? to
   return Array.from({ length: Math.floor(to / step) + 1 }, (_, n) => n * step)
@@ -106,12 +106,15 @@ function powers(from: number, to: number): readonly number[] {
   return exponents.map((exponent) => 10 ** exponent).filter((tick) => tick >= from && tick <= to)
 }
 
-const at = (value: number): string => value.toFixed(1)
+/** A place in a drawing. */
+export const at = (value: number): string => value.toFixed(1)
 
-const escape = (said: string): string =>
+/** As text of a document, or of an attribute in double quotes. */
+export const escape = (said: string): string =>
   said.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('"', '&quot;')
 
-const style = `
+/** Colours, type and tables, for light and dark screens. */
+export const style = `
 :root { color-scheme: light dark; --ink: #1c2330; --soft: #667085; --line: #e2e6ec; --back: #fff; --ours: #0b6bcb; --base: #667085; --bound: #98a2b3; --peer: #b54708; --held: #067647; --missed: #b42318 }
 @media (prefers-color-scheme: dark) { :root { --ink: #e6e9ef; --soft: #98a2b3; --line: #2c3442; --back: #12161d; --ours: #6db3f8; --base: #98a2b3; --bound: #667085; --peer: #f79009; --held: #47cd89; --missed: #f97066 } }
 body { margin: 0; background: var(--back); color: var(--ink); font: 15px/1.5 system-ui, sans-serif }

@@ -1,0 +1,105 @@
+// Scale on one machine, small: the whole run with few servers, what it says of a daemon that leaks, and how growth is judged.
+import { execFile } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { expect, test } from 'vitest'
+import { tempDir } from '../support/temp-dir.ts'
+import { judge, type Verdict } from './judge.ts'
+import type { Outcome, Step } from './run.ts'
+
+const script = fileURLToPath(new URL('scale.ts', import.meta.url))
+const leaks = fileURLToPath(new URL('../fixtures/leaks.mjs', import.meta.url))
+
+interface Found {
+  readonly status: number
+  readonly said: string
+  readonly outcome: Outcome & { readonly verdicts: readonly Verdict[] }
+  readonly html: string
+}
+
+async function scale(...args: readonly string[]): Promise<Found> {
+  await using folder = await tempDir()
+  const [json, html] = [join(folder.path, 'json'), join(folder.path, 'html')]
+  const { status, said } = await new Promise<{ status: number; said: string }>((resolve) => {
+    const all = [script, ...args, '--json', json, '--html', html]
+    execFile(process.execPath, all, { timeout: 25_000 }, (error, stdout, stderr) =>
+      resolve({ status: error === null ? 0 : Number(error.code), said: stdout + stderr }),
+    )
+  })
+  expect(status, said).toBeLessThan(2)
+  return { status, said, outcome: JSON.parse(readFileSync(json, 'utf8')), html: readFileSync(html, 'utf8') }
+}
+
+test('ten servers and five hosts: every call is answered, nothing grows, and the page shows it', async () => {
+  const { status, said, outcome, html } = await scale('--servers', '10', '--hosts', '5', '--seconds', '3')
+  expect(status, said).toBe(0)
+  expect(outcome.steps.map(({ servers, hosts }) => [servers, hosts])).toEqual([
+    [1, 1],
+    [10, 5],
+  ])
+  expect(outcome.standing.map(({ servers }) => servers)).toEqual([10, 10, 10, 10, 10, 10])
+  expect(outcome.steady.calls).toBeGreaterThan(0)
+  expect(outcome.steady.errors).toBe(0)
+  const counted = outcome.calls.reduce((sum, { calls }) => sum + calls, 0)
+  expect(counted).toBe(outcome.steady.calls)
+  expect(html.match(/<svg /g)).toHaveLength(10)
+  expect(html).not.toMatch(/NaN|undefined|Infinity/)
+})
+
+test('a daemon that leaks is found out, by descriptors and by memory', async () => {
+  const small = ['--servers', '1', '--hosts', '1', '--seconds', '3', '--rate', '10', '--load', leaks]
+  const { status, said } = await scale(...small)
+  expect(status, said).toBe(1)
+  expect(said).toMatch(/BROKEN {2}what lives in the daemon/)
+  expect(said).toMatch(/BROKEN {2}descriptors of the daemon/)
+  expect(said).toMatch(/held {4}calls without their answer/)
+})
+
+const standing = {
+  at: 0,
+  processes: 2,
+  servers: 200,
+  pssMib: 1,
+  livingMib: 30,
+  rssMib: 100,
+  descriptors: 100,
+}
+const latency = { calls: 10, errors: 0, p50: 1, p95: 1, p99: 1, max: 1, hostsLate: 0 }
+const step = (servers: number, descriptors: number): Step => ({
+  servers,
+  hosts: servers,
+  launchMs: 50,
+  restCpu: 0,
+  callUs: 100,
+  latency,
+  standing: { ...standing, servers, descriptors },
+})
+const judged = (steps: readonly Step[], more: Partial<Outcome> = {}): readonly string[] =>
+  judge({
+    wanted: { servers: 200, hosts: 100, seconds: 60, rate: 5, load: null },
+    steps,
+    seconds: [],
+    calls: [],
+    beside: [],
+    standing: [0, 10, 20].map((at) => ({ ...standing, at })),
+    steady: latency,
+    ...more,
+  })
+    .filter(({ isHeld }) => !isHeld)
+    .map(({ what }) => what)
+const counts = [1, 10, 50, 100, 200]
+
+test('what grows by the server is held, what grows by its square is not', () => {
+  expect(judged(counts.map((n) => step(n, 30 + 7 * n)))).toEqual([])
+  expect(judged(counts.map((n) => step(n, 30 + n * n)))).toEqual([
+    'descriptors for each further server, the last 100',
+  ])
+})
+
+test('a call that failed and a server that went away are no success', () => {
+  const steps = counts.map((n) => step(n, 30 + 7 * n))
+  expect(judged(steps, { steady: { ...latency, errors: 1 } })).toEqual(['calls without their answer'])
+  const gone = [0, 10, 20].map((at) => ({ ...standing, at, servers: at === 20 ? 199 : 200 }))
+  expect(judged(steps, { standing: gone })).toEqual(['servers that were not up at a look'])
+})
