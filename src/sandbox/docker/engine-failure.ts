@@ -25,7 +25,7 @@ export const failure = (endpoint: Endpoint, what: string, error: unknown): Sally
 
 const mendOf = (error: unknown): string =>
   errnoOf(error) === 'EACCES'
-    ? 'the daemon’s user may not use it: add that user to the group of the socket, which makes it root on this machine, or use a rootless engine'
+    ? 'the daemon’s user may not use it: add that user to the group of the socket, which makes it root on this machine, or run the daemon as root'
     : 'start it, or name another with DOCKER_HOST'
 
 // dockerode puts the status and its meaning before the engine's own words.
