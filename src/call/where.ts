@@ -1,6 +1,7 @@
 // Whether a rule's conditions hold for some arguments, where it can be told at all.
 import { isPlainPath, matchesPath } from '../lib/glob.ts'
 import { foldKey } from '../lib/key-folding.ts'
+import { matchesUri } from '../lib/uri-glob.ts'
 import type { Condition } from './rule.ts'
 
 /** `unclear` is a value that is missing, not a string, or spelled so that a server could read it differently. */
@@ -11,7 +12,8 @@ export function holds(conditions: readonly Condition[], value: unknown): Holds {
   let answer: Holds = 'yes'
   for (const { segments, glob } of conditions) {
     const found = read(value, segments)
-    const one = isComparable(glob, found) ? matchesPath(glob, found) : null
+    const matches = glob.includes('://') ? matchesUri : matchesPath
+    const one = isComparable(glob, found) ? matches(glob, found) : null
     if (one === false) return 'no'
     if (one === null) answer = 'unclear'
   }

@@ -68,6 +68,18 @@ test('where a denial cannot be told from the arguments, it denies', () => {
   }
 })
 
+test.each(['file:///docs/%2e%2e/secret/a', 'file:///%73ecret/a', 'FILE:///secret/a', 'file:/secret/a'])(
+  'what some readers take for another URI is denied as that, and not allowed as this: %s',
+  (uri) => {
+    const allow = [rule('mcp:files:read', 'allow', { '/uri': 'file:///docs/**' })]
+    expect(ask(allow, 'read', { uri: 'file:///docs/a%20b' }).action).toBe('allow')
+    expect(ask(allow, 'read', { uri }).action).toBe('ask')
+    const deny = [rule('mcp:*:*', 'allow'), rule('mcp:files:read', 'deny', { '/uri': 'file:///secret/**' })]
+    expect(ask(deny, 'read', { uri: 'file:///docs/a%20b' }).action).toBe('allow')
+    expect(ask(deny, 'read', { uri }).action).toBe('deny')
+  },
+)
+
 test.each(['Path', 'PATH', 'ｐath', 'path\0'])(
   'a key %j beside the one that a rule reads is ambiguous',
   (key) => {

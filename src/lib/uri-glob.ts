@@ -1,0 +1,39 @@
+// Globs for URIs, of which one thing has many spellings: `file:///%61`, `FILE:///a`, `file://localhost//a`.
+import { matchesPath } from './glob.ts'
+
+/** Letters, digits and `-._~` mean the same escaped (RFC 3986, 6.2.2.2); a slash does not. */
+const needless = /%(?:2[de]|3\d|4[1-9a-f]|5[0-9af]|6[1-9a-f]|7[0-9ae])/i
+const slash = /^[^?#]*%(?:2f|5c)/i
+
+/**
+ * As `matchesPath`, for a glob that holds `://`: true or false where every reader of the value is told the same, whether it
+ * decodes, resolves, or does neither; null where they are not, and for what is no URI. The glob's own spelling is the normal one.
+ */
+export function matchesUri(glob: string, value: string): boolean | null {
+  if (glob === value) return true
+  const uri = URL.parse(value)
+  if (uri === null || needless.test(value) || slash.test(value)) return null
+  uri.username = ''
+  uri.password = ''
+  const resolved = uri.href
+  uri.pathname = uri.pathname.replaceAll(/\/{2,}/g, '/')
+  const pattern = decoded(glob) ?? glob
+  const verdicts = [value, resolved, uri.href].map((spelling) => {
+    const plain = decoded(spelling)
+    return plain === null ? null : matchesPath(pattern, plain)
+  })
+  const [first = null] = verdicts
+  if (!verdicts.every((verdict) => verdict === first)) return null
+  return first === false && matchesPath(glob, value) ? null : first
+}
+
+/** What is escaped once; null for what is escaped twice, or not as UTF-8. What a glob or a path gives a meaning stays escaped. */
+function decoded(text: string): string | null {
+  try {
+    const kept = text.replaceAll(/%(?:2a|2f|3f|5c)/gi, (escape) => `%25${escape.slice(1).toUpperCase()}`)
+    const plain = decodeURIComponent(kept)
+    return /%(?!2A|2F|3F|5C)[\da-f]{2}/i.test(plain) ? null : plain
+  } catch {
+    return null
+  }
+}

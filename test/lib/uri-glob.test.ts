@@ -1,0 +1,48 @@
+import { expect, test } from 'vitest'
+import { matchesUri } from '../../src/lib/uri-glob.ts'
+
+test.each([
+  ['file:///secret/**', 'file:///secret/x', true],
+  ['file:///secret/**', 'file:///public/x', false],
+  ['file:///docs/**', 'file:///docs/my%20notes.txt', true],
+  ['file:///my docs/**', 'file:///my docs/a', true],
+  ['file:///my docs/**', 'file:///my%20docs/a', true],
+  ['file:///my%20docs/**', 'file:///my docs/a', true],
+  ['note://größe/*', 'note://größe/a', true],
+  ['https://x/*', 'https://x/a?to=https%3A%2F%2Fy%2Fz', true],
+  ['https://x/**', 'https://x/web/https://y/z', true],
+  ['https://x', 'https://x', true],
+  ['https://x/a%2a', 'https://x/a%2a', true],
+])('%s and %s: every reader is told %s', (glob, value, expected) => {
+  expect(matchesUri(glob, value)).toBe(expected)
+})
+
+test.each([
+  ['an escaped letter', 'file:///%73ecret/x'],
+  ['an escaped letter, twice', 'file:///%2573ecret/x'],
+  ['escaped dots', 'file:///public/%2e%2e/secret/x'],
+  ['an escaped slash', 'file:///public%2f..%2fsecret/x'],
+  ['an escaped backslash', 'file:///public%5c..%5csecret/x'],
+  ['a scheme in capitals', 'FILE:///secret/x'],
+  ['no authority', 'file:/secret/x'],
+  ['a named authority', 'file://localhost/secret/x'],
+  ['a step that stays', 'file:///./secret/x'],
+  ['a doubled slash', 'file:////secret/x'],
+  ['backslashes', 'file:\\\\\\secret\\x'],
+  ['a tab', 'file:///sec\tret/x'],
+  ['an escape that is no text', 'file:///secret/%ff'],
+  ['no URI at all', '/secret/x'],
+])('what some readers take for file:///secret/x is told of nobody: %s', (_what, value) => {
+  expect(matchesUri('file:///secret/**', value)).toBeNull()
+})
+
+test.each([
+  ['https://inner/**', 'https://somebody@inner/a'],
+  ['https://inner/**', 'https://inner:443/a'],
+  ['https://inner/**', 'https://INNER/a'],
+  ['https://inner/**', 'https://inner'],
+  ['https://inner/a???b', 'https://inner/a%20b'],
+  ['https://127.0.0.1/**', 'https://0x7f.1/a'],
+])('nor is one host in two spellings: %s and %s', (glob, value) => {
+  expect(matchesUri(glob, value)).toBeNull()
+})
