@@ -23,16 +23,16 @@ describe.runIf(hasGvisor)('verify in gVisor', () => {
   })
   afterAll(() => engine[Symbol.asyncDispose]())
 
-  const verify = async (more: object): Promise<Verification> => {
-    await using home = await tempDir()
-    const host = { env: engine.environment, home: home.path, uid: process.getuid?.() ?? -1 }
-    return await verifyProfile('offline', { host, driver: 'docker', runtime: 'runsc', ...more })
-  }
-
-  test('every probe holds, and what is expected otherwise is said with its reason and what holds it', async () => {
-    const found = await verify({})
+  test('a server: every probe holds, what is expected otherwise is said with its reason, and what is run is looked at', async () => {
+    const echo = fixture('echo', { driver: 'docker', runtime: 'runsc', profile: 'node' })
+    await using at = await place(configOf({ echo }, { rules: [{ permission: 'mcp:*:*', action: 'allow' }] }))
+    const child = at.start(['verify', '--server', 'echo', '--format', 'json'], engine.environment)
+    const { verifications } = JSON.parse(child.stdout === null ? '' : await text(child.stdout)) as {
+      readonly verifications: readonly [Verification]
+    }
+    const [found] = verifications
     expect(wrong(found)).toEqual([])
-    expect(found).toMatchObject({ verdict: 'pass', driver: 'docker', runtime: 'runsc' })
+    expect(found).toMatchObject({ verdict: 'pass', server: 'echo', driver: 'docker', runtime: 'runsc' })
     expect(found.probes.map(({ id }) => id)).toEqual(catalogue.map(({ id }) => id))
     const other = found.probes.filter(({ detail, observed }) =>
       `${detail} ${observed}`.includes('in gVisor:'),
@@ -40,14 +40,18 @@ describe.runIf(hasGvisor)('verify in gVisor', () => {
     expect(other.length).toBeGreaterThan(30)
     const sys = found.probes.find(({ id }) => id === 'proc.sys')
     expect(sys).toMatchObject({ layer: 'kernel', expected: expect.stringContaining('lo alone') })
-    expect(formats.text(reportOf(found))).toContain('(docker runsc, ')
-  }, 60_000)
+    expect(found.inspections.find(({ id }) => id === 'server.listed')?.observed).toContain('3 tools')
+    expect(await engine.engine.list(['io.sallyport.server=echo'])).toEqual([])
+  }, 90_000)
 
   test('what gVisor does not hold by itself goes red without its control', async () => {
+    await using home = await tempDir()
+    const host = { env: engine.environment, home: home.path, uid: process.getuid?.() ?? -1 }
     const controls: readonly ControlId[] = ['seccomp', 'sized-scratch', 'read-only', 'clean-start']
-    const { probes } = await verify({ selfCheck: true, controls })
-    expect(probes.filter(({ verdict }) => verdict !== 'pass')).toEqual([])
-    const red = probes.flatMap(({ id, brokenArm }) => (brokenArm?.isRed === true ? [id] : []))
+    const options = { host, driver: 'docker', runtime: 'runsc', selfCheck: true, controls } as const
+    const found = await verifyProfile('offline', options)
+    expect(wrong(found)).toEqual([])
+    const red = found.probes.flatMap(({ id, brokenArm }) => (brokenArm?.isRed === true ? [id] : []))
     expect(red).toEqual(
       expect.arrayContaining([
         'files.read-only',
@@ -58,17 +62,6 @@ describe.runIf(hasGvisor)('verify in gVisor', () => {
       ]),
     )
     expect(red).not.toContain('syscalls.unknown')
+    expect(formats.text(reportOf(found))).toContain('(docker runsc, ')
   }, 60_000)
-
-  test('a server is started, listed, spoken to and looked at from outside', async () => {
-    const echo = fixture('echo', { driver: 'docker', runtime: 'runsc', profile: 'node' })
-    await using at = await place(configOf({ echo }, { rules: [{ permission: 'mcp:*:*', action: 'allow' }] }))
-    const child = at.start(['verify', '--server', 'echo', '--format', 'json'], engine.environment)
-    const { verifications } = JSON.parse(child.stdout === null ? '' : await text(child.stdout)) as {
-      readonly verifications: readonly Verification[]
-    }
-    expect(verifications.flatMap(wrong)).toEqual([])
-    expect(verifications[0]).toMatchObject({ server: 'echo', runtime: 'runsc' })
-    expect(await engine.engine.list([])).toEqual([])
-  }, 90_000)
 })
