@@ -62,7 +62,7 @@ export const serveConnection = async (
     const socket = await connectUpstream(target, dial, isTls ? trust : null, limits.upstreamMs, over.signal)
     over.signal.addEventListener('abort', () => socket.destroy(), { once: true })
     if (over.signal.aborted) socket.destroy()
-    return new Upstream(socket, limits.headBytes, () => upstreamClosed())
+    return new Upstream(socket, limits, () => upstreamClosed())
   }
   const context: ExchangeContext = {
     target,

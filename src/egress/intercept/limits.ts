@@ -11,6 +11,8 @@ export interface InterceptLimits {
   readonly headBytes: number
   /** Headers of a head either way */
   readonly headers: number
+  /** Interim answers (1xx) to one request */
+  readonly interim: number
   /** Requests sent ahead of their answers */
   readonly pipelined: number
   /** A body with a credential that keeps its `Content-Length`; longer ones are sent in chunks */
@@ -23,6 +25,7 @@ export const interceptLimits: InterceptLimits = {
   upstreamMs: 15_000,
   headBytes: 65_536,
   headers: 200,
+  interim: 16,
   pipelined: 16,
   countedBodyBytes: 1_048_576,
 }

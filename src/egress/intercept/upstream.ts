@@ -6,6 +6,7 @@ import { connect, createSecureContext, type SecureContext } from 'node:tls'
 import { SallyportError } from '../../errors.ts'
 import { within } from '../../lib/deadline.ts'
 import type { EgressEndpoint } from '../../schema/egress.ts'
+import type { InterceptLimits } from './limits.ts'
 import { Refusal } from './refusal.ts'
 import type { Header } from './request-head.ts'
 import { systemRoots } from './roots.ts'
@@ -122,6 +123,9 @@ const isCertificate = (code: string): boolean =>
     code,
   )
 
+const endlessInterim = (): Refusal =>
+  new Refusal(502, 'answer-interim', 'the host sent more interim answers than are passed on')
+
 /**
  * One connection for the exchanges of one client, in turn. Nothing else uses it, and it is not replaced: when it ends,
  * `closed` is told. A host that speaks without being asked has its connection ended, so that no answer is taken for the
@@ -130,11 +134,11 @@ const isCertificate = (code: string): boolean =>
 export class Upstream implements Disposable {
   readonly #agent = new Agent({ keepAlive: true, maxSockets: 1, maxFreeSockets: 1, timeout: 0 })
   readonly #socket: Socket
-  readonly #headBytes: number
+  readonly #limits: InterceptLimits
 
-  constructor(socket: Socket, headBytes: number, closed: () => void) {
+  constructor(socket: Socket, limits: InterceptLimits, closed: () => void) {
     this.#socket = socket
-    this.#headBytes = headBytes
+    this.#limits = limits
     let isGiven = false
     this.#agent.createConnection = (_, given) => {
       if (isGiven) {
@@ -160,7 +164,10 @@ export class Upstream implements Disposable {
     if (socket.destroyed) queueMicrotask(closed)
   }
 
-  /** Begins a request with exactly these headers, beside what frames its body. */
+  /**
+   * Begins a request with exactly these headers, beside what frames its body. It fails where the host sends interim answers
+   * without end, which come at the host's pace whether the client reads or not.
+   */
   request(method: string, path: string, headers: readonly Header[]): ClientRequest {
     const options: RequestOptions = {
       agent: this.#agent,
@@ -169,11 +176,15 @@ export class Upstream implements Disposable {
       headers: headers.flat(),
       setHost: false,
       setDefaultHeaders: false,
-      maxHeaderSize: this.#headBytes,
+      maxHeaderSize: this.#limits.headBytes,
       insecureHTTPParser: false,
     }
     const up = request(options)
     up.maxHeadersCount = 0
+    let interim = 0
+    up.on('information', () => {
+      if (++interim > this.#limits.interim) up.destroy(endlessInterim())
+    })
     return up
   }
 

@@ -159,3 +159,36 @@ test('a client that reads slowly holds the host back, and not our memory', async
   expect(sent).toBeLessThan(50)
   socket.destroy()
 })
+
+describe.each(['100 Continue', '103 Early Hints'])('a host that says %s', (status) => {
+  const interim = `HTTP/1.1 ${status}\r\n\r\n`
+
+  test('as often as is passed on comes to its answer', async () => {
+    await using at = await intercepted({
+      raw: (socket) => {
+        const answer = 'HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\ndone'
+        socket.once('data', () => socket.write(interim.repeat(16) + answer))
+      },
+    })
+    const client = await at.raw()
+    client.write(free(at))
+    await until(client, 'done')
+    expect(at.log.cut).toEqual([])
+  })
+
+  test('without end is left, whether its client reads or not', async () => {
+    await using at = await intercepted({
+      raw: (socket) => {
+        const flood = (): void => {
+          if (!socket.destroyed) socket.write(interim.repeat(17), flood)
+        }
+        socket.once('data', flood)
+      },
+    })
+    const client = await at.raw()
+    client.pause()
+    client.write(free(at))
+    await eventually(() => at.log.cut.length > 0 && at.upstreams.size === 0)
+    expect(at.log.cut).toEqual(['answer-interim'])
+  })
+})
