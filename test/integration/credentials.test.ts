@@ -141,13 +141,18 @@ describe('by egress', () => {
   })
 
   test('calls that were in flight in one process are named, since nobody can tell whose a request was', async () => {
-    const waiting = call('swap', 'wait', { ms: 700 })
-    await eventually(() => of('call.intent', 'swap').some(({ body }) => body['subject'] === 'wait'))
-    await call('swap', 'ask', { url: api.url })
-    await waiting
-    await eventually(() => of('call.outcome', 'swap').some(({ body }) => body['subject'] === 'wait'))
-    const outcome = (subject: string) =>
-      of('call.outcome', 'swap').findLast(({ body }) => body['subject'] === subject)
+    const outcomes = (subject: string) =>
+      of('call.outcome', 'swap').filter(({ body }) => body['subject'] === subject)
+    const before = outcomes('ask').length
+    const held = Promise.withResolvers<string>()
+    api.answer(() => held.promise)
+    const asking = call('swap', 'ask', { url: `${api.url}/held` })
+    await eventually(() => api.asked.some(({ url }) => url === '/held'), 15_000)
+    await call('swap', 'wait', { ms: 1 })
+    held.resolve('at last')
+    await asking
+    await eventually(() => outcomes('ask').length > before && outcomes('wait').length > 0)
+    const outcome = (subject: string) => outcomes(subject).at(-1)
     // Of either the other is named, whichever came first.
     expect(outcome('ask')?.body['calls']).toEqual([outcome('wait')?.body['call']])
     expect(outcome('wait')?.body['calls']).toEqual([outcome('ask')?.body['call']])

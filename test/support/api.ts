@@ -28,7 +28,7 @@ export interface Api extends AsyncDisposable {
   /** Answers that have begun and not ended: `/endless` has one that never does by itself */
   unfinished(): number
   /** What the next answers are made of, from then on */
-  answer(with_: (asked: Asked) => string): void
+  answer(with_: (asked: Asked) => string | Promise<string>): void
 }
 
 /** A name that no resolver knows, and where it is. */
@@ -41,7 +41,7 @@ export async function openApi(): Promise<Api> {
   const caFile = join(folder.path, 'ca.pem')
   await writeFile(caFile, authority.certificate)
   const asked: Asked[] = []
-  let say = (it: Asked): string => JSON.stringify({ hello: it.url })
+  let say = (it: Asked): string | Promise<string> => JSON.stringify({ hello: it.url })
   let unfinished = 0
   const serve = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const chunks: Buffer[] = []
@@ -53,7 +53,7 @@ export async function openApi(): Promise<Api> {
       body: Buffer.concat(chunks).toString(),
     }
     asked.push(it)
-    if (it.url !== '/endless') return void response.end(say(it))
+    if (it.url !== '/endless') return void response.end(await say(it))
     unfinished += 1
     response.once('close', () => (unfinished -= 1)).write('it begins\n')
     return
