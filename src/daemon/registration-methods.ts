@@ -1,5 +1,5 @@
 // How servers come and go while the daemon runs: the operator registers, hosts launch within what the operator allowed.
-import { stat } from 'node:fs/promises'
+import { realpath, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { SallyportError } from '../errors.ts'
 import type { Logger } from '../lib/logger.ts'
@@ -199,14 +199,22 @@ function expectStated(server: string, entry: Readonly<Record<string, unknown>>):
 
 /**
  * Code that a host names must be code that any user of the machine may read, or the sandbox would show the host files
- * that only the daemon can open.
+ * that only the daemon can open. Of what lies in a closed folder a host does not even learn whether it is there.
  */
 async function expectReadable(server: string, path: string, { principal, role }: Caller): Promise<void> {
   if (role === 'operator' || principal.attributes.uid === process.geteuid?.()) return
-  for (let [at, bits] = [path, 0o5]; ; [at, bits] = [dirname(at), 0o1]) {
+  await expectOpen(server, path, path)
+  await expectOpen(server, path, await realpath(path).catch(() => path)) // where links lead
+}
+
+/** From the root on, and no further than the first folder that is closed. */
+async function expectOpen(server: string, path: string, way: string): Promise<void> {
+  const steps = [way]
+  for (let at = way; at !== dirname(at); at = dirname(at)) steps.unshift(dirname(at))
+  for (const at of steps) {
+    const bits = at === way ? 0o5 : 0o1
     const found = await stat(at).catch(() => null)
     if (found === null || (found.mode & bits) !== bits)
       throw notLaunched(server, `${path} is not a folder that every user may read`, `chmod o+rX ${at}`)
-    if (at === dirname(at)) return
   }
 }

@@ -1,6 +1,6 @@
 // Two users on one daemon: each sees and touches what is its own, and neither is the operator.
 import { readFileSync } from 'node:fs'
-import { chmod, stat } from 'node:fs/promises'
+import { chmod, cp, mkdir, stat, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { catalogue } from '../../src/errors.ts'
@@ -153,6 +153,26 @@ const asRoot: Readonly<Record<string, () => Promise<void>>> = {
     expect(JSON.stringify(await one.ask('servers/list', {}))).toContain('"mine"')
     expect((await one.ask('servers/remove', { server: 'mine' })).result).toMatchObject({ removed: 'mine' })
     expect(hears.lines.filter((line) => line.includes('"mine"'))).toEqual([])
+  },
+
+  'code that a host could not read itself is launched for nobody, whatever leads there': async () => {
+    using host = hostOf(ann)
+    const [closed, link] = [join(at.folder, 'closed'), join(at.folder, 'link')]
+    await mkdir(join(closed, 'code'), { recursive: true })
+    await cp(new URL('../fixtures/servers/echo.mjs', import.meta.url), join(closed, 'code/echo.mjs'))
+    await chmod(closed, 0o700)
+    await symlink(join(closed, 'code'), link)
+    const refused = async (source: string) => {
+      const code = { source, target: '/app' }
+      const launch = { name: 'theirs', command: 'node', args: ['/app/echo.mjs'], package: code }
+      return (await host.ask('servers/launch', launch)).error
+    }
+    expect(await refused(link)).toMatchObject({ data: { code: 'ERR_DYNAMIC_REFUSED' } })
+    // Nor does a host learn what is in there.
+    const [there, absent] = [join(closed, 'code'), join(closed, 'no-such')]
+    const said = await refused(there)
+    expect(said).toMatchObject({ data: { code: 'ERR_DYNAMIC_REFUSED' } })
+    expect(said?.message.replaceAll(there, absent)).toBe((await refused(absent))?.message)
   },
 
   'what a call or a session of one left is nobody’s to the other': async () => {
