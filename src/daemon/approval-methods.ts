@@ -17,7 +17,7 @@ export interface ApprovalPorts {
 
 /** The methods of operator.sock about approvals. What an operator says is recorded before it has effect. */
 export function approvalMethods({ governance, events }: ApprovalPorts): MethodTable<Methods> {
-  const { approvals, recorder } = governance
+  const { approvals, permits, recorder } = governance
   return {
     'approvals/list': () => ({
       pending: approvals.pending().map(pendingView),
@@ -53,6 +53,7 @@ export function approvalMethods({ governance, events }: ApprovalPorts): MethodTa
       if (approvals.standing().some((standing) => standing.id === id)) {
         await recorder.record('approval.revoked', { id, ...by, reason })
         approvals.void((standing) => 'id' in standing && standing.id === id)
+        permits.revoke(({ binding }) => binding.approval === id)
         return { id }
       }
       await recorder.record('approval.denied', { ...aboutQuestion(governance, id), ...by, reason })

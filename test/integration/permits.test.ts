@@ -14,7 +14,12 @@ let operator: Client
 let host: Client
 beforeAll(async () => {
   seen = await witness()
-  at = await daemon(configOf({ plain: seen.entry('plain'), gated: gated('gated') }))
+  const servers = { plain: seen.entry('plain'), gated: gated('gated'), asking: gated('asking') }
+  const rules = [
+    { permission: 'mcp:asking:*', action: 'ask' },
+    { permission: 'mcp:*:*', action: 'allow' },
+  ]
+  at = await daemon(configOf(servers, { rules }))
   operator = at.client
   host = await at.connect('host')
   await operator.call('servers/add', { server: 'removed', entry: { ...gated('removed') } })
@@ -128,6 +133,25 @@ describe('a permit of a call that waits', () => {
     expect(await made).toBe('done')
     expect(sent()).toBe(1)
   })
+})
+
+test('a permit ends with the approval that it stands on', async () => {
+  const ended = new AbortController()
+  const granting = (async () => {
+    for await (const { method, params } of operator.approvals({ signal: ended.signal }))
+      if (method === 'approvals/asked')
+        await operator.call('approvals/approve', { id: params.id, scope: 'policy' })
+  })().catch(() => undefined)
+  await eventually(async () => (await operator.call('approvals/list', {})).listeners > 0)
+  await call('asking')
+  const { standing } = await operator.call('approvals/list', {})
+  const { made, open, sent } = await waiting('asking')
+  await operator.call('approvals/deny', { id: standing[0]?.id ?? '' })
+  open()
+  expect(await made).toMatchObject(refusedAs('authenticity'))
+  expect(sent()).toBe(0)
+  ended.abort()
+  await granting
 })
 
 test('what a session says of permits and approvals is words for the server, and opens nothing', async () => {
