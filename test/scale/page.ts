@@ -76,8 +76,8 @@ function growth(steps: readonly Step[]): readonly string[] {
       { name: 'at rest', hue: 0, points: line((it) => it.restCpu) },
     ]),
     to('Memory', 'MiB', [
-      { name: 'living', hue: 0, points: line((it) => it.standing.livingMib) },
-      { name: 'daemon’s RSS', hue: 1, points: line((it) => it.standing.rssMib) },
+      { name: 'living in the daemon', hue: 0, points: line((it) => it.standing.livingMib) },
+      { name: 'the daemon’s RSS', hue: 1, points: line((it) => it.standing.rssMib) },
       { name: 'PSS beside', hue: 2, points: line((it) => it.standing.pssMib) },
     ]),
     to('Descriptors of the daemon, processes beside', 'how many', [
@@ -105,13 +105,13 @@ function steady({ seconds, calls, beside, standing }: Outcome): readonly string[
       { name: 'calls', hue: 0, points: calling((it) => it.calls) },
     ]),
     plot({ what: 'CPU', unit: '%', along }, [
-      { name: 'daemon, of one', hue: 0, points: line((it) => it.cpu) },
-      { name: 'all, of all', hue: 3, points: line((it) => it.machine) },
+      { name: 'the daemon, of one processor', hue: 0, points: line((it) => it.cpu) },
+      { name: 'the whole machine, of all', hue: 3, points: line((it) => it.machine) },
     ]),
     plot({ what: 'Memory', unit: 'MiB', along }, [
-      { name: 'daemon’s RSS', hue: 1, points: line((it) => it.rssMib) },
-      { name: 'heap', hue: 3, points: line((it) => it.heapMib) },
-      { name: 'living', hue: 0, points: standing.map((it) => [it.at, it.livingMib]) },
+      { name: 'the daemon’s RSS', hue: 1, points: line((it) => it.rssMib) },
+      { name: 'its heap, garbage included', hue: 3, points: line((it) => it.heapMib) },
+      { name: 'living in the daemon', hue: 0, points: standing.map((it) => [it.at, it.livingMib]) },
       { name: 'PSS beside', hue: 2, points: beside.map((it) => [it.at, it.pssMib]) },
     ]),
     plot({ what: 'Descriptors of the daemon, processes beside', unit: 'how many', along }, [
@@ -127,7 +127,7 @@ const own = `
 figure { margin: 1.4rem 0 0 } figcaption { font-size: .9rem; font-weight: 600 }
 polyline { fill: none; stroke: var(--c); stroke-width: 1.8; stroke-linejoin: round }
 .hue0 { --c: var(--hue0) } .hue1 { --c: var(--hue1) } .hue2 { --c: var(--hue2) } .hue3 { --c: var(--hue3) }
-svg .of-y { text-anchor: end } .of-line { text-anchor: start }
+svg .of-y { text-anchor: end } figure .legend { margin: .1rem 0 .3rem }
 .numbers th, .numbers td { text-align: right; padding-right: .9rem } td:first-child { min-width: 0 }
-@media (max-width: 40rem) { svg { font-size: 19px } }
+@media (max-width: 40rem) { svg { font-size: 22px } table:not(.numbers) td:nth-child(n+2) { white-space: normal } }
 `
