@@ -69,6 +69,8 @@ const censusEverySeconds = 10
 /** Runs it all; `say` is told of each step. */
 export async function run(wanted: Wanted, say: (line: string) => void): Promise<Outcome> {
   await using stage = await Stage.open(wanted.servers, wanted.load)
+  for (const signal of ['SIGINT', 'SIGTERM'] as const)
+    process.once(signal, () => void stage[Symbol.asyncDispose]().finally(() => process.exit(1)))
   using watch = new Watch(stage)
   await settled(watch)
   const stepSeconds = Math.min(10, Math.max(0.5, wanted.seconds / 10))

@@ -28,6 +28,7 @@ export class Stage implements AsyncDisposable {
   readonly daemon: ChildProcess
   readonly hosts: Hosts
   #stack: AsyncDisposableStack
+  #end: Promise<void> | null = null
 
   private constructor(at: Place, daemon: ChildProcess, hosts: Hosts, stack: AsyncDisposableStack) {
     this.at = at
@@ -78,8 +79,10 @@ export class Stage implements AsyncDisposable {
     return Number(await eventually(() => readFileSync(path, 'utf8'), 30_000)) / 1024 ** 2
   }
 
+  /** Whoever disposes it a second time waits, too. */
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#stack[Symbol.asyncDispose]()
+    this.#end ??= this.#stack.disposeAsync()
+    await this.#end
   }
 }
 
