@@ -54,6 +54,9 @@ const dropped: ReadonlySet<string> = new Set([
   'upgrade',
 ])
 
+/** Those that frame a request, route it, or say who asks. */
+const telling: ReadonlySet<string> = new Set([...dropped, 'authorization', 'content-length', 'expect'])
+
 /** What a client may say of its connection. Any other word would name a header that we are to drop: it may not. */
 const connectionOptions: ReadonlySet<string> = new Set(['close', 'keep-alive', 'te', 'upgrade'])
 
@@ -78,6 +81,8 @@ export const judgeRequest = (given: GivenHead, target: HeadTarget): RequestHead 
   const [host, ...otherHosts] = all('host')
   if (host === undefined || otherHosts.length > 0) throw malformed('expected one Host header')
   if (!isAuthority(host, target)) throw misdirected('Host')
+  const twin = headers.map(([name]) => twinOf(name.toLowerCase(), target)).find((it) => it !== null)
+  if (twin !== undefined) throw malformed(`a header is ${twin} to hosts that read _ as -`)
   for (const name of ['authorization', ...target.credentialHeaders])
     if (all(name).length > 1) throw malformed(`header ${name} came twice`)
   const lengths = all('content-length')
@@ -144,6 +149,13 @@ const judgeUpgrade = (
   if (!mayUpgrade || !isWebsocket) throw new Refusal(403, 'upgrade', 'this upgrade is not granted')
   if (method !== 'GET' || hasBody) throw malformed('an upgrade is a GET without a body')
   return true
+}
+
+// Gateways of the CGI kind (WSGI, Rack, PHP) know no difference between Transfer_Encoding and Transfer-Encoding.
+const twinOf = (name: string, { credentialHeaders }: HeadTarget): string | null => {
+  if (!name.includes('_') || credentialHeaders.includes(name)) return null
+  const other = name.replaceAll('_', '-')
+  return telling.has(other) || credentialHeaders.includes(other) ? other : null
 }
 
 const words = (values: readonly string[]): readonly string[] =>

@@ -67,6 +67,12 @@ const cases: readonly Case[] = [
   ],
   ['Connection that names any header', 400, (at) => get(at, 'X: a', 'Connection: close, x')],
   ['two credentials', 400, (at, ph) => get(at, `Authorization: ${ph}`, `authorization: ${ph}`)],
+  [
+    'Transfer_Encoding',
+    400,
+    (at) => post(at, ['Transfer_Encoding: chunked', 'Content-Length: 5'], '0\r\n\r\n'),
+  ],
+  ['CONTENT_LENGTH', 400, (at) => post(at, ['CONTENT_LENGTH: 9', chunked], '0\r\n\r\n')],
   ['too many headers', 431, (at) => get(at, ...Array.from({ length: 250 }, (_, n) => `X-${n}: a`))],
   ['a head of 70 kB', 431, (at) => get(at, `X: ${'a'.repeat(70_000)}`)],
 ]
@@ -79,6 +85,16 @@ test.each(cases)('%s is refused with %i, and nothing is dialled', async (_, stat
   expect(answer).not.toContain(token)
   expect(at.log).toMatchObject({ dialled: 0, swapped: [] })
   expect(at.log.cut).toHaveLength(1)
+})
+
+test('what some hosts take for a second credential is refused, and other headers with _ pass', async () => {
+  await using at = await intercepted({ injection: { headers: ['x-api-key'] } })
+  using _lease = await at.lease()
+  const twice = get(at.authority, `X-Api-Key: ${at.placeholder}`, 'X_API-KEY: mine', 'Connection: close')
+  expect(await at.say(twice)).toMatch(/^HTTP\/1\.1 400 /)
+  expect(at.log).toMatchObject({ dialled: 0, swapped: [] })
+  const other = get(at.authority, `X-Api-Key: ${at.placeholder}`, 'Other_Key: mine', 'Connection: close')
+  expect(await at.say(other)).toContain('Other_Key')
 })
 
 const bodies: readonly (readonly [string, string])[] = [
