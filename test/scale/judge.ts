@@ -9,9 +9,9 @@ export interface Verdict {
 }
 
 /** Code that is compiled later, tables that find their size: what a steady load may add to what lives, whatever its length, MiB */
-const settlingMib = 2
+const settlingMib = 1
 /** What it may add for each call beyond that: far less than one text of a call, bytes */
-const callBytes = 64
+const callBytes = 16
 /** Descriptors that may come and go between two looks: a segment of the journal, a file that is read */
 const passing = 2
 /** How much more each further server may take than each of the first half did */
