@@ -60,8 +60,12 @@ const reads = (worked: readonly SeenPath[], view: View): readonly Grant[] => {
     .toSorted((one, other) => (one.path < other.path ? -1 : 1))
 }
 
-/** A package's own folder, where the path is in one; else the path itself. */
+/**
+ * A package's own folder, where the path is in one; else the path itself. Of what pnpm laid out the whole node_modules: its packages
+ * find each other by links, which are there only with the folder that they are in.
+ */
 const placeOf = (path: string): string =>
+  /^(.*?\/node_modules)\/\.pnpm\//.exec(path)?.[1] ??
   /^.*\/node_modules\/(?:@[^/]+\/)?[^/@.][^/]*/.exec(path)?.[0] ??
   /^.*\/(?:site|dist)-packages\/[^/]+/.exec(path)?.[0] ??
   path

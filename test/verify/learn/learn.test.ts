@@ -1,7 +1,7 @@
 // Learning: what a server was seen to need is in its draft, each grant is needed, and nothing else is there.
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdir, readdir, writeFile } from 'node:fs/promises'
+import { chmod, cp, mkdir, readdir, symlink, writeFile } from 'node:fs/promises'
 import { createServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -214,6 +214,23 @@ test('a host that a person allows is reached and granted, and no other', async (
   } finally {
     listener.close()
   }
+}, 120_000)
+
+test('a package that pnpm laid out is granted with the links by which its packages find each other', async () => {
+  await using at = await openPackage('needs.mjs')
+  const modules = join(at.path, 'project', 'node_modules')
+  const own = join(modules, '.pnpm', 'needs@1.0.0', 'node_modules')
+  await mkdir(own, { recursive: true })
+  await cp(at.app, join(own, 'needs'), { recursive: true })
+  await symlink(join('.pnpm', 'needs@1.0.0', 'node_modules', 'needs'), join(modules, 'needs'))
+  const starter = join(modules, '.bin', 'needs')
+  await mkdir(join(modules, '.bin'))
+  const line = `exec '${process.execPath}' "$(dirname "$0")/../needs/needs.mjs"`
+  await writeFile(starter, `#!/bin/sh\n${line}\n`)
+  await chmod(starter, 0o755)
+  const { draft, proof } = await learn({ command: starter, args: [], read: [process.execPath] })
+  expect(proof).toMatchObject({ holds: true, failed: [], differences: [] })
+  expect(readsOf(draft)).toContain(modules)
 }, 120_000)
 
 test('an ordinary user learns the same', async () => {
