@@ -51,6 +51,9 @@ export function registerLearn(profile: Command): void {
         .choices(['none', 'observe'])
         .default('observe'),
     )
+    .addOption(
+      new Option('--driver <driver>', 'what makes the sandbox: bubblewrap alone').argParser(parseDriver),
+    )
     .option('--json', 'print JSON')
     .passThroughOptions()
     .action(learn)
@@ -95,6 +98,15 @@ async function learn(command: string, args: readonly string[], flags: LearnFlags
   else if (out === undefined) process.stdout.write(learned.text)
   for (const line of summaryOf(learned)) hint(visible(line))
   process.exitCode = verdictOf(learned) === 'pass' ? 0 : verificationFailed
+}
+
+/** There is one that a server can be watched in. Whoever asks for another is told how its profile is learned all the same. */
+function parseDriver(driver: string): string {
+  if (driver === 'bubblewrap') return driver
+  throw new SallyportError(
+    'ERR_USAGE',
+    `--driver ${visible(driver.slice(0, 40))}: a server is watched in bubblewrap's sandbox alone, since nobody can watch what an engine started; learn it without --driver from the same files, then prove the draft there: sallyport verify --driver docker --profile NAME`,
+  )
 }
 
 async function judgeFlags({ drive, stdio, out, json, name }: LearnFlags): Promise<void> {

@@ -122,6 +122,7 @@ test.each([
   ['ERR_USAGE', 7, ['--out', cli]],
   ['ERR_USAGE', 7, ['--env', '1=2']],
   ['ERR_USAGE', 7, ['--allow', 'example.com']],
+  ['ERR_USAGE', 7, ['--driver', 'docker']],
   ['ERR_MOUNT_REFUSED', 7, ['--write', '/etc']],
   ['ERR_MOUNT_REFUSED', 7, ['--write', '/nonexistent']],
   ['ERR_ENVIRONMENT_REFUSED', 7, ['--env', 'NODE_OPTIONS=--import=/x.mjs']],
