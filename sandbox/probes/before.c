@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <libgen.h>
 #include <linux/filter.h>
 #include <linux/keyctl.h>
@@ -81,6 +82,12 @@ static void share_mounts(void) {
     _exit(FAILED);
 }
 
+// A group that whoever started a daemon may be in, as root usually is in some.
+static void join_group(void) {
+  static const gid_t group = 1;
+  if (geteuid() == 0 && setgroups(1, &group) != 0) _exit(FAILED);
+}
+
 static void spoil_start(const char *script, const char *word) {
   char folder[PATH_BYTES];
   strncpy(folder, script, sizeof folder - 1);
@@ -89,6 +96,7 @@ static void spoil_start(const char *script, const char *word) {
   if (fd < 0 || dup2(fd, LEAKED) != LEAKED || close(fd) != 0 || fchdir(LEAKED) != 0) _exit(FAILED);
   if (setenv("SALLYPORT_VERIFY_BEFORE", word, 1) != 0) _exit(FAILED);
   share_mounts();
+  join_group();
   umask(0);
   sigset_t blocked;
   sigemptyset(&blocked);

@@ -13,7 +13,7 @@ const keptMs = 100
 
 const fieldOf = async (pid: number, name: string): Promise<string> => {
   const status = await readFile(`/proc/${pid}/status`, 'utf8')
-  return new RegExp(`^${name}:\\s+(.*)$`, 'm').exec(status)?.[1] ?? ''
+  return new RegExp(`^${name}:[\\t ]*(.*)$`, 'm').exec(status)?.[1] ?? ''
 }
 
 /** The sandbox tool, which stays as the parent of PID 1. */
@@ -48,6 +48,13 @@ const ownMounts = seen(
   'mounts of the sandbox tool',
   async (program) => readFile(`/proc/${await toolOf(program)}/mountinfo`, 'utf8'),
   (text) => (/ shared:\d+ /.test(text) ? 'shared with whoever started the launcher' : null),
+)
+
+/** Only root can leave its groups; those of an ordinary user's daemon stay, and reach nothing beyond what is mounted. */
+const ownGroups = seen(
+  'groups of PID 1',
+  ({ pid }) => fieldOf(pid, 'Groups'),
+  (text) => (text.trim() === '' ? null : `the launcher’s: ${text.trim()}`),
 )
 
 const passedOn = (word: string, folder: string): readonly Attempt[] => [
@@ -125,13 +132,13 @@ export const startProbes: readonly Probe[] = [
             settled: 'an engine starts containers by itself, and has nothing of the daemon’s',
           }
         : {
-            expected: 'no variable, open file, key, mask, signal, session or mount of the launcher’s',
+            expected: 'no variable, open file, key, mask, signal, session, mount or group of the launcher’s',
             attempts: [
               stops(['search-key', word], ['ENOKEY', 'EACCES', 'ENOSYS', 'EPERM']),
               finds(['session'], (text) => (Number(text) > 1 ? null : `session ${text}`)),
               ownStart(launchers.spoilt),
               ...passedOn(word, folder),
-              ...(isRoot ? [ownVariables, ownMounts] : []),
+              ...(isRoot ? [ownVariables, ownMounts, ownGroups] : []),
             ],
             outside: [
               finds(['environment'], (text) => (text.includes(word) ? 'variables of the daemon’s' : null)),
