@@ -77,15 +77,20 @@ export function elements(text: string, start: number, end: number, { unique = fa
   return spans
 }
 
-/** First offset at or after `at` that is not white space. */
+/**
+ * First offset at or after `at` that is not white space. A carriage return is only where the line or the text ends with it:
+ * who takes it for the end of a line (Python's text streams do) would find a message of its own behind any other.
+ */
 export function skipSpace(text: string, at: number): number {
   let here = at
   for (;;) {
     const char = text.charCodeAt(here)
-    if (char !== 32 && char !== 9 && char !== 13) return here
+    if (char !== 32 && char !== 9 && !(char === 13 && endsAt(text, here + 1))) return here
     here++
   }
 }
+
+const endsAt = (text: string, at: number): boolean => at === text.length || text.charCodeAt(at) === 10
 
 /** The string that a JSON string literal (latin1 reading, with its quotes) stands for. */
 export function decodeString(literal: string): string {

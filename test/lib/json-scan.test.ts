@@ -1,6 +1,13 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { decodeString, elements, JsonScanError, type Member, members } from '../../src/lib/json-scan.ts'
+import {
+  decodeString,
+  elements,
+  JsonScanError,
+  type Member,
+  members,
+  skipSpace,
+} from '../../src/lib/json-scan.ts'
 
 const latin1 = (text: string): string => Buffer.from(text, 'utf8').toString('latin1')
 const keysOf = (text: string, unique = false): string[] =>
@@ -55,6 +62,18 @@ test('a message that lacks its end is not completed by the next line', () => {
   const text = '{"a":\n1}'
   expect(() => members(text, 0, 5)).toThrow(JsonScanError)
   expect(() => members(text, 0, text.length)).toThrow(JsonScanError)
+})
+
+test('a carriage return ends a line for some readers, and so it stands nowhere but at its end', () => {
+  for (const text of ['{"a":1}\r', '{"a":1} \r\n', '\r\n']) {
+    const end = text.replace('\n', '').length
+    if (text !== '\r\n') expect(members(text, 0, end).map(({ key }) => key)).toEqual(['a'])
+    else expect(skipSpace(text, 0)).toBe(end)
+  }
+  for (const text of ['\r{"a":1}', '{\r"a":1}', '{"a"\r:1}', '{"a":\r1}', '{"a":1\r}', '{"a":1}\r\r\n'])
+    expect(() => members(text, 0, text.length), JSON.stringify(text)).toThrow(JsonScanError)
+  for (const text of ['[\r1]', '[1\r,2]', '[1,\r2]'])
+    expect(() => elements(text, 0, text.length), JSON.stringify(text)).toThrow(JsonScanError)
 })
 
 test.each([
