@@ -260,6 +260,10 @@ export const differences: Readonly<Record<string, Difference>> = {
     attempts: ({ attempts }) => attempts.map(isEndedWhole),
     probe: { isAlone: true, endsBy: 'end' },
   },
+  'resources.cpu': {
+    because: 'gVisor counts the time of its processes by a clock that the host’s quota does not stop',
+    attempts: ({ attempts }) => attempts.filter(({ watch }) => watch !== undefined),
+  },
   'resources.descriptors': {
     because: 'there is no /proc/self/limits, so that the process itself is asked',
     attempts: ({ attempts }, { spec }) => [

@@ -15,9 +15,14 @@ const files = {
 
 /**
  * Returns the limit of the group that the process is in, or null where there is none or the group is this process's own: bytes,
- * tasks, or processors as a fraction.
+ * tasks, or processors as a fraction. `either` is the version that has the control on this machine.
  */
-export const heldByGroup = async (pid: number, version: 1 | 2, control: Control): Promise<number | null> => {
+export const heldByGroup = async (
+  pid: number,
+  which: 1 | 2 | 'either',
+  control: Control,
+): Promise<number | null> => {
+  const version = which === 'either' ? ((await groupOf(pid, 1, control)) === null ? 2 : 1) : which
   const folder = await ownFolder(pid, version, control)
   if (folder === null) return null
   const values = files[version][control].map((name) => readFile(join(folder, name), 'utf8'))

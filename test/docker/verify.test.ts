@@ -40,6 +40,8 @@ engineTest(
     expect([...notRed(alone), ...notRed(connected)]).toEqual([])
     expect([alone.verdict, connected.verdict]).toEqual(['pass', 'pass'])
     expect(alone.probes.map(({ id }) => id)).toEqual(catalogue.map(({ id }) => id))
+    const cpu = alone.probes.find(({ id }) => id === 'resources.cpu')
+    expect(cpu).toMatchObject({ observed: 'as expected (held by engine)', brokenArm: { isRed: true } })
   },
 )
 
