@@ -8,7 +8,7 @@ import { PlaceholderStream, writerFor } from './body-swap.ts'
 import type { InterceptLimits } from './limits.ts'
 import { credentialRefused, Refusal } from './refusal.ts'
 import { type Header, judgeRequest, type RequestHead, type HeadTarget } from './request-head.ts'
-import { type Exchange, exchangeFor, swapHead, type Swapped } from './swap-head.ts'
+import { type Exchange, exchangeFor, screenRefused, swapHead, type Swapped } from './swap-head.ts'
 import type { Upstream } from './upstream.ts'
 
 /** What the exchanges of one connection share. */
@@ -41,7 +41,7 @@ export const exchange = async (
   given: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> => {
-  const head = judgeRequest(headOf(given), context.head)
+  const head = judgedHead(context, given)
   const { path, headers: asked, swapped } = swapHead(context.swap, context.target, head)
   const headers = swapped.length === 0 ? asked : asked.filter(([name]) => !partial.has(name.toLowerCase()))
   for (const it of swapped) context.carry(it)
@@ -65,8 +65,19 @@ export const exchange = async (
 /** What asks for a part of an answer: with the secret in the request, two parts could bring back half of it each. */
 const partial: ReadonlySet<string> = new Set(['range', 'if-range'])
 
+/** The head that may go up; throws a Refusal for what may not, and tells of what is in that. */
+export const judgedHead = ({ swap, target, head }: ExchangeContext, given: IncomingMessage): RequestHead => {
+  const read = headOf(given)
+  try {
+    return judgeRequest(read, head)
+  } catch (error) {
+    screenRefused(swap, target, read)
+    throw error
+  }
+}
+
 /** What node:http read, as it is judged. */
-export const headOf = ({ method = '', url = '', httpVersion, rawHeaders }: IncomingMessage) => ({
+const headOf = ({ method = '', url = '', httpVersion, rawHeaders }: IncomingMessage) => ({
   method,
   url,
   httpVersion,

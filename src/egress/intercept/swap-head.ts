@@ -2,7 +2,7 @@
 import type { Swap, SwapPlace, SwapPort } from '../../schema/credentials.ts'
 import type { EgressEndpoint } from '../../schema/egress.ts'
 import { credentialRefused } from './refusal.ts'
-import type { Header, RequestHead } from './request-head.ts'
+import { type GivenHead, type Header, pairs, type RequestHead } from './request-head.ts'
 
 /** What was swapped, and until when it may be used. */
 export interface Swapped {
@@ -54,6 +54,26 @@ export const swapHead = (port: SwapPort, target: EgressEndpoint, head: RequestHe
     ]),
     swapped,
   }
+}
+
+/**
+ * Throws a Refusal where a head that is refused anyway has something in it that is told of: the secret itself, a placeholder
+ * of another sandbox, or one of ours where it stands for nothing. What would be swapped is dropped.
+ */
+export const screenRefused = (
+  port: SwapPort,
+  target: EgressEndpoint,
+  { method, url, rawHeaders }: GivenHead,
+): void => {
+  const text = [method, url, ...rawHeaders].join('\n')
+  const leaked = port.watch(target, 'passes')(Buffer.from(text, 'latin1'))
+  if (leaked !== null) throw credentialRefused(`credential-${leaked}`)
+  const exchange = exchangeFor(port, target, [])
+  const headers = pairs(rawHeaders)
+  for (const part of [method, url, ...headers.map(([name]) => name)])
+    replaceAll(part, port.placeholders, (it) => exchange(it, { in: 'elsewhere' }))
+  for (const [name, value] of headers)
+    replaceAll(value, port.placeholders, (it) => exchange(it, { in: 'header', name: name.toLowerCase() }))
 }
 
 const textOf = ({ method, path, headers, dropped }: RequestHead): string =>

@@ -4,10 +4,10 @@ import type { Duplex } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { LeakWatch } from '../../schema/credentials.ts'
 import { judgeAnswer, redacting } from './answer.ts'
-import { type ExchangeContext, headOf } from './exchange.ts'
+import { type ExchangeContext, judgedHead } from './exchange.ts'
 import { redactingFrames, watchedFrames } from './frames.ts'
 import { Refusal } from './refusal.ts'
-import { type Header, judgeRequest } from './request-head.ts'
+import type { Header } from './request-head.ts'
 import { swapHead } from './swap-head.ts'
 
 /**
@@ -20,7 +20,7 @@ export const passUpgrade = async (
   client: Duplex,
   ahead: Buffer,
 ): Promise<void> => {
-  const head = judgeRequest(headOf(given), context.head)
+  const head = judgedHead(context, given)
   if (!head.isUpgrade) throw new Refusal(403, 'upgrade', 'this upgrade is not granted')
   if (ahead.length > 0) throw new Refusal(400, 'malformed', 'bytes came before the upgrade was agreed on')
   const { path, headers, swapped } = swapHead(context.swap, context.target, head)

@@ -97,6 +97,22 @@ test('what some hosts take for a second credential is refused, and other headers
   expect(await at.say(other)).toContain('Other_Key')
 })
 
+test.each<readonly [string, (at: string, placeholder: string, stolen: string) => string]>([
+  ['in Host', (_, ph) => get(ph)],
+  [
+    'in the target of another host',
+    (at, ph) => `GET https://evil.test/${ph} HTTP/1.1\r\nHost: ${at}\r\n\r\n`,
+  ],
+  ['in the target of TRACE', (at, ph) => `TRACE /${ph} HTTP/1.1\r\nHost: ${at}\r\n\r\n`],
+  ['of another host in a refused head', (at, _, stolen) => get(at, 'X: a', 'Connection: x', `Y: ${stolen}`)],
+])('a placeholder %s is told of, although the head is refused anyway', async (_, write) => {
+  await using at = await intercepted()
+  using _lease = await at.lease()
+  await at.say(write(at.authority, at.placeholder, at.otherPlaceholder))
+  expect(at.violations).toHaveLength(1)
+  expect(at.log).toMatchObject({ dialled: 0, swapped: [], cut: [expect.stringMatching(/^credential-/)] })
+})
+
 const bodies: readonly (readonly [string, string])[] = [
   ['a size of 0x1', '0x1\r\nx\r\n0\r\n\r\n'],
   ['a size with a space', '1 \r\nx\r\n0\r\n\r\n'],
