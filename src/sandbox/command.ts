@@ -8,7 +8,7 @@ import { type CommandKind, kindByMarker, kindByName, kindMarkers } from './comma
 import { interpreterNamed, interpreterNames } from './interpreters.ts'
 import { digestFile, identityOf, isSameFile, pinFile, type Digested, type PinnedFile } from './pinned-file.ts'
 import { readShebang } from './shebang.ts'
-import { followTrusted } from '../lib/trusted-path.ts'
+import { atOnce, followTrusted } from '../lib/trusted-path.ts'
 
 /** Whose word is taken for a file: root's and this uid's. */
 export interface Trust {
@@ -127,7 +127,7 @@ const lookUp = async (place: string, name: string, commandPath: readonly string[
 }
 
 const resolveTrusted = async (place: string, path: string, { uid }: Trust): Promise<string> => {
-  const followed = await followTrusted(path, [uid]).catch((error: unknown) => {
+  const followed = await followTrusted(path, [uid], atOnce).catch((error: unknown) => {
     if (!isMissing(error)) throw error
     throw new SallyportError(
       'ERR_COMMAND_NOT_FOUND',

@@ -9,7 +9,7 @@ import type { PackageSettings } from '../schema/settings.ts'
 import type { Trust } from './command.ts'
 import { digestTree, readTree, recheckTree, UnpinnableError, type Tree } from './tree.ts'
 import { isPrivateGroup } from '../lib/private-group.ts'
-import { followTrusted } from '../lib/trusted-path.ts'
+import { atOnce, followTrusted } from '../lib/trusted-path.ts'
 
 /** A package as it was registered. */
 export interface PackagePin {
@@ -92,7 +92,7 @@ export const verifyPackage = async (
 
 const findRoot = async (server: string, path: string, { uid }: Trust): Promise<string> => {
   try {
-    const followed = await followTrusted(path, [uid])
+    const followed = await followTrusted(path, [uid], atOnce)
     if (followed.isTrusted) return followed.real
     const { place, what, mend } = followed.distrust
     throw unsafe(server, place, what, mend)

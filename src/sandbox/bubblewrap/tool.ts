@@ -2,7 +2,7 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { isMissing } from '../../lib/missing.ts'
-import { followTrusted } from '../../lib/trusted-path.ts'
+import { atOnce, followTrusted } from '../../lib/trusted-path.ts'
 
 /** A bubblewrap that was found. */
 export interface Bubblewrap {
@@ -25,10 +25,12 @@ const oldest = [0, 8] as const
  */
 export async function findBubblewrap(candidates: readonly string[] = places): Promise<Bubblewrap | null> {
   for (const candidate of candidates) {
-    const place = await followTrusted(candidate, [process.geteuid?.() ?? 0]).catch((error: unknown) => {
-      if (isMissing(error)) return null
-      throw error
-    })
+    const place = await followTrusted(candidate, [process.geteuid?.() ?? 0], atOnce).catch(
+      (error: unknown) => {
+        if (isMissing(error)) return null
+        throw error
+      },
+    )
     if (place === null) continue
     if (!place.isTrusted) {
       const { place: where, what, mend } = place.distrust
