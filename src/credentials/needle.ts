@@ -37,6 +37,8 @@ const base64Alphabets = table((byte) => ({ 0x2d: 0x2b, 0x5f: 0x2f })[byte] ?? by
  * A value without `%`, `&` and `\` is one needle in which each byte may be raw, URL-encoded or escaped. With one of them a byte
  * could be read two ways, so each way is a needle of its own. Base64 is found in both alphabets at each of the three
  * alignments; the letters that hold bits of its neighbours are not part of it. Forms of forms (base64 of hex) are not found.
+ *
+ * Each text has memory of its own: a few bytes of Node's pool of 64 KiB would keep all of it for as long as they are kept.
  */
 export const needlesOf = (credential: string, value: Uint8Array): readonly Needle[] => {
   if (value.length < shortestValue) return []
@@ -75,7 +77,10 @@ export const needlesOf = (credential: string, value: Uint8Array): readonly Needl
     ...inWideUnits(bytes).map((text): Needle => ({ ...plain, text, backslash: !isAmbiguous })),
     ...inUnits(bytes).map((text): Needle => ({ ...plain, text, alike: folded })),
   ]
-  return [...written, ...encoded.filter(({ text }) => text.length >= shortestForm)]
+  const forms = [...written, ...encoded.filter(({ text }) => text.length >= shortestForm)]
+  const kept = forms.map((form): Needle => ({ ...form, text: Uint8Array.from(form.text) }))
+  for (const { text } of [...written, ...encoded]) text.fill(0)
+  return kept
 }
 
 // Each letter carries six bits; those which a neighbour before or after shares in depend on the neighbour.

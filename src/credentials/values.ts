@@ -32,7 +32,8 @@ export class KnownValues implements Disposable {
   /** Remembers a copy of a value; beyond the limit the oldest of its credential is zeroed and forgotten. */
   add(credential: string, value: Uint8Array): void {
     if (this.#known.some((it) => it.credential === credential && it.value.equals(value))) return
-    const copy = Buffer.from(value)
+    const copy = Buffer.alloc(value.length) // never of the pool, which it would keep
+    copy.set(value)
     const own = this.#known.filter((it) => it.credential === credential)
     const [oldest] = own.length < rememberedValues ? [] : own
     this.#known = [
