@@ -43,6 +43,7 @@ export class OwedFile {
     let debts: readonly Debt[] = []
     for (const path of paths)
       try {
+        removeDraft(path)
         const found = (unseal('owed', readFileSync(path, 'utf8'), key) as Owed).debts
         if (found.length > debts.length) debts = found
         this.#isThere = true
@@ -61,12 +62,12 @@ export class OwedFile {
     let written = 0
     for (const path of paths)
       try {
-        const draft = `${path}.draft`
-        writeFileSync(draft, text, { mode: 0o600 })
-        renameSync(draft, path)
+        writeFileSync(draftOf(path), text, { mode: 0o600 })
+        renameSync(draftOf(path), path)
         written += 1
       } catch (error) {
         failure = error
+        removeDraft(path)
       }
     this.#isThere ||= written > 0
     if (written === 0 && failure !== null) warn(SallyportError.from(failure))
@@ -77,5 +78,16 @@ export class OwedFile {
     if (!this.#isThere) return
     for (const path of this.#options.paths) rmSync(path, { force: true })
     this.#isThere = false
+  }
+}
+
+const draftOf = (path: string): string => `${path}.draft`
+
+/** Of a write that failed, or of a daemon that was killed in it. What can't be removed is written over by the next. */
+const removeDraft = (path: string): void => {
+  try {
+    rmSync(draftOf(path), { force: true })
+  } catch {
+    // the folder's own failure is told by whoever writes there
   }
 }

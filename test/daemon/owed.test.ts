@@ -2,6 +2,7 @@
 import { cpSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { OwedFile } from '../../src/daemon/owed-file.ts'
 import { listSegments, segmentPath } from '../../src/journal/segments.ts'
 import type { Happening } from '../../src/supervisor/ports.ts'
 import { eventually } from '../support/eventually.ts'
@@ -122,4 +123,23 @@ test('a journal whose end was cut off begins with a record that says so', async 
   await using at = await life(dir.path)
   expect(at.events).toMatchObject([{ type: 'journal/shortened', detail: { lost: { seq: 2 } } }])
   expect(bodies(at, 'journal.shortened')).toMatchObject([{ lost: { seq: 2 }, found: { seq: 1 } }])
+})
+
+test('a draft that never came to be the file does not stay, of this life or of one that was killed', async () => {
+  await using dir = await tempDir()
+  const [blocked, free] = [join(dir.path, 'blocked'), join(dir.path, 'free')]
+  mkdirSync(blocked) // a folder in its place: the draft is written, and can't be renamed
+  writeFileSync(`${free}.draft`, 'half of')
+  const redactor = { redact: (text: string) => ({ text, hits: 0 }) }
+  const file = new OwedFile({
+    paths: [blocked, free],
+    key: Buffer.alloc(32),
+    redactor,
+    warn: () => undefined,
+  })
+  expect(file.read().debts).toEqual([])
+  expect(existsSync(`${free}.draft`)).toBe(false)
+  file.write([])
+  expect(existsSync(`${blocked}.draft`)).toBe(false)
+  expect(existsSync(free)).toBe(true)
 })
