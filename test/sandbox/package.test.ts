@@ -236,15 +236,16 @@ describe('a package is refused', () => {
 test('a node_modules of thousands of files is digested and verified without holding up the daemon', async () => {
   const folder = join(import.meta.dirname, '../../node_modules')
   const settings = {
-    source: join(folder, 'vitest'),
+    source: join(folder, '@modelcontextprotocol'),
     target: '/app',
-    with: [join(folder, 'typescript')],
+    with: [join(folder, 'typescript'), join(folder, 'vitest')],
     digest: null,
   }
   // Processor time, not the clock: other tests use the machine too.
-  const work = { done: false, longestMs: 0, turns: 0 }
+  const work = { done: false, longestMs: 0 }
+  const startMs = threadMs()
   const watching = (async () => {
-    for (let last = threadMs(); !work.done; last = threadMs(), work.turns++) {
+    for (let last = threadMs(); !work.done; last = threadMs()) {
       await setImmediate()
       work.longestMs = Math.max(work.longestMs, threadMs() - last)
     }
@@ -253,8 +254,9 @@ test('a node_modules of thousands of files is digested and verified without hold
   expect(await verifyPackage(pinned, repositoryTrust)).toBe(pinned)
   work.done = true
   await watching
-  expect(work.turns).toBeGreaterThan(5)
-  expect(work.longestMs).toBeLessThan(20)
+  expect(pinned.trees.reduce((sum, { entries }) => sum + entries.size, 0)).toBeGreaterThan(2_000)
+  // Not in milliseconds: machines differ, and in one piece it is all of the work
+  expect(work.longestMs).toBeLessThan((threadMs() - startMs) / 4)
 })
 
 const threadMs = (): number => {
