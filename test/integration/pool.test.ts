@@ -75,7 +75,7 @@ describe('what was planned when a sandbox was built is looked at when it is draw
     const work = join(at.folder, 'work')
     await mkdir(work)
     await chmod(work, 0o777)
-    const mounts = [{ source: work, target: '/work', access: 'write', reason: 'a test' }]
+    const mounts = [{ source: work, target: '/project', access: 'write', reason: 'a test' }]
     const mine = process.getuid?.() === 0 ? { run_as: 1000 } : {}
     await write(at, configOf({ runs: runs({ profile: 'workspace-write', mounts, ...mine }) }))
     const running = await serve(at)
@@ -85,12 +85,12 @@ describe('what was planned when a sandbox was built is looked at when it is draw
     await mkdir(join(work, '.git'))
     await writeFile(join(work, '.git', 'config'), '[core]\n')
     for (const made of ['.git', '.git/config']) await chmod(join(work, made), 0o777)
-    const said = await run({ client }, 'echo evil >> /work/.git/config; cat /work/.git/config')
+    const said = await run({ client }, 'echo evil >> /project/.git/config; cat /project/.git/config')
     expect(said).toMatch(/Read-only file system/)
     expect(said).not.toMatch(/^evil/m)
     expect(await poolOf({ client })).toMatchObject({ drawn: 0 }) // a new pool, of sandboxes that are as they should be
     await waits({ client }, 2)
-    expect(await run({ client }, 'echo evil >> /work/.git/config')).toMatch(/Read-only file system/)
+    expect(await run({ client }, 'echo evil >> /project/.git/config')).toMatch(/Read-only file system/)
     expect(await poolOf({ client })).toMatchObject({ drawn: 1 })
   })
 })

@@ -212,13 +212,13 @@ describe('the gate', () => {
     const { folder, dispose } = await withMarker()
     const source = join(folder, 'granted')
     mkdirSync(source, { mode: 0o777 })
-    const judged = await planOf(sh('true'), { spec: { mounts: [mountOf(source, '/work')] } })
+    const judged = await planOf(sh('true'), { spec: { mounts: [mountOf(source, '/project')] } })
     renameSync(source, `${source}.old`)
     mkdirSync(source)
     writeFileSync(join(source, 'secret'), 'secret')
     await expect(confine(judged, { signal })).rejects.toMatchObject({
       code: 'ERR_SANDBOX_SETUP',
-      details: { step: 'gate', target: '/work', source },
+      details: { step: 'gate', target: '/project', source },
     })
     await dispose()
   })
