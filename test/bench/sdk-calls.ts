@@ -2,8 +2,7 @@
 // with 64 in flight, one call at a time, and a result of 1 MiB. Run after npm run build: node test/bench/sdk-calls.ts [rounds]
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { connect, createServer } from 'node:net'
-import type { AddressInfo } from 'node:net'
+import { connect } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
@@ -14,6 +13,7 @@ import { configOf, daemon, fixture } from '../support/daemon.ts'
 import { eventually } from '../support/eventually.ts'
 import { fixture as pathOf } from '../support/plain-launch.ts'
 import { tempDir } from '../support/temp-dir.ts'
+import { freePort } from '../support/free-port.ts'
 import { type Arm, median, publish } from './figures.ts'
 import { install, peers } from './peers.ts'
 import { byTurns, type Measured } from './turns.ts'
@@ -180,15 +180,6 @@ async function accepts(port: number): Promise<boolean> {
   await once(socket, 'connect')
   socket.destroy()
   return true
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
 }
 
 async function ended(child: ChildProcess): Promise<void> {

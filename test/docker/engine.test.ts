@@ -1,7 +1,5 @@
 // The engine's own answers: what Sallyport asks of one, and what it makes of an engine that fails it.
-import { once } from 'node:events'
 import { cp, writeFile } from 'node:fs/promises'
-import { createServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { findEndpoint } from '../../src/sandbox/docker/endpoint.ts'
@@ -18,6 +16,7 @@ import {
 } from '../support/engine.ts'
 import { eventually } from '../support/eventually.ts'
 import { importImage, nodeImage } from '../support/image.ts'
+import { freePort } from '../support/free-port.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
 const echo = `#include <unistd.h>
@@ -43,14 +42,6 @@ const plan = (image: string): ContainerPlan => ({
   AttachStderr: true,
   HostConfig: { NetworkMode: 'none' },
 })
-
-const freePort = async (): Promise<number> => {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  return port
-}
 
 describe('a container through its life', () => {
   engineTest('is created, attached to, started, waited for and removed', async ({ engine: it }) => {

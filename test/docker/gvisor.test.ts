@@ -1,5 +1,4 @@
 // Servers in gVisor: the same launch with another kernel in it, and what that one can't give refused by name.
-import { randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { release } from 'node:os'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -8,6 +7,7 @@ import { isGvisor, judgeGvisor, requireSameSources } from '../../src/sandbox/doc
 import type { LaunchHost } from '../../src/sandbox/host.ts'
 import { inputOf } from '../../src/supervisor/dispatch.ts'
 import { gvisor, hasGvisor, ownEngine, type OwnEngine } from '../support/engine.ts'
+import { expectEveryByte } from '../support/every-byte.ts'
 import { launchHost, launchProbe, settingsFor } from '../support/launch.ts'
 import { textOf } from '../support/plan.ts'
 import { expectRefusal } from '../support/refusal.ts'
@@ -49,15 +49,7 @@ describe.runIf(hasGvisor)('a server in gVisor', () => {
 
   test('gets and gives every byte, and ends of SIGTERM with its own status', async () => {
     await using server = await launchProbe(await settingsFor('confined-echo.mjs', [], inGvisor), host)
-    const sent = randomBytes(1 << 20)
-    inputOf(server).write(sent)
-    const chunks: Buffer[] = []
-    for await (const chunk of server.stdout) {
-      chunks.push(chunk as Buffer)
-      if (Buffer.concat(chunks).length === sent.length) server.terminate()
-    }
-    expect(Buffer.concat(chunks).equals(sent)).toBe(true)
-    expect(await server.ended).toEqual({ code: 5, signal: null, reason: 'exited' })
+    await expectEveryByte(server)
   })
 
   test('is killed with all that it started, and nothing is left', async () => {

@@ -1,14 +1,12 @@
 // Engines of this machine that are reached over a network: a server there is launched, spoken to and ended as at the usual socket.
-import { randomBytes } from 'node:crypto'
 import { chmod, cp, mkdir, readdir, writeFile } from 'node:fs/promises'
-import { createServer, type AddressInfo } from 'node:net'
-import { once } from 'node:events'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { inputOf } from '../../src/supervisor/dispatch.ts'
 import { testAuthority } from '../support/certificates.ts'
 import { canStartEngine, engineTest, ownEngine } from '../support/engine.ts'
 import { launchHost, launchProbe, settingsFor } from '../support/launch.ts'
+import { expectEveryByte } from '../support/every-byte.ts'
+import { freePort } from '../support/free-port.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
 /** Launches, sends and gets 1 MiB, asks it to end, and looks that nothing is left. */
@@ -21,28 +19,11 @@ const expectLaunch = async (environment: Readonly<Record<string, string>>): Prom
       await settingsFor('confined-echo.mjs', [], { driver: 'docker' }),
       host,
     )
-    const sent = randomBytes(1 << 20)
-    inputOf(server).write(sent)
-    const chunks: Buffer[] = []
-    for await (const chunk of server.stdout) {
-      chunks.push(chunk as Buffer)
-      if (Buffer.concat(chunks).length === sent.length) server.terminate()
-    }
-    expect(Buffer.concat(chunks).equals(sent)).toBe(true)
-    expect(await server.ended).toEqual({ code: 5, signal: null, reason: 'exited' })
+    await expectEveryByte(server)
     const { engine, daemon } = await host.docker()
     expect(await engine.list([`io.sallyport.daemon=${daemon}`])).toEqual([])
   }
   expect(await readdir(join(state.path, 'docker'))).toEqual([])
-}
-
-const freePort = async (): Promise<number> => {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
 }
 
 describe.runIf(canStartEngine)('over TCP', () => {
