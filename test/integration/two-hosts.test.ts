@@ -1,6 +1,6 @@
 // Two users on one daemon: each sees and touches what is its own, and neither is the operator.
 import { readFileSync } from 'node:fs'
-import { chmod, cp, mkdir, stat, symlink } from 'node:fs/promises'
+import { chmod, cp, mkdir, rm, stat, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { catalogue } from '../../src/errors.ts'
@@ -161,6 +161,7 @@ const asRoot: Readonly<Record<string, () => Promise<void>>> = {
     await mkdir(join(closed, 'code'), { recursive: true })
     await cp(new URL('../fixtures/servers/echo.mjs', import.meta.url), join(closed, 'code/echo.mjs'))
     await chmod(closed, 0o700)
+    await rm(link, { force: true }) // of a first try
     await symlink(join(closed, 'code'), link)
     const refused = async (source: string) => {
       const code = { source, target: '/app' }
