@@ -1,14 +1,11 @@
 // A governed call, from proposal to outcome: ten steps, in this order, and no other way to a server.
-import { SallyportError } from '../errors.ts'
 import { digestOf } from './canonical.ts'
-import type { GovernedRequest } from '../schema/gate.ts'
 import type { Admission, Asker, Proposal, Waiting } from '../schema/governor.ts'
 import type { Action } from '../schema/settings.ts'
-import type { About } from './about.ts'
-import type { Permit } from './permit.ts'
-import type { CallEquipment, Ended, GovernPorts, LeaseAsk, Standing, Told } from './ports.ts'
+import type { Decided, Permitted, Proposed } from './passed.ts'
+import type { CallEquipment, Ended, GovernPorts, Told } from './ports.ts'
 import { canonical, expectAccepted, expectGranted, expectReadAlike, expectValid, invalid } from './expect.ts'
-import { denied } from './refusal.ts'
+import { denied, refusedAtBoundary } from './refusal.ts'
 import { refuse } from './refuse.ts'
 import type { TrustRecord } from './trust.ts'
 
@@ -45,33 +42,6 @@ export function govern(proposal: Proposal, ports: GovernPorts, waiting: Waiting,
 
 /** What is left of the steps where something has to be waited for; null where they were taken in this turn. */
 type Later = Promise<unknown> | null
-
-/** After steps 1 and 2. */
-interface Proposed {
-  readonly standing: Standing & { readonly state: 'accepted' }
-  /** Canonical arguments */
-  readonly text: string
-  readonly argumentsDigest: string
-  /** What will be sent, and was digested */
-  readonly bytes: string
-  readonly bytesDigest: string
-}
-
-/** After steps 3 and 4. */
-interface Decided {
-  readonly proposed: Proposed
-  readonly request: GovernedRequest
-  readonly trust: TrustRecord
-  readonly about: About
-  readonly policyVersion: string
-}
-
-/** After step 7. */
-interface Permitted {
-  readonly decided: Decided
-  readonly permit: Permit
-  readonly ask: LeaseAsk
-}
 
 /** One call on its way; each method takes some steps, and goes on with the next without a promise where it can. */
 class Passage implements Told {
@@ -238,14 +208,8 @@ class Passage implements Told {
       hold: registry.hold(server.name, subject, lineage),
     })
     if (failed !== null) {
-      const outside =
-        failed === 'side-effects' ? registry.uncontained(server.name, sideEffects, resourceScopes) : null
-      const why = outside === null ? failed : `${failed}: ${outside}`
-      throw new SallyportError(
-        'ERR_PERMIT_REFUSED',
-        `the permit for ${identity} was refused at the boundary: ${why}; nothing was sent`,
-        { check: failed, server: server.name, tool: subject },
-      )
+      const outside = registry.uncontained(server.name, sideEffects, resourceScopes)
+      throw refusedAtBoundary(this.#proposal, identity, failed, failed === 'side-effects' ? outside : null)
     }
     if (process !== null) permits.keep(permit) // it is dispatched when its process is up, or not at all
     return {

@@ -13,7 +13,8 @@ import {
   violationOf,
 } from './facts.ts'
 import type { Standing } from './ports.ts'
-import { type AcceptedSurface, identityOf, type SurfaceChange } from './declaration.ts'
+import type { AcceptedSurface } from './declaration.ts'
+import type { Live } from './live.ts'
 import { Standings } from './standings.ts'
 import {
   afterReset,
@@ -24,17 +25,6 @@ import {
   type TrustThresholds,
   unknownTool,
 } from './trust.ts'
-
-/** What a running server lists at present, compared with what was accepted. */
-export interface Live {
-  readonly serverVersion: string
-  readonly codeDigest: string
-  readonly change: SurfaceChange
-  /** Digests of the tools as they are listed now */
-  readonly digests: Map<string, string>
-  /** Digest of instructions, prompts and resource templates as they are listed now */
-  readonly restDigest: string
-}
 
 const key = (server: string, tool: string): string => `${server}/${tool}`
 const halts: Readonly<Record<string, 'ungoverned' | 'violated'>> = {
@@ -163,39 +153,15 @@ export class Ledger {
         reason: `${server} is quarantined: ${halt.reason}; an operator lets it run again with sallyport release ${server}`,
       }
     const accepted = this.#accepted.get(server)
-    const mend = `see sallyport accept ${server}`
     if (accepted === undefined)
-      return { state: 'unaccepted', reason: `nothing of ${server} was accepted; ${mend}` }
+      return {
+        state: 'unaccepted',
+        reason: `nothing of ${server} was accepted; see sallyport accept ${server}`,
+      }
     const live = instance === null ? null : this.live(instance)
     if (live === null && instance !== null)
       return { state: 'unaccepted', reason: `what ${server} lists is not known yet` }
-    if (live !== null && !isSameServer(accepted, live))
-      return {
-        state: 'replaced',
-        reason: `${server} is ${whatOf(live)}, accepted was ${whatOf(accepted)}; ${mend}`,
-      }
-    if (kind === 'method') {
-      const { declarationVersion } = accepted
-      if (live === null || live.restDigest === accepted.restDigest)
-        return { state: 'accepted', identity: identityOf(accepted, subject), declarationVersion, tool: null }
-      const what = 'the instructions, prompts or resource templates'
-      return { state: 'changed', reason: `${what} of ${server} are not those that were accepted; ${mend}` }
-    }
-    const tool = accepted.tools.get(subject)
-    if (tool === undefined) {
-      if (live?.digests.has(subject) === true)
-        return { state: 'unaccepted', reason: `${server} lists ${subject}, which was not accepted; ${mend}` }
-      return { state: 'unknown', reason: `${server} has no tool of that name; see sallyport tools ${server}` }
-    }
-    if (live !== null && live.digests.get(subject) !== tool.surfaceDigest) {
-      if (!live.digests.has(subject))
-        return { state: 'unknown', reason: `${server} does not list ${subject} any more` }
-      return {
-        state: 'changed',
-        reason: `${server} lists ${subject} otherwise than when it was accepted; ${mend}`,
-      }
-    }
-    return this.#standings.of(accepted, subject, tool)
+    return this.#standings.of(accepted, live, kind, subject)
   }
 
   /** The record of a tool; the same object until something changes it. */
@@ -280,15 +246,6 @@ export class Ledger {
     this.#trust.set(name, change(this.#trust.get(name) ?? unknownTool))
   }
 }
-
-/** True when version and code are those that were accepted. */
-export const isSameServer = (
-  accepted: Pick<AcceptedSurface, 'serverVersion' | 'codeDigest'>,
-  live: Pick<Live, 'serverVersion' | 'codeDigest'>,
-): boolean => accepted.serverVersion === live.serverVersion && accepted.codeDigest === live.codeDigest
-
-const whatOf = ({ serverVersion, codeDigest }: Pick<Live, 'serverVersion' | 'codeDigest'>): string =>
-  `version ${serverVersion} with code ${codeDigest.slice(0, 12)}`
 
 function fill<K, V>(map: Map<K, V>, entries: readonly (readonly [K, V])[] = []): void {
   map.clear()

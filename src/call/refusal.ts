@@ -1,6 +1,7 @@
 // How a refused proposal is told: the code for where the thing to be called stands, and one line with the reason.
 import { SallyportError } from '../errors.ts'
 import type { Proposal } from '../schema/governor.ts'
+import type { PermitCheck } from './permit.ts'
 
 /** What stands in the way -> its code. */
 export const refusals = {
@@ -25,3 +26,18 @@ export const denied = (
     tool: proposal.subject,
     ...(rule === null ? {} : { rule }),
   })
+
+/** The error of a permit that failed a check; `outside` is what the sandbox does not contain, where that is why. */
+export function refusedAtBoundary(
+  { server, subject }: Pick<Proposal, 'server' | 'subject'>,
+  identity: string,
+  check: PermitCheck,
+  outside: string | null,
+): SallyportError {
+  const why = outside === null ? check : `${check}: ${outside}`
+  return new SallyportError(
+    'ERR_PERMIT_REFUSED',
+    `the permit for ${identity} was refused at the boundary: ${why}; nothing was sent`,
+    { check, server: server.name, tool: subject },
+  )
+}

@@ -1,13 +1,41 @@
-// What there is to say of a tool that stands as it was accepted: one object for each tool of one acceptance.
+// How what is called stands, against what was accepted and what is listed now: one object for each tool of one acceptance.
+import type { Proposal } from '../schema/governor.ts'
 import { type AcceptedSurface, type AcceptedTool, identityOf } from './declaration.ts'
+import { isSameServer, type Live, whatOf } from './live.ts'
 import type { Standing } from './ports.ts'
 
 /** Keeps them for as long as their acceptance is kept. */
 export class Standings {
   readonly #known = new WeakMap<AcceptedSurface, Map<string, Standing>>()
 
-  /** `tool` is the surface's own tool of the name `subject`. */
-  of(surface: AcceptedSurface, subject: string, tool: AcceptedTool): Standing {
+  /** `live` is null where no instance is named: then what was accepted is what there is to go by. */
+  of(accepted: AcceptedSurface, live: Live | null, kind: Proposal['kind'], subject: string): Standing {
+    const { server } = accepted
+    const mend = `see sallyport accept ${server}`
+    if (live !== null && !isSameServer(accepted, live))
+      return {
+        state: 'replaced',
+        reason: `${server} is ${whatOf(live)}, accepted was ${whatOf(accepted)}; ${mend}`,
+      }
+    if (kind === 'method') return ofMethod(accepted, live, subject, mend)
+    const tool = accepted.tools.get(subject)
+    if (tool === undefined) {
+      if (live?.digests.has(subject) === true)
+        return { state: 'unaccepted', reason: `${server} lists ${subject}, which was not accepted; ${mend}` }
+      return { state: 'unknown', reason: `${server} has no tool of that name; see sallyport tools ${server}` }
+    }
+    if (live !== null && live.digests.get(subject) !== tool.surfaceDigest) {
+      if (!live.digests.has(subject))
+        return { state: 'unknown', reason: `${server} does not list ${subject} any more` }
+      return {
+        state: 'changed',
+        reason: `${server} lists ${subject} otherwise than when it was accepted; ${mend}`,
+      }
+    }
+    return this.#ofTool(accepted, subject, tool)
+  }
+
+  #ofTool(surface: AcceptedSurface, subject: string, tool: AcceptedTool): Standing {
     const ofSurface = this.#known.get(surface) ?? new Map<string, Standing>()
     const known = ofSurface.get(subject)
     if (known !== undefined) return known
@@ -17,4 +45,12 @@ export class Standings {
     this.#known.set(surface, ofSurface.set(subject, standing))
     return standing
   }
+}
+
+function ofMethod(accepted: AcceptedSurface, live: Live | null, subject: string, mend: string): Standing {
+  const { server, declarationVersion } = accepted
+  if (live === null || live.restDigest === accepted.restDigest)
+    return { state: 'accepted', identity: identityOf(accepted, subject), declarationVersion, tool: null }
+  const what = 'the instructions, prompts or resource templates'
+  return { state: 'changed', reason: `${what} of ${server} are not those that were accepted; ${mend}` }
 }

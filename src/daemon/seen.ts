@@ -7,7 +7,7 @@ import {
   surfaceDigest,
   type ToolDeclaration,
 } from '../call/declaration.ts'
-import { isSameServer } from '../call/ledger.ts'
+import { isSameServer } from '../call/live.ts'
 import { missingGrant, namesOf, uncontained } from '../config/containment.ts'
 import { SallyportError } from '../errors.ts'
 import type { Observation } from '../schema/governor.ts'

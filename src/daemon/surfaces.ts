@@ -6,7 +6,8 @@ import {
   type SurfaceChange,
 } from '../call/declaration.ts'
 import type { Fact } from '../call/facts.ts'
-import { isSameServer, type Ledger } from '../call/ledger.ts'
+import type { Ledger } from '../call/ledger.ts'
+import { isSameServer } from '../call/live.ts'
 import { missingGrant } from '../config/containment.ts'
 import { SallyportError } from '../errors.ts'
 import type { InstanceId } from '../lib/ids.ts'
