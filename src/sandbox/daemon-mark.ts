@@ -47,4 +47,5 @@ export const readMark = (text: string): (DaemonMark & Readonly<Record<string, un
 
 export const bootId = (): string => readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()
 
-const pidNamespace = (): string => readlinkSync('/proc/self/ns/pid')
+/** The pid namespace of this process, as the kernel names it. */
+export const pidNamespace = (): string => readlinkSync('/proc/self/ns/pid')

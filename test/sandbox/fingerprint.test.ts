@@ -1,7 +1,9 @@
 // The fingerprint is taken by building a real sandbox, and says what a host lacks in words that mend it.
-import { execFileSync } from 'node:child_process'
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { expect, test } from 'vitest'
 import { findInitBinary } from '../../src/sandbox/init-binary.ts'
 import { diagnose, requireSandbox, type Diagnosis } from '../../src/sandbox/diagnose.ts'
@@ -33,6 +35,36 @@ test('a trial leaves no process behind', async () => {
   await tryEgress('/usr/bin/bwrap', await findInitBinary())
   await tryOnce('/bin/false', await findInitBinary())
   expect(children().trim()).toBe('ps')
+})
+
+test('what a process left that was killed in its trial is removed by the next one, and what a living one has is not', async () => {
+  await using folder = await tempDir()
+  const url = new URL('../../src/sandbox/trial-door.ts', import.meta.url).href
+  const code = `
+    const { openTrialDoor } = await import('${url}')
+    const door = await openTrialDoor()
+    process.stdout.write(await door.openFor(process.geteuid()))
+    process.stdin.resume()`
+  const open = async (): Promise<{ readonly child: ChildProcess; readonly path: string }> => {
+    const child = spawn(process.execPath, ['--input-type=module', '-e', code], {
+      stdio: ['pipe', 'pipe', 'inherit'],
+      env: { TMPDIR: folder.path },
+    })
+    const [path] = (await once(child.stdout, 'data')) as [Buffer]
+    return { child, path: path.toString() }
+  }
+  const killed = await open()
+  killed.child.kill('SIGKILL')
+  await once(killed.child, 'exit')
+  expect(existsSync(killed.path)).toBe(true)
+  const living = await open()
+  const next = await open()
+  try {
+    await expect.poll(() => existsSync(dirname(killed.path)), { timeout: 5000 }).toBe(false)
+    expect([living, next].map(({ path }) => existsSync(path))).toEqual([true, true])
+  } finally {
+    for (const { child } of [living, next]) child.kill('SIGKILL')
+  }
 })
 
 test('a tool that builds no sandbox is found out, whatever it exits with', async () => {
