@@ -30,7 +30,10 @@ const answerBytes = 8 * 1024 * 1024
 export function auditMethods({ governance, directory, key, policy }: AuditPorts): MethodTable<Methods> {
   const find = async (query: Query): Promise<Found> => {
     const { after = 0, before = null, limit = usualLimit, from = 'newest', seq } = query
-    const range = seq === undefined ? { after, before } : { after: seq - 1, before: seq + 1 }
+    // What is being synced is in the file, and may be taken back.
+    const end = governance.journal.head.seq + 1
+    const until = { after, before: Math.min(before ?? end, end) }
+    const range = seq === undefined ? until : { after: seq - 1, before: Math.min(seq + 1, end) }
     const matches = (record: JournalRecord): boolean => isAsked(record, query)
     return queryJournal(directory, { ...range, limit, limitBytes: answerBytes, from, matches })
   }

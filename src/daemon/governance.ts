@@ -31,6 +31,8 @@ export interface GovernanceOptions {
   readonly keyPath: string
   /** Where a violation is kept that the journal does not take: files on disks that may fail independently */
   readonly owedPaths?: readonly string[]
+  /** Where it is noted what the journal holds and should not: files on disks that may fail independently */
+  readonly notes?: readonly string[]
   readonly daemon: DaemonId
   readonly emit: Emit
   readonly codeOf: (server: ServerSettings) => string
@@ -104,7 +106,8 @@ export class Governance implements AsyncDisposable {
 
   /** Reads the journal and ends what it left open. Throws what `Keeping.open` throws. */
   static async open(options: GovernanceOptions): Promise<Governance> {
-    const { settings, directory, keyPath, owedPaths = [], daemon, emit, redactor, separation } = options
+    const { settings, directory, keyPath, owedPaths = [], notes = [] } = options
+    const { daemon, emit, redactor, separation } = options
     const ledger = new Ledger(settings.trust)
     const past = new Past(ledger)
     const key = await loadKey(keyPath)
@@ -119,6 +122,7 @@ export class Governance implements AsyncDisposable {
       durability: settings.journal.durability,
       segmentBytes: settings.journal.segmentBytes,
       keepDays: settings.journal.keepDays,
+      notes,
       about: { separation },
       folds: { past, ...options.folds },
       record: (type, body) => governance.recorder.record(type, body),

@@ -60,14 +60,13 @@ export class Keeping implements AsyncDisposable {
   /** Last segment that is dispensable though a snapshot should turn out unusable */
   #covered = 0
   #work: Promise<void> = Promise.resolve()
-  #isFolded = true
   #isClosing = false
   #head: HeadKeeper | null = null
 
   private constructor(options: KeepingOptions, passedOver: readonly Unusable[], open: Opening) {
     this.#options = options
     this.passedOver = passedOver
-    const opened = open({ closed: (end) => this.#closed(end), failing: () => (this.#isFolded = false) })
+    const opened = open((end) => this.#closed(end))
     this.journal = opened.journal
     this.shortened = opened.shortened
     this.#timer = options.keepDays === 0 ? null : setInterval(() => this.#prune(), lookMs).unref()
@@ -87,7 +86,7 @@ export class Keeping implements AsyncDisposable {
         continue
       }
       try {
-        return new Keeping(options, passedOver, (hooks) => begin(options, candidate, hooks))
+        return new Keeping(options, passedOver, (closed) => begin(options, candidate, closed))
       } catch (error) {
         if (candidate === null || !isCorrupt(error)) throw error
         passedOver.push({ path: snapshotPath(directory, candidate.position.seq), reason: error.message })
@@ -118,7 +117,7 @@ export class Keeping implements AsyncDisposable {
 
   /** The folds are at the segment's end now, and move on with the next record: what they say is taken down at once. */
   #closed(end: SegmentEnd): void {
-    if (!this.#isFolded || this.#isClosing) return
+    if (this.#isClosing) return
     const { folds, directory, key } = this.#options
     const state = JSON.stringify(
       Object.fromEntries(Object.entries(folds).map(([name, fold]) => [name, fold.save()])),
@@ -147,16 +146,12 @@ export class Keeping implements AsyncDisposable {
   }
 }
 
-interface Hooks {
-  readonly closed: (end: SegmentEnd) => void
-  /** Records may stand in the chain whose callers were told that they do not */
-  readonly failing: () => void
-}
+type Closed = (end: SegmentEnd) => void
 type Opened = Pick<Keeping, 'journal' | 'shortened'>
-type Opening = (hooks: Hooks) => Opened
+type Opening = (closed: Closed) => Opened
 
-function begin(options: KeepingOptions, from: Snapshot | null, { closed, failing }: Hooks): Opened {
-  const { directory, key, folds, keepDays, health } = options
+function begin(options: KeepingOptions, from: Snapshot | null, closed: Closed): Opened {
+  const { directory, key, folds, keepDays } = options
   const known = readHead(directory, key)
   let found = from?.position ?? beginning
   let isReached = known === null || ('seq' in known && known.seq <= found.seq)
@@ -171,10 +166,6 @@ function begin(options: KeepingOptions, from: Snapshot | null, { closed, failing
       found = { seq: record.seq, hash: record.hash }
       isReached ||= known !== null && 'seq' in known && known.hash === record.hash
       for (const fold of Object.values(folds)) fold.fold(record)
-    },
-    health: (failure) => {
-      if (failure !== null && options.durability === 'fsync') failing()
-      health?.(failure)
     },
   })
   return { journal, shortened: isReached || known === null ? null : shortened(known, found) }

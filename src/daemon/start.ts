@@ -113,6 +113,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
       directory,
       keyPath,
       owedPaths: [stateDir, runtimeDir].map((folder) => join(folder, 'journal.owed')),
+      notes: [stateDir, runtimeDir].map((folder) => join(folder, 'journal.uncut')),
       daemon: id,
       emit,
       folds: { roster },

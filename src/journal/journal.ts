@@ -1,5 +1,5 @@
 // The one durable store: records in order, durable before their effect, or nothing is called.
-import { fdatasync, mkdirSync } from 'node:fs'
+import { mkdirSync } from 'node:fs'
 import type { SallyportError } from '../errors.ts'
 import { unwritable } from './failures.ts'
 import { type Pending, settle } from './pending.ts'
@@ -7,6 +7,7 @@ import type { Entry, JournalRecord, Position } from './record.ts'
 import { replayFrom, type SegmentEnd } from './replay.ts'
 import { beginning } from './segments.ts'
 import { Tail, type TailOptions } from './tail.ts'
+import { UncutNote } from './uncut.ts'
 
 export interface JournalOptions extends TailOptions {
   /** Sees every record that is already there behind `from`, in order, before `open` returns */
@@ -47,8 +48,9 @@ export class Journal implements AsyncDisposable {
    * @throws ERR_JOURNAL_CORRUPT with segment, line and what is wrong
    */
   static open(options: JournalOptions): Journal {
-    const { directory, key, replay, from = null } = options
+    const { directory, key, replay, from = null, notes = [] } = options
     mkdirSync(directory, { recursive: true, mode: 0o700 })
+    new UncutNote(notes, key).settle(directory)
     const end = replayFrom(directory, key, from, replay)
     if (end !== null && end !== from) options.closed?.(end)
     const journal = new Journal(options, new Tail(options, end?.position ?? beginning, end?.torn ?? null))
@@ -89,6 +91,7 @@ export class Journal implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     if (this.#isClosed) return
     this.#isClosed = true
+    await this.#syncing
     this.#flush()
     await this.#syncing
     this.#tail.close()
@@ -103,8 +106,9 @@ export class Journal implements AsyncDisposable {
     })
   }
 
-  /** Writes what waits as one batch. */
+  /** Writes what waits as one batch, unless one is being synced: then whoever syncs it goes on with what waits. */
   #flush(): void {
+    if (this.#syncing !== null) return
     const batch = this.#waiting
     this.#waiting = []
     let written: readonly Position[]
@@ -113,27 +117,34 @@ export class Journal implements AsyncDisposable {
     } catch (error) {
       return this.#fail(batch, error)
     }
-    if (written.length > 0) this.#tellMoved()
-    if (this.#isFailing) this.#recover()
-    if (this.#options.durability === 'write') settle(batch, written)
+    if (this.#options.durability === 'write') this.#keep(batch, written)
     else this.#syncing = this.#sync(batch, written)
   }
 
   /** Group commit: records that come while the disk syncs wait for the next batch. */
   async #sync(batch: readonly Pending[], written: readonly Position[]): Promise<void> {
-    const { fd } = this.#tail
-    const error = await (fd === null ? null : synced(fd))
     try {
-      if (error === null) settle(batch, written)
+      const error = await this.#tail.sync().then(
+        () => null,
+        (reason: unknown) => reason ?? new Error('unknown'),
+      )
+      if (error === null) this.#keep(batch, written)
       else {
-        // What was written may or may not last: the records stay in the chain, their callers are told no.
-        this.#tail.close()
+        // What was written may or may not last. Its callers are told no, so it must not come true with the next start.
+        this.#tail.takeBack()
         this.#fail(batch, error)
       }
     } finally {
       this.#syncing = null
       if (this.#waiting.length > 0) this.#schedule()
     }
+  }
+
+  #keep(batch: readonly Pending[], written: readonly Position[]): void {
+    this.#tail.keep()
+    if (written.length > 0) this.#tellMoved()
+    if (this.#isFailing) this.#recover()
+    settle(batch, written)
   }
 
   #fail(batch: readonly Pending[], error: unknown): void {
@@ -154,5 +165,3 @@ export class Journal implements AsyncDisposable {
     this.#movement = null
   }
 }
-
-const synced = (fd: number): Promise<unknown> => new Promise((resolve) => fdatasync(fd, resolve))

@@ -36,7 +36,9 @@ export function replayFrom(
   for (const segment of segments) {
     const read = readSegment(directory, segment, end?.position ?? beginning, key, visit)
     if (read.flaw !== null) throw corrupt(directory, segment, read.flaw.line, read.flaw.detail)
-    end = { segment, position: read.end, offset: read.offset, torn: read.torn }
+    // A segment without a first record has told of nothing yet.
+    const untold = read.offset === 0 ? (end?.torn ?? null) : null
+    end = { segment, position: read.end, offset: read.offset, torn: read.torn ?? untold }
   }
   return end
 }

@@ -2,7 +2,7 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 
 /** What a file is: a MAC of one kind is no MAC of another, nor of a record. */
-export type SealedKind = 'snapshot' | 'head' | 'owed'
+export type SealedKind = 'snapshot' | 'head' | 'owed' | 'uncut'
 
 const version = 1
 const ending = /,"mac":"([0-9a-f]{64})"\}\n$/

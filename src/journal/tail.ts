@@ -1,8 +1,19 @@
 // Where the journal grows: the segment that is written to, and each batch as one write at its end.
-import { accessSync, closeSync, constants, fstatSync, ftruncateSync, openSync, writeSync } from 'node:fs'
+import {
+  accessSync,
+  closeSync,
+  constants,
+  fdatasync,
+  fstatSync,
+  ftruncateSync,
+  openSync,
+  writeSync,
+} from 'node:fs'
+import { type FileHandle, open } from 'node:fs/promises'
 import { BatchBytes } from './batch-bytes.ts'
 import { type Entry, encodeRecord, originOf, type Position } from './record.ts'
 import type { SegmentEnd } from './replay.ts'
+import { UncutNote } from './uncut.ts'
 import { expectInPlace, listSegments, readSegment, segmentPath, type Torn } from './segments.ts'
 
 /** `write` survives the daemon's death, `fsync` a power loss too. */
@@ -22,6 +33,8 @@ export interface TailOptions {
   readonly closed?: (end: SegmentEnd) => void
   /** JSON members of every segment's first record */
   readonly about?: Readonly<Record<string, unknown>>
+  /** Where it is noted what could not be cut off: files on disks that may fail independently */
+  readonly notes?: readonly string[]
   /** Clock of the `at` member */
   readonly now?: () => Date
 }
@@ -34,39 +47,42 @@ interface Segment {
   readonly openedMs: number
   /** What its first record hangs on */
   readonly begins: Position
+  /** What its first record tells of */
+  readonly tells: Torn | null
   length: number
   /** Its last MAC; empty before the first */
   mac: string
+  /** What of it counts; the same as what was written, but for a batch that is being synced */
+  kept: { readonly length: number; readonly mac: string; readonly head: Position }
 }
 
-/** Each method throws what the file system throws; a batch that could not be written is taken back whole. */
+/** Each method throws what the file system throws; a batch that could not be written, or synced, is taken back whole. */
 export class Tail {
   readonly #options: TailOptions
   #segment: Segment | null = null
   #head: Position
   readonly #bytes = new BatchBytes()
   #torn: Torn | null
+  /** The open segment holds more than counts, which must be gone before anything is added */
+  #isBehind = false
+  readonly #uncut: UncutNote
   /** A segment behind whose records stands what could neither be written nor taken back */
   #broken: Segment | null = null
 
   /** Goes on behind `head`; the first segment's first record tells of `torn`. */
   constructor(options: TailOptions, head: Position, torn: Torn | null) {
     this.#options = options
+    this.#uncut = new UncutNote(options.notes ?? [], options.key)
     this.#head = head
     this.#torn = torn
   }
 
-  /** The last record that was written. */
+  /** The last record that counts. */
   get head(): Position {
-    return this.#head
+    return this.#segment?.kept.head ?? this.#head
   }
 
-  /** Descriptor of the open segment; null while none is. */
-  get fd(): number | null {
-    return this.#segment?.fd ?? null
-  }
-
-  /** Writes the entries as one batch, and says where each stands; with none it opens the segment. */
+  /** Writes the entries as one batch, and says where each stands; with none it opens the segment. It counts once it is kept. */
   write(entries: readonly Entry[]): readonly Position[] {
     const segment = this.#openSegment()
     if (entries.length === 0) return []
@@ -89,6 +105,43 @@ export class Tail {
     return positions
   }
 
+  /** What was written counts from now on. */
+  keep(): void {
+    if (this.#segment === null) return
+    const { length, mac } = this.#segment
+    this.#segment.kept = { length, mac, head: this.#head }
+  }
+
+  /** What was written survives a loss of power; a new segment's name, too. */
+  async sync(): Promise<void> {
+    if (this.#segment === null) return
+    const { fd, kept } = this.#segment
+    await synced(fd)
+    if (kept.length > 0) return
+    await using folder: FileHandle = await open(this.#options.directory, 'r')
+    await folder.sync()
+  }
+
+  /**
+   * What was written since `keep` does not count, whatever the disk made of it: it is cut off, and where that can't be done
+   * nothing is added before it can.
+   */
+  takeBack(): void {
+    const segment = this.#segment
+    if (segment === null) return
+    const position = this.#head
+    segment.length = segment.kept.length
+    segment.mac = segment.kept.mac
+    this.#head = segment.kept.head
+    this.#isBehind = true
+    try {
+      this.#cutOff(segment)
+    } catch {
+      // The next write begins with it, and tells what is wrong.
+      this.#uncut.write({ segment: segment.number, length: segment.length, position })
+    }
+  }
+
   /** Nothing is added to the open segment any more. */
   close(): void {
     if (this.#segment === null) return
@@ -101,16 +154,22 @@ export class Tail {
     try {
       while (done < bytes.length) done += writeSync(segment.fd, bytes, done)
     } catch (error) {
-      this.#takeBack(segment)
+      this.#forgetHalf(segment)
       throw error
     }
     segment.length += bytes.length
   }
 
+  #cutOff(segment: Segment): void {
+    ftruncateSync(segment.fd, segment.length)
+    this.#isBehind = false
+    this.#uncut.clear()
+  }
+
   /** A half-written batch must not stand in the file; where it can't be removed, the next segment tells of it. */
-  #takeBack(segment: Segment): void {
+  #forgetHalf(segment: Segment): void {
     try {
-      ftruncateSync(segment.fd, segment.length)
+      this.#cutOff(segment)
     } catch {
       this.#broken = segment
       this.close()
@@ -125,6 +184,7 @@ export class Tail {
     const { directory, segmentBytes, segmentMs = Infinity, closed } = this.#options
     accessSync(directory, constants.W_OK | constants.X_OK)
     if (this.#segment !== null) {
+      if (this.#isBehind) this.#cutOff(this.#segment)
       const { number, path, length, openedMs } = this.#segment
       expectInPlace(path, this.#segment)
       if (length >= segmentBytes || performance.now() - openedMs > segmentMs) {
@@ -139,12 +199,12 @@ export class Tail {
   }
 
   /** Finds what a write left that failed: the chain goes on behind all of it that is whole. */
-  #lookAt({ number, path, begins }: Segment): void {
+  #lookAt({ number, path, begins, tells }: Segment): void {
     const { directory, key } = this.#options
     const { end, torn, flaw } = readSegment(directory, number, begins, key, () => undefined)
     if (flaw !== null) throw new Error(`${path}:${flaw.line}: ${flaw.detail}`)
     this.#head = end
-    this.#torn = torn ?? this.#torn
+    this.#torn = torn ?? (end.seq === begins.seq ? tells : null)
     this.#broken = null
   }
 
@@ -158,7 +218,10 @@ export class Tail {
     )
     const { ino } = fstatSync(fd)
     const openedMs = performance.now()
-    this.#segment = { number, path, fd, ino, openedMs, begins: this.#head, length: 0, mac: '' }
+    const [begins, tells] = [this.#head, this.#torn]
+    const kept = { length: 0, mac: '', head: begins }
+    this.#segment = { number, path, fd, ino, openedMs, begins, tells, length: 0, mac: '', kept }
+    this.#torn = null
     return this.#segment
   }
 
@@ -166,7 +229,7 @@ export class Tail {
     const body = JSON.stringify({
       ...this.#options.about,
       continues: this.#head,
-      torn: this.#torn,
+      torn: segment.tells,
       durability: this.#options.durability,
     })
     const entry = { type: 'segment.opened', body }
@@ -175,10 +238,12 @@ export class Tail {
     this.#writeBytes(segment, Buffer.from(record.line))
     segment.mac = record.mac ?? ''
     this.#head = { seq: record.seq, hash: record.hash }
-    this.#torn = null
   }
 
   #originOf({ number }: Segment): string {
     return originOf(this.#options.now?.() ?? new Date(), this.#options.daemon, number)
   }
 }
+
+const synced = (fd: number): Promise<void> =>
+  new Promise((resolve, reject) => fdatasync(fd, (error) => (error === null ? resolve() : reject(error))))

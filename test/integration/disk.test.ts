@@ -263,7 +263,7 @@ describe('a write', () => {
     expect(firsts.map(({ type }) => type)).toEqual(['segment.opened', 'segment.opened'])
   })
 
-  test('whose sync gives EIO counts for nobody, and what it left stays in the chain', async () => {
+  test('whose sync gives EIO is taken back whole, and is not in the next life either', async () => {
     await using seen = await witness()
     const journal = { durability: 'fsync' }
     await using at = await place(configOf({ plain: seen.entry('plain') }, { journal }))
@@ -279,14 +279,49 @@ describe('a write', () => {
     const ended = once(process, 'exit')
     process.kill('SIGTERM')
     await ended
-    // An intent that may or may not have lasted, and no call of it: an outcome says so at the next start.
     const { process: next, client: after } = await serve(at)
     await using _after = after
-    const unknown = bodiesOf(at.stateDir, 'call.outcome').filter(({ outcome }) => outcome === 'unknown')
-    const intents = bodiesOf(at.stateDir, 'call.intent').filter(({ request }) =>
-      /never/.test(String(request)),
-    )
-    expect(unknown.length).toBe(intents.length)
+    const intents = bodiesOf(at.stateDir, 'call.intent').map(({ request }) => String(request))
+    expect(intents.filter((request) => request.includes('never'))).toEqual([])
+    expect(intents).toHaveLength(2)
+    expect(await after.call('audit/verify', {})).toMatchObject({ ok: true, torn: [], shortened: [] })
+    next.kill('SIGTERM')
+    await once(next, 'exit')
+  })
+
+  test.each([
+    ['whose sync gives EIO', { sync: 'EIO' }],
+    ['whose sync gives EIO, and which can’t be cut off,', { stuck: 'EIO' }],
+  ] as const)('%s makes no yes that was refused come true, whenever the daemon is killed', async (_, how) => {
+    await using seen = await witness()
+    const config = { journal: { durability: 'fsync' }, rules: [{ permission: 'mcp:*:*', action: 'ask' }] }
+    await using at = await place(configOf({ plain: seen.entry('plain') }, config))
+    const fault = faults(at.folder)
+    const { process, client } = await serve(at, fault.env)
+    await using operator = client
+    const host = await at.connect('host')
+    await host.call('servers/start', { server: 'plain' })
+    const asked = Promise.withResolvers<string>()
+    const watched = (async () => {
+      for await (const { method, params } of operator.approvals({ signal: AbortSignal.timeout(30_000) }))
+        if (method === 'approvals/asked') asked.resolve(params.id)
+    })().catch(() => undefined) // until the daemon is killed
+    await eventually(async () => (await operator.call('approvals/list', {})).listeners > 0)
+    const made = call(host, 'never').catch(() => undefined)
+    const id = await asked.promise
+    fault.arm(how)
+    const refused = operator.call('approvals/approve', { id, scope: 'policy' })
+    await expect(refused).rejects.toMatchObject({ code: 'ERR_JOURNAL' })
+    process.kill('SIGKILL')
+    await once(process, 'exit')
+    fault.disarm()
+    await Promise.all([made, watched])
+    const { process: next, client: after } = await serve(at)
+    await using _after = after
+    expect((await after.call('approvals/list', {})).standing).toEqual([])
+    expect(bodiesOf(at.stateDir, 'approval.standing')).toEqual([])
+    expect(await after.call('audit/verify', {})).toMatchObject({ ok: true, torn: [] })
+    await host[Symbol.asyncDispose]()
     next.kill('SIGTERM')
     await once(next, 'exit')
   })

@@ -2,6 +2,7 @@
 import { execFileSync } from 'node:child_process'
 import {
   appendFileSync,
+  cpSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -19,6 +20,7 @@ import { Journal, type JournalOptions } from '../../src/journal/journal.ts'
 import { encodeRecord, type JournalRecord, originOf } from '../../src/journal/record.ts'
 import type { SallyportError } from '../../src/errors.ts'
 import { segmentPath } from '../../src/journal/segments.ts'
+import { UncutNote } from '../../src/journal/uncut.ts'
 import { verifyJournal } from '../../src/journal/verify.ts'
 
 const key = new Uint8Array(32).fill(7)
@@ -193,6 +195,62 @@ describe('a journal that was tampered with', () => {
     truncateSync(segmentPath(directory, 1), length)
     expect(verifyJournal(directory, key).ok).toBe(true)
     expect(verifyJournal(directory, key, { anchor }).flaw?.kind).toBe('anchor')
+  })
+})
+
+test('an end that was torn is told of by the first segment that tells of anything', async () => {
+  {
+    await using journal = open()
+    await journal.append(note(1))
+  }
+  appendFileSync(segmentPath(directory, 1), 'half of a')
+  writeFileSync(segmentPath(directory, 2), '') // its first record found no room
+  {
+    await using journal = open()
+    await journal.append(note(2))
+  }
+  expect(verifyJournal(directory, key)).toMatchObject({ ok: true, flaw: null, torn: [{ segment: 1 }] })
+})
+
+describe('a note of an end that does not count', () => {
+  const noted = (): UncutNote => new UncutNote([join(root, 'gone', 'uncut'), join(root, 'uncut')], key)
+
+  /** Two records, a note that the second does not count, and what comes later; says how long the segment is with one. */
+  async function left(by: UncutNote, later: readonly number[] = []): Promise<number> {
+    await using journal = open()
+    await journal.append(note(1))
+    const { length } = readFileSync(segmentPath(directory, 1))
+    by.write({ segment: 1, length, position: await journal.append(note(2)) })
+    for (const n of later) await journal.append(note(n))
+    return length
+  }
+
+  const notes = async (): Promise<readonly unknown[]> => {
+    const seen: JournalRecord[] = []
+    await using _ = open(seen, { notes: [join(root, 'uncut')] })
+    return seen.filter(({ type }) => type === 'test.note').map(({ body }) => body)
+  }
+
+  test('takes it away at the next start, and is gone then', async () => {
+    const length = await left(noted())
+    expect(await notes()).toEqual([{ n: 1 }])
+    expect(readFileSync(segmentPath(directory, 1)).length).toBe(length)
+    expect(readdirSync(root)).toEqual(['journal'])
+    expect(verifyJournal(directory, key)).toMatchObject({ ok: true, torn: [] })
+  })
+
+  test('takes nothing away where more was written since, in this segment or in the next', async () => {
+    await left(noted(), [3])
+    cpSync(join(root, 'uncut'), join(root, 'kept'))
+    const all = [{ n: 1 }, { n: 2 }, { n: 3 }]
+    expect(await notes()).toEqual(all)
+    cpSync(join(root, 'kept'), join(root, 'uncut'))
+    expect(await notes()).toEqual(all)
+  })
+
+  test('takes nothing away where another key wrote it', async () => {
+    await left(new UncutNote([join(root, 'uncut')], new Uint8Array(32).fill(8)))
+    expect(await notes()).toEqual([{ n: 1 }, { n: 2 }])
   })
 })
 

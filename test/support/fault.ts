@@ -11,6 +11,7 @@ export type Fault =
   | { readonly errno: keyof typeof constants.errno; readonly needle: string }
   | { readonly torn: keyof typeof constants.errno; readonly needle: string }
   | { readonly sync: keyof typeof constants.errno }
+  | { readonly stuck: keyof typeof constants.errno }
   | { readonly fork: keyof typeof constants.errno }
 
 export interface Faults {
@@ -40,6 +41,7 @@ function textOf(fault: Fault): string {
   if (typeof fault === 'string') return fault
   if ('fork' in fault) return `fork ${constants.errno[fault.fork]}`
   if ('torn' in fault) return `torn ${constants.errno[fault.torn]} ${fault.needle}`
+  if ('stuck' in fault) return `stuck ${constants.errno[fault.stuck]}`
   return 'sync' in fault
     ? `sync ${constants.errno[fault.sync]}`
     : `errno ${constants.errno[fault.errno]} ${fault.needle}`
