@@ -1,5 +1,6 @@
 // Logs on stderr: one JSON object a line, or a line that a person reads where stderr is a terminal.
 import { pino } from 'pino'
+import { LineWriter } from './lib/line-writer.ts'
 import type { Logger } from './lib/logger.ts'
 
 /** How much is said. */
@@ -9,7 +10,7 @@ export interface LogOptions {
   readonly isTerminal: boolean
 }
 
-/** Makes the logger of a process. It writes to stderr at once, so that the last words of a crash are not lost. */
+/** Makes the logger of a process. It writes to stderr at once, so that the last words of a crash are not lost, and never throws. */
 export function createLogger({ level, isTerminal }: LogOptions): Logger {
   const options = {
     level,
@@ -17,18 +18,21 @@ export function createLogger({ level, isTerminal }: LogOptions): Logger {
     timestamp: pino.stdTimeFunctions.isoTime,
     formatters: { level: (label: string) => ({ level: label }) },
   }
-  return isTerminal ? pino(options, terminal) : pino(options, pino.destination({ dest: 2, sync: true }))
+  const write = isTerminal ? asText : asIs
+  const lines = new LineWriter(2, (count) => write(lost(count)))
+  return pino(options, { write: (line) => lines.write(write(line)) })
 }
 
-const terminal = {
-  write(line: string): void {
-    const { time, level, msg, err, ...fields }: Record<string, unknown> = JSON.parse(line)
-    const shown = Object.entries(fields).map(([key, value]) => ` ${key}=${show(value)}`)
-    const cause = typeof err === 'object' && err !== null ? `\n  ${String(Reflect.get(err, 'stack'))}` : ''
-    process.stderr.write(
-      `${String(time).slice(11, 23)} ${String(level).padEnd(5)} ${String(msg)}${shown.join('')}${cause}\n`,
-    )
-  },
+const lost = (lost: number): string =>
+  `${JSON.stringify({ level: 'warn', time: new Date().toISOString(), lost, msg: 'lines of this log could not be written' })}\n`
+
+const asIs = (line: string): string => line
+
+function asText(line: string): string {
+  const { time, level, msg, err, ...fields }: Record<string, unknown> = JSON.parse(line)
+  const shown = Object.entries(fields).map(([key, value]) => ` ${key}=${show(value)}`)
+  const cause = typeof err === 'object' && err !== null ? `\n  ${String(Reflect.get(err, 'stack'))}` : ''
+  return `${String(time).slice(11, 23)} ${String(level).padEnd(5)} ${String(msg)}${shown.join('')}${cause}\n`
 }
 
 function show(value: unknown): string {

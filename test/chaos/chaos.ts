@@ -237,5 +237,6 @@ async function atRest(stage: Stage): Promise<Holding & { readonly livingMib: num
   return { ...holdingOf(pid), livingMib: await stage.livingMib() }
 }
 
-const tally = (names: readonly string[]): string =>
-  [...Map.groupBy(names, (name) => name)].map(([name, { length }]) => `${name} ${length}`).join(', ')
+function tally(names: readonly string[]): string {
+  return [...Map.groupBy(names, (name) => name)].map(([name, { length }]) => `${name} ${length}`).join(', ')
+}

@@ -1,9 +1,11 @@
 // `sallyport serve`: one daemon to a folder, whatever became of the one before, and nothing left after it.
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { closeSync, openSync } from 'node:fs'
 import { chmod, lstat, readFile, readdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { configOf, daemon, fixture, place } from '../support/daemon.ts'
+import { configOf, daemon, fixture, main, place } from '../support/daemon.ts'
 import { eventually } from '../support/eventually.ts'
 import { cgroupsOf, descendantsOf, processesWith } from '../support/leaks.ts'
 import { isRoot, nobody, nodeAs } from '../support/user.ts'
@@ -61,6 +63,30 @@ describe('a daemon', () => {
     expect(cgroupsOf(id)).toEqual([])
     expect(await readdir(join(at.runtimeDir, 'host'))).toEqual([])
     expect(await readdir(join(at.runtimeDir, 'operator'))).toEqual([])
+  })
+
+  it('answers all, and ends with 0, where its log can not be written', async () => {
+    await using at = await place(configOf({ echo: fixture('echo') }))
+    const full = openSync('/dev/full', 'w')
+    const child = spawn(process.execPath, [main, 'serve'], { env: at.env, stdio: ['ignore', 'ignore', full] })
+    closeSync(full)
+    try {
+      await using operator = await eventually(() => at.connect('operator').catch(() => null), 15_000)
+      const within = { signal: AbortSignal.timeout(10_000) }
+      expect(await operator.call('daemon/reload', {}, within)).toMatchObject({ unchanged: ['echo'] })
+      await writeFile(at.config, 'servers: [')
+      await expect(operator.call('daemon/reload', {}, within)).rejects.toMatchObject({
+        code: 'ERR_CONFIG_SYNTAX',
+      })
+      await expect(operator.call('servers/start', { server: 'echo' }, within)).resolves.toMatchObject({
+        state: 'ready',
+      })
+      const ended = once(child, 'exit')
+      child.kill('SIGTERM')
+      expect(await ended).toEqual([0, null])
+    } finally {
+      child.kill('SIGKILL')
+    }
   })
 
   it('ends when its operator says so, and never when a host does', async () => {
