@@ -30,6 +30,7 @@ interface DoorPorts {
 export class Doors implements AsyncDisposable {
   readonly #ports: DoorPorts
   readonly #open: Listener[] = []
+  #watch: NodeJS.Timeout | null = null
 
   constructor(ports: DoorPorts) {
     this.#ports = ports
@@ -42,12 +43,32 @@ export class Doors implements AsyncDisposable {
     this.#open.push(await listen({ path, gid, service, peers, log, admits: ({ uid }) => admits(uid) }))
   }
 
+  /** Tells, within two seconds and until the intake is closed, that the socket at `path` is not the one that was there. */
+  async watch(path: string, onLost: (error: SallyportError) => void): Promise<void> {
+    const { ino } = await lstat(path)
+    const look = async (): Promise<void> => {
+      const found = await lstat(path).catch(() => null)
+      if (found?.ino === ino || this.#watch === null) return
+      this.#ports.log.error({ path }, 'socket was removed or replaced, standing down')
+      onLost(
+        new SallyportError(
+          'ERR_DAEMON_UNAVAILABLE',
+          `${path} was removed or replaced, so nobody can reach this daemon`,
+        ),
+      )
+    }
+    this.#watch = setInterval(() => void look(), watchMs).unref()
+  }
+
   /** Nobody new comes in. */
   closeIntake(): void {
+    if (this.#watch !== null) clearInterval(this.#watch)
+    this.#watch = null
     for (const door of this.#open) door.closeIntake()
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    this.closeIntake()
     await Promise.all(this.#open.map((door) => door[Symbol.asyncDispose]()))
   }
 }
@@ -56,27 +77,6 @@ export class Doors implements AsyncDisposable {
 export async function writeRecord(path: string, record: object): Promise<void> {
   await writeFile(`${path}.new`, `${JSON.stringify(record)}\n`, { mode: 0o600 })
   await rename(`${path}.new`, path)
-}
-
-/** Tells, within two seconds, that the socket at `path` is not the one that was there. */
-export async function watchDoor(
-  path: string,
-  log: Logger,
-  onLost: (error: SallyportError) => void,
-): Promise<NodeJS.Timeout> {
-  const { ino } = await lstat(path)
-  const look = async (): Promise<void> => {
-    const found = await lstat(path).catch(() => null)
-    if (found?.ino === ino) return
-    log.error({ path }, 'socket was removed or replaced, standing down')
-    onLost(
-      new SallyportError(
-        'ERR_DAEMON_UNAVAILABLE',
-        `${path} was removed or replaced, so nobody can reach this daemon`,
-      ),
-    )
-  }
-  return setInterval(() => void look(), watchMs).unref()
 }
 
 /** Whether a daemon answers at the door of a runtime directory. */

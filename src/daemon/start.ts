@@ -16,7 +16,7 @@ import type { Caller, Emit } from '../supervisor/ports.ts'
 import { Supervisor } from '../supervisor/supervisor.ts'
 import { recordConfiguration } from './applied.ts'
 import { Daemon } from './daemon.ts'
-import { answers, asAbsolute, Doors, watchDoor, writeRecord } from './door.ts'
+import { answers, asAbsolute, Doors, writeRecord } from './door.ts'
 import { EventLog } from './events.ts'
 import { Governance } from './governance.ts'
 import { Guard } from './guard.ts'
@@ -227,8 +227,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
       pid: process.pid,
       url: `unix:${paths.hostSocket}`,
     })
-    const watch = await watchDoor(paths.hostSocket, log, ended.resolve)
-    undo.push(async () => clearInterval(watch))
+    await doors.watch(paths.hostSocket, ended.resolve)
 
     // 6. What is known at once of every server, and those that start without being asked; neither is waited for.
     const first = [...settings.servers.values()]

@@ -73,9 +73,19 @@ interface Sweep {
 export const keepSweeping = async (stateDirectory: string, sweep: Sweep): Promise<void> => {
   const { tell, signal } = sweep
   tell(await sweepContainers(stateDirectory, sweep))
-  if (signal.aborted || !(await isAnyStillMaking(stateDirectory))) return
-  const again = setTimeout(() => void keepSweeping(stateDirectory, sweep), againMs).unref()
-  signal.addEventListener('abort', () => clearTimeout(again), { once: true })
+  if (!signal.aborted && (await isAnyStillMaking(stateDirectory))) sweepLater(stateDirectory, sweep)
+}
+
+const sweepLater = (stateDirectory: string, sweep: Sweep): void => {
+  const { log, signal } = sweep
+  if (signal.aborted) return
+  const again = (): void =>
+    void keepSweeping(stateDirectory, sweep).catch((error: unknown) => {
+      log.warn({ error }, 'containers of a daemon that died can not be looked for now')
+      sweepLater(stateDirectory, sweep)
+    })
+  const timer = setTimeout(again, againMs).unref()
+  signal.addEventListener('abort', () => clearTimeout(timer), { once: true })
 }
 
 const isAnyStillMaking = async (stateDirectory: string): Promise<boolean> => {
