@@ -13,7 +13,14 @@ import {
   withoutRelay,
 } from './container-removal.ts'
 import type { ControlId } from './controls.ts'
-import { filesThatAreNone, givenTarget, unchangedModes } from './gate-controls.ts'
+import {
+  filesThatAreNone,
+  givenTarget,
+  swappedTarget,
+  unchangedModes,
+  unheardEnds,
+  unreadChannel,
+} from './gate-controls.ts'
 import { both, strangers, withoutCounters, withoutInner } from './removal.ts'
 
 /** A control's arm in a container; where `isRefused` says so, that container must not even come up. */
@@ -25,16 +32,7 @@ interface ContainerArm {
 const [nproc, sigpending, setDumpable, dropBounding, getNoNewPrivileges] = [6, 11, 4, 24, 39]
 
 /** What is around a sandbox under each driver, and what only the other driver has. */
-type NotInContainers =
-  | 'denials'
-  | 'spoken-names'
-  | 'output'
-  | 'end'
-  | 'relay-end'
-  | 'orphan-end'
-  | 'mount-identity'
-  | 'launcher'
-  | 'stream-ends'
+type NotInContainers = 'denials' | 'spoken-names' | 'output' | 'end' | 'launcher' | 'stream-ends'
 
 /** For every control, in the order of `controls`. Those that are around a sandbox are the same under each driver. */
 export const containerArms: Readonly<Record<Exclude<ControlId, NotInContainers>, ContainerArm>> = {
@@ -153,4 +151,11 @@ export const containerArms: Readonly<Record<Exclude<ControlId, NotInContainers>,
   'secret-files': { without: withoutCalls(unchangedModes) },
   'new-files': { without: withoutCalls(filesThatAreNone) },
   proxy: { without: withNetwork((network) => network, withoutNetwork) },
+  'mount-identity': {
+    without: ({ spec }) => ({
+      spec: { ...spec, mounts: spec.mounts.filter(({ target }) => target !== swappedTarget) },
+    }),
+  },
+  'orphan-end': { without: withoutCalls(unreadChannel) },
+  'relay-end': { without: withoutCalls(unheardEnds) },
 }

@@ -16,6 +16,14 @@ export const filesThatAreNone: readonly Call[] = [
   ['close', [0, 0xff, null_]],
 ]
 
+/** PID 1 reads nothing of its channel any more, not even its end. */
+export const unreadChannel: readonly Call[] = [
+  [`recvfrom=${again}`, [0, 0xff, channel], [3, dontWait, dontWait]],
+]
+
+/** PID 1 learns of nobody's end. */
+export const unheardEnds: readonly Call[] = [['wait4', [2, noHang, noHang]]]
+
 /** Where a launch has a mount of another file than the one that was judged; see `files.judged`. */
 export const swappedTarget = '/sallyport/swapped'
 
@@ -73,13 +81,11 @@ export const gateControls = {
   'orphan-end': {
     what: 'a PID 1 that ends everything when its supervisor is gone',
     layer: 'supervisor',
-    // PID 1 reads nothing of its channel any more, not even its end.
-    arm: { without: withoutCalls([[`recvfrom=${again}`, [0, 0xff, channel], [3, dontWait, dontWait]]]) },
+    arm: { without: withoutCalls(unreadChannel) },
   },
   'relay-end': {
     what: 'a PID 1 that ends everything when its relay is gone',
     layer: 'supervisor',
-    // PID 1 learns of nobody's end.
-    arm: { without: withoutCalls([['wait4', [2, noHang, noHang]]]) },
+    arm: { without: withoutCalls(unheardEnds) },
   },
 } as const satisfies Readonly<Record<string, Control>>

@@ -22,7 +22,7 @@ export const heldByGroup = async (
   which: 1 | 2 | 'either',
   control: Control,
 ): Promise<number | null> => {
-  const version = which === 'either' ? ((await groupOf(pid, 1, control)) === null ? 2 : 1) : which
+  const version = await versionOf(pid, which, control)
   const folder = await ownFolder(pid, version, control)
   if (folder === null) return null
   const values = files[version][control].map((name) => readFile(join(folder, name), 'utf8'))
@@ -32,17 +32,28 @@ export const heldByGroup = async (
 
 /**
  * Returns how much the group may swap beyond its memory, bytes, or null where nothing holds it; `uncounted` where this kernel keeps
- * no account of swap for groups.
+ * no account of swap for groups. `either` is the version that has the control on this machine.
  */
-export const swapOfGroup = async (pid: number, version: 1 | 2): Promise<number | null | 'uncounted'> => {
+export const swapOfGroup = async (
+  pid: number,
+  which: 1 | 2 | 'either',
+): Promise<number | null | 'uncounted'> => {
+  const version = await versionOf(pid, which, 'memory')
   const folder = await ownFolder(pid, version, 'memory')
   if (folder === null) return null
   const read = async (name: string): Promise<number> => Number(await readFile(join(folder, name), 'utf8'))
   const swapFile = version === 1 ? 'memory.memsw.limit_in_bytes' : 'memory.swap.max'
   const most = await read(swapFile).catch(() => 'uncounted' as const)
   if (most === 'uncounted' || version === 2) return most
-  return most - (await read('memory.limit_in_bytes'))
+  const memory = await read('memory.limit_in_bytes')
+  return memory < unlimited ? most - memory : null
 }
+
+/** What version 1 gives as the limit of a group that has none, and above it */
+const unlimited = 2 ** 62
+
+const versionOf = async (pid: number, which: 1 | 2 | 'either', control: Control): Promise<1 | 2> =>
+  which === 'either' ? ((await groupOf(pid, 1, control)) === null ? 2 : 1) : which
 
 const ownFolder = async (pid: number, version: 1 | 2, control: Control): Promise<string | null> => {
   const [group, own] = await Promise.all([pid, process.pid].map((it) => groupOf(it, version, control)))

@@ -43,13 +43,17 @@ export const answersInside = async (
 /** A launch that is ended for want of memory has no answer but that, nor has one that must be refused at its gate. */
 export const aloneInside = async (
   lab: Lab,
-  { probe: { provoke, within, endsBy }, trial: { attempts } }: Planned,
+  { probe: { provoke, provokeContainer, within, endsBy }, trial: { attempts } }: Planned,
   exposure: Exposure,
   alter: Alter = (plan) => plan,
 ): Promise<readonly Answer[]> => {
   if (attempts.length === 0) return []
   const { answers, exit } = await tryInside(within?.(lab) ?? lab, attempts, (plan) =>
-    alter(plan.driver === 'bubblewrap' ? { ...plan, ...provoke?.(plan, exposure) } : plan),
+    alter(
+      plan.driver === 'bubblewrap'
+        ? { ...plan, ...provoke?.(plan, exposure) }
+        : { ...plan, ...provokeContainer?.(plan, exposure) },
+    ),
   ).catch((error: unknown) => {
     if (endsBy !== 'refused' || !isRefusal(error)) throw error
     return { answers: [{ outcome: 'refused', text: error.message, ms: 0 }], exit: null }

@@ -1,4 +1,5 @@
 // A probe: what it protects, which control stops it, and what it tries in a given scene.
+import type { Remove as RemoveContained } from './container-removal.ts'
 import type { Exposure, Remove } from './removal.ts'
 import type { EnforcedLimits } from '../sandbox/driver.ts'
 import type { SandboxSpec } from '../sandbox/spec.ts'
@@ -74,6 +75,8 @@ export interface Probe {
   readonly isAlone?: true
   /** Changes the launch that it has to itself, so that what stands before its control has failed already */
   readonly provoke?: Remove
+  /** The same in a container */
+  readonly provokeContainer?: RemoveContained
   /** Gives the launch that it has to itself more than a battery's has */
   readonly within?: (lab: Lab) => Lab
   /** How the launch must end where it is alone and ends before it answers, or never begin; else it must answer */

@@ -19,14 +19,25 @@ import { reportOf, verification } from '../support/verification.ts'
 
 const isRoot = process.getuid?.() === 0
 
+/** What the engine does by itself: there is no launch in which it is left out. */
+const engineItself = new Set(['environment.start', 'descriptors.held'])
+
 const notRed = ({ probes }: Verification): readonly string[] =>
   probes.flatMap(({ id, control, verdict, detail, positiveControl, brokenArm }) => {
     if (verdict === 'pass' && (positiveControl === null || brokenArm?.isRed === true)) return []
+    if (verdict === 'pass' && engineItself.has(id) && brokenArm === null) return []
     return [`${id} ${verdict} without ${control}: ${brokenArm?.observed ?? 'no arm'}; ${detail}`]
   })
 
 /** Controls that are others in a sandbox that has a network. */
-const wayOut: readonly ControlId[] = ['net-namespace', 'resolver', 'relay', 'relay-rights', 'proxy']
+const wayOut: readonly ControlId[] = [
+  'net-namespace',
+  'resolver',
+  'relay',
+  'relay-rights',
+  'relay-end',
+  'proxy',
+]
 
 engineTest(
   'every probe holds in a container, is seen open without its control, and goes red without it',

@@ -261,8 +261,6 @@ export const egressProbes: readonly Probe[] = [
       const expected = 'ended by PID 1 as soon as the relay is gone'
       if (isShut(scene))
         return { expected, attempts: [], settled: 'the profile has no network: there is no relay' }
-      if (scene.driver === 'docker')
-        return { expected, attempts: [], settled: 'the same PID 1 as in bubblewrap, where it is tried' }
       return {
         expected,
         attempts: [

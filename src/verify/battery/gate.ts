@@ -3,6 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { join } from 'node:path'
 import { credentialFolder, type Mount } from '../../sandbox/spec.ts'
 import { finds, refusesLaunch, seen, stops } from '../attempt.ts'
+import { alsoMounted } from '../container-removal.ts'
 import { givenTarget, swappedTarget } from '../gate-controls.ts'
 import type { Lab } from '../lab.ts'
 import type { Probe } from '../probe.ts'
@@ -55,29 +56,24 @@ export const gateProbes: readonly Probe[] = [
     protects: 'A server does not outlive a daemon that was killed: nobody would judge its calls, or end it.',
     control: 'orphan-end',
     isAlone: true,
-    trial: ({ driver }) => {
-      const expected = 'ended by PID 1, though it refuses every end'
-      return driver === 'docker'
-        ? { expected, attempts: [], settled: 'the same PID 1 as in bubblewrap, where it is tried' }
-        : {
-            expected,
-            attempts: [
-              finds(['stay'], () => null, 'refusing every end'),
-              seen(
-                'left by its supervisor',
-                async ({ abandon, kill, ended }) => {
-                  const over = ended.then(() => 'gone')
-                  abandon()
-                  const outcome = await Promise.race([over, pause(alongMs, 'it goes on')])
-                  kill()
-                  return outcome
-                },
-                (text) => (text === 'gone' ? null : text),
-              ),
-            ],
-            outside: [stops(['refuse-to-end'], [], 'a process of one’s own that is asked to end')],
-          }
-    },
+    trial: () => ({
+      expected: 'ended by PID 1, though it refuses every end',
+      attempts: [
+        finds(['stay'], () => null, 'refusing every end'),
+        seen(
+          'left by its supervisor',
+          async ({ abandon, kill, ended }) => {
+            const over = ended.then(() => 'gone')
+            abandon()
+            const outcome = await Promise.race([over, pause(alongMs, 'it goes on')])
+            kill()
+            return outcome
+          },
+          (text) => (text === 'gone' ? null : text),
+        ),
+      ],
+      outside: [stops(['refuse-to-end'], [], 'a process of one’s own that is asked to end')],
+    }),
   },
   {
     id: 'files.judged',
@@ -90,22 +86,17 @@ export const gateProbes: readonly Probe[] = [
       ...showing('swapped', [[program, swappedTarget]])(plan),
       spec: { ...plan.spec, mounts: [...plan.spec.mounts, swappedMount(program)] },
     }),
-    trial: ({ driver, canaries }) => {
-      const expected = 'refused at the gate'
-      return driver === 'docker'
-        ? { expected, attempts: [], settled: 'the same gate as in bubblewrap, where it is tried' }
-        : {
-            expected,
-            attempts: [
-              refusesLaunch(
-                ['read', swappedTarget],
-                /that was judged at/,
-                'a mount that is another file now',
-              ),
-            ],
-            outside: [stops(['read', join(canaries.folder, 'canary')], [], 'a file that is there')],
-          }
-    },
+    provokeContainer: (plan, { program }) => ({
+      container: alsoMounted(plan, program, swappedTarget).container,
+      spec: { ...plan.spec, mounts: [...plan.spec.mounts, swappedMount(program)] },
+    }),
+    trial: ({ canaries }) => ({
+      expected: 'refused at the gate',
+      attempts: [
+        refusesLaunch(['read', swappedTarget], /that was judged/, 'a mount that is another file now'),
+      ],
+      outside: [stops(['read', join(canaries.folder, 'canary')], [], 'a file that is there')],
+    }),
   },
   {
     id: 'files.secrets',

@@ -26,6 +26,10 @@ const held = (name: string, value: number) =>
 const cgroupVersion = (by: EnforcedBy): 1 | 2 | null =>
   by === 'cgroup-v1' ? 1 : by === 'cgroup-v2' ? 2 : null
 
+/** An engine holds memory by whichever this machine has. */
+const memoryVersion = (by: EnforcedBy): 1 | 2 | 'either' | null =>
+  by === 'engine' ? 'either' : cgroupVersion(by)
+
 /** What stands in the sandbox's control group, where one holds the limit: another mechanism may hide that it does not. */
 const inGroup = (version: 1 | 2 | 'either' | null, control: Control, most: number): Attempt[] => {
   if (version === null) return []
@@ -97,7 +101,7 @@ export const resourceProbes: readonly Probe[] = [
     protects: 'A server does not get around its memory by swapping.',
     control: 'memory-limit',
     trial({ enforcedBy }) {
-      const version = cgroupVersion(enforcedBy.memory)
+      const version = memoryVersion(enforcedBy.memory)
       const expected = 'nothing beyond its memory'
       if (version === null)
         return {

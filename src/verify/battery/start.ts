@@ -57,6 +57,34 @@ const ownGroups = seen(
   (text) => (text.trim() === '' ? null : `the launcher’s: ${text.trim()}`),
 )
 
+/** The engine gives the groups that it was asked for, which is the user's own alone. */
+const foreignGroups = seen(
+  'groups of PID 1',
+  async ({ pid }) => {
+    const [groups, gids] = await Promise.all(['Groups', 'Gid'].map((name) => fieldOf(pid, name)))
+    const own = gids?.split('\t') ?? []
+    return (groups ?? '')
+      .split(' ')
+      .filter((group) => group !== '' && !own.includes(group))
+      .join('\n')
+  },
+  amiss,
+)
+
+/** Of PID 1 itself, at which root alone may look. */
+const passedToPid1 = (folder: string): Attempt =>
+  seen(
+    'open files of PID 1',
+    async ({ pid }) => (await descriptorsOf(pid)).join('\n'),
+    (text) => (text.split('\n').includes(folder) ? 'a folder that was open in the daemon' : null),
+  )
+
+const streamThatNobodyClosed = seen(
+  'stderr that nobody closed',
+  async ({ stderrEnds }) => ((await stderrEnds(keptMs)) ? '' : 'it is open'),
+  amiss,
+)
+
 const passedOn = (word: string, folder: string): readonly Attempt[] => [
   seen(
     'variables of the sandbox tool',
@@ -127,9 +155,15 @@ export const startProbes: readonly Probe[] = [
     trial: ({ canaries: { word, folder }, driver, isRoot, launchers }) =>
       driver === 'docker'
         ? {
-            expected: 'nothing of the daemon’s',
-            attempts: [],
-            settled: 'an engine starts containers by itself, and has nothing of the daemon’s',
+            expected: 'no variable, open file, key or group of the daemon’s',
+            attempts: [
+              stops(['search-key', word], ['ENOKEY', 'EACCES', 'ENOSYS', 'EPERM']),
+              finds(['environment'], (text) => (text.includes(word) ? 'variables of the daemon’s' : null)),
+              foreignGroups,
+              ...(isRoot ? [ownVariables, passedToPid1(folder)] : []),
+            ],
+            note: 'the engine starts it',
+            isHeldBeside: true,
           }
         : {
             expected: 'no variable, open file, key, mask, signal, session, mount or group of the launcher’s',
@@ -155,9 +189,21 @@ export const startProbes: readonly Probe[] = [
     trial: ({ driver, isRoot }) =>
       driver === 'docker'
         ? {
-            expected: 'an end of stderr',
-            attempts: [],
-            settled: 'an engine holds the streams of a container, and ends them with it',
+            expected: 'an end of stderr as soon as the container ends',
+            attempts: [
+              seen(
+                'stderr of a container that was ended',
+                async ({ stderrEnds, kill, ended }) => {
+                  kill()
+                  await ended
+                  return (await stderrEnds(endMs)) ? '' : 'somebody else holds it open'
+                },
+                amiss,
+              ),
+            ],
+            outside: [streamThatNobodyClosed],
+            note: 'the engine holds it until then',
+            isHeldBeside: true,
           }
         : {
             expected: 'an end of stderr as soon as the server closes it',
@@ -170,13 +216,7 @@ export const startProbes: readonly Probe[] = [
                 amiss,
               ),
             ],
-            outside: [
-              seen(
-                'stderr that nobody closed',
-                async ({ stderrEnds }) => ((await stderrEnds(keptMs)) ? '' : 'it is open'),
-                amiss,
-              ),
-            ],
+            outside: [streamThatNobodyClosed],
           },
   },
 ]
