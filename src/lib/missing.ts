@@ -9,3 +9,17 @@ export const isMissing = (thrown: unknown): boolean => {
   const code = errnoOf(thrown)
   return code === 'ENOENT' || code === 'ENOTDIR'
 }
+
+const shortages: ReadonlySet<string | null> = new Set([
+  'EMFILE',
+  'ENFILE',
+  'ENOMEM',
+  'EAGAIN',
+  'ENOSPC',
+  'EDQUOT',
+])
+
+/** Says whether something failed, itself or in its causes, because the machine was short of descriptors, memory, processes or room. */
+export const isShortage = (thrown: unknown): boolean =>
+  shortages.has(errnoOf(thrown)) ||
+  (thrown instanceof Error && thrown.cause !== undefined && isShortage(thrown.cause))

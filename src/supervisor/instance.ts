@@ -4,6 +4,7 @@ import type { SandboxExit, SandboxProcess } from '../sandbox/driver.ts'
 import type { ServerSettings } from '../schema/settings.ts'
 import { catalogue, SallyportError } from '../errors.ts'
 import { type InstanceId, newInstanceId } from '../lib/ids.ts'
+import { isShortage } from '../lib/missing.ts'
 import { type Aftermath, type Life, limitsOf, type Lost } from './life.ts'
 import type { LogRing } from './log-ring.ts'
 import type { Emit, Launch, Running } from './ports.ts'
@@ -107,7 +108,8 @@ export class Instance implements AsyncDisposable {
       this.#lose({
         reason: error.message,
         readyMs: null,
-        retryable: catalogue[error.code].retryable,
+        retryable: catalogue[error.code].retryable || isShortage(error),
+        isShortage: isShortage(error),
         needsAuth: error.code === 'ERR_CREDENTIAL_SOURCE' || error.code === 'ERR_CREDENTIAL_REFUSED',
         exit: null,
       })

@@ -17,6 +17,8 @@ export interface Lost {
   /** How long it had been ready, ms; null when it never was */
   readonly readyMs: number | null
   readonly retryable: boolean
+  /** True where the machine was short of something: that is held against nobody */
+  readonly isShortage?: boolean
   /** True where a source of its secrets failed: without an operator it will fail again */
   readonly needsAuth?: boolean
   /** How the server ended, or null when it never ran */

@@ -17,6 +17,13 @@ test('one that never became ready gets its attempts and no more', () => {
   expect(delays(new RestartSchedule(restart, middle), 3, null)).toEqual([1, 2, 'give-up'])
 })
 
+test('a start for which the machine was short of something is none of its attempts', () => {
+  const schedule = new RestartSchedule(restart, middle)
+  const short = { readyMs: null, retryable: true, isShortage: true }
+  expect([1, 2, 3, 4].map(() => schedule.after(short).action)).toEqual(['retry', 'retry', 'retry', 'retry'])
+  expect(delays(schedule, 3, null)).toEqual([60, 60, 'give-up'])
+})
+
 test('one that was ready once is not given up for failing starts', () => {
   const schedule = new RestartSchedule(restart, middle)
   schedule.after(lost(10))
