@@ -30,6 +30,8 @@ export interface StandingApproval {
   readonly scope: 'session' | 'policy'
   readonly identity: string
   readonly argumentsDigest: string
+  /** Of all that the server reads */
+  readonly repeatDigest: string
   readonly principal: string
   readonly session: string
   /** What decided that it was to be asked; under another policy it is good for nothing */
@@ -106,9 +108,10 @@ export class Approvals implements Approver {
   draft(id: string, scope: StandingApproval['scope'], by: string): StandingApproval | null {
     const open = this.#open.get(id)
     if (open === undefined) return null
-    const { identity, argumentsDigest, principal, session, policyVersion, trustEpoch } = open.question
+    const { identity, argumentsDigest, repeatDigest } = open.question
+    const { principal, session, policyVersion, trustEpoch } = open.question
     const expiresAt = this.#options.now() + this.#options.limits().ttlMs
-    const asked = { identity, argumentsDigest, principal, session, policyVersion, trustEpoch }
+    const asked = { identity, argumentsDigest, repeatDigest, principal, session, policyVersion, trustEpoch }
     return { id, scope, ...asked, by, expiresAt }
   }
 
@@ -213,6 +216,7 @@ export class Approvals implements Approver {
     for (const approval of this.standing()) {
       if (approval.identity !== question.identity || approval.argumentsDigest !== question.argumentsDigest)
         continue
+      if (approval.repeatDigest !== question.repeatDigest) continue
       if (approval.principal !== question.principal || approval.trustEpoch !== question.trustEpoch) continue
       if (approval.policyVersion !== question.policyVersion) continue
       if (approval.scope === 'session' && approval.session !== question.session) continue

@@ -7,6 +7,7 @@ import type { CallEquipment, Ended, GovernPorts, Told } from './ports.ts'
 import { canonical, expectAccepted, expectGranted, expectReadAlike, expectValid, invalid } from './expect.ts'
 import { denied, refusedAtBoundary } from './refusal.ts'
 import { refuse } from './refuse.ts'
+import { repeatDigest } from './repeat.ts'
 import type { TrustRecord } from './trust.ts'
 
 /** The steps of a governed call; docs/lifecycle.md lists the same words in the same order. */
@@ -107,7 +108,8 @@ class Passage implements Told {
     // 5. approve: where the rule says ask, a person says yes to exactly this, or it is a no.
     expectReadAlike(proposal)
     const bound = { identity, argumentsDigest, bytesDigest, policyVersion, trustEpoch: trust.epoch }
-    const answer = await ports.approver.ask({ ...proposal, ...bound, text, reason }, this.#waiting)
+    const question = { ...proposal, ...bound, repeatDigest: repeatDigest(proposal.bytes), text, reason }
+    const answer = await ports.approver.ask(question, this.#waiting)
 
     // 6. record approval: durable before anything stands on it.
     const digests = { arguments_digest: argumentsDigest, bytes_digest: bytesDigest }

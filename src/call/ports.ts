@@ -45,6 +45,8 @@ export interface ApprovalQuestion {
   readonly identity: string
   readonly argumentsDigest: string
   readonly bytesDigest: string
+  /** Of a call that is made again the same, `bytesDigest` need not be: see `repeat.ts` */
+  readonly repeatDigest: string
   readonly principal: string
   readonly session: string
   readonly policyVersion: string

@@ -26,6 +26,7 @@ export function approvalMethods({ governance, events }: ApprovalPorts): MethodTa
         scope: approval.scope,
         identity: approval.identity,
         arguments_digest: approval.argumentsDigest,
+        repeat_digest: approval.repeatDigest,
         principal: approval.principal,
         session: approval.session,
         by: approval.by,

@@ -54,6 +54,8 @@ export interface StandingApproval {
   readonly scope: 'session' | 'policy'
   readonly identity: string
   readonly arguments_digest: string
+  /** Of all that the server reads, but for a progress token */
+  readonly repeat_digest: string
   readonly principal: string
   readonly session: string
   readonly by: string

@@ -11,6 +11,7 @@ const question: ApprovalQuestion = {
   identity: 'files/write_file@1#1',
   argumentsDigest: 'a'.repeat(64),
   bytesDigest: 'b'.repeat(64),
+  repeatDigest: 'd'.repeat(64),
   principal: '1000',
   session: 's-1',
   policyVersion: 'v1',
@@ -98,6 +99,7 @@ describe('an approval for the session', () => {
   test.each([
     ['another session', { session: 's-2' }],
     ['other arguments', { argumentsDigest: 'c'.repeat(64) }],
+    ['the same arguments in another request', { repeatDigest: 'c'.repeat(64) }],
     ['another identity', { identity: 'files/write_file@2#1' }],
     ['another principal', { principal: '1001' }],
     ['trust that was reset since', { trustEpoch: 1 }],

@@ -55,6 +55,7 @@ function arrange(): {
         identity: 'files/write_file@1#1',
         argumentsDigest: digest,
         bytesDigest: digest,
+        repeatDigest: digest,
         principal: '1000',
         session: 's-1',
         policyVersion: 'v1',

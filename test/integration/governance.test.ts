@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
 import type { Client } from '../../src/client/client.ts'
 import type { AuditRecord, PendingApproval, TrustView } from '../../src/rpc/governed.ts'
+import { attached } from '../support/attached.ts'
 import { configOf, daemon, fixture } from '../support/daemon.ts'
 import type { TestDaemon } from '../support/daemon.ts'
 import { eventually } from '../support/eventually.ts'
@@ -176,6 +177,27 @@ describe('an approval that stands', () => {
     const after = await again(stage.at)
     await call(after, 'pull')
     await after[Symbol.asyncDispose]()
+  })
+
+  test('is good for the same request, whatever number it has, and not for the same arguments in another', async () => {
+    await using at = await daemon(configOf({ plain: fixture('echo') }, { rules: ask }))
+    const operator = at.client
+    await using session = await attached(at, 'plain')
+    const request = (more: object) => ({ name: 'echo', arguments: { text: 'a' }, ...more })
+    const isCalled = async (params: object): Promise<boolean> =>
+      (await session.ask('tools/call', params)).error === undefined
+    {
+      const scope = 'session'
+      await using _watch = await answering(operator, ({ id }) =>
+        operator.call('approvals/approve', { id, scope }),
+      )
+      expect(await isCalled(request({ _meta: { progressToken: 1 } }))).toBe(true)
+    }
+    await eventually(async () => (await operator.call('approvals/list', {})).listeners === 0)
+    expect(await isCalled(request({ _meta: { progressToken: 2 } }))).toBe(true)
+    expect(await isCalled(request({ _meta: { progressToken: 3, mode: 'force' } }))).toBe(false)
+    expect(await isCalled(request({ _meta: { progressToken: 4 }, task: { ttl: 1000 } }))).toBe(false)
+    expect(await isCalled(request({}))).toBe(false)
   })
 
   test('ends with a violation of its tool, also for whoever accepts the tool anew', async () => {

@@ -1,0 +1,33 @@
+// A call is made again where everything its server reads is the same; hosts count their requests in one member.
+import { expect, test } from 'vitest'
+import { repeatDigest } from '../../src/call/repeat.ts'
+
+const params = (meta: string): string => `{"name":"é","arguments":{"a":1},"_meta":{${meta}}}`
+
+test.each([
+  ['a number', '1', '2'],
+  ['a short name', '"a-1"', '"b_2"'],
+])('a call is the same whatever number its host gives it: %s', (_what, one, other) => {
+  const [first, again] = [one, other].map((token) => params(`"k":"v","progressToken":${token}`))
+  expect(repeatDigest(first ?? '')).toBe(repeatDigest(again ?? ''))
+})
+
+const usual = params('"progressToken":1')
+test.each([
+  ['other arguments', usual.replace('"a":1', '"a":2')],
+  ['arguments that are spelt otherwise', usual.replace('"a":1', '"a":1.0')],
+  ['white space', usual.replace('"a":1', '"a": 1')],
+  ['another member', usual.replace(',"_meta"', ',"task":{},"_meta"')],
+  ['more in its _meta', params('"progressToken":1,"mode":"force"')],
+  ['no token', params('')],
+  ['a token that says something', params('"progressToken":"delete it all, please"')],
+  ['a token that is long', params(`"progressToken":"${'a'.repeat(65)}"`)],
+  ['a token that is an object', params('"progressToken":{"a":1}')],
+  ['a token within its arguments', usual.replace('"a":1', '"a":1,"progressToken":2')],
+])('a call with %s is another one', (_what, other) => {
+  expect(repeatDigest(other)).not.toBe(repeatDigest(usual))
+})
+
+test('params that are nothing but empty have a digest, too', () => {
+  expect(repeatDigest('{}')).toMatch(/^[0-9a-f]{64}$/)
+})
