@@ -17,6 +17,8 @@ export function matchesUri(glob: string, value: string): boolean | null {
   uri.password = ''
   const resolved = uri.href
   uri.pathname = uri.pathname.replaceAll(/\/{2,}/g, '/')
+  // A resolver takes a name with a dot at its end, or in capitals, for the one without; the parser leaves both, of some schemes.
+  uri.hostname = uri.hostname.toLowerCase().replace(/(?:\.|%2e)+$/, '')
   const pattern = decoded(glob) ?? glob
   const verdicts = [value, resolved, uri.href].map((spelling) => {
     const plain = decoded(spelling)

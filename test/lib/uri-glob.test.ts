@@ -41,6 +41,11 @@ test.each([
   ['https://inner/**', 'https://inner:443/a'],
   ['https://inner/**', 'https://INNER/a'],
   ['https://inner/**', 'https://inner'],
+  ['https://inner/**', 'https://inner./a'],
+  ['https://inner/**', 'https://inner.:443/a'],
+  ['https://inner/**', 'https://inner。/a'],
+  ['postgres://inner/**', 'postgres://Inner/a'],
+  ['postgres://inner/**', 'postgres://inner./a'],
   ['https://inner/a???b', 'https://inner/a%20b'],
   ['https://127.0.0.1/**', 'https://0x7f.1/a'],
 ])('nor is one host in two spellings: %s and %s', (glob, value) => {
