@@ -38,32 +38,51 @@ export const sarifReport = ({ version, folder, reported }: Report): string => {
 const rulesOf = (all: readonly Verification[]): readonly { readonly id: string }[] => {
   const probes = new Map(all.flatMap(({ probes: each }) => each.map((probe) => [probe.id, probe] as const)))
   const own = [...probes.values()].map((probe) => ({
-    id: probe.id,
-    shortDescription: { text: oneLine(probe.protects) },
-    fullDescription: {
-      text: guarantees.find(({ group }) => group === probe.group)?.promise ?? oneLine(probe.protects),
-    },
-    defaultConfiguration: { level: 'error' },
+    ...ruleOf(
+      probe.id,
+      oneLine(probe.protects),
+      guarantees.find(({ group }) => group === probe.group)?.promise ?? oneLine(probe.protects),
+      `Probe ${probe.number} tries it in the sandbox. The control that stops it is ${probe.control}: docs/verify.md says what that is.`,
+    ),
     properties: { number: probe.number, control: probe.control, tags: ['security', probe.group] },
   }))
   const stated = {
-    id: assertionRule,
-    shortDescription: { text: 'What a profile or a test file states holds.' },
-    defaultConfiguration: { level: 'error' },
+    ...ruleOf(
+      assertionRule,
+      'What a profile or a test file states holds.',
+      'Each line that a profile or a test file states was tried in the sandbox, or decided by the rules.',
+      'The line is where the result points. Narrow what the profile grants, or state what is meant.',
+    ),
     properties: { tags: ['security', 'assertions'] },
   }
   const inspections = new Map(
     all.flatMap(({ inspections: each }) => each.map((one) => [one.id, one] as const)),
   )
   const seen = [...inspections.values()].map(({ id, protects }) => ({
-    id,
-    shortDescription: { text: oneLine(protects) },
-    defaultConfiguration: { level: 'error' },
+    ...ruleOf(
+      id,
+      oneLine(protects),
+      'The server itself ran, and its processes were looked at from outside.',
+      `\`sallyport test\` runs the same server step by step, and says what it writes to stderr.`,
+    ),
     properties: { tags: ['security', 'server'] },
   }))
   const isStated = all.some(({ assertions }) => assertions.length > 0)
   return [...own, ...seen, ...(isStated ? [stated] : [])]
 }
+
+/** With every text that code scanning asks for. */
+const ruleOf = (id: string, short: string, full: string, help: string) => ({
+  id,
+  name: id
+    .split(/[.-]/)
+    .map((word) => word.charAt(0).toUpperCase() + word.slice(1))
+    .join(''),
+  shortDescription: { text: short },
+  fullDescription: { text: full },
+  help: { text: help },
+  defaultConfiguration: { level: 'error' },
+})
 
 const resultsOf = (
   { verification, placeOf }: Reported,

@@ -163,6 +163,17 @@ describe('sarif', () => {
     expect(problemsOf(validate, { ...logOf(), version: '2.0.0' })).not.toBeNull()
   })
 
+  test('gives each rule the texts that code scanning asks for', () => {
+    const said = logOf(verification(), mixed()).runs[0]?.tool.driver.rules
+    expect(said?.length).toBeGreaterThan(3)
+    const worded = { text: expect.stringMatching(/\w/) }
+    for (const rule of said ?? []) {
+      const name = expect.stringMatching(/^([A-Z][a-z0-9]*)+$/)
+      const texts = { shortDescription: worded, fullDescription: worded, help: worded }
+      expect(rule).toMatchObject({ name, ...texts })
+    }
+  })
+
   test('points at the line of the profile that decides, relative to the folder where it lies in it', () => {
     const [run] = logOf(mixed()).runs
     const places = run?.results.map(({ ruleId, locations }) => [ruleId, locations])
