@@ -19,68 +19,81 @@ enum { NAMED = 20, DEPTH = 64 };
 struct search {
   const char *glob;
   int (*run)(const char *path);
-  long matched, opened;
+  // Whether a name that is not there could be made in a folder; null where only what is there is tried.
+  int (*make)(const char *folder);
+  long opened;
+  // The first folder that lists nothing and may be entered all the same: what is in it was not tried.
+  char unlisted[PATH_MAX];
   int error;
 };
 
-// As the globs of rules: `*` and `?` stop at a slash, `**` does not.
-static int matches(const char *glob, const char *path) {
+// As the globs of rules: `*` and `?` stop at a slash, `**` does not. Within: whether some name in the folder of the path would match.
+static int matches(const char *glob, const char *path, int within) {
   for (; *glob != '\0'; glob++, path++) {
     if (*glob == '*') {
       int crosses = glob[1] == '*';
       while (*glob == '*') glob++;
       for (;; path++) {
-        if (matches(glob, path)) return 1;
+        if (within && *path == '\0') return strchr(glob, '/') == NULL;
+        if (matches(glob, path, within)) return 1;
         if (*path == '\0' || (*path == '/' && !crosses)) return 0;
       }
     }
+    if (within && *path == '\0') return strchr(glob, '/') == NULL;
     if (*path == '\0' || (*glob == '?' ? *path == '/' : *glob != *path)) return 0;
   }
-  return *path == '\0';
+  return !within && *path == '\0';
 }
 
-static void try_path(struct search *search, const char *path) {
-  search->matched++;
+static void try_path(struct search *search, int (*run)(const char *path), const char *path) {
   errno = 0;
-  if (search->run(path) < 0) {
+  if (run(path) < 0) {
     if (search->error == 0 || search->error == ENOENT) search->error = errno;
   } else if (search->opened++ < NAMED) {
     fprintf(found, "%s\n", path);
   }
 }
 
-// Folders that cannot be listed are passed by: what is in them has no name here. Links are tried and not followed down.
-static void walk(struct search *search, const char *folder, int depth) {
-  DIR *entries = depth > 0 ? opendir(*folder == '\0' ? "/" : folder) : NULL;
-  if (entries == NULL) return;
+// From the part of the glob that names what is in the folder. A part without wildcards needs no list. Links that a list shows
+// are tried and not followed down.
+static void walk(struct search *search, const char *folder, const char *rest, int depth) {
+  size_t length = strcspn(rest, "/");
+  char path[PATH_MAX], part[PATH_MAX];
+  if (strcspn(rest, "*?") >= length) {
+    if (snprintf(path, sizeof path, "%s/%.*s", folder, (int)length, rest) >= (int)sizeof path) return;
+    if (rest[length] == '\0') try_path(search, search->run, path);
+    else walk(search, path, rest + length + 1, depth);
+    return;
+  }
+  if (snprintf(path, sizeof path, "%s/", folder) >= (int)sizeof path) return;
+  if (search->make != NULL && matches(search->glob, path, 1)) try_path(search, search->make, path);
+  DIR *entries = depth > 0 ? opendir(path) : NULL;
+  if (entries == NULL) {
+    if (depth > 0 && errno == EACCES && access(path, X_OK) == 0 && *search->unlisted == '\0') strcpy(search->unlisted, path);
+    return;
+  }
+  const char *crossing = strstr(rest, "**");
+  int crosses = crossing != NULL && crossing < rest + length;
+  snprintf(part, sizeof part, "%.*s", (int)(rest + length - search->glob), search->glob);
   for (struct dirent *entry; (entry = readdir(entries)) != NULL;) {
-    char path[PATH_MAX];
     if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) continue;
     if (snprintf(path, sizeof path, "%s/%s", folder, entry->d_name) >= (int)sizeof path) continue;
-    if (matches(search->glob, path)) try_path(search, path);
+    if (matches(search->glob, path, 0)) try_path(search, search->run, path);
     struct stat status;
-    if (entry->d_type == DT_DIR || (entry->d_type == DT_UNKNOWN && lstat(path, &status) == 0 && S_ISDIR(status.st_mode)))
-      walk(search, path, depth - 1);
+    if (entry->d_type != DT_DIR && (entry->d_type != DT_UNKNOWN || lstat(path, &status) != 0 || !S_ISDIR(status.st_mode))) continue;
+    if (crosses) walk(search, path, rest, depth - 1);
+    else if (rest[length] == '/' && matches(part, path, 0)) walk(search, path, rest + length + 1, depth - 1);
   }
   closedir(entries);
 }
 
-// From the last folder that the glob names in full, as deep as it can match.
-static int try_all(const char *glob, int (*run)(const char *path)) {
-  struct search search = {.glob = glob, .run = run};
-  size_t plain = strcspn(glob, "*?");
-  if (glob[plain] == '\0') {
-    try_path(&search, glob);
-  } else {
-    char folder[PATH_MAX];
-    int depth = 1;
-    while (plain > 0 && glob[plain - 1] != '/') plain--;
-    if (plain > sizeof folder) return errno = ENAMETOOLONG, -1;
-    snprintf(folder, sizeof folder, "%.*s", (int)plain - 1, glob);
-    for (const char *rest = glob + plain; *rest != '\0'; rest++) depth += *rest == '/';
-    walk(&search, folder, strstr(glob, "**") != NULL ? DEPTH : depth);
-  }
+static int try_all(const char *glob, int (*run)(const char *path), int (*make)(const char *folder)) {
+  struct search search = {.glob = glob, .run = run, .make = make};
+  if (*glob != '/' || strlen(glob) >= PATH_MAX) return errno = ENAMETOOLONG, -1;
+  walk(&search, "", glob + 1, DEPTH);
   if (search.opened > NAMED) fprintf(found, "and %ld more\n", search.opened - NAMED);
+  if (search.opened == 0 && *search.unlisted != '\0')
+    return fprintf(found, "%s lists nothing and may be entered: name what is in it", search.unlisted), errno = 0, -1;
   return search.opened > 0 ? 0 : (errno = search.error == 0 ? ENOENT : search.error, -1);
 }
 
@@ -112,16 +125,42 @@ static int read_path(const char *path) {
   return got >= 0 || error == EAGAIN ? 0 : (errno = error, -1);
 }
 
-// Writes nothing: what can be opened, or a folder in which one may create. What is absent is created, and removed again.
+// Whether an owner may take the right to write, by setting the mode that is there.
+static int own_mode(const char *path) {
+  struct stat status;
+  return stat(path, &status) == 0 && (S_ISREG(status.st_mode) || S_ISDIR(status.st_mode)) ? chmod(path, status.st_mode & 07777) : -1;
+}
+
+static int make_in(const char *folder) {
+  if (access(folder, W_OK | X_OK) == 0) return 0;
+  int error = errno;
+  return own_mode(folder) == 0 ? 0 : (errno = error, -1);
+}
+
+// Whether a name can be taken away, and given to something else: the kernel looks whether before it sees that this is no folder.
+static int replace_name(const char *path) {
+  char folder[PATH_MAX];
+  struct statx status;
+  if (snprintf(folder, sizeof folder, "%s", path) >= (int)sizeof folder) return errno = ENAMETOOLONG, -1;
+  *(strrchr(folder, '/') + 1) = '\0';
+  if (make_in(folder) < 0) return -1;
+  if (statx(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, STATX_TYPE, &status) != 0) return errno == ENOENT ? 0 : -1;
+  if (S_ISDIR(status.stx_mode) || (status.stx_attributes_mask & ~status.stx_attributes & STATX_ATTR_MOUNT_ROOT) == 0)
+    return errno = EBUSY, -1;
+  return rmdir(path) < 0 && errno == ENOTDIR ? 0 : -1;
+}
+
+// Writes nothing: what can be opened or replaced, or a folder in which one may create. What is absent is created, and removed again.
 static int write_path(const char *path) {
   struct stat status;
-  if (stat(path, &status) == 0 && S_ISDIR(status.st_mode)) return access(path, W_OK);
+  if (stat(path, &status) == 0 && S_ISDIR(status.st_mode)) return make_in(path);
   int fd = open(path, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
   if (fd < 0 && errno == ENOENT) {
     fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (fd >= 0) unlink(path);
   }
   int error = errno, is_null = fd >= 0 && is_null_device(fd);
+  if (fd < 0 && (own_mode(path) == 0 || replace_name(path) == 0)) return 0;
   if (fd >= 0) close(fd);
   return is_null ? (errno = ENODATA, -1) : (errno = error, fd);
 }
@@ -147,9 +186,9 @@ static int exec_path(const char *path) {
   return got == 0 ? 0 : (errno = error, -1);
 }
 
-static int read_any(int count, char **arguments) { return (void)count, try_all(arguments[0], read_path); }
-static int write_any(int count, char **arguments) { return (void)count, try_all(arguments[0], write_path); }
-static int exec_any(int count, char **arguments) { return (void)count, try_all(arguments[0], exec_path); }
+static int read_any(int count, char **arguments) { return (void)count, try_all(arguments[0], read_path, NULL); }
+static int write_any(int count, char **arguments) { return (void)count, try_all(arguments[0], write_path, make_in); }
+static int exec_any(int count, char **arguments) { return (void)count, try_all(arguments[0], exec_path, NULL); }
 
 const struct attempt stated_attempts[] = {
     {"read-any", 1, read_any},

@@ -40,6 +40,7 @@ const fails = [
   'cannot read /usr/bin/en?',
   'can write /usr/bin/*',
   'cannot write /tmp/new',
+  'cannot write /tmp/**',
   'cannot exec /usr/bin/env',
   'can connect example.com:443',
   'can resolve example.com',

@@ -1,0 +1,81 @@
+// The paths that an assertion's glob stands for: those that are there, and those that could be made.
+import { spawn } from 'node:child_process'
+import { chmod, chown, copyFile, mkdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { expect, test } from 'vitest'
+import { findProbesBinary } from '../../src/sandbox/init-binary.ts'
+import { tempDir } from '../support/temp-dir.ts'
+
+const isRoot = process.getuid?.() === 0
+const nobody = isRoot ? { uid: 65534, gid: 65534 } : {}
+
+/** What the probes' program answers to each line, as an ordinary user: the outcome, and the paths within the folder. */
+async function answers(folder: string, lines: readonly (readonly [string, string])[]) {
+  const program = join(folder, 'probes')
+  await copyFile(await findProbesBinary(), program)
+  await chmod(program, 0o755)
+  const child = spawn(program, { ...nobody, stdio: ['pipe', 'pipe', 'inherit'] })
+  child.stdin.end(lines.map(([what, glob]) => `${what}\t${folder}${glob}\n`).join(''))
+  const out = await text(child.stdout)
+  return out
+    .trim()
+    .split('\n')
+    .map((line) => {
+      const { outcome, text: found } = JSON.parse(line) as { outcome: string; text: string }
+      return [outcome, ...found.replaceAll(folder, '').trim().split('\n').toSorted()].join(' ').trim()
+    })
+}
+
+const give = (path: string): Promise<void> => (isRoot ? chown(path, 65534, 65534) : Promise.resolve())
+
+test('a glob to write is open where a new name that it matches could be made, or a file be replaced', async () => {
+  await using dir = await tempDir()
+  await chmod(dir.path, 0o755)
+  for (const [name, mode] of [
+    ['empty', 0o755],
+    ['shut', 0o555],
+    ['kept', 0o755],
+  ] as const) {
+    await mkdir(join(dir.path, name))
+    if (name !== 'shut') await give(join(dir.path, name))
+    await chmod(join(dir.path, name), mode)
+  }
+  await writeFile(join(dir.path, 'kept/file'), 'x', { mode: 0o444 })
+  const lines = {
+    '/empty/**': 'open /empty/',
+    '/empty/*.txt': 'open /empty/',
+    '/empty/*/deep': 'ENOENT',
+    '/em*': isRoot ? 'open /empty' : 'open / /empty',
+    '/*/new': `open /empty/new /kept/new${isRoot ? '' : ' /shut/new'}`,
+    '/kept/file': 'open /kept/file',
+    '/kept/f*': 'open /kept/ /kept/file',
+    ...(isRoot ? { '/shut/**': 'EACCES', '/shut/new': 'EACCES' } : {}),
+  }
+  const got = await answers(
+    dir.path,
+    Object.keys(lines).map((glob) => ['write-any', glob] as const),
+  )
+  expect(Object.fromEntries(Object.keys(lines).map((glob, index) => [glob, got[index]]))).toEqual(lines)
+})
+
+test('what a glob names in full is tried in a folder that lists nothing, and the rest of such a folder is not passed', async () => {
+  await using dir = await tempDir()
+  await chmod(dir.path, 0o755)
+  await mkdir(join(dir.path, 'ann/.ssh'), { recursive: true })
+  await writeFile(join(dir.path, 'ann/.ssh/id'), 'key', { mode: 0o644 })
+  await chmod(join(dir.path, 'ann'), isRoot ? 0o711 : 0o311)
+  const got = await answers(dir.path, [
+    ['read-any', '/*/.ssh/id'],
+    ['read-any', '/*/.ssh/**'],
+    ['read-any', '/**/id'],
+    ['read-any', '/*/.ssh/absent'],
+  ])
+  await chmod(join(dir.path, 'ann'), 0o755)
+  expect(got).toEqual([
+    'open /ann/.ssh/id',
+    'open /ann/.ssh/id',
+    'no-effect /ann/ lists nothing and may be entered: name what is in it',
+    'ENOENT',
+  ])
+})
