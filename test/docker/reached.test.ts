@@ -6,6 +6,7 @@ import { testAuthority } from '../support/certificates.ts'
 import { canStartEngine, engineTest, ownEngine } from '../support/engine.ts'
 import { launchHost, launchProbe, settingsFor } from '../support/launch.ts'
 import { expectEveryByte } from '../support/every-byte.ts'
+import { canStartSshd, startSshd } from '../support/sshd.ts'
 import { freePort } from '../support/free-port.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
@@ -18,6 +19,8 @@ const expectLaunch = async (environment: Readonly<Record<string, string>>): Prom
     await using server = await launchProbe(
       await settingsFor('confined-echo.mjs', [], { driver: 'docker' }),
       host,
+      null,
+      AbortSignal.timeout(60_000),
     )
     await expectEveryByte(server)
     const { engine, daemon } = await host.docker()
@@ -49,6 +52,24 @@ describe.runIf(canStartEngine)('over TCP', () => {
       DOCKER_CERT_PATH: certs,
     })
   })
+})
+
+describe.runIf(canStartSshd)('over a real sshd', () => {
+  engineTest(
+    'a server is launched, and gets and gives every byte',
+    { timeout: 90_000 },
+    async ({ engine: { environment } }) => {
+      await using sshd = await startSshd(environment)
+      const PATH = `${sshd.clientFolder}:${process.env['PATH'] ?? ''}`
+      await expectLaunch({ DOCKER_HOST: `ssh://root@127.0.0.1:${sshd.port}`, PATH })
+      // Nobody lets in whom nobody knows.
+      const host = await launchHost({
+        environment: { DOCKER_HOST: `ssh://nobody@127.0.0.1:${sshd.port}`, PATH },
+      })
+      await using _ = host
+      await expect(host.docker()).rejects.toMatchObject({ code: 'ERR_ENGINE_UNREACHABLE' })
+    },
+  )
 })
 
 engineTest('over ssh a server is launched, and gets and gives every byte', async ({ engine }) => {
