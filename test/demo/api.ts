@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type Api, openApi } from '../support/api.ts'
+import { rootOf } from './root.ts'
 import { canary, startDaemon, type Stage } from './stage.ts'
 import { short, type Table } from './table.ts'
 import { callDeadlineMs } from './work.ts'
@@ -65,15 +66,16 @@ async function configFor(stage: Stage, { host, address, port, caFile }: Api): Pr
   }
   await mkdir(join(folder, 'profiles'), { mode: 0o700 })
   await writeFile(join(folder, 'profiles', 'api.yaml'), JSON.stringify(profile), { mode: 0o600 })
+  const { commands, server } = await rootOf(stage)
   const config = {
     version: 1,
-    allowed_commands: [{ name: 'node', path: process.execPath }],
+    allowed_commands: commands,
     credentials: { demo: { env: 'DEMO_API_TOKEN' } },
     rules: [{ permission: 'mcp:api:*', action: 'allow' }],
     servers: {
       api: {
         command: 'node',
-        driver: stage.driver,
+        ...server,
         args: ['/app/reaches-out.mjs'],
         package: { source: fileURLToPath(new URL('../fixtures/servers', import.meta.url)), target: '/app' },
         justification: 'calls an API',

@@ -10,6 +10,7 @@ import { fileURLToPath } from 'node:url'
 import { parse } from 'yaml'
 import { eventually } from '../support/eventually.ts'
 import { connect, type Client } from '../../src/client/client.ts'
+import { rootOf } from './root.ts'
 
 /** The built command line, as people run it. */
 export const cli = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url))
@@ -79,28 +80,27 @@ export async function startDaemon(stage: Stage, given?: string): Promise<Daemon>
   return { pid: client.hello.pid, client, runtimeDir }
 }
 
-/** The config in this folder; under another driver a copy of it, in which every server names that one. */
+/** The config in this folder; under another driver a copy of it, in which every server names that one and its image. */
 async function configUnder(stage: Stage): Promise<string> {
   if (stage.driver === 'bubblewrap') return config
   const folder = await stage.folder(tmpdir(), 'sallyport-demo-')
-  const { servers, allowed_commands: commands, ...rest } = parse(await readFile(config, 'utf8')) as DemoConfig
+  const { servers, ...rest } = parse(await readFile(config, 'utf8')) as DemoConfig
+  const root = await rootOf(stage)
   const here = (path: string): string => join(dirname(config), path)
   const moved = Object.entries(servers).map(([name, server]) => {
     const { source, with: more = [], target } = server.package
     const code = { target, source: here(source), with: more.map(here) }
     const mounts = (server.mounts ?? []).map((mount) => ({ ...mount, source: here(mount.source) }))
-    return [name, { ...server, driver: stage.driver, package: code, mounts }]
+    return [name, { ...server, ...root.server, package: code, mounts }]
   })
-  const allowed = commands.map((command) => ({ ...command, path: here(command.path) }))
   const path = join(folder, 'sallyport.yaml')
-  const value = { ...rest, allowed_commands: allowed, servers: Object.fromEntries(moved) as unknown }
+  const value = { ...rest, allowed_commands: root.commands, servers: Object.fromEntries(moved) as unknown }
   await writeFile(path, JSON.stringify(value), { mode: 0o600 })
   return path
 }
 
 /** As much of the demo's config as has a path in it. */
 interface DemoConfig {
-  readonly allowed_commands: readonly { readonly name: string; readonly path: string }[]
   readonly servers: Readonly<
     Record<
       string,

@@ -24,7 +24,7 @@ const ownNode = join(root, 'node_modules/node/bin/node')
  * same name is replaced, and what an engine of the test's own holds goes away with it.
  */
 export const importImage = async (
-  { docker }: TestEngine,
+  { docker }: Pick<TestEngine, 'docker'>,
   name: string,
   { files, changes = [] }: ImageSource,
 ): Promise<string> => {
