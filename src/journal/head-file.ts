@@ -1,5 +1,6 @@
 // Where the journal ended lately, in a file beside its folder: what shows offline that an end was cut off.
-import { readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
+import { rename, writeFile } from 'node:fs/promises'
 import { setTimeout as delay } from 'node:timers/promises'
 import { isMissing } from '../lib/missing.ts'
 import type { Journal } from './journal.ts'
@@ -26,10 +27,11 @@ export function readHead(directory: string, key: Uint8Array): Position | Unusabl
   }
 }
 
-function writeHead(directory: string, key: Uint8Array, { seq, hash }: Position): void {
+/** Beside the event loop: a file system may take milliseconds to put one file in the place of another. */
+async function writeHead(directory: string, key: Uint8Array, { seq, hash }: Position): Promise<void> {
   const draft = `${headPath(directory)}.draft`
-  writeFileSync(draft, seal('head', `"seq":${seq},"hash":"${hash}"`, key), { mode: 0o600 })
-  renameSync(draft, headPath(directory))
+  await writeFile(draft, seal('head', `"seq":${seq},"hash":"${hash}"`, key), { mode: 0o600 })
+  await rename(draft, headPath(directory))
 }
 
 /**
@@ -38,7 +40,7 @@ function writeHead(directory: string, key: Uint8Array, { seq, hash }: Position):
  */
 export class HeadKeeper implements AsyncDisposable {
   readonly #journal: Pick<Journal, 'head' | 'moved'>
-  readonly #write: (head: Position) => void
+  readonly #write: (head: Position) => Promise<void>
   readonly #end = new AbortController()
   readonly #following: Promise<void>
 
@@ -49,9 +51,9 @@ export class HeadKeeper implements AsyncDisposable {
   ) {
     let isFailing = false
     this.#journal = journal
-    this.#write = (head) => {
+    this.#write = async (head) => {
       try {
-        writeHead(directory, key, head)
+        await writeHead(directory, key, head)
         isFailing = false
       } catch (error) {
         if (!isFailing) warn(error)
@@ -70,9 +72,9 @@ export class HeadKeeper implements AsyncDisposable {
     let written = 0
     for (;;) {
       const { head } = this.#journal
-      if (head.seq !== written) this.#write(head)
+      if (head.seq !== written) await this.#write(head)
       written = head.seq
-      if (signal.aborted) return
+      if (signal.aborted && this.#journal.head.seq === written) return
       await this.#journal.moved({ signal })
       await delay(pauseMs, undefined, { signal, ref: false }).catch(() => undefined)
     }
