@@ -29,8 +29,28 @@ export function misjudged(json: string, schema: unknown): Inexact | null {
   }
 }
 
-/** What 15 digits say, a double holds. A run of digits is looked at from its beginning, and not again from each of them. */
-const mayBeInexact = (json: string): boolean => /(?:^|[^\d.])[\d.]{16}|\d[eE]/.test(json)
+/** What 15 digits say, a double holds: true for a longer run of digits and points, and where an exponent follows on a digit. */
+function mayBeInexact(json: string): boolean {
+  let run = 0
+  for (let at = 0; at < json.length; at++) {
+    const char = json.charCodeAt(at)
+    const isDigit = char >= zero && char <= zero + 9
+    if (isDigit || char === point) {
+      run += 1
+      if (run === longestExact + 1) return true
+    } else {
+      if (run > 0 && (char | lowerCase) === exponent && json.charCodeAt(at - 1) !== point) return true
+      run = 0
+    }
+  }
+  return false
+}
+
+const zero = 48
+const point = 46
+const exponent = 101
+const lowerCase = 32
+const longestExact = 15
 
 class Marked implements Inexact {
   readonly written: string

@@ -12,8 +12,8 @@ export interface Pending extends Entry {
   failed(error: SallyportError): void
 }
 
-/** A batch is durable: whoever goes on goes on in a world that knows of all of it. */
+/** A batch is durable, each record at its position: whoever goes on goes on in a world that knows of all of it. */
 export function settle(batch: readonly Pending[], positions: readonly Position[]): void {
-  for (const [index, position] of positions.entries()) batch[index]?.folded(position)
-  for (const [index, position] of positions.entries()) batch[index]?.durable(position)
+  for (let at = 0; at < batch.length; at++) batch[at]?.folded(positions[at] as Position)
+  for (let at = 0; at < batch.length; at++) batch[at]?.durable(positions[at] as Position)
 }
