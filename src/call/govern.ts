@@ -243,8 +243,12 @@ class Passage implements Told {
 }
 
 /** Step 10: what came back, or that nothing did. */
-export function recordOutcome(ended: Ended, { recorder }: Pick<GovernPorts, 'recorder'>): void {
-  recorder.outcome(ended, nobody)
+export function recordOutcome(
+  ended: Ended,
+  { recorder }: Pick<GovernPorts, 'recorder'>,
+  told: Told = nobody,
+): void {
+  recorder.outcome(ended, told)
 }
 
 /** The journal's own events tell where it fails, and without a record there is no evidence. */

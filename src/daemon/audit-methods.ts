@@ -39,12 +39,14 @@ export function auditMethods({ governance, directory, key, policy }: AuditPorts)
   }
   return {
     async 'audit/query'(query, call) {
+      await governance.governors.settled()
       const { head } = governance.journal
       const { records, isCut } = await find(query)
       if (query.follow === true) follow(governance, find, { ...query, after: head.seq }, call)
       return { records, more: isCut, head }
     },
     async 'calls/explain'({ call_id: call }) {
+      await governance.governors.settled()
       const { records } = await find({ call, limit: followLimit })
       const explained = explainCall(call, records, (server) => policyVersionOf(policy.settings, server))
       const { rule, policy: by } = explained

@@ -73,9 +73,14 @@ export class Governors implements AsyncDisposable {
       refuse: (proposal, error) => tellRefusal(proposal, error, emit),
     }
     return {
-      admit: (proposal, waiting) =>
-        new Promise((admitted, refused) => govern(proposal, ports, waiting, { admitted, refused })),
-      admitTo: (proposal, waiting, asker) => govern(proposal, ports, waiting, asker),
+      admit: (proposal, waiting) => {
+        this.#outcomes.record()
+        return new Promise((admitted, refused) => govern(proposal, ports, waiting, { admitted, refused }))
+      },
+      admitTo: (proposal, waiting, asker) => {
+        this.#outcomes.record()
+        govern(proposal, ports, waiting, asker)
+      },
       confirm: (admission) => confirm(this.#parts, versionOf, admission),
       settle: (admission, outcome) => this.#settle(admission, outcome),
       observe: (seen) => surfaces.observe(seen),
@@ -103,8 +108,13 @@ export class Governors implements AsyncDisposable {
     return uncontained(server, profiles.get(server.profile) ?? null, effects, scopes)
   }
 
+  /** Resolves when every outcome so far is in the journal, or can't be. */
+  settled(): Promise<void> {
+    return this.#outcomes.settled()
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#outcomes.record()
+    this.#outcomes.close()
     await this.#schemas[Symbol.asyncDispose]()
   }
 
@@ -118,7 +128,14 @@ export class Governors implements AsyncDisposable {
       const detail = { call, tool: subject, failure: 'MP-FH-004', reason: outcome.detail }
       emit(event('call/timeout', server, detail, principal))
     }
-    this.#outcomes.add({ admission, outcome, used })
+    const ended = { admission, outcome, used }
+    if (this.#isPlain(admission, outcome)) this.#outcomes.putOff(ended)
+    else this.#outcomes.add(ended)
+  }
+
+  /** A result of a tool that has earned all the trust there is: nobody decides otherwise for it. */
+  #isPlain({ server, kind, subject }: Admission, { kind: end }: Outcome): boolean {
+    return end === 'result' && kind === 'tool' && this.#parts.ledger.trust(server, subject).tier === 'trusted'
   }
 
   #shows(server: ServerSettings, instance: Parameters<Governor['shows']>[1], tool: unknown): boolean {

@@ -77,7 +77,10 @@ export function trustMethods({ governance, supervisor, machine }: TrustPorts): M
       return hold
     },
     'servers/holds': () => ({ holds: ledger.holds() }),
-    'trust/list': ({ server }) => ({ trust: trustOf(governance, server ?? null) }),
+    async 'trust/list'({ server }) {
+      await governance.governors.settled()
+      return { trust: trustOf(governance, server ?? null) }
+    },
     async 'trust/reset'({ server, tool, reason = 'an operator said so' }, { caller }) {
       const tools = tool === undefined ? toolsOf(governance, server) : [tool]
       if (!toolsOf(governance, server).some((known) => tools.includes(known)))

@@ -1,0 +1,109 @@
+// When the record of how a call ended is made: with the next call's, where it changes nothing, and else at once.
+import { expect, test } from 'vitest'
+import type { CallId } from '../../src/lib/ids.ts'
+import type { Outcome } from '../../src/schema/governor.ts'
+import { allowAll } from '../support/attach.ts'
+import { eventually } from '../support/eventually.ts'
+import { governed, type Governed } from '../support/governance.ts'
+import { serverSettings } from '../support/server-settings.ts'
+import { tempDir } from '../support/temp-dir.ts'
+
+const server = serverSettings('echo.mjs', { acceptance: 'manual' })
+const by = { by: '0', peer: { uid: 0, gid: 0, pid: 1 } }
+const never = { signal: new AbortController().signal }
+const good: Outcome = { kind: 'result', durationMs: 1, bytes: '{}', detail: null }
+const bad: Outcome = { ...good, kind: 'tool-error' }
+
+/** A governor whose tool `one` was called so often with a good end; two make it trusted. */
+async function stage(calls: number, state?: string): Promise<Governed> {
+  const trust = { provisionalAfter: 1, trustedAfter: 2, contaminate: 'tool' } as const
+  const at = await governed({
+    servers: [server],
+    rules: allowAll,
+    emit: () => undefined,
+    settings: { trust },
+    ...(state === undefined ? {} : { state }),
+  })
+  const tools = new Map([['one', { name: 'one', inputSchema: { type: 'object' } }]])
+  await at.governance.surfaces.accept({ server, tools, rest: {} }, { ...by, declared: null, only: null })
+  for (let n = 1; n <= calls; n++) {
+    at.policy.governor.settle(await admitted(at, `c-before-${n}`), good)
+    await eventually(() => at.governance.ledger.trust('fixture', 'one').evidence === n, 5000)
+  }
+  return at
+}
+
+const admitted = ({ policy }: Governed, call: string) =>
+  policy.governor.admit(
+    {
+      call: call as CallId,
+      kind: 'tool',
+      server,
+      instance: null,
+      subject: 'one',
+      arguments: {},
+      bytes: '{"name":"one","arguments":{}}',
+      evidence: '{"name":"one","arguments":{}}',
+      principal: '0',
+      peer: by.peer,
+      session: 's',
+      lineage: null,
+      obstacle: null,
+    },
+    never,
+  )
+
+/** What is on record of calls, oldest first, by type and call; `+` before what ends no batch. */
+const recorded = (at: Governed): readonly string[] =>
+  at
+    .records()
+    .filter(({ type }) => type.startsWith('call.'))
+    .map(({ type, body, mac }) => `${mac === null ? '+' : ''}${type} ${(body as { call: string }).call}`)
+
+test('a result of a trusted tool is written in one batch with the next intent, before it, turns later', async () => {
+  await using at = await stage(2)
+  const isTogether = async (n: number): Promise<boolean> => {
+    at.policy.governor.settle(await admitted(at, `c-${n}`), good)
+    await new Promise(setImmediate)
+    await new Promise(setImmediate)
+    await admitted(at, `c-${n}-next`)
+    const last = recorded(at).slice(-3)
+    return last.join() === [`call.intent c-${n}`, `+call.outcome c-${n}`, `call.intent c-${n}-next`].join()
+  }
+  // A few milliseconds may be over at any moment, but not each time.
+  const seen: boolean[] = []
+  for (let n = 0; n < 50 && !seen.includes(true); n++) seen.push(await isTogether(n))
+  expect(seen).toContain(true)
+})
+
+test('with no call after it, it is written by itself', async () => {
+  await using at = await stage(2)
+  at.policy.governor.settle(await admitted(at, 'c-1'), good)
+  await eventually(() => recorded(at).at(-1) === 'call.outcome c-1', 5000)
+})
+
+test('whoever asks for what is settled finds it on record', async () => {
+  await using at = await stage(2)
+  at.policy.governor.settle(await admitted(at, 'c-1'), good)
+  await at.governance.governors.settled()
+  expect(recorded(at).at(-1)).toBe('call.outcome c-1')
+  expect(at.governance.ledger.trust('fixture', 'one').evidence).toBe(3)
+})
+
+test('the end of the daemon leaves none behind', async () => {
+  await using state = await tempDir()
+  const at = await stage(2, state.path)
+  at.policy.governor.settle(await admitted(at, 'c-1'), good)
+  await at[Symbol.asyncDispose]()
+  expect(recorded(at).at(-1)).toBe('call.outcome c-1')
+})
+
+test.for([
+  ['a result of a tool that has more to earn', 1, good],
+  ['anything but a result', 2, bad],
+] as const)('%s is written before the event loop turns again', async ([, calls, outcome]) => {
+  await using at = await stage(calls)
+  at.policy.governor.settle(await admitted(at, 'c-1'), outcome)
+  await new Promise(setImmediate)
+  expect(recorded(at).at(-1)).toBe('call.outcome c-1')
+})
