@@ -1,6 +1,6 @@
 // The docker driver against the real engine, init and kernel.
 import { randomBytes } from 'node:crypto'
-import { existsSync } from 'node:fs'
+import { existsSync, readdirSync, readlinkSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
 import { describe, expect } from 'vitest'
 import type { SandboxProcess } from '../../src/sandbox/driver.ts'
@@ -33,6 +33,14 @@ const oneLaunch = async (
   return { containers, start, [Symbol.asyncDispose]: () => host[Symbol.asyncDispose]() }
 }
 
+const linkAt = (path: string): string => {
+  try {
+    return readlinkSync(path)
+  } catch {
+    return '' // it was closed meanwhile
+  }
+}
+
 describe('a server in a container', () => {
   engineTest(
     'gets exactly the bytes that are written to it, and what it writes arrives whole, however slow its reader',
@@ -60,6 +68,25 @@ describe('a server in a container', () => {
     inputOf(server).end()
     expect((await textOf(server.stderr)).length).toBe(16 << 20)
   })
+
+  engineTest(
+    'that is killed with what nobody took leaves no connection to the engine',
+    async ({ engine }) => {
+      const sockets = (): number =>
+        readdirSync('/proc/self/fd').filter((fd) => linkAt(`/proc/self/fd/${fd}`).startsWith('socket:'))
+          .length
+      await using at = await oneLaunch(engine, 'floods-then-answers.mjs')
+      const before = sockets()
+      for (let round = 0; round < 2; round++) {
+        await using server = await at.start()
+        await server.stdout[Symbol.asyncIterator]().next()
+        server.kill()
+        await server.ended
+      }
+      // One more is the engine's, which tells of containers.
+      await eventually(() => sockets() <= before + 1)
+    },
+  )
 
   engineTest(
     'is held by the engine as its spec says, and the engine is told nothing of what it runs',

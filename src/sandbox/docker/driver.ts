@@ -73,11 +73,13 @@ const start = async (plan: DockerPlan, signal: AbortSignal): Promise<Contained> 
   await watch.listen({ signal })
   const folder = await makeInstanceFolder(plan.folder, spec.files, spec.hostUid)
   const opened: Duplex[] = []
+  let hasFailed = false
   try {
     const id = await engine.create(plan.name, plan.container(folder), { signal })
     const attach = async (stream: StreamName): Promise<Duplex> => {
       const connection = await engine.attach(id, stream, { signal })
       opened.push(connection.on('error', () => {}))
+      if (hasFailed) connection.destroy()
       return connection
     }
     const [stdin, out, err] = await Promise.all([attach('stdin'), attach('stdout'), attach('stderr')])
@@ -87,6 +89,7 @@ const start = async (plan: DockerPlan, signal: AbortSignal): Promise<Contained> 
     const letGo = (): Promise<void> => Promise.resolve(folder[Symbol.asyncDispose]())
     return new Contained({ engine, watch, id, control, stdin, stdout, stderr, letGo, owe }, plan)
   } catch (error) {
+    hasFailed = true
     for (const connection of opened) connection.destroy()
     await engine.remove(plan.name, { ms: removedMs }).catch((failed: unknown) => {
       owe(plan.name)

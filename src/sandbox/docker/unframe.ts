@@ -48,10 +48,13 @@ const malformed = (head: Buffer): SallyportError =>
     { step: 'gate' },
   )
 
-/** The stream without its frames, held until somebody reads. It ends where the connection does, whatever ended that. */
+/**
+ * The stream without its frames, held until somebody reads. It ends where the connection does, whatever ended that, and the
+ * connection is closed with it: also where nobody reads what came.
+ */
 export const unframed = (connection: Duplex, name: keyof typeof kinds): Unframe => {
   const stream = new Unframe(name)
-  stream.on('error', () => connection.destroy())
+  stream.on('error', () => {}).once('close', () => connection.destroy())
   connection.on('error', () => stream.end())
   connection.once('close', () => stream.end())
   connection.pipe(stream)
