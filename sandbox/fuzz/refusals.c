@@ -11,7 +11,5 @@ void fuzz_refusals(void) {
   held_bytes = lines_this_second = dropped = 0;
   size_t length = input.left;
   const unsigned char *packet = exact(input.at, length);
-  // As read_refusals() does, whose buffer has room behind a short packet.
-  if (length >= HEAD4 && packet[0] >> 4 == 4) tell4(packet, length);
-  if (length >= HEAD6 && packet[0] >> 4 == 6) tell6(packet, length);
+  tell_packet(packet, length);
 }

@@ -14,8 +14,9 @@
 
 #include "egress.h"
 #include "init.h"
+#include "netfilter.h"
 
-enum { BATCH_BYTES = 4096, CHECK_MOST = 3, VALUE_MOST = 16, FIRST_UNPRIVILEGED = 1024 };
+enum { CHECK_MOST = 3, VALUE_MOST = 16, FIRST_UNPRIVILEGED = 1024 };
 enum { ICMP4_PORT_UNREACHABLE = 3, ICMP6_PORT_UNREACHABLE = 4 };
 
 // Bytes of a packet's network or transport header, and what they have to be.
@@ -24,8 +25,10 @@ struct check {
   unsigned char value[VALUE_MOST];
 };
 
+enum fate { PASSES, REFUSED, TOLD };
+
 struct rule {
-  bool refuses;
+  enum fate fate;
   size_t count;
   struct check checks[CHECK_MOST];
 };
@@ -35,50 +38,26 @@ struct rule {
 #define PORT(operation, port) \
   { NFT_PAYLOAD_TRANSPORT_HEADER, 2, 2, (operation), { (port) >> 8, (port) & 0xff } }
 
-// Let through: what is asked of the resolver, what the sandbox says to itself on ports that its own programs can take, and
-// what goes to a group or to everybody, of which there is no error to see.
+// Let through: what is asked of the resolver, and what the sandbox says to itself on ports that its own programs can take.
+// The last of each: what goes to a group or to everybody, of which there is no error to see. Where the kernel can't tell of
+// it, it is let through too, and refusals.c sees it on its way.
 static const struct rule rules4[] = {
-    {false, 2, {TO(16, 4, NFT_CMP_EQ, 127, 0, 0, 53), PORT(NFT_CMP_EQ, 53)}},
-    {false, 2, {TO(16, 1, NFT_CMP_EQ, 127), PORT(NFT_CMP_GTE, FIRST_UNPRIVILEGED)}},
-    {true, 1, {TO(16, 1, NFT_CMP_LT, 0xe0)}},
-    {true, 2, {TO(16, 1, NFT_CMP_GTE, 0xf0), TO(16, 1, NFT_CMP_LT, 0xff)}},
+    {PASSES, 2, {TO(16, 4, NFT_CMP_EQ, 127, 0, 0, 53), PORT(NFT_CMP_EQ, 53)}},
+    {PASSES, 2, {TO(16, 1, NFT_CMP_EQ, 127), PORT(NFT_CMP_GTE, FIRST_UNPRIVILEGED)}},
+    {REFUSED, 1, {TO(16, 1, NFT_CMP_LT, 0xe0)}},
+    {REFUSED, 2, {TO(16, 1, NFT_CMP_GTE, 0xf0), TO(16, 1, NFT_CMP_LT, 0xff)}},
+    {TOLD, 1, {TO(16, 1, NFT_CMP_GTE, 0xe0)}},
 };
 static const struct rule rules6[] = {
-    {false, 2, {TO(24, 16, NFT_CMP_EQ, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1), PORT(NFT_CMP_GTE, FIRST_UNPRIVILEGED)}},
-    {true, 1, {TO(24, 1, NFT_CMP_NEQ, 0xff)}},
+    {PASSES, 2, {TO(24, 16, NFT_CMP_EQ, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1), PORT(NFT_CMP_GTE, FIRST_UNPRIVILEGED)}},
+    {REFUSED, 1, {TO(24, 1, NFT_CMP_NEQ, 0xff)}},
+    {TOLD, 1, {TO(24, 1, NFT_CMP_EQ, 0xff)}},
 };
 
 static const char table[] = "sallyport", chain[] = "out";
 
-struct batch {
-  size_t length;
-  _Alignas(struct nlmsghdr) unsigned char bytes[BATCH_BYTES];
-};
-
-static void *grow(struct batch *batch, size_t length) {
-  size_t room = NLMSG_ALIGN(length);
-  if (room > sizeof batch->bytes - batch->length) die("egress", "rules for datagrams", ENOSPC);
-  void *at = memset(batch->bytes + batch->length, 0, room);
-  batch->length += room;
-  return at;
-}
-
-static struct nlmsghdr *begin(struct batch *batch, uint16_t type, uint16_t flags, uint8_t family) {
-  struct nlmsghdr *head = grow(batch, sizeof *head);
-  head->nlmsg_type = type;
-  head->nlmsg_flags = NLM_F_REQUEST | flags;
-  struct nfgenmsg *family_head = grow(batch, sizeof *family_head);
-  family_head->nfgen_family = family;
-  family_head->version = NFNETLINK_V0;
-  return head;
-}
-
 static struct nlmsghdr *begin_nft(struct batch *batch, uint16_t type, uint16_t flags, uint8_t family) {
   return begin(batch, (uint16_t)(NFNL_SUBSYS_NFTABLES << 8 | type), NLM_F_CREATE | flags, family);
-}
-
-static void end(struct batch *batch, struct nlmsghdr *head) {
-  head->nlmsg_len = (uint32_t)(batch->bytes + batch->length - (unsigned char *)head);
 }
 
 // The border of a batch says in `res_id` whose it is.
@@ -86,33 +65,6 @@ static void put_border(struct batch *batch, uint16_t type) {
   struct nlmsghdr *head = begin(batch, type, 0, AF_UNSPEC);
   ((struct nfgenmsg *)NLMSG_DATA(head))->res_id = htons(NFNL_SUBSYS_NFTABLES);
   end(batch, head);
-}
-
-static struct nlattr *open_attribute(struct batch *batch, uint16_t type) {
-  struct nlattr *attribute = grow(batch, sizeof *attribute);
-  attribute->nla_type = type;
-  return attribute;
-}
-
-static void close_attribute(struct batch *batch, struct nlattr *attribute) {
-  attribute->nla_len = (uint16_t)(batch->bytes + batch->length - (unsigned char *)attribute);
-}
-
-static struct nlattr *open_nest(struct batch *batch, uint16_t type) {
-  return open_attribute(batch, type | NLA_F_NESTED);
-}
-
-static void put(struct batch *batch, uint16_t type, const void *bytes, size_t length) {
-  struct nlattr *attribute = open_attribute(batch, type);
-  memcpy(grow(batch, length), bytes, length);
-  attribute->nla_len = (uint16_t)(NLA_HDRLEN + length);
-}
-
-static void put_text(struct batch *batch, uint16_t type, const char *text) { put(batch, type, text, strlen(text) + 1); }
-
-static void put_number(struct batch *batch, uint16_t type, uint32_t value) {
-  uint32_t sent = htonl(value);
-  put(batch, type, &sent, sizeof sent);
 }
 
 struct expression {
@@ -158,11 +110,11 @@ static void put_check(struct batch *batch, const struct check *check) {
   put_comparison(batch, check->operation, check->value, check->length);
 }
 
-static void put_acceptance(struct batch *batch) {
+static void put_verdict(struct batch *batch, uint32_t code) {
   struct expression expression = open_expression(batch, "immediate");
   put_number(batch, NFTA_IMMEDIATE_DREG, NFT_REG_VERDICT);
   struct nlattr *data = open_nest(batch, NFTA_IMMEDIATE_DATA), *verdict = open_nest(batch, NFTA_DATA_VERDICT);
-  put_number(batch, NFTA_VERDICT_CODE, NF_ACCEPT);
+  put_number(batch, NFTA_VERDICT_CODE, code);
   close_attribute(batch, verdict);
   close_attribute(batch, data);
   close_expression(batch, expression);
@@ -193,6 +145,16 @@ static void put_table(struct batch *batch, uint8_t family) {
   end(batch, head);
 }
 
+// Its head is told, since no ICMP error answers it, and EPERM for the sender.
+static void put_telling(struct batch *batch) {
+  const uint16_t group = htons(TOLD_GROUP), at_once = htons(1);
+  struct expression expression = open_expression(batch, "log");
+  put(batch, NFTA_LOG_GROUP, &group, sizeof group);
+  put(batch, NFTA_LOG_QTHRESHOLD, &at_once, sizeof at_once);
+  close_expression(batch, expression);
+  put_verdict(batch, NF_DROP);
+}
+
 static void put_rule(struct batch *batch, uint8_t family, const struct rule *rule, uint16_t flags) {
   struct nlmsghdr *head = begin_nft(batch, NFT_MSG_NEWRULE, NLM_F_APPEND | flags, family);
   put_text(batch, NFTA_RULE_TABLE, table);
@@ -200,27 +162,13 @@ static void put_rule(struct batch *batch, uint8_t family, const struct rule *rul
   struct nlattr *expressions = open_nest(batch, NFTA_RULE_EXPRESSIONS);
   put_is_datagram(batch);
   for (size_t index = 0; index < rule->count; index++) put_check(batch, &rule->checks[index]);
-  if (rule->refuses)
-    put_refusal(batch, family);
-  else
-    put_acceptance(batch);
+  switch (rule->fate) {
+    case PASSES: put_verdict(batch, NF_ACCEPT); break;
+    case REFUSED: put_refusal(batch, family); break;
+    case TOLD: put_telling(batch); break;
+  }
   close_attribute(batch, expressions);
   end(batch, head);
-}
-
-// The first answer is an error, or it acknowledges the last rule, and with it all.
-static int answer_of(int netlink) {
-  union {
-    struct {
-      struct nlmsghdr head;
-      struct nlmsgerr error;
-    } message;
-    char bytes[BATCH_BYTES];
-  } reply;
-  ssize_t got = recv(netlink, &reply, sizeof reply, 0);
-  if (got < 0) return errno;
-  if ((size_t)got < sizeof reply.message || reply.message.head.nlmsg_type != NLMSG_ERROR) return EPROTO;
-  return -reply.message.error.error;
 }
 
 // Returns 0 or an errno.
@@ -231,8 +179,7 @@ static int add_table(int netlink, uint8_t family, const struct rule *rules, size
   for (size_t index = 0; index < count; index++)
     put_rule(&batch, family, &rules[index], index + 1 == count ? NLM_F_ACK : 0);
   put_border(&batch, NFNL_MSG_BATCH_END);
-  if (send(netlink, batch.bytes, batch.length, 0) != (ssize_t)batch.length) return errno;
-  return answer_of(netlink);
+  return say_to_netfilter(netlink, &batch);
 }
 
 // The kernel lacks nf_tables or a part of it, or whoever runs us keeps it from everybody.
@@ -240,10 +187,22 @@ static bool is_missing(int error) {
   return error == EPROTONOSUPPORT || error == EAFNOSUPPORT || error == EOPNOTSUPP || error == ENOENT || error == EACCES;
 }
 
+// Returns 0 or an errno.
+static int add_tables(int netlink, bool tells) {
+  size_t without = tells ? 0 : 1, count4 = sizeof rules4 / sizeof rules4[0], count6 = sizeof rules6 / sizeof rules6[0];
+  int error = add_table(netlink, NFPROTO_IPV4, rules4, count4 - without);
+  return error != 0 ? error : add_table(netlink, NFPROTO_IPV6, rules6, count6 - without);
+}
+
 void refuse_datagrams(void) {
   int netlink = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_NETFILTER);
-  int error = netlink < 0 ? errno : add_table(netlink, NFPROTO_IPV4, rules4, sizeof rules4 / sizeof rules4[0]);
-  if (error == 0) error = add_table(netlink, NFPROTO_IPV6, rules6, sizeof rules6 / sizeof rules6[0]);
+  bool tells = netlink >= 0 && open_groups();
+  int error = netlink < 0 ? errno : add_tables(netlink, tells);
+  // It knows of rules, and not of telling.
+  if (tells && is_missing(error)) {
+    close_groups();
+    error = add_tables(netlink, false);
+  }
   if (error != 0 && !is_missing(error)) die("egress", "rules for datagrams", error);
   if (netlink >= 0) close(netlink);
 }

@@ -114,6 +114,15 @@ void serve_resolver_client(uint32_t client);
 void open_refusals(void);
 int refusals_fd(void);
 void read_refusals(void);
+// `packet` begins with the network's header.
+void tell_packet(const unsigned char *packet, size_t length);
+// groups.c: sees what datagrams.c lets fail without an error of the network. False where the kernel can't tell of it.
+enum { TOLD_GROUP = 1 };
+bool open_groups(void);
+void close_groups(void);
+// -1 where the kernel can't.
+int groups_fd(void);
+void read_groups(void);
 
 // sockets.c: PID 1's, which answers what the watched filter asks, and tells it to the relay a line at a time.
 enum { LINE_ROOM = 512 };
@@ -150,6 +159,7 @@ enum source {
   SOURCE_RESOLVER,
   SOURCE_RESOLVER_CLIENT,
   SOURCE_REFUSALS,
+  SOURCE_GROUPS,
   SOURCE_TOLD,
   SOURCE_NOTICES
 };

@@ -41,7 +41,7 @@ static void attach_filter(void) {
       // A reset that answers a SYN.
       PROTOCOL, UNLESS(ETH_P_IP, 9), BYTE(9), UNLESS(IPPROTO_TCP, 7), X_AFTER_HEAD4, BYTE_AT_X(13), MASK(FLAGS),
       UNLESS(RST_ACK, 3), WORD_AT_X(4), UNLESS(0, 1), TAKE,
-      // Datagrams to a group or to everybody: nobody answers them, so they are taken themselves.
+      // Datagrams to a group or to everybody, where datagrams.c could not have them fail: nobody answers them.
       PROTOCOL, UNLESS(ETH_P_IP, 5), BYTE(9), UNLESS(IPPROTO_UDP, 3), BYTE(16),
       BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, FIRST_GROUP, 0, 1), TAKE,
       // ICMP: an error, or an echo request.
@@ -134,14 +134,16 @@ static void tell6(const unsigned char *packet, size_t length) {
   }
 }
 
+void tell_packet(const unsigned char *packet, size_t length) {
+  if (length >= HEAD4 && packet[0] >> 4 == 4) tell4(packet, length);
+  if (length >= HEAD6 && packet[0] >> 4 == 6) tell6(packet, length);
+}
+
 void read_refusals(void) {
   unsigned char packet[PACKET_BYTES];
   for (int count = 0; count < PACKETS_A_TURN; count++) {
     ssize_t got = recv(packets, packet, sizeof packet, 0);
     if (got <= 0) return;
-    if (packet[0] >> 4 == 4 && got >= HEAD4)
-      tell4(packet, (size_t)got);
-    else if (packet[0] >> 4 == 6 && got >= HEAD6)
-      tell6(packet, (size_t)got);
+    tell_packet(packet, (size_t)got);
   }
 }

@@ -46,6 +46,7 @@ static void serve(const char *door, int proxy, const struct epoll_event *event) 
     case SOURCE_RESOLVER: accept_resolver_client(); break;
     case SOURCE_RESOLVER_CLIENT: serve_resolver_client(index); break;
     case SOURCE_REFUSALS: read_refusals(); break;
+    case SOURCE_GROUPS: read_groups(); break;
     case SOURCE_TOLD: pass_on((int)index); break;
     case SOURCE_NOTICES: serve_notices(event->events); break;
   }
@@ -59,6 +60,7 @@ void run_relay(const struct egress_orders *orders, int proxy, int told) {
   watch(proxy, EPOLLIN, SOURCE_PROXY, 0);
   watch_resolver();
   watch(refusals_fd(), EPOLLIN, SOURCE_REFUSALS, 0);
+  if (groups_fd() >= 0) watch(groups_fd(), EPOLLIN, SOURCE_GROUPS, 0);
   watch(told, EPOLLIN, SOURCE_TOLD, (uint32_t)told);
   watch_notices();
   let_go_of_code();
