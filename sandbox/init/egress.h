@@ -128,9 +128,11 @@ void read_groups(void);
 enum { LINE_ROOM = 512 };
 // `told` leads to the relay. The filter holds for this process and all that it starts from here.
 void open_watched(const struct egress_orders *orders, int told);
-// -1 where the network is empty.
-int watched_fd(void);
+// From a thread of its own, with what capabilities the caller has left. Nothing to do where the network is empty.
 void answer_watched(void);
+
+// absent.c
+bool is_absent(pid_t pid, const char *path);
 
 // connects.c: what the kernel will end without a packet. True where `line` says it.
 bool look_at_connect(pid_t pid, uint64_t address, uint64_t length, char line[LINE_ROOM]);

@@ -102,13 +102,15 @@ int init_main(void) {
   expect_no_capabilities();
   forbid_new_privileges();
 
-  // 8. Listen for signals. Before the fork, so that no SIGCHLD is missed.
+  // 8. Listen for signals. Before the fork, so that no SIGCHLD is missed. And to the watched filter, while there is nobody
+  // who could leave no room for a thread.
   struct watch watch = {.relay = relay,
                         .failures = -1,
                         .signals = open_signals(),
                         .eof_ms = orders.eof_ms,
                         .term_ms = orders.term_ms};
   expect_relay(&watch);
+  answer_watched();
   if (pipe2(failures, O_CLOEXEC) != 0) die("init", "pipe", errno);
 
   // 9. Fork the server. All that it becomes is in exec.c.

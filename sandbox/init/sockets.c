@@ -1,12 +1,16 @@
 // PID 1's side of the watched filter. Kinds of socket that the filters keep out: whoever asks for one waits until it was told,
 // and gets its errno. Connections that lead nowhere without a packet: who asks waits until it was told, and goes on.
 //
+// A thread answers. What it reads is the caller's memory, which may be a file on a share that hangs: then those who ask wait,
+// and PID 1 goes on.
+//
 // The sandbox's own filter asks of the kinds too and has no listener: the kernel takes the newest filter's, which is ours, and
 // without ours it says ENOSYS. So what is refused stays refused whatever becomes of this process.
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <poll.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -17,7 +21,13 @@
 #include "egress.h"
 #include "init.h"
 
-enum { TYPE_MASK = 0xf, TOLD_MS = 100 };
+enum { TYPE_MASK = 0xf, TOLD_MS = 100, STACK_BYTES = 64 << 10 };
+
+// Since Linux 6.6; headers may be older.
+#ifndef SECCOMP_IOCTL_NOTIF_SET_FLAGS
+#define SECCOMP_IOCTL_NOTIF_SET_FLAGS SECCOMP_IOW(4, __u64)
+#define SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP 1UL
+#endif
 
 static int listener = -1, teller = -1;
 
@@ -29,9 +39,9 @@ void open_watched(const struct egress_orders *orders, int told) {
   if (fd < 0) die("egress", "listener of the watched filter", errno);
   listener = (int)fd;
   teller = told;
+  // Who asks hands its processor over and gets it back. An older kernel wakes each on whichever is free.
+  (void)ioctl(listener, SECCOMP_IOCTL_NOTIF_SET_FLAGS, SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP);
 }
-
-int watched_fd(void) { return listener; }
 
 // The errno on which programs fall back, such as Go from MPTCP to TCP.
 static int errno_of(unsigned family) {
@@ -60,8 +70,7 @@ static struct seccomp_notif_resp answer_to(const struct seccomp_notif *asked) {
   return (struct seccomp_notif_resp){.id = asked->id, .error = -errno_of(family)};
 }
 
-// One question, which was seen to be there: with none the kernel would have us wait for the next.
-void answer_watched(void) {
+static void answer_one(void) {
   struct seccomp_notif asked;
   memset(&asked, 0, sizeof asked);
   if (ioctl(listener, SECCOMP_IOCTL_NOTIF_RECV, &asked) != 0) {
@@ -72,4 +81,20 @@ void answer_watched(void) {
   struct seccomp_notif_resp answer = answer_to(&asked);
   if (ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &answer) != 0 && errno != ENOENT && errno != EINTR)
     die("egress", "answer of the watched filter", errno);
+}
+
+static void *answer_all(void *unused) {
+  (void)unused;
+  for (;;) answer_one();
+  return NULL;
+}
+
+void answer_watched(void) {
+  pthread_t thread;
+  pthread_attr_t small;
+  if (listener < 0) return;
+  pthread_attr_init(&small);
+  pthread_attr_setstacksize(&small, STACK_BYTES);
+  int error = pthread_create(&thread, &small, answer_all, NULL);
+  if (error != 0) die("egress", "thread that answers the watched filter", error);
 }

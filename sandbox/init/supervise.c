@@ -172,15 +172,13 @@ void supervise(struct watch *watch) {
         {.fd = rung == CHANNEL_UP ? FD_CONTROL : -1, .events = POLLIN},
         {.fd = watch->signals, .events = POLLIN},
         {.fd = watch->failures, .events = POLLIN},
-        {.fd = watched_fd(), .events = POLLIN},
     };
-    poll(wait, 4, more ? 0 : poll_timeout_ms());
+    poll(wait, 3, more ? 0 : poll_timeout_ms());
     // Start before end, end before orders: what the supervisor hears is in the order in which it happened.
     if (watch->failures >= 0 && wait[2].revents != 0) learn_start(watch);
     drain_signals(watch);
     more = reap(watch);
     if (wait[0].revents != 0) obey(watch);
-    if ((wait[3].revents & POLLIN) != 0) answer_watched();
     climb(watch);
   }
 }

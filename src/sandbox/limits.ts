@@ -27,9 +27,9 @@ const resources = {
   msgqueue: 12,
 } as const
 
-/** The limits that are held for a spec: its own, and one process more where the relay runs beside the server. */
+/** The limits that are held for a spec: its own, and room for the relay and init's two threads where the network is an allowlist. */
 export const limitsWithRelay = ({ limits, network }: Pick<SandboxSpec, 'limits' | 'network'>): Limits =>
-  network.mode === 'none' ? limits : { ...limits, pids: limits.pids + 1 }
+  network.mode === 'none' ? limits : { ...limits, pids: limits.pids + 3 }
 
 /**
  * Returns what init sets for the server, none of which the server can raise.

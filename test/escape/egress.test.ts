@@ -1,8 +1,9 @@
 // A server with granted names reaches exactly these, by programs that know of no proxy; all else fails at once, and is told.
-import { execFile } from 'node:child_process'
+import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createServer, type AddressInfo, type Server } from 'node:net'
-import { dirname } from 'node:path'
+import { chmod, mkdir } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { openTestDoor } from '../support/sandbox-door.ts'
@@ -14,6 +15,7 @@ import { daemons, withoutFilter, withoutOption } from '../support/escape.ts'
 import type { SandboxSpec } from '../../src/sandbox/spec.ts'
 import { mountOf, planOf, run } from '../support/plan.ts'
 import { buildProbe } from '../support/probe.ts'
+import { tempDir } from '../support/temp-dir.ts'
 
 let servers: TestServers
 const canaries: Server[] = []
@@ -157,6 +159,8 @@ describe.each(ways)('%s', (_, daemon) => {
       [`${tools}/dial sendto 198.18.0.1 443 quic`, /^sendto EPERM$/, '^udp 198\\.18\\.0\\.1 443$'],
       [`${tools}/dial sendto 2001:db8::1 443 quic`, /^sendto EPERM$/, '^udp 2001:db8::1 443$'],
       [`${tools}/dial sendto 240.0.0.1 53 query`, /^sendto EPERM$/, '^udp 240\\.0\\.0\\.1 53$'],
+      [`${tools}/dial sendto 224.0.0.251 5353 query`, /^sendto EPERM$/, '^udp 224\\.0\\.0\\.251 5353$'],
+      [`${tools}/dial sendto ff02::fb 5353 query`, /^sendto EPERM$/, '^udp ff02::fb 5353$'],
       [`${tools}/dial sendto 127.0.0.1 53 query`, /^sendto EPERM$/, '^udp 127\\.0\\.0\\.1 53$'],
       [`${tools}/dial sendto ::1 53 query`, /^sendto EPERM$/, '^udp ::1 53$'],
       [`${tools}/dial udp 192.0.2.1 53 query`, /^udp ECONNREFUSED$/, '^udp 192\\.0\\.2\\.1 53$'],
@@ -178,44 +182,45 @@ describe.each(ways)('%s', (_, daemon) => {
   })
 
   test('a connection that the kernel ends before there is a packet is told of', async () => {
-    const tries = ['fe80::1 443', 'ff02::1 443', '::ffff:224.0.0.1 443']
+    const tries = [
+      'fe80::1 443',
+      'ff02::1 443',
+      '::ffff:224.0.0.1 443',
+      '224.0.0.1 443',
+      '255.255.255.255 443',
+    ]
     const hidden =
       'import ctypes, socket; ctypes.CDLL(None).prctl(4, 0); s = socket.socket(socket.AF_UNIX); s.connect("/nowhere/near/the/door")'
+    const [brief, abstract] = ['"/run/nobody1"', 'b"\\0no@bo dy"'].map(
+      (it) => `import socket; socket.socket(socket.AF_UNIX).connect(${it})`,
+    )
     const relative = 'import socket; socket.socket(socket.AF_UNIX).connect("no\\nwhere")'
     const { stdout, notices } = await inside(daemon, {
-      script: `cd /tmp; ${tries.map((it) => `${tools}/dial tcp ${it}`).join('; ')}
-/usr/bin/python3 -c '${relative}' 2>&1 | tail -1; /usr/bin/python3 -c '${hidden}' 2>&1 | tail -1`,
+      script: `cd /tmp; ${tries.map((it) => `${tools}/dial tcp ${it}`).join('; ')}; ${tools}/dial udp 224.0.0.2 5353 query
+${[relative, hidden, brief, abstract].map((it) => `/usr/bin/python3 -c '${it}' 2>&1 | tail -1`).join('; ')}`,
       awaited: [
-        '^tcp fe80::1 443$',
-        '^tcp ff02::1 443$',
-        '^tcp ::ffff:224.0.0.1 443$',
+        ...tries.map((it) => `^tcp ${it}$`),
+        '^tcp 224.0.0.2 5353$',
+        '^local /run/nobody1$',
+        '^local .x00no.x40bo.x20dy$',
         '^local no.x0awhere$',
         '^local -$',
       ],
     })
     expect(stdout).toMatch(
-      /^tcp EINVAL\ntcp E(NETUNREACH|INVAL)\ntcp E(NETUNREACH|INVAL)\nFileNotFoundError.*\nFileNotFoundError/,
+      /^(tcp E(NETUNREACH|INVAL)\n){5}udp E(NETUNREACH|INVAL)\n(FileNotFoundError.*\n){3}ConnectionRefusedError/,
     )
-    expect(notices).toHaveLength(5)
+    expect(notices).toHaveLength(10)
   })
 
   test('what its programs say to each other over unix sockets and IPv6 is nobody’s business', async () => {
     const talk = `import socket as s, os
 a = s.socket(s.AF_UNIX); a.bind("/tmp/own"); a.listen(); s.socket(s.AF_UNIX).connect("/tmp/own"); os.chdir("/tmp"); s.socket(s.AF_UNIX).connect("own")
+c = s.socket(s.AF_UNIX); c.bind("\\0own\\0name"); c.listen(); s.socket(s.AF_UNIX).connect("\\0own\\0name")
 b = s.socket(s.AF_INET6); b.bind(("::1", 5400)); b.listen(); s.socket(s.AF_INET6).connect(("::1", 5400)); print("talked")`
     const { stdout, notices } = await inside(daemon, { script: `/usr/bin/python3 -c '${talk}'` })
     expect(stdout).toBe('talked\n')
     expect(notices).toEqual([])
-  })
-
-  test('a datagram to a group, which nobody refuses, reaches nobody and is told', async () => {
-    const send =
-      'import socket; socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b"x", ("224.0.0.251", 5353))'
-    const { notices } = await inside(daemon, {
-      script: `/usr/bin/python3 -c '${send}'`,
-      awaited: ['^udp 224\\.0\\.0\\.251 5353$'],
-    })
-    expect(notices).toHaveLength(1)
   })
 
   test('no other kind of socket is there, not even the one that PID 1 opened, and who asks is told of', async () => {
@@ -254,7 +259,7 @@ b = s.socket(s.AF_INET6); b.bind(("::1", 5400)); b.listen(); s.socket(s.AF_INET6
     const connect = (path: string): string =>
       `/usr/bin/python3 -c 'import socket; s = socket.socket(socket.AF_UNIX); s.connect(${path})' 2>&1 | tail -1`
     const { stdout, notices } = await inside(daemon, {
-      awaited: ['^local /'],
+      awaited: ['^local /', '^local .x00'],
       script: [
         connect(`"${other.path}"`),
         connect('b"\\0sallyport-egress-canary"'),
@@ -262,7 +267,7 @@ b = s.socket(s.AF_INET6); b.bind(("::1", 5400)); b.listen(); s.socket(s.AF_INET6
       ].join('; '),
     })
     const [door, abstract, ...own] = stdout.trim().split('\n')
-    expect(notices).toEqual([`local ${other.path}`])
+    expect(notices).toEqual([`local ${other.path}`, 'local \\x00sallyport-egress-canary'])
     expect(door).toMatch(/^FileNotFoundError/)
     expect(abstract).toMatch(/^ConnectionRefusedError/)
     expect(own).toEqual([])
@@ -324,6 +329,37 @@ const withoutControl = async (
   const { stdout } = await run({ ...again, ...remove(again) })
   return { stdout: stdout.trim(), notices: [...door.notices] }
 }
+
+// A share whose server never says a word, so that whoever looks into it waits. It takes root to have one.
+const mute = `import ctypes, os, sys
+device, libc, at = os.open("/dev/fuse", os.O_RDWR), ctypes.CDLL(None), sys.argv[1].encode()
+assert libc.mount(b"mute", at, b"fuse", 6, b"fd=%d,rootmode=40000,user_id=0,group_id=0,allow_other" % device) == 0
+print("mounted", flush=True); sys.stdin.read(); libc.umount2(at, 2)`
+
+describe.each(daemons.filter((daemon) => daemon === 'root'))('under a daemon of %s', (daemon) => {
+  test('a path on a share that hangs is told, and the next connection does not wait for it', async () => {
+    await using folder = await tempDir()
+    const share = join(folder.path, 'share')
+    await chmod(folder.path, 0o755)
+    await mkdir(share)
+    const server = spawn('python3', ['-c', mute, share], { stdio: ['pipe', 'pipe', 'inherit'] })
+    await once(server.stdout, 'data')
+    try {
+      const connect = (path: string): string =>
+        `/usr/bin/python3 -c 'import socket; socket.socket(socket.AF_UNIX).connect("${path}")'`
+      const { stdout, notices } = await inside(daemon, {
+        script: `${connect('/data/share/door')} & sleep 0.2; ${connect('/nowhere')} 2>&1 | tail -1`,
+        mounts: { [folder.path]: '/data' },
+        awaited: ['^local /data/share/door$', '^local /nowhere$'],
+      })
+      expect(stdout).toMatch(/^FileNotFoundError/)
+      expect(notices).toEqual(['local /data/share/door', 'local /nowhere'])
+    } finally {
+      server.stdin.end()
+      await once(server, 'exit')
+    }
+  })
+})
 
 describe('a broken arm', () => {
   test('bare, the canaries are reached', async () => {
