@@ -88,6 +88,7 @@ export const catalogue = {
   ERR_ENGINE_REFUSED: entry(1, 1123, 'The container engine refused a request; the message has its words.', { failure: 'MP-FH-007' }),
   ERR_IMAGE_MISSING: entry(8, 1124, 'The container engine does not have the server’s image; a launch pulls nothing.', { failure: 'MP-FH-001' }),
   ERR_IMAGE_CHANGED: entry(2, 1125, 'The server’s image is not the one that was registered.', { failure: 'MP-FH-009' }),
+  ERR_IMAGE_UNSAFE: entry(2, 1127, 'The server’s image has something that would change how it is confined.', { failure: 'MP-FH-007' }),
   ERR_REGISTRY_LOGIN: entry(7, 1126, 'The login that the docker CLI remembers for a registry can not be had.'),
   ERR_METHOD_REFUSED: entry(2, 1064, 'The MCP method is unknown or not one that may pass in that direction.'),
   ERR_MESSAGE_AMBIGUOUS: entry(2, 1065, 'The message has duplicate, case-variant or NUL-bearing keys where policy reads, so two parsers could differ.'),

@@ -2,7 +2,7 @@
 import { execFile, spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
-import { chmod, cp, mkdir, writeFile } from 'node:fs/promises'
+import { chmod, cp, mkdir, symlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import type { TestEngine } from './engine.ts'
@@ -11,8 +11,16 @@ import { tempDir } from './temp-dir.ts'
 
 /** What an image holds, and what it asks for. */
 export interface ImageSource {
-  /** Path in the image: a file or folder of this machine, or an executable text */
-  readonly files: Readonly<Record<string, { readonly from: string } | { readonly text: string }>>
+  /** Path in the image: a file or folder of this machine, an executable text, a link, or a pipe */
+  readonly files: Readonly<
+    Record<
+      string,
+      | { readonly from: string }
+      | { readonly text: string }
+      | { readonly link: string }
+      | { readonly pipe: true }
+    >
+  >
   /** Lines of a Dockerfile: ENV, VOLUME, USER, HEALTHCHECK … */
   readonly changes?: readonly string[]
 }
@@ -34,9 +42,11 @@ export const importImage = async (
   for (const [path, source] of Object.entries(files)) {
     const target = join(stage.path, path)
     await mkdir(dirname(target), { recursive: true })
-    if ('from' in source) await cp(source.from, target, { recursive: true, dereference: true })
+    if ('link' in source) await symlink(source.link, target)
+    else if ('pipe' in source) await promisify(execFile)('mkfifo', [target])
+    else if ('from' in source) await cp(source.from, target, { recursive: true, dereference: true })
     else await writeFile(target, source.text)
-    await chmod(target, 0o755)
+    if (!('link' in source)) await chmod(target, 0o755)
   }
   const tar = spawn('tar', ['-C', stage.path, '--owner=0', '--group=0', '-cf', '-', '.'], {
     stdio: ['ignore', 'pipe', 'inherit'],

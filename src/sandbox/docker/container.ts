@@ -30,6 +30,8 @@ export interface ContainerHost {
   readonly volumes: readonly string[]
   /** Names of the image's labels: what watches an engine would do for the container what they say */
   readonly imageLabels: readonly string[]
+  /** Names of the image's variables: the runtime's hooks would do for the container what they say, and long ones keep init from starting */
+  readonly imageVariables: readonly string[]
   /** OCI runtime, or null for the engine's own choice */
   readonly runtime: string | null
   /** Whether that is gVisor, which has none of this kernel's counters */
@@ -55,7 +57,7 @@ export const containerName = ({ instance }: { readonly instance: string }, daemo
  *
  * The user is the spec's, without a capability and without a way to get one; the root is read-only, and what is writable is in
  * memory and has a size. The image says nothing: its entry point, command, user, health check, volumes, labels and variables are
- * all replaced or unused. The engine writes nothing down of what the server says, and pulls nothing.
+ * all replaced, emptied or unused. The engine writes nothing down of what the server says, and pulls nothing.
  */
 export const containerPlan = (spec: SandboxSpec, host: ContainerHost): ContainerPlan => ({
   Image: host.imageId,
@@ -64,7 +66,7 @@ export const containerPlan = (spec: SandboxSpec, host: ContainerHost): Container
   WorkingDir: '/',
   Entrypoint: [initCommand[0]],
   Cmd: ['container'],
-  Env: [],
+  Env: host.imageVariables.map((name) => `${name}=`),
   Healthcheck: { Test: ['NONE'] },
   NetworkDisabled: true,
   OpenStdin: true,

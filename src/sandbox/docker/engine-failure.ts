@@ -36,7 +36,7 @@ const wordsOf = (error: unknown): string =>
 export const refusal = (what: string, said: string, status: number): SallyportError =>
   new SallyportError(
     'ERR_ENGINE_REFUSED',
-    `the container engine refused to ${what}: ${said.trim()}; mend what it names`,
+    `the container engine refused to ${what}: ${said.trim() || `status ${status}, without a word`}; mend what it names`,
     { request: what, status },
   )
 

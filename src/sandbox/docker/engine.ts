@@ -29,7 +29,10 @@ export type ContainerFacts = Dockerode.ContainerInspectInfo
 /** What the engine says about a container in a list. */
 export type ContainerEntry = Dockerode.ContainerInfo
 /** What the engine says about an image. */
-export type ImageFacts = Dockerode.ImageInspectInfo
+export type ImageFacts = Omit<Dockerode.ImageInspectInfo, 'Config'> & {
+  /** Null where whoever built it wrote none */
+  readonly Config: Dockerode.ImageInspectInfo['Config'] | null
+}
 
 /**
  * A connected engine. Requests reject with ERR_ENGINE_UNREACHABLE, ERR_ENGINE_TIMEOUT or ERR_ENGINE_REFUSED (whose

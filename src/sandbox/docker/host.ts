@@ -49,7 +49,7 @@ export type DockerPlanParts = GatePlan & Pick<DockerPlan, 'filter' | 'enforcedBy
 export interface DockerChoice {
   readonly runtime: string | null
   /** Whose root the container has; null for an empty one, in which files of this machine are mounted */
-  readonly image: Pick<ImagePin, 'id' | 'volumes' | 'labels'> | null
+  readonly image: Pick<ImagePin, 'id' | 'volumes' | 'labels' | 'variables'> | null
 }
 
 export interface DockerHost extends AsyncDisposable, OwnedEngine {
@@ -134,6 +134,7 @@ export const openDockerHost = async (options: DockerHostOptions): Promise<Docker
               imageId,
               volumes: image?.volumes ?? [],
               imageLabels: image?.labels ?? [],
+              imageVariables: image?.variables ?? [],
               runtime,
               isGvisor: inGvisor,
               initPath,

@@ -7,6 +7,7 @@ import { type CommandPin, judgeName } from '../command.ts'
 import { kindByName, type CommandKind } from '../command-kind.ts'
 import { interpreterNamed } from '../interpreters.ts'
 import type { Engine, ImageFacts } from './engine.ts'
+import { judgeImage } from './image-judge.ts'
 import { lookInside, type OwnedEngine } from './look.ts'
 
 /** An image as it was registered. */
@@ -21,9 +22,13 @@ export interface ImagePin {
   readonly volumes: readonly string[]
   /** Names of its labels, which a container would have, too */
   readonly labels: readonly string[]
+  /** Names of its variables, which PID 1 and the hooks of a runtime would see */
+  readonly variables: readonly string[]
 }
 
-type ImageServer = Pick<ServerSettings, 'name' | 'command'> & { readonly image: string }
+type ImageServer = Pick<ServerSettings, 'name' | 'command' | 'mounts' | 'package'> & {
+  readonly image: string
+}
 
 /** Resolves an image that the engine has. Throws ERR_IMAGE_MISSING where it has none of that name. */
 export const pinImage = async (engine: Engine, { name: server, image }: ImageServer): Promise<ImagePin> => {
@@ -32,8 +37,9 @@ export const pinImage = async (engine: Engine, { name: server, image }: ImageSer
     reference: image,
     id: facts.Id,
     pinned: pinnedName(facts, image),
-    volumes: Object.keys(facts.Config.Volumes ?? {}).toSorted(),
-    labels: Object.keys(facts.Config.Labels ?? {}).toSorted(),
+    volumes: Object.keys(facts.Config?.Volumes ?? {}).toSorted(),
+    labels: Object.keys(facts.Config?.Labels ?? {}).toSorted(),
+    variables: variablesOf(facts),
   }
 }
 
@@ -52,7 +58,7 @@ export const recheckImage = async (engine: Engine, server: ImageServer, pin: Ima
  * Finds a server's command in its image: a name of `allowed_commands`, at the operator's path, else in the first folder of
  * `command_path` that has it. What it does with its arguments is told by its names, or by the operator.
  *
- * Throws ERR_COMMAND_NOT_ALLOWED or ERR_COMMAND_NOT_FOUND. The digest is over the image and the path: with it everything
+ * Throws ERR_COMMAND_NOT_ALLOWED or ERR_COMMAND_NOT_FOUND, and ERR_IMAGE_UNSAFE as `judgeImage` does. The digest is over the image and the path: with it everything
  * that the command could load is the same.
  */
 export const pinImageCommand = async (
@@ -98,14 +104,22 @@ export const pinnedName = ({ Id, RepoDigests }: ImageFacts, reference: string): 
   return known ?? Id
 }
 
+const variablesOf = ({ Config }: ImageFacts): readonly string[] => {
+  const names = (Config?.Env ?? []).map((entry) => entry.split('=', 1)[0] ?? '')
+  return [...new Set(names.filter((name) => name !== ''))].toSorted()
+}
+
 // The engine shows no file of an image itself.
 const findIn = async (
   owned: OwnedEngine,
-  { name: server, command }: ImageServer,
+  server: ImageServer,
   image: ImagePin,
   candidates: readonly string[],
 ): Promise<{ readonly path: string; readonly real: string }> => {
-  const found = await lookInside(owned, image.id, [], async (look) => {
+  // Its volumes are in memory here as they will be then: the engine would make folders of them, with all that they hold.
+  const volumes = Object.fromEntries(image.volumes.map((path) => [path, '']))
+  const found = await lookInside(owned, image.id, { Tmpfs: volumes }, async (look) => {
+    await judgeImage(look, server, image)
     for (const path of candidates) {
       const stat = await look(path)
       if (stat === null) continue
@@ -116,10 +130,11 @@ const findIn = async (
     return null
   })
   if (found !== null) return found
+  const { name, command } = server
   throw new SallyportError(
     'ERR_COMMAND_NOT_FOUND',
-    `command ${command} of server ${server} is no program at ${candidates.join(' or ')} in image ${image.reference}; give allowed_commands its path in the image`,
-    { server, image: image.reference },
+    `command ${command} of server ${name} is no program at ${candidates.join(' or ')} in image ${image.reference}; give allowed_commands its path in the image`,
+    { server: name, image: image.reference },
   )
 }
 

@@ -17,19 +17,20 @@ export interface OwnedEngine {
 /** Says what is at a path; null for nothing. */
 export type Look = (path: string) => Promise<FileStat | null>
 
-/** Makes a container of the image, with these folders and files of the engine's machine in it, and looks around. */
+/** Makes a container of the image, with these folders and files of the engine's machine or of memory in it, and looks around. */
 export const lookInside = async <T>(
   { engine, daemon }: OwnedEngine,
   image: string,
-  mounts: NonNullable<ContainerPlan['HostConfig']['Mounts']>,
+  holds: Pick<ContainerPlan['HostConfig'], 'Mounts' | 'Tmpfs'>,
   use: (look: Look) => Promise<T>,
 ): Promise<T> => {
   const id = await engine.create(containerName({ instance: `look-${randomUUID()}` }, daemon), {
     Image: image,
     Entrypoint: ['/nothing'],
+    WorkingDir: '/',
     NetworkDisabled: true,
     Labels: { [labels.daemon]: daemon },
-    HostConfig: { NetworkMode: 'none', ReadonlyRootfs: true, CapDrop: ['ALL'], Mounts: mounts },
+    HostConfig: { NetworkMode: 'none', ReadonlyRootfs: true, CapDrop: ['ALL'], ...holds },
   })
   try {
     return await use((path) => engine.stat(id, path))
@@ -53,7 +54,7 @@ export const requireSameFiles = async (owned: OwnedEngine, paths: readonly strin
     ReadOnly: true,
   }))
   const image = await emptyRoot(owned.engine)
-  const differs = await lookInside(owned, image, mounts, async (look) => {
+  const differs = await lookInside(owned, image, { Mounts: mounts }, async (look) => {
     for (const [index, path] of paths.entries()) {
       const [ours, theirs] = await Promise.all([stat(path), look(targetOf(index))])
       if (theirs?.size !== ours.size || theirs.mtimeMs !== Math.floor(ours.mtimeMs)) return path

@@ -1,0 +1,86 @@
+// Images whose files are made to change how they are confined: refused before anything of theirs runs, or without effect.
+import { join } from 'node:path'
+import { describe, expect } from 'vitest'
+import type { Settings } from '../../src/schema/settings.ts'
+import { compile } from '../support/compile.ts'
+import { engineTest, type TestEngine } from '../support/engine.ts'
+import { type ImageSource, importImage } from '../support/image.ts'
+import { launchHost, launchProbe, settingsFor } from '../support/launch.ts'
+import { textOf } from '../support/plan.ts'
+import { expectRefusal } from '../support/refusal.ts'
+import { tempDir } from '../support/temp-dir.ts'
+
+/** Where the engine is when it mounts, and where it is not any more when it starts: a link through it leads to two places. */
+const elsewhere = '/proc/self/cwd'
+
+const fixtures = new URL('../fixtures/servers', import.meta.url).pathname
+
+/** Settings of a server whose command is the image's `/bin/says`, a static program that says its variables; and the image. */
+const saysIn = async (at: TestEngine, { files, changes = [] }: ImageSource): Promise<Settings> => {
+  await using folder = await tempDir()
+  const source = `#include <stdio.h>
+extern char **environ;
+int main(void) { puts("it runs"); for (char **it = environ; *it; it++) puts(*it); return getchar() == EOF ? 0 : 1; }`
+  const from = compile(join(folder.path, 'says'), source)
+  await importImage(at, 'hostile', { files: { '/bin/says': { from }, ...files }, changes })
+  const image = 'sallyport-test/hostile'
+  const mounts = [{ source: fixtures, target: '/work/of/mine', access: 'read', reason: 'a test' }]
+  const more = { driver: 'docker', image, package: null, command: 'says', args: [], mounts }
+  const settings = await settingsFor('unused', [], more)
+  return { ...settings, allowedCommands: [{ name: 'says', path: '/bin/says', interpreter: 'none' }] }
+}
+
+describe('an image is refused', () => {
+  engineTest.for<[string, ImageSource, string]>([
+    [
+      'with a link where PID 1 is mounted, to a program of its own',
+      { files: { '/sallyport/init': { link: `${elsewhere}/bin/says` } } },
+      'something at /sallyport',
+    ],
+    [
+      'with a link in place of the folder that holds PID 1',
+      { files: { '/sallyport': { link: `${elsewhere}/bin` } } },
+      'something at /sallyport',
+    ],
+    [
+      'with a link on the way to a mount, to where PID 1 is',
+      { files: { '/work/of': { link: '/sallyport' } } },
+      'a link at /work/of',
+    ],
+    ['with a volume over PID 1', { files: {}, changes: ['VOLUME /sallyport/'] }, 'a volume at /sallyport'],
+    [
+      'with a pipe where the engine reads its users',
+      { files: { '/etc/passwd': { pipe: true } } },
+      '/etc/passwd',
+    ],
+    [
+      'with a link to a pipe where the engine reads its groups',
+      { files: { '/etc/group': { link: '/etc/pipe' }, '/etc/pipe': { pipe: true } } },
+      '/etc/group',
+    ],
+  ])('%s', async ([, source, words], { engine: at }) => {
+    const settings = await saysIn(at, source)
+    await using host = await launchHost({ environment: at.environment })
+    await expectRefusal(() => launchProbe(settings, host), 'ERR_IMAGE_UNSAFE', words)
+  })
+})
+
+engineTest(
+  'variables that a runtime obeys, and a folder that is none, have no effect',
+  async ({ engine: at }) => {
+    const settings = await saysIn(at, {
+      files: {},
+      changes: ['ENV NVIDIA_VISIBLE_DEVICES=all', 'WORKDIR /bin/says', 'VOLUME /data'],
+    })
+    await using host = await launchHost({ environment: at.environment })
+    await using server = await launchProbe(settings, host)
+    const [container] = await at.engine.list([`io.sallyport.instance=${server.spec.instance}`])
+    const facts = await at.engine.inspect(container?.Id ?? '')
+    server.stdin.end()
+    const [out, exit] = await Promise.all([textOf(server.stdout), server.ended])
+    expect(out).toMatch(/^it runs\n/)
+    expect(out).not.toContain('NVIDIA')
+    expect(exit).toMatchObject({ code: 0 })
+    expect(facts?.Config.Env).toEqual(expect.arrayContaining(['NVIDIA_VISIBLE_DEVICES=']))
+  },
+)
