@@ -46,7 +46,7 @@ export const catalogue = {
   ERR_ENVIRONMENT_REFUSED: entry(7, 1037, 'A variable of a family that loads code or carries secrets was configured.'),
   ERR_MOUNT_REFUSED: entry(7, 1038, 'A mount is missing, overlaps a protected path, or cannot be reached by the sandbox’s user.'),
   ERR_SANDBOX_UNENFORCEABLE: entry(1, 1040, 'This machine or this version cannot enforce a control that the profile asks for.', { failure: 'MP-FH-007' }),
-  ERR_SANDBOX_SETUP: entry(1, 1041, 'The sandbox could not be built; nothing of the server ran.', { failure: 'MP-FH-007' }),
+  ERR_SANDBOX_SETUP: entry(1, 1041, 'The sandbox could not be built; nothing of the server ran.', { failure: 'MP-FH-007', retryable: true }),
   ERR_SANDBOX_EXEC: entry(1, 1042, 'The sandbox stands, but the server’s program could not be executed in it.', { failure: 'MP-FH-001' }),
   ERR_SERVER_NOT_FOUND: entry(8, 1050, 'No server of that name is registered for the caller.'),
   ERR_SERVER_UNAVAILABLE: entry(1, 1051, 'The server is down, in backoff, failed or quarantined.', { failure: 'MP-FH-001', retryable: true }),

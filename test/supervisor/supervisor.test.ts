@@ -1,9 +1,10 @@
 import { hash } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { RawJson } from '../../src/lib/raw-json.ts'
-import type { ToolCall } from '../../src/supervisor/ports.ts'
+import { SallyportError } from '../../src/errors.ts'
+import type { Launch, ToolCall } from '../../src/supervisor/ports.ts'
 import { attach } from '../support/attach.ts'
-import { fixture } from '../support/plain-launch.ts'
+import { fixture, plainLaunch } from '../support/plain-launch.ts'
 import type { CallId } from '../../src/lib/ids.ts'
 import { eventually } from '../support/eventually.ts'
 import { serverSettings } from '../support/server-settings.ts'
@@ -187,6 +188,21 @@ test('a server that never comes up gets its attempts on the schedule, then is fa
     code: 'ERR_SERVER_UNAVAILABLE',
   })
   await eventually(() => all.supervisor.list(caller())[0]?.state === 'failed')
+  expect(all.launches()).toBe(3)
+})
+
+test('a sandbox that could not be built is tried again on the schedule, without anybody asking', async () => {
+  const restart = { scheduleS: [0.05], jitter: 0, steadyS: 60, startAttempts: 3, storm: 10 }
+  let failures = 2
+  const launch: Launch = (...args) =>
+    failures-- > 0
+      ? Promise.reject(new SallyportError('ERR_SANDBOX_SETUP', 'its monitor was killed'))
+      : plainLaunch(...args)
+  await using all = await superviseAll([serverSettings('echo.mjs', { restart })], { launch })
+  await expect(all.supervisor.start(caller(), 'fixture', waiting)).rejects.toMatchObject({
+    code: 'ERR_SANDBOX_SETUP',
+  })
+  await eventually(() => all.supervisor.list(caller())[0]?.state === 'connected')
   expect(all.launches()).toBe(3)
 })
 

@@ -64,7 +64,7 @@ export class ConfinedTree implements RunningSandbox {
     const { server } = this.#plan.spec
     throw new SallyportError(
       'ERR_SANDBOX_SETUP',
-      `PID 1 of the sandbox of ${server} is not to be seen below bubblewrap; is /proc mounted with hidepid?`,
+      `PID 1 of the sandbox of ${server} is not to be seen below bubblewrap; was it killed, or is /proc mounted with hidepid?`,
       { step: 'gate', server },
     )
   }
