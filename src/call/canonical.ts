@@ -1,5 +1,6 @@
 // The one form of a call's arguments that digests, approvals and permits speak of: RFC 8785.
 import { hash } from 'node:crypto'
+import { decimal, WrittenNumber } from '../lib/one-way.ts'
 
 /** Arguments that have no canonical form, with where and why. */
 export class NotCanonical extends Error {
@@ -17,7 +18,7 @@ export const depthLimit = 128
 
 /**
  * Serializes a parsed JSON value as RFC 8785 says: members sorted by UTF-16 code units, numbers as ECMAScript writes
- * them, no white space.
+ * them, no white space. A number that a double does not hold, where it was kept, is its digits and a power of ten.
  *
  * @throws NotCanonical for what I-JSON (RFC 7493) excludes: lone surrogates, numbers that are not finite
  */
@@ -35,6 +36,7 @@ function write(value: unknown, path: (string | number)[]): string {
   if (typeof value === 'number') return writeNumber(value, path)
   if (typeof value === 'string') return writeText(value, path)
   if (Array.isArray(value)) return `[${value.map((item, n) => writeInside(item, n, path)).join(',')}]`
+  if (value instanceof WrittenNumber) return decimal(value.written)
   if (typeof value === 'object') return writeObject(value, path)
   throw wrong(path, `is ${typeof value}, which JSON has no form for`)
 }

@@ -1,4 +1,5 @@
 // What the operator accepted about a tool: nine fields, and the digest of the surface that they were accepted for.
+import { rounded } from '../lib/one-way.ts'
 import { canonicalize, digestOf } from './canonical.ts'
 
 /** What a tool may do to the world. */
@@ -100,18 +101,19 @@ export function draftDeclaration(
   isPossible: (effect: SideEffect) => boolean = () => true,
   credentials: readonly string[] = [],
 ): ToolDeclaration {
-  const { readOnlyHint, idempotentHint, openWorldHint } = tool.annotations ?? {}
+  const { inputSchema, outputSchema, annotations } = rounded(tool) as Annotated
+  const { readOnlyHint, idempotentHint, openWorldHint } = annotations ?? {}
   const sideEffects: SideEffect[] = readOnlyHint === true ? ['read'] : ['read', 'write']
   if (openWorldHint !== false && isPossible('network')) sideEffects.push('network')
   if (credentials.length > 0) sideEffects.push('secret-access')
   return {
     name: tool.name,
     version: '1',
-    parameters: tool.inputSchema ?? { type: 'object' },
+    parameters: inputSchema ?? { type: 'object' },
     sideEffects,
     resourceScopes: [],
     credentials,
-    output: tool.outputSchema ?? null,
+    output: outputSchema ?? null,
     idempotency: idempotentHint === true || readOnlyHint === true ? 'idempotent' : 'unknown',
     failureModes: [],
   }

@@ -1,6 +1,7 @@
 // What a proposal must be to go on: each of these gives what the next step needs, or throws what the caller is told.
 import type { Proposal } from '../schema/governor.ts'
 import { members } from '../lib/json-scan.ts'
+import { latin1, unicode } from '../lib/one-way.ts'
 import { canonicalize, NotCanonical } from './canonical.ts'
 import { type Inexact, inexactNumber, misjudged } from './inexact.ts'
 import type { ApprovalAnswer, GovernPorts, Standing } from './ports.ts'
@@ -43,8 +44,9 @@ export function invalid(
 /** What is found in the arguments of a call's params: what stands beside them no schema reads, and nobody approves. */
 function inexactArgument(params: string, find: (json: string) => Inexact | null): Inexact | null {
   if (inexactNumber(params) === null) return null
-  const given = members(params, 0, params.length).find(({ key }) => key === 'arguments')
-  return given === undefined ? null : find(params.slice(given.start, given.end))
+  const text = latin1(params)
+  const given = members(text, 0, text.length).find(({ key }) => key === 'arguments')
+  return given === undefined ? null : find(unicode(text.slice(given.start, given.end)))
 }
 
 /** Throws where there is a problem. */

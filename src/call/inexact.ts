@@ -1,5 +1,7 @@
 // Numbers that a double does not hold: found in a text, and held against the schema that would judge another in their place.
 
+import { mayBeInexact, parts, parseWritten, WrittenNumber } from '../lib/one-way.ts'
+
 /** A number as it is written, and as a double has it. */
 export interface Inexact {
   readonly written: string
@@ -11,7 +13,7 @@ export interface Inexact {
  * none. What a person approves by the canonical form must be what a server with long integers or decimals reads.
  */
 export function inexactNumber(json: string): Inexact | null {
-  return mayBeInexact(json) ? firstIn(marked(json)) : null
+  return mayBeInexact(json) ? firstIn(parseWritten(json)) : null
 }
 
 /**
@@ -20,7 +22,7 @@ export function inexactNumber(json: string): Inexact | null {
  */
 export function misjudged(json: string, schema: unknown): Inexact | null {
   if (!mayBeInexact(json)) return null
-  const value = marked(json)
+  const value = parseWritten(json)
   try {
     return new Reading(schema).find(value, schema)
   } catch (error) {
@@ -29,65 +31,8 @@ export function misjudged(json: string, schema: unknown): Inexact | null {
   }
 }
 
-/** What 15 digits say, a double holds: true for a longer run of digits and points, and where an exponent follows on a digit. */
-function mayBeInexact(json: string): boolean {
-  let run = 0
-  for (let at = 0; at < json.length; at++) {
-    const char = json.charCodeAt(at)
-    const isDigit = char >= zero && char <= zero + 9
-    if (isDigit || char === point) {
-      run += 1
-      if (run === longestExact + 1) return true
-    } else {
-      if (run > 0 && (char | lowerCase) === exponent && json.charCodeAt(at - 1) !== point) return true
-      run = 0
-    }
-  }
-  return false
-}
-
-const zero = 48
-const point = 46
-const exponent = 101
-const lowerCase = 32
-const longestExact = 15
-
-class Marked implements Inexact {
-  readonly written: string
-  readonly read: number
-
-  constructor(written: string, read: number) {
-    this.written = written
-    this.read = read
-  }
-}
-
-/** The value with a mark in the place of each number that a double does not hold. */
-function marked(json: string): unknown {
-  return JSON.parse(json, (_key, value: unknown, { source }: { source?: string } = {}) =>
-    typeof value === 'number' && source !== undefined && decimal(source) !== decimal(String(value))
-      ? new Marked(source, value)
-      : value,
-  )
-}
-
-/** One spelling for each number: its digits without zeros around them, and the power of ten of the last. */
-function decimal(number: string): string {
-  const { sign, digits, power } = parts(number)
-  return digits === '' ? '0' : `${sign}${digits}e${power}`
-}
-
-function parts(number: string): { readonly sign: string; readonly digits: string; readonly power: number } {
-  const [, sign = '', whole = '', fraction = '', power = '0'] =
-    /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(number) ?? []
-  const digits = `${whole}${fraction}`.replace(/^0+/, '')
-  let end = digits.length
-  while (digits[end - 1] === '0') end -= 1
-  return { sign, digits: digits.slice(0, end), power: Number(power) - fraction.length + digits.length - end }
-}
-
 function firstIn(value: unknown): Inexact | null {
-  if (value instanceof Marked) return value
+  if (value instanceof WrittenNumber) return value
   if (typeof value !== 'object' || value === null) return null
   for (const inner of Object.values(value)) {
     const found = firstIn(inner)
@@ -132,12 +77,12 @@ class Reading {
       const found = firstIn(value)
       if (found !== null) return found
     }
-    if (value instanceof Marked && hangsOn(value, schema)) return value
+    if (value instanceof WrittenNumber && hangsOn(value, schema)) return value
     for (const other of this.#beside(schema)) {
       const found = this.find(value, other, depth + 1)
       if (found !== null) return found
     }
-    return value instanceof Marked ? null : this.#below(value, schema, depth)
+    return value instanceof WrittenNumber ? null : this.#below(value, schema, depth)
   }
 
   #knows(schema: Schema, value: object): boolean {
@@ -195,7 +140,7 @@ class Reading {
 function isCompared(value: object, { enum: values, const: constant, uniqueItems }: Schema): boolean {
   if (Array.isArray(value) && uniqueItems === true && value.length > 1) return true
   return (
-    !(value instanceof Marked) &&
+    !(value instanceof WrittenNumber) &&
     [constant, ...listed(values)].some((one) => typeof one === 'object' && one !== null)
   )
 }

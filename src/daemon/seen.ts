@@ -1,5 +1,5 @@
 // What a server lists, read: each tool with the declaration that it could be accepted as, and whether words about it fit.
-import { canonicalize, digestOf } from '../call/canonical.ts'
+import { canonicalize, digestOf, NotCanonical } from '../call/canonical.ts'
 import {
   type AcceptedSurface,
   type AcceptedTool,
@@ -140,10 +140,16 @@ function digestsOf(tools: ReadonlyMap<string, unknown>): Map<string, string> {
   return digests
 }
 
-/** One form for what means the same, unless there is so much of it that finding the form would take long. */
+/** One form for what means the same, unless there is none, or so much of it that finding the form would take long. */
 function digestOfRest(rest: unknown): string {
   const text = JSON.stringify(rest)
-  return digestOf(text.length > maxLength ? text : canonicalize(rest))
+  if (text.length > maxLength) return digestOf(text)
+  try {
+    return digestOf(canonicalize(rest))
+  } catch (error) {
+    if (error instanceof NotCanonical) return digestOf(text)
+    throw error
+  }
 }
 
 /** What a tool would be accepted as: the operator's words where there are any for just this, else the draft. */

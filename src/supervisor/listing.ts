@@ -1,6 +1,7 @@
 // Cuts what policy denies out of the answer to a list, and touches no other byte.
 import { SallyportError } from '../errors.ts'
 import { decodeString, elements, type Member, members, type Span } from '../lib/json-scan.ts'
+import { parseOneWay } from '../lib/one-way.ts'
 import { type Spellings, spellings } from '../lib/key-folding.ts'
 import type { Gate } from '../schema/gate.ts'
 import type { HostRequest } from './conversation.ts'
@@ -73,7 +74,7 @@ export function filterList(
 export function shownIn({ route, method }: HostRequest, wire: Wire): Shows | null {
   const { gate, server } = wire
   if (route === 'filter')
-    return (tool, json) => tool !== null && gate.lists(server, tool) && wire.shows(JSON.parse(json))
+    return (tool, json) => tool !== null && gate.lists(server, tool) && wire.shows(parseOneWay(json))
   if (method === 'tasks/list') return (task) => task !== null && wire.ownsTask(task)
   return shownByRules(gate, server, method)
 }

@@ -140,6 +140,7 @@ export class SessionBoundary {
   /** The server answered a request of the host's. */
   answered(request: HostRequest, response: Response): void {
     this.#calls.answered(request, response)
+    if (request.route === 'list') this.#surface.listed(request.method, response)
     if (request.route === 'handshake' || request.route === 'probe') this.#surface.introduce(response)
   }
 

@@ -7,7 +7,7 @@ import type { ServerSettings } from '../schema/settings.ts'
 import type { Conversation } from './conversation.ts'
 import type { Response } from './envelope.ts'
 import type { OwnRequests } from './own-requests.ts'
-import { readIntroduction, readSurface, unknownServer } from './surface.ts'
+import { entriesIn, entriesOf, readIntroduction, readSurface, unknownServer } from './surface.ts'
 import { Survey } from './survey.ts'
 import { utf8 } from './utf8.ts'
 
@@ -27,6 +27,8 @@ export class SessionSurface {
   readonly #survey: Survey
   readonly #ready = Promise.withResolvers<void>()
   #introduction = unknownServer
+  /** Prompts and templates that were compared; null before the first time */
+  #entries: ReadonlySet<string> | null = null
   #isReady = false
   #isOver = false
 
@@ -67,6 +69,14 @@ export class SessionSurface {
       this.#introduction = readIntroduction(JSON.parse(utf8(text, result.start, result.end)))
   }
 
+  /** The host got the answer to a list: with anything in it that was not compared, all is, before what is governed goes on. */
+  listed(method: string, { text, result }: Response): void {
+    const entries = this.#entries
+    if (entries === null || result === null) return
+    const shown = entriesIn(method, utf8(text, result.start, result.end))
+    if (!shown.every((entry) => entries.has(entry))) this.#survey.changed()
+  }
+
   /** Ends every wait, now and later. */
   fail(error: SallyportError): void {
     this.#isOver = true
@@ -87,5 +97,6 @@ export class SessionSurface {
     const surface = await within(readSurface(request, this.#introduction, toolLimit), initializeMs, late)
     const id = instance()
     if (id !== null) await governor.observe({ server, instance: id, ...surface })
+    this.#entries = entriesOf(surface.rest)
   }
 }

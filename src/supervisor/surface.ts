@@ -1,5 +1,6 @@
 // Asks a server what it lists: all that can be accepted of it, page by page, within bounds.
 import { SallyportError } from '../errors.ts'
+import { listIn, parseOneWay } from '../lib/one-way.ts'
 import type { Observation } from '../schema/governor.ts'
 import type { Answer } from './mcp-client.ts'
 
@@ -57,6 +58,24 @@ export async function readSurface(
   }
 }
 
+const restLists: ReadonlyMap<string, string> = new Map([
+  ['prompts/list', 'prompts'],
+  ['resources/templates/list', 'resourceTemplates'],
+])
+
+/** What of `rest` stands in lists, one text for each entry. */
+export function entriesOf(rest: unknown): ReadonlySet<string> {
+  const lists = Object.values(asRecord(rest)).filter((list): list is unknown[] => Array.isArray(list))
+  return new Set(lists.flat().map((entry) => JSON.stringify(entry)))
+}
+
+/** The same of the result of one such list; none of every other method's. */
+export function entriesIn(method: string, result: string): readonly string[] {
+  const list = restLists.get(method)
+  const texts = list === undefined ? [] : (listIn(result, list) ?? [])
+  return texts.map((text) => JSON.stringify(parseOneWay(text) ?? text))
+}
+
 /** A server that makes no sense of the question lists nothing, and what is not there can't be accepted or change. */
 const orNothing = (list: Promise<readonly unknown[]>): Promise<readonly unknown[] | null> =>
   list.catch((thrown: unknown) => {
@@ -85,12 +104,12 @@ async function listAll(
     length += answer.result.raw.length
     if (length > maxLength)
       throw new SallyportError('ERR_RESULT_TOO_LARGE', `${method} gave more than ${maxLength} characters`)
-    const result = asRecord(JSON.parse(answer.result.raw))
-    const listed = result[member]
-    if (!Array.isArray(listed))
+    const { nextCursor } = asRecord(JSON.parse(answer.result.raw))
+    const listed = listIn(answer.result.raw, member)
+    if (listed === null)
       throw new SallyportError('ERR_SERVER_PROTOCOL', `${method} gave no list of ${member}`)
-    all.push(...(listed as unknown[]).slice(0, limit - all.length))
-    const { nextCursor } = result
+    // What two readers could take differently is no tool, and of all else its text is compared.
+    all.push(...listed.slice(0, limit - all.length).map((text) => parseOneWay(text) ?? text))
     if (typeof nextCursor !== 'string' || nextCursor === cursor) break
     cursor = nextCursor
   }

@@ -28,6 +28,12 @@ test.each([
   expect(repeatDigest(other)).not.toBe(repeatDigest(usual))
 })
 
+test('keys are read as they were written, whatever letters are in them', () => {
+  const odd = params('"Ģ":"漢","\\u005f":1,"progressToken":1')
+  expect(repeatDigest(odd)).toBe(repeatDigest(odd.replace('"progressToken":1', '"progressToken":2')))
+  expect(repeatDigest(odd)).not.toBe(repeatDigest(odd.replace('漢', '字')))
+})
+
 test('params that are nothing but empty have a digest, too', () => {
   expect(repeatDigest('{}')).toMatch(/^[0-9a-f]{64}$/)
 })

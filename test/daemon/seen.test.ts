@@ -1,6 +1,7 @@
 // What a server lists is read within bounds, whatever it lists: more than that is no tool, and takes no time.
 import { expect, test } from 'vitest'
 import { readSurface } from '../../src/daemon/seen.ts'
+import { parseOneWay } from '../../src/lib/one-way.ts'
 import { serverSettings } from '../support/server-settings.ts'
 
 const server = serverSettings('echo.mjs')
@@ -29,4 +30,17 @@ test('what stands beside the tools has a digest of its own, however much it is, 
     expect(read({}, prompts).restDigest).not.toBe(read({}, others).restDigest)
   }
   expect(read({}, { a: 1, b: 2 }).restDigest).toBe(read({}, { b: 2, a: 1 }).restDigest)
+})
+
+test('what has no canonical form has a digest all the same, and another one when it changes', () => {
+  const [half, other] = ['\ud800', '\ud801'].map((description) => read({}, { prompts: [{ description }] }))
+  expect(half?.restDigest).not.toBe(other?.restDigest)
+})
+
+test('a number that no double holds is a part of the digest, and a double in the schema that arguments are judged by', () => {
+  const bounded = (maximum: string) =>
+    read({ one: parseOneWay(`{"name":"one","inputSchema":{"maximum":${maximum}}}`) as object })
+  const [one, next] = [bounded('18446744073709551615'), bounded('18446744073709551616')]
+  expect(one.digests.get('one')).not.toBe(next.digests.get('one'))
+  expect(one.tools.get('one')?.declaration.parameters).toEqual({ maximum: 2 ** 64 })
 })

@@ -1,0 +1,104 @@
+// JSON that has one reading: nothing said twice, and every number as it is written, whatever a double makes of it.
+import { elements, JsonScanError, members } from './json-scan.ts'
+
+/** A number that a double does not hold; written out again as JSON it is the double beside it. */
+export class WrittenNumber {
+  readonly written: string
+  readonly read: number
+
+  constructor(written: string, read: number) {
+    this.written = written
+    this.read = read
+  }
+
+  toJSON(): number {
+    return this.read
+  }
+}
+
+/** What 15 digits say, a double holds: true for a longer run of digits and points, and where an exponent follows on a digit. */
+export function mayBeInexact(json: string): boolean {
+  let run = 0
+  for (let at = 0; at < json.length; at++) {
+    const char = json.charCodeAt(at)
+    const isDigit = char >= zero && char <= zero + 9
+    if (isDigit || char === point) {
+      run += 1
+      if (run === longestExact + 1) return true
+    } else {
+      if (run > 0 && (char | lowerCase) === exponent && json.charCodeAt(at - 1) !== point) return true
+      run = 0
+    }
+  }
+  return false
+}
+
+const zero = 48
+const point = 46
+const exponent = 101
+const lowerCase = 32
+const longestExact = 15
+
+/** The value, with a `WrittenNumber` in the place of each number that a double does not hold. */
+export function parseWritten(json: string): unknown {
+  if (!mayBeInexact(json)) return JSON.parse(json)
+  return JSON.parse(json, (_key, value: unknown, { source }: { source?: string } = {}) =>
+    typeof value === 'number' && source !== undefined && decimal(source) !== decimal(String(value))
+      ? new WrittenNumber(source, value)
+      : value,
+  )
+}
+
+/** The value with a double for each number. */
+export const rounded = (value: unknown): unknown => JSON.parse(JSON.stringify(value))
+
+/** As `parseWritten`; null for a text in which an object says something twice, which readers take differently. */
+export function parseOneWay(json: string): unknown {
+  const text = `[${latin1(json)}]` // as one element, since the value need not be an object
+  const isOneWay = scanned(() => elements(text, 0, text.length, { unique: true })) !== null
+  return isOneWay ? parseWritten(json) : null
+}
+
+/** The texts of the elements of a list that is a member of an object; null where there is no such list, or more than one. */
+export function listIn(json: string, key: string): readonly string[] | null {
+  const text = latin1(json)
+  const found = scanned(() => members(text, 0, text.length)) ?? []
+  const [list, ...more] = found.filter((member) => member.key === key)
+  if (list === undefined || more.length > 0 || text[list.start] !== '[') return null
+  return elements(text, list.start, list.end).map(({ start, end }) => unicode(text.slice(start, end)))
+}
+
+function scanned<T>(scan: () => T): T | null {
+  try {
+    return scan()
+  } catch (error) {
+    if (error instanceof JsonScanError) return null
+    throw error
+  }
+}
+
+/** One spelling for each number: its digits without zeros around them, and the power of ten of the last. */
+export function decimal(number: string): string {
+  const { sign, digits, power } = parts(number)
+  return digits === '' ? '0' : `${sign}${digits}e${power}`
+}
+
+/** A number's digits without zeros around them, its sign, and the power of ten of the last digit. */
+export function parts(number: string): {
+  readonly sign: string
+  readonly digits: string
+  readonly power: number
+} {
+  const [, sign = '', whole = '', fraction = '', power = '0'] =
+    /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(number) ?? []
+  const digits = `${whole}${fraction}`.replace(/^0+/, '')
+  let end = digits.length
+  while (digits[end - 1] === '0') end -= 1
+  return { sign, digits: digits.slice(0, end), power: Number(power) - fraction.length + digits.length - end }
+}
+
+/** The reading that `json-scan` takes: a character for each byte. */
+export const latin1 = (text: string): string => Buffer.from(text, 'utf8').toString('latin1')
+
+/** What was written, of such a reading. */
+export const unicode = (text: string): string => Buffer.from(text, 'latin1').toString('utf8')
