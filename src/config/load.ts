@@ -130,6 +130,7 @@ async function settle(layers: readonly Layer[], options: LoadOptions): Promise<S
     },
     dynamic: {
       enabled: config.dynamic.enabled,
+      inAll: config.dynamic.in_all,
       profile: config.dynamic.profile,
       trust: config.dynamic.trust,
       acceptance: config.dynamic.acceptance,

@@ -81,7 +81,7 @@ async function launch(
   const launched = { owner: caller.principal.id, request }
   launchEntry(roster.settings, launched) // or hosts may launch nothing
   expectFree(roster, name)
-  expectRoom(roster, name)
+  expectRoom(roster, name, caller)
   for (const path of code === undefined ? [] : [code.source, ...(code.with ?? [])])
     await expectReadable(name, path, caller)
   let revision: number
@@ -92,7 +92,7 @@ async function launch(
     await machine.pin(judged.server)
     expectNotQuarantined(governance, name, machine.originOf(judged.server), caller)
     expectFree(roster, name)
-    expectRoom(roster, name)
+    expectRoom(roster, name, caller)
   } while (revision !== roster.revision)
   roster.add(judged, launched)
   try {
@@ -152,10 +152,21 @@ async function forget(governance: Governance, server: string, caller: Caller): P
   return governance.permits.revoke(({ binding }) => isOf(binding.identity))
 }
 
-function expectRoom({ settings, launched }: Roster, name: string): void {
-  const { maxDynamicServers } = settings
-  if (launched < maxDynamicServers) return
-  throw notLaunched(name, `max_dynamic_servers (${maxDynamicServers}) is reached`, 'remove one first')
+/** One host's servers leave room for the next one's, and all of them for the machine's own work. */
+function expectRoom(roster: Roster, name: string, { principal: { id } }: Caller): void {
+  const { maxDynamicServers, dynamic } = roster.settings
+  if (roster.launchedBy(id) >= maxDynamicServers)
+    throw notLaunched(
+      name,
+      `max_dynamic_servers (${maxDynamicServers}) of uid ${id} is reached`,
+      'remove one first',
+    )
+  if (roster.launched >= dynamic.inAll)
+    throw notLaunched(
+      name,
+      `dynamic.in_all (${dynamic.inAll}) is reached by all hosts together`,
+      'wait until one is removed',
+    )
 }
 
 function expectFree({ settings }: Roster, server: string): void {

@@ -71,6 +71,11 @@ export class Roster implements Foldable {
     return this.#launched.get(server)?.owner ?? null
   }
 
+  /** Number of servers that one principal has launched. */
+  launchedBy(principal: string): number {
+    return [...this.#launched.values()].filter(({ owner }) => owner === principal).length
+  }
+
   /** Number of servers that hosts have launched. */
   get launched(): number {
     return this.#launched.size

@@ -37,6 +37,8 @@ export interface Settings {
   /** What a server that a host launches gets */
   readonly dynamic: {
     readonly enabled: boolean
+    /** Most that all hosts together have launched; of one it is `maxDynamicServers` */
+    readonly inAll: number
     readonly profile: string
     readonly trust: ServerSettings['trust']
     readonly acceptance: ServerSettings['acceptance']

@@ -57,7 +57,7 @@ export interface Config {
     [k: string]: string[]
   }
   /**
-   * Servers that hosts may launch beyond the configured ones
+   * Servers that one host (one uid) may launch beyond the configured ones
    */
   max_dynamic_servers: number
   /**
@@ -86,6 +86,10 @@ export interface Config {
      * Whether hosts may launch servers
      */
     enabled: boolean
+    /**
+     * Servers that all hosts together may launch, each no more than `max_dynamic_servers`
+     */
+    in_all: number
     /**
      * Their profile
      */

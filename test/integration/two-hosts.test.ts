@@ -49,7 +49,8 @@ beforeAll(async () => {
   seen = await witness()
   const more = {
     ...(isRoot ? { host_group: group } : {}),
-    dynamic: { enabled: true, profile: 'node', tools: { allow: ['echo'] } },
+    dynamic: { enabled: true, profile: 'node', tools: { allow: ['echo'] }, in_all: 3 },
+    max_dynamic_servers: 2,
     rules: [
       { permission: 'mcp:asked:*', action: 'ask' },
       { permission: 'mcp:*:*', action: 'allow' },
@@ -153,6 +154,29 @@ const asRoot: Readonly<Record<string, () => Promise<void>>> = {
     expect(JSON.stringify(await one.ask('servers/list', {}))).toContain('"mine"')
     expect((await one.ask('servers/remove', { server: 'mine' })).result).toMatchObject({ removed: 'mine' })
     expect(hears.lines.filter((line) => line.includes('"mine"'))).toEqual([])
+  },
+
+  'one can’t take up what the other may launch, nor both more than all may': async () => {
+    using both = pair()
+    const [one, other] = both
+    const source = new URL('../fixtures/servers', import.meta.url).pathname
+    const code = { source, target: '/app' }
+    const launch = async (who: RawCaller, name: string) =>
+      (await who.ask('servers/launch', { name, command: 'node', args: ['/app/echo.mjs'], package: code }))
+        .error
+    for (const name of ['a1', 'a2']) expect(await launch(one, name)).toBeUndefined()
+    const refusal = (what: string) => ({
+      message: expect.stringContaining(what),
+      data: { code: 'ERR_DYNAMIC_REFUSED' },
+    })
+    expect(await launch(one, 'a3')).toMatchObject(refusal(`max_dynamic_servers (2) of uid ${ann}`))
+    expect(await launch(other, 'b1')).toBeUndefined()
+    expect(await launch(other, 'b2')).toMatchObject(refusal('dynamic.in_all (3)'))
+    await one.ask('servers/remove', { server: 'a1' })
+    expect(await launch(other, 'b2')).toBeUndefined()
+    expect(await launch(one, 'a1')).toMatchObject(refusal('dynamic.in_all (3)'))
+    await one.ask('servers/remove', { server: 'a2' })
+    for (const server of ['b1', 'b2']) await other.ask('servers/remove', { server })
   },
 
   'code that a host could not read itself is launched for nobody, whatever leads there': async () => {
