@@ -121,8 +121,16 @@ const parts: readonly Part[] = [
   },
   {
     from: 'cli/profile.ts',
-    mayImport: [...foundations, 'config/', 'sandbox/syscalls.ts', 'cli/'],
-    reason: 'it explains what a profile gives, and the filter’s rules are part of that; it needs no daemon',
+    mayImport: [
+      ...foundations,
+      'config/',
+      'sandbox/syscalls.ts',
+      'sandbox/denials.ts',
+      'sandbox/mount-rules.ts',
+      'cli/',
+    ],
+    reason:
+      'it explains what a profile gives, and the filter’s rules and the denials are part of that; it needs no daemon',
   },
   {
     from: 'cli/stdio.ts',

@@ -1,4 +1,5 @@
 // sallyport profile list | show | lint | explain | diff | learn: what profiles there are, and what they give.
+import { realpathSync } from 'node:fs'
 import { Argument, type Command } from 'commander'
 import { namedFolder } from '../config/find.ts'
 import { thisHost } from '../config/host.ts'
@@ -9,6 +10,8 @@ import { lintProfile, type LintReport } from '../config/profile-lint.ts'
 import { formatProfile, listProfiles, showProfile } from '../config/profile-show.ts'
 import { loadProfile } from '../config/profile.ts'
 import { registerLearn } from './learn.ts'
+import { findDenials } from '../sandbox/denials.ts'
+import { denialOf } from '../sandbox/mount-rules.ts'
 import { decideSyscalls, explainSyscall } from '../sandbox/syscalls.ts'
 
 interface ProfileOptions {
@@ -48,24 +51,26 @@ export function registerProfile(program: Command): void {
     .argument('<profile...>', 'names or files')
     .action(async (names: readonly string[], options: ProfileOptions) => {
       const reports: LintReport[] = []
-      for (const name of names) reports.push(await lintProfile(name, searchFor(options), checkSyscalls))
+      for (const name of names)
+        reports.push(await lintProfile(name, searchFor(options), checkSyscalls, judgeMount))
       print(options, reports, () => reports.flatMap(formatReport))
       if (reports.some(({ valid }) => !valid)) process.exitCode = 7
     })
 
   act('explain', 'say what one thing gets under a profile, and which line decides')
     .argument('<profile>', 'a name or a file')
-    .addArgument(new Argument('<subject>', 'what kind of thing').choices(subjects))
+    .addArgument(new Argument('<subject>', 'what kind of thing').choices([...subjects, 'variable']))
     .argument(
       '<name>',
       'a path, a host or host:port, a kind of credential, a variable, a system call or a limit',
     )
-    .action(async (name: string, subject: Subject, thing: string, options: ProfileOptions) => {
+    .action(async (name: string, subject: Subject | 'variable', thing: string, options: ProfileOptions) => {
       const explained = await explainProfile(
         await loadProfile(name, searchFor(options)),
-        subject,
+        subject === 'variable' ? 'env' : subject,
         thing,
         judgeSyscall,
+        judgePath,
       )
       print(options, explained, () => [`${explained.gets}: ${explained.because} (${explained.decided_by})`])
     })
@@ -74,7 +79,7 @@ export function registerProfile(program: Command): void {
     .argument('<from>', 'a name or a file')
     .argument('<to>', 'a name or a file')
     .action(async (from: string, to: string, options: ProfileOptions) => {
-      const diff = await diffProfiles(from, to, searchFor(options))
+      const diff = await diffProfiles(from, to, searchFor(options), judgeSyscall)
       print(options, diff, () => formatDiff(diff))
     })
 
@@ -108,6 +113,21 @@ function formatDiff({ from, to, newly, no_longer: noLonger }: ProfileDiff): read
     ...lines(newly, '+'),
     ...(noLonger.length === 0 ? [] : [`and no longer`, ...lines(noLonger, '-')]),
   ]
+}
+
+/** As a launch by whoever asks: what their own variables name, and the homes of this machine. */
+const denialFor = (path: string, access: 'read' | 'write') => {
+  const { env, home } = thisHost()
+  return denialOf(path, access, findDenials({ own: [], homes: [home], environment: env }, [path]))
+}
+
+const judgeMount = (path: string, access: 'read' | 'write'): string | null =>
+  denialFor(realpathSync(path), access)?.why ?? null
+
+/** A folder that only holds something denied is explained by its own grants. */
+const judgePath = (path: string): string | null => {
+  const found = denialFor(path, 'read')
+  return found === null || found.isAbove ? null : found.why
 }
 
 const checkSyscalls = (policy: Parameters<SyscallJudge>[1]): void => void decideSyscalls(policy)

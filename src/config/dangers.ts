@@ -201,6 +201,8 @@ function whyDangerous(path: string): string | null {
   const found = places.find(([place]) => liesWithin(path, place) || liesWithin(place, path))
   if (found === undefined) return null
   const [place, why] = found
+  if (place === '/home' && path.split('/').length > 3)
+    return 'it lies in somebody’s home, and what is put there later is granted, too'
   return liesWithin(path, place) ? why : `${place} is in it: ${why}`
 }
 

@@ -3,6 +3,7 @@ import { formatPath } from '../schema/problem.ts'
 import { own } from '../lib/own.ts'
 import type { Profile } from '../schema/types.gen.ts'
 import { keyRules, targetOf, type Wider } from './narrowing.ts'
+import type { SyscallJudge } from './profile-explain.ts'
 import { foldLayers, mergeLayers, checkLayers } from './profile.ts'
 import { readLayers, type ProfileSearch } from './profile-layers.ts'
 import { refuse } from './refusal.ts'
@@ -24,8 +25,13 @@ export interface ProfileDiff {
 }
 
 /** Compares two profiles, by name or path, as they stand once everything is folded in. Throws as `loadProfile` does. */
-export async function diffProfiles(from: string, to: string, search: ProfileSearch): Promise<ProfileDiff> {
-  const [before, after] = [await loaded(from, search), await loaded(to, search)]
+export async function diffProfiles(
+  from: string,
+  to: string,
+  search: ProfileSearch,
+  judgeSyscall: SyscallJudge,
+): Promise<ProfileDiff> {
+  const [before, after] = [await loaded(from, search, judgeSyscall), await loaded(to, search, judgeSyscall)]
   return {
     from: before.name,
     to: after.name,
@@ -40,17 +46,28 @@ interface Loaded {
   readonly decidedAt: Readonly<Record<string, string>>
 }
 
-async function loaded(nameOrPath: string, search: ProfileSearch): Promise<Loaded> {
+async function loaded(nameOrPath: string, search: ProfileSearch, judge: SyscallJudge): Promise<Loaded> {
   const layers = await readLayers(nameOrPath, search)
   refuse(checkLayers(layers))
   const { name, decidedAt } = foldLayers(layers)
-  return { name, decidedAt, profile: effective(mergeLayers(layers)) }
+  return { name, decidedAt, profile: { ...effective(mergeLayers(layers), judge), name } }
 }
 
-/** Hosts without a network are no hosts. */
-function effective(profile: Profile): Profile {
-  const { network } = profile
-  return network.mode === 'none' ? { ...profile, network: { ...network, allow: [] } } : profile
+/** Hosts without a network are no hosts; a call that the base allows is no grant, and one that nothing allows no denial. */
+function effective(profile: Profile, judge: SyscallJudge): Profile {
+  const { network, syscalls } = profile
+  const { base, allow } = syscalls
+  const gets = (name: string, allowed: readonly string[]): string =>
+    judge(name, { base, allow: allowed, deny: [] }).gets
+  return {
+    ...profile,
+    network: network.mode === 'none' ? { ...network, allow: [] } : network,
+    syscalls: {
+      base,
+      allow: allow.filter((name) => gets(name, []) !== 'allowed'),
+      deny: syscalls.deny.filter((name) => !gets(name, allow).startsWith('refused')),
+    },
+  }
 }
 
 function changes(wider: Loaded, narrower: Loaded): readonly Change[] {

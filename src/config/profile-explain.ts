@@ -35,14 +35,18 @@ export type SyscallJudge = (
   readonly decidedBy: 'strict' | 'allow' | 'deny'
 }
 
+/** What a path is inside of that no configuration grants, or null; the sandbox knows, since it refuses the mount. */
+export type PathJudge = (path: string) => string | null
+
 /** Explains one thing; ERR_USAGE where the name cannot be one. */
 export async function explainProfile(
   profile: ProfileSettings,
   subject: Subject,
   name: string,
   judgeSyscall: SyscallJudge,
+  judgePath: PathJudge,
 ): Promise<Explanation> {
-  const found = await verdict(profile, subject, name, judgeSyscall)
+  const found = await verdict(profile, subject, name, judgeSyscall, judgePath)
   const decided = found.key === null ? 'always' : (own(profile.decidedAt, found.key) ?? 'default')
   return {
     profile: profile.name,
@@ -66,10 +70,11 @@ async function verdict(
   subject: Subject,
   name: string,
   judge: SyscallJudge,
+  judgePath: PathJudge,
 ): Promise<Verdict> {
   switch (subject) {
     case 'path':
-      return explainPath(profile, name, await resolved(name))
+      return explainPath(profile, name, await resolved(name), judgePath)
     case 'host':
       return explainHost(profile, name)
     case 'credential':
@@ -100,7 +105,7 @@ async function resolved(name: string): Promise<string> {
   }
 }
 
-function explainPath({ filesystem }: ProfileSettings, name: string, path: string): Verdict {
+function explainPath({ filesystem }: ProfileSettings, name: string, path: string, judge: PathJudge): Verdict {
   const leads = path === name ? '' : `${name} leads to ${path}; `
   const { tmpBytes } = filesystem
   if (path === '/tmp' || liesWithin(path, '/tmp') || path === '/dev/shm')
@@ -115,6 +120,9 @@ function explainPath({ filesystem }: ProfileSettings, name: string, path: string
       because: `${leads}the sandbox has a minimal one of its own, or none`,
       key: null,
     }
+  const denied = judge(path)
+  if (denied !== null)
+    return { gets: 'denied', because: `${leads}it ${denied}; a launch that mounts it is refused`, key: null }
   const [write, read] = [deepest(filesystem.write, path), deepest(filesystem.read, path)]
   if (write !== null && (read === null || write.length >= read.length))
     return granted('write', filesystem.write[write.index], write.index, leads)
@@ -123,7 +131,7 @@ function explainPath({ filesystem }: ProfileSettings, name: string, path: string
   const mounts =
     filesystem.mounts === 'none'
       ? 'and no mounts are allowed'
-      : `though a server’s entry may mount it to ${filesystem.mounts}, unless it is always denied`
+      : `though a server’s entry may mount it to ${filesystem.mounts}`
   return {
     gets: below ? 'partly' : 'absent',
     because: `${leads}${below ? 'only what is granted below it is there' : 'nothing grants it'}, ${mounts}`,

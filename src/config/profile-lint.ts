@@ -24,14 +24,18 @@ export interface LintReport {
   readonly findings: readonly Finding[]
 }
 
+/** Why no launch would mount a path, or null; the sandbox knows, since it is what refuses. */
+export type MountJudge = (path: string, access: 'read' | 'write') => string | null
+
 /**
  * Lints a profile, by name or path. Everything that would refuse it is an error; dangerous grants, overrides, grants
- * that another one covers and paths that do not exist here are warnings. Rejects with ERR_PROFILE_UNKNOWN where there is no such profile.
+ * that another one covers, and paths that do not exist here or that no launch mounts are warnings. Rejects with ERR_PROFILE_UNKNOWN where there is no such profile.
  */
 export async function lintProfile(
   nameOrPath: string,
   search: ProfileSearch,
   checkSyscalls: (policy: Profile['syscalls']) => void,
+  judgeMount: MountJudge,
 ): Promise<LintReport> {
   try {
     const layers = await readLayers(nameOrPath, search)
@@ -40,7 +44,7 @@ export async function lintProfile(
       ...layers.flatMap((layer) => syscallErrors(layer, checkSyscalls)),
     ]
     const [own] = layers
-    const warnings = own === undefined ? [] : await warningsOf(own)
+    const warnings = own === undefined ? [] : await warningsOf(own, judgeMount)
     return report(own?.name ?? nameOrPath, errors, warnings)
   } catch (error) {
     if (!(error instanceof SallyportError) || error.code === 'ERR_PROFILE_UNKNOWN') throw error
@@ -76,14 +80,19 @@ function syscallErrors(
 }
 
 /** Of the profile's own file alone: what it extends is linted under its own name. */
-async function warningsOf({ document, profile }: ProfileLayer): Promise<readonly string[]> {
-  const absent: string[] = []
+async function warningsOf(
+  { document, profile }: ProfileLayer,
+  judgeMount: MountJudge,
+): Promise<readonly string[]> {
+  const unmounted: string[] = []
   for (const access of ['read', 'write'] as const)
-    for (const [index, { path }] of profile.filesystem[access].entries())
-      if (!(await exists(path)))
-        absent.push(
-          `${place(document, ['filesystem', access, index])}: ${path} does not exist on this machine: a launch would be refused`,
+    for (const [index, { path }] of profile.filesystem[access].entries()) {
+      const why = (await exists(path)) ? judgeMount(path, access) : 'does not exist on this machine'
+      if (why !== null)
+        unmounted.push(
+          `${place(document, ['filesystem', access, index])}: ${path} ${why}: a launch would be refused`,
         )
+    }
   const dangers = dangersOf(profile).map(
     ({ at, got, why }) => `${place(document, at)}: ${got} is dangerous: ${why}`,
   )
@@ -93,7 +102,7 @@ async function warningsOf({ document, profile }: ProfileLayer): Promise<readonly
         `${place(document, ['draft'])}: it is a draft that nobody has read; read every grant, then take this line away`,
       ]
     : []
-  return [...unread, ...dangers, ...shadows, ...absent]
+  return [...unread, ...dangers, ...shadows, ...unmounted]
 }
 
 function place(document: ProfileLayer['document'], at: readonly Step[]): string {

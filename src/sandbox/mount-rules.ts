@@ -61,18 +61,33 @@ const judgeNeighbours = (server: string, mount: Mount, earlier: readonly Mount[]
 }
 
 const judgeSource = (server: string, mount: Mount, denials: readonly Denial[]): void => {
-  for (const denial of denials) {
-    const overlap = worst(overlapOf(mount.source, denial.path), overlapOf(mount.source, denial.real))
-    const counts = overlap !== 'above' || denial.exists || mount.access === 'write'
-    if (overlap === 'apart' || !counts) continue
-    const shown = denial.real === denial.path ? denial.path : `${denial.path} (${denial.real})`
+  const found = denialOf(mount.source, mount.access, denials)
+  if (found !== null)
     throw refused(
       server,
       mount,
-      `is ${overlap} ${shown}, ${denial.what}, which no configuration grants`,
-      overlap === 'above' ? 'mount a folder that does not hold it' : 'mount something else',
+      found.why,
+      found.isAbove ? 'mount a folder that does not hold it' : 'mount something else',
     )
+}
+
+/** The first denial that a real source path is at, inside or above, in words after the path's name. */
+export const denialOf = (
+  source: string,
+  access: Mount['access'],
+  denials: readonly Denial[],
+): { readonly why: string; readonly isAbove: boolean } | null => {
+  for (const denial of denials) {
+    const overlap = worst(overlapOf(source, denial.path), overlapOf(source, denial.real))
+    const counts = overlap !== 'above' || denial.exists || access === 'write'
+    if (overlap === 'apart' || !counts) continue
+    const shown = denial.real === denial.path ? denial.path : `${denial.path} (${denial.real})`
+    return {
+      why: `is ${overlap} ${shown}, ${denial.what}, which no configuration grants`,
+      isAbove: overlap === 'above',
+    }
   }
+  return null
 }
 
 const worst = (first: ReturnType<typeof overlapOf>, second: ReturnType<typeof overlapOf>): typeof first =>

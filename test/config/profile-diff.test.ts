@@ -1,17 +1,29 @@
 // Diff: what a server could newly do under a second profile, in words, and the line that decides it.
 import { writeFile } from 'node:fs/promises'
 import { expect, test } from 'vitest'
+import type { SyscallJudge } from '../../src/config/profile-explain.ts'
 import { diffProfiles } from '../../src/config/profile-diff.ts'
+import { explainSyscall } from '../../src/sandbox/syscalls.ts'
 import { keyRules } from '../../src/config/narrowing.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
 const uid = process.getuid?.() ?? 0
 
+const judge: SyscallJudge = (name, policy) => {
+  const { rules, decidedBy } = explainSyscall(name, policy)
+  const gets = rules.every(({ action }) => action === 'allow')
+    ? 'allowed'
+    : rules.some(({ action }) => action === 'allow')
+      ? 'depends on its arguments'
+      : 'refused'
+  return { gets, because: '', decidedBy }
+}
+
 async function diff(before: string, after: string) {
   await using dir = await tempDir()
   for (const [name, text] of Object.entries({ before, after }))
     await writeFile(`${dir.path}/${name}.yaml`, `version: 1\nname: ${name}\n${text}`, { mode: 0o600 })
-  const found = await diffProfiles('before', 'after', { folders: [dir.path], owners: [uid] })
+  const found = await diffProfiles('before', 'after', { folders: [dir.path], owners: [uid] }, judge)
   const words = (changes: (typeof found)['newly']): string[] =>
     changes.map(({ could, decided_at: decidedAt }) => `${could} (${decidedAt})`)
   return { ...found, newlyWords: words(found.newly), noLongerWords: words(found.no_longer) }
@@ -20,7 +32,7 @@ async function diff(before: string, after: string) {
 const narrow = `filesystem: { read: [{ path: /usr, reason: r }] }
 environment: { pass: [LANG] }
 exec: none
-syscalls: { deny: [ptrace] }
+syscalls: { deny: [uname] }
 limits:
   { memory_bytes: 16777216, pids: 8, cpu: 0.5, open_files: 64, file_bytes: 65536, enforcement: { memory: required, cpu: required, pids: required, files: required } }
 `
@@ -60,7 +72,7 @@ test('every key that can widen is said in words, with the line that decides it',
     'see the daemon’s variable TZ (after.yaml:12)',
     'have a value of its own for MODE (after.yaml:12)',
     'make the system call ptrace (after.yaml:13)',
-    'make a system call that before denies: ptrace (default)',
+    'make a system call that before denies: uname (default)',
     'use 33554432 bytes of memory, instead of 16777216 (after.yaml:15)',
     'have 16 processes and threads, instead of 8 (after.yaml:16)',
     'use 2 cores, instead of 0.5 (after.yaml:17)',
@@ -101,4 +113,12 @@ test('a path below one that was granted is nothing new, and hosts without a netw
     'filesystem: { read: [{ path: /usr/lib, reason: r }] }\nnetwork: { mode: none, allow: [{ host: a.example.com, port: 1, reason: r }] }\n',
   )
   expect(newly).toEqual([])
+})
+
+test('a call that nothing allows is not newly made where its denial is gone, nor one that the base allows', async () => {
+  const { newly, no_longer: noLonger } = await diff(
+    'syscalls: { deny: [ptrace] }\n',
+    'syscalls: { allow: [read] }\n',
+  )
+  expect([newly, noLonger]).toEqual([[], []])
 })

@@ -38,6 +38,8 @@ const pinned = await loadProfile(`${dir.path}/pinned.yaml`, {
   folders: [],
   owners: [process.getuid?.() ?? 0],
 })
+const judgePath = (path: string): string | null =>
+  path.startsWith('/opt/absent/data/keys') ? 'is inside keys' : null
 const judge = (name: string) => ({
   gets: `judged ${name}`,
   because: 'b',
@@ -50,6 +52,7 @@ test.each<[Subject, string, string, string]>([
   ['path', '/opt/absent/data/out/x', 'write', 'mine.yaml:7'],
   ['path', '/opt/absent/dataset', 'absent', 'mine.yaml:6'],
   ['path', '/opt/absent', 'partly', 'mine.yaml:6'],
+  ['path', '/opt/absent/data/keys/id', 'denied', 'always'],
   ['path', '/tmp/x', 'private', 'offline.yaml:10'],
   ['path', '/proc/self', 'private', 'always'],
   ['host', 'api.github.com', 'allowed', 'mine.yaml:10'],
@@ -71,16 +74,19 @@ test.each<[Subject, string, string, string]>([
   ['limit', 'memory_bytes', '536870912', 'offline.yaml:25'],
   ['limit', 'tmp', '67108864', 'offline.yaml:10'],
 ])('%s %s gets %s, decided at %s', async (subject, name, gets, where) => {
-  expect(await explainProfile(mine, subject, name, judge)).toMatchObject({ gets, decided_by: where })
+  expect(await explainProfile(mine, subject, name, judge, judgePath)).toMatchObject({
+    gets,
+    decided_by: where,
+  })
 })
 
 test('a host that has an address is said to have it', async () => {
-  const { because } = await explainProfile(pinned, 'host', 'api.github.com', judge)
+  const { because } = await explainProfile(pinned, 'host', 'api.github.com', judge, judgePath)
   expect(because).toContain('api.github.com:443 at 10.0.0.7, on private addresses too: ours')
 })
 
 test('a path is judged where its links lead', async () => {
-  const { because } = await explainProfile(mine, 'path', '/proc/self/exe', judge)
+  const { because } = await explainProfile(mine, 'path', '/proc/self/exe', judge, judgePath)
   expect(because).toMatch(/^\/proc\/self\/exe leads to \//)
 })
 
@@ -91,5 +97,5 @@ test.each<[Subject, string]>([
   ['env', 'A=B'],
   ['limit', 'memry'],
 ])('%s %s is no question', async (subject, name) => {
-  expect((await refusal(() => explainProfile(mine, subject, name, judge))).code).toBe('ERR_USAGE')
+  expect((await refusal(() => explainProfile(mine, subject, name, judge, judgePath))).code).toBe('ERR_USAGE')
 })

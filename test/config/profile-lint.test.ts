@@ -24,6 +24,7 @@ async function lint(rest: string, head = 'version: 1\nname: mine\n') {
     'mine',
     { folders: [dir.path], owners: [uid] },
     (policy) => void decideSyscalls(policy),
+    (path) => (path === '/usr/bin' ? 'is inside keys' : null),
   )
   const lines = report.findings.map(
     ({ level, message }) => `${level} ${message.replaceAll(`${dir.path}/`, '')}`,
@@ -38,6 +39,7 @@ test.each(shipped)('%s, as it ships, is valid', async (name) => {
     name,
     { folders: [], owners: [uid] },
     (policy) => void decideSyscalls(policy),
+    (path) => (path === '/usr/bin' ? 'is inside keys' : null),
   )
   expect(valid).toBe(true)
 })
@@ -107,6 +109,8 @@ describe('is dangerous, and said so:', () => {
     ['a file below /etc', read('/etc/shadow'), 'the machine’s accounts, keys and settings'],
     ['/home', read('/home'), 'people’s keys'],
     ['a home', read('/home/ada'), 'people’s keys'],
+    ['a folder in a home', read('/home/ada/work'), 'what is put there later is granted'],
+    ['what no launch mounts', read('/usr/bin'), '/usr/bin is inside keys: a launch would be refused'],
     ['/root', read('/root'), 'the administrator’s keys'],
     ['/var', read('/var'), 'is in it'],
     ['/var/run', read('/var/run'), 'sockets of services'],
@@ -229,6 +233,15 @@ describe('is decided by another entry, and said so:', () => {
 
 test('a profile that nobody has is not a finding but an error of its own', async () => {
   expect(
-    (await refusal(() => lintProfile('absent', { folders: [], owners: [uid] }, () => undefined))).code,
+    (
+      await refusal(() =>
+        lintProfile(
+          'absent',
+          { folders: [], owners: [uid] },
+          () => undefined,
+          () => null,
+        ),
+      )
+    ).code,
   ).toBe('ERR_PROFILE_UNKNOWN')
 })
