@@ -131,3 +131,12 @@ test.each([
   expect([said.status, said.out]).toEqual([status, ''])
   expect(said.err).toContain(code)
 })
+
+test.each([
+  [['npx', '-y', 'some-server@1.2.3'], 'npm install some-server@1.2.3, then learn node'],
+  [['uv', 'tool', 'run', 'some-server==1.2.3'], 'pip install --target FOLDER some-server==1.2.3'],
+] as const)('of %j the package is learned, not what fetches it', async (command, way) => {
+  const said = await start(['learn', '--', ...command])
+  expect([said.status, said.out]).toEqual([7, ''])
+  expect(said.err).toContain(way)
+})

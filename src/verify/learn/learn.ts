@@ -24,6 +24,7 @@ import { briefDrive, type Drive } from './drive.ts'
 import type { Observation } from './observation.ts'
 import type { LearnOptions } from './options.ts'
 import { callsIn, partsOf } from './parts.ts'
+import { refuseRunner } from './package-runner.ts'
 import { prove, type Proof } from './prove.ts'
 import { View, type Withheld } from './view.ts'
 import { observed, showNamed, watchUntilAllIsShown } from './watch.ts'
@@ -49,6 +50,7 @@ const wholeMs = 900_000
 /** Learns. Throws as a launch does, and where the server can not be observed; what does not hold is in the result. */
 export const learnProfile = async (options: LearnOptions): Promise<Learned> => {
   const { host, drive, log = silent, onProgress = () => undefined } = options
+  refuseRunner(options.command, options.args)
   const signal = AbortSignal.any([options.signal ?? [], AbortSignal.timeout(wholeMs)].flat())
   await using janitor = await startJanitor()
   await using folder = await ownFolder(janitor)
