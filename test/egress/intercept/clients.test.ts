@@ -103,6 +103,47 @@ test('a POST of 1 MB and a download of 5 MB come through byte for byte', async (
   expect(stdout.trim()).toBe('1000000 true')
 })
 
+test('a stream of events arrives event by event, and an upload without a length goes up as it is written', async () => {
+  let sendNext = (): void => undefined
+  await using at = await intercepted({
+    http: (request, response) => {
+      if (request.url === '/seen') {
+        response.end()
+        sendNext()
+      } else if (request.url === '/events') {
+        const events = ['one', 'two', 'three'].map((word) => `data: ${word}\n\n`)
+        response.setHeader('Content-Type', 'text/event-stream')
+        sendNext = () => (events.length > 0 ? void response.write(events.shift()) : void response.end())
+        sendNext()
+      } else {
+        // The first part is answered before there is a second one.
+        request.once('data', (part: Buffer) => {
+          let size = part.length
+          response.write(`${request.headers['transfer-encoding']} `)
+          request.on('data', (more: Buffer) => (size += more.length))
+          request.on('end', () => response.end(`${size}`))
+        })
+      }
+    },
+  })
+  using _ = await at.lease()
+  const [program = '', ...args] = node(`
+    const [api, headers] = [process.env.API, { authorization: 'Bearer ' + process.env.API_TOKEN }]
+    const events = await fetch(api + '/events', { headers })
+    for await (const part of events.body) {
+      process.stdout.write(Buffer.from(part).toString().trim() + ';')
+      await fetch(api + '/seen', { headers })
+    }
+    const { request } = await import('node:https')
+    const up = request(api + '/upload', { method: 'POST', headers }, async (down) => {
+      up.end(Buffer.alloc(20_000_000, 'y'))
+      process.stdout.write((await down.setEncoding('utf8').toArray()).join(''))
+    })
+    up.write('first')`)
+  const { stdout } = await run(program, args, { env: environment(at), timeout: 20_000 })
+  expect(stdout).toBe('data: one;data: two;data: three;chunked 20000005')
+})
+
 test('git clones over https with the placeholder as its password', async () => {
   const had = new Set<string | undefined>()
   let root = ''
