@@ -26,7 +26,20 @@ import {
   unknownTool,
 } from './trust.ts'
 
-const key = (server: string, tool: string): string => `${server}/${tool}`
+let lastServer = ''
+let lastTool = ''
+let lastKey = '/'
+
+/** The text under which a tool is known: one text for as long as it is asked for, which is hashed once. */
+function key(server: string, tool: string): string {
+  if (server !== lastServer || tool !== lastTool) {
+    lastServer = server
+    lastTool = tool
+    lastKey = `${server}/${tool}`
+  }
+  return lastKey
+}
+
 const halts: Readonly<Record<string, 'ungoverned' | 'violated'>> = {
   'MP-FH-005': 'ungoverned',
   'MP-FH-008': 'violated',
