@@ -6,6 +6,7 @@ import {
   fdatasync,
   fstatSync,
   ftruncateSync,
+  lstatSync,
   openSync,
   writeSync,
 } from 'node:fs'
@@ -60,6 +61,8 @@ interface Segment {
 export class Tail {
   readonly #options: TailOptions
   #segment: Segment | null = null
+  /** The segment that was closed and has no next one yet, which is made beside it or nowhere */
+  #lastPath: string | null = null
   #head: Position
   readonly #bytes = new BatchBytes()
   #torn: Torn | null
@@ -189,6 +192,7 @@ export class Tail {
       expectInPlace(path, this.#segment)
       if (length >= segmentBytes || performance.now() - openedMs > segmentMs) {
         this.close()
+        this.#lastPath = path
         closed?.({ segment: number, position: this.#head, offset: length, torn: null })
       }
     }
@@ -209,6 +213,7 @@ export class Tail {
   }
 
   #newSegment(directory: string): Segment {
+    if (this.#lastPath !== null) lstatSync(this.#lastPath) // throws where the folder is another one
     const number = (listSegments(directory).at(-1) ?? 0) + 1
     const path = segmentPath(directory, number)
     const fd = openSync(
@@ -216,6 +221,7 @@ export class Tail {
       constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_APPEND | constants.O_NOFOLLOW,
       0o600,
     )
+    this.#lastPath = null
     const { ino } = fstatSync(fd)
     const openedMs = performance.now()
     const [begins, tells] = [this.#head, this.#torn]
