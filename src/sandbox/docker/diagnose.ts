@@ -99,7 +99,7 @@ const runtimeRows = (info: EngineInfo): readonly Diagnosis[] =>
 
 // What differs under it is what nobody should find out by surprise.
 const gvisorBy = (name: string): string =>
-  `runtime: ${name}; without a network, mounts proven from outside, limits of memory and pids on gVisor itself`
+  `runtime: ${name}; without network.mode: allowlist, mounts proven from outside, limits of memory and pids on gVisor itself`
 
 const judged = (control: Row, by: string | null, judge: () => void): Diagnosis => {
   try {

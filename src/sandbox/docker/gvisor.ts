@@ -35,7 +35,7 @@ export const judgeGvisor = (
   if (network !== 'none')
     throw unenforceable(
       'network.mode',
-      `runtime ${name} takes no route that leads every address to the relay, which the way out of network.mode: allowlist is made of; use the engine’s usual runtime, or a profile without a network`,
+      `runtime ${name} has no listener for calls that are refused (seccomp’s user notification) and takes no route that leads every address to the relay, which the way out of network.mode: allowlist is made of; use the engine’s usual runtime, or a profile without a network`,
     )
 }
 
