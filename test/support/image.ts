@@ -74,16 +74,6 @@ export const nodeImage = async (engine: TestEngine): Promise<string> => {
   return known?.Id ?? importImage(engine, name, { files })
 }
 
-/** Programs of this machine at the paths where they are found, with the libraries that they load. */
-export const filesOfPrograms = async (programs: readonly string[]): Promise<ImageSource['files']> => {
-  const { stdout } = await promisify(execFile)('which', [...programs], { env: { PATH: searched } })
-  const paths = stdout.trim().split('\n')
-  const libraries = await Promise.all(paths.map(librariesOf))
-  return Object.fromEntries([...paths, ...libraries.flat()].map((from) => [from, { from }]))
-}
-
-const searched = '/usr/bin:/usr/sbin'
-
 /** Paths of the shared libraries of a program, its loader included. */
 const librariesOf = async (program: string): Promise<readonly string[]> => {
   const { stdout } = await promisify(execFile)('ldd', [program])
