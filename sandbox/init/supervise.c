@@ -61,9 +61,9 @@ static void learn_start(struct watch *watch) {
   if (bytes == 0) {
     unsigned char pid[4];
     put_u32(pid, (uint32_t)watch->server);
-    report(watch, 'S', pid, sizeof pid);
     // The launcher's diagnostics end here.
     dup2(STDIN_FILENO, STDERR_FILENO);
+    report(watch, 'S', pid, sizeof pid);
     return;
   }
   if (bytes != (ssize_t)sizeof failure) refuse("exec", "failure pipe", "a torn message");

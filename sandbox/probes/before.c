@@ -4,7 +4,7 @@
 //   #!THIS --before       first line of a script that is started as the launcher
 //   LAUNCHER              which is started in the end, with the arguments of the script
 //   WORD                  value of a variable, and name of a key, that must go no further
-//   NUMBER [ARGUMENT]     this system call, with this first argument, returns 0 and is not made; any number of lines
+//   NUMBER [INDEX VALUE]  this system call, with this argument, returns 0 and is not made; any number of lines
 //
 // What is amiss with the start that it was itself given is in SCRIPT.found, a word a line.
 #include "probes.h"
@@ -42,14 +42,14 @@ static void add(struct sock_filter instruction) {
 }
 
 static void leave_out(const char *line) {
-  unsigned number, argument;
-  int count = sscanf(line, "%u %u", &number, &argument);
-  if (count < 1) _exit(FAILED);
+  unsigned number, index, value;
+  int count = sscanf(line, "%u %u %u", &number, &index, &value);
+  if (count != 1 && count != 3) _exit(FAILED);
   add((struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0));
-  add((struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, count == 2 ? 3 : 1));
-  if (count == 2) {
-    add((struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t)offsetof(struct seccomp_data, args)));
-    add((struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, argument, 0, 1));
+  add((struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, count == 3 ? 3 : 1));
+  if (count == 3) {
+    add((struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t)(offsetof(struct seccomp_data, args) + 8 * index)));
+    add((struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, 0, 1));
   }
   add((struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO));
 }

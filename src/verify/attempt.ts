@@ -22,8 +22,8 @@ export interface Watched {
   readonly kill: () => void
   /** Leaves it to itself, as a daemon that dies does */
   readonly abandon: () => void
-  /** Kills the relay beside it, where it has one */
-  readonly endRelay: () => Promise<void>
+  /** Kills or stops the relay beside it, where it has one */
+  readonly endRelay: (by: 'SIGKILL' | 'SIGSTOP') => Promise<void>
   readonly ended: Promise<unknown>
   /** Options of the sandbox tool, where one was started */
   readonly options: readonly string[]

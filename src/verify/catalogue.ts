@@ -10,6 +10,7 @@ import { mountProbes } from './battery/mounts.ts'
 import { privilegeProbes } from './battery/privileges.ts'
 import { procProbes } from './battery/proc.ts'
 import { reachProbes } from './battery/reach.ts'
+import { relayProbes } from './battery/relay.ts'
 import { resourceProbes } from './battery/resources.ts'
 import { socketProbes } from './battery/sockets.ts'
 import { spokenProbes } from './battery/spoken.ts'
@@ -28,6 +29,7 @@ export const catalogue: readonly Probe[] = [
   ...reachProbes,
   ...givenProbes,
   ...egressProbes,
+  ...relayProbes,
   ...resourceProbes,
   ...startProbes,
   ...gateProbes,

@@ -189,6 +189,11 @@ export const controls = {
       })),
     },
   },
+  staging: {
+    what: 'sources that a daemon of root mounts where no other namespace has them',
+    layer: 'namespace',
+    arm: { without: (_plan, { launchers }) => ({ launcher: launchers.sharing }) },
+  },
   'stream-ends': {
     what: 'a PID 1 that lets go of the server’s streams',
     layer: 'supervisor',

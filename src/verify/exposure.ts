@@ -25,13 +25,17 @@ export const exposureOf = async (
     launchers: {
       spoilt: await launcher('launcher', []),
       careless: await launcher('careless-launcher', careless),
+      sharing: await launcher('sharing-launcher', sharing),
     },
   }
 }
 
-const joinSessionKeyring = 1
+const [joinSessionKeyring, recursivelyPrivate] = [1, 0x4000 | 0x40000]
 
 const careless = [
   ...['close_range', 'setsid', 'umask'].map((name) => `${callNumber(name)}`),
-  `${callNumber('keyctl')} ${joinSessionKeyring}`,
+  `${callNumber('keyctl')} 0 ${joinSessionKeyring}`,
 ]
+
+/** Its mounts stay shared with whoever started it, which in there is nobody else: see `share_mounts`. */
+const sharing = [`${callNumber('mount')} 3 ${recursivelyPrivate}`]

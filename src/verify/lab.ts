@@ -144,9 +144,9 @@ export const tryInside = async (lab: Lab, attempts: readonly Attempt[], alter?: 
     terminate: () => server.terminate(),
     kill: () => (lab.kills ? server.kill() : server.terminate()),
     abandon: () => server.abandon(),
-    endRelay: async () => {
+    endRelay: async (by) => {
       const [relay] = await childrenOf(server.initPid)
-      if (relay !== undefined) process.kill(relay, 'SIGKILL')
+      if (relay !== undefined) process.kill(relay, by)
     },
     ended: server.ended,
     options,

@@ -12,8 +12,8 @@ export interface Exposure {
   readonly variables: Readonly<Record<string, string>>
   /** The probes' program on the host, which also goes between the launcher and the sandbox tool */
   readonly program: string
-  /** Scripts that become the launcher after a bad start; the second leaves out what makes it good */
-  readonly launchers: { readonly spoilt: string; readonly careless: string }
+  /** Scripts that become the launcher after a bad start; the others leave out what makes it good, the last in its mounts alone */
+  readonly launchers: { readonly spoilt: string; readonly careless: string; readonly sharing: string }
 }
 
 /** Takes a control out of a plan: what of the plan is otherwise without it. */

@@ -28,14 +28,18 @@ export function runBpf(program: Uint8Array, { nr, arch, args }: SeccompData): nu
   const data = new DataView(new ArrayBuffer(64))
   data.setUint32(0, nr, true)
   data.setUint32(4, arch, true)
-  for (const [index, value] of args.entries()) data.setBigUint64(16 + index * 8, value, true)
-  let accumulator = 0
+  for (const [number, value] of args.entries()) data.setBigUint64(16 + number * 8, value, true)
+  let [accumulator, index] = [0, 0]
   for (let at = 0; at < length; at++) {
     const [code, k] = [view.getUint16(at * 8, true), view.getUint32(at * 8 + 4, true)]
     const [jt, jf] = [view.getUint8(at * 8 + 2), view.getUint8(at * 8 + 3)]
     if (code === 0x06) return k
     else if (code === 0x20) accumulator = data.getUint32(k, true)
     else if (code === 0x54) accumulator = (accumulator & k) >>> 0
+    else if (code === 0xa4) accumulator = (accumulator ^ k) >>> 0
+    else if (code === 0x4c) accumulator = (accumulator | index) >>> 0
+    else if (code === 0x01) index = k
+    else if (code === 0x07) index = accumulator
     else if (code === 0x05) at += k
     else if (code === 0x15) at += accumulator === k ? jt : jf
     else if (code === 0x35) at += accumulator >= k ? jt : jf

@@ -1,12 +1,13 @@
 // A sandbox driven frame by frame, with nothing of the product in it but the binary under test and the real bubblewrap.
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
-import { chmodSync, copyFileSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { chmodSync, copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Duplex } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import { eventually } from './eventually.ts'
 import { frame, framesIn, type Received } from './init-frames.ts'
+import { tempDir } from './temp-dir.ts'
 
 const sandboxFolder = fileURLToPath(new URL('../../sandbox', import.meta.url))
 const libexec = fileURLToPath(new URL('../../dist/libexec', import.meta.url))
@@ -232,3 +233,19 @@ export const inParallel = async <T>(
     }),
   )
 }
+
+/** A sandbox tool of a test's own, where the dropped user can execute it: it says on stderr what it was given. */
+export const fakeTool = async (script: string): Promise<AsyncDisposable & { readonly path: string }> => {
+  const folder = await tempDir()
+  chmodSync(folder.path, 0o755)
+  const path = join(folder.path, 'tool')
+  writeFileSync(path, `#!/bin/sh\nexec >&2\n${script}\n`, { mode: 0o755 })
+  return { path, [Symbol.asyncDispose]: () => folder[Symbol.asyncDispose]() }
+}
+
+/** The orders of the outer launcher for such a tool, whatever came before. */
+export const handOver = (path: string): Buffer[] => [
+  frame('u', ids.uid, ids.gid),
+  frame('b', path),
+  frame('x'),
+]

@@ -1,7 +1,5 @@
-// Probes 81 to 84, 119 and 123: the way out of a profile that has one leads to what was granted, and of the others there is none.
-import { setTimeout as pause } from 'node:timers/promises'
-import type { SandboxExit } from '../../sandbox/driver.ts'
-import { finds, seen, stops, stopsOrFinds, type Attempt } from '../attempt.ts'
+// Probes 81 to 84: the way out of a profile that has one leads to what was granted, and of the others there is none.
+import { finds, stops, stopsOrFinds, type Attempt } from '../attempt.ts'
 import { proxyPort } from '../../sandbox/network.ts'
 import { doorTarget } from '../../sandbox/spec.ts'
 import type { Probe, Scene, Trial } from '../probe.ts'
@@ -224,72 +222,4 @@ export const egressProbes: readonly Probe[] = [
       }
     },
   },
-  {
-    id: 'network.relay',
-    number: 119,
-    group: 'network',
-    protects: 'The relay beside a server has no right, starts nothing, and is not to be read into.',
-    control: 'relay-rights',
-    trial: (scene) =>
-      isShut(scene)
-        ? { expected: 'no relay', attempts: [], settled: 'the profile has no network: there is no relay' }
-        : {
-            expected: 'no capability, a filter, no processes of its own, and EACCES',
-            attempts: [
-              finds(['text', `/proc/${relayPid}/status`], (text) => {
-                const of = (name: string): string =>
-                  new RegExp(`^${name}:\\s+(\\S+)`, 'm').exec(text)?.[1] ?? '?'
-                const found = ['Name', 'CapPrm', 'CapEff', 'CapBnd', 'NoNewPrivs', 'Seccomp'].map(of)
-                return /^egress,0+,0+,0+,1,2$/.test(found.join()) ? null : found.join(' ')
-              }),
-              finds(['text', `/proc/${relayPid}/limits`], startsNothing),
-              ...['mem', 'fd/0', 'environ'].map((name) =>
-                stops(['read', `/proc/${relayPid}/${name}`], ['EACCES', 'EPERM']),
-              ),
-            ],
-            outside: [finds(['text', '/proc/{main}/limits'], startsNothing)],
-          },
-  },
-  {
-    id: 'network.relay-end',
-    number: 123,
-    group: 'network',
-    protects: 'A server does not go on beside a relay that is gone: its network would be another one.',
-    control: 'relay-end',
-    isAlone: true,
-    trial: (scene) => {
-      const expected = 'ended by PID 1 as soon as the relay is gone'
-      if (isShut(scene))
-        return { expected, attempts: [], settled: 'the profile has no network: there is no relay' }
-      return {
-        expected,
-        attempts: [
-          seen(
-            'the relay, killed from outside',
-            async ({ endRelay, kill, ended }) => {
-              await endRelay()
-              const exit = await Promise.race([ended, pause(endMs, null)])
-              kill()
-              return exit === null ? 'the sandbox goes on' : (exit as SandboxExit).reason
-            },
-            (text) => (text === 'egress-lost' ? null : text),
-          ),
-        ],
-        outside: [stops(['refuse-to-end'], [], 'a process of one’s own that is asked to end')],
-      }
-    },
-  },
 ]
-
-/** For PID 1 to see that its relay is gone, and to end with all that is in the sandbox. */
-const endMs = 5000
-
-/** The process that PID 1 starts before the server. */
-const relayPid = '{relay}'
-
-const startsNothing = (text: string): string | null => {
-  const most = (name: string): string =>
-    new RegExp(`^${name}\\s+(\\S+\\s+\\S+)`, 'm').exec(text)?.[1]?.replace(/\s+/, '/') ?? '?'
-  const found = ['Max processes', 'Max core file size', 'Max file size', 'Max locked memory'].map(most)
-  return found.every((it) => it === '0/0') ? null : found.join(' ')
-}

@@ -1,4 +1,4 @@
-// Probes 121 and 122: what a sandbox is started with and who holds its streams, as it is seen from outside.
+// Probes 121, 122 and 132: what a sandbox is started with and who holds its streams, as it is seen from outside.
 import { readFile, readdir, readlink } from 'node:fs/promises'
 import { finds, seen, stops, type Attempt, type Watched } from '../attempt.ts'
 import type { Probe } from '../probe.ts'
@@ -24,9 +24,11 @@ const sessionOf = async (pid: number): Promise<number> => {
   return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[3])
 }
 
+/** What each open file is, in the order of their numbers. */
 const descriptorsOf = async (pid: number): Promise<readonly string[]> => {
   const folder = `/proc/${pid}/fd`
-  return Promise.all((await readdir(folder)).map((fd) => readlink(`${folder}/${fd}`)))
+  const numbers = (await readdir(folder)).map(Number).toSorted((one, other) => one - other)
+  return Promise.all(numbers.map((fd) => readlink(`${folder}/${fd}`)))
 }
 
 const amiss = (text: string): string | null => (text === '' ? null : text.trim().replaceAll('\n', ', '))
@@ -43,11 +45,13 @@ const ownVariables = seen(
   amiss,
 )
 
-/** What is staged for a sandbox, a daemon of root's, is mounted where nobody else has it. */
+const sharedMounts = (text: string): string | null =>
+  / shared:\d+ /.test(text) ? 'shared with whoever started the launcher' : null
+
 const ownMounts = seen(
   'mounts of the sandbox tool',
   async (program) => readFile(`/proc/${await toolOf(program)}/mountinfo`, 'utf8'),
-  (text) => (/ shared:\d+ /.test(text) ? 'shared with whoever started the launcher' : null),
+  sharedMounts,
 )
 
 /** Only root can leave its groups; those of an ordinary user's daemon stay, and reach nothing beyond what is mounted. */
@@ -140,6 +144,29 @@ const ownStreams = seen(
   (text) => (text === '' ? null : `held open: ${text.replaceAll('\n', ', ')}`),
 )
 
+/** The control channel, and where there is a relay what is told to it. */
+const socketsOfPid1 = 2
+
+/** Nobody's streams, sockets and what waits for events: all that PID 1 and the relay beside it need. */
+const ownFiles = seen(
+  'open files of PID 1 and of its relay',
+  async ({ pid }) => {
+    const children = (await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8')).trim().split(' ')
+    const names = await Promise.all(children.map((child) => fieldOf(Number(child), 'Name')))
+    const [held, ...relay] = await Promise.all(
+      [pid, ...children.filter((_, index) => names[index] === 'egress').map(Number)].map(descriptorsOf),
+    )
+    const sockets = held?.filter((file) => file.startsWith('socket:')).length ?? 0
+    return [
+      ...[held ?? [], ...relay].flatMap((files) =>
+        files.filter((file, at) => (at < 3 ? file !== '/dev/null' : !/^(socket|anon_inode):/.test(file))),
+      ),
+      ...(sockets > socketsOfPid1 ? [`${sockets} sockets in PID 1`] : []),
+    ].join('\n')
+  },
+  (text) => (text === '' ? null : `of somebody else’s: ${text.replaceAll('\n', ', ')}`),
+)
+
 export const startProbes: readonly Probe[] = [
   {
     id: 'environment.start',
@@ -166,18 +193,43 @@ export const startProbes: readonly Probe[] = [
             isHeldBeside: true,
           }
         : {
-            expected: 'no variable, open file, key, mask, signal, session, mount or group of the launcher’s',
+            expected: 'no variable, open file, key, mask, signal, session or group of the launcher’s',
             attempts: [
               stops(['search-key', word], ['ENOKEY', 'EACCES', 'ENOSYS', 'EPERM']),
               finds(['session'], (text) => (Number(text) > 1 ? null : `session ${text}`)),
               ownStart(launchers.spoilt),
               ...passedOn(word, folder),
-              ...(isRoot ? [ownVariables, ownMounts, ownGroups] : []),
+              ...(isRoot ? [ownVariables, ownGroups] : []),
             ],
             outside: [
               finds(['environment'], (text) => (text.includes(word) ? 'variables of the daemon’s' : null)),
             ],
           },
+  },
+  {
+    id: 'files.staged',
+    number: 132,
+    group: 'files',
+    protects: 'What a daemon of root mounts for a sandbox shows nowhere else on the machine.',
+    control: 'staging',
+    isAlone: true,
+    provoke: (_plan, { launchers }) => ({ launcher: launchers.spoilt }),
+    trial: ({ driver, isRoot }) => {
+      const expected = 'no mount that is shared'
+      if (driver === 'docker')
+        return { expected, attempts: [], settled: 'an engine mounts, and nothing is staged for it' }
+      if (!isRoot)
+        return {
+          expected,
+          attempts: [],
+          settled: 'only a daemon of root mounts anything outside of the sandbox’s own namespaces',
+        }
+      return {
+        expected,
+        attempts: [ownMounts],
+        outside: [finds(['text', '/proc/self/mountinfo'], sharedMounts, 'mounts of this machine')],
+      }
+    },
   },
   {
     id: 'descriptors.held',
@@ -208,7 +260,7 @@ export const startProbes: readonly Probe[] = [
         : {
             expected: 'an end of stderr as soon as the server closes it',
             attempts: [
-              ...(isRoot ? [ownStreams] : []),
+              ...(isRoot ? [ownStreams, ownFiles] : []),
               finds(['let-go'], () => null),
               seen(
                 'stderr, closed by the server',

@@ -1,7 +1,9 @@
 // `one exec only`: the server is the only program that its sandbox ever runs, whatever it executes, guesses or loads.
+import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
+import { auditArch, runBpf, verdict } from '../../support/bpf.ts'
 import { compile } from '../../support/compile.ts'
 import { frame } from '../../support/init-frames.ts'
 import { run, shell } from '../../support/init-sandbox.ts'
@@ -47,6 +49,64 @@ it('no form of execveat is a way around it', async () => {
   // Free, the first attempt replaces the program: the attempts are real ones.
   expect((await run({ argv: ['/tmp/try'], extra })).stdout).toBe('executed\n')
 }, 15_000)
+
+it('the one call that is let through is compared in every bit that the kernel reads', async () => {
+  await using folder = await tempDir()
+  const [numbers = '', filter = ''] = execFileSync(compile(join(folder.path, 'ticket'), ticket), {
+    encoding: 'utf8',
+  }).split('\n')
+  const [execve = 0n, execveat = 0n, read = 0n, ...taken] = numbers.split(' ').map(BigInt)
+  const own = auditArch[process.arch === 'arm64' ? 'arm64' : 'x64']
+  const answer = (nr: bigint, args: readonly bigint[] = taken, arch: number = own): number =>
+    runBpf(Buffer.from(filter, 'hex'), { nr: Number(nr), arch, args })
+  expect(taken).toHaveLength(5)
+  expect(answer(execveat)).toBe(verdict.allow)
+  // The kernel reads the folder and the flags as 32 bits, the three pointers whole.
+  const wrong = [32, 64, 64, 64, 32].flatMap((bits, index) =>
+    Array.from({ length: bits }, (_, bit) =>
+      taken.map((value, at) => (at === index ? value ^ (1n << BigInt(bit)) : value)),
+    ),
+  )
+  expect(wrong.filter((args) => answer(execveat, args) !== verdict.errno(1))).toEqual([])
+  expect([answer(execve), answer(read)]).toEqual([verdict.errno(1), verdict.allow])
+  expect(answer(read, taken, auditArch.i386)).toBe(verdict.kill)
+  expect(answer(0x40000000n | read)).toBe(verdict.kill)
+})
+
+// The product's own code with its calls of the kernel told in their place: the numbers of three calls and the arguments of the
+// one that executes, then the filter.
+const ticket = String.raw`
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/filter.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+static struct sock_filter kept[4096];
+static unsigned kept_count;
+static long told(long number, ...) {
+  va_list more;
+  va_start(more, number);
+  if (number == SYS_seccomp) {
+    (void)va_arg(more, int), (void)va_arg(more, int);
+    const struct sock_fprog *program = va_arg(more, const struct sock_fprog *);
+    for (kept_count = 0; kept_count < program->len; kept_count++) kept[kept_count] = program->filter[kept_count];
+    return 0;
+  }
+  printf("%d %d %d %u", SYS_execve, SYS_execveat, SYS_read, (unsigned)va_arg(more, int));
+  for (int at = 0; at < 3; at++) printf(" %llu", (unsigned long long)va_arg(more, void *));
+  printf(" %d\n", va_arg(more, int));
+  for (size_t at = 0; at < kept_count * sizeof kept[0]; at++) printf("%02x", ((unsigned char *)kept)[at]);
+  return putchar('\n'), 0;
+}
+#define syscall told
+#include "${new URL('../../../sandbox/init/ticket.c', import.meta.url).pathname}"
+_Noreturn void die(const char *step, const char *object, int error) { (void)step, (void)object, exit(error); }
+_Noreturn void refuse(const char *step, const char *object, const char *why) { (void)step, (void)object, (void)why, exit(1); }
+int main(void) { return exec_once("/program", (char *[]){"a", 0}, (char *[]){"b", 0}); }`
 
 // Prints each attempt's errno; an attempt that works ends the list with what the new program prints.
 const attempts = String.raw`

@@ -1,25 +1,14 @@
 // The outer launcher on the host's side of the wall: what crosses, as whom, and what the rest of the machine can see of it.
 import { execFileSync } from 'node:child_process'
-import {
-  chmodSync,
-  chownSync,
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  rmdirSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs'
+import { chmodSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, expect, it } from 'vitest'
-import { eventually } from '../../support/eventually.ts'
+import { expect, it } from 'vitest'
 import { compile } from '../../support/compile.ts'
 import { frame } from '../../support/init-frames.ts'
 import {
   buildInit,
-  closedFolder,
-  copyInit,
+  fakeTool,
+  handOver,
   ids,
   InitProcess,
   initOrders,
@@ -108,25 +97,8 @@ int main(int argc, char **argv) {
   return execv(argv[2], argv + 2), 1;
 }`
 
-/** A sandbox tool of the test's own, where the dropped user can execute it: it says on stderr what it was given. */
-const tool = async (script: string): Promise<AsyncDisposable & { readonly path: string }> => {
-  const folder = await tempDir()
-  chmodSync(folder.path, 0o755)
-  const path = join(folder.path, 'tool')
-  writeFileSync(path, `#!/bin/sh\nexec >&2\n${script}\n`, { mode: 0o755 })
-  return { path, [Symbol.asyncDispose]: () => folder[Symbol.asyncDispose]() }
-}
-
-/** Lines of mountinfo without those of a container engine, which come and go with its containers while this test runs. */
-const mountsIn = (mountinfo: string): readonly string[] =>
-  mountinfo
-    .split('\n')
-    .filter((line) => !/docker|containerd|overlay2|\/tmp\/[^/]+\/[de](\/| )/.test(line.split(' - ')[0] ?? ''))
-
-const handOver = (path: string): Buffer[] => [frame('u', ids.uid, ids.gid), frame('b', path), frame('x')]
-
 it('hands the tool the listed descriptors and one memory file, whatever was open', async () => {
-  await using fake = await tool('readlink /proc/$$/fd/7; ls -1 /proc/$$/fd; true')
+  await using fake = await fakeTool('readlink /proc/$$/fd/7; ls -1 /proc/$$/fd; true')
   await using process = new InitProcess(binary, ['outer'], { fds: 200 })
   const { diagnostics } = await outcome(process.send(...handOver(fake.path)))
   const [memory, ...numbers] = diagnostics.trimEnd().split('\n')
@@ -135,8 +107,26 @@ it('hands the tool the listed descriptors and one memory file, whatever was open
   expect(numbers.map(Number).toSorted((one, other) => one - other)).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 10])
 })
 
+it('hands the tool memory that nobody changes any more', async () => {
+  await using fake = await fakeTool(
+    'cd /proc/$$/fd; (printf x > 7) || echo refused; (printf x >> 7) || echo refused; tr "\\0" "|" < 7; echo',
+  )
+  const orders = [frame('u', ids.uid, ids.gid), frame('b', fake.path), frame('a', '--one'), frame('x')]
+  await using process = new InitProcess(binary, ['outer'])
+  const { diagnostics } = await outcome(process.send(...orders))
+  expect(diagnostics.match(/^(refused|--one.*)$/gm)).toEqual(['refused', 'refused', '--one|'])
+})
+
+it('starts the tool at the root, in a session of its own', async () => {
+  await using fake = await fakeTool('pwd; cut -d" " -f1,6 /proc/$$/stat')
+  await using process = new InitProcess(binary, ['outer'])
+  const { diagnostics } = await outcome(process.send(...handOver(fake.path)))
+  const { pid } = process.child
+  expect(diagnostics).toBe(`/\n${pid} ${pid}\n`)
+})
+
 it('hands the tool no privilege to come by, and no group', async () => {
-  await using fake = await tool(
+  await using fake = await fakeTool(
     'grep -E "^(NoNewPrivs|Groups|CapInh|CapAmb)" /proc/$$/status | tr -s " \\t" " "',
   )
   const groups = [
@@ -159,7 +149,7 @@ it('hands the tool no privilege to come by, and no group', async () => {
 })
 
 it('refuses a setuid or setgid sandbox tool by name', async () => {
-  await using fake = await tool('true')
+  await using fake = await fakeTool('true')
   for (const mode of [0o4755, 0o2755]) {
     chmodSync(fake.path, mode)
     await using process = new InitProcess(binary, ['outer'])
@@ -169,131 +159,4 @@ it('refuses a setuid or setgid sandbox tool by name', async () => {
       diagnostics: expect.stringContaining('setuid or setgid'),
     })
   }
-})
-
-describe.runIf(isRoot)('as root', () => {
-  it('reaches sources and its own binary below a folder that only root may search', async () => {
-    using folder = closedFolder()
-    writeFileSync(join(folder.path, 'file'), 'from a closed folder')
-    const init = copyInit(folder.path)
-    const { stdout, code, diagnostics } = await run(shell('cat /data/file'), {
-      init,
-      binds: { [folder.path]: '/data' },
-    })
-    expect({ stdout, code, diagnostics }).toEqual({
-      stdout: 'from a closed folder',
-      code: 0,
-      diagnostics: '',
-    })
-  })
-
-  it('could not reach them without staging', async () => {
-    using folder = closedFolder()
-    const unstaged = outerOrders({ bwrap: ['--ro-bind', folder.path, '/data'] })
-    await using process = new InitProcess(binary, ['outer'])
-    process.send(...unstaged, ...initOrders(shell('true')))
-    const { code, diagnostics } = await outcome(process)
-    expect(code).not.toBe(0)
-    expect(diagnostics).toContain('Permission denied')
-  })
-
-  it('stages single files, sources below /tmp and folders with mounts in them', async () => {
-    using folder = closedFolder()
-    const file = join(folder.path, 'single')
-    const mounted = join(folder.path, 'tree', 'mounted')
-    mkdirSync(mounted, { recursive: true })
-    writeFileSync(file, 'one file')
-    execFileSync('mount', ['-t', 'tmpfs', 'tmpfs', mounted])
-    try {
-      writeFileSync(join(mounted, 'deep'), 'deep file')
-      const binds = { [file]: '/single', [join(folder.path, 'tree')]: '/tree' }
-      const { stdout } = await run(shell('cat /single /tree/mounted/deep'), { binds })
-      expect(stdout).toBe('one filedeep file')
-    } finally {
-      execFileSync('umount', [mounted])
-    }
-  })
-
-  it('shows the host none of its mounts, and leaves none', async () => {
-    const before = mountsIn(readFileSync('/proc/self/mountinfo', 'utf8'))
-    await using sandbox = launch(shell('sleep 60'))
-    await sandbox.report('S')
-    expect(mountsIn(readFileSync('/proc/self/mountinfo', 'utf8'))).toEqual(before)
-    sandbox.hangUp()
-    await sandbox.ended
-    expect(mountsIn(readFileSync('/proc/self/mountinfo', 'utf8'))).toEqual(before)
-  })
-
-  it('shows its mounts to no namespace whose mounts are shared', async () => {
-    // After the sandbox the namespace that it was started in says what it has.
-    const script = '"$0" outer; code=$?; cat /proc/self/mountinfo >&2; exit $code'
-    const shared = ['--mount', '--propagation', 'shared', '/usr/bin/sh', '-c', script, binary]
-    await using process = new InitProcess('/usr/bin/unshare', shared)
-    process.send(...outerOrders(), ...initOrders(shell('exit 3')))
-    const { code, diagnostics } = await outcome(process)
-    expect(code).toBe(3)
-    expect(diagnostics).toContain('shared:')
-    expect(mountsIn(diagnostics).filter((line) => line.includes('sallyport'))).toEqual([])
-  })
-
-  it('joins every cgroup before anything of the sandbox runs', async () => {
-    const folders = ['memory', 'pids']
-      .map((name) => `/sys/fs/cgroup/${name}`)
-      .concat('/sys/fs/cgroup')
-      .filter((path) => readdirSync(path).includes('cgroup.procs'))
-      .map((path) => join(path, `sp-test-${process.pid}`))
-    expect(folders.length).toBeGreaterThan(0)
-    for (const folder of folders) mkdirSync(folder)
-    try {
-      await using sandbox = launch(shell('exec sleep 60'), {
-        // By each of the two files, where there are both.
-        cgroups: folders.map((path, index) =>
-          join(path, index === 0 && existsSync(join(path, 'tasks')) ? 'tasks' : 'cgroup.procs'),
-        ),
-      })
-      await sandbox.report('S')
-      // bubblewrap's monitor, PID 1 and the server.
-      for (const folder of folders)
-        expect(readFileSync(join(folder, 'cgroup.procs'), 'utf8').trim().split('\n')).toHaveLength(3)
-      sandbox.hangUp()
-      await sandbox.ended
-    } finally {
-      for (const folder of folders) await eventually(() => (rmdirSync(folder), true))
-    }
-  })
-
-  it('reports the device and inode of what was mounted, 0 and the errno for what is not there', async () => {
-    using folder = closedFolder()
-    const { dev, ino } = statSync(folder.path, { bigint: true })
-    const targets = [frame('t', '/data'), frame('t', '/nonexistent'), frame('t', '/bin')]
-    await using process = new InitProcess(binary, ['outer'])
-    process.send(
-      ...outerOrders({ binds: { [folder.path]: '/data' } }),
-      ...targets,
-      ...initOrders(shell('true')),
-    )
-    const ready = await process.report('R')
-    expect([ready.readBigUInt64LE(0), ready.readBigUInt64LE(8), ready.readUInt32LE(16)]).toEqual([
-      dev,
-      ino,
-      0,
-    ])
-    expect([ready.readBigUInt64LE(20), ready.readBigUInt64LE(28), ready.readUInt32LE(36)]).toEqual([
-      0n,
-      0n,
-      2,
-    ])
-    // A symlink is reported as itself, never as what it points at.
-    expect(ready.readBigUInt64LE(48)).not.toBe(statSync('/usr/bin', { bigint: true }).ino)
-    await process.ended
-  })
-
-  it('lets the dropped user write where a source is theirs, and nowhere else', async () => {
-    using folder = closedFolder()
-    const script = shell('touch /data/file; echo $?')
-    expect((await run(script, { binds: { [folder.path]: '/data' } })).stdout).toBe('1\n')
-    chownSync(folder.path, ids.uid, ids.gid)
-    expect((await run(script, { binds: { [folder.path]: '/data' } })).stdout).toBe('0\n')
-    expect(statSync(join(folder.path, 'file'))).toMatchObject({ uid: ids.uid, gid: ids.gid, mode: 0o100644 })
-  })
 })
