@@ -22,17 +22,11 @@ static bool has_effective(int capability) {
   return (words[CAP_TO_INDEX(capability)].effective & CAP_TO_MASK(capability)) != 0;
 }
 
-// gVisor's kernel has none.
-static bool has_ambient_set(void) {
-  return prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_IS_SET, 0, 0, 0) >= 0 || errno != EINVAL;
-}
-
-// Empties ambient, inheritable, permitted and effective; any process may.
+// Empties inheritable, permitted and effective, and with them the ambient set, which the kernel keeps within the first two;
+// any process may.
 void drop_capability_sets(void) {
   struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3, .pid = 0};
   capability_words none = {{0}};
-  if (has_ambient_set() && prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) != 0)
-    die("capabilities", "ambient", errno);
   if (syscall(SYS_capset, &header, none) != 0) die("capabilities", "capset", errno);
 }
 
