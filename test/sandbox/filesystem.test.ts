@@ -349,5 +349,9 @@ describe('a source', () => {
     const programs = [{ path: place.at('project/src/index.js'), name: 'tool' }]
     chmodSync(place.at('project/src/index.js'), 0o755)
     await expectRefusal(() => plan(writable('project'), { programs }), 'ERR_COMMAND_UNSAFE')
+    // A tree that the profile reads has the program, and the mount is a part of that tree.
+    const filesystem = { read: [{ path: place.at('project'), reason: 'a test' }] }
+    await plan([], { programs, filesystem })
+    await expectRefusal(() => plan(writable('project/src'), { programs, filesystem }), 'ERR_COMMAND_UNSAFE')
   })
 })

@@ -150,6 +150,15 @@ describe('a launch is refused', () => {
     await expect(launchWith({ runAs: 0 })).rejects.toMatchObject({ code: 'ERR_SANDBOX_UNENFORCEABLE' })
   })
 
+  test('in root’s group', async () => {
+    // As an ordinary user’s daemon whose group is 0, which the user cannot change.
+    const facts = { ...host.facts, uid: process.getuid?.() || 61_234, gid: 0 }
+    await expect(launchWith({}, { ...host, facts })).rejects.toMatchObject({
+      code: 'ERR_SANDBOX_UNENFORCEABLE',
+      details: { control: 'run_as', gid: 0 },
+    })
+  })
+
   test('and leaves nothing when its caller gives up on the way', async () => {
     for (const ms of [0, 5, 10, 20, 40]) {
       const waiting = { signal: AbortSignal.timeout(ms) }

@@ -1,8 +1,30 @@
 // PID 1 and the server that it starts: what the server is given, what it can't reach, and what is said about its end.
+import { closeSync, openSync, readFileSync, readSync } from 'node:fs'
 import { constants } from 'node:os'
 import { describe, expect, it } from 'vitest'
+import { eventually } from '../../support/eventually.ts'
 import { frame } from '../../support/init-frames.ts'
-import { inParallel, launch, run, shell } from '../../support/init-sandbox.ts'
+import { inParallel, isRoot, launch, run, shell } from '../../support/init-sandbox.ts'
+
+const childrenOf = (pid: number): number[] =>
+  readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').map(Number)
+
+/** All that a process may write to, as it is now. */
+const memoryOf = (pid: number): Buffer => {
+  const memory = openSync(`/proc/${pid}/mem`, 'r')
+  try {
+    const places = readFileSync(`/proc/${pid}/maps`, 'utf8').matchAll(/^([0-9a-f]+)-([0-9a-f]+) rw/gm)
+    return Buffer.concat(
+      [...places].map(([, from, to]) => {
+        const [start, end] = [BigInt(`0x${from}`), BigInt(`0x${to}`)]
+        const bytes = Buffer.alloc(Number(end - start))
+        return bytes.subarray(0, readSync(memory, bytes, 0, bytes.length, start))
+      }),
+    )
+  } finally {
+    closeSync(memory)
+  }
+}
 
 describe('the server', () => {
   it('gets argv, environment and folder exactly', async () => {
@@ -104,6 +126,21 @@ describe('PID 1', () => {
     // The same on a process that is dumpable shows that the questions can be answered.
     const other = script.replaceAll('/proc/1/', '/proc/self/')
     expect((await run(shell(other))).stdout).toContain('environ read')
+  })
+
+  // Only root may look.
+  it.runIf(isRoot)('keeps nothing of the variables and files that it handed on', async () => {
+    const [variable, content] = ['canary-in-variable', 'canary-in-file'].map((it) => `${it}-${process.pid}`)
+    const extra = [frame('f', 0o400, '/tmp/secret', Buffer.from(`${content}`))]
+    const server = shell('read it < /tmp/secret; read end', { env: { SECRET: `${variable}` }, extra })
+    await using sandbox = launch(server)
+    await sandbox.report('S')
+    const [pid = 0] = childrenOf(sandbox.child.pid ?? 0)
+    const [child = 0] = childrenOf(pid)
+    const held = (of: number): string[] =>
+      [variable, content].filter((it) => it !== undefined && memoryOf(of).includes(it)) as string[]
+    expect(held(pid)).toEqual([])
+    await eventually(() => held(child).length === 2)
   })
 
   it('ignores every signal of the server', async () => {
