@@ -92,15 +92,29 @@ static void run(const struct attempt *attempt, int count, char **arguments) {
   answer(outcome_of(status), text, length);
 }
 
+// The relay is the last process of that name that was started before this one; PID 1's threads have numbers between the two.
+static int relay_pid(void) {
+  int pid = getpid() - 1;
+  for (char path[64], name[16]; pid > 1; pid--) {
+    snprintf(path, sizeof path, "/proc/%d/comm", pid);
+    FILE *file = fopen(path, "re");
+    if (file == NULL) continue;
+    bool is_relay = fgets(name, sizeof name, file) != NULL && strcmp(name, "egress\n") == 0;
+    fclose(file);
+    if (is_relay) break;
+  }
+  return pid;
+}
+
 // `{main}` in an argument is this program's own pid: outside of a sandbox it stands in for PID 1, being of the same user.
-// `{relay}` is the one before it: PID 1 starts the relay, and then the server, whose place this program has.
+// `{relay}` is the relay beside this program, which has the server's place.
 static char *settled(char *argument) {
   static char room[ARGUMENTS + 1][LINE_BYTES];
   static int next;
   char *at = strchr(argument, '{'), *settled = room[next++ % (ARGUMENTS + 1)];
   bool is_main = at != NULL && strncmp(at, "{main}", 6) == 0;
   if (!is_main && (at == NULL || strncmp(at, "{relay}", 7) != 0)) return argument;
-  int pid = is_main ? getpid() : getpid() - 1;
+  int pid = is_main ? getpid() : relay_pid();
   snprintf(settled, LINE_BYTES, "%.*s%d%s", (int)(at - argument), argument, pid, strchr(at, '}') + 1);
   return settled;
 }

@@ -2,6 +2,7 @@
 import { readFile } from 'node:fs/promises'
 import { type Attempt, finds, seen, stops, stopsOrFinds } from './attempt.ts'
 import { alsoBy, held, isEndedWhole, only, readOnlyInTable, without } from './gvisor-attempts.ts'
+import { limitsWithRelay } from '../sandbox/limits.ts'
 import { otherStart } from './battery/privileges.ts'
 import type { Probe, Scene, Trial } from './probe.ts'
 import type { Layer } from './result.ts'
@@ -280,9 +281,8 @@ export const differences: Readonly<Record<string, Difference>> = {
     attempts: (_trial, { spec }) => held({ 4: 0, 1: spec.limits.fileBytes }),
   },
   'resources.kernel': {
-    because:
-      'signals and messages that wait are memory of the sandbox; locked memory and processes have their limits',
-    attempts: (_trial, { spec }) => held({ 8: 65_536, 6: spec.limits.pids + 2 }),
+    because: 'signals and messages that wait are memory of the sandbox; the other two have their limits',
+    attempts: (_trial, { spec }) => held({ 8: 65_536, 6: limitsWithRelay(spec).pids + 1 }),
   },
   'resources.watches': {
     because: 'watches are memory of the sandbox, which the engine limits, not of this kernel',
