@@ -2,6 +2,7 @@
 import { readFile, readdir, readlink } from 'node:fs/promises'
 import { finds, seen, stops, type Attempt, type Watched } from '../attempt.ts'
 import type { Probe } from '../probe.ts'
+import { otherStart } from './privileges.ts'
 import { both, withoutFilter, withoutOtherFilters } from '../removal.ts'
 
 /** Options of the tool beside which another layer stands: without them nothing of it is to be seen. */
@@ -197,6 +198,7 @@ export const startProbes: readonly Probe[] = [
             attempts: [
               stops(['search-key', word], ['ENOKEY', 'EACCES', 'ENOSYS', 'EPERM']),
               finds(['session'], (text) => (Number(text) > 1 ? null : `session ${text}`)),
+              finds(['text', '/proc/self/status'], otherStart, 'umask and blocked signals of the server'),
               ownStart(launchers.spoilt),
               ...passedOn(word, folder),
               ...(isRoot ? [ownVariables, ownGroups] : []),
