@@ -44,6 +44,15 @@ test('it is judged like any other: by hello, by address at each dial, and by the
     (await it.refuses(Buffer.concat([line(host), await realHello(sni)]))).reason
   expect(await refused('allowed.com', 'evil.net')).toBe('sni-mismatch')
   expect(await refused('inner.com', 'inner.com')).toBe('address-refused:private')
+  let asked = 0
+  await using shutting = await testDoor({
+    grants,
+    names: here,
+    interceptor: carrying,
+    mayConnect: () => (++asked === 1 ? { open: true } : { open: false, reason: 'doors-shut' }),
+  })
+  const opening = Buffer.concat([line('allowed.com'), await realHello('allowed.com')])
+  expect(await shutting.refuses(opening)).toMatchObject({ reason: 'doors-shut' })
   expect(server.accepted()).toBe(0)
 })
 
