@@ -1,7 +1,6 @@
 // Probes 100 to 108, 115, 116 and 130: a server that takes all it can gets what its profile says.
 import type { Control } from '../../sandbox/cgroup/level.ts'
 import type { EnforcedBy } from '../../sandbox/driver.ts'
-import { limitsWithRelay } from '../../sandbox/limits.ts'
 import { setTimeout as pause } from 'node:timers/promises'
 import { type Attempt, finds, seen, stops } from '../attempt.ts'
 import { heldByGroup, swapOfGroup } from '../held.ts'
@@ -195,7 +194,9 @@ export const resourceProbes: readonly Probe[] = [
         held('Max locked memory', 65_536),
         held('Max pending signals', 1024),
         held('Max msgqueue size', 0),
-        ...(countsPerNamespace ? [held('Max processes', limitsWithRelay(spec).pids + 1)] : []),
+        ...(countsPerNamespace
+          ? [held('Max processes', spec.limits.pids + (spec.network.mode === 'none' ? 1 : 4))]
+          : []),
       ],
     }),
   },
