@@ -22,6 +22,7 @@ import { engineFilter } from './filter.ts'
 import { emptyRoot } from './empty-root.ts'
 import { gvisorLimits, isGvisor, judgeGvisor } from './gvisor.ts'
 import type { ImagePin } from './image.ts'
+import { targetJudge } from './image-judge.ts'
 import { isStillMaking, writingDown } from './making.ts'
 import { makeDaemonFolder, markFile, removeOf } from './janitor.ts'
 import { type OwnedEngine, requireSameFiles } from './look.ts'
@@ -49,7 +50,7 @@ export type DockerPlanParts = GatePlan & Pick<DockerPlan, 'filter' | 'enforcedBy
 export interface DockerChoice {
   readonly runtime: string | null
   /** Whose root the container has; null for an empty one, in which files of this machine are mounted */
-  readonly image: Pick<ImagePin, 'id' | 'volumes' | 'labels' | 'variables'> | null
+  readonly image: Pick<ImagePin, 'reference' | 'id' | 'volumes' | 'labels' | 'variables'> | null
 }
 
 export interface DockerHost extends AsyncDisposable, OwnedEngine {
@@ -80,6 +81,7 @@ export const openDockerHost = async (options: DockerHostOptions): Promise<Docker
     await unlessAborted(requireSameFiles({ engine, daemon }, [join(folder, markFile), initPath]), signal)
     const watch = new EngineWatch(engine, `${labels.daemon}=${daemon}`)
     const owed = new Set<string>()
+    const judgeTargets = targetJudge({ engine, daemon })
     const procMasks = await presentProcMasks()
     const boot = bootId()
     const settle = async (signal: AbortSignal): Promise<void> => {
@@ -113,6 +115,7 @@ export const openDockerHost = async (options: DockerHostOptions): Promise<Docker
         if (inGvisor) judgeGvisor(runtime ?? info.DefaultRuntime, info, spec.network.mode)
         await settle(signal)
         signal.throwIfAborted()
+        if (image !== null) await judgeTargets(image, spec, { signal })
         const imageId = image?.id ?? (await emptyRoot(engine, { signal }))
         return {
           ...parts,

@@ -8,7 +8,7 @@ import { kindByName, type CommandKind } from '../command-kind.ts'
 import { interpreterNamed } from '../interpreters.ts'
 import type { Engine, ImageFacts } from './engine.ts'
 import { judgeImage } from './image-judge.ts'
-import { lookInside, type OwnedEngine } from './look.ts'
+import { lookIntoImage, type OwnedEngine } from './look.ts'
 
 /** An image as it was registered. */
 export interface ImagePin {
@@ -26,7 +26,7 @@ export interface ImagePin {
   readonly variables: readonly string[]
 }
 
-type ImageServer = Pick<ServerSettings, 'name' | 'command' | 'mounts' | 'package'> & {
+type ImageServer = Pick<ServerSettings, 'name' | 'command'> & {
   readonly image: string
 }
 
@@ -116,10 +116,8 @@ const findIn = async (
   image: ImagePin,
   candidates: readonly string[],
 ): Promise<{ readonly path: string; readonly real: string }> => {
-  // Its volumes are in memory here as they will be then: the engine would make folders of them, with all that they hold.
-  const volumes = Object.fromEntries(image.volumes.map((path) => [path, '']))
-  const found = await lookInside(owned, image.id, { Tmpfs: volumes }, async (look) => {
-    await judgeImage(look, server, image)
+  const found = await lookIntoImage(owned, image, async (look) => {
+    await judgeImage(look, server.name, image)
     for (const path of candidates) {
       const stat = await look(path)
       if (stat === null) continue

@@ -17,8 +17,18 @@ export interface OwnedEngine {
 /** Says what is at a path; null for nothing. */
 export type Look = (path: string) => Promise<FileStat | null>
 
+/**
+ * Looks around in an image. Its volumes are in memory there, as they will be in a sandbox: the engine would make folders of them,
+ * with all that they hold.
+ */
+export const lookIntoImage = <T>(
+  owned: OwnedEngine,
+  { id, volumes }: { readonly id: string; readonly volumes: readonly string[] },
+  use: (look: Look) => Promise<T>,
+): Promise<T> => lookInside(owned, id, { Tmpfs: Object.fromEntries(volumes.map((path) => [path, ''])) }, use)
+
 /** Makes a container of the image, with these folders and files of the engine's machine or of memory in it, and looks around. */
-export const lookInside = async <T>(
+const lookInside = async <T>(
   { engine, daemon }: OwnedEngine,
   image: string,
   holds: Pick<ContainerPlan['HostConfig'], 'Mounts' | 'Tmpfs'>,
