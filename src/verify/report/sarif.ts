@@ -74,10 +74,8 @@ const rulesOf = (all: readonly Verification[]): readonly { readonly id: string }
 /** With every text that code scanning asks for. */
 const ruleOf = (id: string, short: string, full: string, help: string) => ({
   id,
-  name: id
-    .split(/[.-]/)
-    .map((word) => word.charAt(0).toUpperCase() + word.slice(1))
-    .join(''),
+  // Never the id in other letters, which readers take for a mistake.
+  name: ['rule', ...id.split(/[.-]/)].map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join(''),
   shortDescription: { text: short },
   fullDescription: { text: full },
   help: { text: help },
