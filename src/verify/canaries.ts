@@ -127,7 +127,8 @@ const plant = async (
     port,
     port6,
     variables,
-    pid: process.pid,
+    // In a container the verification itself may be 1, a number that every sandbox has, too.
+    pid: janitor.pid,
   }
   return { canaries, program }
 }

@@ -10,6 +10,8 @@ export type Leaving = `${'tree' | 'group'} /${string}`
 
 /** Disposing lets it go without taking anything away: whoever made the things did. */
 export interface Janitor extends AsyncDisposable {
+  /** Its process, which is there as long as the verification */
+  readonly pid: number
   /** Say it before it is made. Resolves when the janitor knows */
   takes(leaving: Leaving): Promise<void>
 }
@@ -56,6 +58,7 @@ export const startJanitor = async (): Promise<Janitor> => {
   const say = (line: string): Promise<void> =>
     new Promise((resolve) => orders.write(`${line}\n`, () => resolve()))
   return {
+    pid: child.pid ?? 0,
     takes(leaving) {
       if (leaving.includes('\n'))
         throw new SallyportError('ERR_INTERNAL', 'a path with a line feed cannot be named to the janitor')
