@@ -7,7 +7,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { mkdir, open, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { isMissing } from '../lib/missing.ts'
+import { errnoOf, isMissing } from '../lib/missing.ts'
 import type { SegmentEnd } from './replay.ts'
 import { seal, unseal } from './sealed.ts'
 import { bytesOf, listSegments, segmentPath } from './segments.ts'
@@ -52,9 +52,11 @@ export async function writeSnapshot(
   state: string,
 ): Promise<void> {
   const folder = folderOf(directory)
-  await mkdir(folder, { recursive: true, mode: 0o700 })
-  // What a snapshot adds up must outlast the snapshot.
+  // What a snapshot adds up must outlast the snapshot; and where the segment is not, no folder is made, for it would be another's.
   await synced(segmentPath(directory, end.segment))
+  await mkdir(folder, { mode: 0o700 }).catch((error: unknown) => {
+    if (errnoOf(error) !== 'EEXIST') throw error
+  })
   const { segment, position, offset, torn } = end
   const members = `"segment":${segment},"position":${JSON.stringify(position)},"offset":${offset},"torn":${JSON.stringify(torn)},"state":${state}`
   const path = snapshotPath(directory, position.seq)
