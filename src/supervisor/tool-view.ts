@@ -58,8 +58,17 @@ export function displayName(server: string, tool: string, naming: Settings['tool
 
 /** Plain text that does not look as if it held a secret; one that does is withheld whole. */
 export function harmless(text: string, limit: number): string {
+  // Again without what is taken out: a secret may be held together by what nobody sees.
+  const kind = secretShape(text) ?? secretShape(plain(text, Infinity))
+  return kind === null ? plain(text, limit) : withheld(kind)
+}
+
+const withheld = (kind: string): string => `(withheld: it holds what looks like ${kind})`
+
+/** What decides what is valid stays as it is, unless it looks as if it held a secret. */
+function unharmed(text: string): string {
   const kind = secretShape(text)
-  return kind === null ? plain(text, limit) : `(withheld: it holds what looks like ${kind})`
+  return kind === null ? text : withheld(kind)
 }
 
 /** Text without control, format and ANSI characters, at most `limit` long. */
@@ -74,6 +83,7 @@ export function plain(text: string, limit: number): string {
 
 /** The value, with everything deeper than `depth` levels replaced by an empty object, and its words made harmless. */
 export function prune(value: unknown, depth: number): unknown {
+  if (typeof value === 'string') return unharmed(value)
   if (typeof value !== 'object' || value === null) return value
   if (depth === 0) return {}
   if (Array.isArray(value)) return value.map((item) => prune(item, depth - 1))

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { displayName, plain, withoutCollisions } from '../../src/supervisor/tool-view.ts'
+import { displayName, harmless, plain, prune, withoutCollisions } from '../../src/supervisor/tool-view.ts'
 
 test.each([
   ['<server>_<tool>', 'files', 'read', 'files_read'],
@@ -37,4 +37,23 @@ test('of two tools under one name neither is shown', () => {
 test('descriptions lose what deceives a terminal or a reader', () => {
   expect(plain('a\u001b[31mred\u001b[0m\u202eb\u200b\nc', 200)).toBe('ared b c')
   expect(plain('x'.repeat(300), 200)).toHaveLength(200)
+})
+
+const token = `ghp_${'a1B2'.repeat(9)}`
+
+test.each([
+  ['as it is', token],
+  ['in two halves that a terminal shows as one', `${token.slice(0, 9)}\u001b[0m${token.slice(9)}`],
+])('a description that holds a secret is withheld: %s', (_what, secret) => {
+  expect(harmless(`Use ${secret}.`, 2048)).toBe('(withheld: it holds what looks like a GitHub token)')
+})
+
+test('a secret is taken out of a schema wherever it stands, and nothing else is', () => {
+  const schema = {
+    properties: { a: { type: 'string', default: token, enum: ['x\u200b', token], maximum: 1 } },
+  }
+  const withheld = '(withheld: it holds what looks like a GitHub token)'
+  expect(prune(schema, 10)).toEqual({
+    properties: { a: { type: 'string', default: withheld, enum: ['x\u200b', withheld], maximum: 1 } },
+  })
 })
