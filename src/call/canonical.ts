@@ -1,5 +1,5 @@
 // The one form of a call's arguments that digests, approvals and permits speak of: RFC 8785.
-import { hash } from 'node:crypto'
+import { hash, randomBytes } from 'node:crypto'
 import { decimal, WrittenNumber } from '../lib/one-way.ts'
 
 /** Arguments that have no canonical form, with where and why. */
@@ -28,6 +28,15 @@ export function canonicalize(value: unknown): string {
 
 /** SHA-256 of a text's UTF-8 bytes, lowercase hex. */
 export const digestOf = (text: string): string => hash('sha256', text)
+
+const salt = randomBytes(32).toString('hex')
+
+/**
+ * Digest of what is sent. Where answers of a person are in it that no record has, it is salted, anew in each life of the
+ * daemon: all else is on record, so that a PIN could be guessed by a plain one.
+ */
+export const sentDigest = (bytes: string, evidence: string): string =>
+  digestOf(bytes === evidence ? bytes : salt + bytes)
 
 /** `path` are the keys that lead to the value: a pointer is made of them only where something is wrong. */
 function write(value: unknown, path: (string | number)[]): string {

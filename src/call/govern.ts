@@ -1,5 +1,5 @@
 // A governed call, from proposal to outcome: ten steps, in this order, and no other way to a server.
-import { digestOf } from './canonical.ts'
+import { digestOf, sentDigest } from './canonical.ts'
 import type { Admission, Asker, Proposal, Waiting } from '../schema/governor.ts'
 import type { Action } from '../schema/settings.ts'
 import type { Decided, Permitted, Proposed } from './passed.ts'
@@ -61,7 +61,7 @@ class Passage implements Told {
 
   propose(): Later {
     const proposal = this.#proposal
-    const { server, instance, kind, subject, bytes } = proposal
+    const { server, instance, kind, subject, bytes, evidence } = proposal
     const { registry } = this.#ports
 
     // 1. propose: the name becomes the canonical identity of something that was accepted, or nothing happens.
@@ -69,7 +69,8 @@ class Passage implements Told {
 
     // 2. canonicalize: one form to digest and to judge, the exact bytes beside it, valid for the accepted schema.
     const text = canonical(proposal)
-    const proposed = { standing, text, argumentsDigest: digestOf(text), bytes, bytesDigest: digestOf(bytes) }
+    const digests = { argumentsDigest: digestOf(text), bytesDigest: sentDigest(bytes, evidence) }
+    const proposed = { standing, text, bytes, ...digests }
     const problem = invalid(proposal, standing, this.#ports.registry)
     if (problem instanceof Promise) return problem.then((late) => this.#decide(proposed, late))
     return this.#decide(proposed, problem)
@@ -108,7 +109,8 @@ class Passage implements Told {
     // 5. approve: where the rule says ask, a person says yes to exactly this, or it is a no.
     expectReadAlike(proposal)
     const bound = { identity, argumentsDigest, bytesDigest, policyVersion, trustEpoch: trust.epoch }
-    const question = { ...proposal, ...bound, repeatDigest: repeatDigest(proposal.bytes), text, reason }
+    const again = repeatDigest(proposal.bytes, proposal.evidence)
+    const question = { ...proposal, ...bound, repeatDigest: again, text, reason }
     const answer = await ports.approver.ask(question, this.#waiting)
 
     // 6. record approval: durable before anything stands on it.

@@ -1,7 +1,7 @@
 // A call that is not made: on record, and told of.
 import { SallyportError } from '../errors.ts'
 import type { Proposal } from '../schema/governor.ts'
-import { digestOf } from './canonical.ts'
+import { sentDigest } from './canonical.ts'
 import type { GovernPorts } from './ports.ts'
 
 /** Records and tells of a refusal; never rejects. Where the record fails, that is the error. */
@@ -34,7 +34,7 @@ async function recordDenial(proposal: Proposal, failure: SallyportError, ports: 
       peer: proposal.peer,
       session: proposal.session,
       lineage: proposal.lineage,
-      bytes_digest: digestOf(proposal.bytes),
+      bytes_digest: sentDigest(proposal.bytes, proposal.evidence),
       policy: ports.policyVersion(proposal.server.name),
       rule,
       check,

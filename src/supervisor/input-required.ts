@@ -4,7 +4,8 @@ import { decodeString, type Member, members, type Span } from '../lib/json-scan.
 import type { Gate } from '../schema/gate.ts'
 import type { ServerSettings } from '../schema/settings.ts'
 import { ascii, declined, rootsOf } from './answers.ts'
-import { readEnvelope, type Request } from './envelope.ts'
+import { foldKey, spellings } from '../lib/key-folding.ts'
+import { confusableIn, readEnvelope, type Request } from './envelope.ts'
 import { sensitiveFields } from './sensitive.ts'
 import { serverMay } from './server-may.ts'
 import { utf8 } from './utf8.ts'
@@ -27,6 +28,9 @@ export type InputVerdict =
   | { readonly action: 'answer'; readonly responses: string; readonly state: string | null }
   | { readonly action: 'refuse'; readonly asked: string }
 
+const asking = spellings(['resultType', 'status', 'inputRequests', 'requestState'])
+const asks = foldKey('inputRequests')
+
 const pass: InputVerdict = { action: 'pass', sensitive: [], names: [], isTask: false }
 
 /** Judges a result, while so many questions of the server wait already. One whose parts stand twice is refused: the host could read another one than was judged. */
@@ -38,6 +42,9 @@ export function judgeInput(
   waiting = 0,
 ): InputVerdict {
   const found = result.inner
+  // A reader that takes one spelling for another would ask, and nobody judged what.
+  if (found.some(({ key }) => foldKey(key) === asks) && confusableIn(found, asking) !== null)
+    return { action: 'refuse', asked: 'something in two spellings' }
   const type = lookUp(found, 'resultType')
   if (type === 'twice') return { action: 'refuse', asked: 'two things at once' }
   const status = lookUp(found, 'status')

@@ -209,3 +209,16 @@ test.each(['an answer', 'a notification'])(
     expect(received('c')).toEqual(['accept'])
   },
 )
+
+test.each([
+  '"resultType":"complete","ResultType":"input_required","InputRequests":{"who":{"method":"elicitation/create"}}',
+  '"ResultType":"input_required","inputRequests":{"who":{"method":"sampling/createMessage"}}',
+  '"Status":"input_required","inputRequests":{"who":{"method":"elicitation/create"}}',
+])('what one reader takes for a question and another does not is refused: %s', async (members) => {
+  await using host = await attach(serverSettings('raw-script.mjs'))
+  const line = `{"jsonrpc":"2.0","id":1,"result":{"content":[],${members}}}\n`
+  const _meta = { '@reply': Buffer.from(line).toString('base64') }
+  host.send({ jsonrpc: '2.0', id: 1, method: 'resources/read', params: { uri: 'x:1', _meta } })
+  expect((await host.answer(1)).error).toMatchObject({ data: { code: 'ERR_METHOD_REFUSED' } })
+  expect(host.lines.join('\n')).not.toContain('elicitation/create')
+})

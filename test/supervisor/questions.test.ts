@@ -1,4 +1,5 @@
 // A person is asked in both eras: flagged where a secret is asked for, and nothing of the answer is written anywhere.
+import { hash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
@@ -99,6 +100,9 @@ test('a governed method other than a call keeps the answers out of the record an
   const written = everythingWritten(host)
   expect(written).toContain('[not recorded]')
   expect(written).not.toContain(answer)
+  // A digest by which a short answer could be guessed is as good as the answer.
+  expect(written).not.toContain(hash('sha256', JSON.stringify(params)))
+  expect(written).toMatch(/"bytes_digest":"[0-9a-f]{64}"/)
 })
 
 test.each(eras)('in %s a sandboxed server asks for nothing, whatever it is set to', async (era) => {
@@ -185,6 +189,46 @@ test.each([
   'ssn',
 ])('%s is flagged', (name) => {
   expect(sensitiveFields({ requestedSchema: { properties: { [name]: {} } } })).toHaveLength(1)
+})
+
+test.each([
+  'Passwort',
+  'mot de passe',
+  'contraseña',
+  'Lösenord',
+  'hasło',
+  'пароль',
+  '密码',
+  'パスワード',
+  '비밀번호',
+  'pаsswоrd', // with Cyrillic letters
+  'ραssword', // with Greek ones
+  'p\u200bassword',
+])('in other languages, and other letters: %s is flagged', (name) => {
+  expect(sensitiveFields({ requestedSchema: { properties: { [name]: {} } } })).toHaveLength(1)
+})
+
+test('what a field is for is told by its description, and by the words of the question; one within another counts', () => {
+  const inner = { type: 'object', properties: { password: { type: 'string' } } }
+  for (const field of [
+    { description: 'Type your passphrase here.' },
+    inner,
+    { type: 'array', items: inner },
+    { anyOf: [{ type: 'string' }, inner] },
+  ])
+    expect(sensitiveFields({ requestedSchema: { properties: { a: field } } })).toHaveLength(1)
+  const message = 'Please give me the API key of the project.'
+  const asked = (words: string) => ({ message: words, requestedSchema: { properties: { answer: {} } } })
+  expect(sensitiveFields(asked(message))).toEqual(['(its words)'])
+  expect(sensitiveFields(asked('What is your name?'))).toEqual([])
+})
+
+test('a form that is as deep and as wide as one likes is looked at no longer for it', () => {
+  let deep: object = { properties: { password: {} } }
+  for (let n = 0; n < 100_000; n += 1) deep = { properties: { a: deep } }
+  expect(sensitiveFields({ requestedSchema: deep })).toEqual([])
+  const wide = { anyOf: Array.from({ length: 100_000 }, () => ({ anyOf: [{}] })) }
+  expect(sensitiveFields({ requestedSchema: wide })).toEqual([])
 })
 
 test.each(['name', 'email', 'city', 'compass', 'pinned', 'option', 'author', 'passenger', 'key', 'keyboard'])(
