@@ -11,6 +11,9 @@ import { entriesIn, entriesOf, readIntroduction, readSurface, unknownServer } fr
 import { Survey } from './survey.ts'
 import { utf8 } from './utf8.ts'
 
+/** Entries of lists that are held against what the server says when it is asked for them itself */
+const maxSuspects = 1024
+
 export interface SessionSurfaceOptions {
   readonly server: ServerSettings
   readonly governor: Governor
@@ -27,8 +30,12 @@ export class SessionSurface {
   readonly #survey: Survey
   readonly #ready = Promise.withResolvers<void>()
   #introduction = unknownServer
-  /** Prompts and templates that were compared; null before the first time */
+  /** Prompts and templates that were compared last; null before the first time */
   #entries: ReadonlySet<string> | null = null
+  /** Those that the host was given since, and were not among them */
+  readonly #suspects = new Set<string>()
+  /** Those that the server did not list to us when it was asked for it: they stand beside what is compared from then on */
+  readonly #lies = new Set<string>()
   #isReady = false
   #isOver = false
 
@@ -71,10 +78,12 @@ export class SessionSurface {
 
   /** The host got the answer to a list: with anything in it that was not compared, all is, before what is governed goes on. */
   listed(method: string, { text, result }: Response): void {
-    const entries = this.#entries
-    if (entries === null || result === null) return
+    if (result === null) return
     const shown = entriesIn(method, utf8(text, result.start, result.end))
-    if (!shown.every((entry) => entries.has(entry))) this.#survey.changed()
+    const fresh = shown.filter((entry) => this.#entries?.has(entry) !== true).slice(0, maxSuspects)
+    if (fresh.length === 0) return
+    for (const entry of fresh) if (this.#suspects.size < maxSuspects) this.#suspects.add(entry)
+    if (this.#entries !== null) this.#survey.changed() // else they are compared when it is asked
   }
 
   /** Ends every wait, now and later. */
@@ -96,7 +105,17 @@ export class SessionSurface {
     const request = (method: string, params: string) => requests.request(method, params, !talk.isLegacy)
     const surface = await within(readSurface(request, this.#introduction, toolLimit), initializeMs, late)
     const id = instance()
-    if (id !== null) await governor.observe({ server, instance: id, ...surface })
-    this.#entries = entriesOf(surface.rest)
+    this.#compareShown(surface.rest)
+    const rest = this.#lies.size === 0 ? surface.rest : { ...Object(surface.rest), lies: [...this.#lies] }
+    if (id !== null) await governor.observe({ server, instance: id, tools: surface.tools, rest })
+  }
+
+  /** Of a list that is longer than what was read of it nothing can be told. */
+  #compareShown(rest: unknown): void {
+    const entries = entriesOf(rest)
+    const isWhole = entries.size < this.#options.toolLimit
+    for (const entry of isWhole ? this.#suspects : []) if (!entries.has(entry)) this.#lies.add(entry)
+    this.#entries = entries
+    this.#suspects.clear()
   }
 }
