@@ -10,6 +10,26 @@ const annotations = new Set(
   '$schema $comment title description default examples deprecated readOnly writeOnly format'.split(' '),
 )
 const maxDepth = 32
+/** Steps of one judgement; a schema and a value of some thousands of parts each take millions together */
+const maxSteps = 1_000_000
+
+/** The judgement takes longer than here and now allows, whatever it would come to. */
+export class TooLong extends Error {
+  override readonly name = 'TooLong'
+}
+
+let stepsLeft = maxSteps
+
+function spend(steps: number): void {
+  stepsLeft -= steps
+  if (stepsLeft < 0) throw new TooLong()
+}
+
+/** Null, or where and why a value is not what the schema of the check says. Throws TooLong. */
+export function judgePlainly(check: Check, value: unknown, at: string): string | null {
+  stepsLeft = maxSteps
+  return check(value, at)
+}
 
 /**
  * Makes a check of a schema that says only what can be judged without surprises: types, members, items, enumerations,
@@ -28,6 +48,7 @@ export function plainCheck(schema: unknown, depth = 0): Check | null {
     checks.push(check)
   }
   return (value, at) => {
+    spend(1 + checks.length)
     for (const check of checks) {
       const problem = check(value, at)
       if (problem !== null) return problem
@@ -63,8 +84,11 @@ const bound =
         }
 
 const number = (value: unknown): number | null => (typeof value === 'number' ? value : null)
-const letters = (value: unknown): number | null =>
-  typeof value === 'string' ? Array.from(value).length : null
+const letters = (value: unknown): number | null => {
+  if (typeof value !== 'string') return null
+  spend(value.length)
+  return Array.from(value).length
+}
 const items = (value: unknown): number | null => (Array.isArray(value) ? value.length : null)
 const atLeast = (got: number, limit: number): boolean => got >= limit
 const atMost = (got: number, limit: number): boolean => got <= limit
@@ -86,6 +110,7 @@ const keywords: Readonly<Record<string, Keyword>> = {
     if (!Array.isArray(said) || !said.every((name) => typeof name === 'string')) return null
     return (value, at) => {
       if (!isSchema(value)) return null
+      spend(said.length)
       const missing = said.find((name) => !Object.hasOwn(value, name))
       return missing === undefined ? null : `${at}: ${JSON.stringify(missing)} is missing`
     }
@@ -96,6 +121,7 @@ const keywords: Readonly<Record<string, Keyword>> = {
     if (checks.some(([, check]) => check === null)) return null
     return (value, at) => {
       if (!isSchema(value)) return null
+      spend(checks.length)
       for (const [name, check] of checks) {
         const problem = Object.hasOwn(value, name) ? check?.(value[name], `${at}/${name}`) : null
         if (problem) return problem
@@ -110,7 +136,9 @@ const keywords: Readonly<Record<string, Keyword>> = {
     if (check === null) return null
     return (value, at) => {
       if (!isSchema(value)) return null
-      for (const [name, one] of Object.entries(value)) {
+      const entries = Object.entries(value)
+      spend(entries.length)
+      for (const [name, one] of entries) {
         const problem = known.has(name) ? null : check(one, `${at}/${name}`)
         if (problem !== null) return problem
       }
@@ -154,10 +182,11 @@ const isSchema = (value: unknown): value is Schema =>
 const isScalar = (value: unknown): boolean =>
   value === null || ['string', 'number', 'boolean'].includes(typeof value)
 
-const oneOf =
-  (allowed: readonly unknown[]): Check =>
-  (value, at) =>
-    allowed.includes(value) ? null : `${at}: expected one of ${JSON.stringify(allowed).slice(0, 200)}`
+function oneOf(allowed: readonly unknown[]): Check {
+  const known = new Set(allowed)
+  const expected = JSON.stringify(allowed).slice(0, 200)
+  return (value, at) => (known.has(value) ? null : `${at}: expected one of ${expected}`)
+}
 
 const nameOf = (value: unknown): string =>
   value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value

@@ -1,0 +1,70 @@
+// What is judged here and now takes no time, whatever schema stands beside whatever arguments; what would is for the thread.
+import { describe, expect, test } from 'vitest'
+import { judgePlainly, plainCheck, TooLong } from '../../src/call/plain-schema.ts'
+import { ArgumentSchemas } from '../../src/daemon/argument-schemas.ts'
+
+const judged = (schema: unknown, value: unknown): string | null => {
+  const check = plainCheck(schema)
+  if (check === null) throw new Error('the schema is not plain')
+  return judgePlainly(check, value, 'arguments')
+}
+const list = <T>(length: number, of: (n: number) => T): T[] => Array.from({ length }, (_, n) => of(n))
+const within = (depth: number, schema: object): object =>
+  depth === 0 ? schema : { anyOf: list(16, () => within(depth - 1, schema)) }
+
+const long: readonly [string, object, unknown][] = [
+  [
+    'many members beside many objects',
+    {
+      type: 'array',
+      items: { properties: Object.fromEntries(list(15_000, (n) => [`p${n}`, {}])) },
+    },
+    list(10_000, () => ({})),
+  ],
+  ['many ways to measure a long text', within(2, { maxLength: 1 }), 'x'.repeat(1_000_000)],
+  [
+    'many alternatives of many elements',
+    { items: { anyOf: [within(2, { type: 'null' }), { type: 'number' }] } },
+    list(100_000, () => 1),
+  ],
+  [
+    'many alternatives for many members',
+    within(2, { additionalProperties: { type: 'null' }, type: 'object' }),
+    Object.fromEntries(list(50_000, (n) => [`k${n}`, null]).concat([['last', 1 as never]])),
+  ],
+]
+
+describe('a schema and a value that are long beside each other', () => {
+  test.each(long)('are not judged here: %s', (_what, schema, value) => {
+    expect(() => judged(schema, value)).toThrow(TooLong)
+  })
+
+  test('are judged by the thread, within its time', async () => {
+    await using schemas = new ArgumentSchemas()
+    const [, parameters, value] = long[0] ?? ['', {}, null]
+    const tool = { declaration: { parameters }, surfaceDigest: 'd' } as never
+    const owner = { server: 's', acceptance: 1 }
+    expect(await schemas.judge(owner, tool, value)).toBeNull()
+    expect(await schemas.judge(owner, tool, 1)).toMatch(/array/)
+  })
+})
+
+test('a long list of values is looked up, not looked through, however many are held against it', () => {
+  const values = list(40_000, (n) => n)
+  expect(
+    judged(
+      { type: 'array', items: { enum: values } },
+      list(100_000, () => 39_999),
+    ),
+  ).toBeNull()
+})
+
+test('each judgement has all the time there is', () => {
+  for (let n = 0; n < 5; n += 1)
+    expect(
+      judged(
+        { items: { type: 'number' } },
+        list(100_000, () => 1),
+      ),
+    ).toBeNull()
+})
