@@ -111,6 +111,7 @@ const refused: Record<string, string> = {
   'renice the user': 'EPERM',
   'pin PID 1': 'EPERM',
   'limits of PID 1': 'EPERM',
+  'limits of another number': 'EPERM',
   'socket mptcp': 'EPROTONOSUPPORT',
   'socket udplite': 'EPROTONOSUPPORT',
   'socket raw': 'EPROTONOSUPPORT',
