@@ -56,6 +56,7 @@ export const catalogue = {
   ERR_CALL_TIMEOUT: entry(1, 1055, 'The server did not answer the call in time.', { failure: 'MP-FH-004', retryable: true }),
   ERR_CALL_CANCELLED: entry(3, 1056, 'The caller cancelled the call.'),
   ERR_RESULT_TOO_LARGE: entry(1, 1057, 'The server’s line is longer than `output.line_bytes`, or a governed answer in a session than `output.result_bytes`.'),
+  ERR_ERA_UNSUPPORTED: entry(7, 1058, 'The process of the server is shared, and host or server does not speak the stateless era that this needs.'),
   ERR_TOOL_NOT_FOUND: entry(8, 1060, 'The server has no such tool, or does not expose it.'),
   ERR_TOOL_FAILED: entry(1, 1061, 'The tool ran and said that it failed.'),
   ERR_POLICY_DENIED: entry(2, 1062, 'A rule, the server’s trust or its tool list denies the call.'),

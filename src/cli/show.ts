@@ -68,5 +68,6 @@ function describe(instance: InstanceView): readonly string[] {
     ([name, { limit, enforced_by }]) => `${name} ${limit}, held by ${enforced_by}`,
   )
   const state = `${instance.id} ${instance.state}, pid ${instance.pid ?? '–'}, uid ${instance.principal}, restarts ${instance.restarts}`
-  return [state, ...limits]
+  const shared = instance.sessions === null ? [] : [`shared by ${instance.sessions} sessions`]
+  return [state, ...shared, ...limits]
 }

@@ -116,11 +116,10 @@ function whyDisabled(name: string, { enabled, tags }: Entry, mode: string): stri
 }
 
 /** What this version loads and cannot hold yet; a launch of the server names it and is refused. */
-function unenforceable(entry: Pick<Entry, 'driver' | 'image' | 'runtime' | 'instance'>): readonly string[] {
+function unenforceable(entry: Pick<Entry, 'driver' | 'image' | 'runtime'>): readonly string[] {
   const asked: readonly (readonly [boolean, string])[] = [
     [entry.image !== null && entry.driver !== 'docker', 'image without driver: docker'],
     [entry.runtime !== null && entry.driver !== 'docker', 'runtime without driver: docker'],
-    [entry.instance === 'shared', 'instance: shared'],
   ]
   return asked.filter(([isAsked]) => isAsked).map(([, feature]) => feature)
 }

@@ -104,7 +104,8 @@ export async function runOne(options: RunOptions, { signal }: { signal: AbortSig
   let era: Era | null = null
   const verdicts = { get: () => era, set: (known: Era) => void (era = known) }
   await using session = new Session({
-    server: { ...server, acceptance: 'first-use' },
+    // There is one session, so nothing is shared
+    server: { ...server, acceptance: 'first-use', instance: server.instance === 'call' ? 'call' : 'session' },
     toolLimit: settings.tools.perServer,
     caller: ourselves(),
     ports,
@@ -113,6 +114,7 @@ export async function runOne(options: RunOptions, { signal }: { signal: AbortSig
     lost: () => undefined,
     tasks: new TaskIds(),
     questions: new Questions(),
+    shared: null,
   })
   halt = (reason) => void session.stop(reason)
   const stop = (): void => void session.stop('interrupted')

@@ -70,11 +70,13 @@ export interface LimitView {
 export interface InstanceView {
   readonly id: InstanceId
   readonly state: InstanceState
-  readonly purpose: 'session' | 'control' | 'call'
+  readonly purpose: 'session' | 'control' | 'call' | 'shared'
   readonly pid: number | null
   readonly started_at: string | null
   readonly restarts: number
   readonly principal: string
+  /** Attached sessions that it serves, where they share it; otherwise null */
+  readonly sessions: number | null
   readonly limits: Readonly<Record<'memory' | 'pids' | 'cpu' | 'files' | 'tmp', LimitView>> | null
   /** Why it is where it is: the last error or exit, in one line */
   readonly reason: string | null

@@ -415,7 +415,7 @@ export interface Config {
         read_only: string[]
       }
       /**
-       * How many processes there are: one for each session, for each call, or one for all
+       * How many processes there are: one for each session, one for each call, or one that all sessions and control calls of a principal share, for a server of 2026-07-28; `shared` takes no credentials in files or variables
        */
       instance: 'session' | 'call' | 'shared'
       /**

@@ -1,21 +1,23 @@
 // The instance that serves one principal's control calls to one server: started when needed, restarted when lost.
-import { catalogue, type ErrorCode, SallyportError } from '../errors.ts'
+import { catalogue, SallyportError } from '../errors.ts'
 import type { InstanceId } from '../lib/ids.ts'
 import { Rest } from '../lib/rest.ts'
 import type { InstanceView } from '../rpc/protocol.ts'
-import type { Admission } from '../schema/governor.ts'
 import type { ServerSettings } from '../schema/settings.ts'
 import { paramsWithCredentials } from './credential-meta.ts'
 import { Instance } from './instance.ts'
 import type { Aftermath, Lost } from './life.ts'
 import type { LogRing } from './log-ring.ts'
-import { type Answer, McpClient, type RequestOptions } from './mcp-client.ts'
+import type { RequestOptions } from './client-options.ts'
 import { Notes } from './notes.ts'
 import { OwnProcesses } from './own-processes.ts'
-import type { Ports, Running } from './ports.ts'
+import type { Ports, Running, ToolCall } from './ports.ts'
 import { RestartSchedule } from './restart.ts'
+import type { SharedDoor } from './serving.ts'
+import type { Guest, Seat } from './shared-seat.ts'
+import { type Connection, connectionTo, type Line } from './slot-connection.ts'
 import { soon } from './stop.ts'
-import { ToolSurface } from './tool-surface.ts'
+import type { ToolSurface } from './tool-surface.ts'
 import { gaveUp, unavailable } from './unavailable.ts'
 
 export interface SlotOptions {
@@ -29,35 +31,16 @@ export interface SlotOptions {
   readonly lost: (lost: Lost) => boolean
 }
 
-interface Waiting {
-  readonly signal: AbortSignal
-}
+type Waiting = Pick<RequestOptions, 'signal'>
 
-interface Asked {
-  readonly tool: string
-  readonly generation: number | null
-}
-
-/** A connected server, kept from resting until disposed of. */
-export interface Line extends Disposable {
-  readonly instance: InstanceId
-  /** Parameters as `send` takes them: in the later era they also say who speaks */
-  readonly dress: (params: string) => string
-  /** Sends the `tools/call` that was admitted, in this turn */
-  readonly send: (admission: Admission, params: string, options: RequestOptions) => Promise<Answer>
-}
-
-interface Connection {
-  readonly client: McpClient
-  readonly surface: ToolSurface
-}
+type Asked = Pick<ToolCall, 'tool' | 'generation'>
 
 const never = new AbortController().signal
 /** How long after its last output a process that ends may take to be gone, ms */
 const lastWordMs = 50
 
 /** One instance at a time. A call finds it ready, starts it, waits for a start that is under way, or fails at once. */
-export class ControlSlot implements AsyncDisposable {
+export class ControlSlot implements AsyncDisposable, SharedDoor {
   readonly #options: SlotOptions
   readonly #instance: Instance
   readonly #schedule: RestartSchedule
@@ -80,20 +63,31 @@ export class ControlSlot implements AsyncDisposable {
     const { idleMs } = server.timeouts
     this.#idle = new Rest(idleMs, () => void this.stop(`no call for ${idleMs} ms`).catch(() => undefined))
     const afterLoss = (lost: Lost): Aftermath => this.#afterLoss(lost)
-    this.#instance = new Instance({ server, purpose: 'control', principal, launch, emit, logs, afterLoss })
+    const purpose = server.instance === 'shared' ? 'shared' : 'control'
+    this.#instance = new Instance({ server, purpose, principal, launch, emit, logs, afterLoss })
   }
 
   get instance(): Instance {
     return this.#instance
   }
 
+  get id(): InstanceId {
+    return this.#instance.id
+  }
+
+  get entries(): ReadonlySet<string> | null {
+    return this.#connection?.surface.entries ?? null
+  }
+
   view(): InstanceView {
-    return this.#instance.view()
+    const sessions =
+      this.#options.server.instance === 'shared' ? (this.#connection?.board?.guests ?? 0) : null
+    return { ...this.#instance.view(), sessions }
   }
 
   /** The same, and the processes of calls that have their own. */
   views(): readonly InstanceView[] {
-    return [this.#instance.view(), ...this.#own.views()]
+    return [this.view(), ...this.#own.views()]
   }
 
   /** The tools, or null while the server is not connected; a start under way is waited for. */
@@ -125,8 +119,7 @@ export class ControlSlot implements AsyncDisposable {
       const what = `${name} changed ${tool} in generation ${since}, and the caller saw ${generation}`
       throw new SallyportError('ERR_TOOL_NOT_FOUND', `${what}; list the tools again`, { generation: since })
     }
-    this.#lines++
-    this.#idle.end()
+    this.#hold()
     return {
       instance: this.#instance.id,
       dress: (params) => client.dress(params),
@@ -137,11 +130,21 @@ export class ControlSlot implements AsyncDisposable {
         const sent = values === null ? params : paramsWithCredentials(params, values)
         return client.request('tools/call', sent, options)
       },
-      [Symbol.dispose]: () => {
-        this.#lines--
-        if (this.#connection !== null) this.#restIfIdle()
-      },
+      [Symbol.dispose]: () => this.#letGo(),
     }
+  }
+
+  async join(guest: Guest): Promise<Seat> {
+    const { board } = await this.#connected(never)
+    if (board === null) throw new SallyportError('ERR_INTERNAL', 'a session was to share what is not shared')
+    this.#hold()
+    return board.seat(guest, () => this.#letGo())
+  }
+
+  known(): Promise<void> | null {
+    const surface = this.#connection?.surface
+    const options = { timeoutMs: this.#options.server.timeouts.initializeMs, signal: never }
+    return surface?.isStale === true ? surface.fetch(options).then(() => undefined) : null
   }
 
   /** Runs the stop ladder; a restart that was to come does not. */
@@ -195,25 +198,22 @@ export class ControlSlot implements AsyncDisposable {
   async #connect(): Promise<Connection> {
     const { server, ports, nextGeneration } = this.#options
     const process = await this.#instance.start()
-    const client = new McpClient({
-      process,
+    const instance = this.#instance.id
+    const connection = connectionTo({
       server,
-      gate: ports.gate,
-      listChanged: () => this.#toolsChanged(),
+      ports,
+      process,
+      instance,
+      nextGeneration,
+      listChanged: () => this.changed(),
       note: (type, detail) => this.#note(type, detail),
     })
-    const instance = this.#instance.id
-    const surface = new ToolSurface({
-      client,
-      limit: ports.settings.tools.perServer,
-      next: nextGeneration,
-      observe: (seen) => ports.governor.observe({ server, instance, ...seen }),
-    })
+    const { client, surface } = connection
     const options = { timeoutMs: server.timeouts.initializeMs, signal: never }
     try {
       await client.handshake(options)
       // Without a record nothing is called, but the server may run: the next call looks again.
-      await surface.fetch(options).catch(unless('ERR_JOURNAL'))
+      await surface.fetch(options).catch(unlessUnrecorded)
     } catch (thrown) {
       const error = SallyportError.from(thrown)
       client.close(error)
@@ -223,7 +223,6 @@ export class ControlSlot implements AsyncDisposable {
     }
     this.#instance.ready()
     ports.pools.prepare(server.name)
-    const connection = { client, surface }
     this.#connection = connection
     this.#restIfIdle()
     void client.broken.then((error) => this.#outlived(process, instance, error))
@@ -242,7 +241,8 @@ export class ControlSlot implements AsyncDisposable {
     await this.#instance.abandon(String(reason), true).catch(() => undefined)
   }
 
-  #toolsChanged(): void {
+  /** The server says that what it lists has changed. */
+  changed(): void {
     const surface = this.#connection?.surface
     if (surface === undefined) return
     surface.changed({ timeoutMs: this.#options.server.timeouts.callMs, signal: never }, (outcome) =>
@@ -255,11 +255,23 @@ export class ControlSlot implements AsyncDisposable {
     if (this.#lines === 0) this.#idle.begin()
   }
 
+  #hold(): void {
+    this.#lines++
+    this.#idle.end()
+  }
+
+  #letGo(): void {
+    this.#lines--
+    if (this.#connection !== null) this.#restIfIdle()
+  }
+
   #disconnect(reason: string): void {
     this.#options.ports.governor.forget(this.#instance.id)
-    this.#connection?.client.close(unavailable(this.#options.server.name, reason))
-    this.#connection?.surface.close()
+    const connection = this.#connection
     this.#connection = null
+    connection?.client.close(unavailable(this.#options.server.name, reason))
+    connection?.surface.close()
+    connection?.board?.end(reason)
   }
 
   #afterLoss(lost: Lost): Aftermath {
@@ -280,9 +292,6 @@ export class ControlSlot implements AsyncDisposable {
   }
 }
 
-const unless =
-  (code: ErrorCode) =>
-  (thrown: unknown): void => {
-    const error = SallyportError.from(thrown)
-    if (error.code !== code) throw error
-  }
+function unlessUnrecorded(thrown: unknown): void {
+  if (SallyportError.from(thrown).code !== 'ERR_JOURNAL') throw thrown
+}

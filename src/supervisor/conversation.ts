@@ -58,12 +58,17 @@ export class Conversation {
   readonly #givenUp = new Map<string, GivenUp>()
   /** Host's key -> ours, for requests that were sent again */
   readonly #resent = new Map<string, string>()
+  readonly #limit: number
   #questions = 0
   #askedAt = 0
   #askedMs = 0
 
+  constructor(limit = maxInFlight) {
+    this.#limit = limit
+  }
+
   get isFull(): boolean {
-    return this.hostRequests.size + this.held.size >= maxInFlight
+    return this.hostRequests.size + this.held.size >= this.#limit
   }
 
   get isServerFull(): boolean {

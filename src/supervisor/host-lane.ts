@@ -11,6 +11,7 @@ import { listenAsks } from './listen.ts'
 import { messageId } from './message-id.ts'
 import { tooLate } from './person.ts'
 import { serverMay } from './server-may.ts'
+import { whyNotShared } from './shared-refusal.ts'
 import { batchVersion, type Kept, rejoinBatch, type Verdict, type Wire } from './wire.ts'
 
 /** Keys of `params` that Sallyport or a server acts on; no other spelling of them passes. */
@@ -134,7 +135,7 @@ export class HostLane {
         )
       : talk.isFull
         ? new SallyportError('ERR_BUSY', 'too many requests are in flight in this session; wait for answers')
-        : this.#judge(request, route)
+        : (whyNotShared(this.#wire.server, request.method) ?? this.#judge(request, route))
     if (error !== null) {
       this.#wire.toHost(errorLine(request.id, error))
       this.#wire.note('session/refused', {

@@ -164,6 +164,7 @@ export class Instance implements AsyncDisposable {
       started_at: this.#startedAt?.toISOString() ?? null,
       restarts: Math.max(0, this.#starts - 1),
       principal,
+      sessions: null,
       limits: process === null ? null : this.#limits,
       reason: this.reason,
     }

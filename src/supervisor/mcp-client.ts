@@ -3,55 +3,32 @@ import { isUtf8 } from 'node:buffer'
 import { SallyportError } from '../errors.ts'
 import { LineSplitter } from '../lib/lines.ts'
 import { RawJson } from '../lib/raw-json.ts'
-import type { Gate } from '../schema/gate.ts'
-import type { ServerSettings } from '../schema/settings.ts'
+import { type Answer, type ClientOptions, errorAnswer, type RequestOptions } from './client-options.ts'
 import { declined, errorLine, resultLine, rootsOf } from './answers.ts'
 import { inputOf } from './dispatch.ts'
-import { clientInfo, inModernDress } from './modern-dress.ts'
+import { Garbage, overlongFactor } from './garbage.ts'
+import { meet } from './handshake.ts'
+import { inModernDress } from './modern-dress.ts'
 import type { Introduced } from './conversation.ts'
-import type { Running } from './ports.ts'
 import { SecretInResult } from './secret-in-result.ts'
 import {
   cancelledRequest,
   lateAnswer,
   noHandshake,
   overlongLine,
-  printable,
   unavailable,
   unreadableAnswer,
 } from './unavailable.ts'
-import { type Introduction, readIntroduction, unknownServer } from './surface.ts'
-import { type Envelope, type Notification, readEnvelope, type Request, type Response } from './envelope.ts'
+import { type Introduction, unknownServer } from './surface.ts'
+import { type Envelope, lastId, type Notification, readEnvelope, readHead } from './envelope.ts'
+import type { Request, Response } from './envelope.ts'
+import type { Guests } from './guests.ts'
 
 /** Requests in flight beyond which more are refused */
 const maxInFlight = 256
-const handshakeVersion = '2025-11-25'
-const knownVersions = new Set(['2024-10-07', '2024-11-05', '2025-03-26', '2025-06-18', handshakeVersion])
-
-/** What a server answered: its result as it wrote it, or its error. */
-export type Answer =
-  | { readonly kind: 'result'; readonly result: RawJson }
-  | { readonly kind: 'error'; readonly code: number; readonly message: string; readonly raw: string }
-
 interface Waiter {
   readonly resolve: (answer: Answer) => void
   readonly reject: (error: SallyportError) => void
-}
-
-export interface ClientOptions {
-  readonly process: Running
-  readonly server: ServerSettings
-  readonly gate: Gate
-  /** The server says that what it lists is not what it was */
-  readonly listChanged: () => void
-  readonly note: (type: string, detail: Readonly<Record<string, unknown>>) => void
-  /** Hears notifications of progress and logs, as they came, in latin1 reading with their line feed */
-  readonly heard?: (line: string) => void
-}
-
-export interface RequestOptions {
-  readonly timeoutMs: number
-  readonly signal: AbortSignal
 }
 
 /**
@@ -69,16 +46,27 @@ export class McpClient {
   readonly #broken = Promise.withResolvers<SallyportError>()
   /** Resolves when the server can't be spoken to any more, though its process may live on */
   readonly broken = this.#broken.promise
+  readonly #guests: Guests | null
+  readonly #garbage: Garbage
+  #guestBytes = 0
 
   constructor(options: ClientOptions) {
     this.#options = options
-    const { process, server } = options
-    const lines = new LineSplitter(server.output.lineBytes, {
+    const { process, server, guests = null } = options
+    this.#guests = guests
+    this.#garbage = new Garbage(server.name)
+    const { lineBytes } = server.output
+    let head = ''
+    const lines = new LineSplitter(lineBytes, {
       line: (_bytes, text, start, end) => this.#line(text, start, end),
-      overlong: () => this.#tooLarge(),
-      overlongEnd: () => undefined,
+      overlong: (bytes) => (guests === null ? this.#tooLarge() : (head = bytes.toString('latin1'))),
+      overlongEnd: (bytes) => this.#guests !== null && this.#overlong(head, bytes.toString('latin1')),
     })
-    process.stdout.on('data', (chunk: Buffer) => lines.push(chunk))
+    process.stdout.on('data', (chunk: Buffer) => {
+      lines.push(chunk)
+      if (guests !== null && lines.pending > overlongFactor * lineBytes)
+        this.#break('it wrote a line without an end')
+    })
     process.stdout.on('end', () => this.#break('it closed its output'))
     inputOf(process).once('close', () => this.#break('it closed its input'))
     void process.ended.then(() => this.close(this.#unavailable('it ended')))
@@ -89,10 +77,6 @@ export class McpClient {
     return this.#introduction
   }
 
-  get inFlight(): number {
-    return this.#waiting.size
-  }
-
   /** Why nothing can be asked of it any more, or null. */
   get closed(): SallyportError | null {
     return this.#closed
@@ -101,25 +85,13 @@ export class McpClient {
   /** Introduces itself, or repeats how a host did; a server that knows only the later era is spoken to in that. */
   async handshake(options: RequestOptions, host: Introduced | null = null): Promise<void> {
     const { server } = this.#options
-    const capabilities = server.roots === 'mounts' && server.mounts.length > 0 ? { roots: {} } : {}
-    const params =
-      host?.params ?? JSON.stringify({ protocolVersion: handshakeVersion, capabilities, clientInfo })
     const late = noHandshake(server)
-    const answer = await this.request('initialize', params, { ...options, late })
-    if (answer.kind === 'error' && answer.code === -32022) {
-      this.#isModern = true
-      return
-    }
-    if (answer.kind === 'error')
-      throw this.#unavailable(`it refused initialize: ${printable(answer.message)}`)
-    const result = JSON.parse(answer.result.raw) as { protocolVersion?: unknown } | null
-    if (typeof result?.protocolVersion !== 'string' || !knownVersions.has(result.protocolVersion)) {
-      const got = JSON.stringify(result?.protocolVersion ?? null)
-      throw this.#protocol(
-        `it answered initialize with protocol version ${got}, which is not one of ${[...knownVersions].join(', ')}`,
-      )
-    }
-    this.#introduction = readIntroduction(result)
+    const request = (method: string, params: string): Promise<Answer> =>
+      this.request(method, params, { ...options, late })
+    const { era, introduction } = await meet(server, request, host)
+    this.#isModern = era === 'modern'
+    this.#introduction = introduction
+    if (this.#isModern) return
     this.#write(`${host?.initialized ?? '{"jsonrpc":"2.0","method":"notifications/initialized"}'}\n`)
   }
 
@@ -147,7 +119,7 @@ export class McpClient {
         `${this.#options.server.name} has ${maxInFlight} requests in flight; wait for answers`,
       )
     }
-    const id = ++this.#lastId
+    const id = this.nextId()
     const { promise, resolve, reject } = Promise.withResolvers<Answer>()
     this.#waiting.set(`n${id}`, { resolve, reject })
     const giveUp = (error: SallyportError): void => {
@@ -167,6 +139,22 @@ export class McpClient {
       signal.removeEventListener('abort', abort)
       this.#waiting.delete(`n${id}`)
     }
+  }
+
+  /** An id that no other request of this client's has. */
+  nextId(): number {
+    return ++this.#lastId
+  }
+
+  /** Says lines of guests, in latin1 reading; false where no more should be said before `drained`. */
+  say(lines: string): boolean {
+    const stdin = inputOf(this.#options.process)
+    this.#guestBytes = lines.length
+    return !stdin.writable || stdin.write(lines, 'latin1')
+  }
+
+  drained(next: () => void): void {
+    inputOf(this.#options.process).once('drain', next)
   }
 
   /** Fails whatever waits, now and later. The first reason wins. */
@@ -202,7 +190,7 @@ export class McpClient {
     const stdin = inputOf(this.#options.process)
     if (!stdin.writable) return
     stdin.write(line, encoding)
-    if (stdin.writableLength > 2 * this.#options.server.output.lineBytes) {
+    if (stdin.writableLength > 2 * this.#options.server.output.lineBytes + this.#guestBytes) {
       this.#break('it does not read its input')
     }
   }
@@ -211,14 +199,16 @@ export class McpClient {
     const envelope = readEnvelope(text, start, end, false)
     switch (envelope.kind) {
       case 'response':
+        if (!this.#waiting.has(envelope.id?.key ?? '') && this.#guests?.answered(envelope) === true) return
         return this.#settle(envelope)
       case 'request':
         return this.#answer(envelope)
       case 'notification':
+        this.#guests?.notified(envelope)
         if (envelope.method.endsWith('/list_changed')) return this.#options.listChanged()
         return this.#hear(envelope)
       case 'invalid':
-        return this.#garbage(envelope)
+        return this.#notMcp(envelope)
     }
   }
 
@@ -232,8 +222,12 @@ export class McpClient {
     else heard(`${line}\n`)
   }
 
-  #garbage({ error, answers }: Extract<Envelope, { kind: 'invalid' }>): void {
-    this.#waiting.get(answers?.key ?? '')?.reject(unreadableAnswer(this.#options.server.name, error.message))
+  #notMcp({ error, answers }: Extract<Envelope, { kind: 'invalid' }>): void {
+    const unreadable = unreadableAnswer(this.#options.server.name, error.message)
+    this.#waiting.get(answers?.key ?? '')?.reject(unreadable)
+    this.#guests?.unreadable(answers, unreadable)
+    const storm = this.#guests === null ? null : this.#garbage.count()
+    if (storm !== null) this.#break(storm.message)
     this.#options.note('control/garbage', { code: 'ERR_SERVER_PROTOCOL', reason: error.message })
   }
 
@@ -256,19 +250,15 @@ export class McpClient {
       return waiter.reject(new SecretInResult(server.name, clean.text))
     }
     if (result !== null) return waiter.resolve({ kind: 'result', result: new RawJson(raw) })
-    const { code, message } = (JSON.parse(raw) ?? {}) as { code?: unknown; message?: unknown }
-    waiter.resolve({
-      kind: 'error',
-      code: typeof code === 'number' ? code : 0,
-      message: typeof message === 'string' ? message : 'an error without a message',
-      raw,
-    })
+    waiter.resolve(errorAnswer(raw))
   }
 
   /** In the host's stead, and there is no host. */
   #answer({ id, method }: Request): void {
     const { gate, server, note } = this.#options
     const route = gate.route('server', 'request', method)
+    // A guest is no host of such a process: there is nobody to ask, and no end to what may be asked
+    if (this.#guests !== null) return note('control/refused', { method })
     if (route === 'relay') return this.#write(resultLine(id, {}), 'latin1')
     if (route === 'roots') return this.#write(resultLine(id, rootsOf(server)), 'latin1')
     note('control/refused', { method })
@@ -282,6 +272,17 @@ export class McpClient {
     const error = overlongLine(this.#options.server)
     for (const { reject } of this.#waiting.values()) reject(error)
     this.#waiting.clear()
+  }
+
+  /** Of a line that nobody read to its end; whom it is for is told, or else nobody knows whom it should not have kept. */
+  #overlong(head: string, tail: string): void {
+    const { id, hasMethod } = readHead(head)
+    if (hasMethod) return
+    const error = overlongLine(this.#options.server)
+    const answers = id ?? lastId(tail)
+    const waiter = this.#waiting.get(answers?.key ?? '')
+    if (waiter !== undefined) waiter.reject(error)
+    else if (this.#guests?.unreadable(answers, error) !== true) this.#break(error.message)
   }
 
   #unavailable(reason: string): SallyportError {

@@ -1,6 +1,6 @@
 // How Sallyport introduces itself to a server, in either era.
 
-const modernVersion = '2026-07-28'
+export const modernVersion = '2026-07-28'
 
 /** Who speaks when no host does. */
 export const clientInfo = { name: 'sallyport', version: '1' } as const

@@ -4,7 +4,7 @@ import { SallyportError } from '../errors.ts'
 import { newRequestId } from '../lib/ids.ts'
 import { RawJson } from '../lib/raw-json.ts'
 import type { Response } from './envelope.ts'
-import type { Answer } from './mcp-client.ts'
+import { type Answer, errorAnswer } from './client-options.ts'
 import { inModernDress } from './modern-dress.ts'
 
 interface Waiter {
@@ -41,7 +41,7 @@ export class OwnRequests {
     if (!isUtf8(bytes))
       waiter.reject(new SallyportError('ERR_SERVER_PROTOCOL', 'what the server lists is not UTF-8'))
     else if (result !== null) waiter.resolve({ kind: 'result', result: new RawJson(bytes.toString('utf8')) })
-    else waiter.resolve(errorOf(JSON.parse(bytes.toString('utf8'))))
+    else waiter.resolve(errorAnswer(bytes.toString('utf8')))
     return true
   }
 
@@ -50,10 +50,4 @@ export class OwnRequests {
     for (const { reject } of this.#waiting.values()) reject(error)
     this.#waiting.clear()
   }
-}
-
-function errorOf(value: unknown): Answer {
-  const { code, message } = (value ?? {}) as { code?: unknown; message?: unknown }
-  const raw = JSON.stringify(value ?? null)
-  return { kind: 'error', code: typeof code === 'number' ? code : 0, message: String(message), raw }
 }

@@ -116,13 +116,15 @@ export class RegisteredServer implements AsyncDisposable {
     const server = policy.settings.servers.get(this.settings.name) ?? this.settings
     const { gate, governor, settings } = policy
     const { launch, emit, pools } = this.#ports
+    const isShared = this.settings.instance === 'shared'
     const session = new Session({
       server,
       caller,
       ports: { gate, governor, launch, emit, pools },
       toolLimit: settings.tools.perServer,
       logs: this.logs,
-      verdicts: this.#verdicts,
+      verdicts: isShared ? { get: () => 'modern', set: () => undefined } : this.#verdicts,
+      shared: isShared ? this.slot(caller.principal.id) : null,
       lost: (loss) => void this.#lost(loss),
       tasks: kept(this.#tasks, caller.principal.id, () => new TaskIds()),
       questions: kept(this.#questions, caller.principal.id, () => new Questions()),

@@ -9,16 +9,12 @@ import { LineSplitter } from '../lib/lines.ts'
 import type { SandboxProcess } from '../sandbox/driver.ts'
 import { inputOf } from './dispatch.ts'
 import { readHead } from './envelope.ts'
+import { Garbage, overlongFactor } from './garbage.ts'
 import { HostLane } from './host-lane.ts'
 import { Outlet, put } from './outlet.ts'
 import { ServerLane } from './server-lane.ts'
 import type { Running } from './ports.ts'
 import type { Wire } from './wire.ts'
-
-/** Messages that were no messages, in one second, beyond which a session is not worth having */
-const garbageStorm = 1000
-/** A line without end is given up beyond this many times its limit */
-const overlongFactor = 16
 
 /** What the relay tells its session. */
 export interface RelayEvents {
@@ -48,8 +44,7 @@ export class Relay {
   #isClosed = false
   readonly #waiting = new Map<Writable, Set<Readable>>()
   #checked: Buffer | null = null
-  #second = 0
-  #garbage = 0
+  readonly #garbage: Garbage
 
   constructor(host: Duplex, wire: Omit<Wire, 'toHost' | 'toServer'>, events: RelayEvents) {
     this.#host = host
@@ -59,6 +54,7 @@ export class Relay {
       toHost: (line) => this.answer(line),
       toServer: (line) => this.#answerServer(line),
     }
+    this.#garbage = new Garbage(wire.server.name)
     this.#hostLane = new HostLane(this.#wire)
     this.#toServer = new Outlet((bytes) => this.#writeServer(bytes))
     this.#toHost = new Outlet((bytes) => this.#writeHost(bytes))
@@ -128,7 +124,7 @@ export class Relay {
     queueMicrotask(() => {
       const text = this.#admitted.join('')
       this.#admitted = []
-      this.#writeServer(Buffer.from(text, 'latin1'))
+      if (text !== '') this.#writeServer(Buffer.from(text, 'latin1'))
     })
   }
 
@@ -136,6 +132,16 @@ export class Relay {
   disconnect(): void {
     this.#server?.process.stdout.resume()
     this.#server = null
+  }
+
+  /** Lets go of the server with whatever it was still to hear. */
+  forget(): void {
+    if (this.#input !== undefined) this.#waiting.delete(this.#input)
+    this.disconnect()
+    this.#held = []
+    this.#heldBytes = 0
+    this.#admitted = []
+    this.#resumeHost()
   }
 
   get isHolding(): boolean {
@@ -210,12 +216,8 @@ export class Relay {
   }
 
   #countGarbage(): void {
-    const second = Math.floor(performance.now() / 1000)
-    this.#garbage = second === this.#second ? this.#garbage + 1 : 1
-    this.#second = second
-    if (this.#garbage <= garbageStorm) return
-    const what = `${this.#wire.server.name} wrote more than ${garbageStorm} lines in a second that are not MCP`
-    this.#events.broken(new SallyportError('ERR_SERVER_PROTOCOL', `${what}; a server logs to stderr`))
+    const storm = this.#garbage.count()
+    if (storm !== null) this.#events.broken(storm)
   }
 
   #tooLarge(): void {

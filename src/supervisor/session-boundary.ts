@@ -11,6 +11,7 @@ import { OwnRequests } from './own-requests.ts'
 import type { Relay } from './relay.ts'
 import type { SessionOptions } from './session-options.ts'
 import { SessionSurface } from './session-surface.ts'
+import { SharedSurface } from './shared-surface.ts'
 import type { Held, Wire } from './wire.ts'
 
 export interface BoundaryOptions {
@@ -46,7 +47,7 @@ export class SessionBoundary {
   readonly #options: BoundaryOptions
   readonly #calls: GovernedCalls
   readonly #requests: OwnRequests
-  readonly #surface: SessionSurface
+  readonly #surface: SessionSurface | SharedSurface
   readonly #own: OwnProcesses
 
   constructor(options: BoundaryOptions) {
@@ -56,14 +57,11 @@ export class SessionBoundary {
     const { governor, gate } = ports
     const say = (line: string): void => relay()?.say(line)
     this.#requests = new OwnRequests(say)
-    const surface = new SessionSurface({
-      server,
-      governor,
-      toolLimit,
-      instance,
-      talk,
-      requests: this.#requests,
-    })
+    const { shared } = options.options
+    const surface =
+      shared === null
+        ? new SessionSurface({ server, governor, toolLimit, instance, talk, requests: this.#requests })
+        : new SharedSurface(shared)
     this.#surface = surface
     this.#own = new OwnProcesses({ server, principal: caller.principal.id, ports, logs })
     this.#calls = new GovernedCalls({
@@ -144,13 +142,18 @@ export class SessionBoundary {
     if (request.route === 'handshake' || request.route === 'probe') this.#surface.introduce(response)
   }
 
-  /** No call is sent from here on, and what was sent and not answered is lost: a host that did not close its end is told. */
-  end(error: SallyportError, instances: readonly { readonly id: InstanceId }[], isHostThere: boolean): void {
+  /** What waits is not sent, and what was sent and not answered is lost: a host that did not close its end is told. */
+  lost(error: SallyportError, isHostThere: boolean): void {
     const { talk, relay } = this.#options
     for (const { id } of isHostThere ? talk.giveUp() : []) relay()?.answer(errorLine(id, error))
     this.#surface.fail(error)
     this.#requests.fail(error)
     this.#calls.end(error)
+  }
+
+  /** The same, and no call is sent from here on. */
+  end(error: SallyportError, instances: readonly { readonly id: InstanceId }[], isHostThere: boolean): void {
+    this.lost(error, isHostThere)
     for (const { id } of instances) this.#options.options.ports.governor.forget(id)
   }
 

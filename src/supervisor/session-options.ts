@@ -5,6 +5,7 @@ import type { LogRing } from './log-ring.ts'
 import type { Caller, Ports } from './ports.ts'
 import type { Verdicts } from './probe.ts'
 import type { Questions } from './questions.ts'
+import type { SharedDoor } from './serving.ts'
 import type { TaskIds } from './tasks.ts'
 
 export interface SessionOptions {
@@ -22,6 +23,8 @@ export interface SessionOptions {
   readonly tasks: TaskIds
   /** What this server has asked this caller by results */
   readonly questions: Questions
+  /** The process that this caller's sessions share, or null: each has its own */
+  readonly shared: SharedDoor | null
 }
 
 /**

@@ -7,7 +7,6 @@ import type { SandboxProcess } from '../sandbox/driver.ts'
 import { unknownMethodLine } from './answers.ts'
 import { Conversation, type HostRequest } from './conversation.ts'
 import type { Response } from './envelope.ts'
-import type { Instance } from './instance.ts'
 import type { MessageId } from './message-id.ts'
 import { Notes } from './notes.ts'
 import type { SessionEnd } from './ports.ts'
@@ -17,14 +16,16 @@ import { Relay } from './relay.ts'
 import { afterLoss, type Phase, type SessionOptions } from './session-options.ts'
 import { SessionBoundary } from './session-boundary.ts'
 import { SessionInstances } from './session-instances.ts'
+import type { Serving } from './serving.ts'
+import { mostShared } from './shared-refusal.ts'
 import { soon } from './stop.ts'
 import { noHandshake, unavailable } from './unavailable.ts'
 
-/** Starts its instance at the host's first message; ends when either side does. Nothing is restarted: hosts do that. */
+/** Starts its instance at the host's first message; ends when either side does. Of its own nothing is restarted: hosts do that. */
 export class Session implements AsyncDisposable {
   readonly id = newSessionId()
   readonly #options: SessionOptions
-  readonly #talk = new Conversation()
+  readonly #talk: Conversation
   readonly #notes: Notes
   readonly #ended = Promise.withResolvers<SessionEnd>()
   readonly #instances: SessionInstances
@@ -38,8 +39,10 @@ export class Session implements AsyncDisposable {
 
   constructor(options: SessionOptions) {
     this.#options = options
+    this.#talk = new Conversation(options.shared === null ? undefined : mostShared)
     this.#notes = new Notes(options.ports.emit, { server: options.server.name, principal: this.principal })
-    this.#instances = new SessionInstances(options, (type, detail) => this.#note(type, detail))
+    const guest = { broken: (error: SallyportError) => this.#fail(error) }
+    this.#instances = new SessionInstances(options, (type, detail) => this.#note(type, detail), guest)
     this.#boundary = new SessionBoundary({
       session: this.id,
       options,
@@ -125,19 +128,19 @@ export class Session implements AsyncDisposable {
       this.#awaitHandshake(instance)
       if (this.#hasHostEnded) void this.#hostEnded()
     } catch (thrown) {
-      if (this.#instances.serving === instance) this.#fail(SallyportError.from(thrown))
+      if (this.#instances.serving === instance) this.#lost(SallyportError.from(thrown))
     }
   }
 
   /** The first request's answer defines ready where it is a handshake; the later era has none, so started is ready. */
-  #awaitHandshake(instance: Instance): void {
-    const open = this.#talk.hostRequests.values()
+  #awaitHandshake(instance: Serving): void {
+    const open = this.#options.shared === null ? this.#talk.hostRequests.values() : []
     if (!open.some(({ route }) => route === 'handshake' || route === 'probe')) return this.#ready(instance)
     const { server } = this.#options
     this.#deadline = setTimeout(() => this.#fail(noHandshake(server)), server.timeouts.initializeMs)
   }
 
-  #ready(instance: Instance): void {
+  #ready(instance: Serving): void {
     instance.ready()
     this.#boundary.ready()
   }
@@ -197,7 +200,7 @@ export class Session implements AsyncDisposable {
   }
 
   /** The instance goes; the next message starts a fresh one. `id` is answered where the server did not. */
-  #isLegacy(instance: Instance | null, id: MessageId | null, reason: string, isCertain: boolean): void {
+  #isLegacy(instance: Serving | null, id: MessageId | null, reason: string, isCertain: boolean): void {
     if (this.#phase !== 'probing' || instance !== this.#instances.serving) return
     clearTimeout(this.#deadline)
     if (isCertain) this.#options.verdicts.set('legacy')
@@ -235,17 +238,30 @@ export class Session implements AsyncDisposable {
   #serverEnded(process: SandboxProcess): void {
     const instance = this.#instances.serving
     if (instance === null || this.#phase === 'ending' || this.#phase === 'ended') return
+    if (this.#options.shared !== null) return // the end of the process is told apart
     if (this.#phase === 'probing') return this.#isLegacy(instance, this.#probe, 'it closed its output', true)
     void soon(process.ended, 50).then(() => this.#end('the server closed its output', null))
   }
 
   /** Follows a process to its end: what it said last still reaches the host. */
-  #watch(instance: Instance, process: SandboxProcess): void {
+  #watch(instance: Serving, process: SandboxProcess): void {
     void process.ended.then(() => {
       if (this.#instances.serving !== instance) return undefined
       if (this.#phase === 'probing') return this.#isLegacy(instance, this.#probe, 'it ended', true)
-      return this.#end(null, null)
+      if (this.#options.shared === null) return this.#end(null, null)
+      return this.#lost(unavailable(this.#options.server.name, instance.reason))
     })
+  }
+
+  /** What was its own is over; what it shared is another's to start again, and it can go on. */
+  #lost(error: SallyportError): void {
+    if (this.#options.shared === null) return this.#fail(error)
+    if (this.#phase === 'ending' || this.#phase === 'ended') return
+    this.#note('session/lost', { code: error.code, reason: error.message })
+    this.#relay?.forget()
+    this.#retire(error.message)
+    this.#boundary.lost(error, !this.#hasHostEnded)
+    if (this.#hasHostEnded) void this.#hostEnded()
   }
 
   #fail(error: SallyportError): void {

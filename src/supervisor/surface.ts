@@ -2,7 +2,7 @@
 import { SallyportError } from '../errors.ts'
 import { listIn, parseOneWay } from '../lib/one-way.ts'
 import type { Observation } from '../schema/governor.ts'
-import type { Answer } from './mcp-client.ts'
+import type { Answer } from './client-options.ts'
 
 /** What a server said of itself in the handshake; null capabilities where there was none. */
 export interface Introduction {

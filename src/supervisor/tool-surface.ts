@@ -1,7 +1,8 @@
 // The tools that one server shows to one principal's control calls, with the generation in which each became what it is.
 import { SallyportError } from '../errors.ts'
-import type { McpClient, RequestOptions } from './mcp-client.ts'
-import { readSurface, type Surface } from './surface.ts'
+import type { RequestOptions } from './client-options.ts'
+import type { McpClient } from './mcp-client.ts'
+import { entriesOf, readSurface, type Surface } from './surface.ts'
 
 /** One tool as the server describes it. */
 export interface ListedTool {
@@ -32,6 +33,8 @@ const refetchMs = 5000
 export class ToolSurface {
   readonly #options: ToolSurfaceOptions
   #tools: ReadonlyMap<string, ListedTool & { readonly text: string }> = new Map()
+  /** Prompts and templates that were compared; null before the first time */
+  entries: ReadonlySet<string> | null = null
   #fetchedAt = 0
   #isStale = false
   #timer: NodeJS.Timeout | undefined
@@ -62,6 +65,7 @@ export class ToolSurface {
     try {
       const surface = await readSurface(request, client.introduction, limit)
       await observe(surface)
+      this.entries = entriesOf(surface.rest)
       return this.#keep([...surface.tools].map(([name, tool]) => readTool(name, tool)))
     } catch (thrown) {
       this.#isStale = true

@@ -50,6 +50,7 @@ async function serve(host: Socket): Promise<void> {
     lost: () => undefined,
     tasks: new TaskIds(),
     questions: new Questions(),
+    shared: null,
   }).take(host, Buffer.alloc(0))
 }
 

@@ -226,7 +226,6 @@ describe('a server', () => {
       '  driver: bubblewrap',
       '  image: x@sha256:0',
       '  runtime: runsc',
-      '  instance: shared',
       '  egress: [{ host: api.github.com, port: 443, reason: r }]',
       '  egress_when: calling',
       '  credentials: [{ use: github, inject: egress, as: GITHUB_TOKEN, hosts: ["api.github.com:443"] }]',
@@ -240,7 +239,6 @@ describe('a server', () => {
     expect((await at.load()).servers.get('a')?.unenforceable).toEqual([
       'image without driver: docker',
       'runtime without driver: docker',
-      'instance: shared',
     ])
   })
 

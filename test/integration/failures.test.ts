@@ -33,7 +33,7 @@ const config = (version: string, grants: readonly object[] = []): object =>
       slow: seen.entry('slow'),
       grown: seen.entry('grown'),
       held: seen.entry('held'),
-      wallless: seen.entry('wallless', { instance: 'shared' }),
+      wallless: seen.entry('wallless', { runtime: 'runsc' }),
       violated: seen.entry('violated'),
       renewed: seen.entry('renewed', { version }),
       plain: seen.entry('plain'),

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { catalogue } from '../../src/errors.ts'
 import { asUser } from '../support/as-user.ts'
-import { configOf, place, serve } from '../support/daemon.ts'
+import { configOf, fixture, place, serve } from '../support/daemon.ts'
 import type { Place } from '../support/daemon.ts'
 import { eventually } from '../support/eventually.ts'
 import { RawCaller } from '../support/raw-caller.ts'
@@ -47,6 +47,7 @@ const operatorSocket = (): string => join(at.runtimeDir, 'operator/operator.sock
 
 beforeAll(async () => {
   seen = await witness()
+  const shared = fixture('shares', { instance: 'shared' })
   const more = {
     ...(isRoot ? { host_group: group } : {}),
     dynamic: { enabled: true, profile: 'node', tools: { allow: ['echo'] }, in_all: 3 },
@@ -56,7 +57,7 @@ beforeAll(async () => {
       { permission: 'mcp:*:*', action: 'allow' },
     ],
   }
-  at = await place(configOf({ plain: seen.entry('plain'), asked: seen.entry('asked') }, more))
+  at = await place(configOf({ plain: seen.entry('plain'), asked: seen.entry('asked'), shared }, more))
   await chmod(at.folder, 0o711)
   life = await serve(at)
 })
@@ -93,6 +94,35 @@ const asRoot: Readonly<Record<string, () => Promise<void>>> = {
     expect(await instancesOf(one)).toMatchObject([{ id: mine?.id, state: 'ready' }])
     const all = await life.client.call('servers/get', { server: 'plain' })
     expect(all.instances.map(({ principal }) => principal)).toContain(String(ann))
+  },
+
+  'the process that sessions of one share is not the other’s': async () => {
+    const sessionOf = async (uid: number): Promise<RawCaller> => {
+      const host = hostOf(uid)
+      expect((await host.ask('session/attach', { server: 'shared' })).error).toBeUndefined()
+      return host
+    }
+    const pidIn = async (host: RawCaller): Promise<string> =>
+      JSON.stringify((await host.ask('tools/call', { name: 'pid', arguments: {} })).result)
+    using mine = await sessionOf(ann)
+    using alsoMine = await sessionOf(ann)
+    using theirs = await sessionOf(bob)
+    expect(await pidIn(mine)).toBe(await pidIn(alsoMine))
+    expect(
+      JSON.stringify((await theirs.ask('tools/call', { name: 'heard', arguments: {} })).result),
+    ).not.toContain('pid')
+    const shared = async (host: RawCaller) =>
+      (await host.ask('servers/get', { server: 'shared' })).result as unknown as Instances
+    using both = pair()
+    const [one, other] = both
+    expect((await shared(one)).instances).toMatchObject([{ principal: String(ann), sessions: 2 }])
+    expect((await shared(other)).instances).toMatchObject([{ principal: String(bob), sessions: 1 }])
+    const { stopped } = (await other.ask('servers/stop', { server: 'shared' })).result as {
+      stopped: string[]
+    }
+    expect(stopped).toHaveLength(1)
+    expect((await shared(one)).instances).toMatchObject([{ state: 'ready', sessions: 2 }])
+    expect(await pidIn(mine)).toBe(await pidIn(alsoMine))
   },
 
   'neither hears of the other’s calls, nor cancels them': async () => {

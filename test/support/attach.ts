@@ -155,6 +155,7 @@ export async function attach(
     lost: () => undefined,
     tasks,
     questions,
+    shared: null,
   })
   // Paused, as a control connection hands it over
   session.take(far.pause(), Buffer.alloc(0))

@@ -71,7 +71,7 @@ const serversFor = (): Readonly<Record<string, object>> => ({
   raw: fixture('reaches-out'),
   open: reaches({ egress: [grant(api.plainPort), grant(redirects.port)] }),
   wide: reaches({ egress: [grant(api.plainPort), grant(other.port)] }),
-  shared: fixture('reaches-out', { instance: 'shared' }),
+  wallless: fixture('reaches-out', { runtime: 'runsc' }),
   extended: reaches({ egress: [grant(api.plainPort)], mounts: [documents()], env: { REGION: 'north' } }),
   plain: reaches({ egress: [grant(redirects.port)] }),
   swaps: reaches({
@@ -197,13 +197,13 @@ describe('S000-U14', () => {
 
   test('an unsupported control fails closed', async () => {
     // Two stand here, each by itself: the supervisor, before anything is planned, and the plan of every launch.
-    await expect(call('shared', 'say', { text: 'x' })).rejects.toMatchObject({
+    await expect(call('wallless', 'say', { text: 'x' })).rejects.toMatchObject({
       code: 'ERR_SANDBOX_UNENFORCEABLE',
       message: expect.stringContaining('to start it without'),
     })
-    expect(await pidOf('shared')).toBeNull()
-    expect(await client.call('servers/get', { server: 'shared' })).toMatchObject({ state: 'failed' })
-    const ran = await at.run(['verify', '--server', 'shared', '--format', 'json'])
+    expect(await pidOf('wallless')).toBeNull()
+    expect(await client.call('servers/get', { server: 'wallless' })).toMatchObject({ state: 'failed' })
+    const ran = await at.run(['verify', '--server', 'wallless', '--format', 'json'])
     expect([ran.status, ran.stdout]).toEqual([
       4,
       expect.stringContaining('which this version cannot enforce; remove it'),
