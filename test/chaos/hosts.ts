@@ -153,7 +153,7 @@ export async function sessionHost(world: World, chance: Chance): Promise<void> {
     })
     const ended = once(child, 'exit')
     const session = new Session(child, stage.account)
-    const said = await session.introduce()
+    const said = await session.introduce(server === 'shared')
     const isUp = said === 'done'
     stage.account.count('sessions', `${server} ${said}`)
     for (let left = isUp ? chance.between(0, 6) : 0; left > 0 && !signal.aborted; left--) {
@@ -205,7 +205,9 @@ class Session {
   }
 
   /** `done`, or why there is no session to be had. */
-  async introduce(): Promise<string> {
+  async introduce(isStateless: boolean): Promise<string> {
+    if (isStateless)
+      return Promise.race([this.#ask('server/discover', {}), delay(20_000, 'late', { ref: false })])
     const clientInfo = { name: 'chaos', version: '1' }
     const params = { protocolVersion: '2025-11-25', capabilities: { elicitation: {} }, clientInfo }
     const end = await Promise.race([this.#ask('initialize', params), delay(20_000, 'late', { ref: false })])

@@ -3,7 +3,7 @@ import { fixture, configOf } from '../support/daemon.ts'
 import type { Witness } from '../support/witness.ts'
 
 /** Servers whose effects are written down outside, by name. */
-export const witnessed = ['plain', 'hostile', 'asked', 'secret', 'single', 'boxed'] as const
+export const witnessed = ['plain', 'hostile', 'asked', 'secret', 'single', 'shared', 'boxed'] as const
 
 /** Ways after which an honest answer comes. */
 export const kindWays = ['honest', 'honest', 'honest', 'late', 'shouts', 'changes'] as const
@@ -50,6 +50,10 @@ export function configuration(seen: Witness, { hasContainers }: Options, more: o
     asked: entry('asked'),
     secret: entry('secret', { credentials: [{ use: 'key', inject: 'meta', as: 'KEY' }] }),
     single: entry('single', { instance: 'call', credentials: [{ use: 'key', inject: 'env', as: 'WORD' }] }),
+    shared: entry('shared', {
+      args: ['/app/chaotic.mjs', '/seen/shared', 'stateless'],
+      instance: 'shared',
+    }),
     stormy: fixture('crash-at-start', {
       restart: { schedule_s: [0.1], steady_s: 30, storm: 4, start_attempts: 9 },
     }),
