@@ -67,10 +67,11 @@ export class Journal implements AsyncDisposable {
   async moved({ signal }: { readonly signal: AbortSignal }): Promise<void> {
     if (signal.aborted) return
     this.#movement ??= Promise.withResolvers()
-    const { promise, resolve } = this.#movement
+    // Its own: who waits no longer wakes nobody else, and the others would find nothing new for ever.
+    const { promise: aborted, resolve } = Promise.withResolvers<void>()
     const abort = (): void => resolve()
     signal.addEventListener('abort', abort, { once: true })
-    await promise
+    await Promise.race([this.#movement.promise, aborted])
     signal.removeEventListener('abort', abort)
   }
 

@@ -366,3 +366,21 @@ function swap(text: string): string {
   const [a = '', b = ''] = lines.slice(2, 4)
   return lines.toSpliced(2, 2, b, a).join('\n')
 }
+
+test('who waits for news is woken by news, and not by another who waits no longer', async () => {
+  await using journal = open()
+  const leaves = new AbortController()
+  const { signal } = new AbortController()
+  const left = journal.moved({ signal: leaves.signal })
+  const woken: string[] = []
+  const wait = (name: string): Promise<unknown> => journal.moved({ signal }).then(() => woken.push(name))
+  const first = wait('first')
+  leaves.abort()
+  await left
+  const second = wait('second')
+  await new Promise(setImmediate)
+  expect(woken).toEqual([])
+  await journal.append({ type: 'news', body: '{}' })
+  await Promise.all([first, second])
+  expect(woken).toEqual(['first', 'second'])
+})
