@@ -204,7 +204,7 @@ describe('an approval that stands', () => {
     await using stage = await standing()
     const { operator } = stage
     await call(operator, 'pull', 'poison', {})
-    await eventually(async () => (await operator.call('approvals/list', {})).standing.length === 0, 5000)
+    await eventually(async () => (await operator.call('approvals/list', {})).standing.length === 0, 15_000)
     await expect(call(operator, 'pull')).rejects.toMatchObject({ code: 'ERR_DECLARATION_MISMATCH' })
     await operator.call('servers/stop', { server: 'pull' })
     await operator.call('declarations/accept', { server: 'pull' })
