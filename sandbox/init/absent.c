@@ -2,7 +2,6 @@
 // one may wait, and where it has not come back by then the path counts as absent.
 #include <poll.h>
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <sys/eventfd.h>
 #include <sys/stat.h>
@@ -11,18 +10,18 @@
 
 #include "egress.h"
 
-enum { LOOK_MS = 100, STACK_BYTES = 64 << 10 };
+enum { LOOK_MS = 500, STACK_BYTES = 64 << 10 };
 enum { THERE = 1, ABSENT = 2 };
 
 static char whole[sizeof((struct sockaddr_un *)0)->sun_path + 64];
 static int answers = -1;
-static atomic_bool is_looking;
+// From the start of a look until its answer was taken: until then the thread has the path.
+static bool is_looking;
 
 static void *look(void *unused) {
   struct stat found;
   uint64_t answer = stat(whole, &found) == 0 ? THERE : ABSENT;
   (void)!write(answers, &answer, sizeof answer);
-  atomic_store(&is_looking, false);
   return unused;
 }
 
@@ -32,23 +31,24 @@ static bool begin_look(void) {
   pthread_attr_init(&apart);
   pthread_attr_setstacksize(&apart, STACK_BYTES);
   pthread_attr_setdetachstate(&apart, PTHREAD_CREATE_DETACHED);
-  atomic_store(&is_looking, true);
-  if (pthread_create(&thread, &apart, look, NULL) == 0) return true;
-  atomic_store(&is_looking, false);
-  return false;
+  return pthread_create(&thread, &apart, look, NULL) == 0;
 }
 
 bool is_absent(pid_t pid, const char *path) {
   uint64_t answer = 0;
   if (answers < 0) answers = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  if (answers < 0 || atomic_load(&is_looking)) return true;
+  if (answers < 0) return true;
   // What came too late for the one before.
-  (void)!read(answers, &answer, sizeof answer);
+  if (is_looking && read(answers, &answer, sizeof answer) > 0) is_looking = false;
+  if (is_looking) return true;
   if (*path == '/')
     snprintf(whole, sizeof whole, "/proc/%d/root%s", pid, path);
   else
     snprintf(whole, sizeof whole, "/proc/%d/cwd/%s", pid, path);
-  if (!begin_look()) return true;
+  is_looking = begin_look();
+  if (!is_looking) return true;
   struct pollfd wait = {.fd = answers, .events = POLLIN};
-  return poll(&wait, 1, LOOK_MS) <= 0 || read(answers, &answer, sizeof answer) <= 0 || answer != THERE;
+  if (poll(&wait, 1, LOOK_MS) <= 0 || read(answers, &answer, sizeof answer) <= 0) return true;
+  is_looking = false;
+  return answer != THERE;
 }

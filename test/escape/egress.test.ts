@@ -215,7 +215,8 @@ ${[relative, hidden, brief, abstract].map((it) => `/usr/bin/python3 -c '${it}' 2
 
   test('what its programs say to each other over unix sockets and IPv6 is nobody’s business', async () => {
     const talk = `import socket as s, os
-a = s.socket(s.AF_UNIX); a.bind("/tmp/own"); a.listen(); s.socket(s.AF_UNIX).connect("/tmp/own"); os.chdir("/tmp"); s.socket(s.AF_UNIX).connect("own")
+a = s.socket(s.AF_UNIX); a.bind("/tmp/own"); a.listen(300); os.chdir("/tmp")
+for _ in range(100): s.socket(s.AF_UNIX).connect("/tmp/own"); s.socket(s.AF_UNIX).connect("own")
 c = s.socket(s.AF_UNIX); c.bind("\\0own\\0name"); c.listen(); s.socket(s.AF_UNIX).connect("\\0own\\0name")
 b = s.socket(s.AF_INET6); b.bind(("::1", 5400)); b.listen(); s.socket(s.AF_INET6).connect(("::1", 5400)); print("talked")`
     const { stdout, notices } = await inside(daemon, { script: `/usr/bin/python3 -c '${talk}'` })
