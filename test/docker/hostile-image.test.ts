@@ -24,7 +24,7 @@ int main(void) { puts("it runs"); for (char **it = environ; *it; it++) puts(*it)
   const from = compile(join(folder.path, 'says'), source)
   await importImage(at, 'hostile', { files: { '/bin/says': { from }, ...files }, changes })
   const image = 'sallyport-test/hostile'
-  const mounts = [{ source: fixtures, target: '/work/of/mine', access: 'read', reason: 'a test' }]
+  const mounts = [{ source: fixtures, target: '/data/of/mine', access: 'read', reason: 'a test' }]
   const more = { driver: 'docker', image, package: null, command: 'says', args: [], mounts }
   const settings = await settingsFor('unused', [], more)
   return { ...settings, allowedCommands: [{ name: 'says', path: '/bin/says', interpreter: 'none' }] }
@@ -44,8 +44,8 @@ describe('an image is refused', () => {
     ],
     [
       'with a link on the way to a mount, to where PID 1 is',
-      { files: { '/work/of': { link: '/sallyport' } } },
-      'a link at /work/of',
+      { files: { '/data/of': { link: '/sallyport' } } },
+      'a link at /data/of',
     ],
     ['with a volume over PID 1', { files: {}, changes: ['VOLUME /sallyport/'] }, 'a volume at /sallyport'],
     [

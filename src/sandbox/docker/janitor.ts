@@ -77,15 +77,15 @@ export const keepSweeping = async (stateDirectory: string, sweep: Sweep): Promis
 }
 
 const sweepLater = (stateDirectory: string, sweep: Sweep): void => {
-  const { log, signal } = sweep
-  if (signal.aborted) return
-  const again = (): void =>
-    void keepSweeping(stateDirectory, sweep).catch((error: unknown) => {
-      log.warn({ error }, 'containers of a daemon that died can not be looked for now')
+  const again = async (): Promise<void> => {
+    try {
+      if (!sweep.signal.aborted) await keepSweeping(stateDirectory, sweep)
+    } catch (error) {
+      sweep.log.warn({ error }, 'containers of a daemon that died may be left, and are looked for again')
       sweepLater(stateDirectory, sweep)
-    })
-  const timer = setTimeout(again, againMs).unref()
-  signal.addEventListener('abort', () => clearTimeout(timer), { once: true })
+    }
+  }
+  setTimeout(() => void again(), againMs).unref()
 }
 
 const isAnyStillMaking = async (stateDirectory: string): Promise<boolean> => {
