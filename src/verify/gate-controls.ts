@@ -32,7 +32,7 @@ export const givenTarget = '/verify'
 
 export const gateControls = {
   denials: {
-    what: 'denials that no configuration lifts: Sallyport’s own files, the system’s, people’s keys',
+    what: 'denials that no configuration lifts: Sallyport’s own files, the system’s, people’s keys; 128 tries the first of these alone',
     layer: 'supervisor',
     arm: {
       around: (lab) => ({ ...lab, host: { ...lab.host, facts: { ...lab.host.facts, own: [] } } }),
