@@ -45,6 +45,7 @@ export class Daemon implements AsyncDisposable {
 
   // Nobody new comes in; then servers end while their hosts are still connected, so that the last answers arrive.
   async #goDown({ doors, undo, log }: Parts): Promise<void> {
+    log.info({ daemon: this.id }, 'daemon ends')
     doors.closeIntake()
     await unwind(undo, log)
     log.info({ daemon: this.id }, 'daemon ended')

@@ -71,7 +71,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     const initPath = await findInitBinary()
     const onLost = (error: SallyportError): void => ended.resolve(error)
     const guard = await Guard.hold({ initPath, runtimeDir, stateDir, log, isAnswered: answers, onLost })
-    undo.push(() => guard[Symbol.asyncDispose]())
+    undo.push({ what: 'the guard', undo: () => guard[Symbol.asyncDispose]() })
 
     // 3. The machine and what runs on it; from here on a killed daemon leaves work for the guard.
     const id = newDaemonId()
@@ -89,7 +89,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
       guard,
       ...recordOf(() => governance, emit),
     })
-    undo.push(async () => outside[Symbol.asyncDispose]())
+    undo.push({ what: 'the way out and the credentials', undo: async () => outside[Symbol.asyncDispose]() })
     const { broker, outfits } = outside
     const redactor = redactorWith(broker)
     const machine = await createMachine({
@@ -104,7 +104,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
       recordImage: (type, body) => governance.recorder.record(type, body),
       log: concealing(log, broker, settings),
     })
-    undo.push(async () => machine[Symbol.asyncDispose]())
+    undo.push({ what: "the machine's drivers and pools", undo: async () => machine[Symbol.asyncDispose]() })
     let supervisor: Supervisor | null = null
     const notHalted = (err: unknown): void => log.error({ err }, 'server could not be halted')
     const [directory, keyPath] = [join(stateDir, 'journal'), join(stateDir, 'journal.key')]
@@ -125,9 +125,9 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
       ownerOf: (server) => roster.ownerOf(server),
       halt: (server, reason) => supervisor?.quarantine(server, reason).catch(notHalted),
     })
-    undo.push(() => governance[Symbol.asyncDispose]())
+    undo.push({ what: 'the journal', undo: () => governance[Symbol.asyncDispose]() })
     const outputs = await Outputs.open({ directory: join(stateDir, 'outputs'), redactor })
-    undo.push(() => outputs[Symbol.asyncDispose]())
+    undo.push({ what: 'kept outputs', undo: () => outputs[Symbol.asyncDispose]() })
     const policy = policyUnder(governance)
     const whole = policy(roster.current)
     supervisor = new Supervisor({
@@ -145,10 +145,10 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     await restoreRegistered({ roster, supervisor }, log)
     governance.resume()
     const peers = new PeerQuery(initPath)
-    undo.push(async () => peers[Symbol.dispose]())
+    undo.push({ what: 'questions after peers', undo: async () => peers[Symbol.dispose]() })
     const doors = new Doors({ guard, peers, log })
-    undo.push(() => doors[Symbol.asyncDispose]())
-    undo.push(async () => supervisor[Symbol.asyncDispose]())
+    undo.push({ what: 'connections', undo: () => doors[Symbol.asyncDispose]() })
+    undo.push({ what: 'servers', undo: async () => supervisor[Symbol.asyncDispose]() })
 
     // 4. The operator's door, then the hosts': whoever finds host.sock finds all of the daemon.
     const version = packageVersion()
@@ -219,7 +219,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     // 5. The record of who answers here, and a watch on the door: a daemon that nobody can reach must not keep servers.
     const record = join(paths.hostDirectory, 'daemon.json')
     guard.cleanUp(`unlink ${asAbsolute(record)}`)
-    undo.push(() => rm(record, { force: true }))
+    undo.push({ what: 'daemon.json', undo: () => rm(record, { force: true }) })
     await writeRecord(record, {
       id,
       version,
@@ -236,10 +236,13 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
       .registerAll(first, waiting)
       .then(() => supervisor.startEager(ourselves(), names, waiting))
     begun = Promise.all([begun, starting])
-    undo.push(async () => {
-      stopping.abort(new SallyportError('ERR_DAEMON_UNAVAILABLE', 'Sallyport is stopping'))
-      await inTurn(async () => undefined) // a reload that is under way
-      await begun
+    undo.push({
+      what: 'starts and a reload that are under way',
+      async undo() {
+        stopping.abort(new SallyportError('ERR_DAEMON_UNAVAILABLE', 'Sallyport is stopping'))
+        await inTurn(async () => undefined)
+        await begun
+      },
     })
     log.info({ daemon: id, socket: paths.hostSocket, separation }, 'daemon ready')
     return new Daemon(id, paths, () => reload(reloading, ourselves()), ended.promise, { doors, undo, log })

@@ -7,6 +7,7 @@ import {
   ftruncateSync,
   mkdirSync,
   openSync,
+  readdirSync,
   readFileSync,
   rmSync,
   writeFileSync,
@@ -181,7 +182,10 @@ export class Stage implements AsyncDisposable {
     else daemon.kill(how)
     const late = delay(endMs, 'late', { ref: false })
     if ((await Promise.race([ended, late])) !== 'late') return true
-    this.account.breaks('lives', `it did not end within ${endMs / 1000} s: ${this.lastWords()}`)
+    this.account.breaks(
+      'lives',
+      `it did not end within ${endMs / 1000} s; its threads: ${threadsOf(daemon.pid ?? 0)}; its log: ${this.lastWords(12)}`,
+    )
     daemon.kill('SIGKILL')
     await ended
     return false
@@ -198,8 +202,8 @@ export class Stage implements AsyncDisposable {
     return this.at.connect('operator')
   }
 
-  lastWords(): string {
-    return readFileSync(this.#log, 'utf8').trim().split('\n').slice(-3).join(' | ')
+  lastWords(lines = 3): string {
+    return readFileSync(this.#log, 'utf8').trim().split('\n').slice(-lines).join(' | ')
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -226,3 +230,14 @@ const profile = {
 }
 
 const hasEnded = (child: ChildProcess): boolean => child.exitCode !== null || child.signalCode !== null
+
+/** Where each thread of a process stands in the kernel. */
+const threadsOf = (pid: number): string =>
+  readdirSync(`/proc/${pid}/task`)
+    .map((tid) => {
+      const [name, state] = ['comm', 'wchan'].map((file) =>
+        readFileSync(`/proc/${pid}/task/${tid}/${file}`, 'utf8').trim(),
+      )
+      return `${name} in ${state}`
+    })
+    .join(', ')
