@@ -1,6 +1,8 @@
 // Images whose files are made to change how they are confined: refused before anything of theirs runs, or without effect.
 import { join } from 'node:path'
 import { describe, expect } from 'vitest'
+import { newDaemonId } from '../../src/lib/ids.ts'
+import { findInitBinary } from '../../src/sandbox/init-binary.ts'
 import type { Settings } from '../../src/schema/settings.ts'
 import { compile } from '../support/compile.ts'
 import { engineTest, type TestEngine } from '../support/engine.ts'
@@ -8,6 +10,7 @@ import { type ImageSource, importImage } from '../support/image.ts'
 import { launchHost, launchProbe, settingsFor } from '../support/launch.ts'
 import { textOf } from '../support/plan.ts'
 import { expectRefusal } from '../support/refusal.ts'
+import { rewritingEngine } from '../support/rewriting-engine.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
 /** Where the engine is when it mounts, and where it is not any more when it starts: a link through it leads to two places. */
@@ -64,6 +67,22 @@ describe('an image is refused', () => {
     await expectRefusal(() => launchProbe(settings, host), 'ERR_IMAGE_UNSAFE', words)
   })
 })
+
+// The kernel tells an ordinary daemon nothing of what another user runs.
+engineTest.runIf(process.getuid?.() === 0)(
+  'a first process that does and says what init does, and is another file, gets no orders',
+  async ({ engine: at }) => {
+    const settings = await saysIn(at, { files: { '/lib/other/init': { from: await findInitBinary() } } })
+    const asked = (program: string): string => `"Entrypoint":["${program}"]`
+    const socket = at.environment.DOCKER_HOST.replace('unix://', '')
+    await using way = await rewritingEngine(socket, asked('/sallyport/init'), asked('/lib/other/init'))
+    const daemon = newDaemonId()
+    await using host = await launchHost({ daemon, environment: { DOCKER_HOST: way.address } })
+    const words = 'is /lib/other/init and not Sallyport’s init'
+    await expectRefusal(() => launchProbe(settings, host), 'ERR_SANDBOX_SETUP', words)
+    expect(await at.engine.list([`io.sallyport.daemon=${daemon}`])).toEqual([])
+  },
+)
 
 engineTest(
   'variables that a runtime obeys, and a folder that is none, have no effect',

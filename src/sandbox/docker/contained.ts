@@ -1,8 +1,9 @@
 // One container, from its creation to the proof that nothing is left of it.
-import { readFile } from 'node:fs/promises'
+import { readFile, readlink, stat } from 'node:fs/promises'
 import type { Duplex, Readable } from 'node:stream'
 import { SallyportError } from '../../errors.ts'
 import { holdsWithin, within } from '../../lib/deadline.ts'
+import { errnoOf } from '../../lib/missing.ts'
 import { ControlChannel } from '../channel.ts'
 import type { SandboxExit, SandboxProcess } from '../driver.ts'
 import type { GatePlan } from '../gate.ts'
@@ -71,6 +72,23 @@ export class Contained implements RunningSandbox {
     if (pid === 0 || !(await isIn(pid, this.#parts.id))) return
     this.#initPid = pid
     this.#init = identify(pid)
+  }
+
+  /**
+   * Throws ERR_SANDBOX_SETUP where the container's first process is another file than the one at that path, whatever the engine
+   * was asked for. The kernel tells that to root; to an ordinary daemon it does not, nor where the pid is not known.
+   */
+  async requireInit(path: string): Promise<void> {
+    if (this.#initPid === 0) return
+    const [ours, runs] = await Promise.all([stat(path), stat(`/proc/${this.#initPid}/exe`).catch(unknown)])
+    if (runs === null || (runs.dev === ours.dev && runs.ino === ours.ino)) return
+    const { server } = this.#plan.spec
+    const is = await readlink(`/proc/${this.#initPid}/exe`).catch(() => 'another file')
+    throw new SallyportError(
+      'ERR_SANDBOX_SETUP',
+      `the first process of the container of ${server} is ${is} and not Sallyport’s init: the engine or the image put another in its place; use another image, or an engine that you trust`,
+      { step: 'confine', server },
+    )
   }
 
   get initPid(): number {
@@ -192,6 +210,12 @@ export const lastOf = async (stream: Readable): Promise<string> => {
   let kept = ''
   for await (const chunk of stream) kept = (kept + String(chunk)).slice(-diagnosticBytes)
   return kept
+}
+
+// Gone already, which its channel tells with the reason, or not to be looked at by an ordinary user.
+const unknown = (error: unknown): null => {
+  if (['EACCES', 'ENOENT', 'EPERM', 'ESRCH'].includes(errnoOf(error) ?? '')) return null
+  throw error
 }
 
 // Another process may have that pid here: each of a container's is in a control group of its name.

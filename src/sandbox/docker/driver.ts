@@ -36,6 +36,8 @@ export interface DockerPlan extends ContainedPlan {
   /** The exact filter of system calls, which init installs */
   readonly filter: Uint8Array
   readonly owe: (id: string) => void
+  /** The file that PID 1 has to be */
+  readonly initPath: string
   /** Whether gVisor stands in for the kernel in there */
   readonly isGvisor: boolean
 }
@@ -51,10 +53,11 @@ export const confineInContainer = async (
 ): Promise<GatedSandbox> => {
   const contained = await start(plan, signal)
   try {
+    await contained.identifyInit({ signal })
+    if (!plan.isGvisor) await contained.requireInit(plan.initPath)
     contained.channel.send(...containerOrders(plan))
     const look = plan.isGvisor ? () => requireSameSources(plan.spec) : null
     await reachGate(contained, plan.spec, { signal, look })
-    await contained.identifyInit({ signal })
   } catch (error) {
     await contained[Symbol.asyncDispose]()
     throw error

@@ -121,6 +121,7 @@ export const openDockerHost = async (options: DockerHostOptions): Promise<Docker
           ...parts,
           innerLimits: inGvisor ? gvisorLimits(parts.innerLimits) : parts.innerLimits,
           isGvisor: inGvisor,
+          initPath,
           driver: 'docker',
           engine,
           watch,
