@@ -55,11 +55,15 @@ export const systemLookup: Lookup = async (host, signal) => {
   }
 }
 
+/** An alias without an address is an answer to Node */
+const noData = Object.assign(new Error('no address'), { code: 'ENODATA' })
+
 /** Both families; once one gave addresses, the other has a moment left, for a server that never answers for it. */
 async function bothFamilies(resolver: Resolver, host: string): Promise<readonly string[]> {
   const found: [readonly string[], readonly string[]] = [[], []]
   const ask = async (at: 0 | 1): Promise<void> => {
     found[at] = at === 0 ? await resolver.resolve4(host) : await resolver.resolve6(host)
+    if (found[at].length === 0) throw noData
   }
   const asked = [ask(0), ask(1)]
   const settled = Promise.allSettled(asked)

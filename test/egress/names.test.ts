@@ -75,6 +75,11 @@ describe('in a network of its own, with a name server of the test’s', () => {
     goesTo('half.test', '93.184.216.34')
   })
 
+  test('an alias that leads to no address is no address, and holds nobody to the other family’s moment', () => {
+    isRefused('dangling.test', 'name-not-found')
+    goesTo('waiting.test', '2606:2800:220:1::1')
+  })
+
   test('a truncated answer is asked for again over TCP, and a huge one is judged as far as it is of use', () => {
     goesTo('truncated.test', '93.184.216.34')
     expect(outcomes['truncated.test']?.queries).toContain('A tcp')

@@ -58,8 +58,16 @@ describe.runIf(isRoot).each([
     expect(outcomes['own.test']).toEqual(goesTo('::ffff:127.0.0.1'))
   })
 
+  test('a host that carries a credential is judged anew for each connection, and no secret follows it inwards', () => {
+    expect(outcomes['swapped.test']).toEqual(goesTo(publicly))
+    expect(outcomes['swapped.test again']).toEqual(refused('loopback'))
+    expect(reached.filter((line) => line.includes('token'))).toEqual([
+      `swapped.test:7000 at ${publicly} with the token`,
+    ])
+  })
+
   test('nobody inside was dialled, by any name', () => {
-    const inwards = reached.filter((line) => !/ at ::ffff:93\.184\.216\.\d+$/.test(line))
+    const inwards = reached.filter((line) => !/ at ::ffff:93\.184\.216\.\d+( with the token)?$/.test(line))
     expect(inwards).toEqual(['own.test:7000 at ::ffff:127.0.0.1'])
   })
 })

@@ -25,16 +25,15 @@ export interface Query {
 const types: Readonly<Record<string, number>> = { A: 1, CNAME: 5, AAAA: 28 }
 
 /** Serves 127.0.0.1:53, which takes a network of one's own. Records have a TTL of 0; returns the queries so far. */
-export async function serveNames(reply: (query: Query) => Reply): Promise<readonly Query[]> {
+export async function serveNames(reply: (query: Query) => Reply | Promise<Reply>): Promise<readonly Query[]> {
   const queries: Query[] = []
-  const answer = (message: Buffer, over: Query['over']): Buffer | null => {
+  const answer = async (message: Buffer, over: Query['over']): Promise<Buffer | null> => {
     const query = { ...questionOf(message), over }
     queries.push(query)
-    return encode(message, query, reply(query))
+    return encode(message, query, await reply(query))
   }
   const udp = createSocket('udp4').on('message', (message, { port, address }) => {
-    const bytes = answer(message, 'udp')
-    if (bytes !== null) udp.send(bytes, port, address)
+    void answer(message, 'udp').then((bytes) => bytes !== null && udp.send(bytes, port, address))
   })
   udp.bind(53, '127.0.0.1')
   const tcp = createServer((socket: Socket) => {
@@ -44,9 +43,11 @@ export async function serveNames(reply: (query: Query) => Reply): Promise<readon
       .on('data', (chunk: Buffer) => {
         held = Buffer.concat([held, chunk])
         if (held.length < 2 || held.length < 2 + held.readUInt16BE(0)) return
-        const bytes = answer(held.subarray(2, 2 + held.readUInt16BE(0)), 'tcp')
+        const message = held.subarray(2, 2 + held.readUInt16BE(0))
         held = Buffer.alloc(0)
-        if (bytes !== null) socket.write(Buffer.concat([number(bytes.length), bytes]))
+        void answer(message, 'tcp').then(
+          (bytes) => bytes !== null && socket.write(Buffer.concat([number(bytes.length), bytes])),
+        )
       })
   }).listen(53, '127.0.0.1')
   await Promise.all([once(udp, 'listening'), once(tcp, 'listening')])

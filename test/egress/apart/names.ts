@@ -2,18 +2,22 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { connect } from 'node:net'
+import { setTimeout } from 'node:timers/promises'
 import { collect, echo, testDoor, upstream } from '../../support/egress-door.ts'
 import { serveNames } from '../../support/dns-server.ts'
 import type { Answer, Reply } from '../../support/dns-server.ts'
+import { secondFamilyMs } from '../../../src/egress/limits.ts'
 
 const publicly = '93.184.216.34'
 const elsewhere = '2606:2800:220:1::1'
 const a = (data: string): Answer => ({ type: 'A', data })
 const aaaa = (data: string): Answer => ({ type: 'AAAA', data })
+const alias: Answer = { type: 'CNAME', data: 'edge.example' }
+const after = async <T>(ms: number, value: T): Promise<T> => setTimeout(ms, value)
 const port = 7000
 
 let rebound = 0
-const zone: Readonly<Record<string, (type: string, over: string) => Reply>> = {
+const zone: Readonly<Record<string, (type: string, over: string) => Reply | Promise<Reply>>> = {
   'public.test': (type) => (type === 'A' ? [a(publicly)] : []),
   'rebinding.test': (type) => (type === 'A' ? [a(rebound++ === 0 ? publicly : '127.0.0.1')] : []),
   'private.test': (type) => (type === 'A' ? [a('10.0.0.5')] : []),
@@ -30,6 +34,9 @@ const zone: Readonly<Record<string, (type: string, over: string) => Reply>> = {
     { type: 'CNAME', data: 'pop.example', name: 'edge.example' },
     ...(type === 'A' ? [{ type: 'A', data: publicly, name: 'pop.example' } as const] : []),
   ],
+  'dangling.test': () => [alias],
+  'waiting.test': (type) =>
+    type === 'A' ? [alias] : after(2 * secondFamilyMs, [alias, { ...aaaa(elsewhere), name: alias.data }]),
   'slow.test': () => 'silence',
   'half.test': (type) => (type === 'A' ? [a(publicly)] : 'silence'),
   'truncated.test': (type, over) => (over === 'udp' ? 'truncated' : type === 'A' ? [a(publicly)] : []),

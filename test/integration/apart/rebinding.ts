@@ -36,12 +36,14 @@ const zone: Readonly<Record<string, (type: string) => Reply>> = {
   'chain.test': ipv4(cname('one.corp'), cname('two.corp', 'one.corp'), a(inside, 'two.corp')),
   'long.test': ipv4(cname('one.edge'), cname('two.edge', 'one.edge'), a(publicly, 'two.edge')),
   'own.test': ipv4(a('127.0.0.1')),
+  'swapped.test': rebinding(),
 }
 const names = Object.keys(zone)
 const queries = await serveNames(({ name, type }) => zone[name]?.(type) ?? 'NXDOMAIN')
 const reached: string[] = []
 const server = createServer((request, response) => {
-  reached.push(`${request.headers.host} at ${request.socket.localAddress}`)
+  const has = request.headers.authorization?.endsWith(token) === true ? ' with the token' : ''
+  reached.push(`${request.headers.host} at ${request.socket.localAddress}${has}`)
   // Each request has a connection of its own, and so a judgement of its own.
   response.setHeader('connection', 'close').end(request.socket.localAddress)
 })
@@ -49,25 +51,35 @@ server.listen(port, '::')
 await once(server, 'listening')
 
 const entry = (host: string): object => ({ host, port, private: host === 'own.test', reason: 'a test' })
-await using at = await reachingPlace({ lied: reachesOut(names.map(entry)) }, { allow: names.map(entry) })
-const { process: child, client } = await serve(at)
+const token = 'real-0123456789-token-abcdefghij'
+const credential = { use: 'api', inject: 'egress', as: 'API_TOKEN', hosts: [`swapped.test:${port}`] }
+const servers = {
+  lied: reachesOut(names.map(entry)),
+  swaps: reachesOut([{ ...entry('swapped.test'), tls: false }], { credentials: [credential] }),
+}
+await using at = await reachingPlace(
+  servers,
+  { allow: names.map(entry), credentials: ['egress'] },
+  { credentials: { api: { env: 'TEST_TOKEN' } } },
+)
+const { process: child, client } = await serve(at, { TEST_TOKEN: token })
 const call = callThrough(() => client)
 const outcomes: Record<string, unknown> = {}
-const play = async (title: string, host: string): Promise<void> => {
-  const [asked, refused] = [queries.length, recordsAbout(at, 'egress.refused', 'lied').length]
-  const { text, failed } = await call('lied', 'ask', { url: `http://${host}:${port}/` })
-  if (failed !== undefined)
-    await eventually(() => recordsAbout(at, 'egress.refused', 'lied').length > refused, 10_000)
-  const [record] = recordsAbout(at, 'egress.refused', 'lied').slice(refused)
+const play = async (title: string, host: string, by: keyof typeof servers = 'lied'): Promise<void> => {
+  const [asked, refused] = [queries.length, recordsAbout(at, 'egress.refused', by).length]
+  const { text, status } = await call(by, 'ask', { url: `http://${host}:${port}/` })
+  if (status !== 200) await eventually(() => recordsAbout(at, 'egress.refused', by).length > refused, 10_000)
+  const [record] = recordsAbout(at, 'egress.refused', by).slice(refused)
   outcomes[title] = {
-    at: text ?? null,
+    at: status === 200 ? text : null,
     reason: record?.body['reason'] ?? null,
     asked: queries.slice(asked).filter(({ type }) => type === 'A').length,
   }
 }
-for (const host of names.filter((it) => it !== 'second.test')) await play(host, host)
+for (const host of names.filter((it) => it !== 'second.test' && it !== 'swapped.test')) await play(host, host)
 for (const title of ['rebinding.test again', 'rebinding.test a third time'])
   await play(title, 'rebinding.test')
+for (const title of ['swapped.test', 'swapped.test again']) await play(title, 'swapped.test', 'swaps')
 
 /** `sallyport run`, with no daemon and no configuration: where the one request of its program came out. */
 const run = async (): Promise<string> => {
