@@ -55,8 +55,10 @@ export function auditMethods({ governance, directory, key, policy }: AuditPorts)
       const place = isKnown ? await placeOfOrigin(rule, policy.settings).catch(() => null) : null
       return { ...explained, place }
     },
-    'audit/verify': ({ anchor = null }, { signal }) =>
-      verifyApart({ directory, key, known: { anchor, head: governance.journal.head } }, { signal }),
+    async 'audit/verify'({ anchor = null }, { signal }) {
+      await governance.governors.settled()
+      return verifyApart({ directory, key, known: { anchor, head: governance.journal.head } }, { signal })
+    },
   }
 }
 

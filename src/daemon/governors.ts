@@ -8,7 +8,7 @@ import type { GovernPorts } from '../call/ports.ts'
 import { isProvisional } from '../call/trust.ts'
 import { uncontained } from '../config/containment.ts'
 import type { Gate } from '../schema/gate.ts'
-import type { Admission, Governor, Outcome } from '../schema/governor.ts'
+import type { Admission, Asker, Governor, Outcome, Proposal, Waiting } from '../schema/governor.ts'
 import type { ServerSettings, Settings } from '../schema/settings.ts'
 import type { Emit } from '../supervisor/ports.ts'
 import { ArgumentSchemas } from './argument-schemas.ts'
@@ -73,14 +73,9 @@ export class Governors implements AsyncDisposable {
       refuse: (proposal, error) => tellRefusal(proposal, error, emit),
     }
     return {
-      admit: (proposal, waiting) => {
-        this.#outcomes.record()
-        return new Promise((admitted, refused) => govern(proposal, ports, waiting, { admitted, refused }))
-      },
-      admitTo: (proposal, waiting, asker) => {
-        this.#outcomes.record()
-        govern(proposal, ports, waiting, asker)
-      },
+      admit: (proposal, waiting) =>
+        new Promise((admitted, refused) => this.#govern(proposal, ports, waiting, { admitted, refused })),
+      admitTo: (proposal, waiting, asker) => this.#govern(proposal, ports, waiting, asker),
       confirm: (admission) => confirm(this.#parts, versionOf, admission),
       settle: (admission, outcome) => this.#settle(admission, outcome),
       observe: (seen) => surfaces.observe(seen),
@@ -116,6 +111,16 @@ export class Governors implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#outcomes.close()
     await this.#schemas[Symbol.asyncDispose]()
+  }
+
+  /** Outcomes that could not be recorded come before anything is called. */
+  #govern(proposal: Proposal, ports: GovernPorts, waiting: Waiting, asker: Asker): void {
+    this.#outcomes.record()
+    if (!this.#outcomes.areOwed) return govern(proposal, ports, waiting, asker)
+    void this.#outcomes.pay().then((failure) => {
+      const obstacle = failure ?? proposal.obstacle
+      return govern({ ...proposal, obstacle }, ports, waiting, asker)
+    })
   }
 
   #settle(admission: Admission, outcome: Outcome): void {

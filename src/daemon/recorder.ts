@@ -197,15 +197,20 @@ class Line implements Pending {
   }
 }
 
-/** Opens a new file in a folder, which is made where it is not there. */
+/** Opens a new file in a folder, which is made where it is not there; where the journal’s is not there, nothing is made. */
 async function openIn(folder: string, path: string): Promise<FileHandle> {
   try {
     return await open(path, 'wx', 0o600)
   } catch (error) {
     if (!isMissing(error)) throw error
-    await mkdir(folder, { recursive: true, mode: 0o700 })
+    await mkdir(folder, { mode: 0o700 }).catch(unlessThere)
     return open(path, 'wx', 0o600)
   }
+}
+
+/** Two that come first make it at once. */
+function unlessThere(error: unknown): void {
+  if (errnoOf(error) !== 'EEXIST') throw error
 }
 
 /** A name outlives a loss of power only once its folder was synced. */

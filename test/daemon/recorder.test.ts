@@ -1,7 +1,7 @@
 // Evidence: whole up to its cap, beside the journal above it, never with a secret that has a known shape, or not at all.
 import { createHash } from 'node:crypto'
-import { readFileSync, statSync } from 'node:fs'
-import { mkdir, rm, writeFile } from 'node:fs/promises'
+import { existsSync, readFileSync, statSync } from 'node:fs'
+import { mkdir, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { beginning } from '../../src/journal/segments.ts'
@@ -100,6 +100,18 @@ describe('a response', () => {
     await recorder.record('call.intent', {}, { request: json(cap + 1) })
     expect(journal.head.seq).toBeGreaterThan(head.seq)
   })
+})
+
+test('evidence makes no journal’s folder anew where that was moved away', async () => {
+  await rename(directory, `${directory}.away`)
+  const made = recorder.record('call.intent', {}, { request: json(cap + 1) })
+  await expect(made).rejects.toMatchObject({
+    code: 'ERR_JOURNAL',
+    message: expect.stringContaining('ENOENT'),
+  })
+  expect(existsSync(directory)).toBe(false)
+  await rename(`${directory}.away`, directory)
+  await Promise.all([2, 3].map((more) => recorder.record('call.intent', {}, { request: json(cap + more) })))
 })
 
 describe('a secret with a known shape', () => {

@@ -190,6 +190,12 @@ describe('a disk', () => {
     expect(sent.length).toBeGreaterThan(100)
     await using again = await disk.restart()
     expect(await again.call('audit/verify', {})).toMatchObject({ ok: true })
+    // Whatever the disk was, each call's end is known: the daemon kept it until there was a record of it.
+    const written = (await disk.sh(`cat journal/*.jsonl`)).trim().split('\n')
+    const records = written.map((line) => JSON.parse(line) as { type: string; body: { outcome?: string } })
+    const ends = records.filter(({ type }) => type === 'call.outcome').map(({ body }) => body.outcome)
+    expect(ends).toHaveLength(records.filter(({ type }) => type === 'call.intent').length)
+    expect(ends).not.toContain('unknown')
   })
 
   test('from which permission is taken blocks whoever needs it', async () => {
