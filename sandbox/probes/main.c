@@ -21,7 +21,7 @@ enum { LINE_BYTES = 16384 };
 FILE *found;
 
 static const struct attempt *find(const char *name) {
-  const struct attempt *tables[] = {file_attempts, call_attempts, network_attempts, process_attempts, resource_attempts, stated_attempts};
+  const struct attempt *tables[] = {file_attempts, call_attempts, network_attempts, door_attempts, process_attempts, resource_attempts, stated_attempts};
   for (size_t table = 0; table < sizeof tables / sizeof *tables; table++)
     for (const struct attempt *it = tables[table]; it->name != NULL; it++)
       if (strcmp(it->name, name) == 0) return it;

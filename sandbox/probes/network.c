@@ -14,7 +14,7 @@
 
 enum { PATIENCE_MS = 3000, ANSWER_MS = 8000 };
 
-static socklen_t parse(const char *address, const char *port, struct sockaddr_storage *at) {
+socklen_t parse_address(const char *address, const char *port, struct sockaddr_storage *at) {
   struct sockaddr_in *four = (void *)at;
   struct sockaddr_in6 *six = (void *)at;
   memset(at, 0, sizeof *at);
@@ -44,7 +44,7 @@ static int connect_in_time(int fd, const struct sockaddr *at, socklen_t length) 
 static int tcp(int count, char **arguments) {
   (void)count;
   struct sockaddr_storage at;
-  socklen_t length = parse(arguments[0], arguments[1], &at);
+  socklen_t length = parse_address(arguments[0], arguments[1], &at);
   int fd = socket(at.ss_family, SOCK_STREAM | SOCK_NONBLOCK, 0);
   return fd < 0 ? -1 : connect_in_time(fd, (struct sockaddr *)&at, length);
 }
@@ -53,7 +53,7 @@ static int tcp(int count, char **arguments) {
 static int datagram(int count, char **arguments) {
   (void)count;
   struct sockaddr_storage at;
-  socklen_t length = parse(arguments[0], arguments[1], &at);
+  socklen_t length = parse_address(arguments[0], arguments[1], &at);
   int fd = socket(at.ss_family, SOCK_DGRAM, 0);
   return fd < 0 ? -1 : sendto(fd, "x", 1, 0, (struct sockaddr *)&at, length) < 0 ? -1 : 0;
 }
@@ -62,13 +62,12 @@ static int datagram(int count, char **arguments) {
 static int route(int count, char **arguments) {
   (void)count;
   struct sockaddr_storage at;
-  socklen_t length = parse(arguments[0], "53", &at);
+  socklen_t length = parse_address(arguments[0], "53", &at);
   int fd = socket(at.ss_family, SOCK_DGRAM, 0);
   return fd < 0 ? -1 : connect(fd, (struct sockaddr *)&at, length);
 }
 
-// An @ at the beginning is an abstract name. Returns the connected socket.
-static int connect_local(const char *name) {
+int connect_local(const char *name) {
   struct sockaddr_un at = {.sun_family = AF_UNIX};
   size_t length = strlen(name);
   if (length >= sizeof at.sun_path) return errno = ENAMETOOLONG, -1;
@@ -89,7 +88,7 @@ static int bind_to(int count, char **arguments) {
   (void)count;
   struct sockaddr_storage at;
   int yes = 1, fd = socket(AF_INET, SOCK_STREAM, 0);
-  socklen_t length = parse(arguments[0], arguments[1], &at);
+  socklen_t length = parse_address(arguments[0], arguments[1], &at);
   setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
   setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &yes, sizeof yes);
   return bind(fd, (struct sockaddr *)&at, length) != 0 ? -1 : listen(fd, 1);
@@ -99,7 +98,7 @@ static int bind_to(int count, char **arguments) {
 static int hold_listeners(int count, char **arguments) {
   (void)count;
   struct sockaddr_storage at;
-  socklen_t length = parse("127.0.0.1", arguments[0], &at);
+  socklen_t length = parse_address("127.0.0.1", arguments[0], &at);
   struct sockaddr_un name = {.sun_family = AF_UNIX};
   snprintf(name.sun_path + 1, sizeof name.sun_path - 1, "%s", arguments[1]);
   int inet = socket(AF_INET, SOCK_STREAM, 0), unixes = socket(AF_UNIX, SOCK_STREAM, 0);
@@ -137,7 +136,7 @@ static int dns(int count, char **arguments) {
   unsigned char query[512] = {0x53, 0x50, 1, 0, 0, 1}, reply[1500];
   struct sockaddr_storage at;
   if (strlen(arguments[2]) > 400) return errno = E2BIG, -1;
-  socklen_t length = parse(arguments[0], arguments[1], &at);
+  socklen_t length = parse_address(arguments[0], arguments[1], &at);
   size_t bytes = 12 + put_name(query + 12, arguments[2]);
   query[bytes + 1] = (unsigned char)atoi(arguments[3]);
   query[bytes + 3] = 1;
@@ -191,7 +190,7 @@ static int say_bytes(int fd, const char *hexadecimal) {
 static int say(int count, char **arguments) {
   (void)count;
   struct sockaddr_storage at;
-  socklen_t length = parse(arguments[0], arguments[1], &at);
+  socklen_t length = parse_address(arguments[0], arguments[1], &at);
   int fd = socket(at.ss_family, SOCK_STREAM | SOCK_NONBLOCK, 0);
   return fd < 0 || connect_in_time(fd, (struct sockaddr *)&at, length) != 0 ? -1 : say_bytes(fd, arguments[2]);
 }
@@ -203,7 +202,7 @@ static int host(int count, char **arguments) {
   char address[INET_ADDRSTRLEN];
   struct sockaddr_storage at;
   if (strlen(arguments[1]) > 400) return errno = E2BIG, -1;
-  socklen_t length = parse(arguments[0], "53", &at);
+  socklen_t length = parse_address(arguments[0], "53", &at);
   size_t bytes = 12 + put_name(query + 12, arguments[1]);
   query[bytes + 1] = query[bytes + 3] = 1;
   int fd = socket(at.ss_family, SOCK_DGRAM, 0);
@@ -216,38 +215,42 @@ static int host(int count, char **arguments) {
   if (!first_address(reply, (size_t)got, address, sizeof address)) return errno = ENOENT, -1;
   fprintf(found, "%s, ", address);
   fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
-  if (fd < 0 || connect_in_time(fd, (struct sockaddr *)&at, parse(address, arguments[2], &at)) != 0) return -1;
+  if (fd < 0 || connect_in_time(fd, (struct sockaddr *)&at, parse_address(address, arguments[2], &at)) != 0) return -1;
   return say_bytes(fd, arguments[3]);
 }
 
-// exchange ADDRESS PORT TEXT, where an address may be the path of a socket: says the text, with \r, \n and \xNN for these bytes, and tells what comes back; ECONNRESET where nothing does.
-static int exchange(int count, char **arguments) {
+// dns-many SERVER SUFFIX COUNT: asks for an address of so many names, and tells how many have one, and how many addresses that are.
+static int dns_many(int count, char **arguments) {
   (void)count;
+  enum { MOST = 512 };
+  static char addresses[MOST][INET_ADDRSTRLEN];
   struct sockaddr_storage at;
-  char said[1024], piece[1024];
-  size_t bytes = 0;
-  for (const char *from = arguments[2]; *from != '\0' && bytes < sizeof said; from++) {
-    unsigned byte = 0;
-    int is_number = from[0] == '\\' && from[1] == 'x' && sscanf(from + 2, "%2x", &byte) == 1;
-    int escapes = from[0] == '\\' && (from[1] == 'r' || from[1] == 'n');
-    said[bytes++] = is_number ? (char)byte : !escapes ? *from : from[1] == 'r' ? '\r' : '\n';
-    from += is_number ? 3 : escapes;
+  int wanted = atoi(arguments[2]), answered = 0, different = 0;
+  if (wanted > MOST || strlen(arguments[1]) > 200) return errno = E2BIG, -1;
+  socklen_t length = parse_address(arguments[0], "53", &at);
+  int fd = socket(at.ss_family, SOCK_DGRAM, 0);
+  if (fd < 0 || connect(fd, (struct sockaddr *)&at, length) != 0) return -1;
+  for (int index = 0; index < wanted; index++) {
+    unsigned char query[512] = {0x53, 0x50, 1, 0, 0, 1}, reply[1500];
+    char name[256];
+    snprintf(name, sizeof name, "n%d.%s", index, arguments[1]);
+    size_t bytes = 12 + put_name(query + 12, name);
+    query[bytes + 1] = query[bytes + 3] = 1;
+    struct pollfd wait = {.fd = fd, .events = POLLIN};
+    if (send(fd, query, bytes + 4, 0) < 0) return -1;
+    if (poll(&wait, 1, PATIENCE_MS) <= 0) return errno = ETIMEDOUT, -1;
+    ssize_t got = recv(fd, reply, sizeof reply, 0);
+    if (got < 12 || !first_address(reply, (size_t)got, addresses[answered], sizeof *addresses)) continue;
+    bool is_new = true;
+    for (int other = 0; other < answered; other++) is_new &= strcmp(addresses[other], addresses[answered]) != 0;
+    different += is_new;
+    answered++;
   }
-  socklen_t length = parse(arguments[0], arguments[1], &at);
-  int fd = arguments[0][0] == '/' ? connect_local(arguments[0]) : socket(at.ss_family, SOCK_STREAM, 0);
-  if (fd < 0 || (arguments[0][0] != '/' && connect(fd, (struct sockaddr *)&at, length) != 0)) return -1;
-  if (send(fd, said, bytes, MSG_NOSIGNAL) < 0) return -1;
-  size_t heard = 0;
-  for (struct pollfd wait = {.fd = fd, .events = POLLIN}; poll(&wait, 1, PATIENCE_MS) > 0;) {
-    ssize_t got = recv(fd, piece, sizeof piece, 0);
-    if (got <= 0) break;
-    fwrite(piece, 1, (size_t)got, found);
-    heard += (size_t)got;
-  }
-  return heard > 0 ? 0 : (errno = ECONNRESET, -1);
+  return fprintf(found, "%d %d", answered, different) > 0 ? 0 : -1;
 }
 
 const struct attempt network_attempts[] = {
     {"tcp", 2, tcp}, {"route", 1, route}, {"local", 1, local}, {"hold-listeners", 2, hold_listeners},
-    {"datagram", 2, datagram}, {"dns", 4, dns}, {"bind", 2, bind_to}, {"exchange", 3, exchange}, {"host", 4, host}, {"say", 3, say}, {NULL, 0, NULL},
+    {"datagram", 2, datagram}, {"dns", 4, dns}, {"bind", 2, bind_to}, {"host", 4, host}, {"say", 3, say},
+    {"dns-many", 3, dns_many}, {NULL, 0, NULL},
 };

@@ -3,6 +3,7 @@
 
 #include <stddef.h>
 #include <stdio.h>
+#include <sys/socket.h>
 
 /** Where an attempt writes what it found, for whoever judges; at most TEXT_BYTES of it are kept. */
 extern FILE *found;
@@ -21,7 +22,13 @@ struct attempt {
 };
 
 /** Tables of the files beside this one; each ends with a null name. */
-extern const struct attempt file_attempts[], call_attempts[], network_attempts[], process_attempts[], resource_attempts[], stated_attempts[];
+extern const struct attempt file_attempts[], call_attempts[], network_attempts[], door_attempts[], process_attempts[], resource_attempts[], stated_attempts[];
+
+/** Reads an address of either family; returns its length. */
+socklen_t parse_address(const char *address, const char *port, struct sockaddr_storage *at);
+
+/** Connects to the path of a socket; an @ at the beginning is an abstract name. Returns the socket, or -1. */
+int connect_local(const char *name);
 
 /** Becomes the sandbox tool, without the calls that its arguments begin with. */
 _Noreturn void become_tool(char **argv);

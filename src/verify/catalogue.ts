@@ -1,5 +1,7 @@
 // Every probe there is, by its number. A number that is not here is not probed, and in no output.
+import { addressProbes } from './battery/addresses.ts'
 import { argumentProbes } from './battery/arguments.ts'
+import { budgetProbes } from './battery/budgets.ts'
 import { callProbes } from './battery/calls.ts'
 import { deviceProbes } from './battery/devices.ts'
 import { egressProbes } from './battery/egress.ts'
@@ -7,6 +9,7 @@ import { fileProbes } from './battery/files.ts'
 import { gateProbes } from './battery/gate.ts'
 import { givenProbes } from './battery/given.ts'
 import { mountProbes } from './battery/mounts.ts'
+import { patternProbes } from './battery/patterns.ts'
 import { privilegeProbes } from './battery/privileges.ts'
 import { procProbes } from './battery/proc.ts'
 import { reachProbes } from './battery/reach.ts'
@@ -34,4 +37,7 @@ export const catalogue: readonly Probe[] = [
   ...startProbes,
   ...gateProbes,
   ...spokenProbes,
+  ...addressProbes,
+  ...patternProbes,
+  ...budgetProbes,
 ].toSorted((one, other) => one.number - other.number)

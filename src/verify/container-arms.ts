@@ -32,7 +32,17 @@ interface ContainerArm {
 const [nproc, sigpending, setDumpable, dropBounding, getNoNewPrivileges] = [6, 11, 4, 24, 39]
 
 /** What is around a sandbox under each driver, and what only the other driver has. */
-type NotInContainers = 'denials' | 'spoken-names' | 'output' | 'end' | 'launcher' | 'staging' | 'stream-ends'
+type NotInContainers =
+  | 'denials'
+  | 'patterns'
+  | 'addresses'
+  | 'spoken-names'
+  | 'budgets'
+  | 'output'
+  | 'end'
+  | 'launcher'
+  | 'staging'
+  | 'stream-ends'
 
 /** For every control, in the order of `controls`. Those that are around a sandbox are the same under each driver. */
 export const containerArms: Readonly<Record<Exclude<ControlId, NotInContainers>, ContainerArm>> = {

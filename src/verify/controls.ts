@@ -1,6 +1,7 @@
 // The controls that the probes guard: what each is, and the same sandbox with that one taken out.
 import type { BubblewrapPlan } from '../sandbox/bubblewrap/driver.ts'
 import type { Control } from './control.ts'
+import { egressControls } from './egress-controls.ts'
 import { gateControls } from './gate-controls.ts'
 import {
   adding,
@@ -265,14 +266,7 @@ export const controls = {
     layer: 'filter',
     arm: { without: ({ spec }) => ({ spec: { ...spec, exec: 'any' } }) },
   },
-  proxy: {
-    what: 'a proxy outside that judges each connection by name and port',
-    layer: 'proxy',
-    arm: {
-      without: (plan, exposure) => (plan.spec.network.mode === 'none' ? withoutNetwork(plan, exposure) : {}),
-      around: (lab) => ({ ...lab, openDoor: lab.openDoor === null ? null : lab.openDoorForAll }),
-    },
-  },
+  ...egressControls,
 } as const satisfies Readonly<Record<string, Control>>
 
 export type ControlId = keyof typeof controls

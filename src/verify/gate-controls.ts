@@ -56,13 +56,6 @@ export const gateControls = {
       }),
     },
   },
-  'spoken-names': {
-    what: 'a proxy that hears for whom the first words of a connection are',
-    layer: 'proxy',
-    arm: {
-      around: (lab) => ({ ...lab, openDoor: lab.openDoor === null ? null : lab.openDoorUnheard }),
-    },
-  },
   'secret-files': {
     what: 'files of secrets that are the server’s alone to read',
     layer: 'supervisor',

@@ -66,6 +66,7 @@ export const aloneInside = async (
 const isRefusal = (error: unknown): error is SallyportError =>
   error instanceof SallyportError &&
   (error.code === 'ERR_MOUNT_REFUSED' ||
+    error.code === 'ERR_CONFIG_INVALID' ||
     (error.code === 'ERR_SANDBOX_SETUP' && error.details['step'] === 'gate'))
 
 /** Makes every attempt outside, or what stands for it there. */

@@ -19,6 +19,7 @@ import { alsoMounted } from './container-removal.ts'
 import type { KernelInside } from './probe.ts'
 import { showing } from './removal.ts'
 import { standInFor } from './stand-in.ts'
+import type { LabDoors } from './way-out.ts'
 
 /** Takes something out of a plan. */
 export type Alter = (plan: LaunchPlan) => LaunchPlan
@@ -33,10 +34,10 @@ export interface Lab {
   readonly isStandIn: boolean
   /** The way out of a profile that has one */
   readonly openDoor: OpenDoor | null
-  /** The same way out, which is there for hosts that nobody granted too: what a launch without the proxy's judgement has */
-  readonly openDoorForAll: OpenDoor
-  /** The same way out, at which nobody listens to what is said on a port of TLS */
-  readonly openDoorUnheard: OpenDoor
+  /** What a launch without one of the proxy's judgements has in its place, and one with budgets that are soon used up */
+  readonly doors: LabDoors
+  /** A pattern of names that no launch may have */
+  readonly broad: { readonly pattern: string; readonly doorFor: (pattern: string) => OpenDoor }
   /** The probes' program where any user may execute it, and a folder that any user may read */
   readonly program: string
   readonly folder: string

@@ -42,7 +42,7 @@ export interface Scene {
   /** Another sandbox of the same profile that is up meanwhile: what listens in it, and its PID 1 on the host */
   readonly neighbour: { readonly port: number; readonly abstract: string | null; readonly pid: number }
   /** What stands behind the door of a profile that has one, and a name server for outside */
-  readonly wayOut: Pick<WayOut, 'grant' | 'greeting' | 'inward' | 'secure' | 'resolverPort'>
+  readonly wayOut: Omit<WayOut, 'doors' | 'doorFor' | 'openRealDoor' | typeof Symbol.asyncDispose>
   /** Whether a path of the host is in no mount, below none and above none */
   isHidden(path: string): boolean
 }

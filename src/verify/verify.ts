@@ -184,15 +184,16 @@ const tryAll = async (
   for (const group of groupDirectories((await hostFingerprint()).cgroups, daemon))
     await janitor.takes(`group /${group.slice(1)}`)
   await using launchHost = await launchHostFor(daemon, canaries, options, subject, real)
+  const doors = wayOut.doors([...plain.egress, wayOut.grant])
   const lab: Lab = {
     host: launchHost,
     settings,
     server: isOpen ? { ...plain, egress: [...plain.egress, wayOut.grant] } : plain,
     profile,
     isStandIn: subject.isReal,
-    openDoor: isOpen ? wayOut.openDoor([...plain.egress, wayOut.grant]) : null,
-    openDoorForAll: wayOut.openDoor([...plain.egress, wayOut.grant, ...wayOut.strangers]),
-    openDoorUnheard: wayOut.openDoor([...plain.egress, wayOut.grant, wayOut.secure.unheard]),
+    openDoor: isOpen ? doors.own : null,
+    doors,
+    broad: { pattern: '*.test', doorFor: wayOut.doorFor },
     program: planted.program,
     folder: canaries.folder,
     trees: canaries,

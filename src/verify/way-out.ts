@@ -7,7 +7,8 @@ import { openDoor as openEgressDoor } from '../egress/door.ts'
 import { Slots } from '../egress/slots.ts'
 import { newInstanceId } from '../lib/ids.ts'
 import type { OpenDoor } from '../sandbox/network.ts'
-import type { Door, EgressEvent, EgressGrant, EgressLimits } from '../schema/egress.ts'
+import type { Door, EgressEvent, EgressGrant } from '../schema/egress.ts'
+import { ample, behind, type Behind, besides, lookup, nameAt, scant } from './behind.ts'
 import type { Canaries } from './canaries.ts'
 import { opening } from './opening.ts'
 import { strangers } from './removal.ts'
@@ -16,25 +17,36 @@ import { strangers } from './removal.ts'
 export interface WayOut extends AsyncDisposable {
   /** A name that exists behind these doors alone, and the port of its server */
   readonly grant: EgressGrant
-  /** Names that nobody grants, at the same server */
-  readonly strangers: readonly EgressGrant[]
-  /** A name that is granted for the world outside, and leads to this machine: its address is what refuses it */
-  readonly inward: string
-  /** A name that is granted for TLS alone, at the same server, and what a client says first: to it, and to another */
-  readonly secure: {
-    readonly host: string
-    readonly hello: Buffer
-    readonly otherHello: Buffer
-    /** The same name, as a grant that lets anything be said */
-    readonly unheard: EgressGrant
-  }
+  /** What every door grants besides, at the same server */
+  readonly behind: Behind
+  /** What a client of TLS says first to the host that is granted for TLS alone, and to another */
+  readonly hello: Buffer
+  readonly otherHello: Buffer
   /** What the server says to whoever connects and asks */
   readonly greeting: string
   /** UDP port on 127.0.0.1 of a name server that has a record for every question */
   readonly resolverPort: number
-  openDoor(grants: readonly EgressGrant[]): OpenDoor
+  /** Doors for a launch with these grants, and the same with one judgement less each */
+  doors(grants: readonly EgressGrant[]): LabDoors
+  /** A door for a launch that is granted all that the pattern says as well */
+  readonly doorFor: (pattern: string) => OpenDoor
   /** A door that leads where these grants say, by this machine's resolver, and tells what happens at it. Disposing closes it */
   openRealDoor(grants: readonly EgressGrant[], tell: (event: EgressEvent) => void): RealDoor
+}
+
+/** Ways out that differ in what is judged there. */
+export interface LabDoors {
+  readonly own: OpenDoor
+  /** There for hosts that nobody granted too */
+  readonly forAll: OpenDoor
+  /** There for names beside a granted pattern too */
+  readonly beside: OpenDoor
+  /** Nobody listens to what is said on a port of TLS */
+  readonly unheard: OpenDoor
+  /** Names lead inwards */
+  readonly inward: OpenDoor
+  /** With budgets that are soon used up */
+  readonly scant: OpenDoor
 }
 
 export interface RealDoor extends AsyncDisposable {
@@ -43,22 +55,22 @@ export interface RealDoor extends AsyncDisposable {
 
 const nothing = Buffer.alloc(0)
 
-const limits: EgressLimits = {
-  connections: 64,
-  connectMs: 2000,
-  handshakeMs: 2000,
-  idleMs: 10_000,
-  totalMs: 60_000,
-  bytesUp: 1_048_576,
-  bytesDown: 1_048_576,
-}
+/** A path whose answer is long, bytes. */
+export const longPath = '/long'
+const longBytes = 8192
+
+/** Words that a server says nothing to. */
+const unanswered = 'x'.charCodeAt(0)
 
 /** Starts both servers. */
 export const openWayOut = async ({ word, folder }: Canaries): Promise<WayOut> => {
   const greeting = `hello from ${word}`
   const answer = `HTTP/1.1 200 OK\r\nContent-Length: ${greeting.length}\r\nConnection: close\r\n\r\n${greeting}`
   const server = createServer((socket) => {
-    socket.on('error', () => socket.destroy()).once('data', () => socket.end(answer))
+    const tell = (asked: Buffer): void => {
+      if (asked[0] !== unanswered) socket.end(asked.includes(longPath) ? answer.padEnd(longBytes) : answer)
+    }
+    socket.on('error', () => socket.destroy()).on('data', tell)
   }).listen(0, '127.0.0.1')
   await once(server, 'listening')
   const resolver = createSocket('udp4')
@@ -75,29 +87,18 @@ export const openWayOut = async ({ word, folder }: Canaries): Promise<WayOut> =>
     tls: false,
     reason: 'a verification',
   }
-  const others = strangers.map((host) => ({ ...grant, host }))
-  const inward = { ...grant, host: 'inward.sallyport.test', private: false }
-  const secure = { ...grant, host: 'secure.sallyport.test', tls: true }
-  const [hello, otherHello] = await Promise.all(
+  const more = behind(grant)
+  const { secure, inwards } = more
+  const [hello = nothing, otherHello = nothing] = await Promise.all(
     [secure.host, 'other.sallyport.test'].map((host) => opening({ host, port, isTls: true })),
   )
-  const house = { lookup: () => Promise.resolve(['127.0.0.1']), slots: new Slots(256) }
-  return {
-    grant,
-    strangers: others,
-    inward: inward.host,
-    secure: {
-      host: secure.host,
-      hello: hello ?? nothing,
-      otherHello: otherHello ?? nothing,
-      unheard: { ...secure, tls: false },
-    },
-    greeting,
-    resolverPort: resolver.address().port,
-    openDoor: (grants) => async (user) => {
+  const slots = new Slots(256)
+  const doorFor =
+    (grants: readonly EgressGrant[], limits = ample): OpenDoor =>
+    async (user) => {
       const instance = newInstanceId()
       const door = await openEgressDoor(
-        { server: 'probes', instance, grants: [...grants, inward, secure], limits },
+        { server: 'probes', instance, grants: [...grants, ...Object.values(more)], limits },
         {
           watch: { event: () => undefined, mayConnect: () => ({ open: true }) },
           interceptor: null,
@@ -105,18 +106,34 @@ export const openWayOut = async ({ word, folder }: Canaries): Promise<WayOut> =>
           path: join(folder, instance, 'door'),
           uid: user.uid,
         },
-        house,
+        { lookup: lookup(), slots },
       )
       doors.push(door)
       return door.path
-    },
+    }
+  return {
+    grant,
+    behind: more,
+    hello,
+    otherHello,
+    greeting,
+    resolverPort: resolver.address().port,
+    doors: (grants) => ({
+      own: doorFor(grants),
+      forAll: doorFor([...grants, ...strangers.map((host) => ({ ...grant, host }))]),
+      beside: doorFor([...grants, ...besides.map((host) => ({ ...grant, host }))]),
+      unheard: doorFor([...grants, { ...secure, tls: false }]),
+      inward: doorFor([...grants, { ...inwards, host: nameAt('127.0.0.1'), private: true }]),
+      scant: doorFor(grants, scant),
+    }),
+    doorFor: (host) => doorFor([grant, { ...grant, host }]),
     openRealDoor(grants, tell) {
       const instance = newInstanceId()
       const opened: Door[] = []
       return {
         async open({ uid }) {
           const door = await openEgressDoor(
-            { server: 'probes', instance, grants, limits },
+            { server: 'probes', instance, grants, limits: ample },
             {
               watch: { event: tell, mayConnect: () => ({ open: true }) },
               interceptor: null,

@@ -1,17 +1,11 @@
 // Probes 81 to 84: the way out of a profile that has one leads to what was granted, and of the others there is none.
-import { finds, stops, stopsOrFinds, type Attempt } from '../attempt.ts'
+import { finds, stops, type Attempt } from '../attempt.ts'
 import { proxyPort } from '../../sandbox/network.ts'
 import { doorTarget } from '../../sandbox/spec.ts'
+import { ask, atDoor, connects, nobodyThere, resolver, says, types } from './asking.ts'
 import type { Probe, Scene, Trial } from '../probe.ts'
 
-const resolver = '127.0.0.53'
-const types = { A: 1, TXT: 16, AXFR: 252 } as const
-const nobodyThere = ['ECONNREFUSED', 'ENETUNREACH'] as const
-const noAnswer = ['ECONNRESET', 'EPIPE', ...nobodyThere] as const
 const isShut = ({ spec }: Scene): boolean => spec.network.mode === 'none'
-
-const ask = (name: string, type: number, by: readonly string[]): Attempt =>
-  stops(['dns', resolver, '53', name, `${type}`], by, `name ${name.slice(0, 60)}, type ${type}`)
 
 const asksOutside = ({ wayOut }: Scene, by: readonly string[] = []): Attempt[] => [
   stops(
@@ -29,35 +23,6 @@ const serverOutside = ({ wayOut }: Scene): Attempt[] => [
     'the server, without a proxy',
   ),
 ]
-
-const connects = (host: string, port: number): Attempt =>
-  stopsOrFinds(
-    [
-      'exchange',
-      '127.0.0.1',
-      `${proxyPort}`,
-      `CONNECT ${host}:${port} HTTP/1.1\\r\\nHost: ${host}:${port}\\r\\n\\r\\n`,
-    ],
-    noAnswer,
-    (text) => (/^HTTP\/1\.[01] 2/.test(text) ? 'connected' : null),
-    `CONNECT ${host}:${port}`,
-  )
-
-/** What the relay says at the door, said by the server itself. */
-const atDoor = (host: string, port: number): readonly string[] => [
-  'exchange',
-  doorTarget,
-  '0',
-  `SP1 connect ${host} ${port}\\nGET / HTTP/1.1\\r\\nHost: ${host}:${port}\\r\\nConnection: close\\r\\n\\r\\n`,
-]
-
-const says = (host: string, port: number, greeting: string): Attempt =>
-  stopsOrFinds(
-    atDoor(host, port),
-    noAnswer,
-    (text) => (text.includes(greeting) || /HTTP\/1\.1 200/.test(text) ? 'connected' : null),
-    `at the door: ${host}:${port}`,
-  )
 
 /** Spellings of this machine and of granted names that are neither. */
 const hostile = (granted: string): readonly string[] => [
@@ -204,7 +169,7 @@ export const egressProbes: readonly Probe[] = [
       return {
         expected: 'a refusal for each, at the proxy and at the door itself',
         attempts: [
-          connects(wayOut.inward, wayOut.grant.port),
+          connects(wayOut.behind.inward.host, wayOut.grant.port),
           ...hostile(wayOut.grant.host).flatMap((host) => [
             connects(host, canaries.port),
             connects(host, wayOut.grant.port),
@@ -214,7 +179,7 @@ export const egressProbes: readonly Probe[] = [
             (text) => (text.includes(wayOut.greeting) ? null : `no answer: ${text.slice(0, 60)}`),
             'at the door: the granted host',
           ),
-          ...[wayOut.inward, '127.0.0.1', 'other.sallyport.test', 'localhost'].map((host) =>
+          ...[wayOut.behind.inward.host, '127.0.0.1', 'other.sallyport.test', 'localhost'].map((host) =>
             says(host, wayOut.grant.port, wayOut.greeting),
           ),
         ],

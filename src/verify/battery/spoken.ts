@@ -1,7 +1,9 @@
 // Probe 131: what is said on a connection that was granted is for the host that it was granted for, and for no other behind it.
-import { finds, stopsOrFinds, type Attempt } from '../attempt.ts'
 import { proxyPort } from '../../sandbox/network.ts'
 import { doorTarget } from '../../sandbox/spec.ts'
+import type { EgressGrant } from '../../schema/egress.ts'
+import { finds, stopsOrFinds, type Attempt } from '../attempt.ts'
+import { oddHellos, plainHello } from '../hello.ts'
 import type { Probe, Scene } from '../probe.ts'
 
 const lost = ['ECONNRESET', 'EPIPE'] as const
@@ -64,23 +66,79 @@ const requests = (wayOut: Scene['wayOut']): readonly Attempt[] => {
   ]
 }
 
-const hellos = (wayOut: Scene['wayOut']): readonly Attempt[] => {
-  const { port } = wayOut.grant
-  const { host, hello, otherHello } = wayOut.secure
+/** More than one request on a connection that is for the granted host, of which the second is for another. */
+const after = (wayOut: Scene['wayOut']): readonly Attempt[] => {
+  const { host, port } = wayOut.grant
+  const own = `Host: ${host}:${port}`
+  const theirs = `GET / HTTP/1.1${line}Host: ${other}${line}${line}`
   const to = `SP1 connect ${host} ${port}\\n`
+  const get = (...fields: readonly string[]): string => ['GET / HTTP/1.1', ...fields, '', ''].join(line)
+  const post = (...fields: readonly string[]): string =>
+    ['POST / HTTP/1.1', own, ...fields, '', ''].join(line)
+  return [
+    saying(wayOut, 'a second request, for another', door, `${to}${get(own)}${theirs}`),
+    saying(wayOut, 'a body, and a request for another', door, `${to}${post('Content-Length: 2')}ab${theirs}`),
+    saying(
+      wayOut,
+      'a chunked body, and a request for another',
+      door,
+      `${to}${post('Transfer-Encoding: chunked')}0${line}${line}${theirs}`,
+    ),
+    saying(
+      wayOut,
+      'a body of two lengths',
+      door,
+      `${to}${post('Content-Length: 40', 'Transfer-Encoding: chunked')}0${line}${line}`,
+    ),
+    saying(
+      wayOut,
+      'a protocol that is not taken up, and a request for another',
+      door,
+      `${to}${get(own, 'Connection: upgrade', 'Upgrade: x')}${theirs}`,
+    ),
+    saying(
+      wayOut,
+      'a request at the proxy, and one behind it',
+      proxy,
+      `GET http://${host}:${port}/ HTTP/1.1${line}${own}${line}${line}${theirs}`,
+    ),
+    finds(
+      ['exchange', ...door, `SP1 connect ${host} ${wayOut.behind.plain.port}\\n${theirs}`],
+      (text) => (text.includes('host-mismatch') ? null : `dialled: ${text.slice(0, 60)}`),
+      'on the port of HTTP, a request for another',
+    ),
+  ]
+}
+
+const hellos = (wayOut: Scene['wayOut']): readonly Attempt[] => {
+  const { grant, behind, hello, otherHello } = wayOut
+  const { secure } = behind
+  const of = ({ host, port }: EgressGrant): string => `SP1 connect ${host} ${port}\\n`
+  const answered = (label: string, to: EgressGrant, bytes: Buffer): Attempt =>
+    finds(
+      ['exchange', ...door, `${of(to)}${escapedBytes(bytes)}`],
+      (text) => (text.includes(wayOut.greeting) ? null : `no answer: ${text.slice(0, 60)}`),
+      label,
+    )
+  const refused = (label: string, to: EgressGrant, bytes: Buffer): Attempt =>
+    saying(wayOut, label, door, `${of(to)}${escapedBytes(bytes)}`)
+  const odd = (where: string, to: EgressGrant): readonly Attempt[] =>
+    Object.entries(oddHellos(to.host, other)).map(([label, bytes]) =>
+      refused(`${where}, ${label}`, to, bytes),
+    )
   return [
     saying(
       wayOut,
       'on a port of TLS, no TLS',
       door,
-      `${to}GET / HTTP/1.1${line}Host: ${host}:${port}${line}${line}`,
+      `${of(secure)}GET / HTTP/1.1${line}Host: ${secure.host}:${secure.port}${line}${line}`,
     ),
-    saying(wayOut, 'on a port of TLS, TLS for another name', door, `${to}${escapedBytes(otherHello)}`),
-    finds(
-      ['exchange', ...door, `${to}${escapedBytes(hello)}`],
-      (text) => (text.includes(wayOut.greeting) ? null : `no answer: ${text.slice(0, 60)}`),
-      'on a port of TLS, TLS for its name',
-    ),
+    refused('on a port of TLS, TLS for another name', secure, otherHello),
+    ...odd('on a port of TLS', secure),
+    answered('on a port of TLS, TLS for its name', secure, hello),
+    refused('on another port, TLS for another name', grant, otherHello),
+    ...odd('on another port', grant),
+    answered('on another port, TLS for its name', grant, plainHello(grant.host)),
   ]
 }
 
@@ -98,7 +156,7 @@ export const spokenProbes: readonly Probe[] = [
         return { expected, attempts: [], settled: 'the profile has no network: nobody is there to ask' }
       return {
         expected,
-        attempts: [...requests(wayOut), ...hellos(wayOut)],
+        attempts: [...requests(wayOut), ...after(wayOut), ...hellos(wayOut)],
         outside: [
           saying(
             wayOut,

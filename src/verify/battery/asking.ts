@@ -1,0 +1,41 @@
+// What a server in a sandbox says to its name server, to the proxy beside it, and at the door itself.
+import { stops, stopsOrFinds, type Attempt } from '../attempt.ts'
+import { proxyPort } from '../../sandbox/network.ts'
+import { doorTarget } from '../../sandbox/spec.ts'
+
+export const resolver = '127.0.0.53'
+export const types = { A: 1, TXT: 16, AXFR: 252 } as const
+export const nobodyThere = ['ECONNREFUSED', 'ENETUNREACH'] as const
+const noAnswer = ['ECONNRESET', 'EPIPE', ...nobodyThere] as const
+
+export const ask = (name: string, type: number, by: readonly string[]): Attempt =>
+  stops(['dns', resolver, '53', name, `${type}`], by, `name ${name.slice(0, 60)}, type ${type}`)
+
+export const connects = (host: string, port: number): Attempt =>
+  stopsOrFinds(
+    [
+      'exchange',
+      '127.0.0.1',
+      `${proxyPort}`,
+      `CONNECT ${host}:${port} HTTP/1.1\\r\\nHost: ${host}:${port}\\r\\n\\r\\n`,
+    ],
+    noAnswer,
+    (text) => (/^HTTP\/1\.[01] 2/.test(text) ? 'connected' : null),
+    `CONNECT ${host}:${port}`,
+  )
+
+/** What the relay says at the door, said by the server itself. */
+export const atDoor = (host: string, port: number): readonly string[] => [
+  'exchange',
+  doorTarget,
+  '0',
+  `SP1 connect ${host} ${port}\\nGET / HTTP/1.1\\r\\nHost: ${host}:${port}\\r\\nConnection: close\\r\\n\\r\\n`,
+]
+
+export const says = (host: string, port: number, greeting: string): Attempt =>
+  stopsOrFinds(
+    atDoor(host, port),
+    noAnswer,
+    (text) => (text.includes(greeting) || /HTTP\/1\.1 200/.test(text) ? 'connected' : null),
+    `at the door: ${host}:${port}`,
+  )

@@ -1,0 +1,42 @@
+// The controls of the proxy outside: each is one of its judgements, and without it a door that does not make that one.
+import type { Control } from './control.ts'
+import type { Lab } from './lab.ts'
+import { withoutNetwork } from './removal.ts'
+import type { LabDoors } from './way-out.ts'
+
+const withDoor =
+  (which: keyof LabDoors) =>
+  (lab: Lab): Lab => ({ ...lab, openDoor: lab.openDoor === null ? null : lab.doors[which] })
+
+export const egressControls = {
+  proxy: {
+    what: 'a proxy outside that judges each connection by name and port',
+    layer: 'proxy',
+    arm: {
+      without: (plan, exposure) => (plan.spec.network.mode === 'none' ? withoutNetwork(plan, exposure) : {}),
+      around: withDoor('forAll'),
+    },
+  },
+  patterns: {
+    what: 'patterns of names: below a name of two labels at least, never the name itself, nor what only ends alike',
+    layer: 'proxy',
+    arm: {
+      around: (lab) => ({ ...withDoor('beside')(lab), broad: { ...lab.broad, pattern: '*.sallyport.test' } }),
+    },
+  },
+  addresses: {
+    what: 'a proxy that dials no address of this machine, its networks or its cloud, whatever name leads there',
+    layer: 'proxy',
+    arm: { around: withDoor('inward') },
+  },
+  'spoken-names': {
+    what: 'a proxy that hears for whom the first words of a connection are',
+    layer: 'proxy',
+    arm: { around: withDoor('unheard') },
+  },
+  budgets: {
+    what: 'connections at once, and bytes, silence and life of each',
+    layer: 'proxy',
+    arm: { around: (lab) => ({ ...lab, doors: { ...lab.doors, scant: lab.doors.own } }) },
+  },
+} as const satisfies Readonly<Record<string, Control>>
