@@ -127,10 +127,11 @@ const parts: readonly Part[] = [
       'sandbox/syscalls.ts',
       'sandbox/denials.ts',
       'sandbox/mount-rules.ts',
+      'sandbox/explain-path.ts',
       'cli/',
     ],
     reason:
-      'it explains what a profile gives, and the filter’s rules and the denials are part of that; it needs no daemon',
+      'it explains what a profile gives, and the filter’s rules, the plan of mounts and the denials are part of that; it needs no daemon',
   },
   {
     from: 'cli/stdio.ts',

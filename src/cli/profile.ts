@@ -4,13 +4,20 @@ import { Argument, type Command } from 'commander'
 import { namedFolder } from '../config/find.ts'
 import { thisHost } from '../config/host.ts'
 import { diffProfiles, type ProfileDiff } from '../config/profile-diff.ts'
-import { explainProfile, subjects, type Subject, type SyscallJudge } from '../config/profile-explain.ts'
+import {
+  explainProfile,
+  type PathJudge,
+  subjects,
+  type Subject,
+  type SyscallJudge,
+} from '../config/profile-explain.ts'
 import { profileSearch, type ProfileSearch } from '../config/profile-layers.ts'
 import { lintProfile, type LintReport } from '../config/profile-lint.ts'
 import { formatProfile, listProfiles, showProfile } from '../config/profile-show.ts'
 import { loadProfile } from '../config/profile.ts'
 import { registerLearn } from './learn.ts'
 import { findDenials } from '../sandbox/denials.ts'
+import { explainPath, sandboxUserOf } from '../sandbox/explain-path.ts'
 import { denialOf } from '../sandbox/mount-rules.ts'
 import { decideSyscalls, explainSyscall } from '../sandbox/syscalls.ts'
 
@@ -124,10 +131,10 @@ const denialFor = (path: string, access: 'read' | 'write') => {
 const judgeMount = (path: string, access: 'read' | 'write'): string | null =>
   denialFor(realpathSync(path), access)?.why ?? null
 
-/** A folder that only holds something denied is explained by its own grants. */
-const judgePath = (path: string): string | null => {
-  const found = denialFor(path, 'read')
-  return found === null || found.isAbove ? null : found.why
+const judgePath: PathJudge = (profile, path) => {
+  const { env, home, uid } = thisHost()
+  const user = sandboxUserOf(uid, process.getgid?.() ?? uid)
+  return explainPath(profile, path, user, { own: [], homes: [home], environment: env })
 }
 
 const checkSyscalls = (policy: Parameters<SyscallJudge>[1]): void => void decideSyscalls(policy)

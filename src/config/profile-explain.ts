@@ -1,13 +1,11 @@
 // What one path, host, variable, system call or limit gets under a profile, and the line that decides it.
-import { realpath } from 'node:fs/promises'
-import { isAbsolute, normalize } from 'node:path'
+import { isAbsolute } from 'node:path'
 import { SallyportError } from '../errors.ts'
 import { refusedFamily } from '../lib/environment-families.ts'
-import { isMissing } from '../lib/missing.ts'
 import { nearest } from '../lib/nearest.ts'
 import { own } from '../lib/own.ts'
-import type { Grant, ProfileSettings } from '../schema/settings.ts'
-import { coversHost, liesWithin, targetOf } from './narrowing.ts'
+import type { ProfileSettings } from '../schema/settings.ts'
+import { coversHost, targetOf } from './narrowing.ts'
 
 /** What can be asked about. */
 export const subjects = ['path', 'host', 'credential', 'env', 'syscall', 'limit'] as const
@@ -35,8 +33,17 @@ export type SyscallJudge = (
   readonly decidedBy: 'strict' | 'allow' | 'deny'
 }
 
-/** What a path is inside of that no configuration grants, or null; the sandbox knows, since it refuses the mount. */
-export type PathJudge = (path: string) => string | null
+/** What an absolute path gets under a profile; the sandbox knows, since it plans the mounts. */
+export type PathJudge = (
+  profile: ProfileSettings,
+  path: string,
+) => Promise<{
+  readonly gets: string
+  readonly because: string
+  /** A grant by its list and path, the size of scratch space, nothing that a grant could not change, or what none can */
+  readonly decidedBy:
+    { readonly list: 'read' | 'write'; readonly path: string } | 'scratch' | 'ungranted' | 'always'
+}>
 
 /** Explains one thing; ERR_USAGE where the name cannot be one. */
 export async function explainProfile(
@@ -74,7 +81,7 @@ async function verdict(
 ): Promise<Verdict> {
   switch (subject) {
     case 'path':
-      return explainPath(profile, name, await resolved(name), judgePath)
+      return explainPath(profile, name, judgePath)
     case 'host':
       return explainHost(profile, name)
     case 'credential':
@@ -94,62 +101,26 @@ async function verdict(
   }
 }
 
-/** Grants are judged after links are resolved, so the question is too; what is absent stands for itself. */
-async function resolved(name: string): Promise<string> {
+/** What the sandbox says of the path, with the key of the profile that says so. */
+async function explainPath(profile: ProfileSettings, name: string, judge: PathJudge): Promise<Verdict> {
   if (!isAbsolute(name)) throw unusable('path', name, 'an absolute path')
-  try {
-    return await realpath(name)
-  } catch (error) {
-    if (!isMissing(error)) throw SallyportError.from(error)
-    return normalize(name)
+  if (name.includes('\0')) throw unusable('path', name, 'a path without NUL')
+  const { gets, because, decidedBy } = await judge(profile, name)
+  const { filesystem } = profile
+  if (typeof decidedBy === 'object') {
+    const index = filesystem[decidedBy.list].findIndex(({ path }) => path === decidedBy.path)
+    return { gets, because, key: `filesystem.${decidedBy.list}[${index}]` }
   }
-}
-
-function explainPath({ filesystem }: ProfileSettings, name: string, path: string, judge: PathJudge): Verdict {
-  const leads = path === name ? '' : `${name} leads to ${path}; `
-  const { tmpBytes } = filesystem
-  if (path === '/tmp' || liesWithin(path, '/tmp') || path === '/dev/shm')
-    return {
-      gets: 'private',
-      because: `${leads}scratch space of the sandbox’s own, ${tmpBytes} bytes; the host’s is not there`,
-      key: 'filesystem.tmp_bytes',
-    }
-  if (['/proc', '/dev', '/sys'].some((folder) => liesWithin(path, folder)))
-    return {
-      gets: 'private',
-      because: `${leads}the sandbox has a minimal one of its own, or none`,
-      key: null,
-    }
-  const denied = judge(path)
-  if (denied !== null)
-    return { gets: 'denied', because: `${leads}it ${denied}; a launch that mounts it is refused`, key: null }
-  const [write, read] = [deepest(filesystem.write, path), deepest(filesystem.read, path)]
-  if (write !== null && (read === null || write.length >= read.length))
-    return granted('write', filesystem.write[write.index], write.index, leads)
-  if (read !== null) return granted('read', filesystem.read[read.index], read.index, leads)
-  const below = [...filesystem.read, ...filesystem.write].some((grant) => liesWithin(grant.path, path))
-  const mounts =
-    filesystem.mounts === 'none'
-      ? 'and no mounts are allowed'
-      : `though a server’s entry may mount it to ${filesystem.mounts}`
-  return {
-    gets: below ? 'partly' : 'absent',
-    because: `${leads}${below ? 'only what is granted below it is there' : 'nothing grants it'}, ${mounts}`,
-    key: filesystem.mounts === 'none' ? 'filesystem.read' : 'filesystem.mounts',
-  }
-}
-
-function granted(access: 'read' | 'write', grant: Grant | undefined, index: number, leads: string): Verdict {
-  const because = `${leads}${grant?.path ?? ''} is granted: ${grant?.reason ?? ''}`
-  return { gets: access, because, key: `filesystem.${access}[${index}]` }
-}
-
-/** The grant nearest above a path. */
-function deepest(grants: readonly Grant[], path: string): { index: number; length: number } | null {
-  return grants.reduce<{ index: number; length: number } | null>((best, grant, index) => {
-    if (!liesWithin(path, grant.path) || (best !== null && best.length >= grant.path.length)) return best
-    return { index, length: grant.path.length }
-  }, null)
+  if (decidedBy === 'always') return { gets, because, key: null }
+  if (decidedBy === 'scratch')
+    return { gets, because: `${because}; ${filesystem.tmpBytes} bytes`, key: 'filesystem.tmp_bytes' }
+  return filesystem.mounts === 'none'
+    ? { gets, because: `${because}, and no mounts are allowed`, key: 'filesystem.read' }
+    : {
+        gets,
+        because: `${because}, though a server’s entry may mount to ${filesystem.mounts}`,
+        key: 'filesystem.mounts',
+      }
 }
 
 function explainHost({ network }: ProfileSettings, name: string): Verdict {

@@ -16,11 +16,26 @@ export interface BubblewrapHost {
   readonly procMasks: readonly ProcMask[]
 }
 
+/** Where init itself is in every sandbox. */
+export const initTarget = '/sallyport/init'
+
 /** What bubblewrap executes, after its arguments. */
-export const initCommand = ['/sallyport/init', 'init'] as const
+export const initCommand = [initTarget, 'init'] as const
 
 /** Uid and gid that the server sees as its own, whatever the host's are. */
 export const sandboxUid = 1000
+
+/** Folders in memory that each sandbox has to itself. */
+export const scratchFolders = ['/tmp', '/home/user', '/dev/shm'] as const
+
+/** The devices of every sandbox, and the names that lead to a process's own streams. */
+export const deviceNodes = ['null', 'zero', 'full', 'random', 'urandom'] as const
+export const deviceLinks = [
+  { path: '/dev/fd', text: '/proc/self/fd' },
+  { path: '/dev/stdin', text: '/proc/self/fd/0' },
+  { path: '/dev/stdout', text: '/proc/self/fd/1' },
+  { path: '/dev/stderr', text: '/proc/self/fd/2' },
+] as const
 
 /**
  * Returns the options for one launch, without the command, which is `initCommand`.
@@ -90,15 +105,8 @@ const proc = ({ procMasks }: BubblewrapHost): string[] =>
 const dev = ({ limits }: SandboxSpec): string[] =>
   [
     tmpfs(65_536, '0755', '/dev'),
-    ...['null', 'zero', 'full', 'random', 'urandom'].map((name) => [
-      '--dev-bind',
-      `/dev/${name}`,
-      `/dev/${name}`,
-    ]),
-    ['--symlink', '/proc/self/fd', '/dev/fd'],
-    ['--symlink', '/proc/self/fd/0', '/dev/stdin'],
-    ['--symlink', '/proc/self/fd/1', '/dev/stdout'],
-    ['--symlink', '/proc/self/fd/2', '/dev/stderr'],
+    ...deviceNodes.map((name) => ['--dev-bind', `/dev/${name}`, `/dev/${name}`]),
+    ...deviceLinks.map(({ path, text }) => ['--symlink', text, path]),
     scratch(limits, '/dev/shm'),
     ['--remount-ro', '/dev'],
   ].flat()
@@ -119,4 +127,4 @@ const bind = (mount: Mount, { stagedSource }: BubblewrapHost): string[] => {
 }
 
 const seal = ({ initPath }: BubblewrapHost): BubblewrapArgument[] =>
-  [file('/sallyport/init', '', 0), ['--remount-ro', '/'], ['--ro-bind', initPath, '/sallyport/init']].flat()
+  [file(initTarget, '', 0), ['--remount-ro', '/'], ['--ro-bind', initPath, initTarget]].flat()
