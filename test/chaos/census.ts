@@ -33,7 +33,9 @@ async function census(
     sockets: readFileSync('/proc/net/unix', 'utf8')
       .split('\n')
       .filter((line) => line.includes(`${folder}/`)),
-    files: names.filter((path) => !before.has(path) && !isJournal(path.slice(stage.at.stateDir.length + 1))),
+    files: names
+      .filter((path) => !before.has(path) && !isAwaited(path))
+      .filter((path) => !isJournal(path.slice(stage.at.stateDir.length + 1))),
     containers: (await containers?.ids()) ?? [],
   }
 }
@@ -91,6 +93,14 @@ function leadsTo(descriptor: string): readonly string[] {
 /** Segments, snapshots and evidence, whose names the journal itself accounts for; and the folder of folders of containers. */
 const isJournal = (path: string): boolean =>
   /^(docker|journal\/(\d+\.jsonl|snapshots|snapshots\/\d+\.json|evidence|evidence\/[0-9a-f]{64}))$/.test(path)
+
+/** The folder of a killed daemon, which stays for ten minutes where an engine may still make what it was asked for. */
+function isAwaited(path: string): boolean {
+  const [folder] = /^.*\/docker\/d-[^/]+/.exec(path) ?? []
+  const isNote = (name: string): boolean =>
+    name.endsWith('.making') && Date.now() - statSync(join(folder ?? '', name)).mtimeMs < 600_000
+  return folder !== undefined && readdirSync(folder).some(isNote)
+}
 
 function filesBelow(folder: string): readonly string[] {
   try {

@@ -8,6 +8,7 @@ import { describe, expect } from 'vitest'
 import { newDaemonId } from '../../src/lib/ids.ts'
 import { markOf } from '../../src/sandbox/daemon-mark.ts'
 import { labels } from '../../src/sandbox/docker/container.ts'
+import { removeOf } from '../../src/sandbox/docker/janitor.ts'
 import { emptyRoot } from '../../src/sandbox/docker/empty-root.ts'
 import { cuttableEngine } from '../support/cut-engine.ts'
 import { engineTest, type TestEngine } from '../support/engine.ts'
@@ -108,6 +109,18 @@ describe('the next daemon', () => {
     await using left = await made(engine, `sallyport-${dead}-i-1`, dead)
     await using _next = await launchHost({ stateDirectory: state.path })
     expect(await left.isThere()).toBe(false)
+  })
+
+  engineTest('waits for none that one before it removed, and died of it', async ({ engine }) => {
+    await using state = await stateFolder()
+    const dead = await writeDead(state.path, socketOf(engine))
+    const folder = join(state.path, 'docker', dead)
+    await using left = await made(engine, `sallyport-${dead}-i-1`, dead)
+    await writeFile(join(folder, `sallyport-${dead}-i-1.making`), '')
+    await removeOf(engine.engine, { daemon: dead }, folder)
+    await using _next = await launchHost({ stateDirectory: state.path })
+    expect(await left.isThere()).toBe(false)
+    expect(await readdir(join(state.path, 'docker'))).toEqual([])
   })
 
   engineTest(

@@ -166,8 +166,8 @@ export const openDockerHost = async (options: DockerHostOptions): Promise<Docker
 // A launch that was given up while the engine was slow may have left one that nobody knows by its id.
 const takeDown = async (engine: Engine, daemon: DaemonId, folder: string, log: Logger): Promise<void> => {
   try {
-    const removed = await removeOf(engine, { daemon }, { ms: takeDownMs })
-    if (!(await isStillMaking(folder, removed))) await rm(folder, { recursive: true, force: true })
+    await removeOf(engine, { daemon }, folder, { ms: takeDownMs })
+    if (!(await isStillMaking(folder))) await rm(folder, { recursive: true, force: true })
   } catch (error) {
     // The folder says to the next daemon what there is to remove.
     log.warn({ error }, 'containers may be left, since the engine does not answer')

@@ -11,7 +11,7 @@ import { labels } from './container.ts'
 import { describeEndpoint, type Endpoint, findEndpoint } from './endpoint.ts'
 import type { Waiting } from './answers.ts'
 import { type Engine, openEngine } from './engine.ts'
-import { isStillMaking } from './making.ts'
+import { forgetMade, isStillMaking } from './making.ts'
 
 /** Says in a daemon's folder whose it is */
 export const markFile = 'daemon.json'
@@ -92,7 +92,7 @@ const isAnyStillMaking = async (stateDirectory: string): Promise<boolean> => {
   for (const name of await namesIn(folders(stateDirectory))) {
     const folder = join(folders(stateDirectory), name)
     const mark = readMark(await readFile(join(folder, markFile), 'utf8').catch(() => ''))
-    if (mark !== null && isDead(mark) && (await isStillMaking(folder, []))) return true
+    if (mark !== null && isDead(mark) && (await isStillMaking(folder))) return true
   }
   return false
 }
@@ -111,8 +111,8 @@ const sweepDaemon = async (
   if (mark === null || mark.daemon !== name || typeof address !== 'string' || !isDead(mark)) return []
   try {
     using engine = await openEngine(endpointAt(address, environment), environment)
-    const removed = await removeOf(engine, mark, { ms: sweepMs })
-    if (!(await isStillMaking(folder, removed))) await rm(folder, { recursive: true, force: true })
+    const removed = await removeOf(engine, mark, folder, { ms: sweepMs })
+    if (!(await isStillMaking(folder))) await rm(folder, { recursive: true, force: true })
     return removed
   } catch (error) {
     const { code, message } = SallyportError.from(error)
@@ -133,16 +133,20 @@ const endpointAt = (address: string, environment: Sweep['environment']): Endpoin
   )
 }
 
-/** Removes every container of one daemon; returns their names once the engine has none of them any more. */
+/** Removes every container of one daemon, whose folder is given; returns their names once the engine has none of them any more. */
 export const removeOf = async (
   engine: Engine,
   { daemon }: Pick<DaemonMark, 'daemon'>,
+  folder: string,
   waiting: Waiting = {},
 ): Promise<string[]> => {
   const found = await engine.list([`${labels.daemon}=${daemon}`], waiting)
   const ours = found.filter(({ Names }) => Names.some((name) => name.startsWith(`/sallyport-${daemon}-`)))
+  const names = ours.flatMap(({ Names }) => Names.map((name) => name.slice(1)))
+  // First, since whoever is killed between the two leaves a container that its label tells of, and no note that nothing ends.
+  await forgetMade(folder, names)
   await Promise.all(ours.map(({ Id }) => engine.remove(Id, waiting)))
-  return ours.flatMap(({ Names }) => Names.map((name) => name.slice(1)))
+  return names
 }
 
 const namesIn = async (folder: string): Promise<readonly string[]> => {

@@ -27,8 +27,13 @@ export const writingDown = (engine: Engine, folder: string): Engine => ({
   },
 })
 
-/** Forgets those that were found and removed, and says whether any other may still be made. */
-export const isStillMaking = async (folder: string, removed: readonly string[]): Promise<boolean> => {
+/** Forgets containers that are there: what they were written down for has happened. */
+export const forgetMade = async (folder: string, names: readonly string[]): Promise<void> => {
+  await Promise.all(names.map((name) => rm(join(folder, `${name}${suffix}`), { force: true })))
+}
+
+/** Says whether any container may still be made of those that are written down in a daemon's folder. */
+export const isStillMaking = async (folder: string): Promise<boolean> => {
   const files = (await readdir(folder)).filter((name) => name.endsWith(suffix))
   let any = false
   for (const name of files) {
@@ -38,8 +43,7 @@ export const isStillMaking = async (folder: string, removed: readonly string[]):
       throw error
     })
     if (asked === null) continue
-    if (removed.includes(name.slice(0, -suffix.length)) || Date.now() - asked.mtimeMs > givenUpMs)
-      await rm(path, { force: true })
+    if (Date.now() - asked.mtimeMs > givenUpMs) await rm(path, { force: true })
     else any = true
   }
   return any
