@@ -205,6 +205,12 @@ const tooLate = (type: string): SallyportError =>
 // The steps of init that are about the server's program rather than about the wall around it.
 const programSteps: ReadonlySet<string> = new Set(['exec', 'exec once', 'cwd'])
 
+const execMends: ReadonlyMap<number, string> = new Map([
+  [2, 'see that profile, mounts or image hold it, and the interpreter or loader that it names'],
+  [8, 'name a program for this machine’s architecture, or a script that says its interpreter'],
+  [13, 'see that its mode, and that of every folder on the way to it, lets others use it'],
+])
+
 const startFailed = (
   { server, program }: SandboxSpec,
   { errno, step, object }: Extract<Report, { type: 'failed' }>,
@@ -214,7 +220,7 @@ const startFailed = (
   return programSteps.has(step)
     ? new SallyportError(
         'ERR_SANDBOX_EXEC',
-        `${program.path} of ${server} could not be started in its sandbox: ${what}; see that profile and mounts hold all that it needs`,
+        `${program.path} of ${server} could not be started in its sandbox: ${what}; ${execMends.get(errno) ?? 'see that profile and mounts hold all that it needs'}`,
         details,
       )
     : new SallyportError(

@@ -52,6 +52,43 @@ describe('an image is refused', () => {
     ],
     ['with a volume over PID 1', { files: {}, changes: ['VOLUME /sallyport/'] }, 'a volume at /sallyport'],
     [
+      'with a file where memory is mounted',
+      { files: { '/home/user': { text: '' } } },
+      'else than a directory at /home/user',
+    ],
+    [
+      'with a link where memory is mounted',
+      { files: { '/home': { link: '/bin' } } },
+      'a link at /home, which leads to /bin',
+    ],
+    [
+      'with a link in a circle',
+      { files: { '/home/user': { link: 'user' } } },
+      'a link in a circle at /home/user',
+    ],
+    [
+      'with a file on the way to a mount',
+      { files: { '/data': { text: '' } } },
+      'else than a directory at /data',
+    ],
+    ['with a volume over its program', { files: {}, changes: ['VOLUME /bin'] }, 'and /bin/says in it'],
+    ['with a volume within a mount', { files: {}, changes: ['VOLUME /data/of/mine/a'] }, 'another target'],
+    [
+      'with a volume on a file',
+      { files: {}, changes: ['VOLUME /bin/says'] },
+      'a volume at /bin/says, and there no',
+    ],
+    [
+      'with a link out of itself',
+      { files: { '/etc/group': { link: '/proc/self/fd/0' } } },
+      'not the image’s own',
+    ],
+    [
+      'with more users than an engine reads',
+      { files: { '/etc/passwd': { text: 'x'.repeat(70_000) } } },
+      '70000 bytes',
+    ],
+    [
       'with a pipe where the engine reads its users',
       { files: { '/etc/passwd': { pipe: true } } },
       '/etc/passwd',
@@ -83,6 +120,17 @@ engineTest.runIf(process.getuid?.() === 0)(
     expect(await at.engine.list([`io.sallyport.daemon=${daemon}`])).toEqual([])
   },
 )
+
+engineTest('a mount takes the place of a volume, which is nowhere then', async ({ engine: at }) => {
+  const settings = await saysIn(at, { files: {}, changes: ['VOLUME /data/of/mine/', 'VOLUME /data'] })
+  await using host = await launchHost({ environment: at.environment })
+  await using server = await launchProbe(settings, host)
+  const [container] = await at.engine.list([`io.sallyport.instance=${server.spec.instance}`])
+  const facts = await at.engine.inspect(container?.Id ?? '')
+  const there = facts?.Mounts.filter(({ Destination }) => Destination.startsWith('/data'))
+  expect(there).toMatchObject([{ Destination: '/data/of/mine', Type: 'bind', RW: false }])
+  expect(Object.keys(facts?.HostConfig.Tmpfs ?? {})).toContain('/data')
+})
 
 engineTest(
   'variables that a runtime obeys, and a folder that is none, have no effect',

@@ -32,6 +32,7 @@ export interface FileStat {
   /** Permission bits */
   readonly mode: number
   readonly isFile: boolean
+  readonly isFolder: boolean
   /** Bytes */
   readonly size: number
   /** When it was written, whole ms */
@@ -69,7 +70,8 @@ export const statIn = ({ headers }: IncomingMessage): FileStat => {
   const text = Buffer.from(String(headers['x-docker-container-path-stat']), 'base64').toString()
   const { mode, size, mtime, linkTarget } = JSON.parse(text) as Record<'mode' | 'size', number> &
     Record<'mtime' | 'linkTarget', string>
-  return { mode: mode & 0o777, isFile: mode >>> 24 === 0, size, mtimeMs: Date.parse(mtime), linkTarget }
+  const type = { isFile: mode >>> 24 === 0, isFolder: mode >>> 31 === 1 }
+  return { mode: mode & 0o777, ...type, size, mtimeMs: Date.parse(mtime), linkTarget }
 }
 
 export const eventIn = (line: string): ContainerEvent => {

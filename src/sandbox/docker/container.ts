@@ -157,10 +157,11 @@ const bind = ({ source, target, access }: Pick<Mount, 'source' | 'target' | 'acc
 })
 
 const scratch = (spec: SandboxSpec, { volumes, isGvisor }: ContainerHost): Record<string, string> => {
+  const isMounted = (path: string): boolean => spec.mounts.some(({ target }) => target === path)
   const own = `rw,exec,nosuid,nodev,mode=0700,uid=${spec.hostUid},gid=${spec.hostGid}`
   const sized = `${own},size=${spec.limits.tmpBytes}`
   return {
-    ...Object.fromEntries(volumes.map((path) => [path, sized])),
+    ...Object.fromEntries(volumes.filter((path) => !isMounted(path)).map((path) => [path, sized])),
     '/tmp': sized,
     '/home/user': sized,
     '/dev/shm': sized,

@@ -22,10 +22,10 @@ import { engineFilter } from './filter.ts'
 import { emptyRoot } from './empty-root.ts'
 import { gvisorLimits, isGvisor, judgeGvisor } from './gvisor.ts'
 import type { ImagePin } from './image.ts'
-import { targetJudge } from './image-judge.ts'
 import { isStillMaking, writingDown } from './making.ts'
 import { makeDaemonFolder, markFile, removeOf } from './janitor.ts'
 import { type OwnedEngine, requireSameFiles } from './look.ts'
+import { targetJudge } from './target-judge.ts'
 import { EngineWatch } from './watch.ts'
 
 /** How long a removal that was owed may take, and how long until it is tried again, ms. */

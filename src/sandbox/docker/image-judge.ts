@@ -1,11 +1,10 @@
-// What an image may not have: a link or a file that would make its sandbox another than the one that is asked for.
-import { join } from 'node:path'
+// What an image may not have: what would make its sandbox another than the one that is asked for, or keep it from being built.
+import { isNormal, isWithin } from '../../lib/path-overlap.ts'
 import { SallyportError } from '../../errors.ts'
-import { unlessAborted } from '../../lib/deadline.ts'
-import { isWithin } from '../../lib/path-overlap.ts'
-import type { SandboxSpec } from '../spec.ts'
+import type { FileStat } from './answers.ts'
+import { statusOf } from './engine-failure.ts'
 import type { ImagePin } from './image.ts'
-import { type Look, lookIntoImage, type OwnedEngine } from './look.ts'
+import type { Look } from './look.ts'
 
 /** Where everything of ours is in a container */
 const ours = '/sallyport'
@@ -13,11 +12,57 @@ const ours = '/sallyport'
 /** What the engine reads on this machine, outside of any sandbox, to learn who the container's user is */
 const accounts = ['/etc/passwd', '/etc/group'] as const
 
+/** As large as an account file may be, bytes: no line of it is too long for the engine then */
+const largestAccounts = 65_536
+
+/** Where every container has memory to write to, of a server that owns it */
+const scratch = ['/tmp', '/home/user'] as const
+
+/** As many variables as an image may have, and as many bytes as their names: PID 1 is executed with all of them, emptied */
+const most = { variables: 1_000, nameBytes: 65_536 } as const
+
+/** Makes ERR_IMAGE_UNSAFE of what is said of the image. */
+export type Refuse = (what: string) => SallyportError
+
+export const refuseImage =
+  (image: string, server: string): Refuse =>
+  (what) =>
+    new SallyportError('ERR_IMAGE_UNSAFE', `image ${image} of server ${server} ${what}`, { server, image })
+
+/**
+ * Throws ERR_IMAGE_UNSAFE where the image says of itself what no container can be made with: volumes in places that are the
+ * kernel's, ours or none, and variables that keep PID 1 from starting. Pure.
+ */
+export const judgeImageFacts = (
+  { reference, volumes, variables }: Pick<ImagePin, 'reference' | 'volumes' | 'variables'>,
+  server: string,
+): void => {
+  const refuse = refuseImage(reference, server)
+  for (const path of volumes) {
+    const said = JSON.stringify(path.slice(0, 256))
+    if (isWithin(path, ours))
+      throw refuse(`has a volume at ${path}, where Sallyport puts its own; build it without`)
+    if (path === '/' || !isNormal(path) || path.length > 1_024)
+      throw refuse(`has a volume at ${said}, which is no folder of a container; build it without`)
+    if (isWithin(path, '/proc') || (isWithin(path, '/dev') && !['/dev', '/dev/shm'].includes(path)))
+      throw refuse(`has a volume at ${said}, which is the kernel’s; build it without`)
+  }
+  const bytes = variables.reduce((sum, name) => sum + Buffer.byteLength(name), 0)
+  if (variables.length > most.variables || bytes > most.nameBytes)
+    throw refuse(
+      `has ${variables.length} variables with ${bytes} bytes of names, at most ${most.variables} and ${most.nameBytes} are taken; build it with fewer`,
+    )
+  const odd = variables.find((name) => name === '' || name.includes('\0'))
+  if (odd !== undefined)
+    throw refuse(`has a variable named ${JSON.stringify(odd)}, which no process can have; build it without`)
+}
+
 /**
  * Throws ERR_IMAGE_UNSAFE where the image holds what would
  * - put PID 1 elsewhere than where the engine then starts it, so that a program of the image ran in its place, before the gate:
  *   anything at `/sallyport`;
- * - keep the engine waiting for ever: an account file that is a pipe or a device.
+ * - keep the engine waiting for ever, or reading: an account file that is a pipe, a device or large;
+ * - keep memory from being mounted where every server has some, or where the image has a volume.
  *
  * An image never changes under its id, so once is enough.
  */
@@ -26,73 +71,84 @@ export const judgeImage = async (
   server: string,
   { reference, volumes }: Pick<ImagePin, 'reference' | 'volumes'>,
 ): Promise<void> => {
-  const volume = volumes.find((path) => isWithin(join('/', path), ours))
-  if (volume !== undefined || (await look(ours)) !== null) {
-    const what = volume === undefined ? 'something' : 'a volume'
-    throw unsafe(
-      reference,
-      server,
-      `has ${what} at ${volume ?? ours}, where Sallyport puts its own; build it without`,
-    )
-  }
-  for (const path of accounts) {
-    const found = await look(path)
-    const real = found === null || found.linkTarget === '' ? found : await look(found.linkTarget)
-    if (real === null || real.isFile) continue
-    throw unsafe(
-      reference,
-      server,
-      `has no ordinary file at ${path}, which the engine would read; build it with one, or without`,
-    )
-  }
+  const refuse = refuseImage(reference, server)
+  if ((await lookAt(look, ours, refuse)) !== null)
+    throw refuse(`has something at ${ours}, where Sallyport puts its own; build it without`)
+  for (const path of accounts) await judgeFile(look, path, refuse)
+  for (const path of scratch) await judgeWay(look, { target: path, kind: 'directory', isOurs: true }, refuse)
+  for (const path of volumes)
+    if ((await lookBehind(look, path, refuse))?.isFolder === false)
+      throw refuse(`has a volume at ${path}, and there no folder; build it without`)
 }
 
-/** Judges the targets of a sandbox's mounts. */
-export type JudgeTargets = (
-  image: Pick<ImagePin, 'id' | 'reference' | 'volumes'>,
-  spec: Pick<SandboxSpec, 'server' | 'mounts'>,
-  waiting: { readonly signal: AbortSignal },
-) => Promise<void>
+/** Throws ERR_IMAGE_UNSAFE where a path holds what is no small ordinary file, links followed. */
+export const judgeFile = async (look: Look, path: string, refuse: Refuse): Promise<void> => {
+  const file = await lookBehind(look, path, refuse)
+  if (file !== null && !file.isFile)
+    throw refuse(`has no ordinary file at ${path}, which every container has; build it with one, or without`)
+  if (file !== null && file.size > largestAccounts)
+    throw refuse(
+      `has ${file.size} bytes at ${path}, which the engine reads, at most ${largestAccounts} are taken; build it with a shorter one`,
+    )
+}
+
+/** What is to be mounted, and where. */
+export interface Target {
+  readonly target: string
+  readonly kind: 'file' | 'directory' | 'socket'
+  /** Whether every container has it, so that nobody could choose another target */
+  readonly isOurs: boolean
+}
 
 /**
- * Returns what throws ERR_IMAGE_UNSAFE where a link of the image is on the way to a mount, since it may lead to where PID 1 is.
- *
- * The engine is asked once for each image and its targets.
+ * Throws ERR_IMAGE_UNSAFE where something of that kind can't be mounted at its target, or would be mounted elsewhere: a link or
+ * a file is on the way, a folder through which others may not pass, or something of another kind in its place.
  */
-export const targetJudge = (owned: OwnedEngine): JudgeTargets => {
-  const judged = new Map<string, Promise<void>>()
-  return async ({ id, reference, volumes }, { server, mounts }, { signal }) => {
-    const targets = mounts.map(({ target }) => target)
-    if (targets.length === 0) return
-    const key = JSON.stringify([id, targets])
-    const known = judged.get(key)
-    const judging =
-      known ??
-      lookIntoImage(owned, { id, volumes }, async (look) => {
-        for (const target of targets) await judgeWay(look, target, (what) => unsafe(reference, server, what))
-      })
-    judged.set(key, judging)
-    judging.catch(() => judged.delete(key))
-    await unlessAborted(judging, signal)
-  }
-}
-
-const judgeWay = async (
-  look: Look,
-  target: string,
-  refuse: (what: string) => SallyportError,
-): Promise<void> => {
-  const parts = target.split('/').filter((part) => part !== '')
+export const judgeWay = async (look: Look, mount: Target, refuse: Refuse): Promise<void> => {
+  const parts = mount.target.split('/').filter((part) => part !== '')
   for (const index of parts.keys()) {
     const path = `/${parts.slice(0, index + 1).join('/')}`
-    const found = await look(path)
-    if (found === null || found.isFile) return
-    if (found.linkTarget === '') continue
-    throw refuse(
-      `has a link at ${path}, which leads to ${found.linkTarget}: the mount at ${target} would be there; give it a target with no link on its way`,
-    )
+    const found = await lookAt(look, path, refuse)
+    if (found === null) return
+    const wrong = wrongOnWay(found, path, mount)
+    if (wrong === null) continue
+    const mend = mount.isOurs ? 'build it with an ordinary folder there, or none' : 'give it another target'
+    throw refuse(`${wrong}; ${mend}`)
   }
 }
 
-const unsafe = (image: string, server: string, what: string): SallyportError =>
-  new SallyportError('ERR_IMAGE_UNSAFE', `image ${image} of server ${server} ${what}`, { server, image })
+const wrongOnWay = (found: FileStat, path: string, { target, kind, isOurs }: Target): string | null => {
+  const isEnd = path === target
+  const { linkTarget, isFolder, isFile, mode } = found
+  if (linkTarget !== '')
+    return `has a link at ${path}, which leads to ${linkTarget}: the mount at ${target} would be there`
+  const isRight = isEnd && kind !== 'directory' ? isFile : isFolder
+  if (!isRight)
+    return `has something else than a ${isEnd ? kind : 'directory'} at ${path}, on the way to the mount at ${target}`
+  // The memory that is mounted over a folder takes over its rights; any other mount has its own.
+  const needed = !isEnd ? 0o001 : isOurs ? 0o700 : 0
+  if ((mode & needed) === needed) return null
+  return `has a folder at ${path} with mode 0${mode.toString(8)}, through which no server gets to ${target}`
+}
+
+/** Looks at what a link leads to, which has to be a place of the image's own. */
+const lookBehind = async (look: Look, path: string, refuse: Refuse): Promise<FileStat | null> => {
+  const found = await lookAt(look, path, refuse)
+  if (found === null || found.linkTarget === '') return found
+  const place = [ours, '/proc', '/sys', '/dev'].find((place) => isWithin(found.linkTarget, place))
+  if (place !== undefined)
+    throw refuse(
+      `has a link at ${path} to ${found.linkTarget}, which is not the image’s own; build it without`,
+    )
+  return lookAt(look, found.linkTarget, refuse)
+}
+
+/** Says what is at a path. Without a word the engine refuses to say it of a link in a circle and of a way through a file. */
+export const lookAt = async (look: Look, path: string, refuse: Refuse): Promise<FileStat | null> => {
+  try {
+    return await look(path)
+  } catch (error) {
+    if (statusOf(error) !== 500) throw error
+    throw refuse(`has a link in a circle at ${path}, or a file on the way to it; build it without`)
+  }
+}

@@ -2,12 +2,13 @@
 import { createHash } from 'node:crypto'
 import { join } from 'node:path'
 import { SallyportError } from '../../errors.ts'
+import { isWithin } from '../../lib/path-overlap.ts'
 import type { ServerSettings, Settings } from '../../schema/settings.ts'
 import { type CommandPin, judgeName } from '../command.ts'
 import { kindByName, type CommandKind } from '../command-kind.ts'
 import { interpreterNamed } from '../interpreters.ts'
 import type { Engine, ImageFacts } from './engine.ts'
-import { judgeImage } from './image-judge.ts'
+import { judgeImage, judgeImageFacts, lookAt, refuseImage } from './image-judge.ts'
 import { lookIntoImage, type OwnedEngine } from './look.ts'
 
 /** An image as it was registered. */
@@ -37,7 +38,7 @@ export const pinImage = async (engine: Engine, { name: server, image }: ImageSer
     reference: image,
     id: facts.Id,
     pinned: pinnedName(facts, image),
-    volumes: Object.keys(facts.Config?.Volumes ?? {}).toSorted(),
+    volumes: volumesOf(facts),
     labels: Object.keys(facts.Config?.Labels ?? {}).toSorted(),
     variables: variablesOf(facts),
   }
@@ -104,9 +105,14 @@ export const pinnedName = ({ Id, RepoDigests }: ImageFacts, reference: string): 
   return known ?? Id
 }
 
+const volumesOf = ({ Config }: ImageFacts): readonly string[] => {
+  const paths = Object.keys(Config?.Volumes ?? {}).map((path) => path.replace(/(?<=.)\/+$/, ''))
+  return [...new Set(paths)].toSorted()
+}
+
 const variablesOf = ({ Config }: ImageFacts): readonly string[] => {
-  const names = (Config?.Env ?? []).map((entry) => entry.split('=', 1)[0] ?? '')
-  return [...new Set(names.filter((name) => name !== ''))].toSorted()
+  const entries = (Config?.Env ?? []).filter((entry) => entry !== '')
+  return [...new Set(entries.map((entry) => entry.split('=', 1)[0] ?? ''))].toSorted()
 }
 
 // The engine shows no file of an image itself.
@@ -116,14 +122,21 @@ const findIn = async (
   image: ImagePin,
   candidates: readonly string[],
 ): Promise<{ readonly path: string; readonly real: string }> => {
+  const refuse = refuseImage(image.reference, server.name)
+  judgeImageFacts(image, server.name)
   const found = await lookIntoImage(owned, image, async (look) => {
     await judgeImage(look, server.name, image)
     for (const path of candidates) {
-      const stat = await look(path)
+      const stat = await lookAt(look, path, refuse)
       if (stat === null) continue
       const real = stat.linkTarget === '' ? path : stat.linkTarget
       const file = stat.linkTarget === '' ? stat : await look(real)
-      if (file !== null && file.isFile && (file.mode & 0o111) !== 0) return { path, real }
+      if (file === null || !file.isFile || (file.mode & 0o111) === 0) continue
+      const volume = image.volumes.find((volume) => isWithin(path, volume) || isWithin(real, volume))
+      if (volume === undefined) return { path, real }
+      throw refuse(
+        `has a volume at ${volume}, which is empty in a sandbox, and ${path} in it; build it without, or give allowed_commands another path`,
+      )
     }
     return null
   })
