@@ -4,6 +4,7 @@ import type { Command } from 'commander'
 import { thisHost } from '../config/host.ts'
 import { runtimeDirectory, stateDirectory } from '../config/paths.ts'
 import { SallyportError } from '../errors.ts'
+import type { Logger } from '../lib/logger.ts'
 import type { Settings } from '../schema/settings.ts'
 
 interface ServeOptions {
@@ -64,7 +65,7 @@ async function serve(
 
   // 3. The daemon, until a signal, its operator or its own trouble ends it.
   const { startDaemon } = await import('../daemon/start.ts')
-  const end = endings()
+  const end = endings(log)
   const starting = startDaemon({ settings, load, host, runtimeDir, stateDir, log })
   // The daemon tells what it refuses; whether it started at all is seen below.
   process.on('SIGHUP', () => void starting.then((one) => one.reload()).catch(() => undefined))
@@ -83,18 +84,25 @@ function mayGrow(isAllowed: boolean): void {
   setFlagsFromString(`--semi-space-growth-factor=${isAllowed ? 2 : 1}`)
 }
 
-// Resolves with null on a signal, with the error on a bug that nobody caught: a daemon in an unknown state goes down.
-function endings(): Promise<SallyportError | null> {
+// Resolves with null on a signal, with the error on a bug that nobody caught: a daemon in an unknown state goes down. One that
+// shows on the way down is told: nothing else would say why it takes long.
+function endings(log: Logger): Promise<SallyportError | null> {
   const { promise, resolve } = Promise.withResolvers<SallyportError | null>()
+  let isEnding = false
+  const end = (reason: SallyportError | null): void => {
+    if (isEnding && reason !== null) log.error({ code: reason.code, err: reason }, 'not caught')
+    isEnding = true
+    resolve(reason)
+  }
   for (const [signal, number] of [
     ['SIGTERM', 15],
     ['SIGINT', 2],
   ] as const)
     process.once(signal, () => {
       process.once(signal, () => process.exit(128 + number))
-      resolve(null)
+      end(null)
     })
-  process.on('uncaughtException', (error) => resolve(SallyportError.from(error)))
-  process.on('unhandledRejection', (error) => resolve(SallyportError.from(error)))
+  process.on('uncaughtException', (error) => end(SallyportError.from(error)))
+  process.on('unhandledRejection', (error) => end(SallyportError.from(error)))
   return promise
 }

@@ -10,6 +10,7 @@ import type { LogRing } from './log-ring.ts'
 import type { Emit, Launch, Running } from './ports.ts'
 import { describeExit, release } from './process-end.ts'
 import { type InstanceEvent, next } from './states.ts'
+import { ignoreStreamError, keepStderr } from './stderr.ts'
 import { stop } from './stop.ts'
 
 /** How long the first reading of a server's code may take, ms: hundreds of megabytes on a busy disk */
@@ -38,6 +39,7 @@ export class Instance implements AsyncDisposable {
   #gone: Promise<void> = Promise.resolve()
   #drained: Promise<void> = Promise.resolve()
   #stopping: Promise<void> | null = null
+  #isUnwanted = false
   #exit: SandboxExit | null = null
 
   constructor(options: InstanceOptions) {
@@ -105,15 +107,18 @@ export class Instance implements AsyncDisposable {
       })
     } catch (thrown) {
       const error = SallyportError.from(launch.signal.aborted ? launch.signal.reason : thrown)
-      this.#lose({
-        reason: error.message,
-        readyMs: null,
-        retryable: catalogue[error.code].retryable || isShortage(error),
-        isShortage: isShortage(error),
-        needsAuth: error.code === 'ERR_CREDENTIAL_SOURCE' || error.code === 'ERR_CREDENTIAL_REFUSED',
-        exit: null,
-      })
-      finish()
+      try {
+        this.#lose({
+          reason: error.message,
+          readyMs: null,
+          retryable: catalogue[error.code].retryable || isShortage(error),
+          isShortage: isShortage(error),
+          needsAuth: error.code === 'ERR_CREDENTIAL_SOURCE' || error.code === 'ERR_CREDENTIAL_REFUSED',
+          exit: null,
+        })
+      } finally {
+        finish()
+      }
       throw error
     } finally {
       clearTimeout(timer)
@@ -131,17 +136,27 @@ export class Instance implements AsyncDisposable {
 
   /** Runs the stop ladder and resolves when nothing is left. In a state without a process it does nothing. */
   stop(reason: string): Promise<void> {
+    this.#isUnwanted = true
+    return this.#end(reason)
+  }
+
+  #end(reason: string): Promise<void> {
     if (this.#life.state === 'backoff') this.#apply('ended', { state: 'stopped', reason }, reason)
     this.#stopping ??= this.#climbDown(reason).finally(() => (this.#stopping = null))
     return this.#stopping
   }
 
-  /** Ends a process that is of no use, by the ladder, and then treats it as lost. One that is gone already, was. */
+  /**
+   * Ends a process that is of no use, by the ladder, and then treats it as lost, unless somebody stops it meanwhile: what
+   * nobody wants any more does not come back. One that is gone already, was.
+   */
   async abandon(reason: string, retryable: boolean): Promise<void> {
     if (this.#life.state !== 'starting' && this.#life.state !== 'ready') return
     const readyMs = this.#life.state === 'ready' ? performance.now() - this.#life.since : null
-    await this.stop(reason)
-    if (this.state === 'stopped') this.#settle({ reason, readyMs, retryable, exit: this.#exit })
+    this.#isUnwanted = false
+    await this.#end(reason)
+    if (this.state === 'stopped' && !this.#isUnwanted)
+      this.#settle({ reason, readyMs, retryable, exit: this.#exit })
   }
 
   /** Moves an instance without a process on: `quarantine`, `release`, `disable`, `enable`, `ended`, `fail`. */
@@ -176,15 +191,8 @@ export class Instance implements AsyncDisposable {
 
   #adopt(process: Running, launch: AbortController, finish: () => void): void {
     this.#limits = limitsOf(process)
-    const clean = process.redactor?.stream() ?? null
-    const { logs } = this.#options
-    process.stderr.on('data', (chunk: Buffer) =>
-      logs.append(clean === null ? chunk : Buffer.from(clean.push(chunk))),
-    )
-    if (clean !== null) process.stderr.on('end', () => logs.append(Buffer.from(clean.flush())))
-    process.stderr.on('error', ignoreStreamError)
-    process.stdin.on('error', ignoreStreamError)
-    process.stdout.on('error', ignoreStreamError)
+    keepStderr(process, this.#options.logs)
+    for (const stream of [process.stdin, process.stdout]) stream.on('error', ignoreStreamError)
     if (this.#life.state === 'starting') this.#life = { state: 'starting', launch, process }
     else if (this.#life.state === 'stopping') this.#life = { state: 'stopping', process }
     // A launch that was called off and came through all the same leaves nothing behind.
@@ -288,9 +296,4 @@ export class Instance implements AsyncDisposable {
       detail: { from, to, event, purpose, reason },
     })
   }
-}
-
-/** A broken pipe is how a dying server looks from here; its end is reported by `ended`. */
-function ignoreStreamError(): void {
-  // the process's end says what there is to say
 }

@@ -165,6 +165,15 @@ test('a server that closes its output and lives on is ended, and started again o
   await all.supervisor.call(caller(), callOf('echo'), waiting)
 })
 
+test('what is stopped while it is being ended for its own fault does not come back', async () => {
+  await using all = await superviseAll([serverSettings('closes-stdout.mjs')])
+  const unavailable = { code: 'ERR_SERVER_UNAVAILABLE' }
+  await expect(all.supervisor.start(caller(), 'fixture', waiting)).rejects.toMatchObject(unavailable)
+  expect(stateOf(all)).toBe('draining')
+  await all.supervisor.stop(caller(), 'fixture', waiting)
+  expect(stateOf(all)).toBe('stopped')
+})
+
 test('a server that reads no more is ended, and started again on the schedule', async () => {
   const restart = { scheduleS: [0.05], jitter: 0, steadyS: 60, startAttempts: 3, storm: 10 }
   const output = { resultBytes: 1000, lineBytes: 100_000, stderrBytes: 1000 }
