@@ -165,6 +165,12 @@ static int hard_link(int count, char **arguments) {
   return unlink(arguments[0]);
 }
 
+// Gives the first path the second name, and its own back.
+static int rename_it(int count, char **arguments) {
+  (void)count;
+  return rename(arguments[0], arguments[1]) == 0 ? rename(arguments[1], arguments[0]) : -1;
+}
+
 // Covered is a null device in the place of a file, and a folder without entries in the place of a folder.
 static int uncovered(int count, char **arguments) {
   (void)count;
@@ -205,5 +211,5 @@ const struct attempt file_attempts[] = {
     {"read", 1, read_it},          {"create", 1, create}, {"open-for-writing", 1, open_for_writing},
     {"text", 1, text},         {"list", 1, list},             {"link", 1, link_text}, {"flags", 1, flags},
     {"size", 1, size},         {"reserve", 2, reserve},       {"read-through-link", 2, read_through_link},
-    {"hard-link", 2, hard_link}, {"uncovered", 1, uncovered}, {NULL, 0, NULL},
+    {"hard-link", 2, hard_link}, {"rename", 2, rename_it}, {"uncovered", 1, uncovered}, {NULL, 0, NULL},
 };

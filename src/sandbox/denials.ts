@@ -28,9 +28,11 @@ export interface DenialFacts {
   readonly environment: Readonly<Record<string, string | undefined>>
 }
 
-const kernelAndRuntime = ['/proc', '/sys', '/dev', '/run', '/var/run', '/boot', '/efi', '/lost+found']
+/** The running system's own folders. */
+export const kernelAndRuntime = ['/proc', '/sys', '/dev', '/run', '/var/run', '/boot', '/efi', '/lost+found']
 
-const system = `
+/** What hands over the machine. */
+export const system = `
   /etc/shadow /etc/shadow- /etc/gshadow /etc/gshadow- /etc/sudoers /etc/sudoers.d /etc/ssh /etc/ssl/private
   /etc/pki/tls/private /etc/krb5.keytab /etc/security/opasswd /etc/crontab /etc/cron.d /etc/cron.daily /etc/cron.hourly
   /etc/docker /etc/containerd /etc/kubernetes /etc/rancher /etc/cni /etc/systemd /etc/NetworkManager /etc/wireguard
@@ -39,8 +41,8 @@ const system = `
   /tmp/.ICE-unix
 `
 
-/** Below every home. Keys and tokens first, then engines, browsers, keyrings, and what was typed. */
-const inHomes: Readonly<Record<string, string>> = {
+/** Below every home, by what they are. Keys and tokens first, then engines, browsers, keyrings, and what was typed. */
+export const inHomes: Readonly<Record<string, string>> = {
   'ssh and signing keys':
     '.ssh .gnupg .pki .password-store .config/age .config/sops .minisign .local/share/gnupg',
   'cloud credentials': `
@@ -70,7 +72,7 @@ const inHomes: Readonly<Record<string, string>> = {
 }
 
 /** Variables that name a socket of somebody who would act for the server. */
-const socketVariables = `
+export const socketVariables = `
   SSH_AUTH_SOCK SSH_AGENT_LAUNCHER GPG_AGENT_INFO DBUS_SESSION_BUS_ADDRESS DBUS_SYSTEM_BUS_ADDRESS DOCKER_HOST
   CONTAINER_HOST PODMAN_HOST CONTAINERD_ADDRESS BUILDKIT_HOST WAYLAND_DISPLAY PULSE_SERVER PIPEWIRE_REMOTE
   TMUX SWAYSOCK I3SOCK NIRI_SOCKET VSCODE_IPC_HOOK VSCODE_IPC_HOOK_CLI VSCODE_GIT_IPC_HANDLE SALLYPORT_RUNTIME_DIR

@@ -4,11 +4,10 @@ import { SallyportError } from '../errors.ts'
 import { isWithin } from '../lib/path-overlap.ts'
 import type { PackageSettings, ProfileSettings, ServerSettings } from '../schema/settings.ts'
 import { findDenials, type DenialFacts } from './denials.ts'
-import { judgeMounts } from './mount-rules.ts'
+import { judgeMounts, type MountRules, mountRules } from './mount-rules.ts'
 import { needMount } from './mount-source.ts'
 import { etcFiles } from './etc.ts'
-import { protectMount } from './protected.ts'
-import { judgeReachable, type SandboxUser } from './reachable.ts'
+import type { SandboxUser } from './reachable.ts'
 import { planRuntime } from './runtime-mounts.ts'
 import type { DataFile, Link, Mount } from './spec.ts'
 
@@ -20,6 +19,12 @@ export interface FilesystemRequest {
   /** Whether an image brings root and programs, so that nothing of the host's runtime is shown */
   readonly hasImage?: boolean
   readonly user: SandboxUser
+}
+
+/** What the daemon knows of its host. */
+export interface FilesystemFacts extends DenialFacts {
+  /** What the mounts are held to: all there is, where it is left out */
+  readonly rules?: MountRules
 }
 
 export interface Program {
@@ -43,16 +48,17 @@ export interface FilesystemPlan {
  * 2. the package: `source` at `target`, and each `with` folder beside the target under its own name
  * 3. the server's own mounts
  * 4. the programs, where none of the read-only trees holds them already
- * 5. every source and target judged, after symbolic links: see `judgeMounts`
+ * 5. every source and target judged, after symbolic links: see `MountRules`
  * 6. what is protected inside writable mounts, read-only on top
  *
  * Throws ERR_MOUNT_REFUSED, ERR_PACKAGE_UNSAFE, ERR_COMMAND_UNSAFE or ERR_PROFILE_EXCEEDED.
  */
 export const planFilesystem = async (
   request: FilesystemRequest,
-  facts: DenialFacts,
+  facts: FilesystemFacts,
 ): Promise<FilesystemPlan> => {
   const { server, profile, programs, hasImage = false, user } = request
+  const { rules = mountRules } = facts
   const { mounts: runtime, links } = hasImage ? nothing : await planRuntime(profile.filesystem.read)
   const code = server.package === null ? [] : await planPackage(server.name, server.package)
   const granted = [...(await planProfileWrites(profile)), ...(await planServerMounts(server, profile))]
@@ -62,19 +68,16 @@ export const planFilesystem = async (
     ),
   )
   const mounts = [...runtime, ...code, ...placed.flatMap(({ mounts: own }) => own), ...granted]
-  judgeMounts(
-    server.name,
-    mounts,
-    findDenials(
-      facts,
-      mounts.map(({ source }) => source),
-    ),
+  const denials = findDenials(
+    facts,
+    mounts.map(({ source }) => source),
   )
-  if (!hasImage) judgePrograms(server.name, programs, granted)
-  for (const mount of mounts) await judgeReachable(server.name, mount, user)
+  const executed = hasImage ? [] : programs.map(({ path }) => path)
+  judgeMounts({ server: server.name, mounts, denials, programs: executed }, rules)
+  for (const mount of mounts) await rules.reachable(server.name, mount, user)
   const guards: Mount[] = []
   for (const mount of granted)
-    if (mount.access === 'write') guards.push(...(await protectMount(server.name, mount)))
+    if (mount.access === 'write') guards.push(...(await rules.guards(server.name, mount)))
   return {
     mounts: [...mounts.toSorted((one, other) => depthOf(one.target) - depthOf(other.target)), ...guards],
     links,
@@ -141,16 +144,4 @@ const placeProgram = async (
   const reason = 'a program that the server is started with'
   const mount = await needMount(name, { source: path, target, access: 'read', reason, origin: 'program' })
   return { mounts: [mount], path: target }
-}
-
-// Also those that lie in the runtime, whose tree a writable mount may be a part of.
-const judgePrograms = (server: string, programs: readonly Program[], granted: readonly Mount[]): void => {
-  for (const { path } of programs)
-    for (const { source, target, access } of granted)
-      if (access === 'write' && isWithin(path, source))
-        throw new SallyportError(
-          'ERR_COMMAND_UNSAFE',
-          `program ${path} of server ${server} lies in the writable mount of ${source} at ${target}; keep programs outside of every writable mount`,
-          { server, path, source, target },
-        )
 }

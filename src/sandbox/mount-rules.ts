@@ -2,7 +2,8 @@
 import { SallyportError, type ErrorCode } from '../errors.ts'
 import { isWithin, overlapOf } from '../lib/path-overlap.ts'
 import type { Denial } from './denials.ts'
-import { isProtectedName } from './protected.ts'
+import { isProtectedName, protectMount } from './protected.ts'
+import { judgeReachable } from './reachable.ts'
 import type { Mount } from './spec.ts'
 
 /** Targets that are the sandbox's own: nothing of a server's is mounted at, above or inside them. */
@@ -15,24 +16,65 @@ const kernelTargets = ['/proc', '/sys', '/dev']
 /** Targets that are the sandbox's own, but may hold a mount. */
 const scratchTargets = ['/tmp', '/home/user']
 
-/**
- * Throws where the mounts of one sandbox may not be.
- *
- * 1. targets: none is or holds another's, none is the root, or where the sandbox has something of its own
- * 2. sources: none is at, above or inside a denied path, after symbolic links. Above counts where the denied path
- *    exists, and for writable mounts always. Refused, never masked: a mask falls off when the host replaces the file,
- *    and masking what is absent leaves files behind
- * 3. writable sources: none lies in a folder that is protected inside writable mounts
- * 4. code: no package or program shares a file with a writable mount
- *
- * Throws ERR_MOUNT_REFUSED, for the fourth ERR_PACKAGE_UNSAFE or ERR_COMMAND_UNSAFE.
- */
-export const judgeMounts = (server: string, mounts: readonly Mount[], denials: readonly Denial[]): void => {
-  for (const mount of mounts) judgeTarget(server, mount)
-  for (const [index, mount] of mounts.entries()) judgeNeighbours(server, mount, mounts.slice(0, index))
-  for (const mount of mounts) judgeSource(server, mount, denials)
-  for (const mount of mounts) if (mount.access === 'write') judgeWritable(server, mount, mounts)
+/** The mounts of one sandbox, and what stands against them. */
+export interface Judged {
+  readonly server: string
+  readonly mounts: readonly Mount[]
+  readonly denials: readonly Denial[]
+  /** Real host paths of what is executed; none where an image brings it */
+  readonly programs: readonly string[]
 }
+
+/** What the mounts of a sandbox are held to. Each rule can only refuse. */
+export interface MountRules {
+  /** None is or holds another's target, none is the root, or where the sandbox has something of its own */
+  targets(judged: Judged): void
+  /**
+   * No source is at, above or inside a denied path, after symbolic links. Above counts where the denied path exists, and for
+   * writable mounts always. Refused, never masked: a mask falls off when the host replaces the file, and masking what is absent
+   * leaves files behind
+   */
+  sources(judged: Judged): void
+  /** No writable source lies in a folder that is protected inside writable mounts */
+  runByHost(judged: Judged): void
+  /** No package, program or script's file is in a writable mount, nor shares a file with one */
+  code(judged: Judged): void
+  /** The sandbox's user can use each as it is meant */
+  readonly reachable: typeof judgeReachable
+  /** What is mounted read-only inside a writable mount */
+  readonly guards: typeof protectMount
+}
+
+/** All of them: what every launch is held to. They throw ERR_MOUNT_REFUSED, for code ERR_PACKAGE_UNSAFE or ERR_COMMAND_UNSAFE. */
+export const mountRules: MountRules = {
+  targets({ server, mounts }) {
+    for (const mount of mounts) judgeTarget(server, mount)
+    for (const [index, mount] of mounts.entries()) judgeNeighbours(server, mount, mounts.slice(0, index))
+  },
+  sources({ server, mounts, denials }) {
+    for (const mount of mounts) judgeSource(server, mount, denials)
+  },
+  runByHost({ server, mounts }) {
+    for (const mount of writable(mounts)) judgeRunByHost(server, mount)
+  },
+  code({ server, mounts, programs }) {
+    for (const mount of writable(mounts)) judgeShared(server, mount, mounts)
+    judgePrograms(server, programs, writable(mounts))
+  },
+  reachable: judgeReachable,
+  guards: protectMount,
+}
+
+/** Throws where the mounts of one sandbox may not be: by their targets first, then by what they are. */
+export const judgeMounts = (judged: Judged, rules: MountRules): void => {
+  rules.targets(judged)
+  rules.sources(judged)
+  rules.runByHost(judged)
+  rules.code(judged)
+}
+
+const writable = (mounts: readonly Mount[]): readonly Mount[] =>
+  mounts.filter(({ access }) => access === 'write')
 
 const judgeTarget = (server: string, mount: Mount): void => {
   const { target, origin } = mount
@@ -93,7 +135,7 @@ export const denialOf = (
 const worst = (first: ReturnType<typeof overlapOf>, second: ReturnType<typeof overlapOf>): typeof first =>
   first === 'apart' ? second : first
 
-const judgeWritable = (server: string, mount: Mount, mounts: readonly Mount[]): void => {
+const judgeRunByHost = (server: string, mount: Mount): void => {
   const protectedName = mount.source.split('/').find(isProtectedName)
   if (protectedName !== undefined)
     throw refused(
@@ -102,6 +144,9 @@ const judgeWritable = (server: string, mount: Mount, mounts: readonly Mount[]): 
       `is writable and lies in or is ${protectedName}, from which the host runs programs`,
       'mount another folder, or make it access: read',
     )
+}
+
+const judgeShared = (server: string, mount: Mount, mounts: readonly Mount[]): void => {
   for (const code of mounts) {
     if (code === mount || overlapOf(code.source, mount.source) === 'apart') continue
     const unsafe = unsafeCode[code.origin]
@@ -112,6 +157,18 @@ const judgeWritable = (server: string, mount: Mount, mounts: readonly Mount[]): 
       { server, source: code.source, target: code.target, writable: mount.source },
     )
   }
+}
+
+// Also those that lie in what the profile reads, whose tree a writable mount may be a part of.
+const judgePrograms = (server: string, programs: readonly string[], granted: readonly Mount[]): void => {
+  for (const path of programs)
+    for (const { source, target } of granted)
+      if (isWithin(path, source))
+        throw new SallyportError(
+          'ERR_COMMAND_UNSAFE',
+          `program ${path} of server ${server} lies in the writable mount of ${source} at ${target}; keep programs outside of every writable mount`,
+          { server, path, source, target },
+        )
 }
 
 const unsafeCode: Readonly<Record<Mount['origin'], ErrorCode | null>> = {

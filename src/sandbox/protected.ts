@@ -23,10 +23,11 @@ const others = `
 `
 
 const versionControlNames: ReadonlySet<string> = new Set(words(versionControl))
-const names: ReadonlySet<string> = new Set([...words(versionControl), ...words(others)])
+/** Each of them. */
+export const protectedNames: ReadonlySet<string> = new Set([...words(versionControl), ...words(others)])
 
 /** Says whether a file or folder of this name is kept read-only inside writable mounts. */
-export const isProtectedName = (name: string): boolean => names.has(name)
+export const isProtectedName = (name: string): boolean => protectedNames.has(name)
 
 /** How far below the mount is looked, and how many folders and findings are borne before the mount is refused. */
 const searchDepth = 3

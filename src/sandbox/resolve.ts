@@ -9,9 +9,8 @@ import { isMissing } from '../lib/missing.ts'
 import { isNormal, isWithin } from '../lib/path-overlap.ts'
 import type { ProfileSettings, ServerSettings, Settings } from '../schema/settings.ts'
 import { judgeArguments } from './arguments.ts'
-import type { DenialFacts } from './denials.ts'
 import { withResolver } from './etc.ts'
-import type { FilesystemPlan, Program } from './filesystem.ts'
+import type { FilesystemFacts, FilesystemPlan, Program } from './filesystem.ts'
 import { isOfTheMachine } from './mount-source.ts'
 import type { SandboxUser } from './reachable.ts'
 import { argumentRequest, type Registration } from './registrations.ts'
@@ -27,7 +26,7 @@ export interface ResolveRequest {
 }
 
 /** What the daemon knows of itself and its host; gathered at its edge. */
-export interface HostFacts extends DenialFacts {
+export interface HostFacts extends FilesystemFacts {
   /** The daemon's own ids */
   readonly uid: number
   readonly gid: number

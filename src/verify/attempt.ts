@@ -1,4 +1,5 @@
 // One thing that a probe tries, and what each answer to it means.
+import type { Lab } from './lab.ts'
 
 /** What the probes' program says of one attempt. */
 export interface Answer {
@@ -32,10 +33,12 @@ export interface Watched {
 }
 
 export interface Attempt {
-  /** What the program is asked: a name and its arguments, none of which has a tab or a line break; empty where it is watched */
+  /** What the program is asked: a name and its arguments, none of which has a tab or a line break; empty where it is not asked */
   readonly asks: readonly string[]
   /** What is looked at from outside in its place, once all that was asked is answered; absent where the program is asked */
   readonly watch?: (program: Watched) => Promise<Answer>
+  /** What is planned in its place, and not started: all attempts of a probe are so, or none */
+  readonly plan?: (lab: Lab) => Promise<Omit<Answer, 'ms'>>
   /** How people call it */
   readonly label: string
   meaning(answer: Answer): Meaning

@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { newInstanceId } from '../lib/ids.ts'
 import { findProbesBinary } from '../sandbox/init-binary.ts'
 import type { Janitor } from './janitor.ts'
+import { plantPeople, plantProject } from './people.ts'
 
 /** Where each canary is. All may be read by everybody, so that only the sandbox can be what hides them. */
 export interface Canaries {
@@ -19,8 +20,10 @@ export interface Canaries {
   readonly state: string
   /** Another such folder, which anybody may read: what it is alone keeps it from servers */
   readonly own: string
-  /** Folder that anybody may write to, with a version-control folder in it, as somebody's project has */
+  /** Folder that anybody may write to, with what makes the host run something in it: see `plantProject` */
   readonly workspace: string
+  /** Folder with homes and projects in which every name is that no server may have: see `plantPeople` */
+  readonly people: string
   /** File in /dev/shm */
   readonly shared: string
   /** Pathname socket that listens */
@@ -99,8 +102,9 @@ const plant = async (
   const state = await makeEmpty(tmpdir(), 'sallyport-verify-state-', 0o700)
   const own = await makeFolder(tmpdir(), 'sallyport-verify-own-')
   const workspace = await makeEmpty(tmpdir(), 'sallyport-verify-project-', 0o777)
-  await mkdir(join(workspace, '.git'))
-  await chmod(join(workspace, '.git'), 0o777)
+  plantProject(workspace)
+  const people = await makeEmpty(tmpdir(), 'sallyport-verify-people-', 0o755)
+  plantPeople(people, word)
   const shared = `/dev/shm/${word}`
   await willMake(shared)
   await writeFile(shared, word, { mode: 0o644 })
@@ -121,6 +125,7 @@ const plant = async (
     state,
     own,
     workspace,
+    people,
     shared,
     socket,
     abstract: word,

@@ -3,13 +3,16 @@ import { addressProbes } from './battery/addresses.ts'
 import { argumentProbes } from './battery/arguments.ts'
 import { budgetProbes } from './battery/budgets.ts'
 import { callProbes } from './battery/calls.ts'
+import { deniedProbes } from './battery/denied.ts'
 import { deviceProbes } from './battery/devices.ts'
 import { egressProbes } from './battery/egress.ts'
 import { fileProbes } from './battery/files.ts'
 import { gateProbes } from './battery/gate.ts'
 import { givenProbes } from './battery/given.ts'
+import { judgedProbes } from './battery/judged.ts'
 import { mountProbes } from './battery/mounts.ts'
 import { patternProbes } from './battery/patterns.ts'
+import { placedProbes } from './battery/placed.ts'
 import { privilegeProbes } from './battery/privileges.ts'
 import { procProbes } from './battery/proc.ts'
 import { reachProbes } from './battery/reach.ts'
@@ -36,6 +39,9 @@ export const catalogue: readonly Probe[] = [
   ...resourceProbes,
   ...startProbes,
   ...gateProbes,
+  ...judgedProbes,
+  ...deniedProbes,
+  ...placedProbes,
   ...spokenProbes,
   ...addressProbes,
   ...patternProbes,

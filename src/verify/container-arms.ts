@@ -15,7 +15,6 @@ import {
 import type { ControlId } from './controls.ts'
 import {
   filesThatAreNone,
-  givenTarget,
   swappedTarget,
   unchangedModes,
   unheardEnds,
@@ -38,6 +37,9 @@ type NotInContainers =
   | 'addresses'
   | 'spoken-names'
   | 'budgets'
+  | 'mount-targets'
+  | 'code-apart'
+  | 'protected-names'
   | 'output'
   | 'end'
   | 'launcher'
@@ -153,11 +155,6 @@ export const containerArms: Readonly<Record<Exclude<ControlId, NotInContainers>,
   relay: { without: withNetwork(() => ({ mode: 'none' }), withoutNetwork) },
   'relay-rights': { without: withoutCalls([['prlimit64', [0, 0xff, 0], [1, 0xff, nproc]]]) },
   'one-program': { without: ({ spec }) => ({ spec: { ...spec, exec: 'any' } }) },
-  'protected-names': {
-    without: hosting(({ Mounts = [] }) => ({
-      Mounts: Mounts.filter(({ Target }) => !Target.startsWith(`${givenTarget}/`)),
-    })),
-  },
   'secret-files': { without: withoutCalls(unchangedModes) },
   'new-files': { without: withoutCalls(filesThatAreNone) },
   proxy: { without: withNetwork((network) => network, withoutNetwork) },

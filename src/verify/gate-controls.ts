@@ -1,6 +1,8 @@
 // The controls of how a sandbox begins and ends: its gate, and who ends it when.
+import { type MountRules, mountRules } from '../sandbox/mount-rules.ts'
 import type { Control } from './control.ts'
-import { type Call, withoutCalls, withoutRuns } from './removal.ts'
+import type { Lab } from './lab.ts'
+import { type Call, withoutCalls } from './removal.ts'
 
 const [channel, dontWait, again, noHang] = [3, 0x40, 11, 1]
 const [null_, writeOnly, anyAccess, created, exclusive] = [0, 1, 3, 0o100, 0o200]
@@ -30,22 +32,38 @@ export const swappedTarget = '/sallyport/swapped'
 /** Where a launch has a folder that it was asked to mount. */
 export const givenTarget = '/verify'
 
+const nothing = (): void => undefined
+
+/** Whether the sandbox's user may use what is mounted: where that is not asked, what else refuses a mount is seen. */
+const nobodyAsks = (): Promise<void> => Promise.resolve()
+
+const withoutRules =
+  (absent: Partial<MountRules>) =>
+  (lab: Lab): Lab => ({
+    ...lab,
+    host: { ...lab.host, facts: { ...lab.host.facts, rules: { ...mountRules, ...absent } } },
+  })
+
 export const gateControls = {
   denials: {
-    what: 'denials that no configuration lifts: Sallyport’s own files, the system’s, people’s keys; 128 tries the first of these alone',
+    what: 'denials that no configuration lifts: Sallyport’s own files, the system’s, sockets, people’s keys',
     layer: 'supervisor',
-    arm: {
-      around: (lab) => ({ ...lab, host: { ...lab.host, facts: { ...lab.host.facts, own: [] } } }),
-    },
+    arm: { around: withoutRules({ sources: nothing, reachable: nobodyAsks }) },
+  },
+  'mount-targets': {
+    what: 'targets that are the sandbox’s own, and mounts that do not cover one another',
+    layer: 'supervisor',
+    arm: { around: withoutRules({ targets: nothing }) },
+  },
+  'code-apart': {
+    what: 'code in no writable mount: programs, packages, scripts',
+    layer: 'supervisor',
+    arm: { around: withoutRules({ code: nothing, reachable: nobodyAsks }) },
   },
   'protected-names': {
     what: 'read-only files inside writable mounts, where the host would run them',
     layer: 'mount',
-    arm: {
-      without: withoutRuns(3, ([option, , target]) => {
-        return option === '--ro-bind' && typeof target === 'string' && target.startsWith(`${givenTarget}/`)
-      }),
-    },
+    arm: { around: withoutRules({ runByHost: nothing, guards: () => Promise.resolve([]) }) },
   },
   'mount-identity': {
     what: 'a gate that opens only where each mount is the file that was judged, by device and inode',

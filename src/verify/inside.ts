@@ -2,6 +2,7 @@
 import type { Answer } from './attempt.ts'
 import { SallyportError } from '../errors.ts'
 import { type Alter, type Lab, tryInside, tryOutside } from './lab.ts'
+import { tryPlans } from './planned.ts'
 import type { Probe, Trial } from './probe.ts'
 import type { Exposure } from './removal.ts'
 
@@ -48,6 +49,7 @@ export const aloneInside = async (
   alter: Alter = (plan) => plan,
 ): Promise<readonly Answer[]> => {
   if (attempts.length === 0) return []
+  if (attempts.some(({ plan }) => plan !== undefined)) return tryPlans(within?.(lab) ?? lab, attempts)
   const { answers, exit } = await tryInside(within?.(lab) ?? lab, attempts, (plan) =>
     alter(
       plan.driver === 'bubblewrap'

@@ -38,11 +38,13 @@ export interface Lab {
   readonly doors: LabDoors
   /** A pattern of names that no launch may have */
   readonly broad: { readonly pattern: string; readonly doorFor: (pattern: string) => OpenDoor }
+  /** The probes' program where it was installed: what may be a server's command */
+  readonly probes: string
   /** The probes' program where any user may execute it, and a folder that any user may read */
   readonly program: string
   readonly folder: string
-  /** Folders that a launch may be asked to mount: one of Sallyport's own, and somebody's project */
-  readonly trees: Pick<Canaries, 'own' | 'workspace'>
+  /** What a launch may be asked to mount: a folder of Sallyport's own, somebody's project, people's homes */
+  readonly trees: Pick<Canaries, 'own' | 'workspace' | 'people' | 'socket'>
   /** A file with a capability for whoever executes it, or null where nobody here can give it one */
   readonly capable: string | null
   /** Whether what a server writes is read before it is asked for, however much it is */
@@ -92,8 +94,8 @@ const plan = async (lab: Lab, attempts: readonly Attempt[], signal: AbortSignal)
   return isStandIn ? standInFor(planned, [listPath], host) : planned
 }
 
-/** What a launch would confine, without one. */
-export const specOf = async (
+/** What a launch would confine, without one. Throws what would refuse the launch. */
+export const planOf = async (
   lab: Lab,
 ): Promise<{
   readonly spec: SandboxSpec

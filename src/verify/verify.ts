@@ -12,6 +12,7 @@ import { presentProcMasks } from '../sandbox/bubblewrap/masks.ts'
 import { groupDirectories } from '../sandbox/cgroup.ts'
 import { hostFingerprint } from '../sandbox/fingerprint.ts'
 import { createLaunchHost, type LaunchHost } from '../sandbox/host.ts'
+import { findProbesBinary } from '../sandbox/init-binary.ts'
 import { noSupply } from '../sandbox/launch.ts'
 import { tlsPorts } from '../schema/egress.ts'
 import type { Settings } from '../schema/settings.ts'
@@ -28,7 +29,7 @@ import { inGvisor } from './gvisor.ts'
 import { judge } from './judge.ts'
 import { answersInside, answersOutside, type Planned } from './inside.ts'
 import { startJanitor } from './janitor.ts'
-import { type Lab, specOf } from './lab.ts'
+import { type Lab, planOf } from './lab.ts'
 import { chooseListeners, startNeighbour } from './neighbour.ts'
 import type { Scene } from './probe.ts'
 import { StuckError, takeDownMs, unlessStuck } from './patience.ts'
@@ -194,6 +195,7 @@ const tryAll = async (
     openDoor: isOpen ? doors.own : null,
     doors,
     broad: { pattern: '*.test', doorFor: wayOut.doorFor },
+    probes: await findProbesBinary(),
     program: planted.program,
     folder: canaries.folder,
     trees: canaries,
@@ -204,7 +206,7 @@ const tryAll = async (
     variables: canaries.variables,
     signal,
   }
-  const { spec, enforcedBy, kernel } = await specOf(lab)
+  const { spec, enforcedBy, kernel } = await planOf(lab)
   await using neighbour = await startNeighbour(lab, await chooseListeners(kernel))
   const exposure = await exposureOf(planted.program, canaries)
   const scene: Scene = {

@@ -23,7 +23,18 @@ test.each(ids)('a launch without %s can be made', (id) => {
 
 test('a container without each of them can be made, but for what is around it, and what an engine has in its place', () => {
   const without = ids.filter((id) => !Object.hasOwn(containerArms, id))
-  const around = ['denials', 'patterns', 'addresses', 'spoken-names', 'budgets', 'output', 'end']
+  const around = [
+    'denials',
+    'mount-targets',
+    'code-apart',
+    'protected-names',
+    'patterns',
+    'addresses',
+    'spoken-names',
+    'budgets',
+    'output',
+    'end',
+  ]
   const ofTheEngine = ['launcher', 'staging', 'stream-ends']
   expect(without.toSorted()).toEqual([...around, ...ofTheEngine].toSorted())
   for (const id of around) expect(controlOf(id as ControlId).arm.around, id).toBeTypeOf('function')

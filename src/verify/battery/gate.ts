@@ -1,13 +1,13 @@
-// Probes 124 to 129: what a launch is refused, what a sandbox is before its gate opens, and what becomes of it when its supervisor is gone.
+// Probes 124 and 126 to 129: what a launch is refused, what a sandbox is before its gate opens, and what becomes of it when its supervisor is gone.
 import { setTimeout as pause } from 'node:timers/promises'
 import { join } from 'node:path'
-import { credentialFolder, type Mount } from '../../sandbox/spec.ts'
+import { credentialFolder } from '../../sandbox/spec.ts'
 import { finds, refusesLaunch, seen, stops } from '../attempt.ts'
-import { alsoMounted } from '../container-removal.ts'
-import { givenTarget, swappedTarget } from '../gate-controls.ts'
+import { givenTarget } from '../gate-controls.ts'
 import type { Lab } from '../lab.ts'
+import { nested } from '../people.ts'
 import type { Probe } from '../probe.ts'
-import { showing } from '../removal.ts'
+import { mounting } from '../wanted.ts'
 
 /** PID 1 gives a server less than a second by itself; the rest is for a machine that is busy. */
 const alongMs = 3000
@@ -20,31 +20,6 @@ const withSecrets =
     ...lab,
     secrets: { environment: {}, files: names.map((name) => ({ name, content: Buffer.from(content) })) },
   })
-
-/** As the plan remembers it: another file was there when it was judged, which no file system numbers so. */
-const swappedMount = (source: string): Mount => ({
-  source,
-  target: swappedTarget,
-  access: 'read',
-  kind: 'file',
-  dev: 0n,
-  ino: 0n,
-  reason: 'a file that was replaced since',
-  origin: 'supervisor',
-})
-
-/** A launch of the profile, were it one that lets mounts be written to. */
-const withMount =
-  (tree: 'own' | 'workspace', access: 'read' | 'write') =>
-  (lab: Lab): Lab => {
-    const mount = { source: lab.trees[tree], target: givenTarget, access, reason: 'a verification' }
-    const { filesystem } = lab.profile
-    return {
-      ...lab,
-      server: { ...lab.server, mounts: [...lab.server.mounts, mount] },
-      profile: { ...lab.profile, filesystem: { ...filesystem, mounts: 'write' } },
-    }
-  }
 
 const ofTheGate: { readonly isAlone: true; readonly endsBy: 'refused' } = { isAlone: true, endsBy: 'refused' }
 
@@ -73,29 +48,6 @@ export const gateProbes: readonly Probe[] = [
         ),
       ],
       outside: [stops(['refuse-to-end'], [], 'a process of one’s own that is asked to end')],
-    }),
-  },
-  {
-    id: 'files.judged',
-    number: 125,
-    group: 'files',
-    protects: 'A folder that is replaced after it was judged and before it is mounted is given to nobody.',
-    control: 'mount-identity',
-    ...ofTheGate,
-    provoke: (plan, { program }) => ({
-      ...showing('swapped', [[program, swappedTarget]])(plan),
-      spec: { ...plan.spec, mounts: [...plan.spec.mounts, swappedMount(program)] },
-    }),
-    provokeContainer: (plan, { program }) => ({
-      container: alsoMounted(plan, program, swappedTarget).container,
-      spec: { ...plan.spec, mounts: [...plan.spec.mounts, swappedMount(program)] },
-    }),
-    trial: ({ canaries }) => ({
-      expected: 'refused at the gate',
-      attempts: [
-        refusesLaunch(['read', swappedTarget], /that was judged/, 'a mount that is another file now'),
-      ],
-      outside: [stops(['read', join(canaries.folder, 'canary')], [], 'a file that is there')],
     }),
   },
   {
@@ -138,7 +90,7 @@ export const gateProbes: readonly Probe[] = [
     protects: 'What no server may have is mounted for none, whatever its entry says.',
     control: 'denials',
     ...ofTheGate,
-    within: withMount('own', 'read'),
+    within: mounting(({ own }) => ({ source: own })),
     trial: ({ canaries }) => ({
       expected: 'refused before anything is built',
       attempts: [
@@ -159,14 +111,32 @@ export const gateProbes: readonly Probe[] = [
       'What makes the host run something, such as a hook of git, is not changed in a folder that may be written.',
     control: 'protected-names',
     isAlone: true,
-    within: withMount('workspace', 'write'),
-    trial: ({ canaries }) => ({
-      expected: 'EROFS, beside what may be written',
+    within: mounting(({ workspace }) => ({ source: workspace, access: 'write' })),
+    trial: ({ canaries: { workspace } }) => ({
+      expected: 'EROFS and EBUSY, beside what may be written',
       attempts: [
         finds(['create', join(givenTarget, 'x')], () => null, 'a file of a project'),
-        stops(['create', join(givenTarget, '.git', 'x')], ['EROFS'], 'a file of its .git'),
+        ...changes(givenTarget).map(([asks, label]) => stops(asks, ['EROFS', 'EBUSY'], label)),
       ],
-      outside: [stops(['create', join(canaries.workspace, '.git', 'y')], [], 'a file of its .git')],
+      outside: changes(workspace).map(([asks, label]) => stops(asks, [], label)),
     }),
   },
 ]
+
+/** What would change what the host runs: in the folder itself, below others, behind a link, and by putting a folder out of the way. */
+const changes = (root: string): readonly (readonly [asks: readonly string[], label: string])[] => {
+  const at = (...names: readonly string[]): string => join(root, ...names)
+  const away = (path: string): readonly string[] => ['rename', path, `${path}-away`]
+  return [
+    [['create', at('.git', 'x')], 'a file of its .git'],
+    [['open-for-writing', at('.git', 'config')], 'a file that is in its .git'],
+    [['open-for-writing', at(...nested, '.git', 'config')], 'a repository below'],
+    [['open-for-writing', at('settings', 'agent.json')], 'what a protected name is a link to'],
+    [away(at('.git')), 'its .git, put away'],
+    ...nested.map((_, depth): readonly [readonly string[], string] => [
+      away(at(...nested.slice(0, depth + 1))),
+      `a folder above a repository, put away: ${nested.slice(0, depth + 1).join('/')}`,
+    ]),
+    [away(at('settings')), 'the folder of what a protected name is a link to, put away'],
+  ]
+}

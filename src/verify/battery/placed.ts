@@ -1,0 +1,212 @@
+// Probes 142 to 144: launches that ask for mounts where none may be, and for the right to write to what is run. Nothing is started.
+import { existsSync, realpathSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { stops } from '../attempt.ts'
+import { givenTarget } from '../gate-controls.ts'
+import type { Lab } from '../lab.ts'
+import { projectNames } from '../names.ts'
+import { peoplesPlaces } from '../people.ts'
+import { mountsOfPlan, refusesPlans, type Wanted } from '../planned.ts'
+import type { Probe, Scene } from '../probe.ts'
+import { mounting, running } from '../wanted.ts'
+
+/** What every sandbox has of its own. */
+const ownPlaces =
+  '/usr /bin /sbin /lib /lib32 /lib64 /libx32 /etc /proc /sys /dev /boot /run /sallyport'.split(' ')
+
+const at = (...targets: readonly string[]): Wanted => ({
+  what: targets.join(' and '),
+  of: (lab) =>
+    targets.reduce(
+      (wanted, target) => mounting(({ workspace }) => ({ source: workspace, target }))(wanted),
+      lab,
+    ),
+})
+
+const codeAt = (target: string): Wanted => ({
+  what: `code at ${target}`,
+  of: (lab) => packaged(lab, { target }),
+})
+
+/** The folder of the probes' program, which nobody but a trusted user can write to: what may be code. */
+const codeFolder = ({ probes }: Pick<Lab, 'probes'>): string => dirname(realpathSync(probes))
+
+const packaged = (lab: Lab, { target = '/opt/verify', source = codeFolder(lab) } = {}): Lab => ({
+  ...lab,
+  server: { ...lab.server, image: null, package: { source, target, with: [], digest: null } },
+})
+
+const writing =
+  (source: (lab: Lab) => string) =>
+  (lab: Lab): Lab =>
+    mounting(() => ({ source: source(lab), access: 'write' }))(lab)
+
+const reading =
+  (path: (lab: Lab) => string) =>
+  (lab: Lab): Lab => {
+    const { filesystem } = lab.profile
+    const read = [...filesystem.read, { path: path(lab), reason: 'a verification' }]
+    return { ...lab, profile: { ...lab.profile, filesystem: { ...filesystem, read } } }
+  }
+
+/** Parts of the code, and what holds it. */
+const sharing: readonly (readonly [what: string, of: (lab: Lab) => string])[] = [
+  ['its folder', codeFolder],
+  ['the folder above', (lab) => dirname(codeFolder(lab))],
+  ['a file of it', ({ probes }) => realpathSync(probes)],
+]
+
+const ofProject = ({ people }: Pick<Lab['trees'], 'people'>, ...names: readonly string[]): string =>
+  join(people, peoplesPlaces.project, ...names)
+
+const writesTo = (what: string, source: (trees: Lab['trees']) => string): Wanted => ({
+  what,
+  of: mounting((trees) => ({ source: source(trees), access: 'write' })),
+})
+
+const outside = ({ canaries }: Scene) => [
+  stops(['open-for-writing', ofProject(canaries, '.envrc')], [], 'a file that the host runs'),
+]
+
+export const placedProbes: readonly Probe[] = [
+  {
+    id: 'files.targets',
+    number: 142,
+    group: 'files',
+    protects: 'Nothing of a server’s covers what its sandbox is made of, or what is mounted already.',
+    control: 'mount-targets',
+    isAlone: true,
+    trial: (scene) => ({
+      expected: 'each refused',
+      attempts: [
+        refusesPlans(
+          'at what is the sandbox’s own, inside it and above',
+          [
+            ...ownPlaces.flatMap((path) => [path, join(path, 'verify')]),
+            '/',
+            '/tmp',
+            '/home',
+            '/home/user',
+          ].map((target) => at(target)),
+          /is the sandbox’s own/,
+        ),
+        refusesPlans(
+          'code there',
+          ownPlaces.map((path) => codeAt(join(path, 'verify'))),
+          /is the sandbox’s own/,
+        ),
+        refusesPlans(
+          'over another mount, inside it and above',
+          [
+            at(givenTarget, givenTarget),
+            at(givenTarget, join(givenTarget, 'x')),
+            at(join(givenTarget, 'x'), givenTarget),
+          ],
+          /overlaps the mount of/,
+        ),
+        refusesPlans(
+          'by another name of it',
+          ['/verify/../etc', '/verify/./x', '//etc', '/etc/', 'etc', '/verify\u0001'].map((target) =>
+            at(target),
+          ),
+          /is not two absolute paths/,
+        ),
+      ],
+      outside: outside(scene),
+    }),
+  },
+  {
+    id: 'files.code',
+    number: 143,
+    group: 'files',
+    protects:
+      'A server cannot write to what it is started from, and so is what was registered at its next start too.',
+    control: 'code-apart',
+    isAlone: true,
+    trial: (scene) => ({
+      expected: 'each refused',
+      attempts: [
+        refusesPlans(
+          'a writable mount of a program',
+          sharing.map(([what, of]) => ({ what, of: (lab) => writing(of)(running(lab)) })),
+          /ERR_COMMAND_UNSAFE/,
+        ),
+        refusesPlans(
+          'a program in what the profile reads',
+          sharing
+            .slice(0, 1)
+            .map(([what, of]) => ({ what, of: (lab) => writing(of)(reading(codeFolder)(running(lab))) })),
+          /ERR_COMMAND_UNSAFE/,
+        ),
+        refusesPlans(
+          'a writable mount of a package',
+          sharing.map(([what, of]) => ({ what, of: (lab) => writing(of)(packaged(lab)) })),
+          /ERR_PACKAGE_UNSAFE/,
+        ),
+        refusesPlans(
+          'a script in a writable mount',
+          [
+            {
+              what: 'a shell’s',
+              of: (lab) =>
+                writing(({ trees }) => trees.workspace)(
+                  running(lab, { interpreter: 'shell', args: [join(givenTarget, '.git', 'config')] }),
+                ),
+            },
+          ],
+          /ERR_ARGUMENT_REFUSED .* lies in the writable mount/,
+        ),
+        ...(existsSync('/etc/ld.so.cache')
+          ? [
+              refusesPlans(
+                'a writable mount of what programs are loaded by',
+                [{ what: 'ld.so.cache', of: (lab) => writing(() => '/etc/ld.so.cache')(running(lab)) }],
+                /ERR_PACKAGE_UNSAFE/,
+              ),
+            ]
+          : []),
+      ],
+      outside: outside(scene),
+    }),
+  },
+  {
+    id: 'files.protected-names',
+    number: 144,
+    group: 'files',
+    protects:
+      'Whatever tool of the host reads a project, a server that may write to it changes none of its files.',
+    control: 'protected-names',
+    isAlone: true,
+    trial: (scene) => ({
+      expected: 'each mounted read-only, or the launch refused',
+      attempts: [
+        mountsOfPlan(
+          'a project with each of the names',
+          writesTo('', (trees) => ofProject(trees)).of,
+          (mounts) => {
+            const open = projectNames.filter((name) => mounts.get(join(givenTarget, name)) !== 'read')
+            return open.length === 0 ? null : `not read-only: ${open.slice(0, 5).join(' ')}`
+          },
+        ),
+        refusesPlans(
+          'a writable mount of one of them',
+          ['.git', '.github', '.vscode', '.claude'].map((name) =>
+            writesTo(name, (trees) => ofProject(trees, name)),
+          ),
+          /from which the host runs programs/,
+        ),
+        refusesPlans(
+          'a link in the place of .git',
+          [writesTo('a project', ({ people }) => join(people, peoplesPlaces.linked))],
+          /a link in the place of a version-control folder/,
+        ),
+        refusesPlans(
+          'more names than are held',
+          [writesTo('three projects', ({ people }) => join(people, peoplesPlaces.projects))],
+          /protected files, 256 is the most/,
+        ),
+      ],
+      outside: outside(scene),
+    }),
+  },
+]
