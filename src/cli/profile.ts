@@ -4,13 +4,8 @@ import { Argument, type Command } from 'commander'
 import { namedFolder } from '../config/find.ts'
 import { thisHost } from '../config/host.ts'
 import { diffProfiles, type ProfileDiff } from '../config/profile-diff.ts'
-import {
-  explainProfile,
-  type PathJudge,
-  subjects,
-  type Subject,
-  type SyscallJudge,
-} from '../config/profile-explain.ts'
+import { explainProfile, type PathJudge, type SyscallJudge } from '../config/profile-explain.ts'
+import { subjects, type Subject } from '../config/profile-verdict.ts'
 import { profileSearch, type ProfileSearch } from '../config/profile-layers.ts'
 import { lintProfile, type LintReport } from '../config/profile-lint.ts'
 import { formatProfile, listProfiles, showProfile } from '../config/profile-show.ts'

@@ -1,15 +1,11 @@
 // What one path, host, variable, system call or limit gets under a profile, and the line that decides it.
 import { isAbsolute } from 'node:path'
-import { SallyportError } from '../errors.ts'
-import { refusedFamily } from '../lib/environment-families.ts'
 import { nearest } from '../lib/nearest.ts'
 import { own } from '../lib/own.ts'
 import type { ProfileSettings } from '../schema/settings.ts'
-import { coversHost, targetOf } from './narrowing.ts'
-
-/** What can be asked about. */
-export const subjects = ['path', 'host', 'credential', 'env', 'syscall', 'limit'] as const
-export type Subject = (typeof subjects)[number]
+import { explainHost } from './profile-explain-host.ts'
+import { explainVariable } from './profile-explain-variable.ts'
+import { type Subject, unusable, type Verdict } from './profile-verdict.ts'
 
 export interface Explanation {
   readonly profile: string
@@ -65,13 +61,6 @@ export async function explainProfile(
   }
 }
 
-interface Verdict {
-  readonly gets: string
-  readonly because: string
-  /** Key of `decidedAt`, or null for what no profile can change */
-  readonly key: string | null
-}
-
 async function verdict(
   profile: ProfileSettings,
   subject: Subject,
@@ -89,6 +78,12 @@ async function verdict(
     case 'env':
       return explainVariable(profile, name)
     case 'syscall': {
+      if (profile.exec === 'none' && (name === 'execve' || name === 'execveat'))
+        return {
+          gets: 'refused (EPERM)',
+          because: 'the server itself is started, and nothing after it',
+          key: 'exec',
+        }
       const { gets, because, decidedBy } = judge(name, profile.syscalls)
       const key =
         decidedBy === 'strict'
@@ -123,31 +118,6 @@ async function explainPath(profile: ProfileSettings, name: string, judge: PathJu
       }
 }
 
-function explainHost({ network }: ProfileSettings, name: string): Verdict {
-  const match = /^([^:\s]+)(?::([0-9]{1,5}))?$/.exec(name)
-  if (match === null) throw unusable('host', name, 'a host name, or host:port')
-  if (network.mode === 'none')
-    return {
-      gets: 'unreachable',
-      because: 'the network is empty: no name resolves and no address answers',
-      key: 'network.mode',
-    }
-  const host = (match[1] ?? '').toLowerCase()
-  const index = network.allow.findIndex((above) =>
-    coversHost(above, { host, port: Number(match[2] ?? above.port) }),
-  )
-  const entry = network.allow[index]
-  if (entry === undefined)
-    return {
-      gets: 'unreachable',
-      because: 'the list does not have it: the name does not resolve',
-      key: 'network.allow',
-    }
-  const where = entry.private ? ', on private addresses too' : ''
-  const because = `a server’s entry may ask for ${targetOf(entry)}${where}: ${entry.reason}`
-  return { gets: 'allowed', because, key: `network.allow[${index}]` }
-}
-
 const injections = {
   egress: 'the sandbox holds a placeholder, and the proxy puts the secret in its place',
   meta: 'the secret is in the one request that needs it',
@@ -162,48 +132,6 @@ function explainCredential({ credentials }: ProfileSettings, name: string): Verd
   const index = credentials.indexOf(name)
   if (index < 0) return { gets: 'refused', because: `the list does not have it: ${how}`, key: 'credentials' }
   return { gets: 'allowed', because: `a server’s entry may ask for it: ${how}`, key: `credentials[${index}]` }
-}
-
-const base: Readonly<Record<string, string>> = {
-  PATH: 'where the sandbox has programs',
-  HOME: 'the private home',
-  USER: 'the sandbox’s user',
-  LANG: 'C.UTF-8, unless it is passed',
-  TERM: 'dumb',
-  TMPDIR: '/tmp',
-}
-
-function explainVariable({ environment }: ProfileSettings, name: string): Verdict {
-  if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(name)) throw unusable('env', name, 'a name of letters, digits and _')
-  const override = own(environment.override, name)
-  const why = override === undefined ? '' : ` (let through: ${override})`
-  if (Object.hasOwn(environment.set, name))
-    return {
-      gets: JSON.stringify(environment.set[name]),
-      because: `the profile sets it${why}`,
-      key: `environment.set.${name}`,
-    }
-  const index = environment.pass.indexOf(name)
-  if (index >= 0)
-    return {
-      gets: 'passed',
-      because: `the daemon’s value, where it has one${why}`,
-      key: `environment.pass[${index}]`,
-    }
-  const always = own(base, name)
-  if (always !== undefined) return { gets: 'own', because: `every sandbox has it: ${always}`, key: null }
-  const family = refusedFamily(name)
-  if (family !== null)
-    return {
-      gets: 'refused',
-      because: `${family}; a server’s entry needs a written override to set it`,
-      key: null,
-    }
-  return {
-    gets: 'absent',
-    because: 'nothing is inherited; a server’s entry may set it',
-    key: 'environment.pass',
-  }
 }
 
 const limits = ['memory', 'pids', 'cpu', 'open_files', 'file_bytes', 'tmp'] as const
@@ -251,15 +179,4 @@ function limited(value: number, unit: string, enforcement: string, key: string):
 
 function listKey(section: string, list: string, names: readonly string[], name: string): string {
   return `${section}.${list}[${names.indexOf(name)}]`
-}
-
-function unusable(
-  subject: Subject,
-  name: string,
-  expected: string,
-  mend: string | null = null,
-): SallyportError {
-  const got = JSON.stringify(name)
-  const message = `${subject}: got ${got}, expected ${expected}${mend === null ? '' : `; ${mend}`}`
-  return new SallyportError('ERR_USAGE', message, { got, expected, mend })
 }

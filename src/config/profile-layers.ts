@@ -10,6 +10,7 @@ import { validate } from '../schema/validate.ts'
 import { parseDocument, type Document } from './document.ts'
 import { enterpriseFolder, userFolder } from './find.ts'
 import type { Host } from './host.ts'
+import { mended } from './profile-mend.ts'
 import { readTrusted } from './read.ts'
 import { issue, refuse, type Issue } from './refusal.ts'
 
@@ -44,16 +45,23 @@ export function profileSearch(
   return { folders: [...new Set(folders)], owners: [host.uid] }
 }
 
-/** Reads a profile, named or by path, then what it extends; the profile itself comes first. */
+/** What is wrong with a file whose other parts are read all the same. */
+export type Tell = (issues: readonly Issue[]) => void
+
+/**
+ * Reads a profile, named or by path, then what it extends; the profile itself comes first. What is wrong with a file is
+ * refused, or told, where there is somebody to tell, and read as `mended` makes it.
+ */
 export async function readLayers(
   nameOrPath: string,
   search: ProfileSearch,
+  tell: Tell = refuse,
 ): Promise<readonly ProfileLayer[]> {
   const layers: ProfileLayer[] = []
   let next: string | null = nameOrPath
   let within = search
   while (next !== null) {
-    const layer: ProfileLayer = await readLayer(next, within, layers.at(-1))
+    const layer: ProfileLayer = await readLayer(next, within, layers.at(-1), tell)
     if (layers.some(({ name }) => name === layer.name)) throw cycle([...layers, layer])
     layers.push(layer)
     if (isPath(next))
@@ -87,21 +95,22 @@ async function readLayer(
   nameOrPath: string,
   search: ProfileSearch,
   child: ProfileLayer | undefined,
+  tell: Tell,
 ): Promise<ProfileLayer> {
   const path = isPath(nameOrPath) ? resolve(nameOrPath) : await findOne(nameOrPath, search, child)
   const document = await readDocument(path, search)
   const validated = validate('profile', document.value)
-  if (!validated.ok) {
-    refuse(validated.problems.map((problem): Issue => ({ code: 'ERR_PROFILE_INVALID', document, problem })))
-    throw new SallyportError('ERR_INTERNAL', `${path}: refused without a reason`)
-  }
-  const profile = validated.value
+  if (!validated.ok)
+    tell(validated.problems.map((problem): Issue => ({ code: 'ERR_PROFILE_INVALID', document, problem })))
+  const read = validated.ok ? { value: document.value, profile: validated.value } : mended(document.value)
+  if (read === null) throw new SallyportError('ERR_PROFILE_INVALID', `${path}: nothing of it can be read`)
+  const { value, profile } = read
   const fileName = basename(path).replace(/\.(yaml|yml|json)$/, '')
   if (profile.name !== fileName)
-    refuse([
+    tell([
       issue('ERR_PROFILE_INVALID', document, ['name'], { expected: `${fileName}, the name of its file` }),
     ])
-  return { name: profile.name, document, profile }
+  return { name: profile.name, document: { ...document, value }, profile }
 }
 
 async function readDocument(path: string, { owners }: ProfileSearch): Promise<Document> {

@@ -6,10 +6,10 @@ import type { Step } from '../schema/problem.ts'
 import { formatPath } from '../schema/problem.ts'
 import type { Profile } from '../schema/types.gen.ts'
 import { dangersOf } from './dangers.ts'
-import { checkLayers } from './profile.ts'
+import { checkLayers, mergeLayers } from './profile.ts'
 import { readLayers, type ProfileLayer, type ProfileSearch } from './profile-layers.ts'
-import { formatIssue } from './refusal.ts'
-import { shadowsOf } from './shadows.ts'
+import { formatIssue, type Issue } from './refusal.ts'
+import { overlapsOf, shadowsOf } from './shadows.ts'
 
 export interface Finding {
   /** `error`: the profile does not load; `warning`: it does, and somebody should look */
@@ -37,19 +37,24 @@ export async function lintProfile(
   checkSyscalls: (policy: Profile['syscalls']) => void,
   judgeMount: MountJudge,
 ): Promise<LintReport> {
+  const wrong: Issue[] = []
   try {
-    const layers = await readLayers(nameOrPath, search)
+    const layers = await readLayers(nameOrPath, search, (issues) => void wrong.push(...issues))
     const errors = [
-      ...checkLayers(layers).map(formatIssue),
+      ...[...wrong, ...checkLayers(layers)].map(formatIssue),
       ...layers.flatMap((layer) => syscallErrors(layer, checkSyscalls)),
     ]
     const [own] = layers
-    const warnings = own === undefined ? [] : await warningsOf(own, judgeMount)
+    const warnings = own === undefined ? [] : await warningsOf(own, layers, judgeMount)
     return report(own?.name ?? nameOrPath, errors, warnings)
   } catch (error) {
-    if (!(error instanceof SallyportError) || error.code === 'ERR_PROFILE_UNKNOWN') throw error
+    if (!(error instanceof SallyportError)) throw error
+    // A parent that nobody finds is one more mistake of a file that was read; a profile that nobody finds is no report.
+    if (error.code === 'ERR_PROFILE_UNKNOWN' && wrong.length === 0) throw error
+    const said = wrong.map(formatIssue)
     const { problems } = error.details
-    return report(nameOrPath, Array.isArray(problems) ? problems.map(String) : [error.message], [])
+    const rest = Array.isArray(problems) ? problems.map(String) : [error.message]
+    return report(nameOrPath, [...said, ...rest], [])
   }
 }
 
@@ -82,16 +87,17 @@ function syscallErrors(
 /** Of the profile's own file alone: what it extends is linted under its own name. */
 async function warningsOf(
   { document, profile }: ProfileLayer,
+  layers: readonly ProfileLayer[],
   judgeMount: MountJudge,
 ): Promise<readonly string[]> {
   const unmounted: string[] = []
   for (const access of ['read', 'write'] as const)
     for (const [index, { path }] of profile.filesystem[access].entries()) {
-      const why = (await exists(path)) ? judgeMount(path, access) : 'does not exist on this machine'
+      const isThere = await exists(path)
+      const why = isThere ? judgeMount(path, access) : 'does not exist on this machine'
+      const then = !isThere && access === 'read' ? 'a launch leaves it out' : 'a launch would be refused'
       if (why !== null)
-        unmounted.push(
-          `${place(document, ['filesystem', access, index])}: ${path} ${why}: a launch would be refused`,
-        )
+        unmounted.push(`${place(document, ['filesystem', access, index])}: ${path} ${why}: ${then}`)
     }
   const dangers = dangersOf(profile).map(
     ({ at, got, why }) => `${place(document, at)}: ${got} is dangerous: ${why}`,
@@ -102,7 +108,10 @@ async function warningsOf(
         `${place(document, ['draft'])}: it is a draft that nobody has read; read every grant, then take this line away`,
       ]
     : []
-  return [...unread, ...dangers, ...shadows, ...unmounted]
+  const overlaps = overlapsOf(profile, mergeLayers(layers)).map(
+    ({ at, got, why }) => `${place(document, at)}: ${got} ${why}`,
+  )
+  return [...unread, ...dangers, ...shadows, ...overlaps, ...unmounted]
 }
 
 function place(document: ProfileLayer['document'], at: readonly Step[]): string {

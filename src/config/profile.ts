@@ -1,6 +1,7 @@
 // A profile with everything that it extends folded in, no wider than any of it, and the line that decided each value.
 import { basename } from 'node:path'
 import { refusedFamily } from '../lib/environment-families.ts'
+import { ownNames } from '../lib/own-variables.ts'
 import type { Step } from '../schema/problem.ts'
 import type { ProfileSettings } from '../schema/settings.ts'
 import type { Profile } from '../schema/types.gen.ts'
@@ -98,9 +99,20 @@ function checkEnvironment({ document, profile: { environment } }: ProfileLayer):
     }
     return [issue('ERR_ENVIRONMENT_REFUSED', document, steps, said)]
   }
+  const kept = environment.pass.flatMap((entry, index): readonly Issue[] => {
+    const got = typeof entry === 'string' ? entry : entry.name
+    if (!ownNames.has(got)) return []
+    const said = {
+      got,
+      expected: `no variable of which the sandbox has its own (${[...ownNames].join(', ')})`,
+      mend: 'remove it, or state a value under `set`',
+    }
+    return [issue('ERR_ENVIRONMENT_REFUSED', document, ['environment', 'pass', index], said)]
+  })
   return [
+    ...kept,
     ...environment.pass.flatMap((entry, index) =>
-      typeof entry === 'string' ? refused(entry, ['environment', 'pass', index]) : [],
+      typeof entry === 'string' && !ownNames.has(entry) ? refused(entry, ['environment', 'pass', index]) : [],
     ),
     ...Object.entries(environment.set).flatMap(([name, entry]) =>
       typeof entry === 'string' ? refused(name, ['environment', 'set', name]) : [],

@@ -61,3 +61,25 @@ function paths({ filesystem }: Profile): readonly Shadow[] {
     }),
   )
 }
+
+/** Every path of one profile’s own file that a launch would mount into another of the whole, of which one is to write. */
+export function overlapsOf(own: Profile, whole: Profile): readonly Shadow[] {
+  const grants = (['read', 'write'] as const).flatMap((access) =>
+    whole.filesystem[access].map(({ path }) => ({ access, path })),
+  )
+  return (['read', 'write'] as const).flatMap((access) =>
+    own.filesystem[access].flatMap(({ path }, index): Shadow[] => {
+      const isSelf = (grant: (typeof grants)[number]): boolean =>
+        grant.access === access && grant.path === path
+      const by = grants.find(
+        (grant) =>
+          !isSelf(grant) &&
+          (access === 'write' || grant.access === 'write') &&
+          (liesWithin(path, grant.path) || liesWithin(grant.path, path)),
+      )
+      if (by === undefined) return []
+      const why = `overlaps ${by.path} of filesystem.${by.access}: a launch would be refused`
+      return [{ at: ['filesystem', access, index], got: path, why }]
+    }),
+  )
+}

@@ -1,6 +1,7 @@
 // What a server finds in its environment: built from empty, every variable with where it came from.
 import { SallyportError } from '../errors.ts'
 import { refusedFamily } from '../lib/environment-families.ts'
+import { baseVariables, ownNames } from '../lib/own-variables.ts'
 import type { ProfileSettings, ServerSettings } from '../schema/settings.ts'
 import type { Variable } from './spec.ts'
 
@@ -29,19 +30,6 @@ export interface Environment {
 /** The longest value and the most of all names and values together, bytes; Linux takes 128 KiB and 2 MiB. */
 const valueLimitBytes = 65_536
 const totalLimitBytes = 262_144
-
-/** The sandbox's own values; a host's would name folders and users that the sandbox does not have. */
-const base: Readonly<Record<string, string>> = {
-  PATH: '/usr/local/bin:/usr/bin:/bin',
-  HOME: '/home/user',
-  USER: 'user',
-  LANG: 'C.UTF-8',
-  TERM: 'dumb',
-  TMPDIR: '/tmp',
-}
-
-/** Base names whose value on the host says nothing about the sandbox. */
-const ownNames: ReadonlySet<string> = new Set(['PATH', 'HOME', 'USER', 'TERM', 'TMPDIR'])
 
 /**
  * Returns the whole environment of a server. Nothing is inherited.
@@ -72,7 +60,7 @@ export const buildEnvironment = ({ server, profile, daemon, supplied }: Environm
   ]
   const variables = new Map<string, Variable>()
   const overrides = new Map<string, OverriddenVariable>()
-  for (const [name, value] of Object.entries(base)) variables.set(name, { value, origin: 'base' })
+  for (const [name, value] of Object.entries(baseVariables)) variables.set(name, { value, origin: 'base' })
   for (const { origin, where, overrides: allowed, entries } of layers)
     for (const [name, value] of entries) {
       judgeName(name, where)

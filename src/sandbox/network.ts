@@ -1,6 +1,7 @@
 // The network of one sandbox: the door that was made for it, and what its relay is told of names and ports.
 import { lstat } from 'node:fs/promises'
 import { SallyportError } from '../errors.ts'
+import { proxyPort } from '../lib/own-variables.ts'
 import type { EgressEndpoint } from '../schema/egress.ts'
 import type { ServerSettings } from '../schema/settings.ts'
 import type { SandboxUser } from './reachable.ts'
@@ -9,23 +10,10 @@ import { doorTarget, type Mount, type Network } from './spec.ts'
 /** Makes the sandbox's door, listening, for the host user under which it will run, and returns its absolute path. */
 export type OpenDoor = (user: SandboxUser) => Promise<string>
 
-/** Where programs that ask for one find an HTTP proxy: on 127.0.0.1, on this port. */
-export const proxyPort = 3128
-
 /** As many listeners and grants as init has room for. */
 const maxListeners = 2048
 const maxPool = 256
 const maxGrants = 512
-
-/** Set with a door, for programs that look for a proxy; those that don't reach the same hosts without. */
-export const proxyVariables: Readonly<Record<string, string>> = {
-  HTTP_PROXY: `http://127.0.0.1:${proxyPort}`,
-  HTTPS_PROXY: `http://127.0.0.1:${proxyPort}`,
-  http_proxy: `http://127.0.0.1:${proxyPort}`,
-  https_proxy: `http://127.0.0.1:${proxyPort}`,
-  NO_PROXY: 'localhost,127.0.0.1,::1',
-  NODE_USE_ENV_PROXY: '1',
-}
 
 /**
  * Opens the door, where there is one to open, and returns the sandbox's network.

@@ -1,7 +1,8 @@
 // What one thing gets, and the line that decides it.
 import { writeFile } from 'node:fs/promises'
 import { expect, test } from 'vitest'
-import { explainProfile, type PathJudge, type Subject } from '../../src/config/profile-explain.ts'
+import { explainProfile, type PathJudge } from '../../src/config/profile-explain.ts'
+import type { Subject } from '../../src/config/profile-verdict.ts'
 import { loadProfile } from '../../src/config/profile.ts'
 import { refusal } from '../support/refusal.ts'
 import { tempDir } from '../support/temp-dir.ts'
@@ -68,6 +69,15 @@ test.each<[Subject, string, string, string]>([
   ['host', 'API.GitHub.com:443', 'allowed', 'mine.yaml:10'],
   ['host', 'api.github.com:80', 'unreachable', 'mine.yaml:10'],
   ['host', 'github.com', 'unreachable', 'mine.yaml:10'],
+  ['host', 'api.github.com.', 'allowed', 'mine.yaml:10'],
+  ['host', 'localhost', 'own', 'always'],
+  ['host', '127.0.0.1:22', 'own', 'always'],
+  ['host', '[::1]:22', 'own', 'always'],
+  ['host', '::1', 'own', 'always'],
+  ['host', '169.254.169.254:80', 'unreachable', 'mine.yaml:9'],
+  ['host', '[2606:4700::1111]:443', 'unreachable', 'mine.yaml:9'],
+  ['env', 'HTTPS_PROXY', 'own', 'mine.yaml:9'],
+  ['env', 'NODE_USE_ENV_PROXY', 'own', 'mine.yaml:9'],
   ['credential', 'egress', 'allowed', 'allowlisted-egress.yaml:16'],
   ['credential', 'env', 'refused', 'allowlisted-egress.yaml:16'],
   ['env', 'MODE', '"quiet"', 'mine.yaml:13'],
@@ -98,6 +108,9 @@ test.each<[Subject, string]>([
   ['path', 'relative'],
   ['path', '/a\0b'],
   ['host', 'a b'],
+  ['host', 'a:0'],
+  ['host', '0x7f.1'],
+  ['host', '[x]:1'],
   ['credential', 'header'],
   ['env', 'A=B'],
   ['limit', 'memry'],

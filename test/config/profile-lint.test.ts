@@ -100,6 +100,46 @@ describe('is an error:', () => {
     const { lines } = await lint('exce: none\nfilesystem: { read: [{ path: /usr }] }\nlimits: { pids: 0 }\n')
     expect(lines).toHaveLength(3)
   })
+
+  test('all at once: what the schema refuses, and what it would not have', async () => {
+    const { valid, lines } = await lint(`extends: offline
+exce: none
+filesystem:
+  read: [{ path: /usr, reason: r }, { path: /etc }, { path: /nowhere, reason: r }]
+  write: [{ path: /srv/x, reasn: r }]
+environment: { pass: [HOME], set: { LD_PRELOAD: x } }
+syscalls: { allow: [ptrase, ptrace] }
+limits: { pids: 0, memory_bytes: 999999999 }
+network: { mode: allowlist, allow: [{ host: '*.a.example.com', port: 443, reason: r }, { host: b.a.example.com, port: 443 }] }
+`)
+    expect(valid).toBe(false)
+    const text = lines.join('\n')
+    for (const expected of [
+      'error mine.yaml:4:1: exce: got the key "exce"',
+      'error mine.yaml:6:37: filesystem.read[1].reason: got nothing',
+      'error mine.yaml:7:27: filesystem.write[0].reasn: got the key "reasn"',
+      'filesystem.write[0].reason: got nothing',
+      'error mine.yaml:10:17: limits.pids: got 0',
+      'network.allow[1].reason: got nothing',
+      'environment.set.LD_PRELOAD: got LD_PRELOAD',
+      'environment.pass[0]: got HOME, expected no variable of which the sandbox has its own',
+      'syscalls.allow[0]: no system call is named "ptrase"',
+      'network.mode: got allowlist, expected one of none',
+      'filesystem.read[1]: got /etc, expected a path within /usr',
+      'limits.memory_bytes: got 999999999, expected at most 536870912',
+      'warning mine.yaml:6:37: filesystem.read[1]: /etc is dangerous',
+      '/nowhere does not exist on this machine: a launch leaves it out',
+      '/srv/x does not exist on this machine: a launch would be refused',
+      'syscalls.allow[1]: ptrace is dangerous',
+      'b.a.example.com:443 is shadowed by *.a.example.com:443',
+    ])
+      expect(text).toContain(expected)
+  })
+
+  test('a parent that is not there, beside what is wrong with the file', async () => {
+    const { lines } = await lint('extends: nobody\nexce: none\n')
+    expect(lines.join('\n')).toMatch(/exce: got the key "exce"[\s\S]*extends: got "nobody"/)
+  })
 })
 
 describe('is dangerous, and said so:', () => {
@@ -113,6 +153,16 @@ describe('is dangerous, and said so:', () => {
     ['what no launch mounts', read('/usr/bin'), '/usr/bin is inside keys: a launch would be refused'],
     ['/root', read('/root'), 'the administrator’s keys'],
     ['/var', read('/var'), 'is in it'],
+    [
+      'a path to write in one to read',
+      'filesystem: { read: [{ path: /srv, reason: r }], write: [{ path: /srv/out, reason: r }] }\n',
+      '/srv/out overlaps /srv of filesystem.read: a launch would be refused',
+    ],
+    [
+      'a path to write in one that the parent reads',
+      'extends: offline\nwidens: true\nfilesystem: { write: [{ path: /usr/share/doc, reason: r }] }\n',
+      '/usr/share/doc overlaps /usr of filesystem.read: a launch would be refused',
+    ],
     ['/var/run', read('/var/run'), 'sockets of services'],
     ['the Docker socket', read('/var/run/docker.sock'), 'steers the machine'],
     ['another engine’s socket', read('/opt/x/containerd.sock'), 'steers the machine'],
@@ -161,12 +211,12 @@ describe('is dangerous, and said so:', () => {
   )
 })
 
-test('a path that does not exist here is a warning, since a launch would be refused', async () => {
+test('a path that does not exist here is a warning, and a launch leaves it out', async () => {
   const { valid, lines } = await lint(read('/opt/absent-on-every-machine'))
   expect([valid, lines]).toEqual([
     true,
     [
-      'warning mine.yaml:3:22: filesystem.read[0]: /opt/absent-on-every-machine does not exist on this machine: a launch would be refused',
+      'warning mine.yaml:3:22: filesystem.read[0]: /opt/absent-on-every-machine does not exist on this machine: a launch leaves it out',
     ],
   ])
 })

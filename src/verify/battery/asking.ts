@@ -1,6 +1,6 @@
 // What a server in a sandbox says to its name server, to the proxy beside it, and at the door itself.
 import { stops, stopsOrFinds, type Attempt } from '../attempt.ts'
-import { proxyPort } from '../../sandbox/network.ts'
+import { proxyPort } from '../../lib/own-variables.ts'
 import { doorTarget } from '../../sandbox/spec.ts'
 
 export const resolver = '127.0.0.53'

@@ -1,6 +1,6 @@
 // Probes 81 to 84: the way out of a profile that has one leads to what was granted, and of the others there is none.
 import { finds, stops, type Attempt } from '../attempt.ts'
-import { proxyPort } from '../../sandbox/network.ts'
+import { proxyPort } from '../../lib/own-variables.ts'
 import { doorTarget } from '../../sandbox/spec.ts'
 import { ask, atDoor, connects, nobodyThere, resolver, says, types } from './asking.ts'
 import type { Probe, Scene, Trial } from '../probe.ts'

@@ -1,5 +1,5 @@
 // Probe 131: what is said on a connection that was granted is for the host that it was granted for, and for no other behind it.
-import { proxyPort } from '../../sandbox/network.ts'
+import { proxyPort } from '../../lib/own-variables.ts'
 import { doorTarget } from '../../sandbox/spec.ts'
 import type { EgressGrant } from '../../schema/egress.ts'
 import { finds, stopsOrFinds, type Attempt } from '../attempt.ts'

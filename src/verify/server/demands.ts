@@ -1,5 +1,5 @@
 // The demands on every process of a real server's sandbox, as seen from the host.
-import { proxyPort } from '../../sandbox/network.ts'
+import { proxyPort } from '../../lib/own-variables.ts'
 import { type Demand, judged, ownCount, type Sight } from './look.ts'
 import { isRead, namespaceKinds, type SeenProcess, type Socket } from './processes.ts'
 
