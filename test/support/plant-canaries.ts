@@ -1,0 +1,9 @@
+// Plants what a verification plants and prints who it is and which process a sandbox must not find: perhaps as PID 1.
+import { plantCanaries } from '../../src/verify/canaries.ts'
+import { startJanitor } from '../../src/verify/janitor.ts'
+
+const [home = ''] = process.argv.slice(2)
+await using janitor = await startJanitor()
+await using planted = await plantCanaries(home, janitor)
+const { pid } = planted.canaries
+process.stdout.write(JSON.stringify({ self: process.pid, planted: pid, isThere: process.kill(pid, 0) }))
