@@ -85,7 +85,8 @@ export const mountProbes: readonly Probe[] = [
     id: 'files.mount-table',
     number: 10,
     group: 'files',
-    protects: 'The table of mounts names no folder of the host beyond those that were declared.',
+    protects:
+      'The table of mounts names nothing of the host but what something is mounted from, which the kernel always names.',
     control: 'mount-plan',
     trial: ({ canaries }) => ({
       expected: 'no folder that was not mounted is named',
