@@ -4,10 +4,18 @@ import { thisHost } from '../../src/config/host.ts'
 import { settingsOf } from '../../src/config/load.ts'
 import type { ProfileSettings } from '../../src/schema/settings.ts'
 import { type ExplainedPath, explainPath, sandboxUserOf } from '../../src/sandbox/explain-path.ts'
+import { type Explanation, explainProfile } from '../../src/config/profile-explain.ts'
+import type { Subject } from '../../src/config/profile-verdict.ts'
 import type { LaunchHost } from '../../src/sandbox/host.ts'
 import { launchHost, launchProbe } from './launch.ts'
 import { textOf } from './plan.ts'
 import { openTestDoor } from './sandbox-door.ts'
+
+/** What the profile `listed` lists, and a server under it asks for. */
+export const listedHosts = [
+  { host: 'api.example.com', port: 443, reason: 'a test' },
+  { host: '*.wild.example.com', port: 443, reason: 'a test' },
+]
 
 /** What a program found of one path: errno or `ok`. */
 export interface Look {
@@ -28,6 +36,8 @@ export interface Inside {
 
 export interface Compared {
   readonly explained: Readonly<Record<string, ExplainedPath>>
+  /** Of variables, hosts and limits, by subject and name */
+  readonly said: Readonly<Record<'env' | 'host' | 'limit', Readonly<Record<string, Explanation>>>>
   readonly inside: Inside
 }
 
@@ -38,7 +48,8 @@ export type Comparison = Readonly<Record<string, Compared>>
 
 interface Asked {
   readonly paths: readonly string[]
-  readonly hosts?: readonly string[]
+  readonly hosts: readonly string[]
+  readonly variables: readonly string[]
 }
 
 /** Explains the paths for each profile, and looks at them in its sandboxes; `folder` may hold profiles in `profiles/`. */
@@ -55,7 +66,7 @@ export const compare = async (
 const compareOne = async (
   profile: string,
   folder: string,
-  { paths, hosts = [] }: Asked,
+  { paths, hosts, variables }: Asked,
   host: LaunchHost,
 ): Promise<Compared> => {
   const settings = await settingsOf(
@@ -70,6 +81,7 @@ const compareOne = async (
           version: '1',
           justification: 'a test',
           profile,
+          ...(profile === 'listed' && { egress: listedHosts }),
         },
       },
     },
@@ -77,6 +89,8 @@ const compareOne = async (
     thisHost(),
   )
   const given = settings.profiles.get(profile) as ProfileSettings
+  const explain = (subject: Subject, names: readonly string[]): Promise<Record<string, Explanation>> =>
+    explainAll(given, subject, names)
   const user = sandboxUserOf(process.getuid?.() ?? -1, process.getgid?.() ?? -1)
   const facts = { own: [], homes: [], environment: {} }
   const explained: Record<string, ExplainedPath> = {}
@@ -87,7 +101,26 @@ const compareOne = async (
   server.stdin.end()
   const [stdout, stderr] = await Promise.all([textOf(server.stdout), textOf(server.stderr), server.ended])
   if (stdout === '') throw new Error(`the fixture said nothing: ${stderr}`)
-  return { explained, inside: JSON.parse(stdout) as Inside }
+  const inside = JSON.parse(stdout) as Inside
+  const said = {
+    env: await explain('env', [...new Set([...variables, ...Object.keys(inside.variables)])]),
+    host: await explain('host', hosts),
+    limit: await explain('limit', ['open_files', 'file_bytes', 'tmp']),
+  }
+  return { explained, said, inside }
+}
+
+const explainAll = async (
+  profile: ProfileSettings,
+  subject: Subject,
+  names: readonly string[],
+): Promise<Record<string, Explanation>> => {
+  const unasked = (): never => {
+    throw new Error('neither paths nor system calls are asked about')
+  }
+  const said: Record<string, Explanation> = {}
+  for (const name of names) said[name] = await explainProfile(profile, subject, name, unasked, unasked)
+  return said
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {

@@ -1,10 +1,10 @@
-// What `explain` says of a path, against what a process finds in the very sandbox of the profile: the plan has no other readers.
+// What `explain` says of paths, variables, hosts and limits, against what a process finds in the very sandbox of the profile: the plan has no other readers.
 import { execFileSync } from 'node:child_process'
 import { chmod, chown, mkdir, mkdtemp, readdir, rm, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { asUser, ordinaryUid } from '../support/as-user.ts'
-import { type Compared, type Comparison, compare, type Look } from '../support/explained.ts'
+import { type Compared, type Comparison, compare, listedHosts, type Look } from '../support/explained.ts'
 
 const isRoot = process.getuid?.() === 0
 const arms = isRoot ? (['root', 'an ordinary user'] as const) : (['an ordinary user'] as const)
@@ -183,7 +183,16 @@ filesystem:
     - { path: ${path}/link, reason: a link }
   write: [{ path: ${path}/work, reason: work }]
 `
+  const listed = `version: 1
+name: listed
+extends: allowlisted-egress
+widens: true
+network: { mode: allowlist, allow: ${JSON.stringify(listedHosts)} }
+environment: { pass: [LANG, TZ, GREETING], set: { MODE: quiet } }
+limits: { open_files: 200, file_bytes: 1048576 }
+`
   await writeFile(join(path, 'profiles/mine.yaml'), profile, { mode: 0o644 })
+  await writeFile(join(path, 'profiles/listed.yaml'), listed, { mode: 0o644 })
   const names = `data data/a data/shut data/shut/a data/secret data/in data/out data/etc data/scratch data/dangling data/loop data/up
     data/pipe data/new data/a/x work work/a work/kept work/.git work/.git/config work/.git/new work/AGENTS.md work/CLAUDE.md work/plain work/plain/.git
     work/sub work/sub/.vscode work/sub/.vscode/tasks.json work/sub/new outside outside/a profiles gone gone/a link link/a . nothing`
@@ -219,16 +228,78 @@ const differences = ({ explained, inside }: Compared): readonly unknown[] =>
     return look !== undefined && fits[said.gets]?.(look) === true ? [] : [{ path, said, look }]
   })
 
+/** What was said of variables, hosts and limits, and is otherwise. */
+const othersOf = ({ said, inside }: Compared): readonly unknown[] => {
+  const wrong = (name: string, found: unknown, holds: boolean): readonly unknown[] =>
+    holds ? [] : [{ name, found, said: { ...said.env, ...said.host, ...said.limit }[name] }]
+  const limit = (label: string): string | undefined =>
+    new RegExp(`^${label} +([0-9]+) +([0-9]+) `, 'm').exec(inside.limits)?.[2]
+  const limits = {
+    open_files: limit('Max open files'),
+    file_bytes: limit('Max file size'),
+    tmp: String(inside.scratchBytes),
+  }
+  return [
+    ...Object.entries(said.env).flatMap(([name, { gets, because }]) => {
+      const value = inside.variables[name]
+      const isAbsent = gets === 'absent' || gets === 'refused'
+      // The daemon of this test has no variables, so of what is passed there is the sandbox's own value, or none.
+      const isOwn =
+        value === undefined ? gets === 'passed' && !because.includes(', and else ') : because.includes(value)
+      return wrong(name, value, isAbsent ? value === undefined : gets === JSON.stringify(value) || isOwn)
+    }),
+    ...Object.entries(said.host).flatMap(([name, { gets }]) => {
+      const address = inside.hosts[name] ?? ''
+      const pattern = { own: /^(127\.0\.0\.1|::1)$/, allowed: /^198\.1[89]\./, unreachable: /^E[A-Z_]+$/ }[
+        gets
+      ]
+      return wrong(name, address, pattern?.test(address) === true)
+    }),
+    ...Object.entries(said.limit).flatMap(([name, { gets }]) =>
+      wrong(name, limits[name as keyof typeof limits], limits[name as keyof typeof limits] === gets),
+    ),
+  ]
+}
+
 test.each(arms)(
-  'what is explained of paths is what a sandbox of %s has, under three profiles',
+  'what is explained is what a sandbox of %s has, under three profiles',
   async (arm) => {
     const isOther = isRoot && arm !== 'root'
     await using tree = await layOut()
     if (isOther)
-      for (const path of ['profiles', 'profiles/mine.yaml'])
+      for (const path of ['profiles', 'profiles/mine.yaml', 'profiles/listed.yaml'])
         await chown(join(tree.path, path), ordinaryUid, ordinaryUid)
-    const profiles = ['offline', 'allowlisted-egress', 'mine']
-    const asked = { paths: [...new Set([...always, ...ofTheMachine, ...tree.paths])] }
+    const profiles = ['offline', 'listed', 'mine']
+    const asked = {
+      paths: [...new Set([...always, ...ofTheMachine, ...tree.paths])],
+      hosts: [
+        'localhost',
+        'sandbox',
+        'example.com',
+        'api.example.com',
+        'b.api.example.com',
+        'a.wild.example.com',
+        'wild.example.com',
+      ],
+      variables: [
+        'PATH',
+        'HOME',
+        'USER',
+        'LANG',
+        'TERM',
+        'TMPDIR',
+        'TZ',
+        'GREETING',
+        'MODE',
+        'PWD',
+        'SHELL',
+        'HTTPS_PROXY',
+        'NO_PROXY',
+        'NODE_OPTIONS',
+        'LD_PRELOAD',
+        'AWS_SECRET_ACCESS_KEY',
+      ],
+    }
     const comparison = isOther
       ? (JSON.parse(
           await asUser('support/explained.ts', JSON.stringify(profiles), tree.path, JSON.stringify(asked)),
@@ -237,6 +308,7 @@ test.each(arms)(
     for (const compared of Object.values(comparison)) {
       expect(Object.keys(compared.explained).length).toBe(asked.paths.length)
       expect(differences(compared)).toEqual([])
+      expect(othersOf(compared)).toEqual([])
     }
   },
   60_000,
