@@ -42,6 +42,8 @@ export async function diffProfiles(
 
 interface Loaded {
   readonly name: string
+  /** The lists of system calls as they are written: `profile` has them without what says nothing */
+  readonly written: Profile['syscalls']
   readonly profile: Profile
   readonly decidedAt: Readonly<Record<string, string>>
 }
@@ -50,7 +52,8 @@ async function loaded(nameOrPath: string, search: ProfileSearch, judge: SyscallJ
   const layers = await readLayers(nameOrPath, search)
   refuse(checkLayers(layers))
   const { name, decidedAt } = foldLayers(layers)
-  return { name, decidedAt, profile: { ...effective(mergeLayers(layers), judge), name } }
+  const merged = mergeLayers(layers)
+  return { name, decidedAt, written: merged.syscalls, profile: { ...effective(merged, judge), name } }
 }
 
 /** Hosts without a network are no hosts; a call that the base allows is no grant, and one that nothing allows no denial. */
@@ -74,7 +77,7 @@ function changes(wider: Loaded, narrower: Loaded): readonly Change[] {
   return keyRules.flatMap((rule) =>
     rule.wider(wider.profile, narrower.profile).map((found): Change => {
       const key = rule.path.join('.')
-      const place = formatPath([...rule.path, ...found.at])
+      const place = formatPath([...rule.path, ...(placeIn(rule.path, found, wider) ?? found.at)])
       return {
         key: place,
         could: inWords(key, found, wider.profile, narrower.profile),
@@ -82,6 +85,12 @@ function changes(wider: Loaded, narrower: Loaded): readonly Change[] {
       }
     }),
   )
+}
+
+/** Where a name of `syscalls.allow` stands in its file, or null for what is no such name. */
+function placeIn(path: readonly string[], { got }: Wider, { written }: Loaded): readonly [number] | null {
+  const index = path.join('.') === 'syscalls.allow' ? written.allow.indexOf(got) : -1
+  return index < 0 ? null : [index]
 }
 
 const injections: Readonly<Record<string, string>> = {

@@ -69,10 +69,11 @@ export function showProfile(profile: ProfileSettings): ShownProfile {
   }
 }
 
-/** The same as YAML, each value with a comment that names file and line. */
+/** The same as YAML, each value with a comment that names file and line: a profile by itself, which says what the chain says. */
 export function formatProfile(shown: ShownProfile): string {
-  const { decided_at: decidedAt, ...rest } = shown
-  return formatDocument(rest, (at: readonly Step[]) => own(decidedAt, formatPath(at)) ?? null)
+  const { decided_at: decidedAt, layers, ...profile } = shown
+  const text = formatDocument(profile, (at: readonly Step[]) => own(decidedAt, formatPath(at)) ?? null)
+  return layers.length > 1 ? `# ${layers.join(', which extends ')}\n${text}` : text
 }
 
 export interface ListedProfile {

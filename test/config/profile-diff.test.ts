@@ -122,3 +122,8 @@ test('a call that nothing allows is not newly made where its denial is gone, nor
   )
   expect([newly, noLonger]).toEqual([[], []])
 })
+
+test('a call that says nothing new moves no other from its line', async () => {
+  const { newlyWords } = await diff('', 'syscalls:\n  allow:\n    - read\n    - ptrace\n')
+  expect(newlyWords).toEqual(['make the system call ptrace (after.yaml:6)'])
+})

@@ -99,6 +99,14 @@ test.each<[Subject, string, string, string]>([
   })
 })
 
+test('execve is refused where the server may start nothing', async () => {
+  const still = { ...mine, exec: 'none' as const }
+  for (const name of ['execve', 'execveat'])
+    expect(await explainProfile(still, 'syscall', name, judge, judgePath)).toMatchObject({
+      gets: 'refused (EPERM)',
+    })
+})
+
 test('a host that has an address is said to have it', async () => {
   const { because } = await explainProfile(pinned, 'host', 'api.github.com', judge, judgePath)
   expect(because).toContain('api.github.com:443 at 10.0.0.7, on private addresses too: ours')

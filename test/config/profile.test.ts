@@ -70,6 +70,32 @@ describe('the shipped profiles', () => {
   })
 })
 
+describe('a profile that is shown', () => {
+  const full = `version: 1
+name: full
+extends: allowlisted-egress
+widens: true
+description: "two: lines # and\\nno comment"
+filesystem: { read: [{ path: /usr, reason: 'it''s: "quoted"' }], write: [{ path: /srv, reason: w }], mounts: write }
+network: { mode: allowlist, allow: [{ host: '*.example.com', port: 443, reason: r }, { host: b.example.org, port: 80, address: 10.1.2.3, private: true, reason: r }] }
+credentials: [egress, env]
+exec: none
+environment: { pass: [FOO, { name: SSH_AUTH_SOCK, override: 'a: b' }], set: { A: 'true', B: '012', C: "x\\ny", NODE_OPTIONS: { value: --x, override: why } } }
+syscalls: { allow: [ptrace], deny: [sync] }
+limits: { pids: 20, cpu: 0.25 }
+assertions: [{ assert: 'cannot read /x/**', reason: 'q: r' }]
+`
+  test.each([...shipped, 'full'])('%s loads again by itself, and is the same', async (name) => {
+    await using at = await withProfiles({ full })
+    const shown = showProfile(await loadProfile(name, at.search))
+    await mkdir(`${at.path}/again`)
+    const path = `${at.path}/again/${name}.yaml`
+    await writeFile(path, formatProfile(shown), { mode: 0o600 })
+    const again = showProfile(await loadProfile(path, { folders: [], owners: [uid] }))
+    expect({ ...again, layers: null, decided_at: null }).toEqual({ ...shown, layers: null, decided_at: null })
+  })
+})
+
 describe('a profile', () => {
   test('that states nothing has the least of everything', async () => {
     await using at = await withProfiles({ bare: profile('bare') })
