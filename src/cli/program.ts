@@ -55,7 +55,8 @@ export async function main(argv: readonly string[]): Promise<void> {
   }
 }
 
-async function programFor(verb: string | undefined): Promise<Command> {
+/** The whole program, or that of one verb. */
+export async function programFor(verb: string | undefined): Promise<Command> {
   const program = new Command('sallyport')
   program
     .description('Runs stdio MCP servers that nobody should trust, each in its own sandbox.')

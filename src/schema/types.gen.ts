@@ -851,7 +851,7 @@ export interface Profile {
    */
   environment: {
     /**
-     * Variables of the daemon that servers get
+     * Names of variables of the daemon that servers get
      *
      * Items: A variable of the daemon that servers get: its name, or {name, override} for one of a refused family
      */
@@ -869,7 +869,7 @@ export interface Profile {
         }
     )[]
     /**
-     * Variables with their values
+     * Variables with their values: `NAME: value`, in quotes where YAML reads a number or a truth value
      */
     set: {
       /**
