@@ -62,6 +62,11 @@ describe('an image is refused', () => {
       'a link at /home, which leads to /bin',
     ],
     [
+      'with a folder where a file is mounted',
+      { files: { '/etc/hostname/of': { text: '' } } },
+      '/etc/hostname',
+    ],
+    [
       'with a link in a circle',
       { files: { '/home/user': { link: 'user' } } },
       'a link in a circle at /home/user',

@@ -17,6 +17,7 @@ test.for([
   ['/proc', 'the kernel’s'],
   ['/proc/sys', 'the kernel’s'],
   ['/dev/null', 'the kernel’s'],
+  ['/etc/passwd', 'has a file'],
 ])('a volume at %j is refused', async ([path = '', words = '']) => {
   await expectRefusal(
     () => judgeImageFacts({ ...nothing, volumes: [path] }, 'mine'),
@@ -35,6 +36,15 @@ test.for([
     () => judgeImageFacts({ ...nothing, variables }, 'mine'),
     'ERR_IMAGE_UNSAFE',
     'variable',
+  )
+})
+
+test('more volumes than a container can be given in time are refused', async () => {
+  const volumes = Array.from({ length: 101 }, (_, index) => `/v${index}`)
+  await expectRefusal(
+    () => judgeImageFacts({ ...nothing, volumes }, 'mine'),
+    'ERR_IMAGE_UNSAFE',
+    '101 volumes',
   )
 })
 

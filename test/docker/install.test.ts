@@ -61,7 +61,9 @@ engineTest('fails with the registry’s word for an image that it does not have'
   await using registry = await registryOf(name, [])
   const outcome = await install(at, `docker:${registry.host}/elsewhere`)
   expect(outcome).toMatchObject({ code: 1, stdout: '' })
-  expect(outcome.stderr).toMatch(/refused to pull: .*\(ERR_ENGINE_REFUSED\)\n$/)
+  expect(outcome.stderr).toMatch(
+    /refused to pull: .*; see that name, tag and digest .* \(ERR_ENGINE_REFUSED\)\n$/,
+  )
 })
 
 const password = 'what:nobody-should-see'
@@ -77,7 +79,8 @@ engineTest('brings the login that the docker CLI remembers, and says none of it'
   await at.docker.getImage(`${image}@${registry.digest}`).remove({ force: true })
   await home.remember({ auths: { [registry.host]: { auth: btoa('ann:another') } } })
   const refused = await installAs(env, at, `docker:${image}`)
-  expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining('(ERR_ENGINE_REFUSED)') })
+  const words = /; log in with docker login, .*\(ERR_ENGINE_REFUSED\)/
+  expect(refused).toMatchObject({ code: 1, stderr: expect.stringMatching(words) })
   await home.remember({ credsStore: 'gone' })
   const unknown = await installAs(env, at, `docker:${image}`)
   expect(unknown).toMatchObject({ code: 7, stderr: expect.stringContaining('(ERR_REGISTRY_LOGIN)') })

@@ -36,9 +36,22 @@ const wordsOf = (error: unknown): string =>
 export const refusal = (what: string, said: string, status: number): SallyportError =>
   new SallyportError(
     'ERR_ENGINE_REFUSED',
-    `the container engine refused to ${what}: ${said.trim() || `status ${status}, without a word`}; mend what it names`,
+    `the container engine refused to ${what}: ${said.trim() || `status ${status}, without a word`}; ${refusalMendOf(what, said)}`,
     { request: what, status },
   )
+
+const refusalMendOf = (what: string, said: string): string => {
+  if (what !== 'pull') return 'mend what it names'
+  const mends: readonly (readonly [RegExp, string])[] = [
+    [/no basic auth|unauthorized|denied/i, 'log in with docker login, as the user that runs this'],
+    [/manifest unknown|not found|HTTP 404/i, 'see that name, tag and digest are the registry’s'],
+    [
+      /refused$|no such host|timeout|unreachable/i,
+      'see that the registry answers, and that the engine reaches it',
+    ],
+  ]
+  return mends.find(([words]) => words.test(said.trim()))?.[1] ?? 'mend what it names'
+}
 
 /** The engine said nothing in time. */
 export const late = (endpoint: Endpoint | null, what: string, ms: number): SallyportError => {

@@ -9,17 +9,27 @@ import type { Look } from './look.ts'
 /** Where everything of ours is in a container */
 const ours = '/sallyport'
 
-/** What the engine reads on this machine, outside of any sandbox, to learn who the container's user is */
-const accounts = ['/etc/passwd', '/etc/group'] as const
+/**
+ * Where the engine or Sallyport puts a file in every container. The first two the engine reads, on this machine and outside of any
+ * sandbox, to learn who the container's user is.
+ */
+const files = [
+  '/etc/passwd',
+  '/etc/group',
+  '/etc/hosts',
+  '/etc/hostname',
+  '/etc/resolv.conf',
+  '/etc/nsswitch.conf',
+] as const
 
 /** As large as an account file may be, bytes: no line of it is too long for the engine then */
 const largestAccounts = 65_536
 
-/** Where every container has memory to write to, of a server that owns it */
-const scratch = ['/tmp', '/home/user'] as const
+/** Where every container has memory, with the rights of the image's folder there: its server owns all but `/dev` */
+const scratch = ['/tmp', '/home/user', '/dev'] as const
 
-/** As many variables as an image may have, and as many bytes as their names: PID 1 is executed with all of them, emptied */
-const most = { variables: 1_000, nameBytes: 65_536 } as const
+/** As many variables as an image may have, with as many bytes of names, since PID 1 is executed with all of them, and as many volumes */
+const most = { variables: 1_000, nameBytes: 65_536, volumes: 100 } as const
 
 /** Makes ERR_IMAGE_UNSAFE of what is said of the image. */
 export type Refuse = (what: string) => SallyportError
@@ -38,10 +48,14 @@ export const judgeImageFacts = (
   server: string,
 ): void => {
   const refuse = refuseImage(reference, server)
+  if (volumes.length > most.volumes)
+    throw refuse(`has ${volumes.length} volumes, at most ${most.volumes} are taken; build it with fewer`)
   for (const path of volumes) {
     const said = JSON.stringify(path.slice(0, 256))
     if (isWithin(path, ours))
       throw refuse(`has a volume at ${path}, where Sallyport puts its own; build it without`)
+    if (files.some((file) => file === path))
+      throw refuse(`has a volume at ${path}, where every container has a file; build it without`)
     if (path === '/' || !isNormal(path) || path.length > 1_024)
       throw refuse(`has a volume at ${said}, which is no folder of a container; build it without`)
     if (isWithin(path, '/proc') || (isWithin(path, '/dev') && !['/dev', '/dev/shm'].includes(path)))
@@ -74,7 +88,7 @@ export const judgeImage = async (
   const refuse = refuseImage(reference, server)
   if ((await lookAt(look, ours, refuse)) !== null)
     throw refuse(`has something at ${ours}, where Sallyport puts its own; build it without`)
-  for (const path of accounts) await judgeFile(look, path, refuse)
+  for (const path of files) await judgeFile(look, path, refuse)
   for (const path of scratch) await judgeWay(look, { target: path, kind: 'directory', isOurs: true }, refuse)
   for (const path of volumes)
     if ((await lookBehind(look, path, refuse))?.isFolder === false)
@@ -82,10 +96,12 @@ export const judgeImage = async (
 }
 
 /** Throws ERR_IMAGE_UNSAFE where a path holds what is no small ordinary file, links followed. */
-export const judgeFile = async (look: Look, path: string, refuse: Refuse): Promise<void> => {
+const judgeFile = async (look: Look, path: string, refuse: Refuse): Promise<void> => {
   const file = await lookBehind(look, path, refuse)
   if (file !== null && !file.isFile)
-    throw refuse(`has no ordinary file at ${path}, which every container has; build it with one, or without`)
+    throw refuse(
+      `has no ordinary file at ${path}, where every container has one; build it with one, or without`,
+    )
   if (file !== null && file.size > largestAccounts)
     throw refuse(
       `has ${file.size} bytes at ${path}, which the engine reads, at most ${largestAccounts} are taken; build it with a shorter one`,
@@ -126,9 +142,9 @@ const wrongOnWay = (found: FileStat, path: string, { target, kind, isOurs }: Tar
   if (!isRight)
     return `has something else than a ${isEnd ? kind : 'directory'} at ${path}, on the way to the mount at ${target}`
   // The memory that is mounted over a folder takes over its rights; any other mount has its own.
-  const needed = !isEnd ? 0o001 : isOurs ? 0o700 : 0
+  const needed = !isEnd || target === '/dev' ? 0o001 : isOurs ? 0o700 : 0
   if ((mode & needed) === needed) return null
-  return `has a folder at ${path} with mode 0${mode.toString(8)}, through which no server gets to ${target}`
+  return `has a folder at ${path} with mode ${mode.toString(8).padStart(4, '0')}, through which no server gets to ${target}`
 }
 
 /** Looks at what a link leads to, which has to be a place of the image's own. */

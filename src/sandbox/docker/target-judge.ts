@@ -3,13 +3,13 @@ import { unlessAborted } from '../../lib/deadline.ts'
 import { isWithin } from '../../lib/path-overlap.ts'
 import type { SandboxSpec } from '../spec.ts'
 import type { ImagePin } from './image.ts'
-import { judgeFile, judgeWay, refuseImage } from './image-judge.ts'
+import { judgeWay, refuseImage } from './image-judge.ts'
 import { lookIntoImage, type OwnedEngine } from './look.ts'
 
 /** Judges the targets of a sandbox's mounts. */
 export type JudgeTargets = (
   image: Pick<ImagePin, 'id' | 'reference' | 'volumes'>,
-  spec: Pick<SandboxSpec, 'server' | 'mounts' | 'files'>,
+  spec: Pick<SandboxSpec, 'server' | 'mounts'>,
   waiting: { readonly signal: AbortSignal },
 ) => Promise<void>
 
@@ -33,7 +33,7 @@ export const targetJudge = (owned: OwnedEngine): JudgeTargets => {
 const judge = async (
   owned: OwnedEngine,
   { id, reference, volumes }: Parameters<JudgeTargets>[0],
-  { server, mounts, files }: Parameters<JudgeTargets>[1],
+  { server, mounts }: Parameters<JudgeTargets>[1],
 ): Promise<void> => {
   const refuse = refuseImage(reference, server)
   for (const { target } of mounts) {
@@ -43,6 +43,5 @@ const judge = async (
   }
   await lookIntoImage(owned, { id, volumes }, async (look) => {
     for (const { target, kind } of mounts) await judgeWay(look, { target, kind, isOurs: false }, refuse)
-    for (const { target } of files) await judgeFile(look, target, refuse)
   })
 }
