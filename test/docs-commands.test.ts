@@ -1,11 +1,16 @@
 // The examples of the docs: what they install is there to be installed, YAML is YAML, and each command has the options that it is given.
 import { readdirSync, readFileSync } from 'node:fs'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Command } from 'commander'
 import { expect, test } from 'vitest'
-import { parseAllDocuments } from 'yaml'
+import { parse, parseAllDocuments } from 'yaml'
 import { programFor } from '../src/cli/program.ts'
+import { lintProfile } from '../src/config/profile-lint.ts'
+import { decideSyscalls } from '../src/sandbox/syscalls.ts'
+import { schemaOf } from '../src/schema/validate.ts'
 import { root } from './support/source.ts'
+import { tempDir } from './support/temp-dir.ts'
 
 const pages = [
   'README.md',
@@ -73,6 +78,33 @@ test.each(commands)('$page: sallyport $line', ({ line }) => {
 test.each(examples.filter(({ language }) => language === 'yaml'))('YAML of $page: $text', ({ text }) => {
   // An ellipsis on its own line stands for keys that are of another matter.
   expect(parseAllDocuments(text.replace(/^\s*…$/gm, '')).flatMap(({ errors }) => errors)).toEqual([])
+})
+
+const profiles = examples
+  .filter(({ language, text }) => language === 'yaml' && /^version: 1\nname: /m.test(text))
+  .map(({ page, text }) => ({ page, text, name: /^name: (\S+)$/m.exec(text)?.[1] ?? '' }))
+  .filter(({ name, text }) => name !== '' && !text.includes('jobs:'))
+
+test.each(profiles)('the profile $name of $page loads', async ({ name, text }) => {
+  await using dir = await tempDir()
+  await writeFile(join(dir.path, `${name}.yaml`), text, { mode: 0o600 })
+  const search = { folders: [dir.path], owners: [process.getuid?.() ?? 0] }
+  const { valid, findings } = await lintProfile(
+    name,
+    search,
+    (policy) => void decideSyscalls(policy),
+    () => null,
+  )
+  expect({
+    valid,
+    findings: findings.filter(({ message }) => !message.includes('dangerous') && !message.includes('exist')),
+  }).toEqual({ valid: true, findings: [] })
+})
+
+test('a profile with every key is among them', () => {
+  const keys = profiles.flatMap(({ text }) => Object.keys(parse(text) as object))
+  const known = Object.keys(schemaOf('profile')['properties'] as object)
+  expect(known.filter((key) => !keys.includes(key))).toEqual(['$schema', 'draft'])
 })
 
 test('nothing is installed from where Sallyport is not', () => {
