@@ -175,6 +175,15 @@ class Passage implements Told {
   }
 
   #dispatch(permitted: Permitted, seq: number, equipment: CallEquipment): void {
+    // What the server said of its lists while a person, a disk or a secret was waited for is compared first.
+    const comparing = this.#proposal.comparing()
+    if (comparing !== null) {
+      const failed = (error: unknown): void => {
+        equipment.end()
+        this.failed(error)
+      }
+      return void comparing.then(() => this.#dispatch(permitted, seq, equipment), failed)
+    }
     let admission: Admission
     try {
       admission = this.#check(permitted, seq, equipment)

@@ -28,6 +28,8 @@ export interface Proposal extends GovernedRequest {
   readonly lineage: string | null
   /** Why it can't be sent whatever policy says: the server is not there, or shows nothing that could be judged */
   readonly obstacle: SallyportError | null
+  /** Null while what the server lists was compared with what was accepted; otherwise resolves when it was, again */
+  readonly comparing: () => Promise<void> | null
 }
 
 /** A call that may be sent, now and once. */

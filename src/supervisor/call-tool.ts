@@ -57,6 +57,7 @@ export async function callTool(parts: Parts): Promise<CallResult> {
       session: line?.instance ?? '',
       lineage: call.lineage,
       obstacle,
+      comparing: () => line?.comparing() ?? null,
     },
     { signal },
   )

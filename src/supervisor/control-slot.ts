@@ -112,8 +112,9 @@ export class ControlSlot implements AsyncDisposable, SharedDoor {
    */
   async line({ tool, generation }: Asked, waiting: Waiting): Promise<Line> {
     const { client, surface } = await this.#connected(waiting.signal)
-    const { name, timeouts } = this.#options.server
-    if (surface.isStale) await surface.fetch({ timeoutMs: timeouts.initializeMs, signal: waiting.signal })
+    const { name } = this.#options.server
+    const known = surface.known()
+    if (known !== null) await this.#waitFor(known, waiting.signal)
     const since = surface.find(tool)?.since ?? 0
     if (generation !== null && since > generation) {
       const what = `${name} changed ${tool} in generation ${since}, and the caller saw ${generation}`
@@ -122,6 +123,7 @@ export class ControlSlot implements AsyncDisposable, SharedDoor {
     this.#hold()
     return {
       instance: this.#instance.id,
+      comparing: () => surface.known(),
       dress: (params) => client.dress(params),
       send: (admission, params, options) => {
         const { process, secrets } = admission
@@ -142,9 +144,7 @@ export class ControlSlot implements AsyncDisposable, SharedDoor {
   }
 
   known(): Promise<void> | null {
-    const surface = this.#connection?.surface
-    const options = { timeoutMs: this.#options.server.timeouts.initializeMs, signal: never }
-    return surface?.isStale === true ? surface.fetch(options).then(() => undefined) : null
+    return this.#connection?.surface.known() ?? null
   }
 
   /** Runs the stop ladder; a restart that was to come does not. */

@@ -240,6 +240,7 @@ export class GovernedCalls {
         session,
         lineage: asking.held.lineage,
         obstacle: asking.obstacle,
+        comparing: this.#options.surface,
       },
       asking.patience,
       asking,

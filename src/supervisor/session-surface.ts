@@ -41,7 +41,7 @@ export class SessionSurface {
 
   constructor(options: SessionSurfaceOptions) {
     this.#options = options
-    this.#survey = new Survey(() => this.#ask())
+    this.#survey = new Survey({ server: options.server, ask: () => this.#ask() })
     this.#ready.promise.catch(() => undefined)
   }
 

@@ -18,6 +18,8 @@ export interface Connection {
 /** A connected server, kept from resting until disposed of. */
 export interface Line extends Disposable {
   readonly instance: InstanceId
+  /** Null while what the server lists is known; otherwise resolves when it was compared */
+  readonly comparing: () => Promise<void> | null
   /** Parameters as `send` takes them: in the later era they also say who speaks */
   readonly dress: (params: string) => string
   /** Sends the `tools/call` that was admitted, in this turn */
@@ -51,6 +53,7 @@ export function connectionTo(parts: Parts): Connection {
     guests: board,
   })
   const surface = new ToolSurface({
+    server,
     client,
     limit: ports.settings.tools.perServer,
     next: nextGeneration,

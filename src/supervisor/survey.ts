@@ -1,20 +1,24 @@
 // Whether what a server lists is known at present: asked once, asked again when it changed, and waited for by every call.
+import { type Question, untilQuiet } from './quiet.ts'
 
 /** Least time between two questions that no call waits for, ms */
 const pauseMs = 5000
-/** Changes in a row, while a call waits, beyond which the last answer has to do */
-const maxRounds = 3
 
 /** Asks when somebody needs to know. A question that failed is asked again by the next who does. */
 export class Survey {
-  readonly #ask: () => Promise<void>
+  readonly #question: Question
   #isKnown = false
   #isStale = false
   #asking: Promise<void> | null = null
   #askedAt = -pauseMs
 
-  constructor(ask: () => Promise<void>) {
-    this.#ask = ask
+  constructor({ server, ask }: Omit<Question, 'isStale'>) {
+    const again = (): Promise<unknown> => {
+      this.#isStale = false
+      this.#askedAt = performance.now()
+      return ask()
+    }
+    this.#question = { server, ask: again, isStale: () => this.#isStale }
   }
 
   get isAsking(): boolean {
@@ -41,12 +45,7 @@ export class Survey {
   }
 
   async #run(): Promise<void> {
-    for (let round = 0; round < maxRounds; round++) {
-      this.#isStale = false
-      this.#askedAt = performance.now()
-      await this.#ask()
-      if (!this.#isStale) break
-    }
-    this.#isKnown = !this.#isStale
+    await untilQuiet(this.#question)
+    this.#isKnown = true
   }
 }

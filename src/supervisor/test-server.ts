@@ -62,6 +62,7 @@ export async function testServer({ server, principal, logs, ports, signal }: Par
     )
     instance.ready()
     const surface = new ToolSurface({
+      server,
       client,
       limit: settings.tools.perServer,
       next: () => 1,

@@ -2,6 +2,8 @@
 import { SallyportError } from '../errors.ts'
 import type { RequestOptions } from './client-options.ts'
 import type { McpClient } from './mcp-client.ts'
+import { untilQuiet } from './quiet.ts'
+import type { ServerSettings } from '../schema/settings.ts'
 import { entriesOf, readSurface, type Surface } from './surface.ts'
 
 /** One tool as the server describes it. */
@@ -17,6 +19,7 @@ export interface ListedTool {
 }
 
 export interface ToolSurfaceOptions {
+  readonly server: ServerSettings
   readonly client: McpClient
   /** Most tools of the server that are looked at */
   readonly limit: number
@@ -29,6 +32,8 @@ export interface ToolSurfaceOptions {
 /** Least time between two fetches after `list_changed`, ms */
 const refetchMs = 5000
 
+const never = new AbortController().signal
+
 /** Holds the list. */
 export class ToolSurface {
   readonly #options: ToolSurfaceOptions
@@ -38,14 +43,20 @@ export class ToolSurface {
   #fetchedAt = 0
   #isStale = false
   #timer: NodeJS.Timeout | undefined
+  #settling: Promise<void> | null = null
 
   constructor(options: ToolSurfaceOptions) {
     this.#options = options
   }
 
-  /** True when the server said that it lists something else by now. */
-  get isStale(): boolean {
-    return this.#isStale
+  /** Null while it is known what the server lists; otherwise resolves when it is, and rejects when it can't be. */
+  known(): Promise<void> | null {
+    if (!this.#isStale) return null
+    const { server } = this.#options
+    const options = { timeoutMs: server.timeouts.initializeMs, signal: never }
+    const question = { server, ask: () => this.fetch(options), isStale: () => this.#isStale }
+    this.#settling ??= untilQuiet(question).finally(() => (this.#settling = null))
+    return this.#settling
   }
 
   get tools(): readonly ListedTool[] {

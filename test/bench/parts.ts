@@ -118,6 +118,7 @@ export async function wholeGovernor(): Promise<Row> {
     session: 's-0123456789abcdefghijkl',
     lineage: null,
     obstacle: null,
+    comparing: () => null,
   })
   const outcome = { kind: 'result', durationMs: 0.123, bytes: answer, detail: null } as const
   let least = Infinity

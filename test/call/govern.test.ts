@@ -29,6 +29,7 @@ const proposal: Proposal = {
   lineage: null,
   instance: null,
   obstacle: null,
+  comparing: () => null,
 }
 const accepted: Standing = {
   state: 'accepted',

@@ -53,6 +53,7 @@ const proposal = (call: string, subject = 'one') => ({
   session: 's',
   lineage: null,
   obstacle: null,
+  comparing: () => null,
 })
 const good: Outcome = { kind: 'result', durationMs: 1, bytes: '{}', detail: null }
 

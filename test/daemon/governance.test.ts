@@ -385,6 +385,7 @@ describe('the outcome of a call', () => {
         session: 's-1',
         lineage: null,
         obstacle: null,
+        comparing: () => null,
       },
       waiting,
     )

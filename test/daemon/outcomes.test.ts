@@ -57,6 +57,7 @@ const admitted = ({ policy }: Governed, call: string) =>
       session: 's',
       lineage: null,
       obstacle: null,
+      comparing: () => null,
     },
     never,
   )
@@ -174,11 +175,11 @@ describe('what the journal does not take', () => {
     at.policy.governor.settle(admission, good)
     await governance.governors.settled()
     await rename(`${directory}.away`, directory)
-    const { seq } = governance.journal.head
-    expect(await methods['audit/verify']({}, never as MethodCall)).toMatchObject({
-      ok: true,
-      head: { seq: seq + 1 },
-    })
+    // An operator who is gone by then waits for no thread, but for the record.
+    const gone = { signal: AbortSignal.abort(new Error('gone')) } as MethodCall
+    await expect(methods['audit/verify']({}, gone)).rejects.toThrow('gone')
+    expect(recorded(at).at(-1)).toBe('call.outcome c-1')
+    expect(await methods['audit/verify']({}, never as MethodCall)).toMatchObject({ ok: true })
   })
 
   test('keeps calls back though it is but an answer that finds no room beside the journal', async () => {
