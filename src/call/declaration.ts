@@ -41,6 +41,8 @@ export interface AcceptedSurface {
   readonly tools: ReadonlyMap<string, AcceptedTool>
   /** Digest of the server's instructions, prompts and resource templates */
   readonly restDigest: string
+  /** Digest of the instructions alone, which go to hosts before all else is asked for; null where that is not on record */
+  readonly instructionsDigest: string | null
   /** Tools that were listed when it was accepted and were not accepted: no news, and not callable */
   readonly leftOut: readonly string[]
   /** Who said yes: an operator's uid, or `first-use` for the operator's standing word */

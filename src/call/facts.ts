@@ -19,8 +19,10 @@ export type Fact =
 export type StrictFact = Extract<Fact, { readonly type: 'trust.violated' | 'server.quarantined' }>
 
 /** An accepted surface in its serialized form. */
-export interface AcceptedBody extends Omit<AcceptedSurface, 'tools'> {
+export interface AcceptedBody extends Omit<AcceptedSurface, 'tools' | 'instructionsDigest'> {
   readonly tools: readonly AcceptedTool[]
+  /** Older records have none */
+  readonly instructionsDigest?: string | null
 }
 
 /** Changes that were told of: `tool` or `*` for all else -> digest of what it became. */
@@ -108,6 +110,7 @@ export const unfold = (body: AcceptedBody): AcceptedSurface => ({
   declarationVersion: body.declarationVersion,
   tools: new Map(body.tools.map((tool) => [tool.declaration.name, tool])),
   restDigest: body.restDigest,
+  instructionsDigest: body.instructionsDigest ?? null,
   leftOut: body.leftOut,
   acceptedBy: body.acceptedBy,
 })

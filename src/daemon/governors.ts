@@ -80,6 +80,7 @@ export class Governors implements AsyncDisposable {
       settle: (admission, outcome) => this.#settle(admission, outcome),
       observe: (seen) => surfaces.observe(seen),
       shows: (server, instance, tool) => this.#shows(server, instance, tool),
+      introduces: (server, instructions) => surfaces.introduces(server, instructions),
       forget: (instance) => {
         ledger.forget(instance)
         approvals.endSession(instance) // a control call's session is its instance

@@ -26,6 +26,7 @@ export interface Seen {
   readonly tools: ReadonlyMap<string, AcceptedTool>
   readonly digests: Map<string, string>
   readonly restDigest: string
+  readonly instructionsDigest: string
 }
 
 /** The tools that are accepted when only some are named: those, and what was accepted before and is listed as it was. */
@@ -122,6 +123,7 @@ export function readSurface(
     tools: new Map(readable),
     digests,
     restDigest: digestOfRest(rest),
+    instructionsDigest: digestOfInstructions(Reflect.get(Object(rest), 'instructions')),
   }
 }
 
@@ -151,6 +153,10 @@ function digestOfRest(rest: unknown): string {
     throw error
   }
 }
+
+/** Of a server that has no instructions, that of none. */
+export const digestOfInstructions = (instructions: unknown): string =>
+  digestOf(JSON.stringify(instructions ?? null))
 
 /** What a tool would be accepted as: the operator's words where there are any for just this, else the draft. */
 function proposal(

@@ -14,7 +14,15 @@ import type { InstanceId } from '../lib/ids.ts'
 import type { Observation, Peer } from '../schema/governor.ts'
 import type { ServerSettings } from '../schema/settings.ts'
 import type { Emit } from '../supervisor/ports.ts'
-import { choose, expectContained, expectListed, type Reading, readSurface, type Seen } from './seen.ts'
+import {
+  choose,
+  digestOfInstructions,
+  expectContained,
+  expectListed,
+  type Reading,
+  readSurface,
+  type Seen,
+} from './seen.ts'
 
 const everythingElse = '*'
 
@@ -74,6 +82,17 @@ export class Surfaces {
     // Whatever comes of the record, the tool stands changed; the journal's own events tell of a failure.
     void this.#inTurn(server, () => this.#tell(server, [tool], new Map([[tool, digest]]))).catch(
       () => undefined,
+    )
+  }
+
+  /** Instructions go to hosts before anything else of a server is known, and only those that were accepted. */
+  introduces(server: ServerSettings, instructions: string): boolean {
+    const { ledger, codeOf } = this.#ports
+    const accepted = ledger.accepted(server.name)
+    if (accepted === null) return server.acceptance === 'first-use'
+    const identity = { serverVersion: server.version, codeDigest: codeOf(server) }
+    return (
+      isSameServer(accepted, identity) && accepted.instructionsDigest === digestOfInstructions(instructions)
     )
   }
 
@@ -150,6 +169,7 @@ export class Surfaces {
       ...kept.map(({ declaration }) => declaration.name),
       ...fresh.map(([name]) => name),
     ])
+    const rest = change === null ? seen : (before ?? seen)
     await add(
       {
         type: 'surface.accepted',
@@ -159,7 +179,8 @@ export class Surfaces {
           codeDigest,
           declarationVersion: ledger.nextVersion(server.name),
           tools: [...kept, ...fresh.map(([, tool]) => tool)],
-          restDigest: change === null ? seen.restDigest : (before?.restDigest ?? seen.restDigest),
+          restDigest: rest.restDigest,
+          instructionsDigest: rest.instructionsDigest,
           leftOut: by === 'first-use' ? [] : [...seen.digests.keys()].filter((name) => !named.has(name)),
           acceptedBy: by,
         },

@@ -117,6 +117,8 @@ export interface Governor {
   observe(seen: Observation): Promise<void>
   /** True when the tool object is the accepted one, or nothing is held against showing it */
   shows(server: ServerSettings, instance: InstanceId | null, tool: unknown): boolean
+  /** True when a server's instructions are the accepted ones, or are accepted by being seen first */
+  introduces(server: ServerSettings, instructions: string): boolean
   /** The instance is gone */
   forget(instance: InstanceId): void
 }

@@ -132,7 +132,8 @@ function rejoin(text: string, array: Span, all: readonly Span[], kept: readonly 
   return joined + text.slice(last.end, array.end)
 }
 
-function splice(
+/** The text from `start` to `end` with other text at some places. */
+export function splice(
   text: string,
   start: number,
   end: number,

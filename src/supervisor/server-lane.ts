@@ -11,6 +11,7 @@ import { judgeInput, retryLine } from './input-required.ts'
 import { oversized, refused, versionOf } from './answer-parts.ts'
 import { answerWithoutCredentials } from './credential-meta.ts'
 import { heldAgain } from './held.ts'
+import { introduction } from './instructions.ts'
 import { anew, leakIn } from './leak.ts'
 import { type MessageId, messageId } from './message-id.ts'
 import { awaitAnswer, declineLater, flagSecrets, taskOf, whyNotAsked } from './person.ts'
@@ -162,6 +163,8 @@ export class ServerLane {
     if (request.route === 'filter' || request.route === 'list' || request.method === 'tasks/list')
       return this.#list(request, response, result)
     if (request.line !== null) return this.#input(request, request.line, response, result)
+    if (request.route === 'handshake' || request.route === 'probe')
+      return introduction(request, response, result, this.#wire)
     return 'pass'
   }
 

@@ -37,6 +37,7 @@ type BoundaryWire = Pick<
   | 'takeBack'
   | 'cancelled'
   | 'own'
+  | 'introduces'
   | 'shows'
   | 'taskSaid'
   | 'ownsTask'
@@ -124,6 +125,7 @@ export class SessionBoundary {
       taskSaid: (params) => this.#calls.tasks.said(params),
       declineTask: this.#declineTask,
       ownsTask: (id) => this.#calls.tasks.owns(id),
+      introduces: (instructions) => ports.governor.introduces(server, instructions),
       shows: (tool) => ports.governor.shows(server, this.#options.instance(), tool),
     }
   }

@@ -47,6 +47,8 @@ export interface Wire {
   declineTask(task: string, names: readonly string[]): void
   /** True for a task that the host's principal has created */
   ownsTask(id: string): boolean
+  /** False for instructions that are not the accepted ones */
+  introduces(instructions: string): boolean
   /** False for a tool that is not the accepted one */
   shows(tool: unknown): boolean
 }

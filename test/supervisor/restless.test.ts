@@ -57,12 +57,10 @@ const control: Way = async (server, state) => {
     call: (tool, args = {}) => {
       const wanted = { server: 'fixture', tool, arguments: { raw: JSON.stringify(args) } }
       const call = { ...wanted, timeoutMs: null, generation: null, lineage: null }
-      return at.supervisor
-        .call(caller(), call, { signal: new AbortController().signal })
-        .then(
-          () => null,
-          (thrown: unknown) => SallyportError.from(thrown).code,
-        )
+      return at.supervisor.call(caller(), call, { signal: new AbortController().signal }).then(
+        () => null,
+        (thrown: unknown) => SallyportError.from(thrown).code,
+      )
     },
     [Symbol.asyncDispose]: () => at[Symbol.asyncDispose](),
   }
