@@ -130,16 +130,15 @@ static size_t put_name(unsigned char *at, const char *name) {
   return length;
 }
 
-// dns SERVER PORT NAME TYPE: open where the answer has at least one record; else ENOENT (no such name), EACCES (refused), ENODATA.
+// dns SERVER PORT NAME TYPE [CLASS]: open where the answer has at least one record; else ENOENT (no such name), EACCES (refused), ENODATA.
 static int dns(int count, char **arguments) {
-  (void)count;
   unsigned char query[512] = {0x53, 0x50, 1, 0, 0, 1}, reply[1500];
   struct sockaddr_storage at;
   if (strlen(arguments[2]) > 400) return errno = E2BIG, -1;
   socklen_t length = parse_address(arguments[0], arguments[1], &at);
   size_t bytes = 12 + put_name(query + 12, arguments[2]);
   query[bytes + 1] = (unsigned char)atoi(arguments[3]);
-  query[bytes + 3] = 1;
+  query[bytes + 3] = count > 4 ? (unsigned char)atoi(arguments[4]) : 1;
   bytes += 4;
   int fd = socket(at.ss_family, SOCK_DGRAM, 0);
   if (fd < 0 || connect(fd, (struct sockaddr *)&at, length) != 0) return -1;

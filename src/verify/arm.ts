@@ -19,12 +19,12 @@ export const armOf = (id: ControlId, driver: LaunchPlan['driver']): Arm => {
   const contained = isOfBoth(id) ? null : containerArms[id]
   const isRefused = driver === 'docker' ? contained?.isRefused : arm.isRefused
   return {
-    around: arm.around ?? ((lab) => lab),
+    around: (driver === 'docker' ? contained?.around : undefined) ?? arm.around ?? ((lab) => lab),
     isRefused: isRefused ?? (() => false),
     alter: (plan, exposure) =>
       plan.driver === 'bubblewrap'
         ? { ...plan, ...arm.without?.(plan, exposure) }
-        : { ...plan, ...contained?.without(plan, exposure) },
+        : { ...plan, ...contained?.without?.(plan, exposure) },
   }
 }
 

@@ -1,4 +1,5 @@
 // One thing that a probe tries, and what each answer to it means.
+import type { LaunchPlan } from '../sandbox/launch.ts'
 import type { Lab } from './lab.ts'
 
 /** What the probes' program says of one attempt. */
@@ -26,8 +27,8 @@ export interface Watched {
   /** Kills or stops the relay beside it, where it has one */
   readonly endRelay: (by: 'SIGKILL' | 'SIGSTOP') => Promise<void>
   readonly ended: Promise<unknown>
-  /** Options of the sandbox tool, where one was started */
-  readonly options: readonly string[]
+  /** What it was launched by and from, and null outside of a sandbox */
+  readonly launched: { readonly lab: Lab; readonly plan: LaunchPlan } | null
   /** Whether its stderr comes to an end within that time */
   readonly stderrEnds: (ms: number) => Promise<boolean>
 }

@@ -3,6 +3,7 @@ import { addressProbes } from './battery/addresses.ts'
 import { argumentProbes } from './battery/arguments.ts'
 import { budgetProbes } from './battery/budgets.ts'
 import { callProbes } from './battery/calls.ts'
+import { containerProbes } from './battery/container.ts'
 import { deniedProbes } from './battery/denied.ts'
 import { deviceProbes } from './battery/devices.ts'
 import { egressProbes } from './battery/egress.ts'
@@ -18,10 +19,13 @@ import { procProbes } from './battery/proc.ts'
 import { reachProbes } from './battery/reach.ts'
 import { relayProbes } from './battery/relay.ts'
 import { resourceProbes } from './battery/resources.ts'
+import { secretProbes } from './battery/secrets.ts'
 import { socketProbes } from './battery/sockets.ts'
 import { spokenProbes } from './battery/spoken.ts'
 import { startProbes } from './battery/start.ts'
 import type { Probe } from './probe.ts'
+import { toldProbes } from './battery/told.ts'
+import { variableProbes } from './battery/variables.ts'
 
 export const catalogue: readonly Probe[] = [
   ...fileProbes,
@@ -46,4 +50,8 @@ export const catalogue: readonly Probe[] = [
   ...addressProbes,
   ...patternProbes,
   ...budgetProbes,
+  ...variableProbes,
+  ...containerProbes,
+  ...secretProbes,
+  ...toldProbes,
 ].toSorted((one, other) => one.number - other.number)

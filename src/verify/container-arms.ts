@@ -20,11 +20,13 @@ import {
   unheardEnds,
   unreadChannel,
 } from './gate-controls.ts'
+import type { Lab } from './lab.ts'
 import { both, strangers, withoutCounters, withoutInner } from './removal.ts'
 
 /** A control's arm in a container; where `isRefused` says so, that container must not even come up. */
 interface ContainerArm {
-  readonly without: Remove
+  readonly without?: Remove
+  readonly around?: (lab: Lab) => Lab
   readonly isRefused?: (spec: Pick<SandboxSpec, 'network'>) => boolean
 }
 
@@ -37,14 +39,15 @@ type NotInContainers =
   | 'addresses'
   | 'spoken-names'
   | 'budgets'
+  | 'placeholders'
+  | 'told'
   | 'mount-targets'
   | 'code-apart'
   | 'protected-names'
   | 'output'
   | 'end'
-  | 'launcher'
+  | 'variables'
   | 'staging'
-  | 'stream-ends'
 
 /** For every control, in the order of `controls`. Those that are around a sandbox are the same under each driver. */
 export const containerArms: Readonly<Record<Exclude<ControlId, NotInContainers>, ContainerArm>> = {
@@ -131,6 +134,10 @@ export const containerArms: Readonly<Record<Exclude<ControlId, NotInContainers>,
   },
   'clean-start': { without: withoutCalls([['umask', [0, 0xfff, 0o022]]], ['umask 077']) },
   descriptors: { without: withoutCalls([['close_range']], ['+/']) },
+  // Told of a group that nobody asked for, init starts nothing.
+  launcher: { without: hosting(() => ({ GroupAdd: ['1'] })), isRefused: () => true },
+  // What the engine holds it holds as long as the container is there.
+  'stream-ends': { around: (lab) => ({ ...lab, kills: false }) },
   streams: {
     without: withoutCalls([
       ['dup2', [0, 0xff, 4]],
@@ -155,6 +162,10 @@ export const containerArms: Readonly<Record<Exclude<ControlId, NotInContainers>,
   relay: { without: withNetwork(() => ({ mode: 'none' }), withoutNetwork) },
   'relay-rights': { without: withoutCalls([['prlimit64', [0, 0xff, 0], [1, 0xff, nproc]]]) },
   'one-program': { without: ({ spec }) => ({ spec: { ...spec, exec: 'any' } }) },
+  // What init does without, and so would never miss.
+  container: {
+    without: hosting(() => ({ CapDrop: [], OomScoreAdj: 0, MaskedPaths: [] })),
+  },
   'secret-files': { without: withoutCalls(unchangedModes) },
   'new-files': { without: withoutCalls(filesThatAreNone) },
   proxy: { without: withNetwork((network) => network, withoutNetwork) },

@@ -102,7 +102,8 @@ export const alsoMounted = (plan: DockerPlan, source: string, target: string): D
   container: (folder) => {
     const asked = plan.container(folder)
     const { Mounts = [] } = asked.HostConfig
-    const mount = { Type: 'bind' as const, Source: source, Target: target, ReadOnly: true }
+    const BindOptions = { Propagation: 'rprivate' as const }
+    const mount = { Type: 'bind' as const, Source: source, Target: target, ReadOnly: true, BindOptions }
     return { ...asked, HostConfig: { ...asked.HostConfig, Mounts: [...Mounts, mount] } }
   },
 })

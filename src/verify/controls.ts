@@ -2,6 +2,7 @@
 import type { BubblewrapPlan } from '../sandbox/bubblewrap/driver.ts'
 import type { Control } from './control.ts'
 import { egressControls } from './egress-controls.ts'
+import { environmentControls } from './environment-controls.ts'
 import { gateControls } from './gate-controls.ts'
 import {
   adding,
@@ -19,7 +20,6 @@ import {
   withoutRelay,
   withoutRuns,
   withStrangers,
-  withVariables,
 } from './removal.ts'
 
 const [nproc, sigpending, getNoNewPrivileges, setDumpable, remount, nosuid] = [6, 11, 39, 4, 0x20, 0x02]
@@ -165,11 +165,7 @@ export const controls = {
       ]),
     },
   },
-  environment: {
-    what: 'an environment that is built from empty',
-    layer: 'supervisor',
-    arm: { without: withVariables },
-  },
+  ...environmentControls,
   'clean-start': {
     what: 'a process as it is before anything was done with it',
     layer: 'supervisor',
@@ -231,6 +227,11 @@ export const controls = {
     what: 'a share of the processors',
     layer: 'limit',
     arm: { without: () => ({ outerLimits: nothingOutside }) },
+  },
+  container: {
+    what: 'a container that the engine has as it was ordered, by the engine’s own word',
+    layer: 'supervisor',
+    arm: { without: () => ({}) },
   },
   ...gateControls,
   output: {

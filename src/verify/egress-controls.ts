@@ -39,4 +39,14 @@ export const egressControls = {
     layer: 'proxy',
     arm: { around: (lab) => ({ ...lab, doors: { ...lab.doors, scant: lab.doors.own } }) },
   },
+  placeholders: {
+    what: 'a proxy that lets nothing pass which stands for a credential, nor a credential, but where its entry says',
+    layer: 'proxy',
+    arm: { around: (lab) => ({ ...lab, doors: { ...lab.doors, screened: lab.doors.own } }) },
+  },
+  told: {
+    what: 'a word to the supervisor of whatever is refused inside and at the proxy',
+    layer: 'proxy',
+    arm: { around: (lab) => ({ ...lab, doors: { ...lab.doors, heard: lab.doors.unheardOf } }) },
+  },
 } as const satisfies Readonly<Record<string, Control>>

@@ -131,11 +131,10 @@ const withExhibit = ({ capable }: Lab, planned: LaunchPlan): LaunchPlan => {
 
 /** Makes the attempts in one sandbox, and returns when nothing of it is left. */
 export const tryInside = async (lab: Lab, attempts: readonly Attempt[], alter?: Alter): Promise<Tried> => {
-  const options: string[] = []
+  let launched: Watched['launched'] = null
   await using server = await startInside(lab, attempts, (plan) => {
     const altered = alter?.(plan) ?? plan
-    if (altered.driver === 'bubblewrap')
-      options.push(...altered.arguments.filter((it) => typeof it === 'string'))
+    launched = { lab, plan: altered }
     return altered
   })
   const kill = (): void => server.kill()
@@ -152,7 +151,7 @@ export const tryInside = async (lab: Lab, attempts: readonly Attempt[], alter?: 
       if (relay !== undefined) process.kill(relay, by)
     },
     ended: server.ended,
-    options,
+    launched,
     stderrEnds: (ms) => isOverWithin((early ??= textOf(server.stderr)), ms),
     isOver: () => {
       server.stdin.end()
@@ -191,7 +190,7 @@ export const tryOutside = async (lab: Lab, attempts: readonly Attempt[]): Promis
         abandon: () => child.stdin?.end(),
         endRelay: () => Promise.resolve(),
         ended,
-        options: [],
+        launched: null,
         stderrEnds: (ms) => isOverWithin(said, ms),
         isOver: () => child.stdin?.end(),
       }),

@@ -180,7 +180,7 @@ const tryAll = async (
   await using planted = await plantCanaries(host.home, janitor)
   const { canaries } = planted
   await using exhibit = await makeExhibit(janitor)
-  await using wayOut = await openWayOut(canaries)
+  await using wayOut = await openWayOut(canaries, signal)
   const daemon = newDaemonId()
   for (const group of groupDirectories((await hostFingerprint()).cgroups, daemon))
     await janitor.takes(`group /${group.slice(1)}`)

@@ -7,11 +7,12 @@ import { openDoor as openEgressDoor } from '../egress/door.ts'
 import { Slots } from '../egress/slots.ts'
 import { newInstanceId } from '../lib/ids.ts'
 import type { OpenDoor } from '../sandbox/network.ts'
-import type { Door, EgressEvent, EgressGrant } from '../schema/egress.ts'
+import type { Door, EgressEvent, EgressGrant, Screen } from '../schema/egress.ts'
 import { ample, behind, type Behind, besides, lookup, nameAt, scant } from './behind.ts'
 import type { Canaries } from './canaries.ts'
 import { opening } from './opening.ts'
 import { strangers } from './removal.ts'
+import { type CanarySecret, leaseCanary } from './secrets.ts'
 
 /** Doors are made for each launch and closed with this. Every name leads to this machine, so that only judgement is between. */
 export interface WayOut extends AsyncDisposable {
@@ -28,6 +29,10 @@ export interface WayOut extends AsyncDisposable {
   readonly resolverPort: number
   /** Doors for a launch with these grants, and the same with one judgement less each */
   doors(grants: readonly EgressGrant[]): LabDoors
+  /** A credential that no host of these doors is to have */
+  readonly secret: CanarySecret
+  /** Why connections were ended at the door that was opened last, so far */
+  readonly reasons: () => readonly string[]
   /** A door for a launch that is granted all that the pattern says as well */
   readonly doorFor: (pattern: string) => OpenDoor
   /** A door that leads where these grants say, by this machine's resolver, and tells what happens at it. Disposing closes it */
@@ -47,6 +52,11 @@ export interface LabDoors {
   readonly inward: OpenDoor
   /** With budgets that are soon used up */
   readonly scant: OpenDoor
+  /** Whose events are kept, and the same with nobody who keeps them */
+  readonly heard: OpenDoor
+  readonly unheardOf: OpenDoor
+  /** Of a server that has a credential */
+  readonly screened: OpenDoor
 }
 
 export interface RealDoor extends AsyncDisposable {
@@ -59,16 +69,17 @@ const nothing = Buffer.alloc(0)
 export const longPath = '/long'
 const longBytes = 8192
 
-/** Words that a server says nothing to. */
+/** Words that the server says nothing to; nor does it to a field that was for the proxy. */
 const unanswered = 'x'.charCodeAt(0)
 
 /** Starts both servers. */
-export const openWayOut = async ({ word, folder }: Canaries): Promise<WayOut> => {
+export const openWayOut = async ({ word, folder }: Canaries, signal: AbortSignal): Promise<WayOut> => {
   const greeting = `hello from ${word}`
   const answer = `HTTP/1.1 200 OK\r\nContent-Length: ${greeting.length}\r\nConnection: close\r\n\r\n${greeting}`
   const server = createServer((socket) => {
     const tell = (asked: Buffer): void => {
-      if (asked[0] !== unanswered) socket.end(asked.includes(longPath) ? answer.padEnd(longBytes) : answer)
+      if (asked[0] !== unanswered && !asked.includes('Proxy-'))
+        socket.end(asked.includes(longPath) ? answer.padEnd(longBytes) : answer)
     }
     socket.on('error', () => socket.destroy()).on('data', tell)
   }).listen(0, '127.0.0.1')
@@ -92,17 +103,29 @@ export const openWayOut = async ({ word, folder }: Canaries): Promise<WayOut> =>
   const [hello = nothing, otherHello = nothing] = await Promise.all(
     [secure.host, 'other.sallyport.test'].map((host) => opening({ host, port, isTls: true })),
   )
+  const secret = await leaseCanary(signal)
   const slots = new Slots(256)
+  let told: readonly string[] = []
   const doorFor =
-    (grants: readonly EgressGrant[], limits = ample): OpenDoor =>
+    (
+      grants: readonly EgressGrant[],
+      limits = ample,
+      screen: Screen | null = null,
+      isHeard = true,
+    ): OpenDoor =>
     async (user) => {
       const instance = newInstanceId()
+      const own: string[] = []
+      told = own
       const door = await openEgressDoor(
         { server: 'probes', instance, grants: [...grants, ...Object.values(more)], limits },
         {
-          watch: { event: () => undefined, mayConnect: () => ({ open: true }) },
+          watch: {
+            event: ({ reason }) => void (reason !== null && isHeard && own.push(reason)),
+            mayConnect: () => ({ open: true }),
+          },
           interceptor: null,
-          screen: null,
+          screen,
           path: join(folder, instance, 'door'),
           uid: user.uid,
         },
@@ -125,7 +148,12 @@ export const openWayOut = async ({ word, folder }: Canaries): Promise<WayOut> =>
       unheard: doorFor([...grants, { ...secure, tls: false }]),
       inward: doorFor([...grants, { ...inwards, host: nameAt('127.0.0.1'), private: true }]),
       scant: doorFor(grants, scant),
+      heard: doorFor(grants),
+      unheardOf: doorFor(grants, ample, null, false),
+      screened: doorFor(grants, ample, secret.screen),
     }),
+    secret,
+    reasons: () => told,
     doorFor: (host) => doorFor([grant, { ...grant, host }]),
     openRealDoor(grants, tell) {
       const instance = newInstanceId()
@@ -152,6 +180,7 @@ export const openWayOut = async ({ word, folder }: Canaries): Promise<WayOut> =>
     },
     async [Symbol.asyncDispose]() {
       for (const door of doors) await door[Symbol.asyncDispose]()
+      secret[Symbol.dispose]()
       server.close()
       resolver.close()
       await once(server, 'close')

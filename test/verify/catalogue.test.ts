@@ -32,10 +32,13 @@ test('a container without each of them can be made, but for what is around it, a
     'addresses',
     'spoken-names',
     'budgets',
+    'placeholders',
+    'told',
+    'variables',
     'output',
     'end',
   ]
-  const ofTheEngine = ['launcher', 'staging', 'stream-ends']
+  const ofTheEngine = ['staging']
   expect(without.toSorted()).toEqual([...around, ...ofTheEngine].toSorted())
   for (const id of around) expect(controlOf(id as ControlId).arm.around, id).toBeTypeOf('function')
 })

@@ -1,12 +1,15 @@
 // Probe 137: so many connections at once, and of each so many bytes, so long a silence, and so long a life.
 import { doorTarget } from '../../sandbox/spec.ts'
-import { finds, type Attempt } from '../attempt.ts'
+import { finds, seen, type Attempt } from '../attempt.ts'
 import { scant } from '../behind.ts'
 import type { Probe, Scene } from '../probe.ts'
 import { longPath } from '../way-out.ts'
 
 const line = '\\r\\n'
 const tooMany = 2 * scant.connections
+
+/** Each budget ends one by itself, whichever of the others would have done so later. */
+const why = ['bytes-up', 'bytes-down', 'hello-timeout', 'idle', 'too-long', 'too-many'] as const
 
 const ofTheDoor = ({ wayOut }: Scene): readonly Attempt[] => {
   const { grant, behind } = wayOut
@@ -39,6 +42,11 @@ const ofTheDoor = ({ wayOut }: Scene): readonly Attempt[] => {
       ['held', doorTarget, `${tooMany}`, `SP1 proxy\\n${proxied}`],
       (text) => (Number(text) > 0 && Number(text) <= scant.connections ? null : `${text} at once`),
       `${tooMany} connections at once`,
+    ),
+    seen(
+      'why they were ended',
+      () => Promise.resolve(why.filter((reason) => !wayOut.reasons().includes(reason)).join(', ')),
+      (text) => (text === '' ? null : `none by ${text}`),
     ),
   ]
 }

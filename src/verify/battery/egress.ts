@@ -5,6 +5,9 @@ import { doorTarget } from '../../sandbox/spec.ts'
 import { ask, atDoor, connects, nobodyThere, resolver, says, types } from './asking.ts'
 import type { Probe, Scene, Trial } from '../probe.ts'
 
+/** A class of names beside the internet's. */
+const chaos = 3
+
 const isShut = ({ spec }: Scene): boolean => spec.network.mode === 'none'
 
 const asksOutside = ({ wayOut }: Scene, by: readonly string[] = []): Attempt[] => [
@@ -77,6 +80,11 @@ export const egressProbes: readonly Probe[] = [
           ask(`x.${host}`, types.A, denied),
           ask(host, types.TXT, nothing),
           ask(host, types.AXFR, refused),
+          stops(
+            ['dns', resolver, '53', host, `${types.A}`, `${chaos}`],
+            refused,
+            `name ${host}, of another class`,
+          ),
           stops(['datagram', '192.0.2.1', '53'], ['EPERM'], 'a datagram to another name server'),
         ],
         outside: asksOutside(scene),

@@ -25,7 +25,7 @@ const atPattern = ({ wayOut }: Scene): readonly Attempt[] => {
   const { host: pattern, port } = wayOut.behind.wild
   const name = pattern.slice(2)
   const known = below.map((label) => `${label}.${name}`)
-  const unknown = [...besides, `a.${name}.evil.test`, `wild.${name}.test`]
+  const unknown = [...besides, `a b.${name}`, `a%00.${name}`, `a.${name}.evil.test`, `wild.${name}.test`]
   const refused = [...besides, `${name}.`, `.${name}`, `a..${name}`, `xn--a.${name}`, `a.${name}.evil.test`]
   return [
     ...known.map((host) =>

@@ -39,6 +39,7 @@ const requests = (wayOut: Scene['wayOut']): readonly Attempt[] => {
   return [
     saying(wayOut, 'a request whose Host is another', proxy, get('GET', `Host: ${other}`, end)),
     saying(wayOut, 'a request with two Hosts', proxy, get('GET', `Host: ${own}`, `Host: ${other}`, end)),
+    saying(wayOut, 'a Host on another port', proxy, get('GET', `Host: ${host}`, end)),
     saying(wayOut, 'TRACE, which gives back what was added', proxy, get('TRACE', `Host: ${own}`, end)),
     saying(wayOut, 'a field over two lines', proxy, get('GET', `Host: ${own}`, 'X: a', ' b', end)),
     saying(wayOut, 'a Host for this hop alone', proxy, get('GET', `Host: ${own}`, 'Connection: host')),
@@ -89,6 +90,38 @@ const after = (wayOut: Scene['wayOut']): readonly Attempt[] => {
       'a body of two lengths',
       door,
       `${to}${post('Content-Length: 40', 'Transfer-Encoding: chunked')}0${line}${line}`,
+    ),
+    ...[
+      ['a length with a sign', 'Content-Length: +2'],
+      ['a coding before the chunks', 'Transfer-Encoding: gzip, chunked'],
+    ].map(([label = '', field = '']) => saying(wayOut, label, door, `${to}${post(field)}`)),
+    saying(
+      wayOut,
+      'a chunk that says more than its size',
+      door,
+      `${to}${post('Transfer-Encoding: chunked')}0;a=b${line}${line}`,
+    ),
+    saying(
+      wayOut,
+      'a request that names another by itself',
+      door,
+      `${to}${['GET http://other.sallyport.test/ HTTP/1.1', own, '', ''].join(line)}`,
+    ),
+    saying(wayOut, 'CONNECT in a tunnel', door, `${to}${['CONNECT / HTTP/1.1', own, '', ''].join(line)}`),
+    saying(
+      wayOut,
+      'CONNECT with a body',
+      proxy,
+      `${[`CONNECT ${host}:${port} HTTP/1.1`, own, 'Content-Length: 0', '', ''].join(line)}${get(own)}`,
+    ),
+    finds(
+      [
+        'exchange',
+        ...proxy,
+        [`GET http://${host}:${port}/ HTTP/1.1`, own, 'Proxy-Authorization: Basic eA==', '', ''].join(line),
+      ],
+      (text) => (text.includes(wayOut.greeting) ? null : `no answer: ${text.slice(0, 60)}`),
+      'what is for the proxy alone, which the server takes amiss',
     ),
     saying(
       wayOut,

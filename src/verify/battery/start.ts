@@ -125,7 +125,10 @@ const passedOn = (word: string, folder: string): readonly Attempt[] => [
   ),
   seen(
     'options of the sandbox tool',
-    async ({ options }) => layered.filter((option) => !options.includes(option)).join('\n'),
+    ({ launched }) => {
+      const options = launched?.plan.driver === 'bubblewrap' ? launched.plan.arguments : []
+      return Promise.resolve(layered.filter((option) => !options.includes(option)).join('\n'))
+    },
     (text) => (text === '' ? null : `without ${text.replaceAll('\n', ', ')}`),
   ),
 ]
@@ -191,7 +194,6 @@ export const startProbes: readonly Probe[] = [
               ...(isRoot ? [ownVariables, passedToPid1(folder)] : []),
             ],
             note: 'the engine starts it',
-            isHeldBeside: true,
           }
         : {
             expected: 'no variable, open file, key, mask, signal, session or group of the launcher’s',
@@ -245,11 +247,11 @@ export const startProbes: readonly Probe[] = [
         ? {
             expected: 'an end of stderr as soon as the container ends',
             attempts: [
+              finds(['stay'], () => null, 'refusing every end'),
               seen(
                 'stderr of a container that was ended',
-                async ({ stderrEnds, kill, ended }) => {
+                async ({ stderrEnds, kill }) => {
                   kill()
-                  await ended
                   return (await stderrEnds(endMs)) ? '' : 'somebody else holds it open'
                 },
                 amiss,
@@ -257,7 +259,6 @@ export const startProbes: readonly Probe[] = [
             ],
             outside: [streamThatNobodyClosed],
             note: 'the engine holds it until then',
-            isHeldBeside: true,
           }
         : {
             expected: 'an end of stderr as soon as the server closes it',

@@ -1,0 +1,69 @@
+// Probe 148: what a server was refused on its way out is told, also where nothing of it left the sandbox.
+import { setTimeout as pause } from 'node:timers/promises'
+import { doorTarget } from '../../sandbox/spec.ts'
+import { seen, stops } from '../attempt.ts'
+import type { Probe } from '../probe.ts'
+import { callNumber } from '../removal.ts'
+import { ask, connects, types } from './asking.ts'
+
+/** For what is told inside to be heard outside. */
+const heardMs = 5000
+const lookMs = 20
+
+const nobody = ['192.0.2.1', '2001:db8::1'] as const
+const turnedAway = ['ECONNREFUSED', 'ENETUNREACH', 'EAFNOSUPPORT', 'EADDRNOTAVAIL'] as const
+
+const why = ['name-not-listed', 'port-not-listed', 'no-door', 'udp', 'socket:raw', 'second-notices'] as const
+
+const [inet, raw, icmp] = ['2', '3', '1']
+
+export const toldProbes: readonly Probe[] = [
+  {
+    id: 'network.told',
+    number: 148,
+    group: 'network',
+    protects: 'Nothing that a server is refused on its way out goes unheard.',
+    control: 'told',
+    isAlone: true,
+    within: (lab) => ({ ...lab, openDoor: lab.doors.heard }),
+    trial({ spec, wayOut }) {
+      if (spec.network.mode === 'none')
+        return {
+          expected: 'nobody who hears',
+          attempts: [],
+          settled: 'the profile has no network: nothing is there to be refused by',
+        }
+      const { host, port } = wayOut.grant
+      const missing = (): string => why.filter((reason) => !wayOut.reasons().includes(reason)).join(', ')
+      return {
+        expected: `a word of each: ${why.join(', ')}`,
+        attempts: [
+          ask('unheard-of.sallyport.test', types.A, ['ENOENT']),
+          connects(host, port === 65_535 ? 1 : port + 1),
+          ...nobody.map((address) => stops(['tcp', address, '443'], turnedAway, `tcp ${address} 443`)),
+          stops(['datagram', '192.0.2.1', '53'], ['EPERM'], 'a datagram to another name server'),
+          stops(
+            ['reach', `${callNumber('socket')}`, inet, raw, icmp],
+            ['EPROTONOSUPPORT', 'EPERM', 'EAFNOSUPPORT'],
+            'a raw socket',
+          ),
+          // What the relay alone may tell, and it does so from before the server is there.
+          stops(
+            ['exchange', doorTarget, '0', 'SP1 notices\\nname forged.sallyport.test 1\\n'],
+            ['ECONNRESET', 'EPIPE'],
+            'a word of the relay’s',
+          ),
+          seen(
+            'what the door heard',
+            async () => {
+              for (let waited = 0; missing() !== '' && waited < heardMs; waited += lookMs) await pause(lookMs)
+              return missing()
+            },
+            (text) => (text === '' ? null : `nothing of ${text}`),
+          ),
+        ],
+        outside: [stops(['datagram', '127.0.0.1', '9'], [], 'a datagram of which nobody hears')],
+      }
+    },
+  },
+]
