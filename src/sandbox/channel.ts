@@ -23,11 +23,14 @@ export class ControlChannel {
     const { promise, resolve } = Promise.withResolvers<void>()
     this.closed = promise
     socket.on('data', (chunk: Buffer) => this.#take(chunk))
-    socket.once('close', () => {
+    const close = (): void => {
       this.#isClosed = true
       this.#wake()
       resolve()
-    })
+    }
+    // A container's init may connect and end while the engine still answers that it was started.
+    if (socket.closed) close()
+    else socket.once('close', close)
   }
 
   /** Sends the orders in one write; on a lost channel nothing happens, since `closed` already says it. */
