@@ -31,7 +31,11 @@ export const pour = (
   const finish = (): void => {
     isOver = true
     if (isJudging) return
-    write(mask.push(packed.flush()))
+    try {
+      write(mask.push(packed.flush()))
+    } catch (error) {
+      return reject(error)
+    }
     write(mask.flush())
     const last = trailers()
     if (last.length > 0) response.addTrailers(last.map(([name, value]): [string, string] => [name, value]))

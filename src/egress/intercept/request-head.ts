@@ -87,7 +87,7 @@ export const judgeRequest = (given: GivenHead, target: HeadTarget): RequestHead 
     if (all(name).length > 1) throw malformed(`header ${name} came twice`)
   const lengths = all('content-length')
   const codings = all('transfer-encoding')
-  if (lengths.length + codings.length > 1 || lengths.some((value) => !/^\d{1,15}$/.test(value)))
+  if (lengths.length + codings.length > 1 || lengths.some((value) => !/^(0|[1-9]\d{0,14})$/.test(value)))
     throw malformed('the body has no certain length')
   if (codings.some((value) => value.toLowerCase() !== 'chunked'))
     throw new Refusal(501, 'framing', 'a body may be chunked and nothing else')

@@ -5,15 +5,18 @@ import { Refusal } from './refusal.ts'
 
 const magic = Buffer.of(0x1f, 0x8b, 0x08)
 const nothing = Buffer.alloc(0)
+/** What may wait for the rest of what may be a secret, bytes: gzip can be long and hold nothing */
+const mostHeld = 1_048_576
 
 /** Looks at a body as it passes, and changes nothing. */
 interface PackedWatch {
   /**
-   * What may go on: at once, or where the body begins as gzip does and is unpacked beside it, when what the piece holds was
-   * looked through. Rejects where that completes a secret. What can't be unpacked passes.
+   * What may go on: at once, or where the body begins as gzip does and is unpacked beside it, when what was held in it was
+   * looked through. What may be the beginning of a secret is held back, packed as it is, until more of it tells. Rejects
+   * where there is a secret, or more is held than may be. What can't be unpacked passes.
    */
   push(chunk: Buffer): Buffer | Promise<Buffer>
-  /** What was held back as the beginning of gzip. */
+  /** What was held back; throws where it ends with a secret. */
   flush(): Buffer
 }
 
@@ -21,16 +24,18 @@ interface PackedWatch {
 export const packedWatch = (look: MaskingStream): PackedWatch => {
   let head: Buffer = nothing
   let isJudged = false
-  let unpack: ((piece: Buffer) => Promise<void>) | null = null
-  const judge = async (piece: Buffer): Promise<Buffer> => {
-    await unpack?.(piece)
-    if (look.found.size > 0)
-      throw new Refusal(502, 'answer-packed', 'the host’s answer has a secret in it that can’t be taken out')
-    return piece
+  let unpacker: Unpacker | null = null
+  const refuseFound = (): void => {
+    if (look.found.size > 0) throw packed()
+  }
+  const judge = async (unpacking: Unpacker, piece: Buffer): Promise<Buffer> => {
+    const safe = await unpacking.push(piece)
+    refuseFound()
+    return safe
   }
   return {
     push(chunk) {
-      if (isJudged) return unpack === null ? chunk : judge(chunk)
+      if (isJudged) return unpacker === null ? chunk : judge(unpacker, chunk)
       const piece = Buffer.concat([head, chunk])
       if (piece.length < magic.length && magic.subarray(0, piece.length).equals(piece)) {
         head = piece
@@ -38,23 +43,61 @@ export const packedWatch = (look: MaskingStream): PackedWatch => {
       }
       isJudged = true
       if (!piece.subarray(0, magic.length).equals(magic)) return piece
-      unpack = unpacker(look)
-      return judge(piece)
+      unpacker = new Unpacker(look)
+      return judge(unpacker, piece)
     },
-    flush: () => (isJudged ? nothing : head),
+    flush() {
+      if (!isJudged) return head
+      look.flush()
+      refuseFound()
+      return unpacker?.flush() ?? nothing
+    },
   }
 }
 
-/** Gives pieces to gunzip, and looks through all that each gives before it is done. */
-const unpacker = (look: MaskingStream): ((piece: Buffer) => Promise<void>) => {
-  const gunzip = createGunzip()
-  let done = (): void => undefined
-  gunzip.on('data', (bytes: Buffer) => void look.push(bytes)).on('error', () => done())
-  return (piece) =>
-    new Promise((resolve) => {
-      done = resolve
+/** Gives pieces to gunzip, and has all that each gives looked through. */
+class Unpacker {
+  readonly #gunzip = createGunzip()
+  /** Pieces that are not passed on yet, and how much was unpacked with the end of each */
+  #held: readonly { readonly piece: Buffer; readonly unpackedTo: number }[] = []
+  #unpacked = 0
+  /** How much of that is no beginning of a secret */
+  #decided = 0
+  #done = (): void => undefined
+
+  constructor(look: MaskingStream) {
+    this.#gunzip
+      .on('data', (bytes: Buffer) => {
+        this.#unpacked += bytes.length
+        this.#decided += look.push(bytes).length
+      })
+      .on('error', () => this.#done())
+  }
+
+  /** Returns the pieces that may go on. */
+  async push(piece: Buffer): Promise<Buffer> {
+    await this.#unpack(piece)
+    const held = [...this.#held, { piece, unpackedTo: this.#unpacked }]
+    const decidedTo = this.#gunzip.destroyed ? this.#unpacked : this.#decided
+    this.#held = held.filter(({ unpackedTo }) => unpackedTo > decidedTo)
+    if (this.#held.reduce((sum, it) => sum + it.piece.length, 0) > mostHeld) throw packed()
+    return Buffer.concat(held.slice(0, held.length - this.#held.length).map((it) => it.piece))
+  }
+
+  flush(): Buffer {
+    return Buffer.concat(this.#held.map(({ piece }) => piece))
+  }
+
+  #unpack(piece: Buffer): Promise<void> {
+    const gunzip = this.#gunzip
+    return new Promise((resolve) => {
+      this.#done = resolve
       // What it gave may be told a turn later than that it has given all.
       if (gunzip.destroyed) resolve()
       else gunzip.write(piece, () => setImmediate(resolve))
     })
+  }
 }
+
+const packed = (): Refusal =>
+  new Refusal(502, 'answer-packed', 'the host’s answer has a secret in it that can’t be taken out')

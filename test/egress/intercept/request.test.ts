@@ -22,6 +22,7 @@ const cases: readonly Case[] = [
   ['a negative length', 400, (at) => post(at, ['Content-Length: -1'], 'x')],
   ['a hexadecimal length', 400, (at) => post(at, ['Content-Length: 0x1'], 'x')],
   ['a length that overflows', 400, (at) => post(at, ['Content-Length: 99999999999999999999'], 'x')],
+  ['a length that some read as octal', 400, (at) => post(at, ['Content-Length: 010'], '0123456789')],
   ['a folded line', 400, (at) => get(at, 'X: a', ' b')],
   ['a folded TE', 400, (at) => post(at, ['Transfer-Encoding:', ' chunked'], '0\r\n\r\n')],
   ['a bare LF in a head', 400, (at) => `GET /x HTTP/1.1\r\nHost: ${at}\r\nX: a\nY: b\r\n\r\n`],
