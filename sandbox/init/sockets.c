@@ -60,12 +60,19 @@ static void tell(const char *line) {
 
 static struct seccomp_notif_resp answer_to(const struct seccomp_notif *asked) {
   char line[LINE_ROOM];
-  if (asked->data.nr == SYS_connect) {
-    if (look_at_connect((pid_t)asked->pid, asked->data.args[1], asked->data.args[2] & UINT32_MAX, line)) tell(line);
+  const __u64 *arguments = asked->data.args;
+  if (asked->data.nr == SYS_connect || asked->data.nr == SYS_sendto) {
+    bool is_sent = asked->data.nr == SYS_sendto;
+    const __u64 *address = arguments + (is_sent ? 4 : 1);
+    // A datagram to a group or to everybody is told of where it fails.
+    bool is_local_only = is_sent && (arguments[3] & MSG_FASTOPEN) == 0;
+    if (look_at_connect((pid_t)asked->pid, address[0], address[1] & UINT32_MAX, line) &&
+        (!is_local_only || strncmp(line, "local ", 6) == 0))
+      tell(line);
     return (struct seccomp_notif_resp){.id = asked->id, .flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE};
   }
-  unsigned family = (unsigned)asked->data.args[0], type = (unsigned)asked->data.args[1] & TYPE_MASK;
-  snprintf(line, sizeof line, "socket %u %u %u", family, type, (unsigned)asked->data.args[2]);
+  unsigned family = (unsigned)arguments[0], type = (unsigned)arguments[1] & TYPE_MASK;
+  snprintf(line, sizeof line, "socket %u %u %u", family, type, (unsigned)arguments[2]);
   tell(line);
   return (struct seccomp_notif_resp){.id = asked->id, .error = -errno_of(family)};
 }

@@ -68,16 +68,18 @@ export function decideSyscalls(
   return verdicts
 }
 
+const lookedAt = new Set(['connect', 'sendto'])
+
 /**
  * Decides what the second filter of a sandbox with an allowlist says, which PID 1 loads with a listener: the refusals of
- * `socket` are asked of it, and nobody else may have one; `connect` is, where the kernel lets a call go on that was looked
- * at. Calls that are not here are the first filter's business.
+ * `socket` are asked of it, and nobody else may have one; `connect` and a `sendto` with an address are, where the kernel lets
+ * a call go on that was looked at. Calls that are not here are the first filter's business.
  */
 export function decideWatched(policy: SyscallPolicy, letsGoOn: boolean): readonly Verdict[] {
   watched ??= [...readVerdicts(ruleFile().watched).values()].filter(
     ({ rules }) => rules[0] !== outliers.unknown,
   )
-  const asked = letsGoOn ? watched : watched.filter(({ name }) => name !== 'connect')
+  const asked = letsGoOn ? watched : watched.filter(({ name }) => !lookedAt.has(name))
   return asked.map((verdict) => {
     const first =
       verdict.name === 'socket' ? decideSyscalls(policy, 'allowlist').get(verdict.name) : undefined

@@ -195,9 +195,13 @@ describe.each(ways)('%s', (_, daemon) => {
       (it) => `import socket; socket.socket(socket.AF_UNIX).connect(${it})`,
     )
     const relative = 'import socket; socket.socket(socket.AF_UNIX).connect("no\\nwhere")'
+    const sent = [
+      'import socket as s; s.socket(s.AF_UNIX, s.SOCK_DGRAM).sendto(b"x", "/run/nobody22")',
+      'import socket as s; s.socket().sendto(b"x", 0x20000000, ("224.0.0.3", 80))',
+    ]
     const { stdout, notices } = await inside(daemon, {
       script: `cd /tmp; ${tries.map((it) => `${tools}/dial tcp ${it}`).join('; ')}; ${tools}/dial udp 224.0.0.2 5353 query
-${[relative, hidden, brief, abstract].map((it) => `/usr/bin/python3 -c '${it}' 2>&1 | tail -1`).join('; ')}`,
+${[relative, hidden, brief, abstract, ...sent].map((it) => `/usr/bin/python3 -c '${it}' 2>&1 | tail -1`).join('; ')}`,
       awaited: [
         ...tries.map((it) => `^tcp ${it}$`),
         '^tcp 224.0.0.2 5353$',
@@ -205,12 +209,14 @@ ${[relative, hidden, brief, abstract].map((it) => `/usr/bin/python3 -c '${it}' 2
         '^local .x00no.x40bo.x20dy$',
         '^local no.x0awhere$',
         '^local -$',
+        '^local /run/nobody22$',
+        '^tcp 224.0.0.3 80$',
       ],
     })
     expect(stdout).toMatch(
-      /^(tcp E(NETUNREACH|INVAL)\n){5}udp E(NETUNREACH|INVAL)\n(FileNotFoundError.*\n){3}ConnectionRefusedError/,
+      /^(tcp E(NETUNREACH|INVAL)\n){5}udp E(NETUNREACH|INVAL)\n(FileNotFoundError.*\n){3}ConnectionRefusedError.*\nFileNotFoundError.*\nOSError/,
     )
-    expect(notices).toHaveLength(10)
+    expect(notices).toHaveLength(12)
   })
 
   test('what its programs say to each other over unix sockets and IPv6 is nobody’s business', async () => {
@@ -218,6 +224,7 @@ ${[relative, hidden, brief, abstract].map((it) => `/usr/bin/python3 -c '${it}' 2
 a = s.socket(s.AF_UNIX); a.bind("/tmp/own"); a.listen(300); os.chdir("/tmp")
 for _ in range(100): s.socket(s.AF_UNIX).connect("/tmp/own"); s.socket(s.AF_UNIX).connect("own")
 c = s.socket(s.AF_UNIX); c.bind("\\0own\\0name"); c.listen(); s.socket(s.AF_UNIX).connect("\\0own\\0name")
+d = s.socket(s.AF_UNIX, s.SOCK_DGRAM); d.bind("/tmp/d"); s.socket(s.AF_UNIX, s.SOCK_DGRAM).sendto(b"x", "/tmp/d"); d.recv(1)
 b = s.socket(s.AF_INET6); b.bind(("::1", 5400)); b.listen(); s.socket(s.AF_INET6).connect(("::1", 5400)); print("talked")`
     const { stdout, notices } = await inside(daemon, { script: `/usr/bin/python3 -c '${talk}'` })
     expect(stdout).toBe('talked\n')

@@ -149,6 +149,18 @@ describe.each(architectures)('behind a door, the two filters for %s', (arch) => 
     expect(ask(first, nr, none)).toBe(verdict.allow)
   })
 
+  test('the second asks of what is sent with an address, and not of what is said on a connection', () => {
+    const nr = number('sendto')
+    for (const address of [1n, high, 0x7fff_0000_0000n])
+      for (const flags of [0n, 0x2000_0000n]) {
+        const call = none.with(3, flags).with(4, address)
+        expect(ask(watched, nr, call)).toBe(verdict.notify)
+        expect(ask(compileWatched(strict, arch, false), nr, call)).toBe(verdict.allow)
+        expect(ask(first, nr, call)).toBe(verdict.allow)
+        expect(ask(watched, nr, none.with(3, flags).with(5, 16n))).toBe(verdict.allow)
+      }
+  })
+
   test('a profile that allows every socket has none kept out by the second, but for the kinds that PID 1 opens', () => {
     const open = compileWatched({ ...strict, allow: ['socket'] }, arch)
     expect(ask(open, number('socket'), none.with(0, 40n))).toBe(verdict.allow)
