@@ -22,6 +22,8 @@ export const endsEarly = 0
 
 /** Values shorter than this, bytes, are not looked for: they would be found everywhere. */
 export const shortestValue = 4
+/** Values of this many bytes are found in any case: names of hosts and headers have one case only. Shorter ones are words. */
+const shortestAnyCase = 16
 /** Encoded forms shorter than this, bytes, are not looked for. */
 const shortestForm = 8
 
@@ -45,7 +47,7 @@ export const needlesOf = (credential: string, value: Uint8Array): readonly Needl
   const bytes = Buffer.from(value)
   const plain = {
     credential,
-    alike: exact,
+    alike: bytes.length < shortestAnyCase ? exact : folded,
     percent: 'none',
     entities: false,
     backslash: false,
