@@ -70,7 +70,7 @@ export const ample: EgressLimits = {
 
 /** What is soon used up. */
 export const scant: EgressLimits = {
-  connections: 4,
+  connections: 16,
   connectMs: 2000,
   handshakeMs: 500,
   idleMs: 700,

@@ -9,11 +9,20 @@ const vector = (width: number, ...parts: readonly Uint8Array[]): Buffer => {
 
 const text = (name: string): Buffer => Buffer.concat([Buffer.from([0]), vector(2, Buffer.from(name))])
 
+/** A name of a kind that nobody uses: 0 is a host’s. */
+const otherKind = (name: string): Buffer => {
+  const entry = text(name)
+  entry[0] = 1
+  return Buffer.concat([Buffer.from([0, 0]), vector(2, vector(2, entry))])
+}
+
 const serverName = (names: readonly string[]): Buffer =>
   Buffer.concat([Buffer.from([0, 0]), vector(2, vector(2, ...names.map(text)))])
 
 /** Its handshake message: one `server_name` extension for each list of names. */
-const message = (lists: readonly (readonly string[])[]): Buffer =>
+const message = (lists: readonly (readonly string[])[]): Buffer => messageWith(lists.map(serverName))
+
+const messageWith = (extensions: readonly Uint8Array[]): Buffer =>
   Buffer.concat([
     Buffer.from([1]),
     vector(
@@ -23,7 +32,7 @@ const message = (lists: readonly (readonly string[])[]): Buffer =>
       vector(1),
       vector(2, Buffer.from([0x13, 0x01])),
       vector(1, Buffer.from([0])),
-      vector(2, ...lists.map(serverName)),
+      vector(2, ...extensions),
     ),
   ])
 
@@ -38,6 +47,7 @@ export const oddHellos = (own: string, other: string): Readonly<Record<string, B
   return {
     'a hello for no name': record(message([])),
     'a hello for two names': record(message([[own, other]])),
+    'a hello for a name of another kind': record(messageWith([otherKind(own)])),
     'a hello that names twice': record(message([[own], [other]])),
     'a hello in pieces, for another': Buffer.concat([
       record(theirs.subarray(0, 40)),

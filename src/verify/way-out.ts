@@ -31,7 +31,7 @@ export interface WayOut extends AsyncDisposable {
   doors(grants: readonly EgressGrant[]): LabDoors
   /** A credential that no host of these doors is to have */
   readonly secret: CanarySecret
-  /** Why connections were ended at the door that was opened last, so far */
+  /** Why connections were ended at the door that was opened last, so far: each reason, and with its host */
   readonly reasons: () => readonly string[]
   /** A door for a launch that is granted all that the pattern says as well */
   readonly doorFor: (pattern: string) => OpenDoor
@@ -121,7 +121,9 @@ export const openWayOut = async ({ word, folder }: Canaries, signal: AbortSignal
         { server: 'probes', instance, grants: [...grants, ...Object.values(more)], limits },
         {
           watch: {
-            event: ({ reason }) => void (reason !== null && isHeard && own.push(reason)),
+            event: ({ reason, host }) => {
+              if (reason !== null && isHeard) own.push(reason, `${reason} ${host}`)
+            },
             mayConnect: () => ({ open: true }),
           },
           interceptor: null,

@@ -9,7 +9,15 @@ const line = '\\r\\n'
 const tooMany = 2 * scant.connections
 
 /** Each budget ends one by itself, whichever of the others would have done so later. */
-const why = ['bytes-up', 'bytes-down', 'hello-timeout', 'idle', 'too-long', 'too-many'] as const
+const why = [
+  'bytes-up',
+  'bytes-down',
+  'hello-timeout',
+  'idle',
+  'too-long',
+  'too-many',
+  'bad-opening',
+] as const
 
 const ofTheDoor = ({ wayOut }: Scene): readonly Attempt[] => {
   const { grant, behind } = wayOut
@@ -34,9 +42,9 @@ const ofTheDoor = ({ wayOut }: Scene): readonly Attempt[] => {
       `an answer of more than ${scant.bytesDown} bytes`,
     ),
     finds(
-      ['outlast', doorTarget, to(behind.secure), to(grant), `${to(grant)}x`],
+      ['outlast', doorTarget, 'S', to(behind.secure), to(grant), `${to(grant)}x`],
       (text) => (text === '' ? null : text.trim()),
-      'no hello, no word, a word now and then',
+      'not a line, no hello, no word, a word now and then',
     ),
     finds(
       ['held', doorTarget, `${tooMany}`, `SP1 proxy\\n${proxied}`],

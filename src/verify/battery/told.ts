@@ -13,7 +13,14 @@ const lookMs = 20
 const nobody = ['192.0.2.1', '2001:db8::1'] as const
 const turnedAway = ['ECONNREFUSED', 'ENETUNREACH', 'EAFNOSUPPORT', 'EADDRNOTAVAIL'] as const
 
-const why = ['name-not-listed', 'port-not-listed', 'no-door', 'udp', 'socket:raw', 'second-notices'] as const
+const why = [
+  'name-not-listed',
+  'port-not-listed',
+  'no-door 192.0.2.1',
+  'udp 192.0.2.1',
+  'socket:raw',
+  'second-notices',
+] as const
 
 const [inet, raw, icmp] = ['2', '3', '1']
 
