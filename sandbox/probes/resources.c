@@ -72,22 +72,25 @@ static int thread_many(int count, char **arguments) {
 enum { PAGE_BYTES = 4096 };
 
 // Touches so many bytes of memory, a page at a time, and holds them; `shared` are those of a nameless file, which no rlimit
-// of memory counts. One file for each piece, since the limit of a file's size holds for these, too.
-static int touch(const char *bytes, int is_shared) {
+// of memory counts. One file for each piece, since the limit of a file's size holds for these, too. `advice` is what the kernel is
+// told of each piece that was touched: that it may be swapped, or nothing.
+static int touch(const char *bytes, int is_shared, int advice) {
   size_t wanted = (size_t)strtoull(bytes, NULL, 10), piece = 4 << 20;
   for (size_t taken = 0; taken < wanted; taken += piece) {
     int flags = MAP_ANONYMOUS | (is_shared ? MAP_SHARED : MAP_PRIVATE);
     char *at = mmap(NULL, piece, PROT_READ | PROT_WRITE, flags, -1, 0);
     if (at == MAP_FAILED) return -1;
     for (size_t page = 0; page < piece; page += PAGE_BYTES) at[page] = 1;
+    madvise(at, piece, advice); // without swap it stays where it is
     alarm(PATIENCE_S); // whoever gets on is not late, however much else the machine does
   }
   struct timespec second = {.tv_sec = 1};
   nanosleep(&second, NULL); // a watchdog looks now and then; a control group would have struck already
   return 0;
 }
-static int touch_memory(int count, char **arguments) { return (void)count, touch(arguments[0], 0); }
-static int touch_shared(int count, char **arguments) { return (void)count, touch(arguments[0], 1); }
+static int touch_memory(int count, char **arguments) { return (void)count, touch(arguments[0], 0, MADV_NORMAL); }
+static int touch_shared(int count, char **arguments) { return (void)count, touch(arguments[0], 1, MADV_NORMAL); }
+static int touch_swapped(int count, char **arguments) { return (void)count, touch(arguments[0], 0, MADV_PAGEOUT); }
 
 static int64_t now_us(void) {
   struct timespec now;
@@ -134,5 +137,6 @@ static int flood(int count, char **arguments) {
 const struct attempt resource_attempts[] = {
     {"spin", 2, spin},                 {"flood", 1, flood},
     {"open-many", 1, open_many},       {"fork-many", 1, fork_many},       {"thread-many", 1, thread_many},
-    {"touch-memory", 1, touch_memory}, {"touch-shared", 1, touch_shared}, {NULL, 0, NULL},
+    {"touch-memory", 1, touch_memory}, {"touch-shared", 1, touch_shared}, {"touch-swapped", 1, touch_swapped},
+    {NULL, 0, NULL},
 };

@@ -8,6 +8,7 @@ import { SallyportError } from '../errors.ts'
 import { isMissing } from '../lib/missing.ts'
 import type { Drive } from '../verify/learn/drive.ts'
 import type { Learned } from '../verify/learn/learn.ts'
+import { isGreen, type Verdict } from '../verify/result.ts'
 import { interruption } from './interruption.ts'
 import { hint, visible } from './output.ts'
 import { parseTarget } from './target.ts'
@@ -97,7 +98,7 @@ async function learn(command: string, args: readonly string[], flags: LearnFlags
   if (flags.json === true) process.stdout.write(`${JSON.stringify(asJson(learned), null, 2)}\n`)
   else if (out === undefined) process.stdout.write(learned.text)
   for (const line of summaryOf(learned)) hint(visible(line))
-  process.exitCode = verdictOf(learned) === 'pass' ? 0 : verificationFailed
+  process.exitCode = isGreen(verdictOf(learned) ?? 'error') ? 0 : verificationFailed
 }
 
 /** There is one that a server can be watched in. Whoever asks for another is told how its profile is learned all the same. */
@@ -163,7 +164,7 @@ function summaryOf({ proof, verification, withheld, observed }: Learned): readon
   ]
 }
 
-const verdictOf = ({ verification }: Learned): string | null =>
+const verdictOf = ({ verification }: Learned): Verdict | null =>
   typeof verification === 'string' ? null : verification.verdict
 
 const asJson = (learned: Learned): unknown => {

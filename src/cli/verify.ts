@@ -7,7 +7,7 @@ import { SallyportError } from '../errors.ts'
 import { errnoOf } from '../lib/missing.ts'
 import { packageVersion } from '../lib/version.ts'
 import { formats, type Report, type Reported } from '../verify/report/report.ts'
-import { overall } from '../verify/result.ts'
+import { isGreen, overall } from '../verify/result.ts'
 import type { NamedCall } from '../verify/server/choose-call.ts'
 import { type DriverName, driversIn, examineHost } from '../sandbox/drivers.ts'
 import { interruption } from './interruption.ts'
@@ -26,6 +26,7 @@ interface VerifyFlags {
   readonly format: keyof typeof formats
   readonly out?: string
   readonly selfCheck?: boolean
+  readonly strict?: boolean
   readonly tests: readonly string[]
   readonly config?: string
 }
@@ -58,6 +59,10 @@ export function registerVerify(program: Command): void {
     .addOption(new Option('--format <format>', 'how to say it').choices(Object.keys(formats)).default('text'))
     .option('--out <file>', 'write the report there, instead of to stdout')
     .option('--self-check', 'take each control out in turn, and hold every probe to going red')
+    .option(
+      '--strict',
+      'fail what nothing on this machine holds, also where the profile asks for best effort',
+    )
     .option('--tests <file>', 'assertions of your own; may be repeated', collect, [])
     .option('--config <file>', 'the configuration of the servers; profiles are looked for beside it, too')
     .action(verify)
@@ -79,6 +84,7 @@ async function verify(flags: VerifyFlags): Promise<void> {
       host,
       assertions: stated.flatMap((each) => each[index] ?? []),
       selfCheck: flags.selfCheck === true,
+      strict: flags.strict === true,
       signal: interrupted.signal,
       onProgress: (stage) => hint(`${index + 1}/${subjects.length} ${name}: ${visible(stage)}`),
     })
@@ -93,8 +99,10 @@ async function verify(flags: VerifyFlags): Promise<void> {
   })
   if (flags.out === undefined) process.stdout.write(report)
   else await writeReport(flags.out, report)
-  if (overall(reported.map(({ verification }) => verification)) !== 'pass')
-    process.exitCode = verificationFailed
+  const verdict = overall(reported.map(({ verification }) => verification))
+  if (!isGreen(verdict)) process.exitCode = verificationFailed
+  if (verdict === 'not-enforced')
+    hint('something is held by nothing on this machine: see the report, and --strict, which fails it')
   // A sandbox that did not end when it was told to would keep this process, and end with it: the janitor takes the rest away.
   setTimeout(() => process.exit(), lastMs).unref()
 }

@@ -3,7 +3,7 @@ import { SallyportError } from '../errors.ts'
 import { armOf } from './arm.ts'
 import type { Answer } from './attempt.ts'
 import { type ControlId } from './controls.ts'
-import type { ArmFinding } from './judge.ts'
+import { type ArmFinding, needsControl } from './judge.ts'
 import { type Alter, type Lab, tryInside } from './lab.ts'
 import { aloneInside, type Planned } from './inside.ts'
 import { type Listeners, startNeighbour } from './neighbour.ts'
@@ -27,7 +27,7 @@ export const tryArms = async (
 ): Promise<Map<Probe, ArmFinding>> => {
   const needed = planned.filter(
     (it) =>
-      it.trial.settled === undefined &&
+      needsControl(it.trial) &&
       ((choice.selfCheck && it.trial.isHeldBeside !== true) || !isOpenOutside(it, choice)),
   )
   const found = new Map<Probe, ArmFinding>()
@@ -43,6 +43,9 @@ const isOpenOutside = ({ probe, trial }: Planned, { outside }: ArmChoice): boole
     return answer !== undefined && attempt.meaning(answer).is === 'open'
   })
 }
+
+/** How a sandbox does not come up: by itself, or since this machine cannot hold what it takes. */
+const refusals: ReadonlySet<string> = new Set(['ERR_SANDBOX_SETUP', 'ERR_SANDBOX_UNENFORCEABLE'])
 
 const tryArm = async (
   whole: Lab,
@@ -62,7 +65,7 @@ const tryArm = async (
       for (const { probe, trial } of its)
         found.set(probe, { answers: answers.slice(at, (at += trial.attempts.length)) })
     } catch (error) {
-      if (!(error instanceof SallyportError) || error.code !== 'ERR_SANDBOX_SETUP') throw error
+      if (!(error instanceof SallyportError) || !refusals.has(error.code)) throw error
       for (const { probe } of its) found.set(probe, { refused: error.message })
     }
   }

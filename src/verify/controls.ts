@@ -7,6 +7,7 @@ import { gateControls } from './gate-controls.ts'
 import {
   adding,
   both,
+  connected,
   exposed,
   nothingOutside,
   replaced,
@@ -260,7 +261,8 @@ export const controls = {
   'relay-rights': {
     what: 'a relay that gave up every right and can start nothing',
     layer: 'limit',
-    arm: { without: withoutCalls([['prlimit64', [0, 0xff, 0], [1, 0xff, nproc]]]) },
+    // Where a profile has no network, that there is no relay is all there is to it: one that has rights is one that is there.
+    arm: { without: withoutCalls([['prlimit64', [0, 0xff, 0], [1, 0xff, nproc]]]), around: connected },
   },
   'one-program': {
     what: 'a filter that lets one program be executed, once',

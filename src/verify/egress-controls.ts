@@ -1,12 +1,17 @@
 // The controls of the proxy outside: each is one of its judgements, and without it a door that does not make that one.
 import type { Control } from './control.ts'
 import type { Lab } from './lab.ts'
-import { withoutNetwork } from './removal.ts'
+import { connected, withoutNetwork } from './removal.ts'
 import type { LabDoors } from './way-out.ts'
 
 const withDoor =
   (which: keyof LabDoors) =>
   (lab: Lab): Lab => ({ ...lab, openDoor: lab.openDoor === null ? null : lab.doors[which] })
+
+/** Where a profile has no network, that nobody is there is all there is to it: without it somebody is. */
+const withAnyDoor =
+  (which: keyof LabDoors) =>
+  (lab: Lab): Lab => ({ ...connected(lab), openDoor: lab.doors[which] })
 
 export const egressControls = {
   proxy: {
@@ -27,12 +32,12 @@ export const egressControls = {
   addresses: {
     what: 'a proxy that dials no address of this machine, its networks or its cloud, whatever name leads there',
     layer: 'proxy',
-    arm: { around: withDoor('inward') },
+    arm: { around: withAnyDoor('inward') },
   },
   'spoken-names': {
     what: 'a proxy that hears for whom the first words of a connection are',
     layer: 'proxy',
-    arm: { around: withDoor('unheard') },
+    arm: { around: withAnyDoor('unheard') },
   },
   budgets: {
     what: 'connections at once, and bytes, silence and life of each',

@@ -24,9 +24,23 @@ export const setuidPrograms = async (): Promise<readonly string[]> => {
   return (await Promise.all(found)).flat()
 }
 
+/** Programs that hosts have with capabilities of their files, and which do nothing when they are asked for their help. */
+const usuallyCapable = [
+  '/usr/bin/ping',
+  '/usr/bin/arping',
+  '/usr/bin/fping',
+  '/usr/bin/mtr-packet',
+  '/usr/bin/clockdiff',
+  '/usr/bin/dumpcap',
+  '/usr/libexec/gstreamer-1.0/gst-ptp-helper',
+  ...['x86_64', 'aarch64'].map(
+    (arch) => `/usr/lib/${arch}-linux-gnu/gstreamer1.0/gstreamer-1.0/gst-ptp-helper`,
+  ),
+]
+
 /** A file with a capability that its program never uses. Gone when it is disposed of. */
 export interface Exhibit extends AsyncDisposable {
-  /** Null where nobody here can make one: who is not root, and on file systems that keep no capabilities */
+  /** One that was made by root, else one that the host has; null where there is neither */
   readonly capable: string | null
 }
 
@@ -37,7 +51,7 @@ export const makeExhibit = async (janitor: Pick<Janitor, 'takes'>): Promise<Exhi
     for (const folder of folders.splice(0)) await rm(folder, { recursive: true, force: true })
   }
   try {
-    const capable = process.geteuid?.() === 0 ? await plant(janitor, folders) : null
+    const capable = await (process.geteuid?.() === 0 ? plant : find)(janitor, folders)
     return { capable, [Symbol.asyncDispose]: takeAway }
   } catch (error) {
     await takeAway()
@@ -45,13 +59,22 @@ export const makeExhibit = async (janitor: Pick<Janitor, 'takes'>): Promise<Exhi
   }
 }
 
+const makeFolder = async (
+  parent: string,
+  janitor: Pick<Janitor, 'takes'>,
+  folders: string[],
+): Promise<string> => {
+  const folder = join(parent, `sallyport-verify-capable-${newInstanceId()}`)
+  await janitor.takes(`tree /${folder.slice(1)}`)
+  await mkdir(folder)
+  folders.push(folder)
+  return folder
+}
+
 const plant = async (janitor: Pick<Janitor, 'takes'>, folders: string[]): Promise<string | null> => {
   const probes = await findProbesBinary()
   for (const parent of new Set([tmpdir(), '/var/tmp'])) {
-    const folder = join(parent, `sallyport-verify-capable-${newInstanceId()}`)
-    await janitor.takes(`tree /${folder.slice(1)}`)
-    await mkdir(folder)
-    folders.push(folder)
+    const folder = await makeFolder(parent, janitor, folders)
     const capable = join(folder, 'capable')
     await copyFile(probes, capable)
     await Promise.all([folder, capable].map((path) => chmod(path, 0o755)))
@@ -62,11 +85,26 @@ const plant = async (janitor: Pick<Janitor, 'takes'>, folders: string[]): Promis
   return null
 }
 
+/** Whoever starts such a program is told of what it had by its status. */
+const find = async (janitor: Pick<Janitor, 'takes'>, folders: string[]): Promise<string | null> => {
+  const folder = await makeFolder(tmpdir(), janitor, folders)
+  const probes = join(folder, 'probes')
+  await copyFile(await findProbesBinary(), probes)
+  await chmod(probes, 0o755)
+  for (const path of usuallyCapable) {
+    if ((await stat(path).catch(() => null)) === null) continue
+    const status = await ask(probes, null, `exec-gain\t${path}\t--help`)
+    if (/CapPrm:\\u0009\d*[1-9a-f]/.test(status)) return path
+  }
+  return null
+}
+
 // What it says, and nothing where it cannot be started: a folder above may be shut to that user.
-const ask = async (program: string, id: number, line: string): Promise<string> => {
+const ask = async (program: string, id: number | null, line: string): Promise<string> => {
   const list = join(dirname(program), 'asked')
   await writeFile(list, `${line}\n`, { mode: 0o644 })
-  const running = promisify(execFile)(program, [list], { uid: id, gid: id, env: {}, timeout: patienceMs })
+  const drop = id === null ? {} : { uid: id, gid: id }
+  const running = promisify(execFile)(program, [list], { ...drop, env: {}, timeout: patienceMs })
   running.child.stdin?.on('error', () => undefined).end()
   return running.then(
     ({ stdout }) => stdout,

@@ -18,6 +18,8 @@ export interface Findings {
   readonly arm: ArmFinding | null
   /** Whether the arm was tried for its own sake, or only for want of a control that is open outside */
   readonly isSelfCheck: boolean
+  /** Whether what nothing here holds is a failure, whatever the profile asks for */
+  readonly isStrict: boolean
   readonly spec: Pick<SandboxSpec, 'network'>
   readonly driver: LaunchPlan['driver']
 }
@@ -36,8 +38,9 @@ export const judge = (findings: Findings): ProbeResult => {
   const { id, number, group, protects, control } = probe
   const seen = meanings(trial.attempts, inside)
   const bare = meanings(trial.outside ?? trial.attempts, outside)
-  const positiveControl = trial.settled === undefined ? positive(findings, bare) : null
-  const brokenArm = trial.settled === undefined ? broken(findings) : null
+  const isProven = needsControl(trial)
+  const positiveControl = isProven ? positive(findings, bare) : null
+  const brokenArm = isProven ? broken(findings) : null
   const [verdict, why] = decide(findings, seen, positiveControl, brokenArm)
   const errnos = new Set(seen.flatMap(({ errno }) => errno ?? []))
   const [errno = null] = errnos
@@ -49,10 +52,10 @@ export const judge = (findings: Findings): ProbeResult => {
     protects,
     control,
     expected: trial.expected,
-    observed: trial.settled ?? observed(trial, seen),
+    observed:
+      verdict === 'not-applicable' && seen.length === 0 ? 'nothing of the kind' : observed(trial, seen),
     errno,
-    layer:
-      verdict === 'pass' && trial.settled === undefined ? (trial.layer ?? controlOf(control).layer) : null,
+    layer: verdict === 'pass' ? (trial.layer ?? controlOf(control).layer) : null,
     verdict,
     detail: notes.length === 0 ? null : notes.join('; '),
     evidence: trial.attempts.map((attempt, index) => {
@@ -65,6 +68,10 @@ export const judge = (findings: Findings): ProbeResult => {
     durationMs: inside.slice(0, trial.attempts.length).reduce((sum, { ms }) => sum + ms, 0),
   }
 }
+
+/** Whether a verdict on it rests on its being open elsewhere: what means nothing here, or what nothing holds, proves nothing. */
+export const needsControl = ({ inapplicable, unenforced }: Trial): boolean =>
+  inapplicable === undefined && unenforced === undefined
 
 const observed = ({ attempts, note }: Trial, seen: readonly Meaning[]): string => {
   const bad = seen.findIndex(({ is }) => is !== 'shut')
@@ -102,18 +109,23 @@ const broken = ({ probe, trial, arm, isSelfCheck, spec, driver }: Findings): Bro
 }
 
 const decide = (
-  { trial }: Findings,
+  { trial, isStrict }: Findings,
   seen: readonly Meaning[],
   positiveControl: PositiveControl | null,
   brokenArm: BrokenArm | null,
 ): readonly [Verdict, string | null] => {
-  if (trial.settled !== undefined) return ['pass', null]
-  if (seen.length === 0) return ['error', 'there was nothing to try']
+  const { inapplicable, unenforced } = trial
+  if (seen.length === 0 && inapplicable === undefined) return ['error', 'there was nothing to try']
+  const isBroken = seen.some(({ is }) => is === 'broken')
+  if (unenforced !== undefined)
+    return isBroken ? ['error', 'it could not be tried'] : [isStrict ? 'fail' : 'not-enforced', unenforced]
   if (seen.some(({ is }) => is === 'open' || is === 'otherwise')) {
     const isOpen = seen.some(({ is }) => is === 'open')
     return ['fail', isOpen ? null : 'shut, and not as expected']
   }
-  if (seen.some(({ is }) => is === 'broken')) return ['error', 'it could not be tried']
+  if (isBroken) return ['error', 'it could not be tried']
+  if (inapplicable !== undefined)
+    return ['not-applicable', `${inapplicable.because}; it applies ${inapplicable.where}`]
   if (positiveControl?.isOpen !== true)
     return ['error', 'it was seen open nowhere, so that it is shut here proves nothing']
   if (brokenArm?.isRed === false)

@@ -12,6 +12,7 @@ import type { LaunchHost } from '../sandbox/host.ts'
 import { type LaunchPlan, noSupply, openLaunch, planLaunch } from '../sandbox/launch.ts'
 import type { OpenDoor } from '../sandbox/network.ts'
 import type { SandboxSpec } from '../sandbox/spec.ts'
+import type { EgressGrant } from '../schema/egress.ts'
 import type { ProfileSettings, ServerSettings, Settings } from '../schema/settings.ts'
 import type { Answer, Attempt, Watched } from './attempt.ts'
 import type { Canaries } from './canaries.ts'
@@ -34,6 +35,8 @@ export interface Lab {
   readonly isStandIn: boolean
   /** The way out of a profile that has one */
   readonly openDoor: OpenDoor | null
+  /** What that way out has beside what was granted; every name behind it leads to this machine */
+  readonly grant: EgressGrant
   /** What a launch without one of the proxy's judgements has in its place, and one with budgets that are soon used up */
   readonly doors: LabDoors
   /** A pattern of names that no launch may have */
@@ -45,7 +48,7 @@ export interface Lab {
   readonly folder: string
   /** What a launch may be asked to mount: a folder of Sallyport's own, somebody's project, people's homes */
   readonly trees: Pick<Canaries, 'own' | 'workspace' | 'people' | 'socket'>
-  /** A file with a capability for whoever executes it, or null where nobody here can give it one */
+  /** A file with a capability for whoever executes it, or null where there is none */
   readonly capable: string | null
   /** Whether what a server writes is read before it is asked for, however much it is */
   readonly readsAtOnce: boolean

@@ -30,11 +30,17 @@ export interface Scene {
   readonly hostName: string
   /** Whether the daemon is root, and drops before it starts a server */
   readonly isRoot: boolean
+  /** Whether a sandbox here can have a network, be it that of another profile */
+  readonly canConnect: boolean
+  /** Why a control group holds nothing here, and what mends it; null where one can hold everything */
+  readonly groupsMissing: string | null
+  /** Whether the machine swaps */
+  readonly hasSwap: boolean
   /** Whether this kernel counts processes in a sandbox's own user namespace */
   readonly countsPerNamespace: boolean
   /** Programs of the host that have a setuid bit */
   readonly setuidPrograms: readonly string[]
-  /** A file on the host with a capability for whoever executes it, or null where nobody here can make one */
+  /** A file on the host with a capability for whoever executes it, or null where there is none */
   readonly capable: string | null
   readonly launchers: Exposure['launchers']
   /** Memory that this process could still have */
@@ -47,6 +53,13 @@ export interface Scene {
   isHidden(path: string): boolean
 }
 
+/** Why a probe means nothing in a scene. */
+export interface Inapplicable {
+  readonly because: string
+  /** Where it would mean something */
+  readonly where: string
+}
+
 /** What one probe tries in one scene. */
 export interface Trial {
   /** What is expected, in the words of a report */
@@ -54,8 +67,10 @@ export interface Trial {
   readonly attempts: readonly Attempt[]
   /** What is tried outside in their place, where these would harm or mean nothing there */
   readonly outside?: readonly Attempt[]
-  /** What is known without trying, because there is nothing to try: not on this machine, or granted by the profile */
-  readonly settled?: string
+  /** Why the sandbox has nothing of the kind, by its plan or its machine. What is tried all the same must be shut */
+  readonly inapplicable?: Inapplicable
+  /** Why nothing holds it, where the profile does not insist. It is tried all the same, and what comes of it is said */
+  readonly unenforced?: string
   /** What a reader must know of this host or profile, whatever the outcome */
   readonly note?: string
   /** What stops it, where that is not what the control stands for */

@@ -4,6 +4,7 @@ import type { BubblewrapPlan } from '../sandbox/bubblewrap/driver.ts'
 import type { LaunchPlan } from '../sandbox/launch.ts'
 import type { InnerLimit } from '../sandbox/limits.ts'
 import { type Arch, decideSyscalls } from '../sandbox/syscalls.ts'
+import type { Lab } from './lab.ts'
 
 /** What an arm may show of the host: paths that no plan mounts. */
 export interface Exposure {
@@ -170,6 +171,17 @@ export const withStrangers: Remove = (plan, exposure) => {
   const more = strangers.map((host) => ({ host, port: network.grants[0]?.port ?? 443 }))
   return { spec: { ...spec, network: { ...network, grants: [...network.grants, ...more] } } }
 }
+
+/** A launch that has a way out, where the profile gives it none. */
+export const connected = (lab: Lab): Lab =>
+  lab.openDoor !== null
+    ? lab
+    : {
+        ...lab,
+        profile: { ...lab.profile, network: { ...lab.profile.network, mode: 'allowlist' } },
+        server: { ...lab.server, egress: [lab.grant] },
+        openDoor: lab.doors.forAll,
+      }
 
 /** A network of its own, and nobody in it who leads out. */
 export const withoutRelay = ({ spec }: BubblewrapPlan): Partial<BubblewrapPlan> => {

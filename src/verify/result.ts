@@ -1,8 +1,12 @@
 // What a verification found: the shape that every report is made of, and that the JSON output has in snake_case.
 import type { EnforcedLimits } from '../sandbox/driver.ts'
 
-/** `error`: the probe could not run, its positive control was not open, or its broken arm stayed green. Never a skip */
-export type Verdict = 'pass' | 'fail' | 'error'
+/**
+ * `pass`: it was tried, held, and is known to be open without the control. `not-applicable`: the sandbox has nothing of the kind,
+ * by its plan. `not-enforced`: nothing here holds it, and the profile does not insist; it was tried, and what was seen is said.
+ * `error`: the probe could not run, its positive control was not open, or its broken arm stayed green.
+ */
+export type Verdict = 'pass' | 'not-applicable' | 'not-enforced' | 'fail' | 'error'
 
 export type ProbeGroup =
   | 'files'
@@ -123,12 +127,18 @@ export interface Verification {
   readonly assertions: readonly AssertionResult[]
   /** Which mechanism held each limit in the sandbox that was tried */
   readonly enforcedBy: EnforcedLimits
-  /** `error` where any is one, else `fail` where any failed */
+  /** The worst of all, see `overall` */
   readonly verdict: Verdict
 }
 
-/** Returns the verdict of many: an error outweighs a failure, and both a pass; none at all is an error: nothing was tried. */
+const worstFirst = ['error', 'fail', 'not-enforced', 'pass', 'not-applicable'] as const satisfies Verdict[]
+
+/**
+ * Returns the verdict of many: an error outweighs a failure, that what is not enforced, and that a pass. What does not apply says
+ * nothing beside others. None at all is an error: nothing was tried.
+ */
 export const overall = (all: readonly { readonly verdict: Verdict }[]): Verdict =>
-  all.length === 0
-    ? 'error'
-    : ((['error', 'fail'] as const).find((bad) => all.some(({ verdict }) => verdict === bad)) ?? 'pass')
+  worstFirst.find((each) => all.some(({ verdict }) => verdict === each)) ?? 'error'
+
+/** Whether a verdict is nobody's to mend: all that could be held was. What nothing here holds does not fail by itself. */
+export const isGreen = (verdict: Verdict): boolean => verdict === 'pass' || verdict === 'not-enforced'

@@ -1,7 +1,7 @@
 // A verification: the battery in the very sandbox of a profile's or a server's launches, outside, and with controls taken out.
 //
 //   plant canaries ─> a neighbour starts ─> inside ∥ outside ─> what takes all, alone ─> arms ─> verdicts
-import { readlink } from 'node:fs/promises'
+import { readFile, readlink } from 'node:fs/promises'
 import { arch, hostname, release } from 'node:os'
 import type { Host } from '../config/host.ts'
 import { SallyportError } from '../errors.ts'
@@ -34,10 +34,11 @@ import { chooseListeners, startNeighbour } from './neighbour.ts'
 import type { Scene } from './probe.ts'
 import { StuckError, takeDownMs, unlessStuck } from './patience.ts'
 import { openWayOut } from './way-out.ts'
-import { overall, type Inspection, type ProbeResult, type Verification } from './result.ts'
+import { overall, type ProbeResult, type Verification } from './result.ts'
 import type { NamedCall } from './server/choose-call.ts'
 import { inspectServer, type RunServer } from './server/inspect-server.ts'
 import { type Subject, subjectOfProfile, subjectOfServer } from './subject.ts'
+import { type Found, lateError, nothingFound, notTried } from './unfinished.ts'
 
 export interface VerifyOptions {
   readonly host: Host
@@ -45,6 +46,8 @@ export interface VerifyOptions {
   readonly directory?: string
   /** Takes each control out in turn, and holds every probe to going red */
   readonly selfCheck?: boolean
+  /** Takes what nothing here holds as a failure, though the profile asks for best effort */
+  readonly strict?: boolean
   /** Tries only the probes that guard these controls; all of them where it is left out */
   readonly controls?: readonly ControlId[]
   /** What makes the sandbox of a profile; a server's entry says it itself */
@@ -135,38 +138,6 @@ const verifySubject = async (
   }
 }
 
-const lateError = (
-  stage: string,
-  { patienceMs, isStuck }: { readonly patienceMs: number; readonly isStuck: boolean },
-): SallyportError => {
-  const late = `it was not done within ${patienceMs / 1000} s, and had come to: ${stage}`
-  return new SallyportError(
-    'ERR_CALL_TIMEOUT',
-    isStuck
-      ? `${late}. What was made there does not end when it is told to; see sallyport doctor, and whether sallyport-init is the one that was installed`
-      : `${late}; see what else keeps this machine busy`,
-    { stage, patienceMs },
-  )
-}
-
-type Found = Pick<Verification, 'probes' | 'inspections' | 'assertions' | 'enforcedBy'>
-
-const nothingFound: Found = {
-  probes: [],
-  inspections: [],
-  assertions: [],
-  enforcedBy: { memory: 'none', pids: 'none', cpu: 'none', files: 'none', tmp: 'none' },
-}
-
-const notTried = ({ code, message }: SallyportError): Inspection => ({
-  id: 'run.complete',
-  protects: 'Everything was tried, to the end.',
-  expected: 'an end',
-  observed: `${code}: ${message}`,
-  verdict: 'error',
-  evidence: [],
-})
-
 const tryAll = async (
   subject: Subject,
   options: VerifyOptions & { readonly signal: AbortSignal },
@@ -192,6 +163,7 @@ const tryAll = async (
     server: isOpen ? { ...plain, egress: [...plain.egress, wayOut.grant] } : plain,
     profile,
     isStandIn: subject.isReal,
+    grant: wayOut.grant,
     openDoor: isOpen ? doors.own : null,
     doors,
     broad: { pattern: '*.test', doorFor: wayOut.doorFor },
@@ -220,6 +192,9 @@ const tryAll = async (
     namespaces: await ownNamespaces(),
     hostName: hostname(),
     isRoot: process.geteuid?.() === 0,
+    canConnect: plain.driver === 'docker' || launchHost.fingerprint.egressTrial?.works === true,
+    groupsMissing: missingIn(launchHost.limits),
+    hasSwap: (await readFile('/proc/swaps', 'utf8')).trim().includes('\n'),
     countsPerNamespace: launchHost.limits.nprocPerNamespace,
     setuidPrograms: await setuidPrograms(),
     capable: exhibit.capable,
@@ -248,6 +223,7 @@ const tryAll = async (
       outside: outside.get(probe) ?? [],
       arm: arms.get(probe) ?? null,
       isSelfCheck: selfCheck,
+      isStrict: options.strict === true,
       spec,
       driver: plain.driver,
     })
@@ -283,6 +259,9 @@ const launchHostFor = (
     drivers: [server.driver],
     log,
   })
+
+const missingIn = ({ cgroups: { cause, mend } }: LaunchHost['limits']): string | null =>
+  cause === null ? null : [cause, mend].filter((part) => part !== null).join('; ')
 
 const ownNamespaces = async (): Promise<Readonly<Record<string, string>>> => {
   const kinds = ['mnt', 'pid', 'net', 'ipc', 'uts', 'user', 'cgroup']

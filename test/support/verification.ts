@@ -1,6 +1,14 @@
 // Verifications for reports to be made of, with text in them that would break a careless format.
+import { expect } from 'vitest'
 import type { AssertionResult, Inspection, ProbeResult, Verification } from '../../src/verify/result.ts'
 import type { Report } from '../../src/verify/report/report.ts'
+
+/** The verdict of a verification that found nothing to mend: where nothing holds a limit, that is no failure by itself. */
+export const green: unknown = expect.stringMatching(/^(pass|not-enforced)$/)
+
+/** Whether a single result is none that anybody has to mend. */
+export const isSound = (verdict: string): boolean =>
+  ['pass', 'not-enforced', 'not-applicable'].includes(verdict)
 
 /** Markup, a TAP directive, a CDATA end, an escape sequence and a character that XML cannot hold. */
 export const hostile = `<script>alert("1")</script> & ]]> # SKIP 'it' \\ \u001b[31mred\u0000\ufffe\nnot ok 1 - injected`
@@ -106,6 +114,42 @@ export const mixed = (): Verification =>
       assertion({ text: 'cannot exceed memory', verdict: 'error', observed: 'could not be tried' }),
     ],
     verdict: 'error',
+  })
+
+/** One that holds as far as it can: something that does not apply, and something that nothing on the machine holds. */
+export const partly = (): Verification =>
+  verification({
+    probes: [
+      probe(),
+      probe({
+        id: 'network.relay-end',
+        number: 123,
+        group: 'network',
+        observed: 'nothing of the kind',
+        errno: null,
+        layer: null,
+        verdict: 'not-applicable',
+        detail: 'the profile has no network; it applies where it has # one',
+        evidence: [],
+        positiveControl: null,
+      }),
+      probe({
+        id: 'resources.cpu',
+        number: 102,
+        group: 'resources',
+        observed: 'computing: 1.97 of 1 processors',
+        errno: null,
+        layer: null,
+        verdict: 'not-enforced',
+        detail: 'nothing here holds limits.cpu',
+        evidence: ['computing: 1.97 of 1 processors'],
+        positiveControl: null,
+      }),
+    ],
+    inspections: [
+      inspection({ id: 'process.cgroup', verdict: 'not-applicable', observed: 'no group', evidence: [] }),
+    ],
+    verdict: 'not-enforced',
   })
 
 export const reportOf = (...all: readonly Verification[]): Report => ({

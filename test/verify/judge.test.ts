@@ -22,6 +22,7 @@ const judged = (more: Partial<Findings>): ReturnType<typeof judge> =>
     outside: answers('open', 'open'),
     arm: null,
     isSelfCheck: false,
+    isStrict: false,
     spec: { network: { mode: 'none' } },
     driver: 'bubblewrap',
     ...more,
@@ -82,6 +83,46 @@ describe('is an error, never a pass', () => {
     expect(judged({ isSelfCheck, arm: { answers: answers('open', 'open') } }).verdict).toBe('pass')
     expect(judged({ isSelfCheck, arm: { answers: answers('EPERM', 'EPERM') } }).verdict).toBe('error')
     expect(judged({ isSelfCheck, arm: { refused: 'no such option' } }).verdict).toBe('error')
+  })
+})
+
+describe('what the sandbox has nothing of', () => {
+  const inapplicable = { because: 'there is none', where: 'elsewhere' }
+  const absent = { trial: { ...trial, outside: [], inapplicable }, outside: [] }
+
+  test('does not apply, and is never a pass: with the reason, whether it was tried or there is nothing to try', () => {
+    const detail = 'there is none; it applies elsewhere'
+    const nothing = { verdict: 'not-applicable', detail, layer: null, positiveControl: null, brokenArm: null }
+    expect(judged(absent)).toMatchObject({ ...nothing, observed: 'EPERM' })
+    const untried = { trial: { ...absent.trial, attempts: [] }, inside: [], outside: [] }
+    expect(judged(untried)).toMatchObject({ ...nothing, observed: 'nothing of the kind', evidence: [] })
+  })
+
+  test('is a failure where it is there all the same, and an error where nobody could look', () => {
+    expect(judged({ ...absent, inside: answers('EPERM', 'open') }).verdict).toBe('fail')
+    expect(judged({ ...absent, inside: answers('EPERM') }).verdict).toBe('error')
+  })
+})
+
+describe('what nothing here holds', () => {
+  const open = { trial: { ...trial, outside: [], unenforced: 'no control group' }, outside: [] }
+
+  test('is not enforced, however the attempt ended, and says what was seen', () => {
+    const found = judged({ ...open, inside: answers('EPERM', 'open') })
+    expect(found).toMatchObject({
+      verdict: 'not-enforced',
+      observed: 'two: open',
+      detail: 'no control group',
+      layer: null,
+      positiveControl: null,
+    })
+    expect(judged(open).verdict).toBe('not-enforced')
+  })
+
+  test('is a failure to whoever is strict, and an error where it was not tried', () => {
+    expect(judged({ ...open, isStrict: true })).toMatchObject({ verdict: 'fail', detail: 'no control group' })
+    expect(judged({ ...open, inside: answers('EPERM') }).verdict).toBe('error')
+    expect(judged({ ...open, trial: { ...open.trial, attempts: [] } }).verdict).toBe('error')
   })
 })
 

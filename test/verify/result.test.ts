@@ -8,6 +8,10 @@ test('an error outweighs a failure, and a failure every pass', () => {
   expect(of('pass', 'pass')).toBe('pass')
   expect(of('pass', 'fail', 'pass')).toBe('fail')
   expect(of('fail', 'error', 'pass')).toBe('error')
+  expect(of('pass', 'not-enforced', 'not-applicable')).toBe('not-enforced')
+  expect(of('not-enforced', 'fail')).toBe('fail')
+  expect(of('pass', 'not-applicable')).toBe('pass')
+  expect(of('not-applicable')).toBe('not-applicable')
 })
 
 test('of nothing at all there is no pass', () => {

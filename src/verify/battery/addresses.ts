@@ -3,7 +3,7 @@ import { proxyPort } from '../../lib/own-variables.ts'
 import { finds, type Attempt } from '../attempt.ts'
 import { nameAt } from '../behind.ts'
 import type { Probe, Scene } from '../probe.ts'
-import { atDoor } from './asking.ts'
+import { atDoor, toNobody } from './asking.ts'
 
 /** Word of the refusal -> addresses that are refused by it: some of each range, and of each way to write one within another. */
 const inward: Readonly<Record<string, string>> = {
@@ -63,13 +63,18 @@ export const addressProbes: readonly Probe[] = [
     control: 'addresses',
     trial(scene) {
       const { wayOut, spec } = scene
+      const { host, port } = wayOut.behind.turning
+      const direct = finds(
+        ['exchange', '127.0.0.1', `${port}`, 'GET / HTTP/1.1\\r\\n\\r\\n'],
+        (text) => (text.includes(wayOut.greeting) ? 'the server answers' : null),
+        'an address of this machine, without a proxy',
+      )
       if (spec.network.mode === 'none')
         return {
-          expected: 'nobody to ask',
-          attempts: [],
-          settled: 'the profile has no network: nobody is there to ask',
+          expected: 'nobody there: the profile has no network',
+          attempts: [...towards(scene), direct].map(toNobody),
+          outside: [direct],
         }
-      const { host, port } = wayOut.behind.turning
       return {
         expected: 'a refusal of each for what its address is, and one lookup for a connection',
         attempts: [
@@ -80,13 +85,7 @@ export const addressProbes: readonly Probe[] = [
             'a name whose address is another one as soon as it was judged',
           ),
         ],
-        outside: [
-          finds(
-            ['exchange', '127.0.0.1', `${port}`, 'GET / HTTP/1.1\\r\\n\\r\\n'],
-            (text) => (text.includes(wayOut.greeting) ? 'the server answers' : null),
-            'an address of this machine, without a proxy',
-          ),
-        ],
+        outside: [direct],
       }
     },
   },

@@ -39,3 +39,6 @@ export const says = (host: string, port: number, greeting: string): Attempt =>
     (text) => (text.includes(greeting) || /HTTP\/1\.1 200/.test(text) ? 'connected' : null),
     `at the door: ${host}:${port}`,
   )
+
+/** What somebody is told who asks a proxy or at a door that are not there; whoever answers at all is one too many. */
+export const toNobody = ({ asks, label }: Attempt): Attempt => stops(asks, [...nobodyThere, 'ENOENT'], label)

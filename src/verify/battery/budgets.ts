@@ -2,6 +2,7 @@
 import { doorTarget } from '../../sandbox/spec.ts'
 import { finds, seen, type Attempt } from '../attempt.ts'
 import { scant } from '../behind.ts'
+import { withoutNetworkThereIs } from '../inapplicable.ts'
 import type { Probe, Scene } from '../probe.ts'
 import { longPath } from '../way-out.ts'
 
@@ -70,11 +71,7 @@ export const budgetProbes: readonly Probe[] = [
     within: (lab) => ({ ...lab, openDoor: lab.doors.scant }),
     trial: (scene) =>
       scene.spec.network.mode === 'none'
-        ? {
-            expected: 'nobody to speak with',
-            attempts: [],
-            settled: 'the profile has no network: nobody is there to speak with',
-          }
+        ? withoutNetworkThereIs('nobody to speak with', 'nobody is there to speak with')
         : {
             expected: 'an end of each that goes beyond it, at a door with small budgets',
             attempts: ofTheDoor(scene),

@@ -1,5 +1,6 @@
 // Probes of system calls: does a call get past every filter? Never made for real: see `reach` in sandbox/probes/calls.c.
 import { finds, stops, type Attempt } from '../attempt.ts'
+import { inapplicable } from '../inapplicable.ts'
 import type { ControlId } from '../controls.ts'
 import type { Probe, Scene, Trial } from '../probe.ts'
 import { arch, callNumber } from '../removal.ts'
@@ -22,9 +23,11 @@ export const callTrial = ({ profile }: Scene, calls: readonly Call[]): Trial => 
   if (granted.length === 0)
     return attempts.length > 0
       ? { expected, attempts }
-      : { expected, attempts, settled: 'this architecture has none of them' }
-  const note = `open, since the profile grants ${[...new Set(granted)].join(', ')}`
-  return attempts.length > 0 ? { expected, attempts, note } : { expected, attempts, settled: note }
+      : inapplicable(expected, `${arch} has none of these calls`, 'on an architecture that has one')
+  const names = [...new Set(granted)].join(', ')
+  return attempts.length > 0
+    ? { expected, attempts, note: `open, since the profile grants ${names}` }
+    : inapplicable(expected, `the profile grants ${names}`, 'where syscalls.allow does not name them')
 }
 
 /** Returns a probe of calls that the filter refuses. */
@@ -253,7 +256,7 @@ export const callProbes: readonly Probe[] = [
             attempts: [stops(['foreign-numbers'], ['killed'])],
             outside: [stops(['foreign-architecture'], [], 'another table of calls')],
           }
-        : { expected: 'not on this architecture', attempts: [], settled: 'arm64 has no x32' },
+        : inapplicable('killed', 'arm64 has no x32', 'on x64'),
   },
   {
     id: 'syscalls.i386',
@@ -264,7 +267,7 @@ export const callProbes: readonly Probe[] = [
     trial: () =>
       arch === 'x64'
         ? { expected: 'killed', attempts: [stops(['foreign-architecture'], ['killed'])] }
-        : { expected: 'not on this architecture', attempts: [], settled: 'arm64 has no i386' },
+        : inapplicable('killed', 'arm64 has no i386', 'on x64'),
   },
   {
     id: 'syscalls.filter',

@@ -4,6 +4,7 @@ import { controlTarget } from '../../sandbox/docker/container.ts'
 import type { ContainerFacts } from '../../sandbox/docker/engine.ts'
 import { doorTarget, type SandboxSpec } from '../../sandbox/spec.ts'
 import { finds, seen } from '../attempt.ts'
+import { inapplicable } from '../inapplicable.ts'
 import type { Probe } from '../probe.ts'
 
 /** Beside the server's processes: init, the relay and what the runtime itself needs, gVisor's more than others'. */
@@ -114,6 +115,6 @@ export const containerProbes: readonly Probe[] = [
               ),
             ],
           }
-        : { expected: 'no container', attempts: [], settled: 'nothing here is a container of an engine’s' },
+        : inapplicable('no container', 'no engine makes this sandbox', 'with --driver docker'),
   },
 ]

@@ -2,7 +2,7 @@
 import { finds, stops, type Attempt } from '../attempt.ts'
 import { proxyPort } from '../../lib/own-variables.ts'
 import { doorTarget } from '../../sandbox/spec.ts'
-import { ask, atDoor, connects, nobodyThere, resolver, says, types } from './asking.ts'
+import { ask, atDoor, connects, nobodyThere, resolver, says, toNobody, types } from './asking.ts'
 import type { Probe, Scene, Trial } from '../probe.ts'
 
 /** A class of names beside the internet's. */
@@ -46,6 +46,9 @@ const hostile = (granted: string): readonly string[] => [
   `${granted}@127.0.0.1`,
   `${granted}\\n127.0.0.1`,
 ]
+
+/** Addresses that lead to this machine, as numbers. */
+const spellings = ['127.0.0.1', '127.0.0.2', '0.0.0.0'] as const
 
 const withoutNetwork = (attempts: readonly Attempt[], outside: readonly Attempt[]): Trial => ({
   expected: 'nobody there: the profile has no network',
@@ -169,11 +172,16 @@ export const egressProbes: readonly Probe[] = [
     trial(scene) {
       const { canaries, wayOut } = scene
       if (isShut(scene))
-        return {
-          expected: 'nobody to ask',
-          attempts: [],
-          settled: 'the profile has no network: nobody is there to ask',
-        }
+        return withoutNetwork(
+          [
+            ...hostile(wayOut.grant.host)
+              .map((host) => connects(host, wayOut.grant.port))
+              .map(toNobody),
+            stops(atDoor(wayOut.grant.host, wayOut.grant.port), ['ENOENT'], 'at the door: the granted host'),
+            ...spellings.map((address) => stops(['tcp', address, `${wayOut.grant.port}`], nobodyThere)),
+          ],
+          serverOutside(scene),
+        )
       return {
         expected: 'a refusal for each, at the proxy and at the door itself',
         attempts: [

@@ -1,6 +1,7 @@
 // Probes 135 and 136: a pattern lets below its name what it says and nothing beside it, and no pattern is for all of a domain.
 import { finds, refusesLaunch, stops, type Attempt } from '../attempt.ts'
 import { besides, wildPattern } from '../behind.ts'
+import { withoutNetworkThereIs } from '../inapplicable.ts'
 import type { Lab } from '../lab.ts'
 import type { Probe, Scene } from '../probe.ts'
 import { ask, atDoor, resolver, says, types } from './asking.ts'
@@ -52,11 +53,7 @@ const atPattern = ({ wayOut }: Scene): readonly Attempt[] => {
   ]
 }
 
-const shut = {
-  expected: 'no pattern',
-  attempts: [],
-  settled: 'the profile has no network: nothing is granted',
-}
+const shut = withoutNetworkThereIs('no pattern', 'nothing is granted')
 
 /** What a name server that knows every name answers. */
 const asksOutside = ({ wayOut }: Scene): Attempt =>

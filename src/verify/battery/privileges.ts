@@ -1,6 +1,7 @@
 // Probes 19, 69, 70, 117, 118 and 120: with what a server starts, and whether any program that it starts has more.
 import { isWithin } from '../../lib/path-overlap.ts'
 import { finds, stops, stopsOrFinds } from '../attempt.ts'
+import { inapplicable } from '../inapplicable.ts'
 import { capableTarget } from '../lab.ts'
 import type { SandboxSpec } from '../../sandbox/spec.ts'
 import type { Probe } from '../probe.ts'
@@ -58,7 +59,11 @@ export const privilegeProbes: readonly Probe[] = [
               stopsOrFinds(['exec-gain', path, '--help'], refused(spec), otherIds),
             ),
           }
-        : { expected, attempts: [], settled: 'this sandbox has no program with a setuid bit' }
+        : inapplicable(
+            expected,
+            'this sandbox has none of the usual programs with a setuid bit',
+            'where /usr/bin has one, such as su',
+          )
     },
   },
   {
@@ -91,18 +96,22 @@ export const privilegeProbes: readonly Probe[] = [
     trial: ({ spec, capable }) => {
       const expected = 'five empty sets'
       return capable === null
-        ? { expected, attempts: [], settled: 'only a verification by root can give a file capabilities here' }
+        ? inapplicable(
+            expected,
+            'none of the usual programs here has capabilities, and only root can give a file any',
+            'as root, and where /usr has such a program, as ping often is',
+          )
         : {
             expected,
             attempts: [
               stopsOrFinds(
-                ['exec-gain', capableTarget],
+                ['exec-gain', capableTarget, '--help'],
                 refused(spec),
                 anyCapability,
                 'a file with a capability',
               ),
             ],
-            outside: [finds(['exec-gain', capable], gainedCapability, 'a file with a capability')],
+            outside: [finds(['exec-gain', capable, '--help'], gainedCapability, 'a file with a capability')],
           }
     },
   },
@@ -147,6 +156,6 @@ export const privilegeProbes: readonly Probe[] = [
             attempts: [stops(['exec-any', spec.program.path], ['EPERM'], 'the program itself, again')],
             outside: [stops(['exec-any', '/proc/self/exe'], [], 'the program itself, again')],
           }
-        : { expected: 'programs', attempts: [], settled: 'the profile lets a server start programs' },
+        : inapplicable('EPERM', 'the profile lets a server start programs', 'where exec is none'),
   },
 ]

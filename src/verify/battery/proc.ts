@@ -1,9 +1,11 @@
 // Probes 26 to 37, 40, 45 and 111: what /proc and /sys show of the host, and what the kernel says of a server.
 import { sandboxUid } from '../../sandbox/bubblewrap/argv.ts'
 import { finds, stops, stopsOrFinds } from '../attempt.ts'
+import { absent } from '../inapplicable.ts'
 import type { Probe } from '../probe.ts'
 
 const ourOwn = new Set(['init', 'egress', 'sallyport-probe'])
+const sysrq = '/proc/sysrq-trigger'
 const closed = ['EACCES', 'EPERM'] as const
 const switches = [
   'kernel/core_pattern',
@@ -111,7 +113,8 @@ export const procProbes: readonly Probe[] = [
     group: 'proc',
     protects: 'The key combinations that stop or restart the machine are not there.',
     control: 'proc-masks',
-    trial: ({ masked }) => covered(['/proc/sysrq-trigger'].filter((path) => masked.includes(path))),
+    trial: ({ masked }) =>
+      masked.includes(sysrq) ? covered([sysrq]) : absent(`this kernel has no ${sysrq}`, covered([sysrq])),
   },
   {
     id: 'proc.host-facts',
@@ -121,10 +124,7 @@ export const procProbes: readonly Probe[] = [
     control: 'proc-masks',
     trial: ({ masked }) =>
       covered([
-        ...new Set([
-          ...tellsMost,
-          ...masked.filter((path) => !folders.includes(path) && path !== '/proc/sysrq-trigger'),
-        ]),
+        ...new Set([...tellsMost, ...masked.filter((path) => !folders.includes(path) && path !== sysrq)]),
       ]),
   },
   {
@@ -294,5 +294,4 @@ const folders = ['scsi', 'bus', 'fs', 'irq', 'acpi', 'asound', 'driver', 'tty', 
 const covered = (paths: readonly string[]) => ({
   expected: 'covered, or empty',
   attempts: paths.map((path) => stops(['uncovered', path], ['EACCES', 'EPERM', 'ENODATA', 'ENOENT'])),
-  ...(paths.length === 0 ? { settled: 'this kernel has none of them' } : {}),
 })

@@ -2,6 +2,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { SandboxExit } from '../../sandbox/driver.ts'
 import { finds, seen, stops } from '../attempt.ts'
+import { inapplicable, withoutNetworkThereIs } from '../inapplicable.ts'
 import type { Probe } from '../probe.ts'
 
 /** For PID 1 to see that its relay is gone, and to end with all that is in the sandbox. */
@@ -12,6 +13,13 @@ const mostDescriptors = 2048 + 2 * 256 + 64
 
 /** The process that PID 1 starts before the server. */
 const relayPid = '{relay}'
+
+/** Without a relay it is PID 1 that was started before. */
+const noRelay = finds(
+  ['text', `/proc/${relayPid}/comm`],
+  (text) => (text.trim() === 'egress' ? 'a relay' : null),
+  'what was started before the server',
+)
 
 /** What is amiss with the limits of a process that starts nothing, writes nothing and opens what it needs, else null. */
 const otherLimits = (text: string): string | null => {
@@ -37,7 +45,7 @@ const ends = (
   trial({ spec }) {
     const expected = `ended by PID 1 as soon as the relay is ${how}`
     if (spec.network.mode === 'none')
-      return { expected, attempts: [], settled: 'the profile has no network: there is no relay' }
+      return withoutNetworkThereIs(expected, 'there is no relay that could end')
     return {
       expected,
       attempts: [
@@ -64,25 +72,29 @@ export const relayProbes: readonly Probe[] = [
     group: 'network',
     protects: 'The relay beside a server has no right, starts nothing, and is not to be read into.',
     control: 'relay-rights',
-    trial: ({ spec }) =>
-      spec.network.mode === 'none'
-        ? { expected: 'no relay', attempts: [], settled: 'the profile has no network: there is no relay' }
-        : {
-            expected: 'no capability, a filter, no processes of its own, few open files, and EACCES',
-            attempts: [
-              finds(['text', `/proc/${relayPid}/status`], (text) => {
-                const of = (name: string): string =>
-                  new RegExp(`^${name}:\\s+(\\S+)`, 'm').exec(text)?.[1] ?? '?'
-                const found = ['Name', 'CapPrm', 'CapEff', 'CapBnd', 'NoNewPrivs', 'Seccomp'].map(of)
-                return /^egress,0+,0+,0+,1,2$/.test(found.join()) ? null : found.join(' ')
-              }),
-              finds(['text', `/proc/${relayPid}/limits`], otherLimits),
-              ...['mem', 'fd/0', 'environ'].map((name) =>
-                stops(['read', `/proc/${relayPid}/${name}`], ['EACCES', 'EPERM']),
-              ),
-            ],
-            outside: [finds(['text', '/proc/{main}/limits'], otherLimits)],
-          },
+    trial({ spec, canConnect }) {
+      if (spec.network.mode === 'none')
+        return canConnect
+          ? { expected: 'no relay', attempts: [noRelay], outside: [], note: 'the profile has no network' }
+          : inapplicable('no relay', 'this machine can start none', 'where it can: see sallyport doctor', [
+              noRelay,
+            ])
+      return {
+        expected: 'no capability, a filter, no processes of its own, few open files, and EACCES',
+        attempts: [
+          finds(['text', `/proc/${relayPid}/status`], (text) => {
+            const of = (name: string): string => new RegExp(`^${name}:\\s+(\\S+)`, 'm').exec(text)?.[1] ?? '?'
+            const found = ['Name', 'CapPrm', 'CapEff', 'CapBnd', 'NoNewPrivs', 'Seccomp'].map(of)
+            return /^egress,0+,0+,0+,1,2$/.test(found.join()) ? null : found.join(' ')
+          }),
+          finds(['text', `/proc/${relayPid}/limits`], otherLimits),
+          ...['mem', 'fd/0', 'environ'].map((name) =>
+            stops(['read', `/proc/${relayPid}/${name}`], ['EACCES', 'EPERM']),
+          ),
+        ],
+        outside: [finds(['text', '/proc/{main}/limits'], otherLimits)],
+      }
+    },
   },
   ends('killed', 'SIGKILL', {
     id: 'network.relay-end',

@@ -1,15 +1,11 @@
 // Probes 100 to 108, 115, 116 and 130: a server that takes all it can gets what its profile says.
-import type { Control } from '../../sandbox/cgroup/level.ts'
-import type { EnforcedBy } from '../../sandbox/driver.ts'
 import { setTimeout as pause } from 'node:timers/promises'
-import { type Attempt, finds, seen, stops } from '../attempt.ts'
-import { heldByGroup, swapOfGroup } from '../held.ts'
+import { finds, seen, stops } from '../attempt.ts'
+import { swapOfGroup } from '../held.ts'
 import type { Probe } from '../probe.ts'
+import { memoryVersion, takingMemory, takingProcessors, takingTasks } from './taking.ts'
 
 const numbers = { nofile: 7, core: 4, fsize: 1 } as const
-const margin = 32
-const aboveMemory = 67_108_864
-const reserveBytes = 268_435_456
 
 /** What `/proc/self/limits` says of one: both numbers that at most. A daemon that stands lower hands on what it has. */
 const held = (name: string, value: number) =>
@@ -23,30 +19,7 @@ const held = (name: string, value: number) =>
     `${name} is ${value}`,
   )
 
-const cgroupVersion = (by: EnforcedBy): 1 | 2 | null =>
-  by === 'cgroup-v1' ? 1 : by === 'cgroup-v2' ? 2 : null
-
-/** An engine holds memory by whichever this machine has. */
-const memoryVersion = (by: EnforcedBy): 1 | 2 | 'either' | null =>
-  by === 'engine' ? 'either' : cgroupVersion(by)
-
-/** What stands in the sandbox's control group, where one holds the limit: another mechanism may hide that it does not. */
-const inGroup = (version: 1 | 2 | 'either' | null, control: Control, most: number): Attempt[] => {
-  if (version === null) return []
-  return [
-    seen(
-      `limit of ${control} in its control group`,
-      async ({ pid }) => `${(await heldByGroup(pid, version, control)) ?? 'none'}`,
-      (text) => (Number(text) <= most ? null : `${text}, expected ${most} at most`),
-    ),
-  ]
-}
-
-/** The launcher, the sandbox tool and PID 1 count in the group, too, and the relay of a sandbox that has one. */
-const ownTasks = 8
-/** A quota is counted in periods, of which a measurement sees one more in part. */
-const slack = 1.35
-const [spinMs, floodBytes] = [600, 16_777_216]
+const floodBytes = 16_777_216
 const [askedMs, killedMs] = [150, 5000]
 
 export const resourceProbes: readonly Probe[] = [
@@ -57,15 +30,7 @@ export const resourceProbes: readonly Probe[] = [
     protects: 'A server that forks without end stops at the processes that its profile gives it.',
     control: 'process-limit',
     isAlone: true,
-    trial: ({ spec, enforcedBy }) => ({
-      expected: `EAGAIN below ${spec.limits.pids + margin}`,
-      attempts: [
-        stops(['fork-many', `${spec.limits.pids + margin}`], ['EAGAIN']),
-        ...inGroup(cgroupVersion(enforcedBy.pids), 'pids', spec.limits.pids + ownTasks),
-      ],
-      outside: [stops(['fork-many', `${spec.limits.pids + margin}`], [])],
-      note: `held by ${enforcedBy.pids}`,
-    }),
+    trial: (scene) => takingTasks(scene, 'fork-many'),
   },
   {
     id: 'resources.memory',
@@ -76,23 +41,7 @@ export const resourceProbes: readonly Probe[] = [
     control: 'memory-limit',
     isAlone: true,
     endsBy: 'oom',
-    trial: ({ spec, enforcedBy, freeBytes }) => {
-      const bytes = spec.limits.memoryBytes + aboveMemory
-      const expected = 'ended, out of memory'
-      // Without the limit, as its broken arm is, so much would be taken from the host.
-      if (freeBytes < bytes + reserveBytes)
-        return {
-          expected,
-          attempts: [],
-          note: `it takes ${bytes} bytes, and this host has ${freeBytes} free`,
-        }
-      return {
-        expected,
-        attempts: [stops(['touch-shared', `${bytes}`], ['oom'])],
-        outside: [stops(['touch-shared', '33554432'], [], 'memory that no limit counts')],
-        note: `held by ${enforcedBy.memory}`,
-      }
-    },
+    trial: (scene) => takingMemory(scene, 'touch-shared'),
   },
   {
     id: 'resources.swap',
@@ -100,15 +49,18 @@ export const resourceProbes: readonly Probe[] = [
     group: 'resources',
     protects: 'A server does not get around its memory by swapping.',
     control: 'memory-limit',
-    trial({ enforcedBy }) {
+    isAlone: true,
+    endsBy: 'oom',
+    trial(scene) {
+      const { enforcedBy, hasSwap } = scene
       const version = memoryVersion(enforcedBy.memory)
       const expected = 'nothing beyond its memory'
       if (version === null)
-        return {
-          expected,
-          attempts: [],
-          settled: `memory is held by ${enforcedBy.memory}, swap counted with it`,
-        }
+        return takingMemory(
+          scene,
+          'touch-swapped',
+          `, which counts what is swapped; this machine has ${hasSwap ? '' : 'no '}swap`,
+        )
       const swap = seen(
         'swap of the control group',
         async ({ pid }) => `${await swapOfGroup(pid, version)}`,
@@ -124,25 +76,7 @@ export const resourceProbes: readonly Probe[] = [
     protects: 'A server that computes without end has no more of the processors than its profile gives it.',
     control: 'cpu-limit',
     isAlone: true,
-    trial: ({ spec, enforcedBy }) => {
-      const { cpu } = spec.limits
-      const expected = `at most ${cpu} processors, over ${spinMs} ms`
-      // An engine has control groups, too, and says nothing of which.
-      const version = enforcedBy.cpu === 'engine' ? 'either' : cgroupVersion(enforcedBy.cpu)
-      const quota = inGroup(version, 'cpu', cpu * 1.01)
-      if (quota.length === 0)
-        return {
-          expected,
-          attempts: [],
-          settled: `nothing on this machine holds ${cpu} processors, and the profile does not insist`,
-        }
-      const spin = finds(
-        ['spin', `${Math.ceil(cpu) + 1}`, `${spinMs}`],
-        (text) => (Number(text) / 1000 <= cpu * slack ? null : `${Number(text) / 1000} processors`),
-        'processes that do nothing but compute',
-      )
-      return { expected, attempts: [spin, ...quota], outside: quota, note: `held by ${enforcedBy.cpu}` }
-    },
+    trial: takingProcessors,
   },
   {
     id: 'resources.output',
@@ -264,10 +198,6 @@ export const resourceProbes: readonly Probe[] = [
     protects: 'Threads count as processes do, and stop where they do.',
     control: 'process-limit',
     isAlone: true,
-    trial: ({ spec, enforcedBy }) => ({
-      expected: `EAGAIN below ${spec.limits.pids + margin}`,
-      attempts: [stops(['thread-many', `${spec.limits.pids + margin}`], ['EAGAIN'])],
-      note: `held by ${enforcedBy.pids}`,
-    }),
+    trial: (scene) => takingTasks(scene, 'thread-many'),
   },
 ]

@@ -2,6 +2,7 @@
 import { proxyPort } from '../../lib/own-variables.ts'
 import { doorTarget } from '../../sandbox/spec.ts'
 import { finds, seen, stopsOrFinds, type Attempt } from '../attempt.ts'
+import { withoutNetworkThereIs } from '../inapplicable.ts'
 import type { Probe, Scene } from '../probe.ts'
 
 const line = '\\r\\n'
@@ -73,11 +74,7 @@ export const secretProbes: readonly Probe[] = [
     within: (lab) => ({ ...lab, openDoor: lab.doors.screened }),
     trial: (scene) =>
       scene.spec.network.mode === 'none'
-        ? {
-            expected: 'nobody to tell it',
-            attempts: [],
-            settled: 'the profile has no network: nobody is there to be told one',
-          }
+        ? withoutNetworkThereIs('nobody to tell it', 'nobody is there to be told one')
         : {
             expected: 'a cut of each connection that carries it',
             attempts: [

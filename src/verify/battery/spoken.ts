@@ -5,6 +5,7 @@ import type { EgressGrant } from '../../schema/egress.ts'
 import { finds, stopsOrFinds, type Attempt } from '../attempt.ts'
 import { oddHellos, plainHello } from '../hello.ts'
 import type { Probe, Scene } from '../probe.ts'
+import { toNobody } from './asking.ts'
 
 const lost = ['ECONNRESET', 'EPIPE'] as const
 const line = '\\r\\n'
@@ -185,20 +186,20 @@ export const spokenProbes: readonly Probe[] = [
     control: 'spoken-names',
     trial({ spec, wayOut }) {
       const expected = 'a refusal for each, and an answer to TLS for the granted name'
+      const attempts = [...requests(wayOut), ...after(wayOut), ...hellos(wayOut)]
+      const plain = saying(
+        wayOut,
+        'a request whose Host is another, without a proxy',
+        ['127.0.0.1', `${wayOut.grant.port}`],
+        `GET / HTTP/1.1${line}Host: ${other}${line}${line}`,
+      )
       if (spec.network.mode === 'none')
-        return { expected, attempts: [], settled: 'the profile has no network: nobody is there to ask' }
-      return {
-        expected,
-        attempts: [...requests(wayOut), ...after(wayOut), ...hellos(wayOut)],
-        outside: [
-          saying(
-            wayOut,
-            'a request whose Host is another, without a proxy',
-            ['127.0.0.1', `${wayOut.grant.port}`],
-            `GET / HTTP/1.1${line}Host: ${other}${line}${line}`,
-          ),
-        ],
-      }
+        return {
+          expected: 'nobody there: the profile has no network',
+          attempts: [...attempts, plain].map(toNobody),
+          outside: [plain],
+        }
+      return { expected, attempts, outside: [plain] }
     },
   },
 ]

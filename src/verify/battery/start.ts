@@ -1,6 +1,7 @@
 // Probes 121, 122 and 132: what a sandbox is started with and who holds its streams, as it is seen from outside.
 import { readFile, readdir, readlink } from 'node:fs/promises'
 import { finds, seen, stops, type Attempt, type Watched } from '../attempt.ts'
+import { inapplicable } from '../inapplicable.ts'
 import type { Probe } from '../probe.ts'
 import { otherStart } from './privileges.ts'
 import { both, withoutFilter, withoutOtherFilters } from '../removal.ts'
@@ -221,13 +222,13 @@ export const startProbes: readonly Probe[] = [
     trial: ({ driver, isRoot }) => {
       const expected = 'no mount that is shared'
       if (driver === 'docker')
-        return { expected, attempts: [], settled: 'an engine mounts, and nothing is staged for it' }
+        return inapplicable(expected, 'an engine mounts, and nothing is staged for it', 'under bubblewrap')
       if (!isRoot)
-        return {
+        return inapplicable(
           expected,
-          attempts: [],
-          settled: 'only a daemon of root mounts anything outside of the sandbox’s own namespaces',
-        }
+          'an ordinary user mounts nothing outside of the sandbox’s own namespaces',
+          'to a daemon of root',
+        )
       return {
         expected,
         attempts: [ownMounts],

@@ -2,6 +2,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { doorTarget } from '../../sandbox/spec.ts'
 import { seen, stops } from '../attempt.ts'
+import { withoutNetworkThereIs } from '../inapplicable.ts'
 import type { Probe } from '../probe.ts'
 import { callNumber } from '../removal.ts'
 import { ask, connects, types } from './asking.ts'
@@ -35,11 +36,7 @@ export const toldProbes: readonly Probe[] = [
     within: (lab) => ({ ...lab, openDoor: lab.doors.heard }),
     trial({ spec, wayOut }) {
       if (spec.network.mode === 'none')
-        return {
-          expected: 'nobody who hears',
-          attempts: [],
-          settled: 'the profile has no network: nothing is there to be refused by',
-        }
+        return withoutNetworkThereIs('nobody who hears', 'nothing is there to be refused by')
       const { host, port } = wayOut.grant
       const missing = (): string => why.filter((reason) => !wayOut.reasons().includes(reason)).join(', ')
       return {

@@ -119,11 +119,35 @@ export interface Count {
   readonly passed: number
   readonly failed: number
   readonly errors: number
+  readonly notApplicable: number
+  readonly notEnforced: number
+  /** All but what does not apply: what could have been held */
+  readonly applicable: number
 }
 
 export const countOf = (results: readonly { readonly verdict: Verdict }[]): Count => {
   const of = (verdict: Verdict): number => results.filter((each) => each.verdict === verdict).length
-  return { all: results.length, passed: of('pass'), failed: of('fail'), errors: of('error') }
+  const notApplicable = of('not-applicable')
+  return {
+    all: results.length,
+    passed: of('pass'),
+    failed: of('fail'),
+    errors: of('error'),
+    notApplicable,
+    notEnforced: of('not-enforced'),
+    applicable: results.length - notApplicable,
+  }
+}
+
+/** Whether somebody has to look at it: neither what holds nor what does not apply. */
+export const needsEyes = ({ verdict }: { readonly verdict: Verdict }): boolean =>
+  verdict !== 'pass' && verdict !== 'not-applicable'
+
+/** Why something that is no failure was not held, in one line; null for everything else. */
+export const whyNot = (result: ProbeResult | Inspection | AssertionResult): string | null => {
+  const why = 'detail' in result ? (result.detail ?? result.observed) : result.observed
+  if (result.verdict === 'not-applicable') return `does not apply: ${why}`
+  return result.verdict === 'not-enforced' ? `not enforced: ${why}; observed ${result.observed}` : null
 }
 
 /** Everything of a verification that has a verdict, for counting. */

@@ -19,6 +19,7 @@ import {
   serverTitle,
   subjectOf,
   madeBy,
+  needsEyes,
 } from './guarantees.ts'
 import { style } from './html-style.ts'
 import type { Report } from './report.ts'
@@ -75,18 +76,32 @@ ${rows.flatMap(({ cells, verification }) => cells.map((cell) => panel(cell, veri
 const worst = (results: readonly { readonly verdict: Verdict }[]): Verdict =>
   results.some(({ verdict }) => verdict === 'fail') ? 'fail' : overall(results)
 
-const words: Readonly<Record<Verdict, string>> = { pass: 'holds', fail: 'does not hold', error: 'not shown' }
-const icons: Readonly<Record<Verdict, string>> = { pass: '✓', fail: '✕', error: '!' }
+const words: Readonly<Record<Verdict, string>> = {
+  pass: 'holds',
+  'not-applicable': 'does not apply',
+  'not-enforced': 'holds in part',
+  fail: 'does not hold',
+  error: 'not shown',
+}
+const icons: Readonly<Record<Verdict, string>> = {
+  pass: '✓',
+  'not-applicable': '∅',
+  'not-enforced': '△',
+  fail: '✕',
+  error: '!',
+}
 
 const summary = (all: readonly Verification[]): string => {
-  const { all: tried, passed, failed, errors } = countOf(all.flatMap(allOf))
+  const { applicable, passed, failed, errors, notEnforced, notApplicable } = countOf(all.flatMap(allOf))
   const bad = [
     ...(failed > 0 ? [`${failed} failed`] : []),
     ...(errors > 0 ? [`${errors} could not be shown`] : []),
+    ...(notEnforced > 0 ? [`${notEnforced} not enforced on this machine`] : []),
   ]
+  const absent = notApplicable > 0 ? `; ${notApplicable} do not apply` : ''
   return bad.length === 0
-    ? `All ${tried} attempts were held`
-    : `${bad.join(', ')}; ${passed} of ${tried} held`
+    ? `All ${applicable} attempts were held${absent}`
+    : `${bad.join(', ')}; ${passed} of ${applicable} held${absent}`
 }
 
 const cellsOf = (verification: Verification, row: number): readonly Cell[] => [
@@ -144,6 +159,20 @@ interface Row {
   readonly cells: readonly Cell[]
 }
 
+const meanings: readonly (readonly [Verdict, string])[] = [
+  ['pass', 'held'],
+  ['not-applicable', 'does not apply: nothing of the kind is in the sandbox'],
+  ['not-enforced', 'nothing on this machine holds it, and the profile does not insist'],
+  ['fail', 'not held'],
+  ['error', 'could not be shown'],
+]
+const legend = meanings
+  .map(
+    ([verdict, text]) =>
+      `<span class="legend"><b class="${verdict}">${icons[verdict]}</b> ${markup(text)}</span>`,
+  )
+  .join(' ')
+
 /** Only columns that some row has; a gap is said to be one. */
 const matrix = (rows: readonly Row[]): string => {
   const titles = [...guarantees.map(({ title }) => title), serverTitle, assertionsTitle].filter((title) =>
@@ -159,7 +188,7 @@ const matrix = (rows: readonly Row[]): string => {
   return `<div class="scroll"><table class="matrix"><thead><tr><td></td>${heads}</tr></thead><tbody>
 ${lines.join('\n')}
 </tbody></table></div>
-<p class="hint">Press a cell for its evidence.</p>`
+<p class="hint">Press a cell for its evidence. ${legend}</p>`
 }
 
 const rowNote = ({ server, profile, driver, runtime, durationMs }: Verification): string =>
@@ -168,16 +197,19 @@ const rowNote = ({ server, profile, driver, runtime, durationMs }: Verification)
 const matrixCell = (cell: Cell | undefined): string => {
   if (cell === undefined) return '<td class="none">–</td>'
   const verdict = worst(cell.results)
-  const { all, passed } = countOf(cell.results)
-  const label = `${cell.title}: ${passed} of ${all} held`
-  return `<td><button class="${verdict}" popovertarget="${cell.id}" data-title="${markup(cell.title)}" aria-label="${markup(label)}"><b>${icons[verdict]}</b> ${passed === all ? all : `${passed}/${all}`}</button></td>`
+  const { applicable, passed, notApplicable } = countOf(cell.results)
+  const absent = notApplicable > 0 ? `, ${notApplicable} do not apply` : ''
+  const label = `${cell.title}: ${passed} of ${applicable} held${absent}`
+  const count = applicable === 0 ? '' : ` ${passed === applicable ? passed : `${passed}/${applicable}`}`
+  const beside = notApplicable === 0 ? '' : `<small>${icons['not-applicable']} ${notApplicable}</small>`
+  return `<td><button class="${verdict}" popovertarget="${cell.id}" data-title="${markup(cell.title)}" aria-label="${markup(label)}"><b>${icons[verdict]}</b>${count}${applicable === 0 ? ` ${notApplicable}` : beside}</button></td>`
 }
 
 const problems = (verification: Verification, cells: readonly Cell[]): string => {
-  const bad = cells.flatMap(({ results }) => results.filter(({ verdict }) => verdict !== 'pass'))
+  const bad = cells.flatMap(({ results }) => results.filter(needsEyes))
   return bad.length === 0
     ? ''
-    : `<section><h2>${markup(subjectOf(verification))}: what does not hold</h2>
+    : `<section><h2>${markup(subjectOf(verification))}: what does not hold, or is not enforced</h2>
 ${bad.map((shown) => entry(shown, true)).join('\n')}
 </section>
 `
@@ -186,7 +218,7 @@ ${bad.map((shown) => entry(shown, true)).join('\n')}
 const panel = ({ id, title, promise, results }: Cell, verification: Verification): string =>
   `<div popover id="${id}" class="panel"><div class="bar"><h2>${markup(subjectOf(verification))} · ${markup(title)}</h2><button popovertarget="${id}" popovertargetaction="hide" aria-label="Close">✕</button></div>
 <p>${markup(promise)}</p>
-${results.map((shown) => entry(shown, shown.verdict !== 'pass')).join('\n')}
+${results.map((shown) => entry(shown, needsEyes(shown))).join('\n')}
 </div>`
 
 const entry = ({ name, says, verdict, facts }: Shown, isOpen: boolean): string =>

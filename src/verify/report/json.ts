@@ -25,8 +25,14 @@ export const jsonReport = ({ version, reported, unusable }: Report): string => {
 }
 
 const countsOf = (results: Parameters<typeof countOf>[0]): object => {
-  const { passed, failed, errors } = countOf(results)
-  return { pass: passed, fail: failed, error: errors }
+  const { passed, failed, errors, notApplicable, notEnforced } = countOf(results)
+  return {
+    pass: passed,
+    fail: failed,
+    error: errors,
+    not_applicable: notApplicable,
+    not_enforced: notEnforced,
+  }
 }
 
 const verificationOf = (verification: Verification): object => ({

@@ -1,7 +1,16 @@
 // A report as JUnit XML, the dialect of Ant's task: what other dialects allow beyond it is left out.
 import { hostname } from 'node:os'
-import type { AssertionResult, Inspection, ProbeResult, Verdict, Verification } from '../result.ts'
-import { allOf, assertionFacts, countOf, factsOf, inspectionFacts, madeBy, subjectOf } from './guarantees.ts'
+import type { AssertionResult, Inspection, ProbeResult, Verification } from '../result.ts'
+import {
+  allOf,
+  assertionFacts,
+  countOf,
+  factsOf,
+  inspectionFacts,
+  madeBy,
+  subjectOf,
+  whyNot,
+} from './guarantees.ts'
 import type { Report } from './report.ts'
 import { markup, oneLine } from './words.ts'
 
@@ -17,7 +26,7 @@ export const junitReport = ({ version, reported }: Report): string =>
 
 const suite = (verification: Verification, index: number, version: string): readonly string[] => {
   const { host, startedAt, durationMs, probes, inspections, assertions, enforcedBy } = verification
-  const { all, failed, errors } = countOf(allOf(verification))
+  const { all, failed, errors, notApplicable, notEnforced } = countOf(allOf(verification))
   const name = `sallyport.${subjectOf(verification)}`
   const attributes = {
     id: index,
@@ -28,6 +37,7 @@ const suite = (verification: Verification, index: number, version: string): read
     tests: all,
     failures: failed,
     errors,
+    skipped: notApplicable + notEnforced,
     time: seconds(durationMs),
   }
   const properties = {
@@ -60,7 +70,7 @@ const probeCase = (probe: ProbeResult, suiteName: string): readonly string[] =>
       name: `${probe.id}: ${probe.protects}`,
       time: seconds(probe.durationMs),
     },
-    probe.verdict,
+    probe,
     `expected ${probe.expected}, observed ${probe.observed}`,
     factsOf(probe),
   )
@@ -72,7 +82,7 @@ const inspectionCase = (inspection: Inspection, suiteName: string): readonly str
       name: `${inspection.id}: ${inspection.protects}`,
       time: seconds(0),
     },
-    inspection.verdict,
+    inspection,
     `expected ${inspection.expected}, observed ${inspection.observed}`,
     inspectionFacts(inspection),
   )
@@ -80,17 +90,25 @@ const inspectionCase = (inspection: Inspection, suiteName: string): readonly str
 const assertionCase = (assertion: AssertionResult, suiteName: string): readonly string[] =>
   testCase(
     { classname: `${suiteName}.assertions`, name: assertion.text, time: seconds(0) },
-    assertion.verdict,
+    assertion,
     `observed ${assertion.observed}`,
     assertionFacts(assertion),
   )
 
 const testCase = (
   attributes: Readonly<Record<string, string>>,
-  verdict: Verdict,
+  result: ProbeResult | Inspection | AssertionResult,
   message: string,
   facts: readonly string[],
 ): readonly string[] => {
+  const { verdict } = result
+  const skipped = whyNot(result)
+  if (skipped !== null)
+    return [
+      `    <testcase${attributesOf(attributes)}>`,
+      `      <skipped${attributesOf({ message: skipped })}/>`,
+      '    </testcase>',
+    ]
   if (verdict === 'pass') return [`    <testcase${attributesOf(attributes)}/>`]
   const element = verdict === 'fail' ? 'failure' : 'error'
   const type = verdict === 'fail' ? 'guarantee' : 'unproven'

@@ -2,13 +2,25 @@
 import { isAbsolute, relative } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { AssertionResult, Inspection, ProbeResult, Verdict, Verification } from '../result.ts'
-import { assertionFacts, factsOf, guarantees, inspectionFacts, madeBy, subjectOf } from './guarantees.ts'
+import {
+  assertionFacts,
+  factsOf,
+  guarantees,
+  inspectionFacts,
+  madeBy,
+  needsEyes,
+  subjectOf,
+  whyNot,
+} from './guarantees.ts'
 import type { Place, Report, Reported } from './report.ts'
 import { oneLine } from './words.ts'
 
 const assertionRule = 'assertion'
 
-/** Returns one SARIF log with one run. What holds is a rule without a result: many readers show every result as a finding. */
+/**
+ * Returns one SARIF log with one run. What holds is a rule without a result, and what does not apply a notification of the run:
+ * many readers, GitHub's among them, show every result as a finding, whatever its kind. What is not enforced is to be reviewed.
+ */
 export const sarifReport = ({ version, folder, reported }: Report): string => {
   const rules = rulesOf(reported.map(({ verification }) => verification))
   const indexOf = new Map(rules.map(({ id }, index) => [id, index]))
@@ -25,6 +37,7 @@ export const sarifReport = ({ version, folder, reported }: Report): string => {
         invocations: [
           {
             executionSuccessful: reported.every(({ verification }) => verification.verdict !== 'error'),
+            toolExecutionNotifications: reported.flatMap((each) => absences(each, indexOf)),
             ...spanOf(reported.map(({ verification }) => verification)),
           },
         ],
@@ -91,8 +104,7 @@ const resultsOf = (
   const result = (rule: string, name: string, verdict: Verdict, message: string, place: Place): object => ({
     ruleId: rule,
     ruleIndex: indexOf.get(rule),
-    kind: 'fail',
-    level: 'error',
+    ...(verdict === 'not-enforced' ? { kind: 'review', level: 'none' } : { kind: 'fail', level: 'error' }),
     message: { text: oneLine(message) },
     locations: [locate(place)],
     partialFingerprints: { 'sallyport/v1': `${madeBy(verification)}/${subject}/${name}` },
@@ -100,14 +112,14 @@ const resultsOf = (
   })
   return [
     ...verification.probes
-      .filter(isBad)
+      .filter(needsEyes)
       .map((probe) =>
         result(probe.id, probe.id, probe.verdict, probeMessage(probe, subject), placeOf(keyOf(probe))),
       ),
     ...verification.inspections
-      .filter(isBad)
+      .filter(needsEyes)
       .map((one) => result(one.id, one.id, one.verdict, inspectionMessage(one, subject), placeOf('server'))),
-    ...verification.assertions.filter(isBad).map((assertion) =>
+    ...verification.assertions.filter(needsEyes).map((assertion) =>
       result(assertionRule, assertion.text, assertion.verdict, assertionMessage(assertion, subject), {
         path: assertion.file,
         line: assertion.line,
@@ -116,10 +128,18 @@ const resultsOf = (
   ]
 }
 
-/** What could not be proven needs somebody as much as what failed. */
-const isBad = ({ verdict }: { readonly verdict: Verdict }): boolean => verdict !== 'pass'
+const absences = ({ verification }: Reported, indexOf: ReadonlyMap<string, number>): readonly object[] =>
+  [...verification.probes, ...verification.inspections]
+    .filter(({ verdict }) => verdict === 'not-applicable')
+    .map((one) => ({
+      level: 'note',
+      message: { text: oneLine(`${subjectOf(verification)}: ${one.id} ${whyNot(one)}`) },
+      associatedRule: { id: one.id, index: indexOf.get(one.id) },
+    }))
 
-const wordOf = (verdict: Verdict): string => (verdict === 'fail' ? 'does not hold' : 'could not be shown')
+const words: Partial<Record<Verdict, string>> = { fail: 'does not hold', 'not-enforced': 'is not enforced' }
+
+const wordOf = (verdict: Verdict): string => words[verdict] ?? 'could not be shown'
 
 const probeMessage = (probe: ProbeResult, subject: string): string =>
   `${subject}: ${wordOf(probe.verdict)}: ${probe.protects} ${factsOf(probe).join('; ')}`

@@ -1,5 +1,5 @@
 // A report for people: one line for a profile that holds, and everything about what does not.
-import { overall, type Verification } from '../result.ts'
+import { isGreen, overall, type Verification } from '../result.ts'
 import {
   allOf,
   assertionFacts,
@@ -8,6 +8,7 @@ import {
   factsOf,
   inspectionFacts,
   madeBy,
+  needsEyes,
   subjectOf,
 } from './guarantees.ts'
 import type { Report } from './report.ts'
@@ -26,10 +27,11 @@ const section = (verification: Verification): readonly string[] => {
   const limits = Object.entries(enforcedBy).map(([limit, by]) => `${limit} ${by}`)
   return [
     `${mark(verdict)} ${oneLine(subjectOf(verification))}: ${counted(probes, 'probe')}, ${server === null ? '' : `${counted(inspections, 'inspection')}, `}${counted(assertions, 'assertion')} (${madeBy(verification)}, ${seconds(durationMs)})`,
+    ...notHeld(verification),
     `     ${groups.map(({ guarantee, probes: own }) => `${guarantee.group} ${tally(own)}`).join(' · ')}`,
     `     limits held by: ${limits.join(', ')}`,
     ...groups.flatMap(({ guarantee, probes: own }) => {
-      const bad = own.filter((probe) => probe.verdict !== 'pass')
+      const bad = own.filter(needsEyes)
       return bad.length === 0
         ? []
         : [
@@ -41,13 +43,13 @@ const section = (verification: Verification): readonly string[] => {
           ]
     }),
     ...inspections
-      .filter((inspection) => inspection.verdict !== 'pass')
+      .filter(needsEyes)
       .flatMap((inspection) => [
         `    ${mark(inspection.verdict)} ${inspection.id}: ${oneLine(inspection.protects)}`,
         ...inspectionFacts(inspection).map((fact) => `           ${oneLine(fact)}`),
       ]),
     ...assertions
-      .filter((assertion) => assertion.verdict !== 'pass')
+      .filter(needsEyes)
       .flatMap((assertion) => [
         `    ${mark(assertion.verdict)} ${oneLine(assertion.text)}`,
         ...assertionFacts(assertion).map((fact) => `           ${oneLine(fact)}`),
@@ -55,25 +57,44 @@ const section = (verification: Verification): readonly string[] => {
   ]
 }
 
+/** What was not held and is no failure, by name: nobody is to take it for held. */
+const notHeld = (verification: Verification): readonly string[] => {
+  const namesOf = (verdict: Verification['verdict']): readonly string[] => [
+    ...verification.probes.flatMap((probe) =>
+      probe.verdict === verdict ? [`${probe.number} ${probe.id}`] : [],
+    ),
+    ...verification.inspections.flatMap((one) => (one.verdict === verdict ? [one.id] : [])),
+  ]
+  const [absent, open] = [namesOf('not-applicable'), namesOf('not-enforced')]
+  return [
+    ...(open.length === 0
+      ? []
+      : [`${mark('not-enforced')} NOT ENFORCED on this machine: ${open.join(', ')}`]),
+    ...(absent.length === 0 ? [] : [`     do not apply, ${absent.length}: ${absent.join(', ')}`]),
+  ]
+}
+
 const total = (all: readonly Verification[]): string => {
-  const { failed, errors } = countOf(all.flatMap(allOf))
+  const { failed, errors, notEnforced } = countOf(all.flatMap(allOf))
   const verdict = overall(all)
-  return verdict === 'pass'
-    ? `${mark(verdict)} all ${all.length} hold`
-    : `${mark(verdict)} ${failed} failed, ${errors} could not be tried or prove nothing`
+  if (!isGreen(verdict))
+    return `${mark(verdict)} ${failed} failed, ${errors} could not be tried or prove nothing`
+  const but = notEnforced === 0 ? '' : `, but for ${notEnforced} NOT ENFORCED`
+  return `${mark(verdict)} all ${all.length} hold${but}`
 }
 
 const mark = (verdict: Verification['verdict']): string =>
-  ({ pass: 'ok  ', fail: 'FAIL', error: 'ERR ' })[verdict]
+  ({ pass: 'ok  ', 'not-enforced': 'WARN', 'not-applicable': '--  ', fail: 'FAIL', error: 'ERR ' })[verdict]
 
 const counted = (results: Parameters<typeof countOf>[0], what: string): string => {
-  const { all, passed } = countOf(results)
-  return `${passed === all ? all : `${passed} of ${all}`} ${what}${all === 1 ? '' : 's'}`
+  const { applicable, passed } = countOf(results)
+  return `${passed === applicable ? passed : `${passed} of ${applicable}`} ${what}${applicable === 1 ? '' : 's'} held`
 }
 
 const tally = (results: Parameters<typeof countOf>[0]): string => {
-  const { all, passed } = countOf(results)
-  return passed === all ? String(all) : `${passed}/${all}!`
+  const { applicable, passed } = countOf(results)
+  if (applicable === 0) return '–'
+  return passed === applicable ? String(passed) : `${passed}/${applicable}!`
 }
 
 const seconds = (ms: number): string => `${(ms / 1000).toFixed(1)} s`

@@ -104,11 +104,14 @@ export const placeDemands: readonly Demand[] = [
         ? 'a group of this container'
         : usesGroups(enforcedBy)
           ? 'a group of this instance'
-          : 'none: no limit is held by a group on this machine',
-    amiss: (process, { spec, enforcedBy, ownGroups, driver, processes }) =>
+          : 'none',
+    absent: ({ driver, enforcedBy }) =>
+      driver === 'docker' || usesGroups(enforcedBy)
+        ? null
+        : 'no limit of it is held by a control group on this machine; it applies where one is',
+    amiss: (process, { spec, ownGroups, driver, processes }) =>
       judged('control group', process.groups, (text) => {
         const isContainer = driver === 'docker'
-        if (!isContainer && !usesGroups(enforcedBy)) return null
         if (text === ownGroups) return 'the groups of whoever launched it'
         const isOwn = isContainer
           ? containerGroup.test(text) && text === processes[0]?.groups

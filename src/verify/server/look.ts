@@ -27,6 +27,8 @@ export interface Sight {
 
 export interface Demand extends Pick<Inspection, 'id' | 'protects'> {
   expected(sight: Sight): string
+  /** Why there is nothing to look at by the plan of this sandbox, else null; there is where this is left out */
+  absent?(sight: Sight): string | null
   /** What is amiss with one process, or null; `unreadable` where it could not be looked at */
   amiss(process: SeenProcess, sight: Sight): string | null | Unreadable
   /** What to say of a process beside its name */
@@ -56,6 +58,16 @@ export const judged = <T>(
  */
 export const look = (demand: Demand, sight: Sight): Inspection => {
   const { id, protects } = demand
+  const absent = demand.absent?.(sight) ?? null
+  if (absent !== null)
+    return {
+      id,
+      protects,
+      expected: demand.expected(sight),
+      observed: absent,
+      verdict: 'not-applicable',
+      evidence: [],
+    }
   const own = ownCount(sight)
   const found = sight.processes.map((process, index) => ({
     process,

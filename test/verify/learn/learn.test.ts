@@ -10,6 +10,7 @@ import { expect, test } from 'vitest'
 import { stringify } from 'yaml'
 import { asUser } from '../../support/as-user.ts'
 import { type Draft, learn, learnedIn, openPackage, readsOf } from '../../support/learning.ts'
+import { green } from '../../support/verification.ts'
 import { tempDir } from '../../support/temp-dir.ts'
 import { isRoot } from '../../support/user.ts'
 
@@ -32,7 +33,7 @@ test('a draft has what was used, and without any of it the same calls fail', asy
     set: { GREETING: 'hello', UNUSED: 'x' },
   })
   expect(proof).toMatchObject({ holds: true, failed: [], differences: [], requests: 5, same: 5 })
-  expect(verification).toMatchObject({ verdict: 'pass' })
+  expect(verification).toMatchObject({ verdict: green })
   expect(readsOf(draft)).toEqual([join(at.app, 'mcp.mjs'), at.server, letter].toSorted())
   expect(draft).toMatchObject({
     draft: true,
@@ -179,7 +180,7 @@ test('a server that asks for keys, sockets, other processes and addresses gets n
     const asked = withheld.map(({ path }) => path)
     expect(asked).toEqual(expect.arrayContaining([...paths, '169.254.169.254:80', 'exfil.example.com']))
     expect(text).toContain(`#   ${key}: ssh and signing keys, denied by a mandatory rule`)
-    expect(verification).toMatchObject({ verdict: 'pass' })
+    expect(verification).toMatchObject({ verdict: green })
   } finally {
     listener.close()
   }
@@ -239,6 +240,6 @@ test('an ordinary user learns the same', async () => {
   const stdout = isRoot ? await asUser('support/run-learn.ts', JSON.stringify(asked)) : null
   const { draft, proof, verification } = stdout === null ? await learn(asked as never) : learnedIn(stdout)
   expect(proof).toMatchObject({ holds: true, failed: [] })
-  expect(verification).toMatchObject({ verdict: 'pass' })
+  expect(verification).toMatchObject({ verdict: green })
   expect(readsOf(draft)).toContain(join(at.documents, 'letter.txt'))
 }, 120_000)

@@ -7,7 +7,15 @@ import { Parser as TapParser } from 'tap-parser'
 import { describe, expect, test } from 'vitest'
 import type { Verification } from '../../../src/verify/result.ts'
 import { formats } from '../../../src/verify/report/report.ts'
-import { assertion, hostile, mixed, probe, reportOf, verification } from '../../support/verification.ts'
+import {
+  assertion,
+  hostile,
+  mixed,
+  partly,
+  probe,
+  reportOf,
+  verification,
+} from '../../support/verification.ts'
 
 const schemaAt = (path: string): Record<string, unknown> =>
   JSON.parse(readFileSync(new URL(`../../../${path}`, import.meta.url), 'utf8')) as Record<string, unknown>
@@ -40,11 +48,26 @@ const elementsOf = (xml: string): readonly Element[] => {
 describe('text', () => {
   test('is three lines for what holds', () => {
     expect(formats.text(reportOf(verification())).split('\n')).toEqual([
-      'ok   offline: 1 probe, 1 assertion (bubblewrap, 4.3 s)',
+      'ok   offline: 1 probe held, 1 assertion held (bubblewrap, 4.3 s)',
       '     files 1',
       '     limits held by: memory cgroup-v2, pids cgroup-v2, cpu cgroup-v2, files rlimit, tmp tmpfs',
       '',
     ])
+  })
+
+  test('counts as held what was held alone, and names what does not apply and what nothing holds', () => {
+    const text = formats.text(reportOf(partly()))
+    expect(text.split('\n').slice(0, 5)).toEqual([
+      'WARN offline: 1 of 2 probes held, 1 assertion held (bubblewrap, 4.3 s)',
+      'WARN NOT ENFORCED on this machine: 102 resources.cpu',
+      '     do not apply, 2: 123 network.relay-end, process.cgroup',
+      '     files 1 · network – · resources 0/1!',
+      '     limits held by: memory cgroup-v2, pids cgroup-v2, cpu cgroup-v2, files rlimit, tmp tmpfs',
+    ])
+    expect(text).toContain('observed: computing: 1.97 of 1 processors')
+    expect(formats.text(reportOf(verification(), partly()))).toContain(
+      'WARN all 2 hold, but for 1 NOT ENFORCED',
+    )
   })
 
   test('names what does not hold with everything known of it, each in one line', () => {
@@ -65,7 +88,7 @@ describe('json', () => {
   const validate = ajv.compile(schemaAt('src/schema/verify.schema.json'))
 
   test('is valid against the schema that ships', () => {
-    for (const report of [reportOf(), reportOf(verification()), reportOf(verification(), mixed())]) {
+    for (const report of [reportOf(), reportOf(verification()), reportOf(partly(), mixed())]) {
       expect(problemsOf(validate, JSON.parse(formats.json(report)))).toBeNull()
     }
   })
@@ -75,7 +98,19 @@ describe('json', () => {
       string,
       unknown
     >
-    expect({ verdict, counts }).toEqual({ verdict: 'error', counts: { pass: 5, fail: 3, error: 3 } })
+    const [none] = [{ not_applicable: 0, not_enforced: 0 }]
+    expect({ verdict, counts }).toEqual({
+      verdict: 'error',
+      counts: { pass: 5, fail: 3, error: 3, ...none },
+    })
+  })
+
+  test('counts nothing as passed that was not', () => {
+    const { verdict, counts } = JSON.parse(formats.json(reportOf(partly()))) as Record<string, unknown>
+    expect({ verdict, counts }).toEqual({
+      verdict: 'not-enforced',
+      counts: { pass: 2, fail: 0, error: 0, not_applicable: 2, not_enforced: 1 },
+    })
   })
 })
 
@@ -97,8 +132,22 @@ describe('junit', () => {
   })
 })
 
+test('junit skips, with the reason, what does not apply or is not enforced', () => {
+  const elements = elementsOf(formats.junit(reportOf(partly())))
+  const said = (name: string): unknown =>
+    elements.filter((element) => element.name === name).map(({ attributes }) => attributes)
+  expect(said('testsuite')).toMatchObject([{ tests: '5', failures: '0', errors: '0', skipped: '3' }])
+  expect(said('skipped')).toEqual([
+    { message: 'does not apply: the profile has no network; it applies where it has # one' },
+    {
+      message: 'not enforced: nothing here holds limits.cpu; observed computing: 1.97 of 1 processors',
+    },
+    { message: 'does not apply: no group' },
+  ])
+})
+
 describe('junit, in the dialect of Ant’s task', () => {
-  const [report] = [formats.junit(reportOf(verification(), mixed()))]
+  const [report] = [formats.junit(reportOf(partly(), mixed()))]
   const byName = Map.groupBy(elementsOf(report), ({ name }) => name)
   const attributesOf = (name: string): readonly string[] => [
     ...new Set(
@@ -108,11 +157,13 @@ describe('junit, in the dialect of Ant’s task', () => {
 
   test('has no element and no attribute beyond it', () => {
     expect([...byName.keys()].toSorted()).toEqual(
-      'error failure properties property system-err system-out testcase testsuite testsuites'.split(' '),
+      'error failure properties property skipped system-err system-out testcase testsuite testsuites'.split(
+        ' ',
+      ),
     )
     expect(attributesOf('testsuites')).toEqual([''])
     expect(attributesOf('testsuite')).toEqual([
-      'errors failures hostname id name package tests time timestamp',
+      'errors failures hostname id name package skipped tests time timestamp',
     ])
     expect(attributesOf('testcase')).toEqual(['classname name time'])
     expect([...attributesOf('failure'), ...attributesOf('error')]).toEqual(['message type', 'message type'])
@@ -157,7 +208,7 @@ describe('sarif', () => {
   const logOf = (...all: readonly Verification[]): Log => JSON.parse(formats.sarif(reportOf(...all))) as Log
 
   test('is valid against the schema of OASIS', () => {
-    for (const log of [logOf(), logOf(verification()), logOf(verification(), mixed())]) {
+    for (const log of [logOf(), logOf(verification()), logOf(partly(), mixed())]) {
       expect(problemsOf(validate, log)).toBeNull()
     }
     expect(problemsOf(validate, { ...logOf(), version: '2.0.0' })).not.toBeNull()
@@ -208,6 +259,19 @@ describe('sarif', () => {
   })
 })
 
+test('sarif has what is not enforced to be reviewed, and tells of what does not apply without a result', () => {
+  const { runs } = JSON.parse(formats.sarif(reportOf(partly()))) as {
+    runs: { results: object[]; invocations: { toolExecutionNotifications: object[] }[] }[]
+  }
+  const result = { ruleId: 'resources.cpu', kind: 'review', level: 'none' }
+  expect(runs[0]?.results).toEqual([expect.objectContaining(result)])
+  const note = (id: string): object => ({ level: 'note', associatedRule: expect.objectContaining({ id }) })
+  expect(runs[0]?.invocations[0]?.toolExecutionNotifications).toEqual([
+    expect.objectContaining(note('network.relay-end')),
+    expect.objectContaining(note('process.cgroup')),
+  ])
+})
+
 describe('tap', () => {
   const read = (text: string): TapParser => {
     const parser = new TapParser({ strict: true })
@@ -218,6 +282,21 @@ describe('tap', () => {
   test('is a plan that is kept, and ok where everything holds', () => {
     const { results } = read(formats.tap(reportOf(verification(), verification({ profile: 'node' }))))
     expect(results).toMatchObject({ ok: true, count: 2, pass: 2, fail: 0, skip: 0, todo: 0, bailout: false })
+  })
+
+  test('skips what does not apply or is not enforced, with the reason', () => {
+    const skipped: unknown[] = []
+    const parser = new TapParser({ strict: true })
+    parser.on('child', (child: TapParser) =>
+      child.on('assert', ({ skip }: { skip: unknown }) => skip !== false && skipped.push(skip)),
+    )
+    parser.end(formats.tap(reportOf(partly())))
+    expect(parser.results).toMatchObject({ ok: true, count: 1, pass: 1, fail: 0 })
+    expect(skipped).toEqual([
+      expect.stringMatching(/^does not apply: the profile has no network; .* one$/),
+      expect.stringMatching(/^not enforced: nothing here holds limits.cpu; observed .*1.97/),
+      'does not apply: no group',
+    ])
   })
 
   test('no text turns a failure into a skip or adds a point', () => {
@@ -240,6 +319,13 @@ describe('html', () => {
     expect(page).not.toMatch(/<script|<link|<img|<iframe|\bsrc=|\bhref=|url\(|@import|\bon[a-z]+=/i)
   })
 
+  test('no cell looks held that has nothing but what does not apply, and what is not enforced looks open', () => {
+    const shown = formats.html(reportOf(partly()))
+    expect(shown).toMatch(/<button class="not-applicable" popovertarget="r0-network"[^>]*><b>∅<\/b> 1</)
+    expect(shown).toMatch(/<button class="not-enforced" popovertarget="r0-resources"[^>]*><b>△<\/b> 0\/1</)
+    expect(shown).toContain('1 not enforced on this machine; 2 of 3 held; 2 do not apply')
+  })
+
   test('escapes what servers say', () => {
     expect(page).toContain('&lt;script&gt;alert(&quot;1&quot;)&lt;/script&gt; &amp; ]]&gt;')
     expect(page).not.toContain(hostile)
@@ -255,7 +341,9 @@ describe('html', () => {
   })
 
   test('has a cell for each profile and guarantee that opens its evidence', () => {
-    const targets = [...page.matchAll(/<td><button class="\w+" popovertarget="([^"]+)"/g)].map(([, id]) => id)
+    const targets = [...page.matchAll(/<td><button class="[\w-]+" popovertarget="([^"]+)"/g)].map(
+      ([, id]) => id,
+    )
     expect(targets).toEqual([
       'r0-files',
       'r0-assertions',
