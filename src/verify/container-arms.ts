@@ -47,6 +47,7 @@ type NotInContainers =
   | 'output'
   | 'end'
   | 'variables'
+  | 'never-root'
   | 'staging'
 
 /** For every control, in the order of `controls`. Those that are around a sandbox are the same under each driver. */

@@ -1,5 +1,6 @@
 // The controls of how a sandbox begins and ends: its gate, and who ends it when.
 import { type MountRules, mountRules } from '../sandbox/mount-rules.ts'
+import type { SandboxSpec } from '../sandbox/spec.ts'
 import type { Control } from './control.ts'
 import type { Lab } from './lab.ts'
 import { type Call, withoutCalls } from './removal.ts'
@@ -37,6 +38,14 @@ const nothing = (): void => undefined
 /** Whether the sandbox's user may use what is mounted: where that is not asked, what else refuses a mount is seen. */
 const nobodyAsks = (): Promise<void> => Promise.resolve()
 
+/** Told of another user than root, or group, it refuses nobody: the verification's own, where that is not root. */
+const asNobody = ({ hostUid, hostGid }: SandboxSpec): Pick<SandboxSpec, 'hostUid' | 'hostGid'> => {
+  const [uid, gid] = [process.geteuid?.(), process.getegid?.()]
+  return uid === 0
+    ? { hostUid: hostUid || hostGid, hostGid: hostGid || hostUid }
+    : { hostUid: uid ?? hostUid, hostGid: gid ?? hostGid }
+}
+
 const withoutRules =
   (absent: Partial<MountRules>) =>
   (lab: Lab): Lab => ({
@@ -50,13 +59,18 @@ export const gateControls = {
     layer: 'supervisor',
     arm: { around: withoutRules({ sources: nothing, reachable: nobodyAsks }) },
   },
+  'never-root': {
+    what: 'a launcher that refuses user 0 and group 0, whoever orders them',
+    layer: 'supervisor',
+    arm: { without: ({ spec }) => ({ spec: { ...spec, ...asNobody(spec) } }) },
+  },
   'mount-targets': {
     what: 'targets that are the sandbox’s own, and mounts that do not cover one another',
     layer: 'supervisor',
     arm: { around: withoutRules({ targets: nothing }) },
   },
   'code-apart': {
-    what: 'code in no writable mount: programs, packages, scripts',
+    what: 'code that no server and nobody untrusted can write to: programs, packages, scripts',
     layer: 'supervisor',
     arm: { around: withoutRules({ code: nothing, reachable: nobodyAsks }) },
   },

@@ -64,12 +64,12 @@ export const aloneInside = async (
   return exit?.reason === 'oom' ? [{ outcome: 'oom', text: '', ms: 0 }] : answers
 }
 
-/** Before anything was built, or at the gate: whatever else keeps a sandbox from coming up is no refusal. */
+/** Before anything was built, by the launcher, or at the gate: whatever else keeps a sandbox from coming up is no refusal. */
 const isRefusal = (error: unknown): error is SallyportError =>
   error instanceof SallyportError &&
   (error.code === 'ERR_MOUNT_REFUSED' ||
     error.code === 'ERR_CONFIG_INVALID' ||
-    (error.code === 'ERR_SANDBOX_SETUP' && error.details['step'] === 'gate'))
+    (error.code === 'ERR_SANDBOX_SETUP' && ['confine', 'gate'].includes(String(error.details['step']))))
 
 /** Makes every attempt outside, or what stands for it there. */
 export const answersOutside = async (

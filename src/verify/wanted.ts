@@ -23,22 +23,26 @@ export const knowing =
   (facts: Partial<Lab['host']['facts']>) =>
   (lab: Lab): Lab => ({ ...lab, host: { ...lab.host, facts: { ...lab.host.facts, ...facts } } })
 
-/** The launch of the probes' program by itself, or of a file that is said to be such an interpreter. */
+/** The launch of a program, the probes’ own unless said otherwise, or of a file that is said to be such an interpreter. */
 export const running = (
   lab: Lab,
   {
+    name = 'verify-program',
+    path = lab.probes,
     interpreter = 'none',
     args = ['/sallyport/attempts'],
-  }: { interpreter?: string; args?: readonly string[] } = {},
+  }: {
+    readonly name?: string
+    readonly path?: string
+    readonly interpreter?: string
+    readonly args?: readonly string[]
+  } = {},
 ): Lab => {
-  const name = 'verify-program'
-  const { settings, server, probes } = lab
+  const { settings, server } = lab
+  const allowedCommands = [...settings.allowedCommands, { name, path, interpreter }]
   return {
     ...lab,
-    settings: {
-      ...settings,
-      allowedCommands: [...settings.allowedCommands, { name, path: probes, interpreter }],
-    },
+    settings: { ...settings, allowedCommands },
     server: { ...server, command: name, args, image: null, package: null },
   }
 }

@@ -38,7 +38,7 @@ test('a container without each of them can be made, but for what is around it, a
     'output',
     'end',
   ]
-  const ofTheEngine = ['staging']
+  const ofTheEngine = ['never-root', 'staging']
   expect(without.toSorted()).toEqual([...around, ...ofTheEngine].toSorted())
   for (const id of around) expect(controlOf(id as ControlId).arm.around, id).toBeTypeOf('function')
 })

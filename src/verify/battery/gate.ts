@@ -1,4 +1,4 @@
-// Probes 124 and 126 to 129: what a launch is refused, what a sandbox is before its gate opens, and what becomes of it when its supervisor is gone.
+// Probes 124, 126 to 129, 149 and 150: what a launch is refused, what a sandbox is before its gate opens, and what becomes of it when its supervisor is gone.
 import { setTimeout as pause } from 'node:timers/promises'
 import { join } from 'node:path'
 import { credentialFolder } from '../../sandbox/spec.ts'
@@ -103,6 +103,28 @@ export const gateProbes: readonly Probe[] = [
       outside: [stops(['read', join(canaries.own, 'canary')], [], 'a folder of Sallyport’s own')],
     }),
   },
+  ...(['user', 'group'] as const).map((which, index): Probe => {
+    const expected = 'refused by the launcher'
+    return {
+      id: `capabilities.root-${which}`,
+      number: 149 + index,
+      group: 'capabilities',
+      protects: `A launcher that is told to start a sandbox as root’s ${which} starts none.`,
+      control: 'never-root',
+      ...ofTheGate,
+      provoke: ({ spec }) => ({ spec: { ...spec, ...(which === 'user' ? { hostUid: 0 } : { hostGid: 0 }) } }),
+      trial: ({ driver }) =>
+        driver === 'docker'
+          ? { expected, attempts: [], settled: 'an engine is told the user, and 37 looks at whom it took' }
+          : {
+              expected,
+              attempts: [
+                refusesLaunch(['session'], /a sandbox never runs as root/, `a launch as root’s ${which}`),
+              ],
+              outside: [stops(['session'], [], 'a program that nobody launches')],
+            },
+    }
+  }),
   {
     id: 'files.protected',
     number: 129,

@@ -23,6 +23,15 @@ const at = (...targets: readonly string[]): Wanted => ({
     ),
 })
 
+const beyond = (ceiling: 'none' | 'read', access: 'read' | 'write'): Wanted => ({
+  what: `${access} where ${ceiling} is most`,
+  of: (lab) => {
+    const asking = mounting(({ workspace }) => ({ source: workspace, access }))(lab)
+    const { filesystem } = asking.profile
+    return { ...asking, profile: { ...asking.profile, filesystem: { ...filesystem, mounts: ceiling } } }
+  },
+})
+
 const codeAt = (target: string): Wanted => ({
   what: `code at ${target}`,
   of: (lab) => packaged(lab, { target }),
@@ -35,6 +44,10 @@ const packaged = (lab: Lab, { target = '/opt/verify', source = codeFolder(lab) }
   ...lab,
   server: { ...lab.server, image: null, package: { source, target, with: [], digest: null } },
 })
+
+/** The launch of a shell with a script below a folder of the sandbox. */
+const scripted = (lab: Lab, folder: string): Lab =>
+  running(lab, { interpreter: 'shell', args: [join(folder, '.git', 'config')] })
 
 const writing =
   (source: (lab: Lab) => string) =>
@@ -105,6 +118,19 @@ export const placedProbes: readonly Probe[] = [
           /overlaps the mount of/,
         ),
         refusesPlans(
+          'more than the profile lets a server mount',
+          [beyond('none', 'read'), beyond('none', 'write'), beyond('read', 'write')],
+          /ERR_PROFILE_EXCEEDED/,
+        ),
+        refusesPlans(
+          'a working directory that is nowhere',
+          ['/', '/etc', '/tmp/../etc'].map((cwd) => ({
+            what: cwd,
+            of: (lab) => ({ ...lab, server: { ...lab.server, cwd } }),
+          })),
+          /is not a folder of the sandbox/,
+        ),
+        refusesPlans(
           'by another name of it',
           ['/verify/../etc', '/verify/./x', '//etc', '/etc/', 'etc', '/verify\u0001'].map((target) =>
             at(target),
@@ -148,13 +174,39 @@ export const placedProbes: readonly Probe[] = [
           [
             {
               what: 'a shell’s',
-              of: (lab) =>
-                writing(({ trees }) => trees.workspace)(
-                  running(lab, { interpreter: 'shell', args: [join(givenTarget, '.git', 'config')] }),
-                ),
+              of: (lab) => writing(({ trees }) => trees.workspace)(scripted(lab, givenTarget)),
             },
           ],
           /ERR_ARGUMENT_REFUSED .* lies in the writable mount/,
+        ),
+        refusesPlans(
+          'a script that is nowhere',
+          [{ what: 'a shell’s', of: (lab) => scripted(lab, '/tmp') }],
+          /ERR_ARGUMENT_REFUSED .* lies in no mount/,
+        ),
+        refusesPlans(
+          'code that anybody may write to',
+          [
+            { what: 'a program', of: (lab) => running(lab, { path: ofProject(lab.trees, '.envrc') }) },
+            { what: 'a package', of: (lab) => packaged(lab, { source: ofProject(lab.trees) }) },
+            { what: 'a file of a package', of: (lab) => packaged(lab, { source: lab.trees.people }) },
+          ],
+          /ERR_(COMMAND|PACKAGE)_UNSAFE/,
+        ),
+        refusesPlans(
+          'a command that nobody allowed',
+          [
+            {
+              what: 'a stranger',
+              of: (lab) => ({ ...lab, server: { ...lab.server, command: 'verify-stranger', image: null } }),
+            },
+          ],
+          /ERR_COMMAND_NOT_ALLOWED .* is not in allowed_commands/,
+        ),
+        refusesPlans(
+          'a command that is a path',
+          ['/bin/sh', '../sh'].map((name) => ({ what: name, of: (lab) => running(lab, { name }) })),
+          /ERR_COMMAND_NOT_ALLOWED .* is not a bare name/,
         ),
         ...(existsSync('/etc/ld.so.cache')
           ? [
