@@ -37,3 +37,12 @@ test('keys are read as they were written, whatever letters are in them', () => {
 test('params that are nothing but empty have a digest, too', () => {
   expect(repeatDigest('{}')).toMatch(/^[0-9a-f]{64}$/)
 })
+
+test('a call with a person’s answers is what was answered, whatever its token, and keeps them out of a plain digest', () => {
+  const bytes = `{"name":"ask","inputResponses":{"a":"secret"},"_meta":{"progressToken":1}}`
+  const evidence = bytes.replace('secret', '[withheld]')
+  const digest = repeatDigest(bytes, evidence)
+  expect(repeatDigest(bytes.replace('secret', 'other!'), evidence)).not.toBe(digest)
+  expect(repeatDigest(bytes)).not.toBe(digest)
+  expect(digest).not.toBe(repeatDigest(evidence))
+})
