@@ -212,6 +212,34 @@ test.each(Object.entries(wrapped))('%s has one importer, in %s', (name, place) =
   if (name !== 'commander') expect(files.length).toBeLessThanOrEqual(1)
 })
 
+/** Files that name the standard input of some program, and what they do with it. */
+const namers: Readonly<Record<string, string>> = {
+  'daemon/guard.ts': 'the guard’s, a child of the daemon’s own',
+  'sandbox/arguments.ts': 'an error’s words',
+  'sandbox/bubblewrap/argv.ts': 'a path in the sandbox',
+  'sandbox/bubblewrap/tree.ts': 'hands it on',
+  'sandbox/docker/answers.ts': 'a stream’s name',
+  'sandbox/docker/contained.ts': 'hands it on',
+  'sandbox/docker/driver.ts': 'attaches to it',
+  'sandbox/docker/engine.ts': 'attaches to it',
+  'sandbox/docker/ssh-agent.ts': 'an ssh client’s',
+  'sandbox/driver.ts': 'its type, which has no way to write',
+  'sandbox/running.ts': 'ends it',
+  'sandbox/trial.ts': 'ends it',
+  'supervisor/dispatch.ts': 'gives the write side to those who may',
+  'supervisor/instance.ts': 'hears its errors',
+  'supervisor/mcp-client.ts': 'writes what was admitted, and what Sallyport itself asks',
+  'supervisor/relay.ts': 'writes what was admitted, and what Sallyport itself asks',
+  'supervisor/shared-seat.ts': 'a seat’s, whose lines the board passes on',
+  'supervisor/stop.ts': 'ends it',
+  'verify/battery/devices.ts': 'a device’s name',
+  'verify/battery/start.ts': 'words of a report',
+  'verify/exhibit.ts': 'a probe’s',
+  'verify/lab.ts': 'a probe’s',
+  'verify/learn/drive.ts': 'a driving program’s',
+  'verify/learn/talk.ts': 'speaks to a server that is learned from, which no host has',
+}
+
 describe('nothing reaches a server but through the dispatch', () => {
   const importersOf = (target: string): readonly string[] =>
     offenders(({ imports }) => imports.some((it) => it.target === target))
@@ -241,6 +269,41 @@ describe('nothing reaches a server but through the dispatch', () => {
       'supervisor/mcp-client.ts',
       'supervisor/relay.ts',
       'verify/learn/talk.ts',
+    ])
+  })
+
+  test('no other file has a word for it: who else names it ends it, hands it on, or means another program’s', () => {
+    const named = saying(/\bstdin\b/).filter((path) => !/^(cli|schema)\//.test(path))
+    expect(named.filter((path) => !(path in namers))).toEqual([])
+    expect(Object.keys(namers).filter((path) => !named.includes(path))).toEqual([])
+  })
+
+  test('who holds what writes to it is known, too', () => {
+    const holders = {
+      'supervisor/relay.ts': ['supervisor/session-boundary.ts', 'supervisor/session.ts'],
+      'supervisor/own-requests.ts': ['supervisor/session-boundary.ts', 'supervisor/session-surface.ts'],
+      'supervisor/mcp-client.ts': [
+        'supervisor/look.ts',
+        'supervisor/own-processes.ts',
+        'supervisor/slot-connection.ts',
+        'supervisor/test-server.ts',
+        'supervisor/tool-surface.ts',
+      ],
+      'supervisor/slot-connection.ts': ['supervisor/call-tool.ts', 'supervisor/control-slot.ts'],
+    }
+    for (const [writer, known] of Object.entries(holders)) expect(importersOf(writer), writer).toEqual(known)
+    // What it is asked that no policy governs: what it lists, and who it is.
+    expect(saying(/\bclient\.(request|ask)\(/)).toEqual([
+      'supervisor/control-slot.ts',
+      'supervisor/look.ts',
+      'supervisor/own-processes.ts',
+      'supervisor/tool-surface.ts',
+    ])
+    expect(saying(/\bclient\.ask\((?!method, params, options\))/)).toEqual([])
+    expect(saying(/\.(say|admit)\(/).filter((path) => path.startsWith('supervisor/'))).toEqual([
+      'supervisor/call-tool.ts',
+      'supervisor/session-boundary.ts',
+      'supervisor/shared-board.ts',
     ])
   })
 
