@@ -1,4 +1,4 @@
-// A daemon that outlives its starter: started apart, and awaited until one answers, ours or another's.
+// A daemon that outlives its starter: started apart, with the same environment, and awaited until one answers, ours or another's.
 import { spawn } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
 import { closeSync, fstatSync, mkdirSync, openSync, readSync, renameSync } from 'node:fs'
@@ -6,7 +6,6 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { connect } from '../client/client.ts'
-import { daemonEnvironment } from '../config/daemon-environment.ts'
 import type { Host } from '../config/host.ts'
 import { isErrorCode, SallyportError } from '../errors.ts'
 
@@ -51,7 +50,7 @@ function start({ host, runtimeDir, stateDir, config }: BackgroundOptions, log: n
     detached: true,
     stdio: ['ignore', log, log],
     cwd: '/',
-    env: daemonEnvironment(host),
+    env: host.env,
   })
 }
 

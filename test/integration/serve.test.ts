@@ -51,6 +51,17 @@ describe('a daemon', () => {
     expect(await after.call('servers/start', { server: 'echo' })).toMatchObject({ state: 'ready' })
   })
 
+  it('has the variables of whoever starts it in the background, as in the foreground', async () => {
+    const env = { WORD: '${env:TEST_WORD}' }
+    await using at = await place(configOf({ reader: fixture('reaches-out', { env }) }))
+    expect((await at.run(['serve', '--background'], { env: { TEST_WORD: 'gate' } })).status).toBe(0)
+    await using client = await at.connect('operator')
+    const asked = { server: 'reader', tool: 'variable', arguments: { name: 'WORD' } }
+    expect(await client.call('tools/call', asked)).toMatchObject({
+      data: { structuredContent: { value: 'gate' } },
+    })
+  })
+
   it('ends with 0 on SIGTERM, with its servers, its sockets, its record and its groups', async () => {
     await using at = await daemon(configOf({ echo: fixture('echo'), stubborn: fixture('ignore-sigterm') }))
     for (const server of ['echo', 'stubborn']) await at.client.call('servers/start', { server })
