@@ -3,7 +3,6 @@ import { chmod, mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createBroker } from '../credentials/broker.ts'
 import { openDoor } from '../egress/door.ts'
-import { createInterceptor } from '../egress/intercept/interceptor.ts'
 import type { Broker } from '../schema/credentials.ts'
 import type { EgressLimits } from '../schema/egress.ts'
 import type { Settings } from '../schema/settings.ts'
@@ -57,7 +56,11 @@ export async function createOutside(options: OutsideOptions): Promise<Outside> {
     ...egressRecord(options),
     broker,
     openDoor,
-    createInterceptor,
+    // HTTP, TLS and what unpacks answers: a daemon whose servers carry no credential does without.
+    async createInterceptor(one) {
+      const { createInterceptor } = await import('../egress/intercept/interceptor.ts')
+      return createInterceptor(one)
+    },
     limits,
     doors,
   })

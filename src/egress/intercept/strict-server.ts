@@ -1,6 +1,7 @@
 // HTTP as a server reads it that listens nowhere: it is given its streams, and has what is read handled by each stream's own.
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
+import { http } from '../../lib/node-http.ts'
 import type { InterceptLimits } from './limits.ts'
 import { Refusal } from './refusal.ts'
 
@@ -37,7 +38,7 @@ const strictServer = (
   mayUpgrade: boolean,
   handlersOf: WeakMap<Duplex, Handlers>,
 ): Server => {
-  const server = createServer({
+  const server = http.createServer({
     maxHeaderSize: headBytes,
     insecureHTTPParser: false,
     keepAliveTimeout: 0,

@@ -1,10 +1,11 @@
 // The one connection upstream that belongs to one connection of a client.
 import { readFile } from 'node:fs/promises'
-import { Agent, type ClientRequest, request, type RequestOptions } from 'node:http'
+import type { ClientRequest, RequestOptions } from 'node:http'
 import type { Socket } from 'node:net'
 import { connect, createSecureContext, type SecureContext } from 'node:tls'
 import { SallyportError } from '../../errors.ts'
 import { within } from '../../lib/deadline.ts'
+import { http } from '../../lib/node-http.ts'
 import type { EgressEndpoint } from '../../schema/egress.ts'
 import type { InterceptLimits } from './limits.ts'
 import { Refusal } from './refusal.ts'
@@ -132,7 +133,7 @@ const endlessInterim = (): Refusal =>
  * one to the next request.
  */
 export class Upstream implements Disposable {
-  readonly #agent = new Agent({ keepAlive: true, maxSockets: 1, maxFreeSockets: 1, timeout: 0 })
+  readonly #agent = new http.Agent({ keepAlive: true, maxSockets: 1, maxFreeSockets: 1, timeout: 0 })
   readonly #socket: Socket
   readonly #limits: InterceptLimits
 
@@ -179,7 +180,7 @@ export class Upstream implements Disposable {
       maxHeaderSize: this.#limits.headBytes,
       insecureHTTPParser: false,
     }
-    const up = request(options)
+    const up = http.request(options)
     up.maxHeadersCount = 0
     let interim = 0
     up.on('information', () => {

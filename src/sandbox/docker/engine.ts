@@ -1,10 +1,11 @@
 // The container engine as the driver sees it: few requests, each with a deadline, each failure with a code of ours.
-import { Agent, type IncomingMessage } from 'node:http'
+import type { Agent, IncomingMessage } from 'node:http'
 import { Agent as TlsAgent } from 'node:https'
 import { createInterface } from 'node:readline'
 import { type Duplex, Readable } from 'node:stream'
 import type Dockerode from 'dockerode'
 import { within } from '../../lib/deadline.ts'
+import { http } from '../../lib/node-http.ts'
 import {
   type EngineInfo,
   type FileStat,
@@ -234,7 +235,7 @@ const agentFor = (
   environment: Readonly<Record<string, string | undefined>>,
 ): Agent | TlsAgent => {
   if (endpoint.kind === 'ssh') return sshAgent(endpoint, environment)
-  return endpoint.kind === 'tcp' && endpoint.tls !== null ? new TlsAgent() : new Agent()
+  return endpoint.kind === 'tcp' && endpoint.tls !== null ? new TlsAgent() : new http.Agent()
 }
 
 // Everything is said: what is left out, dockerode would take from the process's own environment.

@@ -17,7 +17,7 @@ import { containerName, containerPlan, labels } from './container.ts'
 import type { DockerPlan } from './driver.ts'
 import { describeEndpoint, type Endpoint, findEndpoint } from './endpoint.ts'
 import type { EngineInfo } from './answers.ts'
-import { type Engine, openEngine } from './engine.ts'
+import type { Engine } from './engine.ts'
 import { engineFilter } from './filter.ts'
 import { emptyRoot } from './empty-root.ts'
 import { gvisorLimits, isGvisor, judgeGvisor } from './gvisor.ts'
@@ -71,6 +71,7 @@ export interface DockerHost extends AsyncDisposable, OwnedEngine {
 export const openDockerHost = async (options: DockerHostOptions): Promise<DockerHost> => {
   const { daemon, stateDirectory, environment, initPath, log, signal } = options
   const endpoint = findEndpoint(environment)
+  const { openEngine } = await import('./engine.ts')
   const connected = await openEngine(endpoint, environment)
   try {
     const info = await connected.info({ signal })

@@ -10,7 +10,7 @@ import { type DaemonMark, isDead, markOf, readMark } from '../daemon-mark.ts'
 import { labels } from './container.ts'
 import { describeEndpoint, type Endpoint, findEndpoint } from './endpoint.ts'
 import type { Waiting } from './answers.ts'
-import { type Engine, openEngine } from './engine.ts'
+import type { Engine } from './engine.ts'
 import { forgetMade, isStillMaking } from './making.ts'
 
 /** Says in a daemon's folder whose it is */
@@ -110,6 +110,7 @@ const sweepDaemon = async (
   const address = mark?.['engine']
   if (mark === null || mark.daemon !== name || typeof address !== 'string' || !isDead(mark)) return []
   try {
+    const { openEngine } = await import('./engine.ts')
     using engine = await openEngine(endpointAt(address, environment), environment)
     const removed = await removeOf(engine, mark, folder, { ms: sweepMs })
     if (!(await isStillMaking(folder))) await rm(folder, { recursive: true, force: true })

@@ -1,7 +1,8 @@
 // An engine on another machine, reached as the docker CLI does: ssh runs `docker system dial-stdio` there.
 import { spawn } from 'node:child_process'
-import { Agent } from 'node:http'
+import type { Agent } from 'node:http'
 import { Duplex, Writable } from 'node:stream'
+import { http } from '../../lib/node-http.ts'
 
 const connectSeconds = 10
 
@@ -21,7 +22,7 @@ export const sshAgent = (
   const env = Object.fromEntries(
     passed.flatMap((name) => (environment[name] ? [[name, environment[name]]] : [])),
   )
-  const agent = new Agent()
+  const agent = new http.Agent()
   agent.createConnection = () => {
     const child = spawn('ssh', [...options, ...at, '--', destination, 'docker', 'system', 'dial-stdio'], {
       stdio: ['pipe', 'pipe', 'pipe'],
