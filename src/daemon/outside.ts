@@ -2,7 +2,6 @@
 import { chmod, mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createBroker } from '../credentials/broker.ts'
-import { openDoor } from '../egress/door.ts'
 import type { Broker } from '../schema/credentials.ts'
 import type { EgressLimits } from '../schema/egress.ts'
 import type { Settings } from '../schema/settings.ts'
@@ -55,7 +54,11 @@ export async function createOutside(options: OutsideOptions): Promise<Outside> {
   const outfits = new Outfits(settings, {
     ...egressRecord(options),
     broker,
-    openDoor,
+    // A daemon whose servers have no way out does without what opens it.
+    async openDoor(policy, parts) {
+      const { openDoor } = await import('../egress/door.ts')
+      return openDoor(policy, parts)
+    },
     // HTTP, TLS and what unpacks answers: a daemon whose servers carry no credential does without.
     async createInterceptor(one) {
       const { createInterceptor } = await import('../egress/intercept/interceptor.ts')
