@@ -28,7 +28,7 @@ export interface InstanceOptions {
   readonly afterLoss: (lost: Lost) => Aftermath
 }
 
-/** Holds the state and the process. Whoever made it stops it; stopping is idempotent. */
+/** Holds the state and the process. Whoever made it stops it; idempotent. */
 export class Instance implements AsyncDisposable {
   readonly #options: InstanceOptions
   #id = newInstanceId()
@@ -97,14 +97,10 @@ export class Instance implements AsyncDisposable {
       clearTimeout(timer)
       timer = setTimeout(() => late(`launched within timeouts.initialize_ms (${initializeMs})`), initializeMs)
     }
+    const waiting = { signal: launch.signal, registered, principal: this.#options.principal }
     let process: Running
     try {
-      const { signal } = launch
-      process = await this.#options.launch(server, id, {
-        signal,
-        registered,
-        principal: this.#options.principal,
-      })
+      process = await this.#options.launch(server, id, waiting)
     } catch (thrown) {
       const error = SallyportError.from(launch.signal.aborted ? launch.signal.reason : thrown)
       try {
@@ -141,14 +137,14 @@ export class Instance implements AsyncDisposable {
   }
 
   #end(reason: string): Promise<void> {
-    if (this.#life.state === 'backoff') this.#apply('ended', { state: 'stopped', reason }, reason)
+    if (this.state === 'backoff') this.#apply('ended', { state: 'stopped', reason }, reason)
     this.#stopping ??= this.#climbDown(reason).finally(() => (this.#stopping = null))
     return this.#stopping
   }
 
   /**
-   * Ends a process that is of no use, by the ladder, and then treats it as lost, unless somebody stops it meanwhile: what
-   * nobody wants any more does not come back. One that is gone already, was.
+   * Ends a process that is of no use, by the ladder, and then treats it as lost, unless somebody stops it meanwhile. One
+   * that is gone already, was.
    */
   async abandon(reason: string, retryable: boolean): Promise<void> {
     if (this.#life.state !== 'starting' && this.#life.state !== 'ready') return
@@ -236,7 +232,10 @@ export class Instance implements AsyncDisposable {
   }
 
   #settle(lost: Lost): void {
-    const aftermath = this.#options.afterLoss(lost)
+    const { state } = this.#life
+    const decided = this.#options.afterLoss(lost)
+    // Whoever decided may have stopped it in the same turn, as a storm does: it has ended, and is marked by them.
+    const aftermath = this.#life.state === state ? decided : ({ event: 'ended' } as const)
     const { reason } = lost
     switch (aftermath.event) {
       case 'ended':

@@ -228,6 +228,30 @@ test('a storm of ends quarantines the server until it is released', async () => 
   expect(all.supervisor.list(caller())[0]?.instances[0]?.state).toBe('stopped')
 })
 
+test.each(['dies', 'cannot be launched'])(
+  'a storm quarantines a server that was up before, and whose last end is that it %s',
+  async (lastEnd) => {
+    const restart = { scheduleS: [0.02], jitter: 0, steadyS: 60, startAttempts: 50, storm: 2 }
+    let launches = 0
+    const launch: Launch = (...args) =>
+      ++launches === 2 && lastEnd === 'cannot be launched'
+        ? Promise.reject(new SallyportError('ERR_SANDBOX_SETUP', 'its monitor was killed'))
+        : plainLaunch(...args)
+    await using all = await superviseAll([serverSettings('crash-on-call.mjs', { restart })], { launch })
+    const call = (): Promise<unknown> =>
+      all.supervisor.call(caller(), callOf('crash'), waiting).catch((error: unknown) => error)
+    await call()
+    if (lastEnd === 'dies') {
+      await eventually(() => launches === 2 && stateOf(all) === 'ready')
+      await call()
+    }
+    await eventually(() => stateOf(all) === 'quarantined')
+    all.supervisor.release('fixture', 'mended')
+    expect(stateOf(all)).toBe('stopped')
+    await all.supervisor.start(caller(), 'fixture', waiting)
+  },
+)
+
 test('a server that never answers initialize is given up within initialize_ms', async () => {
   const timeouts = { initializeMs: 300, callMs: 1000, idleMs: 60_000 }
   await using all = await superviseAll([serverSettings('never-initialize.mjs', { timeouts })])
