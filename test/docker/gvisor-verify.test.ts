@@ -15,6 +15,8 @@ import { reportOf } from '../support/verification.ts'
 const absent = new Set([
   'files.nodev',
   'files.nosuid',
+  'capabilities.root-group',
+  'capabilities.root-user',
   'files.staged',
   'namespaces.counters',
   'network.broad-patterns',

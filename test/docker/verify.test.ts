@@ -24,6 +24,8 @@ const engineItself = new Set(['environment.start', 'descriptors.held'])
 
 /** What no container has, or none of a profile without a network, or not this machine. */
 const absent = new Set([
+  'capabilities.root-group',
+  'capabilities.root-user',
   'files.staged',
   'network.broad-patterns',
   'network.budgets',

@@ -5,6 +5,7 @@ import { credentialFolder } from '../../sandbox/spec.ts'
 import { finds, refusesLaunch, seen, stops } from '../attempt.ts'
 import { givenTarget } from '../gate-controls.ts'
 import type { Lab } from '../lab.ts'
+import { inapplicable } from '../inapplicable.ts'
 import { nested } from '../people.ts'
 import type { Probe } from '../probe.ts'
 import { mounting } from '../wanted.ts'
@@ -115,7 +116,11 @@ export const gateProbes: readonly Probe[] = [
       provoke: ({ spec }) => ({ spec: { ...spec, ...(which === 'user' ? { hostUid: 0 } : { hostGid: 0 }) } }),
       trial: ({ driver }) =>
         driver === 'docker'
-          ? { expected, attempts: [], settled: 'an engine is told the user, and 37 looks at whom it took' }
+          ? inapplicable(
+              expected,
+              'an engine is told the user, and 37 looks at whom it took',
+              'under bubblewrap',
+            )
           : {
               expected,
               attempts: [
