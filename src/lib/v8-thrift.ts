@@ -2,17 +2,17 @@
 import { setFlagsFromString } from 'node:v8'
 
 /**
- * Until told otherwise nothing is compiled by the optimizing compilers, and the young generation stays as small as it is: what
+ * Until told otherwise nothing is compiled to machine code, and the young generation stays as small as it is: what
  * a start compiles and allocates it does once, and V8 would keep 8 MiB of code and 32 of room for it, for ever after.
  */
 export function startSmall(): void {
-  mayOptimize(false)
+  mayCompile(false)
   growBy(1)
 }
 
-/** Says whether what runs often is compiled for speed, as it is by default. */
-export function mayOptimize(isAllowed: boolean): void {
-  for (const compiler of ['opt', 'maglev'])
+/** Says whether what runs often is compiled to machine code, as it is by default. */
+export function mayCompile(isAllowed: boolean): void {
+  for (const compiler of ['sparkplug', 'maglev', 'opt'])
     setFlagsFromString(isAllowed ? `--${compiler}` : `--no-${compiler}`)
 }
 
