@@ -203,7 +203,7 @@ const rows: readonly Row[] = [
       expect(outcome).toMatchObject({ outcome: 'timeout', subject: 'wait' })
       const [wait] = (await trustOf('slow')).filter(({ tool }) => tool === 'wait')
       expect(wait?.evidence ?? 0).toBe(0)
-      expect(seen.lines('slow').at(-1)).toContain('notifications/cancelled')
+      await eventually(() => seen.lines('slow').at(-1)?.includes('notifications/cancelled'))
       await call('slow')
     },
   },
