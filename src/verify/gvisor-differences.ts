@@ -20,6 +20,8 @@ export interface Difference {
   readonly probe?: Pick<Probe, 'isAlone' | 'endsBy'>
 }
 
+const ofCalls = 'userfaultfd foreign-memory foreign-descriptors kernel-log new-calls unknown'.split(' ')
+
 /** What is expected as elsewhere, and holds there without the control too, by the id of the probe and with the reason. */
 export const holdsAnyhow = new Map<string, string>([
   ...[
@@ -29,6 +31,8 @@ export const holdsAnyhow = new Map<string, string>([
     'network.interfaces',
     'network.routes',
     'network.host-loopback',
+    'network.inward',
+    'network.spoken',
     'network.names',
     'network.grants',
     'network.listeners',
@@ -37,15 +41,9 @@ export const holdsAnyhow = new Map<string, string>([
     'ipc.other-sandboxes',
     'time.host-name',
   ].map((id) => [id, 'its processes, network and names are its own, and it takes no others'] as const),
-  ...[
-    'files.mount-descriptors',
-    'syscalls.userfaultfd',
-    'syscalls.foreign-memory',
-    'syscalls.foreign-descriptors',
-    'syscalls.kernel-log',
-    'syscalls.new-calls',
-    'syscalls.unknown',
-  ].map((id) => [id, 'it has no such call, with the filter or without'] as const),
+  ...['files.mount-descriptors', ...ofCalls.map((name) => `syscalls.${name}`)].map(
+    (id) => [id, 'it has no such call, with the filter or without'] as const,
+  ),
   ['files.around-by-proc', 'it lets nobody through the links of another process'],
 ])
 

@@ -66,7 +66,8 @@ export const resourceProbes: readonly Probe[] = [
         async ({ pid }) => `${await swapOfGroup(pid, version)}`,
         (text) => (text === '0' || text === 'uncounted' ? null : text),
       )
-      return { expected, attempts: [swap], outside: [swap] }
+      const isThere = finds(['text', '/proc/self/status'], () => null, 'a process in it')
+      return { expected, attempts: [isThere, swap], outside: [swap] }
     },
   },
   {
