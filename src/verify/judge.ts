@@ -87,13 +87,17 @@ const positive = ({ trial, arm, probe }: Findings, bare: readonly Meaning[]): Po
   )
   if (open[0] !== undefined)
     return { observed: `outside, ${open.length} of ${tried.length} open: ${open[0]}`, isOpen: true }
-  const without = arm !== null && 'answers' in arm ? meanings(trial.attempts, arm.answers) : []
+  const shut = `outside: ${bare[0]?.observed ?? 'nothing was tried'}`
+  if (arm === null) return { observed: shut, isOpen: false }
+  const there = `in the sandbox without ${probe.control}`
+  if ('refused' in arm) return { observed: `${shut}; ${there}: refused: ${arm.refused}`, isOpen: false }
+  const without = meanings(trial.attempts, arm.answers)
   const at = without.findIndex(({ is }) => is === 'open')
   if (at >= 0) {
     const found = `${trial.attempts[at]?.label}: ${without[at]?.observed}`
-    return { observed: `in the sandbox without ${probe.control}: ${found}`, isOpen: true }
+    return { observed: `${there}: ${found}`, isOpen: true }
   }
-  return { observed: `outside: ${bare[0]?.observed ?? 'nothing was tried'}`, isOpen: false }
+  return { observed: `${shut}; ${there}: ${without[0]?.observed ?? 'nothing was tried'}`, isOpen: false }
 }
 
 const broken = ({ probe, trial, arm, isSelfCheck, spec, driver }: Findings): BrokenArm | null => {

@@ -71,10 +71,17 @@ describe('is an error, never a pass', () => {
     expect(judged({ trial: { ...trial, attempts: [] } }).verdict).toBe('error')
   })
 
-  test('what is open neither outside nor without its control', () => {
+  test('what is open neither outside nor without its control, with what was seen there', () => {
     const outside = answers('EPERM', 'EPERM')
     expect(judged({ outside }).verdict).toBe('error')
-    expect(judged({ outside, arm: { answers: answers('EPERM', 'EPERM') } }).verdict).toBe('error')
+    expect(judged({ outside, arm: { answers: answers('EPERM', 'EPERM') } })).toMatchObject({
+      verdict: 'error',
+      positiveControl: { observed: 'outside: EPERM; in the sandbox without seccomp: EPERM', isOpen: false },
+    })
+    expect(judged({ outside, arm: { refused: 'no room' } })).toMatchObject({
+      verdict: 'error',
+      positiveControl: { observed: 'outside: EPERM; in the sandbox without seccomp: refused: no room' },
+    })
     expect(judged({ outside, arm: { answers: answers('EPERM', 'open') } }).verdict).toBe('pass')
   })
 
