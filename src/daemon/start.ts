@@ -6,7 +6,6 @@ import { SallyportError } from '../errors.ts'
 import { loadKey } from '../journal/key.ts'
 import { newDaemonId } from '../lib/ids.ts'
 import type { Logger } from '../lib/logger.ts'
-import { mayCompile } from '../lib/v8-thrift.ts'
 import { packageVersion } from '../lib/version.ts'
 import { PeerQuery } from '../rpc/peer.ts'
 import { protocolId } from '../rpc/protocol.ts'
@@ -235,7 +234,6 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     const names = first.map(({ name }) => name)
     const starting = machine
       .registerAll(first, waiting)
-      .finally(() => mayCompile(true))
       .then(() => supervisor.startEager(ourselves(), names, waiting))
     begun = Promise.all([begun, starting])
     undo.push({

@@ -2,18 +2,11 @@
 import { setFlagsFromString } from 'node:v8'
 
 /**
- * Until told otherwise nothing is compiled to machine code, and the young generation stays as small as it is: what
- * a start compiles and allocates it does once, and V8 would keep 8 MiB of code and 32 of room for it, for ever after.
+ * Keeps the young generation as small as it is: what a start allocates it does once, and V8 would keep 32 MiB of room for it, for
+ * ever after.
  */
 export function startSmall(): void {
-  mayCompile(false)
   growBy(1)
-}
-
-/** Says whether what runs often is compiled to machine code, as it is by default. */
-export function mayCompile(isAllowed: boolean): void {
-  for (const compiler of ['sparkplug', 'maglev', 'opt'])
-    setFlagsFromString(isAllowed ? `--${compiler}` : `--no-${compiler}`)
 }
 
 /**
