@@ -1,4 +1,4 @@
-// Verifies a profile in a process of its own, which may be another user's: `run-verify.ts PROFILE [self-check | plain [ASSERTION...]]` prints it.
+// Verifies a profile in a process of its own, which may be another user's: `run-verify.ts PROFILE [self-check | strict | plain [ASSERTION...]]` prints it.
 import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -14,7 +14,8 @@ const assertions = texts.map((text, index): StatedAssertion => {
 const home = await mkdtemp(join(tmpdir(), 'sp-home-'))
 try {
   const host = { env: { LANG: 'C.UTF-8' }, home, uid: process.getuid?.() ?? -1 }
-  const found = await verifyProfile(profile, { host, selfCheck: more === 'self-check', assertions })
+  const [selfCheck, strict] = [more === 'self-check', more === 'strict']
+  const found = await verifyProfile(profile, { host, selfCheck, strict, assertions })
   process.stdout.write(JSON.stringify({ ...found, leftAtHome: await readdir(home) }))
 } finally {
   await rm(home, { recursive: true })

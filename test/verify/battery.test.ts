@@ -106,8 +106,11 @@ describe.each(daemons)('under a daemon of %s', (daemon) => {
 })
 
 test('what holds a limit on this machine stands in what was observed', { timeout: patienceMs }, async () => {
-  const { probes, enforcedBy } = await verify('user', 'offline')
+  const { probes, enforcedBy, verdict } = await verify('user', 'offline', 'strict')
   const of = (id: string): string | undefined => probes.find((probe) => probe.id === id)?.observed
   expect(of('resources.memory')).toBe(`oom (held by ${enforcedBy.memory})`)
+  // To whoever is strict, best effort that comes to nothing is a failure.
+  const asHeld = enforcedBy.cpu === 'none' ? 'fail' : 'pass'
+  expect([probes.find(({ id }) => id === 'resources.cpu')?.verdict, verdict]).toEqual([asHeld, asHeld])
   expect(of('resources.processes')).toBe(`EAGAIN (held by ${enforcedBy.pids})`)
 })

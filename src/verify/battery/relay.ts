@@ -1,9 +1,10 @@
 // Probes 119, 123 and 133: the relay beside a server has no rights, and a server does not go on without it.
 import { setTimeout as pause } from 'node:timers/promises'
 import type { SandboxExit } from '../../sandbox/driver.ts'
-import { finds, seen, stops } from '../attempt.ts'
+import { type Attempt, finds, seen, stops } from '../attempt.ts'
 import { inapplicable, withoutNetworkThereIs } from '../inapplicable.ts'
 import type { Probe } from '../probe.ts'
+import { ask, nobodyThere, types } from './asking.ts'
 
 /** For PID 1 to see that its relay is gone, and to end with all that is in the sandbox. */
 const endMs = 5000
@@ -14,12 +15,15 @@ const mostDescriptors = 2048 + 2 * 256 + 64
 /** The process that PID 1 starts before the server. */
 const relayPid = '{relay}'
 
-/** Without a relay it is PID 1 that was started before. */
-const noRelay = finds(
-  ['text', `/proc/${relayPid}/comm`],
-  (text) => (text.trim() === 'egress' ? 'a relay' : null),
-  'what was started before the server',
-)
+/** Without a relay it is PID 1 that was started before; one that there is has its name when it answers. */
+const noRelay: readonly Attempt[] = [
+  ask('not-granted.sallyport.test', types.A, nobodyThere),
+  finds(
+    ['text', `/proc/${relayPid}/comm`],
+    (text) => (text.trim() === 'egress' ? 'a relay' : null),
+    'what was started before the server',
+  ),
+]
 
 /** What is amiss with the limits of a process that starts nothing, writes nothing and opens what it needs, else null. */
 const otherLimits = (text: string): string | null => {
@@ -75,10 +79,13 @@ export const relayProbes: readonly Probe[] = [
     trial({ spec, canConnect }) {
       if (spec.network.mode === 'none')
         return canConnect
-          ? { expected: 'no relay', attempts: [noRelay], outside: [], note: 'the profile has no network' }
-          : inapplicable('no relay', 'this machine can start none', 'where it can: see sallyport doctor', [
+          ? { expected: 'no relay', attempts: noRelay, outside: [], note: 'the profile has no network' }
+          : inapplicable(
+              'no relay',
+              'this machine can start none',
+              'where it can: see sallyport doctor',
               noRelay,
-            ])
+            )
       return {
         expected: 'no capability, a filter, no processes of its own, few open files, and EACCES',
         attempts: [
