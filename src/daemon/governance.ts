@@ -7,7 +7,6 @@ import type { Journal } from '../journal/journal.ts'
 import type { SallyportError } from '../errors.ts'
 import { loadKey } from '../journal/key.ts'
 import type { DaemonId } from '../lib/ids.ts'
-import { makeRoom } from '../lib/v8-thrift.ts'
 import type { ServerSettings, Settings } from '../schema/settings.ts'
 import type { Emit } from '../supervisor/ports.ts'
 import type { Redactor } from '../schema/redactor.ts'
@@ -49,9 +48,6 @@ export interface GovernanceOptions {
   readonly outfits: Pick<Outfits, 'foresee' | 'equip' | 'settle'>
 }
 
-/** How many calls a daemon that idles has not had */
-const manyCalls = 64
-
 /** The ledger, the permits and the approvals of one daemon; whoever opened it disposes of it, after the servers. */
 export class Governance implements AsyncDisposable {
   readonly ledger: Ledger
@@ -75,7 +71,6 @@ export class Governance implements AsyncDisposable {
     this.#keeping = keeping
     this.journal = keeping.journal
     const folds: readonly Foldable[] = [past, ...Object.values(options.folds ?? {})]
-    let calls = 0
     this.recorder = new JournalRecorder({
       journal: keeping.journal,
       directory,
@@ -84,7 +79,6 @@ export class Governance implements AsyncDisposable {
       redactor,
       separation,
       folded: (record) => {
-        if (record.type === 'call.intent' && ++calls === manyCalls) makeRoom()
         for (const fold of folds) fold.fold(record)
       },
     })
