@@ -29,7 +29,8 @@ static void make_room_for_descriptors(rlim_t needed) {
 }
 
 // The child's side. No order of the server has come yet: neither its environment nor its files are in this memory.
-static _Noreturn void become_relay(const struct egress_orders *orders, int proxy, int told, rlim_t descriptors) {
+static _Noreturn void become_relay(const struct egress_orders *orders, int proxy, int told, const int settled[2],
+                                   rlim_t descriptors) {
   drop_all_capabilities();
   expect_no_capabilities();
   forbid_new_privileges();
@@ -44,7 +45,17 @@ static _Noreturn void become_relay(const struct egress_orders *orders, int proxy
   set_limit(RLIMIT_MEMLOCK, 0);
   // No child, no thread: counted are the processes that its user has already.
   set_limit(RLIMIT_NPROC, 0);
+  close(settled[0]);
+  close(settled[1]);
   run_relay(orders, proxy, told);
+}
+
+// Until the relay has given up its rights no server may be beside it. One that ended before is found gone later.
+static void wait_until_settled(const int settled[2]) {
+  char none;
+  close(settled[1]);
+  while (read(settled[0], &none, 1) < 0 && errno == EINTR) continue;
+  close(settled[0]);
 }
 
 static void keep_only(int fd) {
@@ -65,11 +76,13 @@ pid_t start_egress(const struct egress_orders *orders) {
   bind_listeners();
   int proxy = open_tcp_listener((struct in_addr){.s_addr = htonl(INADDR_LOOPBACK)}, orders->proxy_port);
   open_notices(orders->door);
-  int told[2];
+  int told[2], settled[2];
   if (socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, told) != 0) die("egress", "relay", errno);
+  if (pipe2(settled, O_CLOEXEC) != 0) die("egress", "relay", errno);
   pid_t relay_pid = fork();
   if (relay_pid < 0) die("egress", "fork", errno);
-  if (relay_pid == 0) become_relay(orders, proxy, told[1], descriptors);
+  if (relay_pid == 0) become_relay(orders, proxy, told[1], settled, descriptors);
+  wait_until_settled(settled);
   keep_only(told[0]);
   open_watched(orders, FD_FIRST_UNLISTED);
   if (setrlimit(RLIMIT_NOFILE, &before) != 0) die("egress", "descriptors", errno);
