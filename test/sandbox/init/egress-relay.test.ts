@@ -199,13 +199,26 @@ test('256 connections live at once, the 257th is reset and told, and a place tha
   expect(got.afterKb).toBeLessThan(got.busyKb)
 })
 
+test('a relay has given up its rights before the launch is at its gate, each time', async () => {
+  await using door = await openTestDoor()
+  const plan = await egressPlan(door, ['echo.example.test:7000'], 'tunnels.mjs', ['only reads'])
+  for (let launches = 0; launches < 10; launches++) {
+    await using _ = await confine(plan, { signal: AbortSignal.timeout(20_000) })
+    const [relay] = relaysOf(process.pid)
+    const read = (name: string): string => readFileSync(`/proc/${relay}/${name}`, 'latin1')
+    expect([read('status'), read('limits')]).toEqual([
+      expect.stringMatching(/^Name:\tegress\n[^]*^CapPrm:\t0+\n[^]*^CapBnd:\t0+\n[^]*^NoNewPrivs:\t1$/m),
+      expect.stringMatching(/^Max processes +0 +0 /m),
+    ])
+  }
+})
+
 test('a relay that is killed at the gate ends the launch, with the step and how', async () => {
   await using door = await openTestDoor()
   const plan = await egressPlan(door, ['echo.example.test:7000'], 'tunnels.mjs', ['only reads'])
   const signal = AbortSignal.timeout(20_000)
   await using gate = await confine(plan, { signal })
-  // The launcher, which is bubblewrap by now; PID 1; the relay.
-  const relays = childrenOf(process.pid).flatMap(childrenOf).flatMap(childrenOf)
+  const relays = relaysOf(process.pid)
   expect(relays).toHaveLength(1)
   for (const pid of relays) process.kill(pid, 'SIGKILL')
   await eventually(() =>
@@ -239,3 +252,6 @@ const childrenOf = (pid: number): number[] =>
   readdirSync(`/proc/${pid}/task`).flatMap((task) =>
     readFileSync(`/proc/${pid}/task/${task}/children`, 'latin1').split(' ').filter(Boolean).map(Number),
   )
+
+/** Of the one launch of this process: the launcher, which is bubblewrap by now; PID 1; the relay. */
+const relaysOf = (pid: number): number[] => childrenOf(pid).flatMap(childrenOf).flatMap(childrenOf)
