@@ -72,7 +72,7 @@ const longBytes = 8192
 /** Words that the server says nothing to; nor does it to a field that was for the proxy. */
 const unanswered = 'x'.charCodeAt(0)
 
-/** Starts both servers. */
+/** Starts both servers; where it is asked to end meanwhile, neither stays. */
 export const openWayOut = async ({ word, folder }: Canaries, signal: AbortSignal): Promise<WayOut> => {
   const greeting = `hello from ${word}`
   const answer = `HTTP/1.1 200 OK\r\nContent-Length: ${greeting.length}\r\nConnection: close\r\n\r\n${greeting}`
@@ -83,9 +83,15 @@ export const openWayOut = async ({ word, folder }: Canaries, signal: AbortSignal
     }
     socket.on('error', () => socket.destroy()).on('data', tell)
   }).listen(0, '127.0.0.1')
+  await using undo = new AsyncDisposableStack()
+  undo.defer(async () => {
+    server.close()
+    await once(server, 'close')
+  })
   await once(server, 'listening')
   const resolver = createSocket('udp4')
   resolver.on('message', (question, { port, address }) => resolver.send(recordFor(question), port, address))
+  undo.defer(() => void resolver.close())
   resolver.bind(0, '127.0.0.1')
   await once(resolver, 'listening')
   const doors: Door[] = []
@@ -103,8 +109,11 @@ export const openWayOut = async ({ word, folder }: Canaries, signal: AbortSignal
   const [hello = nothing, otherHello = nothing] = await Promise.all(
     [secure.host, 'other.sallyport.test'].map((host) => opening({ host, port, isTls: true })),
   )
-  const secret = await leaseCanary(signal)
+  const secret = undo.use(await leaseCanary(signal))
   const slots = new Slots(256)
+  undo.defer(async () => {
+    for (const door of doors) await door[Symbol.asyncDispose]()
+  })
   let told: readonly string[] = []
   const doorFor =
     (
@@ -136,6 +145,7 @@ export const openWayOut = async ({ word, folder }: Canaries, signal: AbortSignal
       doors.push(door)
       return door.path
     }
+  const all = undo.move()
   return {
     grant,
     behind: more,
@@ -180,13 +190,7 @@ export const openWayOut = async ({ word, folder }: Canaries, signal: AbortSignal
         },
       }
     },
-    async [Symbol.asyncDispose]() {
-      for (const door of doors) await door[Symbol.asyncDispose]()
-      secret[Symbol.dispose]()
-      server.close()
-      resolver.close()
-      await once(server, 'close')
-    },
+    [Symbol.asyncDispose]: () => all.disposeAsync(),
   }
 }
 
