@@ -1,10 +1,20 @@
 // What is behind a verification's doors: names that exist there alone, and the address that each has.
 import type { Lookup } from '../egress/resolve.ts'
-import type { EgressGrant, EgressLimits } from '../schema/egress.ts'
+import type {
+  Door,
+  DoorVerdict,
+  EgressEvent,
+  EgressGrant,
+  EgressLimits,
+  EgressWatch,
+} from '../schema/egress.ts'
 
 const zone = 'sallyport.test'
 const inwards = `inward.${zone}`
 const turning = `turning.${zone}`
+
+/** What the supervisor says of a connection for which the doors are shut. */
+export const doorsShut = 'doors-shut'
 
 /** A name that is granted for the world outside, and has this one address. */
 export const nameAt = (address: string): string =>
@@ -36,6 +46,12 @@ export interface Behind {
   readonly secure: EgressGrant
   /** The granted name, on the port of HTTP */
   readonly plain: EgressGrant
+  /** A name that is granted, and for which the doors are shut where they shut at all */
+  readonly shut: EgressGrant
+  /** One for which they stand open when it is judged, and are shut before it is dialled */
+  readonly closing: EgressGrant
+  /** One for which they are shut once it is connected */
+  readonly ending: EgressGrant
 }
 
 /** Returns them, all beside one grant for a server on this machine. */
@@ -46,7 +62,28 @@ export const behind = (grant: EgressGrant): Behind => ({
   wild: { ...grant, host: wildPattern },
   secure: { ...grant, host: `secure.${zone}`, tls: true },
   plain: { ...grant, port: 80 },
+  shut: { ...grant, host: `shut.${zone}` },
+  closing: { ...grant, host: `closing.${zone}` },
+  ending: { ...grant, host: `ending.${zone}` },
 })
+
+/** Doors that always stand open. */
+export const alwaysOpen = (): DoorVerdict => ({ open: true })
+
+/** Doors that shut, as those of a server that reaches out in calls alone: when they do is in the name. */
+export const shutting = ({ shut, closing }: Behind): EgressWatch['mayConnect'] => {
+  let asked = 0
+  return ({ host }) => {
+    const isShut = host === shut.host || (host === closing.host && asked++ > 0)
+    return isShut ? { open: false, reason: doorsShut } : { open: true }
+  }
+}
+
+/** Cuts a connection for which they are shut now. */
+export const cutAtEnd = (door: Door | undefined, { ending }: Behind, { kind, host }: EgressEvent): void => {
+  if (kind === 'opened' && host === ending.host)
+    setImmediate(() => door?.cut((it) => it.host === ending.host, doorsShut))
+}
 
 /** Every name leads to this machine, so that only judgement is between, but for those that say where they lead. */
 export const lookup = (): Lookup => {

@@ -20,6 +20,7 @@ import { reachProbes } from './battery/reach.ts'
 import { relayProbes } from './battery/relay.ts'
 import { resourceProbes } from './battery/resources.ts'
 import { secretProbes } from './battery/secrets.ts'
+import { shutProbes } from './battery/shut.ts'
 import { socketProbes } from './battery/sockets.ts'
 import { spokenProbes } from './battery/spoken.ts'
 import { startProbes } from './battery/start.ts'
@@ -54,4 +55,5 @@ export const catalogue: readonly Probe[] = [
   ...containerProbes,
   ...secretProbes,
   ...toldProbes,
+  ...shutProbes,
 ].toSorted((one, other) => one.number - other.number)

@@ -41,6 +41,7 @@ type NotInContainers =
   | 'budgets'
   | 'placeholders'
   | 'told'
+  | 'doors'
   | 'mount-targets'
   | 'code-apart'
   | 'protected-names'

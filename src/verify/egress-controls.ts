@@ -54,4 +54,9 @@ export const egressControls = {
     layer: 'proxy',
     arm: { around: (lab) => ({ ...lab, doors: { ...lab.doors, heard: lab.doors.unheardOf } }) },
   },
+  doors: {
+    what: 'doors that the supervisor shuts: a proxy that asks before each connection, and cuts what is open',
+    layer: 'proxy',
+    arm: { around: (lab) => ({ ...lab, doors: { ...lab.doors, shutting: lab.doors.own } }) },
+  },
 } as const satisfies Readonly<Record<string, Control>>

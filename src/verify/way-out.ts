@@ -7,8 +7,19 @@ import { openDoor as openEgressDoor } from '../egress/door.ts'
 import { Slots } from '../egress/slots.ts'
 import { newInstanceId } from '../lib/ids.ts'
 import type { OpenDoor } from '../sandbox/network.ts'
-import type { Door, EgressEvent, EgressGrant, Screen } from '../schema/egress.ts'
-import { ample, behind, type Behind, besides, lookup, nameAt, scant } from './behind.ts'
+import type { Door, EgressEvent, EgressGrant, EgressLimits, Screen } from '../schema/egress.ts'
+import {
+  alwaysOpen,
+  ample,
+  behind,
+  type Behind,
+  besides,
+  cutAtEnd,
+  lookup,
+  nameAt,
+  scant,
+  shutting,
+} from './behind.ts'
 import type { Canaries } from './canaries.ts'
 import { opening } from './opening.ts'
 import { strangers } from './removal.ts'
@@ -33,6 +44,8 @@ export interface WayOut extends AsyncDisposable {
   readonly secret: CanarySecret
   /** Why connections were ended at the door that was opened last, so far: each reason, and with its host */
   readonly reasons: () => readonly string[]
+  /** Names that this door had looked up, so far */
+  readonly lookedUp: () => readonly string[]
   /** A door for a launch that is granted all that the pattern says as well */
   readonly doorFor: (pattern: string) => OpenDoor
   /** A door that leads where these grants say, by this machine's resolver, and tells what happens at it. Disposing closes it */
@@ -57,6 +70,16 @@ export interface LabDoors {
   readonly unheardOf: OpenDoor
   /** Of a server that has a credential */
   readonly screened: OpenDoor
+  /** That is shut for some of its names, from some moment on */
+  readonly shutting: OpenDoor
+}
+
+/** How a door differs from one that lets through whatever is granted. */
+interface Ways {
+  readonly limits: EgressLimits
+  readonly screen: Screen | null
+  readonly isHeard: boolean
+  readonly isShutting: boolean
 }
 
 export interface RealDoor extends AsyncDisposable {
@@ -115,32 +138,42 @@ export const openWayOut = async ({ word, folder }: Canaries, signal: AbortSignal
     for (const door of doors) await door[Symbol.asyncDispose]()
   })
   let told: readonly string[] = []
+  let asked: readonly string[] = []
   const doorFor =
     (
       grants: readonly EgressGrant[],
-      limits = ample,
-      screen: Screen | null = null,
-      isHeard = true,
+      { limits = ample, screen = null, isHeard = true, isShutting = false }: Partial<Ways> = {},
     ): OpenDoor =>
     async (user) => {
       const instance = newInstanceId()
       const own: string[] = []
+      const names: string[] = []
+      const lead = lookup()
       told = own
-      const door = await openEgressDoor(
+      asked = names
+      const door: Door = await openEgressDoor(
         { server: 'probes', instance, grants: [...grants, ...Object.values(more)], limits },
         {
           watch: {
-            event: ({ reason, host }) => {
+            event: (event) => {
+              const { reason, host } = event
               if (reason !== null && isHeard) own.push(reason, `${reason} ${host}`)
+              if (isShutting) cutAtEnd(door, more, event)
             },
-            mayConnect: () => ({ open: true }),
+            mayConnect: isShutting ? shutting(more) : alwaysOpen,
           },
           interceptor: null,
           screen,
           path: join(folder, instance, 'door'),
           uid: user.uid,
         },
-        { lookup: lookup(), slots },
+        {
+          lookup: (host, signal) => {
+            names.push(host)
+            return lead(host, signal)
+          },
+          slots,
+        },
       )
       doors.push(door)
       return door.path
@@ -159,13 +192,15 @@ export const openWayOut = async ({ word, folder }: Canaries, signal: AbortSignal
       beside: doorFor([...grants, ...besides.map((host) => ({ ...grant, host }))]),
       unheard: doorFor([...grants, { ...secure, tls: false }]),
       inward: doorFor([...grants, { ...inwards, host: nameAt('127.0.0.1'), private: true }]),
-      scant: doorFor(grants, scant),
+      scant: doorFor(grants, { limits: scant }),
       heard: doorFor(grants),
-      unheardOf: doorFor(grants, ample, null, false),
-      screened: doorFor(grants, ample, secret.screen),
+      unheardOf: doorFor(grants, { isHeard: false }),
+      screened: doorFor(grants, { screen: secret.screen }),
+      shutting: doorFor(grants, { isShutting: true }),
     }),
     secret,
     reasons: () => told,
+    lookedUp: () => asked,
     doorFor: (host) => doorFor([grant, { ...grant, host }]),
     openRealDoor(grants, tell) {
       const instance = newInstanceId()
@@ -175,7 +210,7 @@ export const openWayOut = async ({ word, folder }: Canaries, signal: AbortSignal
           const door = await openEgressDoor(
             { server: 'probes', instance, grants, limits: ample },
             {
-              watch: { event: tell, mayConnect: () => ({ open: true }) },
+              watch: { event: tell, mayConnect: alwaysOpen },
               interceptor: null,
               screen: null,
               path: join(folder, instance, 'door'),

@@ -21,6 +21,7 @@ const absent = new Set([
   'namespaces.counters',
   'network.broad-patterns',
   'network.budgets',
+  'network.doors-shut',
   'network.patterns',
   'network.relay',
   'network.relay-end',

@@ -29,6 +29,7 @@ const absent = new Set([
   'files.staged',
   'network.broad-patterns',
   'network.budgets',
+  'network.doors-shut',
   'network.patterns',
   'network.relay-end',
   'network.relay-stop',

@@ -57,7 +57,7 @@ const nothingOf = (profile: string, daemon: 'root' | 'user'): string[] => [
     ? ['network.relay-stop', 'network.patterns', 'network.broad-patterns', 'network.budgets']
     : []),
   'capabilities.ordered',
-  ...(profile === 'offline' ? ['network.secrets', 'network.told'] : []),
+  ...(profile === 'offline' ? ['network.secrets', 'network.told', 'network.doors-shut'] : []),
 ]
 
 const limits = [

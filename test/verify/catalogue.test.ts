@@ -34,6 +34,7 @@ test('a container without each of them can be made, but for what is around it, a
     'budgets',
     'placeholders',
     'told',
+    'doors',
     'variables',
     'output',
     'end',
