@@ -241,6 +241,7 @@ class Passage implements Told {
       peer,
       lineage,
       process,
+      comparing: this.#proposal.comparing,
       secrets,
       target: about.target,
     }

@@ -8,11 +8,16 @@ import type { Admission } from '../schema/governor.ts'
 export function confirm(
   { ledger, permits }: { readonly ledger: Ledger; readonly permits: Permits },
   versionOf: (server: string) => string,
-  { server, kind, subject, identity, permit, policyVersion, trustEpoch, instance, lineage }: Admission,
+  admission: Admission,
 ): void {
+  const { server, kind, subject, identity, permit, policyVersion, trustEpoch, instance, lineage } = admission
+  const { process } = admission
   const failed = permits.redeem(permit)
-  const standing = ledger.standing(server, instance, kind, subject)
-  const isSame = standing.state === 'accepted' && standing.identity === identity
+  const listing = process !== null && ledger.live(process) !== null ? [instance, process] : [instance]
+  const isSame = listing.every((one) => {
+    const standing = ledger.standing(server, one, kind, subject)
+    return standing.state === 'accepted' && standing.identity === identity
+  })
   const isTrusted = ledger.trust(server, subject).epoch === trustEpoch && versionOf(server) === policyVersion
   const isHeld = ledger.hold(server, subject, lineage) !== null
   const check = failed ?? (!isSame ? 'identity' : !isTrusted ? 'trust' : isHeld ? 'checkpoint' : null)

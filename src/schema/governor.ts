@@ -53,6 +53,8 @@ export interface Admission {
   readonly lineage: string | null
   /** Id that the process of this call alone is to get, where the server has one for each call; otherwise null */
   readonly process: InstanceId | null
+  /** As in the proposal, for what has to wait on: until then the call is not sent */
+  readonly comparing: Proposal['comparing']
   /** What the call holds of secrets until it is settled; null where it needs none */
   readonly secrets: AdmittedSecrets | null
 }
@@ -107,8 +109,8 @@ export interface Governor {
   /** As `admit`, without a promise: where nothing has to be waited for, the asker is told with the journal's next batch */
   admitTo(proposal: Proposal, waiting: Waiting, asker: Asker): void
   /**
-   * Whether what was admitted a while ago may still be sent: for a call whose own process had to be started first. Throws
-   * what `admit` would.
+   * Whether what was admitted a while ago may still be sent: for a call whose own process had to be started first. What
+   * that process was observed to list counts too. Throws what `admit` would.
    */
   confirm(admission: Admission): void
   /** Records how an admitted call ended; to be called once for each */

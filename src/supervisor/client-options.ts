@@ -28,6 +28,8 @@ export interface ClientOptions {
   /** The server says that what it lists is not what it was */
   readonly listChanged: () => void
   readonly note: (type: string, detail: Readonly<Record<string, unknown>>) => void
+  /** True where no handshake is to tell that the server is of the later era */
+  readonly isModern?: boolean
   /** Hears notifications of progress and logs, as they came, in latin1 reading with their line feed */
   readonly heard?: (line: string) => void
   /** Whose process it is, too */

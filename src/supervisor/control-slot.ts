@@ -59,7 +59,7 @@ export class ControlSlot implements AsyncDisposable, SharedDoor {
     const { launch, emit, random } = ports
     this.#notes = new Notes(emit, { server: server.name, principal })
     this.#schedule = new RestartSchedule(server.restart, random)
-    this.#own = new OwnProcesses(options)
+    this.#own = new OwnProcesses({ ...options, toolLimit: ports.settings.tools.perServer })
     const { idleMs } = server.timeouts
     this.#idle = new Rest(idleMs, () => void this.stop(`no call for ${idleMs} ms`).catch(() => undefined))
     const afterLoss = (lost: Lost): Aftermath => this.#afterLoss(lost)

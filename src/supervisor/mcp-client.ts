@@ -40,7 +40,7 @@ export class McpClient {
   readonly #options: ClientOptions
   readonly #waiting = new Map<string, Waiter>()
   #lastId = 0
-  #isModern = false
+  #isModern: boolean
   #introduction = unknownServer
   #closed: SallyportError | null = null
   readonly #broken = Promise.withResolvers<SallyportError>()
@@ -52,8 +52,9 @@ export class McpClient {
 
   constructor(options: ClientOptions) {
     this.#options = options
-    const { process, server, guests = null } = options
+    const { process, server, guests = null, isModern = false } = options
     this.#guests = guests
+    this.#isModern = isModern
     this.#garbage = new Garbage(server.name)
     const { lineBytes } = server.output
     let head = ''

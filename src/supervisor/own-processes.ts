@@ -1,5 +1,6 @@
 // Processes of one call each: launched with what the call may use, introduced, asked once, and gone when it is over.
 import { SallyportError } from '../errors.ts'
+import { unlessAborted } from '../lib/deadline.ts'
 import type { InstanceId } from '../lib/ids.ts'
 import type { InstanceView } from '../rpc/protocol.ts'
 import type { Admission } from '../schema/governor.ts'
@@ -11,11 +12,14 @@ import type { LogRing } from './log-ring.ts'
 import type { Answer, RequestOptions } from './client-options.ts'
 import { McpClient } from './mcp-client.ts'
 import type { Ports, Running } from './ports.ts'
+import { ToolSurface } from './tool-surface.ts'
 import { unavailable } from './unavailable.ts'
 
 export interface OwnProcessOptions {
   readonly server: ServerSettings
   readonly principal: string
+  /** Most tools that are looked at where a process says that they have changed */
+  readonly toolLimit: number
   readonly ports: Pick<Ports, 'launch' | 'pools' | 'emit' | 'gate' | 'governor'>
   readonly logs: LogRing
 }
@@ -58,7 +62,10 @@ export class OwnProcesses implements AsyncDisposable {
     }
   }
 
-  /** Sends one `tools/call` to a process of its own; what was admitted is looked at once more in the turn of the dispatch. */
+  /**
+   * Sends one `tools/call` to a process of its own. What was admitted is looked at once more in the turn of the dispatch, when
+   * all is compared that the server, or this process of it, said to have changed until then.
+   */
   async call(
     { process: id, secrets, ...admitted }: Admission & { readonly process: InstanceId },
     params: string,
@@ -70,20 +77,27 @@ export class OwnProcesses implements AsyncDisposable {
     try {
       options.signal.throwIfAborted()
       const { instance, process } = await this.start(id)
-      const client = new McpClient({
+      const client: McpClient = new McpClient({
         process,
         server,
         gate: ports.gate,
-        listChanged: () => undefined,
+        isModern: introduced === false,
+        listChanged: () => surface.doubt(),
         note: (type, detail) => ports.emit({ ...this.#about(id), type, detail }),
         ...(heard === undefined ? {} : { heard }),
       })
+      const surface = this.#surfaceOf(client, id)
       const { signal } = options
       const handshake = { timeoutMs: server.timeouts.initializeMs, signal }
       if (introduced !== false) await client.handshake(handshake, introduced)
       instance.ready()
       // Not before: what is built for the next call takes time from this one's start.
       ports.pools.prepare(server.name)
+      for (;;) {
+        const comparing = admitted.comparing() ?? surface.known()
+        if (comparing === null) break
+        await unlessAborted(comparing, signal)
+      }
       ports.governor.confirm({ ...admitted, process: id, secrets })
       const values = secrets?.meta ?? null
       const sent = values === null ? params : paramsWithCredentials(params, values)
@@ -110,7 +124,10 @@ export class OwnProcesses implements AsyncDisposable {
           detail: { code, reason: message },
         })
       })
-      .finally(() => this.#running.delete(process))
+      .finally(() => {
+        this.#running.delete(process)
+        this.#options.ports.governor.forget(process)
+      })
   }
 
   /** Stops all of them. */
@@ -124,6 +141,22 @@ export class OwnProcesses implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.stop('Sallyport is stopping')
+  }
+
+  /** What a call's process lists; nobody asks for it unless it says that it has changed. */
+  #surfaceOf(client: McpClient, instance: InstanceId): ToolSurface {
+    const { server, toolLimit, ports } = this.#options
+    const { governor } = ports
+    return new ToolSurface({
+      server,
+      client,
+      limit: toolLimit,
+      next: () => 1,
+      observe: async (seen) => {
+        await governor.observe({ server, instance, ...seen })
+        if (!this.#running.has(instance)) governor.forget(instance)
+      },
+    })
   }
 
   #about(instance: InstanceId): {

@@ -64,7 +64,7 @@ export class SessionBoundary {
         ? new SessionSurface({ server, governor, toolLimit, instance, talk, requests: this.#requests })
         : new SharedSurface(shared)
     this.#surface = surface
-    this.#own = new OwnProcesses({ server, principal: caller.principal.id, ports, logs })
+    this.#own = new OwnProcesses({ server, principal: caller.principal.id, toolLimit, ports, logs })
     this.#calls = new GovernedCalls({
       own: this.#own,
       server,

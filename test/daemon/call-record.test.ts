@@ -99,6 +99,7 @@ const admission: Admission = {
   target,
   lineage: null,
   process: null,
+  comparing: () => null,
   secrets: null,
 }
 const outcome = { kind: 'result', durationMs: 1.5, detail: null, bytes: '{}' } as const

@@ -4,7 +4,7 @@ import { Governance } from '../../src/daemon/governance.ts'
 import { noOutfits } from '../../src/daemon/outfits.ts'
 import type { JournalRecord } from '../../src/journal/record.ts'
 import { beginning, listSegments, readSegment } from '../../src/journal/segments.ts'
-import { newDaemonId } from '../../src/lib/ids.ts'
+import { newDaemonId, newInstanceId } from '../../src/lib/ids.ts'
 import type { Rule, ServerSettings, Settings } from '../../src/schema/settings.ts'
 import { policyUnder } from '../../src/daemon/policy.ts'
 import { redactor } from '../../src/daemon/redactor.ts'
@@ -26,6 +26,16 @@ export interface Governed extends AsyncDisposable {
   /** Every record that is in the journal */
   records(): readonly JournalRecord[]
 }
+
+/** As `noOutfits`, and each call of a server with `instance: call` gets a process. */
+const outfitsOf = (servers: readonly ServerSettings[]): typeof noOutfits => ({
+  ...noOutfits,
+  equip: ({ server, kind }) => {
+    const isOfCall = servers.some(({ name, instance }) => name === server && instance === 'call')
+    const process = isOfCall && kind === 'tool' ? newInstanceId() : null
+    return { process, secrets: null, end: () => undefined }
+  },
+})
 
 interface Options {
   readonly servers?: readonly ServerSettings[]
@@ -73,7 +83,7 @@ export async function governed(options: Options): Promise<Governed> {
     halt,
     redactor,
     separation: 'none',
-    outfits: noOutfits,
+    outfits: outfitsOf(servers),
   })
   return {
     governance,

@@ -1,0 +1,81 @@
+// A server with a process for each call that says that its lists have changed while such a process starts.
+import { writeFile } from 'node:fs/promises'
+import { expect, test } from 'vitest'
+import type { Launch, Running } from '../../src/supervisor/ports.ts'
+import { reached, stage, type Stage, ways } from '../support/changing.ts'
+import { plainLaunch } from '../support/plain-launch.ts'
+
+const every = Object.keys(ways) as (keyof typeof ways)[]
+/** Where a call's own process is greeted before it is called, and can answer with more than was asked. */
+const greeted = every.filter((way) => way !== 'in a session of the later era')
+
+/** A server whose first process runs, and whose others wait for `open`. */
+async function gated(way: keyof typeof ways) {
+  const gate = Promise.withResolvers<void>()
+  const first = Promise.withResolvers<Running>()
+  const isWaiting = Promise.withResolvers<void>()
+  let launches = 0
+  const launch: Launch = async (...args) => {
+    launches += 1
+    if (launches === 1) {
+      const running = await plainLaunch(...args)
+      first.resolve(running)
+      return running
+    }
+    isWaiting.resolve()
+    await gate.promise
+    return plainLaunch(...args)
+  }
+  const at = await stage(way, { echo: 'allow', instance: 'call', launch })
+  const made = at.call('echo', { text: 'x' })
+  await isWaiting.promise
+  return { at, made, running: await first.promise, open: gate.resolve }
+}
+
+/** Resolves when Sallyport has heard from the server that its lists have changed. */
+async function says({ initPid, stdout }: Running, signal: NodeJS.Signals): Promise<void> {
+  const heard = new Promise<void>((resolve) => {
+    stdout.on('data', (chunk: Buffer) => chunk.includes('/list_changed') && resolve())
+  })
+  process.kill(initPid, signal)
+  await heard
+}
+
+const calls = (at: Stage): readonly string[] => reached(at).filter((method) => method === 'tools/call')
+
+test.each(every)('%s a tool that changes while its call’s process starts is not called', async (way) => {
+  const { at, made, running, open } = await gated(way)
+  await using _at = at
+  await says(running, 'SIGUSR2')
+  open()
+  expect(await made).toBe('ERR_PERMIT_REFUSED')
+  expect(calls(at)).toEqual([])
+  expect(at.governed.governance.ledger.trust('fixture', 'echo')).toMatchObject({ epoch: 1 })
+})
+
+test.each(every)('%s a tool that stays as it was is called', async (way) => {
+  const { at, made, running, open } = await gated(way)
+  await using _at = at
+  await says(running, 'SIGHUP')
+  open()
+  expect(await made).toBe(null)
+  expect(calls(at)).toEqual(['tools/call'])
+})
+
+test.each(greeted)(
+  '%s a tool that is another in its call’s process, or is not there, is not called',
+  async (way) => {
+    await using at = await stage(way, { echo: 'allow', instance: 'call' })
+    expect(await at.call('echo', { text: 'x' })).toBe(null)
+    await writeFile(`${at.record}.turned`, JSON.stringify({}))
+    expect(await at.call('echo', { text: 'x' })).toBe(null)
+    // Two of one name are none: it does not list what is to be called.
+    await writeFile(`${at.record}.turned`, JSON.stringify({ name: 'change' }))
+    expect(await at.call('echo', { text: 'x' })).toBe('ERR_PERMIT_REFUSED')
+    expect(at.governed.governance.ledger.trust('fixture', 'echo')).toMatchObject({ epoch: 0 })
+    await writeFile(`${at.record}.turned`, JSON.stringify({ description: 'Say it to everybody.' }))
+    expect(await at.call('echo', { text: 'x' })).toBe('ERR_PERMIT_REFUSED')
+    expect(calls(at)).toEqual(['tools/call', 'tools/call'])
+    expect(at.governed.governance.ledger.trust('fixture', 'echo')).toMatchObject({ epoch: 1 })
+  },
+)
