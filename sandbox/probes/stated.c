@@ -14,14 +14,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { NAMED = 20, DEPTH = 64 };
+// Of what was open so many are named, of what was shut and of folders that list nothing so few.
+enum { NAMED = 20, FEW = 5, DEPTH = 64 };
 
 struct search {
   const char *glob;
   int (*run)(const char *path);
   // Whether a name that is not there could be made in a folder; null where only what is there is tried.
   int (*make)(const char *folder);
-  long opened;
+  long opened, shut, closed;
   // The first folder that lists nothing and may be entered all the same: what is in it was not tried.
   char unlisted[PATH_MAX];
   int error;
@@ -45,13 +46,22 @@ static int matches(const char *glob, const char *path, int within) {
   return !within && *path == '\0';
 }
 
+static const char *name_of(int error) {
+  const char *name = strerrorname_np(error);
+  return name == NULL ? "an unknown error" : name;
+}
+
 static void try_path(struct search *search, int (*run)(const char *path), const char *path) {
   errno = 0;
-  if (run(path) < 0) {
-    if (search->error == 0 || search->error == ENOENT) search->error = errno;
-  } else if (search->opened++ < NAMED) {
-    fprintf(found, "%s\n", path);
+  if (run(path) >= 0) {
+    if (search->opened++ < NAMED) fprintf(found, "%s: open\n", path);
+    return;
   }
+  int error = errno;
+  if (search->error == 0 || search->error == ENOENT) search->error = error;
+  struct stat status;
+  int is_absent = (error == ENOENT || error == ENOTDIR) && lstat(path, &status) != 0;
+  if (!is_absent && search->shut++ < FEW) fprintf(found, "%s: %s\n", path, name_of(error));
 }
 
 // From the part of the glob that names what is in the folder. A part without wildcards needs no list. Links that a list shows
@@ -69,7 +79,10 @@ static void walk(struct search *search, const char *folder, const char *rest, in
   if (search->make != NULL && matches(search->glob, path, 1)) try_path(search, search->make, path);
   DIR *entries = depth > 0 ? opendir(path) : NULL;
   if (entries == NULL) {
-    if (depth > 0 && errno == EACCES && access(path, X_OK) == 0 && *search->unlisted == '\0') strcpy(search->unlisted, path);
+    int error = errno;
+    if (depth > 0 && error == EACCES && access(path, X_OK) == 0 && *search->unlisted == '\0') strcpy(search->unlisted, path);
+    if (depth > 0 && error != ENOENT && error != ENOTDIR && search->closed++ < FEW)
+      fprintf(found, "%s: not listed, %s\n", path, name_of(error));
     return;
   }
   const char *crossing = strstr(rest, "**");
@@ -87,13 +100,20 @@ static void walk(struct search *search, const char *folder, const char *rest, in
   closedir(entries);
 }
 
+// How many there were in all, after the first few of each kind.
+static void tell(const struct search *search) {
+  if (search->opened + search->shut == 0) fprintf(found, "nothing matches in the sandbox");
+  else fprintf(found, "%ld tried: %ld open, %ld shut", search->opened + search->shut, search->opened, search->shut);
+  if (search->closed > 0) fprintf(found, "; folders that list nothing: %ld", search->closed);
+}
+
 static int try_all(const char *glob, int (*run)(const char *path), int (*make)(const char *folder)) {
   struct search search = {.glob = glob, .run = run, .make = make};
   if (*glob != '/' || strlen(glob) >= PATH_MAX) return errno = ENAMETOOLONG, -1;
   walk(&search, "", glob + 1, DEPTH);
-  if (search.opened > NAMED) fprintf(found, "and %ld more\n", search.opened - NAMED);
   if (search.opened == 0 && *search.unlisted != '\0')
     return fprintf(found, "%s lists nothing and may be entered: name what is in it", search.unlisted), errno = 0, -1;
+  tell(&search);
   return search.opened > 0 ? 0 : (errno = search.error == 0 ? ENOENT : search.error, -1);
 }
 

@@ -49,12 +49,13 @@ export const judgeCall = async (
   const evidence = await Promise.all(
     ruled.flatMap(({ tool, decisions }) => decisions.map((decision) => told(tool, decision, scene))),
   )
-  if (ruled.length === 0) return error(`no tool that the server lists matches ${glob}`)
+  if (ruled.length === 0)
+    return { ...error(`no tool that the server lists matches ${glob}`), evidence: [lookedAt(known)] }
   const judge = about === 'call' ? judgeDenied : judgeAsked
   const results = ruled.map(({ tool, decisions }) => ({ tool, ...judge(decisions) }))
   const bad = results.find(({ verdict }) => verdict !== 'pass')
   if (matching.length === 0 && (about === 'ask' || bad !== undefined))
-    return { ...error(`the server lists no tool ${glob}`), evidence }
+    return { ...error(`the server lists no tool ${glob}`), evidence: [...evidence, lookedAt(known)] }
   return {
     verdict: bad?.verdict ?? 'pass',
     observed:
@@ -64,6 +65,9 @@ export const judgeCall = async (
     evidence,
   }
 }
+
+const lookedAt = (tools: ReadonlySet<string>): string =>
+  `${tools.size} tools are listed or declared: ${[...tools].toSorted().join(', ') || 'none'}`
 
 const error = (observed: string): Judged => ({ verdict: 'error', observed, evidence: [] })
 

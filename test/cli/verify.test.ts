@@ -95,8 +95,24 @@ test('what is stated is tried, and told apart: what holds, what does not, what c
     fail: fails,
     error: errors,
   })
-  const evidence = assertions.find(({ text: stated }) => stated === 'cannot read /usr/bin/en?')?.evidence
-  expect(evidence).toEqual(['/usr/bin/env'])
+  const told = (text: string): string | undefined =>
+    assertions.find((each) => each.text === text)?.evidence.join('\n')
+  expect(told('cannot read /usr/bin/en?')).toBe('/usr/bin/env: open\n1 tried: 1 open, 0 shut')
+  expect(holds.filter((text) => told(text) === '')).toEqual([])
+  expect(told('cannot write /usr/bin/*')).toMatch(
+    /^\/usr\/bin\/.*: E(ACCES|ROFS)\n(.*\n)*\d+ tried: 0 open, \d+ shut$/,
+  )
+  expect(told('cannot exec /usr/bin/absent*')).toBe('nothing matches in the sandbox')
+  expect(told('cannot connect example.com:443')).toContain('\nthere is no door: the sandbox has no network')
+  expect(told('cannot resolve example.com')).toMatch(/^inside: example\.com asked of 127\.0\.0\.53: E\w+$/)
+  expect(told('cannot see env *_TOKEN')).toMatch(/^\d+ variables are there: [^=]*\bHOME\b[^=]*$/)
+  expect(told('cannot exceed files')).toMatch(
+    /^the limit is \d+ open files, \d+ were tried: EMFILE, it had \d+$/,
+  )
+  expect(told('cannot exceed pids')).toMatch(
+    /^the limit is \d+ processes, \d+ were tried: EAGAIN, it had \d+$/,
+  )
+  expect(told('cannot exceed disk')).toMatch(/^the limit is \d+ bytes in \/tmp, \d+ were tried: E\w+$/)
   expect(out).not.toContain('STATED_TOKEN=')
 }, 120_000)
 

@@ -1,6 +1,6 @@
 // The paths that an assertion's glob stands for: those that are there, and those that could be made.
 import { spawn } from 'node:child_process'
-import { chmod, chown, copyFile, mkdir, writeFile } from 'node:fs/promises'
+import { chmod, chown, copyFile, mkdir, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { expect, test } from 'vitest'
@@ -10,8 +10,10 @@ import { tempDir } from '../support/temp-dir.ts'
 const isRoot = process.getuid?.() === 0
 const nobody = isRoot ? { uid: 65534, gid: 65534 } : {}
 
-/** What the probes' program answers to each line, as an ordinary user: the outcome, and the paths within the folder. */
-async function answers(folder: string, lines: readonly (readonly [string, string])[]) {
+type Lines = readonly (readonly [string, string])[]
+
+/** What the probes' program answers to each line, as an ordinary user, paths being those within the folder. */
+async function told(folder: string, lines: Lines): Promise<readonly { outcome: string; text: string }[]> {
   const program = join(folder, 'probes')
   await copyFile(await findProbesBinary(), program)
   await chmod(program, 0o755)
@@ -23,8 +25,18 @@ async function answers(folder: string, lines: readonly (readonly [string, string
     .split('\n')
     .map((line) => {
       const { outcome, text: found } = JSON.parse(line) as { outcome: string; text: string }
-      return [outcome, ...found.replaceAll(folder, '').trim().split('\n').toSorted()].join(' ').trim()
+      return { outcome, text: found.replaceAll(folder, '') }
     })
+}
+
+/** The outcome, and the paths that were open, or why nothing was tried. */
+async function answers(folder: string, lines: Lines): Promise<readonly string[]> {
+  return (await told(folder, lines)).map(({ outcome, text: found }) => {
+    const lines = found.split('\n')
+    if (outcome === 'no-effect') return `${outcome} ${lines.at(-1)}`
+    const paths = lines.flatMap((line) => /^(.*): open$/.exec(line)?.[1] ?? [])
+    return [outcome, ...paths.toSorted()].join(' ').trim()
+  })
 }
 
 const give = (path: string): Promise<void> => (isRoot ? chown(path, 65534, 65534) : Promise.resolve())
@@ -78,4 +90,38 @@ test('what a glob names in full is tried in a folder that lists nothing, and the
     'no-effect /ann/ lists nothing and may be entered: name what is in it',
     'ENOENT',
   ])
+})
+
+test('tells what was tried and what came of each: the first few of what is shut, and how many there were', async () => {
+  await using dir = await tempDir()
+  await chmod(dir.path, 0o755)
+  for (const folder of ['shut', 'closed', 'links']) await mkdir(join(dir.path, folder))
+  for (const name of ['a', 'b', 'c', 'd', 'e', 'f', 'g'])
+    await writeFile(join(dir.path, 'shut', name), 'x', { mode: 0 })
+  await writeFile(join(dir.path, 'shut/open'), 'x', { mode: 0o644 })
+  await symlink('nowhere', join(dir.path, 'links/dangling'))
+  await chmod(join(dir.path, 'closed'), 0)
+  const [shut, closed, one, absent, none, dangling] = await told(dir.path, [
+    ['read-any', '/shut/*'],
+    ['read-any', '/closed/*'],
+    ['read-any', '/shut/a'],
+    ['read-any', '/absent'],
+    ['exec-any', '/links/*.sh'],
+    ['read-any', '/links/*'],
+  ])
+  await chmod(join(dir.path, 'closed'), 0o755)
+  const lines = shut?.text.split('\n') ?? []
+  expect([shut?.outcome, lines.filter((line) => /^\/shut\/[a-g]: EACCES$/.test(line)).length]).toEqual([
+    'open',
+    5,
+  ])
+  expect([lines.includes('/shut/open: open'), lines.at(-1)]).toEqual([true, '8 tried: 1 open, 7 shut'])
+  expect(closed?.text).toBe(
+    '/closed/: not listed, EACCES\nnothing matches in the sandbox; folders that list nothing: 1',
+  )
+  expect(one).toEqual({ outcome: 'EACCES', text: '/shut/a: EACCES\n1 tried: 0 open, 1 shut' })
+  expect([absent, none]).toEqual(
+    Array.from({ length: 2 }, () => ({ outcome: 'ENOENT', text: 'nothing matches in the sandbox' })),
+  )
+  expect(dangling?.text).toBe('/links/dangling: ENOENT\n1 tried: 0 open, 1 shut')
 })

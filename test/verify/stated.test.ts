@@ -61,6 +61,8 @@ test(
       [`can connect ${host}:${apart.port}`]: 'fail',
       [`cannot connect ${host}:${apart.port}`]: 'pass',
       [`cannot connect 127.0.0.1:${answering.port}`]: 'pass',
+      'cannot resolve other.stated.test': 'pass',
+      'can resolve api.stated.test': 'pass',
       'cannot call fail': 'fail',
       'must ask fail': 'pass',
       'must ask error': 'fail',
@@ -91,7 +93,23 @@ test(
     ).toEqual(lines)
     expect(apart.seen).toEqual({ bytes: 0, connections: 0 })
     expect(answering.seen.bytes).toBeGreaterThan(0)
-    expect(found?.assertions[0]?.evidence.join()).toMatch(/at the door: closed 127\.0\.0\.1.*, 27 down/)
+    const told = new Map(found?.assertions.map(({ text: line, evidence }) => [line, evidence.join('\n')]))
+    expect([...told].filter(([, evidence]) => evidence === '')).toEqual([])
+    const [reached, apartly] = [
+      `can connect ${host}:${answering.port}`,
+      `cannot connect ${host}:${apart.port}`,
+    ]
+    expect(told.get(reached)).toMatch(
+      /^inside: api\.stated\.test:\d+ dialled: open.*\n(.*\n)*at the door: closed 127\.0\.0\.1.*, 27 down/,
+    )
+    expect(told.get(apartly)).toMatch(
+      /^inside: api\.stated\.test:\d+ dialled: ECONNREFUSED, [\d.]+\nat the door: nothing came$/,
+    )
+    expect(told.get('cannot resolve other.stated.test')).toMatch(
+      /^inside: other\.stated\.test asked of 127\.0\.0\.53: \w+, rcode \d+, 0 records\nat the door: refused name-not-listed/,
+    )
+    expect(told.get('can resolve api.stated.test')).toMatch(/^inside: .*: open, rcode 0, 1 records$/)
+    expect(told.get('cannot call absent*')).toMatch(/^\d+ tools are listed or declared: .*echo, .*fail/)
     // Named, it is called though the rules would ask; it reports an error of its own, which is an answer.
     expect(found?.inspections.find(({ id }) => id === 'server.called')).toMatchObject({
       verdict: 'pass',

@@ -374,3 +374,10 @@ test('an assertion alone makes a column and a case', () => {
   expect(formats.html(report)).toContain('popovertarget="r0-assertions"')
   expect(formats.junit(report)).toContain('tests="1"')
 })
+
+test('what an assertion that holds was tried on is told to programs and on the page, not in the few lines for people', () => {
+  const shown = '/etc/shadow: EACCES'
+  const report = reportOf(verification({ assertions: [assertion({ evidence: [shown] })] }))
+  expect(formats.text(report)).not.toContain(shown)
+  for (const format of ['json', 'html'] as const) expect(formats[format](report)).toContain(shown)
+})
