@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
 import { closeSync, fstatSync, mkdirSync, openSync, readSync, renameSync } from 'node:fs'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { connect } from '../client/client.ts'
@@ -46,7 +46,7 @@ export async function startInBackground(options: BackgroundOptions): Promise<voi
 function start({ host, runtimeDir, stateDir, config }: BackgroundOptions, log: number): ChildProcess {
   const main = fileURLToPath(new URL('./main.js', import.meta.url))
   const args = [main, 'serve', '--runtime', runtimeDir, '--state', stateDir]
-  return spawn(process.execPath, config === undefined ? args : [...args, '--config', config], {
+  return spawn(process.execPath, config === undefined ? args : [...args, '--config', resolve(config)], {
     detached: true,
     stdio: ['ignore', log, log],
     cwd: '/',

@@ -62,6 +62,14 @@ describe('a daemon', () => {
     })
   })
 
+  it('takes the configuration of whoever starts it in the background from the folder that they are in', async () => {
+    await using at = await place()
+    const starting = at.start(['serve', '--background', '--config', 'sallyport.yaml'])
+    expect(await once(starting, 'exit')).toEqual([0, null])
+    await using client = await at.connect()
+    expect(await client.call('servers/list', {})).toEqual({ servers: [] })
+  })
+
   it('ends with 0 on SIGTERM, with its servers, its sockets, its record and its groups', async () => {
     await using at = await daemon(configOf({ echo: fixture('echo'), stubborn: fixture('ignore-sigterm') }))
     for (const server of ['echo', 'stubborn']) await at.client.call('servers/start', { server })
