@@ -71,6 +71,23 @@ describe('outside of any sandbox is red:', () => {
   })
 })
 
+test('a file is no stream of the server’s own, and one of a child’s that the server gave it', () => {
+  const [, started] = sight.processes
+  const demand = fileDemands.find(({ id }) => id === 'process.descriptors')
+  if (started === undefined || demand === undefined) throw new Error('no process')
+  const isIn = (mount: number) => [0, 1, 2].map((fd) => ({ fd, leadsTo: '/dev/null', mount }))
+  const mounts = '7 1 0:1 / /dev/null rw - tmpfs none rw'
+  const own = { ...started, mounts, descriptors: [] }
+  const withStreams = (...streams: readonly ReturnType<typeof isIn>[]) =>
+    look(demand, {
+      ...sight,
+      processes: [own, ...streams.map((descriptors) => ({ ...started, mounts, descriptors }))],
+    })
+  expect(withStreams([], isIn(7)).verdict).toBe('pass')
+  expect(withStreams(isIn(7)).observed).toContain('streams that are files')
+  expect(withStreams([], isIn(8)).observed).toContain('open outside of the sandbox')
+})
+
 describe('is an error, never a pass:', () => {
   test.each(demands)('$id of a sandbox in which no server was seen', (demand) => {
     for (const processes of [[], sight.processes.slice(0, 1)]) {

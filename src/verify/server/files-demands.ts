@@ -99,18 +99,21 @@ export const fileDemands: readonly Demand[] = [
   },
   {
     id: 'process.descriptors',
-    protects: 'Nothing is open that lies outside of the sandbox’s own mounts, and the streams are no files.',
-    expected: () => 'sockets and pipes at 0, 1 and 2, and no path of another mount namespace',
+    protects:
+      'Nothing is open that lies outside of the sandbox’s own mounts, and the server’s streams are no files.',
+    expected: () => 'sockets and pipes at the server’s 0, 1 and 2, and no path of another mount namespace',
     amiss(process, sight) {
       const { descriptors, mounts } = process
       // Sallyport's own two hold the host's null device where others have streams.
-      const isOwn = sight.processes.indexOf(process) < ownCount(sight)
+      const index = sight.processes.indexOf(process)
+      const isOwn = index < ownCount(sight)
       const isNull = (line: string): boolean => isOwn && /^[012] \/dev\/null$/.test(line)
       if (!isRead(mounts)) return judged('mounts', mounts, () => null)
       return judged('descriptors', descriptors, (open) => {
         const outside = outsideOf(process, mountsIn(mounts)).filter((line) => !isNull(line))
         if (outside.length > 0) return `open outside of the sandbox: ${outside.slice(0, 5).join(', ')}`
-        const streams = open.filter(({ fd }) => fd <= 2)
+        // A server may give its own children streams as it likes, of what lies in its sandbox.
+        const streams = open.filter(({ fd }) => fd <= 2 && index <= ownCount(sight))
         const files = streams.filter(
           ({ fd, leadsTo }) => !/^(socket|pipe):/.test(leadsTo) && !isNull(`${fd} ${leadsTo}`),
         )
