@@ -201,12 +201,13 @@ export class Outfits implements AsyncDisposable {
     return this.#begin(outfit, ask, lease)
   }
 
-  /** Hosts hear that it failed and nothing more; why is for operators. */
+  /** Hosts hear that it failed and nothing more; why is for operators, and the error's cause, which goes to no socket. */
   #fail({ name }: ServerSettings, thrown: unknown): never {
     const error = SallyportError.from(thrown)
     if (error.code !== 'ERR_CREDENTIAL_SOURCE' && error.code !== 'ERR_CREDENTIAL_REFUSED') throw error
     this.#parts.failed(name, error)
-    throw new SallyportError(error.code, `authentication failed for mcp server ${name}`, { server: name })
+    const what = `authentication failed for mcp server ${name}`
+    throw new SallyportError(error.code, what, { server: name }, { cause: error })
   }
 
   #begin(outfit: Outfit, ask: LeaseAsk, lease: Lease | null): CallEquipment {

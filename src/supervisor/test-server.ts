@@ -29,7 +29,11 @@ export async function testServer({ server, principal, logs, ports, signal }: Par
       steps.push({ step: name, ok: true, detail: describe(value), ms: passed() })
       return value
     } catch (thrown) {
-      const { message, details } = SallyportError.from(thrown)
+      const error = SallyportError.from(thrown)
+      // Only operators test: they are told of the same failure what hosts are not.
+      const { cause } = error
+      const isTold = cause instanceof SallyportError && cause.code === error.code
+      const { message, details } = isTold ? cause : error
       const detail = typeof details['reason'] === 'string' ? details['reason'] : message
       steps.push({ step: name, ok: false, detail, ms: passed() })
       throw thrown

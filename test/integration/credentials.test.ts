@@ -3,6 +3,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Client } from '../../src/client/client.ts'
+import { SallyportError } from '../../src/errors.ts'
 import { type Api, openApi } from '../support/api.ts'
 import { fixture, type Place, serve, type TestDaemon } from '../support/daemon.ts'
 import { eventually } from '../support/eventually.ts'
@@ -384,11 +385,16 @@ describe('with a process for each call', () => {
 })
 
 test('a source that fails at the start leaves the server in needs-auth, and says nothing of why to hosts', async () => {
-  await expect(call('poor', 'ask', { url: api.url })).rejects.toMatchObject({
-    message: expect.stringContaining('authentication failed') as string,
-  })
+  const refusal: unknown = await call('poor', 'ask', { url: api.url }).catch((thrown: unknown) => thrown)
+  const { message, details } = SallyportError.from(refusal)
+  expect(message).toContain('authentication failed')
+  expect(message + JSON.stringify(details)).not.toContain('TEST_ABSENT')
   await eventually(() => of('credential.failed', 'poor').length > 0)
   expect(of('credential.failed', 'poor')[0]?.body['reason']).toContain('TEST_ABSENT')
   const { servers } = await client.call('servers/list', {})
   expect(servers.find(({ name }) => name === 'poor')?.state).toBe('needs-auth')
+  // An operator who tests it is told why.
+  const { ok, steps } = await client.call('servers/test', { server: 'poor' })
+  expect(ok).toBe(false)
+  expect(steps[0]).toMatchObject({ step: 'launch', detail: expect.stringContaining('TEST_ABSENT') as string })
 })
