@@ -9,6 +9,8 @@ import type { View } from './view.ts'
 /** What a server needed, in the terms of a profile. */
 export interface Needs {
   readonly read: readonly Grant[]
+  /** A folder that was listed -> what was used in it, which may do in its place */
+  readonly narrower: ReadonlyMap<string, readonly Grant[]>
   readonly write: readonly Grant[]
   readonly network: readonly NetworkGrant[]
   /** Whether it started another program than itself, and which */
@@ -31,7 +33,7 @@ export const needsOf = (
   const worked = seen.paths.filter(({ errno }) => errno === 0)
   const { descriptors, memoryBytes, scratchBytes, threads } = seen
   return {
-    read: reads(worked, view),
+    ...reads(worked, view),
     write: writes(worked, writable),
     network: allowed.flatMap((grant) => hostsOf(grant, egress)),
     started: seen.started.slice(1),
@@ -39,7 +41,7 @@ export const needsOf = (
   }
 }
 
-const reads = (worked: readonly SeenPath[], view: View): readonly Grant[] => {
+const reads = (worked: readonly SeenPath[], view: View): Pick<Needs, 'read' | 'narrower'> => {
   const places = new Map<string, SeenPath[]>()
   const note = (place: string, seen: SeenPath): void =>
     void places.set(place, [...(places.get(place) ?? []), seen])
@@ -52,13 +54,23 @@ const reads = (worked: readonly SeenPath[], view: View): readonly Grant[] => {
       else if (seen.use !== 'look' || seen.real !== null || !holder.isFolder) note(placeOf(path), seen)
     }
   const merged = mergePackages(mergeFiles(places, view))
-  const outermost = [...merged].filter(
-    ([path]) => ![...merged.keys()].some((other) => other !== path && isWithin(path, other)),
-  )
-  return outermost
+  const within = (folder: string): [string, readonly SeenPath[]][] =>
+    [...merged].filter(([path]) => path !== folder && isWithin(path, folder))
+  // A folder that stands for files that were merged into it has nothing narrower.
+  const listed = [...merged.keys()].filter((path) => merged.get(path) === places.get(path))
+  const narrower = listed.map((folder) => [folder, outermost(within(folder))] as const)
+  return {
+    read: outermost([...merged]),
+    narrower: new Map(narrower.filter(([, inside]) => inside.length > 0)),
+  }
+}
+
+/** Grants of the places that no other of them holds, by path. */
+const outermost = (places: readonly (readonly [string, readonly SeenPath[]])[]): readonly Grant[] =>
+  places
+    .filter(([path]) => !places.some(([other]) => other !== path && isWithin(path, other)))
     .map(([path, users]) => ({ path, reason: reasonOf(users) }))
     .toSorted((one, other) => (one.path < other.path ? -1 : 1))
-}
 
 /**
  * A package's own folder, where the path is in one; else the path itself. Of what pnpm laid out the whole node_modules: its packages

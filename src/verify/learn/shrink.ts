@@ -18,9 +18,10 @@ export interface Shrunk {
 
 /** Returns the parts without what is not needed. `passes` runs the drive under a draft of the parts that it is given. */
 export const shrink = async (
-  parts: DraftParts,
+  whole: DraftParts,
   passes: (parts: DraftParts) => Promise<boolean>,
 ): Promise<Shrunk> => {
+  const { parts, rests } = await narrow(whole, passes)
   const candidates = candidatesOf(parts)
   const isSpare = await each(candidates, ({ without }) => passes(without(parts)))
   const spare = candidates.filter((_, index) => isSpare[index])
@@ -31,9 +32,32 @@ export const shrink = async (
       : await oneByOne(spare, parts, passes)
   return {
     parts: left,
-    dropped: dropped.map(({ what }) => what),
+    dropped: [...rests, ...dropped.map(({ what }) => what)],
     needed: candidates.filter((candidate) => !dropped.includes(candidate)).map(({ what }) => what),
   }
+}
+
+/** In place of a folder that was only listed, what was used in it, where that does; what is in there is tried in turn. */
+const narrow = async (
+  whole: DraftParts,
+  passes: (parts: DraftParts) => Promise<boolean>,
+): Promise<{ readonly parts: DraftParts; readonly rests: readonly string[] }> => {
+  let parts = whole
+  const rests: string[] = []
+  const { read, narrower } = whole.needs
+  const waiting = read.map(({ path }) => path)
+  for (let folder = waiting.shift(); folder !== undefined; folder = waiting.shift()) {
+    const inside = narrower.get(folder)
+    if (inside === undefined) continue
+    const fewer = withNeeds(parts, {
+      read: parts.needs.read.flatMap((grant) => (grant.path === folder ? inside : grant)),
+    })
+    if (!(await passes(fewer))) continue
+    parts = fewer
+    rests.push(`reading the rest of ${folder}`)
+    waiting.push(...inside.map(({ path }) => path))
+  }
+  return { parts, rests }
 }
 
 /** Two that can each be missed may not be missed together, such as two ways to one thing. */

@@ -72,6 +72,7 @@ const parts: DraftParts = {
   command: 'node /srv/x\nexec: any',
   needs: {
     read: hostile.map((path) => ({ path, reason: 'learned: read by node: it' })),
+    narrower: new Map(),
     write: [],
     network: [],
     started: [],

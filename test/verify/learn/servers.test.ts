@@ -56,24 +56,30 @@ const cases: readonly Case[] = [
   },
 ]
 
-test('a server in Python is learned as one in Node is: its package, its notes, the variable that says where', async () => {
+test('a server in Python is learned as one in Node is: its files, its notes, the variable that says where', async () => {
   await using at = await openPackage('notes.py')
+  // Python lists the folder of its script, which is no reason to show what else is there.
+  const script = join(at.app, 'serve.py')
+  await writeFile(script, 'import notes\n', { mode: 0o644 })
+  await writeFile(join(at.app, 'diary.txt'), 'of nobody else', { mode: 0o644 })
   const { draft, proof, verification } = await learn({
     command: '/usr/bin/python3',
-    args: [at.server],
+    args: [script],
     read: [at.documents],
     set: { NOTES: at.documents },
     calls: [['read', { name: 'letter.txt' }]],
   })
   expect(proof).toMatchObject({ holds: true, failed: [], differences: [], requests: 2, same: 2 })
-  expect(readsOf(draft).toSorted()).toEqual([at.app, at.documents].toSorted())
+  expect(readsOf(draft).toSorted()).toEqual([script, at.server, at.documents].toSorted())
+  expect(proof.dropped).toContain(`reading the rest of ${at.app}`)
+  expect(proof.needed).toContain(`reading ${at.server}`)
   expect(draft).toMatchObject({
     extends: 'offline',
     exec: 'none',
     environment: { set: { NOTES: at.documents } },
   })
   expect(verification).toMatchObject({ verdict: green })
-}, 60_000)
+}, 120_000)
 
 test.each(cases)(
   '$server passes its drive under the draft that was learned from it, which verifies',
