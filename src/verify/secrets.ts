@@ -3,6 +3,7 @@ import { createBroker } from '../credentials/broker.ts'
 import { newInstanceId } from '../lib/ids.ts'
 import type { CredentialViolation, Injection, SwapPlace } from '../schema/credentials.ts'
 import type { EgressEndpoint, Screen } from '../schema/egress.ts'
+import { astrayOnItsWay } from './carried.ts'
 
 const api: EgressEndpoint = { host: 'api.sallyport.test', port: 443 }
 const deadlineMs = 600_000
@@ -39,18 +40,18 @@ const [header, otherHeader, query, body]: readonly SwapPlace[] = [
 ]
 
 /** Leases the credential to a sandbox, until it is disposed of. */
-export const leaseCanary = async (signal: AbortSignal): Promise<CanarySecret> => {
+export const leaseCanary = async (folder: string, signal: AbortSignal): Promise<CanarySecret> => {
   const value = `secret-${newInstanceId()}`
   const broker = createBroker({
     sources: { canary: { kind: 'env', variable: 'CANARY' } },
     environment: { CANARY: value },
     uid: process.getuid?.() ?? 0,
   })
-  const sandbox = () =>
+  const sandbox = (hosts = injection.hosts) =>
     broker.forSandbox({
       server: 'probes',
       instance: newInstanceId(),
-      injections: [injection],
+      injections: [{ ...injection, hosts }],
       violated: () => undefined,
     })
   const [holder, other] = [sandbox(), sandbox()]
@@ -94,7 +95,13 @@ export const leaseCanary = async (signal: AbortSignal): Promise<CanarySecret> =>
       stands('in a body', 'other-place', api, body)
       lease.end()
       stands('after a call', 'no-lease', api)
-      return found
+      const onItsWay = await astrayOnItsWay(
+        folder,
+        (host) => sandbox([host]),
+        (secrets) => secrets.lease(request, { signal }),
+        value,
+      )
+      return [...found, ...onItsWay]
     },
     [Symbol.dispose]() {
       holder[Symbol.dispose]()

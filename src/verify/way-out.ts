@@ -132,7 +132,7 @@ export const openWayOut = async ({ word, folder }: Canaries, signal: AbortSignal
   const [hello = nothing, otherHello = nothing] = await Promise.all(
     [secure.host, 'other.sallyport.test'].map((host) => opening({ host, port, isTls: true })),
   )
-  const secret = undo.use(await leaseCanary(signal))
+  const secret = undo.use(await leaseCanary(folder, signal))
   const slots = new Slots(256)
   undo.defer(async () => {
     for (const door of doors) await door[Symbol.asyncDispose]()
