@@ -51,15 +51,18 @@ export async function writeSnapshot(
   end: SegmentEnd,
   state: string,
 ): Promise<void> {
-  const folder = folderOf(directory)
+  // By its descriptor: where the folder is moved meanwhile, nothing is made in what stands in its place.
+  await using opened = await open(directory, 'r')
+  const here = `/proc/self/fd/${opened.fd}`
+  const folder = folderOf(here)
   // What a snapshot adds up must outlast the snapshot; and where the segment is not, no folder is made, for it would be another's.
-  await synced(segmentPath(directory, end.segment))
+  await synced(segmentPath(here, end.segment))
   await mkdir(folder, { mode: 0o700 }).catch((error: unknown) => {
     if (errnoOf(error) !== 'EEXIST') throw error
   })
   const { segment, position, offset, torn } = end
   const members = `"segment":${segment},"position":${JSON.stringify(position)},"offset":${offset},"torn":${JSON.stringify(torn)},"state":${state}`
-  const path = snapshotPath(directory, position.seq)
+  const path = snapshotPath(here, position.seq)
   const draft = join(folder, '.draft')
   await rm(draft, { force: true })
   {
@@ -69,7 +72,7 @@ export async function writeSnapshot(
   }
   await rename(draft, path)
   await synced(folder)
-  for (const file of names(directory).slice(kept)) await rm(join(folder, file), { force: true })
+  for (const file of names(here).slice(kept)) await rm(join(folder, file), { force: true })
 }
 
 /** Last segment that may go: the one that the snapshot before the last adds up, so that one of the two may be unusable; else 0. */
