@@ -142,20 +142,27 @@ const layOut = async (): Promise<
     await writeFile(join(path, name), 'x')
     await chmod(join(path, name), mode)
   }
-  for (const name of ['data/shut', 'work/.git', 'work/sub/.vscode', 'work/plain', 'outside', 'profiles'])
+  for (const name of [
+    'data/shut',
+    'project/.git',
+    'project/sub/.vscode',
+    'project/plain',
+    'outside',
+    'profiles',
+  ])
     await mkdir(join(path, name), { recursive: true })
   for (const name of [
     'data/a',
     'data/shut/a',
-    'work/a',
-    'work/.git/config',
-    'work/AGENTS.md',
-    'work/sub/.vscode/tasks.json',
+    'project/a',
+    'project/.git/config',
+    'project/AGENTS.md',
+    'project/sub/.vscode/tasks.json',
   ])
     await file(name, 0o666)
   await file('outside/a')
   await file('data/secret', 0o600)
-  await file('work/kept', 0o444)
+  await file('project/kept', 0o444)
   const links = {
     in: 'a',
     out: '../outside/a',
@@ -163,13 +170,14 @@ const layOut = async (): Promise<
     scratch: '/tmp/new',
     dangling: 'nothing',
     loop: 'loop',
-    up: '../work/a',
+    up: '../project/a',
   }
   for (const [name, to] of Object.entries(links)) await symlink(to, join(path, 'data', name))
   await symlink(join(path, 'data'), join(path, 'link'))
   execFileSync('mkfifo', ['--mode=666', join(path, 'data/pipe')])
   await chmod(join(path, 'data/shut'), 0o700)
-  for (const name of ['work', 'work/sub', 'work/plain', 'work/.git']) await chmod(join(path, name), 0o777)
+  for (const name of ['project', 'project/sub', 'project/plain', 'project/.git'])
+    await chmod(join(path, name), 0o777)
   await chmod(path, 0o755)
   const profile = `version: 1
 name: mine
@@ -181,7 +189,7 @@ filesystem:
     - { path: ${path}/data, reason: data }
     - { path: ${path}/gone, reason: not here }
     - { path: ${path}/link, reason: a link }
-  write: [{ path: ${path}/work, reason: work }]
+  write: [{ path: ${path}/project, reason: project }]
 `
   const listed = `version: 1
 name: listed
@@ -194,8 +202,8 @@ limits: { open_files: 200, file_bytes: 1048576 }
   await writeFile(join(path, 'profiles/mine.yaml'), profile, { mode: 0o644 })
   await writeFile(join(path, 'profiles/listed.yaml'), listed, { mode: 0o644 })
   const names = `data data/a data/shut data/shut/a data/secret data/in data/out data/etc data/scratch data/dangling data/loop data/up
-    data/pipe data/new data/a/x work work/a work/kept work/.git work/.git/config work/.git/new work/AGENTS.md work/CLAUDE.md work/plain work/plain/.git
-    work/sub work/sub/.vscode work/sub/.vscode/tasks.json work/sub/new outside outside/a profiles gone gone/a link link/a . nothing`
+    data/pipe data/new data/a/x project project/a project/kept project/.git project/.git/config project/.git/new project/AGENTS.md project/CLAUDE.md project/plain project/plain/.git
+    project/sub project/sub/.vscode project/sub/.vscode/tasks.json project/sub/new outside outside/a profiles gone gone/a link link/a . nothing`
   return {
     path,
     paths: names
