@@ -104,7 +104,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
       recordImage: (type, body) => governance.recorder.record(type, body),
       log: concealing(log, broker, settings),
     })
-    undo.push({ what: "the machine's drivers and pools", undo: async () => machine[Symbol.asyncDispose]() })
+    undo.push({ what: 'the machine’s drivers and pools', undo: async () => machine[Symbol.asyncDispose]() })
     let supervisor: Supervisor | null = null
     const notHalted = (err: unknown): void => log.error({ err }, 'server could not be halted')
     const [directory, keyPath] = [join(stateDir, 'journal'), join(stateDir, 'journal.key')]

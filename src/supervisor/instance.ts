@@ -28,7 +28,7 @@ export interface InstanceOptions {
   readonly afterLoss: (lost: Lost) => Aftermath
 }
 
-/** Holds the state and the process. Whoever made it stops it; idempotent. */
+/** Holds the state and the process. Whoever made it stops it; stopping is idempotent. */
 export class Instance implements AsyncDisposable {
   readonly #options: InstanceOptions
   #id = newInstanceId()
