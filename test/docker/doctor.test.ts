@@ -34,8 +34,7 @@ engineTest(
     const seccomp = 'name=seccomp,profile=default'
     const lacking: readonly (readonly [Diagnosis['control'], Partial<typeof info>, RegExp])[] = [
       ['containers', { SecurityOptions: [] }, /no filters of system calls/],
-      ['containers', { SecurityOptions: [seccomp, 'name=userns'] }, /maps users \(userns\)/],
-      ['containers', { SecurityOptions: [seccomp, 'name=rootless'] }, /maps users \(rootless\)/],
+      ['containers', { SecurityOptions: [seccomp, 'name=rootless'] }, /is rootless and maps users/],
       ['containers', { KernelVersion: '6.1.0-linuxkit' }, /in a machine of its own/],
       ['container limits', { MemoryLimit: false, PidsLimit: false }, /cannot limit memory, pids/],
       ['gVisor', { Runtimes: { runsc: { path: 'runsc', runtimeArgs: [] } } }, /supervisor's socket/],

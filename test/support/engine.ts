@@ -1,7 +1,7 @@
 // A container engine for tests: the one that answers, or dockerd of the test's own, and images made of what is here.
 import { spawn, type ChildProcess } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { readFile, rm, writeFile } from 'node:fs/promises'
+import { chmod, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import Docker from 'dockerode'
 import { afterAll, test } from 'vitest'
@@ -33,6 +33,8 @@ interface OwnOptions {
   >
   /** More arguments of dockerd */
   readonly args?: readonly string[]
+  /** Whether it maps the users of its containers, as an engine with `userns-remap` does */
+  readonly isRemapped?: boolean
 }
 
 /** gVisor as it runs where there is no KVM, and with no network stack of its own to set up. */
@@ -50,7 +52,11 @@ export const canStartEngine = isRoot && hasDockerd
 export const hasGvisor = canStartEngine && existsSync('/usr/bin/runsc')
 
 /** Starts dockerd with its own root and socket and no network; disposing ends it, with all that it left. */
-export const ownEngine = async ({ runtimes = {}, args = [] }: OwnOptions = {}): Promise<OwnEngine> => {
+export const ownEngine = async ({
+  runtimes = {},
+  args = [],
+  isRemapped = false,
+}: OwnOptions = {}): Promise<OwnEngine> => {
   await using stack = new AsyncDisposableStack()
   const { path } = stack.use(await tempDir())
   const config = join(path, 'daemon.json')
@@ -65,7 +71,9 @@ export const ownEngine = async ({ runtimes = {}, args = [] }: OwnOptions = {}): 
       `--pidfile=${path}/p`,
     ]
     const noNetwork = ['--iptables=false', '--ip-masq=false', '--bridge=none']
-    const child = spawn('dockerd', [`--host=unix://${socket}`, ...own, ...noNetwork, ...args], {
+    const command = ['dockerd', `--host=unix://${socket}`, ...own, ...noNetwork, ...args]
+    const [program = '', ...rest] = isRemapped ? await remapped(path, command) : command
+    const child = spawn(program, rest, {
       stdio: ['ignore', 'ignore', 'pipe'],
       env: { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin' },
     })
@@ -101,6 +109,18 @@ export const ownEngine = async ({ runtimes = {}, args = [] }: OwnOptions = {}): 
     },
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   }
+}
+
+// The ids that users are mapped to stand in files of the machine; this dockerd alone gets others there.
+const remapped = async (
+  path: string,
+  [dockerd = '', ...args]: readonly string[],
+): Promise<readonly string[]> => {
+  await chmod(path, 0o711) // it asks that whoever its root is mapped to gets in
+  const ids = join(path, 'ids')
+  await writeFile(ids, 'nobody:100000:65536\nnogroup:100000:65536\n')
+  const script = `mount --bind ${ids} /etc/subuid && mount --bind ${ids} /etc/subgid && exec "$@"`
+  return ['unshare', '--mount', 'sh', '-c', script, 'sh', dockerd, '--userns-remap=nobody:nogroup', ...args]
 }
 
 /**

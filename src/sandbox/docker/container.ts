@@ -36,6 +36,8 @@ export interface ContainerHost {
   readonly runtime: string | null
   /** Whether that is gVisor, which has none of this kernel's counters */
   readonly isGvisor: boolean
+  /** Whether the engine maps the users of its containers (`userns-remap`) unless asked not to */
+  readonly isRemapped: boolean
   readonly initPath: string
   /** Host path of the control socket */
   readonly control: string
@@ -96,7 +98,7 @@ export const containerPlan = (spec: SandboxSpec, host: ContainerHost): Container
 
 type HostConfig = NonNullable<ContainerPlan['HostConfig']>
 
-const isolation = ({ filter, procMasks, isGvisor }: ContainerHost): HostConfig => ({
+const isolation = ({ filter, procMasks, isGvisor, isRemapped }: ContainerHost): HostConfig => ({
   Privileged: false,
   ReadonlyRootfs: true,
   CapDrop: ['ALL'],
@@ -106,7 +108,8 @@ const isolation = ({ filter, procMasks, isGvisor }: ContainerHost): HostConfig =
   IpcMode: 'none',
   PidMode: '',
   UTSMode: '',
-  UsernsMode: '',
+  // Mapped, a mount would show other owners than were judged. The user is an ordinary one, and gets a user namespace from PID 1.
+  UsernsMode: isRemapped ? 'host' : '',
   CgroupnsMode: 'private',
   Init: false,
   Devices: [],

@@ -40,6 +40,8 @@ export interface DockerPlan extends ContainedPlan {
   readonly initPath: string
   /** Whether gVisor stands in for the kernel in there */
   readonly isGvisor: boolean
+  /** Whether the engine maps users, and is asked not to */
+  readonly isRemapped: boolean
 }
 
 /**

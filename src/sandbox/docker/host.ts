@@ -113,6 +113,7 @@ export const openDockerHost = async (options: DockerHostOptions): Promise<Docker
         judgeRuntime(runtime, info)
         const { spec } = parts
         const inGvisor = isGvisor(runtime, info)
+        const isRemapped = hasOption(info, 'userns')
         if (inGvisor) judgeGvisor(runtime ?? info.DefaultRuntime, info, spec.network.mode)
         await settle(signal)
         signal.throwIfAborted()
@@ -122,6 +123,7 @@ export const openDockerHost = async (options: DockerHostOptions): Promise<Docker
           ...parts,
           innerLimits: inGvisor ? gvisorLimits(parts.innerLimits) : parts.innerLimits,
           isGvisor: inGvisor,
+          isRemapped,
           initPath,
           driver: 'docker',
           engine,
@@ -142,6 +144,7 @@ export const openDockerHost = async (options: DockerHostOptions): Promise<Docker
               imageVariables: image?.variables ?? [],
               runtime,
               isGvisor: inGvisor,
+              isRemapped,
               initPath,
               control,
               files,
@@ -190,8 +193,6 @@ export const judgePlace = (endpoint: Endpoint, { Name }: Pick<EngineInfo, 'Name'
 
 /** The kernel that judges mounts, pids and sockets has to be this one. */
 export const judgeEngine = (info: EngineInfo): void => {
-  const options = info.SecurityOptions ?? []
-  const has = (name: string): boolean => options.some((option) => option.split(',').includes(`name=${name}`))
   if (info.OSType !== 'linux')
     throw unenforceable(
       'a local engine',
@@ -202,18 +203,20 @@ export const judgeEngine = (info: EngineInfo): void => {
       'a local engine',
       `the engine runs on kernel ${info.KernelVersion} and this is ${release()}: it is in a machine of its own, without this one's files; run sallyport in there`,
     )
-  if (!has('seccomp'))
+  if (!hasOption(info, 'seccomp'))
     throw unenforceable(
       'seccomp',
       'the engine has no filters of system calls; use one that is built with seccomp',
     )
-  for (const name of ['userns', 'rootless'])
-    if (has(name))
-      throw unenforceable(
-        'user mapping',
-        `the engine maps users (${name}), so that a mount would show other owners than were judged; use an engine without it, or driver: bubblewrap`,
-      )
+  if (hasOption(info, 'rootless'))
+    throw unenforceable(
+      'user mapping',
+      'the engine is rootless and maps users, so that a mount would show other owners than were judged; use an engine of root, or driver: bubblewrap, which needs none',
+    )
 }
+
+const hasOption = ({ SecurityOptions }: Pick<EngineInfo, 'SecurityOptions'>, name: string): boolean =>
+  (SecurityOptions ?? []).some((option) => option.split(',').includes(`name=${name}`))
 
 const judgeRuntime = (runtime: string | null, { Runtimes }: EngineInfo): void => {
   if (runtime === null || Object.hasOwn(Runtimes, runtime)) return

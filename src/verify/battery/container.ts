@@ -1,8 +1,9 @@
 // Probe 146: a container is what was ordered, as the engine itself has it: whether or not something else would hold without.
 import { lstat } from 'node:fs/promises'
 import { controlTarget } from '../../sandbox/docker/container.ts'
+import type { DockerPlan } from '../../sandbox/docker/driver.ts'
 import type { ContainerFacts } from '../../sandbox/docker/engine.ts'
-import { doorTarget, type SandboxSpec } from '../../sandbox/spec.ts'
+import { doorTarget } from '../../sandbox/spec.ts'
 import { finds, seen } from '../attempt.ts'
 import { inapplicable } from '../inapplicable.ts'
 import type { Probe } from '../probe.ts'
@@ -16,7 +17,7 @@ const ownSockets: ReadonlySet<string> = new Set([controlTarget, doorTarget])
 /** What the engine says that is other than it must be for any server, each by the engine's own name for it. */
 const amissIn = (
   { Config, HostConfig }: ContainerFacts,
-  spec: SandboxSpec,
+  { spec, isRemapped }: Pick<DockerPlan, 'spec' | 'isRemapped'>,
   masked: readonly string[],
 ): readonly string[] => {
   const config: Readonly<Record<string, unknown>> = { ...HostConfig }
@@ -40,7 +41,7 @@ const amissIn = (
     IpcMode: HostConfig.IpcMode === 'none',
     PidMode: HostConfig.PidMode === '',
     UTSMode: HostConfig.UTSMode === '',
-    UsernsMode: HostConfig.UsernsMode === '',
+    UsernsMode: HostConfig.UsernsMode === (isRemapped ? 'host' : ''),
     CgroupnsMode: config['CgroupnsMode'] === 'private',
     PidsLimit: isWithin(HostConfig.PidsLimit, pids, pids + mostOwnProcesses),
     Memory: HostConfig.Memory === memoryBytes,
@@ -99,10 +100,10 @@ export const containerProbes: readonly Probe[] = [
                 'the container, as the engine has it',
                 async ({ launched }) => {
                   if (launched?.plan.driver !== 'docker') return 'there is no container'
-                  const { engine, name, spec } = launched.plan
+                  const { engine, name } = launched.plan
                   const facts = await engine.inspect(name)
                   if (facts === null) return 'the engine has no such container'
-                  return [...amissIn(facts, spec, masked), ...(await amissMounts(facts))].join(', ')
+                  return [...amissIn(facts, launched.plan, masked), ...(await amissMounts(facts))].join(', ')
                 },
                 (text) => (text === '' ? null : `other than ordered: ${text}`),
               ),
