@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -11,7 +12,7 @@
 enum { ARENA_BYTES = 8 << 20, SEND_MAX_BYTES = 32 << 10 };
 
 // Zero pages until touched: a launch uses a few of them.
-static _Alignas(16) unsigned char arena[ARENA_BYTES];
+static _Alignas(4096) unsigned char arena[ARENA_BYTES];
 static size_t arena_used;
 
 void *arena_take(size_t bytes) {
@@ -25,6 +26,8 @@ void *arena_take(size_t bytes) {
 
 void arena_wipe(void) {
   explicit_bzero(arena, arena_used);
+  // Refused, the empty pages stay: nothing but memory is lost.
+  (void)madvise(arena, arena_used, MADV_DONTNEED);
   arena_used = 0;
 }
 

@@ -141,6 +141,7 @@ int guard_main(int argc, char **argv) {
   write_all(STDOUT_FILENO, "held\n", 5);
 
   // 3. The daemon names what it made, before it makes it.
+  let_go_of_code();
   if (hear_out(&entries)) return 0;
 
   // 4. The daemon died. Every sandbox has lost its channel and ends; what is left after a second is killed.

@@ -40,6 +40,7 @@ static bool take_next(int *fd) {
 
 // Each socket comes alone, since Node sends the next when it has heard that this one is here.
 int peer_main(void) {
+  let_go_of_code();
   for (int fd; take_next(&fd);) {
     char peer[64], line[128];
     if (fd < 0) continue;

@@ -92,6 +92,8 @@ static void answer_one(void) {
 
 static void *answer_all(void *unused) {
   (void)unused;
+  // PID 1 may have done so before this began.
+  let_go_of_code();
   for (;;) answer_one();
   return NULL;
 }
