@@ -8,11 +8,12 @@ import { errnoOf, isMissing } from '../lib/missing.ts'
 import type { Journal } from '../journal/journal.ts'
 import type { Pending } from '../journal/pending.ts'
 import type { Position } from '../journal/record.ts'
+import { throughDescriptor } from '../journal/segments.ts'
 import { type Sidecar, sidecarPath } from '../journal/sidecars.ts'
 import type { Redaction, Redactor } from '../schema/redactor.ts'
 
 export interface RecorderOptions {
-  readonly journal: Pick<Journal, 'add'>
+  readonly journal: Pick<Journal, 'add' | 'folder'>
   /** The journal's folder; long evidence goes to `evidence/` in it */
   readonly directory: string
   /** Longest request or response that a record holds whole, bytes */
@@ -147,22 +148,25 @@ export class JournalRecorder implements Recorder {
 
   /** Writes the evidence under its digest, whole or not at all; what is there already is the same. */
   async #keep(text: string): Promise<Sidecar> {
-    const { directory, isSynced } = this.#options
+    const { journal, directory, isSynced } = this.#options
     const bytes = Buffer.from(text)
     const sha256 = hash('sha256', bytes)
-    const folder = join(directory, 'evidence')
-    const draft = join(folder, `.${sha256}.${process.pid}.${performance.now()}`)
     try {
+      await using opened = await journal.folder()
+      const folder = join(throughDescriptor(opened), 'evidence')
+      const draft = join(folder, `.${sha256}.${process.pid}.${performance.now()}`)
       await using file = await openIn(folder, draft)
       await file.writeFile(bytes)
       if (isSynced) await file.sync()
       await rename(draft, join(folder, sha256))
       if (isSynced) await syncFolder(folder)
     } catch (error) {
+      const path = join(directory, 'evidence')
+      const why = errnoOf(error) ?? SallyportError.from(error).message
       throw new SallyportError(
         'ERR_JOURNAL',
-        `evidence of ${bytes.length} bytes cannot be kept in ${folder} (${errnoOf(error) ?? 'failed'}), so nothing is called; mend the disk, calls resume by themselves`,
-        { path: folder },
+        `evidence of ${bytes.length} bytes cannot be kept in ${path} (${why}), so nothing is called; mend the disk, calls resume by themselves`,
+        { path },
         { cause: error },
       )
     }
@@ -197,7 +201,7 @@ class Line implements Pending {
   }
 }
 
-/** Opens a new file in a folder, which is made where it is not there; where the journal’s is not there, nothing is made. */
+/** Opens a new file in a folder, which is made where it is not there. */
 async function openIn(folder: string, path: string): Promise<FileHandle> {
   try {
     return await open(path, 'wx', 0o600)

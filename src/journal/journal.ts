@@ -1,11 +1,12 @@
 // The one durable store: records in order, durable before their effect, or nothing is called.
-import { mkdirSync } from 'node:fs'
+import { constants, mkdirSync } from 'node:fs'
+import { type FileHandle, open } from 'node:fs/promises'
 import type { SallyportError } from '../errors.ts'
 import { unwritable } from './failures.ts'
 import { type Pending, settle } from './pending.ts'
 import type { Entry, JournalRecord, Position } from './record.ts'
 import { replayFrom, type SegmentEnd } from './replay.ts'
-import { beginning } from './segments.ts'
+import { beginning, throughDescriptor } from './segments.ts'
 import { Tail, type TailOptions } from './tail.ts'
 import { UncutNote } from './uncut.ts'
 
@@ -87,6 +88,22 @@ export class Journal implements AsyncDisposable {
     if (this.#isClosed) return queueMicrotask(() => record.failed(unwritable(this.#options.directory, null)))
     this.#waiting.push(record)
     this.#schedule()
+  }
+
+  /**
+   * Its folder, opened: what is made by way of the descriptor is made beside the segments, wherever they are moved.
+   *
+   * Throws what the file system throws, also where another folder stands in its place.
+   */
+  async folder(): Promise<FileHandle> {
+    const folder = await open(this.#options.directory, constants.O_RDONLY | constants.O_DIRECTORY)
+    try {
+      this.#tail.expectIn(throughDescriptor(folder))
+      return folder
+    } catch (error) {
+      await folder.close()
+      throw error
+    }
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

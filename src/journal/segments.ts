@@ -2,6 +2,7 @@
 import { isUtf8 } from 'node:buffer'
 import { hash } from 'node:crypto'
 import { closeSync, constants, fstatSync, lstatSync, openSync, readFileSync, readdirSync } from 'node:fs'
+import type { FileHandle } from 'node:fs/promises'
 import { join } from 'node:path'
 import { errnoOf, isMissing } from '../lib/missing.ts'
 import { decodeRecord, type Flaw, genesis, type JournalRecord, type Position } from './record.ts'
@@ -114,6 +115,9 @@ const notText: Flaw = { kind: 'torn', detail: 'the line is not UTF-8' }
 
 /** Neither a link is followed nor a pipe waited for. */
 export const segmentFlags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK
+
+/** Path of a folder that stays its own when the folder is moved, and another takes its place. */
+export const throughDescriptor = ({ fd }: FileHandle): string => `/proc/self/fd/${fd}`
 
 /** All of a segment; null for what is no plain file. */
 export function bytesOf(path: string): Buffer | null {

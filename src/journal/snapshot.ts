@@ -10,7 +10,7 @@ import { join } from 'node:path'
 import { errnoOf, isMissing } from '../lib/missing.ts'
 import type { SegmentEnd } from './replay.ts'
 import { seal, unseal } from './sealed.ts'
-import { bytesOf, listSegments, segmentPath } from './segments.ts'
+import { bytesOf, listSegments, segmentPath, throughDescriptor } from './segments.ts'
 
 export interface Snapshot extends SegmentEnd {
   /** What all records up to the position came to; JSON */
@@ -53,7 +53,7 @@ export async function writeSnapshot(
 ): Promise<void> {
   // By its descriptor: where the folder is moved meanwhile, nothing is made in what stands in its place.
   await using opened = await open(directory, 'r')
-  const here = `/proc/self/fd/${opened.fd}`
+  const here = throughDescriptor(opened)
   const folder = folderOf(here)
   // What a snapshot adds up must outlast the snapshot; and where the segment is not, no folder is made, for it would be another's.
   await synced(segmentPath(here, end.segment))

@@ -11,6 +11,7 @@ import {
   writeSync,
 } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
+import { basename, join } from 'node:path'
 import { BatchBytes } from './batch-bytes.ts'
 import { type Entry, encodeRecord, originOf, type Position } from './record.ts'
 import type { SegmentEnd } from './replay.ts'
@@ -150,6 +151,15 @@ export class Tail {
     if (this.#segment === null) return
     closeSync(this.#segment.fd)
     this.#segment = null
+  }
+
+  /** Throws where the segment that is written to, or was last, does not stand in the folder at that path. */
+  expectIn(folder: string): void {
+    const segment = this.#segment ?? this.#broken
+    const path = segment?.path ?? this.#lastPath
+    if (path === null) return
+    const { ino } = lstatSync(join(folder, basename(path)))
+    if (segment !== null && ino !== segment.ino) throw new Error(`${path} was replaced`)
   }
 
   #writeBytes(segment: Segment, bytes: Buffer): void {

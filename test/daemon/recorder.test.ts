@@ -1,8 +1,9 @@
 // Evidence: whole up to its cap, beside the journal above it, never with a secret that has a known shape, or not at all.
 import { createHash } from 'node:crypto'
-import { existsSync, readFileSync, statSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmdirSync, statSync } from 'node:fs'
 import { mkdir, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { setImmediate } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { beginning } from '../../src/journal/segments.ts'
 import { Journal } from '../../src/journal/journal.ts'
@@ -17,27 +18,32 @@ let journal: Journal
 let recorder: JournalRecorder
 let folded: Durable[]
 
-beforeEach(async () => {
-  folder = await tempDir()
-  directory = join(folder.path, 'journal')
-  journal = Journal.open({
-    directory,
+const journalIn = (at: string): Journal =>
+  Journal.open({
+    directory: at,
     key: new Uint8Array(32),
     daemon: 'd-1',
     durability: 'write',
     segmentBytes: 1 << 20,
     replay: () => undefined,
   })
-  folded = []
-  recorder = new JournalRecorder({
-    journal,
-    directory,
+const recorderOf = (of: Journal, at: string): JournalRecorder =>
+  new JournalRecorder({
+    journal: of,
+    directory: at,
     evidenceBytes: cap,
     isSynced: true,
     redactor,
     separation: 'none',
     folded: (record) => folded.push(record),
   })
+
+beforeEach(async () => {
+  folder = await tempDir()
+  directory = join(folder.path, 'journal')
+  journal = journalIn(directory)
+  folded = []
+  recorder = recorderOf(journal, directory)
 })
 afterEach(async () => {
   await journal[Symbol.asyncDispose]()
@@ -112,6 +118,30 @@ test('evidence makes no journal’s folder anew where that was moved away', asyn
   expect(existsSync(directory)).toBe(false)
   await rename(`${directory}.away`, directory)
   await Promise.all([2, 3].map((more) => recorder.record('call.intent', {}, { request: json(cap + more) })))
+})
+
+test('no evidence is kept in what takes the place of the journal’s folder meanwhile', async () => {
+  for (let turns = 0; turns < 24; turns++) {
+    const at = join(folder.path, `journal-${turns}`)
+    await using moved = journalIn(at)
+    const made = recorderOf(moved, at).record('call.intent', {}, { request: json(cap + 1) })
+    const ended = made.catch((error: unknown) => error)
+    for (let turn = 0; turn < turns; turn++) await setImmediate()
+    renameSync(at, `${at}.away`)
+    mkdirSync(at)
+    await ended
+    expect(readdirSync(at), `after ${turns} turns`).toEqual([])
+    const error = await recorderOf(moved, at)
+      .record('call.intent', {}, { request: json(cap + 2) })
+      .catch((thrown: unknown) => thrown)
+    expect(error).toMatchObject({
+      code: 'ERR_JOURNAL',
+      message: expect.stringContaining('so nothing is called'),
+    })
+    rmdirSync(at)
+    renameSync(`${at}.away`, at)
+    await recorderOf(moved, at).record('call.intent', {}, { request: json(cap + 3) })
+  }
 })
 
 describe('a secret with a known shape', () => {
