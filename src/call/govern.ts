@@ -1,5 +1,6 @@
 // A governed call, from proposal to outcome: ten steps, in this order, and no other way to a server.
 import { digestOf, sentDigest } from './canonical.ts'
+import { onceCompared } from '../lib/once-compared.ts'
 import type { Admission, Asker, Proposal, Waiting } from '../schema/governor.ts'
 import type { Action } from '../schema/settings.ts'
 import type { Decided, Permitted, Proposed } from './passed.ts'
@@ -175,24 +176,22 @@ class Passage implements Told {
   }
 
   #dispatch(permitted: Permitted, seq: number, equipment: CallEquipment): void {
-    // What the server said of its lists while a person, a disk or a secret was waited for is compared first.
-    const comparing = this.#proposal.comparing()
-    if (comparing !== null) {
-      const failed = (error: unknown): void => {
-        equipment.end()
-        this.failed(error)
-      }
-      return void comparing.then(() => this.#dispatch(permitted, seq, equipment), failed)
-    }
-    let admission: Admission
-    try {
-      admission = this.#check(permitted, seq, equipment)
-    } catch (error) {
+    const failed = (error: unknown): void => {
       equipment.end()
-      return this.failed(error)
+      this.failed(error)
     }
-    // 9. dispatch is the asker's next statement, in the same turn.
-    this.#asker.admitted(admission)
+    const dispatch = (): void => {
+      let admission: Admission
+      try {
+        admission = this.#check(permitted, seq, equipment)
+      } catch (error) {
+        return failed(error)
+      }
+      // 9. dispatch is the asker's next statement, in the same turn.
+      this.#asker.admitted(admission)
+    }
+    // What the server said of its lists while a person, a disk or a secret was waited for is compared first.
+    onceCompared(this.#proposal.comparing, dispatch, failed)
   }
 
   #check({ decided, permit }: Permitted, intent: number, { process, secrets }: CallEquipment): Admission {

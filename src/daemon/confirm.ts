@@ -13,7 +13,7 @@ export function confirm(
   const { server, kind, subject, identity, permit, policyVersion, trustEpoch, instance, lineage } = admission
   const { process } = admission
   const failed = permits.redeem(permit)
-  const listing = process !== null && ledger.live(process) !== null ? [instance, process] : [instance]
+  const listing = process === null ? [instance] : [instance, process]
   const isSame = listing.every((one) => {
     const standing = ledger.standing(server, one, kind, subject)
     return standing.state === 'accepted' && standing.identity === identity

@@ -25,6 +25,12 @@ export interface Seen {
   readonly codeDigest: string
   readonly tools: ReadonlyMap<string, AcceptedTool>
   readonly digests: Map<string, string>
+  /** Null where only the tools were asked for */
+  readonly rest: SeenRest | null
+}
+
+/** All else that a server lists. */
+interface SeenRest {
   readonly restDigest: string
   readonly instructionsDigest: string
 }
@@ -122,8 +128,7 @@ export function readSurface(
     codeDigest,
     tools: new Map(readable),
     digests,
-    restDigest: digestOfRest(rest),
-    instructionsDigest: digestOfInstructions(Reflect.get(Object(rest), 'instructions')),
+    rest: rest === null ? null : digestsOfRest(rest),
   }
 }
 
@@ -142,8 +147,13 @@ function digestsOf(tools: ReadonlyMap<string, unknown>): Map<string, string> {
   return digests
 }
 
+const digestsOfRest = (rest: object): SeenRest => ({
+  restDigest: digestOfRest(rest),
+  instructionsDigest: digestOfInstructions(Reflect.get(rest, 'instructions')),
+})
+
 /** One form for what means the same, unless there is none, or so much of it that finding the form would take long. */
-function digestOfRest(rest: unknown): string {
+function digestOfRest(rest: object): string {
   const text = JSON.stringify(rest)
   if (text.length > maxLength) return digestOf(text)
   try {

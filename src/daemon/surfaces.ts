@@ -62,7 +62,7 @@ export class Surfaces {
       if (declared !== null) expectListed(server.name, declared, seen.tools)
       expectContained(server, this.#ports.profileOf(server), live.tools)
       const chosen = choose(live, only, this.#ports.ledger.accepted(server.name))
-      await this.#accept({ ...live, tools: chosen }, by, null, { peer })
+      await this.#accept({ ...live, tools: chosen }, restOf(live), by, null, { peer })
       const accepted = this.#ports.ledger.accepted(server.name)
       if (accepted === null)
         throw new SallyportError('ERR_INTERNAL', `${server.name} was accepted and is not`)
@@ -98,9 +98,10 @@ export class Surfaces {
 
   async #observe(seen: Seen, instance: InstanceId): Promise<void> {
     const { ledger, emit } = this.#ports
-    const { server, digests, codeDigest } = seen
+    const { server, digests, codeDigest, rest } = seen
     const isFirst = ledger.accepted(server.name) === null
-    if (isFirst && server.acceptance === 'first-use') await this.#accept(seen, 'first-use')
+    if (isFirst && rest !== null && server.acceptance === 'first-use')
+      await this.#accept(seen, rest, 'first-use')
     const accepted = ledger.accepted(server.name)
     const identity = { serverVersion: server.version, codeDigest }
     let change: SurfaceChange = {
@@ -113,19 +114,24 @@ export class Surfaces {
       const reason = accepted === null ? 'nothing was accepted yet' : 'it is another version, or other code'
       emit(about('surface/unaccepted', server.name, { reason, mend: `sallyport accept ${server.name}` }))
     } else {
-      change = compareSurface(accepted, digests, seen.restDigest)
-      if (await this.#judge(seen, change)) change = { ...change, undeclared: [] }
+      change = compareSurface(accepted, digests, rest?.restDigest ?? accepted.restDigest)
+      if (await this.#judge(seen, accepted, change)) change = { ...change, undeclared: [] }
     }
-    ledger.observe(instance, { ...identity, change, digests, restDigest: seen.restDigest })
+    ledger.observe(instance, {
+      ...identity,
+      change,
+      digests,
+      restDigest: rest?.restDigest ?? accepted?.restDigest ?? '',
+    })
   }
 
   /** True when what was undeclared is accepted now. */
-  async #judge(seen: Seen, change: SurfaceChange): Promise<boolean> {
-    const { server, digests, restDigest } = seen
+  async #judge(seen: Seen, accepted: AcceptedSurface, change: SurfaceChange): Promise<boolean> {
+    const { server, digests, rest } = seen
     const { undeclared, changed, isRestChanged } = change
     await this.#tell(server.name, changed, digests)
-    if (isRestChanged)
-      await this.#tell(server.name, [everythingElse], new Map([[everythingElse, restDigest]]))
+    if (isRestChanged && rest !== null)
+      await this.#tell(server.name, [everythingElse], new Map([[everythingElse, rest.restDigest]]))
     if (undeclared.length === 0) return false
     if (server.surface === 'static') {
       const what = `it lists ${undeclared.slice(0, 5).join(', ')}, which nobody declared, and its surface is static: a server that lists by client or changes as it runs needs surface: dynamic`
@@ -136,7 +142,7 @@ export class Surfaces {
       this.#ports.emit(about('surface/unaccepted', server.name, { tools: undeclared }))
       return false
     }
-    await this.#accept(seen, 'first-use', change)
+    await this.#accept(seen, accepted, 'first-use', change)
     return true
   }
 
@@ -156,6 +162,7 @@ export class Surfaces {
   /** With a change, only what is undeclared becomes accepted; what was accepted before stays as it was. */
   async #accept(
     seen: Seen,
+    rest: Rest,
     by: string,
     change: SurfaceChange | null = null,
     evidence: Readonly<Record<string, unknown>> = {},
@@ -169,7 +176,6 @@ export class Surfaces {
       ...kept.map(({ declaration }) => declaration.name),
       ...fresh.map(([name]) => name),
     ])
-    const rest = change === null ? seen : (before ?? seen)
     await add(
       {
         type: 'surface.accepted',
@@ -201,6 +207,18 @@ export class Surfaces {
     )
     return done
   }
+}
+
+/** What of a surface is no tool, as it becomes accepted. */
+type Rest = Pick<AcceptedSurface, 'restDigest' | 'instructionsDigest'>
+
+function restOf({ server, rest }: Seen): Rest {
+  if (rest === null)
+    throw new SallyportError(
+      'ERR_INTERNAL',
+      `${server.name} was to be accepted, and only its tools were seen`,
+    )
+  return rest
 }
 
 /** What is to be accepted of a surface, and in whose words. */

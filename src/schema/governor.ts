@@ -1,6 +1,7 @@
 // What governance tells whoever holds a server's stdin: whether a call may be sent, now and once. `daemon/` composes it.
 import type { SallyportError } from '../errors.ts'
 import type { CallId, InstanceId } from '../lib/ids.ts'
+import type { Comparing } from '../lib/once-compared.ts'
 import type { GovernedRequest } from './gate.ts'
 import type { ServerSettings } from './settings.ts'
 
@@ -28,8 +29,8 @@ export interface Proposal extends GovernedRequest {
   readonly lineage: string | null
   /** Why it can't be sent whatever policy says: the server is not there, or shows nothing that could be judged */
   readonly obstacle: SallyportError | null
-  /** Null while what the server lists was compared with what was accepted; otherwise resolves when it was, again */
-  readonly comparing: () => Promise<void> | null
+  /** Whether what the server lists was compared with what was accepted; rejects where there is no end to that */
+  readonly comparing: Comparing
 }
 
 /** A call that may be sent, now and once. */
@@ -54,7 +55,7 @@ export interface Admission {
   /** Id that the process of this call alone is to get, where the server has one for each call; otherwise null */
   readonly process: InstanceId | null
   /** As in the proposal, for what has to wait on: until then the call is not sent */
-  readonly comparing: Proposal['comparing']
+  readonly comparing: Comparing
   /** What the call holds of secrets until it is settled; null where it needs none */
   readonly secrets: AdmittedSecrets | null
 }
@@ -82,8 +83,8 @@ export interface Observation {
   readonly instance: InstanceId
   /** Tool objects as the server listed them, by name */
   readonly tools: ReadonlyMap<string, unknown>
-  /** Its instructions, prompts and resource templates */
-  readonly rest: unknown
+  /** Its instructions, prompts and resource templates; null where it was asked for its tools alone */
+  readonly rest: object | null
 }
 
 export interface Waiting {

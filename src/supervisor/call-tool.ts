@@ -10,6 +10,7 @@ import { refusalOf } from './governed-request.ts'
 import { headOf, resultHead, textsOf } from './head.ts'
 import type { Answer } from './client-options.ts'
 import type { Caller, Ports, ToolCall } from './ports.ts'
+import { comparingOf } from './quiet.ts'
 import type { RegisteredServer } from './registered-server.ts'
 import { SecretInResult } from './secret-in-result.ts'
 import { kindOf } from './tool-result.ts'
@@ -57,7 +58,7 @@ export async function callTool(parts: Parts): Promise<CallResult> {
       session: line?.instance ?? '',
       lineage: call.lineage,
       obstacle,
-      comparing: () => line?.comparing() ?? null,
+      comparing: comparingOf(settings, () => line?.comparing() ?? null),
     },
     { signal },
   )

@@ -3,6 +3,7 @@ import { SallyportError } from '../errors.ts'
 import { BriefMap } from '../lib/brief-map.ts'
 import { type InstanceId, newCallId, type SessionId } from '../lib/ids.ts'
 import type { Span } from '../lib/json-scan.ts'
+import type { Comparing } from '../lib/once-compared.ts'
 import type { Gate } from '../schema/gate.ts'
 import type { Principal } from '../rpc/protocol.ts'
 import type { Admission, Governor, Outcome } from '../schema/governor.ts'
@@ -20,6 +21,7 @@ import { ownAnswer } from './own-answer.ts'
 import type { OwnProcesses } from './own-processes.ts'
 import { Patience } from './patience.ts'
 import type { Person } from './person.ts'
+import { comparingOf } from './quiet.ts'
 import { SecretInResult } from './secret-in-result.ts'
 import { type Ending, taskBegun, type TaskIds, taskIn, Tasks } from './tasks.ts'
 import { kindOf } from './tool-result.ts'
@@ -37,7 +39,7 @@ export interface GovernedCallsOptions {
   readonly tasks: TaskIds
   readonly person: Person
   /** Null when the server's surface is known; otherwise resolves when it is */
-  readonly surface: () => Promise<void> | null
+  readonly surface: Comparing
   readonly instance: () => InstanceId | null
   /** For servers that have a process for each call */
   readonly own: OwnProcesses
@@ -240,7 +242,7 @@ export class GovernedCalls {
         session,
         lineage: asking.held.lineage,
         obstacle: asking.obstacle,
-        comparing: this.#options.surface,
+        comparing: comparingOf(server, this.#options.surface),
       },
       asking.patience,
       asking,

@@ -2,6 +2,7 @@
 import { SallyportError } from '../errors.ts'
 import { unlessAborted } from '../lib/deadline.ts'
 import type { InstanceId } from '../lib/ids.ts'
+import { type Comparing, onceCompared } from '../lib/once-compared.ts'
 import type { InstanceView } from '../rpc/protocol.ts'
 import type { Admission } from '../schema/governor.ts'
 import type { ServerSettings } from '../schema/settings.ts'
@@ -12,13 +13,15 @@ import type { LogRing } from './log-ring.ts'
 import type { Answer, RequestOptions } from './client-options.ts'
 import { McpClient } from './mcp-client.ts'
 import type { Ports, Running } from './ports.ts'
-import { ToolSurface } from './tool-surface.ts'
-import { unavailable } from './unavailable.ts'
+import { comparingOf } from './quiet.ts'
+import { readTools } from './surface.ts'
+import { Survey } from './survey.ts'
+import { noList, unavailable } from './unavailable.ts'
 
 export interface OwnProcessOptions {
   readonly server: ServerSettings
   readonly principal: string
-  /** Most tools that are looked at where a process says that they have changed */
+  /** Most tools of a process that are looked at */
   readonly toolLimit: number
   readonly ports: Pick<Ports, 'launch' | 'pools' | 'emit' | 'gate' | 'governor'>
   readonly logs: LogRing
@@ -63,8 +66,8 @@ export class OwnProcesses implements AsyncDisposable {
   }
 
   /**
-   * Sends one `tools/call` to a process of its own. What was admitted is looked at once more in the turn of the dispatch, when
-   * all is compared that the server, or this process of it, said to have changed until then.
+   * Sends one `tools/call` to a process of its own, once introduced and asked for its tools. What was admitted is looked at once
+   * more in the turn of the dispatch, when all is compared that it lists, and that the server said to have changed until then.
    */
   async call(
     { process: id, secrets, ...admitted }: Admission & { readonly process: InstanceId },
@@ -77,31 +80,32 @@ export class OwnProcesses implements AsyncDisposable {
     try {
       options.signal.throwIfAborted()
       const { instance, process } = await this.start(id)
+      let survey: Survey | null = null
       const client: McpClient = new McpClient({
         process,
         server,
         gate: ports.gate,
         isModern: introduced === false,
-        listChanged: () => surface.doubt(),
+        listChanged: () => survey?.changed(),
         note: (type, detail) => ports.emit({ ...this.#about(id), type, detail }),
         ...(heard === undefined ? {} : { heard }),
       })
-      const surface = this.#surfaceOf(client, id)
       const { signal } = options
       const handshake = { timeoutMs: server.timeouts.initializeMs, signal }
       if (introduced !== false) await client.handshake(handshake, introduced)
       instance.ready()
       // Not before: what is built for the next call takes time from this one's start.
       ports.pools.prepare(server.name)
-      for (;;) {
-        const comparing = admitted.comparing() ?? surface.known()
-        if (comparing === null) break
-        await unlessAborted(comparing, signal)
-      }
-      ports.governor.confirm({ ...admitted, process: id, secrets })
+      survey = this.#surveyOf(client, id, signal)
+      const listed = comparingOf(server, () => survey?.known() ?? null)
+      const comparing = (): Promise<void> | null => admitted.comparing() ?? listed()
       const values = secrets?.meta ?? null
       const sent = values === null ? params : paramsWithCredentials(params, values)
-      return await client.request('tools/call', sent, options)
+      const send = async (): Promise<Answer> => {
+        ports.governor.confirm({ ...admitted, process: id, secrets })
+        return client.request('tools/call', sent, options)
+      }
+      return await unlessAborted(inTurn(comparing, send), signal)
     } catch (thrown) {
       throw options.signal.aborted ? SallyportError.from(options.signal.reason) : SallyportError.from(thrown)
     } finally {
@@ -143,20 +147,18 @@ export class OwnProcesses implements AsyncDisposable {
     await this.stop('Sallyport is stopping')
   }
 
-  /** What a call's process lists; nobody asks for it unless it says that it has changed. */
-  #surfaceOf(client: McpClient, instance: InstanceId): ToolSurface {
+  /** Whether it is known that a call's process lists what was admitted; its tools alone, for nothing else is asked of it. */
+  #surveyOf(client: McpClient, instance: InstanceId, signal: AbortSignal): Survey {
     const { server, toolLimit, ports } = this.#options
     const { governor } = ports
-    return new ToolSurface({
-      server,
-      client,
-      limit: toolLimit,
-      next: () => 1,
-      observe: async (seen) => {
-        await governor.observe({ server, instance, ...seen })
-        if (!this.#running.has(instance)) governor.forget(instance)
-      },
-    })
+    const options = { timeoutMs: server.timeouts.initializeMs, signal, late: noList(server) }
+    const request = (method: string, params: string) => client.request(method, client.dress(params), options)
+    const ask = async (): Promise<void> => {
+      const tools = await readTools(request, toolLimit)
+      await governor.observe({ server, instance, tools, rest: null })
+      if (!this.#running.has(instance)) governor.forget(instance)
+    }
+    return new Survey({ server, ask })
   }
 
   #about(instance: InstanceId): {
@@ -167,3 +169,9 @@ export class OwnProcesses implements AsyncDisposable {
     return { server: this.#options.server.name, instance, principal: this.#options.principal }
   }
 }
+
+/** What `next` comes to, in a turn in which nothing is left to compare. */
+const inTurn = <T>(comparing: Comparing, next: () => Promise<T>): Promise<T> =>
+  new Promise((resolve, reject) => {
+    onceCompared(comparing, () => void next().then(resolve, reject), reject)
+  })

@@ -1,5 +1,5 @@
 // What one session's server lists, asked in the session itself, behind the host's handshake and before its first call.
-import { SallyportError } from '../errors.ts'
+import type { SallyportError } from '../errors.ts'
 import { within } from '../lib/deadline.ts'
 import type { InstanceId } from '../lib/ids.ts'
 import type { Governor } from '../schema/governor.ts'
@@ -9,6 +9,7 @@ import type { Response } from './envelope.ts'
 import type { OwnRequests } from './own-requests.ts'
 import { entriesIn, entriesOf, readIntroduction, readSurface, unknownServer } from './surface.ts'
 import { Survey } from './survey.ts'
+import { noList } from './unavailable.ts'
 import { utf8 } from './utf8.ts'
 
 /** Entries of lists that are held against what the server says when it is asked for them itself */
@@ -96,14 +97,10 @@ export class SessionSurface {
     await this.#ready.promise
     const { server, governor, toolLimit, talk, instance, requests } = this.#options
     const { initializeMs } = server.timeouts
-    const late = (): SallyportError =>
-      new SallyportError(
-        'ERR_INITIALIZE_TIMEOUT',
-        `mcp server ${server.name} did not say what it lists within timeouts.initialize_ms (${initializeMs})`,
-        { server: server.name },
-      )
     const request = (method: string, params: string) => requests.request(method, params, !talk.isLegacy)
-    const surface = await within(readSurface(request, this.#introduction, toolLimit), initializeMs, late)
+    const surface = await within(readSurface(request, this.#introduction, toolLimit), initializeMs, () =>
+      noList(server),
+    )
     const id = instance()
     this.#compareShown(surface.rest)
     const rest = this.#lies.size === 0 ? surface.rest : { ...Object(surface.rest), lies: [...this.#lies] }

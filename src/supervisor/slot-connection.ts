@@ -1,5 +1,6 @@
 // What a control slot has of a process that is up: a client of its own, what it lists, and who shares it.
 import type { InstanceId } from '../lib/ids.ts'
+import type { Comparing } from '../lib/once-compared.ts'
 import type { Admission } from '../schema/governor.ts'
 import type { Answer, RequestOptions } from './client-options.ts'
 import { McpClient } from './mcp-client.ts'
@@ -19,7 +20,7 @@ export interface Connection {
 export interface Line extends Disposable {
   readonly instance: InstanceId
   /** Null while what the server lists is known; otherwise resolves when it was compared */
-  readonly comparing: () => Promise<void> | null
+  readonly comparing: Comparing
   /** Parameters as `send` takes them: in the later era they also say who speaks */
   readonly dress: (params: string) => string
   /** Sends the `tools/call` that was admitted, in this turn */

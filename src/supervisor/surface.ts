@@ -40,22 +40,25 @@ export async function readSurface(
   const has = (name: string): boolean => capabilities === null || Object.hasOwn(capabilities, name)
   const none: readonly unknown[] = []
   const [tools, prompts, templates] = await Promise.all([
-    has('tools') ? listAll(request, 'tools/list', 'tools', limit) : none,
+    has('tools') ? readTools(request, limit) : new Map<string, unknown>(),
     has('prompts') ? orNothing(listAll(request, 'prompts/list', 'prompts', limit)) : none,
     has('resources')
       ? orNothing(listAll(request, 'resources/templates/list', 'resourceTemplates', limit))
       : none,
   ])
+  return { tools, rest: { instructions, prompts, templates } }
+}
+
+/** Asks for the tools alone, by name; at most `limit`. */
+export async function readTools(request: Request, limit: number): Promise<Surface['tools']> {
+  const tools = await listAll(request, 'tools/list', 'tools', limit)
   const named = tools.flatMap((tool): [string, unknown][] => {
     const { name } = asRecord(tool)
     return typeof name === 'string' ? [[name, tool]] : []
   })
   // Of two tools with one name nobody can tell which one a call would reach.
   const twice = new Set(named.map(([name]) => name).filter((name, n, all) => all.indexOf(name) !== n))
-  return {
-    tools: new Map(named.filter(([name]) => !twice.has(name))),
-    rest: { instructions, prompts, templates },
-  }
+  return new Map(named.filter(([name]) => !twice.has(name)))
 }
 
 const restLists: ReadonlyMap<string, string> = new Map([

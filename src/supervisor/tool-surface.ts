@@ -59,11 +59,6 @@ export class ToolSurface {
     return this.#settling
   }
 
-  /** The server says that it lists something else; whoever needs to know has it asked. */
-  doubt(): void {
-    this.#isStale = true
-  }
-
   get tools(): readonly ListedTool[] {
     return [...this.#tools.values()]
   }

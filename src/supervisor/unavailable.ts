@@ -26,6 +26,14 @@ export const noHandshake = ({
   return new SallyportError('ERR_INITIALIZE_TIMEOUT', what, { server: name })
 }
 
+/** What whoever waits is told of a server that does not say what it lists. */
+export const noList = ({ name, timeouts }: Pick<ServerSettings, 'name' | 'timeouts'>): SallyportError =>
+  new SallyportError(
+    'ERR_INITIALIZE_TIMEOUT',
+    `mcp server ${name} did not say what it lists within timeouts.initialize_ms (${timeouts.initializeMs})`,
+    { server: name },
+  )
+
 /** A server's own words, fit for one line of a terminal. */
 export const printable = (text: string): string =>
   text

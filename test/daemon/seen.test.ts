@@ -6,7 +6,7 @@ import { serverSettings } from '../support/server-settings.ts'
 
 const server = serverSettings('echo.mjs')
 const reading = { codeOf: () => 'code', profileOf: () => null }
-const read = (tools: Readonly<Record<string, object>>, rest: object = {}) =>
+const read = (tools: Readonly<Record<string, object>>, rest: object | null = {}) =>
   readSurface({ server, tools: new Map(Object.entries(tools)), rest }, reading)
 const long = (length: number) => ({ description: 'x'.repeat(length), inputSchema: { type: 'object' } })
 
@@ -26,15 +26,19 @@ test('one that is too long or too deep by itself leaves room for the next', () =
 test('what stands beside the tools has a digest of its own, however much it is, and the same for the same', () => {
   for (const length of [10, 2_000_000]) {
     const [prompts, others] = [{ prompts: [long(length)] }, { prompts: [long(length + 1)] }]
-    expect(read({}, prompts).restDigest).toBe(read({}, structuredClone(prompts)).restDigest)
-    expect(read({}, prompts).restDigest).not.toBe(read({}, others).restDigest)
+    expect(read({}, prompts).rest?.restDigest).toBe(read({}, structuredClone(prompts)).rest?.restDigest)
+    expect(read({}, prompts).rest?.restDigest).not.toBe(read({}, others).rest?.restDigest)
   }
-  expect(read({}, { a: 1, b: 2 }).restDigest).toBe(read({}, { b: 2, a: 1 }).restDigest)
+  expect(read({}, { a: 1, b: 2 }).rest?.restDigest).toBe(read({}, { b: 2, a: 1 }).rest?.restDigest)
+})
+
+test('where the tools alone were asked for, all else has no digest', () => {
+  expect(read({}, null).rest).toBe(null)
 })
 
 test('what has no canonical form has a digest all the same, and another one when it changes', () => {
   const [half, other] = ['\ud800', '\ud801'].map((description) => read({}, { prompts: [{ description }] }))
-  expect(half?.restDigest).not.toBe(other?.restDigest)
+  expect(half?.rest?.restDigest).not.toBe(other?.rest?.restDigest)
 })
 
 test('a number that no double holds is a part of the digest, and a double in the schema that arguments are judged by', () => {

@@ -10,7 +10,7 @@ const every = Object.keys(ways) as (keyof typeof ways)[]
 const greeted = every.filter((way) => way !== 'in a session of the later era')
 
 /** A server whose first process runs, and whose others wait for `open`. */
-async function gated(way: keyof typeof ways) {
+async function gated(way: keyof typeof ways, initializeMs = 10_000) {
   const gate = Promise.withResolvers<void>()
   const first = Promise.withResolvers<Running>()
   const isWaiting = Promise.withResolvers<void>()
@@ -26,7 +26,7 @@ async function gated(way: keyof typeof ways) {
     await gate.promise
     return plainLaunch(...args)
   }
-  const at = await stage(way, { echo: 'allow', instance: 'call', launch })
+  const at = await stage(way, { echo: 'allow', instance: 'call', launch, initializeMs })
   const made = at.call('echo', { text: 'x' })
   await isWaiting.promise
   return { at, made, running: await first.promise, open: gate.resolve }
@@ -77,5 +77,39 @@ test.each(greeted)(
     expect(await at.call('echo', { text: 'x' })).toBe('ERR_PERMIT_REFUSED')
     expect(calls(at)).toEqual(['tools/call', 'tools/call'])
     expect(at.governed.governance.ledger.trust('fixture', 'echo')).toMatchObject({ epoch: 1 })
+  },
+)
+
+/** Where it is told that it is initialized. */
+const older = greeted.filter((way) => way !== 'over the control socket in the later era')
+
+const anew = { description: 'Say it to everybody.' }
+const turns = [
+  ...every.map((way) => [way, 'silent', 'from the beginning, and does not say so'] as const),
+  ...older.map((way) => [way, 'introduced', 'once it is told that it is initialized'] as const),
+]
+
+test.each(turns)(
+  '%s a tool that its call’s process lists otherwise (%s: %s) is not called',
+  async (way, when) => {
+    await using at = await stage(way, { echo: 'allow', instance: 'call' })
+    expect(await at.call('echo', { text: 'x' })).toBe(null)
+    await writeFile(`${at.record}.${when}`, JSON.stringify(anew))
+    expect(await at.call('echo', { text: 'x' })).toBe('ERR_PERMIT_REFUSED')
+    expect(calls(at)).toEqual(['tools/call'])
+    expect(at.governed.governance.ledger.trust('fixture', 'echo')).toMatchObject({ epoch: 1 })
+  },
+)
+
+test.each(['in a session', 'over the control socket in the later era'] as const)(
+  '%s one whose two processes say in turns that they have changed keeps no call for ever',
+  async (way) => {
+    const { at, made, running, open } = await gated(way, 1000)
+    await using _at = at
+    await writeFile(`${at.record}.slow`, '')
+    await says(running, 'SIGHUP')
+    open()
+    expect(await made).toBe('ERR_SERVER_UNAVAILABLE')
+    expect(calls(at)).toEqual([])
   },
 )
