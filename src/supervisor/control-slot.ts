@@ -168,7 +168,8 @@ export class ControlSlot implements AsyncDisposable, SharedDoor {
       return this.#connection
     }
     if (this.#starting !== null) return this.#waitFor(this.#starting, signal)
-    if (state === 'stopped') return this.#waitFor(this.#begin(), signal)
+    // A source that failed may have been mended since: only a start reads it again.
+    if (state === 'stopped' || state === 'needs-auth') return this.#waitFor(this.#begin(), signal)
     throw unavailable(name, state === 'failed' ? gaveUp(name, reason ?? state) : (reason ?? state))
   }
 

@@ -37,7 +37,14 @@ async function placeFor(it: Api, servers: (it: Api) => Readonly<Record<string, o
   const made = await reachingPlace(
     servers(it),
     { allow: allowed(it), credentials: ['egress', 'meta', 'file', 'env'] },
-    { credentials: { api: { env: 'TEST_TOKEN' }, other: { file: 'other' }, absent: { env: 'TEST_ABSENT' } } },
+    {
+      credentials: {
+        api: { env: 'TEST_TOKEN' },
+        other: { file: 'other' },
+        absent: { env: 'TEST_ABSENT' },
+        late: { file: 'late' },
+      },
+    },
   )
   await writeFile(join(made.folder, 'other'), `${other}\n`, { mode: 0o600 })
   return made
@@ -63,6 +70,7 @@ beforeAll(async () => {
     }),
     introduced: fixture('introduced', { profile: 'node', instance: 'call' }),
     poor: reaches(it, { credentials: [{ ...swap(it), use: 'absent' }] }),
+    late: reaches(it, { credentials: [{ ...swap(it), use: 'late' }] }),
     own: reaches(it, {
       instance: 'call',
       credentials: [
@@ -397,4 +405,19 @@ test('a source that fails at the start leaves the server in needs-auth, and says
   const { ok, steps } = await client.call('servers/test', { server: 'poor' })
   expect(ok).toBe(false)
   expect(steps[0]).toMatchObject({ step: 'launch', detail: expect.stringContaining('TEST_ABSENT') as string })
+})
+
+test('a server in needs-auth is started by the first call that finds its source mended', async () => {
+  const state = async () =>
+    (await client.call('servers/list', {})).servers.find(({ name }) => name === 'late')?.state
+  const late = 'late'.padEnd(token.length, '-0123456789')
+  await expect(call('late', 'ask', { url: api.url })).rejects.toThrow(/authentication failed/)
+  // Asked again, it is read again.
+  await expect(call('late', 'ask', { url: api.url })).rejects.toThrow(/authentication failed/)
+  await eventually(() => of('credential.failed', 'late').length === 2)
+  expect(await state()).toBe('needs-auth')
+  await writeFile(join(at.folder, 'late'), `${late}\n`, { mode: 0o600 })
+  expect(await call('late', 'ask', { url: `${api.url}/late` })).toMatchObject({ status: 200 })
+  expect(api.asked.at(-1)).toMatchObject({ url: '/late', authorization: `Bearer ${late}` })
+  expect(await state()).toBe('connected')
 })
