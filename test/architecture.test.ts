@@ -60,6 +60,66 @@ const parts: readonly Part[] = [
     reason: 'a peer of egress: it holds secrets, and knows nothing of connections',
   },
   {
+    from: 'supervisor/message/',
+    mayImport: foundations,
+    reason: 'one message, read or written: whoever says it to whom is not known here',
+  },
+  {
+    from: 'supervisor/questions/',
+    mayImport: [...foundations, 'supervisor/message/'],
+    reason: 'what a server asks a person is read, whatever becomes of it',
+  },
+  {
+    from: 'supervisor/instance/',
+    mayImport: [...foundations, 'sandbox/'],
+    types: ['rpc/protocol.ts', 'supervisor/ports.ts'],
+    reason: 'a process lives and ends the same, whoever speaks with it',
+  },
+  {
+    from: 'supervisor/shared/',
+    mayImport: [...foundations, 'supervisor/message/', 'supervisor/instance/'],
+    types: ['rpc/protocol.ts', 'sandbox/driver.ts', 'supervisor/ports.ts'],
+    reason: 'who gets which message of a process is settled without reading what it asks',
+  },
+  {
+    from: 'supervisor/lanes/',
+    mayImport: [
+      ...foundations,
+      'supervisor/message/',
+      'supervisor/questions/',
+      'supervisor/shared/',
+      'supervisor/dispatch.ts',
+    ],
+    types: ['sandbox/driver.ts', 'supervisor/ports.ts'],
+    reason: 'a line is judged by itself and by what is open: whose session it is in is not known here',
+  },
+  {
+    from: 'supervisor/client/',
+    mayImport: [
+      ...foundations,
+      'supervisor/message/',
+      'supervisor/shared/',
+      'supervisor/lanes/',
+      'supervisor/dispatch.ts',
+    ],
+    types: ['rpc/governed.ts', 'supervisor/ports.ts'],
+    reason: 'a client of a server speaks; what it may say was settled before',
+  },
+  {
+    from: 'supervisor/governed/',
+    mayImport: [
+      ...foundations,
+      'sandbox/',
+      'supervisor/message/',
+      'supervisor/questions/',
+      'supervisor/instance/',
+      'supervisor/lanes/',
+      'supervisor/client/',
+    ],
+    types: ['rpc/protocol.ts', 'supervisor/ports.ts'],
+    reason: 'a held call belongs to whatever session or slot asked, and knows neither',
+  },
+  {
     from: 'supervisor/',
     mayImport: [...foundations, 'sandbox/'],
     types: ['rpc/protocol.ts', 'rpc/governed.ts'],
@@ -227,11 +287,11 @@ const namers: Readonly<Record<string, string>> = {
   'sandbox/running.ts': 'ends it',
   'sandbox/trial.ts': 'ends it',
   'supervisor/dispatch.ts': 'gives the write side to those who may',
-  'supervisor/instance.ts': 'hears its errors',
-  'supervisor/mcp-client.ts': 'writes what was admitted, and what Sallyport itself asks',
-  'supervisor/relay.ts': 'writes what was admitted, and what Sallyport itself asks',
-  'supervisor/shared-seat.ts': 'a seat’s, whose lines the board passes on',
-  'supervisor/stop.ts': 'ends it',
+  'supervisor/instance/instance.ts': 'hears its errors',
+  'supervisor/client/mcp-client.ts': 'writes what was admitted, and what Sallyport itself asks',
+  'supervisor/lanes/relay.ts': 'writes what was admitted, and what Sallyport itself asks',
+  'supervisor/shared/seat.ts': 'a seat’s, whose lines the board passes on',
+  'supervisor/instance/stop.ts': 'ends it',
   'verify/battery/devices.ts': 'a device’s name',
   'verify/battery/start.ts': 'words of a report',
   'verify/exhibit.ts': 'a probe’s',
@@ -248,8 +308,8 @@ describe('nothing reaches a server but through the dispatch', () => {
 
   test('the write side of a server’s stdin has three holders: the relay, the client of control calls, and a drive that is learned from', () => {
     expect(importersOf('supervisor/dispatch.ts')).toEqual([
-      'supervisor/mcp-client.ts',
-      'supervisor/relay.ts',
+      'supervisor/client/mcp-client.ts',
+      'supervisor/lanes/relay.ts',
       'verify/learn/talk.ts',
     ])
   })
@@ -266,8 +326,8 @@ describe('nothing reaches a server but through the dispatch', () => {
     const guard = 'daemon/guard.ts' // speaks to a child of its own, which is no server
     expect(writers).toEqual([
       guard,
-      'supervisor/mcp-client.ts',
-      'supervisor/relay.ts',
+      'supervisor/client/mcp-client.ts',
+      'supervisor/lanes/relay.ts',
       'verify/learn/talk.ts',
     ])
   })
@@ -280,45 +340,51 @@ describe('nothing reaches a server but through the dispatch', () => {
 
   test('who holds what writes to it is known, too', () => {
     const holders = {
-      'supervisor/relay.ts': ['supervisor/session-boundary.ts', 'supervisor/session.ts'],
-      'supervisor/own-requests.ts': ['supervisor/session-boundary.ts', 'supervisor/session-surface.ts'],
-      'supervisor/mcp-client.ts': [
-        'supervisor/look.ts',
-        'supervisor/own-processes.ts',
-        'supervisor/slot-connection.ts',
-        'supervisor/test-server.ts',
-        'supervisor/tool-surface.ts',
+      'supervisor/lanes/relay.ts': ['supervisor/session/boundary.ts', 'supervisor/session/session.ts'],
+      'supervisor/client/own-requests.ts': [
+        'supervisor/session/boundary.ts',
+        'supervisor/session/surface.ts',
       ],
-      'supervisor/slot-connection.ts': ['supervisor/call-tool.ts', 'supervisor/control-slot.ts'],
+      'supervisor/client/mcp-client.ts': [
+        'supervisor/client/tool-surface.ts',
+        'supervisor/control/look.ts',
+        'supervisor/control/slot-connection.ts',
+        'supervisor/control/test-server.ts',
+        'supervisor/governed/own-processes.ts',
+      ],
+      'supervisor/control/slot-connection.ts': [
+        'supervisor/control/call-tool.ts',
+        'supervisor/control/control-slot.ts',
+      ],
     }
     for (const [writer, known] of Object.entries(holders)) expect(importersOf(writer), writer).toEqual(known)
     // What it is asked that no policy governs: what it lists, and who it is.
     expect(saying(/\bclient\.(request|ask)\(/)).toEqual([
-      'supervisor/control-slot.ts',
-      'supervisor/look.ts',
-      'supervisor/own-processes.ts',
-      'supervisor/tool-surface.ts',
+      'supervisor/client/tool-surface.ts',
+      'supervisor/control/control-slot.ts',
+      'supervisor/control/look.ts',
+      'supervisor/governed/own-processes.ts',
     ])
     expect(saying(/\bclient\.ask\((?!method, params, options\))/)).toEqual([])
     expect(saying(/\.(say|admit)\(/).filter((path) => path.startsWith('supervisor/'))).toEqual([
-      'supervisor/call-tool.ts',
-      'supervisor/session-boundary.ts',
-      'supervisor/shared-board.ts',
+      'supervisor/control/call-tool.ts',
+      'supervisor/session/boundary.ts',
+      'supervisor/shared/board.ts',
     ])
   })
 
   test('a session and a control call are what asks the governor, and nobody sends without', () => {
     expect(saying(/\bgovernor\.admit(To)?\(/)).toEqual([
-      'supervisor/call-tool.ts',
-      'supervisor/governed-calls.ts',
+      'supervisor/control/call-tool.ts',
+      'supervisor/governed/governed-calls.ts',
     ])
     expect(saying(/\.request\('tools\/call'/)).toEqual([
-      'supervisor/control-slot.ts',
-      'supervisor/own-processes.ts',
+      'supervisor/control/control-slot.ts',
+      'supervisor/governed/own-processes.ts',
     ])
-    expect(saying(/\bline\.send\(/)).toEqual(['supervisor/call-tool.ts'])
+    expect(saying(/\bline\.send\(/)).toEqual(['supervisor/control/call-tool.ts'])
     expect(saying(/\bline\.send\((?!admission,)/)).toEqual([])
-    expect(saying(/\brelay\(\)\?\.admit\(/)).toEqual(['supervisor/session-boundary.ts'])
+    expect(saying(/\brelay\(\)\?\.admit\(/)).toEqual(['supervisor/session/boundary.ts'])
   })
 })
 

@@ -8,7 +8,7 @@ import { documents, refreshed } from '../.ci/doc-tables.ts'
 import { catalogue } from '../src/errors.ts'
 import { governSteps } from '../src/call/govern.ts'
 import { launchSteps } from '../src/sandbox/launch.ts'
-import { stopSteps } from '../src/supervisor/stop.ts'
+import { stopSteps } from '../src/supervisor/instance/stop.ts'
 import { root } from './support/source.ts'
 
 const read = (path: string): string => readFileSync(join(root, path), 'utf8')

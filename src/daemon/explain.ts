@@ -8,7 +8,7 @@ import type { Decision } from '../schema/gate.ts'
 import type { ServerSettings } from '../schema/settings.ts'
 import type { OperatorMethods } from '../rpc/protocol.ts'
 import type { ExplainedStep } from '../rpc/governed.ts'
-import { parseArguments } from '../supervisor/call-tool.ts'
+import { parseArguments } from '../supervisor/control/call-tool.ts'
 import type { Policy } from '../supervisor/ports.ts'
 import type { Governance } from './governance.ts'
 

@@ -4,7 +4,7 @@ import { Rest } from '../lib/rest.ts'
 import type { PoolView } from '../rpc/pool-view.ts'
 import type { WarmSandbox } from '../sandbox/launch.ts'
 import type { ServerSettings } from '../schema/settings.ts'
-import { RestartSchedule } from '../supervisor/restart.ts'
+import { RestartSchedule } from '../supervisor/instance/restart.ts'
 import type { Outfit } from './outfit.ts'
 
 export interface PoolOptions {

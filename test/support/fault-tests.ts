@@ -83,7 +83,7 @@ export const faultRows: readonly FaultRow[] = [
     fault: 'a server crashes at every start',
     tests: {
       'integration/faults.test.ts': ['10: '],
-      'supervisor/restart.test.ts': [
+      'supervisor/instance/restart.test.ts': [
         'one that was ready comes back on the schedule',
         'a steady life starts the schedule anew',
         'a storm is so many ends',
@@ -130,7 +130,7 @@ export const faultRows: readonly FaultRow[] = [
     fault: 'a flood of stderr',
     tests: {
       'supervisor/hostile-server.test.ts': ['a flood of stderr hinders nothing'],
-      'supervisor/log-ring.test.ts': ['the newest bytes are kept'],
+      'supervisor/instance/log-ring.test.ts': ['the newest bytes are kept'],
     },
   },
   {

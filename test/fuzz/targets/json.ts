@@ -7,7 +7,7 @@ import { inexactNumber } from '../../../src/call/inexact.ts'
 import { SallyportError } from '../../../src/errors.ts'
 import { LineSplitter } from '../../../src/lib/lines.ts'
 import { LineBuffer, parseReply, parseRequest } from '../../../src/rpc/framing.ts'
-import { readEnvelope } from '../../../src/supervisor/envelope.ts'
+import { readEnvelope } from '../../../src/supervisor/message/envelope.ts'
 import type { Target } from '../target.ts'
 
 const words = [

@@ -1,0 +1,56 @@
+// How Sallyport itself finds out whom it speaks with: `initialize`, or in a process that sessions share `server/discover`.
+import { SallyportError } from '../../errors.ts'
+import type { ServerSettings } from '../../schema/settings.ts'
+import type { Introduced } from '../lanes/conversation.ts'
+import type { Answer } from './options.ts'
+import { clientInfo, inModernDress, modernVersion } from '../message/modern-dress.ts'
+import type { Era } from '../message/probe.ts'
+import { notStateless } from '../shared/refusal.ts'
+import { type Introduction, readIntroduction, unknownServer } from './surface.ts'
+import { printable, unavailable } from '../message/unavailable.ts'
+
+const handshakeVersion = '2025-11-25'
+const knownVersions = new Set(['2024-10-07', '2024-11-05', '2025-03-26', '2025-06-18', handshakeVersion])
+
+interface Met {
+  readonly era: Era
+  readonly introduction: Introduction
+}
+
+/** Introduces itself, or repeats how a host did; a server that knows only the later era is spoken to in that. */
+export async function meet(
+  server: ServerSettings,
+  request: (method: string, params: string) => Promise<Answer>,
+  host: Introduced | null,
+): Promise<Met> {
+  if (server.instance === 'shared') return discover(server, request)
+  const capabilities = server.roots === 'mounts' && server.mounts.length > 0 ? { roots: {} } : {}
+  const params =
+    host?.params ?? JSON.stringify({ protocolVersion: handshakeVersion, capabilities, clientInfo })
+  const answer = await request('initialize', params)
+  if (answer.kind === 'error' && answer.code === -32022) return { era: 'modern', introduction: unknownServer }
+  if (answer.kind === 'error')
+    throw unavailable(server.name, `it refused initialize: ${printable(answer.message)}`)
+  const result = JSON.parse(answer.result.raw) as { protocolVersion?: unknown } | null
+  if (typeof result?.protocolVersion !== 'string' || !knownVersions.has(result.protocolVersion)) {
+    const got = JSON.stringify(result?.protocolVersion ?? null)
+    const why = `it answered initialize with protocol version ${got}, which is not one of ${[...knownVersions].join(', ')}`
+    throw new SallyportError('ERR_SERVER_PROTOCOL', `mcp server ${server.name} broke the protocol: ${why}`)
+  }
+  return { era: 'legacy', introduction: readIntroduction(result) }
+}
+
+/** Asks first what a server of both eras would else settle on: one process speaks but one of them. */
+async function discover(
+  { name }: ServerSettings,
+  request: (method: string, params: string) => Promise<Answer>,
+): Promise<Met> {
+  const answer = await request('server/discover', inModernDress('{}'))
+  if (answer.kind === 'error')
+    throw notStateless(name, `it refused server/discover: ${printable(answer.message)}`)
+  const result: unknown = JSON.parse(answer.result.raw)
+  const versions: unknown = Reflect.get(Object(result), 'supportedVersions')
+  if (!Array.isArray(versions) || !versions.includes(modernVersion))
+    throw notStateless(name, 'it does not list that version')
+  return { era: 'modern', introduction: readIntroduction(result) }
+}

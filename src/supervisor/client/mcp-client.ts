@@ -1,0 +1,299 @@
+// The supervisor as an MCP client of its own: for control calls, where no host speaks MCP itself.
+import { isUtf8 } from 'node:buffer'
+import { SallyportError } from '../../errors.ts'
+import { LineSplitter } from '../../lib/lines.ts'
+import { RawJson } from '../../lib/raw-json.ts'
+import { type Answer, type ClientOptions, errorAnswer, type RequestOptions } from './options.ts'
+import { declined, errorLine, resultLine, rootsOf } from '../message/answers.ts'
+import { inputOf } from '../dispatch.ts'
+import { Garbage, overlongFactor } from '../message/garbage.ts'
+import { meet } from './handshake.ts'
+import { inModernDress } from '../message/modern-dress.ts'
+import type { Introduced } from '../lanes/conversation.ts'
+import { SecretInResult } from '../message/secret-in-result.ts'
+import {
+  cancelledRequest,
+  lateAnswer,
+  noHandshake,
+  overlongLine,
+  unavailable,
+  unreadableAnswer,
+} from '../message/unavailable.ts'
+import { type Introduction, unknownServer } from './surface.ts'
+import { type Envelope, lastId, type Notification, readEnvelope, readHead } from '../message/envelope.ts'
+import type { Request, Response } from '../message/envelope.ts'
+import type { Guests } from '../shared/guests.ts'
+
+/** Requests in flight beyond which more are refused */
+const maxInFlight = 256
+interface Waiter {
+  readonly resolve: (answer: Answer) => void
+  readonly reject: (error: SallyportError) => void
+}
+
+/**
+ * Speaks either era. Answers a server's own requests as nobody's host: no sampling, elicitation declined, roots from
+ * the mounts. Results that come late are dropped. Every wait ends: with the answer, the deadline, the signal or the
+ * process.
+ */
+export class McpClient {
+  readonly #options: ClientOptions
+  readonly #waiting = new Map<string, Waiter>()
+  #lastId = 0
+  #isModern: boolean
+  #introduction = unknownServer
+  #closed: SallyportError | null = null
+  readonly #broken = Promise.withResolvers<SallyportError>()
+  /** Resolves when the server can't be spoken to any more, though its process may live on */
+  readonly broken = this.#broken.promise
+  readonly #guests: Guests | null
+  readonly #garbage: Garbage
+  #guestBytes = 0
+
+  constructor(options: ClientOptions) {
+    this.#options = options
+    const { process, server, guests = null, isModern = false } = options
+    this.#guests = guests
+    this.#isModern = isModern
+    this.#garbage = new Garbage(server.name)
+    const { lineBytes } = server.output
+    let head = ''
+    const lines = new LineSplitter(lineBytes, {
+      line: (_bytes, text, start, end) => this.#line(text, start, end),
+      overlong: (bytes) => (guests === null ? this.#tooLarge() : (head = bytes.toString('latin1'))),
+      overlongEnd: (bytes) => this.#guests !== null && this.#overlong(head, bytes.toString('latin1')),
+    })
+    process.stdout.on('data', (chunk: Buffer) => {
+      lines.push(chunk)
+      if (guests !== null && lines.pending > overlongFactor * lineBytes)
+        this.#break('it wrote a line without an end')
+    })
+    process.stdout.on('end', () => this.#break('it closed its output'))
+    inputOf(process).once('close', () => this.#break('it closed its input'))
+    void process.ended.then(() => this.close(this.#unavailable('it ended')))
+  }
+
+  /** What the server said of itself in the handshake. */
+  get introduction(): Introduction {
+    return this.#introduction
+  }
+
+  /** Why nothing can be asked of it any more, or null. */
+  get closed(): SallyportError | null {
+    return this.#closed
+  }
+
+  /** Introduces itself, or repeats how a host did; a server that knows only the later era is spoken to in that. */
+  async handshake(options: RequestOptions, host: Introduced | null = null): Promise<void> {
+    const { server } = this.#options
+    const late = noHandshake(server)
+    const request = (method: string, params: string): Promise<Answer> =>
+      this.request(method, params, { ...options, late })
+    const { era, introduction } = await meet(server, request, host)
+    this.#isModern = era === 'modern'
+    this.#introduction = introduction
+    if (this.#isModern) return
+    this.#write(`${host?.initialized ?? '{"jsonrpc":"2.0","method":"notifications/initialized"}'}\n`)
+  }
+
+  /** Parameters as they are sent: in the later era every request says who speaks. */
+  dress(params: string): string {
+    return this.#isModern ? inModernDress(params) : params
+  }
+
+  /** Sends a request of Sallyport's own; `params` is a JSON object. */
+  ask(method: string, params: string, options: RequestOptions): Promise<Answer> {
+    return this.request(method, this.dress(params), options)
+  }
+
+  /** Sends a request just as it is; `params` is a JSON object. Aborting or timing out tells the server to cancel. */
+  async request(
+    method: string,
+    params: string,
+    { timeoutMs, signal, late }: RequestOptions & { readonly late?: SallyportError },
+  ): Promise<Answer> {
+    signal.throwIfAborted()
+    if (this.#closed !== null) throw this.#closed
+    if (this.#waiting.size >= maxInFlight) {
+      throw new SallyportError(
+        'ERR_BUSY',
+        `${this.#options.server.name} has ${maxInFlight} requests in flight; wait for answers`,
+      )
+    }
+    const id = this.nextId()
+    const { promise, resolve, reject } = Promise.withResolvers<Answer>()
+    this.#waiting.set(`n${id}`, { resolve, reject })
+    const giveUp = (error: SallyportError): void => {
+      if (!this.#waiting.delete(`n${id}`)) return
+      this.#cancel(id, method, error.message)
+      reject(error)
+    }
+    const { name } = this.#options.server
+    const timer = setTimeout(() => giveUp(late ?? lateAnswer(name, method, timeoutMs)), timeoutMs)
+    const abort = (): void => giveUp(cancelledRequest(name, method, signal.reason))
+    signal.addEventListener('abort', abort, { once: true })
+    try {
+      this.#send(id, method, params)
+      return await promise
+    } finally {
+      clearTimeout(timer)
+      signal.removeEventListener('abort', abort)
+      this.#waiting.delete(`n${id}`)
+    }
+  }
+
+  /** An id that no other request of this client's has. */
+  nextId(): number {
+    return ++this.#lastId
+  }
+
+  /** Says lines of guests, in latin1 reading; false where no more should be said before `drained`. */
+  say(lines: string): boolean {
+    const stdin = inputOf(this.#options.process)
+    this.#guestBytes = lines.length
+    return !stdin.writable || stdin.write(lines, 'latin1')
+  }
+
+  drained(next: () => void): void {
+    inputOf(this.#options.process).once('drain', next)
+  }
+
+  /** Fails whatever waits, now and later. The first reason wins. */
+  close(error: SallyportError): void {
+    if (this.#closed !== null) return
+    this.#closed = error
+    for (const { reject } of this.#waiting.values()) reject(error)
+    this.#waiting.clear()
+  }
+
+  #break(reason: string): void {
+    this.close(this.#unavailable(reason))
+    this.#broken.resolve(this.#unavailable(reason))
+  }
+
+  #send(id: number, method: string, params: string): void {
+    const { server } = this.#options
+    const line = `{"jsonrpc":"2.0","id":${id},"method":${JSON.stringify(method)},"params":${params}}\n`
+    if (Buffer.byteLength(line) > server.output.lineBytes) {
+      const what = `a request to ${server.name} is longer than output.line_bytes (${server.output.lineBytes})`
+      throw new SallyportError('ERR_MESSAGE_TOO_LARGE', `${what}; send less or raise it`)
+    }
+    this.#write(line)
+  }
+
+  #cancel(id: number, method: string, reason: string): void {
+    if (method === 'initialize') return
+    const params = { requestId: id, reason }
+    this.#write(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":${JSON.stringify(params)}}\n`)
+  }
+
+  #write(line: string, encoding: 'utf8' | 'latin1' = 'utf8'): void {
+    const stdin = inputOf(this.#options.process)
+    if (!stdin.writable) return
+    stdin.write(line, encoding)
+    if (stdin.writableLength > 2 * this.#options.server.output.lineBytes + this.#guestBytes) {
+      this.#break('it does not read its input')
+    }
+  }
+
+  #line(text: string, start: number, end: number): void {
+    const envelope = readEnvelope(text, start, end, false)
+    switch (envelope.kind) {
+      case 'response':
+        if (!this.#waiting.has(envelope.id?.key ?? '') && this.#guests?.answered(envelope) === true) return
+        return this.#settle(envelope)
+      case 'request':
+        return this.#answer(envelope)
+      case 'notification':
+        this.#guests?.notified(envelope)
+        if (envelope.method.endsWith('/list_changed')) return this.#options.listChanged()
+        return this.#hear(envelope)
+      case 'invalid':
+        return this.#notMcp(envelope)
+    }
+  }
+
+  /** Progress and logs are for whoever waits for the call; a secret in them is for nobody. */
+  #hear({ method, text, start, end }: Notification): void {
+    const { heard, process, note } = this.#options
+    if (heard === undefined || !/^notifications\/(progress|message)$/.test(method)) return
+    const line = text.slice(start, end)
+    const found = process.redactor?.redact(Buffer.from(line, 'latin1').toString('utf8')).found ?? []
+    if (found.length > 0) note('control/secret', { credentials: found })
+    else heard(`${line}\n`)
+  }
+
+  #notMcp({ error, answers }: Extract<Envelope, { kind: 'invalid' }>): void {
+    const unreadable = unreadableAnswer(this.#options.server.name, error.message)
+    this.#waiting.get(answers?.key ?? '')?.reject(unreadable)
+    this.#guests?.unreadable(answers, unreadable)
+    const storm = this.#guests === null ? null : this.#garbage.count()
+    if (storm !== null) this.#break(storm.message)
+    this.#options.note('control/garbage', { code: 'ERR_SERVER_PROTOCOL', reason: error.message })
+  }
+
+  #settle({ id, text, result, error }: Response): void {
+    const waiter = id === null ? undefined : this.#waiting.get(id.key)
+    if (id === null || waiter === undefined) {
+      this.#options.note('control/unexpected-answer', { id: id?.raw ?? null })
+      return
+    }
+    this.#waiting.delete(id.key)
+    const span = result ?? error
+    if (span === null) return
+    const value = Buffer.from(text.slice(span.start, span.end), 'latin1')
+    if (!isUtf8(value)) return waiter.reject(this.#protocol('its answer is not UTF-8'))
+    const raw = value.toString('utf8')
+    const { process, server, note } = this.#options
+    const clean = process.redactor?.redact(raw) ?? null
+    if (clean !== null && clean.found.length > 0) {
+      note('control/secret', { credentials: clean.found })
+      return waiter.reject(new SecretInResult(server.name, clean.text))
+    }
+    if (result !== null) return waiter.resolve({ kind: 'result', result: new RawJson(raw) })
+    waiter.resolve(errorAnswer(raw))
+  }
+
+  /** In the host's stead, and there is no host. */
+  #answer({ id, method }: Request): void {
+    const { gate, server, note } = this.#options
+    const route = gate.route('server', 'request', method)
+    // A guest is no host of such a process: there is nobody to ask, and no end to what may be asked
+    if (this.#guests !== null) return note('control/refused', { method })
+    if (route === 'relay') return this.#write(resultLine(id, {}), 'latin1')
+    if (route === 'roots') return this.#write(resultLine(id, rootsOf(server)), 'latin1')
+    note('control/refused', { method })
+    if (route === 'elicitation') return this.#write(resultLine(id, declined), 'latin1')
+    const what = `${JSON.stringify(method)} cannot be answered in a control call`
+    this.#write(errorLine(id, new SallyportError('ERR_METHOD_REFUSED', what, { method })), 'latin1')
+  }
+
+  /** Which answer it was nobody can tell, so whoever waits is told. */
+  #tooLarge(): void {
+    const error = overlongLine(this.#options.server)
+    for (const { reject } of this.#waiting.values()) reject(error)
+    this.#waiting.clear()
+  }
+
+  /** Of a line that nobody read to its end; whom it is for is told, or else nobody knows whom it should not have kept. */
+  #overlong(head: string, tail: string): void {
+    const { id, hasMethod } = readHead(head)
+    if (hasMethod) return
+    const error = overlongLine(this.#options.server)
+    const answers = id ?? lastId(tail)
+    const waiter = this.#waiting.get(answers?.key ?? '')
+    if (waiter !== undefined) waiter.reject(error)
+    else if (this.#guests?.unreadable(answers, error) !== true) this.#break(error.message)
+  }
+
+  #unavailable(reason: string): SallyportError {
+    return unavailable(this.#options.server.name, reason)
+  }
+
+  #protocol(reason: string): SallyportError {
+    return new SallyportError(
+      'ERR_SERVER_PROTOCOL',
+      `mcp server ${this.#options.server.name} broke the protocol: ${reason}`,
+    )
+  }
+}

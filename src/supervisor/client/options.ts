@@ -1,0 +1,42 @@
+// What an MCP client of Sallyport's own is given, and what it gives back.
+import type { RawJson } from '../../lib/raw-json.ts'
+import type { Gate } from '../../schema/gate.ts'
+import type { ServerSettings } from '../../schema/settings.ts'
+import type { Guests } from '../shared/guests.ts'
+import type { Running } from '../ports.ts'
+
+/** What a server answered: its result as it wrote it, or its error. */
+export type Answer =
+  | { readonly kind: 'result'; readonly result: RawJson }
+  | { readonly kind: 'error'; readonly code: number; readonly message: string; readonly raw: string }
+
+/** Reads an error as a server wrote it. */
+export function errorAnswer(raw: string): Answer {
+  const { code, message } = (JSON.parse(raw) ?? {}) as { code?: unknown; message?: unknown }
+  return {
+    kind: 'error',
+    code: typeof code === 'number' ? code : 0,
+    message: typeof message === 'string' ? message : 'an error without a message',
+    raw,
+  }
+}
+
+export interface ClientOptions {
+  readonly process: Running
+  readonly server: ServerSettings
+  readonly gate: Gate
+  /** The server says that what it lists is not what it was */
+  readonly listChanged: () => void
+  readonly note: (type: string, detail: Readonly<Record<string, unknown>>) => void
+  /** True where no handshake is to tell that the server is of the later era */
+  readonly isModern?: boolean
+  /** Hears notifications of progress and logs, as they came, in latin1 reading with their line feed */
+  readonly heard?: (line: string) => void
+  /** Whose process it is, too */
+  readonly guests?: Guests | null
+}
+
+export interface RequestOptions {
+  readonly timeoutMs: number
+  readonly signal: AbortSignal
+}

@@ -1,0 +1,123 @@
+// Asks a server what it lists: all that can be accepted of it, page by page, within bounds.
+import { SallyportError } from '../../errors.ts'
+import { listIn, parseOneWay } from '../../lib/one-way.ts'
+import type { Observation } from '../../schema/governor.ts'
+import type { Answer } from './options.ts'
+
+/** What a server said of itself in the handshake; null capabilities where there was none. */
+export interface Introduction {
+  readonly capabilities: Readonly<Record<string, unknown>> | null
+  readonly instructions: string | null
+}
+
+export type Surface = Pick<Observation, 'tools' | 'rest'>
+
+type Request = (method: string, params: string) => Promise<Answer>
+
+export const unknownServer: Introduction = { capabilities: null, instructions: null }
+
+/** Pages of one list beyond which a server is not listing but talking */
+const maxPages = 100
+/** Longest lists, all pages together, characters */
+const maxLength = 8_388_608
+const methodNotFound = -32601
+
+/** Reads what of the handshake's result says who the server is. */
+export function readIntroduction(result: unknown): Introduction {
+  const { capabilities, instructions } = asRecord(result)
+  return {
+    capabilities: typeof capabilities === 'object' ? asRecord(capabilities) : null,
+    instructions: typeof instructions === 'string' ? instructions : null,
+  }
+}
+
+/** Asks for tools, prompts and resource templates, as far as the server has them; at most `limit` tools. */
+export async function readSurface(
+  request: Request,
+  { capabilities, instructions }: Introduction,
+  limit: number,
+): Promise<Surface> {
+  const has = (name: string): boolean => capabilities === null || Object.hasOwn(capabilities, name)
+  const none: readonly unknown[] = []
+  const [tools, prompts, templates] = await Promise.all([
+    has('tools') ? readTools(request, limit) : new Map<string, unknown>(),
+    has('prompts') ? orNothing(listAll(request, 'prompts/list', 'prompts', limit)) : none,
+    has('resources')
+      ? orNothing(listAll(request, 'resources/templates/list', 'resourceTemplates', limit))
+      : none,
+  ])
+  return { tools, rest: { instructions, prompts, templates } }
+}
+
+/** Asks for the tools alone, by name; at most `limit`. */
+export async function readTools(request: Request, limit: number): Promise<Surface['tools']> {
+  const tools = await listAll(request, 'tools/list', 'tools', limit)
+  const named = tools.flatMap((tool): [string, unknown][] => {
+    const { name } = asRecord(tool)
+    return typeof name === 'string' ? [[name, tool]] : []
+  })
+  // Of two tools with one name nobody can tell which one a call would reach.
+  const twice = new Set(named.map(([name]) => name).filter((name, n, all) => all.indexOf(name) !== n))
+  return new Map(named.filter(([name]) => !twice.has(name)))
+}
+
+const restLists: ReadonlyMap<string, string> = new Map([
+  ['prompts/list', 'prompts'],
+  ['resources/templates/list', 'resourceTemplates'],
+])
+
+/** What of `rest` stands in lists, one text for each entry. */
+export function entriesOf(rest: unknown): ReadonlySet<string> {
+  const lists = Object.values(asRecord(rest)).filter((list): list is unknown[] => Array.isArray(list))
+  return new Set(lists.flat().map((entry) => JSON.stringify(entry)))
+}
+
+/** The same of the result of one such list; none of every other method's. */
+export function entriesIn(method: string, result: string): readonly string[] {
+  const list = restLists.get(method)
+  const texts = list === undefined ? [] : (listIn(result, list) ?? [])
+  return texts.map((text) => JSON.stringify(parseOneWay(text) ?? text))
+}
+
+/** A server that makes no sense of the question lists nothing, and what is not there can't be accepted or change. */
+const orNothing = (list: Promise<readonly unknown[]>): Promise<readonly unknown[] | null> =>
+  list.catch((thrown: unknown) => {
+    if (SallyportError.from(thrown).code === 'ERR_SERVER_PROTOCOL') return null
+    throw thrown
+  })
+
+async function listAll(
+  request: Request,
+  method: string,
+  member: string,
+  limit: number,
+): Promise<readonly unknown[]> {
+  const all: unknown[] = []
+  let cursor: string | null = null
+  let length = 0
+  for (let page = 0; page < maxPages && all.length < limit; page++) {
+    const answer = await request(method, cursor === null ? '{}' : JSON.stringify({ cursor }))
+    if (answer.kind === 'error') {
+      if (answer.code === methodNotFound) return []
+      throw new SallyportError(
+        'ERR_SERVER_UNAVAILABLE',
+        `${method} failed: ${answer.message} (${answer.code})`,
+      )
+    }
+    length += answer.result.raw.length
+    if (length > maxLength)
+      throw new SallyportError('ERR_RESULT_TOO_LARGE', `${method} gave more than ${maxLength} characters`)
+    const { nextCursor } = asRecord(JSON.parse(answer.result.raw))
+    const listed = listIn(answer.result.raw, member)
+    if (listed === null)
+      throw new SallyportError('ERR_SERVER_PROTOCOL', `${method} gave no list of ${member}`)
+    // What two readers could take differently is no tool, and of all else its text is compared.
+    all.push(...listed.slice(0, limit - all.length).map((text) => parseOneWay(text) ?? text))
+    if (typeof nextCursor !== 'string' || nextCursor === cursor) break
+    cursor = nextCursor
+  }
+  return all
+}
+
+const asRecord = (value: unknown): Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null ? { ...value } : {}

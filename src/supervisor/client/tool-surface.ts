@@ -1,0 +1,137 @@
+// The tools that one server shows to one principal's control calls, with the generation in which each became what it is.
+import { SallyportError } from '../../errors.ts'
+import type { RequestOptions } from './options.ts'
+import type { McpClient } from './mcp-client.ts'
+import { untilQuiet } from './quiet.ts'
+import type { ServerSettings } from '../../schema/settings.ts'
+import { entriesOf, readSurface, type Surface } from './surface.ts'
+
+/** One tool as the server describes it. */
+export interface ListedTool {
+  readonly tool: string
+  readonly description: string
+  readonly inputSchema: unknown
+  readonly annotations: unknown
+  /** Generation in which the description last changed */
+  readonly since: number
+  /** The tool object as the server listed it */
+  readonly listed: unknown
+}
+
+export interface ToolSurfaceOptions {
+  readonly server: ServerSettings
+  readonly client: McpClient
+  /** Most tools of the server that are looked at */
+  readonly limit: number
+  /** Gives a new generation, which is the daemon's, not the server's */
+  readonly next: () => number
+  /** Compares what was listed with what was accepted, before anything of it is called */
+  readonly observe: (surface: Surface) => Promise<void>
+}
+
+/** Least time between two fetches after `list_changed`, ms */
+const refetchMs = 5000
+
+const never = new AbortController().signal
+
+/** Holds the list. */
+export class ToolSurface {
+  readonly #options: ToolSurfaceOptions
+  #tools: ReadonlyMap<string, ListedTool & { readonly text: string }> = new Map()
+  /** Prompts and templates that were compared; null before the first time */
+  entries: ReadonlySet<string> | null = null
+  #fetchedAt = 0
+  #isStale = false
+  #timer: NodeJS.Timeout | undefined
+  #settling: Promise<void> | null = null
+
+  constructor(options: ToolSurfaceOptions) {
+    this.#options = options
+  }
+
+  /** Null while it is known what the server lists; otherwise resolves when it is, and rejects when it can't be. */
+  known(): Promise<void> | null {
+    if (!this.#isStale) return null
+    const { server } = this.#options
+    const options = { timeoutMs: server.timeouts.initializeMs, signal: never }
+    const question = { server, ask: () => this.fetch(options), isStale: () => this.#isStale }
+    this.#settling ??= untilQuiet(question).finally(() => (this.#settling = null))
+    return this.#settling
+  }
+
+  get tools(): readonly ListedTool[] {
+    return [...this.#tools.values()]
+  }
+
+  find(tool: string): ListedTool | null {
+    return this.#tools.get(tool) ?? null
+  }
+
+  /** Asks the server for all its tools, at most `limit`; returns true when something is not what it was. */
+  async fetch(options: RequestOptions): Promise<boolean> {
+    this.#fetchedAt = performance.now()
+    this.#isStale = false
+    const { client, limit, observe } = this.#options
+    const request = (method: string, params: string) => client.ask(method, params, options)
+    try {
+      const surface = await readSurface(request, client.introduction, limit)
+      await observe(surface)
+      this.entries = entriesOf(surface.rest)
+      return this.#keep([...surface.tools].map(([name, tool]) => readTool(name, tool)))
+    } catch (thrown) {
+      this.#isStale = true
+      throw thrown
+    }
+  }
+
+  #keep(found: readonly (ListedTool & { text: string })[]): boolean {
+    const texts = new Map(found.map((tool) => [tool.tool, tool]))
+    const isSame =
+      texts.size === this.#tools.size &&
+      [...texts].every(([name, { text }]) => this.#tools.get(name)?.text === text)
+    if (isSame) return false
+    const generation = this.#options.next()
+    this.#tools = new Map(
+      [...texts].map(([name, tool]) => {
+        const before = this.#tools.get(name)
+        return [name, before?.text === tool.text ? before : { ...tool, since: generation }]
+      }),
+    )
+    return true
+  }
+
+  /** Fetches again, soon enough and not too often; `fetched` is told. */
+  changed(
+    options: RequestOptions,
+    fetched: (outcome: { changed: boolean } | { error: SallyportError }) => void,
+  ): void {
+    this.#isStale = true
+    if (this.#timer !== undefined) return
+    const waitMs = Math.max(0, this.#fetchedAt + refetchMs - performance.now())
+    this.#timer = setTimeout(() => {
+      this.#timer = undefined
+      this.fetch(options).then(
+        (changed) => fetched({ changed }),
+        (thrown: unknown) => fetched({ error: SallyportError.from(thrown) }),
+      )
+    }, waitMs)
+  }
+
+  close(): void {
+    clearTimeout(this.#timer)
+    this.#tools = new Map()
+  }
+}
+
+function readTool(tool: string, listed: unknown): ListedTool & { text: string } {
+  const { description, inputSchema, annotations } = { ...(listed as object) } as Record<string, unknown>
+  return {
+    tool,
+    description: typeof description === 'string' ? description : '',
+    inputSchema: inputSchema ?? null,
+    annotations: annotations ?? null,
+    since: 0,
+    listed,
+    text: JSON.stringify(listed),
+  }
+}

@@ -1,0 +1,183 @@
+// A control `tools/call`, from the caller's words to the server's: decide, dispatch, shape.
+import { type ErrorCode, SallyportError } from '../../errors.ts'
+import type { CallId } from '../../lib/ids.ts'
+import { JsonScanError, members } from '../../lib/json-scan.ts'
+import type { RawJson } from '../../lib/raw-json.ts'
+import type { CallResult } from '../../rpc/protocol.ts'
+import type { Admission, Outcome } from '../../schema/governor.ts'
+import type { Line } from './slot-connection.ts'
+import { refusalOf } from '../message/governed-request.ts'
+import { headOf, resultHead, textsOf } from '../message/head.ts'
+import type { Answer } from '../client/options.ts'
+import type { Caller, Ports, ToolCall } from '../ports.ts'
+import { comparingOf } from '../client/quiet.ts'
+import type { RegisteredServer } from '../registered-server.ts'
+import { SecretInResult } from '../message/secret-in-result.ts'
+import { kindOf } from '../message/tool-result.ts'
+import { unavailable } from '../message/unavailable.ts'
+
+interface Parts {
+  readonly id: CallId
+  readonly call: ToolCall
+  readonly caller: Caller
+  readonly server: RegisteredServer
+  readonly ports: Ports
+  readonly signal: AbortSignal
+}
+
+/** A call that is not admitted never reaches the server; one that times out or is cancelled is cancelled there too. */
+export async function callTool(parts: Parts): Promise<CallResult> {
+  const { id, call, caller, server, ports, signal } = parts
+  const { settings } = server
+  const began = performance.now()
+  const value = parseArguments(call.arguments)
+  const tell = (type: string, detail: Readonly<Record<string, unknown>>): void =>
+    ports.emit({
+      type,
+      server: settings.name,
+      instance: null,
+      principal: caller.principal.id,
+      detail: { call: id, tool: call.tool, ...detail },
+    })
+  const { line, obstacle } = await reach(parts, value, () => tell('call/started', {}))
+  using _kept = line
+  const asked = `{"name":${JSON.stringify(call.tool)},"arguments":${call.arguments.raw}}`
+  const params = line === null ? asked : line.dress(asked)
+  const admission = await ports.governor.admit(
+    {
+      call: id,
+      kind: 'tool',
+      server: settings,
+      instance: line?.instance ?? null,
+      subject: call.tool,
+      arguments: value,
+      bytes: params,
+      evidence: params,
+      principal: caller.principal.id,
+      peer: caller.principal.attributes,
+      session: line?.instance ?? '',
+      lineage: call.lineage,
+      obstacle,
+      comparing: comparingOf(settings, () => line?.comparing() ?? null),
+    },
+    { signal },
+  )
+  const sent = performance.now()
+  const timeoutMs = Math.min(call.timeoutMs ?? Infinity, settings.timeouts.callMs)
+  const settle = (kind: Outcome['kind'], bytes: string | null, detail: string | null): void =>
+    ports.governor.settle(admission, { kind, durationMs: rounded(performance.now() - sent), bytes, detail })
+  let answer: Answer
+  try {
+    if (line === null) throw unavailable(settings.name, null)
+    answer = await line.send(admission, params, { signal, timeoutMs })
+  } catch (thrown) {
+    const error = SallyportError.from(thrown)
+    settle(
+      endings[error.code] ?? 'lost',
+      error instanceof SecretInResult ? error.redacted : null,
+      error.message,
+    )
+    tell('call/failed', { code: error.code, reason: error.message })
+    throw error
+  }
+  if (answer.kind === 'error') settle('error', answer.raw, null)
+  else settle(kindOf(answer.result.raw), answer.result.raw, null)
+  const durationMs = performance.now() - began
+  tell('call/ended', { durationMs: Math.round(durationMs), outcome: answer.kind })
+  return await resultOf(parts, answer, durationMs, admission)
+}
+
+const endings: Readonly<Partial<Record<ErrorCode, Outcome['kind']>>> = {
+  ERR_CALL_TIMEOUT: 'timeout',
+  ERR_CALL_CANCELLED: 'cancelled',
+  ERR_SECRET_IN_RESULT: 'error',
+}
+
+/** The way to the server, or why there is none; for what rules deny anyway no server is started. */
+async function reach(
+  { call, caller, server, ports, signal }: Parts,
+  value: unknown,
+  begun: () => void,
+): Promise<{ readonly line: Line | null; readonly obstacle: SallyportError | null }> {
+  const { settings } = server
+  const decision = ports.gate.decide({ server: settings, kind: 'tool', subject: call.tool, arguments: value })
+  if (decision.action === 'deny')
+    return { line: null, obstacle: refusalOf(decision, settings.name, call.tool) }
+  begun() // from here on `calls/cancel` has an id to name
+  try {
+    server.requireUsable()
+    return { line: await server.slot(caller.principal.id).line(call, { signal }), obstacle: null }
+  } catch (thrown) {
+    return { line: null, obstacle: SallyportError.from(thrown) }
+  }
+}
+
+/** The arguments as policy reads them; a key that stands twice could be read otherwise by the server. */
+export function parseArguments({ raw }: RawJson): unknown {
+  const text = Buffer.from(raw, 'utf8').toString('latin1')
+  try {
+    members(text, 0, text.length, { unique: true })
+  } catch (thrown) {
+    if (!(thrown instanceof JsonScanError)) throw thrown
+    const code = thrown.kind === 'duplicate' ? 'ERR_MESSAGE_AMBIGUOUS' : 'ERR_INVALID_PARAMS'
+    throw new SallyportError(code, `arguments: ${thrown.message}, at byte ${thrown.at}`)
+  }
+  return JSON.parse(raw) as unknown
+}
+
+/** What the caller is told: the answer as it came, or its beginning, and where the whole is. */
+async function resultOf(
+  { id, caller, server, ports }: Parts,
+  answer: Answer,
+  durationMs: number,
+  { identity, permit }: Admission,
+): Promise<CallResult> {
+  const { resultBytes } = server.settings.output
+  const metadata = { duration_ms: rounded(durationMs), truncated: false, output_path: null, identity, permit }
+  const whole = answer.kind === 'error' ? answer.raw : answer.result.raw
+  if (Buffer.byteLength(whole) <= resultBytes) {
+    if (answer.kind === 'error') return { call_id: id, ...errorOf(answer, answer.message), metadata }
+    const text = failureOf(JSON.parse(whole))
+    return {
+      call_id: id,
+      type: text === null ? 'output' : 'error',
+      data: answer.result,
+      error_text: text,
+      metadata,
+    }
+  }
+  const kept = ports.overflow.redact(whole)
+  const path = await ports.overflow.keep(id, caller.principal.id, kept)
+  const cut = { ...metadata, truncated: true, output_path: path }
+  if (answer.kind === 'error')
+    return { call_id: id, ...errorOf(answer, headOf(messageOf(kept), resultBytes)), metadata: cut }
+  const { data, text } = resultHead(kept, resultBytes)
+  const isFailure = failureOf(JSON.parse(kept)) !== null
+  return {
+    call_id: id,
+    type: isFailure ? 'error' : 'output',
+    data,
+    error_text: isFailure ? text : null,
+    metadata: cut,
+  }
+}
+
+const errorOf = ({ code }: Extract<Answer, { kind: 'error' }>, message: string) =>
+  ({ type: 'error', data: null, error_text: `${message} (${code})` }) as const
+
+const messageOf = (json: string): string => (JSON.parse(json) as { message: string }).message
+
+const rounded = (ms: number): number => Math.round(ms * 1000) / 1000
+
+/** The text of a result that says of itself that it failed, or that it wants more than a control call can give. */
+function failureOf(result: unknown): string | null {
+  if (typeof result !== 'object' || result === null) return null
+  if ('resultType' in result && result.resultType === 'input_required') {
+    return 'the tool asks for input, which a control call cannot give'
+  }
+  if ('resultType' in result && result.resultType === 'task') {
+    return 'the tool began a task, which a control call cannot follow'
+  }
+  if (!('isError' in result) || result.isError !== true) return null
+  return textsOf(result) || 'the tool says that it failed, and not why'
+}

@@ -1,0 +1,298 @@
+// The instance that serves one principal's control calls to one server: started when needed, restarted when lost.
+import { catalogue, SallyportError } from '../../errors.ts'
+import type { InstanceId } from '../../lib/ids.ts'
+import { Rest } from '../../lib/rest.ts'
+import type { InstanceView } from '../../rpc/protocol.ts'
+import type { ServerSettings } from '../../schema/settings.ts'
+import { paramsWithCredentials } from '../message/credential-meta.ts'
+import { Instance } from '../instance/instance.ts'
+import type { Aftermath, Lost } from '../instance/life.ts'
+import type { LogRing } from '../instance/log-ring.ts'
+import type { RequestOptions } from '../client/options.ts'
+import { Notes } from '../instance/notes.ts'
+import { OwnProcesses } from '../governed/own-processes.ts'
+import type { Ports, Running, ToolCall } from '../ports.ts'
+import { RestartSchedule } from '../instance/restart.ts'
+import type { SharedDoor } from '../shared/serving.ts'
+import type { Guest, Seat } from '../shared/seat.ts'
+import { type Connection, connectionTo, type Line } from './slot-connection.ts'
+import { soon } from '../instance/stop.ts'
+import type { ToolSurface } from '../client/tool-surface.ts'
+import { gaveUp, unavailable } from '../message/unavailable.ts'
+
+export interface SlotOptions {
+  readonly server: ServerSettings
+  readonly principal: string
+  readonly ports: Ports
+  readonly logs: LogRing
+  /** Gives the next generation of tool lists */
+  readonly nextGeneration: () => number
+  /** Told of an end that nobody asked for; true when it makes a storm */
+  readonly lost: (lost: Lost) => boolean
+}
+
+type Waiting = Pick<RequestOptions, 'signal'>
+
+type Asked = Pick<ToolCall, 'tool' | 'generation'>
+
+const never = new AbortController().signal
+/** How long after its last output a process that ends may take to be gone, ms */
+const lastWordMs = 50
+
+/** One instance at a time. A call finds it ready, starts it, waits for a start that is under way, or fails at once. */
+export class ControlSlot implements AsyncDisposable, SharedDoor {
+  readonly #options: SlotOptions
+  readonly #instance: Instance
+  readonly #schedule: RestartSchedule
+  readonly #notes: Notes
+  readonly #own: OwnProcesses
+  readonly #idle: Rest
+  /** Lines that are not disposed of */
+  #lines = 0
+  #connection: Connection | null = null
+  #starting: Promise<Connection> | null = null
+  #retry: NodeJS.Timeout | undefined
+
+  constructor(options: SlotOptions) {
+    this.#options = options
+    const { server, principal, ports, logs } = options
+    const { launch, emit, random } = ports
+    this.#notes = new Notes(emit, { server: server.name, principal })
+    this.#schedule = new RestartSchedule(server.restart, random)
+    this.#own = new OwnProcesses({ ...options, toolLimit: ports.settings.tools.perServer })
+    const { idleMs } = server.timeouts
+    this.#idle = new Rest(idleMs, () => void this.stop(`no call for ${idleMs} ms`).catch(() => undefined))
+    const afterLoss = (lost: Lost): Aftermath => this.#afterLoss(lost)
+    const purpose = server.instance === 'shared' ? 'shared' : 'control'
+    this.#instance = new Instance({ server, purpose, principal, launch, emit, logs, afterLoss })
+  }
+
+  get instance(): Instance {
+    return this.#instance
+  }
+
+  get id(): InstanceId {
+    return this.#instance.id
+  }
+
+  get entries(): ReadonlySet<string> | null {
+    return this.#connection?.surface.entries ?? null
+  }
+
+  view(): InstanceView {
+    const sessions =
+      this.#options.server.instance === 'shared' ? (this.#connection?.board?.guests ?? 0) : null
+    return { ...this.#instance.view(), sessions }
+  }
+
+  /** The same, and the processes of calls that have their own. */
+  views(): readonly InstanceView[] {
+    return [this.view(), ...this.#own.views()]
+  }
+
+  /** The tools, or null while the server is not connected; a start under way is waited for. */
+  async tools({ signal }: Waiting): Promise<ToolSurface | null> {
+    if (this.#starting !== null) await this.#waitFor(this.#starting, signal).catch(() => null)
+    return this.#connection?.surface ?? null
+  }
+
+  /** Starts in so many words: whatever made it give up is forgotten. */
+  async start({ signal }: Waiting): Promise<void> {
+    const { state } = this.#instance
+    if (state === 'backoff' || state === 'failed' || state === 'needs-auth') {
+      clearTimeout(this.#retry)
+      this.#schedule.reset()
+      await this.#waitFor(this.#begin(), signal)
+    } else await this.#connected(signal)
+  }
+
+  /**
+   * The way to the server, once it is known what it lists by now. Whoever finds the server down fails at once; nothing
+   * is repeated.
+   */
+  async line({ tool, generation }: Asked, waiting: Waiting): Promise<Line> {
+    const { client, surface } = await this.#connected(waiting.signal)
+    const { name } = this.#options.server
+    const known = surface.known()
+    if (known !== null) await this.#waitFor(known, waiting.signal)
+    const since = surface.find(tool)?.since ?? 0
+    if (generation !== null && since > generation) {
+      const what = `${name} changed ${tool} in generation ${since}, and the caller saw ${generation}`
+      throw new SallyportError('ERR_TOOL_NOT_FOUND', `${what}; list the tools again`, { generation: since })
+    }
+    this.#hold()
+    return {
+      instance: this.#instance.id,
+      comparing: () => surface.known(),
+      dress: (params) => client.dress(params),
+      send: (admission, params, options) => {
+        const { process, secrets } = admission
+        if (process !== null) return this.#own.call({ ...admission, process }, params, options)
+        const values = secrets?.meta ?? null
+        const sent = values === null ? params : paramsWithCredentials(params, values)
+        return client.request('tools/call', sent, options)
+      },
+      [Symbol.dispose]: () => this.#letGo(),
+    }
+  }
+
+  async join(guest: Guest): Promise<Seat> {
+    const { board } = await this.#connected(never)
+    if (board === null) throw new SallyportError('ERR_INTERNAL', 'a session was to share what is not shared')
+    this.#hold()
+    return board.seat(guest, () => this.#letGo())
+  }
+
+  known(): Promise<void> | null {
+    return this.#connection?.surface.known() ?? null
+  }
+
+  /** Runs the stop ladder; a restart that was to come does not. */
+  async stop(reason: string): Promise<void> {
+    clearTimeout(this.#retry)
+    this.#idle.end()
+    this.#disconnect(reason)
+    await Promise.all([this.#instance.stop(reason), this.#own.stop(reason)])
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.stop('Sallyport is stopping')
+  }
+
+  async #connected(signal: AbortSignal): Promise<Connection> {
+    const { state, reason } = this.#instance
+    const { name } = this.#options.server
+    if (this.#connection !== null && state === 'ready') {
+      const { closed } = this.#connection.client
+      if (closed !== null) throw closed
+      return this.#connection
+    }
+    if (this.#starting !== null) return this.#waitFor(this.#starting, signal)
+    // A source that failed may have been mended since: only a start reads it again.
+    if (state === 'stopped' || state === 'needs-auth') return this.#waitFor(this.#begin(), signal)
+    throw unavailable(name, state === 'failed' ? gaveUp(name, reason ?? state) : (reason ?? state))
+  }
+
+  /** The start goes on when the one who waits for it does not. */
+  async #waitFor<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+    signal.throwIfAborted()
+    const { promise: aborted, reject } = Promise.withResolvers<never>()
+    const abort = (): void => reject(SallyportError.from(signal.reason))
+    signal.addEventListener('abort', abort, { once: true })
+    try {
+      return await Promise.race([promise, aborted])
+    } finally {
+      signal.removeEventListener('abort', abort)
+    }
+  }
+
+  #begin(): Promise<Connection> {
+    const starting = this.#connect().finally(() => {
+      if (this.#starting === starting) this.#starting = null
+    })
+    this.#starting = starting
+    starting.catch(() => undefined)
+    return starting
+  }
+
+  /** Launch, handshake, tool list: only then is it ready. */
+  async #connect(): Promise<Connection> {
+    const { server, ports, nextGeneration } = this.#options
+    const process = await this.#instance.start()
+    const instance = this.#instance.id
+    const connection = connectionTo({
+      server,
+      ports,
+      process,
+      instance,
+      nextGeneration,
+      listChanged: () => this.changed(),
+      note: (type, detail) => this.#note(type, detail),
+    })
+    const { client, surface } = connection
+    const options = { timeoutMs: server.timeouts.initializeMs, signal: never }
+    try {
+      await client.handshake(options)
+      // Without a record nothing is called, but the server may run: the next call looks again.
+      await surface.fetch(options).catch(unlessUnrecorded)
+    } catch (thrown) {
+      const error = SallyportError.from(thrown)
+      client.close(error)
+      // Whoever waits is told at once; the ladder goes on, and what follows is decided at its end.
+      this.#instance.abandon(error.message, catalogue[error.code].retryable).catch(() => undefined)
+      throw error
+    }
+    this.#instance.ready()
+    ports.pools.prepare(server.name)
+    this.#connection = connection
+    this.#restIfIdle()
+    void client.broken.then((error) => this.#outlived(process, instance, error))
+    return connection
+  }
+
+  /** A process that nobody can speak with is of no use; one that is just ending says itself how. */
+  async #outlived(
+    process: Running,
+    instance: InstanceId,
+    { message, details }: SallyportError,
+  ): Promise<void> {
+    if ((await soon(process.ended, lastWordMs)) !== null || this.#instance.id !== instance) return
+    // Whoever is told of it next hears the reason alone: which server it is stands before it.
+    const { reason = message } = details
+    await this.#instance.abandon(String(reason), true).catch(() => undefined)
+  }
+
+  /** The server says that what it lists has changed. */
+  changed(): void {
+    const surface = this.#connection?.surface
+    if (surface === undefined) return
+    surface.changed({ timeoutMs: this.#options.server.timeouts.callMs, signal: never }, (outcome) =>
+      this.#note('tools/changed', 'error' in outcome ? { reason: outcome.error.message } : outcome),
+    )
+  }
+
+  /** A call that waits for a person, or runs in a process of its own, keeps it up too. */
+  #restIfIdle(): void {
+    if (this.#lines === 0) this.#idle.begin()
+  }
+
+  #hold(): void {
+    this.#lines++
+    this.#idle.end()
+  }
+
+  #letGo(): void {
+    this.#lines--
+    if (this.#connection !== null) this.#restIfIdle()
+  }
+
+  #disconnect(reason: string): void {
+    this.#options.ports.governor.forget(this.#instance.id)
+    const connection = this.#connection
+    this.#connection = null
+    connection?.client.close(unavailable(this.#options.server.name, reason))
+    connection?.surface.close()
+    connection?.board?.end(reason)
+  }
+
+  #afterLoss(lost: Lost): Aftermath {
+    this.#idle.end()
+    this.#disconnect(lost.reason)
+    if (lost.needsAuth === true) return { event: 'need-auth' }
+    if (this.#options.lost(lost)) return { event: 'quarantine' }
+    const verdict = this.#schedule.after(lost)
+    if (verdict.action === 'give-up') return { event: 'fail' }
+    const { delayMs } = verdict
+    this.#retry = setTimeout(() => void this.#begin(), delayMs)
+    this.#retry.unref()
+    return { event: 'back-off', delayMs }
+  }
+
+  #note(type: string, detail: Readonly<Record<string, unknown>>): void {
+    this.#notes.add(type, this.#instance.id, detail)
+  }
+}
+
+function unlessUnrecorded(thrown: unknown): void {
+  if (SallyportError.from(thrown).code !== 'ERR_JOURNAL') throw thrown
+}

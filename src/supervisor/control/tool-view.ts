@@ -1,0 +1,103 @@
+// How control methods show tools: named within limits, described in few words, without characters that deceive.
+import { createHash } from 'node:crypto'
+import type { ToolView } from '../../rpc/governed.ts'
+import { secretShape } from '../../lib/secret-shape.ts'
+import type { Gate } from '../../schema/gate.ts'
+import type { ServerSettings, Settings } from '../../schema/settings.ts'
+import type { ListedTool } from '../client/tool-surface.ts'
+
+const maxName = 64
+const maxSchemaDepth = 10
+
+/** Whether a description is cut as for lists, or as for one tool. */
+export type DescriptionLength = 'list' | 'full'
+
+/** The tools of one server as its settings let them be seen; what could never be called is left out. */
+export function viewTools(
+  server: ServerSettings,
+  tools: readonly ListedTool[],
+  gate: Gate,
+  settings: Settings['tools'],
+  length: DescriptionLength,
+): readonly ToolView[] {
+  const limit = length === 'list' ? settings.descriptionList : settings.descriptionFull
+  return tools
+    .filter(({ tool }) => gate.lists(server, tool))
+    .map((listed) => ({
+      name: displayName(server.name, listed.tool, settings.naming),
+      server: server.name,
+      tool: listed.tool,
+      description: harmless(listed.description, limit),
+      decision: gate.decide({ server, kind: 'tool', subject: listed.tool, arguments: {} }).action,
+      input_schema: prune(listed.inputSchema, maxSchemaDepth),
+      annotations: prune(listed.annotations, maxSchemaDepth),
+    }))
+}
+
+/** Splits off the views whose names collide; neither is shown, since one would be taken for the other. */
+export function withoutCollisions(views: readonly ToolView[]): {
+  readonly tools: readonly ToolView[]
+  readonly collisions: readonly string[]
+} {
+  const counts = new Map<string, number>()
+  for (const { name } of views) counts.set(name, (counts.get(name) ?? 0) + 1)
+  return {
+    tools: views.filter(({ name }) => counts.get(name) === 1),
+    collisions: [...counts].filter(([, count]) => count > 1).map(([name]) => name),
+  }
+}
+
+/** The naming pattern filled in, at most 64 characters; what is longer ends in a digest of the whole. */
+export function displayName(server: string, tool: string, naming: Settings['tools']['naming']): string {
+  const clean = (part: string): string => part.replace(/[^A-Za-z0-9_-]/g, '_')
+  const full = naming.replace('<server>', clean(server)).replace('<tool>', clean(tool))
+  if (full.length <= maxName) return full
+  const digest = createHash('sha256').update(`${server}/${tool}`).digest('hex').slice(0, 8)
+  return `${full.slice(0, maxName - 9)}_${digest}`
+}
+
+/** Plain text that does not look as if it held a secret; one that does is withheld whole. */
+export function harmless(text: string, limit: number): string {
+  // Again without what is taken out: a secret may be held together by what nobody sees.
+  const kind = secretShape(text) ?? secretShape(plain(text, Infinity))
+  return kind === null ? plain(text, limit) : withheld(kind)
+}
+
+const withheld = (kind: string): string => `(withheld: it holds what looks like ${kind})`
+
+/** What decides what is valid stays as it is, unless it looks as if it held a secret. */
+function unharmed(text: string): string {
+  const kind = secretShape(text)
+  return kind === null ? text : withheld(kind)
+}
+
+/** Text without control, format and ANSI characters, at most `limit` long. */
+export function plain(text: string, limit: number): string {
+  const clean = text
+    // oxlint-disable-next-line no-control-regex
+    .replace(/\u001b\[[0-?]*[ -/]*[@-~]/g, '')
+    .replace(/[\p{C}\p{Zl}\p{Zp}]+/gu, ' ')
+    .trim()
+  return clean.length <= limit ? clean : `${clean.slice(0, limit - 1)}…`
+}
+
+/** The value, with everything deeper than `depth` levels replaced by an empty object, and its words made harmless. */
+export function prune(value: unknown, depth: number): unknown {
+  if (typeof value === 'string') return unharmed(value)
+  if (typeof value !== 'object' || value === null) return value
+  if (depth === 0) return {}
+  if (Array.isArray(value)) return value.map((item) => prune(item, depth - 1))
+  return Object.fromEntries(
+    Object.entries(value).map(([key, item]) => [
+      plain(key, maxText),
+      typeof item === 'string' && wordy.has(key) ? harmless(item, maxText) : prune(item, depth - 1),
+    ]),
+  )
+}
+
+/** Members of a schema that are for readers; what else is text decides what is valid, and stays */
+const wordy: ReadonlySet<string> = new Set(['description', 'title', '$comment'])
+const maxText = 2048
+
+/** A result's schema, as `prune` leaves it. */
+export const outputSchemaView = (schema: unknown): unknown => prune(schema, maxSchemaDepth)

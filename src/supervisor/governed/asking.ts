@@ -1,0 +1,50 @@
+// Asks the governor about a held request: about each thing in it that policy governs, one after the other.
+import type { SallyportError } from '../../errors.ts'
+import type { Admission, Asker } from '../../schema/governor.ts'
+import type { Patience } from '../lanes/patience.ts'
+import type { Ask, Held } from '../lanes/wire.ts'
+
+/** Hears for itself what the governor says, so that no call waits for a promise that nothing has to be waited for. */
+export class Asking implements Asker {
+  readonly held: Held
+  readonly patience: Patience
+  readonly admissions: Admission[] = []
+  readonly #ask: (ask: Ask, asking: Asking) => void
+  readonly #decided: (asking: Asking, refusal: SallyportError | null) => void
+  /** Why it can't be sent whatever policy says */
+  obstacle: SallyportError | null = null
+
+  /** `decided` is told once, in the turn in which the last is admitted or one is refused. */
+  constructor(
+    held: Held,
+    patience: Patience,
+    ask: (ask: Ask, asking: Asking) => void,
+    decided: (asking: Asking, refusal: SallyportError | null) => void,
+  ) {
+    this.held = held
+    this.patience = patience
+    this.#ask = ask
+    this.#decided = decided
+  }
+
+  begin(obstacle: SallyportError | null): void {
+    this.obstacle = obstacle
+    if (this.held.asks.length === 0) this.#decided(this, obstacle)
+    else this.#next()
+  }
+
+  admitted(admission: Admission): void {
+    this.admissions.push(admission)
+    this.#next()
+  }
+
+  refused(error: SallyportError): void {
+    this.#decided(this, error)
+  }
+
+  #next(): void {
+    const ask = this.held.asks[this.admissions.length]
+    if (ask === undefined) this.#decided(this, null)
+    else this.#ask(ask, this)
+  }
+}

@@ -1,0 +1,296 @@
+// The governed requests of one session: held until they may be sent, followed until they are answered.
+import { SallyportError } from '../../errors.ts'
+import { BriefMap } from '../../lib/brief-map.ts'
+import { type InstanceId, newCallId, type SessionId } from '../../lib/ids.ts'
+import type { Span } from '../../lib/json-scan.ts'
+import type { Comparing } from '../../lib/once-compared.ts'
+import type { Gate } from '../../schema/gate.ts'
+import type { Principal } from '../../rpc/protocol.ts'
+import type { Admission, Governor, Outcome } from '../../schema/governor.ts'
+import type { ServerSettings } from '../../schema/settings.ts'
+import { Alarm } from './alarm.ts'
+import { cancelledLine, errorLine } from '../message/answers.ts'
+import { Asking } from './asking.ts'
+import type { Conversation, HostRequest } from '../lanes/conversation.ts'
+import { lineWithCredentials } from '../message/credential-meta.ts'
+import type { Response } from '../message/envelope.ts'
+import { refusalOf } from '../message/governed-request.ts'
+import { evidenceOf } from '../lanes/held.ts'
+import type { MessageId } from '../message/message-id.ts'
+import { ownAnswer } from './own-answer.ts'
+import type { OwnProcesses } from './own-processes.ts'
+import { Patience } from '../lanes/patience.ts'
+import type { Person } from '../lanes/person.ts'
+import { comparingOf } from '../client/quiet.ts'
+import { SecretInResult } from '../message/secret-in-result.ts'
+import { type Ending, taskBegun, type TaskIds, taskIn, Tasks } from '../lanes/tasks.ts'
+import { kindOf } from '../message/tool-result.ts'
+import { noAnswer } from '../message/unavailable.ts'
+import { utf8 } from '../message/utf8.ts'
+import type { Ask, Held } from '../lanes/wire.ts'
+
+export interface GovernedCallsOptions {
+  readonly server: ServerSettings
+  readonly session: SessionId
+  readonly principal: Principal
+  readonly gate: Gate
+  readonly governor: Governor
+  readonly talk: Conversation
+  readonly tasks: TaskIds
+  readonly person: Person
+  /** Null when the server's surface is known; otherwise resolves when it is */
+  readonly surface: Comparing
+  readonly instance: () => InstanceId | null
+  /** For servers that have a process for each call */
+  readonly own: OwnProcesses
+  /** Sends a line to the server in this turn */
+  readonly send: (line: string) => void
+  /** Says a line of Sallyport's own to the server */
+  readonly say: (line: string) => void
+  readonly toHost: (line: string) => void
+}
+
+interface Sent {
+  readonly admissions: readonly Admission[]
+  readonly sentAt: number
+  /** On the conversation's clock, or Infinity */
+  readonly dueAt: number
+  /** True for a call whose host asks for a task */
+  readonly asksTask: boolean
+  /** The task that the request is about; not looked at, and mostly undefined */
+  readonly taskId: unknown
+}
+
+/** Each request is admitted, sent and settled once, or answered and never sent. */
+export class GovernedCalls {
+  readonly #options: GovernedCallsOptions
+  readonly #sent = new BriefMap<Sent>()
+  readonly #alarm: Alarm
+  /** Calls in processes of their own */
+  readonly #own = new Map<string, AbortController>()
+  readonly tasks: Tasks
+
+  constructor(options: GovernedCallsOptions) {
+    this.#options = options
+    this.#alarm = new Alarm(options.talk, (now) => this.#expire(now))
+    this.tasks = new Tasks(options.tasks)
+  }
+
+  /** True while something waits that a server would have to be started for. */
+  get isWaiting(): boolean {
+    return this.#options.talk.held.size > 0
+  }
+
+  hold(held: Held): void {
+    const { talk, toHost } = this.#options
+    const patience = new Patience(held.progressToken, toHost)
+    talk.held.set(held.request.id.key, patience)
+    const asking = new Asking(held, patience, this.#ask, this.#decided)
+    try {
+      const obstacle = this.#obstacle(held.asks, patience)
+      if (obstacle instanceof Promise)
+        void obstacle.then((found) => asking.begin(found)) // never rejects
+      else asking.begin(obstacle)
+    } catch (thrown) {
+      asking.refused(SallyportError.from(thrown))
+    }
+  }
+
+  /** Resolves when whatever is held by now was sent or refused. */
+  async decided(): Promise<void> {
+    await Promise.all(this.#options.talk.held.values().map((patience) => patience.over()))
+  }
+
+  /** The host waits no longer. True when the request was still held: then nothing is sent, and nothing answered. */
+  takeBack(id: MessageId): boolean {
+    const { held } = this.#options.talk
+    const patience = held.get(id.key)
+    if (patience === undefined) return false
+    held.delete(id.key)
+    patience.end(new SallyportError('ERR_CALL_CANCELLED', 'the host took the call back'))
+    return true
+  }
+
+  /** The host waits no longer for what was sent. */
+  cancelled({ wireId }: HostRequest): void {
+    this.#settle(wireId.key, 'cancelled', null, 'cancelled by the host')
+  }
+
+  /** The server answered; an answer that begins a task ends no call. */
+  answered({ wireId, route, method }: HostRequest, { text, result, error }: Response): void {
+    const sent = this.#sent.get(wireId.key)
+    if (sent === undefined) return
+    const bytes = result === null ? textOf(text, error) : evidenceOf(text, result)
+    const isCall = route === 'call' && result !== null && bytes !== null
+    const task = isCall ? taskBegun(bytes, sent.asksTask, this.#options.talk.isLegacy) : null
+    if (task !== null && bytes !== null) {
+      this.#sent.delete(wireId.key)
+      return this.tasks.begin(task, bytes, (...end) => this.#end(sent, ...end))
+    }
+    const kind = result === null || bytes === null ? 'error' : kindOf(bytes)
+    this.#settle(wireId.key, kind, bytes, null)
+    if (method.startsWith('tasks/')) this.tasks.answered(method, sent.taskId, kind, bytes ?? '{}')
+  }
+
+  /** The server answered, and nobody can read what. */
+  unreadable({ wireId }: HostRequest, error: SallyportError): void {
+    const bytes = error instanceof SecretInResult ? error.redacted : null
+    this.#settle(wireId.key, 'error', bytes, error.message)
+  }
+
+  /** The server is gone, or the session ends: nothing held is sent, and nobody knows how what was sent ended. */
+  end(error: SallyportError): void {
+    for (const key of this.#sent.keys()) this.#settle(key, 'lost', null, error.message)
+    this.tasks.end(error.message)
+    for (const patience of this.#options.talk.held.values()) patience.end(error)
+    this.#alarm.off()
+  }
+
+  /** Sends what was admitted, in this turn; or answers it, where the host still waits. */
+  readonly #decided = ({ held, patience, admissions }: Asking, refusal: SallyportError | null): void => {
+    const { talk, toHost } = this.#options
+    const { request } = held
+    patience.close()
+    const isWanted = talk.held.get(request.id.key) === patience
+    if (isWanted) talk.held.delete(request.id.key)
+    const error = refusal ?? patience.reason
+    if (error === null && isWanted) return this.#send(held, admissions)
+    const detail = 'it was never sent'
+    this.#settleAll(admissions, { kind: 'cancelled', durationMs: 0, bytes: null, detail })
+    if (isWanted && error !== null) toHost(errorLine(request.id, error))
+  }
+
+  #send(held: Held, admissions: readonly Admission[]): void {
+    const { request, asks, line, asksTask } = held
+    const { talk, send, server } = this.#options
+    talk.open(request)
+    const taskId = taskIn(asks[0])
+    // `tasks/result` waits for its task
+    const limitMs = Math.max(server.timeouts.callMs, taskId === undefined ? 0 : this.tasks.leftMs(taskId))
+    const dueAt = isTimed(held) ? talk.now() + limitMs : Infinity
+    this.#sent.set(request.wireId.key, { admissions, sentAt: performance.now(), dueAt, asksTask, taskId })
+    this.#alarm.by(dueAt)
+    const [first] = admissions
+    if (first !== undefined && first.process !== null)
+      return void this.#sendToOwn(request, { ...first, process: first.process }, asks[0]?.bytes ?? '{}')
+    const values = first?.secrets?.meta ?? null
+    send(values === null ? line : lineWithCredentials(line, values))
+  }
+
+  /** The call has a process of its own: its answer, progress and logs reach the host as if the session's had said them. */
+  async #sendToOwn(
+    request: HostRequest,
+    admission: Admission & { readonly process: InstanceId },
+    params: string,
+  ): Promise<void> {
+    const { own, talk, person, server, toHost } = this.#options
+    const { key } = request.wireId
+    const controller = new AbortController()
+    this.#own.set(key, controller)
+    const end = await ownAnswer(own, person, request, admission, params, {
+      gate: this.#options.gate,
+      signal: controller.signal,
+      timeoutMs: server.timeouts.callMs,
+      introduced: talk.isLegacy ? talk.introduced : false,
+      heard: (line) => (this.#sent.has(key) ? toHost(line) : undefined),
+    })
+    this.#own.delete(key)
+    if (!this.#sent.has(key)) return // the host was told, or waits no longer
+    talk.settle(key)
+    this.#settle(key, end.kind, end.bytes, end.detail)
+    toHost(end.line)
+  }
+
+  /** Why the request can't be sent whatever policy says; waits until what the server lists is known. */
+  #obstacle(
+    asks: readonly Ask[],
+    patience: Patience,
+  ): Promise<SallyportError | null> | SallyportError | null {
+    const surface =
+      this.#denial(asks) ?? this.tasks.obstacle(asks, this.#options.server.name) ?? this.#options.surface()
+    if (surface === null || surface instanceof SallyportError) return surface
+    return surface.then(
+      () => patience.reason,
+      (thrown: unknown) => patience.reason ?? SallyportError.from(thrown),
+    )
+  }
+
+  /** What rules deny anyway needs no server: none is started for it. */
+  #denial(asks: readonly Ask[]): SallyportError | null {
+    const { gate, server } = this.#options
+    for (const { kind, subject, arguments: value } of asks) {
+      const decision = gate.decide({ server, kind, subject, arguments: value })
+      if (decision.action === 'deny') return refusalOf(decision, server.name, subject)
+    }
+    return null
+  }
+
+  readonly #ask = (ask: Ask, asking: Asking): void => {
+    const { governor, server, session, principal, instance } = this.#options
+    governor.admitTo(
+      {
+        call: newCallId(),
+        kind: ask.kind,
+        server,
+        instance: instance(),
+        subject: ask.subject,
+        arguments: ask.arguments,
+        bytes: ask.bytes,
+        evidence: ask.evidence,
+        principal: principal.id,
+        peer: principal.attributes,
+        session,
+        lineage: asking.held.lineage,
+        obstacle: asking.obstacle,
+        comparing: comparingOf(server, this.#options.surface),
+      },
+      asking.patience,
+      asking,
+    )
+  }
+
+  /** Ends what is due by now; returns when the next is. */
+  #expire(now: number): number {
+    let next = Infinity
+    for (const key of this.#sent.keys()) {
+      const dueAt = this.#sent.get(key)?.dueAt ?? Infinity
+      if (dueAt > now) next = Math.min(next, dueAt)
+      else this.#tooLate(key)
+    }
+    return next
+  }
+
+  /** The server did not answer in time: it is told to stop, and the host need not wait (MP-FH-004). */
+  #tooLate(key: string): void {
+    const { server, talk, say, toHost } = this.#options
+    const request = talk.expire(key)
+    if (request === null) return
+    const error = noAnswer(server, this.#sent.get(key)?.admissions[0]?.subject ?? request.method)
+    this.#settle(key, 'timeout', null, error.message)
+    say(cancelledLine(request.wireId, `no answer within ${server.timeouts.callMs} ms`))
+    toHost(errorLine(request.id, error))
+  }
+
+  #settle(key: string, ...ending: Ending): void {
+    const sent = this.#sent.get(key)
+    if (sent === undefined) return
+    this.#sent.delete(key)
+    this.#own.get(key)?.abort(new SallyportError('ERR_CALL_CANCELLED', 'the call is over'))
+    this.#end(sent, ...ending)
+  }
+
+  #end({ admissions, sentAt }: Sent, ...[kind, bytes, detail]: Ending): void {
+    const durationMs = Math.round((performance.now() - sentAt) * 1000) / 1000
+    this.#settleAll(admissions, { kind, durationMs, bytes, detail })
+  }
+
+  #settleAll(admissions: readonly Admission[], outcome: Outcome): void {
+    for (const admission of admissions) this.#options.governor.settle(admission, outcome)
+  }
+}
+
+/** A subscription lasts; a list that only waited for the surface to be known is no governed call. */
+const isTimed = ({ asks, request }: Held): boolean => asks.length > 0 && request.route !== 'listen'
+
+const textOf = (text: string, span: Span | null): string | null =>
+  span === null ? null : utf8(text, span.start, span.end)

@@ -1,0 +1,177 @@
+// Processes of one call each: launched with what the call may use, introduced, asked once, and gone when it is over.
+import { SallyportError } from '../../errors.ts'
+import { unlessAborted } from '../../lib/deadline.ts'
+import type { InstanceId } from '../../lib/ids.ts'
+import { type Comparing, onceCompared } from '../../lib/once-compared.ts'
+import type { InstanceView } from '../../rpc/protocol.ts'
+import type { Admission } from '../../schema/governor.ts'
+import type { ServerSettings } from '../../schema/settings.ts'
+import type { Introduced } from '../lanes/conversation.ts'
+import { paramsWithCredentials } from '../message/credential-meta.ts'
+import { Instance } from '../instance/instance.ts'
+import type { LogRing } from '../instance/log-ring.ts'
+import type { Answer, RequestOptions } from '../client/options.ts'
+import { McpClient } from '../client/mcp-client.ts'
+import type { Ports, Running } from '../ports.ts'
+import { comparingOf } from '../client/quiet.ts'
+import { readTools } from '../client/surface.ts'
+import { Survey } from '../client/survey.ts'
+import { noList, unavailable } from '../message/unavailable.ts'
+
+export interface OwnProcessOptions {
+  readonly server: ServerSettings
+  readonly principal: string
+  /** Most tools of a process that are looked at */
+  readonly toolLimit: number
+  readonly ports: Pick<Ports, 'launch' | 'pools' | 'emit' | 'gate' | 'governor'>
+  readonly logs: LogRing
+}
+
+/** How a call's process is spoken to, and what of its words is passed on. */
+export interface Speech {
+  /** How the host introduced itself, null where Sallyport introduces itself; false in the era that has no handshake */
+  readonly introduced?: Introduced | null | false
+  /** Hears its notifications, as they came, in latin1 reading with their line feed */
+  readonly heard?: (line: string) => void
+}
+
+const over = 'its call is over'
+
+/** Whoever made it disposes of it; then none of them runs any more. */
+export class OwnProcesses implements AsyncDisposable {
+  readonly #options: OwnProcessOptions
+  readonly #running = new Map<InstanceId, Instance>()
+
+  constructor(options: OwnProcessOptions) {
+    this.#options = options
+  }
+
+  views(): readonly InstanceView[] {
+    return [...this.#running.values()].map((instance) => instance.view())
+  }
+
+  /** Launches the process that the call was admitted for. Fails as a launch does; nothing is left then. */
+  async start(process: InstanceId): Promise<{ readonly instance: Instance; readonly process: Running }> {
+    const { server, principal, ports, logs } = this.#options
+    const { launch, emit } = ports
+    const afterLoss = (): { event: 'ended' } => ({ event: 'ended' })
+    const instance = new Instance({ server, purpose: 'call', principal, launch, emit, logs, afterLoss })
+    this.#running.set(process, instance)
+    try {
+      return { instance, process: await instance.start(process) }
+    } catch (error) {
+      this.#running.delete(process)
+      throw error
+    }
+  }
+
+  /**
+   * Sends one `tools/call` to a process of its own, once introduced and asked for its tools. What was admitted is looked at once
+   * more in the turn of the dispatch, when all is compared that it lists, and that the server said to have changed until then.
+   */
+  async call(
+    { process: id, secrets, ...admitted }: Admission & { readonly process: InstanceId },
+    params: string,
+    { introduced = null, heard, ...options }: RequestOptions & Speech,
+  ): Promise<Answer> {
+    const { server, ports } = this.#options
+    const stop = (): void => this.end(id, 'the caller waits no longer')
+    options.signal.addEventListener('abort', stop, { once: true })
+    try {
+      options.signal.throwIfAborted()
+      const { instance, process } = await this.start(id)
+      let survey: Survey | null = null
+      const client: McpClient = new McpClient({
+        process,
+        server,
+        gate: ports.gate,
+        isModern: introduced === false,
+        listChanged: () => survey?.changed(),
+        note: (type, detail) => ports.emit({ ...this.#about(id), type, detail }),
+        ...(heard === undefined ? {} : { heard }),
+      })
+      const { signal } = options
+      const handshake = { timeoutMs: server.timeouts.initializeMs, signal }
+      if (introduced !== false) await client.handshake(handshake, introduced)
+      instance.ready()
+      // Not before: what is built for the next call takes time from this one's start.
+      ports.pools.prepare(server.name)
+      survey = this.#surveyOf(client, id, signal)
+      const listed = comparingOf(server, () => survey?.known() ?? null)
+      const comparing = (): Promise<void> | null => admitted.comparing() ?? listed()
+      const values = secrets?.meta ?? null
+      const sent = values === null ? params : paramsWithCredentials(params, values)
+      const send = async (): Promise<Answer> => {
+        ports.governor.confirm({ ...admitted, process: id, secrets })
+        return client.request('tools/call', sent, options)
+      }
+      return await unlessAborted(inTurn(comparing, send), signal)
+    } catch (thrown) {
+      throw options.signal.aborted ? SallyportError.from(options.signal.reason) : SallyportError.from(thrown)
+    } finally {
+      options.signal.removeEventListener('abort', stop)
+      this.end(id, over)
+    }
+  }
+
+  /** Stops the process of a call; the caller does not wait for that. */
+  end(process: InstanceId, reason: string): void {
+    const instance = this.#running.get(process)
+    if (instance === undefined) return
+    void instance
+      .stop(reason)
+      .catch((thrown: unknown) => {
+        const { code, message } = SallyportError.from(thrown)
+        this.#options.ports.emit({
+          ...this.#about(process),
+          type: 'call/not-gone',
+          detail: { code, reason: message },
+        })
+      })
+      .finally(() => {
+        this.#running.delete(process)
+        this.#options.ports.governor.forget(process)
+      })
+  }
+
+  /** Stops all of them. */
+  async stop(reason: string): Promise<void> {
+    const { name } = this.#options.server
+    const ends = await Promise.allSettled(
+      [...this.#running.values()].map((instance) => instance.stop(reason)),
+    )
+    for (const end of ends) if (end.status === 'rejected') throw unavailable(name, String(end.reason))
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.stop('Sallyport is stopping')
+  }
+
+  /** Whether it is known that a call's process lists what was admitted; its tools alone, for nothing else is asked of it. */
+  #surveyOf(client: McpClient, instance: InstanceId, signal: AbortSignal): Survey {
+    const { server, toolLimit, ports } = this.#options
+    const { governor } = ports
+    const options = { timeoutMs: server.timeouts.initializeMs, signal, late: noList(server) }
+    const request = (method: string, params: string) => client.request(method, client.dress(params), options)
+    const ask = async (): Promise<void> => {
+      const tools = await readTools(request, toolLimit)
+      await governor.observe({ server, instance, tools, rest: null })
+      if (!this.#running.has(instance)) governor.forget(instance)
+    }
+    return new Survey({ server, ask })
+  }
+
+  #about(instance: InstanceId): {
+    readonly server: string
+    readonly instance: InstanceId
+    readonly principal: string
+  } {
+    return { server: this.#options.server.name, instance, principal: this.#options.principal }
+  }
+}
+
+/** What `next` comes to, in a turn in which nothing is left to compare. */
+const inTurn = <T>(comparing: Comparing, next: () => Promise<T>): Promise<T> =>
+  new Promise((resolve, reject) => {
+    onceCompared(comparing, () => void next().then(resolve, reject), reject)
+  })

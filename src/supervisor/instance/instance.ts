@@ -1,0 +1,298 @@
+// One instance: a server's process and its life, from launch to the proof that nothing is left.
+import type { InstanceState, InstanceView } from '../../rpc/protocol.ts'
+import type { SandboxExit, SandboxProcess } from '../../sandbox/driver.ts'
+import type { ServerSettings } from '../../schema/settings.ts'
+import { catalogue, SallyportError } from '../../errors.ts'
+import { type InstanceId, newInstanceId } from '../../lib/ids.ts'
+import { isShortage } from '../../lib/missing.ts'
+import { type Aftermath, type Life, limitsOf, type Lost } from './life.ts'
+import type { LogRing } from './log-ring.ts'
+import type { Emit, Launch, Running } from '../ports.ts'
+import { describeExit, release } from './process-end.ts'
+import { type InstanceEvent, next } from './states.ts'
+import { ignoreStreamError, keepStderr } from './stderr.ts'
+import { stop } from './stop.ts'
+
+/** How long the first reading of a server's code may take, ms: hundreds of megabytes on a busy disk */
+const registrationMs = 120_000
+
+export interface InstanceOptions {
+  readonly server: ServerSettings
+  readonly purpose: InstanceView['purpose']
+  /** Uid of the principal whose instance it is */
+  readonly principal: string
+  readonly launch: Launch
+  readonly emit: Emit
+  readonly logs: LogRing
+  /** Decides what follows an end that nobody asked for; called before the state changes */
+  readonly afterLoss: (lost: Lost) => Aftermath
+}
+
+/** Holds the state and the process. Whoever made it stops it; stopping is idempotent. */
+export class Instance implements AsyncDisposable {
+  readonly #options: InstanceOptions
+  #id = newInstanceId()
+  #life: Life = { state: 'stopped', reason: null }
+  #startedAt: Date | null = null
+  #starts = 0
+  #limits: InstanceView['limits'] = null
+  #gone: Promise<void> = Promise.resolve()
+  #drained: Promise<void> = Promise.resolve()
+  #stopping: Promise<void> | null = null
+  #isUnwanted = false
+  #exit: SandboxExit | null = null
+
+  constructor(options: InstanceOptions) {
+    this.#options = options
+  }
+
+  /** The id of the current or last process; every start has its own. */
+  get id(): InstanceId {
+    return this.#id
+  }
+
+  get state(): InstanceState {
+    return this.#life.state
+  }
+
+  /** Why it is where it is, in one line. */
+  get reason(): string | null {
+    return 'reason' in this.#life ? this.#life.reason : null
+  }
+
+  /** How the last process ended, or null. */
+  get exit(): SandboxExit | null {
+    return this.#exit
+  }
+
+  /** Resolves when the process that was last started is gone and the state says so. */
+  get gone(): Promise<void> {
+    return this.#gone
+  }
+
+  /** Resolves when the last output of the last process has been read, or given up after a bounded time. */
+  get drained(): Promise<void> {
+    return this.#drained
+  }
+
+  /**
+   * Launches a process and returns it while the instance is still `starting`; `ready()` is for whoever sees the
+   * handshake. Fails with the launch's own error.
+   */
+  async start(id: InstanceId = newInstanceId()): Promise<Running> {
+    const launch = new AbortController()
+    const { server } = this.#options
+    this.#apply('start', { state: 'starting', launch, process: null }, null, id)
+    this.#exit = null
+    this.#starts++
+    this.#startedAt = new Date()
+    let finish = (): void => undefined
+    this.#gone = new Promise((resolve) => (finish = resolve))
+    const { initializeMs } = server.timeouts
+    const late = (what: string): void =>
+      launch.abort(new SallyportError('ERR_INITIALIZE_TIMEOUT', `server ${server.name} was not ${what}`))
+    const reading = `read within ${registrationMs} ms; see how much its package's \`with\` holds`
+    let timer = setTimeout(() => late(reading), registrationMs)
+    const registered = (): void => {
+      clearTimeout(timer)
+      timer = setTimeout(() => late(`launched within timeouts.initialize_ms (${initializeMs})`), initializeMs)
+    }
+    const waiting = { signal: launch.signal, registered, principal: this.#options.principal }
+    let process: Running
+    try {
+      process = await this.#options.launch(server, id, waiting)
+    } catch (thrown) {
+      const error = SallyportError.from(launch.signal.aborted ? launch.signal.reason : thrown)
+      try {
+        this.#lose({
+          reason: error.message,
+          readyMs: null,
+          retryable: catalogue[error.code].retryable || isShortage(error),
+          isShortage: isShortage(error),
+          needsAuth: error.code === 'ERR_CREDENTIAL_SOURCE' || error.code === 'ERR_CREDENTIAL_REFUSED',
+          exit: null,
+        })
+      } finally {
+        finish()
+      }
+      throw error
+    } finally {
+      clearTimeout(timer)
+    }
+    this.#adopt(process, launch, finish)
+    if (launch.signal.aborted) throw SallyportError.from(launch.signal.reason)
+    return process
+  }
+
+  /** The server has answered the handshake. Too late is no mistake: it may be on its way out already. */
+  ready(): void {
+    if (this.#life.state !== 'starting' || this.#life.process === null) return
+    this.#apply('ready', { state: 'ready', process: this.#life.process, since: performance.now() }, null)
+  }
+
+  /** Runs the stop ladder and resolves when nothing is left. In a state without a process it does nothing. */
+  stop(reason: string): Promise<void> {
+    this.#isUnwanted = true
+    return this.#end(reason)
+  }
+
+  #end(reason: string): Promise<void> {
+    if (this.state === 'backoff') this.#apply('ended', { state: 'stopped', reason }, reason)
+    this.#stopping ??= this.#climbDown(reason).finally(() => (this.#stopping = null))
+    return this.#stopping
+  }
+
+  /**
+   * Ends a process that is of no use, by the ladder, and then treats it as lost, unless somebody stops it meanwhile. One
+   * that is gone already, was.
+   */
+  async abandon(reason: string, retryable: boolean): Promise<void> {
+    if (this.#life.state !== 'starting' && this.#life.state !== 'ready') return
+    const readyMs = this.#life.state === 'ready' ? performance.now() - this.#life.since : null
+    this.#isUnwanted = false
+    await this.#end(reason)
+    if (this.state === 'stopped' && !this.#isUnwanted)
+      this.#settle({ reason, readyMs, retryable, exit: this.#exit })
+  }
+
+  /** Moves an instance without a process on: `quarantine`, `release`, `disable`, `enable`, `ended`, `fail`. */
+  mark(event: 'quarantine' | 'release' | 'disable' | 'enable' | 'ended' | 'fail', reason: string): void {
+    const state = next(this.#life.state, event)
+    if (state === 'stopped') this.#apply(event, { state, reason }, reason)
+    else if (state === 'quarantined' || state === 'disabled' || state === 'failed') {
+      this.#apply(event, { state, reason }, reason)
+    }
+  }
+
+  view(): InstanceView {
+    const { principal, purpose } = this.#options
+    const process = 'process' in this.#life ? this.#life.process : null
+    return {
+      id: this.#id,
+      state: this.#life.state,
+      purpose,
+      pid: process?.initPid ?? null,
+      started_at: this.#startedAt?.toISOString() ?? null,
+      restarts: Math.max(0, this.#starts - 1),
+      principal,
+      sessions: null,
+      limits: process === null ? null : this.#limits,
+      reason: this.reason,
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.stop('Sallyport is stopping')
+  }
+
+  #adopt(process: Running, launch: AbortController, finish: () => void): void {
+    this.#limits = limitsOf(process)
+    keepStderr(process, this.#options.logs)
+    for (const stream of [process.stdin, process.stdout]) stream.on('error', ignoreStreamError)
+    if (this.#life.state === 'starting') this.#life = { state: 'starting', launch, process }
+    else if (this.#life.state === 'stopping') this.#life = { state: 'stopping', process }
+    // A launch that was called off and came through all the same leaves nothing behind.
+    if (launch.signal.aborted) {
+      process.kill()
+      process.stdout.resume()
+    }
+    const watched = this.#watch(process).finally(finish)
+    this.#drained = watched.then(() => release(process))
+  }
+
+  /** Waits for the end of the process, whoever asked for it; `ended` never rejects. */
+  async #watch(process: SandboxProcess): Promise<void> {
+    const exit = await process.ended
+    this.#exit = exit
+    const reason = describeExit(exit)
+    const life = this.#life
+    switch (life.state) {
+      case 'starting':
+        return this.#lose({ reason: `${reason} before it was ready`, readyMs: null, retryable: true, exit })
+      case 'ready':
+        return this.#lose({ reason, readyMs: performance.now() - life.since, retryable: true, exit })
+      case 'draining':
+      case 'stopping':
+        return this.#apply('ended', { state: 'stopped', reason }, reason)
+      case 'stopped':
+      case 'backoff':
+      case 'failed':
+      case 'quarantined':
+      case 'disabled':
+      case 'needs-auth':
+        return undefined
+    }
+  }
+
+  #lose(lost: Lost): void {
+    const { state } = this.#life
+    if (state === 'stopping')
+      return this.#apply('ended', { state: 'stopped', reason: lost.reason }, lost.reason)
+    if (state === 'starting' || state === 'ready') this.#settle(lost)
+  }
+
+  #settle(lost: Lost): void {
+    const { state } = this.#life
+    const decided = this.#options.afterLoss(lost)
+    // Whoever decided may have stopped it in the same turn, as a storm does: it has ended, and is marked by them.
+    const aftermath = this.#life.state === state ? decided : ({ event: 'ended' } as const)
+    const { reason } = lost
+    switch (aftermath.event) {
+      case 'ended':
+        if (this.#life.state === 'stopped') return undefined
+        return this.#apply('ended', { state: 'stopped', reason }, reason)
+      case 'fail':
+        return this.#apply('fail', { state: 'failed', reason }, reason)
+      case 'quarantine':
+        return this.#apply('quarantine', { state: 'quarantined', reason }, reason)
+      case 'need-auth':
+        return this.#apply('need-auth', { state: 'needs-auth', reason }, reason)
+      case 'back-off':
+        return this.#apply('back-off', { state: 'backoff', reason, delayMs: aftermath.delayMs }, reason)
+    }
+  }
+
+  async #climbDown(reason: string): Promise<void> {
+    const life = this.#life
+    if (life.state !== 'starting' && life.state !== 'ready') return
+    if (life.process === null) {
+      this.#apply('stop', { state: 'stopping', process: null }, reason)
+      if (life.state === 'starting') life.launch.abort(new SallyportError('ERR_SERVER_UNAVAILABLE', reason))
+      await this.#gone
+      return
+    }
+    const { process } = life
+    const { eofMs, termMs } = this.#options.server.stop
+    this.#apply('drain', { state: 'draining', process }, reason)
+    const beforeTerminate = (): void => {
+      if (this.#life.state === 'draining') this.#apply('stop', { state: 'stopping', process }, reason)
+    }
+    try {
+      await stop(process, { eofMs, termMs, beforeTerminate })
+      await this.#gone
+    } catch (thrown) {
+      const error = SallyportError.from(thrown)
+      if (this.#life.state === 'stopping') {
+        this.#apply('fail', { state: 'failed', reason: error.message }, error.message)
+      }
+      throw error
+    }
+  }
+
+  #apply(event: InstanceEvent, life: Life, reason: string | null, id: InstanceId = this.#id): void {
+    const from = this.#life.state
+    const to = next(from, event)
+    if (to !== life.state)
+      throw new SallyportError('ERR_INTERNAL', `${event} leads from ${from} to ${to}, not ${life.state}`)
+    this.#life = life
+    this.#id = id
+    const { emit, principal, purpose, server } = this.#options
+    emit({
+      type: 'instance/state',
+      server: server.name,
+      instance: id,
+      principal,
+      detail: { from, to, event, purpose, reason },
+    })
+  }
+}

@@ -1,0 +1,43 @@
+// What an instance is doing, how one is lost, and what may become of it then.
+import type { InstanceView } from '../../rpc/protocol.ts'
+import type { SandboxExit, SandboxProcess } from '../../sandbox/driver.ts'
+
+/** What an instance is doing; each state has only its own data. */
+export type Life =
+  | { readonly state: 'starting'; readonly launch: AbortController; readonly process: SandboxProcess | null }
+  | { readonly state: 'ready'; readonly process: SandboxProcess; readonly since: number }
+  | { readonly state: 'draining' | 'stopping'; readonly process: SandboxProcess | null }
+  | { readonly state: 'stopped'; readonly reason: string | null }
+  | { readonly state: 'backoff'; readonly reason: string; readonly delayMs: number }
+  | { readonly state: 'failed' | 'quarantined' | 'disabled' | 'needs-auth'; readonly reason: string }
+
+/** An end that nobody asked for. */
+export interface Lost {
+  readonly reason: string
+  /** How long it had been ready, ms; null when it never was */
+  readonly readyMs: number | null
+  readonly retryable: boolean
+  /** True where the machine was short of something: that is held against nobody */
+  readonly isShortage?: boolean
+  /** True where a source of its secrets failed: without an operator it will fail again */
+  readonly needsAuth?: boolean
+  /** How the server ended, or null when it never ran */
+  readonly exit: SandboxExit | null
+}
+
+/** What becomes of an instance that was lost. */
+export type Aftermath =
+  | { readonly event: 'ended' | 'fail' | 'quarantine' | 'need-auth' }
+  | { readonly event: 'back-off'; readonly delayMs: number }
+
+/** The limits that hold on a process, as people see them. */
+export function limitsOf({ spec, enforcedBy }: SandboxProcess): InstanceView['limits'] {
+  const { limits } = spec
+  return {
+    memory: { limit: limits.memoryBytes, enforced_by: enforcedBy.memory },
+    pids: { limit: limits.pids, enforced_by: enforcedBy.pids },
+    cpu: { limit: limits.cpu, enforced_by: enforcedBy.cpu },
+    files: { limit: limits.openFiles, enforced_by: enforcedBy.files },
+    tmp: { limit: limits.tmpBytes, enforced_by: enforcedBy.tmp },
+  }
+}

@@ -1,0 +1,25 @@
+// Tells something the first time, the second, the fourth, …, so that a flood of it costs nothing and is not hidden.
+import type { InstanceId } from '../../lib/ids.ts'
+import type { Emit } from '../ports.ts'
+
+/** Told each time: there are no more of them than a person answers */
+const isBounded = new Set(['session/sensitive-question'])
+
+/** Events of one session or slot, thinned by kind; each carries how often its kind has happened. */
+export class Notes {
+  readonly #emit: Emit
+  readonly #about: { readonly server: string; readonly principal: string }
+  readonly #counts = new Map<string, number>()
+
+  constructor(emit: Emit, about: { readonly server: string; readonly principal: string }) {
+    this.#emit = emit
+    this.#about = about
+  }
+
+  add(type: string, instance: InstanceId | null, detail: Readonly<Record<string, unknown>>): void {
+    const count = (this.#counts.get(type) ?? 0) + 1
+    this.#counts.set(type, count)
+    if (isBounded.has(type) || Number.isInteger(Math.log2(count)))
+      this.#emit({ type, ...this.#about, instance, detail: { ...detail, count } })
+  }
+}

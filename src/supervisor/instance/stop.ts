@@ -1,0 +1,62 @@
+// The stop ladder: end of input, SIGTERM, SIGKILL, and proof that nothing is left.
+import type { SandboxExit, SandboxProcess } from '../../sandbox/driver.ts'
+import { SallyportError } from '../../errors.ts'
+
+/** The steps in their order; docs/lifecycle.md has them in the same words. Whoever calls `stop` has taken the first. */
+export const stopSteps = ['intake', 'eof', 'term', 'kill', 'proof'] as const
+
+/** How long a killed sandbox may take to be gone, ms; beyond it something is wrong with the machine */
+const proofMs = 5000
+
+interface Ladder {
+  /** How long the server may take to end after its input has ended, ms */
+  readonly eofMs: number
+  /** How long it may take after SIGTERM, ms */
+  readonly termMs: number
+  /** Called once, before SIGTERM is sent */
+  readonly beforeTerminate?: () => void
+}
+
+/**
+ * Makes a server end, in the order that MCP asks for, and returns how it ended once nothing of it is left. The caller
+ * has closed the intake. Takes at most `eofMs + termMs` and the time that the kernel needs; fails with ERR_INTERNAL
+ * where the kernel does not finish, and then nothing may be reported as stopped.
+ */
+export async function stop(process: SandboxProcess, ladder: Ladder): Promise<SandboxExit> {
+  process.stdin.end()
+  const afterEof = await soon(process.ended, ladder.eofMs)
+  if (afterEof !== null) return afterEof
+
+  ladder.beforeTerminate?.()
+  process.terminate()
+  const afterTerm = await soon(process.ended, ladder.termMs)
+  if (afterTerm !== null) return afterTerm
+
+  process.kill()
+  const afterKill = await soon(process.ended, proofMs)
+  if (afterKill !== null) return afterKill
+  throw new SallyportError(
+    'ERR_INTERNAL',
+    `server ${process.spec.server} was killed and is still not gone after ${proofMs} ms; see init pid ${process.initPid}`,
+  )
+}
+
+/** The value of a promise that settles in time, else null; the timer goes with it. */
+export async function soon<T>(promise: Promise<T>, ms: number): Promise<T | null> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<null>((resolve) => {
+    timer = setTimeout(resolve, ms, null)
+  })
+  try {
+    return await Promise.race([promise, late])
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+/** Waits for all, whatever happens to some, then fails with the first failure. */
+export async function settleAll(work: readonly Promise<unknown>[]): Promise<void> {
+  for (const outcome of await Promise.allSettled(work)) {
+    if (outcome.status === 'rejected') throw SallyportError.from(outcome.reason)
+  }
+}

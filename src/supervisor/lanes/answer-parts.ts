@@ -1,0 +1,33 @@
+// Parts of an answer that are looked for that say something of the whole: the version of a handshake, its size.
+import { SallyportError } from '../../errors.ts'
+import { decodeString, type Member } from '../../lib/json-scan.ts'
+import type { ServerSettings } from '../../schema/settings.ts'
+import type { HostRequest } from './conversation.ts'
+import type { Response } from '../message/envelope.ts'
+
+/** The protocol version that a handshake's result names, or null. */
+export function versionOf(text: string, result: Member): string | null {
+  const version = result.inner.find(({ key }) => key === 'protocolVersion')
+  if (version === undefined || text.charCodeAt(version.start) !== 34) return null
+  return decodeString(text.slice(version.start, version.end))
+}
+
+/** Why an answer to a governed request is larger than a caller may get; null where it is not. */
+export function oversized(
+  { name, output }: ServerSettings,
+  { route }: HostRequest,
+  { result, error }: Response,
+): SallyportError | null {
+  const span = result ?? error
+  if ((route !== 'call' && route !== 'govern') || span === null) return null
+  const bytes = span.end - span.start
+  if (bytes <= output.resultBytes) return null
+  const what = `the answer of ${name} has ${bytes} bytes, and output.result_bytes is ${output.resultBytes}`
+  return new SallyportError('ERR_RESULT_TOO_LARGE', `${what}; ask for less or raise it`, { bytes })
+}
+
+/** What a server is told that asks for what it may not. */
+export const refused = (server: string, method: string): SallyportError =>
+  new SallyportError('ERR_METHOD_REFUSED', `${JSON.stringify(method)} is not enabled for ${server}`, {
+    method,
+  })

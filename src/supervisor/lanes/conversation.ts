@@ -1,0 +1,179 @@
+// What is open between one host and one server: who waits for which answer.
+import { BriefMap } from '../../lib/brief-map.ts'
+import type { Route } from '../../schema/gate.ts'
+import type { MessageId } from '../message/message-id.ts'
+import type { Patience } from './patience.ts'
+
+/** A request of the host's that the server has. */
+export interface HostRequest {
+  readonly id: MessageId
+  readonly method: string
+  readonly route: Route
+  /** The message, kept only where it may have to be sent again */
+  readonly line: string | null
+  /** How often it was sent again */
+  readonly round: number
+  /** The id that the server knows it by: the host's, or ours where it was sent again */
+  readonly wireId: MessageId
+}
+
+/** A request of the server's that the host has. */
+export interface ServerRequest {
+  readonly id: MessageId
+  readonly route: Route
+  readonly timer: NodeJS.Timeout | null
+}
+
+/** Requests in flight, in one direction, beyond which more are refused */
+const maxInFlight = 4096
+/** Requests that nobody waits for any more and that are remembered, since their answer may be on its way */
+const maxGivenUp = 1024
+
+/** A request that was sent and is not waited for: an answer to one that the host `cancelled` still passes. */
+interface GivenUp {
+  readonly request: HostRequest
+  readonly why: 'cancelled' | 'late'
+}
+
+/** How the host introduced itself, word for word, for processes that are spoken to in its name. */
+export interface Introduced {
+  /** Its params of `initialize`: JSON as it wrote it */
+  readonly params: string
+  /** Its `notifications/initialized`: the whole message as it wrote it, null until then */
+  initialized: string | null
+}
+
+/** Bounded: what exceeds a bound is refused by the lanes. */
+export class Conversation {
+  /** Version that the handshake settled on; null before it, and in the era that has none */
+  protocolVersion: string | null = null
+  /** True once the host said `initialize`: the era of handshakes */
+  isLegacy = false
+  /** Null before `initialize`, and in the era that has none */
+  introduced: Introduced | null = null
+  readonly hostRequests = new BriefMap<HostRequest>()
+  /** The waits for requests of the host's that were not sent yet, by the requests' keys */
+  readonly held = new BriefMap<Patience>()
+  readonly serverRequests = new Map<string, ServerRequest>()
+  readonly #givenUp = new Map<string, GivenUp>()
+  /** Host's key -> ours, for requests that were sent again */
+  readonly #resent = new Map<string, string>()
+  readonly #limit: number
+  #questions = 0
+  #askedAt = 0
+  #askedMs = 0
+
+  constructor(limit = maxInFlight) {
+    this.#limit = limit
+  }
+
+  get isFull(): boolean {
+    return this.hostRequests.size + this.held.size >= this.#limit
+  }
+
+  get isServerFull(): boolean {
+    return this.serverRequests.size >= maxInFlight
+  }
+
+  /** True when an answer may come under this id: another request must not be mistaken for the one that has it. */
+  isOpen({ key }: MessageId): boolean {
+    return (
+      this.hostRequests.has(key) ||
+      this.held.has(key) ||
+      (this.#resent.size > 0 && this.#resent.has(key)) ||
+      (this.#givenUp.size > 0 && this.#givenUp.has(key))
+    )
+  }
+
+  /** True while a question of the server's is with the host. */
+  get isStanding(): boolean {
+    return this.#questions > 0
+  }
+
+  /** Milliseconds in which the server could work on its answers; none pass while it waits for the host's. */
+  now(): number {
+    return (this.isStanding ? this.#askedAt : performance.now()) - this.#askedMs
+  }
+
+  open(request: HostRequest): void {
+    const { key } = request.wireId
+    this.hostRequests.set(key, request)
+    if (key !== request.id.key) this.#resent.set(request.id.key, key)
+  }
+
+  /** The request that an answer belongs to, once; `late` when it came too late, null when nobody asked. */
+  settle(key: string): HostRequest | 'late' | null {
+    const request = this.hostRequests.get(key)
+    if (request !== undefined) {
+      this.hostRequests.delete(key)
+      if (this.#resent.size > 0) this.#resent.delete(request.id.key)
+      return request
+    }
+    const givenUp = this.#givenUp.get(key)
+    if (givenUp === undefined) return null
+    this.#givenUp.delete(key)
+    return givenUp.why === 'cancelled' ? givenUp.request : 'late'
+  }
+
+  /** The host no longer waits; an answer that is on its way still passes. Returns what was cancelled, or null. */
+  cancel(id: MessageId): HostRequest | null {
+    return this.#giveUp(this.#resent.get(id.key) ?? id.key, 'cancelled')
+  }
+
+  /** The host was told that no answer came in time; one that comes goes nowhere. Returns what is over, or null. */
+  expire(key: string): HostRequest | null {
+    return this.#giveUp(key, 'late')
+  }
+
+  #giveUp(key: string, why: GivenUp['why']): HostRequest | null {
+    const request = this.hostRequests.get(key)
+    if (request === undefined) return null
+    this.hostRequests.delete(key)
+    this.#resent.delete(request.id.key)
+    this.#givenUp.set(key, { request, why })
+    const [oldest] = this.#givenUp.keys()
+    if (this.#givenUp.size > maxGivenUp && oldest !== undefined) this.#givenUp.delete(oldest)
+    return request
+  }
+
+  openServer(request: ServerRequest): void {
+    this.serverRequests.set(request.id.key, request)
+    if (isQuestion(request) && this.#questions++ === 0) this.#askedAt = performance.now()
+  }
+
+  /** Requests of one kind that the host has from the server. */
+  waitingOnHost(route: Route): number {
+    let count = 0
+    for (const request of this.serverRequests.values()) if (request.route === route) count++
+    return count
+  }
+
+  settleServer(key: string): ServerRequest | null {
+    const request = this.serverRequests.get(key)
+    if (request === undefined) return null
+    this.serverRequests.delete(key)
+    if (request.timer !== null) clearTimeout(request.timer)
+    if (isQuestion(request) && --this.#questions === 0) this.#askedMs += performance.now() - this.#askedAt
+    return request
+  }
+
+  /** Everything that the host waits for; from here on it waits for nothing. */
+  giveUp(): readonly HostRequest[] {
+    const open = this.hostRequests.values()
+    this.hostRequests.clear()
+    this.#resent.clear()
+    return open
+  }
+
+  /** Forgets everything: the server is gone. */
+  clear(): void {
+    for (const key of this.serverRequests.keys()) this.settleServer(key)
+    this.hostRequests.clear()
+    this.held.clear()
+    this.#resent.clear()
+    this.#givenUp.clear()
+  }
+}
+
+/** A person, or a model, may have to be asked. */
+const isQuestion = ({ route }: ServerRequest): boolean => route === 'elicitation' || route === 'sampling'

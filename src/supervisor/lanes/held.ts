@@ -1,0 +1,98 @@
+// Takes a governed request out of the stream: what policy is to be asked about it, and what is sent once it may pass.
+import { SallyportError } from '../../errors.ts'
+import { decodeString, type Member, members, type Span } from '../../lib/json-scan.ts'
+import type { Route } from '../../schema/gate.ts'
+import type { HostRequest } from './conversation.ts'
+import { readEnvelope, type Request } from '../message/envelope.ts'
+import { listenAsks } from './listen.ts'
+import { utf8 } from '../message/utf8.ts'
+import type { Ask, Held } from './wire.ts'
+
+/** What policy is asked about a request; a subscription is asked about thing by thing. Throws what `listenAsks` throws. */
+export function asksOf(request: Request, route: Route): readonly Ask[] {
+  if (route !== 'call' && route !== 'govern' && route !== 'listen') return []
+  const { text, params, method } = request
+  const bytes = params === null ? '{}' : utf8(text, params.start, params.end)
+  const found = params?.inner ?? []
+  const evidence = params === null || !found.some(isPrivate) ? bytes : evidenceOf(text, params)
+  if (route === 'govern') {
+    const value = withoutPrivate(valueOf(text, params) ?? {})
+    return [{ kind: 'method', subject: method, arguments: value, bytes, evidence }]
+  }
+  if (route === 'call') {
+    const name = memberOf(found, 'name')
+    const subject = name === null ? '' : decodeString(text.slice(name.start, name.end))
+    const value = valueOf(text, memberOf(found, 'arguments')) ?? {}
+    return [{ kind: 'tool', subject, arguments: value, bytes, evidence }]
+  }
+  return listenAsks(request, bytes, evidence)
+}
+
+/**
+ * The text of `params`, or of a result, as it is recorded: what a person answered is in no record, nor is the server's
+ * state of a conversation, which may hold answers of before.
+ */
+export function evidenceOf(text: string, { start, end, inner }: Member): string {
+  const hidden = inner.filter(isPrivate)
+  if (hidden.length === 0) return utf8(text, start, end)
+  const from = [start, ...hidden.map((one) => one.end)]
+  const to = [...hidden.map((one) => one.start), end]
+  return from.map((at, n) => utf8(text, at, to[n] ?? at)).join('"[not recorded]"')
+}
+
+const privateKeys = new Set(['inputResponses', 'requestState'])
+const isPrivate = ({ key }: Member): boolean => privateKeys.has(key)
+
+const withoutPrivate = (value: unknown): unknown =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+    ? Object.fromEntries(Object.entries(value).filter(([key]) => !privateKeys.has(key)))
+    : value
+
+export function heldOf(opened: HostRequest, request: Request, asks: readonly Ask[]): Held {
+  const { text, start, end } = request
+  const meta = memberOf(request.params?.inner ?? [], '_meta')
+  const found =
+    meta === null || text.charCodeAt(meta.start) !== 123 ? [] : members(text, meta.start, meta.end)
+  const lineage = memberOf(found, lineageKey)
+  const token = memberOf(found, 'progressToken')
+  return {
+    request: opened,
+    line: `${text.slice(start, end)}\n`,
+    asks,
+    asksTask: (request.params?.inner ?? []).some(({ key }) => key === 'task'),
+    lineage:
+      lineage !== null && text.charCodeAt(lineage.start) === 34
+        ? decodeString(text.slice(lineage.start, lineage.end))
+        : null,
+    progressToken: token === null ? null : text.slice(token.start, token.end),
+  }
+}
+
+/** True when the `_meta` at that place says a lineage that no record has room for. */
+export const hasLongLineage = (text: string, meta: Member | undefined): boolean =>
+  meta !== undefined &&
+  meta.end - meta.start > longestText &&
+  text.charCodeAt(meta.start) === 123 &&
+  members(text, meta.start, meta.end).some(
+    ({ key, start, end }) => key === lineageKey && end - start > longestText,
+  )
+
+const lineageKey = 'sallyport/lineage'
+
+/** Longest name and lineage in a session, bytes with their quotes; a lineage of the control protocol is as long */
+export const longestText = 4096
+
+/** A request that goes out again, as a call of its own. */
+export function heldAgain(request: HostRequest, line: string): Held {
+  const envelope = readEnvelope(line, 0, line.length - 1, true)
+  if (envelope.kind !== 'request') throw new SallyportError('ERR_INTERNAL', 'a retry is not a request')
+  return heldOf(request, envelope, asksOf(envelope, request.route))
+}
+
+const memberOf = (found: readonly Member[], key: string): Member | null =>
+  found.find((member) => member.key === key) ?? null
+
+function valueOf(text: string, span: Span | null): unknown {
+  if (span === null) return undefined
+  return JSON.parse(utf8(text, span.start, span.end)) as unknown
+}

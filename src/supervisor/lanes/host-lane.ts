@@ -1,0 +1,278 @@
+// Judges what the host says before the server hears it: well-formed, unambiguous, known, allowed.
+import { SallyportError } from '../../errors.ts'
+import { elements, JsonScanError, skipSpace, type Span } from '../../lib/json-scan.ts'
+import { spellings } from '../../lib/key-folding.ts'
+import { cancelledLine, errorLine, unknownMethodLine } from '../message/answers.ts'
+import { withoutCredentials } from '../message/credential-meta.ts'
+import {
+  confusableIn,
+  type Envelope,
+  type Notification,
+  readEnvelope,
+  type Request,
+} from '../message/envelope.ts'
+import { asksOf, hasLongLineage, heldOf, longestText } from './held.ts'
+import { declining } from '../questions/input-required.ts'
+import { listenAsks } from './listen.ts'
+import { messageId } from '../message/message-id.ts'
+import { tooLate } from './person.ts'
+import { serverMay } from '../questions/server-may.ts'
+import { whyNotShared } from '../shared/refusal.ts'
+import { batchVersion, type Kept, rejoinBatch, type Verdict, type Wire } from './wire.ts'
+
+/** Keys of `params` that Sallyport or a server acts on; no other spelling of them passes. */
+const paramsKeys = spellings([
+  'name',
+  'arguments',
+  'uri',
+  'ref',
+  'argument',
+  'context',
+  'taskId',
+  'task',
+  'requestId',
+  'notifications',
+  'inputResponses',
+  'requestState',
+  '_meta',
+])
+
+/** Judges lines of the host; answers those that do not pass. */
+export class HostLane {
+  readonly #wire: Wire
+
+  constructor(wire: Wire) {
+    this.#wire = wire
+  }
+
+  /** Judges the line from `start` to `end`, which is valid UTF-8 in latin1 reading. */
+  judge(text: string, start: number, end: number): Verdict {
+    const first = skipSpace(text, start)
+    if (first >= end) return 'drop'
+    if (text.charCodeAt(first) === 91) return this.#batch(text, start, end)
+    return this.#message(readEnvelope(text, start, end, true))
+  }
+
+  /** Answers a line that was never read: too long, or not UTF-8. */
+  refuse(error: SallyportError, id: Parameters<typeof errorLine>[0] = null): void {
+    this.#wire.toHost(errorLine(id, error))
+    this.#wire.note('session/refused', { code: error.code, reason: error.message })
+  }
+
+  #batch(text: string, start: number, end: number): Verdict {
+    const version = this.#wire.talk.protocolVersion
+    if (version !== batchVersion) {
+      const reason = `a batch passes in protocol version ${batchVersion} only, and this session has ${version ?? 'none yet'}`
+      this.refuse(new SallyportError('ERR_BATCH_REFUSED', `${reason}; send one message a line`))
+      return 'drop'
+    }
+    try {
+      const all = elements(text, start, end)
+      if (all.length === 0)
+        this.refuse(new SallyportError('ERR_INVALID_REQUEST', 'a batch holds at least one message'))
+      return rejoinBatch(all.length, [...this.#elements(text, all)])
+    } catch (thrown) {
+      if (!(thrown instanceof JsonScanError)) throw thrown
+      this.refuse(new SallyportError('ERR_PARSE', thrown.message))
+      return 'drop'
+    }
+  }
+
+  *#elements(text: string, all: readonly Span[]): Iterable<Kept> {
+    for (const { start, end } of all) {
+      const envelope = readEnvelope(text, start, end, true)
+      if (envelope.kind === 'request' && ['initialize', 'server/discover'].includes(envelope.method)) {
+        this.refuse(
+          new SallyportError('ERR_BATCH_REFUSED', `${envelope.method} cannot be part of a batch`),
+          envelope.id,
+        )
+        continue
+      }
+      const verdict = this.#message(envelope)
+      if (verdict === 'pass') yield { text: text.slice(start, end), isChanged: false }
+      else if (verdict !== 'drop') yield { text: verdict.replacement.trimEnd(), isChanged: true }
+    }
+  }
+
+  #message(envelope: Envelope): Verdict {
+    switch (envelope.kind) {
+      case 'request':
+        return this.#request(envelope)
+      case 'notification':
+        return this.#notification(envelope)
+      case 'response': {
+        const request = envelope.id === null ? null : this.#wire.talk.settleServer(envelope.id.key)
+        if (request !== null) return 'pass'
+        this.#wire.note('session/unexpected-answer', { sender: 'host', id: envelope.id?.raw ?? null })
+        return 'drop'
+      }
+      case 'invalid':
+        this.refuse(envelope.error, envelope.id)
+        return 'drop'
+    }
+  }
+
+  #request(said: Request): Verdict {
+    const request = this.#inTime(said)
+    const bare = withoutCredentials(request)
+    if (bare === null) return this.#ask(request)
+    this.#wire.note('session/credentials-stripped', { sender: 'host', method: request.method })
+    const verdict = this.#ask(bare)
+    return verdict === 'pass' ? { replacement: `${bare.text.slice(bare.start, bare.end)}\n` } : verdict
+  }
+
+  /** The request, or where it answers questions whose time was over, one that declines them. */
+  #inTime(request: Request): Request {
+    const { talk, server } = this.#wire
+    const late = talk.isLegacy ? [] : tooLate(this.#wire, request)
+    if (late.length === 0) return request
+    const reason = `the answer came after elicitation.timeout_ms (${server.elicitation.timeoutMs})`
+    this.#wire.note('session/declined', { method: request.method, reason })
+    return declining(request, late)
+  }
+
+  #ask(request: Request): Verdict {
+    const { talk, gate } = this.#wire
+    const route = gate.route('host', 'request', request.method)
+    const error = talk.isOpen(request.id)
+      ? new SallyportError(
+          'ERR_INVALID_REQUEST',
+          `the id ${request.id.raw} is still in flight; every request needs its own`,
+        )
+      : talk.isFull
+        ? new SallyportError('ERR_BUSY', 'too many requests are in flight in this session; wait for answers')
+        : (whyNotShared(this.#wire.server, request.method) ?? this.#judge(request, route))
+    if (error !== null) {
+      this.#wire.toHost(errorLine(request.id, error))
+      this.#wire.note('session/refused', {
+        method: request.method,
+        ...error.details,
+        code: error.code,
+        reason: error.message,
+      })
+      return 'drop'
+    }
+    if (route === 'handshake') {
+      talk.isLegacy = true
+      talk.introduced = { params: wordsOf(request.text, request.params) ?? '{}', initialized: null }
+      this.#wire.initializing()
+    }
+    if (route === 'probe' && (talk.isLegacy || !this.#wire.probing(request.id))) {
+      this.#wire.toHost(unknownMethodLine(request.id))
+      return 'drop'
+    }
+    const isGoverned = route === 'call' || route === 'govern'
+    const line = isGoverned && !talk.isLegacy ? request.text.slice(request.start, request.end) : null
+    const opened = { id: request.id, wireId: request.id, method: request.method, route, line, round: 0 }
+    const asks = asksOf(request, route)
+    if (asks.length > 0 || route === 'filter') {
+      this.#wire.hold(heldOf(opened, request, asks))
+      return 'drop'
+    }
+    talk.open(opened)
+    return 'pass'
+  }
+
+  /** Null when the request is one that policy can be asked about, or that needs no asking. */
+  #judge(request: Request, route: ReturnType<Wire['gate']['route']>): SallyportError | null {
+    switch (route) {
+      case 'relay':
+      case 'filter':
+      case 'list':
+      case 'handshake':
+      case 'probe':
+        return null
+      case 'call':
+      case 'govern':
+      case 'listen': {
+        const found = request.params?.inner ?? []
+        const key = confusableIn(found, paramsKeys)
+        if (key !== null) {
+          const what = `params of ${request.method} has the key ${JSON.stringify(key)}`
+          return new SallyportError('ERR_MESSAGE_AMBIGUOUS', `${what}, which readers take differently`)
+        }
+        if (
+          hasLongLineage(
+            request.text,
+            found.find((one) => one.key === '_meta'),
+          )
+        )
+          return new SallyportError('ERR_INVALID_REQUEST', `a lineage has at most ${longestText} bytes`)
+        if (route === 'listen') return whyNotListen(request)
+        const name = route === 'call' ? found.find((one) => one.key === 'name') : null
+        if (name === null || (name !== undefined && isName(request.text, name))) return null
+        return new SallyportError('ERR_INVALID_REQUEST', nameless)
+      }
+      case 'cancel':
+      case 'sampling':
+      case 'elicitation':
+      case 'roots':
+      case 'client-task':
+      case 'refuse':
+        return new SallyportError(
+          'ERR_METHOD_REFUSED',
+          `${JSON.stringify(request.method)} is not a request that a host may send`,
+          { method: request.method },
+        )
+    }
+  }
+
+  #notification(notification: Notification): Verdict {
+    const { gate, server, talk } = this.#wire
+    const { method } = notification
+    const route = gate.route('host', 'notification', method)
+    if (method === 'notifications/initialized') {
+      if (talk.introduced !== null) talk.introduced.initialized ??= wordsOf(notification.text, notification)
+      this.#wire.initialized()
+    }
+    if (route === 'relay') return 'pass'
+    if (route === 'cancel') return this.#cancel(notification)
+    // The roots are the declared mounts; what the host's own roots do is not the server's business.
+    if (route === 'roots') return 'drop'
+    if (route === 'client-task' && serverMay(server, route)) return 'pass'
+    if (gate.route('host', 'request', method) !== 'refuse') {
+      this.refuse(
+        new SallyportError('ERR_INVALID_REQUEST', `${method} needs an id: it has an answer`, { method }),
+      )
+    } else
+      this.#wire.note('session/refused', {
+        method,
+        code: 'ERR_METHOD_REFUSED',
+        reason: 'unknown notification',
+      })
+    return 'drop'
+  }
+
+  #cancel(notification: Notification): Verdict {
+    const found = notification.params?.inner ?? []
+    const named = found.find(({ key }) => key === 'requestId')
+    if (confusableIn(found, paramsKeys) !== null) {
+      this.#wire.note('session/refused', { method: notification.method, code: 'ERR_MESSAGE_AMBIGUOUS' })
+      return 'drop'
+    }
+    const id = named === undefined ? null : messageId(notification.text.slice(named.start, named.end))
+    if (id !== null && this.#wire.takeBack(id)) return 'drop'
+    const request = id === null ? null : this.#wire.talk.cancel(id)
+    if (request !== null) this.#wire.cancelled(request)
+    if (request === null || request.wireId === request.id) return 'pass'
+    return { replacement: cancelledLine(request.wireId, 'cancelled by the host') }
+  }
+}
+
+function whyNotListen(request: Request): SallyportError | null {
+  try {
+    listenAsks(request, '', '')
+    return null
+  } catch (thrown) {
+    return SallyportError.from(thrown)
+  }
+}
+
+const nameless = `tools/call needs a params.name that is a string of at most ${longestText} bytes`
+const isName = (text: string, { start, end }: Span): boolean =>
+  text.charCodeAt(start) === 34 && end - start <= longestText
+
+/** What stands there, byte for byte; the text is UTF-8 in latin1 reading. */
+function wordsOf(text: string, span: Span | null): string | null {
+  return span === null ? null : Buffer.from(text.slice(span.start, span.end), 'latin1').toString('utf8')
+}

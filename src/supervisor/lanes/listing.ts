@@ -1,0 +1,149 @@
+// Cuts what policy denies out of the answer to a list, and touches no other byte.
+import { SallyportError } from '../../errors.ts'
+import { decodeString, elements, type Member, members, type Span } from '../../lib/json-scan.ts'
+import { parseOneWay } from '../../lib/one-way.ts'
+import { type Spellings, spellings } from '../../lib/key-folding.ts'
+import type { Gate } from '../../schema/gate.ts'
+import type { HostRequest } from './conversation.ts'
+import { confusableIn } from '../message/envelope.ts'
+import { utf8 } from '../message/utf8.ts'
+import type { Wire } from './wire.ts'
+
+/** Where a method's result holds its list, and which member tells one entry from another. */
+interface Shape {
+  readonly list: string
+  readonly key: string
+  readonly listKeys: Spellings
+  readonly entryKeys: Spellings
+}
+
+const shape = (list: string, key: string): Shape => ({
+  list,
+  key,
+  listKeys: spellings([list, 'cacheScope']),
+  entryKeys: spellings([key]),
+})
+
+const shapes: ReadonlyMap<string, Shape> = new Map([
+  ['tools/list', shape('tools', 'name')],
+  ['prompts/list', shape('prompts', 'name')],
+  ['resources/list', shape('resources', 'uri')],
+  ['tasks/list', shape('tasks', 'taskId')],
+  ['resources/templates/list', shape('resourceTemplates', 'uriTemplate')],
+])
+
+/** What a list became. */
+export interface FilteredList {
+  /** The text from `start` to `end`, or null when nothing was cut */
+  readonly text: string | null
+  readonly hidden: number
+}
+
+/** Says whether an entry is shown: by its name, null where two readers could take it differently, and its JSON. */
+type Shows = (name: string | null, json: string) => boolean
+
+/**
+ * Filters the answer to `method` from `start` to `end`, whose `result` is given. A result that two readers could take for
+ * different lists throws ERR_MESSAGE_AMBIGUOUS.
+ */
+export function filterList(
+  method: string,
+  text: string,
+  { start, end }: Span,
+  result: Member,
+  shows: Shows,
+): FilteredList {
+  const nothing = { text: null, hidden: 0 }
+  const found = shapes.get(method)
+  if (found === undefined || text.charCodeAt(result.start) !== 123) return nothing
+  const only = (key: string): Member | null => onlyOne(method, result.inner, key, found.listKeys)
+  const list = only(found.list)
+  if (list === null || text.charCodeAt(list.start) !== 91) return nothing
+  const all = elements(text, list.start, list.end)
+  const kept = all.filter((entry) => shows(nameOf(text, entry, found), utf8(text, entry.start, entry.end)))
+  const hidden = all.length - kept.length
+  if (hidden === 0) return nothing
+  const edits = [{ start: list.start, end: list.end, text: rejoin(text, list, all, kept) }]
+  const scope = only('cacheScope')
+  // A list that was cut for one principal is not for every cache on the way.
+  if (scope !== null) edits.push({ start: scope.start, end: scope.end, text: '"private"' })
+  return { text: splice(text, start, end, edits), hidden }
+}
+
+/** What of a list is shown; null where all of it is. */
+export function shownIn({ route, method }: HostRequest, wire: Wire): Shows | null {
+  const { gate, server } = wire
+  if (route === 'filter')
+    return (tool, json) => tool !== null && gate.lists(server, tool) && wire.shows(parseOneWay(json))
+  if (method === 'tasks/list') return (task) => task !== null && wire.ownsTask(task)
+  return shownByRules(gate, server, method)
+}
+
+/** What of a list is shown by the rules about the things in it; null where they hide nothing. */
+function shownByRules(gate: Gate, server: Parameters<Gate['hides']>[0], method: string): Shows | null {
+  const subject = method === 'prompts/list' ? 'prompts/get' : 'resources/read'
+  const isHidden = gate.hides(server, subject)
+  if (isHidden === null) return null
+  if (method === 'prompts/list') return (name) => !isHidden(name === null ? null : { name })
+  if (method === 'resources/list') return (uri) => !isHidden(uri === null ? null : { uri })
+  return (template) => !expansions(template).every((uri) => isHidden(uri === null ? null : { uri }))
+}
+
+/**
+ * A template can make many addresses: it is hidden when nothing that it can make may be read. No rule holds these fillings
+ * by chance, so whatever matches them all matches what the template itself says.
+ */
+const fillings = ['', 'q7Zk1v', 'q7Zk1v0w/Xb3n', 'q7Zk1v/0wXb3/nq']
+const expansions = (template: string | null): readonly (string | null)[] =>
+  template === null ? [null] : fillings.map((filling) => template.replaceAll(/\{[^{}]*\}/g, filling))
+
+function nameOf(text: string, entry: Span, { key, entryKeys }: Shape): string | null {
+  if (text.charCodeAt(entry.start) !== 123) return null
+  const found = members(text, entry.start, entry.end)
+  const names = found.filter((member) => member.key === key)
+  const [name] = names
+  if (name === undefined || names.length > 1 || text.charCodeAt(name.start) !== 34) return null
+  if (confusableIn(found, entryKeys) !== null) return null
+  return decodeString(text.slice(name.start, name.end))
+}
+
+function onlyOne(method: string, found: readonly Member[], key: string, known: Spellings): Member | null {
+  const same = found.filter((member) => member.key === key)
+  const other = confusableIn(found, known)
+  if (same.length > 1 || other !== null) {
+    throw new SallyportError(
+      'ERR_MESSAGE_AMBIGUOUS',
+      `the server's ${method} result could be read in two ways: see ${JSON.stringify(other ?? key)}`,
+    )
+  }
+  return same[0] ?? null
+}
+
+/** Keeps the bytes before the first and behind the last element, and the separator before each element that stays. */
+function rejoin(text: string, array: Span, all: readonly Span[], kept: readonly Span[]): string {
+  const [first] = all
+  const last = all.at(-1)
+  if (first === undefined || last === undefined || kept.length === 0) return '[]'
+  let joined = text.slice(array.start, first.start)
+  for (const [index, element] of kept.entries()) {
+    if (index > 0) joined += text.slice(all[all.indexOf(element) - 1]?.end ?? element.start, element.start)
+    joined += text.slice(element.start, element.end)
+  }
+  return joined + text.slice(last.end, array.end)
+}
+
+/** The text from `start` to `end` with other text at some places. */
+export function splice(
+  text: string,
+  start: number,
+  end: number,
+  edits: readonly (Span & { text: string })[],
+): string {
+  let result = ''
+  let from = start
+  for (const edit of edits.toSorted((a, b) => a.start - b.start)) {
+    result += text.slice(from, edit.start) + edit.text
+    from = edit.end
+  }
+  return result + text.slice(from, end)
+}

@@ -1,0 +1,63 @@
+// One host's wait for one call that may not be sent yet: it can be ended, and while a person is asked it is never silent.
+import type { SallyportError } from '../../errors.ts'
+import type { Waiting } from '../../schema/governor.ts'
+
+/** Time between two signs of life, ms */
+const signMs = 5000
+
+/** Costs nothing until somebody is asked: then there is a signal, and progress for hosts that gave a token. */
+export class Patience implements Waiting {
+  readonly #token: string | null
+  readonly #toHost: (line: string) => void
+  #controller: AbortController | null = null
+  #timer: NodeJS.Timeout | undefined
+  #signs = 0
+  #over: PromiseWithResolvers<void> | null = null
+  /** Why the wait was ended before its time, or null */
+  reason: SallyportError | null = null
+
+  constructor(token: string | null, toHost: (line: string) => void) {
+    this.#token = token
+    this.#toHost = toHost
+  }
+
+  get signal(): AbortSignal {
+    if (this.#controller === null) {
+      this.#controller = new AbortController()
+      if (this.reason !== null) this.#controller.abort(this.reason)
+    }
+    return this.#controller.signal
+  }
+
+  readonly asked = (): void => {
+    if (this.#token === null || this.#timer !== undefined) return
+    this.#sign()
+    this.#timer = setInterval(() => this.#sign(), signMs)
+  }
+
+  /** Ends the wait; the first reason wins. */
+  end(reason: SallyportError): void {
+    this.reason ??= reason
+    this.#controller?.abort(this.reason)
+    this.close()
+  }
+
+  /** Resolves when the wait is over, in whatever way. */
+  over(): Promise<void> {
+    this.#over ??= Promise.withResolvers()
+    return this.#over.promise
+  }
+
+  /** The wait is over: no more signs of life. */
+  close(): void {
+    if (this.#timer !== undefined) clearInterval(this.#timer)
+    this.#over?.resolve()
+  }
+
+  // So small that whatever the server says later of its own progress is more.
+  #sign(): void {
+    const progress = ++this.#signs / 1_000_000
+    const params = `{"progressToken":${this.#token},"progress":${progress},"message":"waiting for an operator's approval"}`
+    this.#toHost(`{"jsonrpc":"2.0","method":"notifications/progress","params":${params}}\n`)
+  }
+}

@@ -1,0 +1,88 @@
+// What stands between a server and a person: whether one is asked, for how long an answer is waited for, and what silence means.
+import { cancelledLine, declined, resultLine } from '../message/answers.ts'
+import { members } from '../../lib/json-scan.ts'
+import type { Request } from '../message/envelope.ts'
+import { type InputVerdict, paramsIn } from '../questions/input-required.ts'
+import { questionKey, type Said, valueOf } from '../questions/questions.ts'
+import { serverMay } from '../questions/server-may.ts'
+import type { Wire } from './wire.ts'
+
+/** Who asks a person in the era of results, and whom that is told to. */
+export type Person = Pick<Wire, 'server' | 'questions' | 'note' | 'declineTask'>
+
+/** Why a person is not asked, or null. */
+export function whyNotAsked({ server, talk, questions }: Wire): string | null {
+  const { trust, elicitation } = server
+  if (!serverMay(server, 'elicitation'))
+    return trust === 'sandboxed' ? 'the server is sandboxed' : 'elicitation.enabled is false'
+  if (talk.waitingOnHost('elicitation') + questions.count() < elicitation.queue) return null
+  return `elicitation.queue (${elicitation.queue}) questions wait already`
+}
+
+/** A host that does not answer a request in time has said no: it is told so, and the server gets that answer. */
+export function declineLater(wire: Wire, { id, method }: Request): NodeJS.Timeout {
+  const { timeoutMs } = wire.server.elicitation
+  return setTimeout(() => {
+    if (wire.talk.settleServer(id.key) === null) return
+    wire.note('session/declined', { method, reason: late(timeoutMs) })
+    wire.toHost(cancelledLine(id, 'no answer in time'))
+    wire.toServer(resultLine(id, declined))
+  }, timeoutMs)
+}
+
+/** A question passes as it is; that it asks for secrets is told beside it. */
+export function flagSecrets({ note }: Pick<Person, 'note'>, method: string, fields: readonly string[]): void {
+  if (fields.length > 0) note('session/sensitive-question', { method, fields })
+}
+
+/** What was asked, and what asked it: in the words of a result, or of a notification about a task. */
+export interface AskedBy extends Said {
+  readonly method: string
+  /** The request that was answered so, or null */
+  readonly line: string | null
+}
+
+/**
+ * A result asked, and no request is open meanwhile: an answer that comes too late is sent on as a no. A task that asked gets its
+ * no when the time is over, so that it goes on, and whoever waits for it hears how.
+ */
+export function awaitAnswer(
+  { server, questions, note, declineTask }: Person,
+  asked: AskedBy,
+  { names, sensitive, isTask }: Extract<InputVerdict, { action: 'pass' }>,
+): void {
+  const { method, line } = asked
+  flagSecrets({ note }, method, sensitive)
+  if (names.length === 0) return
+  const { timeoutMs } = server.elicitation
+  const expired = (): void => note('session/declined', { method, reason: late(timeoutMs) })
+  if (isTask) {
+    const task = taskOf(asked) ?? ''
+    const decline = (late: readonly string[]): void => {
+      expired()
+      declineTask(task, late)
+    }
+    return questions.tasks.ask({ task, names, timeoutMs, expired: decline })
+  }
+  const params = line === null ? asked : { text: line, inner: paramsIn(line) }
+  questions.ask({ key: questionKey(method, params, asked), names, timeoutMs, expired })
+}
+
+/** The task that asks: the one that was asked about, else the one that speaks. */
+export const taskOf = (said: AskedBy): string | null =>
+  (said.line === null ? null : valueOf({ text: said.line, inner: paramsIn(said.line) }, 'taskId')) ??
+  valueOf(said, 'taskId')
+
+/** The names in a request's answers for which it is too late. */
+export function tooLate({ questions }: Person, { method, text, params }: Request): readonly string[] {
+  const inner = params?.inner ?? []
+  const answers = inner.find(({ key }) => key === 'inputResponses')
+  if (answers === undefined) return []
+  const said = { text, inner }
+  if (method !== 'tasks/update') return questions.answer(questionKey(method, said))
+  const isObject = text.charCodeAt(answers.start) === 123
+  const names = isObject ? members(text, answers.start, answers.end).map(({ key }) => key) : []
+  return questions.tasks.answer(valueOf(said, 'taskId') ?? '', names)
+}
+
+const late = (timeoutMs: number): string => `no answer within elicitation.timeout_ms (${timeoutMs})`

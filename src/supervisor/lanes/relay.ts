@@ -1,0 +1,299 @@
+// Carries bytes between one host and one server: in lines, judged by the lanes, written as they came, with backpressure.
+//
+//   host ──data──> lines ──> host lane ──pass──> outlet ──> server's stdin     a full pipe pauses its own source,
+//   host <── outlet <──pass── server lane <── lines <──data── server's stdout  and nothing else
+import { isUtf8 } from 'node:buffer'
+import type { Duplex, Readable, Writable } from 'node:stream'
+import { SallyportError } from '../../errors.ts'
+import { LineSplitter } from '../../lib/lines.ts'
+import type { SandboxProcess } from '../../sandbox/driver.ts'
+import { inputOf } from '../dispatch.ts'
+import { readHead } from '../message/envelope.ts'
+import { Garbage, overlongFactor } from '../message/garbage.ts'
+import { HostLane } from './host-lane.ts'
+import { Outlet, put } from './outlet.ts'
+import { ServerLane } from './server-lane.ts'
+import type { Running } from '../ports.ts'
+import type { Wire } from './wire.ts'
+
+/** What the relay tells its session. */
+export interface RelayEvents {
+  /** Something is to be said to a server, and none is connected */
+  wanted(): void
+  /** The host will say nothing more */
+  hostEnded(): void
+  /** The server will say nothing more */
+  serverEnded(process: SandboxProcess): void
+  /** The session cannot go on */
+  broken(error: SallyportError): void
+}
+
+/** One host, at most one server at a time. Bytes for a server that is not there yet are held, and the host waits. */
+export class Relay {
+  readonly #host: Duplex
+  readonly #wire: Wire
+  readonly #events: RelayEvents
+  readonly #hostLane: HostLane
+  readonly #hostLines: LineSplitter
+  readonly #toServer: Outlet
+  readonly #toHost: Outlet
+  #server: { readonly process: SandboxProcess; readonly lane: ServerLane } | null = null
+  #held: Buffer[] = []
+  #admitted: string[] = []
+  #heldBytes = 0
+  #isClosed = false
+  readonly #waiting = new Map<Writable, Set<Readable>>()
+  #checked: Buffer | null = null
+  readonly #garbage: Garbage
+
+  constructor(host: Duplex, wire: Omit<Wire, 'toHost' | 'toServer'>, events: RelayEvents) {
+    this.#host = host
+    this.#events = events
+    this.#wire = {
+      ...wire,
+      toHost: (line) => this.answer(line),
+      toServer: (line) => this.#answerServer(line),
+    }
+    this.#garbage = new Garbage(wire.server.name)
+    this.#hostLane = new HostLane(this.#wire)
+    this.#toServer = new Outlet((bytes) => this.#writeServer(bytes))
+    this.#toHost = new Outlet((bytes) => this.#writeHost(bytes))
+    this.#hostLines = new LineSplitter(wire.server.output.lineBytes, {
+      line: (bytes, text, start, end) => this.#hostLine(bytes, text, start, end),
+      overlong: (head) => this.#hostOverlong(head),
+      overlongEnd: () => undefined,
+    })
+  }
+
+  /** Begins to listen to the host; `head` is what was read of it before. */
+  open(head: Buffer): void {
+    this.#host.on('data', (chunk: Buffer) => this.#fromHost(chunk))
+    this.#host.on('end', () => this.#events.hostEnded())
+    this.#host.on('close', () => this.#events.hostEnded())
+    this.#host.on('error', () => this.#events.hostEnded())
+    // It came paused: nothing was to be read while the request was judged
+    this.#host.resume()
+    if (head.length > 0) this.#fromHost(head)
+  }
+
+  /** Connects a server and gives it what was held. While `muted`, only answers of it pass. */
+  connect(process: Running, { muted, flush }: { readonly muted: boolean; readonly flush: boolean }): void {
+    const lane = new ServerLane(this.#wire, process.redactor)
+    lane.isMuted = muted
+    this.#server = { process, lane }
+    const lines = new LineSplitter(this.#wire.server.output.lineBytes, this.#serverSink(process, lane))
+    process.stdout.on('data', (chunk: Buffer) => {
+      if (this.#server?.process !== process) return
+      lines.push(chunk)
+      this.#toHost.flush()
+      if (lines.pending > overlongFactor * this.#wire.server.output.lineBytes) this.#endless()
+    })
+    process.stdout.on('end', () => this.#events.serverEnded(process))
+    process.stdout.on('close', () => this.#events.serverEnded(process))
+    if (flush) this.release()
+  }
+
+  /** Lets everything of the connected server pass, and gives it what was held. */
+  release(): void {
+    if (this.#server !== null) this.#server.lane.isMuted = false
+    const held = this.#held
+    this.#held = []
+    this.#heldBytes = 0
+    this.#resumeHost()
+    for (const bytes of held) this.#writeServer(bytes)
+  }
+
+  /** Says one line to the connected server at once, whatever is held. */
+  sayFirst(): void {
+    const first = this.#held.shift()
+    if (first === undefined) return
+    this.#heldBytes -= first.length
+    this.#input?.write(first)
+  }
+
+  /** Says one line to the connected server, behind whatever has passed in this turn. */
+  say(line: string): void {
+    this.#toServer.flush()
+    this.#answerServer(line)
+  }
+
+  /** Says lines of the host's that may pass by now; those of one turn go out together. */
+  admit(line: string): void {
+    this.#admitted.push(line)
+    if (this.#admitted.length > 1) return
+    queueMicrotask(() => {
+      const text = this.#admitted.join('')
+      this.#admitted = []
+      if (text !== '') this.#writeServer(Buffer.from(text, 'latin1'))
+    })
+  }
+
+  /** Lets go of the server, which may still be ending; what it says now goes nowhere. */
+  disconnect(): void {
+    this.#server?.process.stdout.resume()
+    this.#server = null
+  }
+
+  /** Lets go of the server with whatever it was still to hear. */
+  forget(): void {
+    if (this.#input !== undefined) this.#waiting.delete(this.#input)
+    this.disconnect()
+    this.#held = []
+    this.#heldBytes = 0
+    this.#admitted = []
+    this.#resumeHost()
+  }
+
+  get isHolding(): boolean {
+    return this.#held.length > 0
+  }
+
+  pauseHost(): void {
+    this.#host.pause()
+  }
+
+  /** Nothing more is taken from the host; what it says is read and dropped, so that its end is clean. */
+  close(): void {
+    this.#isClosed = true
+    this.#held = []
+    this.#host.resume()
+  }
+
+  #fromHost(chunk: Buffer): void {
+    if (this.#isClosed) return
+    this.#hostLines.push(chunk)
+    this.#toServer.flush()
+  }
+
+  #hostLine(bytes: Buffer, text: string, start: number, end: number): void {
+    if (this.#isClosed) return
+    if (!this.#isUtf8(bytes, start, end)) {
+      return this.#hostLane.refuse(new SallyportError('ERR_PARSE', 'the line is not UTF-8'))
+    }
+    put(this.#toServer, this.#hostLane.judge(text, start, end), bytes, start, end)
+    // What is held is held line by line: a probe goes out alone.
+    if (!this.#isFlowing) this.#toServer.flush()
+  }
+
+  /** True while what the host says goes straight to a server. */
+  get #isFlowing(): boolean {
+    return this.#server !== null && !this.#server.lane.isMuted
+  }
+
+  /** Whole chunks are checked at once; only where that fails, line by line. */
+  #isUtf8(bytes: Buffer, start: number, end: number): boolean {
+    if (bytes === this.#checked) return true
+    if (isUtf8(bytes)) {
+      this.#checked = bytes
+      return true
+    }
+    return isUtf8(bytes.subarray(start, end))
+  }
+
+  #hostOverlong(head: Buffer): void {
+    const { id } = readHead(head.toString('latin1'))
+    const limit = this.#wire.server.output.lineBytes
+    const message = `the line is longer than output.line_bytes (${limit}); send less or raise it`
+    this.#hostLane.refuse(new SallyportError('ERR_MESSAGE_TOO_LARGE', message), id)
+  }
+
+  #serverSink(process: SandboxProcess, lane: ServerLane): ConstructorParameters<typeof LineSplitter>[1] {
+    let head = ''
+    return {
+      line: (bytes, text, start, end) => {
+        if (this.#server?.process !== process) return
+        const before = lane.garbage
+        const judge = this.#isUtf8(bytes, start, end) ? 'judge' : 'notText'
+        put(this.#toHost, lane[judge](text, start, end), bytes, start, end)
+        if (lane.garbage > before) this.#countGarbage()
+      },
+      overlong: (bytes) => (head = bytes.toString('latin1')),
+      overlongEnd: (tail) => {
+        if (!lane.overlong(head, tail.toString('latin1'))) this.#tooLarge()
+        head = ''
+      },
+    }
+  }
+
+  #countGarbage(): void {
+    const storm = this.#garbage.count()
+    if (storm !== null) this.#events.broken(storm)
+  }
+
+  #tooLarge(): void {
+    const { name, output } = this.#wire.server
+    const what = `a line of ${name} is longer than output.line_bytes (${output.lineBytes})`
+    this.#events.broken(
+      new SallyportError('ERR_RESULT_TOO_LARGE', `${what}, and nobody can tell what it answers`),
+    )
+  }
+
+  #endless(): void {
+    const { name, output } = this.#wire.server
+    const what = `${name} wrote ${overlongFactor} times output.line_bytes (${output.lineBytes}) without an end of line`
+    this.#events.broken(new SallyportError('ERR_RESULT_TOO_LARGE', what))
+  }
+
+  get #input(): Writable | undefined {
+    return this.#server === null ? undefined : inputOf(this.#server.process)
+  }
+
+  #writeServer(bytes: Buffer): void {
+    const stdin = this.#input
+    if (stdin === undefined || !this.#isFlowing) return this.#hold(bytes)
+    if (stdin.writable && !stdin.write(bytes)) this.#pauseUntilDrain(stdin, this.#host)
+  }
+
+  #hold(bytes: Buffer): void {
+    this.#held.push(bytes)
+    this.#heldBytes += bytes.length
+    if (this.#heldBytes > this.#wire.server.output.lineBytes) this.#host.pause()
+    this.#events.wanted()
+  }
+
+  #writeHost(bytes: Buffer): void {
+    const stdout = this.#server?.process.stdout
+    if (!this.#host.writable || this.#host.write(bytes) || stdout === undefined) return
+    this.#pauseUntilDrain(this.#host, stdout)
+  }
+
+  /** Our own words to the host: one that does not listen is not listened to. */
+  answer(line: string): void {
+    if (this.#host.writable && !this.#host.write(line, 'latin1'))
+      this.#pauseUntilDrain(this.#host, this.#host)
+  }
+
+  /** Our own words to the server: one that asks and never reads would fill our memory with answers. */
+  #answerServer(line: string): void {
+    const stdin = this.#input
+    if (stdin === undefined || !stdin.writable) return
+    stdin.write(line, 'latin1')
+    const { name, output } = this.#wire.server
+    if (stdin.writableLength > output.lineBytes + 1_048_576) {
+      this.#events.broken(new SallyportError('ERR_SERVER_PROTOCOL', `${name} asks and does not read answers`))
+    }
+  }
+
+  #pauseUntilDrain(full: Writable, source: Readable): void {
+    source.pause()
+    const waiting = this.#waiting.get(full) ?? new Set()
+    const isNew = waiting.size === 0
+    waiting.add(source)
+    this.#waiting.set(full, waiting)
+    if (!isNew) return
+    full.once('drain', () => {
+      this.#waiting.delete(full)
+      for (const paused of waiting) {
+        if (paused === this.#host) this.#resumeHost()
+        else paused.resume()
+      }
+    })
+  }
+
+  #resumeHost(): void {
+    const isFull = [this.#host, this.#input].some(
+      (full) => full !== undefined && this.#waiting.get(full)?.has(this.#host),
+    )
+    if (!isFull && this.#heldBytes <= this.#wire.server.output.lineBytes) this.#host.resume()
+  }
+}

@@ -1,0 +1,292 @@
+// Judges what the server says before the host hears it: a message at all, an awaited answer, a request that it may make.
+import { SallyportError } from '../../errors.ts'
+import { newRequestId } from '../../lib/ids.ts'
+import { elements, JsonScanError, type Member, skipSpace } from '../../lib/json-scan.ts'
+import { declined, errorLine, resultLine, rootsOf } from '../message/answers.ts'
+import type { Redactor } from '../../schema/credentials.ts'
+import type { HostRequest } from './conversation.ts'
+import { lastId, readEnvelope, readHead } from '../message/envelope.ts'
+import type { Envelope, Notification, Request, Response } from '../message/envelope.ts'
+import { judgeInput, retryLine } from '../questions/input-required.ts'
+import { oversized, refused, versionOf } from './answer-parts.ts'
+import { answerWithoutCredentials } from '../message/credential-meta.ts'
+import { heldAgain } from './held.ts'
+import { introduction } from './instructions.ts'
+import { anew, leakIn } from './leak.ts'
+import { type MessageId, messageId } from '../message/message-id.ts'
+import { awaitAnswer, declineLater, flagSecrets, taskOf, whyNotAsked } from './person.ts'
+import { sensitiveFields } from '../questions/sensitive.ts'
+import { serverMay } from '../questions/server-may.ts'
+import { overlongLine, unreadableAnswer } from '../message/unavailable.ts'
+import { utf8 } from '../message/utf8.ts'
+import { filterList, shownIn } from './listing.ts'
+import { batchVersion, type Kept, rejoinBatch, type Verdict, type Wire } from './wire.ts'
+
+/** How often one request may be sent again because the server wants more input */
+const maxRounds = 16
+
+/** Judges lines of the server; answers the requests that the host must not see. */
+export class ServerLane {
+  readonly #wire: Wire
+  readonly #redactor: Redactor | null
+  /** Only answers pass while a probe is out: the process may not become the session's */
+  isMuted = false
+  /** Lines that were no message, ever */
+  garbage = 0
+
+  constructor(wire: Wire, redactor: Redactor | null) {
+    this.#wire = wire
+    this.#redactor = redactor
+  }
+
+  /** Judges the line from `start` to `end`, in latin1 reading. */
+  judge(text: string, start: number, end: number): Verdict {
+    const first = skipSpace(text, start)
+    if (first >= end) return 'drop'
+    if (text.charCodeAt(first) === 91) return this.#batch(text, start, end)
+    return this.#message(readEnvelope(text, start, end, false))
+  }
+
+  /**
+   * A line was longer than `output.line_bytes` and nothing of it is left but its ends. Answers the request that it
+   * belongs to and returns true; false when that cannot be told, and then the session cannot go on.
+   */
+  overlong(head: string, tail: string): boolean {
+    const { id, hasMethod } = readHead(head)
+    const key = (id ?? lastId(tail))?.key
+    const error = overlongLine(this.#wire.server)
+    this.#wire.note('session/too-large', { code: error.code, reason: error.message })
+    if (hasMethod) {
+      if (id !== null) this.#wire.toServer(errorLine(id, error))
+      return true
+    }
+    return key !== undefined && this.#failed(key, error)
+  }
+
+  /** A line that is not UTF-8 is nobody's message; whoever waits for it, as far as that can be read, is told. */
+  notText(text: string, start: number, end: number): Verdict {
+    const { id, hasMethod } = readHead(text.slice(start, end))
+    return this.#unreadable(hasMethod ? null : id, 'it is not UTF-8')
+  }
+
+  /** Answers a request in the stead of an answer that nobody can read; false when nobody asked. */
+  #failed(key: string, error: SallyportError): boolean {
+    const request = this.#wire.talk.settle(key)
+    if (request === null || request === 'late') return request === 'late'
+    this.#wire.unreadable(request, error)
+    this.#wire.toHost(errorLine(request.id, error))
+    return true
+  }
+
+  #batch(text: string, start: number, end: number): Verdict {
+    if (this.#wire.talk.protocolVersion !== batchVersion)
+      return this.#garbage('a batch in a version without batches')
+    try {
+      const all = elements(text, start, end)
+      const kept: Kept[] = []
+      for (const element of all) {
+        const verdict = this.#message(readEnvelope(text, element.start, element.end, false))
+        if (verdict === 'pass') kept.push({ text: text.slice(element.start, element.end), isChanged: false })
+        else if (verdict !== 'drop') kept.push({ text: verdict.replacement.trimEnd(), isChanged: true })
+      }
+      return rejoinBatch(all.length, kept)
+    } catch (thrown) {
+      if (!(thrown instanceof JsonScanError)) throw thrown
+      return this.#garbage(thrown.message)
+    }
+  }
+
+  #message(envelope: Envelope): Verdict {
+    const leak = this.#redactor === null ? null : leakIn(envelope, this.#redactor, this.#wire.server.name)
+    if (leak === null) return this.#clean(envelope)
+    this.#wire.note('session/secret', { kind: envelope.kind, credentials: leak.found })
+    if (leak.answers !== null && this.#failed(leak.answers.key, leak.error)) return 'drop'
+    return anew(leak.line, (again) => this.#clean(again))
+  }
+
+  #clean(envelope: Envelope): Verdict {
+    switch (envelope.kind) {
+      case 'response':
+        return this.#response(envelope)
+      case 'request':
+        return this.isMuted ? 'drop' : this.#request(envelope)
+      case 'notification':
+        return this.isMuted ? 'drop' : this.#notification(envelope)
+      case 'invalid':
+        return this.#unreadable(envelope.answers, envelope.error.message)
+    }
+  }
+
+  /** Whoever asked for what can't be read is told: the host, or Sallyport itself. */
+  #unreadable(id: MessageId | null, reason: string): Verdict {
+    const error = unreadableAnswer(this.#wire.server.name, reason)
+    if (id !== null && !this.#failed(id.key, error))
+      anew(errorLine(id, error).trimEnd(), (again) => this.#clean(again))
+    return this.#garbage(reason)
+  }
+
+  #garbage(reason: string): Verdict {
+    this.garbage++
+    this.#wire.note('session/garbage', { code: 'ERR_SERVER_PROTOCOL', reason })
+    return 'drop'
+  }
+
+  #response(response: Response): Verdict {
+    // The server could not tell which message it failed on; the host may know.
+    if (response.id === null && response.error !== null) return this.isMuted ? 'drop' : 'pass'
+    if (response.id === null) return this.#garbage('a result for nobody')
+    if (this.#wire.own(response)) return 'drop'
+    const request = this.#wire.talk.settle(response.id.key)
+    if (request === null || request === 'late') {
+      const type = request === null ? 'session/unexpected-answer' : 'session/late-answer'
+      this.#wire.note(type, { sender: 'server', id: response.id.raw })
+      return 'drop'
+    }
+    const bare = this.#redactor === null ? null : answerWithoutCredentials(response)
+    return bare === null
+      ? this.#answered(request, response)
+      : anew(bare, (again) => (again.kind === 'response' ? this.#answered(request, again) : 'drop'))
+  }
+
+  #answered(request: HostRequest, response: Response): Verdict {
+    const large = oversized(this.#wire.server, request, response)
+    if (large !== null) this.#wire.note('session/too-large', { code: large.code, reason: large.message })
+    const verdict =
+      large === null ? this.#answer(request, response) : { replacement: errorLine(request.id, large) }
+    return this.#wire.answered(request, response) ? verdict : 'drop'
+  }
+
+  #answer(request: HostRequest, response: Response): Verdict {
+    const { result, text } = response
+    if (result === null) return this.#readdress(request, response)
+    if (request.route === 'handshake') this.#wire.talk.protocolVersion = versionOf(text, result)
+    if (request.route === 'filter' || request.route === 'list' || request.method === 'tasks/list')
+      return this.#list(request, response, result)
+    if (request.line !== null) return this.#input(request, request.line, response, result)
+    if (request.route === 'handshake' || request.route === 'probe')
+      return introduction(request, response, result, this.#wire)
+    return 'pass'
+  }
+
+  /** A list loses what policy denies; where that is nothing, not a byte of it is looked at. */
+  #list(request: HostRequest, response: Response, result: Member): Verdict {
+    const isShown = shownIn(request, this.#wire)
+    if (isShown === null) return 'pass'
+    try {
+      const list = filterList(request.method, response.text, response, result, isShown)
+      if (list.text === null) return 'pass'
+      this.#wire.note('session/list-filtered', { method: request.method, hidden: list.hidden })
+      return { replacement: `${list.text}\n` }
+    } catch (thrown) {
+      return { replacement: errorLine(request.id, SallyportError.from(thrown)) }
+    }
+  }
+
+  /** A result that asks for input passes, is answered in the host's stead, or becomes an error. */
+  #input(request: HostRequest, line: string, response: Response, result: Member): Verdict {
+    const { gate, server, questions } = this.#wire
+    const asked = { method: request.method, line, text: response.text, inner: result.inner }
+    const waiting = questions.count(taskOf(asked))
+    const verdict = judgeInput(response.text, result, server, gate, waiting)
+    if (verdict.action === 'pass') {
+      awaitAnswer(this.#wire, asked, verdict)
+      return this.#readdress(request, response)
+    }
+    if (verdict.action === 'answer' && request.round < maxRounds) {
+      const id = newRequestId()
+      const wireId = { raw: `"${id}"`, key: `s${id}` }
+      const round = request.round + 1
+      this.#wire.note('session/input-answered', {
+        method: request.method,
+        round,
+        reason: whyNotAsked(this.#wire),
+      })
+      const again = retryLine(line, wireId.raw, request.method, verdict.responses, verdict.state)
+      this.#wire.hold(heldAgain({ ...request, wireId, round }, again))
+      return 'drop'
+    }
+    const what = verdict.action === 'refuse' ? verdict.asked : `input more than ${maxRounds} times`
+    const message = `${server.name} asked for ${what} during ${request.method}, which its settings do not enable`
+    return {
+      replacement: errorLine(request.id, new SallyportError('ERR_METHOD_REFUSED', message, { asked: what })),
+    }
+  }
+
+  /** Gives an answer the id that the host knows, where the request went out under another. */
+  #readdress(request: HostRequest, { text, start, end, idSpan }: Response): Verdict {
+    if (request.wireId.key === request.id.key) return 'pass'
+    return {
+      replacement: `${text.slice(start, idSpan.start)}${request.id.raw}${text.slice(idSpan.end, end)}\n`,
+    }
+  }
+
+  #request(request: Request): Verdict {
+    const { gate, server, talk } = this.#wire
+    if (!talk.isLegacy) {
+      // In the era without handshakes a server writes no requests, and nobody writes answers to it.
+      this.#wire.note('session/refused', {
+        sender: 'server',
+        method: request.method,
+        code: 'ERR_METHOD_REFUSED',
+      })
+      return 'drop'
+    }
+    const route = gate.route('server', 'request', request.method)
+    if (route === 'roots') return this.#reply(resultLine(request.id, rootsOf(server)))
+    const reason = route === 'elicitation' ? whyNotAsked(this.#wire) : null
+    if (reason !== null) {
+      this.#wire.note('session/declined', { method: request.method, reason })
+      return this.#reply(resultLine(request.id, declined))
+    }
+    const error = !serverMay(server, route)
+      ? refused(server.name, request.method)
+      : talk.isServerFull || talk.serverRequests.has(request.id.key)
+        ? new SallyportError(
+            'ERR_BUSY',
+            'the host has too many requests of this server, or one with the same id',
+          )
+        : null
+    if (error !== null) {
+      this.#wire.note('session/refused', { sender: 'server', method: request.method, code: error.code })
+      return this.#reply(errorLine(request.id, error))
+    }
+    const timer = route === 'elicitation' ? declineLater(this.#wire, request) : null
+    if (route === 'elicitation') flagSecrets(this.#wire, request.method, sensitiveFields(valueOf(request)))
+    talk.openServer({ id: request.id, route, timer })
+    return 'pass'
+  }
+
+  #notification({ method, params, text }: Notification): Verdict {
+    const { gate, server, talk, questions } = this.#wire
+    const route = gate.route('server', 'notification', method)
+    if (!serverMay(server, route)) {
+      this.#wire.note('session/refused', { sender: 'server', method, code: 'ERR_METHOD_REFUSED' })
+      return 'drop'
+    }
+    if (method.endsWith('/list_changed')) this.#wire.listChanged()
+    if (params !== null && method.startsWith('notifications/tasks')) {
+      if (!this.#wire.taskSaid(utf8(text, params.start, params.end))) {
+        this.#wire.note('session/refused', { sender: 'server', method, code: 'ERR_TASK_NOT_FOUND' })
+        return 'drop'
+      }
+      const asked = { method, line: null, text, inner: params.inner }
+      const verdict = judgeInput(text, params, server, gate, questions.count(taskOf(asked)))
+      if (verdict.action !== 'pass') return 'drop'
+      awaitAnswer(this.#wire, asked, verdict)
+    }
+    if (route === 'cancel' && params !== null) {
+      const named = params.inner.find(({ key }) => key === 'requestId')
+      const id = named === undefined ? null : messageId(text.slice(named.start, named.end))
+      if (id !== null) talk.settleServer(id.key)
+    }
+    return 'pass'
+  }
+
+  #reply(line: string): Verdict {
+    this.#wire.toServer(line)
+    return 'drop'
+  }
+}
+
+const valueOf = ({ text, params }: Request): unknown =>
+  params === null ? null : JSON.parse(utf8(text, params.start, params.end))

@@ -1,0 +1,190 @@
+// Reads the envelope of one JSON-RPC message, and refuses what two readers could take for different messages.
+import { type ErrorCode, SallyportError } from '../../errors.ts'
+import { decodeString, JsonScanError, type Member, members, type Span } from '../../lib/json-scan.ts'
+import { isConfusable, type Spellings, spellings } from '../../lib/key-folding.ts'
+import { type MessageId, messageId } from './message-id.ts'
+
+interface Parts {
+  readonly text: string
+  readonly start: number
+  readonly end: number
+}
+
+/** One message; offsets are into the text that it was read from. */
+export type Envelope =
+  | (Parts & {
+      readonly kind: 'request'
+      readonly id: MessageId
+      readonly method: string
+      readonly params: Member | null
+    })
+  | (Parts & { readonly kind: 'notification'; readonly method: string; readonly params: Member | null })
+  | (Parts & {
+      readonly kind: 'response'
+      /** Null where the peer could not tell which request failed */
+      readonly id: MessageId | null
+      readonly idSpan: Span
+      readonly result: Member | null
+      readonly error: Span | null
+    })
+  | {
+      readonly kind: 'invalid'
+      /** The id to answer with, where one could be read */
+      readonly id: MessageId | null
+      readonly error: SallyportError
+      /** The request that this would answer, if it were not nested too deep to be read */
+      readonly answers: MessageId | null
+    }
+
+export type Request = Extract<Envelope, { kind: 'request' }>
+export type Notification = Extract<Envelope, { kind: 'notification' }>
+export type Response = Extract<Envelope, { kind: 'response' }>
+
+const envelopeKeys = spellings(['jsonrpc', 'id', 'method', 'params', 'result', 'error'])
+const inside = new Set(['params', 'result'])
+/** Characters at the end of a line in which an id is looked for */
+const tailLength = 200
+
+/** Reads the message from `start` to `end`. `unique` refuses an object with the same key twice, at any depth. */
+export function readEnvelope(text: string, start: number, end: number, unique: boolean): Envelope {
+  const found: Member[] = []
+  try {
+    members(text, start, end, { unique, inside }, found)
+  } catch (thrown) {
+    if (!(thrown instanceof JsonScanError)) throw thrown
+    const isAnswer = thrown.kind === 'depth' && !found.some(({ key }) => key === 'method')
+    const answers = isAnswer ? (idOf(text, found) ?? lastId(text.slice(start, end).slice(-tailLength))) : null
+    const code = thrown.kind === 'duplicate' ? 'ERR_MESSAGE_AMBIGUOUS' : syntaxCode(text, start)
+    return invalid(
+      thrown.kind === 'duplicate' ? idOf(text, found) : null,
+      code,
+      `${thrown.message}, at byte ${thrown.at - start}`,
+      answers,
+    )
+  }
+  return classify(text, start, end, found)
+}
+
+/** The id in the beginning of a message that was cut off, or null; and whether it is one that has a method. */
+export function readHead(text: string): { readonly id: MessageId | null; readonly hasMethod: boolean } {
+  const found: Member[] = []
+  try {
+    members(text, 0, text.length, {}, found)
+  } catch (thrown) {
+    if (!(thrown instanceof JsonScanError)) throw thrown
+  }
+  return { id: idOf(text, found), hasMethod: found.some(({ key }) => key === 'method') }
+}
+
+/** The id that ends a line: where an object's last member is `"id"`, no other reading is possible. */
+export function lastId(tail: string): MessageId | null {
+  const found = /[,{]"id"\s*:\s*(-?\d[\d.eE+-]*|"[^"\\]*")\s*\}\s*$/.exec(tail)
+  return found?.[1] === undefined ? null : messageId(found[1])
+}
+
+function classify(text: string, start: number, end: number, found: readonly Member[]): Envelope {
+  let version: Member | null = null
+  let idSpan: Member | null = null
+  let method: Member | null = null
+  let params: Member | null = null
+  let result: Member | null = null
+  let error: Member | null = null
+  let isTwice = false
+  let unknown = 0
+  for (const member of found) {
+    switch (member.key) {
+      case 'jsonrpc':
+        isTwice ||= version !== null
+        version = member
+        break
+      case 'id':
+        isTwice ||= idSpan !== null
+        idSpan = member
+        break
+      case 'method':
+        isTwice ||= method !== null
+        method = member
+        break
+      case 'params':
+        isTwice ||= params !== null
+        params = member
+        break
+      case 'result':
+        isTwice ||= result !== null
+        result = member
+        break
+      case 'error':
+        isTwice ||= error !== null
+        error = member
+        break
+      default:
+        unknown++
+    }
+  }
+  const id = idSpan === null ? null : messageId(text.slice(idSpan.start, idSpan.end))
+  if (isTwice) return invalid(null, 'ERR_MESSAGE_AMBIGUOUS', 'a member of the envelope stands twice')
+  if (unknown > 0) {
+    const key = confusableIn(found, envelopeKeys)
+    if (key !== null) {
+      return invalid(
+        id,
+        'ERR_MESSAGE_AMBIGUOUS',
+        `the envelope has the key ${JSON.stringify(key)}, which readers take differently`,
+      )
+    }
+  }
+  if (version === null || text.slice(version.start, version.end) !== '"2.0"') {
+    return invalid(id, 'ERR_INVALID_REQUEST', 'jsonrpc must be "2.0"')
+  }
+  if (method !== null) {
+    if (result !== null || error !== null)
+      return invalid(id, 'ERR_INVALID_REQUEST', 'a message with a method has no result and no error')
+    if (text.charCodeAt(method.start) !== 34)
+      return invalid(id, 'ERR_INVALID_REQUEST', 'the method must be a string')
+    const name = decodeString(text.slice(method.start, method.end))
+    if (idSpan === null) return { kind: 'notification', text, start, end, method: name, params }
+    if (id === null) {
+      return invalid(null, 'ERR_INVALID_REQUEST', `the id of ${name} must be a string or a finite number`)
+    }
+    return { kind: 'request', text, start, end, id, method: name, params }
+  }
+  if (idSpan === null || (result === null) === (error === null)) {
+    return invalid(id, 'ERR_INVALID_REQUEST', 'a message has a method, or an id and one of result and error')
+  }
+  if (id === null && text.slice(idSpan.start, idSpan.end) !== 'null') {
+    return invalid(
+      null,
+      'ERR_INVALID_REQUEST',
+      'the id of an answer must be a string, a finite number or null',
+    )
+  }
+  return { kind: 'response', text, start, end, id, idSpan, result, error }
+}
+
+/** The first key of an object that readers take differently, or null. */
+export function confusableIn(found: readonly Member[], known: Spellings): string | null {
+  for (const { key } of found) if (isConfusable(key, known)) return key
+  return null
+}
+
+function idOf(text: string, found: readonly Member[]): MessageId | null {
+  const ids = found.filter(({ key }) => key === 'id')
+  const [only] = ids
+  return only !== undefined && ids.length === 1 ? messageId(text.slice(only.start, only.end)) : null
+}
+
+/** JSON that is no object is well-formed text and no message; the first character tells. */
+function syntaxCode(text: string, start: number): ErrorCode {
+  return /^[\s]*(?:"(?:[^"\\]|\\.)*"|-?\d[\d.eE+-]*|true|false|null)\s*(?:\n|$)/.test(
+    text.slice(start, start + 256),
+  )
+    ? 'ERR_INVALID_REQUEST'
+    : 'ERR_PARSE'
+}
+
+const invalid = (
+  id: MessageId | null,
+  code: ErrorCode,
+  message: string,
+  answers: MessageId | null = null,
+): Envelope => ({ kind: 'invalid', id, error: new SallyportError(code, message), answers })

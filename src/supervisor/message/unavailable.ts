@@ -1,0 +1,82 @@
+// What callers are told of a server that is not there: which one, why, and who can mend it.
+import { SallyportError } from '../../errors.ts'
+import type { ServerSettings } from '../../schema/settings.ts'
+
+/** One line that begins with the sentence that hosts look for, and goes on with why. */
+export function unavailable(server: string, reason: string | null): SallyportError {
+  const message = `mcp server ${server} is unavailable${reason === null ? '' : `: ${reason}`}`
+  return new SallyportError('ERR_SERVER_UNAVAILABLE', message, { server, reason })
+}
+
+/** Why a server is stopped that may not run before an operator says so, and how that is said. */
+export const quarantined = (server: string, reason: string): string =>
+  `it is quarantined: ${reason}; an operator lets it run again with sallyport release ${server}`
+
+/** Why a server is not there that was given up, and where to look. */
+export const gaveUp = (server: string, reason: string): string =>
+  `${reason}, and it is not tried again; an operator finds more with sallyport logs ${server} and sallyport test ${server}`
+
+/** What whoever waits is told of a server that does not introduce itself. */
+export const noHandshake = ({
+  name,
+  timeouts,
+}: Pick<ServerSettings, 'name' | 'timeouts'>): SallyportError => {
+  const limit = `timeouts.initialize_ms (${timeouts.initializeMs})`
+  const what = `mcp server ${name} did not answer the handshake within ${limit}`
+  return new SallyportError('ERR_INITIALIZE_TIMEOUT', what, { server: name })
+}
+
+/** What whoever waits is told of a server that does not say what it lists. */
+export const noList = ({ name, timeouts }: Pick<ServerSettings, 'name' | 'timeouts'>): SallyportError =>
+  new SallyportError(
+    'ERR_INITIALIZE_TIMEOUT',
+    `mcp server ${name} did not say what it lists within timeouts.initialize_ms (${timeouts.initializeMs})`,
+    { server: name },
+  )
+
+/** A server's own words, fit for one line of a terminal. */
+export const printable = (text: string): string =>
+  text
+    .replace(/[\p{C}\p{Zl}\p{Zp}]+/gu, ' ')
+    .trim()
+    .slice(0, 200)
+
+/** What is told of a line that nobody reads to its end. */
+export const overlongLine = ({ name, output }: ServerSettings): SallyportError =>
+  new SallyportError(
+    'ERR_RESULT_TOO_LARGE',
+    `a line of ${name} is longer than output.line_bytes (${output.lineBytes}); raise it or ask for less`,
+  )
+
+/** What is told of an answer that is no message. */
+export const unreadableAnswer = (server: string, reason: string): SallyportError =>
+  new SallyportError(
+    'ERR_SERVER_PROTOCOL',
+    `mcp server ${server} gave an answer that cannot be read: ${reason}`,
+  )
+
+/** What a host is told whose request the server did not answer in time. */
+export function noAnswer(
+  { name, timeouts }: Pick<ServerSettings, 'name' | 'timeouts'>,
+  what: string,
+): SallyportError {
+  const limit = `timeouts.call_ms (${timeouts.callMs})`
+  const message = `mcp server ${name} did not answer ${what} within ${limit}`
+  return new SallyportError('ERR_CALL_TIMEOUT', message, { server: name })
+}
+
+/** What a caller is told whose request, with a limit of its own, the server did not answer in time. */
+export const lateAnswer = (name: string, method: string, timeoutMs: number): SallyportError =>
+  new SallyportError(
+    'ERR_CALL_TIMEOUT',
+    `mcp server ${name} did not answer ${method} within ${timeoutMs} ms`,
+    {
+      server: name,
+    },
+  )
+
+/** What a caller is told who took a request back, or for whom it was taken back with a reason of ours. */
+export const cancelledRequest = (name: string, method: string, reason: unknown): SallyportError =>
+  reason instanceof SallyportError
+    ? reason
+    : new SallyportError('ERR_CALL_CANCELLED', `${method} on ${name} was cancelled`)

@@ -1,0 +1,147 @@
+// The 2026-07-28 way in which a server asks its host for something: a result that says `input_required`.
+import { SallyportError } from '../../errors.ts'
+import { decodeString, type Member, members, type Span } from '../../lib/json-scan.ts'
+import type { Gate } from '../../schema/gate.ts'
+import type { ServerSettings } from '../../schema/settings.ts'
+import { ascii, declined, rootsOf } from '../message/answers.ts'
+import { foldKey, spellings } from '../../lib/key-folding.ts'
+import { confusableIn, readEnvelope, type Request } from '../message/envelope.ts'
+import { sensitiveFields } from './sensitive.ts'
+import { serverMay } from './server-may.ts'
+import { utf8 } from '../message/utf8.ts'
+
+/**
+ * What to do with a result:
+ * - `pass` it asks for nothing, or only for what the server's settings allow; with the names of the questions to a person
+ *   that wait for an answer now, and the fields that ask for secrets
+ * - `answer` it asks only for what Sallyport answers itself; the request goes out again with these `inputResponses`
+ * - `refuse` it asks for something that is off and cannot be answered in the host's stead
+ */
+export type InputVerdict =
+  | {
+      readonly action: 'pass'
+      readonly sensitive: readonly string[]
+      readonly names: readonly string[]
+      /** A task asks: it is answered with `tasks/update` */
+      readonly isTask: boolean
+    }
+  | { readonly action: 'answer'; readonly responses: string; readonly state: string | null }
+  | { readonly action: 'refuse'; readonly asked: string }
+
+const asking = spellings(['resultType', 'status', 'inputRequests', 'requestState'])
+const asks = foldKey('inputRequests')
+
+const pass: InputVerdict = { action: 'pass', sensitive: [], names: [], isTask: false }
+
+/** Judges a result, while so many questions of the server wait already. One whose parts stand twice is refused: the host could read another one than was judged. */
+export function judgeInput(
+  text: string,
+  result: Member,
+  server: ServerSettings,
+  gate: Gate,
+  waiting = 0,
+): InputVerdict {
+  const found = result.inner
+  // A reader that takes one spelling for another would ask, and nobody judged what.
+  if (found.some(({ key }) => foldKey(key) === asks) && confusableIn(found, asking) !== null)
+    return { action: 'refuse', asked: 'something in two spellings' }
+  const type = lookUp(found, 'resultType')
+  if (type === 'twice') return { action: 'refuse', asked: 'two things at once' }
+  const status = lookUp(found, 'status')
+  if (status === 'twice') return { action: 'refuse', asked: 'two things at once' }
+  const isResult = type !== null && textOf(text, type) === 'input_required'
+  // A task asks by its status, and is answered with `tasks/update`, not by a retry.
+  const isTask = status !== null && textOf(text, status) === 'input_required'
+  if (!isResult && !isTask) return pass
+  const requests = lookUp(found, 'inputRequests')
+  const state = lookUp(found, 'requestState')
+  if (requests === 'twice' || state === 'twice') return { action: 'refuse', asked: 'two things at once' }
+  if (requests === null || text.charCodeAt(requests.start) !== 123) return pass
+
+  const answers: string[] = []
+  const sensitive: string[] = []
+  let passing = 0
+  const asked = members(text, requests.start, requests.end).map((entry) => {
+    const method = methodOf(text, entry)
+    return { entry, method, route: gate.route('server', 'request', method) }
+  })
+  const questions = asked.filter(({ route }) => route === 'elicitation').map(({ entry }) => entry.key)
+  for (const { entry, method, route } of asked) {
+    const fits = route !== 'elicitation' || questions.length + waiting <= server.elicitation.queue
+    if (serverMay(server, route) && fits) {
+      passing++
+      if (route === 'elicitation') sensitive.push(...sensitiveFields(paramsOf(text, entry)))
+    } else if (route === 'elicitation') answers.push(`${ascii(entry.key)}:${ascii(declined)}`)
+    else if (route === 'roots') answers.push(`${ascii(entry.key)}:${ascii(rootsOf(server))}`)
+    else return { action: 'refuse', asked: method }
+  }
+  if (answers.length === 0) return { action: 'pass', sensitive, names: questions, isTask: !isResult }
+  if (!isResult) return { action: 'refuse', asked: 'input by a task' }
+  if (passing > 0) return { action: 'refuse', asked: 'inputs of which only some are enabled' }
+  return {
+    action: 'answer',
+    responses: `{${answers.join(',')}}`,
+    state: state === null ? null : text.slice(state.start, state.end),
+  }
+}
+
+/** The request again, under another id, with its inputs. Everything else of its parameters stands as it was. */
+export function retryLine(
+  line: string,
+  id: string,
+  method: string,
+  responses: string,
+  state: string | null,
+): string {
+  const kept = paramsIn(line)
+    .filter(({ key }) => key !== 'inputResponses' && key !== 'requestState')
+    .map(({ key, start, end }) => `${ascii(key)}:${line.slice(start, end)}`)
+  const all = [
+    ...kept,
+    `"inputResponses":${responses}`,
+    ...(state === null ? [] : [`"requestState":${state}`]),
+  ]
+  return `{"jsonrpc":"2.0","id":${id},"method":${ascii(method)},"params":{${all.join(',')}}}\n`
+}
+
+/** The members of a request's params. */
+export function paramsIn(line: string): readonly Member[] {
+  const params = members(line, 0, line.length).find(({ key }) => key === 'params')
+  return params === undefined ? [] : members(line, params.start, params.end)
+}
+
+/** The request with a no in the place of each of these answers; the rest of it stands as it was. */
+export function declining({ text, start, end }: Request, names: readonly string[]): Request {
+  const line = text.slice(start, end)
+  const responses = paramsIn(line).find(({ key }) => key === 'inputResponses')
+  if (responses === undefined || line.charCodeAt(responses.start) !== 123) return readRequest(line)
+  const answers = members(line, responses.start, responses.end).map(
+    ({ key, start: from, end: to }) =>
+      `${ascii(key)}:${names.includes(key) ? ascii(declined) : line.slice(from, to)}`,
+  )
+  return readRequest(`${line.slice(0, responses.start)}{${answers.join(',')}}${line.slice(responses.end)}`)
+}
+
+function readRequest(line: string): Request {
+  const envelope = readEnvelope(line, 0, line.length, true)
+  if (envelope.kind === 'request') return envelope
+  throw new SallyportError('ERR_INTERNAL', 'an answer that came too late is no request any more')
+}
+
+function methodOf(text: string, entry: Member): string {
+  if (text.charCodeAt(entry.start) !== 123) return ''
+  const method = lookUp(members(text, entry.start, entry.end), 'method')
+  return method === null || method === 'twice' ? '' : textOf(text, method)
+}
+
+function paramsOf(text: string, entry: Span): unknown {
+  return Reflect.get(Object(JSON.parse(utf8(text, entry.start, entry.end))), 'params')
+}
+
+function lookUp(found: readonly Member[], key: string): Member | null | 'twice' {
+  const same = found.filter((member) => member.key === key)
+  return same.length > 1 ? 'twice' : (same[0] ?? null)
+}
+
+const textOf = (text: string, { start, end }: Span): string =>
+  text.charCodeAt(start) === 34 ? decodeString(text.slice(start, end)) : ''

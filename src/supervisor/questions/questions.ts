@@ -1,0 +1,82 @@
+// Questions of the 2026-07-28 era that are with the host: a result asked them, and the request that answers them has yet to come.
+import { decodeString, type Member } from '../../lib/json-scan.ts'
+import { TaskQuestions } from './task-questions.ts'
+
+/** Times of questions that are remembered as over, since their answer may still come */
+const maxLate = 1024
+
+/** What one result asked. */
+export interface Asked {
+  /** What the answering request repeats: the server's state as it wrote it, else what was asked about */
+  readonly key: string
+  /** Names under which a person is to answer */
+  readonly names: readonly string[]
+  readonly timeoutMs: number
+  /** Told once, when no answer came in time */
+  readonly expired: () => void
+}
+
+interface Waiting extends Asked {
+  readonly timer: NodeJS.Timeout
+}
+
+/**
+ * The questions of one server to one principal, over all sessions and processes: an answer may come by another than the
+ * question did. How far along they are is told by the answers alone: no request is open meanwhile. Two results of one key
+ * answer in turn.
+ */
+export class Questions {
+  readonly tasks = new TaskQuestions()
+  readonly #waiting: Waiting[] = []
+  readonly #late: Asked[] = []
+
+  /** Questions that wait for the host; without those of a task that asks again. */
+  count(task: string | null = null): number {
+    return this.#waiting.reduce((sum, { names }) => sum + names.length, this.tasks.countBut(task))
+  }
+
+  ask(asked: Asked): void {
+    const timer = setTimeout(() => {
+      this.#waiting.splice(this.#waiting.indexOf(waiting), 1)
+      this.#late.push(asked)
+      if (this.#late.length > maxLate) this.#late.shift()
+      asked.expired()
+    }, asked.timeoutMs).unref()
+    const waiting = { ...asked, timer }
+    this.#waiting.push(waiting)
+  }
+
+  /** An answer came: the names in it for which it is too late. */
+  answer(key: string): readonly string[] {
+    const found = this.#waiting.findIndex((one) => one.key === key)
+    if (found >= 0) {
+      const [one] = this.#waiting.splice(found, 1)
+      clearTimeout(one?.timer)
+      return []
+    }
+    const late = this.#late.findIndex((one) => one.key === key)
+    return late < 0 ? [] : (this.#late.splice(late, 1)[0]?.names ?? [])
+  }
+}
+
+/** Where a thing says what it is about: the result that asks, and the request that it answers or that answers it. */
+export interface Said {
+  readonly text: string
+  readonly inner: readonly Member[]
+}
+
+/** What a result's questions and the request that answers them have in common. */
+export function questionKey(method: string, params: Said, holder: Said = params): string {
+  const state = valueOf(holder, 'requestState')
+  return state === null
+    ? `${method} ${valueOf(params, 'name') ?? valueOf(params, 'uri') ?? ''}`
+    : `state ${state}`
+}
+
+/** A member's text, decoded where it is a string; null where there is none. */
+export function valueOf({ text, inner }: Said, name: string): string | null {
+  const member = inner.find(({ key }) => key === name)
+  if (member === undefined) return null
+  const raw = text.slice(member.start, member.end)
+  return raw.startsWith('"') ? decodeString(raw) : raw
+}

@@ -1,0 +1,94 @@
+// Fields of a question to a person whose names or words say that the answer is a secret.
+import { printable } from '../message/unavailable.ts'
+
+/** Names told of one question, characters of each, fields that are looked at, and how deep one may stand in another */
+const most = { names: 32, characters: 64, fields: 1024, depth: 8 } as const
+
+/** Anywhere in a name, whatever stands between its words */
+const parts =
+  /passw(or)?d|passphrase|passcode|secret|token|apikey|accesskey|privatekey|sshkey|signingkey|encryptionkey|credential|creditcard|cardnumber|accountnumber|routingnumber|mnemonic|seedphrase|recoverycode|verificationcode|securitycode|authcode|onetimecode|bearer|cookie|socialsecurity/
+/** The same in the languages that are asked in most, without their accents */
+const elsewhere =
+  /passwort|kennwort|motdepasse|contrasena|palabraclave|senha|wachtwoord|losenord|adgangskode|salasana|has[lł]o|heslo|jelszo|parola|sifre|matkhau|katasandi|пароль|секрет|κωδικος|סיסמ|كلمةالمرور|كلمةالسر|पासवर्ड|รหัสผ่าน|密码|密碼|口令|密钥|パスワード|暗証番号|비밀번호|암호/u
+/** Only as a word of its own */
+const words = new Set([
+  'pass',
+  'pwd',
+  'pin',
+  'otp',
+  'totp',
+  'mfa',
+  '2fa',
+  'cvv',
+  'cvc',
+  'ssn',
+  'iban',
+  'auth',
+])
+/** Letters of other alphabets that look like Latin ones, and those */
+const alike: ReadonlyMap<string, string> = new Map(
+  'аеорсухіѕјԁкмтпοαερνυικτ'.split('').map((letter, n) => [letter, 'aeopcyxisjdkmtnoaepvuikt'[n] ?? '']),
+)
+
+/** The sensitive ones among the fields that a question's `requestedSchema` has, by name, title and description; those that nobody looks at may be. */
+export function sensitiveFields(params: unknown): readonly string[] {
+  const all = fieldsIn(member(params, 'requestedSchema'))
+  const found = all
+    .slice(0, most.fields)
+    .filter(({ name, field }) =>
+      [name, member(field, 'title'), member(field, 'description')].some(isSensitive),
+    )
+    .slice(0, most.names)
+    .map(({ name }) => printable(name.slice(0, most.characters)).slice(0, most.characters))
+  if (all.length > most.fields) return [...found, `${all.length - most.fields} further fields`]
+  return found.length === 0 && isSensitive(member(params, 'message')) ? ['(its words)'] : found
+}
+
+interface Field {
+  readonly name: string
+  readonly field: unknown
+}
+
+/** The fields of a schema and of the schemas within, outer ones first; beyond so many none is looked into. */
+function fieldsIn(schema: unknown): readonly Field[] {
+  const found: Field[] = []
+  let level = [schema]
+  for (let depth = 0; depth < most.depth && level.length > 0; depth++) {
+    const next: unknown[] = []
+    for (const one of level) {
+      const fields = ['properties', '$defs', 'definitions'].flatMap((key) => fieldsOf(member(one, key)))
+      for (const field of fields) found.push(field)
+      next.push(
+        ...fields.slice(0, most.fields).map(({ field }) => field),
+        ...listed(one).slice(0, most.fields),
+      )
+      if (found.length > most.fields) return found
+    }
+    level = next.slice(0, most.fields)
+  }
+  return found
+}
+
+const fieldsOf = (properties: unknown): readonly Field[] =>
+  typeof properties === 'object' && properties !== null
+    ? Object.entries(properties).map(([name, field]: [string, unknown]) => ({ name, field }))
+    : []
+
+const listed = (schema: unknown): readonly unknown[] =>
+  ['items', 'anyOf', 'oneOf', 'allOf', 'then', 'else'].flatMap((key) => member(schema, key) ?? [])
+
+const member = (value: unknown, key: string): unknown =>
+  typeof value === 'object' && value !== null && Object.hasOwn(value, key)
+    ? Reflect.get(value, key)
+    : undefined
+
+function isSensitive(text: unknown): boolean {
+  if (typeof text !== 'string') return false
+  const plain = text.slice(0, 1000).normalize('NFKD').replaceAll(/\p{M}/gu, '').slice(0, 1000)
+  const separate = plain.replaceAll(/([a-z0-9])([A-Z])/g, '$1 $2').toLowerCase()
+  const joined = separate.replaceAll(/[^\p{L}\p{N}]+/gu, '')
+  if (elsewhere.test(joined) || elsewhere.test(text.normalize('NFKC'))) return true
+  const latin = separate.replaceAll(/\P{ASCII}/gu, (letter) => alike.get(letter) ?? letter)
+  const found = latin.split(/[^a-z0-9]+/)
+  return found.some((word) => words.has(word)) || parts.test(found.join(''))
+}

@@ -1,0 +1,173 @@
+// The governed side of one session: what its server lists, the calls that are held, and the calls that were sent.
+import type { SallyportError } from '../../errors.ts'
+import type { InstanceId, SessionId } from '../../lib/ids.ts'
+import type { InstanceView } from '../../rpc/protocol.ts'
+import { ascii, declined, errorLine } from '../message/answers.ts'
+import type { Conversation, HostRequest } from '../lanes/conversation.ts'
+import type { Response } from '../message/envelope.ts'
+import { GovernedCalls } from '../governed/governed-calls.ts'
+import { OwnProcesses } from '../governed/own-processes.ts'
+import { OwnRequests } from '../client/own-requests.ts'
+import type { Relay } from '../lanes/relay.ts'
+import type { SessionOptions } from './options.ts'
+import { SessionSurface } from './surface.ts'
+import { SharedSurface } from './shared-surface.ts'
+import type { Held, Wire } from '../lanes/wire.ts'
+
+export interface BoundaryOptions {
+  readonly session: SessionId
+  readonly options: SessionOptions
+  readonly talk: Conversation
+  readonly relay: () => Relay | null
+  readonly instance: () => InstanceId | null
+  /** Something waits for a server, and none was started */
+  readonly wanted: () => void
+  readonly note: Wire['note']
+}
+
+/** What of a wire is the boundary's. */
+type BoundaryWire = Pick<
+  Wire,
+  | 'questions'
+  | 'note'
+  | 'unreadable'
+  | 'initialized'
+  | 'listChanged'
+  | 'hold'
+  | 'takeBack'
+  | 'cancelled'
+  | 'own'
+  | 'introduces'
+  | 'shows'
+  | 'taskSaid'
+  | 'ownsTask'
+  | 'declineTask'
+>
+
+export class SessionBoundary {
+  readonly #options: BoundaryOptions
+  readonly #calls: GovernedCalls
+  readonly #requests: OwnRequests
+  readonly #surface: SessionSurface | SharedSurface
+  readonly #own: OwnProcesses
+
+  constructor(options: BoundaryOptions) {
+    this.#options = options
+    const { session, talk, relay, instance } = options
+    const { server, caller, ports, toolLimit, logs } = options.options
+    const { governor, gate } = ports
+    const say = (line: string): void => relay()?.say(line)
+    this.#requests = new OwnRequests(say)
+    const { shared } = options.options
+    const surface =
+      shared === null
+        ? new SessionSurface({ server, governor, toolLimit, instance, talk, requests: this.#requests })
+        : new SharedSurface(shared)
+    this.#surface = surface
+    this.#own = new OwnProcesses({ server, principal: caller.principal.id, toolLimit, ports, logs })
+    this.#calls = new GovernedCalls({
+      own: this.#own,
+      server,
+      session,
+      principal: caller.principal,
+      gate,
+      governor,
+      talk,
+      person: {
+        server,
+        questions: options.options.questions,
+        note: options.note,
+        declineTask: this.#declineTask,
+      },
+      tasks: options.options.tasks,
+      surface: () => surface.known(),
+      instance,
+      send: (line) => relay()?.admit(line),
+      say,
+      toHost: (line) => relay()?.answer(line),
+    })
+  }
+
+  /** The processes of calls that have their own. */
+  views(): readonly InstanceView[] {
+    return this.#own.views()
+  }
+
+  /** Stops them; resolves when nothing of them is left. */
+  async stop(reason: string): Promise<void> {
+    await this.#own.stop(reason).catch(() => undefined) // the instance's own event tells of what stays
+  }
+
+  /** True while a call waits that is not sent. */
+  get isWaiting(): boolean {
+    return this.#calls.isWaiting
+  }
+
+  /** Resolves when whatever waits by now was sent or refused. */
+  decided(): Promise<void> {
+    return this.#calls.decided()
+  }
+
+  /** The boundary's part of the session's wire. */
+  wire(): BoundaryWire {
+    const { options, note } = this.#options
+    const { server, ports, questions } = options
+    return {
+      questions,
+      note,
+      unreadable: (request, error) => this.#calls.unreadable(request, error),
+      initialized: () => this.#surface.begin(),
+      listChanged: () => this.#surface.changed(),
+      hold: (held) => this.#hold(held),
+      takeBack: (id) => this.#calls.takeBack(id),
+      cancelled: (request) => this.#calls.cancelled(request),
+      own: (response) => this.#requests.settle(response),
+      taskSaid: (params) => this.#calls.tasks.said(params),
+      declineTask: this.#declineTask,
+      ownsTask: (id) => this.#calls.tasks.owns(id),
+      introduces: (instructions) => ports.governor.introduces(server, instructions),
+      shows: (tool) => ports.governor.shows(server, this.#options.instance(), tool),
+    }
+  }
+
+  /** The server takes requests from now on. */
+  ready(): void {
+    const { server, ports } = this.#options.options
+    ports.pools.prepare(server.name)
+    this.#surface.ready()
+  }
+
+  /** The server answered a request of the host's. */
+  answered(request: HostRequest, response: Response): void {
+    this.#calls.answered(request, response)
+    if (request.route === 'list') this.#surface.listed(request.method, response)
+    if (request.route === 'handshake' || request.route === 'probe') this.#surface.introduce(response)
+  }
+
+  /** What waits is not sent, and what was sent and not answered is lost: a host that did not close its end is told. */
+  lost(error: SallyportError, isHostThere: boolean): void {
+    const { talk, relay } = this.#options
+    for (const { id } of isHostThere ? talk.giveUp() : []) relay()?.answer(errorLine(id, error))
+    this.#surface.fail(error)
+    this.#requests.fail(error)
+    this.#calls.end(error)
+  }
+
+  /** The same, and no call is sent from here on. */
+  end(error: SallyportError, instances: readonly { readonly id: InstanceId }[], isHostThere: boolean): void {
+    this.lost(error, isHostThere)
+    for (const { id } of instances) this.#options.options.ports.governor.forget(id)
+  }
+
+  readonly #declineTask: Wire['declineTask'] = (taskId, names) => {
+    const inputResponses = Object.fromEntries(names.map((name) => [name, declined]))
+    const update = this.#requests.request('tasks/update', ascii({ taskId, inputResponses }), true)
+    update.catch(() => undefined) // the server goes, and the task with it
+  }
+
+  /** What waits for a server to be looked at makes one start, as what waits to be said does. */
+  #hold(held: Held): void {
+    this.#calls.hold(held)
+    if (this.#surface.isWanted) this.#options.wanted()
+  }
+}

@@ -1,0 +1,59 @@
+// The instances of one session: the one that serves it, and those that are on their way out.
+import { SallyportError } from '../../errors.ts'
+import type { InstanceView } from '../../rpc/protocol.ts'
+import { Instance } from '../instance/instance.ts'
+import type { Aftermath, Lost } from '../instance/life.ts'
+import { type Serving, SharedPlace } from '../shared/serving.ts'
+import type { SessionOptions } from './options.ts'
+import type { Guest } from '../shared/seat.ts'
+
+type Note = (type: string, detail: Readonly<Record<string, unknown>>) => void
+
+export class SessionInstances {
+  readonly #options: SessionOptions
+  readonly #note: Note
+  readonly #guest: Guest
+  readonly #all = new Set<Serving>()
+  /** The one that the host speaks with, or null */
+  serving: Serving | null = null
+
+  constructor(options: SessionOptions, note: Note, guest: Guest) {
+    this.#options = options
+    this.#note = note
+    this.#guest = guest
+  }
+
+  /** A further one; nothing is started, and it serves once it is told to. */
+  add(afterLoss: (lost: Lost) => Aftermath): Serving {
+    const { server, caller, ports, logs, shared } = this.#options
+    if (shared !== null) {
+      const place = new SharedPlace(shared, this.#guest, server.stop.eofMs)
+      this.#all.add(place)
+      return place
+    }
+    const { launch, emit } = ports
+    const principal = caller.principal.id
+    const instance = new Instance({ server, purpose: 'session', principal, launch, emit, logs, afterLoss })
+    this.#all.add(instance)
+    return instance
+  }
+
+  views(): readonly InstanceView[] {
+    return [...this.#all].flatMap((one) => (one instanceof Instance ? [one.view()] : []))
+  }
+
+  /** Resolves when nothing of it is left, or when it is told that something is; the one that serves is still shown. */
+  async stop(instance: Serving, reason: string): Promise<void> {
+    try {
+      await instance.stop(reason)
+      await instance.gone
+      if (instance !== this.serving) this.#all.delete(instance)
+    } catch (thrown) {
+      this.#note('session/not-gone', { reason: SallyportError.from(thrown).message })
+    }
+  }
+
+  async stopAll(reason: string): Promise<void> {
+    await Promise.all([...this.#all].map((instance) => this.stop(instance, reason)))
+  }
+}

@@ -1,0 +1,45 @@
+// What a session is made of, and where it can be.
+import type { ServerSettings } from '../../schema/settings.ts'
+import type { Aftermath, Lost } from '../instance/life.ts'
+import type { LogRing } from '../instance/log-ring.ts'
+import type { Caller, Ports } from '../ports.ts'
+import type { Verdicts } from '../message/probe.ts'
+import type { Questions } from '../questions/questions.ts'
+import type { SharedDoor } from '../shared/serving.ts'
+import type { TaskIds } from '../lanes/tasks.ts'
+
+export interface SessionOptions {
+  readonly server: ServerSettings
+  readonly caller: Caller
+  readonly ports: Pick<Ports, 'gate' | 'governor' | 'emit' | 'launch' | 'pools'>
+  /** Most tools that may be accepted of the server */
+  readonly toolLimit: number
+  readonly logs: LogRing
+  /** What is known about this server's era */
+  readonly verdicts: Verdicts
+  /** Told of an end that nobody asked for */
+  readonly lost: (lost: Lost) => void
+  /** The tasks of this caller at this server */
+  readonly tasks: TaskIds
+  /** What this server has asked this caller by results */
+  readonly questions: Questions
+  /** The process that this caller's sessions share, or null: each has its own */
+  readonly shared: SharedDoor | null
+}
+
+/**
+ * Where a session is:
+ * - `idle` nothing was said yet, and nothing was started
+ * - `probing` a disposable instance has `server/discover`
+ * - `starting` an instance is being launched, the host waits
+ * - `running`
+ * - `ending` nothing more is taken from the host; the server may still speak
+ */
+export type Phase = 'idle' | 'probing' | 'starting' | 'running' | 'ending' | 'ended'
+
+/** A server that ends by itself with status 0 did what it was there for. */
+export function afterLoss(options: SessionOptions, lost: Lost): Aftermath {
+  if (lost.needsAuth === true) return { event: 'need-auth' }
+  options.lost(lost)
+  return lost.exit?.code === 0 && lost.readyMs !== null ? { event: 'ended' } : { event: 'fail' }
+}

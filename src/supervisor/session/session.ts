@@ -1,0 +1,299 @@
+// An attached session: one host, and the process that it would have started itself.
+import type { Duplex } from 'node:stream'
+import { SallyportError } from '../../errors.ts'
+import { newSessionId } from '../../lib/ids.ts'
+import type { InstanceView } from '../../rpc/protocol.ts'
+import type { SandboxProcess } from '../../sandbox/driver.ts'
+import { unknownMethodLine } from '../message/answers.ts'
+import { Conversation, type HostRequest } from '../lanes/conversation.ts'
+import type { Response } from '../message/envelope.ts'
+import type { MessageId } from '../message/message-id.ts'
+import { Notes } from '../instance/notes.ts'
+import type { SessionEnd } from '../ports.ts'
+import { closeStream, statusOf } from '../instance/process-end.ts'
+import { isModernAnswer } from '../message/probe.ts'
+import { Relay } from '../lanes/relay.ts'
+import { afterLoss, type Phase, type SessionOptions } from './options.ts'
+import { SessionBoundary } from './boundary.ts'
+import { SessionInstances } from './instances.ts'
+import type { Serving } from '../shared/serving.ts'
+import { mostShared } from '../shared/refusal.ts'
+import { soon } from '../instance/stop.ts'
+import { noHandshake, unavailable } from '../message/unavailable.ts'
+
+/** Starts its instance at the host's first message; ends when either side does. Of its own nothing is restarted: hosts do that. */
+export class Session implements AsyncDisposable {
+  readonly id = newSessionId()
+  readonly #options: SessionOptions
+  readonly #talk: Conversation
+  readonly #notes: Notes
+  readonly #ended = Promise.withResolvers<SessionEnd>()
+  readonly #instances: SessionInstances
+  #phase: Phase = 'idle'
+  #relay: Relay | null = null
+  #host: Duplex | null = null
+  #deadline: NodeJS.Timeout | undefined
+  #probe: MessageId | null = null
+  #hasHostEnded = false
+  readonly #boundary: SessionBoundary
+
+  constructor(options: SessionOptions) {
+    this.#options = options
+    this.#talk = new Conversation(options.shared === null ? undefined : mostShared)
+    this.#notes = new Notes(options.ports.emit, { server: options.server.name, principal: this.principal })
+    const guest = { broken: (error: SallyportError) => this.#fail(error) }
+    this.#instances = new SessionInstances(options, (type, detail) => this.#note(type, detail), guest)
+    this.#boundary = new SessionBoundary({
+      session: this.id,
+      options,
+      talk: this.#talk,
+      relay: () => this.#relay,
+      instance: () => this.#instances.serving?.id ?? null,
+      wanted: () => this.#wanted(),
+      note: (type, detail) => this.#note(type, detail),
+    })
+  }
+
+  get principal(): string {
+    return this.#options.caller.principal.id
+  }
+
+  /** Resolves when the host's stream is closed and nothing is left of its processes. Never rejects. */
+  get ended(): Promise<SessionEnd> {
+    return this.#ended.promise
+  }
+
+  views(): readonly InstanceView[] {
+    return [...this.#instances.views(), ...this.#boundary.views()]
+  }
+
+  /** Hands over the host's stream for good; `head` is what was read of it before. */
+  take(host: Duplex, head: Buffer): void {
+    if (this.#phase !== 'idle') {
+      host.destroy()
+      return
+    }
+    this.#host = host
+    const { server, ports } = this.#options
+    this.#relay = new Relay(
+      host,
+      {
+        server,
+        gate: ports.gate,
+        talk: this.#talk,
+        initializing: () => this.#initializing(),
+        probing: (id) => this.#probing(id),
+        answered: (request, response) => this.#answered(request, response),
+        ...this.#boundary.wire(),
+      },
+      {
+        wanted: () => this.#wanted(),
+        hostEnded: () => void this.#hostEnded(),
+        serverEnded: (process) => this.#serverEnded(process),
+        broken: (error) => this.#fail(error),
+      },
+    )
+    this.#relay.open(head)
+  }
+
+  /** Ends the session; resolves with how it ended. Idempotent. */
+  async stop(reason: string): Promise<SessionEnd> {
+    await this.#end(reason, null)
+    return this.ended
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.stop('Sallyport is stopping')
+  }
+
+  #wanted(): void {
+    if (this.#phase !== 'idle') return
+    if (this.#probe !== null) return void this.#startProbe(this.#probe)
+    void this.#start()
+  }
+
+  /** Launches the session's instance and gives it what the host said. */
+  async #start(): Promise<void> {
+    this.#phase = 'starting'
+    this.#relay?.pauseHost()
+    const instance = this.#instances.add((lost) => afterLoss(this.#options, lost))
+    this.#instances.serving = instance
+    try {
+      const process = await instance.start()
+      if (this.#phase !== 'starting' || this.#instances.serving !== instance)
+        return void process.stdout.resume()
+      this.#phase = 'running'
+      this.#watch(instance, process)
+      this.#relay?.connect(process, { muted: false, flush: true })
+      this.#awaitHandshake(instance)
+      if (this.#hasHostEnded) void this.#hostEnded()
+    } catch (thrown) {
+      if (this.#instances.serving === instance) this.#lost(SallyportError.from(thrown))
+    }
+  }
+
+  /** The first request's answer defines ready where it is a handshake; the later era has none, so started is ready. */
+  #awaitHandshake(instance: Serving): void {
+    const open = this.#options.shared === null ? this.#talk.hostRequests.values() : []
+    if (!open.some(({ route }) => route === 'handshake' || route === 'probe')) return this.#ready(instance)
+    const { server } = this.#options
+    this.#deadline = setTimeout(() => this.#fail(noHandshake(server)), server.timeouts.initializeMs)
+  }
+
+  #ready(instance: Serving): void {
+    instance.ready()
+    this.#boundary.ready()
+  }
+
+  #answered(request: HostRequest, response: Response): boolean {
+    this.#boundary.answered(request, response)
+    if (request.route === 'probe' && this.#phase === 'probing') return this.#probed(request, response)
+    if (this.#instances.serving?.state === 'starting') {
+      clearTimeout(this.#deadline)
+      this.#ready(this.#instances.serving)
+    }
+    return true
+  }
+
+  // A probe: the host asks which era the server is of, and some servers of the old one die of the question.
+
+  /** Returns whether the question goes to a server at all. */
+  #probing(id: MessageId): boolean {
+    if (this.#phase !== 'idle') return true
+    const known = this.#options.verdicts.get()
+    if (known === 'legacy') return false
+    if (known === null) this.#probe = id
+    return true
+  }
+
+  async #startProbe(id: MessageId): Promise<void> {
+    this.#phase = 'probing'
+    const instance = this.#instances.add(() => ({ event: 'ended' }))
+    this.#instances.serving = instance
+    const { initializeMs } = this.#options.server.timeouts
+    this.#deadline = setTimeout(() => this.#isLegacy(instance, id, 'no answer in time', false), initializeMs)
+    try {
+      const process = await instance.start()
+      if (this.#instances.serving !== instance) return void process.stdout.resume()
+      this.#watch(instance, process)
+      this.#relay?.connect(process, { muted: true, flush: false })
+      this.#relay?.sayFirst()
+    } catch (thrown) {
+      if (this.#instances.serving === instance) this.#fail(SallyportError.from(thrown))
+    }
+  }
+
+  #probed(request: HostRequest, response: Response): boolean {
+    clearTimeout(this.#deadline)
+    this.#probe = null
+    if (!isModernAnswer(response)) {
+      this.#isLegacy(this.#instances.serving, null, 'it answered with an error', true)
+      return true
+    }
+    this.#options.verdicts.set('modern')
+    this.#note('session/probed', { era: 'modern', method: request.method })
+    this.#phase = 'running'
+    if (this.#instances.serving !== null) this.#ready(this.#instances.serving)
+    // After this turn, so that the answer is written before anything that was held behind it moves.
+    queueMicrotask(() => this.#relay?.release())
+    return true
+  }
+
+  /** The instance goes; the next message starts a fresh one. `id` is answered where the server did not. */
+  #isLegacy(instance: Serving | null, id: MessageId | null, reason: string, isCertain: boolean): void {
+    if (this.#phase !== 'probing' || instance !== this.#instances.serving) return
+    clearTimeout(this.#deadline)
+    if (isCertain) this.#options.verdicts.set('legacy')
+    this.#note('session/probed', { era: 'legacy', reason })
+    this.#retire(reason)
+    if (id !== null && this.#talk.settle(id.key) !== null) this.#relay?.answer(unknownMethodLine(id))
+    if (this.#relay?.isHolding === true || this.#boundary.isWaiting) void this.#start()
+  }
+
+  /** The host does not wait for the probe any longer: it says `initialize`, which answers the question. */
+  #initializing(): void {
+    if (this.#phase === 'probing')
+      this.#isLegacy(this.#instances.serving, this.#probe, 'the host went on with initialize', false)
+  }
+
+  #retire(reason: string): void {
+    const instance = this.#instances.serving
+    this.#instances.serving = null
+    this.#probe = null
+    this.#phase = 'idle'
+    this.#relay?.disconnect()
+    if (instance !== null) void this.#instances.stop(instance, reason)
+  }
+
+  // The end.
+
+  /** What a host said before it closed its end still reaches its server, as it would without us. */
+  async #hostEnded(): Promise<void> {
+    this.#hasHostEnded = true
+    if (this.#phase === 'starting') return
+    if (this.#phase === 'running') await soon(this.#boundary.decided(), this.#options.server.stop.eofMs)
+    await this.#end('the host closed its end', null)
+  }
+
+  #serverEnded(process: SandboxProcess): void {
+    const instance = this.#instances.serving
+    if (instance === null || this.#phase === 'ending' || this.#phase === 'ended') return
+    if (this.#options.shared !== null) return // the end of the process is told apart
+    if (this.#phase === 'probing') return this.#isLegacy(instance, this.#probe, 'it closed its output', true)
+    void soon(process.ended, 50).then(() => this.#end('the server closed its output', null))
+  }
+
+  /** Follows a process to its end: what it said last still reaches the host. */
+  #watch(instance: Serving, process: SandboxProcess): void {
+    void process.ended.then(() => {
+      if (this.#instances.serving !== instance) return undefined
+      if (this.#phase === 'probing') return this.#isLegacy(instance, this.#probe, 'it ended', true)
+      if (this.#options.shared === null) return this.#end(null, null)
+      return this.#lost(unavailable(this.#options.server.name, instance.reason))
+    })
+  }
+
+  /** What was its own is over; what it shared is another's to start again, and it can go on. */
+  #lost(error: SallyportError): void {
+    if (this.#options.shared === null) return this.#fail(error)
+    if (this.#phase === 'ending' || this.#phase === 'ended') return
+    this.#note('session/lost', { code: error.code, reason: error.message })
+    this.#relay?.forget()
+    this.#retire(error.message)
+    this.#boundary.lost(error, !this.#hasHostEnded)
+    if (this.#hasHostEnded) void this.#hostEnded()
+  }
+
+  #fail(error: SallyportError): void {
+    if (this.#phase === 'ending' || this.#phase === 'ended') return
+    this.#boundary.end(error, this.views(), !this.#hasHostEnded)
+    this.#note('session/failed', { code: error.code, reason: error.message })
+    void this.#end(error.message, error.exitStatus)
+  }
+
+  /** `status` null is the server's own. The first reason wins. */
+  async #end(reason: string | null, status: number | null): Promise<void> {
+    if (this.#phase === 'ending' || this.#phase === 'ended') return
+    this.#phase = 'ending'
+    clearTimeout(this.#deadline)
+    this.#relay?.close()
+    const instance = this.#instances.serving
+    const why = reason ?? 'the session is over'
+    await Promise.all([this.#instances.stopAll(why), this.#boundary.stop(why)])
+    await instance?.drained
+    const over = unavailable(this.#options.server.name, reason ?? instance?.reason ?? 'it ended')
+    this.#boundary.end(over, this.views(), !this.#hasHostEnded)
+    this.#talk.clear()
+    this.#relay?.disconnect()
+    this.#phase = 'ended'
+    const own = instance === null ? 0 : statusOf(instance.exit)
+    if (this.#host !== null) await closeStream(this.#host)
+    const end = { status: status ?? own, reason: reason ?? instance?.reason ?? null }
+    this.#note('session/ended', { ...end })
+    this.#ended.resolve(end)
+  }
+
+  #note(type: string, detail: Readonly<Record<string, unknown>>): void {
+    this.#notes.add(type, this.#instances.serving?.id ?? null, { session: this.id, ...detail })
+  }
+}

@@ -1,0 +1,62 @@
+// What the server of a session lists, where its process is shared: known once for all who share it.
+import type { SallyportError } from '../../errors.ts'
+import type { Response } from '../message/envelope.ts'
+import type { SharedDoor } from '../shared/serving.ts'
+import { entriesIn } from '../client/surface.ts'
+import { utf8 } from '../message/utf8.ts'
+
+/** As `SessionSurface`; asks nothing in the session. */
+export class SharedSurface {
+  readonly #door: SharedDoor
+  #joined = Promise.withResolvers<void>()
+  #isReady = false
+  #isAwaited = false
+
+  constructor(door: SharedDoor) {
+    this.#door = door
+  }
+
+  get isWanted(): boolean {
+    return this.#isAwaited && !this.#isReady
+  }
+
+  known(): Promise<void> | null {
+    if (this.#isReady) return this.#door.known()
+    this.#isAwaited = true
+    return this.#joined.promise.then(() => this.#door.known() ?? undefined)
+  }
+
+  ready(): void {
+    this.#isReady = true
+    this.#joined.resolve()
+  }
+
+  begin(): void {
+    // the door has asked already
+  }
+
+  changed(): void {
+    this.#door.changed()
+  }
+
+  introduce(): void {
+    // the door has heard it already
+  }
+
+  /** The host got the answer to a list: with anything in it that was not compared, all is, before what is governed goes on. */
+  listed(method: string, { text, result }: Response): void {
+    const { entries } = this.#door
+    if (entries === null || result === null) return
+    const shown = entriesIn(method, utf8(text, result.start, result.end))
+    if (!shown.every((entry) => entries.has(entry))) this.#door.changed()
+  }
+
+  /** Ends every wait; a later one is for the next process. */
+  fail(reason: SallyportError): void {
+    this.#joined.promise.catch(() => undefined)
+    this.#joined.reject(reason)
+    this.#joined = Promise.withResolvers<void>()
+    this.#isReady = false
+    this.#isAwaited = false
+  }
+}

@@ -1,0 +1,118 @@
+// What one session's server lists, asked in the session itself, behind the host's handshake and before its first call.
+import type { SallyportError } from '../../errors.ts'
+import { within } from '../../lib/deadline.ts'
+import type { InstanceId } from '../../lib/ids.ts'
+import type { Governor } from '../../schema/governor.ts'
+import type { ServerSettings } from '../../schema/settings.ts'
+import type { Conversation } from '../lanes/conversation.ts'
+import type { Response } from '../message/envelope.ts'
+import type { OwnRequests } from '../client/own-requests.ts'
+import { entriesIn, entriesOf, readIntroduction, readSurface, unknownServer } from '../client/surface.ts'
+import { Survey } from '../client/survey.ts'
+import { noList } from '../message/unavailable.ts'
+import { utf8 } from '../message/utf8.ts'
+
+/** Entries of lists that are held against what the server says when it is asked for them itself */
+const maxSuspects = 1024
+
+export interface SessionSurfaceOptions {
+  readonly server: ServerSettings
+  readonly governor: Governor
+  /** Most tools that may be accepted of the server */
+  readonly toolLimit: number
+  readonly talk: Conversation
+  readonly instance: () => InstanceId | null
+  readonly requests: OwnRequests
+}
+
+/** Known once the server was asked and the governor has compared; every wait ends within `initialize_ms` of ready. */
+export class SessionSurface {
+  readonly #options: SessionSurfaceOptions
+  readonly #survey: Survey
+  readonly #ready = Promise.withResolvers<void>()
+  #introduction = unknownServer
+  /** Prompts and templates that were compared last; null before the first time */
+  #entries: ReadonlySet<string> | null = null
+  /** Those that the host was given since, and were not among them */
+  readonly #suspects = new Set<string>()
+  /** Those that the server did not list to us when it was asked for it: they stand beside what is compared from then on */
+  readonly #lies = new Set<string>()
+  #isReady = false
+  #isOver = false
+
+  constructor(options: SessionSurfaceOptions) {
+    this.#options = options
+    this.#survey = new Survey({ server: options.server, ask: () => this.#ask() })
+    this.#ready.promise.catch(() => undefined)
+  }
+
+  /** True while somebody waits for a server that is not ready. */
+  get isWanted(): boolean {
+    return !this.#isReady && !this.#isOver && this.#survey.isAsking
+  }
+
+  /** Null when it is known; otherwise resolves when it is. */
+  known(): Promise<void> | null {
+    return this.#survey.known()
+  }
+
+  /** The server takes requests from now on; what the host said of being initialized has gone before. */
+  ready(): void {
+    this.#isReady = true
+    this.#ready.resolve()
+  }
+
+  /** The host has said that it is initialized. */
+  begin(): void {
+    this.#survey.begin()
+  }
+
+  changed(): void {
+    this.#survey.changed()
+  }
+
+  /** Reads the answer to the host's handshake. */
+  introduce({ text, result }: Response): void {
+    if (result !== null)
+      this.#introduction = readIntroduction(JSON.parse(utf8(text, result.start, result.end)))
+  }
+
+  /** The host got the answer to a list: with anything in it that was not compared, all is, before what is governed goes on. */
+  listed(method: string, { text, result }: Response): void {
+    if (result === null) return
+    const shown = entriesIn(method, utf8(text, result.start, result.end))
+    const fresh = shown.filter((entry) => this.#entries?.has(entry) !== true).slice(0, maxSuspects)
+    if (fresh.length === 0) return
+    for (const entry of fresh) if (this.#suspects.size < maxSuspects) this.#suspects.add(entry)
+    if (this.#entries !== null) this.#survey.changed() // else they are compared when it is asked
+  }
+
+  /** Ends every wait, now and later. */
+  fail(error: SallyportError): void {
+    this.#isOver = true
+    this.#ready.reject(error)
+  }
+
+  async #ask(): Promise<void> {
+    await this.#ready.promise
+    const { server, governor, toolLimit, talk, instance, requests } = this.#options
+    const { initializeMs } = server.timeouts
+    const request = (method: string, params: string) => requests.request(method, params, !talk.isLegacy)
+    const surface = await within(readSurface(request, this.#introduction, toolLimit), initializeMs, () =>
+      noList(server),
+    )
+    const id = instance()
+    this.#compareShown(surface.rest)
+    const rest = this.#lies.size === 0 ? surface.rest : { ...Object(surface.rest), lies: [...this.#lies] }
+    if (id !== null) await governor.observe({ server, instance: id, tools: surface.tools, rest })
+  }
+
+  /** Of a list that is longer than what was read of it nothing can be told. */
+  #compareShown(rest: unknown): void {
+    const entries = entriesOf(rest)
+    const isWhole = entries.size < this.#options.toolLimit
+    for (const entry of isWhole ? this.#suspects : []) if (!entries.has(entry)) this.#lies.add(entry)
+    this.#entries = entries
+    this.#suspects.clear()
+  }
+}

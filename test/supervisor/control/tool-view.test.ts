@@ -1,0 +1,65 @@
+import { expect, test } from 'vitest'
+import {
+  displayName,
+  harmless,
+  plain,
+  prune,
+  withoutCollisions,
+} from '../../../src/supervisor/control/tool-view.ts'
+
+test.each([
+  ['<server>_<tool>', 'files', 'read', 'files_read'],
+  ['mcp__<server>__<tool>', 'files', 'read', 'mcp__files__read'],
+  ['<server>:<tool>', 'files', 'read', 'files:read'],
+  ['<server>_<tool>', 'a.b', 'c d', 'a_b_c_d'],
+] as const)('%s names %s and %s %s', (naming, server, tool, name) => {
+  expect(displayName(server, tool, naming)).toBe(name)
+})
+
+test('a name is at most 64 characters, and two long ones stay two', () => {
+  const [a, b] = ['x'.repeat(100), `${'x'.repeat(99)}y`].map((tool) =>
+    displayName('s', tool, '<server>_<tool>'),
+  )
+  expect(a).toHaveLength(64)
+  expect(a).not.toBe(b)
+})
+
+test('a name cannot smuggle the pattern of another', () => {
+  expect(displayName('<tool>', 'x', '<server>_<tool>')).toBe('_tool__x')
+  expect(displayName('a', '$&', '<server>_<tool>')).toBe('a___')
+})
+
+test('of two tools under one name neither is shown', () => {
+  const view = (server: string, tool: string, name: string) => ({ server, tool, name }) as never
+  const { tools, collisions } = withoutCollisions([
+    view('a', 'b_c', 'a_b_c'),
+    view('a_b', 'c', 'a_b_c'),
+    view('x', 'y', 'x_y'),
+  ])
+  expect(tools.map(({ name }) => name)).toEqual(['x_y'])
+  expect(collisions).toEqual(['a_b_c'])
+})
+
+test('descriptions lose what deceives a terminal or a reader', () => {
+  expect(plain('a\u001b[31mred\u001b[0m\u202eb\u200b\nc', 200)).toBe('ared b c')
+  expect(plain('x'.repeat(300), 200)).toHaveLength(200)
+})
+
+const token = `ghp_${'a1B2'.repeat(9)}`
+
+test.each([
+  ['as it is', token],
+  ['in two halves that a terminal shows as one', `${token.slice(0, 9)}\u001b[0m${token.slice(9)}`],
+])('a description that holds a secret is withheld: %s', (_what, secret) => {
+  expect(harmless(`Use ${secret}.`, 2048)).toBe('(withheld: it holds what looks like a GitHub token)')
+})
+
+test('a secret is taken out of a schema wherever it stands, and nothing else is', () => {
+  const schema = {
+    properties: { a: { type: 'string', default: token, enum: ['x\u200b', token], maximum: 1 } },
+  }
+  const withheld = '(withheld: it holds what looks like a GitHub token)'
+  expect(prune(schema, 10)).toEqual({
+    properties: { a: { type: 'string', default: withheld, enum: ['x\u200b', withheld], maximum: 1 } },
+  })
+})

@@ -1,0 +1,85 @@
+import { expect, test } from 'vitest'
+import { attach } from '../../support/attach.ts'
+import { fixture } from '../../support/plain-launch.ts'
+import { serverSettings } from '../../support/server-settings.ts'
+
+const ofKind = (kind: string) =>
+  serverSettings('discover.mjs', {
+    args: [fixture('discover.mjs'), kind],
+    timeouts: { initializeMs: kind === 'silent' ? 400 : 10_000, callMs: 5000, idleMs: 60_000 },
+  })
+
+const discover = { jsonrpc: '2.0', id: 'd', method: 'server/discover', params: {} }
+const initialize = { jsonrpc: '2.0', id: 0, method: 'initialize', params: { protocolVersion: '2025-11-25' } }
+
+test('a server of the later era answers the probe itself and stays for the session', async () => {
+  await using host = await attach(ofKind('modern'))
+  host.send(discover)
+  const { result } = await host.answer('d')
+  host.send({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'pid' } })
+  expect((await host.answer(1)).result).toMatchObject({
+    content: [{ text: String((result as { pid: number } | undefined)?.pid) }],
+  })
+  expect(host.launches()).toBe(1)
+  expect(host.era()).toBe('modern')
+})
+
+test.each(['dies', 'error'])(
+  'a server that %s at the probe is of the old era, and gets a fresh start',
+  async (kind) => {
+    await using host = await attach(ofKind(kind))
+    host.send(discover)
+    expect((await host.answer('d')).error).toMatchObject({ code: -32601 })
+    host.send(initialize)
+    expect((await host.answer(0)).result).toMatchObject({ serverInfo: { name: kind } })
+    expect(host.launches()).toBe(2)
+    expect(host.era()).toBe('legacy')
+  },
+)
+
+test("a server's own error answer to the probe reaches the host byte for byte", async () => {
+  await using host = await attach(ofKind('error'))
+  host.send(discover)
+  await host.answer('d')
+  expect(host.lines).toEqual(['{"id":"d", "jsonrpc":"2.0","error":{"code":-32601,"message":"own words"}}'])
+})
+
+test('a server that is known to be of the old era is not started for a probe', async () => {
+  await using host = await attach(ofKind('dies'), { era: 'legacy' })
+  host.send(discover)
+  expect((await host.answer('d')).error).toMatchObject({ code: -32601 })
+  expect(host.launches()).toBe(0)
+})
+
+test('a probe that nobody answers ends, and is not remembered', async () => {
+  await using host = await attach(ofKind('silent'))
+  host.send(discover)
+  expect((await host.answer('d')).error).toMatchObject({ code: -32601 })
+  expect(host.era()).toBe(null)
+})
+
+test('a host that goes on with initialize does not wait for its probe', async () => {
+  await using host = await attach({
+    ...ofKind('silent'),
+    timeouts: { initializeMs: 20_000, callMs: 1, idleMs: 1 },
+  })
+  host.send(discover, initialize)
+  expect((await host.answer(0)).result).toMatchObject({ serverInfo: { name: 'silent' } })
+  expect((await host.answer('d')).error).toMatchObject({ code: -32601 })
+})
+
+test('a probe after initialize never reaches the server', async () => {
+  await using host = await attach(ofKind('dies'))
+  host.send(initialize)
+  await host.answer(0)
+  host.send(discover)
+  expect((await host.answer('d')).error).toMatchObject({ code: -32601 })
+  host.send({ jsonrpc: '2.0', id: 2, method: 'ping' })
+  expect((await host.answer(2)).result).toBeDefined()
+})
+
+test('a host that knows the era may call without any handshake', async () => {
+  await using host = await attach(ofKind('modern'))
+  host.send({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'pid', _meta: {} } })
+  expect((await host.answer(1)).result).toBeDefined()
+})
