@@ -392,7 +392,11 @@ test('a plan is opened by the launch that made it, and by the verification, whic
   const naming = (name: RegExp): readonly string[] =>
     offenders(({ text }) => name.test(withoutComments(text)))
   expect(naming(/\bopenLaunch\b/)).toEqual(['sandbox/launch.ts', 'verify/lab.ts'])
-  expect(naming(/\blaunchToGate\b/)).toEqual(['daemon/machine.ts', 'daemon/pools.ts', 'sandbox/launch.ts'])
+  expect(naming(/\blaunchToGate\b/)).toEqual([
+    'daemon/machine/machine.ts',
+    'daemon/machine/pools.ts',
+    'sandbox/launch.ts',
+  ])
   expect(naming(/\bconfine\(/)).toEqual(['sandbox/launch.ts', 'sandbox/trial.ts'])
 })
 

@@ -6,10 +6,10 @@ import type { Broker } from '../schema/credentials.ts'
 import type { EgressLimits } from '../schema/egress.ts'
 import type { Settings } from '../schema/settings.ts'
 import type { Emit } from '../supervisor/ports.ts'
-import { type EgressRecordPorts, egressRecord } from './egress-record.ts'
-import type { Governance } from './governance.ts'
+import { type EgressRecordPorts, egressRecord } from './machine/egress-record.ts'
+import type { Governance } from './governance/governance.ts'
 import type { Guard } from './guard.ts'
-import { Outfits } from './outfits.ts'
+import { Outfits } from './machine/outfits.ts'
 
 /** Bounds of one sandbox's way out. */
 const limits: EgressLimits = {

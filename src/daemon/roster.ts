@@ -6,9 +6,9 @@ import { SallyportError } from '../errors.ts'
 import type { CredentialSource } from '../schema/credentials.ts'
 import type { LaunchRequest } from '../rpc/governed.ts'
 import type { ProfileSettings, ServerSettings, Settings } from '../schema/settings.ts'
-import type { Foldable } from './keeping.ts'
-import { liveSettings } from './live-settings.ts'
-import type { Durable } from './recorder.ts'
+import type { Foldable } from './governance/keeping.ts'
+import { liveSettings } from './governance/live-settings.ts'
+import type { Durable } from './governance/recorder.ts'
 
 /** A server's entry as the operator wrote it. */
 export interface Registered {

@@ -1,7 +1,7 @@
 // What is judged here and now takes no time, whatever schema stands beside whatever arguments; what would is for the thread.
 import { describe, expect, test } from 'vitest'
 import { judgePlainly, plainCheck, TooLong } from '../../src/call/plain-schema.ts'
-import { ArgumentSchemas } from '../../src/daemon/argument-schemas.ts'
+import { ArgumentSchemas } from '../../src/daemon/governance/argument-schemas.ts'
 
 const judged = (schema: unknown, value: unknown): string | null => {
   const check = plainCheck(schema)

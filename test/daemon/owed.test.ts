@@ -2,7 +2,7 @@
 import { cpSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { OwedFile } from '../../src/daemon/owed-file.ts'
+import { OwedFile } from '../../src/daemon/governance/owed-file.ts'
 import { listSegments, segmentPath } from '../../src/journal/segments.ts'
 import type { Happening } from '../../src/supervisor/ports.ts'
 import { eventually } from '../support/eventually.ts'

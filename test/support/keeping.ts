@@ -1,7 +1,7 @@
 // A journal whose records add up to a number, so that it can be seen whether one was left out or counted twice.
 import type { Journal } from '../../src/journal/journal.ts'
-import { type Foldable, Keeping, type KeepingOptions } from '../../src/daemon/keeping.ts'
-import type { Durable } from '../../src/daemon/recorder.ts'
+import { type Foldable, Keeping, type KeepingOptions } from '../../src/daemon/governance/keeping.ts'
+import type { Durable } from '../../src/daemon/governance/recorder.ts'
 
 export interface CountFold extends Foldable {
   readonly count: number

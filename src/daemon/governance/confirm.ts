@@ -1,0 +1,30 @@
+// A second look at what was admitted, for a call that had to wait for a process of its own.
+import type { Ledger } from '../../call/ledger.ts'
+import type { Permits } from '../../call/permit.ts'
+import { SallyportError } from '../../errors.ts'
+import type { Admission } from '../../schema/governor.ts'
+
+/** Uses the permit up; throws ERR_PERMIT_REFUSED where it was revoked, or the world is not the one any more in which the call was admitted. */
+export function confirm(
+  { ledger, permits }: { readonly ledger: Ledger; readonly permits: Permits },
+  versionOf: (server: string) => string,
+  admission: Admission,
+): void {
+  const { server, kind, subject, identity, permit, policyVersion, trustEpoch, instance, lineage } = admission
+  const { process } = admission
+  const failed = permits.redeem(permit)
+  const listing = process === null ? [instance] : [instance, process]
+  const isSame = listing.every((one) => {
+    const standing = ledger.standing(server, one, kind, subject)
+    return standing.state === 'accepted' && standing.identity === identity
+  })
+  const isTrusted = ledger.trust(server, subject).epoch === trustEpoch && versionOf(server) === policyVersion
+  const isHeld = ledger.hold(server, subject, lineage) !== null
+  const check = failed ?? (!isSame ? 'identity' : !isTrusted ? 'trust' : isHeld ? 'checkpoint' : null)
+  if (check === null) return
+  throw new SallyportError(
+    'ERR_PERMIT_REFUSED',
+    `what was admitted of ${identity} may not be sent any more: ${check}`,
+    { check, server, tool: subject },
+  )
+}

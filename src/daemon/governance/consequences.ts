@@ -1,0 +1,125 @@
+// What a violation does, at once: what stood on the tool or the server ends, then it is written, or else owed.
+import type { Approvals } from '../../call/approve.ts'
+import type { StrictFact } from '../../call/facts.ts'
+import type { Ledger } from '../../call/ledger.ts'
+import type { Permits } from '../../call/permit.ts'
+import type { ServerSettings, Settings } from '../../schema/settings.ts'
+import type { Emit } from '../../supervisor/ports.ts'
+import type { Actor } from './actor.ts'
+import { type Debt, Debts } from './debts.ts'
+import { event, failureEvents } from './failure-events.ts'
+import type { OwedFile } from './owed-file.ts'
+import type { JournalRecorder } from './recorder.ts'
+
+export interface ConsequencePorts {
+  readonly settings: Pick<Settings, 'servers' | 'trust'>
+  readonly ledger: Ledger
+  readonly permits: Permits
+  readonly approvals: Approvals
+  readonly recorder: JournalRecorder
+  readonly owed: OwedFile
+  readonly emit: Emit
+  /** Digest of what runs as a server, whatever it is called; null while it is not known */
+  readonly originOf: (server: ServerSettings) => string | null
+  /** Principal who launched a server, or null */
+  readonly ownerOf: (server: string) => string | null
+  /** Stops a server for all, and keeps it stopped; never rejects */
+  readonly halt: (server: string, reason: string) => Promise<void> | void
+}
+
+/**
+ * Takes away, and only that. Each method rejects where its record can't be made; what it took is gone all the same, and the
+ * record is made before any other fact's.
+ */
+export class Consequences implements AsyncDisposable {
+  readonly #ports: ConsequencePorts
+  readonly #debts: Debts
+
+  constructor(ports: ConsequencePorts) {
+    this.#ports = ports
+    this.#debts = new Debts(ports.ledger, ports.recorder, ports.owed)
+  }
+
+  /** Takes over what a killed daemon could not record; rejects where that still can't be, and nothing may be called then. */
+  async inherit(debts: readonly Debt[]): Promise<void> {
+    await this.#debts.owe(
+      debts.map(({ fact, evidence }) => ({ fact, evidence: { ...evidence, owed: true } })),
+    )
+  }
+
+  /** Resets a tool's trust, or that of every tool of its server where violations contaminate. */
+  async violate(server: string, tool: string, failure: string, detail: string): Promise<void> {
+    const { settings, ledger } = this.#ports
+    const all = [...(ledger.accepted(server)?.tools.keys() ?? [])]
+    const tools = settings.trust.contaminate === 'server' ? [...new Set([tool, ...all])] : [tool]
+    await this.#debts.owe(tools.map((name) => this.#violated(server, name, failure, detail)))
+  }
+
+  /** Halts a server for all until an operator releases it; every tool's trust is reset. */
+  async quarantine(server: string, failure: string, reason: string): Promise<void> {
+    const tools = [...(this.#ports.ledger.accepted(server)?.tools.keys() ?? [])]
+    const halted = this.#halted(server, failure, reason)
+    // One batch: a server that is halted after a restart has lost its trust, too.
+    await this.#debts.owe([halted, ...tools.map((tool) => this.#violated(server, tool, failure, reason))])
+  }
+
+  /** Halts a server that was lost too often. Nothing is held against its tools, and what it may do, it may again once it is released. */
+  async storm(server: string, reason: string): Promise<void> {
+    const { fact } = this.#halted(server, 'storm', reason)
+    const permits = this.#ports.permits.revoke(({ binding }) => binding.identity.startsWith(`${server}/`))
+    await this.#debts.owe([{ fact, evidence: { permits } }])
+  }
+
+  /** Halts a server on an operator's word, nothing is held against its tools. Resolves when it is stopped, with the permits that ended. */
+  async stop(server: string, reason: string, actor: Actor): Promise<readonly string[]> {
+    const { fact, stopped } = this.#halted(server, 'operator', reason)
+    const ended = this.#ports.permits.revoke(({ binding }) => binding.identity.startsWith(`${server}/`))
+    await Promise.all([stopped, this.#debts.owe([{ fact, evidence: { ...actor, permits: ended } }])])
+    return ended
+  }
+
+  /** Ends the permits and the approvals of a tool, and says which. */
+  end(server: string, tool: string): Readonly<Record<'permits' | 'approvals', readonly string[]>> {
+    const { permits, approvals } = this.#ports
+    const isOf = (identity: string): boolean => identity.startsWith(`${server}/${tool}@`)
+    return {
+      permits: permits.revoke(({ binding }) => isOf(binding.identity)),
+      approvals: approvals.void(({ identity }) => isOf(identity)),
+    }
+  }
+
+  /** Resolves when every consequence so far is on record. */
+  async recorded(): Promise<void> {
+    await this.#debts.pay()
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#debts[Symbol.asyncDispose]()
+  }
+
+  #halted(
+    server: string,
+    failure: string,
+    reason: string,
+  ): Debt & { readonly stopped: Promise<void> | void } {
+    const { settings, ledger, emit, halt, originOf, ownerOf } = this.#ports
+    const entry = settings.servers.get(server)
+    const origin = entry === undefined ? null : originOf(entry)
+    const body = { server, origin, owner: ownerOf(server), failure, reason }
+    const fact: StrictFact = { type: 'server.quarantined', body }
+    ledger.anticipate(fact)
+    const type = failureEvents[failure]
+    if (type !== undefined) emit(event(type, server, { failure, reason }))
+    return { fact, evidence: {}, stopped: halt(server, reason) }
+  }
+
+  #violated(server: string, tool: string, failure: string, detail: string): Debt {
+    const { ledger, emit } = this.#ports
+    const body = { server, tool, at: new Date().toISOString(), failure, detail }
+    const fact: StrictFact = { type: 'trust.violated', body }
+    ledger.anticipate(fact)
+    const evidence = this.end(server, tool)
+    emit(event('trust/violated', server, { tool, failure, reason: detail }))
+    return { fact, evidence }
+  }
+}

@@ -1,0 +1,69 @@
+// Facts that had effect before their record: what only takes away may not wait for a disk, and must be written all the same.
+import type { StrictFact } from '../../call/facts.ts'
+import type { Ledger } from '../../call/ledger.ts'
+import type { OwedFile } from './owed-file.ts'
+import type { JournalRecorder } from './recorder.ts'
+
+/** A fact that is in effect, with what its record says beside it. */
+export interface Debt {
+  readonly fact: StrictFact
+  readonly evidence: Readonly<Record<string, unknown>>
+}
+
+const againMs = 500
+
+/**
+ * Records what has effect already. What can't be recorded stays in effect and is tried again, twice a second and before
+ * every further fact, until it can; while it can't, nothing is called (MP-FH-010), and a file beside the journal has it for
+ * the case that the daemon is killed.
+ */
+export class Debts implements AsyncDisposable {
+  readonly #ledger: Ledger
+  readonly #recorder: Pick<JournalRecorder, 'record'>
+  readonly #file: OwedFile
+  #owed: Debt[] = []
+  #timer: NodeJS.Timeout | null = null
+
+  constructor(ledger: Ledger, recorder: Pick<JournalRecorder, 'record'>, file: OwedFile) {
+    this.#ledger = ledger
+    this.#recorder = recorder
+    this.#file = file
+  }
+
+  /** Records anticipated facts as one batch; rejects where that fails, and goes on trying. */
+  async owe(debts: readonly Debt[]): Promise<void> {
+    this.#owed.push(...debts)
+    await this.pay()
+  }
+
+  /** Resolves when nothing is owed any more. */
+  async pay(): Promise<void> {
+    const owed = this.#owed
+    if (owed.length === 0) return
+    this.#owed = []
+    try {
+      await Promise.all(
+        owed.map(({ fact: { type, body }, evidence }) =>
+          this.#recorder.record(type, { ...body, ...evidence }),
+        ),
+      )
+      for (const { fact } of owed) this.#ledger.arrived(fact)
+      if (this.#owed.length === 0) this.#file.clear()
+    } catch (error) {
+      this.#owed.unshift(...owed)
+      this.#file.write(this.#owed)
+      this.#timer ??= setTimeout(() => this.#again(), againMs).unref()
+      throw error
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.#timer !== null) clearTimeout(this.#timer)
+    await this.pay().catch(() => undefined) // the journal's own events tell of it
+  }
+
+  #again(): void {
+    this.#timer = null
+    this.pay().catch(() => undefined) // it is owed still, and the timer is set anew
+  }
+}

@@ -1,0 +1,39 @@
+// The events of governance: what each row of the failure table is called, and who may see it.
+import { catalogue, type SallyportError } from '../../errors.ts'
+import type { Proposal } from '../../schema/governor.ts'
+import type { Emit, Happening } from '../../supervisor/ports.ts'
+
+/** Everybody's event, or with `operator` as the principal one that no host can have. */
+export const event = (
+  type: string,
+  server: string | null,
+  detail: Happening['detail'],
+  principal: string | null = null,
+): Happening => ({ type, server, instance: null, principal, detail })
+
+/** What the failure table calls its events. */
+export const failureEvents: Readonly<Record<string, string>> = {
+  'MP-FH-001': 'server/unavailable',
+  'MP-FH-002': 'surface/ungoverned-call',
+  'MP-FH-003': 'declaration/mismatch',
+  'MP-FH-004': 'call/timeout',
+  'MP-FH-005': 'surface/ungoverned',
+  'MP-FH-006': 'permit/refused',
+  'MP-FH-007': 'isolation/failed',
+  'MP-FH-008': 'scope/violated',
+  'MP-FH-009': 'version/mismatch',
+  'MP-FH-010': 'journal/blocked',
+}
+
+/** Tells of a call that is not made, and of the failure that it comes of. */
+export function tellRefusal(
+  { call, server: { name: server }, subject, instance, principal }: Proposal,
+  error: SallyportError,
+  emit: Emit,
+): void {
+  const { code, details, message } = error
+  const { failure } = catalogue[code]
+  const detail = { call, tool: subject, ...details, code, failure, reason: message }
+  emit({ type: 'call/denied', server, instance, principal, detail })
+  if (failure !== null) emit({ type: failureEvents[failure] ?? failure, server, instance, principal, detail })
+}

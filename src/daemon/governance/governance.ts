@@ -1,0 +1,211 @@
+// Governance composed: the journal, what it adds up to, people, permits, and the governors that stand before every server.
+import { Approvals } from '../../call/approve.ts'
+import type { Fact } from '../../call/facts.ts'
+import { Ledger } from '../../call/ledger.ts'
+import { Permits } from '../../call/permit.ts'
+import type { Journal } from '../../journal/journal.ts'
+import type { SallyportError } from '../../errors.ts'
+import { loadKey } from '../../journal/key.ts'
+import type { DaemonId } from '../../lib/ids.ts'
+import type { ServerSettings, Settings } from '../../schema/settings.ts'
+import type { Emit } from '../../supervisor/ports.ts'
+import type { Redactor } from '../../schema/redactor.ts'
+import type { Actor } from './actor.ts'
+import { Consequences } from './consequences.ts'
+import { event } from './failure-events.ts'
+import { recordFindings } from './findings.ts'
+import { Governors } from './governors.ts'
+import { type Foldable, Keeping } from './keeping.ts'
+import { OwedFile } from './owed-file.ts'
+import { type Applied, Past } from './past.ts'
+import { tellOperators } from './approval-events.ts'
+import type { Outfits } from '../machine/outfits.ts'
+import { JournalRecorder } from './recorder.ts'
+import { Surfaces } from './surfaces.ts'
+
+export interface GovernanceOptions {
+  readonly settings: Pick<Settings, 'servers' | 'profiles' | 'approval' | 'permit' | 'trust' | 'journal'>
+  /** The journal's folder */
+  readonly directory: string
+  /** Outside of it */
+  readonly keyPath: string
+  /** Where a violation is kept that the journal does not take: files on disks that may fail independently */
+  readonly owedPaths?: readonly string[]
+  /** Where it is noted what the journal holds and should not: files on disks that may fail independently */
+  readonly notes?: readonly string[]
+  readonly daemon: DaemonId
+  readonly emit: Emit
+  readonly codeOf: (server: ServerSettings) => string
+  readonly originOf: (server: ServerSettings) => string | null
+  readonly ownerOf: (server: string) => string | null
+  /** Stops a server for all, and keeps it stopped */
+  readonly halt: (server: string, reason: string) => Promise<void> | void
+  readonly redactor: Redactor
+  readonly separation: 'full' | 'none'
+  /** Further folds of the journal, by the name that a snapshot gives them */
+  readonly folds?: Readonly<Record<string, Foldable>>
+  /** Leases for calls, and who was in flight when */
+  readonly outfits: Pick<Outfits, 'foresee' | 'equip' | 'settle'>
+}
+
+/** The ledger, the permits and the approvals of one daemon; whoever opened it disposes of it, after the servers. */
+export class Governance implements AsyncDisposable {
+  readonly ledger: Ledger
+  readonly permits = new Permits(() => performance.now())
+  readonly approvals: Approvals
+  readonly surfaces: Surfaces
+  readonly consequences: Consequences
+  readonly recorder: JournalRecorder
+  readonly governors: Governors
+  readonly journal: Journal
+  readonly #options: GovernanceOptions
+  readonly #past: Past
+  readonly #keeping: Keeping
+  #listeners = 0
+
+  private constructor(options: GovernanceOptions, past: Past, keeping: Keeping, owed: OwedFile) {
+    const { settings, directory, emit, codeOf, redactor, separation } = options
+    this.#options = options
+    this.ledger = past.ledger
+    this.#past = past
+    this.#keeping = keeping
+    this.journal = keeping.journal
+    const folds: readonly Foldable[] = [past, ...Object.values(options.folds ?? {})]
+    this.recorder = new JournalRecorder({
+      journal: keeping.journal,
+      directory,
+      evidenceBytes: settings.journal.evidenceBytes,
+      isSynced: settings.journal.durability === 'fsync',
+      redactor,
+      separation,
+      folded: (record) => {
+        for (const fold of folds) fold.fold(record)
+      },
+    })
+    this.approvals = new Approvals({
+      limits: () => settings.approval,
+      now: () => performance.now(),
+      listeners: () => this.#listeners,
+      tell: (happening) => tellOperators(happening, this.recorder, emit),
+    })
+    const { ledger, permits, approvals, recorder } = this
+    this.consequences = new Consequences({ ...options, ledger, permits, approvals, recorder, owed })
+    const add: Governance['add'] = (...fact) => this.add(...fact)
+    this.surfaces = new Surfaces({
+      ledger,
+      add,
+      emit,
+      codeOf,
+      profileOf: ({ profile }) => settings.profiles.get(profile) ?? null,
+      violate: (...violation) => this.consequences.violate(...violation),
+      quarantine: (...reason) => this.consequences.quarantine(...reason),
+    })
+    const { surfaces } = this
+    this.governors = new Governors({ ...options, ledger, permits, approvals, surfaces, recorder })
+  }
+
+  /** Reads the journal and ends what it left open. Throws what `Keeping.open` throws. */
+  static async open(options: GovernanceOptions): Promise<Governance> {
+    const { settings, directory, keyPath, owedPaths = [], notes = [] } = options
+    const { daemon, emit, redactor, separation } = options
+    const ledger = new Ledger(settings.trust)
+    const past = new Past(ledger)
+    const key = await loadKey(keyPath)
+    const tell = (type: string, detail = {}): void => emit(event(type, null, detail))
+    const warn = ({ code, message }: SallyportError): void =>
+      tell('journal/not-kept', { code, reason: message })
+    const owed = new OwedFile({ paths: owedPaths, key, redactor, warn })
+    const keeping = Keeping.open({
+      directory,
+      key,
+      daemon,
+      durability: settings.journal.durability,
+      segmentBytes: settings.journal.segmentBytes,
+      keepDays: settings.journal.keepDays,
+      notes,
+      about: { separation },
+      folds: { past, ...options.folds },
+      record: (type, body) => governance.recorder.record(type, body),
+      warn,
+      health: (failure) =>
+        tell(failure === null ? 'journal/mended' : 'journal/failed', failure?.toRpc().data),
+    })
+    const governance = new Governance(options, past, keeping, owed)
+    const inherited = owed.read()
+    await recordFindings(keeping, inherited, governance.recorder, emit)
+    keeping.keepHead()
+    await governance.consequences.inherit(inherited.debts)
+    ledger.measure(settings.trust) // a snapshot's tiers are of the thresholds of its day
+    for (const outcome of past.unfinished()) await governance.recorder.record('call.outcome', outcome)
+    for (const standing of past.standing(performance.now())) governance.approvals.restore(standing)
+    return governance
+  }
+
+  /** Halts what stands halted of these servers, or of all, once there is something that can be. */
+  resume(servers: readonly string[] | null = null): void {
+    for (const { server, reason } of this.ledger.quarantined())
+      if (servers?.includes(server) ?? true) void this.#options.halt(server, reason)
+  }
+
+  /** Makes a fact durable, then true; further members are evidence and change nothing. */
+  async add({ type, body }: Fact, evidence: Readonly<Record<string, unknown>> = {}): Promise<void> {
+    await this.consequences.recorded()
+    await this.recorder.record(type, { ...body, ...evidence })
+  }
+
+  /** Where the journal last says what the configuration came to. */
+  readonly applied = (type: Parameters<Past['applied']>[0]): Applied | null => this.#past.applied(type)
+
+  /** Other settings hold: permits and approvals of these servers, or with null of all, end; who waits for one is decided again. */
+  reloaded(servers: ReadonlySet<string> | null): {
+    readonly permits: readonly string[]
+    readonly approvals: readonly string[]
+  } {
+    this.ledger.measure(this.#options.settings.trust)
+    const isOver = (identity: string): boolean =>
+      servers?.has(identity.slice(0, identity.indexOf('/'))) ?? true
+    return {
+      permits: this.permits.revoke(({ binding }) => isOver(binding.identity)),
+      approvals: this.approvals.void(({ identity }) => isOver(identity)),
+    }
+  }
+
+  /** Operator connections that listen for approvals. */
+  get listeners(): number {
+    return this.#listeners
+  }
+
+  /** An operator listens for approvals until the returned function is called. */
+  listen(): () => void {
+    this.#listeners += 1
+    let isListening = true
+    return () => {
+      if (isListening) this.#listeners -= 1
+      isListening = false
+    }
+  }
+
+  /** A tool begins anew on an operator's word; its permits and approvals end with what it had earned. */
+  async resetTrust(server: string, tool: string, reason: string, actor: Actor): Promise<void> {
+    const { by } = actor
+    await this.add({ type: 'trust.reset', body: { server, tool, reason, by } }, { ...actor })
+    this.consequences.end(server, tool)
+    this.#options.emit(event('trust/reset', server, { tool, reason, by }))
+  }
+
+  /** Digest over what runs as this server: program, package, arguments. */
+  codeOf(server: ServerSettings): string {
+    return this.#options.codeOf(server)
+  }
+
+  /** The server did what its declaration or its grants do not cover (MP-FH-008). */
+  async violateScope(server: string, detail: string): Promise<void> {
+    await this.consequences.quarantine(server, 'MP-FH-008', detail)
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.governors[Symbol.asyncDispose]()
+    await this.consequences[Symbol.asyncDispose]()
+    await this.#keeping[Symbol.asyncDispose]()
+  }
+}

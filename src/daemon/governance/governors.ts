@@ -1,0 +1,158 @@
+// What stands before every server: the ten steps with this daemon's ledger, permits, approvals and journal behind them.
+import { Abouts } from '../../call/about.ts'
+import type { Approvals } from '../../call/approve.ts'
+import { govern } from '../../call/govern.ts'
+import type { Ledger } from '../../call/ledger.ts'
+import type { Permits } from '../../call/permit.ts'
+import type { GovernPorts } from '../../call/ports.ts'
+import { isProvisional } from '../../call/trust.ts'
+import { uncontained } from '../../config/containment.ts'
+import type { Gate } from '../../schema/gate.ts'
+import type { Admission, Asker, Governor, Outcome, Proposal, Waiting } from '../../schema/governor.ts'
+import type { ServerSettings, Settings } from '../../schema/settings.ts'
+import type { Emit } from '../../supervisor/ports.ts'
+import { ArgumentSchemas } from './argument-schemas.ts'
+import { confirm } from './confirm.ts'
+import { event, tellRefusal } from './failure-events.ts'
+import { Outcomes } from './outcomes.ts'
+import type { Outfits } from '../machine/outfits.ts'
+import type { JournalRecorder } from './recorder.ts'
+import { digestOfTool } from './seen.ts'
+import type { Surfaces } from './surfaces.ts'
+
+/** What calls are judged by, and where their records go. */
+export interface GovernorParts {
+  readonly settings: Pick<Settings, 'servers' | 'profiles' | 'permit'>
+  readonly ledger: Ledger
+  readonly permits: Permits
+  readonly approvals: Approvals
+  readonly surfaces: Surfaces
+  readonly recorder: JournalRecorder
+  readonly emit: Emit
+  /** Leases for calls, and who was in flight when */
+  readonly outfits: Pick<Outfits, 'foresee' | 'equip' | 'settle'>
+}
+
+/** What decides about calls. */
+interface Decider {
+  readonly gate: Gate
+  readonly versionOf: (server: string) => string
+}
+
+/** The governors of one daemon, one for each policy; whoever made it disposes of it, after the servers. */
+export class Governors implements AsyncDisposable {
+  readonly #parts: GovernorParts
+  readonly #schemas = new ArgumentSchemas()
+  readonly #outcomes: Outcomes
+
+  constructor(parts: GovernorParts) {
+    this.#parts = parts
+    this.#outcomes = new Outcomes(parts.recorder)
+  }
+
+  /** The governor under a policy; `versionOf` tells what decides about a server's calls from what did before. */
+  under({ gate, versionOf }: Decider): Governor {
+    const { settings, ledger, permits, approvals, surfaces, recorder, outfits, emit } = this.#parts
+    const ports: GovernPorts = {
+      policyVersion: versionOf,
+      decide: (request, trust) => gate.decide(request, isProvisional(trust)),
+      registry: {
+        standing: (...args) => ledger.standing(...args),
+        trust: (...args) => ledger.trust(...args),
+        hold: (...args) => ledger.hold(...args),
+        uncontained: (server, effects, scopes) => this.uncontained(server, effects, scopes),
+        invalidArguments: (server, tool, args) => this.invalidArguments(server, tool, args),
+      },
+      approver: approvals,
+      permits,
+      permitTtlMs: () => settings.permit.ttlMs,
+      recorder,
+      abouts: new Abouts(),
+      foresee: (ask) => outfits.foresee(ask),
+      equip: (ask, waiting) => outfits.equip(ask, waiting),
+      refuse: (proposal, error) => tellRefusal(proposal, error, emit),
+    }
+    return {
+      admit: (proposal, waiting) =>
+        new Promise((admitted, refused) => this.#govern(proposal, ports, waiting, { admitted, refused })),
+      admitTo: (proposal, waiting, asker) => this.#govern(proposal, ports, waiting, asker),
+      confirm: (admission) => confirm(this.#parts, versionOf, admission),
+      settle: (admission, outcome) => this.#settle(admission, outcome),
+      observe: (seen) => surfaces.observe(seen),
+      shows: (server, instance, tool) => this.#shows(server, instance, tool),
+      introduces: (server, instructions) => surfaces.introduces(server, instructions),
+      forget: (instance) => {
+        ledger.forget(instance)
+        approvals.endSession(instance) // a control call's session is its instance
+      },
+    }
+  }
+
+  /** Null, or where and why the arguments are not what the accepted schema says. */
+  invalidArguments(server: string, name: string, args: unknown): Promise<string | null> | string | null {
+    const accepted = this.#parts.ledger.accepted(server)
+    const tool = accepted?.tools.get(name)
+    if (accepted === null || tool === undefined) return null
+    return this.#schemas.judge({ server, acceptance: accepted.declarationVersion }, tool, args)
+  }
+
+  /** What of these a server's sandbox does not contain, or null. */
+  uncontained(name: string, effects: readonly string[], scopes: readonly string[]): string | null {
+    const { servers, profiles } = this.#parts.settings
+    const server = servers.get(name)
+    if (server === undefined) return effects.length + scopes.length > 0 ? `there is no server ${name}` : null
+    return uncontained(server, profiles.get(server.profile) ?? null, effects, scopes)
+  }
+
+  /** Resolves when every outcome so far is in the journal, or can't be. */
+  settled(): Promise<void> {
+    return this.#outcomes.settled()
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#outcomes.close()
+    await this.#schemas[Symbol.asyncDispose]()
+  }
+
+  /** Outcomes that could not be recorded come before anything is called. */
+  #govern(proposal: Proposal, ports: GovernPorts, waiting: Waiting, asker: Asker): void {
+    this.#outcomes.record()
+    if (!this.#outcomes.areOwed) return govern(proposal, ports, waiting, asker)
+    void this.#outcomes.pay().then((failure) => {
+      const obstacle = failure ?? proposal.obstacle
+      return govern({ ...proposal, obstacle }, ports, waiting, asker)
+    })
+  }
+
+  #settle(admission: Admission, outcome: Outcome): void {
+    const { permits, outfits, emit } = this.#parts
+    const { server, subject, principal, call } = admission
+    if (admission.process !== null) permits.end({ id: admission.permit }) // it may never have been dispatched
+    // At once: whatever becomes of the record, the call's secrets end with the call.
+    const used = outfits.settle(admission)
+    if (outcome.kind === 'timeout') {
+      const detail = { call, tool: subject, failure: 'MP-FH-004', reason: outcome.detail }
+      emit(event('call/timeout', server, detail, principal))
+    }
+    const ended = { admission, outcome, used }
+    if (this.#isPlain(admission, outcome)) this.#outcomes.putOff(ended)
+    else this.#outcomes.add(ended)
+  }
+
+  /** A result of a tool that has earned all the trust there is: nobody decides otherwise for it. */
+  #isPlain({ server, kind, subject }: Admission, { kind: end }: Outcome): boolean {
+    return end === 'result' && kind === 'tool' && this.#parts.ledger.trust(server, subject).tier === 'trusted'
+  }
+
+  #shows(server: ServerSettings, instance: Parameters<Governor['shows']>[1], tool: unknown): boolean {
+    const { ledger, surfaces } = this.#parts
+    const name = typeof tool === 'object' && tool !== null && 'name' in tool ? tool.name : null
+    if (typeof name !== 'string') return false
+    const standing = ledger.standing(server.name, instance, 'tool', name)
+    if (standing.state !== 'accepted' || standing.tool === null) return false
+    const digest = digestOfTool(tool)
+    if (digest === standing.tool.surfaceDigest) return true
+    if (instance !== null) surfaces.deviates(server.name, instance, name, digest ?? 'unreadable')
+    return false
+  }
+}

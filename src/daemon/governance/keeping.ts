@@ -1,0 +1,182 @@
+// What the journal adds up to, kept: a start from the last snapshot that holds, a new one for each segment that ends, and
+// an end for what is older than `journal.keep_days`.
+import { SallyportError } from '../../errors.ts'
+import { HeadKeeper, readHead, type UnusableHead } from '../../journal/head-file.ts'
+import { Journal, type JournalOptions } from '../../journal/journal.ts'
+import { type Pruned, pruneJournal } from '../../journal/prune.ts'
+import type { Position } from '../../journal/record.ts'
+import type { SegmentEnd } from '../../journal/replay.ts'
+import { beginning } from '../../journal/segments.ts'
+import {
+  coveredSegment,
+  readSnapshots,
+  type Snapshot,
+  type Unusable,
+  writeSnapshot,
+  snapshotPath,
+} from '../../journal/snapshot.ts'
+import type { Durable } from './recorder.ts'
+
+/** Something that records add up to. */
+export interface Foldable {
+  fold(record: Durable): void
+  /** All of it, as JSON */
+  save(): unknown
+  /** Becomes what `save` gave, or with null what it is before any record; the snapshot's MAC vouches for the shape */
+  load(saved: never): void
+}
+
+export interface KeepingOptions extends Omit<JournalOptions, 'replay' | 'from' | 'closed' | 'segmentMs'> {
+  readonly keepDays: number
+  /** By the name that a snapshot gives it */
+  readonly folds: Readonly<Record<string, Foldable>>
+  /** Makes a record durable; called only after `open` returned */
+  readonly record: (type: string, body: Readonly<Record<string, unknown>>) => Promise<unknown>
+  /** Told when keeping fails; nothing depends on it but time and space */
+  readonly warn: (error: SallyportError) => void
+}
+
+const dayMs = 86_400_000
+const lookMs = 3_600_000
+
+/** That the journal does not have what it had, as its head file knows. */
+export interface Shortened {
+  /** The place that it had reached; null where the head file can't be used */
+  readonly lost: Position | null
+  /** Where it ended at this start */
+  readonly found: Position
+  readonly reason: string
+}
+
+/** A journal with its snapshots and its head file. Dispose of it instead of the journal. */
+export class Keeping implements AsyncDisposable {
+  readonly journal: Journal
+  /** Snapshots that were passed over at the start, newest first */
+  readonly passedOver: readonly Unusable[]
+  /** What was missing at the start, to be recorded before `keepHead` forgets of it */
+  readonly shortened: Shortened | null
+  readonly #options: KeepingOptions
+  readonly #timer: NodeJS.Timeout | null
+  /** Last segment that is dispensable though a snapshot should turn out unusable */
+  #covered = 0
+  #work: Promise<void> = Promise.resolve()
+  #isClosing = false
+  #head: HeadKeeper | null = null
+
+  private constructor(options: KeepingOptions, passedOver: readonly Unusable[], open: Opening) {
+    this.#options = options
+    this.passedOver = passedOver
+    const opened = open((end) => this.#closed(end))
+    this.journal = opened.journal
+    this.shortened = opened.shortened
+    this.#timer = options.keepDays === 0 ? null : setInterval(() => this.#prune(), lookMs).unref()
+  }
+
+  /**
+   * Folds the newest snapshot that holds and the records behind it; without one, all records.
+   *
+   * @throws ERR_JOURNAL_CORRUPT where even those do not hold together
+   */
+  static open(options: KeepingOptions): Keeping {
+    const { directory, key } = options
+    const passedOver: Unusable[] = []
+    for (const candidate of [...readSnapshots(directory, key), null]) {
+      if (candidate !== null && 'reason' in candidate) {
+        passedOver.push(candidate)
+        continue
+      }
+      try {
+        return new Keeping(options, passedOver, (closed) => begin(options, candidate, closed))
+      } catch (error) {
+        if (candidate === null || !isCorrupt(error)) throw error
+        passedOver.push({ path: snapshotPath(directory, candidate.position.seq), reason: error.message })
+      }
+    }
+    throw new Error('the last candidate is the beginning')
+  }
+
+  /** From now on the head is written down. */
+  keepHead(): void {
+    const { directory, key, warn: tell } = this.#options
+    const warn = (error: unknown): void => tell(SallyportError.from(error))
+    this.#head ??= new HeadKeeper(this.journal, { directory, key, warn })
+  }
+
+  /** Resolves when what was begun so far is done. */
+  async settled(): Promise<void> {
+    await this.#work
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.#timer !== null) clearInterval(this.#timer)
+    this.#isClosing = true
+    await this.#work
+    await this.journal[Symbol.asyncDispose]()
+    await this.#head?.[Symbol.asyncDispose]()
+  }
+
+  /** The folds are at the segment's end now, and move on with the next record: what they say is taken down at once. */
+  #closed(end: SegmentEnd): void {
+    if (this.#isClosing) return
+    const { folds, directory, key } = this.#options
+    const state = JSON.stringify(
+      Object.fromEntries(Object.entries(folds).map(([name, fold]) => [name, fold.save()])),
+    )
+    this.#then(async () => {
+      await writeSnapshot(directory, key, end, state)
+      this.#covered = coveredSegment(directory, key)
+    })
+    this.#prune()
+  }
+
+  #prune(): void {
+    const { directory, keepDays, record } = this.#options
+    if (keepDays === 0) return
+    this.#then(async () => {
+      const covered = this.#covered
+      const body = (pruned: Pruned): Promise<unknown> => record('journal.pruned', { ...pruned })
+      await pruneJournal(directory, { keepDays, covered, now: Date.now(), record: body })
+    })
+  }
+
+  #then(work: () => Promise<void>): void {
+    this.#work = this.#work
+      .then(work)
+      .catch((error: unknown) => this.#options.warn(SallyportError.from(error)))
+  }
+}
+
+type Closed = (end: SegmentEnd) => void
+type Opened = Pick<Keeping, 'journal' | 'shortened'>
+type Opening = (closed: Closed) => Opened
+
+function begin(options: KeepingOptions, from: Snapshot | null, closed: Closed): Opened {
+  const { directory, key, folds, keepDays } = options
+  const known = readHead(directory, key)
+  let found = from?.position ?? beginning
+  let isReached = known === null || ('seq' in known && known.seq <= found.seq)
+  const saved = (from?.state ?? {}) as Readonly<Record<string, unknown>>
+  for (const [name, fold] of Object.entries(folds)) fold.load((saved[name] ?? null) as never)
+  const journal = Journal.open({
+    ...options,
+    from,
+    closed,
+    segmentMs: keepDays === 0 ? Infinity : dayMs,
+    replay: (record) => {
+      found = { seq: record.seq, hash: record.hash }
+      isReached ||= known !== null && 'seq' in known && known.hash === record.hash
+      for (const fold of Object.values(folds)) fold.fold(record)
+    },
+  })
+  return { journal, shortened: isReached || known === null ? null : shortened(known, found) }
+}
+
+function shortened(known: Position | UnusableHead, found: Position): Shortened {
+  if ('reason' in known)
+    return { lost: null, found, reason: `its head file is not to be used: ${known.reason}` }
+  const reason = `it had reached record ${known.seq} with hash ${known.hash}, and ends with record ${found.seq}: its end was cut off, or lost with the machine's power`
+  return { lost: known, found, reason }
+}
+
+const isCorrupt = (error: unknown): error is SallyportError =>
+  error instanceof SallyportError && error.code === 'ERR_JOURNAL_CORRUPT'

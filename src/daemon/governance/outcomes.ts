@@ -1,0 +1,151 @@
+// Outcomes on their way into the journal, behind the answers that they tell of.
+import { recordOutcome } from '../../call/govern.ts'
+import type { Ended, Recorder, Told } from '../../call/ports.ts'
+import type { SallyportError } from '../../errors.ts'
+
+/** Longest that an outcome waits for other records to be written with, ms */
+const putOffMs = 5
+const againMs = 500
+/** Most of the answers of calls whose outcomes are owed, characters */
+const mostOwed = 67_108_864
+
+/**
+ * Recorded in the order in which they came, with the next intent or by themselves. What the journal does not take is owed:
+ * it is tried again twice a second and before every further call, and nothing is called before it is on record.
+ */
+export class Outcomes {
+  readonly #recorder: Recorder
+  readonly #mostOwed: number
+  #ended: Ended[] = []
+  #isSoon = false
+  #timer: NodeJS.Timeout | null = null
+  /** Handed to the journal, which has not said yet what became of them */
+  readonly #handed = new Set<Handed>()
+  #owed: Ended[] = []
+  #owedLength = 0
+  #again: NodeJS.Timeout | null = null
+  #paying: Promise<void> | null = null
+  /** What the journal said last of what is owed */
+  #failure: SallyportError | null = null
+
+  constructor(recorder: Recorder, most = mostOwed) {
+    this.#recorder = recorder
+    this.#mostOwed = most
+  }
+
+  /** Recorded at the end of the turn of the event loop. */
+  add(ended: Ended): void {
+    this.#ended.push(ended)
+    if (this.#isSoon) return
+    this.#isSoon = true
+    setImmediate(() => {
+      this.#isSoon = false
+      this.record()
+    })
+  }
+
+  /** For what changes nothing that anybody decides by: recorded with the next record of a call, 5 ms from now at the latest. */
+  putOff(ended: Ended): void {
+    this.#ended.push(ended)
+    this.#timer ??= setTimeout(() => {
+      this.#timer = null
+      this.record()
+    }, putOffMs)
+  }
+
+  /** True while something is owed: then nothing may be called. */
+  get areOwed(): boolean {
+    return this.#owed.length > 0 || this.#paying !== null
+  }
+
+  /** Hands all that came so far to the journal. */
+  record(): void {
+    const ended = this.#ended
+    this.#ended = []
+    for (const one of ended) this.#hand(one)
+  }
+
+  /** Records what is owed; resolves with null, or with why it still can't be. */
+  async pay(): Promise<SallyportError | null> {
+    this.#paying ??= this.#pay().finally(() => (this.#paying = null))
+    await this.#paying
+    return this.#owed.length === 0 ? null : this.#failure
+  }
+
+  /** Records what is left, before the journal is closed. */
+  close(): void {
+    for (const timer of [this.#timer, this.#again]) if (timer !== null) clearTimeout(timer)
+    for (const one of this.#owed) recordOutcome(one, { recorder: this.#recorder })
+    this.record()
+  }
+
+  /** Resolves when what came so far is durable, or can't be recorded at present. */
+  async settled(): Promise<void> {
+    if (this.areOwed) await this.pay()
+    this.record()
+    await Promise.all([...this.#handed].map((handed) => handed.over()))
+  }
+
+  #hand(ended: Ended): Handed {
+    const handed = new Handed(ended, this.#over)
+    this.#handed.add(handed)
+    recordOutcome(ended, { recorder: this.#recorder }, handed)
+    return handed
+  }
+
+  readonly #over = (handed: Handed, failure: SallyportError | null): void => {
+    this.#handed.delete(handed)
+    if (failure !== null) this.#owe(handed.ended, failure)
+  }
+
+  async #pay(): Promise<void> {
+    const owed = this.#owed
+    this.#owed = []
+    this.#owedLength = 0
+    await Promise.all(owed.map((one) => this.#hand(one).over()))
+  }
+
+  #owe(ended: Ended, failure: SallyportError): void {
+    this.#failure = failure
+    const length = this.#owedLength + (ended.outcome.bytes?.length ?? 0)
+    if (length <= this.#mostOwed) this.#owedLength = length
+    this.#owed.push(length > this.#mostOwed ? withoutAnswer(ended) : ended)
+    this.#again ??= setTimeout(() => {
+      this.#again = null
+      if (this.#owed.length > 0) void this.pay()
+    }, againMs).unref()
+  }
+}
+
+/** One that the journal has, and has not said yet what became of it. */
+class Handed implements Told {
+  readonly ended: Ended
+  readonly #over: (handed: Handed, failure: SallyportError | null) => void
+  #waited: PromiseWithResolvers<void> | null = null
+
+  constructor(ended: Ended, over: (handed: Handed, failure: SallyportError | null) => void) {
+    this.ended = ended
+    this.#over = over
+  }
+
+  /** Resolves when the journal has said it. */
+  over(): Promise<void> {
+    this.#waited ??= Promise.withResolvers()
+    return this.#waited.promise
+  }
+
+  durable(): void {
+    this.#over(this, null)
+    this.#waited?.resolve()
+  }
+
+  failed(failure: SallyportError): void {
+    this.#over(this, failure)
+    this.#waited?.resolve()
+  }
+}
+
+const withoutAnswer = ({ admission, outcome, used }: Ended): Ended => {
+  const detail = `its answer of ${outcome.bytes?.length ?? 0} characters was not kept while the journal could not be written`
+  return { admission, used, outcome: { ...outcome, bytes: null, detail: outcome.detail ?? detail } }
+}

@@ -1,0 +1,93 @@
+// What has effect and can't be recorded, kept wherever there is room: a daemon that is killed meanwhile begins with it.
+import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { SallyportError } from '../../errors.ts'
+import { seal, unseal } from '../../journal/sealed.ts'
+import { isMissing } from '../../lib/missing.ts'
+import type { Redactor } from '../../schema/redactor.ts'
+import type { Debt } from './debts.ts'
+
+export interface OwedOptions {
+  /** On disks that may fail independently; each gets all of it */
+  readonly paths: readonly string[]
+  /** The journal's */
+  readonly key: Uint8Array
+  /** Takes out what must not be kept */
+  readonly redactor: Redactor
+  /** Told where no path takes it: a kill before the journal is mended loses it */
+  readonly warn: (error: SallyportError) => void
+}
+
+/** What was found of an earlier life. */
+export interface Inherited {
+  readonly debts: readonly Debt[]
+  readonly refused: readonly { readonly path: string; readonly reason: string }[]
+}
+
+interface Owed {
+  readonly debts: readonly Debt[]
+}
+
+/** Sealed with the journal's key: who can write to a path can take it away, and put nothing in its place. */
+export class OwedFile {
+  readonly #options: OwedOptions
+  #isThere = false
+
+  constructor(options: OwedOptions) {
+    this.#options = options
+  }
+
+  /** What the last life left; the same whichever path has it. Nothing is removed before `clear`. */
+  read(): Inherited {
+    const { paths, key } = this.#options
+    const refused: Inherited['refused'][number][] = []
+    let debts: readonly Debt[] = []
+    for (const path of paths)
+      try {
+        removeDraft(path)
+        const found = (unseal('owed', readFileSync(path, 'utf8'), key) as Owed).debts
+        if (found.length > debts.length) debts = found
+        this.#isThere = true
+      } catch (error) {
+        if (isMissing(error)) continue
+        refused.push({ path, reason: error instanceof Error ? error.message : 'it cannot be read' })
+      }
+    return { debts, refused }
+  }
+
+  /** Puts these in the place of what was there. */
+  write(debts: readonly Debt[]): void {
+    const { paths, key, redactor, warn } = this.#options
+    const text = seal('owed', `"debts":${redactor.redact(JSON.stringify(debts)).text}`, key)
+    let failure: unknown = null
+    let written = 0
+    for (const path of paths)
+      try {
+        writeFileSync(draftOf(path), text, { mode: 0o600 })
+        renameSync(draftOf(path), path)
+        written += 1
+      } catch (error) {
+        failure = error
+        removeDraft(path)
+      }
+    this.#isThere ||= written > 0
+    if (written === 0 && failure !== null) warn(SallyportError.from(failure))
+  }
+
+  /** Nothing is owed any more. */
+  clear(): void {
+    if (!this.#isThere) return
+    for (const path of this.#options.paths) rmSync(path, { force: true })
+    this.#isThere = false
+  }
+}
+
+const draftOf = (path: string): string => `${path}.draft`
+
+/** Of a write that failed, or of a daemon that was killed in it. What can't be removed is written over by the next. */
+const removeDraft = (path: string): void => {
+  try {
+    rmSync(draftOf(path), { force: true })
+  } catch {
+    // the folder's own failure is told by whoever writes there
+  }
+}

@@ -1,0 +1,130 @@
+// What the journal adds up to, while it is read and while it is written: one fold, so that a restart comes to the same.
+import type { StandingApproval } from '../../call/approve.ts'
+import type { Fact, SavedLedger } from '../../call/facts.ts'
+import type { Ledger } from '../../call/ledger.ts'
+import { BriefMap } from '../../lib/brief-map.ts'
+import type { Foldable } from './keeping.ts'
+import type { Durable } from './recorder.ts'
+
+const factTypes: ReadonlySet<string> = new Set<Fact['type']>([
+  'surface.accepted',
+  'surface.changed',
+  'call.outcome',
+  'trust.violated',
+  'trust.reset',
+  'server.quarantined',
+  'server.released',
+  'server.removed',
+  'hold.placed',
+  'hold.released',
+])
+
+type Body = Readonly<Record<string, unknown>>
+type Stored = Omit<StandingApproval, 'expiresAt'> & { readonly expires_at: string }
+
+/** What a snapshot keeps of the past. */
+export interface SavedPast {
+  readonly ledger: SavedLedger
+  readonly open: readonly Body[]
+  readonly standing: readonly Stored[]
+  /** Digest of the last record of what the configuration says, by type */
+  readonly applied: readonly (readonly [string, Applied])[]
+}
+
+/** Where the journal last says what the configuration came to. */
+export interface Applied {
+  readonly seq: number
+  readonly digest: string
+}
+
+/** Folds records, in order; the journal vouches that they are the daemon's own. */
+export class Past implements Foldable {
+  readonly ledger: Ledger
+  /** Calls with an intent and no end yet, by their id */
+  readonly #open = new BriefMap<Body>()
+  readonly #standing = new Map<string, Stored>()
+  readonly #applied = new Map<string, Applied>()
+
+  constructor(ledger: Ledger) {
+    this.ledger = ledger
+  }
+
+  fold({ type, body, seq }: Pick<Durable, 'type' | 'body' | 'seq'>): void {
+    if (factTypes.has(type)) this.ledger.apply({ type, body } as Fact)
+    const said = body as Body
+    switch (type) {
+      case 'call.intent':
+        this.#open.set(String(said['call']), unended(said, seq))
+        break
+      case 'call.outcome':
+      case 'call.denied':
+        this.#open.delete(String(said['call']))
+        break
+      case 'approval.standing':
+        this.#standing.set(String(said['id']), body as Stored)
+        break
+      case 'approval.revoked':
+        this.#standing.delete(String(said['id']))
+        break
+      case 'approval.ended':
+        for (const id of said['ids'] as string[]) this.#standing.delete(id)
+        break
+      case 'config.applied':
+      case 'dynamic.applied':
+        this.#applied.set(type, { seq, digest: String(said['digest']) })
+    }
+  }
+
+  /** The last record of that type, or null. */
+  applied(type: 'config.applied' | 'dynamic.applied'): Applied | null {
+    return this.#applied.get(type) ?? null
+  }
+
+  /** An outcome for every call that has an intent and no end: nobody knows what the server did. */
+  unfinished(): readonly Body[] {
+    return this.#open.values().map((said) => ({
+      ...said,
+      outcome: 'unknown',
+      duration_ms: null,
+      detail: 'the daemon ended before the call did',
+    }))
+  }
+
+  /** Approvals that outlive sessions, on the clock whose present is `now`. */
+  standing(now: number): readonly StandingApproval[] {
+    return [...this.#standing.values()]
+      .filter(({ scope }) => scope === 'policy')
+      .map(({ expires_at, ...approval }) => ({
+        ...approval,
+        expiresAt: now + Date.parse(expires_at) - Date.now(),
+      }))
+      .filter(({ expiresAt }) => expiresAt > now)
+  }
+
+  /** All of it, as JSON. */
+  save(): SavedPast {
+    return {
+      ledger: this.ledger.save(),
+      open: this.#open.values(),
+      standing: [...this.#standing.values()].filter(({ expires_at }) => Date.parse(expires_at) > Date.now()),
+      applied: [...this.#applied],
+    }
+  }
+
+  /** Becomes what `save` gave, or with null what it is before any record. */
+  load(saved: SavedPast | null): void {
+    this.ledger.load(saved?.ledger ?? null)
+    this.#open.clear()
+    this.#standing.clear()
+    this.#applied.clear()
+    for (const said of saved?.open ?? []) this.#open.set(String(said['call']), said)
+    for (const stored of saved?.standing ?? []) this.#standing.set(stored.id, stored)
+    for (const [type, last] of saved?.applied ?? []) this.#applied.set(type, last)
+  }
+}
+
+/** What the outcome of a call says that its intent said. */
+const unended = (
+  { call, server, kind, subject, identity, principal, peer, permit, trust_epoch }: Body,
+  intent: number,
+): Body => ({ call, server, kind, subject, identity, principal, peer, intent, permit, trust_epoch })

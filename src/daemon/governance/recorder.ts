@@ -1,0 +1,237 @@
+// Evidence on its way into the journal: what was said is kept as it was said, and what is too long lies beside it, by digest.
+import { hash } from 'node:crypto'
+import { type FileHandle, mkdir, open, rename } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Ended, Intent, Raw, Recorder, Told } from '../../call/ports.ts'
+import { SallyportError } from '../../errors.ts'
+import { errnoOf, isMissing } from '../../lib/missing.ts'
+import type { Journal } from '../../journal/journal.ts'
+import type { Pending } from '../../journal/pending.ts'
+import type { Position } from '../../journal/record.ts'
+import { throughDescriptor } from '../../journal/segments.ts'
+import { type Sidecar, sidecarPath } from '../../journal/sidecars.ts'
+import type { Redaction, Redactor } from '../../schema/redactor.ts'
+
+export interface RecorderOptions {
+  readonly journal: Pick<Journal, 'add' | 'folder'>
+  /** The journal's folder; long evidence goes to `evidence/` in it */
+  readonly directory: string
+  /** Longest request or response that a record holds whole, bytes */
+  readonly evidenceBytes: number
+  readonly isSynced: boolean
+  /** Takes out of a record, and of what lies beside it, what must not be kept */
+  readonly redactor: Redactor
+  /** Whether the kernel keeps hosts from the daemon; stands in every record */
+  readonly separation: 'full' | 'none'
+  /** Told of each record once it is durable, in the order of the journal, before whoever recorded it */
+  readonly folded: (record: Durable) => void
+}
+
+/**
+ * A record that is durable, as it was given or, where something was taken out of it, as it was written. Of a call's own
+ * records no more than folds go by.
+ */
+export interface Durable extends Position {
+  readonly type: string
+  readonly body: unknown
+}
+
+/** A record that is being put together. */
+interface Draft {
+  readonly type: string
+  /** What folds are told that it says */
+  readonly said: unknown
+  readonly told: Pick<Pending, 'durable' | 'failed'>
+}
+
+/** Writes records; a file beside the journal is durable before the record that names it. */
+export class JournalRecorder implements Recorder {
+  readonly #options: RecorderOptions
+  readonly #opening: string
+  readonly #parts = new WeakMap<object, Redaction>()
+
+  constructor(options: RecorderOptions) {
+    this.#options = options
+    this.#opening = `{"separation":"${options.separation}"`
+  }
+
+  /** Resolves once the record is durable and folded; `redacted` in it counts the secrets that were taken out. */
+  record(type: string, body: Readonly<Record<string, unknown>>, raw: Raw = {}): Promise<Position> {
+    const { text, hits } = this.#redacted(body)
+    const said: unknown = hits === 0 ? body : JSON.parse(text)
+    const [name = '', whole = null] = Object.entries(raw)[0] ?? []
+    return new Promise((durable, failed) => {
+      const told = { durable, failed }
+      this.#add({ type, said, told }, { text: membersOf(text), hits }, name, whole)
+    })
+  }
+
+  /**
+   * What many calls have in common is written out, and searched for secrets, once. Ids of calls and permits, and
+   * digests, are made in this life of the daemon, of letters that need no escape.
+   */
+  intent(intent: Intent, told: Told): void {
+    const { call, permit, approval, argumentsDigest, bytesDigest, lineage, foreseen } = intent
+    const { target, basis } = intent.about
+    const [of, by, also] = [this.#common(target), this.#common(basis), this.#members(foreseen)]
+    const from = this.#words(lineage)
+    const ids = `,"call":"${call}","permit":"${permit}","approval":${quoted(approval)}`
+    const digests = `,"arguments_digest":"${argumentsDigest}","bytes_digest":"${bytesDigest}"`
+    const text = `${ids}${digests}${of.text}${by.text},"lineage":${from.text}${also.text}`
+    const hits = of.hits + by.hits + from.hits + also.hits
+    const said: unknown = hits === 0 ? { ...target, call, permit } : bodyOf(text)
+    this.#add({ type: 'call.intent', said, told }, { text, hits }, 'request', intent.request)
+  }
+
+  /** As `intent`. */
+  outcome({ admission, outcome, used }: Ended, told: Told): void {
+    const { call, permit, intent, target, server, kind, subject, trustEpoch } = admission
+    const [of, why, also] = [this.#common(target), this.#words(outcome.detail), this.#members(used)]
+    const ids = `,"call":"${call}","intent":${intent},"permit":"${permit}"`
+    const end = `,"outcome":"${outcome.kind}","duration_ms":${outcome.durationMs}`
+    const text = `${ids}${end}${of.text},"detail":${why.text}${also.text}`
+    const hits = of.hits + why.hits + also.hits
+    const said: unknown =
+      hits === 0
+        ? { call, server, kind, subject, outcome: outcome.kind, trust_epoch: trustEpoch }
+        : bodyOf(text)
+    this.#add({ type: 'call.outcome', said, told }, { text, hits }, 'response', outcome.bytes)
+  }
+
+  /** The members of an object that many records share. */
+  #common(part: object): Redaction {
+    let written = this.#parts.get(part)
+    if (written === undefined) {
+      written = this.#members(part)
+      this.#parts.set(part, written)
+    }
+    return written
+  }
+
+  #members(part: object | null): Redaction {
+    if (part === null) return nothing
+    const { text, hits } = this.#redacted(part)
+    return { text: membersOf(text), hits }
+  }
+
+  #words(words: string | null): Redaction {
+    return words === null ? nobodySaid : this.#redacted(words)
+  }
+
+  #redacted(value: object | string): Redaction {
+    return this.#options.redactor.redact(JSON.stringify(value))
+  }
+
+  /** `members` is the body's text without its braces, a comma before each member; `raw` comes under `name`, or beside it. */
+  #add(draft: Draft, { text, hits }: Redaction, name: string, raw: string | null): void {
+    if (raw === null) return this.#append(draft, withHits(text, hits))
+    const kept = this.#options.redactor.redact(raw)
+    const all = hits + kept.hits
+    if (this.#fits(kept.text))
+      return this.#append(draft, withHits(`${text},"${name}":${JSON.stringify(kept.text)}`, all))
+    this.#keep(kept.text).then(
+      (sidecar) => this.#append(draft, `${withHits(text, all)},"${name}":${JSON.stringify(sidecar)}`),
+      (error: unknown) => draft.told.failed(SallyportError.from(error)),
+    )
+  }
+
+  #append(draft: Draft, members: string): void {
+    const { journal, folded } = this.#options
+    journal.add(new Line(draft, `${this.#opening}${members}}`, folded))
+  }
+
+  #fits(text: string): boolean {
+    const { evidenceBytes } = this.#options
+    if (text.length > evidenceBytes) return false
+    return text.length * 3 <= evidenceBytes || Buffer.byteLength(text) <= evidenceBytes
+  }
+
+  /** Writes the evidence under its digest, whole or not at all; what is there already is the same. */
+  async #keep(text: string): Promise<Sidecar> {
+    const { journal, directory, isSynced } = this.#options
+    const bytes = Buffer.from(text)
+    const sha256 = hash('sha256', bytes)
+    try {
+      await using opened = await journal.folder()
+      const folder = join(throughDescriptor(opened), 'evidence')
+      const draft = join(folder, `.${sha256}.${process.pid}.${performance.now()}`)
+      await using file = await openIn(folder, draft)
+      await file.writeFile(bytes)
+      if (isSynced) await file.sync()
+      await rename(draft, join(folder, sha256))
+      if (isSynced) await syncFolder(folder)
+    } catch (error) {
+      const path = join(directory, 'evidence')
+      const why = errnoOf(error) ?? SallyportError.from(error).message
+      throw new SallyportError(
+        'ERR_JOURNAL',
+        `evidence of ${bytes.length} bytes cannot be kept in ${path} (${why}), so nothing is called; mend the disk, calls resume by themselves`,
+        { path },
+        { cause: error },
+      )
+    }
+    return { sha256, bytes: bytes.length, path: sidecarPath(sha256) }
+  }
+}
+
+/** A record on its way into the journal. */
+class Line implements Pending {
+  readonly type: string
+  readonly body: string
+  readonly #draft: Draft
+  readonly #folded: RecorderOptions['folded']
+
+  constructor(draft: Draft, body: string, folded: RecorderOptions['folded']) {
+    this.type = draft.type
+    this.body = body
+    this.#draft = draft
+    this.#folded = folded
+  }
+
+  folded({ seq, hash: at }: Position): void {
+    this.#folded({ type: this.type, body: this.#draft.said, seq, hash: at })
+  }
+
+  durable(position: Position): void {
+    this.#draft.told.durable(position)
+  }
+
+  failed(error: SallyportError): void {
+    this.#draft.told.failed(error)
+  }
+}
+
+/** Opens a new file in a folder, which is made where it is not there. */
+async function openIn(folder: string, path: string): Promise<FileHandle> {
+  try {
+    return await open(path, 'wx', 0o600)
+  } catch (error) {
+    if (!isMissing(error)) throw error
+    await mkdir(folder, { mode: 0o700 }).catch(unlessThere)
+    return open(path, 'wx', 0o600)
+  }
+}
+
+/** Two that come first make it at once. */
+function unlessThere(error: unknown): void {
+  if (errnoOf(error) !== 'EEXIST') throw error
+}
+
+/** A name outlives a loss of power only once its folder was synced. */
+async function syncFolder(path: string): Promise<void> {
+  await using folder = await open(path, 'r')
+  await folder.sync()
+}
+
+const nothing: Redaction = { text: '', hits: 0 }
+const nobodySaid: Redaction = { text: 'null', hits: 0 }
+
+const quoted = (approval: string | null): string => (approval === null ? 'null' : JSON.stringify(approval))
+
+const bodyOf = (members: string): unknown => JSON.parse(`{${members.slice(1)}}`)
+
+const withHits = (members: string, hits: number): string =>
+  hits === 0 ? members : `${members},"redacted":${hits}`
+
+/** The members of an object's text, a comma before each. */
+const membersOf = (object: string): string => (object === '{}' ? '' : `,${object.slice(1, -1)}`)

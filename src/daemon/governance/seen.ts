@@ -1,0 +1,207 @@
+// What a server lists, read: each tool with the declaration that it could be accepted as, and whether words about it fit.
+import { canonicalize, digestOf, NotCanonical } from '../../call/canonical.ts'
+import {
+  type AcceptedSurface,
+  type AcceptedTool,
+  draftDeclaration,
+  surfaceDigest,
+  type ToolDeclaration,
+} from '../../call/declaration.ts'
+import { isSameServer } from '../../call/live.ts'
+import { missingGrant, namesOf, uncontained } from '../../config/containment.ts'
+import { SallyportError } from '../../errors.ts'
+import type { Observation } from '../../schema/governor.ts'
+import type { DeclaredTool, ProfileSettings, ServerSettings } from '../../schema/settings.ts'
+
+/** A tool object beyond this many characters is no tool that anybody could have looked at */
+const maxToolLength = 262_144
+/** Most characters of all tools together, and of all else before its text is digested as it stands */
+const maxLength = 1_048_576
+const toolName = /^[A-Za-z0-9_.-]{1,128}$/
+
+/** A surface in the form in which it is compared and accepted. */
+export interface Seen {
+  readonly server: ServerSettings
+  readonly codeDigest: string
+  readonly tools: ReadonlyMap<string, AcceptedTool>
+  readonly digests: Map<string, string>
+  /** Null where only the tools were asked for */
+  readonly rest: SeenRest | null
+}
+
+/** All else that a server lists. */
+interface SeenRest {
+  readonly restDigest: string
+  readonly instructionsDigest: string
+}
+
+/** The tools that are accepted when only some are named: those, and what was accepted before and is listed as it was. */
+export function choose(
+  { server, codeDigest, tools }: Seen,
+  only: readonly string[] | null,
+  before: AcceptedSurface | null,
+): ReadonlyMap<string, AcceptedTool> {
+  if (only === null) return tools
+  const unknown = only.find((name) => !tools.has(name))
+  if (unknown !== undefined)
+    throw new SallyportError(
+      'ERR_TOOL_NOT_FOUND',
+      `${server.name} lists no tool ${unknown} that could be accepted; see sallyport declare ${server.name}`,
+      { server: server.name, tool: unknown },
+    )
+  const isSame = before !== null && isSameServer(before, { serverVersion: server.version, codeDigest })
+  const kept = isSame
+    ? [...before.tools].filter(([name, tool]) => tools.get(name)?.surfaceDigest === tool.surfaceDigest)
+    : []
+  const chosen = [...tools].filter(([name]) => only.includes(name))
+  return new Map([...kept, ...chosen])
+}
+
+/** Nothing is accepted in words that are not about what is there. */
+export function expectListed(
+  server: string,
+  declared: NonNullable<ServerSettings['declaration']>,
+  listed: ReadonlyMap<string, unknown>,
+): void {
+  for (const tool of Object.values(declared)) {
+    const why = mismatch(tool, listed.get(tool.name))
+    if (why !== null)
+      throw new SallyportError(
+        'ERR_DECLARATION_MISMATCH',
+        `the declaration of ${server}/${tool.name} is not about what ${server} lists: ${why}; draft it anew with sallyport declare ${server}`,
+        { server, tool: tool.name },
+      )
+  }
+}
+
+/** Nothing is accepted that no call could be let through for. */
+export function expectContained(
+  server: ServerSettings,
+  profile: ProfileSettings | null,
+  tools: ReadonlyMap<string, AcceptedTool>,
+): void {
+  for (const [tool, { declaration }] of tools) {
+    const { sideEffects, resourceScopes } = declaration
+    const why = uncontained(server, profile, sideEffects, resourceScopes)
+    if (why !== null)
+      throw new SallyportError(
+        'ERR_EFFECT_UNCONTAINED',
+        `${server.name}/${tool} was not accepted: ${why}; grant it, or take it out of the declaration`,
+        { server: server.name, tool },
+      )
+  }
+}
+
+function mismatch(declared: DeclaredTool, listed: unknown): string | null {
+  if (listed === undefined) return 'it lists no tool of that name'
+  const digest = digestOfTool(listed)
+  if (digest === null) return 'what it lists cannot be read in one way'
+  if (declared.surfaceDigest !== null && declared.surfaceDigest !== digest)
+    return `its digest is ${digest.slice(0, 12)}…, declared was ${declared.surfaceDigest.slice(0, 12)}…`
+  const draft = draftDeclaration({ ...(listed as object), name: declared.name })
+  const isSame = (a: unknown, b: unknown): boolean => canonicalize(a) === canonicalize(b)
+  if (!isSame(declared.parameters, draft.parameters)) return 'its parameters are other ones'
+  return isSame(declared.output, draft.output) ? null : 'its output is another one'
+}
+
+/** What a surface is read with. */
+export interface Reading {
+  /** Digest over what runs as this server: program, package, arguments */
+  readonly codeOf: (server: ServerSettings) => string
+  readonly profileOf: (server: ServerSettings) => ProfileSettings | null
+}
+
+/** Reads what a server lists; what nobody could have looked at is no tool. */
+export function readSurface(
+  { server, tools, rest }: Omit<Observation, 'instance'>,
+  { codeOf, profileOf }: Reading,
+): Seen {
+  const codeDigest = codeOf(server)
+  const profile = profileOf(server)
+  const digests = digestsOf(tools)
+  const readable = [...digests].flatMap(([name, surfaceDigest]): [string, AcceptedTool][] => {
+    const declaration = proposal(server, profile, name, tools.get(name))
+    return declaration === null ? [] : [[name, { declaration, surfaceDigest }]]
+  })
+  return {
+    server,
+    codeDigest,
+    tools: new Map(readable),
+    digests,
+    rest: rest === null ? null : digestsOfRest(rest),
+  }
+}
+
+/** The tools that there are, each read once: where there are more than anybody could look at, those that come first. */
+function digestsOf(tools: ReadonlyMap<string, unknown>): Map<string, string> {
+  const digests = new Map<string, string>()
+  let left = maxLength
+  for (const [name, tool] of tools) {
+    const length = toolName.test(name) ? lengthOf(tool) : Infinity
+    if (length > maxToolLength) continue
+    left -= length
+    if (left < 0) break
+    const digest = digestOfTool(tool)
+    if (digest !== null) digests.set(name, digest)
+  }
+  return digests
+}
+
+const digestsOfRest = (rest: object): SeenRest => ({
+  restDigest: digestOfRest(rest),
+  instructionsDigest: digestOfInstructions(Reflect.get(rest, 'instructions')),
+})
+
+/** One form for what means the same, unless there is none, or so much of it that finding the form would take long. */
+function digestOfRest(rest: object): string {
+  const text = JSON.stringify(rest)
+  if (text.length > maxLength) return digestOf(text)
+  try {
+    return digestOf(canonicalize(rest))
+  } catch (error) {
+    if (error instanceof NotCanonical) return digestOf(text)
+    throw error
+  }
+}
+
+/** Of a server that has no instructions, that of none. */
+export const digestOfInstructions = (instructions: unknown): string =>
+  digestOf(JSON.stringify(instructions ?? null))
+
+/** What a tool would be accepted as: the operator's words where there are any for just this, else the draft. */
+function proposal(
+  server: ServerSettings,
+  profile: ProfileSettings | null,
+  name: string,
+  listed: unknown,
+): ToolDeclaration | null {
+  const { declaration } = server
+  if (declaration === null)
+    return draftDeclaration(
+      { ...(listed as object), name },
+      (effect) => missingGrant(effect, server, profile) === null,
+      namesOf(server.credentials),
+    )
+  const declared = declaration[name]
+  if (declared === undefined || mismatch(declared, listed) !== null) return null
+  const { surfaceDigest: _, ...words } = declared
+  return words
+}
+
+/** Null for an object that is too long, or that two readers could read differently: it is no tool. */
+export function digestOfTool(tool: unknown): string | null {
+  try {
+    return lengthOf(tool) > maxToolLength ? null : surfaceDigest(tool)
+  } catch {
+    return null
+  }
+}
+
+/** Characters of a tool's text; Infinity for one that is nested too deep to be written. */
+function lengthOf(tool: unknown): number {
+  try {
+    return JSON.stringify(tool).length
+  } catch {
+    return Infinity
+  }
+}

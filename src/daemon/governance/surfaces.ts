@@ -1,0 +1,241 @@
+// What servers list, held against what was accepted: first sight, acceptance, and every change since.
+import {
+  compareSurface,
+  type AcceptedSurface,
+  type SideEffect,
+  type SurfaceChange,
+} from '../../call/declaration.ts'
+import type { Fact } from '../../call/facts.ts'
+import type { Ledger } from '../../call/ledger.ts'
+import { isSameServer } from '../../call/live.ts'
+import { missingGrant } from '../../config/containment.ts'
+import { SallyportError } from '../../errors.ts'
+import type { InstanceId } from '../../lib/ids.ts'
+import type { Observation, Peer } from '../../schema/governor.ts'
+import type { ServerSettings } from '../../schema/settings.ts'
+import type { Emit } from '../../supervisor/ports.ts'
+import {
+  choose,
+  digestOfInstructions,
+  expectContained,
+  expectListed,
+  type Reading,
+  readSurface,
+  type Seen,
+} from './seen.ts'
+
+const everythingElse = '*'
+
+export interface SurfacePorts extends Reading {
+  readonly ledger: Ledger
+  /** Makes a fact durable, then true */
+  readonly add: (fact: Fact, evidence?: Readonly<Record<string, unknown>>) => Promise<void>
+  readonly emit: Emit
+  readonly violate: (server: string, tool: string, failure: string, detail: string) => Promise<void>
+  readonly quarantine: (server: string, failure: string, reason: string) => Promise<void>
+}
+
+/** One observation or acceptance of a server at a time, so that two instances can't both be the first. */
+export class Surfaces {
+  readonly #ports: SurfacePorts
+  readonly #turns = new Map<string, Promise<void>>()
+
+  constructor(ports: SurfacePorts) {
+    this.#ports = ports
+  }
+
+  /** Notes what an instance lists; what is new since the acceptance is recorded before this resolves. */
+  observe(seen: Observation): Promise<void> {
+    return this.#inTurn(seen.server.name, () => this.#observe(readSurface(seen, this.#ports), seen.instance))
+  }
+
+  /**
+   * Accepts what a server lists, as it was just seen. Resolves with what is accepted from now on.
+   *
+   * @throws ERR_DECLARATION_MISMATCH where a declaration speaks of what the server does not list, or lists otherwise
+   */
+  accept(seen: Omit<Observation, 'instance'>, acceptance: Acceptance): Promise<AcceptedSurface> {
+    const { server } = seen
+    return this.#inTurn(server.name, async () => {
+      const { declared, only, by, peer } = acceptance
+      const live = readSurface({ ...seen, server: { ...server, declaration: declared } }, this.#ports)
+      if (declared !== null) expectListed(server.name, declared, seen.tools)
+      expectContained(server, this.#ports.profileOf(server), live.tools)
+      const chosen = choose(live, only, this.#ports.ledger.accepted(server.name))
+      await this.#accept({ ...live, tools: chosen }, restOf(live), by, null, { peer })
+      const accepted = this.#ports.ledger.accepted(server.name)
+      if (accepted === null)
+        throw new SallyportError('ERR_INTERNAL', `${server.name} was accepted and is not`)
+      return accepted
+    })
+  }
+
+  /** Which classes of side effects can happen in the server's sandbox. */
+  isPossible(server: ServerSettings): (effect: SideEffect) => boolean {
+    const profile = this.#ports.profileOf(server)
+    return (effect) => missingGrant(effect, server, profile) === null
+  }
+
+  /** An instance listed a tool to its host that is not what it listed to us. */
+  deviates(server: string, instance: InstanceId, tool: string, digest: string): void {
+    this.#ports.ledger.live(instance)?.digests.set(tool, digest)
+    // Whatever comes of the record, the tool stands changed; the journal's own events tell of a failure.
+    void this.#inTurn(server, () => this.#tell(server, [tool], new Map([[tool, digest]]))).catch(
+      () => undefined,
+    )
+  }
+
+  /** Instructions go to hosts before anything else of a server is known, and only those that were accepted. */
+  introduces(server: ServerSettings, instructions: string): boolean {
+    const { ledger, codeOf } = this.#ports
+    const accepted = ledger.accepted(server.name)
+    if (accepted === null) return server.acceptance === 'first-use'
+    const identity = { serverVersion: server.version, codeDigest: codeOf(server) }
+    return (
+      isSameServer(accepted, identity) && accepted.instructionsDigest === digestOfInstructions(instructions)
+    )
+  }
+
+  async #observe(seen: Seen, instance: InstanceId): Promise<void> {
+    const { ledger, emit } = this.#ports
+    const { server, digests, codeDigest, rest } = seen
+    const isFirst = ledger.accepted(server.name) === null
+    if (isFirst && rest !== null && server.acceptance === 'first-use')
+      await this.#accept(seen, rest, 'first-use')
+    const accepted = ledger.accepted(server.name)
+    const identity = { serverVersion: server.version, codeDigest }
+    let change: SurfaceChange = {
+      undeclared: [...digests.keys()],
+      changed: [],
+      missing: [],
+      isRestChanged: true,
+    }
+    if (accepted === null || !isSameServer(accepted, identity)) {
+      const reason = accepted === null ? 'nothing was accepted yet' : 'it is another version, or other code'
+      emit(about('surface/unaccepted', server.name, { reason, mend: `sallyport accept ${server.name}` }))
+    } else {
+      change = compareSurface(accepted, digests, rest?.restDigest ?? accepted.restDigest)
+      if (await this.#judge(seen, accepted, change)) change = { ...change, undeclared: [] }
+    }
+    ledger.observe(instance, {
+      ...identity,
+      change,
+      digests,
+      restDigest: rest?.restDigest ?? accepted?.restDigest ?? '',
+    })
+  }
+
+  /** True when what was undeclared is accepted now. */
+  async #judge(seen: Seen, accepted: AcceptedSurface, change: SurfaceChange): Promise<boolean> {
+    const { server, digests, rest } = seen
+    const { undeclared, changed, isRestChanged } = change
+    await this.#tell(server.name, changed, digests)
+    if (isRestChanged && rest !== null)
+      await this.#tell(server.name, [everythingElse], new Map([[everythingElse, rest.restDigest]]))
+    if (undeclared.length === 0) return false
+    if (server.surface === 'static') {
+      const what = `it lists ${undeclared.slice(0, 5).join(', ')}, which nobody declared, and its surface is static: a server that lists by client or changes as it runs needs surface: dynamic`
+      await this.#ports.quarantine(server.name, 'MP-FH-005', what)
+      return false
+    }
+    if (server.acceptance !== 'first-use') {
+      this.#ports.emit(about('surface/unaccepted', server.name, { tools: undeclared }))
+      return false
+    }
+    await this.#accept(seen, accepted, 'first-use', change)
+    return true
+  }
+
+  /** Records changes that were not told before, each a violation of the tool's trust. */
+  async #tell(server: string, names: readonly string[], digests: ReadonlyMap<string, string>): Promise<void> {
+    const { ledger, add, violate, emit } = this.#ports
+    const fresh = names.filter((name) => !ledger.isTold(server, name, digests.get(name) ?? ''))
+    if (fresh.length === 0) return
+    const became = Object.fromEntries(fresh.map((name) => [name, digests.get(name) ?? '']))
+    await add({ type: 'surface.changed', body: { server, became } })
+    emit(about('surface/changed', server, { tools: fresh, failure: 'MP-FH-003' }))
+    for (const tool of fresh)
+      if (tool !== everythingElse)
+        await violate(server, tool, 'MP-FH-003', 'it is listed otherwise than when it was accepted')
+  }
+
+  /** With a change, only what is undeclared becomes accepted; what was accepted before stays as it was. */
+  async #accept(
+    seen: Seen,
+    rest: Rest,
+    by: string,
+    change: SurfaceChange | null = null,
+    evidence: Readonly<Record<string, unknown>> = {},
+  ): Promise<void> {
+    const { ledger, add, emit } = this.#ports
+    const { server, codeDigest } = seen
+    const before = ledger.accepted(server.name)
+    const kept = change === null ? [] : [...(before?.tools.values() ?? [])]
+    const fresh = [...seen.tools].filter(([name]) => change?.undeclared.includes(name) ?? true)
+    const named = new Set([
+      ...kept.map(({ declaration }) => declaration.name),
+      ...fresh.map(([name]) => name),
+    ])
+    await add(
+      {
+        type: 'surface.accepted',
+        body: {
+          server: server.name,
+          serverVersion: server.version,
+          codeDigest,
+          declarationVersion: ledger.nextVersion(server.name),
+          tools: [...kept, ...fresh.map(([, tool]) => tool)],
+          restDigest: rest.restDigest,
+          instructionsDigest: rest.instructionsDigest,
+          leftOut: by === 'first-use' ? [] : [...seen.digests.keys()].filter((name) => !named.has(name)),
+          acceptedBy: by,
+        },
+      },
+      evidence,
+    )
+    emit(about('surface/accepted', server.name, { by, tools: fresh.map(([name]) => name) }))
+  }
+
+  #inTurn<T>(server: string, work: () => Promise<T>): Promise<T> {
+    const done = (this.#turns.get(server) ?? Promise.resolve()).then(work)
+    this.#turns.set(
+      server,
+      done.then(
+        () => undefined,
+        () => undefined,
+      ),
+    )
+    return done
+  }
+}
+
+/** What of a surface is no tool, as it becomes accepted. */
+type Rest = Pick<AcceptedSurface, 'restDigest' | 'instructionsDigest'>
+
+function restOf({ server, rest }: Seen): Rest {
+  if (rest === null)
+    throw new SallyportError(
+      'ERR_INTERNAL',
+      `${server.name} was to be accepted, and only its tools were seen`,
+    )
+  return rest
+}
+
+/** What is to be accepted of a surface, and in whose words. */
+export interface Acceptance {
+  /** The operator's uid */
+  readonly by: string
+  readonly peer: Peer
+  /** The operator's declaration, or null to take the draft of what is listed */
+  readonly declared: ServerSettings['declaration']
+  /** Only these tools beside those that are accepted already, or null for all that is declared */
+  readonly only: readonly string[] | null
+}
+
+const about = (type: string, server: string, detail: Readonly<Record<string, unknown>>) => ({
+  type,
+  server,
+  instance: null,
+  principal: null,
+  detail,
+})

@@ -1,0 +1,114 @@
+// The operator's answers: questions that wait, approvals that stand, and the subscription that makes calls wait at all.
+import type { PendingApproval, StandingApproval } from '../../call/approve.ts'
+import { SallyportError } from '../../errors.ts'
+import type { OperatorMethods } from '../../rpc/protocol.ts'
+import { actor } from '../governance/actor.ts'
+import { feedApprovals, pendingView } from '../approval-feed.ts'
+import type { EventLog } from '../events.ts'
+import type { Governance } from '../governance/governance.ts'
+import type { MethodCall, MethodTable } from './methods.ts'
+
+type Methods = `approvals/${'list' | 'text' | 'approve' | 'deny' | 'subscribe'}`
+
+export interface ApprovalPorts {
+  readonly governance: Governance
+  readonly events: EventLog
+}
+
+/** The methods of operator.sock about approvals. What an operator says is recorded before it has effect. */
+export function approvalMethods({ governance, events }: ApprovalPorts): MethodTable<Methods> {
+  const { approvals, permits, recorder } = governance
+  return {
+    'approvals/list': () => ({
+      pending: approvals.pending().map(pendingView),
+      standing: approvals.standing().map((approval) => ({
+        id: approval.id,
+        scope: approval.scope,
+        identity: approval.identity,
+        arguments_digest: approval.argumentsDigest,
+        repeat_digest: approval.repeatDigest,
+        principal: approval.principal,
+        session: approval.session,
+        by: approval.by,
+        expires_in_ms: Math.round(approval.expiresAt - performance.now()),
+      })),
+      listeners: governance.listeners,
+    }),
+    'approvals/text'({ id, offset = 0 }) {
+      const piece = approvals.text(id, offset)
+      if (piece === null) throw notWaiting(id)
+      return { id, ...piece }
+    },
+    async 'approvals/approve'({ id, scope = 'once' }, { caller }) {
+      const said = { ...aboutQuestion(governance, id), scope, ...actor(caller) }
+      const drafted = scope === 'once' ? null : approvals.draft(id, scope, caller.principal.id)
+      // One batch: what stands was granted, and what was granted to stand does.
+      const records = [recorder.record('approval.granted', said)]
+      if (drafted !== null) records.push(recorder.record('approval.standing', storedApproval(drafted)))
+      await Promise.all(records)
+      if (!approvals.approve(id, caller.principal.id, drafted)) throw notWaiting(id)
+      return { id, scope }
+    },
+    async 'approvals/deny'({ id, reason = '' }, { caller }) {
+      const by = actor(caller)
+      if (approvals.standing().some((standing) => standing.id === id)) {
+        await recorder.record('approval.revoked', { id, ...by, reason })
+        approvals.void((standing) => 'id' in standing && standing.id === id)
+        permits.revoke(({ binding }) => binding.approval === id)
+        return { id }
+      }
+      await recorder.record('approval.denied', { ...aboutQuestion(governance, id), ...by, reason })
+      if (!approvals.deny(id, reason, caller.principal.id)) throw notWaiting(id)
+      return { id }
+    },
+    'approvals/subscribe': (_params, call) => subscribe({ governance, events }, call),
+  }
+}
+
+/** From the answer on, until the connection ends, questions wait; the questions that wait already come with the answer. */
+function subscribe(
+  { governance, events }: ApprovalPorts,
+  call: MethodCall,
+): OperatorMethods['approvals/subscribe']['result'] {
+  const { seq } = events
+  const stop = governance.listen()
+  const pending = (): readonly PendingApproval[] => governance.approvals.pending()
+  const waiting = pending()
+  call.afterReply(async (stream) => {
+    try {
+      const known = waiting.map(({ id }) => id)
+      await feedApprovals({ events, pending }, { seq, known }, call.caller, stream)
+    } finally {
+      stop()
+    }
+  })
+  return { subscribed: true, pending: waiting.map(pendingView) }
+}
+
+/** An approval as it is recorded: on the wall clock, which outlives the daemon. */
+function storedApproval({ expiresAt, ...approval }: StandingApproval): Readonly<Record<string, unknown>> {
+  const leftMs = expiresAt - performance.now()
+  return { ...approval, expires_at: new Date(Date.now() + leftMs).toISOString() }
+}
+
+/** What the record of an answer says of its question. */
+function aboutQuestion({ approvals }: Governance, id: string): Readonly<Record<string, unknown>> {
+  const question = approvals.pending().find((pending) => pending.id === id)
+  if (question === undefined) throw notWaiting(id)
+  const { identity, principal, session, argumentsDigest, bytesDigest } = question
+  return {
+    id,
+    identity,
+    principal,
+    session,
+    arguments_digest: argumentsDigest,
+    bytes_digest: bytesDigest,
+  }
+}
+
+const notWaiting = (id: string): SallyportError =>
+  new SallyportError(
+    'ERR_APPROVAL_NOT_FOUND',
+    `no question ${id} waits: it was answered, its time is over, or its caller went away; see sallyport approvals`,
+    { id },
+  )

@@ -1,0 +1,102 @@
+// The journal as operators ask for it: records that match, records as they come, and whether it is what was written.
+import { placeOfOrigin } from '../../config/origin.ts'
+import { type Found, queryJournal } from '../../journal/read.ts'
+import type { JournalRecord } from '../../journal/record.ts'
+import { verifyApart } from '../../journal/verify-apart.ts'
+import { matchesName } from '../../lib/glob.ts'
+import type { AuditQuery as Query } from '../../rpc/governed.ts'
+import type { Policy } from '../../supervisor/ports.ts'
+import { explainCall } from './explain-call.ts'
+import type { Governance } from '../governance/governance.ts'
+import type { MethodCall, MethodTable } from './methods.ts'
+import { policyVersionOf } from '../governance/policy.ts'
+
+type Methods = 'audit/query' | 'audit/verify' | 'calls/explain'
+
+export interface AuditPorts {
+  readonly governance: Governance
+  /** The journal's folder */
+  readonly directory: string
+  readonly key: Uint8Array
+  readonly policy: Pick<Policy, 'settings'>
+}
+
+const usualLimit = 100
+const followLimit = 1000
+/** Most of the journal in one answer: a client's longest line has room for it */
+const answerBytes = 8 * 1024 * 1024
+
+/** The methods of operator.sock about the journal; they only read. */
+export function auditMethods({ governance, directory, key, policy }: AuditPorts): MethodTable<Methods> {
+  const find = async (query: Query): Promise<Found> => {
+    const { after = 0, before = null, limit = usualLimit, from = 'newest', seq } = query
+    // What is being synced is in the file, and may be taken back.
+    const end = governance.journal.head.seq + 1
+    const until = { after, before: Math.min(before ?? end, end) }
+    const range = seq === undefined ? until : { after: seq - 1, before: Math.min(seq + 1, end) }
+    const matches = (record: JournalRecord): boolean => isAsked(record, query)
+    return queryJournal(directory, { ...range, limit, limitBytes: answerBytes, from, matches })
+  }
+  return {
+    async 'audit/query'(query, call) {
+      await governance.governors.settled()
+      const { head } = governance.journal
+      const { records, isCut } = await find(query)
+      if (query.follow === true) follow(governance, find, { ...query, after: head.seq }, call)
+      return { records, more: isCut, head }
+    },
+    async 'calls/explain'({ call_id: call }) {
+      await governance.governors.settled()
+      const { records } = await find({ call, limit: followLimit })
+      const explained = explainCall(call, records, (server) => policyVersionOf(policy.settings, server))
+      const { rule, policy: by } = explained
+      // Of a file that cannot be read any more, or was decided by before, no line is known.
+      const isKnown = rule !== null && by.is_present
+      const place = isKnown ? await placeOfOrigin(rule, policy.settings).catch(() => null) : null
+      return { ...explained, place }
+    },
+    async 'audit/verify'({ anchor = null }, { signal }) {
+      await governance.governors.settled()
+      return verifyApart({ directory, key, known: { anchor, head: governance.journal.head } }, { signal })
+    },
+  }
+}
+
+function isAsked({ type, body }: JournalRecord, asked: Query): boolean {
+  if (asked.type !== undefined && !matchesName(asked.type, type)) return false
+  if (asked.server !== undefined && serverOf(body) !== asked.server) return false
+  return asked.call === undefined || member(body, 'call') === asked.call
+}
+
+/** A record names its server, or an identity that begins with it. */
+function serverOf(body: unknown): unknown {
+  const identity = member(body, 'identity')
+  return member(body, 'server') ?? (typeof identity === 'string' ? identity.split('/')[0] : undefined)
+}
+
+const member = (body: unknown, key: string): unknown =>
+  typeof body === 'object' && body !== null && Object.hasOwn(body, key)
+    ? (body as Record<string, unknown>)[key]
+    : undefined
+
+function follow(
+  { journal }: Governance,
+  find: (query: Query) => Promise<Found>,
+  query: Query,
+  call: MethodCall,
+): void {
+  call.afterReply(async (stream) => {
+    let after = query.after ?? 0
+    while (!stream.signal.aborted) {
+      const { seq } = journal.head
+      if (seq <= after) {
+        await journal.moved(stream)
+        continue
+      }
+      const page = { ...query, after, before: seq + 1, from: 'oldest', limit: followLimit } as const
+      const { records, isCut } = await find(page)
+      for (const record of records) await stream.notify('audit/record', record)
+      after = isCut || records.length === followLimit ? (records.at(-1)?.seq ?? seq) : seq
+    }
+  })
+}

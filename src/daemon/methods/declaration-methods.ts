@@ -1,0 +1,112 @@
+// From what a server lists to what may be called: a draft to be read, and the operator's yes to what it was written for.
+import { draftDeclaration } from '../../call/declaration.ts'
+import { namesOf } from '../../config/containment.ts'
+import { declarationOf } from '../../config/declaration.ts'
+import type { ToolDeclaration } from '../../call/declaration.ts'
+import type { OperatorMethods } from '../../rpc/protocol.ts'
+import type { DeclaredTool } from '../../schema/settings.ts'
+import type { Supervisor } from '../../supervisor/supervisor.ts'
+import { actor } from '../governance/actor.ts'
+import type { Governance } from '../governance/governance.ts'
+import type { MethodCall, MethodTable } from './methods.ts'
+import { digestOfTool } from '../governance/seen.ts'
+import { declarationView } from './tool-methods.ts'
+
+export interface DeclarationPorts {
+  readonly supervisor: Supervisor
+  readonly governance: Governance
+}
+
+type Claims = OperatorMethods['servers/declare']['result']['claims']
+
+/** The methods of operator.sock about declarations. Each runs the server once more, confined as ever. */
+export function declarationMethods(
+  ports: DeclarationPorts,
+): MethodTable<'servers/declare' | 'declarations/accept'> {
+  return {
+    'servers/declare': ({ server }, call) => declare(ports, server, call),
+    'declarations/accept': (params, call) => accept(ports, params, call),
+  }
+}
+
+async function declare(
+  { supervisor, governance }: DeclarationPorts,
+  server: string,
+  { caller, signal }: MethodCall,
+): Promise<OperatorMethods['servers/declare']['result']> {
+  const settings = supervisor.settingsOf(caller, server)
+  const { tools } = await supervisor.look(caller, server, { signal })
+  const drafts = [...tools].flatMap(([name, listed]) => {
+    const digest = digestOfTool(listed)
+    if (digest === null) return []
+    const draft = draftDeclaration(
+      { ...(listed as object), name },
+      governance.surfaces.isPossible(settings),
+      namesOf(settings.credentials),
+    )
+    return [{ name, draft, digest, claims: claimsOf(listed, draft) }]
+  })
+  return {
+    server,
+    version: settings.version,
+    code_digest: governance.codeOf(settings),
+    declaration: {
+      version: 1,
+      server,
+      tools: Object.fromEntries(
+        drafts.map(({ name, draft, digest }) => [
+          name,
+          { ...declarationView(draft), surface_digest: digest },
+        ]),
+      ),
+    },
+    claims: Object.fromEntries(drafts.map(({ name, claims }) => [name, claims])),
+  }
+}
+
+async function accept(
+  { supervisor, governance }: DeclarationPorts,
+  { server, declaration, tools }: OperatorMethods['declarations/accept']['params'],
+  { caller, signal }: MethodCall,
+): Promise<OperatorMethods['declarations/accept']['result']> {
+  const settings = supervisor.settingsOf(caller, server)
+  const declared: Readonly<Record<string, DeclaredTool>> | null =
+    declaration === undefined ? settings.declaration : declarationOf(declaration, settings)
+  const surface = await supervisor.look(caller, server, { signal })
+  const accepted = await governance.surfaces.accept(
+    { server: settings, ...surface },
+    { ...actor(caller), declared, only: tools ?? null },
+  )
+  // What stood on another version of the declaration stands no more.
+  governance.approvals.void(
+    ({ identity }) =>
+      identity.startsWith(`${server}/`) && !identity.endsWith(`#${accepted.declarationVersion}`),
+  )
+  return {
+    server,
+    declaration_version: accepted.declarationVersion,
+    accepted: [...accepted.tools.keys()],
+    left_out: accepted.leftOut,
+  }
+}
+
+/** What the server said that the draft rests on, and where it said nothing, that the worst was assumed. */
+function claimsOf(listed: unknown, draft: ToolDeclaration): Claims[string] {
+  const annotations = { ...(listed as { annotations?: object }).annotations } as Record<string, unknown>
+  const said = (hint: string): string =>
+    typeof annotations[hint] === 'boolean'
+      ? `claimed by the server: ${hint}: ${annotations[hint]}`
+      : `${hint} is absent, so the worst is assumed`
+  const hints = draft.sideEffects.includes('write')
+    ? ['readOnlyHint', 'openWorldHint', 'destructiveHint']
+    : ['readOnlyHint', 'openWorldHint']
+  const isOpen = annotations['openWorldHint'] !== false
+  const without =
+    isOpen && !draft.sideEffects.includes('network') ? ['its entry has no egress, so no network'] : []
+  return {
+    version: 'yours to count',
+    side_effects: [...hints.map(said), ...without].join('; '),
+    resource_scopes: 'narrow it: paths as the server sees them',
+    idempotency: draft.idempotency === 'unknown' ? said('idempotentHint') : 'claimed by the server',
+  }
+}

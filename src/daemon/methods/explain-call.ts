@@ -1,0 +1,139 @@
+// How a call was decided and what came of it, out of the records that name it.
+import { SallyportError } from '../../errors.ts'
+import type { JournalRecord } from '../../journal/record.ts'
+import type { CallId } from '../../lib/ids.ts'
+import type { ExplainedCall } from '../../rpc/governed.ts'
+
+type Body = Readonly<Record<string, unknown>>
+type Row = Pick<JournalRecord, 'seq' | 'at'> & { readonly body: Body }
+
+/** Reads the records of one call, oldest first. Throws ERR_RECORD_NOT_FOUND where there are none. */
+export function explainCall(
+  id: CallId,
+  records: readonly JournalRecord[],
+  presentPolicy: (server: string) => string,
+): Omit<ExplainedCall, 'place'> {
+  const find = (type: string): Row | null => {
+    const found = records.findLast((record) => record.type === type)
+    return found === undefined ? null : { seq: found.seq, at: found.at, body: asBody(found.body) }
+  }
+  const intent = find('call.intent')
+  const outcome = find('call.outcome')
+  const refusal = find('call.denied')
+  const asked = find('approval.used')
+  // An answer under another policy than the one that decided in the end was for nothing.
+  const decided = intent ?? refusal
+  const used = decided === null || decided.body['policy'] === asked?.body['policy'] ? asked : null
+  const first = intent ?? refusal ?? used ?? outcome
+  if (first === null)
+    throw new SallyportError(
+      'ERR_RECORD_NOT_FOUND',
+      `the journal has no record of ${id}: a call that still waits for an answer has none, nor has one whose segment was let go of`,
+    )
+  // What the decision stood on is in the intent; of a call that was refused, in what was recorded of its approval.
+  const basis = (intent ?? used)?.body ?? {}
+  const about = { ...first.body, ...basis }
+  const code = refusal === null ? null : text(refusal.body['code'])
+  const rule = text(basis['rule']) ?? text(refusal?.body['rule'])
+  const check = text(refusal?.body['check'])
+  const approval = used === null ? null : approvalOf(used)
+  const version = text(about['policy']) ?? ''
+  const server = text(about['server']) ?? ''
+  const explained = {
+    call_id: id,
+    server,
+    subject: text(about['subject']) ?? '',
+    identity: text(about['identity']),
+    principal: text(about['principal']) ?? '',
+    session: text(about['session']) ?? '',
+    state: refusal !== null ? 'refused' : outcome === null ? 'waiting' : 'done',
+    action: actionOf(code, approval !== null, intent !== null),
+    rule,
+    reason: text(refusal?.body['reason']) ?? text(basis['reason']) ?? '',
+    policy: { version, is_present: version === presentPolicy(server) },
+    trust: trustOf(basis),
+    approval,
+    permit: text(intent?.body['permit']),
+    check: check ?? (outcome === null ? null : 'passed'),
+    intent: intent === null ? null : { seq: intent.seq, at: intent.at },
+    outcome:
+      outcome === null
+        ? null
+        : {
+            seq: outcome.seq,
+            at: outcome.at,
+            outcome: text(outcome.body['outcome']) ?? '',
+            detail: text(outcome.body['detail']),
+          },
+    refusal: refusal === null || code === null ? null : { seq: refusal.seq, at: refusal.at, code },
+  } as const
+  return { ...explained, change: changeOf(explained) }
+}
+
+function approvalOf({ seq, body }: Row): NonNullable<ExplainedCall['approval']> {
+  return {
+    seq,
+    id: text(body['approval']),
+    granted: body['granted'] === true,
+    scope: text(body['scope']),
+    by: text(body['by']),
+    reason: body['granted'] === true ? null : text(body['reason']),
+  }
+}
+
+function trustOf({ trust, trust_epoch: epoch }: Body): ExplainedCall['trust'] {
+  const isTier = trust === 'untrusted' || trust === 'provisional' || trust === 'trusted'
+  return isTier && typeof epoch === 'number' ? { tier: trust, epoch } : null
+}
+
+function actionOf(code: string | null, isAsked: boolean, isAdmitted: boolean): ExplainedCall['action'] {
+  if (isAsked) return 'ask'
+  if (isAdmitted) return 'allow'
+  return code === 'ERR_POLICY_DENIED' || code === 'ERR_MESSAGE_AMBIGUOUS' ? 'deny' : null
+}
+
+function changeOf({
+  server,
+  rule,
+  refusal,
+  check,
+  approval,
+}: Omit<ExplainedCall, 'change' | 'place'>): string {
+  const where = rule ?? 'a rule for it'
+  if (refusal === null)
+    return approval === null
+      ? `a rule that asks or denies, before ${where}`
+      : `${where} saying allow or deny${approval.scope === 'once' ? '' : `, or sallyport deny ${approval.id ?? 'ID'} to end the approval`}`
+  switch (refusal.code) {
+    case 'ERR_POLICY_DENIED':
+      return rule ?? `tools.allow and tools.deny in the entry of ${server}`
+    case 'ERR_MESSAGE_AMBIGUOUS':
+      return 'arguments that no reader takes differently'
+    case 'ERR_ARGUMENTS_INVALID':
+      return `arguments that fit the accepted schema; see sallyport tools ${server}`
+    case 'ERR_DECLARATION_MISSING':
+    case 'ERR_DECLARATION_MISMATCH':
+    case 'ERR_IDENTITY_CHANGED':
+      return `an acceptance of what ${server} is now: sallyport declare ${server}, then sallyport accept ${server}`
+    case 'ERR_SURFACE_UNGOVERNED':
+    case 'ERR_SCOPE_VIOLATION':
+      return `an operator's word that ${server} may run again: sallyport release ${server}`
+    case 'ERR_APPROVAL_DENIED':
+      return `a yes to the question, or ${where} saying allow`
+    case 'ERR_APPROVAL_TIMEOUT':
+    case 'ERR_APPROVAL_UNAVAILABLE':
+      return `an operator who answers (sallyport approvals --watch), or ${where} saying allow`
+    case 'ERR_PERMIT_REFUSED':
+      return check === 'checkpoint'
+        ? 'the end of the hold: sallyport release NAME'
+        : 'the same call again, if what changed meanwhile allows it'
+    case 'ERR_SERVER_UNAVAILABLE':
+      return `a server that comes up: sallyport test ${server}`
+    default:
+      return `what ${refusal.code} means, and who can mend it, is in docs/errors.md`
+  }
+}
+
+const text = (value: unknown): string | null => (typeof value === 'string' && value !== '' ? value : null)
+
+const asBody = (value: unknown): Body => (typeof value === 'object' && value !== null ? { ...value } : {})

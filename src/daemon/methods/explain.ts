@@ -1,0 +1,162 @@
+// What a call would meet on its way, in the order in which it meets it, without making it.
+import { canonical, expectReadAlike, expectValid, invalid, type Said } from '../../call/expect.ts'
+import type { Standing } from '../../call/ports.ts'
+import { isProvisional } from '../../call/trust.ts'
+import { SallyportError } from '../../errors.ts'
+import type { RawJson } from '../../lib/raw-json.ts'
+import type { Decision } from '../../schema/gate.ts'
+import type { ServerSettings } from '../../schema/settings.ts'
+import type { OperatorMethods } from '../../rpc/protocol.ts'
+import type { ExplainedStep } from '../../rpc/governed.ts'
+import { parseArguments } from '../../supervisor/control/call-tool.ts'
+import type { Policy } from '../../supervisor/ports.ts'
+import type { Governance } from '../governance/governance.ts'
+
+/** The call, its arguments as they are written: numbers, escapes and keys that come twice included. */
+interface Asked {
+  readonly tool: string
+  readonly lineage: string | null
+  readonly arguments: RawJson
+}
+type Explanation = OperatorMethods['policy/explain']['result']
+
+export interface ExplainPorts {
+  readonly governance: Governance
+  readonly policy: Policy
+}
+
+/** Explains one call; `server` is the one that it names. Starts nothing, records nothing. */
+export async function explain(
+  { governance, policy }: ExplainPorts,
+  server: ServerSettings,
+  { tool, arguments: given, lineage }: Asked,
+): Promise<Explanation> {
+  const { ledger } = governance
+  const kind = tool.includes('/') ? 'method' : 'tool'
+  const read = readArguments(given)
+  const value = read instanceof SallyportError ? {} : read.value
+  const bytes = kind === 'tool' ? `{"name":${JSON.stringify(tool)},"arguments":${given.raw}}` : given.raw
+  const request = { server, kind, subject: tool, arguments: value, bytes } as const
+  const trust = ledger.trust(server.name, tool)
+  const standing = ledger.standing(server.name, null, kind, tool)
+  const decision = policy.gate.decide(request, isProvisional(trust))
+  const hold = ledger.hold(server.name, tool, lineage)
+  const steps: ExplainedStep[] = [
+    serverStep(governance, server),
+    standing.state === 'accepted'
+      ? pass('acceptance', `accepted as ${standing.identity}`)
+      : refuse('acceptance', standing.reason),
+    read instanceof SallyportError
+      ? refuse('arguments', read.message)
+      : await argumentsStep(governance, request, standing, decision),
+    rulesStep(decision),
+    trustStep(server, trust, decision),
+    ...(decision.action === 'ask' ? [approvalStep(governance)] : []),
+    effectsStep(governance, server.name, standing),
+    hold === null ? pass('hold', 'nothing holds it') : refuse('hold', `the hold ${hold} covers it`),
+  ]
+  const { action, rule, reason } = decision
+  return {
+    action,
+    rule,
+    reason,
+    identity: standing.state === 'accepted' ? standing.identity : null,
+    server_trust: server.trust,
+    tier: trust.tier,
+    outcome: steps.some(({ verdict }) => verdict === 'refuse')
+      ? 'refused'
+      : action === 'ask'
+        ? 'asked'
+        : 'sent',
+    steps,
+  }
+}
+
+function serverStep({ ledger }: Governance, server: ServerSettings): ExplainedStep {
+  const { name, enabled, disabledReason, unenforceable } = server
+  const halt = ledger.quarantined().find((one) => one.server === name)
+  if (!enabled) return refuse('server', disabledReason ?? `server ${name} is disabled`)
+  if (unenforceable.length > 0)
+    return refuse('server', `this version cannot enforce ${unenforceable.join(', ')}`)
+  if (halt !== undefined) return refuse('server', `${name} is quarantined (${halt.failure}): ${halt.reason}`)
+  return pass('server', `${name} ${server.version}, profile ${server.profile}, may run`)
+}
+
+function readArguments(given: RawJson): { readonly value: unknown } | SallyportError {
+  try {
+    return { value: parseArguments(given) }
+  } catch (error) {
+    return SallyportError.from(error)
+  }
+}
+
+/** What steps 2 and 5 of a call expect of its arguments. */
+async function argumentsStep(
+  governance: Governance,
+  said: Said,
+  standing: Standing,
+  { action }: Decision,
+): Promise<ExplainedStep> {
+  try {
+    canonical(said)
+    if (standing.state === 'accepted') expectValid(await invalid(said, standing, governance.governors), said)
+    if (action === 'ask') expectReadAlike(said)
+  } catch (error) {
+    return refuse('arguments', SallyportError.from(error).message)
+  }
+  if (said.kind === 'method') return pass('arguments', 'methods declare none')
+  return pass('arguments', 'they are what the accepted schema says')
+}
+
+function effectsStep(governance: Governance, server: string, standing: Standing): ExplainedStep {
+  const declared = standing.state === 'accepted' ? standing.tool?.declaration : undefined
+  const { sideEffects = [], resourceScopes = [] } = declared ?? {}
+  const outside = governance.governors.uncontained(server, sideEffects, resourceScopes)
+  return outside === null
+    ? pass('side effects', 'the sandbox contains what the tool declares')
+    : refuse('side effects', outside)
+}
+
+function rulesStep({ action, reason }: Decision): ExplainedStep {
+  return {
+    step: 'rules',
+    verdict: action === 'allow' ? 'pass' : action === 'ask' ? 'ask' : 'refuse',
+    detail: reason,
+  }
+}
+
+function trustStep(
+  server: ServerSettings,
+  { tier, evidence, confidence }: ReturnType<Governance['ledger']['trust']>,
+  { action }: Decision,
+): ExplainedStep {
+  const tool = `the tool is ${tier} after ${evidence} good calls, confidence ${confidence}`
+  const detail = `the server is ${server.trust}; ${tool}`
+  const isAsked = action === 'ask' && server.trust === 'untrusted' && tier === 'untrusted'
+  return { step: 'trust', verdict: isAsked ? 'ask' : 'pass', detail }
+}
+
+function approvalStep({ listeners }: Governance): ExplainedStep {
+  if (listeners === 0)
+    return refuse(
+      'approval',
+      'no operator is subscribed, and asking nobody is a no; see sallyport approvals --watch',
+    )
+  return {
+    step: 'approval',
+    verdict: 'ask',
+    detail: `${listeners} subscribed operator connections would be asked`,
+  }
+}
+
+const pass = (step: ExplainedStep['step'], detail: string): ExplainedStep => ({
+  step,
+  verdict: 'pass',
+  detail,
+})
+
+const refuse = (step: ExplainedStep['step'], detail: string): ExplainedStep => ({
+  step,
+  verdict: 'refuse',
+  detail,
+})

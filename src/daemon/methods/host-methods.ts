@@ -1,0 +1,116 @@
+// What hosts can ask of the daemon: their own instances, calls and events, and nothing of anybody else's.
+import { SallyportError } from '../../errors.ts'
+import { RawJson } from '../../lib/raw-json.ts'
+import { protocolId } from '../../rpc/protocol.ts'
+import type { CallResult, Hello, HostMethods } from '../../rpc/protocol.ts'
+import type { EventLog } from '../events.ts'
+import type { Supervisor } from '../../supervisor/supervisor.ts'
+import type { Governance } from '../governance/governance.ts'
+import type { Outputs } from '../outputs.ts'
+import { launchMethods } from './registration-methods.ts'
+import type { Roster } from '../roster.ts'
+import { searchTool, type ToolMethods } from './tool-methods.ts'
+import type { Machine } from '../machine/machine.ts'
+import type { InTurn } from '../turns.ts'
+import type { Attach, MethodCall, MethodTable } from './methods.ts'
+
+/** What the methods stand on. */
+export interface MethodPorts {
+  readonly supervisor: Supervisor
+  readonly governance: Governance
+  readonly roster: Roster
+  readonly tools: ToolMethods
+  readonly machine: Pick<Machine, 'pin' | 'originOf'>
+  readonly inTurn: InTurn
+  readonly events: EventLog
+  readonly outputs: Outputs
+  /** The greeting, save who is greeted */
+  readonly hello: Omit<Hello, 'principal'>
+}
+
+/** The methods of host.sock, which operator.sock has too. */
+export function hostMethods(ports: MethodPorts): MethodTable<keyof HostMethods> {
+  const { supervisor, events, hello, tools, outputs } = ports
+  return {
+    'sallyport/hello': ({ protocol }, { principal }) => {
+      if (protocol !== undefined && protocol !== protocolId) throw otherProtocol(protocol, hello.version)
+      return { ...hello, principal }
+    },
+    'servers/list': (_params, { caller }) => ({ servers: supervisor.list(caller) }),
+    'servers/get': ({ server }, { caller }) => supervisor.get(caller, server),
+    'servers/start': ({ server }, { caller, signal }) => supervisor.start(caller, server, { signal }),
+    'servers/stop': async ({ server }, { caller, signal }) => ({
+      stopped: await supervisor.stop(caller, server, { signal }),
+    }),
+    ...launchMethods(ports),
+    ...tools.table(),
+    'tools/call': (params, call) => callTool(ports, params, call),
+    'calls/cancel': ({ call_id, request, reason }, call) => {
+      const isRequestCancelled = request !== undefined && call.cancel(request)
+      const isCallCancelled =
+        call_id !== undefined && supervisor.cancel(call.caller, call_id, reason ?? 'cancelled')
+      return { cancelled: isRequestCancelled || isCallCancelled }
+    },
+    'calls/output': (params, { caller }) => outputs.read(caller, params),
+    'events/subscribe': ({ since }, call) => subscribe(events, since ?? events.seq, call),
+    'session/result': ({ session }, { caller }) => supervisor.sessionResult(caller, session),
+  }
+}
+
+/** The search is a tool of ours, which no server has. */
+function callTool(
+  { supervisor, tools }: MethodPorts,
+  { server, tool, arguments: args, timeout_ms, generation, lineage }: HostMethods['tools/call']['params'],
+  call: MethodCall,
+): Promise<CallResult> {
+  if (server === searchTool.server && tool === searchTool.tool)
+    return tools.call(Reflect.get(Object(args), 'query'), call)
+  const asked = {
+    server,
+    tool,
+    arguments: call.text('arguments') ?? new RawJson('{}'),
+    timeoutMs: timeout_ms ?? null,
+    generation: generation ?? null,
+    lineage: lineage ?? null,
+  }
+  return supervisor.call(call.caller, asked, { signal: call.signal })
+}
+
+/** `session/attach`, for both sockets. */
+export function attachVia(supervisor: Supervisor): Attach {
+  return async (params, { caller }) => {
+    const attachment = await supervisor.attach(caller, params)
+    return {
+      result: { session: attachment.session, server: attachment.server },
+      take: (stream, head) => attachment.take(stream, head),
+      abandon: () => attachment.abandon(),
+    }
+  }
+}
+
+function subscribe(
+  events: EventLog,
+  since: number,
+  call: MethodCall,
+): HostMethods['events/subscribe']['result'] {
+  const { seq } = events
+  if (since > seq)
+    throw new SallyportError(
+      'ERR_INVALID_PARAMS',
+      `events/subscribe: params.since: got ${since}, expected at most ${seq}; the daemon is a new one, subscribe without since`,
+      { seq },
+    )
+  call.afterReply(async (stream) => {
+    for await (const event of events.follow(call.caller, since, stream.signal))
+      await stream.notify('events/event', event)
+  })
+  return { subscribed: true, seq }
+}
+
+function otherProtocol(asked: string, version: string): SallyportError {
+  return new SallyportError(
+    'ERR_DAEMON_PROTOCOL',
+    `this daemon (sallyport ${version}) speaks ${protocolId}, the caller ${JSON.stringify(asked)}; use the same version on both ends`,
+    { protocol: protocolId },
+  )
+}

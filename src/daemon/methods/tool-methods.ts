@@ -1,0 +1,156 @@
+// How callers find tools: a short list, one tool in full, and a search where there are too many to list.
+import { search } from '../../call/search.ts'
+import type { ToolDeclaration } from '../../call/declaration.ts'
+import { SallyportError } from '../../errors.ts'
+import type { CallResult } from '../../rpc/protocol.ts'
+import type { ToolDetail, ToolView } from '../../rpc/governed.ts'
+import type { Settings } from '../../schema/settings.ts'
+import type { Declaration } from '../../schema/types.gen.ts'
+import { newCallId } from '../../lib/ids.ts'
+import { outputSchemaView } from '../../supervisor/control/tool-view.ts'
+import type { Supervisor } from '../../supervisor/supervisor.ts'
+import type { Governance } from '../governance/governance.ts'
+import type { MethodCall, MethodTable } from './methods.ts'
+
+type Methods = 'tools/list' | 'tools/describe' | 'tools/search'
+
+export interface ToolPorts {
+  readonly supervisor: Supervisor
+  readonly governance: Governance
+  readonly settings: Pick<Settings, 'tools'>
+}
+
+/** The server and tool under which the search itself is listed, and can be called. */
+export const searchTool = { server: 'sallyport', tool: 'search' } as const
+
+/** The methods of both sockets about tools, and the search as a tool. */
+export class ToolMethods {
+  readonly #ports: ToolPorts
+  /** Principal -> displayed names that its searches have found */
+  readonly #found = new Map<string, Set<string>>()
+
+  constructor(ports: ToolPorts) {
+    this.#ports = ports
+  }
+
+  table(): MethodTable<Methods> {
+    return {
+      'tools/list': ({ server = null, all = false }, call) => this.#list(server, all, call),
+      'tools/describe': ({ server, tool }, call) => this.#describe(server, tool, call),
+      'tools/search': (params, call) => this.#search(params, call),
+    }
+  }
+
+  /** Calls the search as the tool that the list shows. */
+  async call(query: unknown, call: MethodCall): Promise<CallResult> {
+    const began = performance.now()
+    if (typeof query !== 'string')
+      throw new SallyportError(
+        'ERR_ARGUMENTS_INVALID',
+        'arguments.query: got no string, expected a few words',
+      )
+    const { tools } = await this.#search({ query }, call)
+    const text = tools.map(({ name, description }) => `${name}: ${description}`).join('\n')
+    const metadata = {
+      duration_ms: Math.round((performance.now() - began) * 1000) / 1000,
+      truncated: false,
+      output_path: null,
+      identity: `${searchTool.server}/${searchTool.tool}`,
+      permit: null,
+    }
+    const data = { content: [{ type: 'text', text }], structuredContent: { tools } }
+    return { call_id: newCallId(), type: 'output', data, error_text: null, metadata }
+  }
+
+  /** Above the threshold the search and what it found stand for all, unless one server or everything is asked for. */
+  async #list(server: string | null, all: boolean, { caller, signal }: MethodCall) {
+    const { supervisor, settings } = this.#ports
+    const { tools, generation, collisions } = await supervisor.tools(caller, server, { signal })
+    if (all || server !== null || tools.length <= settings.tools.searchThreshold)
+      return { tools, generation, collisions, deferred: 0 }
+    const found = this.#found.get(caller.principal.id) ?? new Set()
+    const known = tools.filter(({ name }) => found.has(name))
+    return {
+      tools: [searchView(tools.length), ...known],
+      generation,
+      collisions,
+      deferred: tools.length - known.length,
+    }
+  }
+
+  async #search(
+    { query, server = null, limit }: { query: string; server?: string | null; limit?: number },
+    { caller, signal }: MethodCall,
+  ) {
+    const { supervisor, settings } = this.#ports
+    const { tools, generation } = await supervisor.tools(caller, server, { signal, length: 'full' })
+    const entries = tools.map((view) => ({ ...view, inputSchema: view.input_schema, view }))
+    const most = Math.min(limit ?? settings.tools.searchMatches, settings.tools.searchMatches)
+    const matches = search(entries, query, most).map(({ view }) => view)
+    const found = this.#found.get(caller.principal.id) ?? new Set()
+    for (const { name } of matches) found.add(name)
+    this.#found.set(caller.principal.id, found)
+    return { tools: matches, generation, searched: tools.length }
+  }
+
+  async #describe(server: string, tool: string, { caller, signal }: MethodCall): Promise<ToolDetail> {
+    const { supervisor, governance } = this.#ports
+    const { ledger } = governance
+    const { tools } = await supervisor.tools(caller, server, { signal, length: 'full' })
+    const standing = ledger.standing(server, null, 'tool', tool)
+    const accepted = ledger.accepted(server)?.tools.get(tool)?.declaration ?? null
+    const view =
+      tools.find((one) => one.tool === tool) ?? (accepted === null ? null : asView(server, accepted))
+    if (view === null)
+      throw new SallyportError(
+        'ERR_TOOL_NOT_FOUND',
+        `${server} shows no tool ${tool}: it is not connected, or has none of that name; see sallyport tools ${server}`,
+        { server, tool },
+      )
+    return {
+      ...view,
+      output_schema: outputSchemaView(accepted?.output ?? null),
+      identity: standing.state === 'accepted' ? standing.identity : null,
+      declaration: accepted === null ? null : declarationView(accepted),
+      tier: ledger.trust(server, tool).tier,
+      halted: standing.state === 'accepted' ? ledger.hold(server, tool, null) : standing.reason,
+    }
+  }
+}
+
+/** A declaration in the words of its file. */
+export const declarationView = (declaration: ToolDeclaration): Declaration['tools'][string] => ({
+  version: declaration.version,
+  parameters: { ...(declaration.parameters as object) },
+  side_effects: [...declaration.sideEffects],
+  resource_scopes: [...declaration.resourceScopes],
+  credentials: [...declaration.credentials],
+  output: declaration.output === null ? null : { ...(declaration.output as object) },
+  idempotency: declaration.idempotency,
+  failure_modes: [...declaration.failureModes],
+})
+
+/** What is known of an accepted tool whose server is not connected. */
+const asView = (server: string, declaration: ToolDeclaration): ToolView => ({
+  name: declaration.name,
+  server,
+  tool: declaration.name,
+  description: '',
+  decision: 'ask',
+  input_schema: declaration.parameters,
+  annotations: null,
+})
+
+const searchView = (count: number): ToolView => ({
+  name: `${searchTool.server}_${searchTool.tool}`,
+  ...searchTool,
+  description: `Finds tools among ${count} by what they are for; what it finds is listed from then on.`,
+  decision: 'allow',
+  input_schema: {
+    type: 'object',
+    properties: { query: { type: 'string', description: 'A few words about the purpose' } },
+    required: ['query'],
+    additionalProperties: false,
+  },
+  annotations: { readOnlyHint: true, openWorldHint: false },
+})

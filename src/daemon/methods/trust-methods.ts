@@ -1,0 +1,169 @@
+// What the operator does about trust, permits, holds and quarantine: each a record first, then a fact.
+import type { HoldBody } from '../../call/facts.ts'
+import { governedMethods } from '../../call/methods.ts'
+import { SallyportError } from '../../errors.ts'
+import { meant } from '../../lib/nearest.ts'
+import type { TrustView } from '../../rpc/governed.ts'
+import type { Supervisor } from '../../supervisor/supervisor.ts'
+import { actor } from '../governance/actor.ts'
+import type { Machine } from '../machine/machine.ts'
+import type { Governance } from '../governance/governance.ts'
+import type { MethodTable } from './methods.ts'
+
+type Methods =
+  | 'servers/quarantine'
+  | 'servers/release'
+  | 'servers/hold'
+  | 'servers/holds'
+  | 'trust/list'
+  | 'trust/reset'
+  | 'permits/list'
+  | 'permits/revoke'
+
+export interface TrustPorts {
+  readonly governance: Governance
+  readonly supervisor: Supervisor
+  readonly machine: Pick<Machine, 'pools'>
+}
+
+/** The methods of operator.sock about what stands between a server and its calls. */
+export function trustMethods({ governance, supervisor, machine }: TrustPorts): MethodTable<Methods> {
+  const { ledger, permits, recorder } = governance
+  return {
+    async 'servers/quarantine'({ server, reason = 'an operator said so' }, { caller }) {
+      supervisor.get(caller, server) // or there is no such server
+      return { server, permits: await governance.consequences.stop(server, reason, actor(caller)) }
+    },
+    async 'servers/release'({ name, reason = 'an operator said so' }, { caller }) {
+      const released: ('quarantine' | 'hold')[] = []
+      if (ledger.quarantined().some(({ server }) => server === name)) {
+        await governance.add(
+          { type: 'server.released', body: { server: name, reason } },
+          { ...actor(caller) },
+        )
+        supervisor.release(name, reason)
+        released.push('quarantine')
+      }
+      const hold = ledger.holds().find((one) => one.name === name)
+      if (hold !== undefined) {
+        await governance.add({ type: 'hold.released', body: hold }, { ...actor(caller), reason })
+        released.push('hold')
+      }
+      if (released.length === 0 && supervisor.release(name, reason)) released.push('quarantine')
+      if (released.length > 0) return { released }
+      const standing = [
+        ...ledger.holds(),
+        ...ledger.quarantined().map(({ server }) => ({ name: server })),
+      ].map((one) => one.name)
+      throw new SallyportError(
+        'ERR_HOLD_NOT_FOUND',
+        `nothing is held or quarantined under ${JSON.stringify(name)}${meant(name, standing)}; see sallyport hold`,
+        { name },
+      )
+    },
+    async 'servers/hold'({ name, server = null, tool = null, lineage = null, reason = '' }, { caller }) {
+      if (server === null && tool === null && lineage === null)
+        throw new SallyportError(
+          'ERR_INVALID_PARAMS',
+          'servers/hold: got nothing that it covers, expected a server, a tool or a lineage',
+        )
+      const of = server === null ? null : supervisor.get(caller, server).name // or there is no such server
+      if (tool !== null) expectKnown(governance, of, tool)
+      const hold: HoldBody = { name: name ?? nameOf(server, tool, lineage), server, tool, lineage }
+      await governance.add({ type: 'hold.placed', body: hold }, { ...actor(caller), reason })
+      // None of its calls comes before somebody lets it go.
+      if (of !== null && tool === null && lineage === null)
+        await machine.pools.drain(of, `the hold ${hold.name} stands on it`)
+      return hold
+    },
+    'servers/holds': () => ({ holds: ledger.holds() }),
+    async 'trust/list'({ server }) {
+      await governance.governors.settled()
+      return { trust: trustOf(governance, server ?? null) }
+    },
+    async 'trust/reset'({ server, tool, reason = 'an operator said so' }, { caller }) {
+      const tools = tool === undefined ? toolsOf(governance, server) : [tool]
+      if (!toolsOf(governance, server).some((known) => tools.includes(known)))
+        throw new SallyportError(
+          'ERR_TOOL_NOT_FOUND',
+          `nothing is known of ${server}${tool === undefined ? '' : `/${tool}`}; see sallyport trust`,
+          { server, tool: tool ?? null },
+        )
+      for (const one of tools) await governance.resetTrust(server, one, reason, actor(caller))
+      return { reset: trustOf(governance, server).filter((view) => tools.includes(view.tool)) }
+    },
+    'permits/list': () => ({
+      permits: permits.list().map(({ id, identity, principal, expiresInMs }) => ({
+        id,
+        identity,
+        principal,
+        expires_in_ms: expiresInMs,
+      })),
+    }),
+    async 'permits/revoke'({ id, server, reason = '' }, { caller }) {
+      if ((id === undefined) === (server === undefined))
+        throw new SallyportError(
+          'ERR_INVALID_PARAMS',
+          'permits/revoke: expected an id, or a server, and not both',
+        )
+      if (id !== undefined && !permits.list().some((permit) => permit.id === id))
+        throw new SallyportError(
+          'ERR_PERMIT_NOT_FOUND',
+          `no permit ${id} lives: it was used, or its time is over; see sallyport permits`,
+          { permit: id },
+        )
+      const asked = { permit: id ?? null, server: server ?? null }
+      await recorder.record('permit.revoked', { ...asked, ...actor(caller), reason })
+      return {
+        revoked: permits.revoke((permit) =>
+          id === undefined ? isOf(server ?? '', permit.binding.identity) : permit.id === id,
+        ),
+      }
+    },
+  }
+}
+
+/** A hold of what a server never had would hold nothing, without a word. */
+function expectKnown(governance: Governance, server: string | null, tool: string): void {
+  const isMethod = tool.includes('/')
+  const known = isMethod ? governedMethods : server === null ? [] : toolsOf(governance, server)
+  if (known.includes(tool) || (known.length === 0 && !isMethod)) return
+  const what = isMethod
+    ? `the method ${tool} is not governed`
+    : `nothing is known of a tool ${tool} of ${server}`
+  throw new SallyportError(
+    'ERR_TOOL_NOT_FOUND',
+    `${what}${meant(tool, known)}; see sallyport tools${server === null ? '' : ` ${server}`}`,
+    { server, tool },
+  )
+}
+
+const isOf = (server: string, identity: string): boolean => identity.startsWith(`${server}/`)
+
+const nameOf = (server: string | null, tool: string | null, lineage: string | null): string =>
+  [server ?? (tool === null ? 'lineage' : 'any'), tool ?? lineage?.replaceAll(/[^A-Za-z0-9_.:-]/g, '-')]
+    .filter((part) => part !== undefined)
+    .join('/')
+    .slice(0, 300)
+
+/** Accepted tools, and tools that have a record though nothing of them is accepted any more. */
+function toolsOf({ ledger }: Governance, server: string): readonly string[] {
+  const recorded = [...ledger.trusts().keys()].filter((key) => isOf(server, key))
+  const accepted = [...(ledger.accepted(server)?.tools.keys() ?? [])]
+  return [...new Set([...accepted, ...recorded.map((key) => key.slice(server.length + 1))])]
+}
+
+/** Every tool that was accepted or has a record, with its canonical identity where it was accepted. */
+function trustOf(governance: Governance, server: string | null): readonly TrustView[] {
+  const { ledger } = governance
+  const known = [...ledger.trusts().keys()].map((key) => key.slice(0, key.indexOf('/')))
+  const servers = server === null ? new Set([...ledger.servers(), ...known]) : [server]
+  return [...servers].flatMap((name) =>
+    toolsOf(governance, name).map((tool) => {
+      const { tier, evidence, confidence, epoch, history } = ledger.trust(name, tool)
+      const standing = ledger.standing(name, null, 'tool', tool)
+      const identity = standing.state === 'accepted' ? standing.identity : `${name}/${tool}`
+      return { identity, server: name, tool, tier, evidence, confidence, epoch, violations: history }
+    }),
+  )
+}

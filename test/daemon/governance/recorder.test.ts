@@ -1,0 +1,181 @@
+// Evidence: whole up to its cap, beside the journal above it, never with a secret that has a known shape, or not at all.
+import { createHash } from 'node:crypto'
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmdirSync, statSync } from 'node:fs'
+import { mkdir, rename, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setImmediate } from 'node:timers/promises'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { beginning } from '../../../src/journal/segments.ts'
+import { Journal } from '../../../src/journal/journal.ts'
+import { type Durable, JournalRecorder } from '../../../src/daemon/governance/recorder.ts'
+import { redactor } from '../../../src/daemon/redactor.ts'
+import { tempDir } from '../../support/temp-dir.ts'
+
+const cap = 1000
+let folder: Awaited<ReturnType<typeof tempDir>>
+let directory: string
+let journal: Journal
+let recorder: JournalRecorder
+let folded: Durable[]
+
+const journalIn = (at: string): Journal =>
+  Journal.open({
+    directory: at,
+    key: new Uint8Array(32),
+    daemon: 'd-1',
+    durability: 'write',
+    segmentBytes: 1 << 20,
+    replay: () => undefined,
+  })
+const recorderOf = (of: Journal, at: string): JournalRecorder =>
+  new JournalRecorder({
+    journal: of,
+    directory: at,
+    evidenceBytes: cap,
+    isSynced: true,
+    redactor,
+    separation: 'none',
+    folded: (record) => folded.push(record),
+  })
+
+beforeEach(async () => {
+  folder = await tempDir()
+  directory = join(folder.path, 'journal')
+  journal = journalIn(directory)
+  folded = []
+  recorder = recorderOf(journal, directory)
+})
+afterEach(async () => {
+  await journal[Symbol.asyncDispose]()
+  await folder[Symbol.asyncDispose]()
+})
+
+const text = (): string => readFileSync(join(directory, '00000001.jsonl'), 'utf8')
+const last = (): Record<string, unknown> => {
+  const line = JSON.parse(text().trimEnd().split('\n').at(-1) ?? '') as { body: Record<string, unknown> }
+  return line.body
+}
+/** A JSON text of so many bytes. */
+const json = (bytes: number, filler = 'x'): string =>
+  `"${filler.repeat(Math.floor((bytes - 2) / Buffer.byteLength(filler)))}"`
+
+describe('a response', () => {
+  test.each([
+    ['of exactly the cap', json(cap)],
+    [
+      'of exactly the cap, in characters of three bytes',
+      `${json(cap - 1, '€').slice(0, -1)}ab"`.slice(0, -1),
+    ],
+  ])('%s is kept whole in its record', async (_title, said) => {
+    expect(Buffer.byteLength(said)).toBeLessThanOrEqual(cap)
+    await recorder.record('call.outcome', { call: 'c' }, { response: said })
+    expect(last()).toEqual({ separation: 'none', call: 'c', response: said })
+  })
+
+  test.each([
+    ['one byte longer', json(cap + 1)],
+    ['of fewer characters and more bytes', json(cap + 10, '€')],
+    ['huge', json(20_000_000)],
+  ])('%s lies beside the journal, by digest, for nobody else to read', async (_title, said) => {
+    expect(Buffer.byteLength(said)).toBeGreaterThan(cap)
+    await recorder.record('call.outcome', { call: 'c' }, { response: said })
+    const sha256 = createHash('sha256').update(said).digest('hex')
+    const path = `evidence/${sha256}`
+    expect(last()).toEqual({
+      separation: 'none',
+      call: 'c',
+      response: { sha256, bytes: Buffer.byteLength(said), path },
+    })
+    expect(readFileSync(join(directory, path), 'utf8')).toBe(said)
+    expect(statSync(join(directory, path)).mode & 0o777).toBe(0o600)
+    expect(statSync(join(directory, 'evidence')).mode & 0o777).toBe(0o700)
+    expect(text()).not.toContain('xxxxxxxxxxxxxxxxxxxx')
+  })
+
+  test('that can’t be kept beside the journal is no evidence, so nothing is recorded (MP-FH-010)', async () => {
+    await writeFile(join(directory, 'evidence'), 'in the way')
+    const { head } = journal
+    await expect(recorder.record('call.intent', {}, { request: json(cap + 1) })).rejects.toMatchObject({
+      code: 'ERR_JOURNAL',
+      message: expect.stringContaining('so nothing is called'),
+    })
+    expect(journal.head).toEqual(head)
+    expect(folded).toEqual([])
+    await rm(join(directory, 'evidence'))
+    await mkdir(join(directory, 'evidence'), { mode: 0o700 })
+    await recorder.record('call.intent', {}, { request: json(cap + 1) })
+    expect(journal.head.seq).toBeGreaterThan(head.seq)
+  })
+})
+
+test('evidence makes no journal’s folder anew where that was moved away', async () => {
+  await rename(directory, `${directory}.away`)
+  const made = recorder.record('call.intent', {}, { request: json(cap + 1) })
+  await expect(made).rejects.toMatchObject({
+    code: 'ERR_JOURNAL',
+    message: expect.stringContaining('ENOENT'),
+  })
+  expect(existsSync(directory)).toBe(false)
+  await rename(`${directory}.away`, directory)
+  await Promise.all([2, 3].map((more) => recorder.record('call.intent', {}, { request: json(cap + more) })))
+})
+
+test('no evidence is kept in what takes the place of the journal’s folder meanwhile', async () => {
+  for (let turns = 0; turns < 24; turns++) {
+    const at = join(folder.path, `journal-${turns}`)
+    await using moved = journalIn(at)
+    const made = recorderOf(moved, at).record('call.intent', {}, { request: json(cap + 1) })
+    const ended = made.catch((error: unknown) => error)
+    for (let turn = 0; turn < turns; turn++) await setImmediate()
+    renameSync(at, `${at}.away`)
+    mkdirSync(at)
+    await ended
+    expect(readdirSync(at), `after ${turns} turns`).toEqual([])
+    const error = await recorderOf(moved, at)
+      .record('call.intent', {}, { request: json(cap + 2) })
+      .catch((thrown: unknown) => thrown)
+    expect(error).toMatchObject({
+      code: 'ERR_JOURNAL',
+      message: expect.stringContaining('so nothing is called'),
+    })
+    rmdirSync(at)
+    renameSync(`${at}.away`, at)
+    await recorderOf(moved, at).record('call.intent', {}, { request: json(cap + 3) })
+  }
+})
+
+describe('a secret with a known shape', () => {
+  const secret = 'ghp_0123456789abcdefghijklmnopqrstuvwxyz'
+  test.each([
+    ['a request', {}, { request: JSON.stringify({ token: secret }) }],
+    [
+      'a response beside the journal',
+      {},
+      { response: JSON.stringify({ token: secret, more: 'x'.repeat(cap) }) },
+    ],
+    ['what is said around them', { reason: `it said ${secret}` }, {}],
+  ])('is not kept in %s, and counted', async (_title, body, raw) => {
+    await recorder.record('test.note', body, raw)
+    const { redacted, response } = last()
+    expect(redacted).toBe(1)
+    const beside =
+      response === undefined ? '' : readFileSync(join(directory, (response as { path: string }).path), 'utf8')
+    expect(text() + beside).not.toContain(secret.slice(4, 30))
+    expect(text() + beside).toContain('[redacted: a GitHub token]')
+    expect(JSON.stringify(folded)).not.toContain(secret)
+  })
+})
+
+test('records are folded in the order of the journal, before whoever recorded them goes on', async () => {
+  const order: string[] = []
+  const known = beginning.seq
+  await Promise.all(
+    ['a', 'b', 'c'].map((type) =>
+      recorder
+        .record(type, {})
+        .then(() => order.push(`${type} after ${folded.map((one) => one.type).join('')}`)),
+    ),
+  )
+  expect(order).toEqual(['a after abc', 'b after abc', 'c after abc'])
+  expect(folded.map(({ seq }) => seq - known)).toEqual([2, 3, 4])
+})

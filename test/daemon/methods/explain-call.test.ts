@@ -1,0 +1,47 @@
+// A call that was decided again while a person was asked is explained by what decided in the end.
+import { expect, test } from 'vitest'
+import { explainCall } from '../../../src/daemon/methods/explain-call.ts'
+import type { JournalRecord } from '../../../src/journal/record.ts'
+import type { CallId } from '../../../src/lib/ids.ts'
+import type { ExplainedCall } from '../../../src/rpc/governed.ts'
+
+const call = 'c-000000000000' as CallId
+const basis = { call, server: 'files', subject: 'read', identity: 'files/read@1#1', trust: 'untrusted' }
+const answered = { ...basis, rule: 'rules[0]', granted: true, scope: 'once', by: '0' }
+
+const explained = (
+  ...recorded: readonly (readonly [type: string, body: object])[]
+): Omit<ExplainedCall, 'place'> => {
+  const chain = { at: '2026-01-01T00:00:00.000Z', daemon: 'd-1', segment: 1, prev: '', hash: '', mac: null }
+  const records = recorded.map(([type, body], at): JournalRecord => ({ ...chain, seq: at + 1, type, body }))
+  return explainCall(call, records, (server) => (server === 'files' ? 'v2' : 'v1'))
+}
+
+test('the answer that counted is the last one', () => {
+  const { approval, policy } = explained(
+    ['approval.used', { ...answered, policy: 'v1', approval: 'a-1' }],
+    ['approval.used', { ...answered, policy: 'v2', approval: 'a-2' }],
+    ['call.intent', { ...basis, policy: 'v2', permit: 'p-1' }],
+  )
+  expect(approval).toMatchObject({ seq: 2, id: 'a-2' })
+  expect(policy).toEqual({ version: 'v2', is_present: true })
+})
+
+test('an answer under a policy that held no more is none', () => {
+  const asked = ['approval.used', { ...answered, policy: 'v1', approval: 'a-1' }] as const
+  expect(explained(asked, ['call.intent', { ...basis, policy: 'v2', permit: 'p-1' }])).toMatchObject({
+    action: 'allow',
+    approval: null,
+  })
+  const denial = { ...basis, policy: 'v2', rule: 'rules[1]', code: 'ERR_POLICY_DENIED' }
+  expect(explained(asked, ['call.denied', denial])).toMatchObject({
+    action: 'deny',
+    approval: null,
+    rule: 'rules[1]',
+  })
+})
+
+test('a policy is the server’s own, and told from the present one', () => {
+  const { policy } = explained(['call.intent', { ...basis, policy: 'v1', permit: 'p-1' }])
+  expect(policy).toEqual({ version: 'v1', is_present: false })
+})
