@@ -6,7 +6,7 @@ import { loadProfile } from '../src/config/profile.ts'
 import { catalogue } from '../src/errors.ts'
 import { catalogue as probes } from '../src/verify/catalogue.ts'
 import { faultRows } from '../test/support/fault-tests.ts'
-import { type ControlId, controlOf, controls } from '../src/verify/controls.ts'
+import { type ControlId, controlOf, controls } from '../src/verify/arms/controls.ts'
 
 const root = new URL('../', import.meta.url)
 

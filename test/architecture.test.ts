@@ -294,8 +294,8 @@ const namers: Readonly<Record<string, string>> = {
   'supervisor/instance/stop.ts': 'ends it',
   'verify/battery/devices.ts': 'a device’s name',
   'verify/battery/start.ts': 'words of a report',
-  'verify/exhibit.ts': 'a probe’s',
-  'verify/lab.ts': 'a probe’s',
+  'verify/lab/exhibit.ts': 'a probe’s',
+  'verify/lab/lab.ts': 'a probe’s',
   'verify/learn/drive.ts': 'a driving program’s',
   'verify/learn/talk.ts': 'speaks to a server that is learned from, which no host has',
 }
@@ -391,7 +391,7 @@ describe('nothing reaches a server but through the dispatch', () => {
 test('a plan is opened by the launch that made it, and by the verification, which alone takes controls out', () => {
   const naming = (name: RegExp): readonly string[] =>
     offenders(({ text }) => name.test(withoutComments(text)))
-  expect(naming(/\bopenLaunch\b/)).toEqual(['sandbox/launch.ts', 'verify/lab.ts'])
+  expect(naming(/\bopenLaunch\b/)).toEqual(['sandbox/launch.ts', 'verify/lab/lab.ts'])
   expect(naming(/\blaunchToGate\b/)).toEqual([
     'daemon/machine/machine.ts',
     'daemon/machine/pools.ts',

@@ -1,6 +1,6 @@
 // One thing that a probe tries, and what each answer to it means.
 import type { LaunchPlan } from '../sandbox/launch.ts'
-import type { Lab } from './lab.ts'
+import type { Lab } from './lab/lab.ts'
 
 /** What the probes' program says of one attempt. */
 export interface Answer {

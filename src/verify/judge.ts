@@ -1,9 +1,9 @@
 // From answers to a verdict: what was expected, what was seen, and whether what was seen proves anything.
 import type { LaunchPlan } from '../sandbox/launch.ts'
 import type { SandboxSpec } from '../sandbox/spec.ts'
-import { armOf } from './arm.ts'
+import { armOf } from './arms/arm.ts'
 import type { Answer, Attempt, Meaning } from './attempt.ts'
-import { controlOf } from './controls.ts'
+import { controlOf } from './arms/controls.ts'
 import type { Probe, Trial } from './probe.ts'
 import type { BrokenArm, PositiveControl, ProbeResult, Verdict } from './result.ts'
 

@@ -1,15 +1,15 @@
 // A probe: what it protects, which control stops it, and what it tries in a given scene.
-import type { Remove as RemoveContained } from './container-removal.ts'
-import type { Exposure, Remove } from './removal.ts'
+import type { Remove as RemoveContained } from './lab/container-removal.ts'
+import type { Exposure, Remove } from './lab/removal.ts'
 import type { EnforcedLimits } from '../sandbox/driver.ts'
 import type { SandboxSpec } from '../sandbox/spec.ts'
 import type { ProfileSettings, ServerSettings } from '../schema/settings.ts'
 import type { Attempt } from './attempt.ts'
-import type { Canaries } from './canaries.ts'
-import type { ControlId } from './controls.ts'
-import type { Lab } from './lab.ts'
+import type { Canaries } from './lab/canaries.ts'
+import type { ControlId } from './arms/controls.ts'
+import type { Lab } from './lab/lab.ts'
 import type { Layer, ProbeGroup } from './result.ts'
-import type { WayOut } from './way-out.ts'
+import type { WayOut } from './lab/way-out.ts'
 
 export type KernelInside = 'host' | 'gvisor'
 

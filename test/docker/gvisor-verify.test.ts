@@ -2,7 +2,7 @@
 import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { catalogue } from '../../src/verify/catalogue.ts'
-import type { ControlId } from '../../src/verify/controls.ts'
+import type { ControlId } from '../../src/verify/arms/controls.ts'
 import { formats } from '../../src/verify/report/report.ts'
 import type { Verification } from '../../src/verify/result.ts'
 import { verifyProfile } from '../../src/verify/verify.ts'

@@ -1,6 +1,6 @@
 // Plants what a verification plants and prints who it is and which process a sandbox must not find: perhaps as PID 1.
-import { plantCanaries } from '../../src/verify/canaries.ts'
-import { startJanitor } from '../../src/verify/janitor.ts'
+import { plantCanaries } from '../../src/verify/lab/canaries.ts'
+import { startJanitor } from '../../src/verify/lab/janitor.ts'
 
 const [home = ''] = process.argv.slice(2)
 await using janitor = await startJanitor()

@@ -1,8 +1,8 @@
 // The catalogue is whole: every control has a probe that guards it, every probe a number and a name of its own.
 import { describe, expect, test } from 'vitest'
 import { catalogue } from '../../src/verify/catalogue.ts'
-import { containerArms } from '../../src/verify/container-arms.ts'
-import { type ControlId, controlOf, controls } from '../../src/verify/controls.ts'
+import { containerArms } from '../../src/verify/arms/container-arms.ts'
+import { type ControlId, controlOf, controls } from '../../src/verify/arms/controls.ts'
 
 const ids = Object.keys(controls) as ControlId[]
 

@@ -1,7 +1,7 @@
 // Probe 134: a name that was granted for the world outside leads to no address of this machine, its networks or its cloud.
 import { proxyPort } from '../../lib/own-variables.ts'
 import { finds, type Attempt } from '../attempt.ts'
-import { nameAt } from '../behind.ts'
+import { nameAt } from '../lab/behind.ts'
 import type { Probe, Scene } from '../probe.ts'
 import { atDoor, toNobody } from './asking.ts'
 

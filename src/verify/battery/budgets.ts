@@ -1,10 +1,10 @@
 // Probe 137: so many connections at once, and of each so many bytes, so long a silence, and so long a life.
 import { doorTarget } from '../../sandbox/spec.ts'
 import { finds, seen, type Attempt } from '../attempt.ts'
-import { scant } from '../behind.ts'
-import { withoutNetworkThereIs } from '../inapplicable.ts'
+import { scant } from '../lab/behind.ts'
+import { withoutNetworkThereIs } from '../gvisor/inapplicable.ts'
 import type { Probe, Scene } from '../probe.ts'
-import { longPath } from '../way-out.ts'
+import { longPath } from '../lab/way-out.ts'
 
 const line = '\\r\\n'
 const tooMany = 2 * scant.connections

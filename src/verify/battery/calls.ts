@@ -1,9 +1,9 @@
 // Probes of system calls: does a call get past every filter? Never made for real: see `reach` in sandbox/probes/calls.c.
 import { finds, stops, type Attempt } from '../attempt.ts'
-import { inapplicable } from '../inapplicable.ts'
-import type { ControlId } from '../controls.ts'
+import { inapplicable } from '../gvisor/inapplicable.ts'
+import type { ControlId } from '../arms/controls.ts'
 import type { Probe, Scene, Trial } from '../probe.ts'
-import { arch, callNumber } from '../removal.ts'
+import { arch, callNumber } from '../lab/removal.ts'
 import type { ProbeGroup } from '../result.ts'
 
 /** A call by name, with the arguments that make it the one that is refused. */

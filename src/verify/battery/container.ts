@@ -5,7 +5,7 @@ import type { DockerPlan } from '../../sandbox/docker/driver.ts'
 import type { ContainerFacts } from '../../sandbox/docker/engine.ts'
 import { doorTarget } from '../../sandbox/spec.ts'
 import { finds, seen } from '../attempt.ts'
-import { inapplicable } from '../inapplicable.ts'
+import { inapplicable } from '../gvisor/inapplicable.ts'
 import type { Probe } from '../probe.ts'
 
 /** Beside the server's processes: init, the relay and what the runtime itself needs, gVisor's more than others'. */

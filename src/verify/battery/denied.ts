@@ -3,12 +3,12 @@ import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { findDenials } from '../../sandbox/denials.ts'
 import { stops } from '../attempt.ts'
-import type { Lab } from '../lab.ts'
-import { homeNames, machineNames, socketNames } from '../names.ts'
-import { linkedName, peoplesPlaces } from '../people.ts'
-import { lacks, refusesPlans, type Wanted } from '../planned.ts'
+import type { Lab } from '../lab/lab.ts'
+import { homeNames, machineNames, socketNames } from '../lab/names.ts'
+import { linkedName, peoplesPlaces } from '../lab/people.ts'
+import { lacks, refusesPlans, type Wanted } from '../lab/planned.ts'
 import type { Probe, Scene } from '../probe.ts'
-import { knowing, mounting } from '../wanted.ts'
+import { knowing, mounting } from '../arms/wanted.ts'
 
 type Place = keyof typeof peoplesPlaces
 type Trees = Lab['trees']

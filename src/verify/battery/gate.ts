@@ -3,12 +3,12 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { join } from 'node:path'
 import { credentialFolder } from '../../sandbox/spec.ts'
 import { finds, refusesLaunch, seen, stops } from '../attempt.ts'
-import { givenTarget } from '../gate-controls.ts'
-import type { Lab } from '../lab.ts'
-import { inapplicable } from '../inapplicable.ts'
-import { nested } from '../people.ts'
+import { givenTarget } from '../arms/gate-controls.ts'
+import type { Lab } from '../lab/lab.ts'
+import { inapplicable } from '../gvisor/inapplicable.ts'
+import { nested } from '../lab/people.ts'
 import type { Probe } from '../probe.ts'
-import { mounting } from '../wanted.ts'
+import { mounting } from '../arms/wanted.ts'
 
 /** PID 1 gives a server less than a second by itself; the rest is for a machine that is busy. */
 const alongMs = 3000

@@ -4,10 +4,10 @@ import { dirname, join } from 'node:path'
 import { newInstanceId } from '../../lib/ids.ts'
 import type { Mount } from '../../sandbox/spec.ts'
 import { refusesLaunch, stops } from '../attempt.ts'
-import { alsoMounted } from '../container-removal.ts'
-import { swappedTarget } from '../gate-controls.ts'
+import { alsoMounted } from '../lab/container-removal.ts'
+import { swappedTarget } from '../arms/gate-controls.ts'
 import type { Probe } from '../probe.ts'
-import { showing } from '../removal.ts'
+import { showing } from '../lab/removal.ts'
 
 /** Plans a mount of a file or folder, and puts another in its place: between judgement and gate, on the same device. */
 const replaced = (kind: Mount['kind'], beside: string): Mount => {

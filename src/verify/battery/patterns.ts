@@ -1,8 +1,8 @@
 // Probes 135 and 136: a pattern lets below its name what it says and nothing beside it, and no pattern is for all of a domain.
 import { finds, refusesLaunch, stops, type Attempt } from '../attempt.ts'
-import { besides, wildPattern } from '../behind.ts'
-import { withoutNetworkThereIs } from '../inapplicable.ts'
-import type { Lab } from '../lab.ts'
+import { besides, wildPattern } from '../lab/behind.ts'
+import { withoutNetworkThereIs } from '../gvisor/inapplicable.ts'
+import type { Lab } from '../lab/lab.ts'
 import type { Probe, Scene } from '../probe.ts'
 import { ask, atDoor, resolver, says, types } from './asking.ts'
 

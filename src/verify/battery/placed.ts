@@ -2,13 +2,13 @@
 import { existsSync, realpathSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { stops } from '../attempt.ts'
-import { givenTarget } from '../gate-controls.ts'
-import type { Lab } from '../lab.ts'
-import { projectNames } from '../names.ts'
-import { peoplesPlaces } from '../people.ts'
-import { mountsOfPlan, refusesPlans, type Wanted } from '../planned.ts'
+import { givenTarget } from '../arms/gate-controls.ts'
+import type { Lab } from '../lab/lab.ts'
+import { projectNames } from '../lab/names.ts'
+import { peoplesPlaces } from '../lab/people.ts'
+import { mountsOfPlan, refusesPlans, type Wanted } from '../lab/planned.ts'
 import type { Probe, Scene } from '../probe.ts'
-import { mounting, running } from '../wanted.ts'
+import { mounting, running } from '../arms/wanted.ts'
 
 /** What every sandbox has of its own. */
 const ownPlaces =

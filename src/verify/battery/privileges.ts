@@ -1,8 +1,8 @@
 // Probes 19, 69, 70, 117, 118 and 120: with what a server starts, and whether any program that it starts has more.
 import { isWithin } from '../../lib/path-overlap.ts'
 import { finds, stops, stopsOrFinds } from '../attempt.ts'
-import { inapplicable } from '../inapplicable.ts'
-import { capableTarget } from '../lab.ts'
+import { inapplicable } from '../gvisor/inapplicable.ts'
+import { capableTarget } from '../lab/lab.ts'
 import type { SandboxSpec } from '../../sandbox/spec.ts'
 import type { Probe } from '../probe.ts'
 

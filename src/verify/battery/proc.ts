@@ -1,7 +1,7 @@
 // Probes 26 to 37, 40, 45 and 111: what /proc and /sys show of the host, and what the kernel says of a server.
 import { sandboxUid } from '../../sandbox/bubblewrap/argv.ts'
 import { finds, stops, stopsOrFinds } from '../attempt.ts'
-import { absent } from '../inapplicable.ts'
+import { absent } from '../gvisor/inapplicable.ts'
 import type { Probe } from '../probe.ts'
 
 const ourOwn = new Set(['init', 'egress', 'sallyport-probe'])

@@ -1,6 +1,6 @@
 // Probes 71 to 76, 80, 85, 91 to 99 and 110: whom a server reaches, and what it shares with whom.
 import { finds, stops, type Attempt } from '../attempt.ts'
-import type { Canaries } from '../canaries.ts'
+import type { Canaries } from '../lab/canaries.ts'
 import type { Probe, Scene, Trial } from '../probe.ts'
 
 const nobody = ['ECONNREFUSED', 'ENETUNREACH', 'EADDRNOTAVAIL', 'EHOSTUNREACH'] as const

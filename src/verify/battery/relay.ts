@@ -2,7 +2,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { SandboxExit } from '../../sandbox/driver.ts'
 import { type Attempt, finds, seen, stops } from '../attempt.ts'
-import { inapplicable, withoutNetworkThereIs } from '../inapplicable.ts'
+import { inapplicable, withoutNetworkThereIs } from '../gvisor/inapplicable.ts'
 import type { Probe } from '../probe.ts'
 import { ask, nobodyThere, types } from './asking.ts'
 

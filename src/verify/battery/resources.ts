@@ -1,7 +1,7 @@
 // Probes 100 to 108, 115, 116 and 130: a server that takes all it can gets what its profile says.
 import { setTimeout as pause } from 'node:timers/promises'
 import { finds, seen, stops } from '../attempt.ts'
-import { swapOfGroup } from '../held.ts'
+import { swapOfGroup } from '../lab/held.ts'
 import type { Probe } from '../probe.ts'
 import { memoryVersion, takingMemory, takingProcessors, takingTasks } from './taking.ts'
 

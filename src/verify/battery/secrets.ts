@@ -2,7 +2,7 @@
 import { proxyPort } from '../../lib/own-variables.ts'
 import { doorTarget } from '../../sandbox/spec.ts'
 import { finds, seen, stopsOrFinds, type Attempt } from '../attempt.ts'
-import { withoutNetworkThereIs } from '../inapplicable.ts'
+import { withoutNetworkThereIs } from '../gvisor/inapplicable.ts'
 import type { Probe, Scene } from '../probe.ts'
 
 const line = '\\r\\n'

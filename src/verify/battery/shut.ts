@@ -1,7 +1,7 @@
 // Probe 151: nothing goes out once the doors were shut, be it granted, looked up or connected.
 import { finds, seen, stopsOrFinds, type Attempt } from '../attempt.ts'
-import { doorsShut } from '../behind.ts'
-import { withoutNetworkThereIs } from '../inapplicable.ts'
+import { doorsShut } from '../lab/behind.ts'
+import { withoutNetworkThereIs } from '../gvisor/inapplicable.ts'
 import type { Probe, Scene } from '../probe.ts'
 import { atDoor } from './asking.ts'
 

@@ -3,7 +3,7 @@ import { proxyPort } from '../../lib/own-variables.ts'
 import { doorTarget } from '../../sandbox/spec.ts'
 import type { EgressGrant } from '../../schema/egress.ts'
 import { finds, stopsOrFinds, type Attempt } from '../attempt.ts'
-import { oddHellos, plainHello } from '../hello.ts'
+import { oddHellos, plainHello } from '../lab/hello.ts'
 import type { Probe, Scene } from '../probe.ts'
 import { toNobody } from './asking.ts'
 

@@ -1,10 +1,10 @@
 // Probes 121, 122 and 132: what a sandbox is started with and who holds its streams, as it is seen from outside.
 import { readFile, readdir, readlink } from 'node:fs/promises'
 import { finds, seen, stops, type Attempt, type Watched } from '../attempt.ts'
-import { inapplicable } from '../inapplicable.ts'
+import { inapplicable } from '../gvisor/inapplicable.ts'
 import type { Probe } from '../probe.ts'
 import { otherStart } from './privileges.ts'
-import { both, withoutFilter, withoutOtherFilters } from '../removal.ts'
+import { both, withoutFilter, withoutOtherFilters } from '../lab/removal.ts'
 
 /** Options of the tool beside which another layer stands: without them nothing of it is to be seen. */
 const layered = ['--unshare-user', '--new-session', '--clearenv', '--cap-drop'] as const

@@ -2,7 +2,7 @@
 import type { Control } from '../../sandbox/cgroup/level.ts'
 import type { EnforcedBy } from '../../sandbox/driver.ts'
 import { type Attempt, finds, seen, stops } from '../attempt.ts'
-import { heldByGroup } from '../held.ts'
+import { heldByGroup } from '../lab/held.ts'
 import type { Scene, Trial } from '../probe.ts'
 
 const margin = 32

@@ -2,9 +2,9 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { doorTarget } from '../../sandbox/spec.ts'
 import { seen, stops } from '../attempt.ts'
-import { withoutNetworkThereIs } from '../inapplicable.ts'
+import { withoutNetworkThereIs } from '../gvisor/inapplicable.ts'
 import type { Probe } from '../probe.ts'
-import { callNumber } from '../removal.ts'
+import { callNumber } from '../lab/removal.ts'
 import { ask, connects, types } from './asking.ts'
 
 /** For what is told inside to be heard outside. */

@@ -1,6 +1,6 @@
 // Probe 145: no variable that loads code or carries a secret is given to a server by accident, by whoever's word.
 import { finds, seen, type Attempt } from '../attempt.ts'
-import { refusalOf, type Wanted, type Word } from '../asked.ts'
+import { refusalOf, type Wanted, type Word } from '../lab/asked.ts'
 import { proxyVariables } from '../../lib/own-variables.ts'
 import type { Probe } from '../probe.ts'
 

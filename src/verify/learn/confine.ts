@@ -12,7 +12,7 @@ import { type Door, type EgressEvent, type EgressLimits, tlsPorts } from '../../
 import type { ProfileSettings, ServerSettings, Settings } from '../../schema/settings.ts'
 import { describeExit } from '../../supervisor/instance/process-end.ts'
 import { stop } from '../../supervisor/instance/stop.ts'
-import type { Janitor } from '../janitor.ts'
+import type { Janitor } from '../lab/janitor.ts'
 import { copyAll } from './copies.ts'
 import type { Drive } from './drive.ts'
 import type { Observation } from './observation.ts'

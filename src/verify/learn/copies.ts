@@ -7,7 +7,7 @@ import { isMissing } from '../../lib/missing.ts'
 import { isNormal, overlapOf } from '../../lib/path-overlap.ts'
 import { type DenialFacts, findDenials } from '../../sandbox/denials.ts'
 import type { MountSettings } from '../../schema/settings.ts'
-import type { Janitor } from '../janitor.ts'
+import type { Janitor } from '../lab/janitor.ts'
 
 /** Copies for one run, gone with it. */
 export interface Copies extends AsyncDisposable {

@@ -1,0 +1,125 @@
+// A credential on its way: a door that puts it in for one host, that host, another one, and who says its name at either.
+import { once } from 'node:events'
+import { rm, writeFile } from 'node:fs/promises'
+import { type AddressInfo, connect as dial } from 'node:net'
+import { join } from 'node:path'
+import { connect, createServer } from 'node:tls'
+import { openDoor } from '../../egress/door.ts'
+import { createInterceptor } from '../../egress/intercept/interceptor.ts'
+import { createSigner } from '../../egress/intercept/signer.ts'
+import { Slots } from '../../egress/slots.ts'
+import { newInstanceId } from '../../lib/ids.ts'
+import type { SandboxSecrets } from '../../schema/credentials.ts'
+import { alwaysOpen, ample, doorsShut } from './behind.ts'
+
+const [named, other] = ['api.sallyport.test', 'other.sallyport.test'] as const
+const patienceMs = 5000
+const shut = { open: false, reason: doorsShut } as const
+
+/** Who holds the credential: a sandbox whose entry names that host, certified as that file says. */
+export type Holding = (host: { host: string; port: number; caFile: string }) => SandboxSecrets
+
+/** Returns where and when the value arrived and should not have, or the other way round. */
+export const astrayOnItsWay = async (
+  folder: string,
+  hold: Holding,
+  lease: (secrets: SandboxSecrets) => Promise<Disposable>,
+  value: string,
+): Promise<readonly string[]> => {
+  const instance = newInstanceId()
+  const caFile = join(folder, `${instance}.pem`)
+  const [host, impostor] = await Promise.all([
+    createSigner('host', [named, other]),
+    createSigner('impostor', [named]),
+  ])
+  await writeFile(caFile, host.certificate)
+  const [itself, another, posing] = await Promise.all([
+    host.contextFor(named),
+    host.contextFor(other),
+    impostor.contextFor(named),
+  ])
+  let own = itself
+  const heard: string[] = []
+  const server = createServer(
+    {
+      SNICallback: (name, done) => done(null, name === named ? own : another),
+    },
+    (socket) =>
+      socket
+        .on('error', () => socket.destroy())
+        .on('data', (said: Buffer) => {
+          heard.push(said.toString('latin1'))
+          socket.end('HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok')
+        }),
+  ).listen(0, '127.0.0.1')
+  server.on('tlsClientError', () => undefined)
+  using made = new DisposableStack()
+  made.defer(() => server.close())
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  using secrets = hold({ host: named, port, caFile })
+  const interceptor = await createInterceptor({ server: 'probes', instance, life: 'call', ...secrets })
+  const grants = [named, other].map((name) => ({
+    host: name,
+    port,
+    address: null,
+    private: true,
+    tls: true,
+    reason: 'a verification',
+  }))
+  let asks = Infinity
+  const door = await openDoor(
+    { server: 'probes', instance, grants, limits: ample },
+    {
+      watch: { event: () => undefined, mayConnect: () => (asks-- > 0 ? alwaysOpen() : shut) },
+      interceptor,
+      screen: secrets.screen,
+      path: join(folder, instance, 'door'),
+      uid: process.geteuid?.() ?? -1,
+    },
+    { lookup: () => Promise.resolve(['127.0.0.1']), slots: new Slots(8) },
+  )
+  const [placeholder = ''] = secrets.swap.placeholders
+  /** Says what stands for it in a header, and returns what the hosts heard until the end. */
+  const say = async (to: string, words = placeholder): Promise<string> => {
+    heard.length = 0
+    const socket = dial(door.path)
+    socket.write(`SP1 connect ${to} ${port}\n`)
+    const ca = [interceptor.certificate, host.certificate]
+    const secured = connect({ socket, servername: to, ca, timeout: patienceMs }, () =>
+      secured.write(
+        `GET / HTTP/1.1\r\nHost: ${to}:${port}\r\nAuthorization: Bearer ${words}\r\nConnection: close\r\n\r\n`,
+      ),
+    )
+    const closed = new Promise((resolve) => secured.once('close', resolve))
+    secured.on('error', () => secured.destroy()).on('timeout', () => secured.destroy())
+    secured.resume()
+    await closed
+    return heard.join('')
+  }
+  const found: string[] = []
+  const expects = (when: string, text: string, wanted: 'value' | 'words' | 'nothing'): void => {
+    const came = text.includes(value) ? 'value' : text === '' ? 'nothing' : 'words'
+    if (came !== wanted) found.push(`${when}: ${came} in place of ${wanted}`)
+  }
+  try {
+    expects('on its way before a call', await say(named), 'nothing')
+    const leased = await lease(secrets)
+    // First, since what was believed once may be taken up again
+    own = posing
+    expects('on its way to who is not certified as its host', await say(named), 'nothing')
+    own = itself
+    expects('on its way in a call', await say(named), 'value')
+    expects('on its way to another host', await say(other), 'words')
+    expects('a request without it, to its host', await say(named, 'none'), 'words')
+    asks = 1
+    expects('once the doors were shut, on its way', await say(named), 'nothing')
+    asks = Infinity
+    leased[Symbol.dispose]()
+    expects('on its way after a call', await say(named), 'nothing')
+    return found
+  } finally {
+    await door[Symbol.asyncDispose]()
+    await rm(caFile, { force: true })
+  }
+}

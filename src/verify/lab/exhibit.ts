@@ -1,0 +1,113 @@
+// Files that make whoever executes them more than they were: those that the host has, and one that a verification by root makes.
+import { execFile } from 'node:child_process'
+import { chmod, copyFile, mkdir, rm, stat, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { promisify } from 'node:util'
+import { newInstanceId } from '../../lib/ids.ts'
+import { findProbesBinary } from '../../sandbox/init-binary.ts'
+import type { Janitor } from './janitor.ts'
+
+const nobody = 65_534
+const patienceMs = 5_000
+
+/** Programs that hosts have with a setuid bit, and which do nothing when they are asked for their help. */
+const usual = ['su', 'mount', 'umount', 'passwd', 'chsh', 'gpasswd', 'sudo', 'fusermount3']
+
+/** Returns the paths of those that are root's and have it here. */
+export const setuidPrograms = async (): Promise<readonly string[]> => {
+  const found = usual.map(async (name) => {
+    const path = `/usr/bin/${name}`
+    const status = await stat(path).catch(() => null)
+    return status !== null && status.uid === 0 && (status.mode & 0o4001) === 0o4001 ? [path] : []
+  })
+  return (await Promise.all(found)).flat()
+}
+
+/** Programs that hosts have with capabilities of their files, and which do nothing when they are asked for their help. */
+const usuallyCapable = [
+  '/usr/bin/ping',
+  '/usr/bin/arping',
+  '/usr/bin/fping',
+  '/usr/bin/mtr-packet',
+  '/usr/bin/clockdiff',
+  '/usr/bin/dumpcap',
+  '/usr/libexec/gstreamer-1.0/gst-ptp-helper',
+  ...['x86_64', 'aarch64'].map(
+    (arch) => `/usr/lib/${arch}-linux-gnu/gstreamer1.0/gstreamer-1.0/gst-ptp-helper`,
+  ),
+]
+
+/** A file with a capability that its program never uses. Gone when it is disposed of. */
+export interface Exhibit extends AsyncDisposable {
+  /** One that was made by root, else one that the host has; null where there is neither */
+  readonly capable: string | null
+}
+
+/** Makes the file where any user may execute it, on a file system that honours what it gives. */
+export const makeExhibit = async (janitor: Pick<Janitor, 'takes'>): Promise<Exhibit> => {
+  const folders: string[] = []
+  const takeAway = async (): Promise<void> => {
+    for (const folder of folders.splice(0)) await rm(folder, { recursive: true, force: true })
+  }
+  try {
+    const capable = await (process.geteuid?.() === 0 ? plant : find)(janitor, folders)
+    return { capable, [Symbol.asyncDispose]: takeAway }
+  } catch (error) {
+    await takeAway()
+    throw error
+  }
+}
+
+const makeFolder = async (
+  parent: string,
+  janitor: Pick<Janitor, 'takes'>,
+  folders: string[],
+): Promise<string> => {
+  const folder = join(parent, `sallyport-verify-capable-${newInstanceId()}`)
+  await janitor.takes(`tree /${folder.slice(1)}`)
+  await mkdir(folder)
+  folders.push(folder)
+  return folder
+}
+
+const plant = async (janitor: Pick<Janitor, 'takes'>, folders: string[]): Promise<string | null> => {
+  const probes = await findProbesBinary()
+  for (const parent of new Set([tmpdir(), '/var/tmp'])) {
+    const folder = await makeFolder(parent, janitor, folders)
+    const capable = join(folder, 'capable')
+    await copyFile(probes, capable)
+    await Promise.all([folder, capable].map((path) => chmod(path, 0o755)))
+    await ask(capable, 0, `give-capability\t${capable}`)
+    const status = await ask(capable, nobody, 'text\t/proc/self/status')
+    if (/CapPrm:\\u0009\d*[1-9a-f]/.test(status)) return capable
+  }
+  return null
+}
+
+/** Whoever starts such a program is told of what it had by its status. */
+const find = async (janitor: Pick<Janitor, 'takes'>, folders: string[]): Promise<string | null> => {
+  const folder = await makeFolder(tmpdir(), janitor, folders)
+  const probes = join(folder, 'probes')
+  await copyFile(await findProbesBinary(), probes)
+  await chmod(probes, 0o755)
+  for (const path of usuallyCapable) {
+    if ((await stat(path).catch(() => null)) === null) continue
+    const status = await ask(probes, null, `exec-gain\t${path}\t--help`)
+    if (/CapPrm:\\u0009\d*[1-9a-f]/.test(status)) return path
+  }
+  return null
+}
+
+// What it says, and nothing where it cannot be started: a folder above may be shut to that user.
+const ask = async (program: string, id: number | null, line: string): Promise<string> => {
+  const list = join(dirname(program), 'asked')
+  await writeFile(list, `${line}\n`, { mode: 0o644 })
+  const drop = id === null ? {} : { uid: id, gid: id }
+  const running = promisify(execFile)(program, [list], { ...drop, env: {}, timeout: patienceMs })
+  running.child.stdin?.on('error', () => undefined).end()
+  return running.then(
+    ({ stdout }) => stdout,
+    () => '',
+  )
+}

@@ -1,0 +1,95 @@
+// Attempts that are launches which are only planned: what would be mounted is judged, and nothing is started.
+import { SallyportError } from '../../errors.ts'
+import type { Mount } from '../../sandbox/spec.ts'
+import type { Answer, Attempt } from '../attempt.ts'
+import { type Lab, planOf } from './lab.ts'
+
+/** One launch of many, with what is to be told of it where it is let through. */
+export interface Wanted {
+  readonly what: string
+  readonly of: (lab: Lab) => Lab
+}
+
+/** Launches each of which must be refused for a reason that says `why`. */
+export const refusesPlans = (label: string, wanted: readonly Wanted[], why: RegExp): Attempt => ({
+  asks: [],
+  label,
+  plan: async (lab) => {
+    const refusals: string[] = []
+    for (const { what, of } of wanted) {
+      const found = await planned(of(lab))
+      if (typeof found !== 'string') return { outcome: 'open', text: what }
+      refusals.push(`${what}: ${found}`)
+    }
+    return { outcome: 'refused', text: refusals.join('\n') }
+  },
+  meaning({ outcome, text }) {
+    if (outcome === 'open') return { is: 'open', observed: `planned: ${text}`, errno: null }
+    const other = text.split('\n').find((line) => !why.test(line))
+    return outcome === 'refused' && text !== '' && other === undefined
+      ? { is: 'shut', observed: 'refused', errno: null }
+      : { is: 'broken', observed: `refused, for another reason: ${other ?? outcome}`, errno: null }
+  },
+})
+
+/** A launch that is planned, in whose mounts `wrong` finds nothing amiss. */
+export const mountsOfPlan = (
+  label: string,
+  of: Wanted['of'],
+  wrong: (mounts: ReadonlyMap<string, Mount['access']>) => string | null,
+): Attempt => ({
+  asks: [],
+  label,
+  plan: async (lab) => {
+    const found = await planned(of(lab))
+    if (typeof found === 'string') return { outcome: 'refused', text: found }
+    const amiss = wrong(new Map(found.map(({ target, access }) => [target, access])))
+    return { outcome: amiss === null ? 'found' : 'open', text: amiss ?? '' }
+  },
+  meaning: ({ outcome, text }) =>
+    outcome === 'refused'
+      ? { is: 'broken', observed: `refused: ${text}`, errno: null }
+      : {
+          is: outcome === 'open' ? 'open' : 'shut',
+          observed: text === '' ? 'as expected' : text,
+          errno: null,
+        },
+})
+
+/** What is asked of the supervisor without a launch: the names of what is missing. */
+export const lacks = (label: string, missing: (lab: Lab) => readonly string[]): Attempt => ({
+  asks: [],
+  label,
+  plan: (lab) => {
+    const names = missing(lab)
+    return Promise.resolve({
+      outcome: names.length === 0 ? 'found' : 'open',
+      text: names.slice(0, 5).join(' '),
+    })
+  },
+  meaning: ({ outcome, text }) =>
+    outcome === 'open'
+      ? { is: 'open', observed: `missing: ${text}`, errno: null }
+      : { is: 'shut', observed: 'as expected', errno: null },
+})
+
+/** The answers of attempts that are all of this kind, one after the other. */
+export const tryPlans = async (lab: Lab, attempts: readonly Attempt[]): Promise<readonly Answer[]> => {
+  const answers: Answer[] = []
+  for (const { plan } of attempts) {
+    const from = performance.now()
+    const answer = (await plan?.(lab)) ?? { outcome: 'unknown', text: 'nothing was planned' }
+    answers.push({ ...answer, ms: performance.now() - from })
+  }
+  return answers
+}
+
+/** The mounts, or in one line why there are none. */
+const planned = async (lab: Lab): Promise<readonly Mount[] | string> => {
+  try {
+    return (await planOf(lab)).spec.mounts
+  } catch (error) {
+    if (!(error instanceof SallyportError)) throw error
+    return `${error.code} ${error.message}`.replaceAll('\n', ' ')
+  }
+}

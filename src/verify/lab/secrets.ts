@@ -1,0 +1,111 @@
+// A credential of a verification's own, held as any other: what a server has in its place, and what that stands for where.
+import { createBroker } from '../../credentials/broker.ts'
+import { newInstanceId } from '../../lib/ids.ts'
+import type { CredentialViolation, Injection, SwapPlace } from '../../schema/credentials.ts'
+import type { EgressEndpoint, Screen } from '../../schema/egress.ts'
+import { astrayOnItsWay } from './carried.ts'
+
+const api: EgressEndpoint = { host: 'api.sallyport.test', port: 443 }
+const deadlineMs = 600_000
+
+/** One credential that a call of this moment may use, and how it looks from the sandbox that may. */
+export interface CanarySecret extends Disposable {
+  /** What that sandbox has in its place, and what another one has */
+  readonly own: string
+  readonly others: string
+  readonly value: string
+  /** What a door of that sandbox looks at everything with */
+  readonly screen: Screen
+  /** Where a placeholder stands for something and should not, or the other way round */
+  astray(signal: AbortSignal): Promise<readonly string[]>
+}
+
+const injection: Injection = {
+  use: 'canary',
+  inject: 'egress',
+  as: 'CANARY',
+  hosts: [{ ...api, caFile: null }],
+  headers: ['authorization'],
+  query: false,
+  body: false,
+  websocket: false,
+  placeholder: { prefix: '', length: 40 },
+}
+
+const [header, otherHeader, query, body]: readonly SwapPlace[] = [
+  { in: 'header', name: 'authorization' },
+  { in: 'header', name: 'x-other' },
+  { in: 'query' },
+  { in: 'body' },
+]
+
+/** Leases the credential to a sandbox, until it is disposed of. */
+export const leaseCanary = async (folder: string, signal: AbortSignal): Promise<CanarySecret> => {
+  const value = `secret-${newInstanceId()}`
+  const broker = createBroker({
+    sources: { canary: { kind: 'env', variable: 'CANARY' } },
+    environment: { CANARY: value },
+    uid: process.getuid?.() ?? 0,
+  })
+  const sandbox = (hosts = injection.hosts) =>
+    broker.forSandbox({
+      server: 'probes',
+      instance: newInstanceId(),
+      injections: [{ ...injection, hosts }],
+      violated: () => undefined,
+    })
+  const [holder, other] = [sandbox(), sandbox()]
+  const waiting = { signal }
+  const request = {
+    permit: 'p-verify',
+    call: 'c-verify',
+    names: ['canary'],
+    deadlineMs,
+    attribution: 'call',
+  } as const
+  await holder.lease(request, waiting)
+  const [own = ''] = holder.swap.placeholders
+  const [others = ''] = other.swap.placeholders
+  return {
+    own,
+    others,
+    value,
+    screen: holder.screen,
+    async astray(signal) {
+      using third = sandbox()
+      const [placeholder = ''] = third.swap.placeholders
+      const found: string[] = []
+      const stands = (
+        when: string,
+        expected: CredentialViolation['reason'] | 'live',
+        target: EgressEndpoint,
+        place: SwapPlace | undefined = header,
+      ): void => {
+        const swap = third.swap.swap(placeholder, target, place ?? { in: 'elsewhere' })
+        const state = swap.state === 'live' ? (swap.value === value ? 'live' : 'another') : swap.reason
+        if (state !== expected) found.push(`${when}: ${state}`)
+      }
+      stands('before a call', 'no-lease', api)
+      const lease = await third.lease(request, { signal })
+      stands('in a call', 'live', api)
+      stands('at another host', 'other-host', { ...api, host: 'other.sallyport.test' })
+      stands('at another port', 'other-host', { ...api, port: 8443 })
+      stands('in another header', 'other-place', api, otherHeader)
+      stands('in a query', 'other-place', api, query)
+      stands('in a body', 'other-place', api, body)
+      lease.end()
+      stands('after a call', 'no-lease', api)
+      const onItsWay = await astrayOnItsWay(
+        folder,
+        (host) => sandbox([host]),
+        (secrets) => secrets.lease(request, { signal }),
+        value,
+      )
+      return [...found, ...onItsWay]
+    },
+    [Symbol.dispose]() {
+      holder[Symbol.dispose]()
+      other[Symbol.dispose]()
+    },
+  }
+}

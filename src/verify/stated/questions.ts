@@ -1,0 +1,194 @@
+// What each stated line asks of the probes' program, what its answer means, and what is told of it.
+import { isIP } from 'node:net'
+import { matchesName } from '../../lib/glob.ts'
+import type { Assertion } from '../../schema/assertion.ts'
+import { type EgressEvent, type EgressGrant, tlsPorts } from '../../schema/egress.ts'
+import type { ProfileSettings } from '../../schema/settings.ts'
+import type { Answer } from '../attempt.ts'
+import { opening } from '../lab/opening.ts'
+import type { AssertionResult, Verdict } from '../result.ts'
+
+/** What is asked of the program for one assertion, and what its answer says of it. */
+export interface Question {
+  readonly asks: readonly string[]
+  /** Whether it takes so much that it has a launch to itself */
+  readonly isAlone: boolean
+  /** `doors` is what happened at the way out of the sandbox that answered; empty where there is none */
+  judge(answer: Answer, doors: readonly EgressEvent[]): Judged
+}
+
+export type Judged = Pick<AssertionResult, 'verdict' | 'observed' | 'evidence'>
+
+/** Where a sandbox with a network has its resolver. */
+const resolver = '127.0.0.53'
+
+/** Beyond the limit by that much, so that what is counted otherwise than here does not hide an end. */
+const beyond = { processes: 16, bytes: 64 * 1024 * 1024 } as const
+
+/** What could not be tried is an error: nothing holds by that. */
+export const untried = (observed: string, evidence: readonly string[] = []): Judged => ({
+  verdict: 'error',
+  observed,
+  evidence,
+})
+
+/** The lines of an answer's text. */
+export const linesOf = (text: string): readonly string[] => text.split('\n').filter((line) => line !== '')
+
+/** Returns the question, or null for what speaks of tools, which policy decides. */
+export const questionOf = async (
+  assertion: Assertion,
+  profile: ProfileSettings,
+  grants: readonly EgressGrant[],
+): Promise<Question | null> => {
+  switch (assertion.about) {
+    case 'read':
+    case 'write':
+    case 'exec':
+      return reaching([`${assertion.about}-any`, assertion.path], assertion, ({ text }) => linesOf(text))
+    case 'connect': {
+      const { host, port } = assertion
+      const granted = grants.find((grant) => grant.port === port && matchesName(grant.host, host))
+      const words = await opening({ host, port, isTls: granted?.tls ?? tlsPorts.has(port) })
+      const asks = isIP(host) === 0 ? ['host', resolver, host] : ['say', host]
+      return connecting([...asks, String(port), words.toString('hex')], assertion, profile)
+    }
+    case 'resolve':
+      return resolving(assertion)
+    case 'env':
+      return seeing(assertion.name)
+    case 'exceed':
+      return exceeding(assertion.limit, profile)
+    case 'call':
+    case 'ask':
+      return null
+  }
+}
+
+/** An attempt that is open where it reaches what it names. `told` is what was tried and what came of it, a line each. */
+const reaching = (
+  asks: readonly string[],
+  { isAllowed }: { readonly isAllowed: boolean },
+  told: (answer: Answer, doors: readonly EgressEvent[]) => readonly string[],
+): Question => ({
+  asks,
+  isAlone: false,
+  judge: (answer, doors) => ({
+    verdict: verdictOf((answer.outcome === 'open') === isAllowed),
+    observed: answer.outcome,
+    evidence: told(answer, doors),
+  }),
+})
+
+const resolving = (assertion: Extract<Assertion, { about: 'resolve' }>): Question =>
+  reaching(['dns', resolver, '53', assertion.host, '1'], assertion, ({ outcome, text }, doors) => [
+    `inside: ${assertion.host} asked of ${resolver}: ${[outcome, ...linesOf(text)].join(', ')}`,
+    ...doors.filter(({ host, port }) => host === assertion.host && port === null).map(toldAtDoor),
+  ])
+
+const toldAtDoor = ({ kind, address, reason, bytesUp, bytesDown }: EgressEvent): string =>
+  `at the door: ${[kind, address, reason].filter((part) => part !== null).join(' ')}, ${bytesUp} bytes up, ${bytesDown} down`
+
+/** Something is reached where the door dialled it, and bytes of it came back; what the door itself answers is not it. */
+const connecting = (
+  asks: readonly string[],
+  { host, port, isAllowed }: Extract<Assertion, { about: 'connect' }>,
+  { network }: ProfileSettings,
+): Question => ({
+  asks,
+  isAlone: false,
+  judge({ outcome, text }, doors) {
+    const own = doors.filter((event) => event.host === host && event.port === port)
+    const dialled = own.filter(({ kind, verdict }) => kind === 'opened' || verdict === 'connected')
+    const heard = own.some(({ bytesDown }) => bytesDown > 0)
+    const isOpen = outcome === 'open'
+    const evidence = [
+      `inside: ${host}:${port} dialled: ${[outcome, ...linesOf(text.replace(/, $/, ''))].join(', ')}`,
+      ...(own.length === 0 ? [nothingAtDoor(network.mode)] : own.map(toldAtDoor)),
+    ]
+    if (isAllowed) {
+      const isReached = isOpen && heard
+      const missed = isOpen ? 'answered by the door, not by the host' : outcome
+      return { verdict: verdictOf(isReached), observed: isReached ? 'bytes came back' : missed, evidence }
+    }
+    // Without a door whatever answers is not ours.
+    const isReached = dialled.length > 0 || (isOpen && network.mode === 'none')
+    const refused = own.find(({ kind }) => kind === 'refused')?.reason ?? outcome
+    const observed = isReached ? 'it was dialled' : `not a byte reached it: ${refused}`
+    return { verdict: verdictOf(!isReached), observed, evidence }
+  },
+})
+
+const nothingAtDoor = (mode: ProfileSettings['network']['mode']): string =>
+  mode === 'none' ? 'there is no door: the sandbox has no network' : 'at the door: nothing came'
+
+/** Values are never part of the evidence: what was seen may be a secret. */
+const seeing = (glob: string): Question => ({
+  asks: ['environment'],
+  isAlone: false,
+  judge: ({ outcome, text }) => {
+    if (outcome !== 'open') return untried(`the environment could not be read: ${outcome}`)
+    const names = linesOf(text).flatMap((line) => line.split('=')[0] ?? [])
+    const seen = names.filter((name) => matchesName(glob, name))
+    return {
+      verdict: verdictOf(seen.length === 0),
+      observed: seen.length === 0 ? 'absent' : `seen: ${seen.join(', ')}`,
+      evidence: [`${names.length} variables are there: ${names.toSorted().join(', ') || 'none'}`],
+    }
+  },
+})
+
+type LimitName = Extract<Assertion, { about: 'exceed' }>['limit']
+
+/** How each limit says no. What is stopped by something else has not met it. */
+const ends: Readonly<Record<LimitName, readonly string[]>> = {
+  memory: ['killed', 'oom', 'ENOMEM', 'ended'],
+  pids: ['EAGAIN', 'ended'],
+  files: ['EMFILE'],
+  disk: ['ENOSPC', 'EFBIG'],
+}
+
+const exceeding = (limit: LimitName, profile: ProfileSettings): Question => ({
+  asks: asksBeyond(limit, profile),
+  isAlone: limit === 'memory' || limit === 'pids',
+  judge: ({ outcome, text }) => {
+    const [bound, more] = boundOf(limit, profile)
+    const unit = { memory: 'bytes', pids: 'processes', files: 'open files', disk: 'bytes in /tmp' }[limit]
+    const came = text === '' ? '' : `, it had ${text}`
+    const evidence = [`the limit is ${bound} ${unit}, ${bound + more} were tried: ${outcome}${came}`]
+    if (outcome === 'open') return { verdict: 'fail', observed: 'taken in full', evidence }
+    return ends[limit].includes(outcome)
+      ? { verdict: 'pass', observed: `stopped: ${outcome}`, evidence }
+      : untried(`stopped by ${outcome}, which is not how this limit says no`, evidence)
+  },
+})
+
+const asksBeyond = (limit: LimitName, profile: ProfileSettings): readonly string[] => {
+  const [bound, more] = boundOf(limit, profile)
+  const wanted = String(bound + more)
+  return {
+    memory: ['touch-memory', wanted],
+    pids: ['fork-many', wanted],
+    files: ['open-many', wanted],
+    disk: ['reserve', '/tmp', wanted],
+  }[limit]
+}
+
+/** What the limit is, and by how much more is tried. */
+const boundOf = (
+  limit: LimitName,
+  { limits, filesystem }: ProfileSettings,
+): readonly [bound: number, more: number] => {
+  switch (limit) {
+    case 'memory':
+      return [limits.memoryBytes, beyond.bytes]
+    case 'pids':
+      return [limits.pids, beyond.processes]
+    case 'files':
+      return [limits.openFiles, 1]
+    case 'disk':
+      return [filesystem.tmpBytes, 1]
+  }
+}
+
+const verdictOf = (holds: boolean): Verdict => (holds ? 'pass' : 'fail')

@@ -1,0 +1,22 @@
+// The process that a sandbox must not find: one of the host's by a number that no sandbox has, also in a container.
+import { execFile } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { expect, test } from 'vitest'
+import { tempDir } from '../../support/temp-dir.ts'
+
+const script = fileURLToPath(new URL('../../support/plant-canaries.ts', import.meta.url))
+
+test('a verification that is PID 1 of a container plants another number than that of every sandbox’s first process', async () => {
+  await using home = await tempDir()
+  // `unshare` with a mapped user, so that an ordinary one can be PID 1, too.
+  const container = ['--user', '--map-root-user', '--pid', '--fork', '--kill-child', '--mount-proc']
+  const { stdout } = await promisify(execFile)(
+    'unshare',
+    [...container, process.execPath, script, home.path],
+    { timeout: 30_000 },
+  )
+  const found = JSON.parse(stdout) as { self: number; planted: number; isThere: boolean }
+  expect(found).toMatchObject({ self: 1, isThere: true })
+  expect(found.planted).toBeGreaterThan(1)
+})
