@@ -185,8 +185,8 @@ const parts: readonly Part[] = [
       ...foundations,
       'config/',
       'sandbox/syscalls.ts',
-      'sandbox/denials.ts',
-      'sandbox/mount-rules.ts',
+      'sandbox/mounts/denials.ts',
+      'sandbox/mounts/mount-rules.ts',
       'sandbox/explain-path.ts',
       'cli/',
     ],
@@ -275,7 +275,7 @@ test.each(Object.entries(wrapped))('%s has one importer, in %s', (name, place) =
 /** Files that name the standard input of some program, and what they do with it. */
 const namers: Readonly<Record<string, string>> = {
   'daemon/guard.ts': 'the guard’s, a child of the daemon’s own',
-  'sandbox/arguments.ts': 'an error’s words',
+  'sandbox/program/arguments.ts': 'an error’s words',
   'sandbox/bubblewrap/argv.ts': 'a path in the sandbox',
   'sandbox/bubblewrap/tree.ts': 'hands it on',
   'sandbox/docker/answers.ts': 'a stream’s name',
@@ -285,7 +285,7 @@ const namers: Readonly<Record<string, string>> = {
   'sandbox/docker/ssh-agent.ts': 'an ssh client’s',
   'sandbox/driver.ts': 'its type, which has no way to write',
   'sandbox/running.ts': 'ends it',
-  'sandbox/trial.ts': 'ends it',
+  'sandbox/fingerprint/trial.ts': 'ends it',
   'supervisor/dispatch.ts': 'gives the write side to those who may',
   'supervisor/instance/instance.ts': 'hears its errors',
   'supervisor/client/mcp-client.ts': 'writes what was admitted, and what Sallyport itself asks',
@@ -397,7 +397,7 @@ test('a plan is opened by the launch that made it, and by the verification, whic
     'daemon/machine/pools.ts',
     'sandbox/launch.ts',
   ])
-  expect(naming(/\bconfine\(/)).toEqual(['sandbox/launch.ts', 'sandbox/trial.ts'])
+  expect(naming(/\bconfine\(/)).toEqual(['sandbox/fingerprint/trial.ts', 'sandbox/launch.ts'])
 })
 
 test('the MCP SDK is a type at the edge, and never on the relay’s path', () => {

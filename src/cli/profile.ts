@@ -11,9 +11,9 @@ import { lintProfile, type LintReport } from '../config/profile-lint.ts'
 import { formatProfile, listProfiles, showProfile } from '../config/profile-show.ts'
 import { loadProfile } from '../config/profile.ts'
 import { registerLearn } from './learn.ts'
-import { findDenials } from '../sandbox/denials.ts'
+import { findDenials } from '../sandbox/mounts/denials.ts'
 import { explainPath, sandboxUserOf } from '../sandbox/explain-path.ts'
-import { denialOf } from '../sandbox/mount-rules.ts'
+import { denialOf } from '../sandbox/mounts/mount-rules.ts'
 import { decideSyscalls, explainSyscall } from '../sandbox/syscalls.ts'
 
 interface ProfileOptions {

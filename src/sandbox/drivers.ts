@@ -1,7 +1,7 @@
 // Which drivers can make a sandbox here, for this user, and why another can't.
-import { diagnose, type Diagnosis, onlyBubblewrap } from './diagnose.ts'
+import { diagnose, type Diagnosis, onlyBubblewrap } from './fingerprint/diagnose.ts'
 import { diagnoseEngine, withEngine } from './docker/diagnose.ts'
-import { fingerprint } from './fingerprint.ts'
+import { fingerprint } from './fingerprint/fingerprint.ts'
 import type { ServerSettings } from '../schema/settings.ts'
 
 export type DriverName = ServerSettings['driver']

@@ -5,10 +5,10 @@ import { isWithin } from '../lib/path-overlap.ts'
 import type { ProfileSettings } from '../schema/settings.ts'
 import { presentProcMasks } from './bubblewrap/masks.ts'
 import { type Got, type Shown, showPath } from './bubblewrap/shown.ts'
-import { type DenialFacts, findDenials } from './denials.ts'
-import { type FilesystemPlan, planFilesystem } from './filesystem.ts'
-import { denialOf } from './mount-rules.ts'
-import type { SandboxUser } from './reachable.ts'
+import { type DenialFacts, findDenials } from './mounts/denials.ts'
+import { type FilesystemPlan, planFilesystem } from './mounts/filesystem.ts'
+import { denialOf } from './mounts/mount-rules.ts'
+import type { SandboxUser } from './mounts/reachable.ts'
 
 type Profile = Pick<ProfileSettings, 'name' | 'filesystem' | 'network'>
 

@@ -4,7 +4,7 @@ import { SallyportError } from '../errors.ts'
 import { proxyPort } from '../lib/own-variables.ts'
 import type { EgressEndpoint } from '../schema/egress.ts'
 import type { ServerSettings } from '../schema/settings.ts'
-import type { SandboxUser } from './reachable.ts'
+import type { SandboxUser } from './mounts/reachable.ts'
 import { doorTarget, type Mount, type Network } from './spec.ts'
 
 /** Makes the sandbox's door, listening, for the host user under which it will run, and returns its absolute path. */

@@ -3,10 +3,10 @@ import { SallyportError } from '../errors.ts'
 import type { ServerSettings, Settings } from '../schema/settings.ts'
 import { type ImagePin, pinImage, pinImageCommand, recheckImage } from './docker/image.ts'
 import type { OwnedEngine } from './docker/look.ts'
-import { judgeArguments } from './arguments.ts'
-import { pinCommand, recheckCommand, type CommandPin, type Trust } from './command.ts'
-import { pinPackage, verifyPackage, type PackagePin } from './package.ts'
-import { readTree, recheckTree, type Tree } from './tree.ts'
+import { judgeArguments } from './program/arguments.ts'
+import { pinCommand, recheckCommand, type CommandPin, type Trust } from './program/command.ts'
+import { pinPackage, verifyPackage, type PackagePin } from './program/package.ts'
+import { readTree, recheckTree, type Tree } from './program/tree.ts'
 
 /** What servers with images need. */
 export interface Images {

@@ -2,7 +2,7 @@
 import { chmod, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import type { Diagnosis } from '../../src/sandbox/diagnose.ts'
+import type { Diagnosis } from '../../src/sandbox/fingerprint/diagnose.ts'
 import { diagnoseEngine, diagnoseInfo } from '../../src/sandbox/docker/diagnose.ts'
 import { findEndpoint } from '../../src/sandbox/docker/endpoint.ts'
 import { engineTest } from '../support/engine.ts'

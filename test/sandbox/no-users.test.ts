@@ -7,7 +7,7 @@ import { expect, test } from 'vitest'
 const at = (path: string): string => fileURLToPath(new URL(`../../src/${path}`, import.meta.url))
 
 const script = `
-import { findDenials } from ${JSON.stringify(at('sandbox/denials.ts'))}
+import { findDenials } from ${JSON.stringify(at('sandbox/mounts/denials.ts'))}
 import { admission } from ${JSON.stringify(at('daemon/separation.ts'))}
 const facts = { homes: ['/home/of-the-daemon'], own: [], environment: {} }
 const settings = { hostGroup: null, servers: new Map(), requireSeparation: false }

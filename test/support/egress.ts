@@ -2,7 +2,7 @@
 import type { ProfileSettings, ServerSettings } from '../../src/schema/settings.ts'
 import type { BubblewrapPlan } from '../../src/sandbox/bubblewrap/driver.ts'
 import type { SandboxExit } from '../../src/sandbox/driver.ts'
-import { etcFiles, withResolver } from '../../src/sandbox/etc.ts'
+import { etcFiles, withResolver } from '../../src/sandbox/mounts/etc.ts'
 import { planNetwork } from '../../src/sandbox/network.ts'
 import { asUser } from './as-user.ts'
 import { forwardTo, openTestDoor, type TestDoor } from './sandbox-door.ts'

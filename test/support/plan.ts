@@ -8,7 +8,7 @@ import { presentProcMasks } from '../../src/sandbox/bubblewrap/masks.ts'
 import { stageSources } from '../../src/sandbox/bubblewrap/staging.ts'
 import type { SandboxProcess } from '../../src/sandbox/driver.ts'
 import { findInitBinary } from '../../src/sandbox/init-binary.ts'
-import { innerLimits, limitsWithRelay, type OuterLimits } from '../../src/sandbox/limits.ts'
+import { innerLimits, limitsWithRelay, type OuterLimits } from '../../src/sandbox/limits/limits.ts'
 import { compileSeccomp } from '../../src/sandbox/seccomp.ts'
 import { type Mount, mountsOf, type SandboxSpec } from '../../src/sandbox/spec.ts'
 

@@ -4,7 +4,7 @@ import { newInstanceId } from '../../src/lib/ids.ts'
 import type { AllowedCommand, ProfileSettings, ServerSettings, Settings } from '../../src/schema/settings.ts'
 import { Registrations } from '../../src/sandbox/registrations.ts'
 import { buildEnvironment, type OverriddenVariable } from '../../src/sandbox/environment.ts'
-import { planFilesystem } from '../../src/sandbox/filesystem.ts'
+import { planFilesystem } from '../../src/sandbox/mounts/filesystem.ts'
 import { type HostFacts, resolveServer, settleSpec } from '../../src/sandbox/resolve.ts'
 import type { SandboxSpec } from '../../src/sandbox/spec.ts'
 

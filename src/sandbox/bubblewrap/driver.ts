@@ -7,7 +7,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { SallyportError } from '../../errors.ts'
-import type { Order } from '../control.ts'
+import type { Order } from '../control/control.ts'
 import { type GatedSandbox, type GatePlan, openGate, reachGate } from '../gate.ts'
 import type { BubblewrapArgument } from './argv.ts'
 import type { StagedSource } from './staging.ts'

@@ -2,7 +2,7 @@
 import type { DaemonId } from '../../lib/ids.ts'
 import { initCommand, sandboxUid } from '../bubblewrap/argv.ts'
 import type { ProcMask } from '../bubblewrap/masks.ts'
-import { limitsWithRelay } from '../limits.ts'
+import { limitsWithRelay } from '../limits/limits.ts'
 import { credentialFolder, mountsOf, type Mount, type SandboxSpec } from '../spec.ts'
 import type { ContainerPlan } from './engine.ts'
 

@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs'
 import { SallyportError } from '../../errors.ts'
 import { newDaemonId } from '../../lib/ids.ts'
-import { type Diagnosis, onlyBubblewrap } from '../diagnose.ts'
+import { type Diagnosis, onlyBubblewrap } from '../fingerprint/diagnose.ts'
 import type { EngineInfo } from './answers.ts'
 import { describeEndpoint, type Endpoint, findEndpoint } from './endpoint.ts'
 import { type Engine, openEngine } from './engine.ts'

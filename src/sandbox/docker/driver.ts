@@ -7,7 +7,7 @@
 import type { Duplex, Readable } from 'node:stream'
 import { SallyportError } from '../../errors.ts'
 import { within } from '../../lib/deadline.ts'
-import type { Order } from '../control.ts'
+import type { Order } from '../control/control.ts'
 import { type GatedSandbox, openGate, reachGate } from '../gate.ts'
 import { Contained, type ContainedPlan, lastOf, setupFailure } from './contained.ts'
 import { innerUser } from './container.ts'

@@ -2,7 +2,7 @@
 import { lstat } from 'node:fs/promises'
 import { basename } from 'node:path'
 import { SallyportError } from '../../errors.ts'
-import type { InnerLimit } from '../limits.ts'
+import type { InnerLimit } from '../limits/limits.ts'
 import { mountsOf, type SandboxSpec } from '../spec.ts'
 import type { EngineInfo } from './answers.ts'
 

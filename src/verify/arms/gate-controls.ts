@@ -1,5 +1,5 @@
 // The controls of how a sandbox begins and ends: its gate, and who ends it when.
-import { type MountRules, mountRules } from '../../sandbox/mount-rules.ts'
+import { type MountRules, mountRules } from '../../sandbox/mounts/mount-rules.ts'
 import type { SandboxSpec } from '../../sandbox/spec.ts'
 import type { Control } from './control.ts'
 import type { Lab } from '../lab/lab.ts'

@@ -1,7 +1,7 @@
 // Probes 140 and 141: launches that ask for what no server may have, by each name and each way. Nothing of them is started.
 import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { findDenials } from '../../sandbox/denials.ts'
+import { findDenials } from '../../sandbox/mounts/denials.ts'
 import { stops } from '../attempt.ts'
 import type { Lab } from '../lab/lab.ts'
 import { homeNames, machineNames, socketNames } from '../lab/names.ts'

@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises'
 import { type Attempt, finds, seen, stops, stopsOrFinds } from '../attempt.ts'
 import { alsoBy, held, isEndedWhole, only, readOnlyInTable, without } from './attempts.ts'
-import { limitsWithRelay } from '../../sandbox/limits.ts'
+import { limitsWithRelay } from '../../sandbox/limits/limits.ts'
 import { otherStart } from '../battery/privileges.ts'
 import type { Probe, Scene, Trial } from '../probe.ts'
 import type { Layer } from '../result.ts'

@@ -2,7 +2,7 @@
 import type { BubblewrapArgument } from '../../sandbox/bubblewrap/argv.ts'
 import type { BubblewrapPlan } from '../../sandbox/bubblewrap/driver.ts'
 import type { LaunchPlan } from '../../sandbox/launch.ts'
-import type { InnerLimit } from '../../sandbox/limits.ts'
+import type { InnerLimit } from '../../sandbox/limits/limits.ts'
 import { type Arch, decideSyscalls } from '../../sandbox/syscalls.ts'
 import type { Lab } from './lab.ts'
 

@@ -4,7 +4,7 @@ import { planBubblewrap } from '../../sandbox/bubblewrap/plan.ts'
 import type { LaunchHost } from '../../sandbox/host.ts'
 import { findProbesBinary } from '../../sandbox/init-binary.ts'
 import type { LaunchPlan } from '../../sandbox/launch.ts'
-import { needMount } from '../../sandbox/mount-source.ts'
+import { needMount } from '../../sandbox/mounts/mount-source.ts'
 import type { SandboxSpec } from '../../sandbox/spec.ts'
 import { alsoMounted } from './container-removal.ts'
 

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { SallyportError } from '../../errors.ts'
 import { isMissing } from '../../lib/missing.ts'
 import { isNormal, overlapOf } from '../../lib/path-overlap.ts'
-import { type DenialFacts, findDenials } from '../../sandbox/denials.ts'
+import { type DenialFacts, findDenials } from '../../sandbox/mounts/denials.ts'
 import type { MountSettings } from '../../schema/settings.ts'
 import type { Janitor } from '../lab/janitor.ts'
 

@@ -1,7 +1,7 @@
 // Programs that fetch a package at each start: watched, they show what fetching needs, and nothing of the server.
 import { basename } from 'node:path'
 import { SallyportError } from '../../errors.ts'
-import { packageRunnerCalled } from '../../sandbox/package-runners.ts'
+import { packageRunnerCalled } from '../../sandbox/program/package-runners.ts'
 
 /** Throws ERR_USAGE where the command is such a program, with what is learned instead. */
 export const refuseRunner = (command: string, args: readonly string[]): void => {

@@ -3,7 +3,7 @@ import { lstat, open, realpath, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { isMissing } from '../../lib/missing.ts'
 import { isNormal, isWithin, overlapOf } from '../../lib/path-overlap.ts'
-import { type Denial, type DenialFacts, findDenials } from '../../sandbox/denials.ts'
+import { type Denial, type DenialFacts, findDenials } from '../../sandbox/mounts/denials.ts'
 
 /** Why something is shown. */
 export type Origin = 'code' | 'named' | 'asked'

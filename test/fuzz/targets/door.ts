@@ -7,7 +7,7 @@ import { readNotices } from '../../../src/egress/notices.ts'
 import { openingLine } from '../../../src/egress/opening.ts'
 import { Refusal } from '../../../src/egress/refusal.ts'
 import { canonicalHost } from '../../../src/lib/host-name.ts'
-import { decodeReport, FrameReader } from '../../../src/sandbox/control.ts'
+import { decodeReport, FrameReader } from '../../../src/sandbox/control/control.ts'
 import { SallyportError } from '../../../src/errors.ts'
 import type { Target } from '../target.ts'
 

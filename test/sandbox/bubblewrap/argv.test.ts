@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import type { InstanceId } from '../../../src/lib/ids.ts'
 import { type BubblewrapArgument, bubblewrapArguments } from '../../../src/sandbox/bubblewrap/argv.ts'
-import { etcFiles } from '../../../src/sandbox/etc.ts'
+import { etcFiles } from '../../../src/sandbox/mounts/etc.ts'
 import type { Mount, SandboxSpec } from '../../../src/sandbox/spec.ts'
 import { asUser } from '../../support/as-user.ts'
 import { isRoot } from '../../support/init-sandbox.ts'

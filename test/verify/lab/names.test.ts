@@ -1,7 +1,7 @@
 // The names that verify asks for are the names that launches are held to: none is missing there, and none is untried.
 import { expect, test } from 'vitest'
-import { inHomes, kernelAndRuntime, socketVariables, system } from '../../../src/sandbox/denials.ts'
-import { protectedNames } from '../../../src/sandbox/protected.ts'
+import { inHomes, kernelAndRuntime, socketVariables, system } from '../../../src/sandbox/mounts/denials.ts'
+import { protectedNames } from '../../../src/sandbox/mounts/protected.ts'
 import { words } from '../../../src/lib/words.ts'
 import { homeNames, machineNames, projectNames, socketNames } from '../../../src/verify/lab/names.ts'
 

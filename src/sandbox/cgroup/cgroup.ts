@@ -1,0 +1,187 @@
+// The control groups of one daemon: a parent in each hierarchy, and below it one group for each instance.
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { SallyportError } from '../../errors.ts'
+import { errnoOf } from '../../lib/missing.ts'
+import type { DaemonId, InstanceId } from '../../lib/ids.ts'
+import { killDirectory, removeDirectory, removeIfEmpty } from './directory.ts'
+import { controls, type CgroupBase, type CgroupSupport, type Control } from './level.ts'
+import { limitFiles } from './limit-files.ts'
+import { OomWatch } from './oom.ts'
+import type { Limits } from '../spec.ts'
+
+/** Of a launch's limits, those that groups can hold. */
+export type GroupLimits = Pick<Limits, 'memoryBytes' | 'pids' | 'cpu'>
+
+/** The daemon's groups; disposing kills what is in them and removes them. */
+export interface CgroupRoot extends AsyncDisposable {
+  readonly support: CgroupSupport
+  /** What a daemon that died leaves, for whoever cleans up after it; not all of them need exist */
+  readonly directories: readonly string[]
+  /**
+   * Makes an instance's groups and sets its limits, each where this machine can.
+   *
+   * Throws ERR_SANDBOX_UNENFORCEABLE, with nothing left behind, when the kernel refuses one.
+   */
+  forInstance(id: InstanceId, limits: GroupLimits): InstanceCgroup
+}
+
+/** The groups of one instance. Whoever made them removes them. */
+export interface InstanceCgroup {
+  /** Files to which the launcher writes `0` to join, before it gives up its ids */
+  readonly joinFiles: readonly string[]
+  /** How often the kernel killed something in here for want of memory */
+  oomKills(): number
+  /** Calls the listener once, within 200 ms of the first such kill; not after `remove` */
+  onOom(listener: () => void): void
+  /** Sends SIGKILL to the whole tree; `remove` makes sure of it */
+  kill(): void
+  /** Kills what is left and removes the groups. Throws ERR_INTERNAL where the tree won't die within 5 s */
+  remove(): Promise<void>
+}
+
+/**
+ * Makes the daemon's parent group below each base that `detectCgroups` found.
+ *
+ * On version 2 it switches the controllers on, and where the base is the daemon's own group, moves the daemon to a leaf
+ * first: a group with processes in it can't set limits on its children. Throws ERR_SANDBOX_UNENFORCEABLE where that fails.
+ */
+export function createCgroups(support: CgroupSupport, daemon: DaemonId): CgroupRoot {
+  const bases = distinct(Object.values(support.bases))
+  const directories = groupDirectories(support, daemon)
+  try {
+    for (const base of bases) makeParent(base, support, daemon)
+  } catch (thrown) {
+    for (const directory of directories) removeIfEmpty(directory)
+    throw thrown
+  }
+  return {
+    support,
+    directories,
+    forInstance: (id, limits) => createInstance(support, (base) => join(parentOf(base, daemon), id), limits),
+    async [Symbol.asyncDispose]() {
+      for (const base of bases) await removeDirectory(parentOf(base, daemon))
+    },
+  }
+}
+
+/** Returns every folder that `createCgroups` may make, so that they can be written down before the first is there. */
+export function groupDirectories(support: CgroupSupport, daemon: DaemonId): readonly string[] {
+  const bases = distinct(Object.values(support.bases))
+  const leaves = bases.filter(({ version }) => version === 2).map((base) => leafOf(base, daemon))
+  return [...bases.map((base) => parentOf(base, daemon)), ...leaves]
+}
+
+function parentOf({ path }: CgroupBase, daemon: DaemonId): string {
+  return join(path, `sallyport-${daemon}`)
+}
+
+/** Where the daemon itself goes if its own group is the base. */
+function leafOf({ path }: CgroupBase, daemon: DaemonId): string {
+  return join(path, `sallyport-${daemon}-daemon`)
+}
+
+function makeParent(base: CgroupBase, support: CgroupSupport, daemon: DaemonId): void {
+  const parent = parentOf(base, daemon)
+  if (base.version === 2) stepAside(base, leafOf(base, daemon))
+  attempt(`make ${parent}`, () => mkdirSync(parent, { mode: 0o755 }))
+  if (base.version === 2) enable(parent, limitsAt(support, base))
+}
+
+// In version 1 a thread that moves itself waits for nobody, and the launcher has but one. To move a process, even one's own, the
+// kernel waits until no thread of the machine is being made or ended: 7 to 16 ms. Version 2 knows no other way to join.
+const joinFile = { 1: 'tasks', 2: 'cgroup.procs' } as const
+
+function createInstance(
+  support: CgroupSupport,
+  directoryOf: (base: CgroupBase) => string,
+  limits: GroupLimits,
+): InstanceCgroup {
+  const bases = distinct(Object.values(support.bases))
+  const directories = bases.map(directoryOf)
+  try {
+    for (const directory of directories)
+      attempt(`make ${directory}`, () => mkdirSync(directory, { mode: 0o755 }))
+    for (const control of controls) {
+      const base = support.bases[control]
+      if (base !== null) setLimit(base, control, directoryOf(base), limits)
+    }
+  } catch (thrown) {
+    // Nobody has joined yet
+    for (const directory of directories) removeIfEmpty(directory)
+    throw thrown
+  }
+  const { memory, kill } = support.bases
+  const watch = memory === null ? null : new OomWatch(directoryOf(memory), memory.version)
+  return {
+    joinFiles: bases.map((base) => join(directoryOf(base), joinFile[base.version])),
+    oomKills: () => watch?.kills() ?? 0,
+    onOom: (listener) => watch?.onFirst(listener),
+    kill: () => {
+      const target = kill ?? bases[0]
+      if (target !== undefined) killDirectory(directoryOf(target))
+    },
+    async remove() {
+      watch?.close()
+      for (const directory of directories) await removeDirectory(directory)
+    },
+  }
+}
+
+function setLimit(base: CgroupBase, control: Control, directory: string, limits: GroupLimits): void {
+  for (const { file, value, isOptional } of limitFiles(base.version, control, limits)) {
+    if (isOptional && !existsSync(join(directory, file))) continue
+    try {
+      write(directory, file, value)
+    } catch (thrown) {
+      // Version 1 refuses a quota above that of a group higher up: that one holds then, and is the stricter
+      const isBounded =
+        file === 'cpu.cfs_quota_us' && thrown instanceof SallyportError && thrown.details['code'] === 'EINVAL'
+      if (!isBounded) throw thrown
+    }
+  }
+}
+
+/** Moves the daemon from a base that is its own group into a leaf beside the instances. */
+function stepAside({ path }: CgroupBase, leaf: string): void {
+  const isRealRoot = !existsSync(join(path, 'cgroup.events'))
+  const inside = isRealRoot ? '' : readFileSync(join(path, 'cgroup.procs'), 'utf8')
+  if (!inside.split('\n').includes(String(process.pid))) return
+  attempt(`make ${leaf}`, () => mkdirSync(leaf, { mode: 0o755 }))
+  write(leaf, 'cgroup.procs', process.pid)
+}
+
+function enable(parent: string, limits: readonly Control[]): void {
+  const line = limits.map((control) => `+${control}`).join(' ')
+  if (line === '') return
+  // From the base down: a group can only hand on what it was handed
+  for (const directory of [join(parent, '..'), parent]) write(directory, 'cgroup.subtree_control', line)
+}
+
+function limitsAt(support: CgroupSupport, base: CgroupBase): readonly Control[] {
+  return controls.filter((control) => support.bases[control]?.path === base.path)
+}
+
+function distinct(bases: readonly (CgroupBase | null)[]): readonly CgroupBase[] {
+  const byPath = new Map(bases.flatMap((base) => (base === null ? [] : [[base.path, base] as const])))
+  return [...byPath.values()]
+}
+
+function write(directory: string, file: string, value: string | number): void {
+  const path = join(directory, file)
+  attempt(`write ${value} to ${path}`, () => writeFileSync(path, String(value), { flag: 'r+' }))
+}
+
+function attempt(act: string, run: () => unknown): void {
+  try {
+    run()
+  } catch (thrown) {
+    const code = errnoOf(thrown) ?? 'unknown error'
+    throw new SallyportError(
+      'ERR_SANDBOX_UNENFORCEABLE',
+      `control groups: cannot ${act}: ${code}; see \`sallyport doctor\``,
+      { code },
+      { cause: thrown },
+    )
+  }
+}

@@ -1,0 +1,257 @@
+// What a fingerprint means: for each control, what enforces it here, or why nothing does and the command that mends it.
+import { SallyportError } from '../../errors.ts'
+import { controls } from '../cgroup/level.ts'
+import { chooseEnforcement } from '../limits/enforcement.ts'
+import type { Fingerprint } from './fingerprint.ts'
+import type { KernelFacts } from './kernel-facts.ts'
+import type { Limits } from '../spec.ts'
+
+/** One line of `sallyport doctor`. */
+export interface Diagnosis {
+  readonly control:
+    | 'init'
+    | 'bubblewrap'
+    | 'user namespaces'
+    | 'system calls'
+    | 'sandbox'
+    | 'egress'
+    | 'datagrams'
+    | 'memory'
+    | 'pids'
+    | 'cpu'
+    | 'container engine'
+    | 'containers'
+    | 'container limits'
+    | 'gVisor'
+  readonly ok: boolean
+  /** Whether nothing can be launched while this is not ok */
+  readonly isFatal: boolean
+  /** The mechanism, with its version or level; null where there is none */
+  readonly enforcedBy: string | null
+  readonly cause: string | null
+  readonly mend: string | null
+}
+
+type Fault = Pick<Diagnosis, 'cause' | 'mend'>
+
+/** Explains a fingerprint: one row for each control, those that a launch can't do without first. Pure. */
+export function diagnose(found: Fingerprint): readonly Diagnosis[] {
+  const { kernel, bubblewrap, init, trial } = found
+  const seccompFault = kernel.seccompKills
+    ? null
+    : {
+        cause: 'the kernel has no seccomp filters that kill',
+        mend: 'boot Linux 4.14 or later with CONFIG_SECCOMP_FILTER',
+      }
+  return [
+    fatal('init', init.path, init.path === null ? { cause: init.cause, mend: 'npm run setup' } : null),
+    fatal(
+      'bubblewrap',
+      bubblewrap === null ? null : `${bubblewrap.path} ${bubblewrap.version}`,
+      bubblewrap === null
+        ? { cause: 'bwrap is not installed', mend: 'as root: apt-get install bubblewrap' }
+        : bubblewrap.refusal,
+    ),
+    fatal(
+      'user namespaces',
+      `kernel ${kernel.release}`,
+      trial?.works === true ? null : namespaceFault(kernel),
+    ),
+    fatal('system calls', 'seccomp', seccompFault),
+    fatal(
+      'sandbox',
+      trial?.works === true ? `tried in ${Math.ceil(trial.tookMs)} ms` : null,
+      trialFault(found),
+    ),
+    egressRow(found),
+    ...datagramRows(found),
+    ...limitRows(found),
+  ]
+}
+
+/**
+ * Returns the programs that a sandbox of bubblewrap takes, where this host can confine a server in one.
+ *
+ * Throws ERR_SANDBOX_UNENFORCEABLE for the first control that is missing and that no such launch can do without.
+ */
+export function requireSandbox(found: Fingerprint): { readonly initPath: string; readonly toolPath: string } {
+  const missing = diagnose(found).find(({ ok, isFatal }) => isFatal && !ok)
+  const { bubblewrap, init } = found
+  if (missing === undefined && bubblewrap !== null && init.path !== null)
+    return { initPath: init.path, toolPath: bubblewrap.path }
+  throw unconfined(missing)
+}
+
+/** What a container needs of this host beside its engine. Throws ERR_SANDBOX_UNENFORCEABLE where it is not there. */
+export function requireInit(found: Fingerprint): { readonly initPath: string } {
+  const missing = diagnose(found).find(
+    ({ ok, isFatal, control }) => isFatal && !ok && !onlyBubblewrap.has(control),
+  )
+  if (found.init.path !== null && missing === undefined) return { initPath: found.init.path }
+  throw unconfined(missing)
+}
+
+/** Controls that an engine makes for a container, whatever this host lets others make. */
+export const onlyBubblewrap: ReadonlySet<Diagnosis['control']> = new Set([
+  'bubblewrap',
+  'user namespaces',
+  'sandbox',
+])
+
+function unconfined(missing: Diagnosis | undefined): SallyportError {
+  const { control = 'sandbox', cause = null, mend = null } = missing ?? {}
+  return new SallyportError(
+    'ERR_SANDBOX_UNENFORCEABLE',
+    `this machine cannot confine a server: ${control}: ${cause ?? 'unknown'}; ${mend ?? 'run sallyport doctor'}`,
+    { control, cause, mend },
+  )
+}
+
+/**
+ * Says that this host can give a sandbox an allowlist for a network.
+ *
+ * Throws ERR_SANDBOX_UNENFORCEABLE, with what the trial met, where it can't.
+ */
+export function requireEgress(found: Fingerprint): void {
+  const { ok, control, cause, mend } = egressRow(found)
+  if (ok) return
+  throw new SallyportError(
+    'ERR_SANDBOX_UNENFORCEABLE',
+    `this machine cannot hold network.mode: allowlist: ${cause ?? 'unknown'}; ${mend ?? 'run sallyport doctor'}`,
+    { control, cause, mend },
+  )
+}
+
+// Not fatal: a server without a network needs none of it.
+function egressRow({ trial, egressTrial }: Fingerprint): Diagnosis {
+  const row = { control: 'egress', isFatal: false } as const
+  if (egressTrial?.works === true)
+    return {
+      ...row,
+      ok: true,
+      enforcedBy: `tried in ${Math.ceil(egressTrial.tookMs)} ms`,
+      cause: null,
+      mend: null,
+    }
+  if (egressTrial === null)
+    return {
+      ...row,
+      ok: false,
+      enforcedBy: null,
+      cause: trial?.works === true ? 'it was not tried' : 'no sandbox can be built',
+      mend: 'mend what stands above',
+    }
+  const cause = egressTrial.stderr.trim().split('\n').at(-1) || egressTrial.message
+  const mend = /packet socket|filter of refusals/.test(cause)
+    ? 'boot a kernel with CONFIG_PACKET'
+    : /descriptors/.test(cause)
+      ? 'raise the hard limit of open files of the daemon (ulimit -Hn)'
+      : 'see the line of init, and the kernel log'
+  return { ...row, ok: false, enforcedBy: null, cause, mend }
+}
+
+/** Not a wall: what leads nowhere leads nowhere all the same, and is told; who sends it is not. */
+function datagramRows({ egressTrial }: Fingerprint): readonly Diagnosis[] {
+  if (egressTrial?.works !== true) return []
+  const row = { control: 'datagrams', isFatal: false } as const
+  if (egressTrial.status === 0)
+    return [{ ...row, ok: true, enforcedBy: 'nf_tables', cause: null, mend: null }]
+  return [
+    {
+      ...row,
+      ok: false,
+      enforcedBy: null,
+      cause:
+        'the kernel takes no nf_tables rules in a sandbox: what sends a datagram that leads nowhere waits for an answer that never comes',
+      mend: 'as root: modprobe -a nf_tables nft_reject_ipv4 nft_reject_ipv6, or boot a kernel with CONFIG_NF_TABLES',
+    },
+  ]
+}
+
+function fatal(control: Diagnosis['control'], by: string | null, fault: Fault | null): Diagnosis {
+  if (fault === null) return { control, ok: true, isFatal: true, enforcedBy: by, cause: null, mend: null }
+  return { control, ok: false, isFatal: true, enforcedBy: null, ...fault }
+}
+
+/** The switches that forbid namespaces to ordinary users; they matter only where the trial failed. */
+function namespaceFault({ uid, ...kernel }: KernelFacts): Fault | null {
+  if (kernel.maxUserNamespaces === null)
+    return { cause: 'the kernel has no user namespaces', mend: 'boot a kernel with CONFIG_USER_NS' }
+  if (kernel.maxUserNamespaces === 0)
+    return {
+      cause: 'user.max_user_namespaces is 0',
+      mend: 'as root: sysctl -w user.max_user_namespaces=15000',
+    }
+  if (kernel.unprivilegedUserns === 0)
+    return {
+      cause: 'kernel.unprivileged_userns_clone is 0',
+      mend: 'as root: sysctl -w kernel.unprivileged_userns_clone=1',
+    }
+  if (kernel.appArmorRestrictsUserns === 1)
+    return {
+      cause: `AppArmor lets no unconfined program of uid ${uid} make a user namespace`,
+      mend: `as root: printf 'abi <abi/4.0>,\\nprofile bwrap /usr/bin/bwrap flags=(unconfined) { userns, }\\n' > /etc/apparmor.d/bwrap && apparmor_parser -r /etc/apparmor.d/bwrap`,
+    }
+  return null
+}
+
+/** Reads what launcher, bubblewrap or init said when the trial failed. */
+function trialFault({ trial, kernel }: Fingerprint): Fault | null {
+  if (trial?.works === true) return null
+  if (trial === null) return { cause: 'there was nothing to try it with', mend: 'mend what stands above' }
+  const said = trial.stderr.trim().split('\n').at(-1) || trial.message
+  const privileges = kernel.missingCapabilities.join(', ')
+  if (privileges !== '')
+    return {
+      cause: `root lacks ${privileges}: ${said}`,
+      mend: 'run the daemon as an ordinary user, or give the container these capabilities (--cap-add)',
+    }
+  if (/setgroups|identity/.test(said))
+    return {
+      cause: `the daemon is root only of a user namespace, and can't become anybody else in it: ${said}`,
+      mend: 'start the daemon as the ordinary user that it is outside',
+    }
+  if (/not a child of it/.test(said))
+    return {
+      cause: `/proc shows other processes than ours: ${said}`,
+      mend: 'mount the /proc of the daemon’s own pid namespace',
+    }
+  if (/mount proc/i.test(said))
+    return {
+      cause: `a new /proc cannot be mounted, as in containers that mask theirs: ${said}`,
+      mend: 'start the container with --security-opt systempaths=unconfined',
+    }
+  if (/namespace|keyring|uid map|Operation not permitted/i.test(said))
+    return {
+      cause: `namespaces are refused: ${said}`,
+      mend: namespaceFault(kernel)?.mend ?? containerMend(kernel),
+    }
+  return { cause: said, mend: 'see the line of the launcher, and the kernel log' }
+}
+
+function containerMend({ inContainer }: KernelFacts): string {
+  return inContainer
+    ? 'start the container with --security-opt seccomp=unconfined --security-opt apparmor=unconfined'
+    : 'see the kernel log for who refused'
+}
+
+/** Limits are never fatal here: whether a launch needs one is its profile's word. */
+function limitRows({ cgroups, kernel }: Fingerprint): readonly Diagnosis[] {
+  const holds = chooseEnforcement(anyLimits, { cgroups, ...kernel })
+  return controls.map((control) => {
+    const by = holds[control]
+    const ok = by !== 'none' && by !== 'watchdog'
+    const fault = ok ? { cause: null, mend: null } : { cause: cgroups.cause, mend: cgroups.mend }
+    return { control, ok, isFatal: false, enforcedBy: by === 'none' ? null : by, ...fault }
+  })
+}
+
+const anyLimits: Limits = {
+  memoryBytes: 1,
+  pids: 1,
+  cpu: 1,
+  openFiles: 1,
+  fileBytes: 1,
+  tmpBytes: 1,
+  enforcement: { memory: 'best-effort', pids: 'best-effort', cpu: 'best-effort', files: 'best-effort' },
+}

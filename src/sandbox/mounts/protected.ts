@@ -1,0 +1,119 @@
+// What stays read-only inside a writable mount: the files by which a tree makes the host run something.
+import type { Dirent } from 'node:fs'
+import { lstat, readdir, realpath } from 'node:fs/promises'
+import { dirname, join, relative } from 'node:path'
+import { SallyportError } from '../../errors.ts'
+import { errnoOf, isMissing } from '../../lib/missing.ts'
+import { isWithin } from '../../lib/path-overlap.ts'
+import { words } from '../../lib/words.ts'
+import type { Mount } from '../spec.ts'
+
+const versionControl = '.git .hg .svn .bzr .jj _darcs .fslckout CVS'
+
+const others = `
+  .gitmodules .gitattributes .gitconfig .husky .githooks .pre-commit-config.yaml lefthook.yml lefthook.yaml .lefthook
+  .github .gitlab-ci.yml .circleci .envrc .direnv mise.toml .mise.toml .tool-versions
+  .vscode .idea .cursor .cursorrules .windsurf .windsurfrules .zed .fleet .devcontainer .vs .nova .sublime-project
+  .claude .codex .gemini .agents .continue .roo .roomodes .clinerules .aider.conf.yml .kiro .qwen .opencode opencode.json
+  .mcp.json mcp.json AGENTS.md CLAUDE.md CLAUDE.local.md GEMINI.md
+  .sallyport.yaml .sallyport.yml .sallyport.json sallyport.yaml sallyport.yml sallyport.json .sallyport
+  .profile .login .bashrc .bash_profile .bash_login .bash_logout .bash_aliases .zshrc .zshenv .zprofile .zlogin .zlogout
+  .kshrc .mkshrc .cshrc .tcshrc .inputrc .xprofile .xinitrc .xsessionrc .vimrc .exrc .nvimrc .ripgreprc .tmux.conf
+  .npmrc .yarnrc .yarnrc.yml .pnpmfile.cjs .pnpmfile.mjs bunfig.toml .pypirc pip.conf .cargo .bundle .gdbinit .lldbinit
+`
+
+const versionControlNames: ReadonlySet<string> = new Set(words(versionControl))
+/** Each of them. */
+export const protectedNames: ReadonlySet<string> = new Set([...words(versionControl), ...words(others)])
+
+/** Says whether a file or folder of this name is kept read-only inside writable mounts. */
+export const isProtectedName = (name: string): boolean => protectedNames.has(name)
+
+/** How far below the mount is looked, and how many folders and findings are borne before the mount is refused. */
+const searchDepth = 3
+const folderLimit = 20_000
+const findingLimit = 256
+
+/**
+ * Returns the mounts that keep protected files of a writable mount as they are: each read-only on top of itself, and
+ * the folders between it and the mount bound on themselves, so that they can't be renamed from under it.
+ *
+ * Three folders deep; not inside node_modules. What is created later is not protected, nor is a symbolic link of such
+ * a name itself: what it leads to is, where that is in the mount. A link in the place of a version-control folder is
+ * refused. Throws ERR_MOUNT_REFUSED also where the tree is too large to be searched.
+ */
+export const protectMount = async (server: string, mount: Mount): Promise<readonly Mount[]> => {
+  if (mount.kind === 'file') return []
+  const found = await search(server, mount)
+  const places = new Set<string>()
+  for (const path of found) {
+    const real = await leadsTo(server, mount, path)
+    if (real !== null) places.add(real)
+  }
+  if (places.size > findingLimit)
+    throw refused(server, mount, `holds ${places.size} protected files, ${findingLimit} is the most`)
+  const guarded = new Set(places)
+  for (const place of places)
+    for (let folder = dirname(place); folder !== mount.source; folder = dirname(folder)) guarded.add(folder)
+  // Sorted, a folder comes before what it holds, so that no later mount covers an earlier one.
+  return Promise.all([...guarded].sort().map((path) => guard(mount, path, places.has(path))))
+}
+
+const search = async (server: string, mount: Mount): Promise<string[]> => {
+  const found: string[] = []
+  let level = [mount.source]
+  let folders = 0
+  for (let depth = 0; depth <= searchDepth; depth++) {
+    const below: string[] = []
+    for (const folder of level) {
+      if (++folders > folderLimit)
+        throw refused(server, mount, `holds more than ${folderLimit} folders to search for protected files`)
+      for (const entry of await entriesOf(folder)) {
+        const path = join(folder, entry.name)
+        if (isProtectedName(entry.name)) found.push(path)
+        else if (entry.isDirectory() && entry.name !== 'node_modules') below.push(path)
+      }
+    }
+    level = below
+  }
+  return found
+}
+
+// A folder that is gone, or closed to this daemon and so to its sandboxes, holds nothing that they could change.
+const entriesOf = async (folder: string): Promise<Dirent[]> => {
+  try {
+    return await readdir(folder, { withFileTypes: true })
+  } catch (error) {
+    if (isMissing(error) || errnoOf(error) === 'EACCES') return []
+    throw error
+  }
+}
+
+const leadsTo = async (server: string, mount: Mount, path: string): Promise<string | null> => {
+  if (!(await lstat(path)).isSymbolicLink()) return path
+  if (versionControlNames.has(path.slice(path.lastIndexOf('/') + 1)))
+    throw refused(server, mount, `holds ${path}, a link in the place of a version-control folder`)
+  const real = await realpath(path).catch(() => null)
+  return real !== null && real !== mount.source && isWithin(real, mount.source) ? real : null
+}
+
+const guard = async (mount: Mount, path: string, isPlace: boolean): Promise<Mount> => {
+  const found = await lstat(path, { bigint: true })
+  return {
+    source: path,
+    target: join(mount.target, relative(mount.source, path)),
+    access: isPlace ? 'read' : 'write',
+    kind: found.isDirectory() ? 'directory' : 'file',
+    dev: found.dev,
+    ino: found.ino,
+    reason: isPlace ? 'the host runs programs from it' : 'holds a protected file in its place',
+    origin: 'protected',
+  }
+}
+
+const refused = (server: string, { source, target }: Mount, what: string): SallyportError =>
+  new SallyportError(
+    'ERR_MOUNT_REFUSED',
+    `writable mount of ${source} at ${target} for ${server} ${what}; mount a smaller folder or a scratch copy`,
+    { server, source, target },
+  )

@@ -1,0 +1,207 @@
+// Real control groups of this machine: each limit stops what it should, and nothing is left.
+import { execFileSync, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import {
+  createCgroups,
+  groupDirectories,
+  type CgroupRoot,
+  type InstanceCgroup,
+} from '../../../src/sandbox/cgroup/cgroup.ts'
+import { processesIn, removeDirectory } from '../../../src/sandbox/cgroup/directory.ts'
+import type { CgroupSupport } from '../../../src/sandbox/cgroup/level.ts'
+import { newDaemonId, newInstanceId } from '../../../src/lib/ids.ts'
+import { firstLine, hostKill, hostSupport, leftOf, spawnInside } from '../../support/cgroup-host.ts'
+import { eventually } from '../../support/eventually.ts'
+import { buildProbe } from '../../support/probe.ts'
+
+const limits = { memoryBytes: 64 * 2 ** 20, pids: 20, cpu: 0.2 }
+let hog = ''
+beforeAll(() => {
+  hog = buildProbe('hog')
+})
+
+/** Without one control: the broken arm. */
+const without = (control: 'memory' | 'pids' | 'cpu' | 'kill'): CgroupSupport => ({
+  ...hostSupport,
+  bases: { ...hostSupport.bases, [control]: null },
+})
+
+// Limits need a writable hierarchy: root, or one that was delegated. Elsewhere the last block speaks for the machine.
+describe.runIf(hostSupport.level !== 'none')('a group of an instance', () => {
+  let root: CgroupRoot
+  let group: InstanceCgroup
+  let children: ChildProcess[] = []
+
+  const start = (support: CgroupSupport): void => {
+    root = createCgroups(support, newDaemonId())
+    group = root.forInstance(newInstanceId(), limits)
+  }
+  const run = (...args: string[]): ChildProcess => {
+    const child = spawnInside(group.joinFiles, [hog, ...args])
+    children.push(child)
+    return child
+  }
+  const inside = (): readonly number[] => processesIn(dirname(group.joinFiles[0] ?? ''))
+
+  beforeEach(() => start(hostSupport))
+  afterEach(async () => {
+    await root[Symbol.asyncDispose]()
+    expect(leftOf([...root.directories, ...group.joinFiles])).toEqual([])
+    await eventually(() => children.every((child) => child.exitCode !== null || child.signalCode !== null))
+    children = []
+  })
+
+  const anew = async (support: CgroupSupport): Promise<void> => {
+    await root[Symbol.asyncDispose]()
+    start(support)
+  }
+
+  test.each(['memory', 'memfd'])('stops a %s hog at its memory limit, and counts the kill', async (kind) => {
+    const child = run(kind, '256')
+    const [, signal] = await once(child, 'exit')
+    expect(signal).toBe('SIGKILL')
+    expect(group.oomKills()).toBeGreaterThan(0)
+  })
+
+  test('lets the same hog through without the memory limit', async () => {
+    await anew(without('memory'))
+    expect(await firstLine(run('memory', '256'))).toBe('has 256')
+    expect(group.oomKills()).toBe(0)
+  })
+
+  test('tells of a kill deep in the tree, so that the whole tree can be ended', async () => {
+    let told = 0
+    group.onOom(() => {
+      told += 1
+      group.kill()
+    })
+    const parent = run('family', '256')
+    const [, signal] = await once(parent, 'exit')
+    expect(signal).toBe('SIGKILL')
+    expect(told).toBe(1)
+    await eventually(() => inside().length === 0)
+  })
+
+  test('stops a fork bomb at its limit of tasks, beyond the two that are not the server’s', async () => {
+    expect(await firstLine(run('fork'))).toBe(`forked ${limits.pids + 2 - 1}`)
+  })
+
+  test('lets the same fork bomb grow without the limit of tasks', async () => {
+    await anew(without('pids'))
+    expect(await firstLine(run('fork'))).toBe('forked 200')
+  })
+
+  test('holds a spinning process to its share of a core', async () => {
+    const child = run('spin')
+    const ticks = (): number => {
+      const fields = readFileSync(`/proc/${child.pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? []
+      return Number(fields[11]) + Number(fields[12])
+    }
+    const started = performance.now()
+    const from = ticks()
+    await eventually(() => performance.now() - started > 1000)
+    const share = ((ticks() - from) * 10) / (performance.now() - started)
+    expect(share).toBeLessThan(0.35)
+  })
+
+  test.each([
+    ['all at once', { ...hostSupport, bases: { ...hostSupport.bases, kill: hostKill } }] as const,
+    ['process by process', without('kill')] as const,
+  ])('kills a whole tree %s', async (_, support) => {
+    await anew(support)
+    expect(await firstLine(run('fork'))).toMatch(/^forked /)
+    expect(inside().length).toBeGreaterThan(10)
+    group.kill()
+    await eventually(() => inside().length === 0)
+  })
+
+  test('removes its directories even while processes run in them', async () => {
+    await firstLine(run('fork'))
+    await group.remove()
+    expect(leftOf(group.joinFiles.map((file) => dirname(file)))).toEqual([])
+    await group.remove()
+  })
+
+  test('leaves nothing when the kernel refuses a limit', () => {
+    const id = newInstanceId()
+    expect(() => root.forInstance(id, { ...limits, pids: -10 })).toThrow(
+      expect.objectContaining({
+        code: 'ERR_SANDBOX_UNENFORCEABLE',
+        message: expect.stringContaining('pids.max'),
+      }),
+    )
+    expect(leftOf(root.directories.map((directory) => join(directory, id)))).toEqual([])
+  })
+
+  test('takes a share of a core that is above what its daemon has itself', async () => {
+    const { cpu } = hostSupport.bases
+    if (cpu?.version !== 1) return
+    const outer = createCgroups(
+      { ...hostSupport, bases: { memory: null, pids: null, cpu, kill: null } },
+      newDaemonId(),
+    )
+    await using _ = outer
+    const narrow = outer.forInstance(newInstanceId(), limits)
+    const path = dirname(narrow.joinFiles[0] ?? '')
+    const inner = createCgroups(
+      { ...outer.support, bases: { ...outer.support.bases, cpu: { version: 1, path } } },
+      newDaemonId(),
+    )
+    await using __ = inner
+    expect(() => inner.forInstance(newInstanceId(), { ...limits, cpu: 1 })).not.toThrow()
+  })
+})
+
+test('a base that can’t be used leaves no folder in the others', () => {
+  const broken: CgroupSupport = {
+    ...hostSupport,
+    bases: { ...hostSupport.bases, cpu: { version: 1, path: '/nonexistent' } },
+  }
+  const daemon = newDaemonId()
+  expect(() => createCgroups(broken, daemon)).toThrow(
+    expect.objectContaining({
+      code: 'ERR_SANDBOX_UNENFORCEABLE',
+      message: expect.stringContaining('/nonexistent'),
+    }),
+  )
+  expect(leftOf(groupDirectories(broken, daemon))).toEqual([])
+})
+
+test.runIf(process.getuid?.() === 0 && hostKill?.version === 2)(
+  'a daemon alone in a version 2 group steps aside into a leaf, so that its group can hand limits on',
+  async () => {
+    const path = join(hostKill?.path ?? '', `sallyport-test-${newDaemonId()}`)
+    const code = `
+      import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+      import { createCgroups } from ${JSON.stringify(new URL('../../../src/sandbox/cgroup/cgroup.ts', import.meta.url).href)}
+      mkdirSync('${path}'); writeFileSync('${path}/cgroup.procs', '0')
+      const base = { version: 2, path: '${path}' }
+      const bases = { memory: null, pids: null, cpu: null, kill: base }
+      const root = createCgroups({ level: 'v2-delegated', bases, cause: null, mend: null }, 'd-test')
+      const inside = (directory) => readFileSync(directory + '/cgroup.procs', 'utf8').trim()
+      console.log(JSON.stringify([inside('${path}') === '', root.directories.map((each) => inside(each) === String(process.pid))]))`
+    try {
+      const shown = execFileSync(process.execPath, ['--input-type=module', '-e', code], { encoding: 'utf8' })
+      expect(JSON.parse(shown)).toEqual([true, [false, true]])
+    } finally {
+      await removeDirectory(path)
+    }
+    expect(leftOf([path])).toEqual([])
+  },
+)
+
+test('a machine without control groups gives groups that hold and own nothing', async () => {
+  const none: CgroupSupport = {
+    ...hostSupport,
+    level: 'none',
+    bases: { memory: null, pids: null, cpu: null, kill: null },
+  }
+  await using root = createCgroups(none, newDaemonId())
+  const group = root.forInstance(newInstanceId(), limits)
+  expect([root.directories, group.joinFiles, group.oomKills()]).toEqual([[], [], 0])
+  group.kill()
+  await group.remove()
+})
