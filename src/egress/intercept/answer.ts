@@ -1,8 +1,8 @@
 // What a host answers, on its way to the client: readable, without secrets, and framed anew.
 import type { IncomingMessage } from 'node:http'
 import { Transform } from 'node:stream'
-import * as zlib from 'node:zlib'
 import type { RedactingStream, Redactor } from '../../schema/credentials.ts'
+import { decoders } from './decoders.ts'
 import { Refusal } from './refusal.ts'
 import { type Header, pairs } from './request-head.ts'
 
@@ -102,14 +102,4 @@ const decoderFor = (codings: readonly string[]): Transform | null => {
   if (create === undefined)
     throw new Refusal(502, 'answer-coding', 'the host’s answer is compressed in a way that is not read here')
   return create()
-}
-
-// zstd came with Node 22.15: before, such an answer is refused
-const zstd = 'createZstdDecompress' in zlib ? { zstd: () => zlib.createZstdDecompress() } : {}
-const decoders: Readonly<Record<string, (() => Transform) | undefined>> = {
-  gzip: () => zlib.createGunzip(),
-  'x-gzip': () => zlib.createGunzip(),
-  deflate: () => zlib.createInflate(),
-  br: () => zlib.createBrotliDecompress(),
-  ...zstd,
 }

@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http'
 import type { Readable } from 'node:stream'
 import type { Redactor } from '../../schema/credentials.ts'
 import type { Header } from './request-head.ts'
-import { packedWatch } from './unnamed-gzip.ts'
+import { packedWatch } from './unnamed-coding.ts'
 
 /**
  * Writes what comes through the mask, then the trailers, and ends the answer; resolves when all of it is on its way. Rejects

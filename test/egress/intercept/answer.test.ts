@@ -9,7 +9,9 @@ import {
   deflateSync,
   gunzipSync,
   gzipSync,
+  inflateSync,
   zstdCompressSync,
+  zstdDecompressSync,
 } from 'node:zlib'
 import { expect, test } from 'vitest'
 import { createRedactor } from '../../../src/credentials/redactor.ts'
@@ -71,9 +73,18 @@ const slowly = async (response: ServerResponse, bytes: Buffer, size: number): Pr
   response.end()
 }
 
-/** As much as a client that is patient gets out of what was broken off. */
-const unpacked = (body: string): string =>
-  gunzipSync(Buffer.from(body, 'latin1'), { finishFlush: constants.Z_SYNC_FLUSH }).toString('latin1')
+/** The codings that are known by how they begin, and as much as a client that is patient gets out of what was broken off. */
+const packings: Readonly<Record<string, readonly [(text: string) => Buffer, (bytes: Buffer) => Buffer]>> = {
+  gzip: [gzipSync, (bytes) => gunzipSync(bytes, { finishFlush: constants.Z_SYNC_FLUSH })],
+  zlib: [deflateSync, (bytes) => inflateSync(bytes, { finishFlush: constants.Z_SYNC_FLUSH })],
+  'zlib of a small window': [
+    (text) => deflateSync(text, { windowBits: 9, level: 1 }),
+    (bytes) => inflateSync(bytes, { finishFlush: constants.Z_SYNC_FLUSH }),
+  ],
+  zstd: [zstdCompressSync, (bytes) => zstdDecompressSync(bytes, { finishFlush: constants.ZSTD_e_flush })],
+}
+const unpacked = (body: string, coding = 'gzip'): string =>
+  packings[coding]?.[1](Buffer.from(body, 'latin1')).toString('latin1') ?? ''
 
 test('the host had it, so that a test that finds nothing has looked', async () => {
   const had: string[] = []
@@ -184,17 +195,17 @@ test.each(['compress', 'gzip, br', 'unknown'])(
   },
 )
 
-test.each([1, 7, 4096])(
-  'gzip that says so nowhere is broken off where it has the secret, in pieces of %i',
-  async (size) => {
+test.each(Object.keys(packings).flatMap((coding) => [1, 7, 4096].map((size) => [coding, size] as const)))(
+  '%s that says so nowhere is broken off where it has the secret, in pieces of %i',
+  async (coding, size) => {
     const { body, cut } = await ask((response, secret) => {
-      // Text, since what gzip can't make shorter stands in it as it is
+      // Text, since what can't be made shorter stands in it as it is
       const text = (): string => randomBytes(size * 25).toString('hex')
-      const packed = gzipSync(text() + json(secret) + text())
+      const packed = packings[coding]?.[0](text() + json(secret) + text()) ?? Buffer.alloc(0)
       void slowly(response, packed, size)
     })
     expect(cut).toContain('answer-packed')
-    const got = unpacked(joined(body))
+    const got = unpacked(joined(body), coding)
     expect(inside(got)).toEqual([])
     // Nor all of it but its last letters, which were in a later piece
     expect(got).not.toContain(token.slice(0, 4))
@@ -223,10 +234,15 @@ test('gzip that waits without end for the rest of what may be a secret is broken
 })
 
 test.each([1, 4096])(
-  'gzip that says so nowhere, and bytes that begin like it, pass as they are, in pieces of %i',
+  'what says nowhere that it is compressed, and bytes that begin like it, pass as they are, in pieces of %i',
   async (size) => {
     for (const sent of [
       gzipSync(randomBytes(500)),
+      deflateSync(randomBytes(500)),
+      zstdCompressSync(randomBytes(500)),
+      Buffer.from('x'),
+      Buffer.from('x^2 + y^2'),
+      Buffer.of(0x28, 0xb5, 0x2f, 0x20),
       Buffer.of(0x1f, 0x8b),
       Buffer.from('1f8b'),
       Buffer.from([0x1f, 0x8b, 8, 1, 2, 3, 4]),

@@ -1,17 +1,27 @@
-// A body that is gzip and says so nowhere: passed on as it is, since it may be a file, but not with a secret in it.
-import { createGunzip } from 'node:zlib'
+// A body that is compressed and says so nowhere: passed on as it is, since it may be a file, but not with a secret in it.
+import type { Transform } from 'node:stream'
 import type { MaskingStream } from '../../schema/credentials.ts'
+import { decoders } from './decoders.ts'
 import { Refusal } from './refusal.ts'
 
-const magic = Buffer.of(0x1f, 0x8b, 0x08)
+/** How each coding that has a beginning of its own begins, a test for each byte. */
+const beginnings: Readonly<Record<string, readonly ((byte: number, before: number) => boolean)[]>> = {
+  gzip: [(byte) => byte === 0x1f, (byte) => byte === 0x8b, (byte) => byte === 0x08],
+  zstd: [(byte) => byte === 0x28, (byte) => byte === 0xb5, (byte) => byte === 0x2f, (byte) => byte === 0xfd],
+  // zlib: a window of 32 KiB at most, no dictionary, and the check of both bytes (RFC 1950)
+  deflate: [
+    (byte) => (byte & 0x0f) === 8 && byte < 0x80,
+    (byte, before) => (byte & 0x20) === 0 && (before * 256 + byte) % 31 === 0,
+  ],
+}
 const nothing = Buffer.alloc(0)
-/** What may wait for the rest of what may be a secret, bytes: gzip can be long and hold nothing */
+/** What may wait for the rest of what may be a secret, bytes: a coding can be long and hold nothing */
 const mostHeld = 1_048_576
 
 /** Looks at a body as it passes, and changes nothing. */
 interface PackedWatch {
   /**
-   * What may go on: at once, or where the body begins as gzip does and is unpacked beside it, when what was held in it was
+   * What may go on: at once, or where the body begins as a coding does and is unpacked beside it, when what was held in it was
    * looked through. What may be the beginning of a secret is held back, packed as it is, until more of it tells. Rejects
    * where there is a secret, or more is held than may be. What can't be unpacked passes.
    */
@@ -37,13 +47,15 @@ export const packedWatch = (look: MaskingStream): PackedWatch => {
     push(chunk) {
       if (isJudged) return unpacker === null ? chunk : judge(unpacker, chunk)
       const piece = Buffer.concat([head, chunk])
-      if (piece.length < magic.length && magic.subarray(0, piece.length).equals(piece)) {
+      const coding = codingOf(piece)
+      if (coding === 'unknown') {
         head = piece
         return nothing
       }
       isJudged = true
-      if (!piece.subarray(0, magic.length).equals(magic)) return piece
-      unpacker = new Unpacker(look)
+      const create = coding === null ? undefined : decoders[coding]
+      if (create === undefined) return piece
+      unpacker = new Unpacker(create(), look)
       return judge(unpacker, piece)
     },
     flush() {
@@ -55,9 +67,18 @@ export const packedWatch = (look: MaskingStream): PackedWatch => {
   }
 }
 
-/** Gives pieces to gunzip, and has all that each gives looked through. */
+/** The coding that a body begins as, null for none; `unknown` while more of it must tell. */
+function codingOf(head: Buffer): string | null {
+  for (const [coding, beginning] of Object.entries(beginnings)) {
+    const isSoFar = beginning.every((fits, at) => at >= head.length || fits(head[at] ?? 0, head[at - 1] ?? 0))
+    if (isSoFar) return head.length < beginning.length ? 'unknown' : coding
+  }
+  return null
+}
+
+/** Gives pieces to a decoder, and has all that each gives looked through. */
 class Unpacker {
-  readonly #gunzip = createGunzip()
+  readonly #decoder: Transform
   /** Pieces that are not passed on yet, and how much was unpacked with the end of each */
   #held: readonly { readonly piece: Buffer; readonly unpackedTo: number }[] = []
   #unpacked = 0
@@ -65,8 +86,9 @@ class Unpacker {
   #decided = 0
   #done = (): void => undefined
 
-  constructor(look: MaskingStream) {
-    this.#gunzip
+  constructor(decoder: Transform, look: MaskingStream) {
+    this.#decoder = decoder
+    decoder
       .on('data', (bytes: Buffer) => {
         this.#unpacked += bytes.length
         this.#decided += look.push(bytes).length
@@ -78,7 +100,7 @@ class Unpacker {
   async push(piece: Buffer): Promise<Buffer> {
     await this.#unpack(piece)
     const held = [...this.#held, { piece, unpackedTo: this.#unpacked }]
-    const decidedTo = this.#gunzip.destroyed ? this.#unpacked : this.#decided
+    const decidedTo = this.#decoder.destroyed ? this.#unpacked : this.#decided
     this.#held = held.filter(({ unpackedTo }) => unpackedTo > decidedTo)
     if (this.#held.reduce((sum, it) => sum + it.piece.length, 0) > mostHeld) throw packed()
     return Buffer.concat(held.slice(0, held.length - this.#held.length).map((it) => it.piece))
@@ -89,12 +111,12 @@ class Unpacker {
   }
 
   #unpack(piece: Buffer): Promise<void> {
-    const gunzip = this.#gunzip
+    const decoder = this.#decoder
     return new Promise((resolve) => {
       this.#done = resolve
       // What it gave may be told a turn later than that it has given all.
-      if (gunzip.destroyed) resolve()
-      else gunzip.write(piece, () => setImmediate(resolve))
+      if (decoder.destroyed) resolve()
+      else decoder.write(piece, () => setImmediate(resolve))
     })
   }
 }
