@@ -49,6 +49,8 @@ export interface Scene {
   readonly neighbour: { readonly port: number; readonly abstract: string | null; readonly pid: number }
   /** What stands behind the door of a profile that has one, and a name server for outside */
   readonly wayOut: Omit<WayOut, 'doors' | 'doorFor' | 'openRealDoor' | typeof Symbol.asyncDispose>
+  /** What profile and server ask to have mounted, each with all below it */
+  readonly asked: readonly { readonly target: string; readonly access: 'read' | 'write' }[]
   /** Whether a path of the host is in no mount, below none and above none */
   isHidden(path: string): boolean
 }

@@ -1,10 +1,13 @@
 // What is verified: a profile, in which the probes are the only server, or a server as its configuration has it.
+import { basename, dirname, join } from 'node:path'
 import { userFolder } from '../config/find.ts'
 import type { Host } from '../config/host.ts'
 import { settingsOf } from '../config/load.ts'
 import { SallyportError } from '../errors.ts'
 import { findProbesBinary } from '../sandbox/init-binary.ts'
+import type { SandboxSpec } from '../sandbox/spec.ts'
 import type { ProfileSettings, ServerSettings, Settings } from '../schema/settings.ts'
+import type { Scene } from './probe.ts'
 
 export interface Subject {
   readonly settings: Settings
@@ -12,6 +15,27 @@ export interface Subject {
   readonly profile: ProfileSettings
   /** Whether the server is somebody's own, in whose place the probes stand, and which is run itself too */
   readonly isReal: boolean
+}
+
+/** The spec with what the profile says of it, not what the plan made of that: what is expected of a sandbox is its profile's word. */
+export const asStated = (
+  spec: SandboxSpec,
+  { exec, syscalls, limits, filesystem }: ProfileSettings,
+): SandboxSpec => ({ ...spec, exec, syscalls, limits: { ...limits, tmpBytes: filesystem.tmpBytes } })
+
+/** What profile and server ask to have mounted, by their own words. */
+export const askedOf = ({ profile, server }: Subject): Scene['asked'] => {
+  const { read, write } = profile.filesystem
+  const code = server.package
+  return [
+    ...read.map(({ path }) => ({ target: path, access: 'read' as const })),
+    ...write.map(({ path }) => ({ target: path, access: 'write' as const })),
+    ...server.mounts.map(({ target, access }) => ({ target, access })),
+    ...(code === null
+      ? []
+      : [code.target, ...code.with.map((folder) => join(dirname(code.target), basename(folder)))]
+    ).map((target) => ({ target, access: 'read' as const })),
+  ]
 }
 
 /** A profile by itself. Throws ERR_PROFILE_… where it cannot be loaded. */

@@ -37,7 +37,7 @@ import { openWayOut } from './lab/way-out.ts'
 import { overall, type ProbeResult, type Verification } from './result.ts'
 import type { NamedCall } from './server/choose-call.ts'
 import { inspectServer, type RunServer } from './server/inspect-server.ts'
-import { type Subject, subjectOfProfile, subjectOfServer } from './subject.ts'
+import { askedOf, asStated, type Subject, subjectOfProfile, subjectOfServer } from './subject.ts'
 import { type Found, lateError, nothingFound, notTried } from './unfinished.ts'
 
 export interface VerifyOptions {
@@ -182,7 +182,7 @@ const tryAll = async (
   await using neighbour = await startNeighbour(lab, await chooseListeners(kernel))
   const exposure = await exposureOf(planted.program, canaries)
   const scene: Scene = {
-    spec,
+    spec: asStated(spec, profile),
     driver: plain.driver,
     kernel,
     profile,
@@ -202,6 +202,7 @@ const tryAll = async (
     freeBytes: process.availableMemory(),
     neighbour,
     wayOut,
+    asked: askedOf(subject),
     isHidden: (path) => isHidden(spec, path),
   }
   const planned = catalogue

@@ -1,5 +1,6 @@
 // Probes 8 to 10: what the table of mounts says of the sandbox, and of the host.
-import { finds } from '../attempt.ts'
+import { isWithin } from '../../lib/path-overlap.ts'
+import { type Attempt, finds } from '../attempt.ts'
 import type { Probe, Scene, Trial } from '../probe.ts'
 
 const lines = (text: string): string[] => text.split('\n').filter((line) => line !== '')
@@ -33,6 +34,40 @@ const noteOf = ({ driver }: Scene): Pick<Trial, 'note'> =>
   driver === 'docker'
     ? { note: 'of scratch space; an engine mounts what is this machine’s, and its own covers, without' }
     : {}
+
+/** Where the sandbox has what is its own, and what programs of the runtime start with. */
+const ownPlaces =
+  '/proc /dev /tmp /home/user /sallyport /bin /sbin /lib /lib32 /lib64 /libx32 /etc/ld.so.cache'.split(' ')
+const ownScratch = ['/proc', '/dev', '/tmp', '/home/user', '/sallyport'] as const
+
+/** By the words of profile and server, whatever a plan made of them. */
+const asked = ({ asked }: Scene): Attempt =>
+  finds(
+    ['text', '/proc/self/mountinfo'],
+    (text) => {
+      const isAt = (target: string, places: readonly string[]): boolean =>
+        places.some((place) => isWithin(target, place))
+      const places = [...ownPlaces, ...asked.map(({ target }) => target)]
+      const writable = [
+        ...ownScratch,
+        ...asked.flatMap(({ target, access }) => (access === 'write' ? [target] : [])),
+      ]
+      const there = mountsIn(text).filter(({ target }) => target !== '/')
+      return (
+        named(
+          'nobody asked for',
+          there.flatMap(({ target }) => (isAt(target, places) ? [] : [target])),
+        ) ??
+        named(
+          'nobody asked to write to',
+          there.flatMap(({ target, options }) =>
+            options.includes('ro') || isAt(target, writable) ? [] : [target],
+          ),
+        )
+      )
+    },
+    'mounts beyond what was asked for',
+  )
 
 export const mountProbes: readonly Probe[] = [
   {
@@ -88,11 +123,12 @@ export const mountProbes: readonly Probe[] = [
     protects:
       'The table of mounts names nothing of the host but what something is mounted from, which the kernel always names.',
     control: 'mount-plan',
-    trial: ({ canaries }) => ({
-      expected: 'no folder that was not mounted is named',
+    trial: (scene) => ({
+      expected: 'no folder that was not mounted is named, and nothing is mounted that nobody asked for',
       attempts: [
+        ...(scene.driver === 'docker' ? [] : [asked(scene)]),
         finds(['text', '/proc/self/mountinfo'], (text) =>
-          text.includes(canaries.home) || text.includes(canaries.word)
+          text.includes(scene.canaries.home) || text.includes(scene.canaries.word)
             ? 'a folder of the host that no plan has is named'
             : null,
         ),
