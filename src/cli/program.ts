@@ -17,6 +17,8 @@ const verbs: Readonly<Record<string, () => Promise<Register>>> = {
   logs: async () => (await import('./logs.ts')).registerLogs,
   events: async () => (await import('./events.ts')).registerEvents,
   show: async () => (await import('./show.ts')).registerShow,
+  start: async () => (await import('./start.ts')).registerStart,
+  stop: async () => (await import('./stop.ts')).registerStop,
   test: async () => (await import('./test.ts')).registerTest,
   add: async () => (await import('./add.ts')).registerAdd,
   remove: async () => (await import('./remove.ts')).registerRemove,

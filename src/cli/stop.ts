@@ -1,0 +1,20 @@
+// `sallyport stop NAME`: ends what runs of a server; the next call starts it again.
+import type { Command } from 'commander'
+import { hint, printJson } from './output.ts'
+import { reach, reaching } from './reach.ts'
+import type { ReachOptions } from './reach.ts'
+
+export function registerStop(program: Command): void {
+  reaching(program.command('stop'))
+    .description(
+      'stop what runs of a server, a host’s own or for the operator all of it; the next call starts it again',
+    )
+    .argument('<name>')
+    .action((server: string, options: ReachOptions) =>
+      reach(options, 'any', async ({ client, signal }) => {
+        const result = await client.call('servers/stop', { server }, { signal })
+        if (options.json === true) printJson(result)
+        else hint(`${server} is stopped: ${result.stopped.length} instances ended, nothing of them is left`)
+      }),
+    )
+}
