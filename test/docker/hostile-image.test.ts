@@ -84,6 +84,31 @@ describe('an image is refused', () => {
       'a volume at /bin/says, and there no',
     ],
     [
+      'with a link that puts a volume over PID 1',
+      { files: { '/a': { link: '/' } }, changes: ['VOLUME /a/sallyport'] },
+      'at /sallyport, in the way of /sallyport',
+    ],
+    [
+      'with a link that puts a volume in the kernel’s place',
+      { files: { '/a': { link: '/proc' } }, changes: ['VOLUME /a/sys'] },
+      'at /proc/sys, in the way of /proc',
+    ],
+    [
+      'with a link that puts a volume around all',
+      { files: { '/a/b': { link: '..' } }, changes: ['VOLUME /a/b'] },
+      'at /, in the way of /sallyport',
+    ],
+    [
+      'with a link that puts a volume over its program',
+      { files: { '/a': { link: '/bin' } }, changes: ['VOLUME /a'] },
+      'a volume at /bin, which is empty',
+    ],
+    [
+      'with a link that puts a volume within a mount',
+      { files: { '/a': { link: '/data/of' } }, changes: ['VOLUME /a/mine/b'] },
+      'a volume at /a/mine/b, within the mount at /data/of/mine',
+    ],
+    [
       'with a link out of itself',
       { files: { '/etc/group': { link: '/proc/self/fd/0' } } },
       'not the image’s own',
@@ -123,6 +148,18 @@ engineTest.runIf(process.getuid?.() === 0)(
     const words = 'is /lib/other/init and not Sallyport’s init'
     await expectRefusal(() => launchProbe(settings, host), 'ERR_SANDBOX_SETUP', words)
     expect(await at.engine.list([`io.sallyport.daemon=${daemon}`])).toEqual([])
+  },
+)
+
+engineTest(
+  'a volume behind a link that leads to a place of the image’s own is taken',
+  async ({ engine: at }) => {
+    const files = { '/var/run': { link: '/run' } } as const
+    const settings = await saysIn(at, { files, changes: ['VOLUME /var/run/mine'] })
+    await using host = await launchHost({ environment: at.environment })
+    await using server = await launchProbe(settings, host)
+    server.stdin.end()
+    expect(await textOf(server.stdout)).toMatch(/^it runs\n/)
   },
 )
 

@@ -3,7 +3,7 @@ import { test } from 'vitest'
 import { judgeImageFacts } from '../../src/sandbox/docker/image-judge.ts'
 import { expectRefusal } from '../support/refusal.ts'
 
-const nothing = { reference: 'an/image', volumes: [], variables: [] }
+const nothing = { reference: 'an/image', volumes: [], variables: [], labels: [] }
 
 test.for([
   ['/', 'no folder'],
@@ -13,10 +13,12 @@ test.for([
   ['/data/../..', 'no folder'],
   ['/a\nb', 'no folder'],
   [`/${'v'.repeat(2_000)}`, 'no folder'],
+  [`/${'v'.repeat(256)}`, 'no folder'],
   ['/sallyport/init', 'its own'],
   ['/proc', 'the kernel’s'],
   ['/proc/sys', 'the kernel’s'],
   ['/dev/null', 'the kernel’s'],
+  ['/sys/kernel', 'the kernel’s'],
   ['/etc/passwd', 'has a file'],
 ])('a volume at %j is refused', async ([path = '', words = '']) => {
   await expectRefusal(
@@ -36,6 +38,15 @@ test.for([
     () => judgeImageFacts({ ...nothing, variables }, 'mine'),
     'ERR_IMAGE_UNSAFE',
     'variable',
+  )
+})
+
+test('labels that would keep the engine busy are refused', async () => {
+  const labels = Array.from({ length: 1_001 }, (_, index) => `l${index}`)
+  await expectRefusal(
+    () => judgeImageFacts({ ...nothing, labels }, 'mine'),
+    'ERR_IMAGE_UNSAFE',
+    '1001 labels',
   )
 })
 

@@ -1,4 +1,5 @@
 // What an image may not have: what would make its sandbox another than the one that is asked for, or keep it from being built.
+import { join } from 'node:path'
 import { isNormal, isWithin } from '../../lib/path-overlap.ts'
 import { SallyportError } from '../../errors.ts'
 import type { FileStat } from './answers.ts'
@@ -28,8 +29,8 @@ const largestAccounts = 65_536
 /** Where every container has memory, with the rights of the image's folder there: its server owns all but `/dev` */
 const scratch = ['/tmp', '/home/user', '/dev'] as const
 
-/** As many variables as an image may have, with as many bytes of names, since PID 1 is executed with all of them, and as many volumes */
-const most = { variables: 1_000, nameBytes: 65_536, volumes: 100 } as const
+/** As many variables as an image may have, with as many bytes of names, since PID 1 is executed with all of them; labels and volumes */
+const most = { variables: 1_000, labels: 1_000, nameBytes: 65_536, volumes: 100 } as const
 
 /** Makes ERR_IMAGE_UNSAFE of what is said of the image. */
 export type Refuse = (what: string) => SallyportError
@@ -41,34 +42,77 @@ export const refuseImage =
 
 /**
  * Throws ERR_IMAGE_UNSAFE where the image says of itself what no container can be made with: volumes in places that are the
- * kernel's, ours or none, and variables that keep PID 1 from starting. Pure.
+ * kernel's, ours or none, variables that keep PID 1 from starting, and labels that keep the engine busy. Pure.
  */
 export const judgeImageFacts = (
-  { reference, volumes, variables }: Pick<ImagePin, 'reference' | 'volumes' | 'variables'>,
+  { reference, volumes, variables, labels }: Pick<ImagePin, 'reference' | 'volumes' | 'variables' | 'labels'>,
   server: string,
 ): void => {
   const refuse = refuseImage(reference, server)
   if (volumes.length > most.volumes)
     throw refuse(`has ${volumes.length} volumes, at most ${most.volumes} are taken; build it with fewer`)
-  for (const path of volumes) {
-    const said = JSON.stringify(path.slice(0, 256))
-    if (isWithin(path, ours))
-      throw refuse(`has a volume at ${path}, where Sallyport puts its own; build it without`)
-    if (files.some((file) => file === path))
-      throw refuse(`has a volume at ${path}, where every container has a file; build it without`)
-    if (path === '/' || !isNormal(path) || path.length > 1_024)
-      throw refuse(`has a volume at ${said}, which is no folder of a container; build it without`)
-    if (isWithin(path, '/proc') || (isWithin(path, '/dev') && !['/dev', '/dev/shm'].includes(path)))
-      throw refuse(`has a volume at ${said}, which is the kernel’s; build it without`)
+  for (const path of volumes) judgeVolume(path, refuse)
+  for (const [what, names] of Object.entries({ variables, labels })) {
+    const bytes = names.reduce((sum, name) => sum + Buffer.byteLength(name), 0)
+    if (names.length > most[what as 'variables' | 'labels'] || bytes > most.nameBytes)
+      throw refuse(
+        `has ${names.length} ${what} with ${bytes} bytes of names, at most ${most[what as 'variables' | 'labels']} and ${most.nameBytes} are taken; build it with fewer`,
+      )
   }
-  const bytes = variables.reduce((sum, name) => sum + Buffer.byteLength(name), 0)
-  if (variables.length > most.variables || bytes > most.nameBytes)
-    throw refuse(
-      `has ${variables.length} variables with ${bytes} bytes of names, at most ${most.variables} and ${most.nameBytes} are taken; build it with fewer`,
-    )
   const odd = variables.find((name) => name === '' || name.includes('\0'))
   if (odd !== undefined)
     throw refuse(`has a variable named ${JSON.stringify(odd)}, which no process can have; build it without`)
+}
+
+const judgeVolume = (path: string, refuse: Refuse): void => {
+  const said = JSON.stringify(path.slice(0, 256))
+  if (isWithin(path, ours))
+    throw refuse(`has a volume at ${path}, where Sallyport puts its own; build it without`)
+  if (files.some((file) => file === path))
+    throw refuse(`has a volume at ${path}, where every container has a file; build it without`)
+  const isFolder = isNormal(path) && path.split('/').every((part) => Buffer.byteLength(part) <= 255)
+  if (path === '/' || !isFolder || path.length > 1_024)
+    throw refuse(`has a volume at ${said}, which is no folder of a container; build it without`)
+  const isKernels = ['/proc', '/sys', '/dev'].some((place) => isWithin(path, place))
+  if (isKernels && !['/dev', '/dev/shm', '/sys', '/sys/fs/cgroup'].includes(path))
+    throw refuse(`has a volume at ${said}, which is the kernel’s; build it without`)
+}
+
+/** Where a container has what is not its image's: nothing of the image may be mounted over it, around it or in it by a link. */
+const taken = [ours, '/proc', '/sys', '/dev', '/tmp', '/home/user', ...files] as const
+
+/**
+ * Says where the memory of each volume will be, every link on the way followed as the engine follows it.
+ *
+ * Throws ERR_IMAGE_UNSAFE where a link leads one to where a container has something of another's.
+ */
+export const placesOfVolumes = async (
+  look: Look,
+  volumes: readonly string[],
+  refuse: Refuse,
+): Promise<readonly string[]> => {
+  const places: string[] = []
+  for (const path of volumes) {
+    const place = await placeOf(look, path, refuse)
+    places.push(place)
+    const other = place === path ? undefined : taken.find((it) => isWithin(it, place) || isWithin(place, it))
+    if (other !== undefined)
+      throw refuse(
+        `has a link on the way to its volume at ${path}, which would be at ${place}, in the way of ${other}; build it without`,
+      )
+  }
+  return places
+}
+
+// What a link leads to is told with every further link followed.
+const placeOf = async (look: Look, path: string, refuse: Refuse): Promise<string> => {
+  let place = '/'
+  for (const part of path.split('/').filter((it) => it !== '')) {
+    place = join(place, part)
+    const found = await lookAt(look, place, refuse)
+    if (found !== null && found.linkTarget !== '') place = found.linkTarget
+  }
+  return place
 }
 
 /**
@@ -76,15 +120,15 @@ export const judgeImageFacts = (
  * - put PID 1 elsewhere than where the engine then starts it, so that a program of the image ran in its place, before the gate:
  *   anything at `/sallyport`;
  * - keep the engine waiting for ever, or reading: an account file that is a pipe, a device or large;
- * - keep memory from being mounted where every server has some, or where the image has a volume.
+ * - keep memory from being mounted where every server has some, or where the image has a volume, or put it elsewhere.
  *
- * An image never changes under its id, so once is enough.
+ * An image never changes under its id, so once is enough. Returns where the volumes are.
  */
 export const judgeImage = async (
   look: Look,
   server: string,
   { reference, volumes }: Pick<ImagePin, 'reference' | 'volumes'>,
-): Promise<void> => {
+): Promise<readonly string[]> => {
   const refuse = refuseImage(reference, server)
   if ((await lookAt(look, ours, refuse)) !== null)
     throw refuse(`has something at ${ours}, where Sallyport puts its own; build it without`)
@@ -93,6 +137,7 @@ export const judgeImage = async (
   for (const path of volumes)
     if ((await lookBehind(look, path, refuse))?.isFolder === false)
       throw refuse(`has a volume at ${path}, and there no folder; build it without`)
+  return placesOfVolumes(look, volumes, refuse)
 }
 
 /** Throws ERR_IMAGE_UNSAFE where a path holds what is no small ordinary file, links followed. */

@@ -125,14 +125,14 @@ const findIn = async (
   const refuse = refuseImage(image.reference, server.name)
   judgeImageFacts(image, server.name)
   const found = await lookIntoImage(owned, image, async (look) => {
-    await judgeImage(look, server.name, image)
+    const volumes = await judgeImage(look, server.name, image)
     for (const path of candidates) {
       const stat = await lookAt(look, path, refuse)
       if (stat === null) continue
       const real = stat.linkTarget === '' ? path : stat.linkTarget
       const file = stat.linkTarget === '' ? stat : await look(real)
       if (file === null || !file.isFile || (file.mode & 0o111) === 0) continue
-      const volume = image.volumes.find((volume) => isWithin(path, volume) || isWithin(real, volume))
+      const volume = volumes.find((volume) => isWithin(path, volume) || isWithin(real, volume))
       if (volume === undefined) return { path, real }
       throw refuse(
         `has a volume at ${volume}, which is empty in a sandbox, and ${path} in it; build it without, or give allowed_commands another path`,

@@ -3,7 +3,7 @@ import { unlessAborted } from '../../lib/deadline.ts'
 import { isWithin } from '../../lib/path-overlap.ts'
 import type { SandboxSpec } from '../spec.ts'
 import type { ImagePin } from './image.ts'
-import { judgeWay, refuseImage } from './image-judge.ts'
+import { judgeWay, placesOfVolumes, refuseImage } from './image-judge.ts'
 import { lookIntoImage, type OwnedEngine } from './look.ts'
 
 /** Judges the targets of a sandbox's mounts. */
@@ -36,12 +36,17 @@ const judge = async (
   { server, mounts }: Parameters<JudgeTargets>[1],
 ): Promise<void> => {
   const refuse = refuseImage(reference, server)
-  for (const { target } of mounts) {
-    const volume = volumes.find((path) => path !== target && isWithin(path, target))
-    if (volume !== undefined)
-      throw refuse(`has a volume at ${volume}, within the mount at ${target}; give that another target`)
-  }
+  // A mount takes the place of a volume.
+  const own = volumes.filter((path) => !mounts.some(({ target }) => target === path))
   await lookIntoImage(owned, { id, volumes }, async (look) => {
-    for (const { target, kind } of mounts) await judgeWay(look, { target, kind, isOurs: false }, refuse)
+    const places = await placesOfVolumes(look, own, refuse)
+    for (const { target, kind } of mounts) {
+      const within = places.findIndex((place) => isWithin(place, target))
+      if (within >= 0)
+        throw refuse(
+          `has a volume at ${own[within]}, within the mount at ${target}; give that another target`,
+        )
+      await judgeWay(look, { target, kind, isOurs: false }, refuse)
+    }
   })
 }
