@@ -95,7 +95,7 @@ const atMost = (got: number, limit: number): boolean => got <= limit
 
 const keywords: Readonly<Record<string, Keyword>> = {
   type: (said) => {
-    const names = Array.isArray(said) ? (said as unknown[]) : [said]
+    const names = [...new Set(Array.isArray(said) ? (said as unknown[]) : [said])]
     const tests = names.map((name) =>
       typeof name === 'string' && Object.hasOwn(types, name) ? types[name] : undefined,
     )

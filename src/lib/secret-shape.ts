@@ -8,6 +8,10 @@ interface Shape {
   readonly whole?: RegExp
 }
 
+/**
+ * Whoever is governed writes what these are held against: none may begin at one place, and at the next, what it reads to the end
+ * of the text. Hence the bounds, and what looks back from the place that few texts have.
+ */
 const shapes: readonly Shape[] = [
   { kind: 'a GitHub token', pattern: /\b(gh[pousr]_[A-Za-z0-9]{30,}|github_pat_[A-Za-z0-9_]{30,})/ },
   { kind: 'a GitLab token', pattern: /\bglpat-[A-Za-z0-9_-]{16,}/ },
@@ -16,20 +20,20 @@ const shapes: readonly Shape[] = [
   { kind: 'a Slack token', pattern: /\bxox[abeoprs]-[A-Za-z0-9-]{10,}/ },
   {
     kind: 'an API key',
-    pattern: /\b[srp]k[-_](?=[A-Za-z0-9_-]*[0-9])(?=[A-Za-z0-9_-]*[A-Z])[A-Za-z0-9_-]{20,}/,
+    pattern: /\b[srp]k[-_](?=[A-Za-z_-]{0,64}[0-9])(?=[a-z0-9_-]{0,64}[A-Z])[A-Za-z0-9_-]{20,}/,
   },
   { kind: 'an npm token', pattern: /\bnpm_[A-Za-z0-9]{30,}/ },
   {
     kind: 'a JSON web token',
-    pattern: /\beyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\./,
-    whole: /\beyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]*/,
+    pattern: /(?<=\beyJ[A-Za-z0-9_-]{10,})\.eyJ[A-Za-z0-9_-]{10,}\./,
+    whole: /(?<=\beyJ[A-Za-z0-9_-]{10,})\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]*/,
   },
   {
     kind: 'a private key',
     pattern: /-----BEGIN [A-Z ]*PRIVATE KEY-----/,
     whole: /-----BEGIN [A-Z ]*PRIVATE KEY-----[^]*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)/,
   },
-  { kind: 'a password in an address', pattern: /\b[a-z][a-z0-9+.-]*:\/\/[^\s/:@]*:[^\s/@]+@/i },
+  { kind: 'a password in an address', pattern: /(?<=[a-z0-9+.-]):\/\/[^\s/:@]*:[^\s/@]+@/i },
   {
     kind: 'a secret option with its value',
     pattern: /^--?[a-z-]*(token|secret|password|passwd|api-?key|private-key)=./i,

@@ -68,3 +68,14 @@ test('each judgement has all the time there is', () => {
       ),
     ).toBeNull()
 })
+
+// Looked at each time for each item, it took minutes.
+test('a type that is named over and over is one', () => {
+  const type = [...list(24_000, () => 'string'), 'null']
+  expect(
+    judged(
+      { type: 'array', items: { type } },
+      list(300_000, () => null),
+    ),
+  ).toBeNull()
+})
