@@ -8,12 +8,13 @@ import { homeNames, machineNames, socketNames } from '../lab/names.ts'
 import { linkedName, peoplesPlaces } from '../lab/people.ts'
 import { lacks, refusesPlans, type Wanted } from '../lab/planned.ts'
 import type { Probe, Scene } from '../probe.ts'
+import type { Rule } from '../lab/rules.ts'
 import { knowing, mounting } from '../arms/wanted.ts'
 
 type Place = keyof typeof peoplesPlaces
 type Trees = Lab['trees']
 
-const denied = /which no configuration grants/
+const denied: Rule = 'what is denied to everybody'
 
 const place = ({ people }: Pick<Trees, 'people'>, name: Place, ...below: readonly string[]): string =>
   join(people, peoplesPlaces[name], ...below)
@@ -157,7 +158,7 @@ export const deniedProbes: readonly Probe[] = [
         refusesPlans(
           'a socket, a device',
           [mounts('a socket', ({ socket }) => socket), mounts('a device', () => '/dev/null')],
-          /is a device, socket or pipe/,
+          'only files and folders are mounted',
         ),
       ],
       outside: outside(scene),

@@ -3,6 +3,7 @@ import { SallyportError } from '../../errors.ts'
 import type { Mount } from '../../sandbox/spec.ts'
 import type { Answer, Attempt } from '../attempt.ts'
 import { type Lab, planOf } from './lab.ts'
+import { type Rule, ruleOf } from './rules.ts'
 
 /** One launch of many, with what is to be told of it where it is let through. */
 export interface Wanted {
@@ -10,8 +11,11 @@ export interface Wanted {
   readonly of: (lab: Lab) => Lab
 }
 
-/** Launches each of which must be refused for a reason that says `why`. */
-export const refusesPlans = (label: string, wanted: readonly Wanted[], why: RegExp): Attempt => ({
+/**
+ * Launches each of which must be refused by this rule. One that another rule refuses is a failure of its own: what is guarded did
+ * not answer, and would be open wherever that other did not happen to.
+ */
+export const refusesPlans = (label: string, wanted: readonly Wanted[], rule: Rule): Attempt => ({
   asks: [],
   label,
   plan: async (lab) => {
@@ -19,18 +23,27 @@ export const refusesPlans = (label: string, wanted: readonly Wanted[], why: RegE
     for (const { what, of } of wanted) {
       const found = await planned(of(lab))
       if (typeof found !== 'string') return { outcome: 'open', text: what }
-      refusals.push(`${what}: ${found}`)
+      refusals.push(found)
     }
     return { outcome: 'refused', text: refusals.join('\n') }
   },
   meaning({ outcome, text }) {
-    if (outcome === 'open') return { is: 'open', observed: `planned: ${text}`, errno: null }
-    const other = text.split('\n').find((line) => !why.test(line))
-    return outcome === 'refused' && text !== '' && other === undefined
-      ? { is: 'shut', observed: 'refused', errno: null }
-      : { is: 'broken', observed: `refused, for another reason: ${other ?? outcome}`, errno: null }
+    if (outcome === 'open')
+      return { is: 'open', observed: `planned, not refused by “${rule}”: ${text}`, errno: null }
+    if (outcome !== 'refused' || text === '') return { is: 'broken', observed: outcome, errno: null }
+    const refusals = text.split('\n')
+    const at = refusals.findIndex((line) => ruleOf(line) !== rule)
+    return at < 0
+      ? { is: 'shut', observed: `refused by “${rule}”`, errno: null }
+      : {
+          is: 'otherwise',
+          observed: `not refused by “${rule}”: ${wanted[at]?.what}, ${by(refusals[at] ?? '')}`,
+          errno: null,
+        }
   },
 })
+
+const by = (refusal: string): string => `refused by “${ruleOf(refusal) ?? 'none of these rules'}”: ${refusal}`
 
 /** A launch that is planned, in whose mounts `wrong` finds nothing amiss. */
 export const mountsOfPlan = (
