@@ -61,7 +61,7 @@ export const createSigner = async (
   hosts: readonly string[],
   life: keyof typeof authorityMs = 'session',
 ): Promise<Signer> => {
-  const [authority, leaf] = await Promise.all([newKey(), newKey()])
+  const [authority, leaf] = await Promise.all([newKey(false), newKey(true)])
   const name = `CN=Sallyport sandbox of ${server.replaceAll(/[^A-Za-z0-9_.-]/g, '_')}`
   const bornMs = Date.now()
   const certificate = await X509CertificateGenerator.create({
@@ -120,8 +120,9 @@ export const createSigner = async (
   }
 }
 
-const newKey = (): Promise<webcrypto.CryptoKeyPair> =>
-  webcrypto.subtle.generateKey(curve, true, ['sign', 'verify'])
+/** The authority's is never taken out of where it was made; a host's has to be, for TLS to have it. */
+const newKey = (isTakenOut: boolean): Promise<webcrypto.CryptoKeyPair> =>
+  webcrypto.subtle.generateKey(curve, isTakenOut, ['sign', 'verify'])
 
 // Positive, and not the same for two authorities of one name
 const serial = (): string => `4${randomBytes(15).toString('hex').slice(1)}`

@@ -1,5 +1,5 @@
 // TLS on both sides: which client is spoken to, which host is believed, and what the sandbox's authority may sign.
-import { X509Certificate } from 'node:crypto'
+import { webcrypto, X509Certificate } from 'node:crypto'
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
 import { writeFile } from 'node:fs/promises'
@@ -7,6 +7,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type AddressInfo, connect, createServer } from 'node:net'
 import { connect as connectTls, type ConnectionOptions, type TLSSocket } from 'node:tls'
 import { promisify } from 'node:util'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { describe, expect, test, vi } from 'vitest'
 import { createInterceptor } from '../../../src/egress/intercept/interceptor.ts'
 import { createSigner } from '../../../src/egress/intercept/signer.ts'
@@ -153,6 +155,34 @@ describe('the authority', () => {
     const day = 24 * 3_600_000
     expect(((await endOf('call')) - Date.now()) / day).toBeCloseTo(25 / 24, 1)
     expect((await endOf('session')) - Date.now()).toBeGreaterThan(365 * day)
+  })
+
+  test('has a key that nobody can take out, and that is gone with its sandbox', async () => {
+    const made: WeakRef<webcrypto.CryptoKey>[] = []
+    const { subtle } = webcrypto
+    const generate = subtle.generateKey.bind(subtle)
+    using looked = vi.spyOn(subtle, 'generateKey')
+    looked.mockImplementation(async (...args: Parameters<typeof generate>) => {
+      const pair = (await generate(...args)) as webcrypto.CryptoKeyPair
+      made.push(new WeakRef(pair.privateKey))
+      return pair
+    })
+    const lived = async (): Promise<void> => {
+      await using at = await intercepted()
+      expect(await shake(at, { servername: host })).toContain('TLSv1.3')
+      const keys = made.map((it) => it.deref())
+      expect(keys.map((key) => key?.extractable)).toEqual([false, true])
+      const [own] = keys
+      if (own === undefined) throw new Error('there is none')
+      await expect(subtle.exportKey('pkcs8', own)).rejects.toThrow(/not extractable/)
+    }
+    await lived()
+    setFlagsFromString('--expose-gc')
+    const collect = runInNewContext('gc') as () => void
+    await eventually(() => {
+      collect()
+      return made.every((it) => it.deref() === undefined)
+    })
   })
 
   test('signs each host once, for as long as that holds', async () => {
