@@ -177,6 +177,8 @@ describe('the authority', () => {
       await expect(subtle.exportKey('pkcs8', own)).rejects.toThrow(/not extractable/)
     }
     await lived()
+    // What it gave is remembered by it, too
+    looked.mockRestore()
     setFlagsFromString('--expose-gc')
     const collect = runInNewContext('gc') as () => void
     await eventually(() => {
