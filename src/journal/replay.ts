@@ -1,19 +1,7 @@
 // Reading a journal from a place in it to its end, every record checked against the one before.
 import { corrupt } from './failures.ts'
-import type { JournalRecord, Position } from './record.ts'
-import { beginning, listSegments, readSegment, type Torn } from './segments.ts'
-import { endsSo } from './snapshot.ts'
-
-/** The end of a segment to which nothing is added any more. */
-export interface SegmentEnd {
-  readonly segment: number
-  /** Its last sealed record */
-  readonly position: Position
-  /** Where that record ends in the file, bytes */
-  readonly offset: number
-  /** What stands behind it, which the next segment tells of */
-  readonly torn: Torn | null
-}
+import type { JournalRecord } from './record.ts'
+import { beginning, endsSo, listSegments, readSegment, type SegmentEnd } from './segments.ts'
 
 /**
  * Visits every sealed record behind `from`, in order. Returns where the journal ends, null where there is none.

@@ -46,6 +46,17 @@ export interface Torn {
   readonly sha256: string
 }
 
+/** The end of a segment to which nothing is added any more. */
+export interface SegmentEnd {
+  readonly segment: number
+  /** Its last sealed record */
+  readonly position: Position
+  /** Where that record ends in the file, bytes */
+  readonly offset: number
+  /** What stands behind it, which the next segment tells of */
+  readonly torn: Torn | null
+}
+
 /** What reading one segment came to. */
 export interface SegmentRead {
   /** The last sealed record */
@@ -109,6 +120,15 @@ export function readSegment(
       ? null
       : { segment, offset: sealed.offset, bytes: rest.length, sha256: hash('sha256', rest) }
   return { ...sealed, torn, flaw }
+}
+
+/** True when the segment stands there and ends so. */
+export function endsSo(directory: string, { segment, position, offset }: SegmentEnd): boolean {
+  if (!listSegments(directory).includes(segment)) return false
+  const bytes = bytesOf(segmentPath(directory, segment))
+  if (bytes === null || bytes.length < offset || bytes[offset - 1] !== 10) return false
+  const line = bytes.toString('utf8', bytes.lastIndexOf(10, offset - 2) + 1, offset)
+  return line.includes(`,"hash":"${position.hash}"`) && line.startsWith(`{"seq":${position.seq},`)
 }
 
 const notText: Flaw = { kind: 'torn', detail: 'the line is not UTF-8' }

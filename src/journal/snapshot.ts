@@ -8,9 +8,8 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { mkdir, open, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { errnoOf, isMissing } from '../lib/missing.ts'
-import type { SegmentEnd } from './replay.ts'
 import { seal, unseal } from './sealed.ts'
-import { bytesOf, listSegments, segmentPath, throughDescriptor } from './segments.ts'
+import { type SegmentEnd, segmentPath, throughDescriptor } from './segments.ts'
 
 export interface Snapshot extends SegmentEnd {
   /** What all records up to the position came to; JSON */
@@ -79,15 +78,6 @@ export async function writeSnapshot(
 export function coveredSegment(directory: string, key: Uint8Array): number {
   const usable = readSnapshots(directory, key).filter((one) => 'segment' in one)
   return usable.length < kept ? 0 : (usable.at(-1)?.segment ?? 0)
-}
-
-/** True when the segment stands there and ends so. */
-export function endsSo(directory: string, { segment, position, offset }: SegmentEnd): boolean {
-  if (!listSegments(directory).includes(segment)) return false
-  const bytes = bytesOf(segmentPath(directory, segment))
-  if (bytes === null || bytes.length < offset || bytes[offset - 1] !== 10) return false
-  const line = bytes.toString('utf8', bytes.lastIndexOf(10, offset - 2) + 1, offset)
-  return line.includes(`,"hash":"${position.hash}"`) && line.startsWith(`{"seq":${position.seq},`)
 }
 
 function names(directory: string): readonly string[] {

@@ -14,9 +14,15 @@ import { type FileHandle, open } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { BatchBytes } from './batch-bytes.ts'
 import { type Entry, encodeRecord, originOf, type Position } from './record.ts'
-import type { SegmentEnd } from './replay.ts'
 import { UncutNote } from './uncut.ts'
-import { expectInPlace, listSegments, readSegment, segmentPath, type Torn } from './segments.ts'
+import {
+  expectInPlace,
+  listSegments,
+  readSegment,
+  type SegmentEnd,
+  segmentPath,
+  type Torn,
+} from './segments.ts'
 
 /** `write` survives the daemon's death, `fsync` a power loss too. */
 export type Durability = 'write' | 'fsync'

@@ -14,8 +14,7 @@ import {
 import { isMissing } from '../lib/missing.ts'
 import type { Position } from './record.ts'
 import { seal, unseal } from './sealed.ts'
-import { listSegments, segmentPath } from './segments.ts'
-import { endsSo } from './snapshot.ts'
+import { endsSo, listSegments, segmentPath } from './segments.ts'
 
 /** What does not count: all of a segment behind `length`. */
 export interface Uncut {

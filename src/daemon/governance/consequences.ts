@@ -6,9 +6,9 @@ import type { Permits } from '../../call/permit.ts'
 import type { ServerSettings, Settings } from '../../schema/settings.ts'
 import type { Emit } from '../../supervisor/ports.ts'
 import type { Actor } from './actor.ts'
-import { type Debt, Debts } from './debts.ts'
+import { Debts } from './debts.ts'
 import { event, failureEvents } from './failure-events.ts'
-import type { OwedFile } from './owed-file.ts'
+import type { Debt, OwedFile } from './owed-file.ts'
 import type { JournalRecorder } from './recorder.ts'
 
 export interface ConsequencePorts {

@@ -1,14 +1,7 @@
 // Facts that had effect before their record: what only takes away may not wait for a disk, and must be written all the same.
-import type { StrictFact } from '../../call/facts.ts'
 import type { Ledger } from '../../call/ledger.ts'
-import type { OwedFile } from './owed-file.ts'
+import type { Debt, OwedFile } from './owed-file.ts'
 import type { JournalRecorder } from './recorder.ts'
-
-/** A fact that is in effect, with what its record says beside it. */
-export interface Debt {
-  readonly fact: StrictFact
-  readonly evidence: Readonly<Record<string, unknown>>
-}
 
 const againMs = 500
 

@@ -5,8 +5,7 @@ import { HeadKeeper, readHead, type UnusableHead } from '../../journal/head-file
 import { Journal, type JournalOptions } from '../../journal/journal.ts'
 import { type Pruned, pruneJournal } from '../../journal/prune.ts'
 import type { Position } from '../../journal/record.ts'
-import type { SegmentEnd } from '../../journal/replay.ts'
-import { beginning } from '../../journal/segments.ts'
+import { beginning, type SegmentEnd } from '../../journal/segments.ts'
 import {
   coveredSegment,
   readSnapshots,

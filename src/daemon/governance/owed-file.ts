@@ -1,10 +1,16 @@
 // What has effect and can't be recorded, kept wherever there is room: a daemon that is killed meanwhile begins with it.
 import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import type { StrictFact } from '../../call/facts.ts'
 import { SallyportError } from '../../errors.ts'
 import { seal, unseal } from '../../journal/sealed.ts'
 import { isMissing } from '../../lib/missing.ts'
 import type { Redactor } from '../../schema/redactor.ts'
-import type { Debt } from './debts.ts'
+
+/** A fact that is in effect, with what its record says beside it. */
+export interface Debt {
+  readonly fact: StrictFact
+  readonly evidence: Readonly<Record<string, unknown>>
+}
 
 export interface OwedOptions {
   /** On disks that may fail independently; each gets all of it */
