@@ -1,7 +1,8 @@
 // What was registered for each server, for the daemon's life: its command and its code, pinned, and held to that.
 import { SallyportError } from '../errors.ts'
 import type { ServerSettings, Settings } from '../schema/settings.ts'
-import { type ImagePin, pinImage, pinImageCommand, recheckImage } from './docker/image.ts'
+import { pinImage, pinImageCommand, recheckImage } from './docker/image.ts'
+import type { ImagePin } from './docker/image-pin.ts'
 import type { OwnedEngine } from './docker/look.ts'
 import { judgeArguments } from './program/arguments.ts'
 import { pinCommand, recheckCommand, type CommandPin, type Trust } from './program/command.ts'

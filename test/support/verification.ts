@@ -1,7 +1,7 @@
 // Verifications for reports to be made of, with text in them that would break a careless format.
 import { expect } from 'vitest'
 import type { AssertionResult, Inspection, ProbeResult, Verification } from '../../src/verify/result.ts'
-import type { Report } from '../../src/verify/report/report.ts'
+import type { Report } from '../../src/verify/report/format.ts'
 
 /** The verdict of a verification that found nothing to mend: where nothing holds a limit, that is no failure by itself. */
 export const green: unknown = expect.stringMatching(/^(pass|not-enforced)$/)

@@ -3,7 +3,7 @@ import { lstatSync, type Stats } from 'node:fs'
 import { join } from 'node:path'
 import { isWithin } from '../../lib/path-overlap.ts'
 import type { ProcMask } from './masks.ts'
-import type { Entry } from './shown.ts'
+import type { Entry } from './shown-entry.ts'
 
 /** Links of a process that lead to what it has, not to a path. */
 const linkFolders = ['fd', 'ns', 'map_files']

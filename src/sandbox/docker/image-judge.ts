@@ -4,7 +4,7 @@ import { isNormal, isWithin } from '../../lib/path-overlap.ts'
 import { SallyportError } from '../../errors.ts'
 import type { FileStat } from './answers.ts'
 import { statusOf } from './engine-failure.ts'
-import type { ImagePin } from './image.ts'
+import type { ImagePin } from './image-pin.ts'
 import type { Look } from './look.ts'
 
 /** Where everything of ours is in a container */

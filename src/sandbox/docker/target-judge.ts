@@ -2,7 +2,7 @@
 import { unlessAborted } from '../../lib/deadline.ts'
 import { isWithin } from '../../lib/path-overlap.ts'
 import type { SandboxSpec } from '../spec.ts'
-import type { ImagePin } from './image.ts'
+import type { ImagePin } from './image-pin.ts'
 import { judgeWay, placesOfVolumes, refuseImage } from './image-judge.ts'
 import { lookIntoImage, type OwnedEngine } from './look.ts'
 

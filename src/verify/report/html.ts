@@ -22,7 +22,7 @@ import {
   needsEyes,
 } from './guarantees.ts'
 import { style } from './html-style.ts'
-import type { Report } from './report.ts'
+import type { Report } from './format.ts'
 import { markup } from './words.ts'
 
 /** One cell of the matrix: what was tried for one guarantee under one profile. */

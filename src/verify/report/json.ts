@@ -7,7 +7,7 @@ import {
   type Verification,
 } from '../result.ts'
 import { allOf, countOf } from './guarantees.ts'
-import type { Report } from './report.ts'
+import type { Report } from './format.ts'
 
 /** Returns one JSON document. */
 export const jsonReport = ({ version, reported, unusable }: Report): string => {

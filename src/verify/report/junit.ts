@@ -11,7 +11,7 @@ import {
   subjectOf,
   whyNot,
 } from './guarantees.ts'
-import type { Report } from './report.ts'
+import type { Report } from './format.ts'
 import { markup, oneLine } from './words.ts'
 
 /** Returns XML in which a verification is a suite, and a probe or an assertion is a test case. */

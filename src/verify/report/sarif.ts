@@ -12,7 +12,7 @@ import {
   subjectOf,
   whyNot,
 } from './guarantees.ts'
-import type { Place, Report, Reported } from './report.ts'
+import type { Place, Report, Reported } from './format.ts'
 import { oneLine } from './words.ts'
 
 const assertionRule = 'assertion'

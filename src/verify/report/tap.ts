@@ -1,7 +1,7 @@
 // A report as TAP 14: a subtest for each verification, a diagnostic for what did not hold.
 import { isGreen, type Verdict, type Verification } from '../result.ts'
 import { allOf, assertionFacts, factsOf, inspectionFacts, subjectOf, whyNot } from './guarantees.ts'
-import type { Report } from './report.ts'
+import type { Report } from './format.ts'
 import { oneLine } from './words.ts'
 
 interface Point {

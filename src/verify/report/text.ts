@@ -11,7 +11,7 @@ import {
   needsEyes,
   subjectOf,
 } from './guarantees.ts'
-import type { Report } from './report.ts'
+import type { Report } from './format.ts'
 import { oneLine } from './words.ts'
 
 /** Returns lines for people, without colours. */

@@ -6,7 +6,7 @@ import { SaxesParser } from 'saxes'
 import { Parser as TapParser } from 'tap-parser'
 import { describe, expect, test } from 'vitest'
 import type { Verification } from '../../../src/verify/result.ts'
-import { formats } from '../../../src/verify/report/report.ts'
+import { formats } from '../../../src/verify/report/formats.ts'
 import {
   assertion,
   hostile,
