@@ -1,6 +1,6 @@
 // `sallyport profile learn -- CMD ARGS`: watches a server at work, and drafts the least profile that it needed.
 import { access, writeFile } from 'node:fs/promises'
-import { basename, resolve } from 'node:path'
+import { basename, join, resolve } from 'node:path'
 import { Duplex } from 'node:stream'
 import { Option, type Command } from 'commander'
 import { thisHost } from '../config/host.ts'
@@ -64,6 +64,7 @@ async function learn(command: string, args: readonly string[], flags: LearnFlags
   using interrupted = interruption()
   const { learnProfile } = await import('../verify/learn/learn.ts')
   await judgeFlags(flags)
+  await judgeName(nameFor(flags))
   const drive = await driveFor(flags)
   const { out } = flags
   const save = async (text: string): Promise<void> => {
@@ -124,6 +125,16 @@ async function judgeFlags({ drive, stdio, out, json, name }: LearnFlags): Promis
               ? `--out ${out}: is there already; remove it, or name another`
               : null
   if (wrong !== null) throw new SallyportError('ERR_USAGE', wrong)
+}
+
+/** Said now rather than when all of it was watched. */
+async function judgeName(name: string): Promise<void> {
+  const { shippedFolder } = await import('../config/profile-layers.ts')
+  if (await isThere(join(shippedFolder, `${name}.yaml`)))
+    throw new SallyportError(
+      'ERR_USAGE',
+      `the draft would be called ${name}, as a shipped profile is; choose another with --name, or with --out`,
+    )
 }
 
 async function driveFor({ drive, stdio }: LearnFlags): Promise<Drive> {

@@ -120,6 +120,7 @@ test.each([
   ['ERR_USAGE', 7, ['--stdio']],
   ['ERR_USAGE', 7, ['--stdio', '--drive', 'x', '--out', 'y']],
   ['ERR_USAGE', 7, ['--out', cli]],
+  ['ERR_USAGE', 7, ['--out', '/nonexistent/node.yaml']],
   ['ERR_USAGE', 7, ['--env', '1=2']],
   ['ERR_USAGE', 7, ['--allow', 'example.com']],
   ['ERR_USAGE', 7, ['--driver', 'docker']],

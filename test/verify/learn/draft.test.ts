@@ -7,8 +7,10 @@ import { describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
 import { parseDocument } from '../../../src/config/document.ts'
 import { validate } from '../../../src/schema/validate.ts'
+import type { Ran } from '../../../src/verify/learn/confine.ts'
 import { type DraftParts, draftOf } from '../../../src/verify/learn/draft.ts'
 import { formatDraft } from '../../../src/verify/learn/draft-text.ts'
+import { unsteadyIn } from '../../../src/verify/learn/prove.ts'
 import { codeOf, View } from '../../../src/verify/learn/view.ts'
 import { tempDir } from '../../support/temp-dir.ts'
 
@@ -104,4 +106,18 @@ test('a draft of plain names is a profile that loads', async () => {
   const plain = { ...parts, needs: { ...parts.needs, read: [{ path: '/srv/data', reason: 'learned' }] } }
   const text = formatDraft(await draftOf(plain), plain)
   expect(validate('profile', parseDocument('learned.yaml', text).value).ok).toBe(true)
+})
+
+test('what passed once without a grant is tried again: luck is no proof', async () => {
+  const answer = { to: 'tools/call', outcome: 'result', digest: 'a', result: {} } as const
+  const passes = { answers: [answer], exit: null } as unknown as Ran
+  const fails = { answers: [{ ...answer, outcome: 'error' }], exit: null } as unknown as Ran
+  const among = (runs: readonly Ran[]) => {
+    const left = [...runs]
+    return unsteadyIn([answer], () => Promise.resolve(left.shift() ?? passes))
+  }
+  expect(await among([passes, passes, passes])).toEqual([])
+  expect(await among([passes, passes, fails])).toEqual([
+    'it does not need the same each time, so that nothing was left out: tools/call: error, was result',
+  ])
 })
