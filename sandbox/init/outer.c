@@ -66,7 +66,7 @@ int outer_main(void) {
   raise_oom_score();
 
   // 4. Stage the mounts. With the daemon's rights too: the dropped uid could not search every folder above.
-  if (launch.mount_count > 0) stage_mounts(launch.mounts, launch.mount_count);
+  if (launch.mount_count > 0) stage_mounts(&launch);
 
   // 5. Leave the keyring. It passes through every namespace, and the daemon's keys with it. Before the drop:
   // the new one then counts against the daemon's quota, not against that of a uid with many sandboxes.

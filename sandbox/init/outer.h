@@ -34,7 +34,17 @@ struct launch {
 // orders.c: the frames up to `exec`, checked for shape and completeness.
 void read_launch_orders(struct launch *launch);
 // staging.c
-void stage_mounts(const struct staged *mounts, size_t count);
+void stage_mounts(const struct launch *launch);
+// The name of a mount namespace, empty where it is not known.
+struct namespace {
+  char name[64];
+};
+
+// leave-out.c
+struct namespace mount_namespace(void);
+// Takes what the tool does not need out of our table of mounts; `before` is the namespace that we were born
+// in.
+void leave_out(struct namespace before, const char *tool);
 // identity.c
 void join_new_keyring(void);
 void drop_identity(uid_t uid, gid_t gid);

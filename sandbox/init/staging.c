@@ -46,8 +46,11 @@ static void bind_source(int source, const struct staged *mount_point) {
   if (mount(from, to, NULL, MS_BIND | MS_REC, NULL) != 0) die("staging", mount_point->source, errno);
 }
 
-void stage_mounts(const struct staged *mounts, size_t count) {
+void stage_mounts(const struct launch *launch) {
   static int sources[MOUNTS_MAX];
+  const struct staged *mounts = launch->mounts;
+  const size_t count = launch->mount_count;
+  const struct namespace before = mount_namespace();
   // Our own namespace, and nothing propagates: the host never sees these mounts, and they end with us.
   if (unshare(CLONE_NEWNS) != 0) die("staging", "mount namespace", errno);
   if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0) die("staging", "private propagation", errno);
@@ -59,4 +62,5 @@ void stage_mounts(const struct staged *mounts, size_t count) {
     bind_source(sources[index], &mounts[index]);
     close(sources[index]);
   }
+  leave_out(before, launch->tool);
 }

@@ -1,12 +1,15 @@
 // What a daemon of root does for a sandbox before it is nobody: groups, and mounts where nobody else has them.
 import { execFileSync } from 'node:child_process'
 import {
+  chmodSync,
   chownSync,
   existsSync,
   mkdirSync,
+  mkdtempSync,
   readdirSync,
   readFileSync,
   rmdirSync,
+  rmSync,
   statSync,
   symlinkSync,
   writeFileSync,
@@ -14,6 +17,7 @@ import {
 import { constants } from 'node:os'
 import { dirname, join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { callNumber } from '../../../src/verify/lab/removal.ts'
 import { eventually } from '../../support/eventually.ts'
 import { frame } from '../../support/init-frames.ts'
 import {
@@ -42,6 +46,16 @@ const mountsIn = (mountinfo: string): readonly string[] =>
   mountinfo
     .split('\n')
     .filter((line) => !/docker|containerd|overlay2|\/tmp\/[^/]+\/[de](\/| )/.test(line.split(' - ')[0] ?? ''))
+
+/** Where a table has mounts. */
+const pointsIn = (mountinfo: string): readonly string[] =>
+  mountinfo.split('\n').map((line) => line.split(' ')[4] ?? '')
+
+const isBelow = (point: string, folders: readonly string[]): boolean =>
+  folders.some((folder) => point === folder || point.startsWith(`${folder}/`))
+
+/** Of what the tool does not need, the mounts of every machine. */
+const leftOut = ['/sys', '/dev/shm', '/dev/pts']
 
 describe.runIf(isRoot)('as root', () => {
   it('reaches sources and its own binary below a folder that only root may search', async () => {
@@ -93,6 +107,50 @@ describe.runIf(isRoot)('as root', () => {
     const { diagnostics } = await outcome(process.send(...orders))
     expect(diagnostics).toMatch(/ \/tmp rw,nosuid,nodev,noexec[ ,].* - tmpfs sallyport rw,.*mode=755/)
     expect(diagnostics).toMatch(/^755$/m)
+  })
+
+  it('leaves the tool few mounts to read of, and a source that lay in one of those that are gone', async () => {
+    await using fake = await fakeTool('cat /tmp/kept/file /proc/$$/mountinfo')
+    const folder = mkdtempSync('/dev/shm/sp-')
+    try {
+      writeFileSync(join(folder, 'file'), 'kept\n')
+      chmodSync(folder, 0o755)
+      const orders = [frame('m', fake.path, 'tool'), frame('m', folder, 'kept'), ...handOver('/tmp/tool')]
+      await using process = new InitProcess(binary, ['outer'])
+      const { diagnostics } = await outcome(process.send(...orders))
+      expect(diagnostics).toMatch(/^kept$/m)
+      expect(pointsIn(readFileSync('/proc/self/mountinfo', 'utf8'))).toEqual(expect.arrayContaining(leftOut))
+      expect(pointsIn(diagnostics).filter((point) => isBelow(point, leftOut))).toEqual([])
+      expect(pointsIn(diagnostics)).toEqual(expect.arrayContaining(['/', '/proc', '/tmp/kept', '/tmp/tool']))
+    } finally {
+      rmSync(folder, { recursive: true })
+    }
+  })
+
+  // In a namespace of the test's own, whose mounts are shared with nobody else: what fails here takes its mounts alone.
+  it.each([
+    ['it got no namespace of its own', ':', `${callNumber('unshare')}`],
+    ['its mounts are still shared', 'mount --make-rshared /', `${callNumber('mount')} 3 0x44000 0x44000`],
+  ])('takes no mount away from others where %s', async (_, prepare, without) => {
+    await using fake = await fakeTool('echo the tool')
+    const script = `${prepare} && "$0" without "$1" "$2" "" outer; cat /proc/self/mountinfo >&2`
+    const apart = [
+      '--mount',
+      '--propagation',
+      'private',
+      '/usr/bin/sh',
+      '-c',
+      script,
+      probes,
+      binary,
+      without,
+    ]
+    await using process = new InitProcess('/usr/bin/unshare', apart)
+    const { diagnostics } = await outcome(
+      process.send(frame('m', fake.path, 'tool'), ...handOver('/tmp/tool')),
+    )
+    expect(diagnostics).toMatch(/^the tool$/m)
+    expect(pointsIn(diagnostics)).toEqual(expect.arrayContaining(leftOut))
   })
 
   it('stages no source that a symlink stands for by now', async () => {
