@@ -1,13 +1,22 @@
 // Where the engine is, in every form that the docker CLI takes, and which of them nobody should use.
 import { createHash } from 'node:crypto'
-import { mkdir, writeFile } from 'node:fs/promises'
+import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { describeEndpoint, findEndpoint } from '../../src/sandbox/docker/endpoint.ts'
 import { openEngine } from '../../src/sandbox/docker/engine.ts'
+import { testAuthority } from '../support/certificates.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
 const noHome = { HOME: '/nonexistent' }
+
+/** Writes what a client of an engine with TLS has. */
+const certificatesIn = async (folder: string): Promise<Readonly<Record<'ca' | 'cert' | 'key', string>>> => {
+  const { ca, issue } = await testAuthority(folder)
+  const pem = { ca, ...(await issue('client')) }
+  for (const [name, text] of Object.entries(pem)) await writeFile(join(folder, `${name}.pem`), text)
+  return pem
+}
 
 test('with nothing said it is the usual socket', () => {
   expect(findEndpoint(noHome)).toEqual({
@@ -51,15 +60,33 @@ test('a password in an address is refused, and not repeated', () => {
 
 test('TLS takes its files from $DOCKER_CERT_PATH, and is refused where it would check nothing', async () => {
   await using folder = await tempDir()
-  for (const name of ['ca', 'cert', 'key']) await writeFile(join(folder.path, `${name}.pem`), name)
+  const pem = await certificatesIn(folder.path)
   const said = { ...noHome, DOCKER_HOST: 'tcp://engines.example', DOCKER_CERT_PATH: folder.path }
   expect(findEndpoint({ ...said, DOCKER_TLS_VERIFY: '1' })).toMatchObject({
     kind: 'tcp',
     port: 2376,
-    tls: { ca: Buffer.from('ca'), cert: Buffer.from('cert'), key: Buffer.from('key') },
+    tls: { ca: Buffer.from(pem.ca), cert: Buffer.from(pem.cert), key: Buffer.from(pem.key) },
   })
   expect(() => findEndpoint({ ...said, DOCKER_TLS: '1' })).toThrow('checks no certificate')
 })
+
+test.each(['ca', 'cert', 'key'])(
+  'TLS with no %s, or with one that is none, is refused by its name',
+  async (name) => {
+    await using folder = await tempDir()
+    await certificatesIn(folder.path)
+    const said = { ...noHome, DOCKER_HOST: 'tcp://engines.example', DOCKER_CERT_PATH: folder.path }
+    const reading = (): unknown => findEndpoint({ ...said, DOCKER_TLS_VERIFY: '1' })
+    const refusal = (words: string): unknown =>
+      expect.objectContaining({ code: 'ERR_ENGINE_ENDPOINT', message: expect.stringContaining(words) })
+    await writeFile(join(folder.path, `${name}.pem`), 'none')
+    expect(reading).toThrow(refusal(`the engine named by ${folder.path}/${name}.pem`))
+    await rm(join(folder.path, `${name}.pem`))
+    expect(reading).toThrow(
+      refusal(`got no ${name}.pem in ${folder.path}; expected ca.pem, cert.pem and key.pem`),
+    )
+  },
+)
 
 test('a context is found by its name, $DOCKER_HOST goes before it, and one that is not there is refused', async () => {
   await using folder = await tempDir()
@@ -73,10 +100,11 @@ test('a context is found by its name, $DOCKER_HOST goes before it, and one that 
       JSON.stringify({ Name: 'far', Endpoints: { docker } }),
     )
   await write({ Host: 'tcp://engines.example:2376', SkipTLSVerify: false })
-  await writeFile(join(tls, 'ca.pem'), 'ca')
+  const { ca } = await certificatesIn(folder.path)
+  await writeFile(join(tls, 'ca.pem'), ca)
   await writeFile(join(folder.path, 'config.json'), JSON.stringify({ currentContext: 'far' }))
   const said = { ...noHome, DOCKER_CONFIG: folder.path }
-  const far = { kind: 'tcp', host: 'engines.example', tls: { ca: Buffer.from('ca') }, from: 'context "far"' }
+  const far = { kind: 'tcp', host: 'engines.example', tls: { ca: Buffer.from(ca) }, from: 'context "far"' }
   expect(findEndpoint(said)).toMatchObject(far)
   expect(findEndpoint({ ...said, DOCKER_CONTEXT: 'default' })).toMatchObject({ from: 'the usual socket' })
   expect(findEndpoint({ ...said, DOCKER_HOST: 'unix:///x' })).toMatchObject({ from: '$DOCKER_HOST' })

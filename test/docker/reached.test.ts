@@ -2,6 +2,7 @@
 import { chmod, cp, mkdir, readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { diagnoseEngine } from '../../src/sandbox/docker/diagnose.ts'
 import { testAuthority } from '../support/certificates.ts'
 import { canStartEngine, engineTest, ownEngine } from '../support/engine.ts'
 import { launchHost, launchProbe, settingsFor } from '../support/launch.ts'
@@ -46,11 +47,25 @@ describe.runIf(canStartEngine)('over TCP', () => {
     const files = { tlscacert: 'ca.pem', tlscert: 'server-cert.pem', tlskey: 'server-key.pem' }
     const tls = Object.entries(files).map(([option, name]) => `--${option}=${join(certs, name)}`)
     await using _ = await ownEngine({ args: [`--host=tcp://localhost:${port}`, '--tlsverify', ...tls] })
-    await expectLaunch({
+    const environment = {
       DOCKER_HOST: `tcp://localhost:${port}`,
       DOCKER_TLS_VERIFY: '1',
       DOCKER_CERT_PATH: certs,
-    })
+    }
+    await expectLaunch(environment)
+    // Another's authority, another name, and no TLS: each is told apart from an engine that is not there.
+    const strange = join(folder.path, 'strange')
+    await mkdir(strange)
+    const other = await testAuthority(strange)
+    await writeFile(join(certs, 'ca.pem'), other.ca)
+    const why = async (more: Readonly<Record<string, string>>) =>
+      JSON.stringify(await diagnoseEngine({ ...environment, ...more }))
+    expect(await why({})).toContain('TLS does not hold')
+    await cp(authority.caFile, join(certs, 'ca.pem'))
+    expect(await why({ DOCKER_HOST: `tcp://127.0.0.1:${port}` })).toContain(
+      'for the name by which it is reached',
+    )
+    expect(await why({ DOCKER_TLS_VERIFY: '' })).toContain('say DOCKER_TLS_VERIFY=1')
   })
 })
 

@@ -1,5 +1,5 @@
 // Where the engine is: $DOCKER_HOST, a context of the docker CLI, or the socket that it listens on by itself.
-import { createHash } from 'node:crypto'
+import { createHash, createPrivateKey, X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { isIPv4, isIPv6 } from 'node:net'
 import { isAbsolute, join } from 'node:path'
@@ -99,14 +99,33 @@ const tlsFromEnvironment = (environment: Environment, folder: string): EngineTls
       throw refused('$DOCKER_TLS', 'TLS that checks no certificate', 'DOCKER_TLS_VERIFY=1')
     return null
   }
-  return tlsFiles(environment['DOCKER_CERT_PATH'] || folder)
+  const certs = environment['DOCKER_CERT_PATH'] || folder
+  const tls = tlsFiles(certs)
+  const missing = (['ca', 'cert', 'key'] as const).find((name) => tls[name] === null)
+  if (missing === undefined) return tls
+  throw refused('$DOCKER_TLS_VERIFY', `no ${missing}.pem in ${certs}`, tlsExpected)
 }
 
-const tlsFiles = (folder: string): EngineTls => ({
-  ca: readIfThere(join(folder, 'ca.pem')),
-  cert: readIfThere(join(folder, 'cert.pem')),
-  key: readIfThere(join(folder, 'key.pem')),
-})
+const tlsExpected = 'ca.pem, cert.pem and key.pem in $DOCKER_CERT_PATH, else in ~/.docker, or a context'
+
+const tlsFiles = (folder: string): EngineTls => {
+  const read = (name: string, parse: (pem: Buffer) => unknown): Buffer | null => {
+    const path = join(folder, name)
+    const pem = readIfThere(path)
+    try {
+      if (pem !== null) parse(pem)
+    } catch (error) {
+      throw refused(path, error instanceof Error ? error.message : String(error), 'PEM without a passphrase')
+    }
+    return pem
+  }
+  const certificate = (pem: Buffer): unknown => new X509Certificate(pem)
+  return {
+    ca: read('ca.pem', certificate),
+    cert: read('cert.pem', certificate),
+    key: read('key.pem', createPrivateKey),
+  }
+}
 
 const currentContext = (folder: string): string | null => {
   const found = readJson(join(folder, 'config.json'))

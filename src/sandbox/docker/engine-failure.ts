@@ -23,10 +23,14 @@ export const failure = (endpoint: Endpoint, what: string, error: unknown): Sally
   )
 }
 
-const mendOf = (error: unknown): string =>
-  errnoOf(error) === 'EACCES'
-    ? 'the daemon’s user may not use it: add that user to the group of the socket, which makes it root on this machine, or run the daemon as root'
-    : 'start it, or name another with DOCKER_HOST'
+const mendOf = (error: unknown): string => {
+  const code = errnoOf(error) ?? ''
+  if (code === 'EACCES')
+    return 'the daemon’s user may not use it: add that user to the group of the socket, which makes it root on this machine, or run the daemon as root'
+  if (/^(ERR_SSL|ERR_TLS|CERT_|UNABLE_TO_|SELF_SIGNED|DEPTH_ZERO|EPROTO)/.test(code))
+    return 'it answers, and TLS does not hold: see that ca.pem signed its certificate, for the name by which it is reached, and that it knows who signed cert.pem'
+  return 'start it, or name another with DOCKER_HOST'
+}
 
 // dockerode puts the status and its meaning before the engine's own words.
 const wordsOf = (error: unknown): string =>
@@ -41,6 +45,7 @@ export const refusal = (what: string, said: string, status: number): SallyportEr
   )
 
 const refusalMendOf = (what: string, said: string): string => {
+  if (/HTTP request to an HTTPS server/.test(said)) return 'say DOCKER_TLS_VERIFY=1, and DOCKER_CERT_PATH'
   if (what !== 'pull') return 'mend what it names'
   const mends: readonly (readonly [RegExp, string])[] = [
     [/no basic auth|unauthorized|denied/i, 'log in with docker login, as the user that runs this'],
