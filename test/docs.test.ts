@@ -1,6 +1,6 @@
 // The documents say what the code does: the same methods, codes, keys, steps and verbs, in the same words.
 import { existsSync, readFileSync, readdirSync } from 'node:fs'
-import { join } from 'node:path'
+import { join, relative } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import packageJson from '../package.json' with { type: 'json' }
 import { faultRows } from './support/fault-tests.ts'
@@ -40,6 +40,17 @@ test.each(faultRows)('fault $number of docs/faults.md is shown by tests that are
 
 test('docs/faults.md has all of the 26', () => {
   expect(faultRows.map(({ number }) => number)).toEqual(Array.from({ length: 26 }, (_, n) => n + 1))
+})
+
+test('docs/architecture.md has every folder of src, and each that it names is there and has the files it says to begin with', () => {
+  const rows = [...read('docs/architecture.md').matchAll(/^\| `([a-z/]+)` \| (.*) \|$/gm)]
+  const folders = readdirSync(join(root, 'src'), { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isDirectory())
+    .map(({ parentPath, name }) => relative(join(root, 'src'), join(parentPath, name)))
+  expect(rows.map(([, folder = '']) => folder).sort()).toEqual(folders.sort())
+  for (const [, folder = '', said = ''] of rows)
+    for (const [, file = ''] of said.matchAll(/`([a-z-]+\.ts)`/g))
+      expect(existsSync(join(root, 'src', folder, file)), `${folder}/${file}`).toBe(true)
 })
 
 test('docs/control-protocol.md lists exactly the methods of the protocol', () => {
