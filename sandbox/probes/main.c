@@ -106,6 +106,13 @@ static int relay_pid(void) {
   return pid;
 }
 
+// What people name stands for nothing else.
+static bool is_stated(const char *name) {
+  for (const struct attempt *it = stated_attempts; it->name != NULL; it++)
+    if (strcmp(it->name, name) == 0) return true;
+  return false;
+}
+
 // `{main}` in an argument is this program's own pid: outside of a sandbox it stands in for PID 1, being of the same user.
 // `{relay}` is the relay beside this program, which has the server's place.
 static char *settled(char *argument) {
@@ -147,7 +154,8 @@ int main(int argc, char **argv) {
     line[strcspn(line, "\n")] = '\0';
     char *rest = line, *words[ARGUMENTS + 1];
     int count = 0;
-    for (char *word; count <= ARGUMENTS && (word = strsep(&rest, "\t")) != NULL;) words[count++] = settled(word);
+    for (char *word; count <= ARGUMENTS && (word = strsep(&rest, "\t")) != NULL; count++)
+      words[count] = count > 0 && is_stated(words[0]) ? word : settled(word);
     started_ms = now_ms();
     const struct attempt *attempt = find(words[0]);
     if (attempt == NULL || count - 1 < attempt->arguments)

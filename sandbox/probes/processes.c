@@ -45,9 +45,10 @@ static int list_descriptors(int count, char **arguments) {
   return 0;
 }
 
+// Each ends with a NUL: nothing else is in no value.
 static int environment(int count, char **arguments) {
   (void)count, (void)arguments;
-  for (char **variable = environ; *variable != NULL; variable++) fprintf(found, "%s\n", *variable);
+  for (char **variable = environ; *variable != NULL; variable++) fprintf(found, "%s%c", *variable, '\0');
   return 0;
 }
 

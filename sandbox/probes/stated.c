@@ -23,17 +23,33 @@ struct search {
   // Whether a name that is not there could be made in a folder; null where only what is there is tried.
   int (*make)(const char *folder);
   long opened, shut, closed;
-  // The first folder that lists nothing and may be entered all the same: what is in it was not tried.
-  char unlisted[PATH_MAX];
+  // The first place of which something was not tried, and why; null where all was.
+  char left[PATH_MAX];
+  const char *why;
   int error;
+  // Links to folders that were followed: by the name of the link, so that each glob meets each name once.
+  struct followed {
+    dev_t device;
+    ino_t inode;
+    char name[NAME_MAX + 1];
+  } *followed;
+  size_t links;
 };
 
-// As the globs of rules: `*` and `?` stop at a slash, `**` does not. Within: whether some name in the folder of the path would match.
+// A folder that is walked, and those above it.
+struct above {
+  const struct above *up;
+  dev_t device;
+  ino_t inode;
+};
+
+// As the globs of rules: `*` and `?` stop at a slash, `**` does not; and `/**/` is a single slash, too. Within: whether some name in the folder of the path would match.
 static int matches(const char *glob, const char *path, int within) {
   for (; *glob != '\0'; glob++, path++) {
     if (*glob == '*') {
-      int crosses = glob[1] == '*';
+      int crosses = glob[1] == '*', is_whole = glob[-1] == '/';
       while (*glob == '*') glob++;
+      if (crosses && is_whole && *glob == '/' && path[-1] == '/' && matches(glob + 1, path, within)) return 1;
       for (;; path++) {
         if (within && *path == '\0') return strchr(glob, '/') == NULL;
         if (matches(glob, path, within)) return 1;
@@ -51,38 +67,85 @@ static const char *name_of(int error) {
   return name == NULL ? "an unknown error" : name;
 }
 
+// A name may hold anything but a slash: what would end a line, or say something to a terminal, is told by its number.
+static void name_path(const char *path) {
+  for (; *path != '\0'; path++) fprintf(found, (unsigned char)*path < 0x20 || *path == 0x7f ? "\\x%02x" : "%c", (unsigned char)*path);
+}
+
+static void leave(struct search *search, const char *path, const char *why) {
+  if (search->why != NULL) return;
+  search->why = why;
+  strcpy(search->left, path);
+}
+
+// What this program lacks itself stops nobody else.
+static int is_own_lack(int error) { return error == EMFILE || error == ENFILE || error == ENOMEM || error == EAGAIN; }
+
 static void try_path(struct search *search, int (*run)(const char *path), const char *path) {
   errno = 0;
   if (run(path) >= 0) {
-    if (search->opened++ < NAMED) fprintf(found, "%s: open\n", path);
+    if (search->opened++ < NAMED) name_path(path), fprintf(found, ": open\n");
     return;
   }
   int error = errno;
+  if (is_own_lack(error)) {
+    leave(search, path, name_of(error));
+    return;
+  }
   if (search->error == 0 || search->error == ENOENT) search->error = error;
   struct stat status;
   int is_absent = (error == ENOENT || error == ENOTDIR) && lstat(path, &status) != 0;
-  if (!is_absent && search->shut++ < FEW) fprintf(found, "%s: %s\n", path, name_of(error));
+  if (!is_absent && search->shut++ < FEW) name_path(path), fprintf(found, ": %s\n", name_of(error));
 }
 
-// From the part of the glob that names what is in the folder. A part without wildcards needs no list. Links that a list shows
-// are tried and not followed down.
-static void walk(struct search *search, const char *folder, const char *rest, int depth) {
+static int is_above(const struct above *folder, const struct stat *status) {
+  for (; folder != NULL; folder = folder->up)
+    if (folder->device == status->st_dev && folder->inode == status->st_ino) return 1;
+  return 0;
+}
+
+// Whether a link leads to a folder that is not above it and was not walked by that name: all that a walk needs to come to an end.
+static int is_new_folder(struct search *search, const struct above *folder, const char *path, const char *name) {
+  struct stat status;
+  if (stat(path, &status) != 0 || !S_ISDIR(status.st_mode) || is_above(folder, &status)) return 0;
+  for (size_t index = 0; index < search->links; index++) {
+    const struct followed *it = &search->followed[index];
+    if (it->device == status.st_dev && it->inode == status.st_ino && strcmp(it->name, name) == 0) return 0;
+  }
+  struct followed *more = realloc(search->followed, (search->links + 1) * sizeof *more);
+  if (more == NULL) return leave(search, path, name_of(ENOMEM)), 0;
+  search->followed = more;
+  more = &search->followed[search->links++];
+  *more = (struct followed){.device = status.st_dev, .inode = status.st_ino};
+  snprintf(more->name, sizeof more->name, "%s", name);
+  return 1;
+}
+
+// From the part of the glob that names what is in the folder. A part without wildcards needs no list.
+static void walk(struct search *search, const char *folder, const char *rest, int depth, const struct above *up) {
   size_t length = strcspn(rest, "/");
   char path[PATH_MAX], part[PATH_MAX];
+  if (depth == 0 || snprintf(path, sizeof path, "%s/", folder) >= (int)sizeof path) {
+    leave(search, folder, "is below more folders than are walked");
+    return;
+  }
+  struct stat status;
+  if (stat(path, &status) != 0) status = (struct stat){0};
+  const struct above here = {.up = up, .device = status.st_dev, .inode = status.st_ino};
   if (strcspn(rest, "*?") >= length) {
     if (snprintf(path, sizeof path, "%s/%.*s", folder, (int)length, rest) >= (int)sizeof path) return;
     if (rest[length] == '\0') try_path(search, search->run, path);
-    else walk(search, path, rest + length + 1, depth);
+    else walk(search, path, rest + length + 1, depth, &here);
     return;
   }
-  if (snprintf(path, sizeof path, "%s/", folder) >= (int)sizeof path) return;
   if (search->make != NULL && matches(search->glob, path, 1)) try_path(search, search->make, path);
-  DIR *entries = depth > 0 ? opendir(path) : NULL;
+  DIR *entries = opendir(path);
   if (entries == NULL) {
     int error = errno;
-    if (depth > 0 && error == EACCES && access(path, X_OK) == 0 && *search->unlisted == '\0') strcpy(search->unlisted, path);
-    if (depth > 0 && error != ENOENT && error != ENOTDIR && search->closed++ < FEW)
-      fprintf(found, "%s: not listed, %s\n", path, name_of(error));
+    if (is_own_lack(error)) leave(search, path, name_of(error));
+    else if (error == EACCES && access(path, X_OK) == 0) leave(search, path, "lists nothing and may be entered");
+    if (error != ENOENT && error != ENOTDIR && search->closed++ < FEW)
+      name_path(path), fprintf(found, ": not listed, %s\n", name_of(error));
     return;
   }
   const char *crossing = strstr(rest, "**");
@@ -90,12 +153,17 @@ static void walk(struct search *search, const char *folder, const char *rest, in
   snprintf(part, sizeof part, "%.*s", (int)(rest + length - search->glob), search->glob);
   for (struct dirent *entry; (entry = readdir(entries)) != NULL;) {
     if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) continue;
-    if (snprintf(path, sizeof path, "%s/%s", folder, entry->d_name) >= (int)sizeof path) continue;
+    if (snprintf(path, sizeof path, "%s/%s", folder, entry->d_name) >= (int)sizeof path) {
+      leave(search, folder, "has names in it that make no path");
+      continue;
+    }
     if (matches(search->glob, path, 0)) try_path(search, search->run, path);
-    struct stat status;
-    if (entry->d_type != DT_DIR && (entry->d_type != DT_UNKNOWN || lstat(path, &status) != 0 || !S_ISDIR(status.st_mode))) continue;
-    if (crosses) walk(search, path, rest, depth - 1);
-    else if (rest[length] == '/' && matches(part, path, 0)) walk(search, path, rest + length + 1, depth - 1);
+    int goes_on = crosses || (rest[length] == '/' && matches(part, path, 0));
+    if (!goes_on) continue;
+    int type = entry->d_type;
+    if (type == DT_UNKNOWN && lstat(path, &status) == 0) type = IFTODT(status.st_mode);
+    if (type != DT_DIR && (type != DT_LNK || !is_new_folder(search, &here, path, entry->d_name))) continue;
+    walk(search, path, crosses ? rest : rest + length + 1, depth - 1, &here);
   }
   closedir(entries);
 }
@@ -110,9 +178,10 @@ static void tell(const struct search *search) {
 static int try_all(const char *glob, int (*run)(const char *path), int (*make)(const char *folder)) {
   struct search search = {.glob = glob, .run = run, .make = make};
   if (*glob != '/' || strlen(glob) >= PATH_MAX) return errno = ENAMETOOLONG, -1;
-  walk(&search, "", glob + 1, DEPTH);
-  if (search.opened == 0 && *search.unlisted != '\0')
-    return fprintf(found, "%s lists nothing and may be entered: name what is in it", search.unlisted), errno = 0, -1;
+  walk(&search, "", glob + 1, DEPTH, NULL);
+  free(search.followed);
+  if (search.opened == 0 && search.why != NULL)
+    return name_path(search.left), fprintf(found, " %s: name what is in it", search.why), errno = 0, -1;
   tell(&search);
   return search.opened > 0 ? 0 : (errno = search.error == 0 ? ENOENT : search.error, -1);
 }
@@ -185,7 +254,8 @@ static int write_path(const char *path) {
   return is_null ? (errno = ENODATA, -1) : (errno = error, fd);
 }
 
-// Starts it with nothing on its streams, and ends it as soon as it has started.
+// Starts it with nothing on its streams, and ends it as soon as it has started. What the kernel would execute if it only knew
+// its format, execvp gives to a shell.
 static int exec_path(const char *path) {
   int ends[2], error = 0;
   if (pipe2(ends, O_CLOEXEC) != 0) return -1;
@@ -203,7 +273,7 @@ static int exec_path(const char *path) {
   close(ends[0]);
   kill(pid, SIGKILL);
   while (waitpid(pid, NULL, 0) < 0 && errno == EINTR) continue;
-  return got == 0 ? 0 : (errno = error, -1);
+  return got == 0 || error == ENOEXEC ? 0 : (errno = error, -1);
 }
 
 static int read_any(int count, char **arguments) { return (void)count, try_all(arguments[0], read_path, NULL); }

@@ -6,7 +6,7 @@ import type { Lab } from './lab/lab.ts'
 export interface Answer {
   /** `open`, the name of an errno, `killed`, `late`, `no-effect` or `unknown`; `oom` and `refused` are of a launch as a whole */
   readonly outcome: string
-  /** What the attempt found, where it tells something; at most 64 KiB */
+  /** What the attempt found, where it tells something; at most `textBytes` */
   readonly text: string
   readonly ms: number
 }
@@ -32,6 +32,19 @@ export interface Watched {
   /** Whether its stderr comes to an end within that time */
   readonly stderrEnds: (ms: number) => Promise<boolean>
 }
+
+/** As much as the program says of one attempt, in bytes; what is longer ends there. */
+export const textBytes = 65_536
+
+/** The variables in an answer to `environment`. */
+export const variablesIn = (text: string): readonly { readonly name: string; readonly value: string }[] =>
+  text
+    .split('\0')
+    .filter((variable) => variable !== '')
+    .map((variable) => {
+      const [name = ''] = variable.split('=', 1)
+      return { name, value: variable.slice(name.length + 1) }
+    })
 
 export interface Attempt {
   /** What the program is asked: a name and its arguments, none of which has a tab or a line break; empty where it is not asked */

@@ -13,11 +13,16 @@ const nobody = isRoot ? { uid: 65534, gid: 65534 } : {}
 type Lines = readonly (readonly [string, string])[]
 
 /** What the probes' program answers to each line, as an ordinary user, paths being those within the folder. */
-async function told(folder: string, lines: Lines): Promise<readonly { outcome: string; text: string }[]> {
+async function told(
+  folder: string,
+  lines: Lines,
+  openFiles = 1024,
+): Promise<readonly { outcome: string; text: string }[]> {
   const program = join(folder, 'probes')
   await copyFile(await findProbesBinary(), program)
   await chmod(program, 0o755)
-  const child = spawn(program, { ...nobody, stdio: ['pipe', 'pipe', 'inherit'] })
+  const limited = ['-c', 'ulimit -n "$1" && exec "$0"', program, String(openFiles)]
+  const child = spawn('/bin/sh', limited, { ...nobody, stdio: ['pipe', 'pipe', 'inherit'] })
   child.stdin.end(lines.map(([what, glob]) => `${what}\t${folder}${glob}\n`).join(''))
   const out = await text(child.stdout)
   return out
@@ -30,8 +35,8 @@ async function told(folder: string, lines: Lines): Promise<readonly { outcome: s
 }
 
 /** The outcome, and the paths that were open, or why nothing was tried. */
-async function answers(folder: string, lines: Lines): Promise<readonly string[]> {
-  return (await told(folder, lines)).map(({ outcome, text: found }) => {
+async function answers(folder: string, lines: Lines, openFiles?: number): Promise<readonly string[]> {
+  return (await told(folder, lines, openFiles)).map(({ outcome, text: found }) => {
     const lines = found.split('\n')
     if (outcome === 'no-effect') return `${outcome} ${lines.at(-1)}`
     const paths = lines.flatMap((line) => /^(.*): open$/.exec(line)?.[1] ?? [])
@@ -124,4 +129,58 @@ test('tells what was tried and what came of each: the first few of what is shut,
     Array.from({ length: 2 }, () => ({ outcome: 'ENOENT', text: 'nothing matches in the sandbox' })),
   )
   expect(dangling?.text).toBe('/links/dangling: ENOENT\n1 tried: 0 open, 1 shut')
+})
+
+test('follows a link to a folder by each name that it has, and comes to an end where links lead in a circle', async () => {
+  await using dir = await tempDir()
+  await chmod(dir.path, 0o755)
+  await mkdir(join(dir.path, 'releases/one/deep'), { recursive: true })
+  for (const folder of ['one', 'one/deep']) await writeFile(join(dir.path, 'releases', folder, 'key'), 'x')
+  await symlink('releases/one', join(dir.path, 'current'))
+  await symlink('releases/one', join(dir.path, 'last'))
+  await symlink('../..', join(dir.path, 'releases/one/up'))
+  await symlink('deep', join(dir.path, 'releases/one/again'))
+  await symlink('../deep', join(dir.path, 'releases/one/deep/again'))
+  const got = await answers(dir.path, [
+    ['read-any', '/c*/key'],
+    ['read-any', '/**/last/key'],
+    ['read-any', '/current/**/key'],
+    ['read-any', '/**/up/none'],
+  ])
+  expect(got).toEqual([
+    'open /current/key',
+    'open /last/key',
+    'open /current/again/key /current/deep/key /current/key',
+    'ENOENT',
+  ])
+})
+
+test('does not hold where something could not be tried: too deep, or for want of descriptors', async () => {
+  await using dir = await tempDir()
+  await chmod(dir.path, 0o755)
+  await mkdir(join(dir.path, ...Array.from({ length: 66 }, () => 'd')), { recursive: true })
+  await writeFile(join(dir.path, 'd/d/key'), 'x')
+  const [deep, found] = await answers(dir.path, [
+    ['read-any', '/**/none'],
+    ['read-any', '/d/**/key'],
+  ])
+  expect(deep).toMatch(/^no-effect (\/d)+ is below more folders than are walked: name what is in it$/)
+  expect(found).toBe('open /d/d/key')
+  const few = await answers(dir.path, [['read-any', '/**/none']], 12)
+  expect(few).toEqual([expect.stringMatching(/^no-effect (\/d)+\/ EMFILE: name what is in it$/)])
+})
+
+test('a name may hold anything, and stands for itself alone', async () => {
+  await using dir = await tempDir()
+  await chmod(dir.path, 0o755)
+  await writeFile(join(dir.path, 'a\nb: open\u001b[31m'), 'x')
+  await writeFile(join(dir.path, '{main}'), 'x')
+  await writeFile(join(dir.path, 'program'), 'true', { mode: 0o755 })
+  const [odd, braces, program] = await told(dir.path, [
+    ['read-any', '/a*'],
+    ['read-any', '/{main}'],
+    ['exec-any', '/program'],
+  ])
+  expect(odd?.text).toBe('/a\\x0ab: open\\x1b[31m: open\n1 tried: 1 open, 0 shut')
+  expect([braces?.outcome, program?.outcome]).toEqual(['open', 'open'])
 })

@@ -65,9 +65,9 @@ export const fileProbes: readonly Probe[] = [
     trial: ({ spec }) => ({
       expected: 'EROFS for each, and mounts that are read-only',
       attempts: [
-        ...['/x', '/usr/x', '/usr/bin/x', '/etc/x', '/dev/x', '/sallyport/x'].map((path) =>
-          stops(['create', path], readOnly),
-        ),
+        ...['/x', '/etc/x', '/dev/x', '/sallyport/x'].map((path) => stops(['create', path], readOnly)),
+        // Absent where a profile has nothing of it.
+        ...['/usr/x', '/usr/bin/x'].map((path) => stops(['create', path], [...readOnly, ...absent])),
         ...[...spec.mounts.filter(({ access }) => access === 'read'), { target: '/sallyport/init' }].map(
           ({ target }) =>
             finds(

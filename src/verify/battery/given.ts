@@ -1,5 +1,5 @@
 // Probes 86 to 90: what a server was given at its start: variables and descriptors.
-import { finds, stops } from '../attempt.ts'
+import { finds, stops, variablesIn } from '../attempt.ts'
 import type { Probe } from '../probe.ts'
 
 const words = (text: string): string[] => text.split('\n').filter((line) => line !== '')
@@ -20,8 +20,8 @@ export const givenProbes: readonly Probe[] = [
       attempts: [
         finds(['environment'], (text) =>
           amiss(
-            words(text)
-              .map((line) => line.split('=')[0] ?? '')
+            variablesIn(text)
+              .map(({ name }) => name)
               .filter((name) => !Object.hasOwn(spec.environment, name)),
           ),
         ),
@@ -39,10 +39,10 @@ export const givenProbes: readonly Probe[] = [
       attempts: [
         finds(['environment'], (text) =>
           amiss(
-            words(text).flatMap((line) => {
-              const name = line.split('=')[0] ?? ''
-              const isDeclared = Object.hasOwn(spec.environment, name) && !line.includes(canaries.word)
-              return !isDeclared && (neverInherited.test(name) || line.includes(canaries.word)) ? [name] : []
+            variablesIn(text).flatMap(({ name, value }) => {
+              const isCanary = `${name}=${value}`.includes(canaries.word)
+              const isDeclared = Object.hasOwn(spec.environment, name)
+              return isCanary || (!isDeclared && neverInherited.test(name)) ? [name] : []
             }),
           ),
         ),

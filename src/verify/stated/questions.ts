@@ -4,7 +4,7 @@ import { matchesName } from '../../lib/glob.ts'
 import type { Assertion } from '../../schema/assertion.ts'
 import { type EgressEvent, type EgressGrant, tlsPorts } from '../../schema/egress.ts'
 import type { ProfileSettings } from '../../schema/settings.ts'
-import type { Answer } from '../attempt.ts'
+import { type Answer, textBytes, variablesIn } from '../attempt.ts'
 import { opening } from '../lab/opening.ts'
 import type { AssertionResult, Verdict } from '../result.ts'
 
@@ -32,8 +32,12 @@ export const untried = (observed: string, evidence: readonly string[] = []): Jud
   evidence,
 })
 
-/** The lines of an answer's text. */
-export const linesOf = (text: string): readonly string[] => text.split('\n').filter((line) => line !== '')
+/** The lines of an answer's text, whose every character is a byte of UTF-8. */
+export const linesOf = (text: string): readonly string[] =>
+  Buffer.from(text, 'latin1')
+    .toString()
+    .split('\n')
+    .filter((line) => line !== '')
 
 /** Returns the question, or null for what speaks of tools, which policy decides. */
 export const questionOf = async (
@@ -128,7 +132,8 @@ const seeing = (glob: string): Question => ({
   isAlone: false,
   judge: ({ outcome, text }) => {
     if (outcome !== 'open') return untried(`the environment could not be read: ${outcome}`)
-    const names = linesOf(text).flatMap((line) => line.split('=')[0] ?? [])
+    if (text.length >= textBytes) return untried('there are more variables than were read')
+    const names = variablesIn(text).map(({ name }) => name)
     const seen = names.filter((name) => matchesName(glob, name))
     return {
       verdict: verdictOf(seen.length === 0),
