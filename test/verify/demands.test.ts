@@ -4,11 +4,12 @@ import { once } from 'node:events'
 import { closeSync, openSync, readFileSync, readlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Inspection } from '../../src/verify/result.ts'
 import { look, type Sight } from '../../src/verify/server/look.ts'
 import { givenDemands, placeDemands, statusDemands } from '../../src/verify/server/demands.ts'
 import { fileDemands } from '../../src/verify/server/files-demands.ts'
 import { namespaceKinds, processesOf } from '../../src/verify/server/processes.ts'
-import { planOf } from '../support/plan.ts'
+import { mountOf, planOf } from '../support/plan.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
 const demands = [...placeDemands, ...statusDemands, ...fileDemands, ...givenDemands]
@@ -68,6 +69,59 @@ describe('outside of any sandbox is red:', () => {
       const expected = demand.id === 'process.no-new-privileges' && isSetForAll ? 'pass' : 'fail'
       expect([demand.id, look(demand, { ...sight, driver }).verdict]).toEqual([demand.id, expected])
     })
+  })
+})
+
+describe('a process is told by what it runs, whatever it calls itself:', () => {
+  const planned = '/sallyport/bin/node'
+  const titled = `process.title = 'files 1.2'; process.stdout.write('up')\nsetInterval(() => {}, 1000)`
+  const arms = [
+    ['the planned program under a title of its own', process.execPath, ['-e', titled], 'pass'],
+    ['another program under the planned one’s name', '/bin/sh', ['-c', 'echo up; read line'], 'fail'],
+  ] as const
+
+  const started = async (program: string, args: readonly string[]): Promise<Sight> => {
+    // PID 1 is its parent, as in a sandbox.
+    const script = `const [program, argv0, ...args] = process.argv.slice(1)
+      require('node:child_process').spawn(program, args, { argv0, stdio: 'inherit' })`
+    const init = spawn(process.execPath, ['-e', script, '--', program, planned, ...args], {
+      stdio: ['pipe', 'pipe', 'inherit'],
+    })
+    await once(init.stdout, 'data')
+    const processes = processesOf(init.pid ?? 0).map((each, index) => ({ ...each, innerPid: index + 1 }))
+    for (const { pid } of processes.toReversed()) process.kill(pid, 'SIGKILL')
+    const { spec } = await planOf([planned], { spec: { mounts: [mountOf(process.execPath, planned)] } })
+    return { ...sight, spec, processes }
+  }
+  const inspected = (seen: Sight): Inspection => {
+    const tree = placeDemands.find(({ id }) => id === 'process.tree')
+    if (tree === undefined) throw new Error('no such demand')
+    return look(tree, seen)
+  }
+
+  test.each(arms)('%s', async (_, program, args, verdict) => {
+    const seen = await started(program, args)
+    expect(seen.processes).toHaveLength(2)
+    expect(inspected(seen)).toMatchObject({
+      verdict,
+      observed: expect.stringContaining(verdict === 'pass' ? 'so it is' : 'it runs /usr/bin/'),
+    })
+    const isHidden = {
+      ...seen,
+      processes: seen.processes.map((each) => ({ ...each, runs: { unread: 'EACCES' } })),
+    }
+    expect(inspected(isHidden).verdict).toBe('error')
+  })
+
+  test('a server where a relay was to be', async () => {
+    const seen = await started('/bin/sh', ['-c', 'echo up; read line'])
+    const [init, server] = seen.processes
+    if (init === undefined || server === undefined) throw new Error('no process')
+    const door = mountOf('/dev/null', '/door')
+    const network = { mode: 'allowlist', door, grants: [], proxyPort: 1, pool: 1 } as const
+    const processes = [init, server, { ...server, pid: 1, runs: init.runs }]
+    const { verdict, observed } = inspected({ ...seen, spec: { ...seen.spec, network }, processes })
+    expect([verdict, observed]).toEqual(['fail', expect.stringMatching(/^pid \d+ \(2 inside\) .*it runs /)])
   })
 })
 

@@ -50,12 +50,12 @@ assertions:
   - { assert: cannot call absent, reason: r, servers: [echo] }
 `
 
-/** A server with a mount and a variable of its own. */
+/** A server with a mount, a variable and a title of its own. */
 const documented = async (docs: string): Promise<object> => {
   await chmod(docs, 0o755)
   await writeFile(join(docs, 'a.txt'), 'a', { mode: 0o644 })
   const mounts = [{ source: docs, target: '/workspace', access: 'read', reason: 'documents' }]
-  const echo = fixture('echo', { profile: 'documented', mounts, env: { REGION: 'north' } })
+  const echo = fixture('titled', { profile: 'documented', mounts, env: { REGION: 'north' } })
   return configOf({ echo }, { rules })
 }
 
@@ -114,6 +114,7 @@ test(
       verification?.inspections.find((one) => one.id === id)?.evidence.join('\n') ?? ''
     expect(seen('process.environment')).toContain('REGION')
     expect(seen('process.mounts')).toContain('/workspace ro')
+    expect(seen('process.tree')).toContain('which calls itself echo 1.0')
     expect(verification?.assertions.map((each) => `${each.verdict}: ${each.text}`)).toEqual([
       'pass: can read /workspace/a.txt',
       'pass: cannot write /workspace/a.txt',

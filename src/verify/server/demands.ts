@@ -1,13 +1,19 @@
 // The demands on every process of a real server's sandbox, as seen from the host.
 import { proxyPort } from '../../lib/own-variables.ts'
 import { type Demand, judged, ownCount, type Sight } from './look.ts'
-import { isRead, namespaceKinds, type SeenProcess, type Socket } from './processes.ts'
+import { attempt, isRead, namespaceKinds, type SeenProcess, type Socket } from './processes.ts'
+import { isSameFile, plannedPrograms } from './program.ts'
 
 const listening = '0A'
 const of = (process: SeenProcess, field: string): string => process.status[field] ?? 'absent'
 const words = (text: string): string[] => text.trim().split(/\s+/)
 const listed = (what: string, found: readonly string[]): string | null =>
   found.length === 0 ? null : `${what}: ${found.slice(0, 5).join(', ')}`
+
+const isLike = (one: SeenProcess['runs'], other: SeenProcess['runs']): boolean =>
+  isRead(one) ? isRead(other) && isSameFile(one, other) : !isRead(other)
+
+const ranBy = ({ runs }: SeenProcess): string => (isRead(runs) ? runs.path : 'what nobody sees')
 
 const capabilitySets = ['CapInh', 'CapPrm', 'CapEff', 'CapBnd', 'CapAmb'] as const
 
@@ -70,18 +76,26 @@ export const placeDemands: readonly Demand[] = [
   {
     id: 'process.tree',
     protects: 'The server is what was planned, and all that it starts stays below the sandbox’s PID 1.',
-    expected: ({ spec }) => `${spec.program.argv.join(' ')}, below PID 1`,
+    expected: ({ spec }) => `${spec.program.path}, below PID 1`,
     amiss(process, sight) {
       const { processes, spec } = sight
       const index = processes.indexOf(process)
+      const [init] = processes
       if (process.innerPid === 1) return index === 0 ? null : 'a second PID 1'
       if (!processes.some(({ pid }) => pid === process.parent)) return 'its parent is not in the sandbox'
-      if (index !== ownCount(sight)) return null
-      // A server may rewrite its own title; what it was started as stands first.
-      const [first, planned] = [process.argv[0] ?? '', spec.program.argv[0] ?? '']
-      return first === planned || first.startsWith(planned) ? null : `it runs as ${first}`
+      if (index > ownCount(sight)) return null
+      if (process.parent !== init?.pid) return 'its parent is not PID 1'
+      // What a process calls itself counts nothing: it may write that anew. PID 1 and the relay are one file, and hidden alike.
+      if (index < ownCount(sight)) return isLike(process.runs, init.runs) ? null : `it runs ${ranBy(process)}`
+      const planned = attempt(() => plannedPrograms(spec, process.pid))
+      return judged('program', process.runs, (runs) =>
+        judged('planned program', planned, (files) =>
+          files.some((file) => isSameFile(file, runs)) ? null : `it runs ${runs.path}`,
+        ),
+      )
     },
-    tells: (process) => `below ${process.parent}: ${process.argv.slice(0, 4).join(' ')}`,
+    tells: (process) =>
+      `below ${process.parent}: ${ranBy(process)}, which calls itself ${process.argv.slice(0, 4).join(' ')}`,
   },
   {
     id: 'process.namespaces',

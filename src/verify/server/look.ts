@@ -49,7 +49,7 @@ interface Unreadable {
 export const judged = <T>(
   what: string,
   part: Read<T>,
-  amiss: (value: T) => string | null,
+  amiss: (value: T) => string | null | Unreadable,
 ): string | null | Unreadable => (isRead(part) ? amiss(part) : unreadable(what, part))
 
 /**

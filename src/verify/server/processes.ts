@@ -1,6 +1,7 @@
 // The processes of one sandbox as the host's /proc shows them: what a server cannot dress up, since it is not asked.
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { errnoOf } from '../../lib/missing.ts'
+import { type Running, runningIn } from './program.ts'
 
 /** Of a file that could not be read: the name of the errno. */
 export interface Unread {
@@ -26,7 +27,9 @@ export interface SeenProcess {
   readonly innerPid: number
   readonly name: string
   readonly status: Readonly<Record<string, string>>
+  /** As it calls itself: it may write anything there */
   readonly argv: readonly string[]
+  readonly runs: Read<Running>
   readonly namespaces: Read<Readonly<Record<string, string>>>
   readonly idMaps: Read<readonly string[]>
   readonly groups: Read<string>
@@ -72,6 +75,7 @@ const seen = (pid: number): SeenProcess | null => {
     name: status['Name'] ?? '',
     status,
     argv: orNone(attempt(() => at('cmdline').split('\0').slice(0, -1))),
+    runs: attempt(() => runningIn(pid)),
     namespaces: attempt(() =>
       Object.fromEntries(namespaceKinds.map((kind) => [kind, readlinkSync(`/proc/${pid}/ns/${kind}`)])),
     ),
@@ -108,7 +112,8 @@ const seen = (pid: number): SeenProcess | null => {
 export const isRead = <T>(value: Read<T>): value is T =>
   typeof value !== 'object' || value === null || !('unread' in value)
 
-const attempt = <T>(read: () => T): Read<T> => {
+/** Reads, or says the errno with which that was refused. */
+export const attempt = <T>(read: () => T): Read<T> => {
   try {
     return read()
   } catch (error) {
