@@ -85,7 +85,13 @@ describe.runIf(canStartEngine)('nothing is left with an engine', () => {
         10_000,
       ).catch(() => undefined)
       expect(await stateOf(at)).toEqual(before)
-      expect(await readdir(join(here.stateDir, 'docker'))).toEqual([])
+      // Notes of containers that the engine was perhaps never asked for are kept for ten minutes, and nothing else.
+      const kept = await readdir(join(here.stateDir, 'docker'), { recursive: true, withFileTypes: true })
+      const names = kept.filter((entry) => entry.isFile()).map(({ name }) => name)
+      expect(names.filter((name) => name !== 'daemon.json' && !name.endsWith('.making'))).toEqual([])
+      expect(names.filter((name) => name === 'daemon.json').length).toBeLessThanOrEqual(
+        names.filter((name) => name.endsWith('.making')).length,
+      )
     },
     60_000 + kills * 10_000,
   )
