@@ -1,6 +1,8 @@
 // What lists of prompts, resources and templates show: nothing that could never be had, and all else byte for byte.
 import { expect, test } from 'vitest'
 import type { Rule, ServerSettings } from '../../src/schema/settings.ts'
+import { filterList } from '../../src/supervisor/lanes/listing.ts'
+import { readEnvelope } from '../../src/supervisor/message/envelope.ts'
 import { attach } from '../support/attach.ts'
 import { serverSettings } from '../support/server-settings.ts'
 
@@ -100,4 +102,17 @@ test('a list that stands twice is an error where some of it is denied', async ()
   expect(await listed('prompts/list', '{"prompts":[],"prompts":[{"name":"secret"}]}', rules)).toContain(
     'ERR_MESSAGE_AMBIGUOUS',
   )
+})
+
+// Looked for each entry's place among all of them, such a list kept the daemon from everybody for a minute and a half.
+test('a list of hundreds of thousands of entries is cut in one pass', () => {
+  const open = '{"uri":"o:x"}, '.repeat(400_000)
+  const text = `{"jsonrpc":"2.0","id":1,"result":{"resources":[{"uri":"s:x"},${open}{"uri":"s:y"} ]}}`
+  const envelope = readEnvelope(text, 0, text.length, false)
+  if (envelope.kind !== 'response' || envelope.result === null) throw new Error('that is no answer')
+  const shows = (name: string | null): boolean => name === 'o:x'
+  const cut = filterList('resources/list', text, { start: 0, end: text.length }, envelope.result, shows)
+  const kept = open.slice(0, -', '.length)
+  expect(cut.text).toBe(`{"jsonrpc":"2.0","id":1,"result":{"resources":[${kept} ]}}`)
+  expect(cut.hidden).toBe(2)
 })

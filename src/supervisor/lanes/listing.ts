@@ -60,8 +60,10 @@ export function filterList(
   const list = only(found.list)
   if (list === null || text.charCodeAt(list.start) !== 91) return nothing
   const all = elements(text, list.start, list.end)
-  const kept = all.filter((entry) => shows(nameOf(text, entry, found), utf8(text, entry.start, entry.end)))
-  const hidden = all.length - kept.length
+  const shown = (entry: Span): boolean =>
+    shows(nameOf(text, entry, found), utf8(text, entry.start, entry.end))
+  const kept = new Set(all.filter(shown))
+  const hidden = all.length - kept.size
   if (hidden === 0) return nothing
   const edits = [{ start: list.start, end: list.end, text: rejoin(text, list, all, kept) }]
   const scope = only('cacheScope')
@@ -120,14 +122,17 @@ function onlyOne(method: string, found: readonly Member[], key: string, known: S
 }
 
 /** Keeps the bytes before the first and behind the last element, and the separator before each element that stays. */
-function rejoin(text: string, array: Span, all: readonly Span[], kept: readonly Span[]): string {
+function rejoin(text: string, array: Span, all: readonly Span[], kept: ReadonlySet<Span>): string {
   const [first] = all
   const last = all.at(-1)
-  if (first === undefined || last === undefined || kept.length === 0) return '[]'
-  let joined = text.slice(array.start, first.start)
-  for (const [index, element] of kept.entries()) {
-    if (index > 0) joined += text.slice(all[all.indexOf(element) - 1]?.end ?? element.start, element.start)
-    joined += text.slice(element.start, element.end)
+  if (first === undefined || last === undefined || kept.size === 0) return '[]'
+  const opening = text.slice(array.start, first.start)
+  let joined = opening
+  let before = first
+  for (const element of all) {
+    const separator = joined === opening ? '' : text.slice(before.end, element.start)
+    if (kept.has(element)) joined += separator + text.slice(element.start, element.end)
+    before = element
   }
   return joined + text.slice(last.end, array.end)
 }
