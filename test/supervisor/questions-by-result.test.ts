@@ -214,6 +214,11 @@ test.each([
   '"resultType":"complete","ResultType":"input_required","InputRequests":{"who":{"method":"elicitation/create"}}',
   '"ResultType":"input_required","inputRequests":{"who":{"method":"sampling/createMessage"}}',
   '"Status":"input_required","inputRequests":{"who":{"method":"elicitation/create"}}',
+  '"resultType":"complete","inputRequests":{"who":{"method":"elicitation/create"}}',
+  '"resultType":"input_required","inputRequests":[{"method":"elicitation/create"}]',
+  '"resultType":"input_required","inputRequests":{"who":{"method":"roots/list","Method":"elicitation/create"}}',
+  '"resultType":"input_required","inputRequests":{"who":{"method":"roots/list","method":"elicitation/create"}}',
+  '"resultType":"input_required","inputRequests":{"who":[{"method":"elicitation/create"}]}',
 ])('what one reader takes for a question and another does not is refused: %s', async (members) => {
   await using host = await attach(serverSettings('raw-script.mjs'))
   const line = `{"jsonrpc":"2.0","id":1,"result":{"content":[],${members}}}\n`
@@ -221,4 +226,17 @@ test.each([
   host.send({ jsonrpc: '2.0', id: 1, method: 'resources/read', params: { uri: 'x:1', _meta } })
   expect((await host.answer(1)).error).toMatchObject({ data: { code: 'ERR_METHOD_REFUSED' } })
   expect(host.lines.join('\n')).not.toContain('elicitation/create')
+})
+
+test.each([
+  '"who":{"method":"elicitation/create","params":{"message":"Your password?"},"params":{"message":"Your name?"}}',
+  '"who":{"method":"elicitation/create","params":{"message":"Your name?"},"Params":{"message":"Your password?"}}',
+])('a question that can be read as another one is refused where questions are on: %s', async (asked) => {
+  const elicitation = { enabled: true, timeoutMs: 60_000, queue: 16 }
+  await using host = await attach(serverSettings('raw-script.mjs', { elicitation }))
+  const line = `{"jsonrpc":"2.0","id":1,"result":{"resultType":"input_required","inputRequests":{${asked}}}}\n`
+  const _meta = { '@reply': Buffer.from(line).toString('base64') }
+  host.send({ jsonrpc: '2.0', id: 1, method: 'resources/read', params: { uri: 'x:1', _meta } })
+  expect((await host.answer(1)).error).toMatchObject({ data: { code: 'ERR_METHOD_REFUSED' } })
+  expect(host.lines.join('\n')).not.toContain('password')
 })

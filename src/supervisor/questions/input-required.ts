@@ -29,6 +29,7 @@ export type InputVerdict =
   | { readonly action: 'refuse'; readonly asked: string }
 
 const asking = spellings(['resultType', 'status', 'inputRequests', 'requestState'])
+const question = spellings(['method', 'params'])
 const asks = foldKey('inputRequests')
 
 const pass: InputVerdict = { action: 'pass', sensitive: [], names: [], isTask: false }
@@ -52,11 +53,14 @@ export function judgeInput(
   const isResult = type !== null && textOf(text, type) === 'input_required'
   // A task asks by its status, and is answered with `tasks/update`, not by a retry.
   const isTask = status !== null && textOf(text, status) === 'input_required'
-  if (!isResult && !isTask) return pass
   const requests = lookUp(found, 'inputRequests')
+  if (!isResult && !isTask && requests === null) return pass
   const state = lookUp(found, 'requestState')
   if (requests === 'twice' || state === 'twice') return { action: 'refuse', asked: 'two things at once' }
-  if (requests === null || text.charCodeAt(requests.start) !== 123) return pass
+  if (requests === null || text.slice(requests.start, requests.end) === 'null') return pass
+  // A host that goes by the questions alone, or through any list of them, would ask, and nobody judged what.
+  if (text.charCodeAt(requests.start) !== 123 || (!isResult && !isTask))
+    return { action: 'refuse', asked: 'something that is no question' }
 
   const answers: string[] = []
   const sensitive: string[] = []
@@ -65,6 +69,8 @@ export function judgeInput(
     const method = methodOf(text, entry)
     return { entry, method, route: gate.route('server', 'request', method) }
   })
+  if (asked.some(({ method }) => method === ''))
+    return { action: 'refuse', asked: 'what could be read in two ways' }
   const questions = asked.filter(({ route }) => route === 'elicitation').map(({ entry }) => entry.key)
   for (const { entry, method, route } of asked) {
     const fits = route !== 'elicitation' || questions.length + waiting <= server.elicitation.queue
@@ -128,10 +134,13 @@ function readRequest(line: string): Request {
   throw new SallyportError('ERR_INTERNAL', 'an answer that came too late is no request any more')
 }
 
+/** Empty for what is no question, or could be read as another one. */
 function methodOf(text: string, entry: Member): string {
   if (text.charCodeAt(entry.start) !== 123) return ''
-  const method = lookUp(members(text, entry.start, entry.end), 'method')
-  return method === null || method === 'twice' ? '' : textOf(text, method)
+  const found = members(text, entry.start, entry.end)
+  const method = lookUp(found, 'method')
+  if (method === null || method === 'twice' || lookUp(found, 'params') === 'twice') return ''
+  return confusableIn(found, question) === null ? textOf(text, method) : ''
 }
 
 function paramsOf(text: string, entry: Span): unknown {
