@@ -6,7 +6,7 @@ import type { Answer } from './options.ts'
 import { clientInfo, inModernDress, modernVersion } from '../message/modern-dress.ts'
 import type { Era } from '../message/probe.ts'
 import { notStateless } from '../shared/refusal.ts'
-import { type Introduction, readIntroduction, unknownServer } from './surface.ts'
+import { type Introduction, introductionOf, readIntroduction } from './surface.ts'
 import { printable, unavailable } from '../message/unavailable.ts'
 
 const handshakeVersion = '2025-11-25'
@@ -27,8 +27,10 @@ export async function meet(
   const capabilities = server.roots === 'mounts' && server.mounts.length > 0 ? { roots: {} } : {}
   const params =
     host?.params ?? JSON.stringify({ protocolVersion: handshakeVersion, capabilities, clientInfo })
+  const dressed = (method: string, said: string): Promise<Answer> => request(method, inModernDress(said))
   const answer = await request('initialize', params)
-  if (answer.kind === 'error' && answer.code === -32022) return { era: 'modern', introduction: unknownServer }
+  if (answer.kind === 'error' && answer.code === -32022)
+    return { era: 'modern', introduction: await introductionOf(dressed) }
   if (answer.kind === 'error')
     throw unavailable(server.name, `it refused initialize: ${printable(answer.message)}`)
   const result = JSON.parse(answer.result.raw) as { protocolVersion?: unknown } | null

@@ -31,6 +31,12 @@ export function readIntroduction(result: unknown): Introduction {
   }
 }
 
+/** What a server of the later era says of itself when it is asked; nothing where it has no answer to that. */
+export async function introductionOf(request: Request): Promise<Introduction> {
+  const answer = await request('server/discover', '{}')
+  return answer.kind === 'error' ? unknownServer : readIntroduction(JSON.parse(answer.result.raw))
+}
+
 /** Asks for tools, prompts and resource templates, as far as the server has them; at most `limit` tools. */
 export async function readSurface(
   request: Request,

@@ -7,7 +7,16 @@ import type { ServerSettings } from '../../schema/settings.ts'
 import type { Conversation } from '../lanes/conversation.ts'
 import type { Response } from '../message/envelope.ts'
 import type { OwnRequests } from '../client/own-requests.ts'
-import { entriesIn, entriesOf, readIntroduction, readSurface, unknownServer } from '../client/surface.ts'
+import {
+  entriesIn,
+  entriesOf,
+  type Introduction,
+  introductionOf,
+  readIntroduction,
+  readSurface,
+  type Surface,
+  unknownServer,
+} from '../client/surface.ts'
 import { Survey } from '../client/survey.ts'
 import { noList } from '../message/unavailable.ts'
 import { utf8 } from '../message/utf8.ts'
@@ -30,7 +39,8 @@ export class SessionSurface {
   readonly #options: SessionSurfaceOptions
   readonly #survey: Survey
   readonly #ready = Promise.withResolvers<void>()
-  #introduction = unknownServer
+  /** Null before anybody asked */
+  #introduction: Introduction | null = null
   /** Prompts and templates that were compared last; null before the first time */
   #entries: ReadonlySet<string> | null = null
   /** Those that the host was given since, and were not among them */
@@ -98,9 +108,12 @@ export class SessionSurface {
     const { server, governor, toolLimit, talk, instance, requests } = this.#options
     const { initializeMs } = server.timeouts
     const request = (method: string, params: string) => requests.request(method, params, !talk.isLegacy)
-    const surface = await within(readSurface(request, this.#introduction, toolLimit), initializeMs, () =>
-      noList(server),
-    )
+    const read = async (): Promise<Surface> => {
+      // A host of the later era may ask another process of the server who it is, or none: what it is compared by is not its host's choice.
+      if (!talk.isLegacy) this.#introduction ??= await introductionOf(request)
+      return readSurface(request, this.#introduction ?? unknownServer, toolLimit)
+    }
+    const surface = await within(read(), initializeMs, () => noList(server))
     const id = instance()
     this.#compareShown(surface.rest)
     const rest = this.#lies.size === 0 ? surface.rest : { ...Object(surface.rest), lies: [...this.#lies] }
