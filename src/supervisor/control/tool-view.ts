@@ -89,7 +89,7 @@ export function prune(value: unknown, depth: number): unknown {
   if (Array.isArray(value)) return value.map((item) => prune(item, depth - 1))
   return Object.fromEntries(
     Object.entries(value).map(([key, item]) => [
-      plain(key, maxText),
+      harmless(key, maxText),
       typeof item === 'string' && wordy.has(key) ? harmless(item, maxText) : prune(item, depth - 1),
     ]),
   )

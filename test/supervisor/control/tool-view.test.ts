@@ -56,10 +56,13 @@ test.each([
 
 test('a secret is taken out of a schema wherever it stands, and nothing else is', () => {
   const schema = {
-    properties: { a: { type: 'string', default: token, enum: ['x\u200b', token], maximum: 1 } },
+    properties: { a: { type: 'string', default: token, enum: ['x\u200b', token], maximum: 1 }, [token]: {} },
   }
   const withheld = '(withheld: it holds what looks like a GitHub token)'
   expect(prune(schema, 10)).toEqual({
-    properties: { a: { type: 'string', default: withheld, enum: ['x\u200b', withheld], maximum: 1 } },
+    properties: {
+      a: { type: 'string', default: withheld, enum: ['x\u200b', withheld], maximum: 1 },
+      [withheld]: {},
+    },
   })
 })
