@@ -15,10 +15,9 @@ RUN apt-get update \
   && apt-get install -y --no-install-recommends gcc libc6-dev make \
   && rm -rf /var/lib/apt/lists/*
 WORKDIR /build
-COPY package.json package-lock.json .npmrc ./
-RUN npm ci
 COPY . .
-RUN npm run build && npm prune --omit=dev
+# In one step, so that no layer has the packages that only the build needs.
+RUN npm ci && npm run build && npm prune --omit=dev && rm -rf ~/.npm
 
 FROM ${BASE}
 RUN apt-get update \
