@@ -180,7 +180,7 @@ const told = (outcomes: Outcomes): Outcomes =>
 
 engineTest(
   'a server in a container gets of credentials what it gets under bubblewrap, and nothing that nobody may have',
-  { timeout: 90_000 },
+  { timeout: 180_000 },
   async ({ engine: { environment } }) => {
     const [inside, usual] = await Promise.all([attack('docker', environment), attack('bubblewrap', {})])
     expect(told(inside.outcomes)).toEqual(told(usual.outcomes))
