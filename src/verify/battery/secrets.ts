@@ -24,6 +24,7 @@ const atDoor = ({ wayOut }: Scene): readonly Attempt[] => {
     )
   const carried: Readonly<Record<string, string>> = {
     'its placeholder': secret.own,
+    'its placeholder in base64': Buffer.from(`a:${secret.own}`).toString('base64'),
     'a placeholder of another sandbox': secret.others,
     'the value itself': secret.value,
     'the value in base64': Buffer.from(secret.value).toString('base64'),

@@ -1,5 +1,7 @@
 // A credential of a verification's own, held as any other: what a server has in its place, and what that stands for where.
+import { once } from 'node:events'
 import { createBroker } from '../../credentials/broker.ts'
+import { within } from '../../lib/deadline.ts'
 import { newInstanceId } from '../../lib/ids.ts'
 import type { CredentialViolation, Injection, SwapPlace } from '../../schema/credentials.ts'
 import type { EgressEndpoint, Screen } from '../../schema/egress.ts'
@@ -7,6 +9,8 @@ import { astrayOnItsWay } from './carried.ts'
 
 const api: EgressEndpoint = { host: 'api.sallyport.test', port: 443 }
 const deadlineMs = 600_000
+/** A lease that ends by itself, and for how long that is waited for */
+const [briefMs, lateMs] = [20, 5000]
 
 /** One credential that a call of this moment may use, and how it looks from the sandbox that may. */
 export interface CanarySecret extends Disposable {
@@ -95,6 +99,13 @@ export const leaseCanary = async (folder: string, signal: AbortSignal): Promise<
       stands('in a body', 'other-place', api, body)
       lease.end()
       stands('after a call', 'no-lease', api)
+      const brief = await third.lease({ ...request, deadlineMs: briefMs }, { signal })
+      await within(once(brief.ended, 'abort'), lateMs, () => new Error('late')).catch(() => undefined)
+      stands('after its time', 'no-lease', api)
+      brief.end()
+      await third.lease(request, { signal })
+      third[Symbol.dispose]()
+      stands('of a sandbox that is gone', 'no-lease', api)
       const onItsWay = await astrayOnItsWay(
         folder,
         (host) => sandbox([host]),
