@@ -209,6 +209,7 @@ const execMends: ReadonlyMap<number, string> = new Map([
   [2, 'see that profile, mounts or image hold it, and the interpreter or loader that it names'],
   [8, 'name a program for this machine’s architecture, or a script that says its interpreter'],
   [13, 'see that its mode, and that of every folder on the way to it, lets others use it'],
+  [40, 'see that the interpreter which it names is no script that names it again'],
 ])
 
 const startFailed = (

@@ -151,6 +151,12 @@ engineTest.runIf(process.getuid?.() === 0)(
   },
 )
 
+engineTest('a program that is its own interpreter is told of as that', async ({ engine: at }) => {
+  const settings = await saysIn(at, { files: { '/bin/says': { text: '#!/bin/says\n' } } })
+  await using host = await launchHost({ environment: at.environment })
+  await expectRefusal(() => launchProbe(settings, host), 'ERR_SANDBOX_EXEC', 'no script that names it again')
+})
+
 engineTest(
   'a volume behind a link that leads to a place of the image’s own is taken',
   async ({ engine: at }) => {
