@@ -1,6 +1,7 @@
 // Probes 142 to 144: launches that ask for mounts where none may be, and for the right to write to what is run. Nothing is started.
-import { existsSync, realpathSync } from 'node:fs'
+import { appendFileSync, chmodSync, copyFileSync, existsSync, mkdirSync, realpathSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { newInstanceId } from '../../lib/ids.ts'
 import { stops } from '../attempt.ts'
 import { givenTarget } from '../arms/gate-controls.ts'
 import type { Lab } from '../lab/lab.ts'
@@ -48,6 +49,25 @@ const packaged = (lab: Lab, { target = '/opt/verify', source = codeFolder(lab) }
 /** The launch of a shell with a script below a folder of the sandbox. */
 const scripted = (lab: Lab, folder: string): Lab =>
   running(lab, { interpreter: 'shell', args: [join(folder, '.git', 'config')] })
+
+/** A server whose program, or a file of whose package, is another at its second launch. */
+const changed = (what: string, of: (lab: Lab, folder: string) => Lab): Wanted => {
+  const made = { file: '' }
+  return {
+    what,
+    of: (lab) => {
+      const folder = join(dirname(lab.program), `registered-${newInstanceId()}`)
+      made.file = join(folder, 'program')
+      mkdirSync(folder)
+      copyFileSync(lab.program, made.file)
+      for (const path of [folder, made.file]) chmodSync(path, 0o755)
+      return of(lab, folder)
+    },
+    changing: () => {
+      appendFileSync(made.file, 'another')
+    },
+  }
+}
 
 const writing =
   (source: (lab: Lab) => string) =>
@@ -192,6 +212,14 @@ export const placedProbes: readonly Probe[] = [
             { what: 'a file of a package', of: (lab) => packaged(lab, { source: lab.trees.people }) },
           ],
           'code that is its owner’s to write',
+        ),
+        refusesPlans(
+          'code that changed since it was registered',
+          [
+            changed('a program', (lab, folder) => running(lab, { path: join(folder, 'program') })),
+            changed('a package', (lab, source) => packaged(running(lab), { source })),
+          ],
+          'code as it was registered',
         ),
         refusesPlans(
           'a command that nobody allowed',

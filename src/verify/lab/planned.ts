@@ -9,6 +9,8 @@ import { type Rule, ruleOf } from './rules.ts'
 export interface Wanted {
   readonly what: string
   readonly of: (lab: Lab) => Lab
+  /** What is done once it was planned, as it has to be then, and before it is planned again, which is what is judged */
+  readonly changing?: () => void
 }
 
 /**
@@ -20,8 +22,11 @@ export const refusesPlans = (label: string, wanted: readonly Wanted[], rule: Rul
   label,
   plan: async (lab) => {
     const refusals: string[] = []
-    for (const { what, of } of wanted) {
-      const found = await planned(of(lab))
+    for (const { what, of, changing } of wanted) {
+      const asking = of(lab)
+      const first = await planned(asking)
+      changing?.()
+      const found = changing === undefined || typeof first === 'string' ? first : await planned(asking)
       if (typeof found !== 'string') return { outcome: 'open', text: what }
       refusals.push(found)
     }

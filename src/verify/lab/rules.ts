@@ -12,6 +12,7 @@ const rules = {
     /shares files with the writable mount|lies in the writable mount .* keep programs outside/,
   'a script in a read-only mount': /^ERR_ARGUMENT_REFUSED .* lies in the writable mount/,
   'a script in a mount': /^ERR_ARGUMENT_REFUSED .* lies in no mount/,
+  'code as it was registered': /^ERR_(COMMAND|PACKAGE)_CHANGED /,
   'commands that are allowed': /is not in allowed_commands/,
   'commands by a bare name': /is not a bare name/,
   'what the host runs is not written': /from which the host runs programs/,
