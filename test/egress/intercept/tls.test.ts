@@ -77,6 +77,24 @@ describe('a client', () => {
     expect(at.log.dialled).toBe(0)
   })
 
+  test('gets no second handshake within its conversation', async () => {
+    await using at = await intercepted()
+    const socket = connectTls({
+      host: '127.0.0.1',
+      port: at.port,
+      ca: at.interceptor.certificate,
+      servername: host,
+      maxVersion: 'TLSv1.2',
+    })
+    await once(socket, 'secureConnect')
+    const failed = await new Promise((resolve) => {
+      socket.once('error', resolve)
+      socket.renegotiate({}, resolve)
+    })
+    expect(failed).toMatchObject({ code: 'ERR_SSL_NO_RENEGOTIATION' })
+    socket.destroy()
+  })
+
   test('that says nothing, or no TLS, is cut', async () => {
     await using at = await intercepted({ limits: { handshakeMs: 150 } })
     const silent = connect(at.port, '127.0.0.1')
