@@ -2,6 +2,7 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { http } from '../../lib/node-http.ts'
+import { holdLittle } from './hold-little.ts'
 import type { InterceptLimits } from './limits.ts'
 import { Refusal } from './refusal.ts'
 
@@ -29,6 +30,7 @@ export const requestReader = (limits: InterceptLimits): ReadRequests => {
     const server = servers.get(mayUpgrade) ?? strictServer(limits, mayUpgrade, handlersOf)
     servers.set(mayUpgrade, server)
     handlersOf.set(stream, handlers)
+    holdLittle(stream)
     server.emit('connection', stream)
   }
 }

@@ -7,6 +7,7 @@ import { SallyportError } from '../../errors.ts'
 import { within } from '../../lib/deadline.ts'
 import { http } from '../../lib/node-http.ts'
 import type { EgressEndpoint } from '../../schema/egress.ts'
+import { holdLittle } from './hold-little.ts'
 import type { InterceptLimits } from './limits.ts'
 import { Refusal } from './refusal.ts'
 import type { Header } from './request-head.ts'
@@ -139,6 +140,7 @@ export class Upstream implements Disposable {
 
   constructor(socket: Socket, limits: InterceptLimits, closed: () => void) {
     this.#socket = socket
+    holdLittle(socket)
     this.#limits = limits
     let isGiven = false
     this.#agent.createConnection = (_, given) => {

@@ -1,0 +1,97 @@
+// Bodies in chunks of one letter, each an object of its own to who reads them: they take little of the daemon, whoever sends them.
+import type { Socket } from 'node:net'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import { expect, test } from 'vitest'
+import { eventually } from '../../support/eventually.ts'
+import { intercepted, until } from '../../support/intercepted.ts'
+
+const crumbs = Buffer.from('1\r\nq\r\n'.repeat(5000))
+const connections = 4
+const mebi = 1_048_576
+/** More than a message of node:http held by itself, which is 65536 such chunks */
+const enough = 600_000
+
+setFlagsFromString('--expose-gc')
+const collect = runInNewContext('gc') as () => void
+const living = (): number => {
+  collect()
+  return process.memoryUsage().heapUsed / mebi
+}
+
+/** Sends them for as long as they are taken. */
+async function send(to: Socket): Promise<void> {
+  to.on('error', () => to.destroy())
+  const closed = new Promise((resolve) => to.once('close', resolve))
+  while (!to.destroyed)
+    if (!to.write(crumbs)) await Promise.race([new Promise((resolve) => to.once('drain', resolve)), closed])
+}
+
+/** The most that lived for each connection, MiB, until this much went into each socket, or nothing more does. */
+async function mostWhile(senders: () => readonly Socket[], before: number): Promise<number> {
+  let [most, sent, same] = [0, 0, 0]
+  await eventually(() => {
+    most = Math.max(most, living() - before)
+    const now = senders().reduce((all, it) => all + it.bytesWritten, 0)
+    same = now === sent && now > 0 ? same + 1 : 0
+    sent = now
+    return same > 10 || sent > connections * enough
+  }, 12_000)
+  return most / connections
+}
+
+test('of an answer that nobody takes little is held', async () => {
+  const hosts: Socket[] = []
+  await using at = await intercepted({
+    raw: (host) =>
+      host.once('data', () => {
+        hosts.push(host)
+        host.write('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n')
+        void send(host)
+      }),
+  })
+  using _lease = await at.lease()
+  const clients = await Promise.all(Array.from({ length: connections }, () => at.raw()))
+  const before = living()
+  for (const client of clients)
+    client
+      .pause()
+      .write(`GET / HTTP/1.1\r\nHost: ${at.authority}\r\nAuthorization: Bearer ${at.placeholder}\r\n\r\n`)
+  expect(await mostWhile(() => hosts, before)).toBeLessThan(5)
+  for (const client of clients) client.destroy()
+})
+
+test('of a request that the host does not take little is held', async () => {
+  await using at = await intercepted({ raw: (host) => host.once('data', () => host.pause()) })
+  using _lease = await at.lease()
+  const clients = await Promise.all(Array.from({ length: connections }, () => at.raw()))
+  const before = living()
+  for (const client of clients) {
+    client.write(
+      `POST / HTTP/1.1\r\nHost: ${at.authority}\r\nAuthorization: Bearer ${at.placeholder}\r\nTransfer-Encoding: chunked\r\n\r\n`,
+    )
+    void send(client)
+  }
+  expect(await mostWhile(() => clients, before)).toBeLessThan(5)
+  for (const client of clients) client.destroy()
+})
+
+test('what came together goes on together, and all of it', async () => {
+  const letters = 40_000
+  await using at = await intercepted({
+    raw: (host) =>
+      host.once('data', () =>
+        host.end(
+          `HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n${'1\r\nq\r\n'.repeat(letters)}0\r\n\r\n`,
+        ),
+      ),
+  })
+  using _lease = await at.lease()
+  const client = await at.raw()
+  client.write(`GET / HTTP/1.1\r\nHost: ${at.authority}\r\nAuthorization: Bearer ${at.placeholder}\r\n\r\n`)
+  const [, body = ''] = (await until(client, '0\r\n\r\n')).split(/(?<=\r\n\r\n)(.*)/s)
+  const sizes = [...body.matchAll(/^([0-9a-f]+)\r$/gm)].map(([, size = '']) => Number.parseInt(size, 16))
+  expect(sizes.reduce((sum, size) => sum + size, 0)).toBe(letters)
+  expect(sizes.length).toBeLessThan(letters / 50)
+  client.destroy()
+})
