@@ -1,7 +1,7 @@
 // A credential on its way: a door that puts it in for one host, that host, another one, and who says its name at either.
 import { once } from 'node:events'
 import { rm, writeFile } from 'node:fs/promises'
-import { type AddressInfo, connect as dial } from 'node:net'
+import { type AddressInfo, connect as dial, createServer as listen, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { connect, createServer } from 'node:tls'
 import { openDoor } from '../../egress/door.ts'
@@ -15,6 +15,12 @@ import { alwaysOpen, ample, doorsShut } from './behind.ts'
 const [named, other] = ['api.sallyport.test', 'other.sallyport.test'] as const
 const patienceMs = 5000
 const shut = { open: false, reason: doorsShut } as const
+
+/** Names in TLS -> why whoever puts the value in ends the connection. */
+const handshakes = [
+  ['', 'sni-missing'],
+  [other, 'sni-mismatch'],
+] as const
 
 /** Who holds the credential: a sandbox whose entry names that host, certified as that file says. */
 export type Holding = (host: { host: string; port: number; caFile: string }) => SandboxSecrets
@@ -59,17 +65,10 @@ export const astrayOnItsWay = async (
   const { port } = server.address() as AddressInfo
   using secrets = hold({ host: named, port, caFile })
   const interceptor = await createInterceptor({ server: 'probes', instance, life: 'call', ...secrets })
-  const grants = [named, other].map((name) => ({
-    host: name,
-    port,
-    address: null,
-    private: true,
-    tls: true,
-    reason: 'a verification',
-  }))
+  const grant = { host: named, port, address: null, private: true, tls: true, reason: 'a verification' }
   let asks = Infinity
   const door = await openDoor(
-    { server: 'probes', instance, grants, limits: ample },
+    { server: 'probes', instance, grants: [grant, { ...grant, host: other }], limits: ample },
     {
       watch: { event: () => undefined, mayConnect: () => (asks-- > 0 ? alwaysOpen() : shut) },
       interceptor,
@@ -80,13 +79,22 @@ export const astrayOnItsWay = async (
     { lookup: () => Promise.resolve(['127.0.0.1']), slots: new Slots(8) },
   )
   const [placeholder = ''] = secrets.swap.placeholders
-  /** Says what stands for it in a header, and returns what the hosts heard until the end. */
-  const say = async (to: string, words = placeholder): Promise<string> => {
-    heard.length = 0
+  const atDoor = (to: string): Socket => {
     const socket = dial(door.path)
     socket.write(`SP1 connect ${to} ${port}\n`)
+    return socket
+  }
+  /** Says what stands for it in a header, and returns what the hosts heard until the end. */
+  const say = async (
+    to: string,
+    words = placeholder,
+    servername = to,
+    socket = atDoor(to),
+  ): Promise<string> => {
+    heard.length = 0
     const ca = [interceptor.certificate, host.certificate]
-    const secured = connect({ socket, servername: to, ca, timeout: patienceMs }, () =>
+    const whoever = servername === to ? {} : { checkServerIdentity: () => undefined }
+    const secured = connect({ socket, servername, ca, timeout: patienceMs, ...whoever }, () =>
       secured.write(
         `GET / HTTP/1.1\r\nHost: ${to}:${port}\r\nAuthorization: Bearer ${words}\r\nConnection: close\r\n\r\n`,
       ),
@@ -96,6 +104,31 @@ export const astrayOnItsWay = async (
     secured.resume()
     await closed
     return heard.join('')
+  }
+  /** Says it in TLS for that name where it is put in, past whoever looks at TLS before, and returns why it was cut. */
+  const cutFor = async (servername: string): Promise<string> => {
+    const reasons: string[] = []
+    const reach = async (): Promise<Socket> => {
+      const socket = dial(port, '127.0.0.1')
+      await once(socket, 'connect')
+      return socket
+    }
+    const target = { ...grant, grant, server: 'probes', instance, connection: 'e-0' }
+    const log = {
+      swapped: () => undefined,
+      redacted: () => undefined,
+      cut: (why: string) => reasons.push(why),
+    }
+    const served = Promise.withResolvers<void>()
+    using ending = new DisposableStack()
+    const beyond = listen((client) => served.resolve(interceptor.serve(client, target, reach, log)))
+    ending.defer(() => beyond.close())
+    beyond.listen(0, '127.0.0.1')
+    await once(beyond, 'listening')
+    const own = dial((beyond.address() as AddressInfo).port, '127.0.0.1')
+    await say(named, placeholder, servername, own)
+    await served.promise
+    return reasons.join(' ')
   }
   const found: string[] = []
   const expects = (when: string, text: string, wanted: 'value' | 'words' | 'nothing'): void => {
@@ -112,6 +145,14 @@ export const astrayOnItsWay = async (
     expects('on its way in a call', await say(named), 'value')
     expects('on its way to another host', await say(other), 'words')
     expects('a request without it, to its host', await say(named, 'none'), 'words')
+    expects('in TLS for no name', await say(named, placeholder, ''), 'nothing')
+    expects('in TLS for another host', await say(named, placeholder, other), 'nothing')
+    for (const [servername, why] of handshakes) {
+      const reason = await cutFor(servername)
+      if (reason !== why)
+        found.push(`where it is put in, TLS for ${servername || 'no name'}: ${reason} in place of ${why}`)
+    }
+    expects('where it is put in, TLS for its host', (await cutFor(named), heard.join('')), 'value')
     asks = 1
     expects('once the doors were shut, on its way', await say(named), 'nothing')
     asks = Infinity
