@@ -1,6 +1,6 @@
 // Probe 134: a name that was granted for the world outside leads to no address of this machine, its networks or its cloud.
 import { proxyPort } from '../../lib/own-variables.ts'
-import { finds, type Attempt } from '../attempt.ts'
+import { finds, stopsOrFinds, type Attempt } from '../attempt.ts'
 import { nameAt } from '../lab/behind.ts'
 import type { Probe, Scene } from '../probe.ts'
 import { atDoor, toNobody } from './asking.ts'
@@ -63,10 +63,12 @@ export const addressProbes: readonly Probe[] = [
     control: 'addresses',
     trial(scene) {
       const { wayOut, spec } = scene
-      const { host, port } = wayOut.behind.turning
+      const { turning, refusedFirst, refusedLast } = wayOut.behind
+      const { host, port } = turning
+      const isAnswer = (text: string): boolean => text.includes(wayOut.greeting)
       const direct = finds(
         ['exchange', '127.0.0.1', `${port}`, 'GET / HTTP/1.1\\r\\n\\r\\n'],
-        (text) => (text.includes(wayOut.greeting) ? 'the server answers' : null),
+        (text) => (isAnswer(text) ? 'the server answers' : null),
         'an address of this machine, without a proxy',
       )
       if (spec.network.mode === 'none')
@@ -76,13 +78,25 @@ export const addressProbes: readonly Probe[] = [
           outside: [direct],
         }
       return {
-        expected: 'a refusal of each for what its address is, and one lookup for a connection',
+        expected:
+          'a refusal of each for what its address is, one lookup for a connection, and no address that is refused',
         attempts: [
           ...towards(scene),
           finds(
             atDoor(host, port),
-            (text) => (text.includes(wayOut.greeting) ? null : 'it was looked up more than once'),
+            (text) => (isAnswer(text) ? null : 'it was looked up more than once'),
             'a name whose address is another one as soon as it was judged',
+          ),
+          finds(
+            atDoor(refusedFirst.host, port),
+            (text) => (isAnswer(text) ? null : `no answer: ${text.slice(0, 60)}`),
+            'a name of two addresses, of which the first is refused',
+          ),
+          stopsOrFinds(
+            atDoor(refusedLast.host, port),
+            ['ECONNRESET', 'EPIPE'],
+            (text) => (isAnswer(text) ? 'the server answers' : null),
+            'a name of two addresses, of which the last is refused and the first leads to nobody',
           ),
         ],
         outside: [direct],

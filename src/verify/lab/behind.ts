@@ -12,6 +12,12 @@ import type {
 const zone = 'sallyport.test'
 const inwards = `inward.${zone}`
 const turning = `turning.${zone}`
+const refusedFirst = `refused-first.${zone}`
+const refusedLast = `refused-last.${zone}`
+const several: ReadonlyMap<string, readonly string[]> = new Map([
+  [refusedFirst, ['0.0.0.0', '127.0.0.1']],
+  [refusedLast, ['127.0.0.3', '0.0.0.0']],
+])
 
 /** What the supervisor says of a connection for which the doors are shut. */
 export const doorsShut = 'doors-shut'
@@ -40,6 +46,10 @@ export interface Behind {
   readonly inwards: EgressGrant
   /** A name that leads to this machine, and to another address when it is asked for again */
   readonly turning: EgressGrant
+  /** A name of two addresses, of which the first is refused whatever was granted, and the server has the second */
+  readonly refusedFirst: EgressGrant
+  /** The other way round, where at the first nobody listens: the refused one leads to the server, too */
+  readonly refusedLast: EgressGrant
   /** The pattern */
   readonly wild: EgressGrant
   /** A name that is granted for TLS alone */
@@ -59,6 +69,8 @@ export const behind = (grant: EgressGrant): Behind => ({
   inward: { ...grant, host: inwards, private: false },
   inwards: { ...grant, host: `*.${inwards}`, private: false },
   turning: { ...grant, host: turning },
+  refusedFirst: { ...grant, host: refusedFirst },
+  refusedLast: { ...grant, host: refusedLast },
   wild: { ...grant, host: wildPattern },
   secure: { ...grant, host: `secure.${zone}`, tls: true },
   plain: { ...grant, port: 80 },
@@ -90,7 +102,7 @@ export const lookup = (): Lookup => {
   let turns = 0
   return (host) => {
     if (host.endsWith(`.${inwards}`)) return Promise.resolve([addressIn(host)])
-    return Promise.resolve([host === turning && turns++ > 0 ? '127.0.0.2' : '127.0.0.1'])
+    return Promise.resolve(several.get(host) ?? [host === turning && turns++ > 0 ? '127.0.0.2' : '127.0.0.1'])
   }
 }
 
