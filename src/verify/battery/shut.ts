@@ -38,6 +38,11 @@ const atDoors = ({ wayOut }: Scene): readonly Attempt[] => {
         ),
       (text) => (text === '' ? null : `not ${doorsShut}: ${text}`),
     ),
+    seen(
+      'what goes on of a connection whose door is closed',
+      async () => (await wayOut.outliving()).join(', '),
+      (text) => (text === '' ? null : text),
+    ),
   ]
 }
 

@@ -21,6 +21,7 @@ import {
   shutting,
 } from './behind.ts'
 import type { Canaries } from './canaries.ts'
+import { outliving } from './door-end.ts'
 import { opening } from './opening.ts'
 import { strangers } from './removal.ts'
 import { type CanarySecret, leaseCanary } from './secrets.ts'
@@ -46,6 +47,8 @@ export interface WayOut extends AsyncDisposable {
   readonly reasons: () => readonly string[]
   /** Names that this door had looked up, so far */
   readonly lookedUp: () => readonly string[]
+  /** What goes on of a connection whose door is closed */
+  readonly outliving: () => Promise<readonly string[]>
   /** A door for a launch that is granted all that the pattern says as well */
   readonly doorFor: (pattern: string) => OpenDoor
   /** A door that leads where these grants say, by this machine's resolver, and tells what happens at it. Disposing closes it */
@@ -201,6 +204,7 @@ export const openWayOut = async ({ word, folder }: Canaries, signal: AbortSignal
     secret,
     reasons: () => told,
     lookedUp: () => asked,
+    outliving: () => outliving(folder),
     doorFor: (host) => doorFor([grant, { ...grant, host }]),
     openRealDoor(grants, tell) {
       const instance = newInstanceId()
