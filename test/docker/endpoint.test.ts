@@ -83,7 +83,7 @@ test.each(['ca', 'cert', 'key'])(
     expect(reading).toThrow(refusal(`the engine named by ${folder.path}/${name}.pem`))
     await rm(join(folder.path, `${name}.pem`))
     expect(reading).toThrow(
-      refusal(`got no ${name}.pem in ${folder.path}; expected ca.pem, cert.pem and key.pem`),
+      refusal(`got no ${name}.pem in ${folder.path}; expected ca.pem, and cert.pem and key.pem where`),
     )
   },
 )

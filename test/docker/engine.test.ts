@@ -158,9 +158,15 @@ describe.runIf(canStartEngine)('an engine that fails', () => {
     }
     expect(await infoWith(good)).toMatchObject({ OSType: 'linux' })
     await expect(infoWith({ ca: good.ca })).rejects.toMatchObject({ code: 'ERR_ENGINE_UNREACHABLE' })
-    await expect(infoWith({ cert: good.cert, key: good.key })).rejects.toMatchObject({
+    await using elsewhere = await tempDir()
+    const strange = await testAuthority(elsewhere.path)
+    await expect(infoWith({ ...good, ca: strange.caFile })).rejects.toMatchObject({
       code: 'ERR_ENGINE_UNREACHABLE',
       message: expect.stringMatching(/SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_VERIFY_LEAF_SIGNATURE/),
+    })
+    await expect(infoWith({ cert: good.cert, key: good.key })).rejects.toMatchObject({
+      code: 'ERR_ENGINE_ENDPOINT',
+      message: expect.stringContaining('got no ca.pem in'),
     })
   })
 })

@@ -101,12 +101,15 @@ const tlsFromEnvironment = (environment: Environment, folder: string): EngineTls
   }
   const certs = environment['DOCKER_CERT_PATH'] || folder
   const tls = tlsFiles(certs)
-  const missing = (['ca', 'cert', 'key'] as const).find((name) => tls[name] === null)
+  // An engine that asks for no certificate of ours needs none.
+  const needed = tls.cert === null && tls.key === null ? (['ca'] as const) : (['ca', 'cert', 'key'] as const)
+  const missing = needed.find((name) => tls[name] === null)
   if (missing === undefined) return tls
   throw refused('$DOCKER_TLS_VERIFY', `no ${missing}.pem in ${certs}`, tlsExpected)
 }
 
-const tlsExpected = 'ca.pem, cert.pem and key.pem in $DOCKER_CERT_PATH, else in ~/.docker, or a context'
+const tlsExpected =
+  'ca.pem, and cert.pem and key.pem where the engine asks for them, in $DOCKER_CERT_PATH, else in ~/.docker, or a context'
 
 const tlsFiles = (folder: string): EngineTls => {
   const read = (name: string, parse: (pem: Buffer) => unknown): Buffer | null => {
