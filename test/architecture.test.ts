@@ -98,6 +98,7 @@ const parts: readonly Part[] = [
     mayImport: [
       ...foundations,
       'supervisor/message/',
+      'supervisor/instance/',
       'supervisor/shared/',
       'supervisor/lanes/',
       'supervisor/dispatch.ts',

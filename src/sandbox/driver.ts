@@ -20,8 +20,12 @@ export interface SandboxExit {
   readonly code: number | null
   /** Signal number that ended the server, or null */
   readonly signal: number | null
-  /** `exited` by itself or on EOF or SIGTERM; the rest say who ended it: `egress-lost` is PID 1, when the relay was gone */
-  readonly reason: 'exited' | 'killed' | 'oom' | 'sandbox-lost' | 'exec-failed' | 'egress-lost'
+  /**
+   * `exited` by itself or on EOF or SIGTERM; the rest say who ended it: `egress-lost` is PID 1, when the relay was gone,
+   * `engine-lost` is the driver, when there was no engine any more to speak through
+   */
+  readonly reason:
+    'exited' | 'killed' | 'oom' | 'sandbox-lost' | 'exec-failed' | 'egress-lost' | 'engine-lost'
 }
 
 /** A server's stdin as everything sees it but the dispatch: it can be brought to its end, and nothing can be said to it. */
@@ -50,6 +54,8 @@ export interface SandboxProcess extends AsyncDisposable {
   kill(): void
   /** Lets go of it as a supervisor does that dies: its own PID 1 is to end it, within a second */
   abandon(): void
+  /** Why it is being ended, from when that was decided; null before */
+  readonly ending: () => SandboxExit['reason'] | null
   /** Resolves once nothing is left: processes, cgroups, mounts. Never rejects */
   readonly ended: Promise<SandboxExit>
 }

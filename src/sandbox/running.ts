@@ -8,6 +8,8 @@ import type { SandboxSpec } from './spec.ts'
 export interface RunningSandbox extends HeldSandbox {
   /** Host pid of the sandbox's PID 1; 0 where nobody here knows it */
   readonly initPid: number
+  /** Why it is being ended; null before */
+  readonly reason: SandboxExit['reason'] | null
   /** Resolves once nothing is left; never rejects */
   readonly ended: Promise<SandboxExit>
   /** Kills everything at once; the first reason is kept */
@@ -37,6 +39,7 @@ export const processOf = (
     streams.stdin.end()
     sandbox.channel.end()
   },
+  ending: () => sandbox.reason,
   ended: sandbox.ended,
   [Symbol.asyncDispose]: () => sandbox[Symbol.asyncDispose](),
 })

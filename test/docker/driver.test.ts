@@ -196,7 +196,7 @@ describe('an engine', () => {
       })
       await using server = await at.start()
       way.cut()
-      expect(await server.ended).toMatchObject({ reason: 'sandbox-lost' })
+      expect(await server.ended).toMatchObject({ reason: 'engine-lost' })
       expect(existsSync(`/proc/${server.initPid}`)).toBe(false)
       await at[Symbol.asyncDispose]()
       await eventually(async () => (await at.containers()).length === 0)

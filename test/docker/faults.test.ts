@@ -2,9 +2,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { LaunchHost } from '../../src/sandbox/host.ts'
 import { inputOf } from '../../src/supervisor/dispatch.ts'
+import { configOf, fixture, place, serve } from '../support/daemon.ts'
 import { canStartEngine, ownEngine, type OwnEngine } from '../support/engine.ts'
 import { eventually } from '../support/eventually.ts'
 import { launchHost, launchProbe, settingsFor } from '../support/launch.ts'
+import { recordsAbout } from '../support/reaching-out.ts'
 
 const settings = await settingsFor('confined-echo.mjs', [], { driver: 'docker' })
 
@@ -66,13 +68,37 @@ describe.runIf(canStartEngine)('an engine', () => {
   test('that is killed takes its servers down, refuses the next launch by name, and is used again when it is back', async () => {
     await using server = await launchProbe(settings, host)
     at.dockerd.kill('SIGKILL')
-    expect(await server.ended).toMatchObject({ reason: 'sandbox-lost' })
+    await eventually(() => server.ending() === 'engine-lost')
+    expect(await server.ended).toMatchObject({ reason: 'engine-lost' })
     expect(() => process.kill(server.initPid, 0)).toThrow('ESRCH')
     await expect(launchProbe(settings, host)).rejects.toMatchObject({ code: 'ERR_ENGINE_UNREACHABLE' })
     await at.restart()
     await using again = await launchProbe(settings, host)
     inputOf(again).end()
     expect(await again.ended).toEqual({ code: 0, signal: null, reason: 'exited' })
+    await eventually(async () => (await at.engine.list([])).length === 0, 20_000)
+  })
+
+  test('that is killed amid a call fails the call, and the caller hears that it is the engine that went away', async () => {
+    await using where = await place(configOf({ slow: fixture('slow') }, { driver: 'docker' }))
+    const { process: child, client } = await serve(where, at.environment)
+    try {
+      await client.call('servers/start', { server: 'slow' })
+      const called = client.call('tools/call', { server: 'slow', tool: 'wait', arguments: { ms: 30_000 } })
+      const refused = expect(called).rejects.toMatchObject({
+        code: 'ERR_SERVER_UNAVAILABLE',
+        message:
+          'mcp server slow is unavailable: the engine that its container ran on went away, and it was ended',
+      })
+      await eventually(() => recordsAbout(where, 'call.intent', 'slow').length > 0, 10_000)
+      at.dockerd.kill('SIGKILL')
+      await refused
+    } finally {
+      await client[Symbol.asyncDispose]()
+      child.kill('SIGTERM')
+      await eventually(() => child.exitCode !== null, 20_000)
+      await at.restart()
+    }
     await eventually(async () => (await at.engine.list([])).length === 0, 20_000)
   })
 })

@@ -56,6 +56,7 @@ export const plainLaunch: Launch = async (server, instance, { signal, registered
     terminate: () => void child.kill('SIGTERM'),
     kill,
     abandon: () => void child.stdin.end(),
+    ending: () => null,
     ended,
     [Symbol.asyncDispose]: async () => {
       kill()

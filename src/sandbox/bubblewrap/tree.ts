@@ -70,6 +70,10 @@ export class ConfinedTree implements RunningSandbox {
   }
 
   /** Host pid of the sandbox's PID 1, once it is identified; 0 before that */
+  get reason(): SandboxExit['reason'] | null {
+    return this.#reason
+  }
+
   get initPid(): number {
     return this.#init?.pid ?? 0
   }

@@ -91,6 +91,10 @@ export class Contained implements RunningSandbox {
     )
   }
 
+  get reason(): SandboxExit['reason'] | null {
+    return this.#reason
+  }
+
   get initPid(): number {
     return this.#initPid
   }
@@ -138,7 +142,7 @@ export class Contained implements RunningSandbox {
       this.end('oom')
     }
     // What it says and hears goes through the engine: without that there is no server to speak with.
-    if (event === 'lost') this.end('sandbox-lost')
+    if (event === 'lost') this.end('engine-lost')
   }
 
   // An ordinary daemon may not signal another uid's process, which a root daemon's containers have.

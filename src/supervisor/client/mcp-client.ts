@@ -22,6 +22,7 @@ import {
 import { type Introduction, unknownServer } from './surface.ts'
 import { type Envelope, lastId, type Notification, readEnvelope, readHead } from '../message/envelope.ts'
 import type { Request, Response } from '../message/envelope.ts'
+import { describeExit, whyClosed } from '../instance/process-end.ts'
 import type { Guests } from '../shared/guests.ts'
 
 /** Requests in flight beyond which more are refused */
@@ -68,9 +69,10 @@ export class McpClient {
       if (guests !== null && lines.pending > overlongFactor * lineBytes)
         this.#break('it wrote a line without an end')
     })
-    process.stdout.on('end', () => this.#break('it closed its output'))
-    inputOf(process).once('close', () => this.#break('it closed its input'))
-    void process.ended.then(() => this.close(this.#unavailable('it ended')))
+    const closed = (what: string) => (): void => void whyClosed(process, what).then((why) => this.#break(why))
+    process.stdout.on('end', closed('it closed its output'))
+    inputOf(process).once('close', closed('it closed its input'))
+    void process.ended.then((exit) => this.close(this.#unavailable(describeExit(exit))))
   }
 
   /** What the server said of itself in the handshake. */
@@ -234,10 +236,8 @@ export class McpClient {
 
   #settle({ id, text, result, error }: Response): void {
     const waiter = id === null ? undefined : this.#waiting.get(id.key)
-    if (id === null || waiter === undefined) {
-      this.#options.note('control/unexpected-answer', { id: id?.raw ?? null })
-      return
-    }
+    if (id === null || waiter === undefined)
+      return this.#options.note('control/unexpected-answer', { id: id?.raw ?? null })
     this.#waiting.delete(id.key)
     const span = result ?? error
     if (span === null) return

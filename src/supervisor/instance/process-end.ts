@@ -11,12 +11,21 @@ const lastOutputMs = 5000
 export function describeExit(exit: SandboxExit): string {
   if (exit.reason === 'oom') return 'it was killed because it went over its memory limit'
   if (exit.reason === 'sandbox-lost') return 'its sandbox was lost'
+  if (exit.reason === 'engine-lost') return 'the engine that its container ran on went away, and it was ended'
   if (exit.reason === 'egress-lost') return 'the relay of its network was gone, and it was ended'
   if (exit.reason === 'exec-failed') return 'its program could not be executed'
   if (isKilled(exit)) return 'it was killed'
   return exit.signal === null
     ? `it exited with status ${exit.code ?? 'unknown'}`
     : `it was ended by signal ${exit.signal}`
+}
+
+/** Why a stream of a server's ended, in words: how the server did, where that is known soon, else `what`, since it lives on. */
+export async function whyClosed(process: SandboxProcess, what: string): Promise<string> {
+  const exit = await soon(process.ended, 50)
+  if (exit !== null) return describeExit(exit)
+  const reason = process.ending()
+  return reason === null ? what : describeExit({ code: null, signal: null, reason })
 }
 
 /** The exit status that a shell would show: 128 + n for a signal, 137 for a tree that was killed whole. */

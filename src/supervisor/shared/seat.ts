@@ -65,6 +65,7 @@ export class Seat {
       terminate: nothing,
       kill: nothing,
       abandon: nothing,
+      ending: options.process.ending,
       ended: this.#ended.promise,
       [Symbol.asyncDispose]: () => Promise.resolve(this.leave()),
     }

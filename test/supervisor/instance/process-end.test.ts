@@ -15,6 +15,12 @@ describe('a server that', () => {
       'it was killed because it went over its memory limit',
     ],
     [
+      'lost its engine',
+      { code: null, signal: null, reason: 'engine-lost' },
+      1,
+      'the engine that its container ran on went away, and it was ended',
+    ],
+    [
       'never started',
       { code: null, signal: null, reason: 'exec-failed' },
       1,
