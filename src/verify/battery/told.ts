@@ -1,7 +1,8 @@
 // Probe 148: what a server was refused on its way out is told, also where nothing of it left the sandbox.
+import { readFile } from 'node:fs/promises'
 import { setTimeout as pause } from 'node:timers/promises'
 import { doorTarget } from '../../sandbox/spec.ts'
-import { seen, stops } from '../attempt.ts'
+import { seen, stops, stopsOrFinds } from '../attempt.ts'
 import { withoutNetworkThereIs } from '../gvisor/inapplicable.ts'
 import type { Probe } from '../probe.ts'
 import { callNumber } from '../lab/removal.ts'
@@ -12,6 +13,8 @@ const heardMs = 5000
 const lookMs = 20
 
 const nobody = ['192.0.2.1', '2001:db8::1'] as const
+/** The kernel may let these through: nobody is there who hears them, and it is told all the same. */
+const groups = ['224.0.0.251', 'ff02::fb'] as const
 const turnedAway = ['ECONNREFUSED', 'ENETUNREACH', 'EAFNOSUPPORT', 'EADDRNOTAVAIL'] as const
 
 const why = [
@@ -19,9 +22,23 @@ const why = [
   'port-not-listed',
   'no-door 192.0.2.1',
   'udp 192.0.2.1',
+  'udp 224.0.0.251',
   'socket:raw',
   'second-notices',
 ] as const
+
+/** Where the sandbox has IPv6, which not every kernel has. */
+const whyOfSix = ['no-door 2001:db8::1', 'udp 2001:db8::2', 'udp ff02::fb'] as const
+
+const whyIn = async (pid: number): Promise<readonly string[]> => {
+  const addresses = await readFile(`/proc/${pid}/net/if_inet6`, 'utf8').catch(
+    (error: NodeJS.ErrnoException) => {
+      if (error.code === 'ENOENT') return ''
+      throw error
+    },
+  )
+  return addresses === '' ? why : [...why, ...whyOfSix]
+}
 
 const [inet, raw, icmp] = ['2', '3', '1']
 
@@ -38,14 +55,22 @@ export const toldProbes: readonly Probe[] = [
       if (spec.network.mode === 'none')
         return withoutNetworkThereIs('nobody who hears', 'nothing is there to be refused by')
       const { host, port } = wayOut.grant
-      const missing = (): string => why.filter((reason) => !wayOut.reasons().includes(reason)).join(', ')
       return {
-        expected: `a word of each: ${why.join(', ')}`,
+        expected: `a word of each: ${why.join(', ')}, and of the same in IPv6`,
         attempts: [
           ask('unheard-of.sallyport.test', types.A, ['ENOENT']),
           connects(host, port === 65_535 ? 1 : port + 1),
           ...nobody.map((address) => stops(['tcp', address, '443'], turnedAway, `tcp ${address} 443`)),
           stops(['datagram', '192.0.2.1', '53'], ['EPERM'], 'a datagram to another name server'),
+          stops(['datagram', '2001:db8::2', '53'], ['EPERM', ...turnedAway], 'a datagram of IPv6'),
+          ...groups.map((address) =>
+            stopsOrFinds(
+              ['datagram', address, '5353'],
+              ['EPERM', ...turnedAway],
+              () => null,
+              `a datagram to the group ${address}`,
+            ),
+          ),
           stops(
             ['reach', `${callNumber('socket')}`, inet, raw, icmp],
             ['EPROTONOSUPPORT', 'EPERM', 'EAFNOSUPPORT'],
@@ -59,7 +84,10 @@ export const toldProbes: readonly Probe[] = [
           ),
           seen(
             'what the door heard',
-            async () => {
+            async ({ pid }) => {
+              const wanted = await whyIn(pid)
+              const missing = (): string =>
+                wanted.filter((reason) => !wayOut.reasons().includes(reason)).join(', ')
               for (let waited = 0; missing() !== '' && waited < heardMs; waited += lookMs) await pause(lookMs)
               return missing()
             },
