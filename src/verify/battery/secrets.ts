@@ -1,13 +1,20 @@
 // Probe 147: a credential stands where its entry says, in a call that may use it, and nowhere else.
 import { proxyPort } from '../../lib/own-variables.ts'
 import { doorTarget } from '../../sandbox/spec.ts'
-import { finds, seen, stopsOrFinds, type Attempt } from '../attempt.ts'
+import { finds, seen, stops, stopsOrFinds, type Attempt } from '../attempt.ts'
 import { withoutNetworkThereIs } from '../gvisor/inapplicable.ts'
 import type { Probe, Scene } from '../probe.ts'
+import { ask, types, unheard } from './asking.ts'
 
 const line = '\\r\\n'
 const lost = ['ECONNRESET', 'EPIPE'] as const
 const elsewhere = 'placeholder-elsewhere'
+
+/** Names with its placeholder: one that is looked up, one that a request is for, and one that is none. */
+const names = ({ secret }: Scene['wayOut']) => {
+  const own = secret.own.toLowerCase()
+  return { asked: `${own}.asked.test`, requested: `${own}.requested.test`, unnamed: `${own}..test` }
+}
 
 const atDoor = ({ wayOut }: Scene): readonly Attempt[] => {
   const { grant, greeting, secret } = wayOut
@@ -22,6 +29,7 @@ const atDoor = ({ wayOut }: Scene): readonly Attempt[] => {
       (text) => (text.includes(greeting) ? 'the server answers' : null),
       label,
     )
+  const { asked, requested, unnamed } = names(wayOut)
   const carried: Readonly<Record<string, string>> = {
     'its placeholder': secret.own,
     'its placeholder in base64': Buffer.from(`a:${secret.own}`).toString('base64'),
@@ -54,6 +62,31 @@ const atDoor = ({ wayOut }: Scene): readonly Attempt[] => {
       ],
       (text) => (text.includes(elsewhere) ? null : text.slice(0, 60)),
       'its placeholder, said to the proxy',
+    ),
+    ask(asked, types.A, ['ENOENT']),
+    finds(
+      [
+        'exchange',
+        '127.0.0.1',
+        `${proxyPort}`,
+        `GET http://${requested}/ HTTP/1.1${line}Host: ${requested}${line}${line}`,
+      ],
+      (text) => (text.includes(elsewhere) ? null : text.slice(0, 60)),
+      'its placeholder, in the host of a request',
+    ),
+    stops(
+      ['exchange', doorTarget, '0', `SP1 connect ${unnamed} 443\\n`],
+      lost,
+      'its placeholder, in what is no name',
+    ),
+    seen(
+      'its placeholder in a name, as it is told',
+      () =>
+        unheard(
+          wayOut,
+          [asked, requested, unnamed].map((name) => `${elsewhere} ${name}`),
+        ),
+      (text) => (text === '' ? null : `nothing of ${text}`),
     ),
     finds(
       ['exchange', doorTarget, '0', get('/', 'Authorization: Bearer nothing')],

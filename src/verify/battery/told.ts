@@ -1,16 +1,11 @@
 // Probe 148: what a server was refused on its way out is told, also where nothing of it left the sandbox.
 import { readFile } from 'node:fs/promises'
-import { setTimeout as pause } from 'node:timers/promises'
 import { doorTarget } from '../../sandbox/spec.ts'
 import { seen, stops, stopsOrFinds } from '../attempt.ts'
 import { withoutNetworkThereIs } from '../gvisor/inapplicable.ts'
 import type { Probe } from '../probe.ts'
 import { callNumber } from '../lab/removal.ts'
-import { ask, connects, types } from './asking.ts'
-
-/** For what is told inside to be heard outside. */
-const heardMs = 5000
-const lookMs = 20
+import { ask, connects, types, unheard } from './asking.ts'
 
 const nobody = ['192.0.2.1', '2001:db8::1'] as const
 /** The kernel may let these through: nobody is there who hears them, and it is told all the same. */
@@ -84,13 +79,7 @@ export const toldProbes: readonly Probe[] = [
           ),
           seen(
             'what the door heard',
-            async ({ pid }) => {
-              const wanted = await whyIn(pid)
-              const missing = (): string =>
-                wanted.filter((reason) => !wayOut.reasons().includes(reason)).join(', ')
-              for (let waited = 0; missing() !== '' && waited < heardMs; waited += lookMs) await pause(lookMs)
-              return missing()
-            },
+            async ({ pid }) => unheard(wayOut, await whyIn(pid)),
             (text) => (text === '' ? null : `nothing of ${text}`),
           ),
         ],
