@@ -1,5 +1,5 @@
 // The denials know every home, every link out of one, and what of it is there.
-import { mkdirSync, readFileSync, realpathSync, symlinkSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, readFileSync, realpathSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { type DenialFacts, findDenials } from '../../../src/sandbox/mounts/denials.ts'
@@ -43,6 +43,33 @@ test('a denial says where it leads and whether anything is there', async () => {
   expect(denial('.netrc')).toMatchObject({ exists: true })
   expect(denial('.gnupg')).toMatchObject({ exists: false })
   expect(denial('.config/gcloud')).toMatchObject({ real: join(home, '.config/gcloud'), exists: false })
+})
+
+const nobody = 65_534
+
+/** Root may look at everything: as somebody who may not. */
+const asOrdinary = <T>(look: () => T): T => {
+  if (process.geteuid?.() !== 0) return look()
+  process.seteuid?.(nobody)
+  try {
+    return look()
+  } finally {
+    process.seteuid?.(0)
+  }
+}
+
+test('what may not be looked at is taken to be there', async () => {
+  await using folder = await tempDir()
+  const home = realpathSync(folder.path)
+  chmodSync(home, 0o755)
+  mkdirSync(join(home, '.config'))
+  symlinkSync('.ssh', join(home, '.ssh'))
+  chmodSync(join(home, '.config'), 0)
+  const denials = asOrdinary(() => findDenials({ ...nothing, homes: [home] }, []))
+  chmodSync(join(home, '.config'), 0o700)
+  const found = new Map(denials.map(({ path, exists }) => [path, exists]))
+  const exists = (name: string) => found.get(join(home, name))
+  expect(['.config/gcloud', '.ssh', '.aws'].map(exists)).toEqual([true, true, false])
 })
 
 test('a home behind a link is denied where it really is', async () => {
