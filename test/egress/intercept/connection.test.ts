@@ -1,5 +1,6 @@
 // The life of a connection that carries a secret: one upstream of its own, and over with its lease.
 import { getEventListeners } from 'node:events'
+import type { Duplex } from 'node:stream'
 import { describe, expect, test } from 'vitest'
 import { eventually } from '../../support/eventually.ts'
 import { intercepted, until } from '../../support/intercepted.ts'
@@ -132,6 +133,21 @@ test('a host that leaves ends the client’s connection', async () => {
   await until(socket, '<end>')
   for (const upstream of at.upstreams) upstream.destroy()
   await eventually(() => at.clients.size === 0 && at.served.size === 0)
+})
+
+test('a host that answers before it is asked is taken for nobody’s answer', async () => {
+  const hosts: Duplex[] = []
+  await using at = await intercepted({
+    http: (request, response) => {
+      hosts.push(request.socket)
+      response.end('<end>')
+    },
+  })
+  const socket = await at.raw()
+  socket.write(free(at))
+  await until(socket, '<end>')
+  hosts[0]?.write('HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n<unasked>')
+  await eventually(() => at.clients.size === 0 && at.served.size === 0 && at.upstreams.size === 0)
 })
 
 test('a client that reads slowly holds the host back, and not our memory', async () => {
