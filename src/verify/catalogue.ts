@@ -21,6 +21,7 @@ import { relayProbes } from './battery/relay.ts'
 import { resourceProbes } from './battery/resources.ts'
 import { secretProbes } from './battery/secrets.ts'
 import { shutProbes } from './battery/shut.ts'
+import { modeProbes } from './battery/mode.ts'
 import { socketProbes } from './battery/sockets.ts'
 import { spokenProbes } from './battery/spoken.ts'
 import { startProbes } from './battery/start.ts'
@@ -56,4 +57,5 @@ export const catalogue: readonly Probe[] = [
   ...secretProbes,
   ...toldProbes,
   ...shutProbes,
+  ...modeProbes,
 ].toSorted((one, other) => one.number - other.number)

@@ -174,6 +174,7 @@ const tryAll = async (
     capable: exhibit.capable,
     readsAtOnce: false,
     kills: true,
+    disagrees: true,
     secrets: noSupply.secrets(),
     variables: canaries.variables,
     signal,

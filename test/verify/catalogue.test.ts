@@ -35,6 +35,7 @@ test('a container without each of them can be made, but for what is around it, a
     'placeholders',
     'told',
     'doors',
+    'network-mode',
     'variables',
     'output',
     'end',

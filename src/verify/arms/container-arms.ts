@@ -42,6 +42,7 @@ type NotInContainers =
   | 'placeholders'
   | 'told'
   | 'doors'
+  | 'network-mode'
   | 'mount-targets'
   | 'code-apart'
   | 'protected-names'

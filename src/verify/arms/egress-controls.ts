@@ -59,4 +59,9 @@ export const egressControls = {
     layer: 'proxy',
     arm: { around: (lab) => ({ ...lab, doors: { ...lab.doors, shutting: lab.doors.own } }) },
   },
+  'network-mode': {
+    what: 'launches that have a way out exactly where their profile has one',
+    layer: 'supervisor',
+    arm: { around: (lab) => ({ ...lab, disagrees: false }) },
+  },
 } as const satisfies Readonly<Record<string, Control>>

@@ -54,6 +54,8 @@ export interface Lab {
   readonly readsAtOnce: boolean
   /** Whether a server that goes on after it was asked to end is killed */
   readonly kills: boolean
+  /** Whether a launch that is to disagree with its profile on a way out does */
+  readonly disagrees: boolean
   /** Secrets that the launch is given, as a call's own process is */
   readonly secrets: GateSecrets
   /** The daemon's variables, as a child without a sandbox inherits them */

@@ -3,6 +3,7 @@
 const rules = {
   'what is denied to everybody': /which no configuration grants/,
   'only files and folders are mounted': /is a device, socket or pipe/,
+  'a way out where the profile has one': /a way out, and profile \S+ says network\.mode: /,
   'targets of the sandbox’s own': /which is the sandbox’s own/,
   'targets apart from each other': /overlaps the mount of/,
   'paths spelled in one way': /is not two absolute paths/,
