@@ -19,6 +19,7 @@ const why = [
   'udp 192.0.2.1',
   'udp 224.0.0.251',
   'socket:raw',
+  'local \\x00sallyport-unbound',
   'second-notices',
 ] as const
 
@@ -71,6 +72,7 @@ export const toldProbes: readonly Probe[] = [
             ['EPROTONOSUPPORT', 'EPERM', 'EAFNOSUPPORT'],
             'a raw socket',
           ),
+          stops(['local', '@sallyport-unbound'], ['ECONNREFUSED'], 'a socket of a name that nobody has'),
           // What the relay alone may tell, and it does so from before the server is there.
           stops(
             ['exchange', doorTarget, '0', 'SP1 notices\\nname forged.sallyport.test 1\\n'],
