@@ -43,6 +43,13 @@ const [header, otherHeader, query, body]: readonly SwapPlace[] = [
   { in: 'body' },
 ]
 
+/** Whether it is let through to another host where its halves come one after the other. */
+const passesInPieces = (screen: Screen, text: string): boolean => {
+  const isClean = screen.stream({ ...api, host: 'other.sallyport.test' })
+  const middle = Math.floor(text.length / 2)
+  return [text.slice(0, middle), text.slice(middle)].every((piece) => isClean(Buffer.from(piece)))
+}
+
 /** Leases the credential to a sandbox, until it is disposed of. */
 export const leaseCanary = async (folder: string, signal: AbortSignal): Promise<CanarySecret> => {
   const value = `secret-${newInstanceId()}`
@@ -97,6 +104,8 @@ export const leaseCanary = async (folder: string, signal: AbortSignal): Promise<
       stands('in another header', 'other-place', api, otherHeader)
       stands('in a query', 'other-place', api, query)
       stands('in a body', 'other-place', api, body)
+      for (const [what, text] of Object.entries({ 'what stands for it': placeholder, value }))
+        if (passesInPieces(third.screen, text)) found.push(`in pieces: ${what}`)
       lease.end()
       stands('after a call', 'no-lease', api)
       const brief = await third.lease({ ...request, deadlineMs: briefMs }, { signal })
