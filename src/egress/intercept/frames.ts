@@ -46,7 +46,7 @@ export const redactingFrames = (redactor: Redactor): Transform => {
     left = length
     return true
   }
-  const takePart = (out: Transform, { isFinal, opcode }: FrameHead): void => {
+  const takePart = (out: Buffer[], { isFinal, opcode }: FrameHead): void => {
     const part = held.subarray(0, left)
     held = held.subarray(part.length)
     left -= part.length
@@ -66,16 +66,20 @@ export const redactingFrames = (redactor: Redactor): Transform => {
   return new Transform({
     transform(chunk: Buffer, _, done) {
       held = held.length === 0 ? chunk : Buffer.concat([held, chunk])
+      // What comes together goes on together: a frame may be one letter, and would be an object of its own to whoever waits.
+      const out: Buffer[] = []
+      let failure: Error | null = null
       try {
         while (frame !== null || begin()) {
           if (frame === null || held.length < Math.min(left, wholeBytes)) break
-          takePart(this, frame)
+          takePart(out, frame)
           if (left === 0) frame = null
         }
-        done()
       } catch (error) {
-        done(error instanceof Error ? error : badFrame())
+        failure = error instanceof Error ? error : badFrame()
       }
+      if (out.length > 0) this.push(Buffer.concat(out))
+      done(failure)
     },
   })
 }

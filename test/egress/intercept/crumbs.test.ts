@@ -1,4 +1,4 @@
-// Bodies in chunks of one letter, each an object of its own to who reads them: they take little of the daemon, whoever sends them.
+// Bodies in chunks and messages in frames of one letter, each an object of its own to who reads them: they take little of the daemon.
 import type { Socket } from 'node:net'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
@@ -20,11 +20,11 @@ const living = (): number => {
 }
 
 /** Sends them for as long as they are taken. */
-async function send(to: Socket): Promise<void> {
+async function send(to: Socket, bytes = crumbs): Promise<void> {
   to.on('error', () => to.destroy())
   const closed = new Promise((resolve) => to.once('close', resolve))
   while (!to.destroyed)
-    if (!to.write(crumbs)) await Promise.race([new Promise((resolve) => to.once('drain', resolve)), closed])
+    if (!to.write(bytes)) await Promise.race([new Promise((resolve) => to.once('drain', resolve)), closed])
 }
 
 /** The most that lived for each connection, MiB, until this much went into each socket, or nothing more does. */
@@ -73,6 +73,33 @@ test('of a request that the host does not take little is held', async () => {
     void send(client)
   }
   expect(await mostWhile(() => clients, before)).toBeLessThan(5)
+  for (const client of clients) client.destroy()
+})
+
+test('of messages of a websocket that nobody takes little is held', async () => {
+  const hosts: Socket[] = []
+  const accept = 's3pPLMBiTxaQ9kYGzzhZRbK+xOo='
+  await using at = await intercepted({
+    injection: { websocket: true },
+    raw: (host) =>
+      host.once('data', () => {
+        hosts.push(host)
+        host.write(
+          `HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: ${accept}\r\n\r\n`,
+        )
+        void send(host, Buffer.from('\u0081\u0001q'.repeat(5000), 'latin1'))
+      }),
+  })
+  using _lease = await at.lease()
+  const clients = await Promise.all(Array.from({ length: connections }, () => at.raw()))
+  const before = living()
+  for (const client of clients)
+    client
+      .pause()
+      .write(
+        `GET / HTTP/1.1\r\nHost: ${at.authority}\r\nAuthorization: Bearer ${at.placeholder}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n`,
+      )
+  expect(await mostWhile(() => hosts, before)).toBeLessThan(2)
   for (const client of clients) client.destroy()
 })
 
