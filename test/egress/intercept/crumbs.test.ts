@@ -1,12 +1,15 @@
 // Bodies in chunks and messages in frames of one letter, each an object of its own to who reads them: they take little of the daemon.
+import { randomBytes } from 'node:crypto'
 import type { Socket } from 'node:net'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
+import { gzipSync } from 'node:zlib'
 import { expect, test } from 'vitest'
 import { eventually } from '../../support/eventually.ts'
 import { intercepted, until } from '../../support/intercepted.ts'
 
 const crumbs = Buffer.from('1\r\nq\r\n'.repeat(5000))
+const pieceBytes = 30_000
 const connections = 4
 const mebi = 1_048_576
 /** More than a message of node:http held by itself, which is 65536 such chunks */
@@ -19,12 +22,13 @@ const living = (): number => {
   return process.memoryUsage().heapUsed / mebi
 }
 
-/** Sends them for as long as they are taken. */
-async function send(to: Socket, bytes = crumbs): Promise<void> {
+/** Sends them, over and over, for as long as they are taken. */
+async function send(to: Socket, bytes: Buffer = crumbs): Promise<void> {
   to.on('error', () => to.destroy())
   const closed = new Promise((resolve) => to.once('close', resolve))
-  while (!to.destroyed)
-    if (!to.write(bytes)) await Promise.race([new Promise((resolve) => to.once('drain', resolve)), closed])
+  for (let at = 0; !to.destroyed; at = at + pieceBytes < bytes.length ? at + pieceBytes : 0)
+    if (!to.write(bytes.subarray(at, at + pieceBytes)))
+      await Promise.race([new Promise((resolve) => to.once('drain', resolve)), closed])
 }
 
 /** The most that lived for each connection, MiB, until this much went into each socket, or nothing more does. */
@@ -40,14 +44,21 @@ async function mostWhile(senders: () => readonly Socket[], before: number): Prom
   return most / connections
 }
 
-test('of an answer that nobody takes little is held', async () => {
+/** Packed, and no smaller for it: what is unpacked of it is soon more than anybody takes. */
+const packed = (): Buffer =>
+  Buffer.concat(
+    [...gzipSync(randomBytes(1_500_000))].map((byte) => Buffer.from([0x31, 13, 10, byte, 13, 10])),
+  )
+
+test.each(['identity', 'gzip'])('of an answer that nobody takes little is held: %s', async (coding) => {
   const hosts: Socket[] = []
+  const bytes = coding === 'gzip' ? packed() : crumbs
   await using at = await intercepted({
     raw: (host) =>
       host.once('data', () => {
         hosts.push(host)
-        host.write('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n')
-        void send(host)
+        host.write(`HTTP/1.1 200 OK\r\nContent-Encoding: ${coding}\r\nTransfer-Encoding: chunked\r\n\r\n`)
+        void send(host, bytes)
       }),
   })
   using _lease = await at.lease()
