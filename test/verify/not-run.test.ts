@@ -7,6 +7,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { answersIn } from '../../src/verify/lab/lab.ts'
 import { deniedProbes } from '../../src/verify/battery/denied.ts'
+import { modeProbes } from '../../src/verify/battery/mode.ts'
 import { placedProbes } from '../../src/verify/battery/placed.ts'
 import { isGreen, type ProbeResult, type Verification } from '../../src/verify/result.ts'
 import type * as Verify from '../../src/verify/verify.ts'
@@ -101,7 +102,7 @@ const verifyIn = async (at: string, patienceMs: number, graceMs?: number): Promi
 }
 
 /** Launches that are planned, and not started: these are tried without the program. */
-const planned = new Set([...deniedProbes, ...placedProbes].map(({ id }) => id))
+const planned = new Set([...deniedProbes, ...modeProbes, ...placedProbes].map(({ id }) => id))
 
 /** Probes that passed, or that held as far as can be, though the program was to try them. */
 const passed = ({ probes }: { probes: readonly Pick<ProbeResult, 'id' | 'verdict'>[] }): readonly string[] =>
