@@ -107,7 +107,7 @@ export function besideOf(
   pid: number,
   isApart: boolean,
 ): { readonly count: number; readonly mib: number | null } {
-  const others = treeOf(pid).filter((it) => !(isApart && it === pid) && !isServer(it))
+  const others = treeOf(pid).filter((it) => !(isApart && it === pid) && isBeside(it))
   try {
     const kib = others.reduce(
       (sum, it) => sum + Number(/^Pss:\s+(\d+)/m.exec(readFileSync(`/proc/${it}/smaps_rollup`, 'utf8'))?.[1]),
@@ -119,9 +119,14 @@ export function besideOf(
   }
 }
 
-const isServer = (pid: number): boolean => {
-  const [program = '', script = ''] = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0')
-  return program.endsWith('node') && script.endsWith('measures.mjs')
+/** Neither the server nor a process that has just ended. */
+const isBeside = (pid: number): boolean => {
+  try {
+    const [program = '', script = ''] = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0')
+    return !(program.endsWith('node') && script.endsWith('measures.mjs'))
+  } catch {
+    return false
+  }
 }
 
 function treeOf(root: number): readonly number[] {
