@@ -22,9 +22,9 @@ const program = `
 #include <unistd.h>
 int main(void) {
   struct stat there;
-  int made = open("/work/made", O_CREAT | O_WRONLY, 0644);
-  stat("/work/there", &there);
-  printf("%d %d %d\\n", made >= 0, there.st_uid == getuid(), access("/work/roots", R_OK) == 0);
+  int made = open("/data/made", O_CREAT | O_WRONLY, 0644);
+  stat("/data/there", &there);
+  printf("%d %d %d\\n", made >= 0, there.st_uid == getuid(), access("/data/roots", R_OK) == 0);
   fflush(stdout);
   return getchar() != EOF;
 }`
@@ -51,7 +51,7 @@ describe.runIf(canStartEngine)('with an engine that maps users', () => {
     await chown(work, runAs, runAs)
 
     await using host = await launchHost({ environment: at.environment })
-    const mounts = [{ source: work, target: '/work', access: 'write', reason: 'a test' }]
+    const mounts = [{ source: work, target: '/data', access: 'write', reason: 'a test' }]
     const common = {
       driver: 'docker',
       profile: 'workspace-write',
