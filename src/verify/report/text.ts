@@ -30,6 +30,7 @@ const section = (verification: Verification): readonly string[] => {
     ...notHeld(verification),
     `     ${groups.map(({ guarantee, probes: own }) => `${guarantee.group} ${tally(own)}`).join(' · ')}`,
     `     limits held by: ${limits.join(', ')}`,
+    ...guards(verification),
     ...groups.flatMap(({ guarantee, probes: own }) => {
       const bad = own.filter(needsEyes)
       return bad.length === 0
@@ -54,6 +55,18 @@ const section = (verification: Verification): readonly string[] => {
         `    ${mark(assertion.verdict)} ${oneLine(assertion.text)}`,
         ...assertionFacts(assertion).map((fact) => `           ${oneLine(fact)}`),
       ]),
+  ]
+}
+
+/** After a self-check: every control, with the probes that went red without it; in brackets what was not asked to, with `!` what did not. */
+const guards = ({ probes }: Verification): readonly string[] => {
+  if (probes.every(({ brokenArm }) => brokenArm === null)) return []
+  const shown = ({ number, brokenArm }: Verification['probes'][number]): string =>
+    brokenArm === null ? `(${number})` : brokenArm.isRed ? `${number}` : `${number}!`
+  const controls = Map.groupBy(probes, ({ control }) => control)
+  return [
+    '     each control, and the probes that went red without it (in brackets: does not apply, or not tried apart):',
+    ...[...controls].map(([control, own]) => `       ${control}: ${own.map(shown).join(' ')}`),
   ]
 }
 
