@@ -1,9 +1,15 @@
-// The end of `npm test`: what was skipped and why that matters, then `N passed, N failed` as the last line.
+// The end of `npm test`: what was skipped and why that matters, what failed, then `N passed, N failed` as the last line.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import type { Reporter, SerializedError, TestCase, TestModule } from 'vitest/node'
 
 /** What a test is called across runs. */
 const nameOf = (test: TestCase): string => `${test.module.relativeModuleId} > ${test.fullName}`
+
+/** One line for each failure, which `.ci/run` says again at its end. */
+function sayFailed(name: string, error: { readonly message: string } | undefined): void {
+  const [reason = ''] = (error?.message ?? 'no reason given').split('\n', 1)
+  console.log(`FAILED: ${name}: ${reason.slice(0, 300)}`)
+}
 
 export default class SummaryReporter implements Reporter {
   /**
@@ -31,6 +37,11 @@ export default class SummaryReporter implements Reporter {
     const flaky = inState('passed').filter((test) => test.diagnostic()?.flaky === true)
     if (flaky.length > 0) console.log('\npassed at the second try:')
     for (const test of flaky) console.log(`  ${nameOf(test)}`)
+    if (failed > 0) console.log('\nfailed:')
+    for (const test of inState('failed')) sayFailed(nameOf(test), test.result().errors?.[0])
+    for (const module of broken) sayFailed(module.relativeModuleId, module.errors()[0])
+    for (const error of unhandled) sayFailed('outside every test', error)
+    for (const { name } of unproven) sayFailed(name, { message: 'skipped' })
     console.log(`\n${inState('passed').length} passed, ${failed} failed`)
     if (failed > 0) process.exitCode = 1
   }
