@@ -7,11 +7,9 @@ import type { ProfileSettings, ServerSettings } from '../schema/settings.ts'
 import type { Attempt } from './attempt.ts'
 import type { Canaries } from './lab/canaries.ts'
 import type { ControlId } from './arms/controls.ts'
-import type { Lab } from './lab/lab.ts'
+import type { KernelInside, Lab } from './lab/lab.ts'
 import type { Layer, ProbeGroup } from './result.ts'
 import type { WayOut } from './lab/way-out.ts'
-
-export type KernelInside = 'host' | 'gvisor'
 
 /** The sandbox that is tried, and what of the host a server must not find. */
 export interface Scene {

@@ -1,5 +1,6 @@
 // What each control is in a container: the same launch of the docker driver with that one taken out.
 import type { SandboxSpec } from '../../sandbox/spec.ts'
+import { strangers } from '../lab/behind.ts'
 import {
   asking,
   hosting,
@@ -21,7 +22,7 @@ import {
   unreadChannel,
 } from './gate-controls.ts'
 import type { Lab } from '../lab/lab.ts'
-import { both, strangers, withoutCounters, withoutInner } from '../lab/removal.ts'
+import { both, withoutCounters, withoutInner } from '../lab/removal.ts'
 
 /** A control's arm in a container; where `isRefused` says so, that container must not even come up. */
 interface ContainerArm {

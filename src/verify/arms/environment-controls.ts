@@ -1,8 +1,8 @@
 // The controls of what a server has in its environment.
-import { familyNames } from '../battery/variables.ts'
 import type { Control } from './control.ts'
 import type { Lab } from '../lab/lab.ts'
 import { withVariables } from '../lab/removal.ts'
+import { familyNames } from '../lab/variable-families.ts'
 
 const withReasons = (lab: Lab): Lab => {
   const reasons = Object.fromEntries(familyNames.map((name) => [name, 'a verification']))

@@ -2,7 +2,7 @@
 import { isWithin } from '../../lib/path-overlap.ts'
 import { finds, stops, stopsOrFinds } from '../attempt.ts'
 import { inapplicable } from '../gvisor/inapplicable.ts'
-import { capableTarget } from '../lab/lab.ts'
+import { capableTarget } from '../lab/try.ts'
 import type { SandboxSpec } from '../../sandbox/spec.ts'
 import type { Probe } from '../probe.ts'
 

@@ -1,6 +1,7 @@
 // What a launch answers to being asked for a variable: planned as any other, and taken back.
 import { SallyportError } from '../../errors.ts'
-import { type Lab, planOf } from './lab.ts'
+import type { Lab } from './lab.ts'
+import { planOf } from './try.ts'
 
 /** By whose word a server is to have it: its entry's, or its profile's, who passes on the daemon's or sets one. */
 export type Word = 'entry' | 'pass' | 'set'

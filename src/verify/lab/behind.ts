@@ -32,6 +32,9 @@ const addressIn = (name: string): string =>
     .replaceAll('-', '.')
     .replaceAll('_', ':')
 
+/** Names that nobody grants, for a door and a name server that know them all the same. */
+export const strangers = [`not-granted.${zone}`, `other.${zone}`] as const
+
 /** Names below a name. */
 export const wildPattern = `*.wild.${zone}`
 

@@ -1,7 +1,8 @@
 // The battery's own runs: all probes in one sandbox, those that take everything in one each, and all of them outside.
 import type { Answer } from '../attempt.ts'
 import { SallyportError } from '../../errors.ts'
-import { type Alter, type Lab, tryInside, tryOutside } from './lab.ts'
+import type { Lab } from './lab.ts'
+import { type Alter, tryInside, tryOutside } from './try.ts'
 import { tryPlans } from './planned.ts'
 import type { Probe, Trial } from '../probe.ts'
 import type { Exposure } from './removal.ts'

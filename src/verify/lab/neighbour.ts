@@ -4,8 +4,8 @@ import { createServer, type AddressInfo } from 'node:net'
 import { SallyportError } from '../../errors.ts'
 import { newInstanceId } from '../../lib/ids.ts'
 import { finds } from '../attempt.ts'
-import { type Alter, type Lab, startInside } from './lab.ts'
-import type { KernelInside } from '../probe.ts'
+import type { KernelInside, Lab } from './lab.ts'
+import { type Alter, startInside } from './try.ts'
 
 /** What listens in a sandbox. */
 export interface Listeners {

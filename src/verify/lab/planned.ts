@@ -2,7 +2,8 @@
 import { SallyportError } from '../../errors.ts'
 import type { Mount } from '../../sandbox/spec.ts'
 import type { Answer, Attempt } from '../attempt.ts'
-import { type Lab, planOf } from './lab.ts'
+import type { Lab } from './lab.ts'
+import { planOf } from './try.ts'
 import { type Rule, ruleOf } from './rules.ts'
 
 /** One launch of many, with what is to be told of it where it is let through. */

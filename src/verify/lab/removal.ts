@@ -4,6 +4,7 @@ import type { BubblewrapPlan } from '../../sandbox/bubblewrap/driver.ts'
 import type { LaunchPlan } from '../../sandbox/launch.ts'
 import type { InnerLimit } from '../../sandbox/limits/limits.ts'
 import { type Arch, decideSyscalls } from '../../sandbox/syscalls.ts'
+import { strangers } from './behind.ts'
 import type { Lab } from './lab.ts'
 
 /** What an arm may show of the host: paths that no plan mounts. */
@@ -148,9 +149,6 @@ export const withoutCalls =
       arguments: [tool, ...rulesFor(calls), ...(leak === null ? [] : [`+${leak}`]), '', ...all],
     }
   }
-
-/** Names that nobody grants, for a door and a name server that know them all the same. */
-export const strangers = ['not-granted.sallyport.test', 'other.sallyport.test'] as const
 
 /** The host's network. */
 export const withoutNetwork = withoutOptions('--unshare-net')

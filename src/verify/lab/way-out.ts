@@ -19,11 +19,11 @@ import {
   nameAt,
   scant,
   shutting,
+  strangers,
 } from './behind.ts'
 import type { Canaries } from './canaries.ts'
 import { outliving } from './door-end.ts'
 import { opening } from './opening.ts'
-import { strangers } from './removal.ts'
 import { type CanarySecret, leaseCanary } from './secrets.ts'
 
 /** Doors are made for each launch and closed with this. Every name leads to this machine, so that only judgement is between. */
