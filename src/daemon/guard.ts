@@ -35,6 +35,8 @@ const answerMs = 5000
 // A guard whose daemon was killed keeps the lock for up to three seconds, until nothing of that daemon is left.
 const predecessorMs = 8000
 const doneMs = 2000
+// How long a daemon goes on without a guard: machines that are short of descriptors or processes recover, too.
+const replaceMs = 8000
 
 /** The lock, held. Disposing lets it go. */
 export class Guard implements AsyncDisposable {
@@ -78,12 +80,25 @@ export class Guard implements AsyncDisposable {
   }
 
   async #replace(): Promise<void> {
-    const answer = await start(this.#options)
+    const answer = await this.#another()
+    if (answer === null) return
     if (answer.child === null) throw running(this.#options, answer)
     this.#child = answer.child
     this.#watch()
     for (const leaving of this.#leavings) this.#child.stdin?.write(`${leaving}\n`)
     if (this.#isDone) await this.#finish()
+  }
+
+  // What keeps one from starting may pass: a kill, descriptors that ran out. Null where none is needed any more.
+  async #another(): Promise<Answer | null> {
+    for (const end = performance.now() + replaceMs; !this.#isDone; await delay(50))
+      try {
+        return await start(this.#options)
+      } catch (error) {
+        if (performance.now() >= end) throw error
+        this.#options.log.warn({ err: error }, 'guard could not be started, trying again')
+      }
+    return null
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -120,6 +135,8 @@ async function start({ initPath, runtimeDir, stateDir, log }: GuardOptions): Pro
     env: {},
     cwd: '/',
   })
+  // It has no streams then.
+  if (child.pid === undefined) throw failed(runtimeDir, String((await once(child, 'error'))[0]))
   const complaints: string[] = []
   child.stdin.on('error', (error) => log.debug({ err: error }, 'guard does not listen'))
   createInterface({ input: child.stderr }).on('line', (line) => complaints.push(line))

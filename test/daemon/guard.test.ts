@@ -55,6 +55,28 @@ it('a guard that is killed is replaced, and the new one knows what to clean up',
   await eventually(() => guardsOf().length === 0)
 })
 
+it('a guard whose successor is killed as it starts is replaced all the same', async () => {
+  await using folder = await tempDir()
+  const program = join(folder.path, 'dies')
+  const isToDie = join(folder.path, 'die')
+  await writeFile(
+    program,
+    `#!/bin/sh\nrm '${isToDie}' 2>/dev/null && kill -9 $$\nexec '${initPath}' "$@"\n`,
+    {
+      mode: 0o755,
+    },
+  )
+  const lost: SallyportError[] = []
+  const onLost = (error: SallyportError): unknown => lost.push(error)
+  await using _guard = await Guard.hold(options(folder.path, { initPath: program, onLost }))
+  const [first] = guardsOf()
+  await writeFile(isToDie, '')
+  process.kill(first ?? -1, 'SIGKILL')
+  await eventually(() => lost.length > 0 || guardsOf().some((pid) => pid !== first))
+  expect(lost).toEqual([])
+  await expect(Guard.hold(options(folder.path))).rejects.toMatchObject({ code: 'ERR_DAEMON_RUNNING' })
+})
+
 it('a daemon whose lock another took meanwhile is told to go down', async () => {
   await using folder = await tempDir()
   const lost = Promise.withResolvers<SallyportError>()

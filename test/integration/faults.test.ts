@@ -8,7 +8,7 @@ import { attached } from '../support/attached.ts'
 import { configOf, fixture, place, serve, type Place } from '../support/daemon.ts'
 import { eventually } from '../support/eventually.ts'
 import { type Faults, faults } from '../support/fault.ts'
-import { cgroupsOf, descendantsOf } from '../support/leaks.ts'
+import { cgroupsOf, childrenOf, descendantsOf } from '../support/leaks.ts'
 import { bodiesOf, witness, type Witness } from '../support/witness.ts'
 
 let seen: Witness
@@ -296,6 +296,28 @@ describe('a fault', () => {
     await eventually(async () => (await instance('brief'))?.state !== 'ready')
     await eventually(async () => (await codeOf(call('brief'))) === 'done', 15_000)
     expect(client.hello.pid).toBe(pid)
+    await call('plain')
+  })
+
+  test('23: a guard that ends while descriptors have run out ends no daemon, and there is another afterwards', async () => {
+    await withoutBrief()
+    const guards = () => childrenOf(pid).filter(({ name }) => name === 'sallyport-init')
+    const isGuard = (child: number) =>
+      readFileSync(`/proc/${child}/cmdline`, 'utf8').split('\0')[1] === 'guard'
+    const guard = () => guards().find((child) => isGuard(child.pid))?.pid
+    const first = guard() ?? -1
+    const usual = /^Max open files\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/limits`, 'utf8'))?.[1] ?? ''
+    const limit = (soft: string): unknown => execFileSync('prlimit', ['--pid', `${pid}`, `--nofile=${soft}:`])
+    limit('3')
+    try {
+      process.kill(first, 'SIGKILL')
+      await eventually(() => isGone(first))
+      await call('plain')
+    } finally {
+      limit(usual)
+    }
+    expect(await eventually(() => guard())).not.toBe(first)
+    expect((await at.run(['serve'])).stderr).toContain('ERR_DAEMON_RUNNING')
     await call('plain')
   })
 
