@@ -6,14 +6,8 @@ import { findEndpoint } from '../../src/sandbox/docker/endpoint.ts'
 import { type ContainerPlan, openEngine } from '../../src/sandbox/docker/engine.ts'
 import { testAuthority } from '../support/certificates.ts'
 import { compile } from '../support/compile.ts'
-import {
-  canStartEngine,
-  engineTest,
-  gvisor,
-  hasGvisor,
-  ownEngine,
-  type TestEngine,
-} from '../support/engine.ts'
+import { engineTest } from '../support/engine.ts'
+import { canStartEngine, gvisor, hasGvisor, ownEngine, type TestEngine } from '../support/own-engine.ts'
 import { eventually } from '../support/eventually.ts'
 import { importImage, nodeImage } from '../support/image.ts'
 import { freePort } from '../support/free-port.ts'

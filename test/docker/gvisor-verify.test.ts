@@ -7,7 +7,7 @@ import { formats } from '../../src/verify/report/formats.ts'
 import type { Verification } from '../../src/verify/result.ts'
 import { verifyProfile } from '../../src/verify/verify.ts'
 import { configOf, fixture, place } from '../support/daemon.ts'
-import { gvisor, hasGvisor, ownEngine, type OwnEngine } from '../support/engine.ts'
+import { gvisor, hasGvisor, ownEngine, type OwnEngine } from '../support/own-engine.ts'
 import { tempDir } from '../support/temp-dir.ts'
 import { reportOf } from '../support/verification.ts'
 

@@ -5,7 +5,7 @@ import { once } from 'node:events'
 import { chmod, cp, mkdir, symlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
-import type { TestEngine } from './engine.ts'
+import type { TestEngine } from './own-engine.ts'
 import { root } from './source.ts'
 import { tempDir } from './temp-dir.ts'
 
