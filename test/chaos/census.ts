@@ -23,10 +23,11 @@ async function census(
   containers: Containers | null,
 ): Promise<Census> {
   const { folder, runtimeDir } = stage.at
+  const engines = containers?.processes() ?? new Set()
   const names = [...filesBelow(runtimeDir), ...filesBelow(stage.at.stateDir), ...filesBelow(stage.scratch)]
   return {
     processes: descendantsOf(process.ppid)
-      .filter(({ pid }) => pid !== process.pid)
+      .filter(({ pid }) => pid !== process.pid && !engines.has(pid))
       .map(({ pid, name }) => `${name} (${pid}) ${commandLine(pid)}`),
     mounts: mountsBelow(folder).filter((path) => path !== stage.disk),
     cgroups: daemonsOf(stage).flatMap(cgroupsOf),
@@ -36,9 +37,13 @@ async function census(
     files: names
       .filter((path) => !before.has(path) && !isAwaited(path))
       .filter((path) => !isJournal(path.slice(stage.at.stateDir.length + 1))),
-    containers: (await containers?.ids()) ?? [],
+    containers: (await containers?.ids().catch(unanswered)) ?? [],
   }
 }
+
+const unanswered = (error: unknown): readonly string[] => [
+  `nobody knows, since the engine does not answer: ${String(error)}`,
+]
 
 /** Waits until nothing is left of what there was not `before`, and breaks an invariant for each kind of which something is. */
 export async function expectNothing(

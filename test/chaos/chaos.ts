@@ -59,9 +59,9 @@ async function run(): Promise<number> {
   const account = new Account()
   account.say(`seed ${values.seed}, ${seconds} s, as ${isRoot ? 'root' : 'an ordinary user'}`)
   let daemons: readonly string[] = []
-  const containers = isRoot ? await containersOf(() => daemons) : null
-  account.say(containers === null ? 'no container engine answers' : 'with containers')
-  const stage = await Stage.open({ account, hasContainers: containers !== null })
+  await using containers = await containersOf(() => daemons)
+  account.say(containers === null ? 'without containers: no engine can be started' : 'with containers')
+  const stage = await Stage.open({ account, engine: containers?.environment ?? null })
   const seen = () => (daemons = daemonsOf(stage))
   const chance = new Chance(values.seed)
   const ledger = new Ledger(account)

@@ -138,13 +138,29 @@ const faults: Readonly<Record<string, Fault>> = {
       return 'killed'
     },
   },
+  'the container engine is killed': {
+    weight: 0.5,
+    async befall({ containers, chance }) {
+      const ms = chance.between(0, 2000)
+      await containers?.outage(ms)
+      return `up again after ${ms} ms`
+    },
+  },
+  'the container engine stands still': {
+    weight: 1,
+    async befall({ containers, chance }) {
+      const ms = chance.between(50, 3000)
+      await containers?.pause(ms)
+      return `${ms} ms`
+    },
+  },
 }
 
 /** Lets one fault after the other befall the daemon, with pauses between, until the storm is over. */
 export async function misfortune(scene: Scene & { readonly signal: AbortSignal }): Promise<void> {
   const { stage, chance, signal: over, containers } = scene
   const weights = Object.entries(faults)
-    .filter(([name]) => containers !== null || name !== 'a container is killed')
+    .filter(([name]) => containers !== null || !name.includes('container'))
     .map(([name, { weight }]) => [weight, name] as const)
   while (!over.aborted) {
     await delay(chance.between(50, 1500))

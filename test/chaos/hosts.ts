@@ -144,7 +144,7 @@ async function nonsense({ stage }: World, chance: Chance): Promise<void> {
 
 /** A host with a session through the shim. How it ends is its own: it closes, is killed, or stops to read before it does. */
 export async function sessionHost(world: World, chance: Chance): Promise<void> {
-  const { stage, signal, servers } = world
+  const { stage, ledger, signal, servers } = world
   while (!signal.aborted) {
     const server = chance.pick(servers)
     const child = spawn(shim, [server, '--no-autostart'], {
@@ -152,7 +152,7 @@ export async function sessionHost(world: World, chance: Chance): Promise<void> {
       stdio: ['pipe', 'pipe', 'ignore'],
     })
     const ended = once(child, 'exit')
-    const session = new Session(child, stage.account)
+    const session = new Session(child, stage.account, ledger)
     const said = await session.introduce(server === 'shared')
     const isUp = said === 'done'
     stage.account.count('sessions', `${server} ${said}`)
@@ -182,19 +182,24 @@ export async function sessionHost(world: World, chance: Chance): Promise<void> {
   }
 }
 
-type Answer = { readonly id?: unknown; readonly error?: { readonly data?: { readonly code?: string } } }
+interface Answer {
+  readonly id?: unknown
+  readonly error?: { readonly message?: string; readonly data?: { readonly code?: string } }
+}
 
 /** A session as its host keeps it: requests that wait, and an end that answers them all. */
 class Session {
   readonly #child: ChildProcess
   readonly #waiting = new Map<number, (end: string) => void>()
   readonly #account: Account
+  readonly #ledger: Ledger
   #id = 0
   #cut: string | null = null
 
-  constructor(child: ChildProcess, account: Account) {
+  constructor(child: ChildProcess, account: Account, ledger: Ledger) {
     this.#child = child
     this.#account = account
+    this.#ledger = ledger
     // A shim that is killed with what nobody read resets its streams.
     for (const stream of [child.stdin, child.stdout]) stream?.on('error', () => undefined)
     child.once('exit', () => {
@@ -248,7 +253,9 @@ class Session {
     }
     const { id, error } = message
     if (typeof id !== 'number') return
-    this.#waiting.get(id)?.(error === undefined ? 'done' : (error.data?.code ?? 'error'))
+    const end = error === undefined ? 'done' : (error.data?.code ?? 'error')
+    this.#ledger.refused(end, error?.message ?? '')
+    this.#waiting.get(id)?.(end)
     this.#waiting.delete(id)
   }
 }

@@ -35,11 +35,20 @@ export class Ledger {
     this.#account.count('calls', end)
   }
 
+  /** Keeps the words of a refusal that has no name of its own: whoever reads the account sees which deserve one. */
+  refused(code: string, words: string): void {
+    if (code === 'ERR_INTERNAL') this.#account.count('unnamed', words.slice(0, 200))
+  }
+
   /** Waits for what must come to an end in time; what does not breaks `answers`. Resolves with a code where it fails. */
   async settled(what: string, made: Promise<unknown>): Promise<string> {
     const late = Promise.withResolvers<'late'>()
     const timer = setTimeout(() => late.resolve('late'), patienceMs)
-    const end = await Promise.race([made.then(() => 'done', codeOf), late.promise])
+    const told = (error: unknown): string => {
+      this.refused(codeOf(error), error instanceof Error ? error.message : String(error))
+      return codeOf(error)
+    }
+    const end = await Promise.race([made.then(() => 'done', told), late.promise])
     clearTimeout(timer)
     if (end === 'late') this.#account.breaks('answers', `${what} had no answer in ${patienceMs / 1000} s`)
     return end

@@ -32,7 +32,8 @@ const endMs = 25_000
 
 export interface StageOptions {
   readonly account: Account
-  readonly hasContainers: boolean
+  /** How a daemon finds the engine; null where there is none */
+  readonly engine: Readonly<Record<string, string>> | null
 }
 
 /** Disposing ends the daemon and removes everything, unless something is to be looked at. */
@@ -52,13 +53,12 @@ export class Stage implements AsyncDisposable {
   #env: Readonly<Record<string, string>>
   #clock: number
 
-  private constructor(at: Place, seen: Witness, { account, hasContainers }: StageOptions) {
+  private constructor(at: Place, seen: Witness, { account, engine }: StageOptions) {
     this.at = at
     this.seen = seen
     this.account = account
     this.scratch = join(at.folder, 'tmp')
-    // An engine mounts what lies in the state folder, and would not see a disk of this mount namespace there.
-    this.disk = hasContainers ? join(at.stateDir, 'journal') : at.stateDir
+    this.disk = at.stateDir
     this.#log = join(at.folder, 'daemon.log')
     this.#living = join(at.folder, 'living')
     const clock = join(at.folder, 'clock')
@@ -68,6 +68,7 @@ export class Stage implements AsyncDisposable {
     execFileSync('cc', ['-shared', '-fPIC', '-O1', '-o', library, probe('clock')])
     this.#env = {
       ...at.env,
+      ...engine,
       LD_PRELOAD: library,
       SALLYPORT_CLOCK: clock,
       SALLYPORT_CHAOS_LIVING: this.#living,
@@ -78,7 +79,7 @@ export class Stage implements AsyncDisposable {
 
   static async open(options: StageOptions): Promise<Stage> {
     const seen = await witness()
-    const at = await place(configuration(seen, options))
+    const at = await place(configuration(seen, { hasContainers: options.engine !== null }))
     const profiles = join(at.folder, 'profiles')
     mkdirSync(profiles, { mode: 0o700 })
     writeFileSync(join(profiles, 'chaotic.yaml'), JSON.stringify(profile), { mode: 0o600 })
