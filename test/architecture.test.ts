@@ -367,9 +367,8 @@ describe('nothing reaches a server but through the dispatch', () => {
       ],
       'supervisor/client/mcp-client.ts': [
         'supervisor/client/tool-surface.ts',
-        'supervisor/control/look.ts',
+        'supervisor/control/lone-process.ts',
         'supervisor/control/slot-connection.ts',
-        'supervisor/control/test-server.ts',
         'supervisor/governed/own-processes.ts',
       ],
       'supervisor/control/slot-connection.ts': [
