@@ -14,9 +14,10 @@ import {
 } from './facts.ts'
 import type { Standing } from './ports.ts'
 import type { AcceptedSurface } from './declaration.ts'
-import type { Live } from './live.ts'
+import { isSameServer, type Live } from './live.ts'
 import { Standings } from './standings.ts'
 import {
+  afterReplacement,
   afterReset,
   afterSuccess,
   afterViolation,
@@ -73,6 +74,8 @@ export class Ledger {
   apply(fact: Fact): void {
     switch (fact.type) {
       case 'surface.accepted':
+        if (!isSameServer(this.accepted(fact.body.server) ?? fact.body, fact.body))
+          this.#replace(fact.body.server)
         this.#accepted.set(fact.body.server, unfold(fact.body))
         this.#versions.set(fact.body.server, fact.body.declarationVersion)
         break
@@ -100,6 +103,7 @@ export class Ledger {
         break
       case 'server.removed':
         this.#accepted.delete(fact.body.server)
+        this.#replace(fact.body.server)
         break
       case 'hold.placed':
         this.#holds.set(fact.body.name, holdOf(fact.body))
@@ -152,9 +156,9 @@ export class Ledger {
     this.#live.delete(instance)
   }
 
-  /** True when it was told before that the tool (or `*`) became just this. */
-  isTold(server: string, tool: string, digest: string): boolean {
-    return this.#told.get(key(server, tool)) === digest
+  /** Digest of what it was last told that the tool (or `*`) is, against what was accepted; null where nothing was. */
+  told(server: string, tool: string): string | null {
+    return this.#told.get(key(server, tool)) ?? null
   }
 
   /** Whether a tool, or for other methods the server, stands as it was accepted; by an instance, where one is named. */
@@ -252,6 +256,13 @@ export class Ledger {
       this.#holds,
       saved?.holds.map((hold) => [hold.name, hold]),
     )
+  }
+
+  /** What has a server's name from now on has done nothing yet, neither good nor bad. */
+  #replace(server: string): void {
+    const isOf = (name: string): boolean => name.startsWith(`${server}/`)
+    for (const [name, record] of this.#trust) if (isOf(name)) this.#trust.set(name, afterReplacement(record))
+    for (const name of this.#told.keys()) if (isOf(name)) this.#told.delete(name)
   }
 
   #update(server: string, tool: string, change: (record: TrustRecord) => TrustRecord): void {

@@ -69,6 +69,11 @@ export function afterReset(record: TrustRecord): TrustRecord {
   return { ...unknownTool, epoch: record.epoch + 1, history: record.history }
 }
 
+/** Other code has the name now: it has earned nothing, and what was held against the name it must live down. */
+export function afterReplacement(record: TrustRecord): TrustRecord {
+  return { ...record, tier: 'untrusted', evidence: 0, epoch: record.epoch + 1 }
+}
+
 /** Whether a tool's own tier is at least `provisional`, which is what an untrusted server's pattern rules take. */
 export const isProvisional = (record: TrustRecord): boolean => record.tier !== 'untrusted'
 

@@ -42,6 +42,52 @@ test('the same tool accepted again is another identity, and what was said of the
   expect(ledger.standing('files', null, 'tool', 'read_file')).toMatchObject({ state: 'unaccepted' })
 })
 
+describe('what a tool has earned', () => {
+  const good = {
+    type: 'call.outcome',
+    body: { server: 'files', subject: 'read_file', kind: 'tool', outcome: 'result', trust_epoch: 1 },
+  } as const
+  const violation = { server: 'files', tool: 'read_file', at: '', failure: 'MP-FH-003', detail: '' }
+  const trust = () => ledger.trust('files', 'read_file')
+  beforeEach(() => {
+    ledger.apply({ type: 'trust.violated', body: violation })
+    for (let n = 0; n < 8; n += 1) ledger.apply(good)
+    ledger.apply({ type: 'surface.changed', body: { server: 'files', became: { read_file: 'other' } } })
+    expect(trust()).toMatchObject({ tier: 'trusted', evidence: 8, epoch: 1 })
+  })
+
+  test.each<[string, () => void]>([
+    ['is removed', () => ledger.apply({ type: 'server.removed', body: { server: 'files', by: '0' } })],
+    [
+      'is accepted with other code',
+      () => ledger.apply({ type: 'surface.accepted', body: { ...accepted, codeDigest: 'd' } }),
+    ],
+    [
+      'is accepted as another version',
+      () => ledger.apply({ type: 'surface.accepted', body: { ...accepted, serverVersion: '0' } }),
+    ],
+  ])('is not the next one’s where its server %s, and what was held against it is', (_how, replace) => {
+    replace()
+    expect(trust()).toMatchObject({
+      tier: 'untrusted',
+      evidence: 0,
+      epoch: 2,
+      confidence: 0.5,
+      history: [{ failure: 'MP-FH-003' }],
+    })
+    expect(ledger.told('files', 'read_file')).toBe(null)
+    ledger.apply({ type: 'surface.accepted', body: { ...accepted, declarationVersion: 3 } })
+    ledger.apply(good) // it was in flight
+    expect(trust()).toMatchObject({ tier: 'untrusted', evidence: 0 })
+  })
+
+  test('stays where the same server is accepted again, or another one goes', () => {
+    ledger.apply({ type: 'surface.accepted', body: { ...accepted, declarationVersion: 2 } })
+    ledger.apply({ type: 'server.removed', body: { server: 'file', by: '0' } })
+    expect(trust()).toMatchObject({ tier: 'trusted', evidence: 8, epoch: 1 })
+  })
+})
+
 describe('a hold', () => {
   const calls: readonly (readonly [string, string, string | null])[] = [
     ['files', 'read_file', 'task-7'],

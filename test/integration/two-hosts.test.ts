@@ -189,6 +189,24 @@ const asRoot: Readonly<Record<string, () => Promise<void>>> = {
     expect(hears.lines.filter((line) => line.includes('"mine"'))).toEqual([])
   },
 
+  'nothing that a launched server earned is the next one’s of that name, whoever launches it': async () => {
+    using both = pair()
+    const [one, other] = both
+    const source = new URL('../fixtures/servers', import.meta.url).pathname
+    const earned = async () =>
+      (await life.client.call('trust/list', { server: 'again' })).trust.find(({ tool }) => tool === 'echo')
+    for (const [before, who] of [one, other, one].entries()) {
+      const code = { command: 'node', args: ['/app/echo.mjs'], package: { source, target: '/app' } }
+      expect((await who.ask('servers/launch', { name: 'again', ...code })).error).toBeUndefined()
+      for (const evidence of [1, 2]) {
+        expect((await who.ask('tools/call', echo('again'))).error).toBeUndefined()
+        expect(await earned()).toMatchObject({ identity: `again/echo@0#${before + 1}`, evidence })
+      }
+      await who.ask('servers/remove', { server: 'again' })
+      expect(await earned()).toMatchObject({ tier: 'untrusted', evidence: 0 })
+    }
+  },
+
   'one can’t take up what the other may launch, nor both more than all may': async () => {
     using both = pair()
     const [one, other] = both

@@ -132,6 +132,7 @@ export class Surfaces {
     await this.#tell(server.name, changed, digests)
     if (isRestChanged && rest !== null)
       await this.#tell(server.name, [everythingElse], new Map([[everythingElse, rest.restDigest]]))
+    await this.#tellReturned(seen, accepted)
     if (undeclared.length === 0) return false
     if (server.surface === 'static') {
       const what = `it lists ${undeclared.slice(0, 5).join(', ')}, which nobody declared, and its surface is static: a server that lists by client or changes as it runs needs surface: dynamic`
@@ -149,14 +150,34 @@ export class Surfaces {
   /** Records changes that were not told before, each a violation of the tool's trust. */
   async #tell(server: string, names: readonly string[], digests: ReadonlyMap<string, string>): Promise<void> {
     const { ledger, add, violate, emit } = this.#ports
-    const fresh = names.filter((name) => !ledger.isTold(server, name, digests.get(name) ?? ''))
+    const fresh = names.filter((name) => ledger.told(server, name) !== (digests.get(name) ?? ''))
     if (fresh.length === 0) return
     const became = Object.fromEntries(fresh.map((name) => [name, digests.get(name) ?? '']))
-    await add({ type: 'surface.changed', body: { server, became } })
+    const tools = fresh.filter((name) => name !== everythingElse)
+    // Trust goes first: of a daemon that is killed in between, the next one finds the change again.
+    await Promise.all([
+      ...tools.map((tool) =>
+        violate(server, tool, 'MP-FH-003', 'it is listed otherwise than when it was accepted'),
+      ),
+      add({ type: 'surface.changed', body: { server, became } }),
+    ])
     emit(about('surface/changed', server, { tools: fresh, failure: 'MP-FH-003' }))
-    for (const tool of fresh)
-      if (tool !== everythingElse)
-        await violate(server, tool, 'MP-FH-003', 'it is listed otherwise than when it was accepted')
+  }
+
+  /** Records what is again as it was accepted, so that the same change is told, and costs trust, whenever it comes. */
+  async #tellReturned(
+    { server: { name: server }, digests, rest }: Seen,
+    accepted: AcceptedSurface,
+  ): Promise<void> {
+    const { ledger, add, emit } = this.#ports
+    const tools = [...accepted.tools].map(([name, { surfaceDigest }]) => [name, surfaceDigest] as const)
+    const back = [...tools, [everythingElse, accepted.restDigest] as const].filter(([name, digest]) => {
+      const isListed = (name === everythingElse ? rest?.restDigest : digests.get(name)) === digest
+      return isListed && (ledger.told(server, name) ?? digest) !== digest
+    })
+    if (back.length === 0) return
+    await add({ type: 'surface.changed', body: { server, became: Object.fromEntries(back) } })
+    emit(about('surface/returned', server, { tools: back.map(([name]) => name) }))
   }
 
   /** With a change, only what is undeclared becomes accepted; what was accepted before stays as it was. */
