@@ -10,8 +10,8 @@ export default defineConfig({
     include: ['test/**/*.test.ts'],
     // Real processes on a machine that does other things too: once more, and the summary names who needed it
     retry: 1,
-    testTimeout: 30_000,
-    hookTimeout: 30_000,
+    testTimeout: 60_000,
+    hookTimeout: 120_000,
     pool: 'forks',
     maxWorkers: 3,
     passWithNoTests: false,

@@ -115,7 +115,7 @@ describe('sandbox/init', () => {
       harnessAt(folder.path, 'replay', name, folder.path)
       harnessAt(folder.path, 'plain', name, folder.path)
     }
-  }, 60_000)
+  }, 240_000)
   afterAll(() => folder[Symbol.asyncDispose]())
 
   const replay = (name: string) => ran(join(folder.path, `replay-${name}`), corpora.get(name) ?? [], 20_000)

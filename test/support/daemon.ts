@@ -104,9 +104,9 @@ export async function place(config: object = configOf({})): Promise<Place> {
       for (const child of started) if (child.exitCode === null) child.kill('SIGKILL')
       for (const pid of processesWith(`${folder.path}/`)) terminate(pid)
       // The guard of a killed daemon takes up to three seconds.
-      await eventually(() => processesWith(`${folder.path}/`).length === 0, 8000)
+      await eventually(() => processesWith(`${folder.path}/`).length === 0, 30_000)
       const daemons = listed(join(folder.path, 'state', 'daemons')).map((name) => name.replace('.json', ''))
-      await eventually(() => daemons.every((daemon) => cgroupsOf(daemon).length === 0), 5000)
+      await eventually(() => daemons.every((daemon) => cgroupsOf(daemon).length === 0), 20_000)
       await folder[Symbol.asyncDispose]()
     },
   }
@@ -122,11 +122,11 @@ export async function serve(
   child.stderr?.on('data', (chunk: Buffer) => (said = (said + chunk.toString()).slice(-4000)))
   const client = await eventually(
     async () => (child.exitCode === null ? at.connect('operator').catch(() => null) : ('ended' as const)),
-    15_000,
+    60_000,
   )
   if (client === 'ended') throw new Error(`serve ended with status ${child.exitCode}: ${said}`)
   // The operator's door opens first, and this record is written when the hosts' door is open, too.
-  await eventually(() => existsSync(join(at.runtimeDir, 'host', 'daemon.json')), 5000)
+  await eventually(() => existsSync(join(at.runtimeDir, 'host', 'daemon.json')), 20_000)
   return { process: child, client }
 }
 
