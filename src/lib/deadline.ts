@@ -8,10 +8,11 @@ export const within = async <T>(
   late: () => Error,
   signal?: AbortSignal,
 ): Promise<T> => {
-  signal?.throwIfAborted()
   const { promise: ended, reject } = Promise.withResolvers<never>()
   const timer = setTimeout(() => reject(late()), ms)
   const abort = (): void => reject(signal?.reason instanceof Error ? signal.reason : new Error('aborted'))
+  // Raced all the same: the promise may fail later, and nobody else hears of that.
+  if (signal?.aborted === true) abort()
   signal?.addEventListener('abort', abort, { once: true })
   try {
     return await Promise.race([promise, ended])

@@ -178,6 +178,7 @@ const asking =
   (endpoint: Endpoint): Ask =>
   async (what, usualMs, waiting, request) => {
     const ms = waiting?.ms ?? usualMs
+    waiting?.signal?.throwIfAborted()
     const ended = new AbortController()
     try {
       return await within(request(ended.signal), ms, () => late(endpoint, what, ms), waiting?.signal)

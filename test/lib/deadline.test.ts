@@ -1,0 +1,36 @@
+// Waiting with an end: whoever gave up hears nothing more, and neither does the process.
+import { setImmediate as turn } from 'node:timers/promises'
+import { expect, test } from 'vitest'
+import { unlessAborted, within } from '../../src/lib/deadline.ts'
+
+const late = (): Error => new Error('late')
+
+test.each([
+  ['within', (promise: Promise<unknown>, signal: AbortSignal) => within(promise, 10_000, late, signal)],
+  ['unlessAborted', unlessAborted],
+])('%s with a signal that was aborted before: what fails later ends nothing', async (_, wait) => {
+  const unheard: unknown[] = []
+  const hear = (reason: unknown): unknown => unheard.push(reason)
+  const others = process.listeners('unhandledRejection')
+  process.removeAllListeners('unhandledRejection').on('unhandledRejection', hear)
+  const { promise, reject } = Promise.withResolvers<never>()
+  try {
+    await expect(wait(promise, AbortSignal.abort(new Error('given up')))).rejects.toThrow('given up')
+    reject(new Error('later'))
+    for (let turns = 0; turns < 3; turns++) await turn()
+  } finally {
+    process.removeListener('unhandledRejection', hear)
+    for (const other of others) process.on('unhandledRejection', other)
+  }
+  expect(unheard).toEqual([])
+})
+
+test('within ends with what comes first: the promise, its time, its signal', async () => {
+  const never = new Promise<never>(() => undefined)
+  const ending = new AbortController()
+  expect(await within(Promise.resolve(1), 10_000, late)).toBe(1)
+  await expect(within(never, 1, late)).rejects.toThrow('late')
+  const waiting = within(never, 10_000, late, ending.signal)
+  ending.abort(new Error('given up'))
+  await expect(waiting).rejects.toThrow('given up')
+})
