@@ -80,6 +80,11 @@ async function run(): Promise<number> {
     seen()
     await expectNothing(stage, before, containers)
     judge(stage, ledger, servers)
+  } catch (error) {
+    account.breaks(
+      'recovers',
+      `the run could not go on: ${error instanceof Error ? error.stack : String(error)}`,
+    )
   } finally {
     account.say('over')
     process.stdout.write(`${account.summary()}\n`)
