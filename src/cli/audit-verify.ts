@@ -15,6 +15,7 @@ import type { ReachOptions } from './reach.ts'
 interface VerifyOptions extends ReachOptions {
   readonly anchor?: AuditAnchor
   readonly state?: string
+  readonly run?: string
 }
 
 export function registerVerify(audit: Command): void {
@@ -24,8 +25,14 @@ export function registerVerify(audit: Command): void {
     )
     .option('--anchor <seq:hash>', 'what an export said, and what must still be there', anchor)
     .option('--state <folder>', 'verify this state folder, without a daemon')
+    .option(
+      '--run <id>',
+      'verify the journal of one sallyport run, a folder of runs in the state folder',
+      runId,
+    )
     .action(async (options: VerifyOptions) => {
-      const found = options.state === undefined ? await verifyThere(options) : await verifyHere(options)
+      const isThere = options.state === undefined && options.run === undefined
+      const found = isThere ? await verifyThere(options) : await verifyHere(options)
       if (options.json === true) printJson(found)
       else printVerification(found)
       if (!found.ok) process.exitCode = 4
@@ -48,7 +55,7 @@ async function verifyThere(options: VerifyOptions): Promise<AuditVerification> {
   }
 }
 
-async function verifyHere({ state, anchor: kept }: VerifyOptions): Promise<AuditVerification> {
+async function verifyHere({ state, run, anchor: kept }: VerifyOptions): Promise<AuditVerification> {
   const folder = stateDirectory(state, thisHost())
   const key = await readFile(join(folder, 'journal.key')).catch((error: unknown) => {
     if (!isMissing(error)) throw error
@@ -57,12 +64,18 @@ async function verifyHere({ state, anchor: kept }: VerifyOptions): Promise<Audit
     )
     return null
   })
-  const found = verifyJournal(join(folder, 'journal'), key, { anchor: kept ?? null })
+  const journal = join(folder, run === undefined ? 'journal' : join('runs', run))
+  const found = verifyJournal(journal, key, { anchor: kept ?? null })
   if (found.segments > 0) return found
   throw new SallyportError(
     'ERR_RECORD_NOT_FOUND',
-    `${folder} holds no journal; name the state folder with --state`,
+    `${journal} holds no journal; name the state folder with --state, and the folder of a run in its runs with --run`,
   )
+}
+
+function runId(text: string): string {
+  if (/^d-[\w-]+$/.test(text)) return text
+  throw new SallyportError('ERR_USAGE', `--run: got ${text}, expected the id of a run, as d-4WKQbscqpZf2`)
 }
 
 function printVerification({

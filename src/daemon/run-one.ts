@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import type { Duplex } from 'node:stream'
 import type { Host } from '../config/host.ts'
 import { SallyportError } from '../errors.ts'
+import { loadKey } from '../journal/key.ts'
 import { newDaemonId } from '../lib/ids.ts'
 import type { Logger } from '../lib/logger.ts'
 import { ownFolder } from '../rpc/runtime-dir.ts'
@@ -22,6 +23,7 @@ import { createMachine } from './machine/machine.ts'
 import { ourselves } from './ourselves.ts'
 import { createOutside, recordOf } from './outside.ts'
 import { policyUnder } from './governance/policy.ts'
+import { forgetPastRuns, runsFolder } from './past-runs.ts'
 import { concealing, redactorWith } from './redactor.ts'
 
 export interface RunOptions {
@@ -79,11 +81,12 @@ export async function runOne(options: RunOptions, { signal }: { signal: AbortSig
   const logs = new LogRing(server.output.stderrBytes)
   logs.listen(options.onStderr)
   let halt: (reason: string) => void = () => undefined
+  const keyPath = join(stateDir, 'journal.key')
   // A run's own journal: runs go on side by side, and what one of them accepted is not what the next one runs.
   await using governance = await Governance.open({
     settings,
-    directory: join(stateDir, 'runs', daemon),
-    keyPath: join(stateDir, 'journal.key'),
+    directory: join(runsFolder(stateDir), daemon),
+    keyPath,
     daemon,
     emit,
     codeOf: machine.codeOf,
@@ -94,6 +97,13 @@ export async function runOne(options: RunOptions, { signal }: { signal: AbortSig
     outfits,
     separation: 'none', // whoever runs it is the host, the operator and the daemon
   })
+  await forgetPastRuns({
+    stateDir,
+    key: await loadKey(keyPath),
+    keepDays: settings.journal.keepDays,
+    now: Date.now(),
+    record: (body) => governance.recorder.record('runs.pruned', body),
+  }).catch((error: unknown) => log.warn({ err: error }, 'journals of past runs could not be let go'))
   const { gate, governor } = policyUnder(governance)(() => settings)
   const ports = {
     gate,

@@ -1,5 +1,5 @@
 // `sallyport run -- CMD`: one server, confined, on this process's own stdio, with no daemon and no configuration.
-import { mkdir, readdir, writeFile } from 'node:fs/promises'
+import { cp, mkdir, readdir, readFile, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { once } from 'node:events'
@@ -27,7 +27,18 @@ async function talk(
   lines: string,
   env = bare(at),
 ): Promise<Ran & { answers: unknown[] }> {
-  const ran = await at.run(['run', ...args], { input: lines, env })
+  const child = at.start(['run', ...args], env)
+  const said = { stdout: '', stderr: '' }
+  child.stdout?.on('data', (bytes: Buffer) => (said.stdout += bytes.toString()))
+  child.stderr?.on('data', (bytes: Buffer) => (said.stderr += bytes.toString()))
+  const closed = once(child, 'close')
+  child.stdin?.on('error', () => undefined).write(lines)
+  // A host that goes away is not answered any more, however quick it was.
+  const hasAll = (): boolean => said.stdout.split('\n').length > lines.split('\n').length - 1
+  await eventually(() => child.exitCode !== null || hasAll(), 20_000)
+  child.stdin?.end()
+  const [status] = (await closed) as [number]
+  const ran = { ...said, status }
   const answers = ran.stdout
     .split('\n')
     .filter(Boolean)
@@ -134,4 +145,50 @@ it('leaves nothing when it is killed', async () => {
   await once(child.stdout ?? child, 'data')
   child.kill('SIGKILL')
   await eventually(() => processesWith(at.folder).length === 0, 8000)
+})
+
+const runsOf = async (at: Place): Promise<readonly string[]> =>
+  (await readdir(join(at.stateDir, 'runs'))).filter((name) => !name.includes('.'))
+
+it('keeps the journal of each run, which can be verified, and lets go of those that keep_days says are old', async () => {
+  const entry = { allowed_commands: ['cat'] }
+  await using at = await place(configOf({}, entry))
+  const run = async (): Promise<string> => {
+    const before = await runsOf(at).catch((): readonly string[] => [])
+    await talk(at, ['--', 'cat'], hello, {})
+    return (await runsOf(at)).find((name) => !before.includes(name)) ?? ''
+  }
+  const [old, busy, young] = [await run(), 'd-busy', 'd-young']
+  const runs = join(at.stateDir, 'runs')
+  const age = async (name: string, days: number): Promise<void> => {
+    const folder = join(runs, name)
+    const when = Date.now() / 1000 - days * 86_400
+    for (const path of [...(await readdir(folder)).map((file) => join(folder, file)), folder])
+      await utimes(path, when, when)
+  }
+  for (const name of [busy, young]) await cp(join(runs, old), join(runs, name), { recursive: true })
+  for (const name of [old, busy]) await age(name, 9)
+  await age(young, 1)
+  // What a run that is not over has, however long it was silent.
+  await writeFile(join(at.stateDir, 'daemons', `${busy}.json`), '{}')
+  const forEver = await run()
+  expect((await runsOf(at)).toSorted()).toEqual([old, busy, young, forEver].toSorted())
+  const { status, stdout } = await at.run(['audit', 'verify', '--run', old, '--json'])
+  const { seq, hash } = (JSON.parse(stdout) as { head: { seq: number; hash: string } }).head
+  expect([status, seq > 0]).toEqual([0, true])
+
+  await writeFile(at.config, JSON.stringify(configOf({}, { ...entry, journal: { keep_days: 3 } })))
+  const last = await run()
+  expect((await runsOf(at)).toSorted()).toEqual([busy, young, forEver, last].toSorted())
+  expect(await readdir(runs)).not.toContain(`${old}.head`)
+  const segment = join(runs, last, '00000001.jsonl')
+  const records = (await readFile(segment, 'utf8')).trim().split('\n')
+  const pruned = records.map((line) => JSON.parse(line)).find(({ type }) => type === 'runs.pruned')
+  expect(pruned.body).toMatchObject({ keep_days: 3, runs: [{ run: old, head: `${seq}:${hash}` }] })
+
+  expect((await at.run(['audit', 'verify', '--run', last])).status).toBe(0)
+  await writeFile(segment, (await readFile(segment, 'utf8')).replace('"keep_days":3', '"keep_days":4'))
+  expect((await at.run(['audit', 'verify', '--run', last])).status).toBe(4)
+  expect((await at.run(['audit', 'verify', '--run', old])).stderr).toContain('ERR_RECORD_NOT_FOUND')
+  expect((await at.run(['audit', 'verify', '--run', '../journal'])).status).toBe(7)
 })
