@@ -4,6 +4,7 @@ import { createServer } from 'node:net'
 import type { Server, Socket } from 'node:net'
 import { dirname } from 'node:path'
 import { SallyportError } from '../errors.ts'
+import { LoopTurns } from '../lib/loop-turns.ts'
 import type { Door, DoorOptions, EgressEndpoint, EgressPolicy, OpenConnection } from '../schema/egress.ts'
 import { isPattern } from './allowlist.ts'
 import { parseEndpoint, parsePort } from './authority.ts'
@@ -68,6 +69,7 @@ class UnixDoor implements Door {
   readonly #slots: Slots
   readonly #shared: Slots
   readonly #teller: Teller
+  readonly #turns = new LoopTurns()
   readonly #server: Server
   readonly #sockets = new Set<Socket>()
   readonly #passages = new Set<Passage>()
@@ -140,6 +142,7 @@ class UnixDoor implements Door {
     const purpose = await passage.opening.read(openingLine(), { ms: openingMs, late: 'bad-opening' })
     if (purpose.kind === 'notices') return this.#takeNotices(passage)
     holdDeadlines(passage, policy.limits)
+    await this.#turns.take()
     if (purpose.kind === 'connect') return this.#connect(passage, purpose)
     passage.awaitsAnswer = true
     const head = await expectHead(passage, policy.limits.handshakeMs)

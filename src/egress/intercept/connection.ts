@@ -1,5 +1,6 @@
 // One connection of a client, from its first byte to its last.
 import type { Duplex } from 'node:stream'
+import type { LoopTurns } from '../../lib/loop-turns.ts'
 import type { Redactor, SwapPort } from '../../schema/credentials.ts'
 import type { EgressTarget, InterceptionLog } from '../../schema/egress.ts'
 import { exchange, type ExchangeContext } from './exchange.ts'
@@ -23,6 +24,8 @@ export interface ConnectionParts {
   readonly trust: HostTrust
   readonly limits: InterceptLimits
   readonly readRequests: ReadRequests
+  /** Of the sandbox: each handshake and each request takes one */
+  readonly turns: LoopTurns
 }
 
 /**
@@ -32,7 +35,7 @@ export interface ConnectionParts {
  * all leases under which something was swapped have ended, both are cut.
  */
 export const serveConnection = async (
-  { swap, redactor, signer, trust, limits, readRequests }: ConnectionParts,
+  { swap, redactor, signer, trust, limits, readRequests, turns }: ConnectionParts,
   client: Duplex,
   target: EgressTarget,
   dial: Dial,
@@ -117,6 +120,7 @@ export const serveConnection = async (
     failed: (refusal: Refusal) => void,
   ): Promise<void> => {
     await before
+    await turns.take()
     try {
       if (!isClosing && !over.signal.aborted) await act()
     } catch (error) {
@@ -137,8 +141,12 @@ export const serveConnection = async (
   }
 
   try {
-    if (target.grant.tls)
-      stream = await terminate(client, target.host, signer, limits.handshakeMs, over.signal)
+    if (target.grant.tls) {
+      const context = await signer.contextFor(target.host)
+      await turns.take()
+      over.signal.throwIfAborted()
+      stream = await terminate(client, target.host, context, limits.handshakeMs, over.signal)
+    }
     const handlers: Handlers = {
       request: (given, response) =>
         inTurn(

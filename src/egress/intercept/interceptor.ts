@@ -1,4 +1,5 @@
 // What stands in the way to hosts that carry a credential: it reads what goes up, swaps, and redacts what comes down.
+import { LoopTurns } from '../../lib/loop-turns.ts'
 import type { InterceptorAuthority, InterceptorOptions } from '../../schema/credentials.ts'
 import type { EgressEndpoint, Interceptor } from '../../schema/egress.ts'
 import { serveConnection } from './connection.ts'
@@ -27,6 +28,7 @@ export const createInterceptor = async (
   const { createSigner } = await import('./signer.ts')
   const signer = await createSigner(server, [...new Set(carriers.map(({ host }) => host))], life)
   const readRequests = requestReader(limits)
+  const turns = new LoopTurns()
 
   return {
     certificate: signer.certificate,
@@ -36,7 +38,7 @@ export const createInterceptor = async (
       const trust = trustOf(target)
       if (trust === undefined) throw new Error(`${target.host}:${target.port} carries no credential`)
       await serveConnection(
-        { swap, redactor, signer, trust, limits, readRequests },
+        { swap, redactor, signer, trust, limits, readRequests, turns },
         client,
         target,
         dial,

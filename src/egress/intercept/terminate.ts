@@ -1,9 +1,8 @@
 // The server's end of a client's TLS: for one host, in HTTP/1.1.
 import type { Duplex } from 'node:stream'
-import { TLSSocket } from 'node:tls'
+import { type SecureContext, TLSSocket } from 'node:tls'
 import { within } from '../../lib/deadline.ts'
 import { Refusal } from './refusal.ts'
-import type { Signer } from './signer.ts'
 
 /**
  * Returns the deciphered stream of a client that names the host and trusts the sandbox's authority. Throws a Refusal for
@@ -12,11 +11,10 @@ import type { Signer } from './signer.ts'
 export const terminate = async (
   client: Duplex,
   host: string,
-  signer: Signer,
+  secureContext: SecureContext,
   ms: number,
   signal: AbortSignal,
 ): Promise<TLSSocket> => {
-  const secureContext = await signer.contextFor(host)
   const { promise, resolve, reject } = Promise.withResolvers<void>()
   const refused = (reason: string): void => reject(new Refusal(421, reason, 'the handshake was refused'))
   const socket = new TLSSocket(client, {
