@@ -1,11 +1,11 @@
 // `sallyport profile learn -- CMD ARGS`: watches a server at work, and drafts the least profile that it needed.
-import { access, writeFile } from 'node:fs/promises'
+import { writeFile } from 'node:fs/promises'
 import { basename, join, resolve } from 'node:path'
 import { Duplex } from 'node:stream'
 import { Option, type Command } from 'commander'
 import { thisHost } from '../config/host.ts'
+import { isThere } from '../config/is-there.ts'
 import { SallyportError } from '../errors.ts'
-import { isMissing } from '../lib/missing.ts'
 import type { Drive } from '../verify/learn/drive.ts'
 import type { Learned } from '../verify/learn/learn.ts'
 import { isGreen, type Verdict } from '../verify/result.ts'
@@ -194,16 +194,6 @@ const asJson = (learned: Learned): unknown => {
       is_cut: observed.isCut,
     },
     withheld,
-  }
-}
-
-async function isThere(path: string): Promise<boolean> {
-  try {
-    await access(path)
-    return true
-  } catch (error) {
-    if (isMissing(error)) return false
-    throw SallyportError.from(error)
   }
 }
 

@@ -1,9 +1,8 @@
 // Where the daemon keeps its sockets and its state, the same places in the same order as the shim looks.
-import { stat } from 'node:fs/promises'
 import { isAbsolute, join, resolve } from 'node:path'
 import { SallyportError } from '../errors.ts'
-import { isMissing } from '../lib/missing.ts'
 import type { Host } from './host.ts'
+import { isThere } from './is-there.ts'
 
 /** Longest path of a unix socket, bytes: sun_path holds 108 with its NUL. */
 const maxSocketPath = 107
@@ -21,7 +20,7 @@ export async function runtimeDirectory(flag: string | undefined, host: Host): Pr
   if (named !== null) return short(named.path, named.by)
   if (host.uid === 0) return '/run/sallyport'
   const user = `/run/user/${host.uid}`
-  if (await exists(user)) return join(user, 'sallyport')
+  if (await isThere(user)) return join(user, 'sallyport')
   return short(join(host.home, '.local/state/sallyport/run'), 'the home')
 }
 
@@ -74,14 +73,4 @@ function refused(
     got,
     expected,
   })
-}
-
-async function exists(path: string): Promise<boolean> {
-  try {
-    await stat(path)
-    return true
-  } catch (error) {
-    if (isMissing(error)) return false
-    throw error
-  }
 }

@@ -1,5 +1,5 @@
 // A profile's file, the file of what it extends, and so on up: found by name, read, parsed and validated.
-import { access, readdir, readFile } from 'node:fs/promises'
+import { readdir, readFile } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { SallyportError } from '../errors.ts'
@@ -10,6 +10,7 @@ import { validate } from '../schema/validate.ts'
 import { parseDocument, type Document } from './document.ts'
 import { enterpriseFolder, userFolder } from './find.ts'
 import type { Host } from './host.ts'
+import { isThere } from './is-there.ts'
 import { mended } from './profile-mend.ts'
 import { readTrusted } from './read.ts'
 import { issue, refuse, type Issue } from './refusal.ts'
@@ -194,16 +195,6 @@ async function entries(folder: string): Promise<string[]> {
     return await readdir(folder)
   } catch (error) {
     if (isMissing(error)) return []
-    throw SallyportError.from(error)
-  }
-}
-
-async function isThere(path: string): Promise<boolean> {
-  try {
-    await access(path)
-    return true
-  } catch (error) {
-    if (isMissing(error)) return false
     throw SallyportError.from(error)
   }
 }

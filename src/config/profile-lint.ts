@@ -1,11 +1,10 @@
 // What is wrong with a profile, and what is right but dangerous, each with its place and why.
-import { stat } from 'node:fs/promises'
 import { SallyportError } from '../errors.ts'
-import { isMissing } from '../lib/missing.ts'
 import type { Step } from '../schema/problem.ts'
 import { formatPath } from '../schema/problem.ts'
 import type { Profile } from '../schema/types.gen.ts'
 import { dangersOf } from './dangers.ts'
+import { isThere } from './is-there.ts'
 import { checkLayers, mergeLayers } from './profile.ts'
 import { readLayers, type ProfileLayer, type ProfileSearch } from './profile-layers.ts'
 import { formatIssue, type Issue } from './refusal.ts'
@@ -93,9 +92,9 @@ async function warningsOf(
   const unmounted: string[] = []
   for (const access of ['read', 'write'] as const)
     for (const [index, { path }] of profile.filesystem[access].entries()) {
-      const isThere = await exists(path)
-      const why = isThere ? judgeMount(path, access) : 'does not exist on this machine'
-      const then = !isThere && access === 'read' ? 'a launch leaves it out' : 'a launch would be refused'
+      const isPresent = await isThere(path)
+      const why = isPresent ? judgeMount(path, access) : 'does not exist on this machine'
+      const then = !isPresent && access === 'read' ? 'a launch leaves it out' : 'a launch would be refused'
       if (why !== null)
         unmounted.push(`${place(document, ['filesystem', access, index])}: ${path} ${why}: ${then}`)
     }
@@ -118,14 +117,4 @@ function place(document: ProfileLayer['document'], at: readonly Step[]): string 
   const found = document.locate(at, 'value')
   const where = found === null ? document.path : `${document.path}:${found.line}:${found.column}`
   return `${where}: ${formatPath(at)}`
-}
-
-async function exists(path: string): Promise<boolean> {
-  try {
-    await stat(path)
-    return true
-  } catch (error) {
-    if (isMissing(error)) return false
-    throw SallyportError.from(error)
-  }
 }
