@@ -1,4 +1,5 @@
 // Tells events, and counts refusals where there are too many to tell one by one.
+import { TokenBucket } from '../lib/token-bucket.ts'
 import type { EgressEvent } from '../schema/egress.ts'
 import type { Attempt } from './notices.ts'
 import { tellBurst, tellMs, tellPerSecond, toldApart } from './limits.ts'
@@ -7,8 +8,7 @@ import { tellBurst, tellMs, tellPerSecond, toldApart } from './limits.ts'
 export class Teller implements Disposable {
   readonly #tell: (event: EgressEvent) => void
   readonly #held = new Map<string, EgressEvent>()
-  #tokens = tellBurst
-  #filledAt = performance.now()
+  readonly #rate = new TokenBucket(tellBurst, tellPerSecond)
   #timer: NodeJS.Timeout | null = null
 
   constructor(tell: (event: EgressEvent) => void) {
@@ -16,7 +16,7 @@ export class Teller implements Disposable {
   }
 
   event(event: EgressEvent): void {
-    if (event.kind !== 'refused' || this.#takeToken()) this.#tell(event)
+    if (event.kind !== 'refused' || this.#rate.take()) this.#tell(event)
     else this.#hold(event)
   }
 
@@ -30,15 +30,6 @@ export class Teller implements Disposable {
   [Symbol.dispose](): void {
     if (this.#timer !== null) clearTimeout(this.#timer)
     this.#flush()
-  }
-
-  #takeToken(): boolean {
-    const now = performance.now()
-    this.#tokens = Math.min(tellBurst, this.#tokens + ((now - this.#filledAt) / 1000) * tellPerSecond)
-    this.#filledAt = now
-    if (this.#tokens < 1) return false
-    this.#tokens--
-    return true
   }
 
   /** Held by reason and target; where too many differ, by reason alone and under the first of their targets. */

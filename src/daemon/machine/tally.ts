@@ -1,4 +1,5 @@
 // Connections of one sandbox on their way to the journal: told one by one, and where there are too many counted by the second.
+import { TokenBucket } from '../../lib/token-bucket.ts'
 import type { EgressEvent } from '../../schema/egress.ts'
 
 /** Told at once, and each second after that */
@@ -12,8 +13,7 @@ const windowMs = 1000
 export class Tally implements Disposable {
   readonly #tell: (event: EgressEvent) => void
   readonly #held = new Map<string, EgressEvent>()
-  #tokens = burst
-  #filledAt = performance.now()
+  readonly #rate = new TokenBucket(burst, perSecond)
   #timer: NodeJS.Timeout | null = null
 
   constructor(tell: (event: EgressEvent) => void) {
@@ -21,13 +21,7 @@ export class Tally implements Disposable {
   }
 
   add(event: EgressEvent): void {
-    const now = performance.now()
-    this.#tokens = Math.min(burst, this.#tokens + ((now - this.#filledAt) / 1000) * perSecond)
-    this.#filledAt = now
-    if (this.#tokens >= 1) {
-      this.#tokens -= 1
-      return this.#tell(event)
-    }
+    if (this.#rate.take()) return this.#tell(event)
     const own = `${event.kind} ${event.verdict} ${event.reason ?? ''} ${event.host}:${event.port ?? ''}`
     const key = this.#held.has(own) || this.#held.size < maxKinds ? own : `${event.kind} *`
     this.#held.set(key, sum(this.#held.get(key), event))
