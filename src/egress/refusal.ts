@@ -1,4 +1,5 @@
 // Why a connection came to nothing: one stable word, kept from where it was found to the record and the answer.
+import { StacklessError } from '../lib/stackless-error.ts'
 import type { EgressVerdict } from '../schema/egress.ts'
 
 /** Why a connection ends in which something of a credential stands where nobody may swap it. */
@@ -6,18 +7,15 @@ export const placeholderElsewhere = 'placeholder-elsewhere'
 
 /**
  * Ends one connection. `refused` is the policy's no, `failed` is the network's, `cut` came from us later. It is told by its
- * word, and has no stack: whoever floods the door with refusals does not make us write one for each.
+ * word.
  */
-export class Refusal extends Error {
+export class Refusal extends StacklessError {
   override readonly name = 'Refusal'
   readonly reason: string
   readonly verdict: Exclude<EgressVerdict, 'connected' | 'ended'>
 
   constructor(reason: string, verdict: Exclude<EgressVerdict, 'connected' | 'ended'> = 'refused') {
-    const { stackTraceLimit } = Error
-    Error.stackTraceLimit = 0
     super(reason)
-    Error.stackTraceLimit = stackTraceLimit
     this.reason = reason
     this.verdict = verdict
   }

@@ -1,20 +1,15 @@
 // The answers that are ours and not the host's: short, final, and silent about secrets.
 import type { ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
+import { StacklessError } from '../../lib/stackless-error.ts'
 
-/**
- * Why a request or a connection was not served: a status, one stable word for events, and a line for the client. It is told by
- * its word, and has no stack.
- */
-export class Refusal extends Error {
+/** Why a request or a connection was not served: a status, one stable word for events, and a line for the client. */
+export class Refusal extends StacklessError {
   readonly status: number
   readonly reason: string
 
   constructor(status: number, reason: string, line: string) {
-    const { stackTraceLimit } = Error
-    Error.stackTraceLimit = 0
     super(line)
-    Error.stackTraceLimit = stackTraceLimit
     this.status = status
     this.reason = reason
   }
