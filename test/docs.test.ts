@@ -82,7 +82,7 @@ test.each([
 
 test('docs/lifecycle.md has every state of an instance', () => {
   const source =
-    /export type InstanceState =([^\n]*\n(?: {2}\|.*\n)*)/.exec(read('src/rpc/protocol.ts'))?.[1] ?? ''
+    /export type InstanceState =([^\n]*\n(?: {2}\|.*\n)*)/.exec(read('src/rpc/instance-view.ts'))?.[1] ?? ''
   const states = [...source.matchAll(/'([^']+)'/g)].map(([, state]) => state ?? '')
   const listed = [...read('docs/lifecycle.md').matchAll(/^\| `([\w-]+)` \|/gm)].map(([, state]) => state)
   expect(listed).toEqual(states)

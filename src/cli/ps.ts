@@ -1,5 +1,6 @@
 // `sallyport ps`: the servers, what they are doing, and why.
 import type { Command } from 'commander'
+import { inSeconds } from '../lib/in-seconds.ts'
 import type { HostState, InstanceView, ServerView } from '../rpc/protocol.ts'
 import { printJson, printTable } from './output.ts'
 import type { Cell } from './output.ts'
@@ -45,8 +46,13 @@ function row(server: ServerView, instance: InstanceView | null): readonly (strin
     instance?.restarts.toString() ?? '–',
     server.profile,
     server.trust,
-    instance?.reason ?? server.reason ?? '',
+    [instance?.reason ?? server.reason ?? '', ...nextTry(instance)].join('; '),
   ]
+}
+
+const nextTry = (instance: InstanceView | null): readonly string[] => {
+  const at = instance?.next_try_at ?? null
+  return at === null ? [] : [`tried again ${inSeconds(at)}`]
 }
 
 function age(since: string | null): string {

@@ -1,5 +1,6 @@
 // `sallyport show NAME`: everything that is decided about one server.
 import type { Command } from 'commander'
+import { inSeconds } from '../lib/in-seconds.ts'
 import type { InstanceView, ServerDetail } from '../rpc/protocol.ts'
 import type { PoolView } from '../rpc/pool-view.ts'
 import { printFields, printJson } from './output.ts'
@@ -69,5 +70,9 @@ function describe(instance: InstanceView): readonly string[] {
   )
   const state = `${instance.id} ${instance.state}, pid ${instance.pid ?? '–'}, uid ${instance.principal}, restarts ${instance.restarts}`
   const shared = instance.sessions === null ? [] : [`shared by ${instance.sessions} sessions`]
-  return [state, ...shared, ...limits]
+  const waits =
+    instance.next_try_at === null
+      ? []
+      : [`${instance.reason ?? ''}; tried again ${inSeconds(instance.next_try_at)}`]
+  return [state, ...waits, ...shared, ...limits]
 }

@@ -1,4 +1,5 @@
 // The control protocol: every method of both sockets, as docs/control-protocol.md lists them; a test holds the two together.
+import type { InstanceView } from './instance-view.ts'
 import type { PoolView } from './pool-view.ts'
 import type { CallId, DaemonId, InstanceId, SessionId } from '../lib/ids.ts'
 import type { RawJson } from '../lib/raw-json.ts'
@@ -27,20 +28,10 @@ import type {
   TrustView,
 } from './governed.ts'
 
+export type { InstanceState, InstanceView } from './instance-view.ts'
+
 /** What a peer must speak to be understood; a gate on the protocol, never on the version. */
 export const protocolId = 'sallyport/1'
-
-export type InstanceState =
-  | 'starting'
-  | 'ready'
-  | 'draining'
-  | 'stopping'
-  | 'stopped'
-  | 'backoff'
-  | 'failed'
-  | 'quarantined'
-  | 'disabled'
-  | 'needs-auth'
 
 /** What hosts see of a server's state. */
 export type HostState = 'connected' | 'pending' | 'failed' | 'needs-auth' | 'disabled'
@@ -60,26 +51,6 @@ export interface Hello {
   readonly separation: 'full' | 'none'
   readonly principal: Principal
   readonly runtime_dir: string
-}
-
-export interface LimitView {
-  readonly limit: number
-  readonly enforced_by: string
-}
-
-export interface InstanceView {
-  readonly id: InstanceId
-  readonly state: InstanceState
-  readonly purpose: 'session' | 'control' | 'call' | 'shared'
-  readonly pid: number | null
-  readonly started_at: string | null
-  readonly restarts: number
-  readonly principal: string
-  /** Attached sessions that it serves, where they share it; otherwise null */
-  readonly sessions: number | null
-  readonly limits: Readonly<Record<'memory' | 'pids' | 'cpu' | 'files' | 'tmp', LimitView>> | null
-  /** Why it is where it is: the last error or exit, in one line */
-  readonly reason: string | null
 }
 
 export interface ServerView {

@@ -138,13 +138,26 @@ test('a server that crashes in a call fails that call once, and the next one at 
   expect(all.supervisor.list(caller())[0]?.instances[0]?.restarts).toBe(1)
 })
 
-test('who calls a server that waits for its next start hears once which one it is, and why', async () => {
+test('who calls a server that waits for its next start hears once which one it is, why, and when that start is', async () => {
   const restart = { scheduleS: [60], jitter: 0, steadyS: 60, startAttempts: 3, storm: 10 }
   await using all = await superviseAll([serverSettings('loses-streams.mjs', { restart })])
   const message = 'mcp server fixture is unavailable: it closed its output'
   await expect(all.supervisor.call(caller(), callOf('mute'), waiting)).rejects.toMatchObject({ message })
   await eventually(() => stateOf(all) === 'backoff')
-  await expect(all.supervisor.call(caller(), callOf('echo'), waiting)).rejects.toMatchObject({ message })
+  const told = await all.supervisor.call(caller(), callOf('echo'), waiting).catch(String)
+  expect(told).toMatch(
+    /unavailable: it closed its output; it is tried again in (?:5\d|60) s, and at once by sallyport start fixture$/,
+  )
+  const view = all.supervisor.list(caller())[0]?.instances[0]
+  const dueMs = Date.parse(view?.next_try_at ?? '') - Date.now()
+  expect(dueMs).toBeGreaterThan(30_000)
+  expect(dueMs).toBeLessThanOrEqual(60_000)
+  expect(all.events.findLast(({ type }) => type === 'instance/state')?.detail).toMatchObject({
+    to: 'backoff',
+    next_try_at: view?.next_try_at,
+  })
+  await all.supervisor.start(caller(), 'fixture', waiting)
+  expect(all.supervisor.list(caller())[0]?.instances[0]).toMatchObject({ state: 'ready', next_try_at: null })
 })
 
 test('a server that closes its output and lives on is ended, and started again on the schedule', async () => {

@@ -18,7 +18,7 @@ import type { Guest, Seat } from '../shared/seat.ts'
 import { type Connection, connectionTo, type Line } from './slot-connection.ts'
 import { soon } from '../instance/stop.ts'
 import type { ToolSurface } from '../client/tool-surface.ts'
-import { gaveUp, unavailable } from '../message/unavailable.ts'
+import { unavailable, whyNot } from '../message/unavailable.ts'
 
 export interface SlotOptions {
   readonly server: ServerSettings
@@ -160,7 +160,7 @@ export class ControlSlot implements AsyncDisposable, SharedDoor {
   }
 
   async #connected(signal: AbortSignal): Promise<Connection> {
-    const { state, reason } = this.#instance
+    const { state } = this.#instance
     const { name } = this.#options.server
     if (this.#connection !== null && state === 'ready') {
       const { closed } = this.#connection.client
@@ -170,7 +170,7 @@ export class ControlSlot implements AsyncDisposable, SharedDoor {
     if (this.#starting !== null) return this.#waitFor(this.#starting, signal)
     // A source that failed may have been mended since: only a start reads it again.
     if (state === 'stopped' || state === 'needs-auth') return this.#waitFor(this.#begin(), signal)
-    throw unavailable(name, state === 'failed' ? gaveUp(name, reason ?? state) : (reason ?? state))
+    throw unavailable(name, whyNot(name, this.#instance.view()))
   }
 
   /** The start goes on when the one who waits for it does not. */
@@ -285,7 +285,7 @@ export class ControlSlot implements AsyncDisposable, SharedDoor {
     const { delayMs } = verdict
     this.#retry = setTimeout(() => void this.#begin(), delayMs)
     this.#retry.unref()
-    return { event: 'back-off', delayMs }
+    return { event: 'back-off', until: new Date(Date.now() + delayMs) }
   }
 
   #note(type: string, detail: Readonly<Record<string, unknown>>): void {

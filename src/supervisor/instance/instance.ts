@@ -5,7 +5,7 @@ import type { ServerSettings } from '../../schema/settings.ts'
 import { catalogue, SallyportError } from '../../errors.ts'
 import { type InstanceId, newInstanceId } from '../../lib/ids.ts'
 import { isShortage } from '../../lib/missing.ts'
-import { type Aftermath, type Life, limitsOf, type Lost } from './life.ts'
+import { type Aftermath, type Life, limitsOf, type Lost, nextTryAt } from './life.ts'
 import type { LogRing } from './log-ring.ts'
 import type { Emit, Launch, Running } from '../ports.ts'
 import { describeExit, release } from './process-end.ts'
@@ -178,6 +178,7 @@ export class Instance implements AsyncDisposable {
       sessions: null,
       limits: process === null ? null : this.#limits,
       reason: this.reason,
+      next_try_at: nextTryAt(this.#life),
     }
   }
 
@@ -248,7 +249,7 @@ export class Instance implements AsyncDisposable {
       case 'need-auth':
         return this.#apply('need-auth', { state: 'needs-auth', reason }, reason)
       case 'back-off':
-        return this.#apply('back-off', { state: 'backoff', reason, delayMs: aftermath.delayMs }, reason)
+        return this.#apply('back-off', { state: 'backoff', reason, until: aftermath.until }, reason)
     }
   }
 
@@ -292,7 +293,7 @@ export class Instance implements AsyncDisposable {
       server: server.name,
       instance: id,
       principal,
-      detail: { from, to, event, purpose, reason },
+      detail: { from, to, event, purpose, reason, next_try_at: nextTryAt(life) },
     })
   }
 }

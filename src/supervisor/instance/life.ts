@@ -8,7 +8,7 @@ export type Life =
   | { readonly state: 'ready'; readonly process: SandboxProcess; readonly since: number }
   | { readonly state: 'draining' | 'stopping'; readonly process: SandboxProcess | null }
   | { readonly state: 'stopped'; readonly reason: string | null }
-  | { readonly state: 'backoff'; readonly reason: string; readonly delayMs: number }
+  | { readonly state: 'backoff'; readonly reason: string; readonly until: Date }
   | { readonly state: 'failed' | 'quarantined' | 'disabled' | 'needs-auth'; readonly reason: string }
 
 /** An end that nobody asked for. */
@@ -28,7 +28,11 @@ export interface Lost {
 /** What becomes of an instance that was lost. */
 export type Aftermath =
   | { readonly event: 'ended' | 'fail' | 'quarantine' | 'need-auth' }
-  | { readonly event: 'back-off'; readonly delayMs: number }
+  | { readonly event: 'back-off'; readonly until: Date }
+
+/** When it is started again by itself; null where it is not. */
+export const nextTryAt = (life: Life): string | null =>
+  life.state === 'backoff' ? life.until.toISOString() : null
 
 /** The limits that hold on a process, as people see them. */
 export function limitsOf({ spec, enforcedBy }: SandboxProcess): InstanceView['limits'] {

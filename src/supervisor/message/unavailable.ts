@@ -1,5 +1,6 @@
 // What callers are told of a server that is not there: which one, why, and who can mend it.
 import { SallyportError } from '../../errors.ts'
+import { inSeconds } from '../../lib/in-seconds.ts'
 import type { ServerSettings } from '../../schema/settings.ts'
 
 /** One line that begins with the sentence that hosts look for, and goes on with why. */
@@ -13,8 +14,25 @@ export const quarantined = (server: string, reason: string): string =>
   `it is quarantined: ${reason}; an operator lets it run again with sallyport release ${server}`
 
 /** Why a server is not there that was given up, and where to look. */
-export const gaveUp = (server: string, reason: string): string =>
+const gaveUp = (server: string, reason: string): string =>
   `${reason}, and it is not tried again; an operator finds more with sallyport logs ${server} and sallyport test ${server}`
+
+/** Why a server is not there that is started again by itself, and when. */
+const waits = (server: string, reason: string, nextTryAt: string): string =>
+  `${reason}; it is tried again ${inSeconds(nextTryAt)}, and at once by sallyport start ${server}`
+
+/** An instance that takes no call, as it is shown. */
+interface Down {
+  readonly state: string
+  readonly reason: string | null
+  readonly next_try_at: string | null
+}
+
+/** Why an instance takes no call in the state that it is in. */
+export const whyNot = (server: string, { state, reason, next_try_at }: Down): string => {
+  if (state === 'failed') return gaveUp(server, reason ?? state)
+  return next_try_at === null ? (reason ?? state) : waits(server, reason ?? state, next_try_at)
+}
 
 /** What whoever waits is told of a server that does not introduce itself. */
 export const noHandshake = ({

@@ -1,0 +1,36 @@
+// What is told of one process of a server.
+import type { InstanceId } from '../lib/ids.ts'
+
+export type InstanceState =
+  | 'starting'
+  | 'ready'
+  | 'draining'
+  | 'stopping'
+  | 'stopped'
+  | 'backoff'
+  | 'failed'
+  | 'quarantined'
+  | 'disabled'
+  | 'needs-auth'
+
+interface LimitView {
+  readonly limit: number
+  readonly enforced_by: string
+}
+
+export interface InstanceView {
+  readonly id: InstanceId
+  readonly state: InstanceState
+  readonly purpose: 'session' | 'control' | 'call' | 'shared'
+  readonly pid: number | null
+  readonly started_at: string | null
+  readonly restarts: number
+  readonly principal: string
+  /** Attached sessions that it serves, where they share it; otherwise null */
+  readonly sessions: number | null
+  readonly limits: Readonly<Record<'memory' | 'pids' | 'cpu' | 'files' | 'tmp', LimitView>> | null
+  /** Why it is where it is: the last error or exit, in one line */
+  readonly reason: string | null
+  /** In `backoff`, when it is started again by itself; else null */
+  readonly next_try_at: string | null
+}
