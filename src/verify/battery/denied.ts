@@ -1,6 +1,6 @@
 // Probes 140 and 141: launches that ask for what no server may have, by each name and each way. Nothing of them is started.
-import { existsSync, readFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { existsSync, readFileSync, statSync } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
 import { findDenials } from '../../sandbox/mounts/denials.ts'
 import { stops } from '../attempt.ts'
 import type { Lab } from '../lab/lab.ts'
@@ -41,7 +41,9 @@ const ofPeople = (name: Place, ...below: readonly string[]): Wanted =>
   )
 
 const machine = (): readonly Wanted[] =>
-  machineNames.filter((path) => existsSync(path)).map((path) => mounts(path, () => path))
+  machineNames
+    .filter((path) => existsSync(path))
+    .map((path) => ({ ...mounts(path, () => path), isGone: () => !existsSync(path) }))
 
 /** What is denied to whoever mounts nothing of the machine's, whether or not it is there. */
 const notDenied = ({ host, trees }: Lab): readonly string[] => {
@@ -55,16 +57,26 @@ const notDenied = ({ host, trees }: Lab): readonly string[] => {
 const homeOfOther = (home: string): Wanted => ({
   what: home,
   of: (lab) => mounting(() => ({ source: home, access: 'write' }))(knowing({ homes: [], own: [] })(lab)),
+  isGone: () => !homesOfPeople().includes(home),
 })
 
 /** The homes of people, as the machine names them to everybody: root's, and those of whoever may log in. */
-const homesOfOthers = (): readonly (readonly Wanted[])[] => {
+const homesOfPeople = (): readonly string[] => {
   const lines = readFileSync('/etc/passwd', 'utf8').split('\n')
-  const homes = lines.flatMap((line) => {
+  return lines.flatMap((line) => {
     const [, , id, , , home = ''] = line.split(':')
     const isPerson = id === '0' || (Number(id) >= 1000 && Number(id) < 60_000)
-    return isPerson && home.lastIndexOf('/') >= 0 && home.length > 1 && existsSync(home) ? [home] : []
+    const isHome = home.startsWith('/') && resolve(home) !== '/' && isFolder(home)
+    return isPerson && isHome ? [resolve(home)] : []
   })
+}
+
+/** Whether a folder is there, and may be looked at. */
+const isFolder = (path: string): boolean =>
+  existsSync(path) && statSync(path, { throwIfNoEntry: false })?.isDirectory() === true
+
+const homesOfOthers = (): readonly (readonly Wanted[])[] => {
+  const homes = homesOfPeople()
   return homes.length === 0 ? [] : [homes.slice(0, 8).map(homeOfOther)]
 }
 

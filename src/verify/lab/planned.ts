@@ -12,6 +12,8 @@ export interface Wanted {
   readonly of: (lab: Lab) => Lab
   /** What is done once it was planned, as it has to be then, and before it is planned again, which is what is judged */
   readonly changing?: () => void
+  /** Whether what it asks for has gone from the machine since it was found there: then nothing was asked */
+  readonly isGone?: () => boolean
 }
 
 /**
@@ -23,22 +25,25 @@ export const refusesPlans = (label: string, wanted: readonly Wanted[], rule: Rul
   label,
   plan: async (lab) => {
     const refusals: string[] = []
-    for (const { what, of, changing } of wanted) {
+    for (const { what, of, changing, isGone } of wanted) {
       const asking = of(lab)
       const first = await planned(asking)
       changing?.()
       const found = changing === undefined || typeof first === 'string' ? first : await planned(asking)
-      if (typeof found !== 'string') return { outcome: 'open', text: what }
-      refusals.push(found)
+      const isRefused = typeof found === 'string' && ruleOf(found) === rule
+      if (!isRefused && isGone?.() === true) refusals.push(gone)
+      else if (typeof found === 'string') refusals.push(found)
+      else return { outcome: 'open', text: what }
     }
     return { outcome: 'refused', text: refusals.join('\n') }
   },
   meaning({ outcome, text }) {
     if (outcome === 'open')
       return { is: 'open', observed: `planned, not refused by “${rule}”: ${text}`, errno: null }
-    if (outcome !== 'refused' || text === '') return { is: 'broken', observed: outcome, errno: null }
     const refusals = text.split('\n')
-    const at = refusals.findIndex((line) => ruleOf(line) !== rule)
+    if (outcome !== 'refused' || text === '' || refusals.every((line) => line === gone))
+      return { is: 'broken', observed: outcome, errno: null }
+    const at = refusals.findIndex((line) => line !== gone && ruleOf(line) !== rule)
     return at < 0
       ? { is: 'shut', observed: `refused by “${rule}”`, errno: null }
       : {
@@ -48,6 +53,9 @@ export const refusesPlans = (label: string, wanted: readonly Wanted[], rule: Rul
         }
   },
 })
+
+/** In the place of a refusal, where what was asked for was there no more. */
+const gone = 'gone'
 
 const by = (refusal: string): string => `refused by “${ruleOf(refusal) ?? 'none of these rules'}”: ${refusal}`
 

@@ -1,5 +1,7 @@
 // What a launch that is only planned says of the rule that it is to be refused by.
 import { expect, test } from 'vitest'
+import { SallyportError } from '../../../src/errors.ts'
+import type { Lab } from '../../../src/verify/lab/lab.ts'
 import { refusesPlans, type Wanted } from '../../../src/verify/lab/planned.ts'
 
 const denied =
@@ -37,6 +39,41 @@ test.each([
     'planned, not refused by “what is denied to everybody”: two',
   ],
   ['broken where nothing was asked', said('refused'), 'broken', 'refused'],
+  [
+    'shut where the rest had gone before it was asked for',
+    said('refused', denied, 'gone'),
+    'shut',
+    'refused by “what is denied to everybody”',
+  ],
+  ['broken where all had gone', said('refused', 'gone', 'gone'), 'broken', 'refused'],
 ])('is %s', (_, meaning, is, observed) => {
   expect(meaning).toEqual({ is, observed, errno: null })
+})
+
+/** A launch that is refused with these words as soon as it is planned. */
+const refusing = (words: string): Wanted['of'] => {
+  const error = new SallyportError('ERR_MOUNT_REFUSED', words)
+  return (lab) =>
+    new Proxy(lab, {
+      get: () => {
+        throw error
+      },
+    })
+}
+
+test.each([
+  [true, 'shut'],
+  [false, 'otherwise'],
+])('what was there and is found no more (gone: %s) is %s', async (isGone, is) => {
+  const [denial, missing] = ['is inside /a, a key, which no configuration grants', 'does not exist']
+  const planning = refusesPlans(
+    'homes',
+    [
+      { what: 'one', of: refusing(denial), isGone: () => true },
+      { what: 'two', of: refusing(missing), isGone: () => isGone },
+    ],
+    'what is denied to everybody',
+  )
+  const answer = await planning.plan?.({} as Lab)
+  expect(planning.meaning({ ms: 0, outcome: '', text: '', ...answer }).is).toBe(is)
 })
