@@ -48,6 +48,10 @@ engineTest(
       })
     const open = { runsc: { path: 'runsc', runtimeArgs: ['--host-uds=open'] } }
     expect(rowOf(rows({ Runtimes: open }), 'gVisor')).toMatchObject({ ok: true })
+    const told = (isRoot: boolean): string | null | undefined =>
+      rowOf(diagnoseInfo(at.engine.endpoint, info, isRoot), 'containers')?.enforcedBy
+    expect(told(true)).toMatch(/, PID 1 compared with init’s file$/)
+    expect(told(false)).toMatch(/, PID 1 not compared: only a daemon of root can$/)
   },
 )
 

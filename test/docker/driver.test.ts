@@ -173,6 +173,17 @@ describe('an engine', () => {
     await expect(at.start()).rejects.toMatchObject({ code: 'ERR_ENGINE_UNREACHABLE' })
   })
 
+  engineTest('that lacks a runtime refuses the server that names it, by its name', async ({ engine }) => {
+    await using at = await oneLaunch(engine, 'echo.mjs', [], { runtime: 'kata' })
+    await expect(at.start()).rejects.toMatchObject({
+      code: 'ERR_SANDBOX_UNENFORCEABLE',
+      message: expect.stringMatching(
+        /^server probe names runtime kata, and the engine has (?=.*runc).+; add it to the engine’s daemon\.json, or correct the entry$/,
+      ),
+    })
+    expect(await at.containers()).toEqual([])
+  })
+
   engineTest(
     'that is elsewhere is refused with the reason and what to do, before anything is made there',
     async ({ engine }) => {

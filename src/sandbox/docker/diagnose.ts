@@ -69,16 +69,26 @@ export const withEngine = (
   return [...rows, ...engine]
 }
 
-/** Explains what an engine says of itself. Pure. */
-export const diagnoseInfo = (endpoint: Endpoint, info: EngineInfo): readonly Diagnosis[] => [
+/** Explains what an engine says of itself, to a daemon of root or another. */
+export const diagnoseInfo = (
+  endpoint: Endpoint,
+  info: EngineInfo,
+  isRoot = process.geteuid?.() === 0,
+): readonly Diagnosis[] => [
   held('container engine', `${info.ServerVersion} at ${describeEndpoint(endpoint)}, by ${endpoint.from}`),
-  judged('containers', `seccomp, ${info.Driver}, no capabilities, kernel ${info.KernelVersion}`, () => {
+  judged('containers', containersBy(info, isRoot), () => {
     judgePlace(endpoint, info)
     judgeEngine(info)
   }),
   limitsRow(info),
   ...runtimeRows(info),
 ]
+
+// To another than root the kernel does not tell which file a container's first process is.
+const containersBy = ({ Driver, KernelVersion }: EngineInfo, isRoot: boolean): string => {
+  const first = isRoot ? 'PID 1 compared with init’s file' : 'PID 1 not compared: only a daemon of root can'
+  return `seccomp, ${Driver}, no capabilities, kernel ${KernelVersion}, ${first}`
+}
 
 const limitsRow = (info: EngineInfo): Diagnosis => {
   const can = { memory: info.MemoryLimit, pids: info.PidsLimit, cpu: info.CpuCfsQuota }
@@ -99,7 +109,7 @@ const runtimeRows = (info: EngineInfo): readonly Diagnosis[] =>
 
 // What differs under it is what nobody should find out by surprise.
 const gvisorBy = (name: string): string =>
-  `runtime: ${name}; without network.mode: allowlist, mounts proven from outside, limits of memory and pids on gVisor itself`
+  `runtime: ${name}; PID 1 not compared, without network.mode: allowlist, mounts proven from outside, limits of memory and pids on gVisor itself`
 
 const judged = (control: Row, by: string | null, judge: () => void): Diagnosis => {
   try {

@@ -110,8 +110,8 @@ export const openDockerHost = async (options: DockerHostOptions): Promise<Docker
       daemon,
       info,
       async plan(parts, { runtime, image }, { signal }) {
-        judgeRuntime(runtime, info)
         const { spec } = parts
+        judgeRuntime(spec.server, runtime, info)
         const inGvisor = isGvisor(runtime, info)
         const isRemapped = hasOption(info, 'userns')
         if (inGvisor) judgeGvisor(runtime ?? info.DefaultRuntime, info, spec.network.mode)
@@ -218,11 +218,11 @@ export const judgeEngine = (info: EngineInfo): void => {
 const hasOption = ({ SecurityOptions }: Pick<EngineInfo, 'SecurityOptions'>, name: string): boolean =>
   (SecurityOptions ?? []).some((option) => option.split(',').includes(`name=${name}`))
 
-const judgeRuntime = (runtime: string | null, { Runtimes }: EngineInfo): void => {
+const judgeRuntime = (server: string, runtime: string | null, { Runtimes }: EngineInfo): void => {
   if (runtime === null || Object.hasOwn(Runtimes, runtime)) return
   throw unenforceable(
     'runtime',
-    `the engine has no runtime ${runtime} (${Object.keys(Runtimes).join(', ')}); add it to the engine’s daemon.json`,
+    `server ${server} names runtime ${runtime}, and the engine has ${Object.keys(Runtimes).join(', ')}; add it to the engine’s daemon.json, or correct the entry`,
   )
 }
 
