@@ -1,6 +1,6 @@
 // Numbers that a double does not hold: found in a text, and held against the schema that would judge another in their place.
 
-import { mayBeInexact, parts, parseWritten, WrittenNumber } from '../lib/one-way.ts'
+import { inexactIn, mayBeInexact, parts, parseWritten, WrittenNumber } from '../lib/one-way.ts'
 
 /** A number as it is written, and as a double has it. */
 export interface Inexact {
@@ -13,7 +13,9 @@ export interface Inexact {
  * none. What a person approves by the canonical form must be what a server with long integers or decimals reads.
  */
 export function inexactNumber(json: string): Inexact | null {
-  return mayBeInexact(json) ? firstIn(parseWritten(json)) : null
+  if (!mayBeInexact(json)) return null
+  for (const first of inexactIn(json)) return first
+  return null
 }
 
 /**
@@ -21,7 +23,8 @@ export function inexactNumber(json: string): Inexact | null {
  * verdict is the written number's own. An id of 64 bits is an integer whichever of the two is read, and so it passes.
  */
 export function misjudged(json: string, schema: unknown): Inexact | null {
-  if (!mayBeInexact(json)) return null
+  const written = inexactNumber(json)
+  if (written === null) return null
   const value = parseWritten(json)
   try {
     return new Reading(schema).find(value, schema)

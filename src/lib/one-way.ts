@@ -1,5 +1,6 @@
 // JSON that has one reading: nothing said twice, and every number as it is written, whatever a double makes of it.
-import { elements, JsonScanError, members } from './json-scan.ts'
+import { randomBytes } from 'node:crypto'
+import { elements, JsonScanError, members, type Span } from './json-scan.ts'
 
 /** A number that a double does not hold; written out again as JSON it is the double beside it. */
 export class WrittenNumber {
@@ -39,14 +40,76 @@ const exponent = 101
 const lowerCase = 32
 const longestExact = 15
 
+/** A number that a double does not hold, and where it stands. */
+export interface InexactAt extends Span {
+  readonly written: string
+  readonly read: number
+}
+
+/** The numbers of a JSON text that a double does not hold, in their order. */
+export function* inexactIn(json: string): Generator<InexactAt, undefined> {
+  let isLong = false
+  for (let at = 0; at < json.length;) {
+    const char = json.charCodeAt(at)
+    if (char === quote) at = behindString(json, at)
+    else if (!isDigit(char) && char !== minus) at += 1
+    else {
+      const start = at
+      isLong = false
+      for (let next = char; isOfNumber(next); next = json.charCodeAt(++at))
+        isLong ||= (next | lowerCase) === exponent || at - start >= longestExact
+      if (isLong) yield* inexactBetween(json, start, at)
+    }
+  }
+}
+
+function* inexactBetween(json: string, start: number, end: number): Generator<InexactAt, undefined> {
+  const written = json.slice(start, end)
+  const read = Number(written)
+  if (written === String(read) || decimal(written) === decimal(String(read))) return
+  yield { start, end, written, read }
+}
+
+const quote = 34
+const backslash = 92
+const plus = 43
+const minus = 45
+const isDigit = (char: number): boolean => char >= zero && char <= zero + 9
+const isOfNumber = (char: number): boolean =>
+  isDigit(char) || char === point || char === minus || char === plus || (char | lowerCase) === exponent
+
+function behindString(json: string, quoteAt: number): number {
+  let at = quoteAt + 1
+  for (let char = json.charCodeAt(at); char !== quote && at < json.length; char = json.charCodeAt(at))
+    at += char === backslash ? 2 : 1
+  return at + 1
+}
+
+/** Stands for a number until it is put there; nobody can write what nobody was told. */
+const mark = randomBytes(16).toString('hex')
+
 /** The value, with a `WrittenNumber` in the place of each number that a double does not hold. */
 export function parseWritten(json: string): unknown {
-  if (!mayBeInexact(json)) return JSON.parse(json)
-  return JSON.parse(json, (_key, value: unknown, { source }: { source?: string } = {}) =>
-    typeof value === 'number' && source !== undefined && decimal(source) !== decimal(String(value))
-      ? new WrittenNumber(source, value)
-      : value,
-  )
+  const found = mayBeInexact(json) ? [...inexactIn(json)] : []
+  if (found.length === 0) return JSON.parse(json)
+  const ends = [0, ...found.map(({ end }) => end)]
+  const between = [...found, { start: json.length }].map(({ start }, n) => json.slice(ends[n], start))
+  const marked = between.map((text, n) => (n < found.length ? `${text}"${mark}${n}"` : text)).join('')
+  return unmarked(JSON.parse(marked), found)
+}
+
+function unmarked(value: unknown, found: readonly InexactAt[]): unknown {
+  if (typeof value === 'string') {
+    const number = value.startsWith(mark) ? found[Number(value.slice(mark.length))] : undefined
+    return number === undefined ? value : new WrittenNumber(number.written, number.read)
+  }
+  if (typeof value !== 'object' || value === null) return value
+  if (Array.isArray(value)) return value.map((inner) => unmarked(inner, found))
+  for (const [key, inner] of Object.entries(value) as [string, unknown][]) {
+    const put = unmarked(inner, found)
+    if (put !== inner) Object.defineProperty(value, key, { value: put })
+  }
+  return value
 }
 
 /** The value with a double for each number. */

@@ -1,7 +1,16 @@
 // What two readers could take differently has no reading; what a double does not hold is kept as it is written.
+import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { canonicalize } from '../../src/call/canonical.ts'
-import { listIn, parseOneWay, rounded } from '../../src/lib/one-way.ts'
+import {
+  decimal,
+  inexactIn,
+  listIn,
+  parseOneWay,
+  parseWritten,
+  rounded,
+  WrittenNumber,
+} from '../../src/lib/one-way.ts'
 
 test.each([
   ['a key twice', '{"a":1,"a":1}'],
@@ -38,4 +47,53 @@ test.each([
   ['1', null],
 ])('the list in %s', (json, expected) => {
   expect(listIn(json, 'tools')).toEqual(expected)
+})
+
+/** What V8 says of each number, with its source, one after the other: slow, and no work of ours. */
+const slowly = (json: string): unknown =>
+  JSON.parse(json, (_key, value: unknown, { source }: { source?: string } = {}) =>
+    typeof value === 'number' && source !== undefined && decimal(source) !== decimal(String(value))
+      ? new WrittenNumber(source, value)
+      : value,
+  )
+
+test('the numbers that a double does not hold are found wherever they stand, and nothing else is', () => {
+  const number = fc.constantFrom(
+    '1',
+    '-0',
+    '0.1',
+    '1e5',
+    '1E+5',
+    '9007199254740993',
+    '-9007199254740993',
+    '12345678901234567890',
+    '0.1000000000000000055511151231257827',
+    '1e400',
+    '1.50',
+    '100000000000000000000',
+  )
+  const text = fc.oneof(
+    fc.constantFrom('\\"9007199254740993', '\\\\', '1e400', '"', '__proto__', '7', 'true'),
+    fc.string(),
+  )
+  const { json } = fc.letrec<{ json: string }>((tie) => ({
+    json: fc.oneof(
+      { maxDepth: 4 },
+      number,
+      text.map((said) => JSON.stringify(said)),
+      fc.constantFrom('true', 'false', 'null'),
+      fc.array(tie('json')).map((all) => `[${all.join(', ')}]`),
+      fc
+        .uniqueArray(fc.tuple(text, tie('json')), { selector: ([key]) => key })
+        .map((all) => `{${all.map(([key, value]) => `${JSON.stringify(key)}: ${value}`).join()}}`),
+    ),
+  }))
+  fc.assert(
+    fc.property(json, (said) => {
+      expect(parseWritten(said)).toEqual(slowly(said))
+      for (const { start, end, written: digits } of inexactIn(said))
+        expect(said.slice(start, end)).toBe(digits)
+    }),
+    { numRuns: 500 },
+  )
 })
