@@ -4,7 +4,11 @@
 // turned back into latin1 is byte for byte what was sent. A raw line feed is never white space here: the text may go
 // on behind it with the next message, which must not complete this one.
 
+import { JsonScanError, syntax, tooMany } from './json-scan-error.ts'
+import { KeySet } from './key-set.ts'
 import { endOfPlain } from './plain-run.ts'
+
+export { JsonScanError }
 
 /** Where one member of an object stands: its decoded key, and the offsets of its value. */
 export interface Member {
@@ -21,27 +25,21 @@ export interface Span {
   readonly end: number
 }
 
-/** Why a text was refused: it is not JSON, an object in it has the same key twice, or it is nested deeper than is read. */
-export class JsonScanError extends Error {
-  override readonly name = 'JsonScanError'
-  readonly kind: 'syntax' | 'duplicate' | 'depth'
-  readonly at: number
-
-  constructor(kind: JsonScanError['kind'], message: string, at: number) {
-    super(message)
-    this.kind = kind
-    this.at = at
-  }
-}
-
 interface Wishes {
   /** Refuse an object, at any depth, that has the same key twice */
   readonly unique?: boolean
+  /** Refuse more than `mostParts` keys and values, or more than `mostListed` members in what is listed */
+  readonly bounded?: boolean
   /** Keys whose values' own members are listed too */
   readonly inside?: ReadonlySet<string>
 }
 
 const maxDepth = 1000
+/** Keys and values of one message that are read: what is made of them takes time by their number, whatever their length */
+export const mostParts = 250_000
+/** Members of one object, and messages of one batch, each of which is looked at closely */
+export const mostListed = 10_000
+const unbounded = 2 ** 30
 const quote = 34
 const backslash = 92
 /** Characters of a string without an escape after which the next that is special is searched for, not waited for */
@@ -57,9 +55,10 @@ export function members(
   text: string,
   start: number,
   end: number,
-  { unique = false, inside = noKeys }: Wishes = {},
+  { unique = false, bounded = false, inside = noKeys }: Wishes = {},
   partial: Member[] = [],
 ): Member[] {
+  bound(bounded)
   const open = skipSpace(text, start)
   if (text.charCodeAt(open) !== 123) throw syntax(text, open, 'an object')
   const close = skipObject(text, open, unique, 0, partial, inside)
@@ -68,7 +67,13 @@ export function members(
 }
 
 /** Lists the elements of the array that `text` holds from `start` to `end`. */
-export function elements(text: string, start: number, end: number, { unique = false }: Wishes = {}): Span[] {
+export function elements(
+  text: string,
+  start: number,
+  end: number,
+  { unique = false, bounded = false }: Wishes = {},
+): Span[] {
+  bound(bounded)
   const open = skipSpace(text, start)
   if (text.charCodeAt(open) !== 91) throw syntax(text, open, 'an array')
   const spans: Span[] = []
@@ -96,6 +101,15 @@ const endsAt = (text: string, at: number): boolean => at === text.length || text
 export function decodeString(literal: string): string {
   if (isPlain(literal, 1, literal.length - 1)) return literal.slice(1, -1)
   return JSON.parse(Buffer.from(literal, 'latin1').toString('utf8')) as string
+}
+
+/** Of the scan that is going on: keys and values that it may still meet, and members that it may list of one object */
+let partsLeft = unbounded
+let listedMost = unbounded
+
+function bound(isBounded: boolean): void {
+  partsLeft = isBounded ? mostParts : unbounded
+  listedMost = isBounded ? mostListed : unbounded
 }
 
 function expectEnd(text: string, at: number, end: number): void {
@@ -138,6 +152,7 @@ function skipObject(
   let more: KeySet | null = null
   for (;;) {
     if (text.charCodeAt(here) !== quote) throw syntax(text, here, 'a key')
+    if ((partsLeft -= 2) < 0) throw tooMany(mostParts, 'keys and values', here)
     const afterKey = skipString(text, here)
     const key = unique || out !== null ? keyBetween(text, here + 1, afterKey - 1) : ''
     if (unique) {
@@ -161,7 +176,8 @@ function skipObject(
         inner === null
           ? skipValue(text, start, unique, depth + 1)
           : skipObject(text, start, unique, depth + 1, inner, noKeys)
-      out.push({ key, start, end, inner: inner ?? none })
+      if (out.push({ key, start, end, inner: inner ?? none }) > listedMost)
+        throw tooMany(mostListed, 'members in one object that is looked at', here)
     }
     here = skipSpace(text, end)
     const next = text.charCodeAt(here)
@@ -176,8 +192,10 @@ function skipArray(text: string, at: number, unique: boolean, depth: number, out
   let here = skipSpace(text, at + 1)
   if (text.charCodeAt(here) === 93) return here + 1
   for (;;) {
+    if (--partsLeft < 0) throw tooMany(mostParts, 'keys and values', here)
     const end = skipValue(text, here, unique, depth + 1)
-    if (out !== null) out.push({ start: here, end })
+    if (out !== null && out.push({ start: here, end }) > listedMost)
+      throw tooMany(mostListed, 'elements in the list', here)
     here = skipSpace(text, end)
     const next = text.charCodeAt(here)
     if (next === 93) return here + 1
@@ -266,27 +284,4 @@ function isPlain(text: string, start: number, end: number): boolean {
     if (char === backslash || char > 126) return false
   }
   return true
-}
-
-function syntax(text: string, at: number, expected: string): JsonScanError {
-  const got = at < text.length && text[at] !== '\n' ? JSON.stringify(text[at]) : 'the end of the line'
-  return new JsonScanError('syntax', `expected ${expected}, got ${got}`, at)
-}
-
-/** Keys of one object; most have few, for which a list is quicker than a set. */
-class KeySet {
-  readonly #few: string[] = []
-  #many: Set<string> | null = null
-
-  /** False when it was there already. */
-  add(key: string): boolean {
-    if (this.#many !== null) {
-      const before = this.#many.size
-      return this.#many.add(key).size > before
-    }
-    if (this.#few.includes(key)) return false
-    this.#few.push(key)
-    if (this.#few.length > 12) this.#many = new Set(this.#few)
-    return true
-  }
 }

@@ -107,9 +107,12 @@ export function parseRequest(line: Buffer): Incoming {
     const text = line.toString('latin1') // offsets are then byte offsets
     const first = text[skipSpace(text, 0)]
     if (first === undefined) return { kind: 'blank' }
-    const message = parse(line)
-    if (first !== '{') throw notAnObject(first)
-    const { members, fault } = scanObject(text, 0, text.length)
+    if (!isUtf8(line)) throw notJson('it is not UTF-8')
+    if (first !== '{') {
+      parse(line)
+      throw notAnObject(first)
+    }
+    const { members, fault } = scanned(text)
     id = idOf(line, members)
     const confused = confusable(
       members.map(({ key }) => key),
@@ -117,7 +120,7 @@ export function parseRequest(line: Buffer): Incoming {
     )
     if (fault !== null) throw fault
     if (confused !== null) throw ambiguous(`the key ${JSON.stringify(confused)} can be taken for another`)
-    return requestOf(line, id, message, members)
+    return requestOf(line, id, parse(line), members)
   } catch (error) {
     return { kind: 'fault', id, error: SallyportError.from(error) }
   }
@@ -132,16 +135,13 @@ function requestOf(line: Buffer, id: RawJson, message: unknown, members: readonl
   if (jsonrpc !== '2.0') throw invalid('it does not say "jsonrpc":"2.0"')
   if (typeof method !== 'string') throw invalid('it names no method')
   if (!hasId) return { kind: 'notification', method }
-  const parts = paramsOf(line, members)
+  const parts = paramsOf(members)
   return { kind: 'request', id, method, params, text: (member) => textOf(line, parts, member) }
 }
 
 // A level that policy reads: keys must be told apart by every reader.
-function paramsOf(line: Buffer, members: readonly Member[]): readonly Member[] {
-  const params = members.find(({ key }) => key === 'params')
-  const text = line.toString('latin1')
-  if (params === undefined || text[params.start] !== '{') return []
-  const parts = scanObject(text, params.start, params.end).members
+function paramsOf(members: readonly Member[]): readonly Member[] {
+  const parts = members.find(({ key }) => key === 'params')?.inner ?? []
   const folded = new Set<string>()
   for (const { key } of parts) {
     if (key.includes('\0') || folded.has(foldKey(key)))
@@ -151,19 +151,21 @@ function paramsOf(line: Buffer, members: readonly Member[]): readonly Member[] {
   return parts
 }
 
-function scanObject(
-  text: string,
-  start: number,
-  end: number,
-): { members: Member[]; fault: SallyportError | null } {
+const inside = new Set(['params'])
+
+function scanned(text: string): { members: readonly Member[]; fault: SallyportError | null } {
   const found: Member[] = []
   try {
-    return { members: members(text, start, end, { unique: true }, found), fault: null }
+    return {
+      members: members(text, 0, text.length, { unique: true, bounded: true, inside }, found),
+      fault: null,
+    }
   } catch (error) {
     if (!(error instanceof JsonScanError)) throw error
-    const fault = error.kind === 'duplicate' ? ambiguous(error.message) : notJson(error.message)
-    const isId = text.startsWith('"id"', error.at) // then neither of the two may be answered
-    return { members: isId ? [] : found, fault }
+    const faults = { duplicate: ambiguous, parts: tooMuch, depth: notJson, syntax: notJson }
+    // Where the id may be one of two, or of what is no message, nobody is answered by it.
+    const isNobodys = error.kind === 'syntax' || text.startsWith('"id"', error.at)
+    return { members: isNobodys ? [] : found, fault: faults[error.kind](error.message) }
   }
 }
 
@@ -193,6 +195,7 @@ export type Reply =
 
 /** Reads one line of a daemon. Throws where it is none of the three. */
 export function parseReply(line: Buffer): Reply {
+  if (!isUtf8(line)) throw notJson('it is not UTF-8')
   const message = fields(parse(line))
   if (typeof message['method'] === 'string')
     return { kind: 'notification', method: message['method'], params: message['params'] }
@@ -227,7 +230,6 @@ export function notificationLine(method: string, params: unknown): string {
 }
 
 function parse(line: Buffer): unknown {
-  if (!isUtf8(line)) throw notJson('it is not UTF-8')
   try {
     return JSON.parse(line.toString('utf8'))
   } catch (error) {
@@ -256,6 +258,10 @@ function notAnObject(first: string): SallyportError {
 
 function invalid(why: string): SallyportError {
   return new SallyportError('ERR_INVALID_REQUEST', `the message is not a JSON-RPC 2.0 request: ${why}`)
+}
+
+function tooMuch(why: string): SallyportError {
+  return new SallyportError('ERR_MESSAGE_TOO_LARGE', `the message cannot be taken: ${why}`)
 }
 
 function ambiguous(why: string): SallyportError {

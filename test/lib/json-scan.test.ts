@@ -6,6 +6,8 @@ import {
   JsonScanError,
   type Member,
   members,
+  mostListed,
+  mostParts,
   skipSpace,
 } from '../../src/lib/json-scan.ts'
 
@@ -157,4 +159,30 @@ test('a long string without an end is not ended by the next line, and the place 
   expect(() => members(never, 0, never.length)).toThrow(
     expect.objectContaining({ at: never.length }) as Error,
   )
+})
+
+test.each([
+  [
+    'members',
+    mostParts / 2,
+    (n: number) => `{"v":{${Array.from({ length: n - 1 }, (_, i) => `"${i}":1`).join()}}}`,
+  ],
+  ['elements', mostParts, (n: number) => `{"v":[${Array.from({ length: n - 2 }, () => '{}').join()}]}`],
+])('so many %s are read where they are counted, and one more is refused', (_what, most, text) => {
+  const scan = (n: number, bounded: boolean) => members(text(n), 0, text(n).length, { bounded })
+  expect(scan(most, true)).toHaveLength(1)
+  expect(scan(most + 1, false)).toHaveLength(1)
+  expect(() => scan(most + 1, true)).toThrow(
+    expect.objectContaining({
+      kind: 'parts',
+      message: expect.stringContaining(`${mostParts} keys`) as string,
+    }),
+  )
+})
+
+test('an object that is listed has fewer', () => {
+  const text = `{"in":{${Array.from({ length: mostListed + 1 }, (_, i) => `"${i}":1`).join()}}}`
+  const scan = (inside: string[]) => members(text, 0, text.length, { bounded: true, inside: new Set(inside) })
+  expect(scan([])).toHaveLength(1)
+  expect(() => scan(['in'])).toThrow(expect.objectContaining({ kind: 'parts' }))
 })

@@ -130,6 +130,15 @@ describe('a request', () => {
     expect(message.kind === 'request' && message.text('absent')).toBeNull()
   })
 
+  it('with more in it than is read is refused, by its id', () => {
+    const heavy = (items: number): string =>
+      `{"jsonrpc":"2.0","id":5,"method":"m","params":{"arguments":[${'1,'.repeat(items)}1]}}`
+    expect(fault(heavy(200_000))).toBe('request')
+    expect(fault(heavy(250_000))).toBe('ERR_MESSAGE_TOO_LARGE 5')
+    const keys = Array.from({ length: 10_001 }, (_, n) => `"k${n}":1`).join()
+    expect(fault(`{"jsonrpc":"2.0","id":5,"method":"m","params":{${keys}}}`)).toBe('ERR_MESSAGE_TOO_LARGE 5')
+  })
+
   it('nested to any depth is answered, not a crash', () => {
     const deep = '['.repeat(1_000_000) + ']'.repeat(1_000_000)
     expect(fault(`{"jsonrpc":"2.0","id":1,"method":"m","params":${deep}}`)).toMatch(/^ERR_/)

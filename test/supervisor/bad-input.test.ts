@@ -121,6 +121,30 @@ test('a line over the limit is refused with its id, is not kept, and the next li
   expect((await host.answer('after')).result).toEqual({})
 })
 
+const many = `[${'{},'.repeat(250_000)}{}]`
+test.each([
+  ['behind its id', callWith(`{"name":"echo","arguments":{"v":${many}}}`, '"heavy"')],
+  ['before its id', `{"params":{"x":${many}},"method":"resources/read","jsonrpc":"2.0","id":"heavy"}`],
+])('more keys and values than are read are refused %s, and the next line passes', async (_where, line) => {
+  await using host = await ready()
+  const { id, ...error } = await refusal(host, line)
+  expect({ id, ...error }).toMatchObject({
+    id: 'heavy',
+    message: expect.stringContaining('more than 250000 keys and values') as string,
+    data: { code: 'ERR_MESSAGE_TOO_LARGE' },
+  })
+  host.send(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"v":${many}}}`)
+  host.send({ jsonrpc: '2.0', id: 'after', method: 'ping' })
+  expect((await host.answer('after')).result).toEqual({})
+})
+
+test('a batch of more messages than are looked at is refused as a whole', async () => {
+  await using host = await ready({}, '2025-03-26')
+  const error = await refusal(host, `[${'{},'.repeat(10_000)}{}]`)
+  expect(error).toMatchObject({ id: null, data: { code: 'ERR_MESSAGE_TOO_LARGE' } })
+  expect(host.lines).toHaveLength(2)
+})
+
 test('an id that is in flight cannot be used again', async () => {
   await using host = await attach(serverSettings('slow.mjs'))
   host.send({ jsonrpc: '2.0', id: 1, method: 'initialize', params: {} })

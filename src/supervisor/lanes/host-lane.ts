@@ -67,13 +67,14 @@ export class HostLane {
       return 'drop'
     }
     try {
-      const all = elements(text, start, end)
+      const all = elements(text, start, end, { bounded: true })
       if (all.length === 0)
         this.refuse(new SallyportError('ERR_INVALID_REQUEST', 'a batch holds at least one message'))
       return rejoinBatch(all.length, [...this.#elements(text, all)])
     } catch (thrown) {
       if (!(thrown instanceof JsonScanError)) throw thrown
-      this.refuse(new SallyportError('ERR_PARSE', thrown.message))
+      const code = thrown.kind === 'parts' ? 'ERR_MESSAGE_TOO_LARGE' : 'ERR_PARSE'
+      this.refuse(new SallyportError(code, thrown.message))
       return 'drop'
     }
   }

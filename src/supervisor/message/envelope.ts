@@ -45,22 +45,22 @@ const inside = new Set(['params', 'result'])
 /** Characters at the end of a line in which an id is looked for */
 const tailLength = 200
 
-/** Reads the message from `start` to `end`. `unique` refuses an object with the same key twice, at any depth. */
-export function readEnvelope(text: string, start: number, end: number, unique: boolean): Envelope {
+/** Reads the message from `start` to `end`. `strict` refuses an object with the same key twice, at any depth, and more than is read. */
+export function readEnvelope(text: string, start: number, end: number, strict: boolean): Envelope {
   const found: Member[] = []
   try {
-    members(text, start, end, { unique, inside }, found)
+    members(text, start, end, { unique: strict, bounded: strict, inside }, found)
   } catch (thrown) {
     if (!(thrown instanceof JsonScanError)) throw thrown
     const isAnswer = thrown.kind === 'depth' && !found.some(({ key }) => key === 'method')
-    const answers = isAnswer ? (idOf(text, found) ?? lastId(text.slice(start, end).slice(-tailLength))) : null
-    const code = thrown.kind === 'duplicate' ? 'ERR_MESSAGE_AMBIGUOUS' : syntaxCode(text, start)
-    return invalid(
-      thrown.kind === 'duplicate' ? idOf(text, found) : null,
-      code,
-      `${thrown.message}, at byte ${thrown.at - start}`,
-      answers,
-    )
+    const named = (): MessageId | null =>
+      idOf(text, found) ?? lastId(text.slice(Math.max(start, end - tailLength), end))
+    const ids = { duplicate: () => idOf(text, found), parts: named, depth: () => null, syntax: () => null }
+    const codes = { duplicate: 'ERR_MESSAGE_AMBIGUOUS', parts: 'ERR_MESSAGE_TOO_LARGE' } as const
+    const code =
+      thrown.kind === 'duplicate' || thrown.kind === 'parts' ? codes[thrown.kind] : syntaxCode(text, start)
+    const message = `${thrown.message}, at byte ${thrown.at - start}`
+    return invalid(ids[thrown.kind](), code, message, isAnswer ? named() : null)
   }
   return classify(text, start, end, found)
 }
