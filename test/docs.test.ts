@@ -8,6 +8,7 @@ import { documents, refreshed } from '../.ci/doc-tables.ts'
 import { catalogue } from '../src/errors.ts'
 import { governSteps } from '../src/call/govern.ts'
 import { launchSteps } from '../src/sandbox/launch.ts'
+import { controls } from '../src/verify/arms/controls.ts'
 import { stopSteps } from '../src/supervisor/instance/stop.ts'
 import { root } from './support/source.ts'
 
@@ -40,6 +41,15 @@ test.each(faultRows)('fault $number of docs/faults.md is shown by tests that are
 
 test('docs/faults.md has all of the 26', () => {
   expect(faultRows.map(({ number }) => number)).toEqual(Array.from({ length: 26 }, (_, n) => n + 1))
+})
+
+test('docs/threat-model.md shows every row by a test, and has each control that a verification takes away, and no other', () => {
+  const rows = [...read('docs/threat-model.md').matchAll(/^\| (?!threat)[^|]+\|[^|]+\|([^|]+)\|[^|]+\|$/gm)]
+  expect(rows.length).toBeGreaterThan(20)
+  expect(rows.filter(([, shown = '']) => !shown.includes('.test.ts)')).map(([row]) => row)).toEqual([])
+  const named = rows.flatMap(([, shown = '']) => [...shown.matchAll(/`([^`]+)`/g)].map(([, id = '']) => id))
+  // What an engine made is asked of it for every row.
+  expect(new Set([...named, 'container'])).toEqual(new Set(Object.keys(controls)))
 })
 
 test('docs/architecture.md has every folder of src, and each that it names is there and has the files it says to begin with', () => {
