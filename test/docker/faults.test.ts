@@ -101,4 +101,26 @@ describe.runIf(canStartEngine)('an engine', () => {
     }
     await eventually(async () => (await at.engine.list([])).length === 0, 20_000)
   })
+
+  test('that stays away is waited for: a server that was to start meanwhile is not given up', async () => {
+    const restart = { schedule_s: [0.1], jitter: 0, steady_s: 60, start_attempts: 2 }
+    const boxed = fixture('echo', { driver: 'docker', restart })
+    await using where = await place(configOf({ boxed }))
+    const { process: child, client } = await serve(where, at.environment)
+    const instance = async () => (await client.call('servers/get', { server: 'boxed' })).instances[0]
+    at.dockerd.kill('SIGKILL')
+    try {
+      await expect(client.call('servers/start', { server: 'boxed' })).rejects.toThrow('does not answer')
+      await eventually(async () => ((await instance())?.restarts ?? 0) >= 3, 20_000)
+      expect((await instance())?.state).not.toBe('failed')
+      await at.restart()
+      const call = { server: 'boxed', tool: 'echo', arguments: {} }
+      await eventually(async () => (await client.call('tools/call', call)).type === 'output', 20_000)
+    } finally {
+      await client[Symbol.asyncDispose]()
+      child.kill('SIGTERM')
+      await eventually(() => child.exitCode !== null, 20_000)
+    }
+    await eventually(async () => (await at.engine.list([])).length === 0, 20_000)
+  })
 })

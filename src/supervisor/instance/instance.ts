@@ -4,8 +4,7 @@ import type { SandboxExit, SandboxProcess } from '../../sandbox/driver.ts'
 import type { ServerSettings } from '../../schema/settings.ts'
 import { catalogue, SallyportError } from '../../errors.ts'
 import { type InstanceId, newInstanceId } from '../../lib/ids.ts'
-import { isShortage } from '../../lib/missing.ts'
-import { type Aftermath, type Life, limitsOf, type Lost, nextTryAt } from './life.ts'
+import { type Aftermath, isNoTry, type Life, limitsOf, type Lost, nextTryAt } from './life.ts'
 import type { LogRing } from './log-ring.ts'
 import type { Emit, Launch, Running } from '../ports.ts'
 import { describeExit, release } from './process-end.ts'
@@ -107,8 +106,8 @@ export class Instance implements AsyncDisposable {
         this.#lose({
           reason: error.message,
           readyMs: null,
-          retryable: catalogue[error.code].retryable || isShortage(error),
-          isShortage: isShortage(error),
+          retryable: catalogue[error.code].retryable || isNoTry(error),
+          isNoTry: isNoTry(error),
           needsAuth: error.code === 'ERR_CREDENTIAL_SOURCE' || error.code === 'ERR_CREDENTIAL_REFUSED',
           exit: null,
         })

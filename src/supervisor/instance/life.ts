@@ -1,4 +1,6 @@
 // What an instance is doing, how one is lost, and what may become of it then.
+import type { SallyportError } from '../../errors.ts'
+import { isShortage } from '../../lib/missing.ts'
 import type { InstanceView } from '../../rpc/protocol.ts'
 import type { SandboxExit, SandboxProcess } from '../../sandbox/driver.ts'
 
@@ -17,8 +19,8 @@ export interface Lost {
   /** How long it had been ready, ms; null when it never was */
   readonly readyMs: number | null
   readonly retryable: boolean
-  /** True where the machine was short of something: that is held against nobody */
-  readonly isShortage?: boolean
+  /** True where the machine was short of something, or its engine was away: that is held against nobody */
+  readonly isNoTry?: boolean
   /** True where a source of its secrets failed: without an operator it will fail again */
   readonly needsAuth?: boolean
   /** How the server ended, or null when it never ran */
@@ -45,3 +47,8 @@ export function limitsOf({ spec, enforcedBy }: SandboxProcess): InstanceView['li
     tmp: { limit: limits.tmpBytes, enforced_by: enforcedBy.tmp },
   }
 }
+
+const engineAway: ReadonlySet<string> = new Set(['ERR_ENGINE_UNREACHABLE', 'ERR_ENGINE_TIMEOUT'])
+
+/** Whether a launch failed for want of descriptors, memory or room, or of the engine that its container is for. */
+export const isNoTry = (error: SallyportError): boolean => isShortage(error) || engineAway.has(error.code)

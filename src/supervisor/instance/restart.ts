@@ -12,8 +12,8 @@ export interface Loss {
   readonly readyMs: number | null
   /** False when another try cannot help, e.g. a command that is not allowed */
   readonly retryable: boolean
-  /** True where the machine was short of something, which is no try of the server's */
-  readonly isShortage?: boolean
+  /** True where the machine was short of something, or its engine was away: no try of the server's */
+  readonly isNoTry?: boolean
 }
 
 /**
@@ -38,7 +38,7 @@ export class RestartSchedule {
     if (loss.readyMs !== null) {
       this.#wasReady = true
       if (loss.readyMs >= this.#restart.steadyS * 1000) this.#step = 0
-    } else if (loss.isShortage !== true) this.#failedStarts++
+    } else if (loss.isNoTry !== true) this.#failedStarts++
     if (!loss.retryable) return { action: 'give-up' }
     if (!this.#wasReady && this.#failedStarts >= this.#restart.startAttempts) return { action: 'give-up' }
     return { action: 'retry', delayMs: this.#nextDelay() }

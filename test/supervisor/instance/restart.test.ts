@@ -19,7 +19,7 @@ test('one that never became ready gets its attempts and no more', () => {
 
 test('a start for which the machine was short of something is none of its attempts', () => {
   const schedule = new RestartSchedule(restart, middle)
-  const short = { readyMs: null, retryable: true, isShortage: true }
+  const short = { readyMs: null, retryable: true, isNoTry: true }
   expect([1, 2, 3, 4].map(() => schedule.after(short).action)).toEqual(['retry', 'retry', 'retry', 'retry'])
   expect(delays(schedule, 3, null)).toEqual([60, 60, 'give-up'])
 })
