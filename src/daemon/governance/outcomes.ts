@@ -19,8 +19,8 @@ export class Outcomes {
   #ended: Ended[] = []
   #isSoon = false
   #timer: NodeJS.Timeout | null = null
-  /** Handed to the journal, which has not said yet what became of them */
-  readonly #handed = new Set<Handed>()
+  /** The last that was handed to the journal, of those of which it has not said yet what became of them */
+  #handed: Handed | null = null
   #owed: Ended[] = []
   #owedLength = 0
   #again: NodeJS.Timeout | null = null
@@ -83,18 +83,21 @@ export class Outcomes {
   async settled(): Promise<void> {
     if (this.areOwed) await this.pay()
     this.record()
-    await Promise.all([...this.#handed].map((handed) => handed.over()))
+    const over: Promise<void>[] = []
+    for (let handed = this.#handed; handed !== null; handed = handed.before) over.push(handed.over())
+    await Promise.all(over)
   }
 
   #hand(ended: Ended): Handed {
-    const handed = new Handed(ended, this.#over)
-    this.#handed.add(handed)
+    const handed = new Handed(ended, this.#handed, this.#over)
+    this.#handed = handed
     recordOutcome(ended, { recorder: this.#recorder }, handed)
     return handed
   }
 
   readonly #over = (handed: Handed, failure: SallyportError | null): void => {
-    this.#handed.delete(handed)
+    if (this.#handed === handed) this.#handed = handed.before
+    handed.leave()
     if (failure !== null) this.#owe(handed.ended, failure)
   }
 
@@ -117,15 +120,34 @@ export class Outcomes {
   }
 }
 
-/** One that the journal has, and has not said yet what became of it. */
+/**
+ * One that the journal has, and has not said yet what became of it. They hold on to each other instead of standing in a Set,
+ * whose tables each lead to the next: once one is old, all that came later outlives every young collection.
+ */
 class Handed implements Told {
   readonly ended: Ended
+  before: Handed | null
+  #after: Handed | null = null
   readonly #over: (handed: Handed, failure: SallyportError | null) => void
   #waited: PromiseWithResolvers<void> | null = null
 
-  constructor(ended: Ended, over: (handed: Handed, failure: SallyportError | null) => void) {
+  constructor(
+    ended: Ended,
+    before: Handed | null,
+    over: (handed: Handed, failure: SallyportError | null) => void,
+  ) {
     this.ended = ended
+    this.before = before
+    if (before !== null) before.#after = this
     this.#over = over
+  }
+
+  /** Leaves those before and after it to each other, and holds none of them. */
+  leave(): void {
+    if (this.before !== null) this.before.#after = this.#after
+    if (this.#after !== null) this.#after.before = this.before
+    this.before = null
+    this.#after = null
   }
 
   /** Resolves when the journal has said it. */
