@@ -4,6 +4,7 @@ import type { Logger } from '../lib/logger.ts'
 import type { DaemonId } from '../lib/ids.ts'
 import type { ServerSettings, Settings } from '../schema/settings.ts'
 import type { BubblewrapTools } from './bubblewrap/plan.ts'
+import { Launchers } from './bubblewrap/launchers.ts'
 import { presentProcMasks } from './bubblewrap/masks.ts'
 import { type CgroupRoot, createCgroups, groupDirectories } from './cgroup/cgroup.ts'
 import { forgetGroups, recordGroups, removeLeftovers } from './cgroup/leftovers.ts'
@@ -25,6 +26,8 @@ export interface LaunchHost extends AsyncDisposable {
   readonly cgroups: CgroupRoot
   /** What a sandbox of bubblewrap is made with. Throws ERR_SANDBOX_UNENFORCEABLE where this machine can make none */
   tools(): BubblewrapTools
+  /** Where the first process of a sandbox of bubblewrap comes from */
+  readonly launchers: Launchers
   readonly log: Logger
   /** The daemon's ids, own folders, homes and environment, and the uids of its sandboxes that live */
   readonly facts: HostFacts
@@ -78,6 +81,8 @@ export const createLaunchHost = async (options: LaunchHostOptions): Promise<Laun
   await keepSweeping(stateDirectory, { log, environment, tell, signal: closing.signal })
   recordGroups(stateDirectory, daemon, groupDirectories(support, daemon))
   const cgroups = createCgroups(support, daemon)
+  const launchers = new Launchers(initPath)
+  if (drivers.includes('bubblewrap')) launchers.prepare()
   const uid = process.getuid?.() ?? -1
   const uidsInUse = new Set<number>()
   const registrations = new WeakMap<Settings, Registrations>()
@@ -107,6 +112,7 @@ export const createLaunchHost = async (options: LaunchHostOptions): Promise<Laun
     },
     cgroups,
     tools: () => ({ ...requireSandbox(found), procMasks, isRoot: uid === 0 }),
+    launchers,
     log,
     facts: { own, homes, environment, uid, gid: process.getgid?.() ?? -1, uidsInUse },
     registrationsOf: (settings) =>
@@ -136,6 +142,7 @@ export const createLaunchHost = async (options: LaunchHostOptions): Promise<Laun
         (opened) => opened[Symbol.asyncDispose](),
         () => undefined,
       )
+      await launchers[Symbol.asyncDispose]()
       await cgroups[Symbol.asyncDispose]()
       forgetGroups(stateDirectory, daemon)
     },

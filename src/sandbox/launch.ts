@@ -190,7 +190,9 @@ const reachGateOf = async (
   host: LaunchHost,
   waiting: { readonly signal: AbortSignal },
 ): Promise<GatedSandbox> => {
-  const gate = await (plan.driver === 'docker' ? confineInContainer(plan, waiting) : confine(plan, waiting))
+  const gate = await (plan.driver === 'docker'
+    ? confineInContainer(plan, waiting)
+    : confine(plan, { ...waiting, start: () => host.launchers.take() }))
   if (host.facts.uid === 0) host.holdUid(plan.spec.hostUid, gate.ended)
   return gate
 }

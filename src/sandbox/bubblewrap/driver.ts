@@ -4,12 +4,12 @@
 //     |                                                                           |                            |
 //     |<============ control channel: plan, ready, go, started, exited ==========>|                            |
 //     |<=========================== stdin, stdout, stderr of the server ======================================>|
-import { type ChildProcess, spawn } from 'node:child_process'
-import { once } from 'node:events'
+import type { ChildProcess } from 'node:child_process'
 import { SallyportError } from '../../errors.ts'
 import type { Order } from '../control/control.ts'
 import { type GatedSandbox, type GatePlan, openGate, reachGate } from '../gate.ts'
 import type { BubblewrapArgument } from './argv.ts'
+import { startLauncher } from './launchers.ts'
 import type { StagedSource } from './staging.ts'
 import { ConfinedTree, type TreePlan } from './tree.ts'
 
@@ -28,13 +28,17 @@ export interface BubblewrapPlan extends TreePlan, GatePlan {
 /**
  * Builds the sandbox and returns it waiting at its gate, every mount proven to be what the plan opened.
  *
+ * `start` gives a launcher that nobody has told anything; a new one unless given.
  * Throws ERR_SANDBOX_SETUP with what the launcher wrote to stderr; nothing is left then.
  */
 export const confine = async (
   plan: BubblewrapPlan,
-  { signal }: { readonly signal: AbortSignal },
+  {
+    signal,
+    start = () => startLauncher(plan.launcher),
+  }: { readonly signal: AbortSignal; readonly start?: () => Promise<ChildProcess> },
 ): Promise<GatedSandbox> => {
-  const tree = new ConfinedTree(await spawnLauncher(plan), plan)
+  const tree = new ConfinedTree(await launcherOf(plan, start), plan)
   try {
     tree.channel.send(...launcherOrders(plan))
     await reachGate(tree, plan.spec, { signal })
@@ -51,20 +55,12 @@ export const confine = async (
   }
 }
 
-// An empty environment and `/`: whatever the daemon has of either would be readable in /proc of the sandbox.
-// Detached, since a Ctrl-C at the daemon's terminal must reach the daemon's stop ladder, not the sandbox tool.
-const spawnLauncher = async ({ spec, launcher, outerLimits }: BubblewrapPlan): Promise<ChildProcess> => {
+const launcherOf = async (
+  { spec, launcher, outerLimits }: BubblewrapPlan,
+  start: () => Promise<ChildProcess>,
+): Promise<ChildProcess> => {
   try {
-    const child = spawn(launcher, ['outer'], {
-      argv0: 'sallyport-init',
-      cwd: '/',
-      env: {},
-      detached: true,
-      stdio: ['ignore', 'ignore', 'pipe', 'pipe', 'pipe', 'pipe', 'pipe'],
-    })
-    // Some errors are thrown, ENOMEM among them, and some are told; without a descriptor to spare there are no streams either.
-    if (child.pid === undefined) await once(child, 'spawn')
-    return child
+    return await start()
   } catch (cause) {
     // Nothing was started, so nobody else will take the limits down.
     await outerLimits[Symbol.asyncDispose]()
