@@ -9,7 +9,7 @@ import { encodeRecord, originOf } from '../../src/journal/record.ts'
 import { beginning } from '../../src/journal/segments.ts'
 import { newCallId, newInstanceId } from '../../src/lib/ids.ts'
 import type { Proposal } from '../../src/schema/governor.ts'
-import { readEnvelope, type Request } from '../../src/supervisor/message/envelope.ts'
+import { readEnvelope, readUnambiguous, type Request } from '../../src/supervisor/message/envelope.ts'
 import { asksOf } from '../../src/supervisor/lanes/held.ts'
 import { allowAll } from '../support/attach.ts'
 import { governed } from '../support/governance.ts'
@@ -32,7 +32,7 @@ export async function parts(): Promise<readonly string[]> {
 type Row = readonly [string, number]
 
 function simpleParts(): readonly Row[] {
-  const envelope = readEnvelope(request, 0, request.length, true) as Request
+  const envelope = readUnambiguous(request, 0, request.length) as Request
   const parsed: unknown = JSON.parse(args)
   const permits = new Permits(() => performance.now())
   const key = createSecretKey(randomBytes(32))
@@ -42,9 +42,9 @@ function simpleParts(): readonly Row[] {
   return [
     [
       'read the request: envelope, grammar, no key twice',
-      time(() => readEnvelope(request, 0, request.length, true)),
+      time(() => readUnambiguous(request, 0, request.length)),
     ],
-    ['read the answer: envelope, grammar', time(() => readEnvelope(answer, 0, answer.length, false))],
+    ['read the answer: envelope, grammar', time(() => readEnvelope(answer, 0, answer.length))],
     ['parse the arguments', time(() => asksOf(envelope, 'call'))],
     [
       'canonicalize the arguments, digest them and the bytes',

@@ -108,7 +108,7 @@ test('a list that stands twice is an error where some of it is denied', async ()
 test('a list of hundreds of thousands of entries is cut in one pass', () => {
   const open = '{"uri":"o:x"}, '.repeat(400_000)
   const text = `{"jsonrpc":"2.0","id":1,"result":{"resources":[{"uri":"s:x"},${open}{"uri":"s:y"} ]}}`
-  const envelope = readEnvelope(text, 0, text.length, false)
+  const envelope = readEnvelope(text, 0, text.length)
   if (envelope.kind !== 'response' || envelope.result === null) throw new Error('that is no answer')
   const shows = (name: string | null): boolean => name === 'o:x'
   const cut = filterList('resources/list', text, { start: 0, end: text.length }, envelope.result, shows)

@@ -199,7 +199,7 @@ export class McpClient {
   }
 
   #line(text: string, start: number, end: number): void {
-    const envelope = readEnvelope(text, start, end, false)
+    const envelope = readEnvelope(text, start, end)
     switch (envelope.kind) {
       case 'response':
         if (!this.#waiting.has(envelope.id?.key ?? '') && this.#guests?.answered(envelope) === true) return

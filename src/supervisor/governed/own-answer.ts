@@ -49,7 +49,7 @@ export async function ownAnswer(
 /** What its settings do not enable is not asked; in another's stead nobody answers, since the process is over. */
 function expectAskable(line: string, request: HostRequest, person: Person, gate: Gate): void {
   const { server, questions } = person
-  const envelope = readEnvelope(line, 0, line.length - 1, false)
+  const envelope = readEnvelope(line, 0, line.length - 1)
   if (envelope.kind !== 'response' || envelope.result === null) return
   const { inner } = envelope.result
   const asking = { method: request.method, line: request.line, text: line, inner }

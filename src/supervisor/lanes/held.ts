@@ -3,7 +3,7 @@ import { SallyportError } from '../../errors.ts'
 import { decodeString, type Member, members, type Span } from '../../lib/json-scan.ts'
 import type { Route } from '../../schema/gate.ts'
 import type { HostRequest } from './conversation.ts'
-import { readEnvelope, type Request } from '../message/envelope.ts'
+import { readUnambiguous, type Request } from '../message/envelope.ts'
 import { listenAsks } from './listen.ts'
 import { utf8 } from '../message/utf8.ts'
 import type { Ask, Held } from './wire.ts'
@@ -84,7 +84,7 @@ export const longestText = 4096
 
 /** A request that goes out again, as a call of its own. */
 export function heldAgain(request: HostRequest, line: string): Held {
-  const envelope = readEnvelope(line, 0, line.length - 1, true)
+  const envelope = readUnambiguous(line, 0, line.length - 1)
   if (envelope.kind !== 'request') throw new SallyportError('ERR_INTERNAL', 'a retry is not a request')
   return heldOf(request, envelope, asksOf(envelope, request.route))
 }

@@ -8,7 +8,7 @@ import {
   confusableIn,
   type Envelope,
   type Notification,
-  readEnvelope,
+  readUnambiguous,
   type Request,
 } from '../message/envelope.ts'
 import { asksOf, hasLongLineage, heldOf, longestText } from './held.ts'
@@ -50,7 +50,7 @@ export class HostLane {
     const first = skipSpace(text, start)
     if (first >= end) return 'drop'
     if (text.charCodeAt(first) === 91) return this.#batch(text, start, end)
-    return this.#message(readEnvelope(text, start, end, true))
+    return this.#message(readUnambiguous(text, start, end))
   }
 
   /** Answers a line that was never read: too long, or not UTF-8. */
@@ -81,7 +81,7 @@ export class HostLane {
 
   *#elements(text: string, all: readonly Span[]): Iterable<Kept> {
     for (const { start, end } of all) {
-      const envelope = readEnvelope(text, start, end, true)
+      const envelope = readUnambiguous(text, start, end)
       if (envelope.kind === 'request' && ['initialize', 'server/discover'].includes(envelope.method)) {
         this.refuse(
           new SallyportError('ERR_BATCH_REFUSED', `${envelope.method} cannot be part of a batch`),

@@ -31,6 +31,6 @@ export function leakIn(envelope: Envelope, redactor: Redactor, server: string): 
 
 /** The verdict on a line that was written anew: where it would pass, it takes the place of the first. */
 export function anew(line: string, judge: (envelope: Envelope) => Verdict): Verdict {
-  const verdict = judge(readEnvelope(line, 0, line.length, false))
+  const verdict = judge(readEnvelope(line, 0, line.length))
   return verdict === 'pass' ? { replacement: `${line}\n` } : verdict
 }

@@ -44,7 +44,7 @@ export class ServerLane {
     const first = skipSpace(text, start)
     if (first >= end) return 'drop'
     if (text.charCodeAt(first) === 91) return this.#batch(text, start, end)
-    return this.#message(readEnvelope(text, start, end, false))
+    return this.#message(readEnvelope(text, start, end))
   }
 
   /**
@@ -85,7 +85,7 @@ export class ServerLane {
       const all = elements(text, start, end)
       const kept: Kept[] = []
       for (const element of all) {
-        const verdict = this.#message(readEnvelope(text, element.start, element.end, false))
+        const verdict = this.#message(readEnvelope(text, element.start, element.end))
         if (verdict === 'pass') kept.push({ text: text.slice(element.start, element.end), isChanged: false })
         else if (verdict !== 'drop') kept.push({ text: verdict.replacement.trimEnd(), isChanged: true })
       }

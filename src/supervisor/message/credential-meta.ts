@@ -1,12 +1,12 @@
 // `_meta["sallyport/credentials"]` of a message: put into the one request that a lease is for, and taken out of all others.
 import { type Member, members, type Span } from '../../lib/json-scan.ts'
-import { readEnvelope, type Request, type Response } from './envelope.ts'
+import { readEnvelope, readUnambiguous, type Request, type Response } from './envelope.ts'
 
 const key = 'sallyport/credentials'
 
 /** A request's line (latin1 reading, with its line feed) with the secrets of its call. */
 export function lineWithCredentials(line: string, values: Readonly<Record<string, string>>): string {
-  const envelope = readEnvelope(line, 0, line.length - 1, false)
+  const envelope = readEnvelope(line, 0, line.length - 1)
   if (envelope.kind !== 'request') return line
   if (envelope.params !== null) return replaced(line, envelope.params, values)
   const end = line.lastIndexOf('}')
@@ -25,7 +25,7 @@ export function withoutCredentials(request: Request): Request | null {
   const { text, start, end, params } = request
   if (params === null || !says(text, params)) return null
   const line = replaced(text.slice(0, end), params, null).slice(start)
-  const again = readEnvelope(line, 0, line.length, true)
+  const again = readUnambiguous(line, 0, line.length)
   return again.kind === 'request' ? again : null
 }
 

@@ -45,11 +45,20 @@ const inside = new Set(['params', 'result'])
 /** Characters at the end of a line in which an id is looked for */
 const tailLength = 200
 
-/** Reads the message from `start` to `end`. `strict` refuses an object with the same key twice, at any depth, and more than is read. */
-export function readEnvelope(text: string, start: number, end: number, strict: boolean): Envelope {
+/** Reads the message from `start` to `end`; of what its members hold it sees no more than that it is well-formed. */
+export function readEnvelope(text: string, start: number, end: number): Envelope {
+  return read(text, start, end, false)
+}
+
+/** The same, and refuses what policy could read otherwise than a server: the same key twice, at any depth, and more than is read. */
+export function readUnambiguous(text: string, start: number, end: number): Envelope {
+  return read(text, start, end, true)
+}
+
+function read(text: string, start: number, end: number, isStrict: boolean): Envelope {
   const found: Member[] = []
   try {
-    members(text, start, end, { unique: strict, bounded: strict, inside }, found)
+    members(text, start, end, { unique: isStrict, bounded: isStrict, inside }, found)
   } catch (thrown) {
     if (!(thrown instanceof JsonScanError)) throw thrown
     const isAnswer = thrown.kind === 'depth' && !found.some(({ key }) => key === 'method')

@@ -5,7 +5,7 @@ import type { Gate } from '../../schema/gate.ts'
 import type { ServerSettings } from '../../schema/settings.ts'
 import { ascii, declined, rootsOf } from '../message/answers.ts'
 import { foldKey, spellings } from '../../lib/key-folding.ts'
-import { confusableIn, readEnvelope, type Request } from '../message/envelope.ts'
+import { confusableIn, readUnambiguous, type Request } from '../message/envelope.ts'
 import { sensitiveFields } from './sensitive.ts'
 import { serverMay } from './server-may.ts'
 import { utf8 } from '../message/utf8.ts'
@@ -129,7 +129,7 @@ export function declining({ text, start, end }: Request, names: readonly string[
 }
 
 function readRequest(line: string): Request {
-  const envelope = readEnvelope(line, 0, line.length, true)
+  const envelope = readUnambiguous(line, 0, line.length)
   if (envelope.kind === 'request') return envelope
   throw new SallyportError('ERR_INTERNAL', 'an answer that came too late is no request any more')
 }

@@ -7,7 +7,7 @@ import type { InstanceId } from '../../lib/ids.ts'
 import { LineSplitter } from '../../lib/lines.ts'
 import type { ServerSettings } from '../../schema/settings.ts'
 import { cancelledLine, errorLine } from '../message/answers.ts'
-import { type Notification, readEnvelope, type Request, type Response } from '../message/envelope.ts'
+import { type Notification, readUnambiguous, type Request, type Response } from '../message/envelope.ts'
 import type { Guests } from './guests.ts'
 import type { MessageId } from '../message/message-id.ts'
 import type { Running } from '../ports.ts'
@@ -216,7 +216,7 @@ export class SharedBoard implements Guests {
 
   /** What is sent of what a session says; in this era that is requests, and that it waits for one no longer. */
   #outgoing(seat: Seat, text: string, start: number, end: number): string {
-    const envelope = readEnvelope(text, start, end, true)
+    const envelope = readUnambiguous(text, start, end)
     if (envelope.kind === 'request') return this.#ask(seat, envelope)
     const isCancel = envelope.kind === 'notification' && envelope.method === 'notifications/cancelled'
     return isCancel ? this.#takeBack(seat, envelope) : ''

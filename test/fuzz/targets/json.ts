@@ -7,7 +7,7 @@ import { inexactNumber } from '../../../src/call/inexact.ts'
 import { SallyportError } from '../../../src/errors.ts'
 import { LineSplitter } from '../../../src/lib/lines.ts'
 import { LineBuffer, parseReply, parseRequest } from '../../../src/rpc/framing.ts'
-import { readEnvelope } from '../../../src/supervisor/message/envelope.ts'
+import { readUnambiguous } from '../../../src/supervisor/message/envelope.ts'
 import type { Target } from '../target.ts'
 
 const words = [
@@ -78,7 +78,7 @@ function expectRequest(line: Buffer): void {
 
 function expectEnvelope(line: Buffer): void {
   const value = read(line)
-  const message = readEnvelope(`${line.toString('latin1')}\n`, 0, line.length, true)
+  const message = readUnambiguous(`${line.toString('latin1')}\n`, 0, line.length)
   if (message.kind === 'invalid') {
     ok(message.error instanceof SallyportError)
     return

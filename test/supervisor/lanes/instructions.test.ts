@@ -49,7 +49,7 @@ test('those of a server that waits for an operator do not reach the host', async
 describe('in an answer', () => {
   const withheld = (result: string): string | null => {
     const line = `{"jsonrpc":"2.0","id":1,"result":${result}}`
-    const envelope = readEnvelope(line, 0, line.length, false)
+    const envelope = readEnvelope(line, 0, line.length)
     if (envelope.kind !== 'response' || envelope.result === null) throw new Error('no answer')
     return withoutInstructions(line, envelope, envelope.result, (said) => said === 'Be kind.')
   }

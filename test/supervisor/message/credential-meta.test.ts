@@ -6,7 +6,12 @@ import {
   paramsWithCredentials,
   withoutCredentials,
 } from '../../../src/supervisor/message/credential-meta.ts'
-import { readEnvelope, type Request, type Response } from '../../../src/supervisor/message/envelope.ts'
+import {
+  readEnvelope,
+  readUnambiguous,
+  type Request,
+  type Response,
+} from '../../../src/supervisor/message/envelope.ts'
 
 const latin1 = (text: string): string => Buffer.from(text, 'utf8').toString('latin1')
 const utf8 = (text: string): string => Buffer.from(text, 'latin1').toString('utf8')
@@ -45,7 +50,7 @@ describe('what somebody else says there', () => {
 
   test.each(spoken)('is taken out of a request: %s', (params) => {
     const text = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":${params}}`
-    const bare = withoutCredentials(readEnvelope(text, 0, text.length, true) as Request)
+    const bare = withoutCredentials(readUnambiguous(text, 0, text.length) as Request)
     expect(JSON.parse(bare?.text ?? '')).toEqual({
       jsonrpc: '2.0',
       id: 1,
@@ -61,15 +66,15 @@ describe('what somebody else says there', () => {
     '{"arguments":{"sallyport/credentials":1}}',
   ])('is nothing, and not a byte changes: %s', (params) => {
     const text = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":${params}}`
-    expect(withoutCredentials(readEnvelope(text, 0, text.length, true) as Request)).toBe(null)
+    expect(withoutCredentials(readUnambiguous(text, 0, text.length) as Request)).toBe(null)
   })
 
   test('is taken out of an answer', () => {
     const text =
       '{"jsonrpc":"2.0","id":1,"result":{"_meta":{"sallyport/credentials":{"T":"x"}},"content":[]}}'
-    const bare = answerWithoutCredentials(readEnvelope(text, 0, text.length, false) as Response)
+    const bare = answerWithoutCredentials(readEnvelope(text, 0, text.length) as Response)
     expect(JSON.parse(bare ?? '')).toEqual({ jsonrpc: '2.0', id: 1, result: { _meta: {}, content: [] } })
     const plain = '{"jsonrpc":"2.0","id":1,"result":{}}'
-    expect(answerWithoutCredentials(readEnvelope(plain, 0, plain.length, false) as Response)).toBe(null)
+    expect(answerWithoutCredentials(readEnvelope(plain, 0, plain.length) as Response)).toBe(null)
   })
 })
