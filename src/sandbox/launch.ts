@@ -192,7 +192,7 @@ const reachGateOf = async (
 ): Promise<GatedSandbox> => {
   const gate = await (plan.driver === 'docker'
     ? confineInContainer(plan, waiting)
-    : confine(plan, { ...waiting, start: () => host.launchers.take() }))
+    : confine(plan, { ...waiting, start: (path) => host.launchers.take(path) }))
   if (host.facts.uid === 0) host.holdUid(plan.spec.hostUid, gate.ended)
   return gate
 }

@@ -28,15 +28,15 @@ export interface BubblewrapPlan extends TreePlan, GatePlan {
 /**
  * Builds the sandbox and returns it waiting at its gate, every mount proven to be what the plan opened.
  *
- * `start` gives a launcher that nobody has told anything; a new one unless given.
+ * `start` gives a launcher of that path that nobody has told anything; a new one unless given.
  * Throws ERR_SANDBOX_SETUP with what the launcher wrote to stderr; nothing is left then.
  */
 export const confine = async (
   plan: BubblewrapPlan,
   {
     signal,
-    start = () => startLauncher(plan.launcher),
-  }: { readonly signal: AbortSignal; readonly start?: () => Promise<ChildProcess> },
+    start = startLauncher,
+  }: { readonly signal: AbortSignal; readonly start?: (path: string) => Promise<ChildProcess> },
 ): Promise<GatedSandbox> => {
   const tree = new ConfinedTree(await launcherOf(plan, start), plan)
   try {
@@ -57,10 +57,10 @@ export const confine = async (
 
 const launcherOf = async (
   { spec, launcher, outerLimits }: BubblewrapPlan,
-  start: () => Promise<ChildProcess>,
+  start: (path: string) => Promise<ChildProcess>,
 ): Promise<ChildProcess> => {
   try {
-    return await start()
+    return await start(launcher)
   } catch (cause) {
     // Nothing was started, so nobody else will take the limits down.
     await outerLimits[Symbol.asyncDispose]()

@@ -39,13 +39,17 @@ export class Launchers implements AsyncDisposable {
     })
   }
 
-  /** Returns a launcher that nobody else has, and which was told nothing. Throws what `startLauncher` does. */
-  async take(): Promise<ChildProcess> {
+  /**
+   * Returns a launcher that nobody else has, and which was told nothing; a new one where another program is asked for than the
+   * one that waits. Throws what `startLauncher` does.
+   */
+  async take(path: string): Promise<ChildProcess> {
+    if (path !== this.#path) return startLauncher(path)
     const spare = this.#spare
     this.#spare = null
     // The next one is started while the sandbox of this one is built.
     this.prepare()
-    if (spare === null || hasEnded(spare)) return startLauncher(this.#path)
+    if (spare === null || hasEnded(spare)) return startLauncher(path)
     for (const held of [spare, ...streamsOf(spare)]) held.ref()
     return spare
   }

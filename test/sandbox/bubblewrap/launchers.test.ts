@@ -43,11 +43,20 @@ describe('one that waits', () => {
     launchers.prepare()
     await new Promise(setImmediate)
     expect(spares()).toEqual([])
-    const taken = await launchers.take()
+    const taken = await launchers.take(initPath)
     expect(taken.pid).not.toBe(first)
     await eventually(() => spares().length === 2)
     taken.kill('SIGKILL')
     await once(taken, 'exit')
+  })
+
+  test('is not given to who wants another program', async () => {
+    await using launchers = new Launchers(initPath)
+    launchers.prepare()
+    const pid = await waiting()
+    const other = await launchers.take('/bin/true')
+    expect(await once(other, 'exit')).toEqual([0, null])
+    expect(spares()).toEqual([pid])
   })
 
   test('ends when it is not wanted any more', async () => {
