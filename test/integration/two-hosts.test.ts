@@ -187,6 +187,18 @@ const asRoot: Readonly<Record<string, () => Promise<void>>> = {
     expect(JSON.stringify(await one.ask('servers/list', {}))).toContain('"mine"')
     expect((await one.ask('servers/remove', { server: 'mine' })).result).toMatchObject({ removed: 'mine' })
     expect(hears.lines.filter((line) => line.includes('"mine"'))).toEqual([])
+    // Nor does a name tell what became of it.
+    expect((await one.ask('servers/launch', launch)).error).toBeUndefined()
+    await life.client.call('servers/quarantine', { server: 'mine', reason: 'it lists what ann keeps' })
+    expect((await one.ask('servers/remove', { server: 'mine' })).error).toBeUndefined()
+    const [mine, theirs] = [
+      await one.ask('servers/launch', launch),
+      await other.ask('servers/launch', launch),
+    ]
+    for (const { error } of [mine, theirs]) expect(error?.data.code).toBe('ERR_DYNAMIC_REFUSED')
+    expect(mine.error?.message).toContain('it lists what ann keeps')
+    expect(theirs.error?.message).not.toContain('ann')
+    await life.client.call('servers/release', { name: 'mine' })
   },
 
   'nothing that a launched server earned is the next one’s of that name, whoever launches it': async () => {

@@ -188,6 +188,8 @@ function expectNotQuarantined(
         server === name || (halted !== null && halted === origin && (owner ?? principal.id) === principal.id),
     )
   if (halt === undefined) return
+  if ((halt.owner ?? principal.id) !== principal.id)
+    throw notLaunched(name, 'what had this name before is quarantined', 'choose another name')
   const what = halt.server === name ? 'it' : `the same thing, as ${halt.server},`
   throw notLaunched(
     name,
