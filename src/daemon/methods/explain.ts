@@ -1,14 +1,19 @@
 // What a call would meet on its way, in the order in which it meets it, without making it.
 import { canonical, expectReadAlike, expectValid, invalid, type Said } from '../../call/expect.ts'
+import { governedMethods } from '../../call/methods.ts'
 import type { Standing } from '../../call/ports.ts'
 import { isProvisional } from '../../call/trust.ts'
 import { SallyportError } from '../../errors.ts'
+import { members } from '../../lib/json-scan.ts'
+import { meant } from '../../lib/nearest.ts'
+import { latin1 } from '../../lib/one-way.ts'
 import type { RawJson } from '../../lib/raw-json.ts'
 import type { Decision } from '../../schema/gate.ts'
 import type { ServerSettings } from '../../schema/settings.ts'
 import type { OperatorMethods } from '../../rpc/protocol.ts'
 import type { ExplainedStep } from '../../rpc/governed.ts'
 import { parseArguments } from '../../supervisor/control/call-tool.ts'
+import { ambiguousParams } from '../../supervisor/message/params.ts'
 import type { Policy } from '../../supervisor/ports.ts'
 import type { Governance } from '../governance/governance.ts'
 
@@ -25,7 +30,7 @@ export interface ExplainPorts {
   readonly policy: Policy
 }
 
-/** Explains one call; `server` is the one that it names. Starts nothing, records nothing. */
+/** Explains one call; `server` is the one that it names. Starts nothing, records nothing. Throws for a method that no rule is asked about. */
 export async function explain(
   { governance, policy }: ExplainPorts,
   server: ServerSettings,
@@ -33,7 +38,13 @@ export async function explain(
 ): Promise<Explanation> {
   const { ledger } = governance
   const kind = tool.includes('/') ? 'method' : 'tool'
-  const read = readArguments(given)
+  if (kind === 'method' && !governedMethods.includes(tool))
+    throw new SallyportError(
+      'ERR_TOOL_NOT_FOUND',
+      `the method ${tool} is not governed${meant(tool, governedMethods)}`,
+      { server: server.name, tool },
+    )
+  const read = readArguments(kind === 'method' ? tool : null, given)
   const value = read instanceof SallyportError ? {} : read.value
   const bytes = kind === 'tool' ? `{"name":${JSON.stringify(tool)},"arguments":${given.raw}}` : given.raw
   const request = { server, kind, subject: tool, arguments: value, bytes } as const
@@ -82,9 +93,13 @@ function serverStep({ ledger }: Governance, server: ServerSettings): ExplainedSt
   return pass('server', `${name} ${server.version}, profile ${server.profile}, may run`)
 }
 
-function readArguments(given: RawJson): { readonly value: unknown } | SallyportError {
+/** A method's are the params of its request, whose keys are judged, too. */
+function readArguments(method: string | null, given: RawJson): { readonly value: unknown } | SallyportError {
   try {
-    return { value: parseArguments(given) }
+    const value = parseArguments(given)
+    const text = latin1(given.raw)
+    const ambiguous = method === null ? null : ambiguousParams(method, members(text, 0, text.length))
+    return ambiguous ?? { value }
   } catch (error) {
     return SallyportError.from(error)
   }

@@ -1,16 +1,10 @@
 // Judges what the host says before the server hears it: well-formed, unambiguous, known, allowed.
 import { SallyportError } from '../../errors.ts'
 import { elements, JsonScanError, skipSpace, type Span } from '../../lib/json-scan.ts'
-import { spellings } from '../../lib/key-folding.ts'
 import { cancelledLine, errorLine, unknownMethodLine } from '../message/answers.ts'
+import { ambiguousParams } from '../message/params.ts'
 import { withoutCredentials } from '../message/credential-meta.ts'
-import {
-  confusableIn,
-  type Envelope,
-  type Notification,
-  readUnambiguous,
-  type Request,
-} from '../message/envelope.ts'
+import { type Envelope, type Notification, readUnambiguous, type Request } from '../message/envelope.ts'
 import { asksOf, hasLongLineage, heldOf, longestText } from './held.ts'
 import { declining } from '../questions/input-required.ts'
 import { listenAsks } from './listen.ts'
@@ -19,23 +13,6 @@ import { tooLate } from './person.ts'
 import { serverMay } from '../questions/server-may.ts'
 import { whyNotShared } from '../shared/refusal.ts'
 import { batchVersion, type Kept, rejoinBatch, type Verdict, type Wire } from './wire.ts'
-
-/** Keys of `params` that Sallyport or a server acts on; no other spelling of them passes. */
-const paramsKeys = spellings([
-  'name',
-  'arguments',
-  'uri',
-  'ref',
-  'argument',
-  'context',
-  'taskId',
-  'task',
-  'requestId',
-  'notifications',
-  'inputResponses',
-  'requestState',
-  '_meta',
-])
 
 /** Judges lines of the host; answers those that do not pass. */
 export class HostLane {
@@ -187,11 +164,8 @@ export class HostLane {
       case 'govern':
       case 'listen': {
         const found = request.params?.inner ?? []
-        const key = confusableIn(found, paramsKeys)
-        if (key !== null) {
-          const what = `params of ${request.method} has the key ${JSON.stringify(key)}`
-          return new SallyportError('ERR_MESSAGE_AMBIGUOUS', `${what}, which readers take differently`)
-        }
+        const ambiguous = ambiguousParams(request.method, found)
+        if (ambiguous !== null) return ambiguous
         if (
           hasLongLineage(
             request.text,
@@ -247,7 +221,7 @@ export class HostLane {
   #cancel(notification: Notification): Verdict {
     const found = notification.params?.inner ?? []
     const named = found.find(({ key }) => key === 'requestId')
-    if (confusableIn(found, paramsKeys) !== null) {
+    if (ambiguousParams(notification.method, found) !== null) {
       this.#wire.note('session/refused', { method: notification.method, code: 'ERR_MESSAGE_AMBIGUOUS' })
       return 'drop'
     }
