@@ -104,6 +104,11 @@ export class Roster implements Foldable {
     for (const registered of saved ?? []) this.#registered.set(registered.server, registered)
   }
 
+  /** True for a server that the operator registered, also while the configuration does not allow it. */
+  isRegistered(server: string): boolean {
+    return this.#registered.has(server)
+  }
+
   /** What was registered and is not in the configuration, which wins where both name a server. */
   registered(): readonly Registered[] {
     return [...this.#registered.values()].filter(({ server }) => !this.isConfigured(server))

@@ -1,7 +1,7 @@
 // `sallyport reload`: one daemon goes over to another configuration, and whoever is not meant does not notice.
 import { once } from 'node:events'
-import { cp, mkdir, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { cp, mkdir, rm, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Client as McpClient } from '@modelcontextprotocol/sdk/client/index.js'
 import { describe, expect, test } from 'vitest'
@@ -359,6 +359,32 @@ describe('a reload', () => {
     await at.client.call('daemon/reload', {})
     expect(await tier()).toBe('provisional')
     expect((await call(at.client, 'echo')).type).toBe('output') // by a pattern, since it has earned it
+  })
+
+  test('keeps the name of a registration that it leaves out, and what was accepted under it', async () => {
+    const dynamic = { enabled: true, profile: 'node', tools: { allow: ['echo'] } }
+    await using at = await daemon(configOf({}, { dynamic }))
+    await using host = await at.connect('host')
+    const profile = join(at.folder, 'profiles/own.yaml')
+    await mkdir(dirname(profile))
+    const withProfile = async (): Promise<unknown> => {
+      await writeFile(profile, '{ version: 1, name: own, extends: node }', { mode: 0o600 })
+      return at.client.call('daemon/reload', {})
+    }
+    await withProfile()
+    const stated = { version: '1', justification: 'a try', tags: [], profile: 'own' }
+    const entry = { ...fixture('echo', stated) }
+    await at.client.call('servers/add', { server: 'added', entry, directory: at.folder })
+    await call(host, 'added')
+    await rm(profile)
+    expect(await at.client.call('daemon/reload', {})).toMatchObject({ left_out: [{ server: 'added' }] })
+    const code = { command: 'node', args: ['/app/echo.mjs'], package: { source: fixtures, target: '/app' } }
+    await expect(host.call('servers/launch', { name: 'added', ...code })).rejects.toMatchObject({
+      code: 'ERR_SERVER_EXISTS',
+    })
+    await withProfile()
+    await call(host, 'added')
+    expect(await records(at.client, 'surface.accepted')).toHaveLength(1)
   })
 
   test('keeps what was launched and added; what it does not allow any more goes', async () => {

@@ -80,7 +80,7 @@ async function launch(
   const { name, package: code } = request
   const launched = { owner: caller.principal.id, request }
   launchEntry(roster.settings, launched) // or hosts may launch nothing
-  expectFree(roster, name)
+  expectNobodys(roster, name)
   expectRoom(roster, name, caller)
   for (const path of code === undefined ? [] : [code.source, ...(code.with ?? [])])
     await expectReadable(name, path, caller)
@@ -91,7 +91,7 @@ async function launch(
     judged = await roster.judgeLaunch(launched)
     await machine.pin(judged.server)
     expectNotQuarantined(governance, name, machine.originOf(judged.server), caller)
-    expectFree(roster, name)
+    expectNobodys(roster, name)
     expectRoom(roster, name, caller)
   } while (revision !== roster.revision)
   roster.add(judged, launched)
@@ -169,10 +169,18 @@ function expectRoom(roster: Roster, name: string, { principal: { id } }: Caller)
     )
 }
 
-function expectFree({ settings }: Roster, server: string): void {
-  if (!settings.servers.has(server) && server !== 'sallyport') return
-  throw new SallyportError('ERR_SERVER_EXISTS', `the name ${server} is taken; choose another`, { server })
+/** A registration that waits for a configuration which allows it keeps its name, and what was accepted under it. */
+function expectNobodys(roster: Roster, server: string): void {
+  if (roster.isRegistered(server)) throw taken(server)
+  expectFree(roster, server)
 }
+
+function expectFree({ settings }: Roster, server: string): void {
+  if (settings.servers.has(server) || server === 'sallyport') throw taken(server)
+}
+
+const taken = (server: string): SallyportError =>
+  new SallyportError('ERR_SERVER_EXISTS', `the name ${server} is taken; choose another`, { server })
 
 /** What was halted stays halted, whatever its next name is: for its own principal, or for all where it was the operator's. */
 function expectNotQuarantined(
