@@ -21,6 +21,8 @@ let clock: number
 const restart = { schedule_s: [0.1], jitter: 0, steady_s: 60, storm: 1000 }
 /** As the usual ones go, in small, s */
 const waits = [0.05, 0.1, 0.2, 0.4]
+/** What takes milliseconds takes seconds where others are at work */
+const slowMs = 20_000
 const names = ['monitor', 'init', 'server', 'tidy', 'forks', 'frozen', 'mute', 'shut', 'brief', 'other']
 
 beforeAll(async () => {
@@ -31,7 +33,8 @@ beforeAll(async () => {
       profile: 'workspace-write',
       mounts: [seen.mount],
       restart,
-      timeouts: { call_ms: 1000 },
+      // What answers on a busy machine must not be too late; what never answers need not be waited for.
+      timeouts: { call_ms: ['frozen', 'shut', 'other'].includes(name) ? 3000 : 30_000 },
       stop: { eof_ms: 100, term_ms: 1000 },
     })
   const loop = { schedule_s: waits, jitter: 0, steady_s: 60, storm: 1000, start_attempts: 50 }
@@ -81,7 +84,7 @@ const outcomes = (server: string) =>
   bodiesOf(at.stateDir, 'call.outcome').filter((one) => one['server'] === server)
 /** Of the last call; it is written in the turn after the answer. */
 const endsAs = (server: string, outcome: string) =>
-  eventually(() => outcomes(server).at(-1)?.['outcome'] === outcome)
+  eventually(() => outcomes(server).at(-1)?.['outcome'] === outcome, slowMs)
 const effects = (server: string): readonly string[] => {
   const path = join((seen.mount as { source: string }).source, server)
   return existsSync(path) ? readFileSync(path, 'utf8').split('\n').filter(Boolean) : []
@@ -110,13 +113,13 @@ describe('a fault', () => {
       await eventually(() => effects(part).length === 2)
       process.kill(parts[part], 'SIGKILL')
       expect(await waiting).toBe('ERR_SERVER_UNAVAILABLE')
-      await eventually(() => Object.values(parts).every(isGone), 2000)
+      await eventually(() => Object.values(parts).every(isGone), slowMs)
       await eventually(() => outcomes(part).length === 2)
       expect(outcomes(part)).toMatchObject([{ outcome: 'result' }, { outcome: 'lost' }])
       const after = await eventually(async () => {
         const view = await instance(part)
         return view?.state === 'ready' && view
-      })
+      }, slowMs)
       expect(after.restarts).toBe(1)
       expect(effects(part)).toHaveLength(2)
       await call(part)
@@ -142,9 +145,10 @@ describe('a fault', () => {
     const below = descendantsOf(init).map((child) => child.pid)
     const began = performance.now()
     process.kill(server, 'SIGKILL')
-    await eventually(() => [init, ...below].every(isGone), 2000)
-    await eventually(async () => (await instance('forks'))?.restarts === 1)
-    expect(performance.now() - began).toBeLessThan(4000)
+    await eventually(() => [init, ...below].every(isGone), slowMs)
+    await eventually(async () => (await instance('forks'))?.restarts === 1, slowMs)
+    // What holds the output would do so for ten minutes.
+    expect(performance.now() - began).toBeLessThan(60_000)
   })
 
   test('9: a call to a server that is stopped by a signal times out, and stopping it still works', async () => {
@@ -200,8 +204,8 @@ describe('a fault', () => {
       const { init } = await partsOf(server)
       expect(await codeOf(call(server, way))).toBe(code)
       await endsAs(server, outcome)
-      await eventually(() => isGone(init))
-      await eventually(async () => (await codeOf(call(server))) === 'done')
+      await eventually(() => isGone(init), slowMs)
+      await eventually(async () => (await codeOf(call(server))) === 'done', slowMs)
     },
   )
 
@@ -219,9 +223,9 @@ describe('a fault', () => {
   test('21: a server that closes its input is found out at the next call, and runs again', async () => {
     await call('shut', 'shuts')
     const { init } = await partsOf('shut')
-    await eventually(async () => (await codeOf(call('shut'))) !== 'done')
-    await eventually(() => isGone(init))
-    await eventually(async () => (await codeOf(call('shut'))) === 'done')
+    await eventually(async () => (await codeOf(call('shut'))) !== 'done', slowMs)
+    await eventually(() => isGone(init), slowMs)
+    await eventually(async () => (await codeOf(call('shut'))) === 'done', slowMs)
   })
 
   test('20: a thousand calls at once are each answered once, done or refused as too many, first come first served', async () => {
@@ -291,7 +295,7 @@ describe('a fault', () => {
     limit('3')
     try {
       process.kill(init, 'SIGKILL')
-      await eventually(() => isGone(init))
+      await eventually(() => isGone(init), slowMs)
       await call('plain')
     } finally {
       limit(usual)
