@@ -128,8 +128,14 @@ describe('egress', () => {
   ]
 
   it('survives frames that are cut or changed', async () => {
+    const [door = Buffer.alloc(0), filter = Buffer.alloc(0)] = orders('/nonexistent')
     const stream = Buffer.concat([...orders('/nonexistent'), frame('r')])
-    const cut = [...stream.keys()].filter((at) => at % 5 === 1).map((at) => stream.subarray(0, at))
+    // The filter is most of it, and its bytes are all alike: a sandbox for each cut of it is minutes on a busy machine.
+    const isInside = (at: number): boolean => at > door.length + 40 && at < door.length + filter.length - 40
+    const cut = [...stream.keys()]
+      .filter((at) => at % (isInside(at) ? 97 : 5) === 1)
+      .map((at) => stream.subarray(0, at))
+    expect(cut.length).toBeGreaterThan(30)
     await inParallel([...cut, ...mutated(stream, 60)], async (bytes) => {
       await using process = init(network)
       process.control.end(bytes)
