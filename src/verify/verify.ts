@@ -1,44 +1,37 @@
 // A verification: the battery in the very sandbox of a profile's or a server's launches, outside, and with controls taken out.
 //
 //   plant canaries ─> a neighbour starts ─> inside ∥ outside ─> what takes all, alone ─> arms ─> verdicts
-import { readFile, readlink } from 'node:fs/promises'
-import { arch, hostname, release } from 'node:os'
+import { arch, release } from 'node:os'
 import type { Host } from '../config/host.ts'
 import { SallyportError } from '../errors.ts'
 import { type DaemonId, newDaemonId } from '../lib/ids.ts'
 import { type Logger, silent } from '../lib/logger.ts'
-import { isWithin } from '../lib/path-overlap.ts'
-import { presentProcMasks } from '../sandbox/bubblewrap/masks.ts'
 import { groupDirectories } from '../sandbox/cgroup/cgroup.ts'
 import { hostFingerprint } from '../sandbox/fingerprint/fingerprint.ts'
 import { createLaunchHost, type LaunchHost } from '../sandbox/host.ts'
-import { findProbesBinary } from '../sandbox/init-binary.ts'
-import { noSupply } from '../sandbox/launch.ts'
 import { tlsPorts } from '../schema/egress.ts'
 import type { Settings } from '../schema/settings.ts'
 import type { StatedAssertion } from '../schema/assertion.ts'
-import type { SandboxSpec } from '../sandbox/spec.ts'
 import { tryAssertions } from './stated/assertions.ts'
 import { type Canaries, plantCanaries } from './lab/canaries.ts'
 import { catalogue } from './catalogue.ts'
 import { tryArms } from './arms/arms.ts'
 import type { ControlId } from './arms/controls.ts'
 import { exposureOf } from './arms/exposure.ts'
-import { makeExhibit, setuidPrograms } from './lab/exhibit.ts'
+import { makeExhibit } from './lab/exhibit.ts'
 import { inGvisor } from './gvisor/gvisor.ts'
 import { judge } from './judge.ts'
 import { answersInside, answersOutside, type Planned } from './lab/inside.ts'
 import { startJanitor } from './lab/janitor.ts'
-import type { Lab } from './lab/lab.ts'
 import { planOf } from './lab/try.ts'
 import { chooseListeners, startNeighbour } from './lab/neighbour.ts'
-import type { Scene } from './probe.ts'
 import { StuckError, takeDownMs, unlessStuck } from './lab/patience.ts'
 import { openWayOut } from './lab/way-out.ts'
 import { overall, type ProbeResult, type Verification } from './result.ts'
 import type { NamedCall } from './server/choose-call.ts'
+import { labOf, sceneOf } from './scene.ts'
 import { inspectServer, type RunServer } from './server/inspect-server.ts'
-import { askedOf, asStated, type Subject, subjectOfProfile, subjectOfServer } from './subject.ts'
+import { type Subject, subjectOfProfile, subjectOfServer } from './subject.ts'
 import { type Found, lateError, nothingFound, notTried } from './unfinished.ts'
 
 export interface VerifyOptions {
@@ -146,7 +139,6 @@ const tryAll = async (
 ): Promise<Found> => {
   const { host, selfCheck = false, signal, onProgress = () => undefined } = options
   const { settings, server: plain, profile } = subject
-  const isOpen = profile.network.mode === 'allowlist'
   onProgress('planting what a server must not find')
   await using janitor = await startJanitor()
   await using planted = await plantCanaries(host.home, janitor)
@@ -157,56 +149,13 @@ const tryAll = async (
   for (const group of groupDirectories((await hostFingerprint()).cgroups, daemon))
     await janitor.takes(`group /${group.slice(1)}`)
   await using launchHost = await launchHostFor(daemon, canaries, options, subject, real)
-  const doors = wayOut.doors([...plain.egress, wayOut.grant])
-  const lab: Lab = {
-    host: launchHost,
-    settings,
-    server: isOpen ? { ...plain, egress: [...plain.egress, wayOut.grant] } : plain,
-    profile,
-    isStandIn: subject.isReal,
-    grant: wayOut.grant,
-    openDoor: isOpen ? doors.own : null,
-    doors,
-    broad: { pattern: '*.test', doorFor: wayOut.doorFor },
-    probes: await findProbesBinary(),
-    program: planted.program,
-    folder: canaries.folder,
-    trees: canaries,
-    capable: exhibit.capable,
-    readsAtOnce: false,
-    kills: true,
-    disagrees: true,
-    secrets: noSupply.secrets(),
-    variables: canaries.variables,
-    signal,
-  }
-  const { spec, enforcedBy, kernel } = await planOf(lab)
+  const grounds = { host: launchHost, canaries, exhibit, wayOut }
+  const lab = await labOf(subject, grounds, planted.program, signal)
+  const confined = await planOf(lab)
+  const { spec, enforcedBy, kernel } = confined
   await using neighbour = await startNeighbour(lab, await chooseListeners(kernel))
   const exposure = await exposureOf(planted.program, canaries)
-  const scene: Scene = {
-    spec: asStated(spec, profile),
-    driver: plain.driver,
-    kernel,
-    profile,
-    enforcedBy,
-    canaries,
-    masked: (await presentProcMasks()).map(({ path }) => path),
-    namespaces: await ownNamespaces(),
-    hostName: hostname(),
-    isRoot: process.geteuid?.() === 0,
-    canConnect: plain.driver === 'docker' || launchHost.fingerprint.egressTrial?.works === true,
-    groupsMissing: missingIn(launchHost.limits),
-    hasSwap: (await readFile('/proc/swaps', 'utf8')).trim().includes('\n'),
-    countsPerNamespace: launchHost.limits.nprocPerNamespace,
-    setuidPrograms: await setuidPrograms(),
-    capable: exhibit.capable,
-    launchers: exposure.launchers,
-    freeBytes: process.availableMemory(),
-    neighbour,
-    wayOut,
-    asked: askedOf(subject),
-    isHidden: (path) => isHidden(spec, path),
-  }
+  const scene = await sceneOf(subject, confined, grounds, { exposure, neighbour })
   const planned = catalogue
     .filter(({ control }) => options.controls?.includes(control) ?? true)
     .map((probe): Planned => ({ probe, trial: probe.trial(scene) }))
@@ -262,18 +211,3 @@ const launchHostFor = (
     drivers: [server.driver],
     log,
   })
-
-const missingIn = ({ cgroups: { cause, mend } }: LaunchHost['limits']): string | null =>
-  cause === null ? null : [cause, mend].filter((part) => part !== null).join('; ')
-
-const ownNamespaces = async (): Promise<Readonly<Record<string, string>>> => {
-  const kinds = ['mnt', 'pid', 'net', 'ipc', 'uts', 'user', 'cgroup']
-  return Object.fromEntries(
-    await Promise.all(kinds.map(async (kind) => [kind, await readlink(`/proc/self/ns/${kind}`)] as const)),
-  )
-}
-
-const isHidden = ({ mounts, links }: SandboxSpec, path: string): boolean => {
-  const shown = [...mounts.map(({ target }) => target), ...links.map((link) => link.path)]
-  return !shown.some((target) => isWithin(path, target) || isWithin(target, path))
-}

@@ -52,14 +52,15 @@ const plan = async (lab: Lab, attempts: readonly Attempt[], signal: AbortSignal)
   return isStandIn ? standInFor(planned, [listPath], host) : planned
 }
 
-/** What a launch would confine, without one. Throws what would refuse the launch. */
-export const planOf = async (
-  lab: Lab,
-): Promise<{
+/** What a launch comes to. */
+export interface Confined {
   readonly spec: SandboxSpec
   readonly enforcedBy: EnforcedLimits
   readonly kernel: KernelInside
-}> => {
+}
+
+/** What a launch would confine, without one. Throws what would refuse the launch. */
+export const planOf = async (lab: Lab): Promise<Confined> => {
   const planned = await plan(lab, [], lab.signal)
   if (planned.driver === 'docker') return { ...planned, kernel: planned.isGvisor ? 'gvisor' : 'host' }
   await planned.outerLimits[Symbol.asyncDispose]()
