@@ -1,5 +1,6 @@
 // Every way to fail that a caller can see: code, exit status, JSON-RPC code, MP failure, retryable.
 import { clip } from './lib/clip.ts'
+import { isShortage } from './lib/missing.ts'
 
 interface Entry {
   /** Exit status of the CLI */
@@ -90,6 +91,7 @@ export const catalogue = {
   ERR_IMAGE_MISSING: entry(8, 1124, 'The container engine does not have the server’s image; a launch pulls nothing.', { failure: 'MP-FH-001' }),
   ERR_IMAGE_CHANGED: entry(2, 1125, 'The server’s image is not the one that was registered.', { failure: 'MP-FH-009' }),
   ERR_IMAGE_UNSAFE: entry(2, 1127, 'The server’s image has something that would change how it is confined.', { failure: 'MP-FH-007' }),
+  ERR_SHORTAGE: entry(1, 1128, 'The machine is short of file descriptors, memory, processes or room on a disk.', { retryable: true }),
   ERR_REGISTRY_LOGIN: entry(7, 1126, 'The login that the docker CLI remembers for a registry can not be had.'),
   ERR_METHOD_REFUSED: entry(2, 1064, 'The MCP method is unknown or not one that may pass in that direction.'),
   ERR_MESSAGE_AMBIGUOUS: entry(2, 1065, 'The message has duplicate, case-variant or NUL-bearing keys where policy reads, so two parsers could differ.'),
@@ -146,6 +148,8 @@ export class SallyportError extends Error {
   static from(thrown: unknown): SallyportError {
     if (thrown instanceof SallyportError) return thrown
     const message = thrown instanceof Error ? thrown.message : String(thrown)
+    if (isShortage(thrown))
+      return new SallyportError('ERR_SHORTAGE', `${message}; ${enough}`, {}, { cause: thrown })
     return new SallyportError('ERR_INTERNAL', message, {}, { cause: thrown })
   }
 
@@ -171,6 +175,10 @@ export class SallyportError extends Error {
     }
   }
 }
+
+/** What helps where the machine is short of something. */
+export const enough =
+  'stop what uses up descriptors, memory, processes or room, or raise the limit, then try again'
 
 function record(value: unknown): Record<string, unknown> {
   return typeof value === 'object' && value !== null ? { ...value } : {}

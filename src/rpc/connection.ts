@@ -1,8 +1,9 @@
 // One accepted control connection: requests in, answers out, all of it bounded; or handed over to an MCP session.
 import type { Duplex } from 'node:stream'
 import type { Socket } from 'node:net'
-import { SallyportError } from '../errors.ts'
+import { enough, SallyportError } from '../errors.ts'
 import type { Logger } from '../lib/logger.ts'
+import { isShortage } from '../lib/missing.ts'
 import type { RawJson } from '../lib/raw-json.ts'
 import {
   errorLine,
@@ -257,6 +258,8 @@ class Connection {
   #explain(method: string, thrown: unknown): SallyportError {
     if (thrown instanceof SallyportError) return thrown
     this.#options.log.error({ err: thrown, method }, 'control method failed')
+    if (isShortage(thrown))
+      return new SallyportError('ERR_SHORTAGE', `${method} failed, since the machine is short; ${enough}`)
     return new SallyportError('ERR_INTERNAL', `${method} failed inside the daemon; its log has the cause`)
   }
 

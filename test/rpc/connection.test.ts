@@ -36,6 +36,8 @@ class TestService implements Service {
         return {}
       case 'crash':
         throw new TypeError('secret detail')
+      case 'run-out':
+        throw Object.assign(new Error('open secret path'), { code: 'EMFILE' })
       default:
         throw new SallyportError('ERR_METHOD_NOT_FOUND', `no method ${method}`)
     }
@@ -102,6 +104,10 @@ describe('a control connection', () => {
     const line = await peer.line()
     expect(codeOf(line)).toBe('ERR_INTERNAL')
     expect(line).not.toContain('secret')
+    peer.send(call(2, 'run-out'))
+    const short = await peer.line()
+    expect(JSON.parse(short ?? '').error).toMatchObject({ data: { code: 'ERR_SHORTAGE', retryable: true } })
+    expect(short).not.toContain('secret')
   })
 
   it('takes a line of 10 MiB, and ends after naming one over its limit', async () => {

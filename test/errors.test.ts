@@ -1,0 +1,20 @@
+// What was not foreseen still has the name that a caller can act on.
+import { expect, test } from 'vitest'
+import { SallyportError } from '../src/errors.ts'
+
+test.each(['EMFILE', 'ENOMEM', 'EAGAIN', 'ENOSPC'])(
+  '%s is a shortage of the machine, however deep it lies',
+  (code) => {
+    const cause = Object.assign(new Error(`${code}: it ran out`), { code })
+    for (const thrown of [cause, new Error('it failed', { cause })]) {
+      const error = SallyportError.from(thrown)
+      expect(error).toMatchObject({ code: 'ERR_SHORTAGE', cause: thrown })
+      expect(error.message).toMatch(/(it failed|it ran out); stop what uses up/)
+      expect(error.toRpc().data).toMatchObject({ retryable: true })
+    }
+  },
+)
+
+test('anything else that nobody foresaw is ours', () => {
+  expect(SallyportError.from(new Error('EMFILE'))).toMatchObject({ code: 'ERR_INTERNAL', message: 'EMFILE' })
+})
