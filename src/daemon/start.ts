@@ -31,6 +31,7 @@ import { createOutside, recordOf } from './outside.ts'
 import { ourselves } from './ourselves.ts'
 import { expectKept } from './kept.ts'
 import { narrowing, policyUnder } from './governance/policy.ts'
+import { Launches } from './launches.ts'
 import { restoreRegistered } from './methods/registration-methods.ts'
 import { reload } from './reload.ts'
 import { Roster } from './roster.ts'
@@ -55,6 +56,7 @@ export interface DaemonOptions {
 export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   const { host, runtimeDir, stateDir, log } = options
   const roster = new Roster(options.settings, host)
+  const launches = new Launches()
   const { settings } = roster
   const undo: Undo = []
   const ended = Promise.withResolvers<SallyportError | null>()
@@ -116,7 +118,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
       notes: [stateDir, runtimeDir].map((folder) => join(folder, 'journal.uncut')),
       daemon: id,
       emit,
-      folds: { roster },
+      folds: { roster, launches },
       redactor,
       outfits,
       separation,
@@ -141,6 +143,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
       overflow: outputs,
       random: Math.random,
     })
+    await launches.end(governance, String(uid))
     await recordConfiguration(governance, options.settings)
     await restoreRegistered({ roster, supervisor }, log)
     governance.resume()

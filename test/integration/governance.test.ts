@@ -304,6 +304,28 @@ describe('what hosts launch', () => {
     await other[Symbol.asyncDispose]()
   })
 
+  test('leaves nothing to what has its name in the next life of the daemon', async () => {
+    const trusting = { dynamic: { ...dynamic, trust: 'trusted' } }
+    await using at = await daemon(configOf({}, trusting))
+    await using host = await at.connect('host')
+    await launch(host, 'mine')
+    await call(host, 'mine', 'echo', {})
+    const same = fixture('echo', { acceptance: 'manual' })
+    await using after = await again(at, () =>
+      writeFileSync(at.config, JSON.stringify(configOf({ mine: same }, trusting))),
+    )
+    await expect(call(after, 'mine', 'echo', {})).rejects.toMatchObject({ code: 'ERR_DECLARATION_MISSING' })
+    expect(await trust(after, 'mine', 'echo')).toMatchObject({ tier: 'untrusted', evidence: 0 })
+    expect((await records(after, 'server.removed')).at(-1)?.body).toMatchObject({
+      server: 'mine',
+      reason: expect.stringContaining('gone with the daemon'),
+    })
+    await after.call('declarations/accept', { server: 'mine' })
+    await call(after, 'mine', 'echo', {})
+    await using last = await again(at)
+    await call(last, 'mine', 'echo', {}) // and the operator’s word for it stays
+  })
+
   test('does not get out of quarantine under another name, in another place, or with more arguments', async () => {
     await using at = await daemon(configOf({}, { dynamic }))
     await using host = await at.connect('host')
