@@ -17,7 +17,7 @@ import { fileDemands } from './files-demands.ts'
 import { gvisorDemands } from './gvisor-demands.ts'
 import { look, type Sight } from './look.ts'
 import { isRead, namespaceKinds, processesOf } from './processes.ts'
-import { called, introduced, left, started, toolsListed, unreached } from './steps.ts'
+import { called, introduced, type Launched, left, started, toolsListed, unreached } from './steps.ts'
 import { Talk } from './talk.ts'
 
 /** Runs the server of these settings on a stream, apart from every daemon; resolves when nothing of it is left. */
@@ -65,8 +65,8 @@ export const inspectServer = async (
   const [mine, theirs] = duplexPair()
   const stop = new AbortController()
   const talk = new Talk(mine)
-  const seen: { process: SandboxProcess | null; listed: ReadonlyMap<string, unknown> | null } = {
-    process: null,
+  const seen: { launched: Launched[]; listed: ReadonlyMap<string, unknown> | null } = {
+    launched: [],
     listed: null,
   }
   const complaints: string[] = []
@@ -80,7 +80,9 @@ export const inspectServer = async (
         stateDir: join(canaries.state, 'server'),
         onStderr: (line) => void (complaints.length < 5 && complaints.push(line.slice(0, 200))),
         watch: {
-          launched: (process) => (seen.process = process),
+          launched: (process) => {
+            seen.launched.push({ process, groups: groupsOf(process, server.driver) })
+          },
           listed: (tools) => (seen.listed = tools),
         },
       },
@@ -91,6 +93,8 @@ export const inspectServer = async (
   const inspections: Inspection[] = []
   const { callMs, initializeMs } = server.timeouts
   const waiting = (ms: number): { ms: number; signal: AbortSignal } => ({ ms, signal })
+  // The one that answers: what a call has for itself comes later, and ends with it.
+  let answering: SandboxProcess | null = null
   try {
     const hello = await talk.ask(
       'initialize',
@@ -101,7 +105,8 @@ export const inspectServer = async (
       },
       waiting(startMs + initializeMs),
     )
-    inspections.push(started(seen.process), introduced(hello))
+    answering = seen.launched.at(-1)?.process ?? null
+    inspections.push(started(answering), introduced(hello))
     talk.tell('notifications/initialized')
     const list = await talk.ask('tools/list', {}, waiting(callMs))
     inspections.push(toolsListed(list, seen.listed))
@@ -112,8 +117,7 @@ export const inspectServer = async (
     signal.throwIfAborted()
     inspections.push(...unreached(inspections, SallyportError.from(error).message, complaints))
   }
-  const { process } = seen
-  const groups = process === null ? [] : groupsOf(process, server.driver)
+  const process = answering ?? seen.launched.at(-1)?.process ?? null
   inspections.push(...(process === null ? [] : lookAt(process, server, canaries, kernel)))
   mine.end()
   const gone = await within(ended, server.stop.eofMs + server.stop.termMs + goneMs, late).catch(
@@ -124,7 +128,7 @@ export const inspectServer = async (
   )
   await ended
   signal.throwIfAborted()
-  inspections.push(await left(process, groups, gone))
+  inspections.push(await left(seen.launched, gone))
   return { inspections, listed: seen.listed }
 }
 

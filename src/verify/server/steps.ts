@@ -101,23 +101,29 @@ export const unreached = (
       ),
     )
 
-/** Looks for what a server could leave: its processes, its control groups, the socket of its door. */
+/** A sandbox that was launched, with the folders of its control groups. */
+export interface Launched {
+  readonly process: SandboxProcess
+  readonly groups: readonly string[]
+}
+
+/** Looks for what a server could leave, calls' own sandboxes with it: processes, control groups, the socket of a door. */
 export const left = async (
-  process: SandboxProcess | null,
-  groups: readonly string[],
+  launched: readonly Launched[],
   ended: { readonly status: number; readonly reason: string | null } | SallyportError,
 ): Promise<Inspection> => {
-  if (process === null) return inspection('server.gone', 'error', 'it never started')
+  if (launched.length === 0) return inspection('server.gone', 'error', 'it never started')
   if (ended instanceof SallyportError) return inspection('server.gone', 'fail', ended.message)
-  const { initPid, spec } = process
-  const files = [
+  const files = launched.flatMap(({ process: { spec }, groups }) => [
     ...groups,
     ...mountsOf(spec)
       .filter(({ origin }) => origin === 'supervisor')
       .map(({ source }) => source),
-  ]
+  ])
   const remains = (): readonly string[] => [
-    ...processesOf(initPid).map(({ pid, name }) => `process ${pid} ${name}`),
+    ...launched.flatMap(({ process: { initPid } }) =>
+      processesOf(initPid).map(({ pid, name }) => `process ${pid} ${name}`),
+    ),
     ...files.filter((path) => existsSync(path)),
   ]
   await holdsWithin(() => remains().length === 0, leftMs)
