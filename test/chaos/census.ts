@@ -75,7 +75,8 @@ export interface Holding {
   /** What each descriptor leads to, numbers left out */
   readonly descriptors: readonly string[]
   readonly residentMib: number
-  readonly children: readonly string[]
+  /** Processes below it, but for one of each kind that helps it as long as it runs */
+  readonly others: readonly string[]
 }
 
 export function holdingOf(pid: number): Holding {
@@ -83,8 +84,18 @@ export function holdingOf(pid: number): Holding {
   return {
     descriptors: readdirSync(`/proc/${pid}/fd`).flatMap((fd) => leadsTo(`/proc/${pid}/fd/${fd}`)),
     residentMib: Math.round(Number(/^VmRSS:\s+(\d+)/m.exec(status)?.[1]) / 1024),
-    children: descendantsOf(pid).map(({ name }) => name),
+    others: othersOf(pid),
   }
+}
+
+/** Its guard, who asks for the credentials of peers, and the launcher of the next sandbox. */
+const helpers = ['guard', 'peer', 'outer']
+
+function othersOf(daemon: number): readonly string[] {
+  const missing = new Set(helpers)
+  return descendantsOf(daemon)
+    .map(({ pid, name }) => `${name} (${pid}) ${commandLine(pid)}`)
+    .filter((line) => !missing.delete(/^sallyport-init \(\d+\) \S+ (\S+)/.exec(line)?.[1] ?? ''))
 }
 
 function leadsTo(descriptor: string): readonly string[] {

@@ -221,16 +221,16 @@ async function calm({ stage, ms, chance, ...rest }: Calm): Promise<void> {
     )
 }
 
-/** Stops every server, and waits until the daemon has nothing but its guard. */
+/** Stops every server, and waits until the daemon has nothing but its helpers. */
 async function atRest(stage: Stage): Promise<Holding & { readonly livingMib: number }> {
   await using client = await stage.operator()
   for (const { name } of (await client.call('servers/list', {})).servers)
     await client.call('servers/stop', { server: name }).catch(() => undefined)
   const { pid } = client.hello
   try {
-    await eventually(() => holdingOf(pid).children.length <= 2, 15_000)
+    await eventually(() => holdingOf(pid).others.length === 0, 15_000)
   } catch {
-    stage.account.breaks('processes', `with every server stopped: ${holdingOf(pid).children.join(' ')}`)
+    stage.account.breaks('processes', `with every server stopped: ${holdingOf(pid).others.join('; ')}`)
   }
   const { permits } = await client.call('permits/list', {})
   const { pending } = await client.call('approvals/list', {})
