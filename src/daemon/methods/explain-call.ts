@@ -13,17 +13,7 @@ export function explainCall(
   records: readonly JournalRecord[],
   presentPolicy: (server: string) => string,
 ): Omit<ExplainedCall, 'place'> {
-  const find = (type: string): Row | null => {
-    const found = records.findLast((record) => record.type === type)
-    return found === undefined ? null : { seq: found.seq, at: found.at, body: asBody(found.body) }
-  }
-  const intent = find('call.intent')
-  const outcome = find('call.outcome')
-  const refusal = find('call.denied')
-  const asked = find('approval.used')
-  // An answer under another policy than the one that decided in the end was for nothing.
-  const decided = intent ?? refusal
-  const used = decided === null || decided.body['policy'] === asked?.body['policy'] ? asked : null
+  const { intent, outcome, refusal, used } = rowsOf(records)
   const first = intent ?? refusal ?? used ?? outcome
   if (first === null)
     throw new SallyportError(
@@ -33,9 +23,8 @@ export function explainCall(
   // What the decision stood on is in the intent; of a call that was refused, in what was recorded of its approval.
   const basis = (intent ?? used)?.body ?? {}
   const about = { ...first.body, ...basis }
-  const code = refusal === null ? null : text(refusal.body['code'])
-  const rule = text(basis['rule']) ?? text(refusal?.body['rule'])
-  const check = text(refusal?.body['check'])
+  const said = refusal?.body ?? {}
+  const refused = refusal === null ? null : refusalOf(refusal)
   const approval = used === null ? null : approvalOf(used)
   const version = text(about['policy']) ?? ''
   const server = text(about['server']) ?? ''
@@ -47,27 +36,43 @@ export function explainCall(
     principal: text(about['principal']) ?? '',
     session: text(about['session']) ?? '',
     state: refusal !== null ? 'refused' : outcome === null ? 'waiting' : 'done',
-    action: actionOf(code, approval !== null, intent !== null),
-    rule,
-    reason: text(refusal?.body['reason']) ?? text(basis['reason']) ?? '',
+    action: actionOf(text(said['code']), approval !== null, intent !== null),
+    rule: text(basis['rule']) ?? text(said['rule']),
+    reason: text(said['reason']) ?? text(basis['reason']) ?? '',
     policy: { version, is_present: version === presentPolicy(server) },
     trust: trustOf(basis),
     approval,
     permit: text(intent?.body['permit']),
-    check: check ?? (outcome === null ? null : 'passed'),
+    check: text(said['check']) ?? (outcome === null ? null : 'passed'),
     intent: intent === null ? null : { seq: intent.seq, at: intent.at },
-    outcome:
-      outcome === null
-        ? null
-        : {
-            seq: outcome.seq,
-            at: outcome.at,
-            outcome: text(outcome.body['outcome']) ?? '',
-            detail: text(outcome.body['detail']),
-          },
-    refusal: refusal === null || code === null ? null : { seq: refusal.seq, at: refusal.at, code },
+    outcome: outcome === null ? null : outcomeOf(outcome),
+    refusal: refused,
   } as const
   return { ...explained, change: changeOf(explained) }
+}
+
+/** What was recorded last of each kind; an answer under another policy than the one that decided in the end was for nothing. */
+function rowsOf(
+  records: readonly JournalRecord[],
+): Record<'intent' | 'outcome' | 'refusal' | 'used', Row | null> {
+  const last = (type: string): Row | null => {
+    const found = records.findLast((record) => record.type === type)
+    return found === undefined ? null : { seq: found.seq, at: found.at, body: asBody(found.body) }
+  }
+  const [intent, outcome, refusal] = [last('call.intent'), last('call.outcome'), last('call.denied')]
+  const asked = last('approval.used')
+  const decided = intent ?? refusal
+  const used = decided === null || decided.body['policy'] === asked?.body['policy'] ? asked : null
+  return { intent, outcome, refusal, used }
+}
+
+function outcomeOf({ seq, at, body }: Row): NonNullable<ExplainedCall['outcome']> {
+  return { seq, at, outcome: text(body['outcome']) ?? '', detail: text(body['detail']) }
+}
+
+function refusalOf({ seq, at, body }: Row): ExplainedCall['refusal'] {
+  const code = text(body['code'])
+  return code === null ? null : { seq, at, code }
 }
 
 function approvalOf({ seq, body }: Row): NonNullable<ExplainedCall['approval']> {
