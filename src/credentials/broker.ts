@@ -3,7 +3,7 @@ import { SallyportError } from '../errors.ts'
 import type { Broker, BrokerOptions, InjectionKind, SandboxSecretsRequest } from '../schema/credentials.ts'
 import { Placeholders } from './placeholders.ts'
 import { createRedactor } from './redactor.ts'
-import { sandboxSecrets } from './sandbox-secrets.ts'
+import { SecretsOfSandbox } from './sandbox-secrets.ts'
 import { readSecret } from './secret.ts'
 import { sourceFailed } from './sources/failure.ts'
 import type { Scanner } from './scanner.ts'
@@ -53,13 +53,8 @@ export const createBroker = (options: BrokerOptions): Broker => {
         values[Symbol.dispose]()
         stores.delete(values)
       }
-      return sandboxSecrets(
-        request,
-        values,
-        placeholders,
-        read,
-        () => void setTimeout(forget, rememberedMs).unref(),
-      )
+      const disposed = (): void => void setTimeout(forget, rememberedMs).unref()
+      return new SecretsOfSandbox(request, { values, everybody: placeholders, read, disposed })
     },
     redactor: createRedactor(
       () => (everywhere ??= scannerFor([...stores].flatMap((store) => store.needles))),

@@ -8,6 +8,7 @@ import type {
   LeakWatch,
   Lease,
   LeaseRequest,
+  Redactor,
   SandboxSecrets,
   SandboxSecretsRequest,
   Swap,
@@ -21,118 +22,143 @@ import { createRedactor, leakWatch } from './redactor.ts'
 import { KnownValues } from './values.ts'
 import { type OpenSecret, Windows } from './windows.ts'
 
+/** Names of credentials, and how each is injected. */
+type Wanted = ReadonlyMap<string, readonly Injection[]>
+
 type ReadNow = (credential: string, kinds: readonly InjectionKind[], signal: AbortSignal) => Promise<Buffer>
 
-/**
- * Mints the placeholders of a sandbox. `values` takes what is handed out, `everybody` the placeholders, and `disposed` is
- * told of the sandbox's end.
- */
-export const sandboxSecrets = (
-  { server, injections, violated }: SandboxSecretsRequest,
-  values: KnownValues,
-  everybody: Placeholders,
-  read: ReadNow,
-  disposed: () => void,
-): SandboxSecrets => {
-  const placeholders = new Map<string, Injection>()
-  const holder: Holder = { server, isOver: false }
-  for (const injection of injections.filter(({ inject }) => inject === 'egress')) {
-    const placeholder = mintPlaceholder(injection.placeholder, [...placeholders.keys()])
-    placeholders.set(placeholder, injection)
-    everybody.add(placeholder, holder, injection)
-  }
-  // Values that the sandbox is never given, so that one that it sends out has leaked
-  const unseen = new KnownValues()
-  const windows = new Windows()
-  const leases = new Set<Lease>()
-  let isOver = false
+/** What the sandboxes of one broker share. */
+export interface BrokerShare {
+  /** Takes what is handed out */
+  readonly values: KnownValues
+  /** The placeholders of all */
+  readonly everybody: Placeholders
+  readonly read: ReadNow
+  /** Told of the sandbox's end */
+  readonly disposed: () => void
+}
 
-  const swap: SwapPort = {
-    injections,
-    placeholders: [...placeholders.keys()],
-    swap(placeholder, { host, port }, place): Swap {
-      const injection = placeholders.get(placeholder)
-      if (injection === undefined)
-        throw new Error('a placeholder was asked for that this sandbox does not have')
-      const credential = injection.use
-      const open = isOver ? null : windows.current(credential)
-      const reason = blockReason(injection, { host, port }, place) ?? (open === null ? 'no-lease' : null)
-      if (open !== null && reason === null)
-        return { state: 'live', credential, value: open.value.toString('utf8'), until: open.until }
-      const blocked = reason ?? 'no-lease'
-      violated({ credential, host, port, reason: blocked })
-      return { state: 'blocked', credential, reason: blocked }
-    },
-    watch: (target, own) => watch(target, (other) => own === 'counts' || other !== holder),
+/** Whoever made it disposes of it; then no placeholder of the sandbox stands for anything, and every lease is over. */
+export class SecretsOfSandbox implements SandboxSecrets {
+  readonly environment: Readonly<Record<string, string>>
+  readonly swap: SwapPort
+  readonly screen: Screen
+  readonly redactor: Redactor
+  readonly #request: SandboxSecretsRequest
+  readonly #share: BrokerShare
+  readonly #placeholders = new Map<string, Injection>()
+  readonly #holder: Holder
+  /** Values that the sandbox is never given, so that one that it sends out has leaked */
+  readonly #unseen = new KnownValues()
+  readonly #windows = new Windows()
+  readonly #leases = new Set<Lease>()
+  #isOver = false
+
+  /** Mints the placeholders. */
+  constructor(request: SandboxSecretsRequest, share: BrokerShare) {
+    const { server, injections } = request
+    this.#request = request
+    this.#share = share
+    this.#holder = { server, isOver: false }
+    for (const injection of injections.filter(({ inject }) => inject === 'egress')) {
+      const placeholder = mintPlaceholder(injection.placeholder, [...this.#placeholders.keys()])
+      this.#placeholders.set(placeholder, injection)
+      share.everybody.add(placeholder, this.#holder, injection)
+    }
+    this.environment = Object.fromEntries([...this.#placeholders].map(([it, { as }]) => [as, it]))
+    this.swap = {
+      injections,
+      placeholders: [...this.#placeholders.keys()],
+      swap: (placeholder, target, place) => this.#swap(placeholder, target, place),
+      watch: (target, own) => this.#watch(target, (other) => own === 'counts' || other !== this.#holder),
+    }
+    this.screen = {
+      stream: (target) => {
+        const look = this.#watch(target, () => true)
+        return (chunk) => look(chunk) === null
+      },
+      text: (text, target) => this.#isClean(text, target),
+    }
+    this.redactor = createRedactor(share.values.scanner)
   }
-  const watch = (target: EgressEndpoint, counts: (other: Holder) => boolean): LeakWatch => {
-    const values = leakWatch(unseen.scanner)
-    const strays = everybody.watch(holder, target, counts)
+
+  /** Reads what the call may use, and opens it. Throws ERR_CREDENTIAL_REFUSED, or as a source fails; nothing is open then. */
+  async lease(request: LeaseRequest, { signal }: { readonly signal: AbortSignal }): Promise<Lease> {
+    const { server, injections } = this.#request
+    if (this.#isOver) throw refused(server, 'its sandbox is gone')
+    const wanted = wantedOf(server, injections, request)
+    const bound = AbortSignal.any([signal, AbortSignal.timeout(request.deadlineMs)])
+    const secrets = await readAll(wanted, this.#share.read, bound)
+    const end = new AbortController()
+    try {
+      await this.#windows.open({ secrets, ended: end.signal }, bound)
+      if (this.#isOver) throw refused(server, 'its sandbox is gone')
+    } catch (error) {
+      end.abort()
+      for (const { value } of secrets) value.fill(0)
+      throw error
+    }
+    this.#learn(secrets, wanted)
+    const lease = leaseOf(request, leasedOf(secrets, wanted), end)
+    this.#leases.add(lease)
+    lease.ended.addEventListener('abort', () => this.#leases.delete(lease), { once: true })
+    return lease
+  }
+
+  [Symbol.dispose](): void {
+    if (this.#isOver) return
+    this.#isOver = true
+    this.#share.everybody.end(this.#holder)
+    for (const lease of this.#leases) lease.end()
+    this.#share.disposed()
+  }
+
+  #learn(secrets: readonly OpenSecret[], wanted: Wanted): void {
+    for (const { credential, value } of secrets) {
+      this.#share.values.add(credential, value)
+      if ((wanted.get(credential) ?? []).every(({ inject }) => inject === 'egress'))
+        this.#unseen.add(credential, value)
+    }
+  }
+
+  #swap(placeholder: string, { host, port }: EgressEndpoint, place: SwapPlace): Swap {
+    const injection = this.#placeholders.get(placeholder)
+    if (injection === undefined)
+      throw new Error('a placeholder was asked for that this sandbox does not have')
+    const credential = injection.use
+    const open = this.#isOver ? null : this.#windows.current(credential)
+    const reason = blockReason(injection, { host, port }, place) ?? (open === null ? 'no-lease' : null)
+    if (open !== null && reason === null)
+      return { state: 'live', credential, value: open.value.toString('utf8'), until: open.until }
+    const blocked = reason ?? 'no-lease'
+    this.#request.violated({ credential, host, port, reason: blocked })
+    return { state: 'blocked', credential, reason: blocked }
+  }
+
+  #watch(target: EgressEndpoint, counts: (other: Holder) => boolean): LeakWatch {
+    const values = leakWatch(this.#unseen.scanner)
+    const strays = this.#share.everybody.watch(this.#holder, target, counts)
     return (chunk) => {
       const credential = values(chunk)
       const found = credential === null ? strays(chunk) : ({ credential, reason: 'value' } as const)
       if (found === null) return null
-      violated({ ...found, host: target.host, port: target.port })
+      this.#request.violated({ ...found, host: target.host, port: target.port })
       return found.reason
     }
   }
-  const screen: Screen = {
-    stream(target) {
-      const look = watch(target, () => true)
-      return (chunk) => look(chunk) === null
-    },
-    text(text, { host, port }) {
-      const found = everybody.look(text, holder, { host, port })
-      if (found !== null) violated({ ...found, host, port })
-      return found === null
-    },
-  }
 
-  return {
-    environment: Object.fromEntries([...placeholders].map(([placeholder, { as }]) => [as, placeholder])),
-    swap,
-    screen,
-    redactor: createRedactor(values.scanner),
-    async lease(request, { signal }) {
-      if (isOver) throw refused(server, 'its sandbox is gone')
-      const wanted = wantedOf(server, injections, request)
-      const names = [...wanted.keys()]
-      const bound = AbortSignal.any([signal, AbortSignal.timeout(request.deadlineMs)])
-      const secrets = await readAll(wanted, read, bound)
-      const end = new AbortController()
-      try {
-        await windows.open({ secrets, ended: end.signal }, bound)
-        if (isOver) throw refused(server, 'its sandbox is gone')
-      } catch (error) {
-        end.abort()
-        for (const { value } of secrets) value.fill(0)
-        throw error
-      }
-      for (const { credential, value } of secrets) {
-        values.add(credential, value)
-        if ((wanted.get(credential) ?? []).every(({ inject }) => inject === 'egress'))
-          unseen.add(credential, value)
-      }
-      const leased: readonly Leased[] = names.flatMap((credential) => {
-        const value = secrets.find((it) => it.credential === credential)?.value
-        return value === undefined
-          ? []
-          : (wanted.get(credential) ?? []).map((injection) => ({ injection, value }))
-      })
-      const lease = leaseOf(request, leased, end)
-      leases.add(lease)
-      lease.ended.addEventListener('abort', () => leases.delete(lease), { once: true })
-      return lease
-    },
-    [Symbol.dispose]() {
-      if (isOver) return
-      isOver = true
-      everybody.end(holder)
-      for (const lease of leases) lease.end()
-      disposed()
-    },
+  #isClean(text: string, { host, port }: EgressEndpoint): boolean {
+    const found = this.#share.everybody.look(text, this.#holder, { host, port })
+    if (found !== null) this.#request.violated({ ...found, host, port })
+    return found === null
   }
 }
+
+const leasedOf = (secrets: readonly OpenSecret[], wanted: Wanted): readonly Leased[] =>
+  [...wanted].flatMap(([credential, ways]) => {
+    const value = secrets.find((it) => it.credential === credential)?.value
+    return value === undefined ? [] : ways.map((injection) => ({ injection, value }))
+  })
 
 const blockReason = (
   injection: Injection,
@@ -160,11 +186,7 @@ const isGranted = ({ headers, query, body }: Injection, place: SwapPlace): boole
 }
 
 // What each name is injected as; refused where a name is not the server's, or two would open for one target.
-const wantedOf = (
-  server: string,
-  injections: readonly Injection[],
-  { names }: LeaseRequest,
-): ReadonlyMap<string, readonly Injection[]> => {
+const wantedOf = (server: string, injections: readonly Injection[], { names }: LeaseRequest): Wanted => {
   const wanted = new Map(names.map((name) => [name, injections.filter(({ use }) => use === name)] as const))
   const owners = new Map<string, string>()
   for (const [name, ways] of wanted) {
@@ -188,7 +210,7 @@ const targetsOf = (ways: readonly Injection[]): readonly string[] =>
     .flatMap(({ hosts }) => hosts.map(({ host, port }) => `${host}:${port}`))
 
 const readAll = async (
-  wanted: ReadonlyMap<string, readonly Injection[]>,
+  wanted: Wanted,
   read: ReadNow,
   signal: AbortSignal,
 ): Promise<readonly OpenSecret[]> => {
