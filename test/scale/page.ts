@@ -25,6 +25,7 @@ ${machine.map((line) => `<p class="machine">${escape(line)}</p>`).join('\n')}
 <div class="wide"><table class="numbers">
 <thead><tr>${columns.map(([name]) => `<th>${escape(name)}</th>`).join('')}</tr></thead>
 <tbody>${outcome.steps.map(stepRow).join('\n')}</tbody></table></div>
+<p class="machine">${escape(inWords(outcome.steps))}</p>
 ${growth(outcome.steps).join('\n')}
 <h2>${seconds} s of a steady load</h2>
 <p class="machine">${outcome.steady.calls.toLocaleString('en')} calls: median ${shown(outcome.steady.p50)} ms, 95 % within ${shown(outcome.steady.p95)} ms, 99 % within ${shown(outcome.steady.p99)} ms, the longest ${shown(outcome.steady.max)} ms. Between its five parts nobody calls, and what lives is counted.</p>
@@ -58,6 +59,22 @@ export const columns: readonly (readonly [name: string, of: (step: Step) => numb
 
 const stepRow = (step: Step): string =>
   `<tr>${columns.map(([, of]) => `<td>${shown(of(step))}</td>`).join('')}</tr>`
+
+/** How it grew, in a sentence or two, for those who read no plots. */
+export function inWords(steps: readonly Step[]): string {
+  const [first, last] = [steps[0], steps.at(-1)]
+  if (first === undefined || last === undefined || first === last) return 'One step shows no growth.'
+  const each = (of: (step: Step) => number): string =>
+    shown((of(last) - of(first)) / (last.servers - first.servers))
+  const both = (of: (step: Step) => number, unit: string): string =>
+    `${shown(of(first))} ${unit} with ${first.servers} and ${shown(of(last))} with ${last.servers}`
+  return (
+    `From ${first.servers} to ${last.servers}, a further server took ${each((it) => it.standing.livingMib * 1024)} KiB that live in the daemon ` +
+    `and ${each((it) => it.standing.descriptors)} of its descriptors, and beside it ${each((it) => it.standing.processes)} processes ` +
+    `with ${each((it) => it.standing.pssMib * 1024)} KiB of PSS, the servers’ own apart. A call took ${both((it) => it.latency.p50, 'ms')} at the median, ` +
+    `and ${both((it) => it.callUs, 'µs')} of the daemon’s CPU. While nobody called, the daemon used ${both((it) => it.restCpu, '% of a processor')}.`
+  )
+}
 
 function growth(steps: readonly Step[]): readonly string[] {
   const along = 'servers'

@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { tempDir } from '../support/temp-dir.ts'
 import { judge, type Verdict } from './judge.ts'
+import { inWords } from './page.ts'
 import type { Outcome, Step } from './run.ts'
 
 const script = fileURLToPath(new URL('scale.ts', import.meta.url))
@@ -106,6 +107,14 @@ test('what grows by the server is held, what grows by its square is not', () => 
   expect(judged(counts.map((n) => step(n, 30 + n * n)))).toEqual([
     'descriptors for each further server, the last 100',
   ])
+})
+
+test('the page says in words what a further server takes', () => {
+  const words = inWords(counts.map((n) => step(n, 30 + 7 * n)))
+  expect(words).toContain(
+    'From 1 to 200, a further server took 0 KiB that live in the daemon and 7 of its descriptors',
+  )
+  expect(words).toContain('A call took 1 ms with 1 and 1 with 200 at the median')
 })
 
 test('a call that failed and a server that went away are no success', () => {
