@@ -166,6 +166,7 @@ async function intercept(
     refuseStray(screen, dropped, target)
     passage.client.unshift(Buffer.from(head, 'latin1'))
   }
+  passage.isIntercepted = true
   const settle = watchBytes(passage, limits)
   const connect = async (signal: AbortSignal): Promise<Socket> => {
     askWatch(watch, target)

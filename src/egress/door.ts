@@ -20,6 +20,7 @@ import { readNotices } from './notices.ts'
 import type { Attempt } from './notices.ts'
 import { openingLine } from './opening.ts'
 import type { Purpose } from './opening.ts'
+import { Partings } from './partings.ts'
 import { Passage } from './passage.ts'
 import { placeholderElsewhere, Refusal } from './refusal.ts'
 import { refuseStray } from './stray.ts'
@@ -70,6 +71,7 @@ class UnixDoor implements Door {
   readonly #shared: Slots
   readonly #teller: Teller
   readonly #turns = new LoopTurns()
+  readonly #partings = new Partings()
   readonly #server: Server
   readonly #sockets = new Set<Socket>()
   readonly #passages = new Set<Passage>()
@@ -113,10 +115,23 @@ class UnixDoor implements Door {
     for (const passage of this.#passages) if (passage.port !== 0 && which(passage)) passage.cut(reason)
   }
 
+  shut(reason: string): void {
+    for (const passage of this.#passages) if (passage.port !== 0) passage.part(reason)
+  }
+
+  parted(): Promise<void> | null {
+    return this.#partings.over()
+  }
+
   #accept(socket: Socket): void {
     this.#sockets.add(socket)
     socket.on('error', ignored).once('close', () => this.#sockets.delete(socket))
-    const passage = new Passage(socket, `e-${++this.#count}`, (event) => this.#teller.event(event))
+    const passage = new Passage(
+      socket,
+      `e-${++this.#count}`,
+      (event) => this.#teller.event(event),
+      this.#partings,
+    )
     const slot = this.#slots.take()
     const place = slot === null ? null : this.#shared.take()
     if (slot === null || place === null) {

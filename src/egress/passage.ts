@@ -1,9 +1,16 @@
 // One connection at a door, from its first line to its record: what belongs to it, why it ended, what was told of it.
 import type { Socket } from 'node:net'
-import type { EgressEvent, EgressVerdict, InterceptionLog, OpenConnection } from '../schema/egress.ts'
+import {
+  type EgressEvent,
+  type EgressVerdict,
+  type InterceptionLog,
+  leaseEnded,
+  type OpenConnection,
+} from '../schema/egress.ts'
 import { escaped } from './escape.ts'
 import { farewellMs } from './limits.ts'
 import { Opening } from './opening.ts'
+import type { Partings } from './partings.ts'
 import { Refusal } from './refusal.ts'
 
 /** Made once: an error that nobody is to read need not be traced for each connection. */
@@ -23,28 +30,35 @@ export class Passage implements OpenConnection {
   port = 0
   /** Whether the client waits for an HTTP answer, so that a refusal can be told in its own words */
   awaitsAnswer = false
+  /** Whether an interceptor owns the client's stream */
+  isIntercepted = false
   bytesUp = 0
   bytesDown = 0
   #address: string | null = null
   #noted: string | null = null
   #state: 'judged' | 'opened' | 'ended' = 'judged'
   readonly #tell: (event: EgressEvent) => void
+  readonly #partings: Partings
   readonly #abort = new AbortController()
   readonly #startedAt = performance.now()
   readonly #swapped = new Set<string>()
   readonly #redacted = new Set<string>()
   readonly #upstreams = new Set<Socket>()
 
-  constructor(client: Socket, connection: string, tell: (event: EgressEvent) => void) {
+  constructor(client: Socket, connection: string, tell: (event: EgressEvent) => void, partings: Partings) {
     this.client = client
     this.opening = new Opening(client)
     this.connection = connection
     this.signal = this.#abort.signal
     this.#tell = tell
+    this.#partings = partings
     this.log = {
       swapped: (credential) => void this.#swapped.add(credential),
       redacted: (credential) => void this.#redacted.add(credential),
-      cut: (reason) => void (this.#noted ??= reason),
+      cut: (reason) => {
+        this.#noted ??= reason
+        if (reason === leaseEnded) partings.add(client)
+      },
     }
   }
 
@@ -69,6 +83,14 @@ export class Passage implements OpenConnection {
     this.#tell(this.#event('opened', 'connected', null))
   }
 
+  /** Whoever intercepts speaks with the client, and ends it when the host is gone. */
+  #partUpstream(reason: string): void {
+    this.#noted ??= reason
+    for (const upstream of this.#upstreams) upstream.destroy()
+    const timer = setTimeout(() => this.cut(reason), farewellMs)
+    this.client.once('close', () => clearTimeout(timer))
+  }
+
   /** It is no way out after all: nothing is told of it, and its socket is somebody else's from here. */
   yieldSocket(): Socket {
     this.#state = 'ended'
@@ -78,6 +100,14 @@ export class Passage implements OpenConnection {
 
   cut(reason: string): void {
     this.end('cut', reason)
+  }
+
+  /** Ends it as well, but its client is told, and not cut off; one that ends with its lease is told already. */
+  part(reason: string): void {
+    if (this.#noted === leaseEnded) return
+    this.#partings.add(this.client)
+    if (this.isIntercepted && this.#state === 'opened') this.#partUpstream(reason)
+    else this.end('cut', reason, this.#state === 'opened' ? '' : null)
   }
 
   /** Ends it by what was thrown. `answer` is the last that the client is told; without one it is cut off at once. */

@@ -100,6 +100,12 @@ export interface EgressTarget extends EgressEndpoint {
   readonly connection: string
 }
 
+/**
+ * Why a connection that carried a credential ends with the call. Said by an interceptor it means that the way on is gone, and that
+ * the client has a second to see that.
+ */
+export const leaseEnded = 'lease-ended'
+
 /** What an interceptor tells of a connection beyond its bytes. */
 export interface InterceptionLog {
   /** A credential's placeholder was replaced */
@@ -149,6 +155,13 @@ export interface Door extends AsyncDisposable {
   connections(): readonly OpenConnection[]
   /** Ends connections at once; the sandbox sees a reset */
   cut(which: (connection: OpenConnection) => boolean, reason: string): void
+  /** Ends all connections: nothing more goes either way, and clients have a second to see that they are over */
+  shut(reason: string): void
+  /**
+   * Resolves when the clients of connections that ended with a call have seen it, or had 0.1 s to; null where there are none.
+   * Who asks them for more before that may have them use one that they believe to be open.
+   */
+  parted(): Promise<void> | null
 }
 
 /** What `openDoor` of egress/door.ts takes beside the policy. */

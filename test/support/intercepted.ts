@@ -147,8 +147,10 @@ export async function intercepted(options: Options = {}) {
     )
 
   /** A client that says what it likes, inside TLS where that is spoken. */
-  const raw = async (more: { readonly servername?: string } = {}): Promise<Socket> => {
-    const socket = connect(port, '127.0.0.1')
+  const raw = async (
+    more: { readonly servername?: string; readonly allowHalfOpen?: boolean } = {},
+  ): Promise<Socket> => {
+    const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: more.allowHalfOpen === true })
     await once(socket, 'connect')
     if (!tls) return socket
     const secured = connectTls({ socket, ca: interceptor.certificate, servername: host, ...more })

@@ -135,9 +135,13 @@ export class Outfit implements AsyncDisposable {
     this.#calls.delete(call)
     this.#leased.delete(flying)
     if (flying.hasNetwork) this.#reaching -= 1
-    if (this.server.egressWhen === 'calling' && !this.#isReachingOut)
-      this.#door?.cut(() => true, 'doors-shut')
+    if (this.server.egressWhen === 'calling' && !this.#isReachingOut) this.#door?.shut('doors-shut')
     return flying
+  }
+
+  /** Resolves when nothing in it takes what ended with a call for open; null where nothing may. */
+  parted(): Promise<void> | null {
+    return this.#door?.parted() ?? null
   }
 
   /** It is being launched for that principal; returns the sandbox that waits for it, whose owner is the caller now, or null. */

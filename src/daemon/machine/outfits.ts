@@ -118,8 +118,9 @@ export class Outfits implements AsyncDisposable {
     const outfit = ask.instance === null ? undefined : this.#outfits.get(ask.instance)
     if (outfit === undefined) return nothing
     const names = namesOf(server, ask.credentials)
-    if (names.length > 0) return this.#lease(outfit, names, 'window', ask, waiting)
-    return this.#begin(outfit, ask, null)
+    const ready = (): Promise<CallEquipment> | CallEquipment =>
+      names.length > 0 ? this.#lease(outfit, names, 'window', ask, waiting) : this.#begin(outfit, ask, null)
+    return outfit.parted()?.then(ready) ?? ready()
   }
 
   /** The call is settled; returns what became of its secrets, for the record. */

@@ -2,7 +2,7 @@
 import type { Duplex } from 'node:stream'
 import type { LoopTurns } from '../../lib/loop-turns.ts'
 import type { Redactor, SwapPort } from '../../schema/credentials.ts'
-import type { EgressTarget, InterceptionLog } from '../../schema/egress.ts'
+import { type EgressTarget, type InterceptionLog, leaseEnded } from '../../schema/egress.ts'
 import { exchange, type ExchangeContext } from './exchange.ts'
 import type { InterceptLimits } from './limits.ts'
 import { Refusal, refuse, refuseBare } from './refusal.ts'
@@ -15,6 +15,9 @@ import { passUpgrade } from './upgrade.ts'
 
 /** Made once: a reason that nobody reads need not be traced for each connection. */
 const ended = new Error('the connection has ended')
+
+/** What a client is given to close its end when it is told that it is over, ms; then it is closed for it. */
+const closeMs = 1000
 
 /** What a connection is served with. */
 export interface ConnectionParts {
@@ -32,7 +35,8 @@ export interface ConnectionParts {
  * Serves a client that was let through to a host that carries a credential; resolves when both ends are closed.
  *
  * One connection of the client is one upstream, dialled at the first request that may go up: no pool, nothing shared. When
- * all leases under which something was swapped have ended, both are cut.
+ * all leases under which something was swapped have ended, both are cut: an idle client is told so, and given a second to
+ * see it before its end is taken away.
  */
 export const serveConnection = async (
   { swap, redactor, signer, trust, limits, readRequests, turns }: ConnectionParts,
@@ -53,6 +57,18 @@ export const serveConnection = async (
     log.cut(reason)
     end()
     client.destroy()
+  }
+  const part = (): void => {
+    // Half an answer must not look whole
+    if (waiting > 0 || over.signal.aborted) return cut(leaseEnded)
+    log.cut(leaseEnded)
+    end()
+    leave()
+  }
+  /** Tells a client that waits for nothing that it is over. */
+  const leave = (): void => {
+    late ??= setTimeout(() => client.destroy(), closeMs)
+    stream.end()
   }
 
   const injections = swap.injections.filter(
@@ -87,7 +103,7 @@ export const serveConnection = async (
       if (carried.has(until)) return
       const ended = (): void => {
         carried.delete(until)
-        if (carried.size === 0) cut('lease-ended')
+        if (carried.size === 0) part()
       }
       carried.set(until, ended)
       if (until.aborted) ended()
@@ -102,9 +118,10 @@ export const serveConnection = async (
   let stream = client
   let turn: Promise<void> = Promise.resolve()
   let quiet: NodeJS.Timeout | undefined
+  let late: NodeJS.Timeout | undefined
   const upstreamClosed = (): void => {
     isClosing = true
-    if (waiting === 0) client.destroy()
+    if (waiting === 0 && !over.signal.aborted) leave()
   }
   const inTurn = (act: () => Promise<void>, failed: (refusal: Refusal) => void): void => {
     clearTimeout(quiet)
@@ -177,6 +194,7 @@ export const serveConnection = async (
   }
   await closed
   clearTimeout(quiet)
+  clearTimeout(late)
   // A lease may outlive thousands of connections
   for (const [until, ended] of carried) until.removeEventListener('abort', ended)
   await turn

@@ -1,5 +1,5 @@
 // The life of a connection that carries a secret: one upstream of its own, and over with its lease.
-import { getEventListeners } from 'node:events'
+import { getEventListeners, once } from 'node:events'
 import type { Duplex } from 'node:stream'
 import { describe, expect, test } from 'vitest'
 import { eventually } from '../../support/eventually.ts'
@@ -70,6 +70,22 @@ describe('when its lease ends', () => {
     other.write(free(at))
     expect(await until(other, '<end>')).toContain('200')
     expect(at.log.cut).toEqual(['lease-ended'])
+  })
+
+  test('an idle client is told so, and one that leaves its end open has it closed', async () => {
+    await using at = await intercepted({ http: (_, response) => response.end('<end>') })
+    const lease = await at.lease()
+    const socket = await at.raw({ allowHalfOpen: true })
+    socket.write(use(at))
+    await until(socket, '<end>')
+    const failed: unknown[] = []
+    socket.on('error', (error) => failed.push(error))
+    const told = once(socket.resume(), 'end')
+    lease.end()
+    await told
+    expect(failed).toEqual([])
+    await eventually(() => at.upstreams.size === 0)
+    await eventually(() => at.clients.size === 0)
   })
 
   test('while the host is being dialled, the secret is never sent', async () => {

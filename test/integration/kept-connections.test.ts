@@ -1,0 +1,59 @@
+// Clients keep their connections, and take them for open until they have read that they are over: also when the next call is there at once.
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { Client } from '../../src/client/client.ts'
+import { type Api, openApi } from '../support/api.ts'
+import { type Place, serve, type TestDaemon } from '../support/daemon.ts'
+import { eventually } from '../support/eventually.ts'
+import { callThrough, reachesOut, reachingPlace, recordsAbout } from '../support/reaching-out.ts'
+
+const calls = 60
+
+let api: Api
+let at: Place
+let client: Client
+let child: TestDaemon['process']
+
+beforeAll(async () => {
+  api = await openApi()
+  const { host, port, address, caFile } = api
+  const allow = [{ host, port, address, private: true, reason: 'the API' }]
+  const egress = allow.map((entry) => ({ ...entry, tls: true }))
+  const credentials = [
+    { use: 'api', inject: 'egress', as: 'API_TOKEN', hosts: [`${host}:${port}`], ca_file: caFile },
+  ]
+  at = await reachingPlace(
+    {
+      swap: reachesOut(egress, { credentials }),
+      calling: reachesOut(egress, { credentials, egress_when: 'calling' }),
+      tunnel: reachesOut(egress, { egress_when: 'calling' }),
+    },
+    { allow, credentials: ['egress'] },
+    { credentials: { api: { env: 'TEST_TOKEN' } } },
+  )
+  ;({ process: child, client } = await serve(at, { TEST_TOKEN: 'real-0123456789-token-abcdefghij' }))
+})
+afterAll(async () => {
+  await client[Symbol.asyncDispose]()
+  child.kill('SIGTERM')
+  await eventually(() => child.exitCode !== null, 20_000)
+  await at[Symbol.asyncDispose]()
+  await api[Symbol.asyncDispose]()
+})
+
+const call = callThrough(() => client)
+
+test.each([
+  ['swap', 'lease-ended'],
+  ['calling', 'lease-ended'],
+  ['tunnel', 'doors-shut'],
+])('a call of %s that follows another at once uses nothing that has ended', async (server, reason) => {
+  const answers: unknown[] = []
+  const asked = { url: `${api.url}/kept`, isTrusted: server !== 'tunnel' }
+  for (let it = 0; it < calls; it++) answers.push(await call(server, 'kept', asked))
+  expect(answers).toEqual(answers.map(() => ({ status: 200 })))
+  const ended = await eventually(() => {
+    const closed = recordsAbout(at, 'egress.closed', server)
+    return closed.length > 0 && closed
+  })
+  expect(ended[0]?.body['reason']).toBe(reason)
+})
