@@ -156,8 +156,12 @@ function skipObject(
     const afterKey = skipString(text, here)
     const key = unique || out !== null ? keyBetween(text, here + 1, afterKey - 1) : ''
     if (unique) {
-      if (first === null) first = key
-      else if (key === first || !(more ??= new KeySet()).add(key)) {
+      if (out === null && first === null) first = key
+      else if (
+        out !== null && out.length < few
+          ? isIn(out, key)
+          : key === first || !(more ??= new KeySet(out)).add(key)
+      ) {
         throw new JsonScanError(
           'duplicate',
           `the key ${JSON.stringify(key)} stands twice in one object`,
@@ -202,6 +206,14 @@ function skipArray(text: string, at: number, unique: boolean, depth: number, out
     if (next !== 44) throw syntax(text, here, '"," or "]"')
     here = skipSpace(text, here + 1)
   }
+}
+
+/** Members listed so far that are looked through for a key; among more it is looked for in a set */
+const few = 12
+
+function isIn(listed: readonly Member[], key: string): boolean {
+  for (let at = 0; at < listed.length; at++) if (listed[at]?.key === key) return true
+  return false
 }
 
 /** Returns the offset behind the closing quote. Control characters and unknown escapes are refused. */

@@ -5,6 +5,10 @@ export class KeySet {
   readonly #few: string[] = []
   #many: Set<string> | null = null
 
+  constructor(members: readonly { readonly key: string }[] | null) {
+    for (const { key } of members ?? []) this.add(key)
+  }
+
   /** False when it was there already. */
   add(key: string): boolean {
     if (this.#many !== null) {

@@ -3,6 +3,22 @@
 /** Longest text that is remembered: a name of the longest kind, or an address. */
 const maxText = 253
 
+/**
+ * Returns `work`, a function of nothing but its text, such that it does not run again for the text of the time before: what it
+ * gave then is the very same text, which is compared at a glance and hashed once.
+ */
+export function rememberedOnce(work: (text: string) => string): (text: string) => string {
+  let last: string | null = null
+  let result = ''
+  return (text) => {
+    if (text === last) return result
+    if (text.length > maxText) return work(text)
+    last = Buffer.from(text).toString() // a slice would hold all of the text that it was cut from
+    result = work(last)
+    return result
+  }
+}
+
 /** Returns `work`, a function of nothing but its text, such that it runs once for each of the last `most` texts or so. */
 export function remembered<T>(work: (text: string) => T, most: number): (text: string) => T {
   const known = new Map<string, { readonly result: T }>()

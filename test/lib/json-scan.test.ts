@@ -88,6 +88,17 @@ test.each([
   expect(() => keysOf(text, true)).toThrow(/stands twice/)
 })
 
+test.each(Array.from({ length: 20 }, (_, before) => before + 1))('it is found behind %i keys', (before) => {
+  const keys = Array.from({ length: before }, (_, i) => `k${i}`)
+  for (const again of [0, before >> 1, before - 1]) {
+    const text = `{${[...keys, `k${again}`].map((key) => `"${key}":1`).join(',')}}`
+    expect(() => keysOf(text, true)).toThrow(`"k${again}" stands twice`)
+    expect(() => keysOf(`{"a":[${text}]}`, true)).toThrow(`"k${again}" stands twice`)
+    expect(keysOf(text)).toEqual([...keys, `k${again}`])
+  }
+  expect(keysOf(`{${keys.map((key) => `"${key}":1`).join(',')}}`, true)).toEqual(keys)
+})
+
 test('the same key in different objects is no matter, however many keys there are', () => {
   const many = Object.fromEntries(Array.from({ length: 100 }, (_, i) => [`k${i}`, { a: { a: 1 } }]))
   expect(keysOf(JSON.stringify(many), true)).toHaveLength(100)

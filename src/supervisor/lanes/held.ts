@@ -1,12 +1,15 @@
 // Takes a governed request out of the stream: what policy is to be asked about it, and what is sent once it may pass.
 import { SallyportError } from '../../errors.ts'
 import { decodeString, type Member, members, type Span } from '../../lib/json-scan.ts'
+import { rememberedOnce } from '../../lib/remembered.ts'
 import type { Route } from '../../schema/gate.ts'
 import type { HostRequest } from './conversation.ts'
 import { readUnambiguous, type Request } from '../message/envelope.ts'
 import { listenAsks } from './listen.ts'
 import { utf8 } from '../message/utf8.ts'
 import type { Ask, Held } from './wire.ts'
+
+const nameOf = rememberedOnce(decodeString)
 
 /** What policy is asked about a request; a subscription is asked about thing by thing. Throws what `listenAsks` throws. */
 export function asksOf(request: Request, route: Route): readonly Ask[] {
@@ -21,7 +24,7 @@ export function asksOf(request: Request, route: Route): readonly Ask[] {
   }
   if (route === 'call') {
     const name = memberOf(found, 'name')
-    const subject = name === null ? '' : decodeString(text.slice(name.start, name.end))
+    const subject = name === null ? '' : nameOf(text.slice(name.start, name.end))
     const value = valueOf(text, memberOf(found, 'arguments')) ?? {}
     return [{ kind: 'tool', subject, arguments: value, bytes, evidence }]
   }

@@ -1,6 +1,7 @@
 // Reads the envelope of one JSON-RPC message, and refuses what two readers could take for different messages.
 import { type ErrorCode, SallyportError } from '../../errors.ts'
 import { decodeString, JsonScanError, type Member, members, type Span } from '../../lib/json-scan.ts'
+import { rememberedOnce } from '../../lib/remembered.ts'
 import { isConfusable, type Spellings, spellings } from '../../lib/key-folding.ts'
 import { type MessageId, messageId } from './message-id.ts'
 
@@ -44,6 +45,8 @@ const envelopeKeys = spellings(['jsonrpc', 'id', 'method', 'params', 'result', '
 const inside = new Set(['params', 'result'])
 /** Characters at the end of a line in which an id is looked for */
 const tailLength = 200
+
+const methodOf = rememberedOnce(decodeString)
 
 /** Reads the message from `start` to `end`; of what its members hold it sees no more than that it is well-formed. */
 export function readEnvelope(text: string, start: number, end: number): Envelope {
@@ -150,7 +153,7 @@ function classify(text: string, start: number, end: number, found: readonly Memb
       return invalid(id, 'ERR_INVALID_REQUEST', 'a message with a method has no result and no error')
     if (text.charCodeAt(method.start) !== 34)
       return invalid(id, 'ERR_INVALID_REQUEST', 'the method must be a string')
-    const name = decodeString(text.slice(method.start, method.end))
+    const name = methodOf(text.slice(method.start, method.end))
     if (idSpan === null) return { kind: 'notification', text, start, end, method: name, params }
     if (id === null) {
       return invalid(null, 'ERR_INVALID_REQUEST', `the id of ${name} must be a string or a finite number`)

@@ -11,7 +11,20 @@ const longText = 1024
 /** The text from `start` to `end`, of which `text` is the latin1 reading; it must be valid UTF-8. */
 export function utf8(text: string, start: number, end: number): string {
   const part = text.slice(start, end)
-  return isPlain(part) ? part : Buffer.from(part, 'latin1').toString('utf8')
+  return isAllPlain(text) || isPlain(part) ? part : Buffer.from(part, 'latin1').toString('utf8')
+}
+
+/** The text that was looked at last as a whole, and whether all of it is ASCII: one has many messages, and many parts are asked for */
+let last = ''
+let isLastPlain = true
+
+function isAllPlain(text: string): boolean {
+  if (text.length > window.length) return false
+  if (text !== last) {
+    last = text
+    isLastPlain = isPlain(text)
+  }
+  return isLastPlain
 }
 
 function isPlain(part: string): boolean {
