@@ -23,7 +23,8 @@ export const depthLimit = 128
  * @throws NotCanonical for what I-JSON (RFC 7493) excludes: lone surrogates, numbers that are not finite
  */
 export function canonicalize(value: unknown): string {
-  return write(value, [])
+  path.length = 0
+  return write(value)
 }
 
 /** SHA-256 of a text's UTF-8 bytes, lowercase hex. */
@@ -38,48 +39,51 @@ const salt = randomBytes(32).toString('hex')
 export const sentDigest = (bytes: string, evidence: string): string =>
   digestOf(bytes === evidence ? bytes : salt + bytes)
 
-/** `path` are the keys that lead to the value: a pointer is made of them only where something is wrong. */
-function write(value: unknown, path: (string | number)[]): string {
-  if (path.length > depthLimit) throw wrong(path, `is nested deeper than ${depthLimit} levels`)
+/** The keys that lead to what is being written: a pointer is made of them only where something is wrong */
+const path: (string | number)[] = []
+
+function write(value: unknown): string {
+  if (path.length > depthLimit) throw wrong(`is nested deeper than ${depthLimit} levels`)
   if (value === null || typeof value === 'boolean') return String(value)
-  if (typeof value === 'number') return writeNumber(value, path)
-  if (typeof value === 'string') return writeText(value, path)
-  if (Array.isArray(value)) return `[${value.map((item, n) => writeInside(item, n, path)).join(',')}]`
+  if (typeof value === 'number') return writeNumber(value)
+  if (typeof value === 'string') return writeText(value)
+  if (Array.isArray(value)) return `[${value.map((item, n) => writeInside(item, n)).join(',')}]`
   if (value instanceof WrittenNumber) return decimal(value.written)
-  if (typeof value === 'object') return writeObject(value, path)
-  throw wrong(path, `is ${typeof value}, which JSON has no form for`)
+  if (typeof value === 'object') return writeObject(value)
+  throw wrong(`is ${typeof value}, which JSON has no form for`)
 }
 
-function writeInside(value: unknown, key: string | number, path: (string | number)[]): string {
+function writeInside(value: unknown, key: string | number): string {
   path.push(key)
-  const text = write(value, path)
+  const text = write(value)
   path.pop()
   return text
 }
 
-function writeObject(value: object, path: (string | number)[]): string {
+function writeObject(value: object): string {
   const members = value as Readonly<Record<string, unknown>>
   const keys = Object.keys(members)
   if (keys.length > 1) keys.sort()
   let text = '{'
   for (const key of keys) {
-    const name = key.isWellFormed() ? JSON.stringify(key) : writeText(key, [...path, key])
-    text += `${text === '{' ? '' : ','}${name}:${writeInside(members[key], key, path)}`
+    path.push(key)
+    text += `${text === '{' ? '' : ','}${writeText(key)}:${write(members[key])}`
+    path.pop()
   }
   return `${text}}`
 }
 
-function writeNumber(value: number, path: readonly (string | number)[]): string {
-  if (!Number.isFinite(value)) throw wrong(path, 'is a number outside what a double holds')
+function writeNumber(value: number): string {
+  if (!Number.isFinite(value)) throw wrong('is a number outside what a double holds')
   return Object.is(value, -0) ? '0' : String(value)
 }
 
-function writeText(value: string, path: readonly (string | number)[]): string {
-  if (!value.isWellFormed()) throw wrong(path, 'holds half of a surrogate pair')
+function writeText(value: string): string {
+  if (!value.isWellFormed()) throw wrong('holds half of a surrogate pair')
   return JSON.stringify(value)
 }
 
-function wrong(path: readonly (string | number)[], what: string): NotCanonical {
+function wrong(what: string): NotCanonical {
   const segments = path.map((key) => `/${String(key).replaceAll('~', '~0').replaceAll('/', '~1')}`)
   return new NotCanonical(segments.join(''), what)
 }

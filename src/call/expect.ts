@@ -36,9 +36,19 @@ export function invalid(
   registry: Pick<GovernPorts['registry'], 'invalidArguments'>,
 ): Promise<string | null> | string | null {
   if (tool === null) return null
-  const number = inexactArgument(bytes, (text) => misjudged(text, tool.declaration.parameters))
+  const number = holdsNumber(args)
+    ? inexactArgument(bytes, (text) => misjudged(text, tool.declaration.parameters))
+    : null
   if (number !== null) return notExact(number, 'the schema would judge another number')
   return registry.invalidArguments(server.name, subject, args)
+}
+
+/** Whether there is any number in a value, which is quicker to tell than whether its text has what only numbers have. */
+function holdsNumber(value: unknown): boolean {
+  if (Array.isArray(value)) return value.some(holdsNumber)
+  if (typeof value !== 'object' || value === null) return typeof value === 'number'
+  for (const key in value) if (holdsNumber((value as Readonly<Record<string, unknown>>)[key])) return true
+  return false
 }
 
 /** What is found in the arguments of a call's params: what stands beside them no schema reads, and nobody approves. */

@@ -70,8 +70,8 @@ class Passage implements Told {
 
     // 2. canonicalize: one form to digest and to judge, the exact bytes beside it, valid for the accepted schema.
     const text = canonical(proposal)
-    const digests = { argumentsDigest: digestOf(text), bytesDigest: sentDigest(bytes, evidence) }
-    const proposed = { standing, text, bytes, ...digests }
+    const [argumentsDigest, bytesDigest] = [digestOf(text), sentDigest(bytes, evidence)]
+    const proposed = { standing, text, argumentsDigest, bytes, bytesDigest }
     const problem = invalid(proposal, standing, this.#ports.registry)
     if (problem instanceof Promise) return problem.then((late) => this.#decide(proposed, late))
     return this.#decide(proposed, problem)
@@ -151,11 +151,18 @@ class Passage implements Told {
 
     // The intent, durable before the effect. Before the check, so that nothing lies between the check and the dispatch.
     const foreseen = foresee(ask)
-    const digests = { argumentsDigest, bytesDigest }
-    recorder.intent(
-      { call, about, ...digests, permit: id, approval, lineage, foreseen, request: evidence },
-      this,
-    )
+    const intent = {
+      call,
+      about,
+      argumentsDigest,
+      bytesDigest,
+      permit: id,
+      approval,
+      lineage,
+      foreseen,
+      request: evidence,
+    }
+    recorder.intent(intent, this)
     return null
   }
 

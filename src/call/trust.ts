@@ -44,7 +44,8 @@ export const unknownTool: TrustRecord = {
 /** Counts one call that stayed within its permit and its declaration. */
 export function afterSuccess(record: TrustRecord, thresholds: TrustThresholds): TrustRecord {
   const evidence = record.evidence + 1
-  return { ...record, evidence, tier: tierOf(evidence * record.confidence, thresholds) }
+  const { confidence, epoch, history } = record
+  return { tier: tierOf(evidence * confidence, thresholds), evidence, confidence, epoch, history }
 }
 
 /** The record under other thresholds; the same object where they change nothing. */

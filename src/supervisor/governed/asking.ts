@@ -8,7 +8,7 @@ import type { Ask, Held } from '../lanes/wire.ts'
 export class Asking implements Asker {
   readonly held: Held
   readonly patience: Patience
-  readonly admissions: Admission[] = []
+  admissions: readonly Admission[] = []
   readonly #ask: (ask: Ask, asking: Asking) => void
   readonly #decided: (asking: Asking, refusal: SallyportError | null) => void
   /** Why it can't be sent whatever policy says */
@@ -34,7 +34,7 @@ export class Asking implements Asker {
   }
 
   admitted(admission: Admission): void {
-    this.admissions.push(admission)
+    this.admissions = this.admissions.length === 0 ? [admission] : [...this.admissions, admission]
     this.#next()
   }
 

@@ -167,8 +167,9 @@ export class GovernedCalls {
     const taskId = taskIn(asks[0])
     // `tasks/result` waits for its task
     const limitMs = Math.max(server.timeouts.callMs, taskId === undefined ? 0 : this.tasks.leftMs(taskId))
-    const dueAt = isTimed(held) ? talk.now() + limitMs : Infinity
-    this.#sent.set(request.wireId.key, { admissions, sentAt: performance.now(), dueAt, asksTask, taskId })
+    const sentAt = performance.now()
+    const dueAt = isTimed(held) ? talk.now(sentAt) + limitMs : Infinity
+    this.#sent.set(request.wireId.key, { admissions, sentAt, dueAt, asksTask, taskId })
     this.#alarm.by(dueAt)
     const [first] = admissions
     if (first !== undefined && first.process !== null)

@@ -91,8 +91,8 @@ export class Conversation {
   }
 
   /** Milliseconds in which the server could work on its answers; none pass while it waits for the host's. */
-  now(): number {
-    return (this.isStanding ? this.#askedAt : performance.now()) - this.#askedMs
+  now(at = performance.now()): number {
+    return (this.isStanding ? this.#askedAt : at) - this.#askedMs
   }
 
   open(request: HostRequest): void {
