@@ -33,6 +33,7 @@ const lists = {
 }
 const entry = (more: object): object =>
   fixture('changes', { args: ['/app/changes.mjs', '/tmp/reached'], ...more })
+const gone = fixture('crash-at-start', { restart: { start_attempts: 1 } })
 const servers = Object.fromEntries(Object.entries(lists).map(([name, more]) => [name, entry(more)]))
 
 const anyRule = fc.record<Rule>(
@@ -195,7 +196,7 @@ let at: TestDaemon
 let operator: RawCaller
 const sessions = new Map<string, AttachedHost>()
 beforeAll(async () => {
-  at = await daemon(configOf(servers))
+  at = await daemon(configOf({ ...servers, gone }))
   operator = await RawCaller.open(join(at.runtimeDir, 'operator/operator.sock'))
   for (const server of Object.keys(servers)) sessions.set(server, await attached(at, server))
   for (const session of sessions.values()) await session.call('echo')
@@ -224,6 +225,8 @@ async function compare(call: Call, rules: readonly Rule[]): Promise<void> {
   const steps = (before.result?.['steps'] ?? []) as { step: string; verdict: string; detail: string }[]
   const flaw = steps.find(({ step, verdict }) => step === 'arguments' && verdict === 'refuse')
   const { action, by } = verdictOf(call, rules)
+  const isOfTrust = action === 'ask' && typeof by === 'number' && rules[by]?.action === 'allow'
+  expect(steps.find(({ step }) => step === 'trust')?.verdict).toBe(isOfTrust ? 'ask' : 'pass')
   // What rules deny whatever else is wrong with it is told as that, save where its envelope is at fault.
   const message = made?.error?.message ?? ''
   if (flaw !== undefined && (action !== 'deny' || message.includes(flaw.detail)))
@@ -251,13 +254,17 @@ function expectPlace(line: number | null, by: Verdict['by'], rules: readonly Rul
   expect(lines.slice(0, line - 1).filter((text) => text.includes('"permission"'))).toHaveLength(by)
 }
 
+async function write(rules: readonly Rule[]): Promise<void> {
+  await writeFile(at.config, JSON.stringify(configOf({ ...servers, gone }, { rules }), null, 1))
+  await at.client.call('daemon/reload', {})
+}
+
 test(
   'the line that decides is the line that is named, for any rules and any call',
   { timeout: 60_000 },
   async () => {
     for (const { rules, calls } of fc.sample(anyFile, { numRuns: 25, seed: 3 })) {
-      await writeFile(at.config, JSON.stringify(configOf(servers, { rules }), null, 1))
-      await at.client.call('daemon/reload', {})
+      await write(rules)
       for (const call of calls)
         await compare(call, rules).catch((cause: unknown) => {
           throw new Error(`${JSON.stringify(call)} under ${JSON.stringify(rules)}: ${String(cause)}`, {
@@ -276,3 +283,14 @@ test.each(['tools/list', 'ping/pong', 'resources/Read'])(
     })
   },
 )
+
+test('a server that gave up is called by nobody', async () => {
+  await write([{ permission: 'mcp:*:*', action: 'allow' }])
+  const asked = { server: 'gone', tool: 'echo', arguments: {} }
+  const called = () => at.client.call('tools/call', asked)
+  for (let n = 0; n < 2; n += 1)
+    await expect(called()).rejects.toMatchObject({ code: 'ERR_SERVER_UNAVAILABLE' })
+  const after = await at.client.call('policy/explain', asked)
+  expect(after.steps[0]).toMatchObject({ step: 'server', verdict: 'refuse' })
+  expect(after.outcome).toBe('refused')
+})

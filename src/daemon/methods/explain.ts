@@ -22,6 +22,8 @@ interface Asked {
   readonly tool: string
   readonly lineage: string | null
   readonly arguments: RawJson
+  /** Why the server is down and not started by a call, or null */
+  readonly down: string | null
 }
 type Explanation = OperatorMethods['policy/explain']['result']
 
@@ -34,7 +36,7 @@ export interface ExplainPorts {
 export async function explain(
   { governance, policy }: ExplainPorts,
   server: ServerSettings,
-  { tool, arguments: given, lineage }: Asked,
+  { tool, arguments: given, lineage, down }: Asked,
 ): Promise<Explanation> {
   const { ledger } = governance
   const kind = tool.includes('/') ? 'method' : 'tool'
@@ -53,7 +55,7 @@ export async function explain(
   const decision = policy.gate.decide(request, isProvisional(trust))
   const hold = ledger.hold(server.name, tool, lineage)
   const steps: ExplainedStep[] = [
-    serverStep(governance, server),
+    serverStep(governance, server, down),
     standing.state === 'accepted'
       ? pass('acceptance', `accepted as ${standing.identity}`)
       : refuse('acceptance', standing.reason),
@@ -61,7 +63,11 @@ export async function explain(
       ? refuse('arguments', read.message)
       : await argumentsStep(governance, request, standing, decision),
     rulesStep(decision),
-    trustStep(server, trust, decision),
+    trustStep(
+      server,
+      trust,
+      decision.action === 'ask' && policy.gate.decide(request, true).action === 'allow',
+    ),
     ...(decision.action === 'ask' ? [approvalStep(governance)] : []),
     effectsStep(governance, server.name, standing),
     hold === null ? pass('hold', 'nothing holds it') : refuse('hold', `the hold ${hold} covers it`),
@@ -83,13 +89,14 @@ export async function explain(
   }
 }
 
-function serverStep({ ledger }: Governance, server: ServerSettings): ExplainedStep {
+function serverStep({ ledger }: Governance, server: ServerSettings, down: string | null): ExplainedStep {
   const { name, enabled, disabledReason, unenforceable } = server
   const halt = ledger.quarantined().find((one) => one.server === name)
   if (!enabled) return refuse('server', disabledReason ?? `server ${name} is disabled`)
   if (unenforceable.length > 0)
     return refuse('server', `this version cannot enforce ${unenforceable.join(', ')}`)
   if (halt !== undefined) return refuse('server', `${name} is quarantined (${halt.failure}): ${halt.reason}`)
+  if (down !== null) return refuse('server', `${name} is down: ${down}`)
   return pass('server', `${name} ${server.version}, profile ${server.profile}, may run`)
 }
 
@@ -140,14 +147,14 @@ function rulesStep({ action, reason }: Decision): ExplainedStep {
   }
 }
 
+/** `isAsked`: with more trust, it would not be asked for. */
 function trustStep(
   server: ServerSettings,
   { tier, evidence, confidence }: ReturnType<Governance['ledger']['trust']>,
-  { action }: Decision,
+  isAsked: boolean,
 ): ExplainedStep {
   const tool = `the tool is ${tier} after ${evidence} good calls, confidence ${confidence}`
   const detail = `the server is ${server.trust}; ${tool}`
-  const isAsked = action === 'ask' && server.trust === 'untrusted' && tier === 'untrusted'
   return { step: 'trust', verdict: isAsked ? 'ask' : 'pass', detail }
 }
 

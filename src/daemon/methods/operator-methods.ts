@@ -12,6 +12,7 @@ import type { MethodCall, MethodTable } from './methods.ts'
 import { registrationMethods } from './registration-methods.ts'
 import { trustMethods } from './trust-methods.ts'
 import type { Caller, Policy } from '../../supervisor/ports.ts'
+import type { Supervisor } from '../../supervisor/supervisor.ts'
 import type { Reloaded } from '../reload.ts'
 
 /** What the operator's methods stand on beside those of hosts. */
@@ -43,7 +44,8 @@ export function operatorMethods(ports: OperatorPorts): MethodTable<keyof Operato
     ...trustMethods(ports),
     ...auditMethods(ports),
     'policy/explain'({ server, tool, lineage = null }, call) {
-      const asked = { tool, lineage, arguments: call.text('arguments') ?? new RawJson('{}') }
+      const given = call.text('arguments') ?? new RawJson('{}')
+      const asked = { tool, lineage, arguments: given, down: whyDown(supervisor, call.caller, server) }
       return explain(ports, supervisor.settingsOf(call.caller, server), asked)
     },
     'daemon/reload': (_params, { caller }) => ports.reload(caller),
@@ -52,6 +54,16 @@ export function operatorMethods(ports: OperatorPorts): MethodTable<keyof Operato
       return { stopping: true }
     },
   }
+}
+
+/** Why a call of the caller's own fails at once, or null. */
+function whyDown(supervisor: Supervisor, caller: Caller, server: string): string | null {
+  const { instances } = supervisor.get(caller, server)
+  const own = instances.find(
+    ({ principal, purpose }) =>
+      principal === caller.principal.id && (purpose === 'control' || purpose === 'shared'),
+  )
+  return own?.state === 'failed' || own?.state === 'backoff' ? (own.reason ?? own.state) : null
 }
 
 function followLogs({ supervisor }: OperatorPorts, server: string, call: MethodCall): void {
