@@ -1,11 +1,15 @@
 // `sallyport stdio NAME`: a host's configuration stays as it is but for the command, and the host notices nothing.
+import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
+import { copyFile, mkdir, symlink, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { expect, it } from 'vitest'
 import { configOf, daemon, fixture, place } from '../support/daemon.ts'
 import type { Place } from '../support/daemon.ts'
 import { eventually } from '../support/eventually.ts'
+import { tempDir } from '../support/temp-dir.ts'
 import { fileURLToPath } from 'node:url'
 
 const main = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url))
@@ -101,4 +105,24 @@ it('a host that is killed in a call leaves an outcome in the journal, and nothin
     const { servers } = await at.client.call('servers/list', {})
     return servers.every(({ instances }) => instances.every(({ pid }) => pid === null))
   })
+})
+
+it('the command of the package becomes the shim beside it, wherever it is linked to', async () => {
+  await using dir = await tempDir()
+  const of = (...names: string[]): string => join(dir.path, ...names)
+  const libexec = of('a package', 'dist', 'libexec', process.arch)
+  for (const folder of [libexec, of('a package', 'sandbox'), of('bin')])
+    await mkdir(folder, { recursive: true })
+  const command = fileURLToPath(new URL('../../sandbox/sallyport-stdio', import.meta.url))
+  await copyFile(command, of('a package', 'sandbox', 'sallyport-stdio'))
+  await writeFile(join(libexec, 'sallyport-stdio'), '#!/bin/sh\necho "$$" "$@"\n', { mode: 0o755 })
+  await symlink('../a package/sandbox/sallyport-stdio', of('bin', 'linked'))
+  await symlink(of('bin', 'linked'), of('bin', 'sallyport-stdio'))
+  const env = { PATH: `${of('bin')}:/usr/bin:/bin` }
+  for (const shim of [of('bin', 'sallyport-stdio'), 'sallyport-stdio']) {
+    // It is the shim then, with the same number, and no shell stays beside it.
+    const said = execFileSync('/bin/sh', ['-c', 'echo $$; exec "$@"', 'sh', shim, 'files', 'a b'], { env })
+    const [own = '', became = ''] = said.toString().split('\n')
+    expect(became).toBe(`${own} files a b`)
+  }
 })
