@@ -15,9 +15,9 @@ export function describeExit(exit: SandboxExit): string {
   if (exit.reason === 'egress-lost') return 'the relay of its network was gone, and it was ended'
   if (exit.reason === 'exec-failed') return 'its program could not be executed'
   if (isKilled(exit)) return 'it was killed'
-  return exit.signal === null
-    ? `it exited with status ${exit.code ?? 'unknown'}`
-    : `it was ended by signal ${exit.signal}`
+  if (exit.signal !== null) return `it was ended by signal ${exit.signal}`
+  // Asked before the rest of its tree is gone, when nobody was told yet how it went.
+  return exit.code === null ? 'it ended by itself' : `it exited with status ${exit.code}`
 }
 
 /** Why a stream of a server's ended, in words: how the server did, where that is known soon, else `what`, since it lives on. */

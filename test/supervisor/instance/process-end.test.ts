@@ -7,6 +7,7 @@ describe('a server that', () => {
   test.each<[string, SandboxExit, number, string]>([
     ['exits', { code: 3, signal: null, reason: 'exited' }, 3, 'it exited with status 3'],
     ['is ended by a signal', { code: null, signal: 15, reason: 'exited' }, 143, 'it was ended by signal 15'],
+    ['ended, nobody knows yet how', { code: null, signal: null, reason: 'exited' }, 1, 'it ended by itself'],
     ['is killed with its tree', { code: null, signal: null, reason: 'killed' }, 137, 'it was killed'],
     [
       'runs out of memory',
