@@ -1,10 +1,12 @@
 // A credential of a verification's own, held as any other: what a server has in its place, and what that stands for where.
 import { once } from 'node:events'
+import { SallyportError } from '../../errors.ts'
 import { createBroker } from '../../credentials/broker.ts'
 import { within } from '../../lib/deadline.ts'
 import { newInstanceId } from '../../lib/ids.ts'
 import type { CredentialViolation, Injection, SwapPlace } from '../../schema/credentials.ts'
 import type { EgressEndpoint, Screen } from '../../schema/egress.ts'
+import { astrayInParts } from './carried-parts.ts'
 import { astrayOnItsWay } from './carried.ts'
 
 const api: EgressEndpoint = { host: 'api.sallyport.test', port: 443 }
@@ -54,18 +56,32 @@ const passesInPieces = (screen: Screen, text: string): boolean => {
 export const leaseCanary = async (folder: string, signal: AbortSignal): Promise<CanarySecret> => {
   const value = `secret-${newInstanceId()}`
   const broker = createBroker({
-    sources: { canary: { kind: 'env', variable: 'CANARY' } },
-    environment: { CANARY: value },
+    sources: { canary: { kind: 'env', variable: 'CANARY' }, second: { kind: 'env', variable: 'SECOND' } },
+    environment: { CANARY: value, SECOND: `second-${newInstanceId()}` },
     uid: process.getuid?.() ?? 0,
   })
-  const sandbox = (hosts = injection.hosts) =>
+  const sandboxWith = (...injections: readonly Injection[]) =>
     broker.forSandbox({
       server: 'probes',
       instance: newInstanceId(),
-      injections: [{ ...injection, hosts }],
+      injections,
       violated: () => undefined,
     })
+  const sandbox = (hosts = injection.hosts) => sandboxWith({ ...injection, hosts })
   const [holder, other] = [sandbox(), sandbox()]
+  /** Two secrets for one host: one after the other, and who waits for too long gets none */
+  const togetherAtOneHost = async (signal: AbortSignal): Promise<readonly string[]> => {
+    using both = sandboxWith(injection, { ...injection, use: 'second', as: 'SECOND' })
+    using first = await both.lease(request, { signal })
+    const second = { ...request, call: 'c-verify-2', names: ['second'] }
+    const isRefused = await both.lease(second, { signal: AbortSignal.timeout(briefMs) }).then(
+      () => false,
+      (error: unknown) => SallyportError.from(error).code === 'ERR_CREDENTIAL_BUSY',
+    )
+    first.end()
+    using later = await both.lease(second, { signal })
+    return isRefused && !later.ended.aborted ? [] : ['two secrets for one host: open at once']
+  }
   const waiting = { signal }
   const request = {
     permit: 'p-verify',
@@ -121,7 +137,13 @@ export const leaseCanary = async (folder: string, signal: AbortSignal): Promise<
         (secrets) => secrets.lease(request, { signal }),
         value,
       )
-      return [...found, ...onItsWay]
+      const inParts = await astrayInParts(
+        folder,
+        (host, parts) => sandboxWith({ ...injection, ...parts, hosts: [host] }),
+        (secrets) => secrets.lease(request, { signal }),
+        value,
+      )
+      return [...found, ...(await togetherAtOneHost(signal)), ...onItsWay, ...inParts]
     },
     [Symbol.dispose]() {
       holder[Symbol.dispose]()
