@@ -25,13 +25,13 @@ const statuses: Readonly<Record<string, number>> = {
   'connect-timeout': 504,
 }
 
-/** Returns the whole answer to a refused request. */
+/** Returns the whole answer to a refused request. Most clients show its first line alone, so that the word is in it too. */
 export function refusalAnswer({ reason, verdict }: Refusal): string {
   const status = statuses[reason] ?? (verdict === 'failed' ? 502 : 403)
   const word = /^[a-z0-9:-]{1,64}$/.test(reason) ? reason : 'refused'
   const body = `sallyport: ${word}\n`
   return [
-    `HTTP/1.1 ${status} ${phrases[status] ?? 'Forbidden'}`,
+    `HTTP/1.1 ${status} ${phrases[status] ?? 'Forbidden'} (sallyport: ${word})`,
     'Content-Type: text/plain',
     `Content-Length: ${body.length}`,
     'Connection: close',

@@ -180,13 +180,17 @@ test('CONNECT to a port without TLS is answered once there is a connection, or w
       ' ',
     )
   expect(await refused('allowed.com:1')).toBe(
-    'HTTP/1.1 502 Bad Gateway sallyport: connect-failed:econnrefused\n',
+    'HTTP/1.1 502 Bad Gateway (sallyport: connect-failed:econnrefused) sallyport: connect-failed:econnrefused\n',
   )
   expect(await refused(`inner.com:${port}`)).toBe(
-    'HTTP/1.1 403 Forbidden sallyport: address-refused:private\n',
+    'HTTP/1.1 403 Forbidden (sallyport: address-refused:private) sallyport: address-refused:private\n',
   )
-  expect(await refused(`evil.net:${port}`)).toBe('HTTP/1.1 403 Forbidden sallyport: name-not-listed\n')
-  expect(await refused('allowed.com:2')).toBe('HTTP/1.1 403 Forbidden sallyport: port-not-listed\n')
+  expect(await refused(`evil.net:${port}`)).toBe(
+    'HTTP/1.1 403 Forbidden (sallyport: name-not-listed) sallyport: name-not-listed\n',
+  )
+  expect(await refused('allowed.com:2')).toBe(
+    'HTTP/1.1 403 Forbidden (sallyport: port-not-listed) sallyport: port-not-listed\n',
+  )
 })
 
 test('plain HTTP does not go to a TLS port, and a head that never ends has a deadline', async () => {

@@ -19,17 +19,21 @@ export class Refusal extends StacklessError {
 export const credentialRefused = (reason: string): Refusal =>
   new Refusal(403, reason, 'authentication failed')
 
-/** Answers with a refusal and ends the connection after it. An answer that has begun is broken off instead. */
+/**
+ * Answers with a refusal and ends the connection after it, for a client that asks for JSON where libraries of APIs look for what
+ * failed. An answer that has begun is broken off instead.
+ */
 export const refuse = (response: ServerResponse, { status, message }: Refusal): void => {
   if (response.headersSent) {
     response.destroy()
     return
   }
-  const body = `${message}\n`
+  const isJson = /json/i.test(response.req.headers.accept ?? '')
+  const body = isJson ? JSON.stringify({ message, error: { message } }) : `${message}\n`
   response.sendDate = false
   response.writeHead(status, {
-    'Content-Type': 'text/plain',
-    'Content-Length': body.length,
+    'Content-Type': isJson ? 'application/json' : 'text/plain',
+    'Content-Length': Buffer.byteLength(body),
     Connection: 'close',
   })
   response.end(body)

@@ -38,6 +38,19 @@ const refusedPlainly = (answer: string): void => {
   expect(answer.split('\r\n\r\n')[1]).toBe('authentication failed\n')
 }
 
+test('who asks for JSON is refused in JSON, where libraries of APIs look for what failed', async () => {
+  await using at = await noting()
+  const answer = await at.say('GET / HTTP/1.1', [
+    `Authorization: Bearer ${at.placeholder}`,
+    'Accept: application/vnd.github.v3+json',
+  ])
+  const [head = '', body = ''] = answer.split('\r\n\r\n')
+  expect(head).toContain('HTTP/1.1 403 ')
+  expect(head).toContain('Content-Type: application/json')
+  const message = 'authentication failed'
+  expect(JSON.parse(body)).toEqual({ message, error: { message } })
+})
+
 test('in its header, and the connection is known to carry it', async () => {
   await using at = await noting()
   using _ = await at.lease()
