@@ -10,6 +10,7 @@ import {
 import { isSameServer } from '../../call/live.ts'
 import { missingGrant, namesOf, uncontained } from '../../config/containment.ts'
 import { SallyportError } from '../../errors.ts'
+import { own } from '../../lib/own.ts'
 import type { Observation } from '../../schema/governor.ts'
 import type { DeclaredTool, ProfileSettings, ServerSettings } from '../../schema/settings.ts'
 
@@ -182,7 +183,7 @@ function proposal(
       (effect) => missingGrant(effect, server, profile) === null,
       namesOf(server.credentials),
     )
-  const declared = declaration[name]
+  const declared = own(declaration, name)
   if (declared === undefined || mismatch(declared, listed) !== null) return null
   const { surfaceDigest: _, ...words } = declared
   return words

@@ -48,3 +48,14 @@ test('a number that no double holds is a part of the digest, and a double in the
   expect(one.digests.get('one')).not.toBe(next.digests.get('one'))
   expect(one.tools.get('one')?.declaration.parameters).toEqual({ maximum: 2 ** 64 })
 })
+
+test.each(['constructor', 'toString', '__proto__', 'hasOwnProperty'])(
+  'a tool called %s is declared only where the operator declared it',
+  (name) => {
+    const declared = { ...server, declaration: {} }
+    const tools = new Map([[name, { name, inputSchema: { type: 'object' } }]])
+    const seen = readSurface({ server: declared, tools, rest: null }, reading)
+    expect([...seen.digests.keys()]).toEqual([name])
+    expect([...seen.tools.keys()]).toEqual([])
+  },
+)
