@@ -62,7 +62,7 @@ export class JournalRecorder implements Recorder {
     const [name = '', whole = null] = Object.entries(raw)[0] ?? []
     return new Promise((durable, failed) => {
       const told = { durable, failed }
-      this.#add({ type, said, told }, { text: membersOf(text), hits }, name, whole)
+      this.#add({ type, said, told }, { text: membersOf(text), hits }, `,"${name}":`, whole)
     })
   }
 
@@ -72,37 +72,44 @@ export class JournalRecorder implements Recorder {
    */
   intent(intent: Intent, told: Told): void {
     const { call, permit, approval, argumentsDigest, bytesDigest, lineage, foreseen } = intent
-    const { target, basis } = intent.about
-    const [of, by, also] = [this.#common(target), this.#common(basis), this.#members(foreseen)]
-    const from = this.#words(lineage)
+    const { about, request } = intent
+    const [of, also] = [
+      this.#common(about, () => ({ ...about.target, ...about.basis })),
+      this.#members(foreseen),
+    ]
+    const from = lineage === null ? noLineage : this.#words('lineage', lineage)
     const ids = `,"call":"${call}","permit":"${permit}","approval":${quoted(approval)}`
     const digests = `,"arguments_digest":"${argumentsDigest}","bytes_digest":"${bytesDigest}"`
-    const text = `${ids}${digests}${of.text}${by.text},"lineage":${from.text}${also.text}`
-    const hits = of.hits + by.hits + from.hits + also.hits
-    const said: unknown = hits === 0 ? { ...target, call, permit } : bodyOf(text)
-    this.#add({ type: 'call.intent', said, told }, { text, hits }, 'request', intent.request)
+    const text = `${ids}${digests}${of.text}${from.text}${also.text}`
+    const hits = of.hits + from.hits + also.hits
+    const said: unknown = hits === 0 ? { ...about.target, call, permit } : bodyOf(text)
+    this.#add({ type: 'call.intent', said, told }, { text, hits }, ',"request":', request)
   }
 
   /** As `intent`. */
   outcome({ admission, outcome, used }: Ended, told: Told): void {
     const { call, permit, intent, target, server, kind, subject, trustEpoch } = admission
-    const [of, why, also] = [this.#common(target), this.#words(outcome.detail), this.#members(used)]
+    const { detail } = outcome
+    const why = detail === null ? noDetail : this.#words('detail', detail)
+    const [of, also] = [this.#common(target, () => target), this.#members(used)]
     const ids = `,"call":"${call}","intent":${intent},"permit":"${permit}"`
     const end = `,"outcome":"${outcome.kind}","duration_ms":${outcome.durationMs}`
-    const text = `${ids}${end}${of.text},"detail":${why.text}${also.text}`
+    const text = `${ids}${end}${of.text}${why.text}${also.text}`
     const hits = of.hits + why.hits + also.hits
     const said: unknown =
       hits === 0
         ? { call, server, kind, subject, outcome: outcome.kind, trust_epoch: trustEpoch }
         : bodyOf(text)
-    this.#add({ type: 'call.outcome', said, told }, { text, hits }, 'response', outcome.bytes)
+    this.#add({ type: 'call.outcome', said, told }, { text, hits }, ',"response":', outcome.bytes)
   }
 
-  /** The members of an object that many records share. */
-  #common(part: object): Redaction {
+  /** Members that many records share, for as long as the object lives that stands for them. */
+  #common(part: object, whole: () => object): Redaction {
     let written = this.#parts.get(part)
     if (written === undefined) {
-      written = this.#members(part)
+      const { text, hits } = this.#members(whole())
+      // In one piece: V8 puts texts together when they are read, each time anew.
+      written = { text: Buffer.from(text).toString(), hits }
       this.#parts.set(part, written)
     }
     return written
@@ -114,23 +121,24 @@ export class JournalRecorder implements Recorder {
     return { text: membersOf(text), hits }
   }
 
-  #words(words: string | null): Redaction {
-    return words === null ? nobodySaid : this.#redacted(words)
+  #words(name: string, words: string): Redaction {
+    const { text, hits } = this.#redacted(words)
+    return { text: `,"${name}":${text}`, hits }
   }
 
   #redacted(value: object | string): Redaction {
     return this.#options.redactor.redact(JSON.stringify(value))
   }
 
-  /** `members` is the body's text without its braces, a comma before each member; `raw` comes under `name`, or beside it. */
+  /** `members` is the body's text without its braces, a comma before each member; `raw` comes behind `name`, or beside it. */
   #add(draft: Draft, { text, hits }: Redaction, name: string, raw: string | null): void {
     if (raw === null) return this.#append(draft, withHits(text, hits))
     const kept = this.#options.redactor.redact(raw)
     const all = hits + kept.hits
     if (this.#fits(kept.text))
-      return this.#append(draft, withHits(`${text},"${name}":${JSON.stringify(kept.text)}`, all))
+      return this.#append(draft, withHits(`${text}${name}${JSON.stringify(kept.text)}`, all))
     this.#keep(kept.text).then(
-      (sidecar) => this.#append(draft, `${withHits(text, all)},"${name}":${JSON.stringify(sidecar)}`),
+      (sidecar) => this.#append(draft, `${withHits(text, all)}${name}${JSON.stringify(sidecar)}`),
       (error: unknown) => draft.told.failed(SallyportError.from(error)),
     )
   }
@@ -224,7 +232,8 @@ async function syncFolder(path: string): Promise<void> {
 }
 
 const nothing: Redaction = { text: '', hits: 0 }
-const nobodySaid: Redaction = { text: 'null', hits: 0 }
+const noLineage: Redaction = { text: ',"lineage":null', hits: 0 }
+const noDetail: Redaction = { text: ',"detail":null', hits: 0 }
 
 const quoted = (approval: string | null): string => (approval === null ? 'null' : JSON.stringify(approval))
 
