@@ -1,10 +1,9 @@
 // What each control is in a container: the same launch of the docker driver with that one taken out.
-import type { SandboxSpec } from '../../sandbox/spec.ts'
+import type { DockerPlan } from '../../sandbox/docker/driver.ts'
 import { strangers } from '../lab/behind.ts'
 import {
   asking,
   hosting,
-  type Remove,
   scratch,
   unmasked,
   withNetwork,
@@ -13,6 +12,7 @@ import {
   withoutNetwork,
   withoutRelay,
 } from '../lab/container-removal.ts'
+import type { ArmOf } from './control.ts'
 import type { ControlId } from './controls.ts'
 import {
   filesThatAreNone,
@@ -21,15 +21,7 @@ import {
   unheardEnds,
   unreadChannel,
 } from './gate-controls.ts'
-import type { Lab } from '../lab/lab.ts'
 import { both, withoutCounters, withoutInner } from '../lab/removal.ts'
-
-/** A control's arm in a container; where `isRefused` says so, that container must not even come up. */
-interface ContainerArm {
-  readonly without?: Remove
-  readonly around?: (lab: Lab) => Lab
-  readonly isRefused?: (spec: Pick<SandboxSpec, 'network'>) => boolean
-}
 
 const [nproc, sigpending, setDumpable, dropBounding, getNoNewPrivileges] = [6, 11, 4, 24, 39]
 
@@ -54,7 +46,7 @@ type NotInContainers =
   | 'staging'
 
 /** For every control, in the order of `controls`. Those that are around a sandbox are the same under each driver. */
-export const containerArms: Readonly<Record<Exclude<ControlId, NotInContainers>, ContainerArm>> = {
+export const containerArms: Readonly<Record<Exclude<ControlId, NotInContainers>, ArmOf<DockerPlan>>> = {
   seccomp: { without: (plan, exposure) => both(withoutFilter, withoutRelay)(plan, exposure) },
   'namespace-counters': { without: withoutCounters },
   'no-new-namespaces': { without: both(withoutFilter, withoutCounters) },
