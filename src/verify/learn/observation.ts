@@ -48,6 +48,13 @@ export interface Observation {
 const mostKept = 20_000
 const mostBytes = 16_777_216
 
+/** What the observer says of one use of a path: by which process, as it asked, and where that led; empty where nobody knows. */
+interface Told extends Pick<SeenPath, 'use' | 'errno' | 'isFolder'> {
+  readonly process: string
+  readonly asked: string
+  readonly real: string
+}
+
 interface Path extends SeenPath {
   readonly programs: Set<string>
 }
@@ -71,11 +78,25 @@ export class Notebook {
       case 'look':
       case 'change':
       case 'execute':
-        return this.#path(what, first, Number(second), unescaped(third), unescaped(fourth), fifth)
+        return this.#path({
+          use: what,
+          process: first,
+          errno: Number(second),
+          asked: unescaped(third),
+          real: unescaped(fourth),
+          isFolder: fifth === 'folder',
+        })
       case 'dial':
         return this.#address({ address: third, port: Number(fourth), errno: Number(second) })
       case 'socket':
-        return this.#path('read', first, Number(second), unescaped(third), '', 'socket')
+        return this.#path({
+          use: 'read',
+          process: first,
+          errno: Number(second),
+          asked: unescaped(third),
+          real: '',
+          isFolder: false,
+        })
       case 'started':
         this.#programs.set(first, unescaped(second))
         if (this.#started.length < mostKept) this.#started.push(unescaped(second))
@@ -107,7 +128,7 @@ export class Notebook {
     }
   }
 
-  #path(use: Use, process: string, errno: number, asked: string, real: string, kind: string): void {
+  #path({ use, process, errno, asked, real, isFolder }: Told): void {
     if (!asked.startsWith('/')) return
     const path = tidy(asked)
     const key = `${use} ${errno} ${path}`
@@ -117,7 +138,6 @@ export class Notebook {
     this.#bytes += path.length + real.length
     if (this.#paths.size >= mostKept || this.#bytes > mostBytes) return void (this.#isCut = true)
     const programs = new Set(program === undefined ? [] : [program])
-    const isFolder = kind === 'folder'
     this.#paths.set(key, { path, real: real === '' ? null : tidy(real), use, isFolder, errno, programs })
   }
 
