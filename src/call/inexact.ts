@@ -23,8 +23,12 @@ export function inexactNumber(json: string): Inexact | null {
  * verdict is the written number's own. An id of 64 bits is an integer whichever of the two is read, and so it passes.
  */
 export function misjudged(json: string, schema: unknown): Inexact | null {
-  const written = inexactNumber(json)
-  if (written === null) return null
+  let [first, count]: [Inexact | null, number] = [null, 0]
+  for (const number of inexactIn(json)) {
+    first ??= number
+    if (++count > most.numbers) return first
+  }
+  if (first === null) return null
   const value = parseWritten(json)
   try {
     return new Reading(schema).find(value, schema)
@@ -56,8 +60,8 @@ const beside = ['not', 'if', 'then', 'else'] as const
 const besideLists = ['allOf', 'anyOf', 'oneOf'] as const
 /** Keywords that lead to a schema in ways that are not followed */
 const winding = ['$dynamicRef', '$recursiveRef', '$id', 'id', 'dependencies'] as const
-/** Looks at a value beside a schema, and how deep one may lead to the next: whoever asks for more has every number taken for misjudged */
-const most = { looks: 200_000, depth: 500 } as const
+/** Numbers in a text, looks at a value beside a schema, and how deep one may lead to the next: whoever asks for more has every number taken for misjudged */
+const most = { numbers: 50_000, looks: 200_000, depth: 500 } as const
 
 class TooMuch extends Error {}
 

@@ -22,3 +22,7 @@ export function syntax(text: string, at: number, expected: string): JsonScanErro
 /** More than is read, of what. */
 export const tooMany = (most: number, what: string, at: number): JsonScanError =>
   new JsonScanError('parts', `it has more than ${most} ${what}; send it in pieces, or as a string`, at)
+
+/** A key that an object has already. */
+export const twice = (key: string, at: number): JsonScanError =>
+  new JsonScanError('duplicate', `the key ${JSON.stringify(key)} stands twice in one object`, at)

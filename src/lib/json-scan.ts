@@ -4,8 +4,8 @@
 // turned back into latin1 is byte for byte what was sent. A raw line feed is never white space here: the text may go
 // on behind it with the next message, which must not complete this one.
 
-import { JsonScanError, syntax, tooMany } from './json-scan-error.ts'
-import { KeySet } from './key-set.ts'
+import { JsonScanError, syntax, tooMany, twice } from './json-scan-error.ts'
+import { comparable, KeySet } from './key-set.ts'
 import { endOfPlain } from './plain-run.ts'
 
 export { JsonScanError }
@@ -154,20 +154,16 @@ function skipObject(
     if (text.charCodeAt(here) !== quote) throw syntax(text, here, 'a key')
     if ((partsLeft -= 2) < 0) throw tooMany(mostParts, 'keys and values', here)
     const afterKey = skipString(text, here)
-    const key = unique || out !== null ? keyBetween(text, here + 1, afterKey - 1) : ''
+    const key = out !== null ? keyBetween(text, here + 1, afterKey - 1) : ''
     if (unique) {
-      if (out === null && first === null) first = key
+      const said = out !== null ? key : comparable(text, here + 1, afterKey - 1)
+      if (out === null && first === null) first = said
       else if (
         out !== null && out.length < few
-          ? isIn(out, key)
-          : key === first || !(more ??= new KeySet(out)).add(key)
-      ) {
-        throw new JsonScanError(
-          'duplicate',
-          `the key ${JSON.stringify(key)} stands twice in one object`,
-          here,
-        )
-      }
+          ? isIn(out, said)
+          : said === first || !(more ??= new KeySet(out)).add(said)
+      )
+        throw twice(keyBetween(text, here + 1, afterKey - 1), here)
     }
     here = skipSpace(text, afterKey)
     if (text.charCodeAt(here) !== 58) throw syntax(text, here, '":"')

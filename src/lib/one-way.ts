@@ -1,5 +1,6 @@
 // JSON that has one reading: nothing said twice, and every number as it is written, whatever a double makes of it.
 import { randomBytes } from 'node:crypto'
+import { behindLiteral } from './long-text.ts'
 import { elements, JsonScanError, members, type Span } from './json-scan.ts'
 
 /** A number that a double does not hold; written out again as JSON it is the double beside it. */
@@ -51,7 +52,7 @@ export function* inexactIn(json: string): Generator<InexactAt, undefined> {
   let isLong = false
   for (let at = 0; at < json.length;) {
     const char = json.charCodeAt(at)
-    if (char === quote) at = behindString(json, at)
+    if (char === quote) at = behindLiteral(json, at)
     else if (!isDigit(char) && char !== minus) at += 1
     else {
       const start = at
@@ -66,24 +67,27 @@ export function* inexactIn(json: string): Generator<InexactAt, undefined> {
 function* inexactBetween(json: string, start: number, end: number): Generator<InexactAt, undefined> {
   const written = json.slice(start, end)
   const read = Number(written)
-  if (written === String(read) || decimal(written) === decimal(String(read))) return
-  yield { start, end, written, read }
+  if (!isHeld(written, read)) yield { start, end, written, read }
+}
+
+/** Whether a double holds what is written; where neither has an exponent, they differ in zeros at the end at most. */
+function isHeld(written: string, read: number): boolean {
+  const said = String(read)
+  if (written === said) return true
+  if (read === 0 || /e/i.test(written) || said.includes('e')) return decimal(written) === decimal(said)
+  if (!written.includes('.')) return false
+  let end = written.length
+  while (written.charCodeAt(end - 1) === zero) end -= 1
+  if (written.charCodeAt(end - 1) === point) end -= 1
+  return written.slice(0, end) === said
 }
 
 const quote = 34
-const backslash = 92
 const plus = 43
 const minus = 45
 const isDigit = (char: number): boolean => char >= zero && char <= zero + 9
 const isOfNumber = (char: number): boolean =>
   isDigit(char) || char === point || char === minus || char === plus || (char | lowerCase) === exponent
-
-function behindString(json: string, quoteAt: number): number {
-  let at = quoteAt + 1
-  for (let char = json.charCodeAt(at); char !== quote && at < json.length; char = json.charCodeAt(at))
-    at += char === backslash ? 2 : 1
-  return at + 1
-}
 
 /** Stands for a number until it is put there; nobody can write what nobody was told. */
 const mark = randomBytes(16).toString('hex')

@@ -197,3 +197,26 @@ test('an object that is listed has fewer', () => {
   expect(scan([])).toHaveLength(1)
   expect(() => scan(['in'])).toThrow(expect.objectContaining({ kind: 'parts' }))
 })
+
+test('a key is the same however it is written, and no other key is', () => {
+  const letters = ['a', 'é', '漢', '🙂', '"', '\\', '\n', '\u007f', '/', '\ud83d', '\ude42', '\0']
+  const word = fc
+    .array(fc.constantFrom(...letters), { minLength: 1, maxLength: 4 })
+    .map((all) => all.join(''))
+  const escaped = (text: string): string =>
+    `"${[...Array(text.length).keys()].map((at) => `\\u${text.charCodeAt(at).toString(16).padStart(4, '0')}`).join('')}"`
+  const spelt = fc.tuple(word, fc.boolean()).map(([said, isEscaped]) => ({
+    said,
+    json: isEscaped ? escaped(said) : JSON.stringify(said),
+  }))
+  fc.assert(
+    fc.property(fc.array(spelt, { minLength: 2, maxLength: 20 }), (keys) => {
+      const text = latin1(`{"in":{${keys.map(({ json }) => `${json}:0`).join()}}}`)
+      const isTwice = new Set(keys.map(({ said }) => said)).size < keys.length
+      const scan = (): unknown => members(text, 0, text.length, { unique: true })
+      if (isTwice) expect(scan).toThrow(expect.objectContaining({ kind: 'duplicate' }))
+      else expect(scan).not.toThrow()
+    }),
+    { numRuns: 2000 },
+  )
+})
