@@ -4,6 +4,7 @@ import { mkdir, open, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { SallyportError } from '../errors.ts'
 import type { CallId } from '../lib/ids.ts'
+import { isLong } from '../lib/long-text.ts'
 import type { OutputPiece, OutputRequest } from '../rpc/governed.ts'
 import type { Redactor } from '../schema/redactor.ts'
 import type { Caller, Overflow } from '../supervisor/ports.ts'
@@ -46,8 +47,9 @@ export class Outputs implements Overflow, AsyncDisposable {
     return new Outputs(options)
   }
 
-  redact(json: string): string {
-    return this.#options.redactor.redact(json).text
+  async redact(json: string): Promise<string> {
+    const { redactor } = this.#options
+    return isLong(json) ? (await redactor.redactLong(json)).text : redactor.redact(json).text
   }
 
   /** Null where it can't be kept: a call that was made is not undone by a full disk. */

@@ -1,13 +1,14 @@
 // What is taken out of every record: texts with the shape of a secret.
 import type { Logger, LogFields } from '../lib/logger.ts'
 import type { Broker } from '../schema/credentials.ts'
-import { redactShapes } from '../lib/secret-shape.ts'
+import { ownTurn } from '../lib/long-text.ts'
+import { redactLongShapes, redactShapes } from '../lib/secret-shape.ts'
 import type { Redactor } from '../schema/redactor.ts'
 import type { Settings } from '../schema/settings.ts'
 import type { Happening } from '../supervisor/ports.ts'
 
 /** Takes known shapes of secrets out of JSON texts. Values that a credential source gave are for whoever reads the source. */
-export const redactor: Redactor = { redact: redactShapes }
+export const redactor: Redactor = { redact: redactShapes, redactLong: redactLongShapes }
 
 /** The same, and before it every value that calls have or had of late. */
 export function redactorWith(broker: Broker): Redactor {
@@ -15,6 +16,12 @@ export function redactorWith(broker: Broker): Redactor {
     redact(text) {
       const known = broker.redactor.redact(text)
       const { text: kept, hits } = redactor.redact(known.text)
+      return { text: kept, hits: hits + known.found.length }
+    },
+    async redactLong(text) {
+      await ownTurn()
+      const known = broker.redactor.redact(text)
+      const { text: kept, hits } = await redactor.redactLong(known.text)
       return { text: kept, hits: hits + known.found.length }
     },
   }

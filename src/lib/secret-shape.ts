@@ -1,5 +1,7 @@
 // Texts that have the shape of a well-known kind of secret; advisory, since a secret may have any shape.
 
+import { ownTurn, piecesOf } from './long-text.ts'
+
 interface Shape {
   readonly kind: string
   /** What gives it away */
@@ -86,6 +88,19 @@ export function redactShapes(text: string): { readonly text: string; readonly hi
     return JSON.stringify(kept.text)
   })
   return { text: hits === 0 ? text : redacted, hits }
+}
+
+/** The same of a long text, in turns of the event loop of its own. */
+export async function redactLongShapes(text: string): Promise<ReturnType<typeof redactShapes>> {
+  const parts: string[] = []
+  let hits = 0
+  for (const piece of piecesOf(text)) {
+    await ownTurn()
+    const redacted = redactShapes(piece)
+    parts.push(redacted.text)
+    hits += redacted.hits
+  }
+  return { text: hits === 0 ? text : parts.join(''), hits }
 }
 
 function redactPlain(text: string): { readonly text: string; readonly hits: number } {

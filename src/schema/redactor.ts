@@ -9,4 +9,6 @@ export interface Redaction {
 /** Pure and synchronous: it stands on the path of every call. A JSON text stays the JSON text of the same shape. */
 export interface Redactor {
   redact(text: string): Redaction
+  /** The same of a long JSON text, in turns of the event loop of its own */
+  redactLong(text: string): Promise<Redaction>
 }

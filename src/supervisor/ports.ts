@@ -65,7 +65,7 @@ export interface WarmPools {
 /** Keeps what is too long to be answered at once. */
 export interface Overflow {
   /** JSON without secrets, as evidence is kept */
-  redact(json: string): string
+  redact(json: string): Promise<string>
   /** Keeps a text for a principal for a while; resolves with the file's path, or null where it can't be kept */
   keep(call: CallId, principal: string, text: string): Promise<string | null>
 }

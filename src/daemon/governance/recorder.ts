@@ -4,6 +4,7 @@ import { type FileHandle, mkdir, open, rename } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Ended, Intent, Raw, Recorder, Told } from '../../call/ports.ts'
 import { SallyportError } from '../../errors.ts'
+import { isLong, ownTurn } from '../../lib/long-text.ts'
 import { errnoOf, isMissing } from '../../lib/missing.ts'
 import type { Journal } from '../../journal/journal.ts'
 import type { Pending } from '../../journal/pending.ts'
@@ -133,7 +134,23 @@ export class JournalRecorder implements Recorder {
   /** `members` is the body's text without its braces, a comma before each member; `raw` comes behind `name`, or beside it. */
   #add(draft: Draft, { text, hits }: Redaction, name: string, raw: string | null): void {
     if (raw === null) return this.#append(draft, withHits(text, hits))
-    const kept = this.#options.redactor.redact(raw)
+    const { redactor } = this.#options
+    if (isLong(raw)) void this.#addLong(draft, { text, hits }, name, raw)
+    else this.#addKept(draft, { text, hits }, name, redactor.redact(raw))
+  }
+
+  /** Never rejects. */
+  async #addLong(draft: Draft, body: Redaction, name: string, raw: string): Promise<void> {
+    try {
+      const kept = await this.#options.redactor.redactLong(raw)
+      await ownTurn()
+      this.#addKept(draft, body, name, kept)
+    } catch (error) {
+      draft.told.failed(SallyportError.from(error))
+    }
+  }
+
+  #addKept(draft: Draft, { text, hits }: Redaction, name: string, kept: Redaction): void {
     const all = hits + kept.hits
     if (this.#fits(kept.text))
       return this.#append(draft, withHits(`${text}${name}${JSON.stringify(kept.text)}`, all))

@@ -2,6 +2,7 @@
 import { type ErrorCode, SallyportError } from '../../errors.ts'
 import type { CallId } from '../../lib/ids.ts'
 import { JsonScanError, members } from '../../lib/json-scan.ts'
+import { isLong, ownTurn } from '../../lib/long-text.ts'
 import type { RawJson } from '../../lib/raw-json.ts'
 import type { CallResult } from '../../rpc/protocol.ts'
 import type { Admission, Outcome } from '../../schema/governor.ts'
@@ -13,7 +14,7 @@ import type { Caller, Ports, ToolCall } from '../ports.ts'
 import { comparingOf } from '../client/quiet.ts'
 import type { RegisteredServer } from '../registered-server.ts'
 import { SecretInResult } from '../message/secret-in-result.ts'
-import { kindOf } from '../message/tool-result.ts'
+import { kindOf, saidBy } from '../message/tool-result.ts'
 import { unavailable } from '../message/unavailable.ts'
 
 interface Parts {
@@ -30,7 +31,10 @@ export async function callTool(parts: Parts): Promise<CallResult> {
   const { id, call, caller, server, ports, signal } = parts
   const { settings } = server
   const began = performance.now()
+  const isHeavy = isLong(call.arguments.raw)
+  if (isHeavy) await ownTurn()
   const value = parseArguments(call.arguments)
+  if (isHeavy) await ownTurn()
   const tell = (type: string, detail: Readonly<Record<string, unknown>>): void =>
     ports.emit({
       type,
@@ -137,7 +141,7 @@ async function resultOf(
   const whole = answer.kind === 'error' ? answer.raw : answer.result.raw
   if (Buffer.byteLength(whole) <= resultBytes) {
     if (answer.kind === 'error') return { call_id: id, ...errorOf(answer, answer.message), metadata }
-    const text = failureOf(JSON.parse(whole))
+    const text = failureOf(whole)
     return {
       call_id: id,
       type: text === null ? 'output' : 'error',
@@ -146,13 +150,15 @@ async function resultOf(
       metadata,
     }
   }
-  const kept = ports.overflow.redact(whole)
+  if (isLong(whole)) await ownTurn()
+  const kept = await ports.overflow.redact(whole)
   const path = await ports.overflow.keep(id, caller.principal.id, kept)
   const cut = { ...metadata, truncated: true, output_path: path }
   if (answer.kind === 'error')
     return { call_id: id, ...errorOf(answer, headOf(messageOf(kept), resultBytes)), metadata: cut }
+  if (isLong(kept)) await ownTurn()
   const { data, text } = resultHead(kept, resultBytes)
-  const isFailure = failureOf(JSON.parse(kept)) !== null
+  const isFailure = failureOf(kept) !== null
   return {
     call_id: id,
     type: isFailure ? 'error' : 'output',
@@ -170,14 +176,9 @@ const messageOf = (json: string): string => (JSON.parse(json) as { message: stri
 const rounded = (ms: number): number => Math.round(ms * 1000) / 1000
 
 /** The text of a result that says of itself that it failed, or that it wants more than a control call can give. */
-function failureOf(result: unknown): string | null {
-  if (typeof result !== 'object' || result === null) return null
-  if ('resultType' in result && result.resultType === 'input_required') {
-    return 'the tool asks for input, which a control call cannot give'
-  }
-  if ('resultType' in result && result.resultType === 'task') {
-    return 'the tool began a task, which a control call cannot follow'
-  }
-  if (!('isError' in result) || result.isError !== true) return null
-  return textsOf(result) || 'the tool says that it failed, and not why'
+function failureOf(raw: string): string | null {
+  const { isError, resultType } = saidBy(raw)
+  if (resultType === 'input_required') return 'the tool asks for input, which a control call cannot give'
+  if (resultType === 'task') return 'the tool began a task, which a control call cannot follow'
+  return isError === true ? textsOf(raw) || 'the tool says that it failed, and not why' : null
 }

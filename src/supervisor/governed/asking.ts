@@ -1,8 +1,11 @@
 // Asks the governor about a held request: about each thing in it that policy governs, one after the other.
-import type { SallyportError } from '../../errors.ts'
+import { SallyportError } from '../../errors.ts'
+import { isLong, ownTurn } from '../../lib/long-text.ts'
 import type { Admission, Asker } from '../../schema/governor.ts'
 import type { Patience } from '../lanes/patience.ts'
 import type { Ask, Held } from '../lanes/wire.ts'
+
+type Obstacle = () => Promise<SallyportError | null> | SallyportError | null
 
 /** Hears for itself what the governor says, so that no call waits for a promise that nothing has to be waited for. */
 export class Asking implements Asker {
@@ -27,7 +30,36 @@ export class Asking implements Asker {
     this.#decided = decided
   }
 
-  begin(obstacle: SallyportError | null): void {
+  /** `obstacle` tells why it can't be sent, whatever policy says; a promise of that never rejects. */
+  start(obstacle: Obstacle): void {
+    if (isLong(this.held.line))
+      void this.#inTurns(obstacle) // never rejects
+    else this.#meet(obstacle)
+  }
+
+  /** Reads what is long, and meets what is in the way, each in a turn of its own. */
+  async #inTurns(obstacle: Obstacle): Promise<void> {
+    for (const ask of this.held.asks) {
+      await ownTurn()
+      void ask.arguments
+    }
+    await ownTurn()
+    const { reason } = this.patience
+    if (reason === null) this.#meet(obstacle)
+    else this.refused(reason)
+  }
+
+  #meet(obstacle: Obstacle): void {
+    try {
+      const found = obstacle()
+      if (found instanceof Promise) void found.then((late) => this.#begin(late))
+      else this.#begin(found)
+    } catch (thrown) {
+      this.refused(SallyportError.from(thrown))
+    }
+  }
+
+  #begin(obstacle: SallyportError | null): void {
     this.obstacle = obstacle
     if (this.held.asks.length === 0) this.#decided(this, obstacle)
     else this.#next()

@@ -40,6 +40,8 @@ export interface GovernedCallsOptions {
   readonly person: Person
   /** Null when the server's surface is known; otherwise resolves when it is */
   readonly surface: Comparing
+  /** What is held may need a server to be started, for its surface */
+  readonly wanted: () => void
   readonly instance: () => InstanceId | null
   /** For servers that have a process for each call */
   readonly own: OwnProcesses
@@ -86,14 +88,11 @@ export class GovernedCalls {
     const patience = new Patience(held.progressToken, toHost)
     talk.held.set(held.request.id.key, patience)
     const asking = new Asking(held, patience, this.#ask, this.#decided)
-    try {
+    asking.start(() => {
       const obstacle = this.#obstacle(held.asks, patience)
-      if (obstacle instanceof Promise)
-        void obstacle.then((found) => asking.begin(found)) // never rejects
-      else asking.begin(obstacle)
-    } catch (thrown) {
-      asking.refused(SallyportError.from(thrown))
-    }
+      this.#options.wanted()
+      return obstacle
+    })
   }
 
   /** Resolves when whatever is held by now was sent or refused. */

@@ -1,6 +1,7 @@
 // Takes a governed request out of the stream: what policy is to be asked about it, and what is sent once it may pass.
 import { SallyportError } from '../../errors.ts'
 import { decodeString, type Member, members, type Span } from '../../lib/json-scan.ts'
+import { isLong } from '../../lib/long-text.ts'
 import { rememberedOnce } from '../../lib/remembered.ts'
 import type { Route } from '../../schema/gate.ts'
 import type { HostRequest } from './conversation.ts'
@@ -19,16 +20,32 @@ export function asksOf(request: Request, route: Route): readonly Ask[] {
   const found = params?.inner ?? []
   const evidence = params === null || !found.some(isPrivate) ? bytes : evidenceOf(text, params)
   if (route === 'govern') {
-    const value = withoutPrivate(valueOf(text, params) ?? {})
-    return [{ kind: 'method', subject: method, arguments: value, bytes, evidence }]
+    const value = (): unknown => withoutPrivate(valueOf(text, params) ?? {})
+    return [askOf({ kind: 'method', subject: method, bytes, evidence }, value)]
   }
   if (route === 'call') {
     const name = memberOf(found, 'name')
     const subject = name === null ? '' : nameOf(text.slice(name.start, name.end))
-    const value = valueOf(text, memberOf(found, 'arguments')) ?? {}
-    return [{ kind: 'tool', subject, arguments: value, bytes, evidence }]
+    const value = (): unknown => valueOf(text, memberOf(found, 'arguments')) ?? {}
+    return [askOf({ kind: 'tool', subject, bytes, evidence }, value)]
   }
   return listenAsks(request, bytes, evidence)
+}
+
+/** Arguments that are long are read when they are first asked for, which is in another turn than this. */
+function askOf({ kind, subject, bytes, evidence }: Omit<Ask, 'arguments'>, read: () => unknown): Ask {
+  if (!isLong(bytes)) return { kind, subject, arguments: read(), bytes, evidence }
+  let value: { readonly read: unknown } | null = null
+  return {
+    kind,
+    subject,
+    get arguments() {
+      value ??= { read: read() }
+      return value.read
+    },
+    bytes,
+    evidence,
+  }
 }
 
 /**

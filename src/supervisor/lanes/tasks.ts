@@ -1,6 +1,7 @@
 // Tasks: calls that were answered with a promise, and that end when the server says that the task has.
 import { SallyportError } from '../../errors.ts'
 import type { Outcome } from '../../schema/governor.ts'
+import { readShallow } from '../message/shallow.ts'
 import type { Ask } from './wire.ts'
 
 /** Tasks of one principal that are remembered, and characters of an id */
@@ -91,7 +92,7 @@ export class Tasks {
 
   /** The server said how a task is, outside of an answer; false where it is none of the caller's, who is not to hear of it. */
   said(params: string): boolean {
-    const task = readTask(JSON.parse(params))
+    const task = readTask(readShallow(params, telling))
     if (task === null || !this.owns(task.id)) return false
     this.heard(task, params)
     return true
@@ -113,7 +114,7 @@ export class Tasks {
     } else if (kind === 'error') return
     else if (method === 'tasks/list') for (const task of tasksListed(bytes)) this.heard(task, bytes)
     else {
-      const task = readTask(JSON.parse(bytes))
+      const task = readTask(readShallow(bytes, telling))
       if (task !== null && task.id === id) this.heard(task, bytes)
     }
   }
@@ -132,6 +133,8 @@ export class Tasks {
   }
 }
 
+const telling = new Set(['taskId', 'status', 'ttl', 'ttlMs', 'task', 'resultType'])
+
 /** Reads a task, of either era; null for what is none. */
 function readTask(value: unknown): TaskState | null {
   const { taskId: id, status, ttl, ttlMs = ttl } = { ...Object(value) } as Record<string, unknown>
@@ -142,7 +145,7 @@ function readTask(value: unknown): TaskState | null {
 /** The task that a call's result begins: in 2025-11-25 only where the host asked for one. */
 export function taskBegun(result: string, isAsked: boolean, isLegacy: boolean): TaskState | null {
   if (isLegacy ? !isAsked : !result.includes('"task"')) return null
-  const value: unknown = JSON.parse(result)
+  const value = readShallow(result, telling)
   if (isLegacy) return readTask(Reflect.get(Object(value), 'task'))
   return Reflect.get(Object(value), 'resultType') === 'task' ? readTask(value) : null
 }

@@ -1,16 +1,24 @@
 // What a tool's result says of itself.
+import { readShallow } from './shallow.ts'
 
-/** True for a result with `isError`: the tool ran, and failed. */
-function saysFailed(raw: string): boolean {
-  if (!raw.includes('"isError"')) return false
-  const result: unknown = JSON.parse(raw)
-  return typeof result === 'object' && result !== null && 'isError' in result && result.isError === true
+interface Said {
+  readonly isError?: unknown
+  readonly resultType?: unknown
 }
 
-/** How a call ended that was answered with a result. */
+const telling = new Set(['isError', 'resultType'])
+const nothing: Said = {}
+
+/** The members of a result, a JSON text, that tell what it is. A key may be written with escapes. */
+export function saidBy(raw: string): Said {
+  if (!raw.includes('"isError"') && !raw.includes('"resultType"') && !raw.includes('\\u')) return nothing
+  const result = readShallow(raw, telling)
+  return typeof result === 'object' && result !== null ? result : nothing
+}
+
+/** How a call ended that was answered with a result; one with `isError` ran, and failed. */
 export function kindOf(raw: string): 'result' | 'input-required' | 'tool-error' {
-  if (saysFailed(raw)) return 'tool-error'
-  if (!raw.includes('input_required') && !raw.includes('\\u')) return 'result'
-  const result: unknown = JSON.parse(raw)
-  return Reflect.get(Object(result), 'resultType') === 'input_required' ? 'input-required' : 'result'
+  const { isError, resultType } = saidBy(raw)
+  if (isError === true) return 'tool-error'
+  return resultType === 'input_required' ? 'input-required' : 'result'
 }

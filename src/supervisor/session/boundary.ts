@@ -12,7 +12,7 @@ import type { Relay } from '../lanes/relay.ts'
 import type { SessionOptions } from './options.ts'
 import { SessionSurface } from './surface.ts'
 import { SharedSurface } from './shared-surface.ts'
-import type { Held, Wire } from '../lanes/wire.ts'
+import type { Wire } from '../lanes/wire.ts'
 
 export interface BoundaryOptions {
   readonly session: SessionId
@@ -81,6 +81,7 @@ export class SessionBoundary {
       },
       tasks: options.options.tasks,
       surface: () => surface.known(),
+      wanted: () => this.#want(),
       instance,
       send: (line) => relay()?.admit(line),
       say,
@@ -118,7 +119,7 @@ export class SessionBoundary {
       unreadable: (request, error) => this.#calls.unreadable(request, error),
       initialized: () => this.#surface.begin(),
       listChanged: () => this.#surface.changed(),
-      hold: (held) => this.#hold(held),
+      hold: (held) => this.#calls.hold(held),
       takeBack: (id) => this.#calls.takeBack(id),
       cancelled: (request) => this.#calls.cancelled(request),
       own: (response) => this.#requests.settle(response),
@@ -166,8 +167,7 @@ export class SessionBoundary {
   }
 
   /** What waits for a server to be looked at makes one start, as what waits to be said does. */
-  #hold(held: Held): void {
-    this.#calls.hold(held)
+  #want(): void {
     if (this.#surface.isWanted) this.#options.wanted()
   }
 }

@@ -226,12 +226,12 @@ export class Session implements AsyncDisposable {
   }
 
   // The end.
-
   /** What a host said before it closed its end still reaches its server, as it would without us. */
   async #hostEnded(): Promise<void> {
     this.#hasHostEnded = true
-    if (this.#phase === 'starting') return
-    if (this.#phase === 'running') await soon(this.#boundary.decided(), this.#options.server.stop.eofMs)
+    const isNew = this.#phase === 'idle'
+    if (this.#phase !== 'starting') await soon(this.#boundary.decided(), this.#options.server.stop.eofMs)
+    if (this.#phase === 'starting' || (isNew && this.#phase !== 'idle')) return // the start goes on with it
     await this.#end('the host closed its end', null)
   }
 

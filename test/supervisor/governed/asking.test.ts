@@ -1,0 +1,89 @@
+// A long request is read and asked about in turns of its own; a short one at once.
+import { expect, test } from 'vitest'
+import { SallyportError } from '../../../src/errors.ts'
+import { Asking } from '../../../src/supervisor/governed/asking.ts'
+import { asksOf, heldOf } from '../../../src/supervisor/lanes/held.ts'
+import { Patience } from '../../../src/supervisor/lanes/patience.ts'
+import { readUnambiguous } from '../../../src/supervisor/message/envelope.ts'
+
+/** What happens to a call with such an argument, in its order, with the marks of the event loop between. */
+async function course(argument: string, { isTakenBack = false } = {}): Promise<readonly string[]> {
+  const seen: string[] = []
+  const line = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","arguments":{"x":"${argument}"}}}`
+  const request = readUnambiguous(line, 0, line.length)
+  if (request.kind !== 'request') throw new Error('it is no request')
+  const opened = {
+    id: request.id,
+    wireId: request.id,
+    method: request.method,
+    route: 'call',
+    line: null,
+    round: 0,
+  } as const
+  const [ask] = asksOf(request, 'call')
+  if (ask === undefined) throw new Error('nothing is asked')
+  const watched = {
+    ...ask,
+    get arguments() {
+      seen.push('read')
+      return ask.arguments
+    },
+  }
+  const patience = new Patience(null, () => undefined)
+  const over = Promise.withResolvers<void>()
+  const asking = new Asking(
+    heldOf(opened, request, [watched]),
+    patience,
+    (asked) => {
+      expect(asked.arguments).toEqual({ x: argument })
+      asking.refused(new SallyportError('ERR_POLICY_DENIED', 'no'))
+    },
+    (_, refusal) => {
+      seen.push(refusal?.code ?? 'admitted')
+      over.resolve()
+    },
+  )
+  let isOver = false
+  const next = (): void => {
+    seen.push('turn')
+    if (!isOver) setImmediate(next)
+  }
+  setImmediate(next)
+  asking.start(() => {
+    seen.push('obstacle')
+    return null
+  })
+  seen.push('started')
+  if (isTakenBack) patience.end(new SallyportError('ERR_CALL_CANCELLED', 'taken back'))
+  await over.promise
+  isOver = true
+  return seen.filter((one, at) => one !== 'turn' || seen[at - 1] !== 'turn')
+}
+
+test('a short one is asked about in the turn in which it comes', async () => {
+  expect(await course('short')).toEqual(['obstacle', 'read', 'ERR_POLICY_DENIED', 'started'])
+})
+
+test('a long one is read in a later turn, and asked about in one after that', async () => {
+  const long = 'x'.repeat(300_000)
+  expect(await course(long)).toEqual([
+    'started',
+    'turn',
+    'read',
+    'turn',
+    'obstacle',
+    'read',
+    'ERR_POLICY_DENIED',
+  ])
+})
+
+test('one that is taken back meanwhile is asked about no more', async () => {
+  const long = 'x'.repeat(300_000)
+  expect(await course(long, { isTakenBack: true })).toEqual([
+    'started',
+    'turn',
+    'read',
+    'turn',
+    'ERR_CALL_CANCELLED',
+  ])
+})

@@ -1,0 +1,51 @@
+// A call that is long is held for some turns: whatever happens to its session meanwhile, it is one call like any other.
+import { once } from 'node:events'
+import { expect, test } from 'vitest'
+import { attach } from '../../support/attach.ts'
+import { eventually } from '../../support/eventually.ts'
+import { serverSettings } from '../../support/server-settings.ts'
+
+const call = (id: number, bytes: number): string =>
+  `{"jsonrpc":"2.0","id":${id},"method":"tools/call","params":{"name":"echo","arguments":{"x":"${'x'.repeat(bytes)}"}}}`
+
+test('as the first thing that a host says it starts a server, and is answered and recorded', async () => {
+  await using host = await attach(serverSettings('raw-echo.mjs'))
+  host.send(call(1, 1_000_000))
+  expect((await host.answer(1)).result).toBeDefined()
+  const calls = (): readonly string[] =>
+    host.governed.records().flatMap(({ type }) => (type.startsWith('call.') ? [type] : []))
+  await eventually(() => calls().length === 2)
+  expect(calls()).toEqual(['call.intent', 'call.outcome'])
+})
+
+test('it is answered where the host has closed its end meanwhile, too', async () => {
+  await using host = await attach(serverSettings('raw-echo.mjs'))
+  const ended = once(host.socket, 'end')
+  host.send(call(1, 1_000_000))
+  host.socket.end()
+  await ended
+  expect((await host.answer(1)).result).toBeDefined()
+})
+
+test('others that came behind it in its session are not held up by it, and each has its own answer', async () => {
+  await using host = await attach(serverSettings('raw-echo.mjs'))
+  host.send(...Array.from({ length: 6 }, (_, n) => call(n, n % 2 === 0 ? 500_000 : 10)))
+  for (let n = 0; n < 6; n++) expect((await host.answer(n)).result).toBeDefined()
+  expect(host.lines).toHaveLength(6)
+})
+
+test('taken back while it is read, it is never sent', async () => {
+  await using host = await attach(serverSettings('raw-echo.mjs'))
+  host.send({ jsonrpc: '2.0', id: 'i', method: 'initialize', params: {} })
+  await host.answer('i')
+  host.send(call(1, 1_000_000), {
+    jsonrpc: '2.0',
+    method: 'notifications/cancelled',
+    params: { requestId: 1 },
+  })
+  host.send(call(2, 10))
+  expect((await host.answer(2)).result).toBeDefined()
+  expect(host.lines).toHaveLength(2)
+  const intents = host.governed.records().filter(({ type }) => type === 'call.intent')
+  expect(intents).toHaveLength(1)
+})
