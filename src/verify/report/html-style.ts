@@ -24,7 +24,7 @@ table{border-collapse:collapse;width:100%}
 .matrix button{width:100%;min-width:3.2rem;padding:.5rem .2rem;border:0;border-radius:.4rem;font:inherit;font-size:.88rem;font-variant-numeric:tabular-nums;white-space:nowrap;cursor:pointer}
 .matrix button:hover,.matrix button:focus-visible{outline:2px solid currentColor;outline-offset:-2px}
 .none{color:var(--dim)}
-.legend{white-space:nowrap;margin-left:1em}
+.legend{display:inline-block;margin-right:1em}
 .hint{margin:.5rem 0 0;color:var(--dim);font-size:.85rem}
 details{margin:.35rem 0;border:1px solid var(--line);border-radius:.5rem;background:var(--card)}
 summary{display:flex;gap:.6rem;padding:.45rem .8rem;cursor:pointer;list-style:none}
