@@ -101,27 +101,10 @@ const unanswered = 'x'.charCodeAt(0)
 /** Starts both servers; where it is asked to end meanwhile, neither stays. */
 export const openWayOut = async ({ word, folder }: Canaries, signal: AbortSignal): Promise<WayOut> => {
   const greeting = `hello from ${word}`
-  const answer = `HTTP/1.1 200 OK\r\nContent-Length: ${greeting.length}\r\nConnection: close\r\n\r\n${greeting}`
-  const server = createServer((socket) => {
-    const tell = (asked: Buffer): void => {
-      if (asked[0] !== unanswered && !asked.includes('Proxy-'))
-        socket.end(asked.includes(longPath) ? answer.padEnd(longBytes) : answer)
-    }
-    socket.on('error', () => socket.destroy()).on('data', tell)
-  }).listen(0, '127.0.0.1')
   await using undo = new AsyncDisposableStack()
-  undo.defer(async () => {
-    server.close()
-    await once(server, 'close')
-  })
-  await once(server, 'listening')
-  const resolver = createSocket('udp4')
-  resolver.on('message', (question, { port, address }) => resolver.send(recordFor(question), port, address))
-  undo.defer(() => void resolver.close())
-  resolver.bind(0, '127.0.0.1')
-  await once(resolver, 'listening')
+  const { port } = undo.use(await startHost(greeting))
+  const resolver = undo.use(await startResolver())
   const doors: Door[] = []
-  const { port } = server.address() as AddressInfo
   const grant = {
     host: 'granted.sallyport.test',
     port,
@@ -188,7 +171,7 @@ export const openWayOut = async ({ word, folder }: Canaries, signal: AbortSignal
     hello,
     otherHello,
     greeting,
-    resolverPort: resolver.address().port,
+    resolverPort: resolver.port,
     doors: (grants) => ({
       own: doorFor(grants),
       forAll: doorFor([...grants, ...strangers.map((host) => ({ ...grant, host }))]),
@@ -206,30 +189,64 @@ export const openWayOut = async ({ word, folder }: Canaries, signal: AbortSignal
     lookedUp: () => asked,
     outliving: () => outliving(folder),
     doorFor: (host) => doorFor([grant, { ...grant, host }]),
-    openRealDoor(grants, tell) {
-      const instance = newInstanceId()
-      const opened: Door[] = []
-      return {
-        async open({ uid }) {
-          const door = await openEgressDoor(
-            { server: 'probes', instance, grants, limits: ample },
-            {
-              watch: { event: tell, mayConnect: alwaysOpen },
-              interceptor: null,
-              screen: null,
-              path: join(folder, instance, 'door'),
-              uid,
-            },
-          )
-          opened.push(door)
-          return door.path
-        },
-        async [Symbol.asyncDispose]() {
-          for (const door of opened.splice(0)) await door[Symbol.asyncDispose]()
-        },
-      }
-    },
+    openRealDoor: (grants, tell) => realDoor(folder, grants, tell),
     [Symbol.asyncDispose]: () => all.disposeAsync(),
+  }
+}
+
+/** Answers HTTP, whatever it is asked, but for what is not to be answered. */
+const startHost = async (greeting: string): Promise<AsyncDisposable & { readonly port: number }> => {
+  const answer = `HTTP/1.1 200 OK\r\nContent-Length: ${greeting.length}\r\nConnection: close\r\n\r\n${greeting}`
+  const server = createServer((socket) => {
+    const tell = (asked: Buffer): void => {
+      if (asked[0] !== unanswered && !asked.includes('Proxy-'))
+        socket.end(asked.includes(longPath) ? answer.padEnd(longBytes) : answer)
+    }
+    socket.on('error', () => socket.destroy()).on('data', tell)
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return {
+    port: (server.address() as AddressInfo).port,
+    async [Symbol.asyncDispose]() {
+      server.close()
+      await once(server, 'close')
+    },
+  }
+}
+
+const startResolver = async (): Promise<Disposable & { readonly port: number }> => {
+  const resolver = createSocket('udp4')
+  resolver.on('message', (question, { port, address }) => resolver.send(recordFor(question), port, address))
+  resolver.bind(0, '127.0.0.1')
+  await once(resolver, 'listening')
+  return { port: resolver.address().port, [Symbol.dispose]: () => void resolver.close() }
+}
+
+const realDoor = (
+  folder: string,
+  grants: readonly EgressGrant[],
+  tell: (event: EgressEvent) => void,
+): RealDoor => {
+  const instance = newInstanceId()
+  const opened: Door[] = []
+  return {
+    async open({ uid }) {
+      const door = await openEgressDoor(
+        { server: 'probes', instance, grants, limits: ample },
+        {
+          watch: { event: tell, mayConnect: alwaysOpen },
+          interceptor: null,
+          screen: null,
+          path: join(folder, instance, 'door'),
+          uid,
+        },
+      )
+      opened.push(door)
+      return door.path
+    },
+    async [Symbol.asyncDispose]() {
+      for (const door of opened.splice(0)) await door[Symbol.asyncDispose]()
+    },
   }
 }
 
