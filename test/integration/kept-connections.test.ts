@@ -6,7 +6,7 @@ import { type Place, serve, type TestDaemon } from '../support/daemon.ts'
 import { eventually } from '../support/eventually.ts'
 import { callThrough, reachesOut, reachingPlace, recordsAbout } from '../support/reaching-out.ts'
 
-const calls = 60
+const calls = 40
 
 let api: Api
 let at: Place
