@@ -1,13 +1,14 @@
 #!/usr/bin/env node
 // The command line: finds the verb, loads that verb alone, and turns every failure into one line and an exit status.
 import { existsSync } from 'node:fs'
-import { spawnSync } from 'node:child_process'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 
 const oldest = [22, 12] as const
 
 const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
-if (major < oldest[0] || (major === oldest[0] && minor < oldest[1])) process.exit(onNewerNode())
+if (major < oldest[0] || (major === oldest[0] && minor < oldest[1])) process.exit(await onNewerNode())
 
 // Behind the check: what an old Node can't parse must not be loaded before it was told so.
 const { hearEarly } = await import('./interruption.ts')
@@ -16,11 +17,18 @@ const { main } = await import('./program.ts')
 await main(process.argv.slice(2))
 
 // The package may bring a Node of its own (it does in its repository).
-function onNewerNode(): number {
+async function onNewerNode(): Promise<number> {
   const own = fileURLToPath(new URL('../../node_modules/node/bin/node', import.meta.url))
   if (existsSync(own)) {
-    const { status, signal } = spawnSync(own, process.argv.slice(1), { stdio: 'inherit' })
-    if (signal !== null) process.kill(process.pid, signal)
+    const child = spawn(own, process.argv.slice(1), { stdio: 'inherit' })
+    // Whoever ends us means what runs; a terminal says SIGINT to both
+    for (const signal of ['SIGTERM', 'SIGHUP'] as const) process.on(signal, () => child.kill(signal))
+    process.on('SIGINT', () => process.stdin.isTTY || child.kill('SIGINT'))
+    const [status, signal] = (await once(child, 'exit')) as [number | null, NodeJS.Signals | null]
+    if (signal !== null) {
+      process.removeAllListeners(signal)
+      process.kill(process.pid, signal)
+    }
     return status ?? 1
   }
   process.stderr.write(
