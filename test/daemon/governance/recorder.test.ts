@@ -5,10 +5,14 @@ import { mkdir, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import type { Basis, Target } from '../../../src/call/about.ts'
+import type { Ended, Intent, Told } from '../../../src/call/ports.ts'
 import { beginning } from '../../../src/journal/segments.ts'
 import { Journal } from '../../../src/journal/journal.ts'
 import { type Durable, JournalRecorder } from '../../../src/daemon/governance/recorder.ts'
 import { redactor } from '../../../src/daemon/redactor.ts'
+import type { CallId } from '../../../src/lib/ids.ts'
+import type { Admission } from '../../../src/schema/governor.ts'
 import { tempDir } from '../../support/temp-dir.ts'
 
 const cap = 1000
@@ -178,4 +182,98 @@ test('records are folded in the order of the journal, before whoever recorded th
   )
   expect(order).toEqual(['a after abc', 'b after abc', 'c after abc'])
   expect(folded.map(({ seq }) => seq - known)).toEqual([2, 3, 4])
+})
+
+describe('the records of a call', () => {
+  const token = `ghp_${'a1B2'.repeat(9)}`
+  const peer = { uid: 1000, gid: 1000, pid: 1 }
+  const target = (identity: string): Target => ({
+    server: 's',
+    kind: 'tool',
+    subject: 't',
+    identity,
+    principal: '1000',
+    peer,
+    trust_epoch: 3,
+  })
+  const basis = (reason: string): Basis => ({
+    session: 's-1',
+    declaration: 1,
+    policy: 'p',
+    rule: 'rules[0]',
+    reason,
+    trust: 'trusted',
+  })
+  const record = <T>(write: (value: T, told: Told) => void, value: T): Promise<unknown> =>
+    new Promise((durable, failed) => write(value, { durable, failed }))
+  const digests = { argumentsDigest: 'a'.repeat(64), bytesDigest: 'b'.repeat(64) }
+  const call = 'c-1' as CallId
+
+  test.each([
+    ['nothing said of a lineage', null, 'because'],
+    ['a lineage', 'from here', 'because'],
+    ['a secret in the lineage and in what its decision stood on', token, `because of ${token}`],
+  ])('hold in an intent, each once: %s', async (_title, lineage, reason) => {
+    const about = { target: target('s/t@1#1'), basis: basis(reason) }
+    const intent = {
+      call,
+      about,
+      ...digests,
+      permit: 'p-1',
+      approval: null,
+      lineage,
+      foreseen: null,
+      request: '{}',
+    }
+    const hidden = (said: string | null): string | null =>
+      said?.replace(token, '[redacted: a GitHub token]') ?? null
+    for (let n = 0; n < 2; n++) {
+      await record<Intent>((value, told) => recorder.intent(value, told), intent)
+      expect(last()).toEqual({
+        separation: 'none',
+        call: 'c-1',
+        permit: 'p-1',
+        approval: null,
+        arguments_digest: digests.argumentsDigest,
+        bytes_digest: digests.bytesDigest,
+        ...about.target,
+        ...about.basis,
+        reason: hidden(reason),
+        lineage: hidden(lineage),
+        ...(lineage === token ? { redacted: 2 } : {}),
+        request: '{}',
+      })
+    }
+  })
+
+  test.each([
+    ['nothing said of it', null, 's/t@1#1'],
+    ['a word', 'as it was', 's/t@1#1'],
+    ['a secret in the word and in what it was a call of', `it was ${token}`, `s/${token}@1#1`],
+  ])('hold in an outcome, each once: %s', async (_title, detail, identity) => {
+    const of = target(identity)
+    const { server, kind, subject } = of
+    const admission = { call, permit: 'p-1', intent: 7, target: of, server, kind, subject, trustEpoch: 3 }
+    const outcome = { kind: 'result', durationMs: 1.5, bytes: '{}', detail } as const
+    const hidden = (said: string | null): string | null =>
+      said?.replace(token, '[redacted: a GitHub token]') ?? null
+    for (let n = 0; n < 2; n++) {
+      const ended = { admission: admission as Admission, outcome, used: { exposed: false } }
+      await record<Ended>((value, told) => recorder.outcome(value, told), ended)
+      expect(last()).toEqual({
+        separation: 'none',
+        call: 'c-1',
+        intent: 7,
+        permit: 'p-1',
+        outcome: 'result',
+        duration_ms: 1.5,
+        ...of,
+        identity: hidden(identity),
+        detail: hidden(detail),
+        exposed: false,
+        ...(identity === 's/t@1#1' ? {} : { redacted: 2 }),
+        response: '{}',
+      })
+    }
+  })
 })
