@@ -1,5 +1,6 @@
 // One line of the journal: what it says, how it hangs on the line before it, and how both are checked.
 import { createHmac, createSecretKey, hash, type KeyObject, timingSafeEqual } from 'node:crypto'
+import { onePiece } from '../lib/one-piece.ts'
 
 /** Hash before the first record of a journal. */
 export const genesis = '0'.repeat(64)
@@ -34,7 +35,7 @@ export interface JournalRecord extends Position {
 
 /** Where and when the records of one batch come from: what stands in each of them between `seq` and `type`. */
 export const originOf = (at: Date, daemon: string, segment: number): string =>
-  `,"at":"${isoOf(at)}","daemon":"${daemon}","segment":${segment},"type":"`
+  onePiece(`,"at":"${isoOf(at)}","daemon":"${daemon}","segment":${segment},"type":"`)
 
 let second = NaN
 let untilSecond = ''

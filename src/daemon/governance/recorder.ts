@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import type { Ended, Intent, Raw, Recorder, Told } from '../../call/ports.ts'
 import { SallyportError } from '../../errors.ts'
 import { isLong, ownTurn } from '../../lib/long-text.ts'
+import { onePiece } from '../../lib/one-piece.ts'
 import { errnoOf, isMissing } from '../../lib/missing.ts'
 import type { Journal } from '../../journal/journal.ts'
 import type { Pending } from '../../journal/pending.ts'
@@ -53,7 +54,7 @@ export class JournalRecorder implements Recorder {
 
   constructor(options: RecorderOptions) {
     this.#options = options
-    this.#opening = `{"separation":"${options.separation}"`
+    this.#opening = onePiece(`{"separation":"${options.separation}"`)
   }
 
   /** Resolves once the record is durable and folded; `redacted` in it counts the secrets that were taken out. */
@@ -109,8 +110,7 @@ export class JournalRecorder implements Recorder {
     let written = this.#parts.get(part)
     if (written === undefined) {
       const { text, hits } = this.#members(whole())
-      // In one piece: V8 puts texts together when they are read, each time anew.
-      written = { text: Buffer.from(text).toString(), hits }
+      written = { text: onePiece(text), hits }
       this.#parts.set(part, written)
     }
     return written
