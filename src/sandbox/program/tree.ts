@@ -7,6 +7,7 @@ import {
   readdirSync,
   readlinkSync,
   readSync,
+  statfsSync,
   type BigIntStats,
 } from 'node:fs'
 import { setImmediate } from 'node:timers/promises'
@@ -44,21 +45,25 @@ export class UnpinnableError extends Error {
 
 /** The most entries of one tree; a tree of this size is looked through in about a second. */
 const entryLimit = 400_000
+/** The most bytes of one tree's files */
+const byteLimit = 8 * 1024 ** 3
 
 /**
  * Reads a whole tree.
  *
  * Reading is synchronous, in slices of a few milliseconds with the event loop in between: file for file that costs a
  * fifth of what promises do, and delays nobody. Throws UnpinnableError where an entry is a device, socket or pipe, has
- * a name that is not UTF-8, or changes while it is read.
+ * a name that is not UTF-8, or changes while it is read; and before it is opened where it is the kernel's own (reading
+ * some of those ends never, or waits) or more than can be read.
  */
 export const readTree = async (root: string): Promise<Tree> => {
   const entries = new Map<string, TreeEntry>()
   const waiting = ['']
   const slice = new Slice()
+  const bounds = new Bounds(root)
   for (let path = waiting.pop(); path !== undefined; path = waiting.pop()) {
     if (slice.isOver()) await slice.next()
-    const entry = await readEntry(root, path, slice)
+    const entry = await readEntry(root, path, slice, bounds)
     entries.set(path, entry)
     if (entry.kind === 'directory')
       for (const name of namesOf(entry)) waiting.push(path === '' ? name : `${path}/${name}`)
@@ -76,12 +81,13 @@ export const readTree = async (root: string): Promise<Tree> => {
 export const recheckTree = async (tree: Tree): Promise<Tree | { readonly changed: string }> => {
   const renewed = new Map<string, TreeEntry>()
   const slice = new Slice()
+  const bounds = new Bounds(tree.root)
   for (const [path, entry] of tree.entries) {
     if (slice.isOver()) await slice.next()
     const found = lstatOf(tree.root, path)
     if (found === null) return { changed: path }
     if (factsOf(found) === entry.facts) continue
-    const now = await readEntry(tree.root, path, slice)
+    const now = await readEntry(tree.root, path, slice, bounds)
     if (now.kind !== entry.kind || (now.kind === 'file' && isExecutable(now) !== isExecutable(entry)))
       return { changed: path }
     if (now.content !== entry.content) return { changed: firstDifference(path, entry, now) }
@@ -128,17 +134,18 @@ const isExecutable = ({ mode }: TreeEntry): boolean => (mode & 0o111) !== 0
 const factsOf = ({ dev, ino, size, mtimeNs, ctimeNs, uid, gid, mode }: BigIntStats): string =>
   [dev, ino, size, mtimeNs, ctimeNs, uid, gid, mode].map((fact) => fact.toString(36)).join(' ')
 
-const readEntry = async (root: string, path: string, slice: Slice): Promise<TreeEntry> => {
+const readEntry = async (root: string, path: string, slice: Slice, bounds: Bounds): Promise<TreeEntry> => {
   const full = path === '' ? root : `${root}/${path}`
   const found = lstatOf(root, path)
   if (found === null)
     throw new UnpinnableError(full, 'vanished while the tree was read, or its name is not UTF-8')
+  bounds.expectWithin(full, found)
   const mode = Number(found.mode & 0o7777n)
   const facts = { facts: factsOf(found), uid: Number(found.uid), gid: Number(found.gid), mode }
   if (found.isDirectory()) return { ...facts, kind: 'directory', content: readdirSync(full).sort().join('/') }
   if (found.isSymbolicLink()) return { ...facts, kind: 'link', content: readlinkSync(full) }
   if (!found.isFile()) throw new UnpinnableError(full, 'is a device, socket or pipe')
-  const content = await digestSlowly(full, slice)
+  const content = await digestSlowly(full, found.size, slice)
   const after = lstatOf(root, path)
   if (after === null || factsOf(after) !== facts.facts)
     throw new UnpinnableError(full, 'changed while it was read')
@@ -154,18 +161,47 @@ const lstatOf = (root: string, path: string): BigIntStats | null => {
   }
 }
 
-const digestSlowly = async (path: string, slice: Slice): Promise<string> => {
+/** Reads no further than one piece behind what its size was. */
+const digestSlowly = async (path: string, size: bigint, slice: Slice): Promise<string> => {
   const hash = createHash('sha256')
   const file = openSync(path, 'r')
   try {
+    let left = Number(size)
     for (let bytes = readSync(file, slice.buffer); bytes > 0; bytes = readSync(file, slice.buffer)) {
       hash.update(slice.buffer.subarray(0, bytes))
+      left -= bytes
+      if (left < 0) break // it grows, and is seen to have changed
       if (slice.isOver()) await slice.next()
     }
   } finally {
     closeSync(file)
   }
   return hash.digest('hex')
+}
+
+/** What of a tree may be opened, told by what is known of it before. */
+class Bounds {
+  readonly #root: string
+  /** File systems that keep files */
+  readonly #devices = new Set<bigint>()
+  #bytesLeft = byteLimit
+
+  constructor(root: string) {
+    this.#root = root
+  }
+
+  expectWithin(path: string, found: BigIntStats): void {
+    if (!found.isFile() && !found.isDirectory()) return
+    if (!this.#devices.has(found.dev)) {
+      if (statfsSync(path).blocks === 0)
+        throw new UnpinnableError(path, 'is on a file system of the kernel’s own, which holds no code')
+      this.#devices.add(found.dev)
+    }
+    if (!found.isFile()) return
+    this.#bytesLeft -= Number(found.size)
+    if (this.#bytesLeft < 0)
+      throw new UnpinnableError(this.#root, `holds more than ${byteLimit / 1024 ** 3} GiB`)
+  }
 }
 
 /** A few milliseconds of work, after which everybody else has a turn. */

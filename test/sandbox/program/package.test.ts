@@ -11,6 +11,7 @@ import {
   rmSync,
   statSync,
   symlinkSync,
+  truncateSync,
   utimesSync,
   writeFileSync,
 } from 'node:fs'
@@ -221,6 +222,21 @@ describe('a package is refused', () => {
     await using place = await arrange()
     execFileSync('mkfifo', [place.at('server/dist/pipe')])
     await expectRefusal(() => pin(place.settings), 'ERR_PACKAGE_UNSAFE', 'dist/pipe')
+  })
+
+  test.each(['/proc/1', '/proc/sys', '/sys', '/sys/kernel'])(
+    'that is %s, of whose files some are never read to their end',
+    async (source) => {
+      const settings: PackageSettings = { source, target: '/app', with: [], digest: null }
+      const what = 'is on a file system of the kernel’s own'
+      await expectRefusal(() => pinPackage('probe', settings, { uid: 0 }), 'ERR_PACKAGE_UNSAFE', what)
+    },
+  )
+
+  test('that holds more than can be read, before it is read', async () => {
+    await using place = await arrange()
+    truncateSync(place.at('server/dist/index.js'), 2 ** 40)
+    await expectRefusal(() => pin(place.settings), 'ERR_PACKAGE_UNSAFE', 'holds more than 8 GiB')
   })
 
   test('that does not exist', async () => {
