@@ -54,7 +54,7 @@ export interface Policy {
 
 /** Sandboxes that wait at their gates for the calls of servers that have a process for each. */
 export interface WarmPools {
-  /** The server is in use: from now on some wait for it. Nothing where its entry asks for none */
+  /** The server is in use: soon some wait for it. Nothing where its entry asks for none */
   prepare(server: string): void
   /** None that waits in this turn is drawn any more, and until `prepare` none is built; resolves when they are gone */
   drain(server: string, reason: string): Promise<void>

@@ -17,6 +17,9 @@ import { Pool } from './pool.ts'
  */
 const leastBytes = { bubblewrap: 1 << 20, docker: 16 << 20 } as const
 
+/** From a server's use until what waits for its next calls is built: a quick call is answered by then, ms. */
+const restMs = 20
+
 export interface PoolsOptions {
   readonly settings: Settings
   readonly profileOf: (server: ServerSettings) => ProfileSettings
@@ -29,6 +32,7 @@ export interface PoolsOptions {
 export class Pools implements WarmPools, WarmOutfits, AsyncDisposable {
   readonly #options: PoolsOptions
   readonly #pools = new Map<string, Pool>()
+  readonly #soon = new Map<string, NodeJS.Timeout>()
   readonly #ending = new Set<Promise<unknown>>()
   #isClosed = false
 
@@ -37,6 +41,15 @@ export class Pools implements WarmPools, WarmOutfits, AsyncDisposable {
   }
 
   prepare(name: string): void {
+    if (this.#soon.has(name)) return
+    const timer = setTimeout(() => {
+      this.#soon.delete(name)
+      this.#fill(name)
+    }, restMs)
+    this.#soon.set(name, timer.unref())
+  }
+
+  #fill(name: string): void {
     const server = this.#options.settings.servers.get(name)
     if (this.#isClosed || server === undefined || server.instance !== 'call' || server.pool.size === 0) return
     const known = this.#pools.get(name)
@@ -68,6 +81,8 @@ export class Pools implements WarmPools, WarmOutfits, AsyncDisposable {
   }
 
   async drain(name: string, reason: string): Promise<void> {
+    clearTimeout(this.#soon.get(name))
+    this.#soon.delete(name)
     const pool = this.#pools.get(name)
     if (pool === undefined) return
     this.#pools.delete(name)
