@@ -171,7 +171,7 @@ export class Session implements AsyncDisposable {
     const instance = this.#instances.add(() => ({ event: 'ended' }))
     this.#instances.serving = instance
     const { initializeMs } = this.#options.server.timeouts
-    this.#deadline = setTimeout(() => this.#isLegacy(instance, id, 'no answer in time', false), initializeMs)
+    this.#deadline = setTimeout(() => this.#goLegacy(instance, id, 'no answer in time', false), initializeMs)
     try {
       const process = await instance.start()
       if (this.#instances.serving !== instance) return void process.stdout.resume()
@@ -187,7 +187,7 @@ export class Session implements AsyncDisposable {
     clearTimeout(this.#deadline)
     this.#probe = null
     if (!isModernAnswer(response)) {
-      this.#isLegacy(this.#instances.serving, null, 'it answered with an error', true)
+      this.#goLegacy(this.#instances.serving, null, 'it answered with an error', true)
       return true
     }
     this.#options.verdicts.set('modern')
@@ -200,7 +200,7 @@ export class Session implements AsyncDisposable {
   }
 
   /** The instance goes; the next message starts a fresh one. `id` is answered where the server did not. */
-  #isLegacy(instance: Serving | null, id: MessageId | null, reason: string, isCertain: boolean): void {
+  #goLegacy(instance: Serving | null, id: MessageId | null, reason: string, isCertain: boolean): void {
     if (this.#phase !== 'probing' || instance !== this.#instances.serving) return
     clearTimeout(this.#deadline)
     if (isCertain) this.#options.verdicts.set('legacy')
@@ -213,7 +213,7 @@ export class Session implements AsyncDisposable {
   /** The host does not wait for the probe any longer: it says `initialize`, which answers the question. */
   #initializing(): void {
     if (this.#phase === 'probing')
-      this.#isLegacy(this.#instances.serving, this.#probe, 'the host went on with initialize', false)
+      this.#goLegacy(this.#instances.serving, this.#probe, 'the host went on with initialize', false)
   }
 
   #retire(reason: string): void {
@@ -239,7 +239,7 @@ export class Session implements AsyncDisposable {
     const instance = this.#instances.serving
     if (instance === null || this.#phase === 'ending' || this.#phase === 'ended') return
     if (this.#options.shared !== null) return // the end of the process is told apart
-    if (this.#phase === 'probing') return this.#isLegacy(instance, this.#probe, 'it closed its output', true)
+    if (this.#phase === 'probing') return this.#goLegacy(instance, this.#probe, 'it closed its output', true)
     void whyClosed(process, 'the server closed its output').then((why) => this.#end(why, null))
   }
 
@@ -247,7 +247,7 @@ export class Session implements AsyncDisposable {
   #watch(instance: Serving, process: SandboxProcess): void {
     void process.ended.then(() => {
       if (this.#instances.serving !== instance) return undefined
-      if (this.#phase === 'probing') return this.#isLegacy(instance, this.#probe, 'it ended', true)
+      if (this.#phase === 'probing') return this.#goLegacy(instance, this.#probe, 'it ended', true)
       if (this.#options.shared === null) return this.#end(null, null)
       return this.#lost(unavailable(this.#options.server.name, instance.reason))
     })
