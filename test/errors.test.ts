@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import { SallyportError } from '../src/errors.ts'
 
-test.each(['EMFILE', 'ENOMEM', 'EAGAIN', 'ENOSPC'])(
+test.each(['EMFILE', 'ENOMEM', 'EAGAIN', 'ENOSPC', 'ERR_WORKER_INIT_FAILED'])(
   '%s is a shortage of the machine, however deep it lies',
   (code) => {
     const cause = Object.assign(new Error(`${code}: it ran out`), { code })

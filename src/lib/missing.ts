@@ -17,6 +17,8 @@ const shortages: ReadonlySet<string | null> = new Set([
   'EAGAIN',
   'ENOSPC',
   'EDQUOT',
+  // Node's, for a thread that there was no descriptor or memory for; the errno stands in its message only
+  'ERR_WORKER_INIT_FAILED',
 ])
 
 /** Says whether something failed, itself or in its causes, because the machine was short of descriptors, memory, processes or room. */
