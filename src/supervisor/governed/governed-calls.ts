@@ -3,6 +3,7 @@ import { SallyportError } from '../../errors.ts'
 import { BriefMap } from '../../lib/brief-map.ts'
 import { type InstanceId, newCallId, type SessionId } from '../../lib/ids.ts'
 import type { Span } from '../../lib/json-scan.ts'
+import { isLong } from '../../lib/long-text.ts'
 import type { Comparing } from '../../lib/once-compared.ts'
 import type { Gate } from '../../schema/gate.ts'
 import type { Principal } from '../../rpc/protocol.ts'
@@ -67,6 +68,7 @@ interface Sent {
 export class GovernedCalls {
   readonly #options: GovernedCallsOptions
   readonly #sent = new BriefMap<Sent>()
+  #longHeld = 0
   readonly #alarm: Alarm
   /** Calls in processes of their own */
   readonly #own = new Map<string, AbortController>()
@@ -88,11 +90,9 @@ export class GovernedCalls {
     const patience = new Patience(held.progressToken, toHost)
     talk.held.set(held.request.id.key, patience)
     const asking = new Asking(held, patience, this.#ask, this.#decided)
-    asking.start(() => {
-      const obstacle = this.#obstacle(held.asks, patience)
-      this.#options.wanted()
-      return obstacle
-    })
+    if (isLong(held.line) && (this.#longHeld += held.line.length) > 4 * this.#options.server.output.lineBytes)
+      return asking.refused(new SallyportError('ERR_BUSY', 'too many long requests wait; send them by turns'))
+    asking.start(() => this.#obstacle(held.asks, patience))
   }
 
   /** Resolves when whatever is held by now was sent or refused. */
@@ -149,6 +149,7 @@ export class GovernedCalls {
   readonly #decided = ({ held, patience, admissions }: Asking, refusal: SallyportError | null): void => {
     const { talk, toHost } = this.#options
     const { request } = held
+    if (isLong(held.line)) this.#longHeld -= held.line.length
     patience.close()
     const isWanted = talk.held.get(request.id.key) === patience
     if (isWanted) talk.held.delete(request.id.key)
@@ -206,8 +207,9 @@ export class GovernedCalls {
     asks: readonly Ask[],
     patience: Patience,
   ): Promise<SallyportError | null> | SallyportError | null {
-    const surface =
-      this.#denial(asks) ?? this.tasks.obstacle(asks, this.#options.server.name) ?? this.#options.surface()
+    const { server, wanted } = this.#options
+    const surface = this.#denial(asks) ?? this.tasks.obstacle(asks, server.name) ?? this.#options.surface()
+    wanted()
     if (surface === null || surface instanceof SallyportError) return surface
     return surface.then(
       () => patience.reason,

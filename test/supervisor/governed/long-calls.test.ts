@@ -49,3 +49,11 @@ test('taken back while it is read, it is never sent', async () => {
   const intents = host.governed.records().filter(({ type }) => type === 'call.intent')
   expect(intents).toHaveLength(1)
 })
+
+test('of those that wait no more are kept than four of the longest', async () => {
+  const output = { resultBytes: 1_048_576, lineBytes: 400_000, stderrBytes: 1_048_576 }
+  await using host = await attach(serverSettings('never-initialize.mjs', { output }))
+  host.send(...Array.from({ length: 5 }, (_, n) => call(n, 350_000)), call(5, 10))
+  expect((await host.answer(4)).error?.data).toMatchObject({ code: 'ERR_BUSY' })
+  expect(host.lines).toHaveLength(1)
+})
