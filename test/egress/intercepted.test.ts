@@ -89,3 +89,24 @@ test('why an interceptor ended a connection is told, and cutting it reaches both
   })
   await expect.poll(() => closed).toBe(1)
 })
+
+test('it is held to the budgets of bytes, each way', async () => {
+  await using server = await upstream(echo)
+  const { port } = server
+  const cut = async (limits: { readonly bytesUp: number; readonly bytesDown: number }, sent: string) => {
+    const grants = [{ port, tls: false }]
+    await using it = await testDoor({ grants, names: here, interceptor: carrying, limits })
+    const socket = it.says(`SP1 connect allowed.com ${port}\n${sent}`)
+    await collect(socket)
+    return await it.told('closed')
+  }
+  const most = 2 ** 20
+  expect(await cut({ bytesUp: 100, bytesDown: most }, 'x'.repeat(200))).toMatchObject({
+    verdict: 'cut',
+    reason: 'bytes-up',
+  })
+  expect(await cut({ bytesUp: most, bytesDown: 100 }, 'x'.repeat(200))).toMatchObject({
+    verdict: 'cut',
+    reason: 'bytes-down',
+  })
+})
