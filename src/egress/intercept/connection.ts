@@ -18,6 +18,8 @@ const ended = new Error('the connection has ended')
 
 /** What a client is given to close its end when it is told that it is over, ms; then it is closed for it. */
 const closeMs = 1000
+/** What an answer that is all written is given to go, ms */
+const lastAnswerMs = 20
 
 /** What a connection is served with. */
 export interface ConnectionParts {
@@ -59,15 +61,18 @@ export const serveConnection = async (
     client.destroy()
   }
   const part = (): void => {
-    // Half an answer must not look whole
-    if (waiting > 0 || over.signal.aborted) return cut(leaseEnded)
+    if (over.signal.aborted) return
     log.cut(leaseEnded)
     end()
-    leave()
+    isParting = true
+    // Its client may have an answer whole that is not known here to have gone; half of one must not look whole
+    if (waiting === 0) leave()
+    else late = setTimeout(() => client.destroy(), lastAnswerMs)
   }
   /** Tells a client that waits for nothing that it is over. */
   const leave = (): void => {
-    late ??= setTimeout(() => client.destroy(), closeMs)
+    clearTimeout(late)
+    late = setTimeout(() => client.destroy(), closeMs)
     stream.end()
   }
 
@@ -119,6 +124,7 @@ export const serveConnection = async (
   let turn: Promise<void> = Promise.resolve()
   let quiet: NodeJS.Timeout | undefined
   let late: NodeJS.Timeout | undefined
+  let isParting = false
   const upstreamClosed = (): void => {
     isClosing = true
     if (waiting === 0 && !over.signal.aborted) leave()
@@ -149,6 +155,7 @@ export const serveConnection = async (
       failed(refusal)
     } finally {
       waiting--
+      if (waiting === 0 && isParting) leave()
       if (waiting === 0 && !over.signal.aborted) {
         quiet = setTimeout(() => cut('idle'), limits.idleMs)
         // Nothing more will be answered: after what was, it ends
