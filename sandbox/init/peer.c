@@ -2,8 +2,10 @@
 #include "init.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -40,6 +42,8 @@ static bool take_next(int *fd) {
 
 // Each socket comes alone, since Node sends the next when it has heard that this one is here.
 int peer_main(void) {
+  // Whoever was stopped reads no channel's end; one that ended before this is seen there.
+  if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) die("peer", "the daemon's end", errno);
   let_go_of_code();
   for (int fd; take_next(&fd);) {
     char peer[64], line[128];

@@ -1,10 +1,12 @@
 // The peer query: the kernel's word on who connected, never the peer's own.
 import { execFileSync, type SendHandle, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { existsSync, readFileSync } from 'node:fs'
 import { chmod, copyFile } from 'node:fs/promises'
 import { connect, createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
+import { eventually } from '../../support/eventually.ts'
 import { buildInit, ids, isRoot } from '../../support/init-sandbox.ts'
 import { tempDir } from '../../support/temp-dir.ts'
 
@@ -84,4 +86,25 @@ it('knows nobody at the other end of what is no unix socket', async () => {
 
 it('fails where there is nobody to hear of', () => {
   expect(() => execFileSync(binary, ['peer'], { stdio: ['ignore', 'ignore', 'pipe'] })).toThrow(/channel/)
+})
+
+it('ends with whoever asks it, also while it is stopped', async () => {
+  const asking = `const { pid } = require('node:child_process').spawn(${JSON.stringify(binary)}, ['peer'],
+    { env: {}, stdio: ['ignore', 'ignore', 'ignore', 'ipc'] }); console.log(pid); setInterval(() => {}, 1000)`
+  const daemon = spawn(process.execPath, ['-e', asking], { stdio: ['ignore', 'pipe', 'inherit'] })
+  const pid = Number(String((await once(daemon.stdout, 'data'))[0]))
+  const state = (): string => /^State:\s+(\w)/m.exec(readFileSync(`/proc/${pid}/status`, 'latin1'))?.[1] ?? ''
+  // Behind its exec, and with nothing more to do than to wait
+  await eventually(
+    () => readFileSync(`/proc/${pid}/comm`, 'latin1').startsWith('sallyport-init') && state() === 'S',
+  )
+  process.kill(pid, 'SIGSTOP')
+  await eventually(() => state() === 'T')
+  daemon.kill('SIGKILL')
+  // A zombie is its reaper's, not ours
+  const isGone = eventually(() => !existsSync(`/proc/${pid}`) || state() === 'Z')
+  await isGone.catch((error: unknown) => {
+    process.kill(pid, 'SIGKILL')
+    throw error
+  })
 })
