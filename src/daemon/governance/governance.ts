@@ -206,6 +206,7 @@ export class Governance implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.governors[Symbol.asyncDispose]()
     await this.consequences[Symbol.asyncDispose]()
+    await this.recorder[Symbol.asyncDispose]()
     await this.#keeping[Symbol.asyncDispose]()
   }
 }

@@ -46,11 +46,14 @@ interface Draft {
   readonly told: Pick<Pending, 'durable' | 'failed'>
 }
 
-/** Writes records; a file beside the journal is durable before the record that names it. */
-export class JournalRecorder implements Recorder {
+/** Writes records; a file beside the journal is durable before the record that names it. To be disposed of before the journal. */
+export class JournalRecorder implements Recorder, AsyncDisposable {
   readonly #options: RecorderOptions
   readonly #opening: string
   readonly #parts = new WeakMap<object, Redaction>()
+  /** What is not with the journal yet, since its evidence is long */
+  readonly #underWay = new Set<Promise<void>>()
+  #isClosing = false
 
   constructor(options: RecorderOptions) {
     this.#options = options
@@ -66,6 +69,12 @@ export class JournalRecorder implements Recorder {
       const told = { durable, failed }
       this.#add({ type, said, told }, { text: membersOf(text), hits }, `,"${name}":`, whole)
     })
+  }
+
+  /** Resolves when the journal has all that was recorded so far; what is long is refused from then on. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#isClosing = true
+    await Promise.all(this.#underWay)
   }
 
   /**
@@ -134,30 +143,40 @@ export class JournalRecorder implements Recorder {
   /** `members` is the body's text without its braces, a comma before each member; `raw` comes behind `name`, or beside it. */
   #add(draft: Draft, { text, hits }: Redaction, name: string, raw: string | null): void {
     if (raw === null) return this.#append(draft, withHits(text, hits))
-    const { redactor } = this.#options
-    if (isLong(raw)) void this.#addLong(draft, { text, hits }, name, raw)
-    else this.#addKept(draft, { text, hits }, name, redactor.redact(raw))
+    const body = { text, hits }
+    const kept = isLong(raw) ? null : this.#options.redactor.redact(raw)
+    if (kept !== null && this.#fits(kept.text)) return this.#addWhole(draft, body, name, kept)
+    if (this.#isClosing) return queueMicrotask(() => draft.told.failed(stopping()))
+    const added = this.#addLate(draft, body, name, kept ?? this.#redactedLong(raw))
+    this.#underWay.add(added)
+    void added.then(() => this.#underWay.delete(added))
+  }
+
+  async #redactedLong(raw: string): Promise<Redaction> {
+    const kept = await this.#options.redactor.redactLong(raw)
+    await ownTurn()
+    return kept
+  }
+
+  #addWhole(draft: Draft, { text, hits }: Redaction, name: string, kept: Redaction): void {
+    this.#append(draft, withHits(`${text}${name}${JSON.stringify(kept.text)}`, hits + kept.hits))
   }
 
   /** Never rejects. */
-  async #addLong(draft: Draft, body: Redaction, name: string, raw: string): Promise<void> {
+  async #addLate(
+    draft: Draft,
+    body: Redaction,
+    name: string,
+    redaction: Redaction | Promise<Redaction>,
+  ): Promise<void> {
     try {
-      const kept = await this.#options.redactor.redactLong(raw)
-      await ownTurn()
-      this.#addKept(draft, body, name, kept)
+      const kept = await redaction
+      if (this.#fits(kept.text)) return this.#addWhole(draft, body, name, kept)
+      const sidecar = await this.#keep(kept.text)
+      this.#append(draft, `${withHits(body.text, body.hits + kept.hits)}${name}${JSON.stringify(sidecar)}`)
     } catch (error) {
       draft.told.failed(SallyportError.from(error))
     }
-  }
-
-  #addKept(draft: Draft, { text, hits }: Redaction, name: string, kept: Redaction): void {
-    const all = hits + kept.hits
-    if (this.#fits(kept.text))
-      return this.#append(draft, withHits(`${text}${name}${JSON.stringify(kept.text)}`, all))
-    this.#keep(kept.text).then(
-      (sidecar) => this.#append(draft, `${withHits(text, all)}${name}${JSON.stringify(sidecar)}`),
-      (error: unknown) => draft.told.failed(SallyportError.from(error)),
-    )
   }
 
   #append(draft: Draft, members: string): void {
@@ -198,6 +217,12 @@ export class JournalRecorder implements Recorder {
     return { sha256, bytes: bytes.length, path: sidecarPath(sha256) }
   }
 }
+
+const stopping = (): SallyportError =>
+  new SallyportError(
+    'ERR_JOURNAL',
+    'Sallyport is stopping, and keeps no long evidence any more, so nothing is called; call again when it runs',
+  )
 
 /** A record on its way into the journal. */
 class Line implements Pending {

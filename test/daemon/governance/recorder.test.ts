@@ -112,6 +112,23 @@ describe('a response', () => {
   })
 })
 
+test('at the end what is under way is recorded first, and what is long is refused from then on', async () => {
+  const long = [json(cap + 1), json(2_000_000)]
+  const recorded = long.map((request) => recorder.record('call.denied', {}, { request }))
+  await recorder[Symbol.asyncDispose]()
+  const refused = long.map((request) =>
+    recorder.record('call.denied', {}, { request }).catch((error: unknown) => error),
+  )
+  await journal[Symbol.asyncDispose]()
+  expect(await Promise.all(recorded)).toHaveLength(2)
+  for (const error of await Promise.all(refused))
+    expect(error).toMatchObject({
+      code: 'ERR_JOURNAL',
+      message: expect.stringContaining('is stopping') as string,
+    })
+  expect(readdirSync(join(directory, 'evidence'))).toHaveLength(2)
+})
+
 test('evidence makes no journal’s folder anew where that was moved away', async () => {
   await rename(directory, `${directory}.away`)
   const made = recorder.record('call.intent', {}, { request: json(cap + 1) })
