@@ -58,7 +58,9 @@ int outer_main(void) {
   // 1. Close what was not listed. Before anything else: a descriptor that leaked into the daemon ends here.
   keep_listed_descriptors();
 
-  // 2. Read the orders. Up to the exec frame and not a byte more: the rest of the stream is for init.
+  // 2. Read the orders. Up to the exec frame and not a byte more: the rest of the stream is for init. They may be long in
+  // coming, where it was started ahead of them.
+  let_go_of_code();
   read_launch_orders(&launch);
 
   // 3. Join the cgroups. With the daemon's rights still, and so early that all that follows is counted.

@@ -5,6 +5,7 @@ import { readFileSync, statSync } from 'node:fs'
 import { connect, createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
+import { eventually } from '../../support/eventually.ts'
 import { buildInit } from '../../support/init-sandbox.ts'
 import { tempDir } from '../../support/temp-dir.ts'
 
@@ -43,4 +44,14 @@ it('a peer query that waits keeps less than three quarters of its code in memory
   client.destroy()
   accepted.destroy()
   server.close()
+})
+
+it('a launcher that waits for its orders keeps less than half of its code in memory', async () => {
+  const launcher = spawn(binary, ['outer'], {
+    env: {},
+    stdio: ['ignore', 'ignore', 'inherit', 'pipe', 'pipe', 'pipe', 'pipe'],
+  })
+  await eventually(() => keptBy(launcher.pid) < 0.5)
+  launcher.kill('SIGKILL')
+  await once(launcher, 'exit')
 })
