@@ -112,11 +112,7 @@ class UnixDoor implements Door {
   }
 
   cut(which: (connection: OpenConnection) => boolean, reason: string): void {
-    for (const passage of this.#passages) if (passage.port !== 0 && which(passage)) passage.cut(reason)
-  }
-
-  shut(reason: string): void {
-    for (const passage of this.#passages) if (passage.port !== 0) passage.part(reason)
+    for (const passage of this.#passages) if (passage.port !== 0 && which(passage)) passage.part(reason)
   }
 
   parted(): Promise<void> | null {

@@ -153,10 +153,8 @@ export interface Door extends AsyncDisposable {
   /** The socket's host path */
   readonly path: string
   connections(): readonly OpenConnection[]
-  /** Ends connections at once; the sandbox sees a reset */
+  /** Ends connections: nothing more goes either way, and clients have a second to see that they are over */
   cut(which: (connection: OpenConnection) => boolean, reason: string): void
-  /** Ends all connections: nothing more goes either way, and clients have a second to see that they are over */
-  shut(reason: string): void
   /**
    * Resolves when the clients of connections that ended with a call have seen it, or had 0.1 s to; null where there are none.
    * Who asks them for more before that may have them use one that they believe to be open.

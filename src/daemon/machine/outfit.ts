@@ -135,7 +135,8 @@ export class Outfit implements AsyncDisposable {
     this.#calls.delete(call)
     this.#leased.delete(flying)
     if (flying.hasNetwork) this.#reaching -= 1
-    if (this.server.egressWhen === 'calling' && !this.#isReachingOut) this.#door?.shut('doors-shut')
+    if (this.server.egressWhen === 'calling' && !this.#isReachingOut)
+      this.#door?.cut(() => true, 'doors-shut')
     return flying
   }
 
