@@ -80,3 +80,10 @@ export class Asking implements Asker {
     else this.#ask(ask, this)
   }
 }
+
+/** Too much of a session's is held already; `most` in bytes. */
+export const tooManyLong = (most: number): SallyportError =>
+  new SallyportError(
+    'ERR_BUSY',
+    `long requests of over ${most} bytes would wait in this session; send the next when one is answered`,
+  )

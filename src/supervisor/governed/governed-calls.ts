@@ -11,7 +11,7 @@ import type { Admission, Governor, Outcome } from '../../schema/governor.ts'
 import type { ServerSettings } from '../../schema/settings.ts'
 import { Alarm } from './alarm.ts'
 import { cancelledLine, errorLine } from '../message/answers.ts'
-import { Asking } from './asking.ts'
+import { Asking, tooManyLong } from './asking.ts'
 import type { Conversation, HostRequest } from '../lanes/conversation.ts'
 import { lineWithCredentials } from '../message/credential-meta.ts'
 import type { Response } from '../message/envelope.ts'
@@ -90,8 +90,9 @@ export class GovernedCalls {
     const patience = new Patience(held.progressToken, toHost)
     talk.held.set(held.request.id.key, patience)
     const asking = new Asking(held, patience, this.#ask, this.#decided)
-    if (isLong(held.line) && (this.#longHeld += held.line.length) > 4 * this.#options.server.output.lineBytes)
-      return asking.refused(new SallyportError('ERR_BUSY', 'too many long requests wait; send them by turns'))
+    const most = 4 * this.#options.server.output.lineBytes
+    if (isLong(held.line) && (this.#longHeld += held.line.length) > most)
+      return asking.refused(tooManyLong(most))
     asking.start(() => this.#obstacle(held.asks, patience))
   }
 
