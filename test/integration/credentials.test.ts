@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Client } from '../../src/client/client.ts'
 import { SallyportError } from '../../src/errors.ts'
 import { type Api, openApi } from '../support/api.ts'
-import { fixture, type Place, serve, type TestDaemon } from '../support/daemon.ts'
+import { endServe, fixture, type Place, serve, type TestDaemon } from '../support/daemon.ts'
 import { eventually } from '../support/eventually.ts'
 import { poolOf, waits } from '../support/pool.ts'
 import { callThrough, reachesOut, reachingPlace, recordsAbout, recordsOf } from '../support/reaching-out.ts'
@@ -83,9 +83,7 @@ beforeAll(async () => {
   ;({ process: child, client } = await serve(at, { TEST_TOKEN: token }))
 })
 afterAll(async () => {
-  await client[Symbol.asyncDispose]()
-  child.kill('SIGTERM')
-  await eventually(() => child.exitCode !== null, 20_000)
+  await endServe({ process: child, client })
   await at[Symbol.asyncDispose]()
   await api[Symbol.asyncDispose]()
 })

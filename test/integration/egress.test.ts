@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Client } from '../../src/client/client.ts'
 import { type Api, openApi } from '../support/api.ts'
-import { type Place, serve, type TestDaemon } from '../support/daemon.ts'
+import { endServe, type Place, serve, type TestDaemon } from '../support/daemon.ts'
 import { eventually } from '../support/eventually.ts'
 import { callThrough, reachesOut, reachingPlace, recordsAbout } from '../support/reaching-out.ts'
 
@@ -32,9 +32,7 @@ beforeAll(async () => {
   ;({ process: child, client } = await serve(at))
 })
 afterAll(async () => {
-  await client[Symbol.asyncDispose]()
-  child.kill('SIGTERM')
-  await eventually(() => child.exitCode !== null, 20_000)
+  await endServe({ process: child, client })
   expect(existsSync(join(at.runtimeDir, 'egress'))).toBe(true)
   expect(readdirSync(join(at.runtimeDir, 'egress'))).toEqual([])
   await at[Symbol.asyncDispose]()

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Client } from '../../src/client/client.ts'
 import { type Api, openApi } from '../support/api.ts'
-import { type Place, serve, type TestDaemon } from '../support/daemon.ts'
+import { endServe, type Place, serve, type TestDaemon } from '../support/daemon.ts'
 import { eventually } from '../support/eventually.ts'
 import { callThrough, reachesOut, reachingPlace, recordsAbout } from '../support/reaching-out.ts'
 
@@ -33,9 +33,7 @@ beforeAll(async () => {
   ;({ process: child, client } = await serve(at, { TEST_TOKEN: 'real-0123456789-token-abcdefghij' }))
 })
 afterAll(async () => {
-  await client[Symbol.asyncDispose]()
-  child.kill('SIGTERM')
-  await eventually(() => child.exitCode !== null, 20_000)
+  await endServe({ process: child, client })
   await at[Symbol.asyncDispose]()
   await api[Symbol.asyncDispose]()
 })

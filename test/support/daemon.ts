@@ -130,6 +130,16 @@ export async function serve(
   return { process: child, client }
 }
 
+/** Leaves a daemon that `serve` started, asks it to end, and waits until it has. */
+export async function endServe({
+  process: child,
+  client,
+}: Pick<TestDaemon, 'process' | 'client'>): Promise<void> {
+  await client[Symbol.asyncDispose]()
+  child.kill('SIGTERM')
+  await eventually(() => child.exitCode !== null, 20_000)
+}
+
 /** Starts a daemon on a configuration and waits until it answers. */
 export async function daemon(config: object = configOf({})): Promise<TestDaemon> {
   const at = await place(config)

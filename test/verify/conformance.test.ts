@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Client } from '../../src/client/client.ts'
 import { type Api, openApi } from '../support/api.ts'
-import { configOf, fixture, place, type Place, serve, type TestDaemon } from '../support/daemon.ts'
+import { endServe, configOf, fixture, place, type Place, serve, type TestDaemon } from '../support/daemon.ts'
 import { eventually } from '../support/eventually.ts'
 import { processesWith } from '../support/leaks.ts'
 
@@ -128,9 +128,7 @@ beforeAll(async () => {
 }, 60_000)
 
 afterAll(async () => {
-  await client[Symbol.asyncDispose]()
-  child.kill('SIGTERM')
-  await eventually(() => child.exitCode !== null, 20_000)
+  await endServe({ process: child, client })
   await at[Symbol.asyncDispose]()
   redirects.server.closeAllConnections()
   await closing(redirects.server)
