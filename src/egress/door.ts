@@ -42,7 +42,7 @@ const maxSocketPath = 107
 const proxied: EgressEndpoint = { host: 'proxy', port: 0 }
 
 /**
- * Makes the folder and the socket, and listens. Throws ERR_RUNTIME_UNSAFE where the folder is there already or the path is
+ * Makes the folder and the socket, and listens; where it fails nothing of either is left. Throws ERR_RUNTIME_UNSAFE where the folder is there already or the path is
  * too long, and ERR_CONFIG_INVALID for a grant whose host is not canonical.
  */
 export async function openDoor(policy: EgressPolicy, options: DoorOptions, shared = house): Promise<Door> {
@@ -60,7 +60,12 @@ export async function openDoor(policy: EgressPolicy, options: DoorOptions, share
     )
   await makeFolder(dirname(options.path))
   const door = new UnixDoor(policy, options, shared)
-  await door.bind(options.uid)
+  try {
+    await door.bind(options.uid)
+  } catch (error) {
+    await door[Symbol.asyncDispose]()
+    throw error
+  }
   return door
 }
 

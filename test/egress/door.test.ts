@@ -1,15 +1,18 @@
 import { once } from 'node:events'
-import { access, stat } from 'node:fs/promises'
+import { access, readdir, stat } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { dirname } from 'node:path'
 import { connect as connectTls, createServer as createTlsServer } from 'node:tls'
 import type { AddressInfo } from 'node:net'
 import { expect, test } from 'vitest'
+import { openDoor } from '../../src/egress/door.ts'
 import { Slots } from '../../src/egress/slots.ts'
+import type { InstanceId } from '../../src/lib/ids.ts'
 import { certificate, certificateKey } from '../support/certificate.ts'
 import { encryptedHello, helloMessage, realHello, records, serverName } from '../support/client-hello.ts'
-import { collect, echo, testDoor, upstream } from '../support/egress-door.ts'
+import { collect, echo, testDoor, upstream, usualLimits } from '../support/egress-door.ts'
 import { eventually } from '../support/eventually.ts'
+import { tempDir } from '../support/temp-dir.ts'
 import { isRoot, nodeAs, nobody } from '../support/user.ts'
 
 const here = { 'allowed.com': ['127.0.0.1'] }
@@ -314,6 +317,20 @@ test('where the sandbox has a uid of its own, that uid connects and no other', a
   await import('node:fs/promises').then(({ chmod }) => chmod(dirname(dirname(it.door.path)), 0o711))
   expect((await nodeAs(nobody, code)).trim()).toBe('in')
   expect((await nodeAs(nobody - 1, code)).trim()).toBe('EACCES')
+})
+
+test('a door that cannot listen leaves no folder', async () => {
+  await using dir = await tempDir()
+  const policy = { server: 'it', instance: 'i-1' as InstanceId, grants: [], limits: usualLimits }
+  const options = {
+    watch: { event: () => undefined, mayConnect: () => ({ open: true }) as const },
+    interceptor: null,
+    screen: null,
+    path: `${dir.path}/i/.`, // nothing can listen where a folder is
+    uid: process.geteuid?.() ?? 0,
+  }
+  await expect(openDoor(policy, options)).rejects.toThrow('listen E')
+  expect(await readdir(dir.path)).toEqual([])
 })
 
 test('the folder of a door was never there before, and its grants are canonical', async () => {

@@ -20,7 +20,8 @@ import type {
 import { eventually } from './eventually.ts'
 import { tempDir } from './temp-dir.ts'
 
-const limits: EgressLimits = {
+/** Of a door that no test of limits opens. */
+export const usualLimits: EgressLimits = {
   connections: 256,
   connectMs: 2000,
   handshakeMs: 2000,
@@ -68,7 +69,7 @@ export async function testDoor(setting: DoorSetting): Promise<TestDoor> {
       server: 'it',
       instance: 'i-1' as InstanceId,
       grants: setting.grants.map((it) => ({ ...grant, ...it })),
-      limits: { ...limits, ...setting.limits },
+      limits: { ...usualLimits, ...setting.limits },
     },
     {
       watch: {
