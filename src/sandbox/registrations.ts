@@ -7,6 +7,7 @@ import type { OwnedEngine } from './docker/look.ts'
 import { judgeArguments } from './program/arguments.ts'
 import { pinCommand, recheckCommand, type CommandPin, type Trust } from './program/command.ts'
 import { pinPackage, verifyPackage, type PackagePin } from './program/package.ts'
+import { pinFileOnce } from './program/pinned-file.ts'
 import { readTree, recheckTree, type Tree } from './program/tree.ts'
 
 /** What servers with images need. */
@@ -42,7 +43,8 @@ type RegistrationSettings = Pick<Settings, 'allowedCommands' | 'commandPath' | '
 /**
  * Holds the registrations of one daemon. A reload forgets those of the servers that it changes, and with them their pins.
  *
- * Servers share trees such as node_modules: each is read once, and looked through once however many launches wait.
+ * Servers share programs such as node, and trees such as node_modules: each is read once, and a tree is looked through once
+ * however many launches wait.
  */
 export class Registrations {
   readonly #settings: RegistrationSettings
@@ -50,6 +52,7 @@ export class Registrations {
   readonly #images: Images
   readonly #pins = new Map<string, Promise<Registration>>()
   readonly #latest = new Map<string, Registration>()
+  #pinFile = pinFileOnce()
   readonly #trees = new Map<string, Promise<Tree>>()
   readonly #rechecks = new Map<Tree, ReturnType<typeof recheckTree>>()
   /** How often each server was forgotten: what was being pinned before is of no use after */
@@ -96,6 +99,7 @@ export class Registrations {
       this.#latest.delete(key)
       this.#editions.set(server.name, (this.#editions.get(server.name) ?? 0) + 1)
     }
+    this.#pinFile = pinFileOnce()
     this.#trees.clear()
   }
 
@@ -111,7 +115,7 @@ export class Registrations {
   async #pinProgram(server: ServerSettings): Promise<Pick<Registration, 'command' | 'image'>> {
     const { image: reference } = server
     if (reference === null)
-      return { command: await pinCommand(server, this.#settings, this.#trust), image: null }
+      return { command: await pinCommand(server, this.#settings, this.#trust, this.#pinFile), image: null }
     const owned = await this.#images.engine()
     const inImage = { ...server, image: reference }
     const image = await pinImage(owned.engine, inImage)

@@ -1,5 +1,13 @@
 // Settings, profile and registration become one frozen spec, or a refusal that says what to do.
-import { appendFileSync, mkdirSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  appendFileSync,
+  mkdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { Registrations } from '../../src/sandbox/registrations.ts'
@@ -212,6 +220,24 @@ describe('a registration', () => {
     await expectRefusal(() => registrations.verified(server), 'ERR_ARGUMENT_REFUSED', '-e')
   })
 
+  test('of a program that many servers share reads it once, and again where it is another file', async () => {
+    await using place = await arrange()
+    const path = place.at('tool')
+    writeFileSync(path, Buffer.alloc(1 << 24, '#'), { mode: 0o755 })
+    const allowedCommands = [{ name: 'tool', path, interpreter: null }]
+    const registrations = new Registrations({ ...settingsOf(), allowedCommands }, trust)
+    const verify = async (name: string): Promise<string> => {
+      const server = serverOf({ ...place.server, name, command: 'tool', args: [], package: null })
+      return (await registrations.verified(server)).command.file.sha256
+    }
+    const before = bytesRead()
+    const digests = [await verify('one'), await verify('two'), await verify('three')]
+    expect(new Set(digests).size).toBe(1)
+    expect((bytesRead() - before) / (1 << 24)).toBeLessThan(2)
+    appendFileSync(path, 'another')
+    expect(digests).not.toContain(await verify('four'))
+  })
+
   test('is made once for launches at the same time, and tells each of them the same', async () => {
     await using place = await arrange()
     const registrations = new Registrations(settingsOf(), trust)
@@ -227,3 +253,6 @@ describe('a registration', () => {
     expect(outcomes.map(({ status }) => status)).toEqual(['rejected', 'rejected', 'rejected'])
   })
 })
+
+/** What this process has read so far, files and all else. */
+const bytesRead = (): number => Number(/^rchar: (\d+)/m.exec(readFileSync('/proc/self/io', 'utf8'))?.[1])

@@ -6,7 +6,15 @@ import { isMissing } from '../../lib/missing.ts'
 import type { AllowedCommand, ServerSettings, Settings } from '../../schema/settings.ts'
 import { type CommandKind, kindByMarker, kindByName, kindMarkers } from './command-kind.ts'
 import { interpreterNamed, interpreterNames } from './interpreters.ts'
-import { digestFile, identityOf, isSameFile, pinFile, type Digested, type PinnedFile } from './pinned-file.ts'
+import {
+  digestFile,
+  identityOf,
+  isSameFile,
+  pinFile,
+  type Digested,
+  type PinFile,
+  type PinnedFile,
+} from './pinned-file.ts'
 import { readShebang } from './shebang.ts'
 import { atOnce, followTrusted } from '../../lib/trusted-path.ts'
 
@@ -52,6 +60,7 @@ export const pinCommand = async (
   server: CommandServer,
   settings: CommandSettings,
   trust: Trust,
+  read: PinFile = pinFile,
 ): Promise<CommandPin> => {
   const allowed = judgeName(server, settings.allowedCommands)
   const place = `command ${allowed.name} of server ${server.name}`
@@ -59,13 +68,13 @@ export const pinCommand = async (
   const real = await resolveTrusted(place, path, trust)
   const byName = kindByName(allowed.name, path, real)
   const isUnknown = byName.kind === 'program' && allowed.interpreter === null
-  const { pin: file, digested } = await pinFile(
+  const { pin: file, digested } = await read(
     real,
     () => changedWhileRead(place, real),
     isUnknown ? kindMarkers : [],
   )
   const kind = judgeKind(server.name, allowed, byName, digested)
-  const interpreter = await pinInterpreter(place, file.path, digested, settings, trust)
+  const interpreter = await pinInterpreter(place, file.path, digested, settings, trust, read)
   return { server: server.name, name: allowed.name, path, file, kind, interpreter }
 }
 
@@ -184,6 +193,7 @@ const pinInterpreter = async (
   { head }: Digested,
   settings: CommandSettings,
   trust: Trust,
+  read: PinFile,
 ): Promise<CommandPin['interpreter']> => {
   const shebang = readShebang(head)
   if (shebang === null) return null
@@ -197,7 +207,7 @@ const pinInterpreter = async (
   const { kind } = kindByName(basename(interpreter), path, real)
   if (kind !== 'interpreter')
     throw unsafe(place, path, `its first line names ${interpreter}, no known interpreter`, mend)
-  const { pin: file, digested } = await pinFile(real, () => changedWhileRead(place, real))
+  const { pin: file, digested } = await read(real, () => changedWhileRead(place, real))
   if (readShebang(digested.head) !== null)
     throw unsafe(place, path, `its interpreter ${real} is a script too`, mend)
   return { path, file, argument }

@@ -67,18 +67,36 @@ export const digestFile = async (path: string, markers: readonly string[] = []):
   return { sha256: hash.digest('hex'), marker: found, head }
 }
 
+/** A file with what reading it once has said. */
+interface Pinned {
+  readonly pin: PinnedFile
+  readonly digested: Digested
+}
+
 /**
- * Returns the digest of a file that stayed the same file while it was read, with its facts.
+ * Returns the digest of a file that stayed the same file while it was read, with its facts, and which of the markers it holds.
  *
  * The facts are taken before and after, so that a change in between is never pinned. Throws what `changed` returns.
  */
-export const pinFile = async (
-  path: string,
-  changed: () => Error,
-  markers: readonly string[] = [],
-): Promise<{ readonly pin: PinnedFile; readonly digested: Digested }> => {
+export type PinFile = (path: string, changed: () => Error, markers?: readonly string[]) => Promise<Pinned>
+
+export const pinFile: PinFile = async (path, changed, markers = []) => {
   const before = identityOf(await lstat(path, { bigint: true }))
   const digested = await digestFile(path, markers)
   if (!isSameFile(before, await lstat(path, { bigint: true }))) throw changed()
   return { pin: { path, sha256: digested.sha256, ...before }, digested }
+}
+
+/** `pinFile` for many servers that share their programs: a file that was read is read again only when its facts differ. */
+export const pinFileOnce = (): PinFile => {
+  const known = new Map<string, Promise<Pinned>>()
+  return async (path, changed, markers = []) => {
+    const key = JSON.stringify([path, markers])
+    // Whatever went wrong for another server is found again for this one, in its own words.
+    const before = await known.get(key)?.catch(() => null)
+    if (before && isSameFile(before.pin, await lstat(path, { bigint: true }))) return before
+    const reading = pinFile(path, changed, markers)
+    known.set(key, reading)
+    return reading
+  }
 }
