@@ -2,12 +2,12 @@
 
 /**
  * Folds a key as far as any known reader does, and further: case, compatibility forms (the long s, the Kelvin sign,
- * full-width letters), what stands behind a NUL, and invisible or white space around it. Two keys with one fold
+ * full-width letters), what stands behind a NUL, and whatever is invisible or white space. Two keys with one fold
  * are one key to somebody (CVE-2026-27896, GHSA-q382-vc8q-7jhj).
  */
 export function foldKey(key: string): string {
   if (/^[a-z0-9_/.-]*$/.test(key)) return key
-  const visible = (key.split('\0')[0] ?? '').normalize('NFKC').replace(/[\p{Cc}\p{Cf}\p{Zs}]/gu, '')
+  const visible = (key.split('\0')[0] ?? '').normalize('NFKC').replace(/[\p{Cc}\p{Cf}\p{Z}\p{DI}]/gu, '')
   return visible.toLowerCase().replaceAll('\u0131', 'i')
 }
 

@@ -14,6 +14,9 @@ test.each([
   'params\0x',
   'params ',
   'par\u200bams',
+  'par\ufe0fams',
+  'par\u115fams',
+  'params\u2028',
   'ur\u0131',
   '_META',
 ])('%j could be taken for a known key', (key) => {
