@@ -3,8 +3,8 @@ import { isUtf8 } from 'node:buffer'
 import { SallyportError } from '../../errors.ts'
 import { LineSplitter } from '../../lib/lines.ts'
 import { RawJson } from '../../lib/raw-json.ts'
-import { type Answer, type ClientOptions, errorAnswer, type RequestOptions } from './options.ts'
-import { declined, errorLine, resultLine, rootsOf } from '../message/answers.ts'
+import { type Answer, type ClientOptions, errorAnswer, type RequestOptions, type Waiter } from './options.ts'
+import { cancelledLine, declined, errorLine, resultLine, rootsOf } from '../message/answers.ts'
 import { inputOf } from '../dispatch.ts'
 import { Garbage, overlongFactor } from '../message/garbage.ts'
 import { meet } from './handshake.ts'
@@ -19,6 +19,7 @@ import {
   unavailable,
   unreadableAnswer,
 } from '../message/unavailable.ts'
+import { isOf, listen, listenParams } from './subscription.ts'
 import { type Introduction, unknownServer } from './surface.ts'
 import { type Envelope, lastId, type Notification, readEnvelope, readHead } from '../message/envelope.ts'
 import type { Request, Response } from '../message/envelope.ts'
@@ -27,10 +28,6 @@ import type { Guests } from '../shared/guests.ts'
 
 /** Requests in flight beyond which more are refused */
 const maxInFlight = 256
-interface Waiter {
-  readonly resolve: (answer: Answer) => void
-  readonly reject: (error: SallyportError) => void
-}
 
 /**
  * Speaks either era. Answers a server's own requests as nobody's host: no sampling, elicitation declined, roots from
@@ -43,6 +40,8 @@ export class McpClient {
   #lastId = 0
   #isModern: boolean
   #introduction = unknownServer
+  /** Key of the request that subscribed, or null */
+  #subscription: string | null = null
   #closed: SallyportError | null = null
   readonly #broken = Promise.withResolvers<SallyportError>()
   /** Resolves when the server can't be spoken to any more, though its process may live on */
@@ -96,6 +95,15 @@ export class McpClient {
     this.#introduction = introduction
     if (this.#isModern) return
     this.#write(`${host?.initialized ?? '{"jsonrpc":"2.0","method":"notifications/initialized"}'}\n`)
+  }
+
+  /** Has a server of the later era tell of changes in its lists, where it says that it tells of any. */
+  subscribe(): void {
+    const params = this.#isModern ? listenParams(this.#introduction) : null
+    if (params === null) return
+    const id = this.nextId()
+    this.#subscription = `n${id}`
+    this.#send(id, listen, this.dress(params))
   }
 
   /** Parameters as they are sent: in the later era every request says who speaks. */
@@ -184,9 +192,7 @@ export class McpClient {
   }
 
   #cancel(id: number, method: string, reason: string): void {
-    if (method === 'initialize') return
-    const params = { requestId: id, reason }
-    this.#write(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":${JSON.stringify(params)}}\n`)
+    if (method !== 'initialize') this.#write(cancelledLine({ raw: `${id}`, key: `n${id}` }, reason), 'latin1')
   }
 
   #write(line: string, encoding: 'utf8' | 'latin1' = 'utf8'): void {
@@ -203,11 +209,11 @@ export class McpClient {
     switch (envelope.kind) {
       case 'response':
         if (!this.#waiting.has(envelope.id?.key ?? '') && this.#guests?.answered(envelope) === true) return
-        return this.#settle(envelope)
+        return envelope.id?.key === this.#subscription ? undefined : this.#settle(envelope)
       case 'request':
         return this.#answer(envelope)
       case 'notification':
-        this.#guests?.notified(envelope)
+        if (!isOf(this.#subscription, envelope)) this.#guests?.notified(envelope)
         if (envelope.method.endsWith('/list_changed')) return this.#options.listChanged()
         return this.#hear(envelope)
       case 'invalid':
@@ -242,7 +248,7 @@ export class McpClient {
     const span = result ?? error
     if (span === null) return
     const value = Buffer.from(text.slice(span.start, span.end), 'latin1')
-    if (!isUtf8(value)) return waiter.reject(this.#protocol('its answer is not UTF-8'))
+    if (!isUtf8(value)) return waiter.reject(unreadableAnswer(this.#options.server.name, 'it is not UTF-8'))
     const raw = value.toString('utf8')
     const { process, server, note } = this.#options
     const clean = process.redactor?.redact(raw) ?? null
@@ -288,12 +294,5 @@ export class McpClient {
 
   #unavailable(reason: string): SallyportError {
     return unavailable(this.#options.server.name, reason)
-  }
-
-  #protocol(reason: string): SallyportError {
-    return new SallyportError(
-      'ERR_SERVER_PROTOCOL',
-      `mcp server ${this.#options.server.name} broke the protocol: ${reason}`,
-    )
   }
 }

@@ -1,4 +1,5 @@
 // What an MCP client of Sallyport's own is given, and what it gives back.
+import type { SallyportError } from '../../errors.ts'
 import type { RawJson } from '../../lib/raw-json.ts'
 import type { Gate } from '../../schema/gate.ts'
 import type { ServerSettings } from '../../schema/settings.ts'
@@ -9,6 +10,12 @@ import type { Running } from '../ports.ts'
 export type Answer =
   | { readonly kind: 'result'; readonly result: RawJson }
   | { readonly kind: 'error'; readonly code: number; readonly message: string; readonly raw: string }
+
+/** Whoever waits for an answer. */
+export interface Waiter {
+  readonly resolve: (answer: Answer) => void
+  readonly reject: (error: SallyportError) => void
+}
 
 /** Reads an error as a server wrote it. */
 export function errorAnswer(raw: string): Answer {

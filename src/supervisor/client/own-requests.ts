@@ -3,19 +3,17 @@ import { isUtf8 } from 'node:buffer'
 import { SallyportError } from '../../errors.ts'
 import { newRequestId } from '../../lib/ids.ts'
 import { RawJson } from '../../lib/raw-json.ts'
-import type { Response } from '../message/envelope.ts'
-import { type Answer, errorAnswer } from './options.ts'
+import type { Notification, Response } from '../message/envelope.ts'
+import { type Answer, errorAnswer, type Waiter } from './options.ts'
 import { inModernDress } from '../message/modern-dress.ts'
-
-interface Waiter {
-  readonly resolve: (answer: Answer) => void
-  readonly reject: (error: SallyportError) => void
-}
+import { isOf, listen } from './subscription.ts'
 
 /** Writes with `say`; every wait ends with the answer or with `fail`. */
 export class OwnRequests {
   readonly #say: (line: string) => void
   readonly #waiting = new Map<string, Waiter>()
+  /** Key of the request that subscribed, or null */
+  #subscription: string | null = null
 
   constructor(say: (line: string) => void) {
     this.#say = say
@@ -25,14 +23,28 @@ export class OwnRequests {
     const id = newRequestId()
     return new Promise((resolve, reject) => {
       this.#waiting.set(`s${id}`, { resolve, reject })
-      const dressed = isModern ? inModernDress(params) : params
-      this.#say(`{"jsonrpc":"2.0","id":"${id}","method":"${method}","params":${dressed}}\n`)
+      this.#ask(id, method, isModern ? inModernDress(params) : params)
     })
+  }
+
+  /** Subscribes, once, in the later era; whenever that is answered, the subscription is over. */
+  subscribe(params: string): void {
+    if (this.#subscription !== null) return
+    const id = newRequestId()
+    this.#subscription = `s${id}`
+    this.#ask(id, listen, inModernDress(params))
+  }
+
+  /** True for a notification of that subscription, which nobody else has asked for. */
+  hears(notification: Notification): boolean {
+    return isOf(this.#subscription, notification)
   }
 
   /** Takes an answer; false when it is to somebody else's request. */
   settle({ id, text, result, error }: Response): boolean {
-    if (this.#waiting.size === 0 || id === null) return false
+    if (id === null) return false
+    if (id.key === this.#subscription) return true
+    if (this.#waiting.size === 0) return false
     const waiter = this.#waiting.get(id.key)
     const span = result ?? error
     if (waiter === undefined || span === null) return false
@@ -43,6 +55,10 @@ export class OwnRequests {
     else if (result !== null) waiter.resolve({ kind: 'result', result: new RawJson(bytes.toString('utf8')) })
     else waiter.resolve(errorAnswer(bytes.toString('utf8')))
     return true
+  }
+
+  #ask(id: string, method: string, params: string): void {
+    this.#say(`{"jsonrpc":"2.0","id":"${id}","method":"${method}","params":${params}}\n`)
   }
 
   /** Ends every wait. */

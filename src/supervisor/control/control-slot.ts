@@ -213,6 +213,7 @@ export class ControlSlot implements AsyncDisposable, SharedDoor {
     const options = { timeoutMs: server.timeouts.initializeMs, signal: never }
     try {
       await client.handshake(options)
+      client.subscribe()
       // Without a record nothing is called, but the server may run: the next call looks again.
       await surface.fetch(options).catch(unlessUnrecorded)
     } catch (thrown) {

@@ -256,7 +256,8 @@ export class ServerLane {
     return 'pass'
   }
 
-  #notification({ method, params, text }: Notification): Verdict {
+  #notification(notification: Notification): Verdict {
+    const { method, params, text } = notification
     const { gate, server, talk, questions } = this.#wire
     const route = gate.route('server', 'notification', method)
     if (!serverMay(server, route)) {
@@ -264,6 +265,7 @@ export class ServerLane {
       return 'drop'
     }
     if (method.endsWith('/list_changed')) this.#wire.listChanged()
+    if (this.#wire.hears(notification)) return 'drop'
     if (params !== null && method.startsWith('notifications/tasks')) {
       if (!this.#wire.taskSaid(utf8(text, params.start, params.end))) {
         this.#wire.note('session/refused', { sender: 'server', method, code: 'ERR_TASK_NOT_FOUND' })

@@ -2,7 +2,7 @@
 import type { SallyportError } from '../../errors.ts'
 import type { Gate, GovernedRequest } from '../../schema/gate.ts'
 import type { ServerSettings } from '../../schema/settings.ts'
-import type { Response } from '../message/envelope.ts'
+import type { Notification, Response } from '../message/envelope.ts'
 import type { Conversation, HostRequest } from './conversation.ts'
 import type { MessageId } from '../message/message-id.ts'
 import type { Questions } from '../questions/questions.ts'
@@ -41,6 +41,8 @@ export interface Wire {
   cancelled(request: HostRequest): void
   /** Takes an answer to a request of Sallyport's own; false when it is none */
   own(response: Response): boolean
+  /** True for a notification of a subscription of Sallyport's own */
+  hears(notification: Notification): boolean
   /** The server says how a task is, outside of an answer; `params` is its JSON. False where the host is not to hear of it */
   taskSaid(params: string): boolean
   /** Says no to questions of a task in the host's stead */

@@ -37,6 +37,7 @@ type BoundaryWire = Pick<
   | 'takeBack'
   | 'cancelled'
   | 'own'
+  | 'hears'
   | 'introduces'
   | 'shows'
   | 'taskSaid'
@@ -123,6 +124,7 @@ export class SessionBoundary {
       takeBack: (id) => this.#calls.takeBack(id),
       cancelled: (request) => this.#calls.cancelled(request),
       own: (response) => this.#requests.settle(response),
+      hears: (notification) => this.#requests.hears(notification),
       taskSaid: (params) => this.#calls.tasks.said(params),
       declineTask: this.#declineTask,
       ownsTask: (id) => this.#calls.tasks.owns(id),

@@ -7,6 +7,7 @@ import type { ServerSettings } from '../../schema/settings.ts'
 import type { Conversation } from '../lanes/conversation.ts'
 import type { Response } from '../message/envelope.ts'
 import type { OwnRequests } from '../client/own-requests.ts'
+import { listenParams } from '../client/subscription.ts'
 import {
   entriesIn,
   entriesOf,
@@ -111,6 +112,8 @@ export class SessionSurface {
     const read = async (): Promise<Surface> => {
       // A host of the later era may ask another process of the server who it is, or none: what it is compared by is not its host's choice.
       if (!talk.isLegacy) this.#introduction ??= await introductionOf(request)
+      const told = this.#introduction === null || talk.isLegacy ? null : listenParams(this.#introduction)
+      if (told !== null) requests.subscribe(told) // before the lists, so that no change comes between
       return readSurface(request, this.#introduction ?? unknownServer, toolLimit)
     }
     const surface = await within(read(), initializeMs, () => noList(server))
