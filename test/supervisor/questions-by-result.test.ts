@@ -229,6 +229,33 @@ test.each([
 })
 
 test.each([
+  'server/discover',
+  'tools/list',
+  'prompts/list',
+  'resources/list',
+  'resources/templates/list',
+  'tasks/list',
+  'subscriptions/listen',
+])(
+  'a question that comes by the result of %s reaches no host, whatever the server may ask',
+  async (method) => {
+    for (const enabled of [false, true]) {
+      const elicitation = { enabled, timeoutMs: 60_000, queue: 16 }
+      await using host = await attach(serverSettings('raw-script.mjs', { elicitation, sampling: enabled }), {
+        era: 'modern',
+      })
+      const asked = '"who":{"method":"elicitation/create"},"what":{"method":"roots/list"}'
+      const members = `"resultType":"input_required","inputRequests":{${asked}},"supportedVersions":["2026-07-28"]`
+      const line = `{"jsonrpc":"2.0","id":1,"result":{${members}}}\n`
+      const _meta = { '@reply': Buffer.from(line).toString('base64') }
+      host.send({ jsonrpc: '2.0', id: 1, method, params: { notifications: {}, _meta } })
+      expect((await host.answer(1)).error).toMatchObject({ data: { code: 'ERR_METHOD_REFUSED' } })
+      expect(host.lines.join('\n')).not.toContain('inputRequests')
+    }
+  },
+)
+
+test.each([
   '"who":{"method":"elicitation/create","params":{"message":"Your password?"},"params":{"message":"Your name?"}}',
   '"who":{"method":"elicitation/create","params":{"message":"Your name?"},"Params":{"message":"Your password?"}}',
 ])('a question that can be read as another one is refused where questions are on: %s', async (asked) => {

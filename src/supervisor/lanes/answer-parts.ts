@@ -26,6 +26,14 @@ export function oversized(
   return new SallyportError('ERR_RESULT_TOO_LARGE', `${what}; ask for less or raise it`, { bytes })
 }
 
+/** What a host is told in the stead of a result that asks for what it may not. */
+export const mayNotAsk = (server: string, method: string, asked: string): SallyportError =>
+  new SallyportError(
+    'ERR_METHOD_REFUSED',
+    `${server} asked for ${asked} during ${method}, which its settings do not enable`,
+    { asked },
+  )
+
 /** What a server is told that asks for what it may not. */
 export const refused = (server: string, method: string): SallyportError =>
   new SallyportError('ERR_METHOD_REFUSED', `${JSON.stringify(method)} is not enabled for ${server}`, {

@@ -7,8 +7,8 @@ import type { Redactor } from '../../schema/credentials.ts'
 import type { HostRequest } from './conversation.ts'
 import { lastId, readEnvelope, readHead } from '../message/envelope.ts'
 import type { Envelope, Notification, Request, Response } from '../message/envelope.ts'
-import { judgeInput, retryLine } from '../questions/input-required.ts'
-import { oversized, refused, versionOf } from './answer-parts.ts'
+import { doesAsk, judgeInput, retryLine } from '../questions/input-required.ts'
+import { mayNotAsk, oversized, refused, versionOf } from './answer-parts.ts'
 import { answerWithoutCredentials } from '../message/credential-meta.ts'
 import { heldAgain } from './held.ts'
 import { introduction } from './instructions.ts'
@@ -158,10 +158,14 @@ export class ServerLane {
 
   #answer(request: HostRequest, response: Response): Verdict {
     const { result, text } = response
+    const { server } = this.#wire
     if (result === null) return this.#readdress(request, response)
     if (request.route === 'handshake') this.#wire.talk.protocolVersion = versionOf(text, result)
-    if (request.route === 'filter' || request.route === 'list' || request.method === 'tasks/list')
-      return this.#list(request, response, result)
+    const isList = request.route === 'filter' || request.route === 'list' || request.method === 'tasks/list'
+    // Hosts of the later era take a question by whatever result it comes; here none may, whatever is enabled.
+    if ((isList || request.line === null) && !this.#wire.talk.isLegacy && doesAsk(text, result))
+      return { replacement: errorLine(request.id, mayNotAsk(server.name, request.method, 'input')) }
+    if (isList) return this.#list(request, response, result)
     if (request.line !== null) return this.#input(request, request.line, response, result)
     if (request.route === 'handshake' || request.route === 'probe')
       return introduction(request, response, result, this.#wire)
@@ -206,10 +210,7 @@ export class ServerLane {
       return 'drop'
     }
     const what = verdict.action === 'refuse' ? verdict.asked : `input more than ${maxRounds} times`
-    const message = `${server.name} asked for ${what} during ${request.method}, which its settings do not enable`
-    return {
-      replacement: errorLine(request.id, new SallyportError('ERR_METHOD_REFUSED', message, { asked: what })),
-    }
+    return { replacement: errorLine(request.id, mayNotAsk(server.name, request.method, what)) }
   }
 
   /** Gives an answer the id that the host knows, where the request went out under another. */

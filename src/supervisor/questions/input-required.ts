@@ -91,6 +91,10 @@ export function judgeInput(
   }
 }
 
+/** True for a result that asks for anything, under whatever spelling: for methods whose results may not ask. */
+export const doesAsk = (text: string, { inner }: Member): boolean =>
+  inner.some(({ key, start, end }) => foldKey(key) === asks && text.slice(start, end) !== 'null')
+
 /** The request again, under another id, with its inputs. Everything else of its parameters stands as it was. */
 export function retryLine(
   line: string,
