@@ -36,7 +36,7 @@ export function formatDeclaration(
     const [top, tool, field, first] = at
     const isPlace = at.length === 3 || (at.length === 4 && first === 0)
     if (top !== 'tools' || !isPlace) return null
-    return claims[String(tool)]?.[String(field)]?.replaceAll(/[\p{C}\p{Zl}\p{Zp}]+/gu, ' ') ?? null
+    return claims[String(tool)]?.[String(field)]?.replaceAll(/[\p{C}\p{Zl}\p{Zp}\p{DI}]+/gu, ' ') ?? null
   }
   const head = [
     '# A draft: what the server says of itself, and the worst where it says nothing. Claims are marked.',

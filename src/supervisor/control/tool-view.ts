@@ -71,12 +71,12 @@ function unharmed(text: string): string {
   return kind === null ? text : withheld(kind)
 }
 
-/** Text without control, format and ANSI characters, at most `limit` long. */
+/** Text without control, format and ANSI characters and others that nobody sees, at most `limit` long. */
 export function plain(text: string, limit: number): string {
   const clean = text
     // oxlint-disable-next-line no-control-regex
     .replace(/\u001b\[[0-?]*[ -/]*[@-~]/g, '')
-    .replace(/[\p{C}\p{Zl}\p{Zp}]+/gu, ' ')
+    .replace(/[\p{C}\p{Zl}\p{Zp}\p{DI}]+/gu, ' ')
     .trim()
   return clean.length <= limit ? clean : `${clean.slice(0, limit - 1)}…`
 }

@@ -55,7 +55,7 @@ export const noList = ({ name, timeouts }: Pick<ServerSettings, 'name' | 'timeou
 /** A server's own words, fit for one line of a terminal. */
 export const printable = (text: string): string =>
   text
-    .replace(/[\p{C}\p{Zl}\p{Zp}]+/gu, ' ')
+    .replace(/[\p{C}\p{Zl}\p{Zp}\p{DI}]+/gu, ' ')
     .trim()
     .slice(0, 200)
 

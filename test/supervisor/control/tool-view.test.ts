@@ -42,6 +42,7 @@ test('of two tools under one name neither is shown', () => {
 
 test('descriptions lose what deceives a terminal or a reader', () => {
   expect(plain('a\u001b[31mred\u001b[0m\u202eb\u200b\nc', 200)).toBe('ared b c')
+  expect(plain('a\u{e0148}\u{e0155}b\ufe0fc\u3164d', 200)).toBe('a b c d')
   expect(plain('x'.repeat(300), 200)).toHaveLength(200)
 })
 
