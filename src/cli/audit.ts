@@ -122,21 +122,22 @@ async function exportAll(
   await using file = out === undefined ? null : await newFile(out)
   const { head } = await client.call('audit/query', { limit: 1 }, { signal })
   let last: AuditAnchor | null = null
-  for (let from = after; from < head.seq; from = last?.seq ?? head.seq) {
+  for (let from = after; from < head.seq;) {
     const query = { after: from, before: head.seq + 1, from: 'oldest', limit: page } as const
     const { records } = await client.call('audit/query', query, { signal })
     if (records.length === 0) break
     const text = records.map((record) => `${lineOf(record)}\n`).join('')
     if (file === null) process.stdout.write(text)
     else await file.handle.writeFile(text)
-    last = records.at(-1) ?? last
+    from = records.at(-1)?.seq ?? head.seq
+    for (const { seq, hash } of records) if (hash !== null) last = { seq, hash }
   }
   return last
 }
 
-/** The record in the form of the journal: a MAC where it has one. */
-const lineOf = ({ mac, ...record }: AuditRecord): string =>
-  JSON.stringify(mac === null ? record : { ...record, mac })
+/** The record in the form of the journal: what holds a batch stands in the last of it. */
+const lineOf = ({ prev, hash, mac, ...record }: AuditRecord): string =>
+  JSON.stringify(hash === null ? record : { ...record, prev, hash, mac })
 
 async function newFile(path: string) {
   const handle = await open(path, 'wx', 0o600)
@@ -185,8 +186,12 @@ function printWhole({ seq, at, type, daemon, segment, hash, prev, body }: AuditR
     ['record', `${seq} ${type}`],
     ['at', at],
     ['daemon', `${daemon}, segment ${segment}`],
-    ['hash', hash],
-    ['prev', prev],
+    ...(hash === null || prev === null
+      ? []
+      : ([
+          ['hash', hash],
+          ['prev', prev],
+        ] as const)),
     ...Object.entries({ ...(body as object) }).map(
       ([key, value]) => [key, typeof value === 'string' ? value : JSON.stringify(value)] as const,
     ),

@@ -3,7 +3,7 @@ import { constants, mkdirSync } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import type { SallyportError } from '../errors.ts'
 import { unwritable } from './failures.ts'
-import { type Pending, settle } from './pending.ts'
+import { type Pending, type Place, settle } from './pending.ts'
 import type { Entry, JournalRecord, Position } from './record.ts'
 import { replayFrom } from './replay.ts'
 import { beginning, type SegmentEnd, throughDescriptor } from './segments.ts'
@@ -77,7 +77,7 @@ export class Journal implements AsyncDisposable {
   }
 
   /** Resolves once the record is durable, with all appended before it; `folded` is called first, in the records' order. */
-  append({ type, body }: Entry, folded: Pending['folded'] = () => undefined): Promise<Position> {
+  append({ type, body }: Entry, folded: Pending['folded'] = () => undefined): Promise<Place> {
     return new Promise((resolve, reject) =>
       this.add({ type, body, folded, durable: resolve, failed: reject }),
     )
@@ -129,24 +129,23 @@ export class Journal implements AsyncDisposable {
     if (this.#syncing !== null) return
     const batch = this.#waiting
     this.#waiting = []
-    let written: readonly Position[]
     try {
-      written = this.#tail.write(batch)
+      this.#tail.write(batch)
     } catch (error) {
       return this.#fail(batch, error)
     }
-    if (this.#options.durability === 'write') this.#keep(batch, written)
-    else this.#syncing = this.#sync(batch, written)
+    if (this.#options.durability === 'write') this.#keep(batch)
+    else this.#syncing = this.#sync(batch)
   }
 
   /** Group commit: records that come while the disk syncs wait for the next batch. */
-  async #sync(batch: readonly Pending[], written: readonly Position[]): Promise<void> {
+  async #sync(batch: readonly Pending[]): Promise<void> {
     try {
       const error = await this.#tail.sync().then(
         () => null,
         (reason: unknown) => reason ?? new Error('unknown'),
       )
-      if (error === null) this.#keep(batch, written)
+      if (error === null) this.#keep(batch)
       else {
         // What was written may or may not last. Its callers are told no, so it must not come true with the next start.
         this.#tail.takeBack()
@@ -158,11 +157,11 @@ export class Journal implements AsyncDisposable {
     }
   }
 
-  #keep(batch: readonly Pending[], written: readonly Position[]): void {
+  #keep(batch: readonly Pending[]): void {
     this.#tail.keep()
-    if (written.length > 0) this.#tellMoved()
+    if (batch.length > 0) this.#tellMoved()
     if (this.#isFailing) this.#recover()
-    settle(batch, written)
+    settle(batch, this.#tail.head.seq - batch.length + 1)
   }
 
   #fail(batch: readonly Pending[], error: unknown): void {

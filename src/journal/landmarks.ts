@@ -55,7 +55,7 @@ export class Landmarks {
       }
   }
 
-  /** The chain has a place; records, and where the chain begins. */
+  /** The chain has a place: where a batch ends, or where the chain begins. */
   pass({ seq, hash }: Position): void {
     for (const one of this.#all)
       if (one.position.seq === seq && one.position.hash === hash) one.isThere = true
@@ -63,7 +63,8 @@ export class Landmarks {
 
   /** A record of the chain. */
   visit(record: JournalRecord): void {
-    this.pass(record)
+    const { seq, hash } = record
+    if (hash !== null) this.pass({ seq, hash })
     const path: unknown = record.type === 'snapshot.refused' ? Reflect.get(Object(record.body), 'path') : null
     if (typeof path === 'string') this.#refused.add(basename(path))
   }

@@ -89,13 +89,16 @@ async function openSegment(
 function recordOf(line: string): JournalRecord | null {
   try {
     const value: unknown = JSON.parse(line)
-    return typeof value === 'object' && value !== null && 'seq' in value && 'hash' in value
-      ? ({ ...value, mac: 'mac' in value ? value.mac : null } as JournalRecord)
+    return typeof value === 'object' && value !== null && 'seq' in value && 'body' in value
+      ? ({ ...noSeal, ...value } as JournalRecord)
       : null
   } catch {
     return null // the torn end of a batch that never counted
   }
 }
+
+/** What the last record of a batch has; null in the others. */
+const noSeal = { prev: null, hash: null, mac: null }
 
 async function* forward(file: FileHandle): AsyncGenerator<string> {
   const buffer = Buffer.alloc(chunkBytes)

@@ -5,7 +5,7 @@ import { closeSync, constants, fstatSync, lstatSync, openSync, readFileSync, rea
 import type { FileHandle } from 'node:fs/promises'
 import { join } from 'node:path'
 import { errnoOf, isMissing } from '../lib/missing.ts'
-import { decodeRecord, type Flaw, genesis, type JournalRecord, type Position } from './record.ts'
+import { decodeRecord, type Flaw, flawOfBatch, genesis, type JournalRecord, type Position } from './record.ts'
 
 const name = /^(\d{8})\.jsonl$/
 
@@ -64,7 +64,7 @@ export interface SegmentRead {
   /** Length of the sealed part */
   readonly offset: number
   readonly torn: Torn | null
-  /** A record that is not what was written, with its line number */
+  /** A record that is not what was written, with its line number, or a batch, with that of its first record */
   readonly flaw: (Flaw & { readonly line: number }) | null
 }
 
@@ -72,7 +72,7 @@ export interface SegmentRead {
 type Visit = (record: JournalRecord, line: number) => void
 
 /**
- * Reads a segment record by record, checking each against the one before; stops at the first flaw.
+ * Reads a segment batch by batch, checking each against the one before; stops at the first flaw.
  *
  * A batch counts once its last record carries a MAC; what stands behind the last MAC is torn, not flawed.
  */
@@ -89,30 +89,35 @@ export function readSegment(
     return { end: from, offset: 0, torn: null, flaw: { kind: 'malformed', detail, line: 0 } }
   }
   let sealed = { end: from, offset: 0 }
-  let read = { end: from, offset: 0 }
-  let batch: { readonly record: JournalRecord; readonly line: number }[] = []
+  let batch: JournalRecord[] = []
   let flaw: SegmentRead['flaw'] = null
   let seal = key === null ? null : { key, after: '' }
   const areText = isUtf8(bytes)
-  for (let number = 1; read.offset < bytes.length; number += 1) {
-    const newline = bytes.indexOf(10, read.offset)
+  for (let [at, number] = [0, 1]; at < bytes.length; number += 1) {
+    const newline = bytes.indexOf(10, at)
     if (newline < 0) break
-    const line = bytes.toString('utf8', read.offset, newline)
     // What is no UTF-8 is read as a replacement character, which may be what was written.
-    const isText = areText || isUtf8(bytes.subarray(read.offset, newline))
-    const record = isText ? decodeRecord(line, read.end, seal) : notText
+    const isText = areText || isUtf8(bytes.subarray(at, newline))
+    const line = bytes.toString('utf8', at, newline)
+    const record = isText ? decodeRecord(line, sealed.end.seq + batch.length + 1) : notText
     if ('kind' in record) {
       const isCutOff = record.kind === 'torn' && newline === bytes.length - 1
       if (!isCutOff) flaw = { ...record, line: number }
       break
     }
-    read = { end: { seq: record.seq, hash: record.hash }, offset: newline + 1 }
-    batch.push({ record, line: number })
-    if (record.mac === null) continue
-    for (const one of batch) visit(one.record, one.line)
+    at = newline + 1
+    batch.push(record)
+    if (record.hash === null) continue
+    const first = number - batch.length + 1
+    const wrong = flawOfBatch(bytes.subarray(sealed.offset, newline), record, sealed.end, seal)
+    if (wrong !== null) {
+      flaw = { ...wrong, line: first }
+      break
+    }
+    for (const [n, one] of batch.entries()) visit(one, first + n)
     batch = []
-    sealed = read
-    if (seal !== null) seal = { ...seal, after: record.mac }
+    sealed = { end: { seq: record.seq, hash: record.hash }, offset: at }
+    if (seal !== null) seal = { ...seal, after: record.mac ?? '' }
   }
   const rest = bytes.subarray(sealed.offset)
   const torn =

@@ -13,7 +13,7 @@ import {
 import { type FileHandle, open } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { BatchBytes } from './batch-bytes.ts'
-import { type Entry, encodeRecord, originOf, type Position } from './record.ts'
+import { type Entry, layOutBatch, originOf, type Position } from './record.ts'
 import { UncutNote } from './uncut.ts'
 import {
   expectInPlace,
@@ -92,27 +92,10 @@ export class Tail {
     return this.#segment?.kept.head ?? this.#head
   }
 
-  /** Writes the entries as one batch, and says where each stands; with none it opens the segment. It counts once it is kept. */
-  write(entries: readonly Entry[]): readonly Position[] {
+  /** Writes the entries as one batch; with none it opens the segment. It counts once it is kept. */
+  write(entries: readonly Entry[]): void {
     const segment = this.#openSegment()
-    if (entries.length === 0) return []
-    const positions: Position[] = []
-    let [previous, mac] = [this.#head, segment.mac]
-    const seal = { key: this.#options.key, after: mac }
-    this.#bytes.clear()
-    const origin = this.#originOf(segment)
-    const last = entries.at(-1)
-    for (const entry of entries) {
-      const record = encodeRecord(entry, origin, previous, entry === last ? seal : null)
-      this.#bytes.add(record.line)
-      previous = { seq: record.seq, hash: record.hash }
-      positions.push(previous)
-      mac = record.mac ?? mac
-    }
-    this.#writeBytes(segment, this.#bytes.bytes)
-    segment.mac = mac
-    this.#head = previous
-    return positions
+    if (entries.length > 0) this.#writeBatch(segment, entries)
   }
 
   /** What was written counts from now on. */
@@ -166,6 +149,15 @@ export class Tail {
     if (path === null) return
     const { ino } = lstatSync(join(folder, basename(path)))
     if (segment !== null && ino !== segment.ino) throw new Error(`${path} was replaced`)
+  }
+
+  #writeBatch(segment: Segment, entries: readonly Entry[]): void {
+    const origin = originOf(this.#options.now?.() ?? new Date(), this.#options.daemon, segment.number)
+    const seal = { key: this.#options.key, after: segment.mac }
+    const { seq, hash, mac } = layOutBatch(this.#bytes, entries, origin, this.#head, seal)
+    this.#writeBytes(segment, this.#bytes.bytes)
+    segment.mac = mac
+    this.#head = { seq, hash }
   }
 
   #writeBytes(segment: Segment, bytes: Buffer): void {
@@ -254,16 +246,7 @@ export class Tail {
       torn: segment.tells,
       durability: this.#options.durability,
     })
-    const entry = { type: 'segment.opened', body }
-    const seal = { key: this.#options.key, after: '' }
-    const record = encodeRecord(entry, this.#originOf(segment), this.#head, seal)
-    this.#writeBytes(segment, Buffer.from(record.line))
-    segment.mac = record.mac ?? ''
-    this.#head = { seq: record.seq, hash: record.hash }
-  }
-
-  #originOf({ number }: Segment): string {
-    return originOf(this.#options.now?.() ?? new Date(), this.#options.daemon, number)
+    this.#writeBatch(segment, [{ type: 'segment.opened', body }])
   }
 }
 

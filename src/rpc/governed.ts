@@ -120,7 +120,7 @@ export interface AuditPage {
   readonly head: AuditAnchor
 }
 
-/** A record of the journal as it was written. */
+/** A record of the journal as it was written; the last three say what holds its batch, and are null but in the last of it. */
 export interface AuditRecord {
   readonly seq: number
   readonly at: string
@@ -128,8 +128,8 @@ export interface AuditRecord {
   readonly segment: number
   readonly type: string
   readonly body: unknown
-  readonly prev: string
-  readonly hash: string
+  readonly prev: string | null
+  readonly hash: string | null
   readonly mac: string | null
 }
 

@@ -17,7 +17,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { Journal, type JournalOptions } from '../../src/journal/journal.ts'
-import { encodeRecord, type JournalRecord, originOf } from '../../src/journal/record.ts'
+import { BatchBytes } from '../../src/journal/batch-bytes.ts'
+import { type JournalRecord, layOutBatch, originOf } from '../../src/journal/record.ts'
 import type { SallyportError } from '../../src/errors.ts'
 import { segmentPath } from '../../src/journal/segments.ts'
 import { UncutNote } from '../../src/journal/uncut.ts'
@@ -101,21 +102,24 @@ describe('what was appended', () => {
     {
       await using journal = open()
       const all = (): Promise<unknown> =>
-        Promise.all(bodies.map((text) => journal.append({ type: 'test.long', body: JSON.stringify(text) })))
+        Promise.all(
+          bodies.map((text) => journal.append({ type: 'test.long', body: JSON.stringify({ text }) })),
+        )
       await all()
       await all()
     }
     const seen: JournalRecord[] = []
     await using _again = open(seen)
     const long = seen.filter(({ type }) => type === 'test.long').map(({ body }) => body)
-    expect(long).toEqual([...bodies, ...bodies])
+    expect(long).toEqual([...bodies, ...bodies].map((text) => ({ text })))
   })
 
   test('counts by batches: the last record of one vouches for all of it', async () => {
     await using journal = open()
     await Promise.all([journal.append(note(1)), journal.append(note(2)), journal.append(note(3))])
     const lines = readFileSync(segmentPath(directory, 1), 'utf8').trimEnd().split('\n')
-    expect(lines.map((line) => line.includes('"mac":'))).toEqual([true, false, false, true])
+    for (const member of ['prev', 'hash', 'mac'])
+      expect(lines.map((line) => line.includes(`"${member}":"`))).toEqual([true, false, false, true])
   })
 
   test('is in several segments once one is long enough, and one chain', async () => {
@@ -157,11 +161,12 @@ describe('a journal that was tampered with', () => {
 
   test('is found out where a record says another number', async () => {
     await using journal = open()
-    const head = await journal.append(note(1))
+    await journal.append(note(1))
     const after = /"mac":"(\w+)"\}\n$/.exec(readFileSync(segmentPath(directory, 1), 'utf8'))?.[1] ?? ''
-    const place = { ...head, seq: 40 }
-    const far = encodeRecord(note(2), originOf(new Date(), 'd-1', 1), place, { key, after })
-    appendFileSync(segmentPath(directory, 1), far.line)
+    const far = new BatchBytes()
+    const place = { ...journal.head, seq: 40 }
+    layOutBatch(far, [note(2)], originOf(new Date(), 'd-1', 1), place, { key, after })
+    appendFileSync(segmentPath(directory, 1), far.bytes)
     expect(verifyJournal(directory, key).flaw).toMatchObject({ kind: 'chain', line: 3 })
   })
 
@@ -191,7 +196,8 @@ describe('a journal that was tampered with', () => {
     await using journal = open()
     await journal.append(note(1))
     const { length } = readFileSync(segmentPath(directory, 1))
-    const anchor = await journal.append(note(2))
+    await journal.append(note(2))
+    const anchor = journal.head
     truncateSync(segmentPath(directory, 1), length)
     expect(verifyJournal(directory, key).ok).toBe(true)
     expect(verifyJournal(directory, key, { anchor }).flaw?.kind).toBe('anchor')
@@ -220,7 +226,8 @@ describe('a note of an end that does not count', () => {
     await using journal = open()
     await journal.append(note(1))
     const { length } = readFileSync(segmentPath(directory, 1))
-    by.write({ segment: 1, length, position: await journal.append(note(2)) })
+    await journal.append(note(2))
+    by.write({ segment: 1, length, position: journal.head })
     for (const n of later) await journal.append(note(n))
     return length
   }

@@ -135,21 +135,25 @@ describe('what changed places', () => {
 })
 
 describe('what was written anew', () => {
-  /** Changes a record and puts every hash behind it right, as whoever has no key can. */
-  function rewrite(lines: readonly string[], at: number): readonly string[] {
-    let previous: string | null = null
-    return lines.map((line, n) => {
-      if (n < at) return line
-      const changed = n === at ? line.replace('"n":', '"n":9') : line
-      const linked: string =
-        previous === null ? changed : changed.replace(/"prev":"\w+"/, `"prev":"${previous}"`)
-      const covered = linked.slice(0, linked.indexOf(',"hash":'))
-      previous = hash('sha256', covered)
-      return linked.replace(/"hash":"\w+"/, `"hash":"${previous}"`)
-    })
+  /** Changes a record and puts the hash of its batch right, as whoever has no key can. */
+  function rewrite(
+    lines: readonly string[],
+    at: number,
+    batch: { first: number; last: number },
+  ): readonly string[] {
+    const changed = lines.with(at, (lines[at] ?? '').replace('"n":', '"n":9'))
+    const covered = changed
+      .slice(batch.first, batch.last + 1)
+      .join('\n')
+      .replace(/,"hash":"\w+","mac":"\w+"\}$/, '')
+    return changed.with(
+      batch.last,
+      (changed[batch.last] ?? '').replace(/"hash":"\w+"/, `"hash":"${hash('sha256', covered)}"`),
+    )
   }
 
-  test('without the key is found by the next MAC, which is that of its batch', async () => {
+  /** The header, a batch of three records, and one of one. */
+  async function batches(): Promise<readonly string[]> {
     await using journal = Journal.open({
       directory,
       key,
@@ -162,10 +166,38 @@ describe('what was written anew', () => {
     await journal.append({ type: 'test', body: '{"n":4}' })
     const lines = linesOf(1)
     expect(lines.map((line) => line.includes('"mac":'))).toEqual([true, false, false, true, true])
-    write(1, rewrite(lines, 1))
-    expect(flawOf()).toMatchObject({ line: 4, kind: 'mac' })
-    write(1, rewrite(lines, 4))
+    return lines
+  }
+
+  test('without the key is found by the MAC of its batch', async () => {
+    const lines = await batches()
+    for (const at of [1, 2, 3]) {
+      write(1, rewrite(lines, at, { first: 1, last: 3 }))
+      expect(flawOf()).toMatchObject({ line: 2, kind: 'mac' })
+    }
+    write(1, rewrite(lines, 4, { first: 4, last: 4 }))
     expect(flawOf()).toMatchObject({ line: 5, kind: 'mac' })
+  })
+
+  test('in the middle of a batch is found by its hash, and told by its first line; what is not in order, by its own', async () => {
+    const lines = await batches()
+    for (const at of [1, 2, 3]) {
+      write(1, lines.with(at, (lines[at] ?? '').replace('"n":', '"n":9')))
+      expect(flawOf()).toMatchObject({
+        line: 2,
+        kind: 'hash',
+        detail: expect.stringContaining('records 2 to 4'),
+      })
+    }
+    for (const changed of [
+      lines.toSpliced(2, 1),
+      lines.toSpliced(3, 0, lines[1] ?? ''),
+      swapped(lines, 2, 3),
+    ]) {
+      write(1, changed)
+      expect(flawOf()).toMatchObject({ kind: 'chain' })
+      expect([3, 4]).toContain(flawOf()?.line)
+    }
   })
 
   test('with MACs of another key, or of a snapshot, is none', async () => {
@@ -204,12 +236,14 @@ describe('what was written anew', () => {
 
   test('is a MAC that was taken out of the middle; at the end, its record counts as cut off', async () => {
     const head = await life()
-    const bare = (lines: readonly string[], at: number) =>
-      lines.with(at, (lines[at] ?? '').replace(/,"mac":"\w+"/, ''))
+    const bare = (lines: readonly string[], at: number, ending = /,"prev":"\w+","hash":"\w+","mac":"\w+"/) =>
+      lines.with(at, (lines[at] ?? '').replace(ending, ''))
     const [middle, end] = [linesOf(2), linesOf(5)]
     for (const at of [0, 1]) {
+      write(2, bare(middle, at, /,"mac":"\w+"/))
+      expect(flawOf()).toMatchObject({ path: pathOf(2), line: at + 1, kind: 'torn' })
       write(2, bare(middle, at))
-      expect(flawOf()).toMatchObject({ path: pathOf(2), line: at + 2, kind: 'mac' })
+      expect(flawOf()).toMatchObject({ path: pathOf(2), line: at + 1, kind: 'hash' })
     }
     write(2, bare(middle, middle.length - 1))
     expect(flawOf()).toMatchObject({ path: pathOf(3), line: 1 })

@@ -162,7 +162,7 @@ function begin(options: KeepingOptions, from: Snapshot | null, closed: Closed): 
     closed,
     segmentMs: keepDays === 0 ? Infinity : dayMs,
     replay: (record) => {
-      found = { seq: record.seq, hash: record.hash }
+      if (record.hash !== null) found = { seq: record.seq, hash: record.hash }
       isReached ||= known !== null && 'seq' in known && known.hash === record.hash
       for (const fold of Object.values(folds)) fold.fold(record)
     },

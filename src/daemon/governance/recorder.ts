@@ -8,8 +8,7 @@ import { isLong, ownTurn } from '../../lib/long-text.ts'
 import { onePiece } from '../../lib/one-piece.ts'
 import { errnoOf, isMissing } from '../../lib/missing.ts'
 import type { Journal } from '../../journal/journal.ts'
-import type { Pending } from '../../journal/pending.ts'
-import type { Position } from '../../journal/record.ts'
+import type { Pending, Place } from '../../journal/pending.ts'
 import { throughDescriptor } from '../../journal/segments.ts'
 import { type Sidecar, sidecarPath } from '../../journal/sidecars.ts'
 import type { Redaction, Redactor } from '../../schema/redactor.ts'
@@ -33,7 +32,7 @@ export interface RecorderOptions {
  * A record that is durable, as it was given or, where something was taken out of it, as it was written. Of a call's own
  * records no more than folds go by.
  */
-export interface Durable extends Position {
+export interface Durable extends Place {
   readonly type: string
   readonly body: unknown
 }
@@ -61,7 +60,7 @@ export class JournalRecorder implements Recorder, AsyncDisposable {
   }
 
   /** Resolves once the record is durable and folded; `redacted` in it counts the secrets that were taken out. */
-  record(type: string, body: Readonly<Record<string, unknown>>, raw: Raw = {}): Promise<Position> {
+  record(type: string, body: Readonly<Record<string, unknown>>, raw: Raw = {}): Promise<Place> {
     const { text, hits } = this.#redacted(body)
     const said: unknown = hits === 0 ? body : JSON.parse(text)
     const [name = '', whole = null] = Object.entries(raw)[0] ?? []
@@ -238,12 +237,12 @@ class Line implements Pending {
     this.#folded = folded
   }
 
-  folded({ seq, hash: at }: Position): void {
-    this.#folded({ type: this.type, body: this.#draft.said, seq, hash: at })
+  folded({ seq }: Place): void {
+    this.#folded({ type: this.type, body: this.#draft.said, seq })
   }
 
-  durable(position: Position): void {
-    this.#draft.told.durable(position)
+  durable(place: Place): void {
+    this.#draft.told.durable(place)
   }
 
   failed(error: SallyportError): void {
