@@ -6,7 +6,6 @@ import { isUtf8 } from 'node:buffer'
 import type { Duplex, Readable, Writable } from 'node:stream'
 import { SallyportError } from '../../errors.ts'
 import { LineSplitter } from '../../lib/lines.ts'
-import type { SandboxProcess } from '../../sandbox/driver.ts'
 import { inputOf } from '../dispatch.ts'
 import { readHead } from '../message/envelope.ts'
 import { Garbage, overlongFactor } from '../message/garbage.ts'
@@ -23,7 +22,7 @@ export interface RelayEvents {
   /** The host will say nothing more */
   hostEnded(): void
   /** The server will say nothing more */
-  serverEnded(process: SandboxProcess): void
+  serverEnded(process: Running): void
   /** The session cannot go on */
   broken(error: SallyportError): void
 }
@@ -37,7 +36,7 @@ export class Relay {
   readonly #hostLines: LineSplitter
   readonly #toServer: Outlet
   readonly #toHost: Outlet
-  #server: { readonly process: SandboxProcess; readonly lane: ServerLane } | null = null
+  #server: { readonly process: Running; readonly lane: ServerLane } | null = null
   #held: Buffer[] = []
   #admitted: string[] = []
   #heldBytes = 0
@@ -68,9 +67,7 @@ export class Relay {
   /** Begins to listen to the host; `head` is what was read of it before. */
   open(head: Buffer): void {
     this.#host.on('data', (chunk: Buffer) => this.#fromHost(chunk))
-    this.#host.on('end', () => this.#events.hostEnded())
-    this.#host.on('close', () => this.#events.hostEnded())
-    this.#host.on('error', () => this.#events.hostEnded())
+    for (const end of ['end', 'close', 'error']) this.#host.on(end, () => this.#events.hostEnded())
     // It came paused: nothing was to be read while the request was judged
     this.#host.resume()
     if (head.length > 0) this.#fromHost(head)
@@ -88,8 +85,7 @@ export class Relay {
       this.#toHost.flush()
       if (lines.pending > overlongFactor * this.#wire.server.output.lineBytes) this.#endless()
     })
-    process.stdout.on('end', () => this.#events.serverEnded(process))
-    process.stdout.on('close', () => this.#events.serverEnded(process))
+    process.stdout.on('end', () => this.#ended(process)).on('close', () => this.#ended(process))
     if (flush) this.release()
   }
 
@@ -159,6 +155,11 @@ export class Relay {
     this.#host.resume()
   }
 
+  /** One that was let go of ends in its own time, and another may be connected by then. */
+  #ended(process: Running): void {
+    if (this.#server?.process === process) this.#events.serverEnded(process)
+  }
+
   #fromHost(chunk: Buffer): void {
     if (this.#isClosed) return
     this.#hostLines.push(chunk)
@@ -192,12 +193,11 @@ export class Relay {
 
   #hostOverlong(head: Buffer): void {
     const { id } = readHead(head.toString('latin1'))
-    const limit = this.#wire.server.output.lineBytes
-    const message = `the line is longer than output.line_bytes (${limit}); send less or raise it`
+    const message = `the line is longer than output.line_bytes (${this.#wire.server.output.lineBytes}); send less or raise it`
     this.#hostLane.refuse(new SallyportError('ERR_MESSAGE_TOO_LARGE', message), id)
   }
 
-  #serverSink(process: SandboxProcess, lane: ServerLane): ConstructorParameters<typeof LineSplitter>[1] {
+  #serverSink(process: Running, lane: ServerLane): ConstructorParameters<typeof LineSplitter>[1] {
     let head = ''
     return {
       line: (bytes, text, start, end) => {

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { attach } from '../../support/attach.ts'
+import { eventually } from '../../support/eventually.ts'
 import { fixture } from '../../support/plain-launch.ts'
 import { serverSettings } from '../../support/server-settings.ts'
 
@@ -34,6 +35,13 @@ test.each(['dies', 'error'])(
     expect((await host.answer(0)).result).toMatchObject({ serverInfo: { name: kind } })
     expect(host.launches()).toBe(2)
     expect(host.era()).toBe('legacy')
+    const ended = () => host.eventsOf('instance/state').some(({ detail }) => detail['to'] === 'stopped')
+    await eventually(ended)
+    for (const id of Array.from({ length: 20 }, (_, n) => n + 1)) {
+      host.send({ jsonrpc: '2.0', id, method: 'ping' })
+      expect(await host.answer(id)).not.toMatchObject({ error: { data: expect.anything() as unknown } })
+    }
+    expect(host.eventsOf('session/ended')).toEqual([])
   },
 )
 
