@@ -1,6 +1,7 @@
 // The instance that serves one principal's control calls to one server: started when needed, restarted when lost.
 import { catalogue, SallyportError } from '../../errors.ts'
 import type { InstanceId } from '../../lib/ids.ts'
+import { unlessAborted } from '../../lib/deadline.ts'
 import { Rest } from '../../lib/rest.ts'
 import type { InstanceView } from '../../rpc/protocol.ts'
 import type { ServerSettings } from '../../schema/settings.ts'
@@ -50,6 +51,8 @@ export class ControlSlot implements AsyncDisposable, SharedDoor {
   /** Lines that are not disposed of */
   #lines = 0
   #connection: Connection | null = null
+  /** To a process that has not answered the handshake, or not said what it lists */
+  #meeting: Connection | null = null
   #starting: Promise<Connection> | null = null
   #retry: NodeJS.Timeout | undefined
 
@@ -92,7 +95,7 @@ export class ControlSlot implements AsyncDisposable, SharedDoor {
 
   /** The tools, or null while the server is not connected; a start under way is waited for. */
   async tools({ signal }: Waiting): Promise<ToolSurface | null> {
-    if (this.#starting !== null) await this.#waitFor(this.#starting, signal).catch(() => null)
+    if (this.#starting !== null) await unlessAborted(this.#starting, signal).catch(() => null)
     return this.#connection?.surface ?? null
   }
 
@@ -102,7 +105,7 @@ export class ControlSlot implements AsyncDisposable, SharedDoor {
     if (state === 'backoff' || state === 'failed' || state === 'needs-auth') {
       clearTimeout(this.#retry)
       this.#schedule.reset()
-      await this.#waitFor(this.#begin(), signal)
+      await unlessAborted(this.#begin(), signal)
     } else await this.#connected(signal)
   }
 
@@ -114,7 +117,7 @@ export class ControlSlot implements AsyncDisposable, SharedDoor {
     const { client, surface } = await this.#connected(waiting.signal)
     const { name } = this.#options.server
     const known = surface.known()
-    if (known !== null) await this.#waitFor(known, waiting.signal)
+    if (known !== null) await unlessAborted(known, waiting.signal)
     const since = surface.find(tool)?.since ?? 0
     if (generation !== null && since > generation) {
       const what = `${name} changed ${tool} in generation ${since}, and the caller saw ${generation}`
@@ -167,25 +170,13 @@ export class ControlSlot implements AsyncDisposable, SharedDoor {
       if (closed !== null) throw closed
       return this.#connection
     }
-    if (this.#starting !== null) return this.#waitFor(this.#starting, signal)
+    if (this.#starting !== null) return unlessAborted(this.#starting, signal)
     // A source that failed may have been mended since: only a start reads it again.
-    if (state === 'stopped' || state === 'needs-auth') return this.#waitFor(this.#begin(), signal)
+    if (state === 'stopped' || state === 'needs-auth') return unlessAborted(this.#begin(), signal)
     throw unavailable(name, whyNot(name, this.#instance.view()))
   }
 
   /** The start goes on when the one who waits for it does not. */
-  async #waitFor<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
-    signal.throwIfAborted()
-    const { promise: aborted, reject } = Promise.withResolvers<never>()
-    const abort = (): void => reject(SallyportError.from(signal.reason))
-    signal.addEventListener('abort', abort, { once: true })
-    try {
-      return await Promise.race([promise, aborted])
-    } finally {
-      signal.removeEventListener('abort', abort)
-    }
-  }
-
   #begin(): Promise<Connection> {
     const starting = this.#connect().finally(() => {
       if (this.#starting === starting) this.#starting = null
@@ -211,11 +202,14 @@ export class ControlSlot implements AsyncDisposable, SharedDoor {
     })
     const { client, surface } = connection
     const options = { timeoutMs: server.timeouts.initializeMs, signal: never }
+    this.#meeting = connection
     try {
       await client.handshake(options)
       client.subscribe()
       // Without a record nothing is called, but the server may run: the next call looks again.
       await surface.fetch(options).catch(unlessUnrecorded)
+      if (this.#instance.state !== 'starting')
+        throw client.closed ?? unavailable(server.name, this.#instance.reason)
     } catch (thrown) {
       const error = SallyportError.from(thrown)
       client.close(error)
@@ -223,6 +217,7 @@ export class ControlSlot implements AsyncDisposable, SharedDoor {
       this.#instance.abandon(error.message, catalogue[error.code].retryable).catch(() => undefined)
       throw error
     }
+    this.#meeting = null
     this.#instance.ready()
     ports.pools.prepare(server.name)
     this.#connection = connection
@@ -271,7 +266,9 @@ export class ControlSlot implements AsyncDisposable, SharedDoor {
     this.#options.ports.governor.forget(this.#instance.id)
     const connection = this.#connection
     this.#connection = null
-    connection?.client.close(unavailable(this.#options.server.name, reason))
+    const gone = unavailable(this.#options.server.name, reason)
+    this.#meeting?.client.close(gone)
+    connection?.client.close(gone)
     connection?.surface.close()
     connection?.board?.end(reason)
   }

@@ -41,6 +41,8 @@ const over = 'its call is over'
 export class OwnProcesses implements AsyncDisposable {
   readonly #options: OwnProcessOptions
   readonly #running = new Map<InstanceId, Instance>()
+  /** Those of `#running` that have not answered the handshake */
+  readonly #meeting = new Map<InstanceId, McpClient>()
 
   constructor(options: OwnProcessOptions) {
     this.#options = options
@@ -92,8 +94,11 @@ export class OwnProcesses implements AsyncDisposable {
       })
       const { signal } = options
       const handshake = { timeoutMs: server.timeouts.initializeMs, signal }
+      this.#meeting.set(id, client)
       if (introduced !== false) await client.handshake(handshake, introduced)
+      this.#meeting.delete(id)
       instance.ready()
+      if (instance.state !== 'ready') throw unavailable(server.name, instance.reason)
       // Not before: what is built for the next call takes time from this one's start.
       ports.pools.prepare(server.name)
       survey = this.#surveyOf(client, id, signal)
@@ -116,6 +121,7 @@ export class OwnProcesses implements AsyncDisposable {
 
   /** Stops the process of a call; the caller does not wait for that. */
   end(process: InstanceId, reason: string): void {
+    this.#meeting.delete(process)
     const instance = this.#running.get(process)
     if (instance === undefined) return
     void instance
@@ -137,6 +143,8 @@ export class OwnProcesses implements AsyncDisposable {
   /** Stops all of them. */
   async stop(reason: string): Promise<void> {
     const { name } = this.#options.server
+    // Calls in flight have the ladder's time for their answer; one whose handshake is not answered has none coming.
+    for (const client of this.#meeting.values()) client.close(unavailable(name, reason))
     const ends = await Promise.allSettled(
       [...this.#running.values()].map((instance) => instance.stop(reason)),
     )

@@ -39,19 +39,23 @@ export class Patience implements Waiting {
   end(reason: SallyportError): void {
     this.reason ??= reason
     this.#controller?.abort(this.reason)
-    this.close()
+    this.#hush()
   }
 
-  /** Resolves when the wait is over, in whatever way. */
+  /** Resolves when it is decided what becomes of the call: it was sent, or refused, or nobody waits for either. */
   over(): Promise<void> {
     this.#over ??= Promise.withResolvers()
     return this.#over.promise
   }
 
-  /** The wait is over: no more signs of life. */
+  /** It is decided: no more signs of life. */
   close(): void {
-    if (this.#timer !== undefined) clearInterval(this.#timer)
+    this.#hush()
     this.#over?.resolve()
+  }
+
+  #hush(): void {
+    if (this.#timer !== undefined) clearInterval(this.#timer)
   }
 
   // So small that whatever the server says later of its own progress is more.

@@ -8,6 +8,8 @@ import type { Response } from '../message/envelope.ts'
 import { GovernedCalls } from '../governed/governed-calls.ts'
 import { OwnProcesses } from '../governed/own-processes.ts'
 import { OwnRequests } from '../client/own-requests.ts'
+import { unavailable } from '../message/unavailable.ts'
+import { soon } from '../instance/stop.ts'
 import type { Relay } from '../lanes/relay.ts'
 import type { SessionOptions } from './options.ts'
 import { SessionSurface } from './surface.ts'
@@ -44,6 +46,9 @@ type BoundaryWire = Pick<
   | 'ownsTask'
   | 'declineTask'
 >
+
+/** How long the records of calls that are not sent may take, for their hosts to be told, ms */
+const refusedMs = 2000
 
 export class SessionBoundary {
   readonly #options: BoundaryOptions
@@ -95,9 +100,19 @@ export class SessionBoundary {
     return this.#own.views()
   }
 
-  /** Stops them; resolves when nothing of them is left. */
-  async stop(reason: string): Promise<void> {
-    await this.#own.stop(reason).catch(() => undefined) // the instance's own event tells of what stays
+  /**
+   * What is held is not sent: resolves when the host was told so, and nothing is left of processes that calls have. A host that
+   * waits for its handshake waits no longer; what else is in flight may be answered until `end`.
+   */
+  async stop(reason: string, isMeeting: boolean): Promise<void> {
+    const { talk, options } = this.#options
+    const error = unavailable(options.server.name, reason)
+    this.#surface.end(error)
+    this.#requests.fail(error)
+    for (const patience of talk.held.values()) patience.end(error)
+    if (isMeeting) this.lost(error, true)
+    const stopped = this.#own.stop(reason).catch(() => undefined) // the instance's own event tells of what stays
+    await Promise.all([soon(this.#calls.decided(), refusedMs), stopped])
   }
 
   /** True while a call waits that is not sent. */

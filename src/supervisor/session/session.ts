@@ -278,16 +278,16 @@ export class Session implements AsyncDisposable {
     clearTimeout(this.#deadline)
     this.#relay?.close()
     const instance = this.#instances.serving
-    const why = reason ?? 'the session is over'
-    await Promise.all([this.#instances.stopAll(why), this.#boundary.stop(why)])
+    const why = (): string => reason ?? instance?.reason ?? 'it ended'
+    const isMeeting = instance?.state === 'starting' && !this.#hasHostEnded
+    await Promise.all([this.#instances.stopAll(why()), this.#boundary.stop(why(), isMeeting)])
     await instance?.drained
-    const over = unavailable(this.#options.server.name, reason ?? instance?.reason ?? 'it ended')
-    this.#boundary.end(over, this.views(), !this.#hasHostEnded)
+    this.#boundary.end(unavailable(this.#options.server.name, why()), this.views(), !this.#hasHostEnded)
     this.#talk.clear()
     this.#relay?.disconnect()
     this.#phase = 'ended'
-    const own = instance === null ? 0 : statusOf(instance.exit)
     if (this.#host !== null) await closeStream(this.#host)
+    const own = instance === null ? 0 : statusOf(instance.exit)
     const end = { status: status ?? own, reason: reason ?? instance?.reason ?? null }
     this.#note('session/ended', { ...end })
     this.#ended.resolve(end)

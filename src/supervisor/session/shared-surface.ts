@@ -11,6 +11,8 @@ export class SharedSurface {
   #joined = Promise.withResolvers<void>()
   #isReady = false
   #isAwaited = false
+  /** Why there is no next process for this session, or null */
+  #over: SallyportError | null = null
 
   constructor(door: SharedDoor) {
     this.#door = door
@@ -21,6 +23,7 @@ export class SharedSurface {
   }
 
   known(): Promise<void> | null {
+    if (this.#over !== null) return Promise.reject(this.#over)
     if (this.#isReady) return this.#door.known()
     this.#isAwaited = true
     return this.#joined.promise.then(() => this.#door.known() ?? undefined)
@@ -49,6 +52,12 @@ export class SharedSurface {
     if (entries === null || result === null) return
     const shown = entriesIn(method, utf8(text, result.start, result.end))
     if (!shown.every((entry) => entries.has(entry))) this.#door.changed()
+  }
+
+  /** Ends every wait, now and later. */
+  end(reason: SallyportError): void {
+    this.#over ??= reason
+    this.fail(reason)
   }
 
   /** Ends every wait; a later one is for the next process. */

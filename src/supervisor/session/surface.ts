@@ -49,7 +49,8 @@ export class SessionSurface {
   /** Those that the server did not list to us when it was asked for it: they stand beside what is compared from then on */
   readonly #lies = new Set<string>()
   #isReady = false
-  #isOver = false
+  /** Why nothing can be known any more, or null */
+  #over: SallyportError | null = null
 
   constructor(options: SessionSurfaceOptions) {
     this.#options = options
@@ -59,7 +60,7 @@ export class SessionSurface {
 
   /** True while somebody waits for a server that is not ready. */
   get isWanted(): boolean {
-    return !this.#isReady && !this.#isOver && this.#survey.isAsking
+    return !this.#isReady && this.#over === null && this.#survey.isAsking
   }
 
   /** Null when it is known; otherwise resolves when it is. */
@@ -98,14 +99,20 @@ export class SessionSurface {
     if (this.#entries !== null) this.#survey.changed() // else they are compared when it is asked
   }
 
-  /** Ends every wait, now and later. */
+  /** Its process is lost, and there is no other. */
   fail(error: SallyportError): void {
-    this.#isOver = true
+    this.end(error)
+  }
+
+  /** Ends every wait, now and later. */
+  end(error: SallyportError): void {
+    this.#over ??= error
     this.#ready.reject(error)
   }
 
   async #ask(): Promise<void> {
     await this.#ready.promise
+    if (this.#over !== null) throw this.#over
     const { server, governor, toolLimit, talk, instance, requests } = this.#options
     const { initializeMs } = server.timeouts
     const request = (method: string, params: string) => requests.request(method, params, !talk.isLegacy)

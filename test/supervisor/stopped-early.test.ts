@@ -1,0 +1,112 @@
+// What is stopped before its server has answered the handshake: whoever waits hears so at once, and why, and nothing becomes ready.
+import { expect, test } from 'vitest'
+import type { Happening, Launch } from '../../src/supervisor/ports.ts'
+import type { InstanceView } from '../../src/rpc/protocol.ts'
+import type { ServerSettings } from '../../src/schema/settings.ts'
+import { eventually } from '../support/eventually.ts'
+import { fixture, plainLaunch } from '../support/plain-launch.ts'
+import { serverSettings } from '../support/server-settings.ts'
+import { sharing } from '../support/sharing.ts'
+import { caller, type Supervised, superviseAll } from '../support/supervisor.ts'
+
+const never = new AbortController().signal
+const operator = caller(0, 'operator')
+const why = 'mcp server fixture is unavailable: operator 0 stopped it'
+
+/** Far longer than a test may take: what is told before the process has ended was not told by its end. */
+const stop = { eofMs: 600_000, termMs: 600_000 }
+const timeouts = { initializeMs: 600_000, callMs: 600_000, idleMs: 600_000 }
+
+const lastWord = (instance: ServerSettings['instance']): ServerSettings =>
+  serverSettings('last-word.mjs', { instance, stop, timeouts })
+
+const call = { server: 'fixture', tool: 'echo', arguments: { raw: '{"text":"x"}' } }
+const called = ({ supervisor }: Supervised): Promise<unknown> =>
+  supervisor
+    .call(caller(), { ...call, timeoutMs: null, generation: null, lineage: null }, { signal: never })
+    .catch((error: unknown) => error)
+
+/** The instance that was launched last, once it has a process that was asked something. */
+const running = ({ supervisor }: Supervised, purpose: InstanceView['purpose']): Promise<InstanceView> =>
+  eventually(() =>
+    supervisor
+      .get(operator, 'fixture')
+      .instances.find((one) => one.purpose === purpose && one.state === 'starting' && one.pid !== null),
+  )
+
+/** Stops the server; resolves, when everybody was told, with how its instance was then, and ends it. */
+async function stopped<T>(
+  all: Supervised,
+  { id, pid }: InstanceView,
+  told: () => Promise<T>,
+): Promise<{ readonly was: string | undefined; readonly heard: T }> {
+  const gone = all.supervisor.stop(operator, 'fixture', { signal: never })
+  try {
+    const heard = await told()
+    const { instances } = all.supervisor.get(operator, 'fixture')
+    return { was: instances.find((one) => one.id === id)?.state, heard }
+  } finally {
+    process.kill(pid ?? 0, 'SIGKILL')
+    await gone
+  }
+}
+
+const becameReady = ({ events }: { readonly events: readonly Happening[] }): readonly Happening[] =>
+  events.filter(({ type, detail }) => type === 'instance/state' && detail['to'] === 'ready')
+
+test.each(['session', 'shared'] as const)(
+  'a control call hears it while the process lives on, and what that says yet counts for nothing: %s',
+  async (instance) => {
+    await using all = await superviseAll([lastWord(instance)])
+    const made = called(all)
+    const one = await running(all, instance === 'shared' ? 'shared' : 'control')
+    const { was, heard } = await stopped(all, one, () => made)
+    expect(was).toBe('draining')
+    expect(heard).toMatchObject({ code: 'ERR_SERVER_UNAVAILABLE', message: why })
+    expect(becameReady(all)).toEqual([])
+  },
+)
+
+test('a call hears it whose own process has not answered, and nothing is built for the next one', async () => {
+  const others: Launch = (server, ...rest) =>
+    plainLaunch(all.launches() === 1 ? server : { ...server, args: [fixture('last-word.mjs')] }, ...rest)
+  const settings = serverSettings('echo.mjs', { instance: 'call', stop, timeouts })
+  await using all = await superviseAll([settings], { launch: others })
+  const made = called(all)
+  const one = await running(all, 'call')
+  const { was, heard } = await stopped(all, one, () => made)
+  expect(was).toBe('draining')
+  expect(heard).toMatchObject({ code: 'ERR_SERVER_UNAVAILABLE', message: why })
+  expect(becameReady(all)).toHaveLength(1)
+})
+
+const initialize = {
+  protocolVersion: '2025-11-25',
+  capabilities: {},
+  clientInfo: { name: 'a', version: '1' },
+}
+
+test.each(['session', 'shared'] as const)(
+  'a host hears it for each of its requests, those that were not sent yet too: %s',
+  async (instance) => {
+    await using all = await sharing(lastWord(instance))
+    const host = await all.host()
+    if (instance === 'session') host.send({ id: 0, method: 'initialize', params: initialize })
+    host.begin(1, 'echo', { text: 'x' })
+    host.send({ id: 2, method: 'tools/list' })
+    const asked = instance === 'session' ? [0, 1, 2] : [1, 2]
+    const one = await running(all, instance)
+    const answers = async () => {
+      for (const id of asked) await host.answer(id)
+      return host.messages
+    }
+    const { was, heard } = await stopped(all, one, answers)
+    expect(was).toBe('draining')
+    expect(heard).toHaveLength(asked.length)
+    expect(heard.map(({ error }) => error?.message)).toEqual(asked.map(() => why))
+    await host.closed
+    expect(becameReady(all)).toEqual([])
+    const denied = all.governed.records().filter(({ type }) => type === 'call.denied')
+    expect(denied).toMatchObject([{ body: { code: 'ERR_SERVER_UNAVAILABLE' } }])
+  },
+)
