@@ -27,6 +27,10 @@ test.each([
   expect(error?.data.code).toBe(code)
   expect(result?.['resultType']).toBe(code === undefined ? 'input_required' : undefined)
   expect(session.lines.some((line) => line.includes('password'))).toBe(code === undefined)
+  const address = 'https://example.com/'
+  const sent = await session.ask('tools/call', { name: 'ask', arguments: { address } })
+  expect(sent.error).toMatchObject(code === undefined ? { code: -32042 } : { data: { code } })
+  expect(session.lines.some((line) => line.includes(address))).toBe(code === undefined)
 })
 
 test('a question of such a process has its time and its place in the queue, and is answered by the next one', async () => {

@@ -6,7 +6,10 @@ import type { Gate } from '../../schema/gate.ts'
 import { errorLine } from '../message/answers.ts'
 import type { HostRequest } from '../lanes/conversation.ts'
 import { readEnvelope } from '../message/envelope.ts'
+import { mayNotAsk } from '../lanes/answer-parts.ts'
 import { judgeInput } from '../questions/input-required.ts'
+import { serverMay } from '../questions/server-may.ts'
+import { sendsToAddress } from '../questions/url-required.ts'
 import type { RequestOptions } from '../client/options.ts'
 import type { OwnProcesses, Speech } from './own-processes.ts'
 import { awaitAnswer, type Person, taskOf } from '../lanes/person.ts'
@@ -35,7 +38,7 @@ export async function ownAnswer(
     if (Buffer.byteLength(bytes) > server.output.resultBytes)
       throw tooLarge(server.name, server.output.resultBytes)
     const line = `{"jsonrpc":"2.0","id":${id.raw},"${answer.kind}":${Buffer.from(bytes).toString('latin1')}}\n`
-    if (answer.kind === 'result') expectAskable(line, request, person, gate)
+    expectAskable(line, request, person, gate)
     const kind = answer.kind === 'error' ? 'error' : kindOf(bytes)
     return { kind, bytes, detail: null, line }
   } catch (thrown) {
@@ -50,14 +53,16 @@ export async function ownAnswer(
 function expectAskable(line: string, request: HostRequest, person: Person, gate: Gate): void {
   const { server, questions } = person
   const envelope = readEnvelope(line, 0, line.length - 1)
-  if (envelope.kind !== 'response' || envelope.result === null) return
+  if (envelope.kind !== 'response') return
+  if (sendsToAddress(envelope) && !serverMay(server, 'elicitation'))
+    throw mayNotAsk(server.name, request.method, 'elicitation')
+  if (envelope.result === null) return
   const { inner } = envelope.result
   const asking = { method: request.method, line: request.line, text: line, inner }
   const verdict = judgeInput(line, envelope.result, server, gate, questions.count(taskOf(asking)))
   if (verdict.action === 'pass') return awaitAnswer(person, asking, verdict)
   const asked = verdict.action === 'refuse' ? verdict.asked : 'input'
-  const message = `${server.name} asked for ${asked} during tools/call, which its settings do not enable`
-  throw new SallyportError('ERR_METHOD_REFUSED', message, { asked })
+  throw mayNotAsk(server.name, request.method, asked)
 }
 
 const tooLarge = (server: string, limit: number): SallyportError =>

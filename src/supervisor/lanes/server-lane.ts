@@ -17,6 +17,7 @@ import { type MessageId, messageId } from '../message/message-id.ts'
 import { awaitAnswer, declineLater, flagSecrets, taskOf, whyNotAsked } from './person.ts'
 import { sensitiveFields } from '../questions/sensitive.ts'
 import { serverMay } from '../questions/server-may.ts'
+import { sendsToAddress } from '../questions/url-required.ts'
 import { overlongLine, unreadableAnswer } from '../message/unavailable.ts'
 import { utf8 } from '../message/utf8.ts'
 import { filterList, shownIn } from './listing.ts'
@@ -159,6 +160,8 @@ export class ServerLane {
   #answer(request: HostRequest, response: Response): Verdict {
     const { result, text } = response
     const { server } = this.#wire
+    if (sendsToAddress(response) && !serverMay(server, 'elicitation'))
+      return { replacement: errorLine(request.id, mayNotAsk(server.name, request.method, 'elicitation')) }
     if (result === null) return this.#readdress(request, response)
     if (request.route === 'handshake') this.#wire.talk.protocolVersion = versionOf(text, result)
     const isList = request.route === 'filter' || request.route === 'list' || request.method === 'tasks/list'

@@ -1,0 +1,15 @@
+// The 2025-11-25 way in which a server sends a person to an address without a request: an error with a code of its own.
+import { members } from '../../lib/json-scan.ts'
+import { foldKey } from '../../lib/key-folding.ts'
+import type { Response } from '../message/envelope.ts'
+
+const urlElicitationRequired = -32042
+
+/** True for an error by which a host, however it reads keys, shows a person addresses to open. */
+export const sendsToAddress = ({ text, error }: Pick<Response, 'text' | 'error'>): boolean =>
+  error !== null &&
+  text.charCodeAt(error.start) === 123 &&
+  members(text, error.start, error.end).some(
+    ({ key, start, end }) =>
+      foldKey(key) === 'code' && Number(text.slice(start, end)) === urlElicitationRequired,
+  )

@@ -1,0 +1,48 @@
+// A server sends a person to an address by an error, too: only where its settings let it ask a person at all.
+import { expect, test } from 'vitest'
+import type { ServerSettings } from '../../src/schema/settings.ts'
+import { attach, type HostEnd } from '../support/attach.ts'
+import { serverSettings } from '../support/server-settings.ts'
+
+const address = 'https://example.com/give-me-your-password'
+const on = { elicitation: { enabled: true, timeoutMs: 60_000, queue: 16 } }
+const errorOf = (code: string): string =>
+  `{${code},"message":"go","data":{"elicitations":[{"mode":"url","elicitationId":"e","url":"${address}"}]}}`
+
+async function ask(host: HostEnd, id: number, method: string, answer: string): Promise<void> {
+  const reply = Buffer.from(`{"jsonrpc":"2.0","id":${id},${answer}}\n`).toString('base64')
+  const params = { name: 't', uri: 'x:1', protocolVersion: '2025-11-25', _meta: { '@reply': reply } }
+  host.send({ jsonrpc: '2.0', id, method, params })
+  await host.answer(id)
+}
+
+const shaking = (more: Partial<ServerSettings>): Promise<HostEnd> =>
+  attach(serverSettings('raw-script.mjs', { tools: { allow: ['t'], deny: [], readOnly: [] }, ...more }))
+
+test.each([
+  ['off', '"code":-32042', {}],
+  ['off, and the number has another spelling', '"code":-3.2042E4', {}],
+  ['off, and the key has another spelling', '"code":-32603,"Code":-32042', {}],
+  ['off, and the key comes twice', '"code":-32042,"code":-32603', {}],
+  ['on, and the server is sandboxed', '"code":-32042', { ...on, trust: 'sandboxed' }],
+] as const)('no host hears of the address where elicitation is %s', async (_what, code, more) => {
+  await using host = await shaking(more)
+  await ask(host, 1, 'initialize', '"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}}}')
+  host.send({ jsonrpc: '2.0', method: 'notifications/initialized' })
+  await using later = await shaking(more)
+  for (const one of [host, later])
+    for (const [id, method] of [
+      [2, 'tools/call'],
+      [3, 'prompts/list'],
+    ] as const) {
+      await ask(one, id, method, `"error":${errorOf(code)}`)
+      expect((await one.answer(id)).error, method).toMatchObject({ data: { code: 'ERR_METHOD_REFUSED' } })
+    }
+  expect(`${host.lines.join('\n')}${later.lines.join('\n')}`).not.toContain(address)
+})
+
+test('it passes as it came where elicitation is on', async () => {
+  await using host = await shaking(on)
+  await ask(host, 1, 'tools/call', `"error":${errorOf('"code":-32042')}`)
+  expect(host.lines).toContain(`{"jsonrpc":"2.0","id":1,"error":${errorOf('"code":-32042')}}`)
+})
