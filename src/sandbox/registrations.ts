@@ -8,7 +8,15 @@ import { judgeArguments } from './program/arguments.ts'
 import { pinCommand, recheckCommand, type CommandPin, type Trust } from './program/command.ts'
 import { pinPackage, verifyPackage, type PackagePin } from './program/package.ts'
 import { pinFileOnce } from './program/pinned-file.ts'
-import { readTree, recheckTree, type Tree } from './program/tree.ts'
+import {
+  anyTree,
+  type Bound,
+  expectWithin,
+  type Reading,
+  readTree,
+  recheckTree,
+  type Tree,
+} from './program/tree.ts'
 
 /** What servers with images need. */
 export interface Images {
@@ -38,6 +46,23 @@ export interface Registration {
   readonly image: ImagePin | null
 }
 
+/** Who waits for a registration. */
+export interface PinWaiting {
+  /** Ends the reading of code that a host named */
+  readonly signal?: AbortSignal
+  /** Whether such code must be readable by every user of the machine */
+  readonly isOpen?: boolean
+}
+
+/** One server's registration, as it was last looked at. */
+interface Pin {
+  current: Promise<Registration>
+  latest: Registration | null
+}
+
+/** The most of a package that a host launches, all its folders together. */
+const launchedBound = { entries: 50_000, bytes: 1024 ** 3 }
+
 type RegistrationSettings = Pick<Settings, 'allowedCommands' | 'commandPath' | 'interpreterOptions'>
 
 /**
@@ -50,13 +75,10 @@ export class Registrations {
   readonly #settings: RegistrationSettings
   readonly #trust: Trust
   readonly #images: Images
-  readonly #pins = new Map<string, Promise<Registration>>()
-  readonly #latest = new Map<string, Registration>()
-  #pinFile = pinFileOnce()
+  readonly #pins = new Map<string, Pin>()
+  readonly #pinFile = pinFileOnce()
   readonly #trees = new Map<string, Promise<Tree>>()
   readonly #rechecks = new Map<Tree, ReturnType<typeof recheckTree>>()
-  /** How often each server was forgotten: what was being pinned before is of no use after */
-  readonly #editions = new Map<string, number>()
 
   constructor(settings: RegistrationSettings, trust: Trust, images: Images = noImages) {
     this.#images = images
@@ -68,47 +90,48 @@ export class Registrations {
    * Returns what a server runs: pinned on the first call, and on every later one verified against that.
    *
    * A registration that failed is tried again by the next call; a change is reported by every call until the files
-   * are as they were or the config is loaded again. Throws what `pinCommand`, `judgeArguments` and `pinPackage` throw.
+   * are as they were or the config is loaded again. Throws what `pinCommand`, `judgeArguments` and `pinPackage` throw,
+   * and the signal's reason where code was to be read that nobody waits for any more.
    */
-  async verified(server: ServerSettings): Promise<Registration> {
-    const key = this.#keyOf(server)
-    const pinned = this.#pins.get(key)
-    const current = pinned === undefined ? this.#pin(server) : this.#recheck(server, await pinned)
-    if (pinned === undefined) this.#pins.set(key, current)
+  async verified(server: ServerSettings, waiting: PinWaiting = {}): Promise<Registration> {
+    const key = keyOf(server)
+    const known = this.#pins.get(key)
+    const pin = known ?? { current: this.#pin(server, waiting), latest: null }
+    if (known === undefined) this.#pins.set(key, pin)
     try {
-      const registration = await current
-      this.#pins.set(key, current)
-      this.#latest.set(key, registration)
+      const pinned = await pin.current
+      const registration = known === undefined ? pinned : await this.#recheck(server, pinned)
+      pin.current = Promise.resolve(registration)
+      pin.latest = registration
       return registration
     } catch (error) {
-      if (pinned === undefined) this.#pins.delete(key)
+      if (known === undefined && this.#pins.get(key) === pin) this.#pins.delete(key)
       throw error
     }
   }
 
   /** What `verified` last returned for a server, without looking at the files again; null before that. */
   latest(server: ServerSettings): Registration | null {
-    return this.#latest.get(this.#keyOf(server)) ?? null
+    return this.#pins.get(keyOf(server))?.latest ?? null
   }
 
   /** The next `verified` of these servers pins what is there then. */
   forget(servers: readonly ServerSettings[]): void {
-    for (const server of servers) {
-      const key = this.#keyOf(server)
-      this.#pins.delete(key)
-      this.#latest.delete(key)
-      this.#editions.set(server.name, (this.#editions.get(server.name) ?? 0) + 1)
-    }
-    this.#pinFile = pinFileOnce()
+    for (const server of servers) this.#pins.delete(keyOf(server))
     this.#trees.clear()
   }
 
-  async #pin(server: ServerSettings): Promise<Registration> {
+  async #pin(server: ServerSettings, { signal, isOpen = false }: PinWaiting): Promise<Registration> {
     const { command, image } = await this.#pinProgram(server)
     // Before anything is read for long: a refused argument is refused at once.
     judgeArguments(argumentRequest(server, command, this.#settings))
     const code = server.package
-    const read = (root: string): Promise<Tree> => this.#readOnce(root)
+    let bound = boundOf(server, isOpen)
+    const read = async (root: string): Promise<Tree> => {
+      const tree = await this.#readOnce(root, { bound, signal })
+      bound = leftOf(bound, tree)
+      return tree
+    }
     return { command, image, package: code && (await pinPackage(server.name, code, this.#trust, read)) }
   }
 
@@ -145,19 +168,18 @@ export class Registrations {
     }
   }
 
-  // The first reading of a tree in a config's life is everybody's, as long as it succeeds.
-  #readOnce(root: string): Promise<Tree> {
+  // The first reading of a tree in a config's life is everybody's, as long as it succeeds; a host's launch looks at it again.
+  async #readOnce(root: string, reading: Reading): Promise<Tree> {
     const known = this.#trees.get(root)
-    if (known !== undefined) return known
-    const reading = readTree(root)
-    this.#trees.set(root, reading)
-    reading.catch(() => this.#trees.delete(root))
-    return reading
-  }
-
-  // Another command or package under the same name is another registration.
-  #keyOf({ name, command, image, package: code }: ServerSettings): string {
-    return JSON.stringify([name, command, image, code, this.#editions.get(name) ?? 0])
+    const tree = known === undefined ? null : await known.catch(() => null)
+    if (tree !== null) {
+      const present = reading.bound === anyTree ? tree : await this.#recheckOnce(tree)
+      if (!('changed' in present)) return present
+    }
+    const fresh = readTree(root, reading)
+    this.#trees.set(root, fresh)
+    fresh.catch(() => this.#trees.delete(root))
+    return fresh
   }
 
   // Only those who ask while it runs share it: who asks later wants to know of later changes.
@@ -168,6 +190,20 @@ export class Registrations {
     this.#rechecks.set(tree, checking)
     return checking
   }
+}
+
+// Another command or package under the same name is another registration.
+const keyOf = ({ name, command, image, package: code }: ServerSettings): string =>
+  JSON.stringify([name, command, image, code])
+
+const boundOf = ({ scope }: ServerSettings, isOpen: boolean): Bound =>
+  scope === 'dynamic' ? { ...launchedBound, isOpen } : anyTree
+
+/** What one tree leaves for the next ones; throws UnpinnableError where it is too much itself, whoever read it. */
+const leftOf = (bound: Bound, tree: Tree): Bound => {
+  if (bound === anyTree) return bound
+  expectWithin(tree, bound)
+  return { ...bound, entries: bound.entries - tree.entries.size, bytes: bound.bytes - tree.bytes }
 }
 
 /** Returns what `judgeArguments` needs to judge a server's own arguments. */

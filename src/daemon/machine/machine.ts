@@ -10,7 +10,7 @@ import type { SandboxProcess } from '../../sandbox/driver.ts'
 import { createLaunchHost } from '../../sandbox/host.ts'
 import type { LaunchHost } from '../../sandbox/host.ts'
 import { launch, launchToGate, type LaunchSupply, noSupply } from '../../sandbox/launch.ts'
-import type { RecordImage, Registration } from '../../sandbox/registrations.ts'
+import type { PinWaiting, RecordImage, Registration } from '../../sandbox/registrations.ts'
 import type { ProfileSettings, ServerSettings, Settings } from '../../schema/settings.ts'
 import type { Describe, Emit, Launch, Running } from '../../supervisor/ports.ts'
 import { digestOfCode, digestOfOrigin } from './code.ts'
@@ -45,7 +45,7 @@ export interface Machine extends AsyncDisposable {
   /** Digest of what runs, whatever the server is called; null while it is not pinned */
   readonly originOf: (server: ServerSettings) => string | null
   /** Pins what a server runs, or looks whether it is as it was pinned */
-  readonly pin: (server: ServerSettings) => Promise<void>
+  readonly pin: (server: ServerSettings, waiting?: PinWaiting) => Promise<void>
   /** Whether what a server runs is what was pinned, or nothing was yet */
   readonly isAsPinned: (server: ServerSettings) => Promise<boolean>
   /** Lets go of what was pinned for these servers */
@@ -104,7 +104,7 @@ export async function createMachine(options: MachineOptions): Promise<Machine> {
     }),
     codeOf: (server) => digestOfCode(server, registrations.latest(server)),
     originOf: (server) => digestOfOrigin(server, registrations.latest(server)),
-    pin: async (server) => void (await registrations.verified(server)),
+    pin: async (...asked) => void (await registrations.verified(...asked)),
     isAsPinned: async (server) =>
       registrations.latest(server) === null ||
       registrations.verified(server).then(

@@ -153,8 +153,7 @@ const realOrNull = (path: string): string | null => {
 }
 
 const unpinnable = (server: string, error: unknown): never => {
-  if (error instanceof UnpinnableError)
-    throw unsafe(server, error.path, error.message, 'remove it, or install afresh')
+  if (error instanceof UnpinnableError) throw unsafe(server, error.path, error.message, error.mend)
   throw error
 }
 

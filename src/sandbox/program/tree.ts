@@ -30,23 +30,39 @@ export interface TreeEntry {
 export interface Tree {
   readonly root: string
   readonly entries: ReadonlyMap<string, TreeEntry>
+  /** Length of all files together */
+  readonly bytes: number
+}
+
+/** How much a tree may be, and whether every user of the machine must be able to read all of it. */
+export interface Bound {
+  readonly entries: number
+  /** Of all files together */
+  readonly bytes: number
+  readonly isOpen: boolean
+}
+
+/** How a tree is read; its end, where nobody waits for it any more, is the signal's reason. */
+export interface Reading {
+  readonly bound: Bound
+  readonly signal?: AbortSignal | undefined
 }
 
 /** Where a tree holds what can't be pinned, and what that is. */
 export class UnpinnableError extends Error {
   override readonly name = 'UnpinnableError'
   readonly path: string
+  readonly mend: string
 
-  constructor(path: string, what: string) {
+  constructor(path: string, what: string, mend = 'remove it, or install afresh') {
     super(what)
     this.path = path
+    this.mend = mend
   }
 }
 
-/** The most entries of one tree; a tree of this size is looked through in about a second. */
-const entryLimit = 400_000
-/** The most bytes of one tree's files */
-const byteLimit = 8 * 1024 ** 3
+/** The most that any tree may be; one of so many entries is looked through in about a second. */
+export const anyTree: Bound = { entries: 400_000, bytes: 8 * 1024 ** 3, isOpen: false }
 
 /**
  * Reads a whole tree.
@@ -56,20 +72,30 @@ const byteLimit = 8 * 1024 ** 3
  * a name that is not UTF-8, or changes while it is read; and before it is opened where it is the kernel's own (reading
  * some of those ends never, or waits) or more than can be read.
  */
-export const readTree = async (root: string): Promise<Tree> => {
+export const readTree = async (
+  root: string,
+  { bound, signal }: Reading = { bound: anyTree },
+): Promise<Tree> => {
   const entries = new Map<string, TreeEntry>()
   const waiting = ['']
-  const slice = new Slice()
-  const bounds = new Bounds(root)
+  const slice = new Slice(signal)
+  const bounds = new Bounds(root, bound)
   for (let path = waiting.pop(); path !== undefined; path = waiting.pop()) {
     if (slice.isOver()) await slice.next()
     const entry = await readEntry(root, path, slice, bounds)
     entries.set(path, entry)
     if (entry.kind === 'directory')
       for (const name of namesOf(entry)) waiting.push(path === '' ? name : `${path}/${name}`)
-    if (entries.size > entryLimit) throw new UnpinnableError(root, `holds more than ${entryLimit} entries`)
+    if (entries.size > bound.entries) throw tooMany(root, bound)
   }
-  return { root, entries }
+  return { root, entries, bytes: bounds.bytes }
+}
+
+/** Throws UnpinnableError, as reading it within that bound would have. */
+export const expectWithin = ({ root, entries, bytes }: Tree, bound: Bound): void => {
+  if (entries.size > bound.entries) throw tooMany(root, bound)
+  if (bytes > bound.bytes) throw tooLong(root, bound)
+  for (const [path, { kind, mode }] of entries) expectOpen(`${root}/${path}`, kind, mode, bound)
 }
 
 /**
@@ -81,7 +107,7 @@ export const readTree = async (root: string): Promise<Tree> => {
 export const recheckTree = async (tree: Tree): Promise<Tree | { readonly changed: string }> => {
   const renewed = new Map<string, TreeEntry>()
   const slice = new Slice()
-  const bounds = new Bounds(tree.root)
+  const bounds = new Bounds(tree.root, anyTree)
   for (const [path, entry] of tree.entries) {
     if (slice.isOver()) await slice.next()
     const found = lstatOf(tree.root, path)
@@ -93,7 +119,7 @@ export const recheckTree = async (tree: Tree): Promise<Tree | { readonly changed
     if (now.content !== entry.content) return { changed: firstDifference(path, entry, now) }
     renewed.set(path, now)
   }
-  return renewed.size === 0 ? tree : { root: tree.root, entries: new Map([...tree.entries, ...renewed]) }
+  return renewed.size === 0 ? tree : { ...tree, entries: new Map([...tree.entries, ...renewed]) }
 }
 
 /**
@@ -139,8 +165,8 @@ const readEntry = async (root: string, path: string, slice: Slice, bounds: Bound
   const found = lstatOf(root, path)
   if (found === null)
     throw new UnpinnableError(full, 'vanished while the tree was read, or its name is not UTF-8')
-  bounds.expectWithin(full, found)
   const mode = Number(found.mode & 0o7777n)
+  bounds.take(full, found)
   const facts = { facts: factsOf(found), uid: Number(found.uid), gid: Number(found.gid), mode }
   if (found.isDirectory()) return { ...facts, kind: 'directory', content: readdirSync(full).sort().join('/') }
   if (found.isSymbolicLink()) return { ...facts, kind: 'link', content: readlinkSync(full) }
@@ -182,41 +208,68 @@ const digestSlowly = async (path: string, size: bigint, slice: Slice): Promise<s
 /** What of a tree may be opened, told by what is known of it before. */
 class Bounds {
   readonly #root: string
+  readonly #bound: Bound
   /** File systems that keep files */
   readonly #devices = new Set<bigint>()
-  #bytesLeft = byteLimit
+  /** Length of the files so far */
+  bytes = 0
 
-  constructor(root: string) {
+  constructor(root: string, bound: Bound) {
     this.#root = root
+    this.#bound = bound
   }
 
-  expectWithin(path: string, found: BigIntStats): void {
+  take(path: string, found: BigIntStats): void {
     if (!found.isFile() && !found.isDirectory()) return
+    expectOpen(path, found.isFile() ? 'file' : 'directory', Number(found.mode), this.#bound)
     if (!this.#devices.has(found.dev)) {
       if (statfsSync(path).blocks === 0)
         throw new UnpinnableError(path, 'is on a file system of the kernel’s own, which holds no code')
       this.#devices.add(found.dev)
     }
     if (!found.isFile()) return
-    this.#bytesLeft -= Number(found.size)
-    if (this.#bytesLeft < 0)
-      throw new UnpinnableError(this.#root, `holds more than ${byteLimit / 1024 ** 3} GiB`)
+    this.bytes += Number(found.size)
+    if (this.bytes > this.#bound.bytes) throw tooLong(this.#root, this.#bound)
   }
 }
+
+const expectOpen = (path: string, kind: TreeEntry['kind'], mode: number, { isOpen }: Bound): void => {
+  if (!isOpen || kind === 'link') return
+  const bits = kind === 'directory' ? 0o005 : 0o004
+  if ((mode & bits) !== bits)
+    throw new UnpinnableError(path, 'is not for every user to read', 'launch only what is')
+}
+
+const tooMany = (root: string, { entries }: Bound): UnpinnableError =>
+  new UnpinnableError(root, `holds more than ${entries} entries`, 'leave out what the code does not need')
+
+const tooLong = (root: string, { bytes }: Bound): UnpinnableError =>
+  new UnpinnableError(
+    root,
+    `holds more than ${Math.floor(bytes / 1024 ** 2)} MiB`,
+    'leave out what the code does not need',
+  )
 
 /** A few milliseconds of work, after which everybody else has a turn. */
 class Slice {
   static readonly lengthMs = 4
   /** For one read and its digestion, between which nobody else has a turn */
   readonly buffer = Buffer.allocUnsafeSlow(1 << 17)
+  readonly #signal: AbortSignal | undefined
   #start = performance.now()
+
+  constructor(signal?: AbortSignal) {
+    this.#signal = signal
+  }
 
   isOver(): boolean {
     return performance.now() - this.#start > Slice.lengthMs
   }
 
+  /** Throws the signal's reason where nobody waits any more. */
   async next(): Promise<void> {
     await setImmediate()
+    this.#signal?.throwIfAborted()
     this.#start = performance.now()
   }
 }

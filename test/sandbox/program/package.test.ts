@@ -236,7 +236,7 @@ describe('a package is refused', () => {
   test('that holds more than can be read, before it is read', async () => {
     await using place = await arrange()
     truncateSync(place.at('server/dist/index.js'), 2 ** 40)
-    await expectRefusal(() => pin(place.settings), 'ERR_PACKAGE_UNSAFE', 'holds more than 8 GiB')
+    await expectRefusal(() => pin(place.settings), 'ERR_PACKAGE_UNSAFE', 'holds more than 8192 MiB')
   })
 
   test('that does not exist', async () => {
