@@ -12,7 +12,7 @@ export type Fact =
   | { readonly type: 'trust.reset'; readonly body: ResetBody }
   | { readonly type: 'server.quarantined'; readonly body: QuarantineBody }
   | { readonly type: 'server.released'; readonly body: { readonly server: string; readonly reason: string } }
-  | { readonly type: 'server.removed'; readonly body: { readonly server: string; readonly by: string } }
+  | { readonly type: 'server.removed'; readonly body: RemovedBody }
   | { readonly type: 'hold.placed' | 'hold.released'; readonly body: HoldBody }
 
 /** What only ever takes away: it may have effect before it is durable. */
@@ -51,6 +51,14 @@ export interface QuarantineBody {
   readonly reason: string
 }
 
+/** A server that is gone. */
+export interface RemovedBody {
+  readonly server: string
+  readonly by: string
+  /** Of one that a host launched (`dynamic`) nothing is kept; of the operator's what its name must live down */
+  readonly scope: 'registered' | 'dynamic'
+}
+
 export interface ViolationBody {
   readonly server: string
   readonly tool: string
@@ -80,6 +88,7 @@ export interface HoldBody {
 export interface SavedLedger {
   readonly accepted: readonly AcceptedBody[]
   readonly versions: readonly (readonly [string, number])[]
+  readonly forgotten: number
   readonly told: readonly (readonly [string, string])[]
   readonly trust: readonly (readonly [string, TrustRecord])[]
   readonly quarantined: readonly QuarantineBody[]

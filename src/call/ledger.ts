@@ -51,6 +51,8 @@ export class Ledger {
   readonly #accepted = new Map<string, AcceptedSurface>()
   /** Latest declaration version ever, of servers that were removed too: no identity comes twice */
   readonly #versions = new Map<string, number>()
+  /** Latest declaration version of the servers of which nothing is known any more */
+  #forgotten = 0
   readonly #standings = new Standings()
   readonly #live = new Map<InstanceId, Live>()
   readonly #told = new Map<string, string>()
@@ -80,7 +82,7 @@ export class Ledger {
         this.#versions.set(fact.body.server, fact.body.declarationVersion)
         break
       case 'surface.changed':
-        for (const [tool, digest] of Object.entries(fact.body.became))
+        for (const [tool, digest] of Object.entries(this.knows(fact.body.server) ? fact.body.became : {}))
           this.#told.set(key(fact.body.server, tool), digest)
         break
       case 'call.outcome':
@@ -103,7 +105,8 @@ export class Ledger {
         break
       case 'server.removed':
         this.#accepted.delete(fact.body.server)
-        this.#replace(fact.body.server)
+        if (fact.body.scope === 'dynamic') this.#forget(fact.body.server)
+        else this.#replace(fact.body.server)
         break
       case 'hold.placed':
         this.#holds.set(fact.body.name, holdOf(fact.body))
@@ -133,7 +136,12 @@ export class Ledger {
 
   /** The declaration version that the next acceptance of a server gets. */
   nextVersion(server: string): number {
-    return (this.#versions.get(server) ?? 0) + 1
+    return (this.#versions.get(server) ?? this.#forgotten) + 1
+  }
+
+  /** Whether anything of a server was ever accepted: also of one that is gone, unless a host had launched it. */
+  knows(server: string): boolean {
+    return this.#versions.has(server)
   }
 
   /** The servers of which something was accepted. */
@@ -232,6 +240,7 @@ export class Ledger {
         tools: [...surface.tools.values()],
       })),
       versions: [...this.#versions],
+      forgotten: this.#forgotten,
       told: [...this.#told],
       trust: [...this.#trust],
       quarantined: [...this.#quarantined.values()],
@@ -246,6 +255,7 @@ export class Ledger {
       saved?.accepted.map((body) => [body.server, unfold(body)]),
     )
     fill(this.#versions, saved?.versions)
+    this.#forgotten = saved?.forgotten ?? 0
     fill(this.#told, saved?.told)
     fill(this.#trust, saved?.trust)
     fill(
@@ -260,16 +270,28 @@ export class Ledger {
 
   /** What has a server's name from now on has done nothing yet, neither good nor bad. */
   #replace(server: string): void {
-    const isOf = (name: string): boolean => name.startsWith(`${server}/`)
-    for (const [name, record] of this.#trust) if (isOf(name)) this.#trust.set(name, afterReplacement(record))
-    for (const name of this.#told.keys()) if (isOf(name)) this.#told.delete(name)
+    for (const [name, record] of this.#trust)
+      if (isOf(server, name)) this.#trust.set(name, afterReplacement(record))
+    for (const name of this.#told.keys()) if (isOf(server, name)) this.#told.delete(name)
   }
 
+  /** Hosts may launch under ever new names: nothing of them is kept, but that no identity comes twice. */
+  #forget(server: string): void {
+    for (const known of [this.#trust, this.#told])
+      for (const name of known.keys()) if (isOf(server, name)) known.delete(name)
+    this.#forgotten = Math.max(this.#forgotten, this.#versions.get(server) ?? 0)
+    this.#versions.delete(server)
+  }
+
+  /** What comes late of a server of which nothing is known any more begins no record anew. */
   #update(server: string, tool: string, change: (record: TrustRecord) => TrustRecord): void {
+    if (!this.knows(server)) return
     const name = key(server, tool)
     this.#trust.set(name, change(this.#trust.get(name) ?? unknownTool))
   }
 }
+
+const isOf = (server: string, name: string): boolean => name.startsWith(`${server}/`)
 
 function fill<K, V>(map: Map<K, V>, entries: readonly (readonly [K, V])[] = []): void {
   map.clear()

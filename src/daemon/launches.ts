@@ -29,6 +29,6 @@ export class Launches implements Foldable {
   async end(governance: Pick<Governance, 'add'>, by: string): Promise<void> {
     const reason = 'it was gone with the daemon on which it was launched'
     for (const server of this.save())
-      await governance.add({ type: 'server.removed', body: { server, by } }, { reason })
+      await governance.add({ type: 'server.removed', body: { server, by, scope: 'dynamic' } }, { reason })
   }
 }

@@ -88,11 +88,13 @@ async function goOver(
   let ended: ReturnType<Governance['reloaded']> = { permits: [], approvals: [] }
   let stops: readonly Promise<unknown>[] = []
   await roster.goOver(next, {
-    leaving: (server) =>
-      governance.add(
-        { type: 'server.removed', body: { server, by: caller.principal.id } },
-        { ...actor(caller) },
-      ),
+    leaving: async (server) => {
+      const stay = roster.leave(server)
+      await governance.remove(server, 'dynamic', actor(caller)).catch((error: unknown) => {
+        stay()
+        throw error
+      })
+    },
     // In one turn: no call is decided by the one and sent under the other.
     goneOver: (before, left) => {
       const now = roster.current()

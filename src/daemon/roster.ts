@@ -1,29 +1,19 @@
 // The servers that a daemon has: those of the configuration, and those that were registered or launched since.
-import { dirname } from 'node:path'
 import type { Host } from '../config/host.ts'
-import { settingsOf } from '../config/load.ts'
 import { SallyportError } from '../errors.ts'
-import type { CredentialSource } from '../schema/credentials.ts'
-import type { LaunchRequest } from '../rpc/governed.ts'
 import type { ProfileSettings, ServerSettings, Settings } from '../schema/settings.ts'
+import {
+  expectSameProfile,
+  judge,
+  type Judged,
+  launchEntry,
+  type Launched,
+  type Place,
+  type Registered,
+} from './entries.ts'
 import type { Foldable } from './governance/keeping.ts'
 import { liveSettings } from './governance/live-settings.ts'
 import type { Durable } from './governance/recorder.ts'
-
-/** A server's entry as the operator wrote it. */
-export interface Registered {
-  readonly server: string
-  readonly entry: Readonly<Record<string, unknown>>
-  /** Folder from which its relative paths go */
-  readonly directory: string
-  readonly by: string
-}
-
-/** A server that a host launched: what it asked for, and the principal who alone may see it. */
-export interface Launched {
-  readonly owner: string
-  readonly request: LaunchRequest
-}
 
 /** One configuration, with the servers and profiles that came beside its own. */
 interface Roll {
@@ -32,8 +22,6 @@ interface Roll {
   readonly profiles: Map<string, ProfileSettings>
   readonly configured: ReadonlySet<string>
 }
-
-type Judged = { readonly server: ServerSettings; readonly profile: ProfileSettings }
 
 /** A server that the configuration does not allow any more, and why. */
 export interface LeftOut {
@@ -51,6 +39,11 @@ export class Roster implements Foldable {
   #revision = 0
   readonly #registered = new Map<string, Registered>()
   readonly #launched = new Map<string, Launched>()
+  /** Names under which something is about to come, with the host that launches it, or null: they are taken, and count */
+  readonly #expected = new Map<string, string | null>()
+  /** Those of which nothing new is to be known, since they go */
+  readonly #leaving = new Set<string>()
+  #goingOver: Promise<unknown> = Promise.resolve()
   readonly #host: Host
 
   constructor(settings: Settings, host: Host) {
@@ -62,23 +55,32 @@ export class Roster implements Foldable {
   /** The settings that hold at present; other ones after a reload. */
   readonly current = (): Settings => this.#roll.settings
 
-  get revision(): number {
-    return this.#revision
-  }
-
   /** Principal that launched a server and alone may see it, or null. */
   ownerOf(server: string): string | null {
     return this.#launched.get(server)?.owner ?? null
   }
 
-  /** Number of servers that one principal has launched. */
-  launchedBy(principal: string): number {
-    return [...this.#launched.values()].filter(({ owner }) => owner === principal).length
+  /** Who launched each server that a host has launched, or is launching. */
+  launchers(): readonly string[] {
+    const launching = [...this.#expected.values()].filter((owner) => owner !== null)
+    return [...[...this.#launched.values()].map(({ owner }) => owner), ...launching]
   }
 
-  /** Number of servers that hosts have launched. */
-  get launched(): number {
-    return this.#launched.size
+  /** Whether a server is there, to stay. */
+  stands(server: string): boolean {
+    return this.#roll.servers.has(server) && !this.#leaving.has(server)
+  }
+
+  /** Keeps a name, and room for one more of that host, until it is added or the returned object is disposed of. */
+  expect(name: string, owner: string | null): Disposable {
+    this.#expected.set(name, owner)
+    return { [Symbol.dispose]: () => void this.#expected.delete(name) }
+  }
+
+  /** Nothing is accepted of a server from now on, which is about to go; until it is removed, or what is returned is called. */
+  leave(server: string): () => void {
+    this.#leaving.add(server)
+    return () => void this.#leaving.delete(server)
   }
 
   isConfigured(server: string): boolean {
@@ -109,6 +111,11 @@ export class Roster implements Foldable {
     return this.#registered.has(server)
   }
 
+  /** True for the name of a server that is there, or about to come, and for the one that is ours. */
+  isTaken(server: string): boolean {
+    return this.#roll.servers.has(server) || this.#expected.has(server) || server === 'sallyport'
+  }
+
   /** What was registered and is not in the configuration, which wins where both name a server. */
   registered(): readonly Registered[] {
     return [...this.#registered.values()].filter(({ server }) => !this.isConfigured(server))
@@ -127,9 +134,11 @@ export class Roster implements Foldable {
     return this.judge(launched.request.name, launchEntry(this.settings, launched), { scope: 'dynamic' })
   }
 
-  /** Takes a judged server. */
+  /** Takes a judged server. Throws ERR_PROFILE_INVALID where another profile came under its profile's name meanwhile. */
   add(judged: Judged, launched: Launched | null): void {
+    expectSameProfile(this.#roll.profiles, judged)
     this.#revision += 1
+    this.#expected.delete(judged.server.name)
     enter(this.#roll, judged)
     if (launched !== null) this.#launched.set(judged.server.name, launched)
   }
@@ -139,13 +148,28 @@ export class Roster implements Foldable {
     if (!this.isConfigured(server)) this.#roll.servers.delete(server)
     this.#registered.delete(server)
     this.#launched.delete(server)
+    this.#leaving.delete(server)
   }
 
   /**
    * Goes over to another configuration, in one turn, in which `goneOver` is called. What was registered or launched is judged by
    * it before; `leaving` is told of launched servers that it does not allow, and waited for.
    */
-  async goOver(settings: Settings, { leaving, goneOver }: Transition): Promise<void> {
+  goOver(settings: Settings, transition: Transition): Promise<void> {
+    const gone = this.#goOver(settings, transition)
+    this.#goingOver = gone.catch(() => undefined)
+    return gone
+  }
+
+  /** Resolves when nobody is going over to another configuration, who would have to judge whatever comes meanwhile. */
+  async settled(): Promise<void> {
+    for (let last: unknown = null; last !== this.#goingOver;) {
+      last = this.#goingOver
+      await last
+    }
+  }
+
+  async #goOver(settings: Settings, { leaving, goneOver }: Transition): Promise<void> {
     const left = new Set<string>()
     for (;;) {
       const revision = this.#revision
@@ -159,7 +183,10 @@ export class Roster implements Foldable {
       const before = this.#roll.settings
       this.#roll = roll
       this.#revision += 1
-      for (const server of left) this.#launched.delete(server)
+      for (const server of left) {
+        this.#launched.delete(server)
+        this.#leaving.delete(server)
+      }
       return goneOver(before, leftOut)
     }
   }
@@ -202,11 +229,6 @@ interface Transition {
   readonly goneOver: (before: Settings, leftOut: readonly LeftOut[]) => void
 }
 
-interface Place {
-  readonly directory?: string
-  readonly scope: ServerSettings['scope']
-}
-
 function rollOf(loaded: Settings): Roll {
   const servers = new Map(loaded.servers)
   const profiles = new Map(loaded.profiles)
@@ -223,74 +245,3 @@ const taken = (server: string): SallyportError =>
   new SallyportError('ERR_SERVER_EXISTS', `the configuration has a server ${server} of its own now`, {
     server,
   })
-
-/** The entry that `dynamic` makes of what a host asks for; throws ERR_DYNAMIC_REFUSED where hosts may launch nothing. */
-export function launchEntry({ dynamic }: Settings, { owner, request }: Launched): Registered['entry'] {
-  const { name, command, args = [], package: code } = request
-  if (!dynamic.enabled)
-    throw notLaunched(name, 'dynamic.enabled is false', 'the operator sets it to true in the configuration')
-  return {
-    command,
-    args,
-    ...(code === undefined ? {} : { package: code }),
-    profile: dynamic.profile,
-    trust: dynamic.trust,
-    acceptance: dynamic.acceptance,
-    tools: { allow: dynamic.allow },
-    justification: `launched by uid ${owner}, as the operator's dynamic settings allow`,
-  }
-}
-
-/** A host's launch that is refused: why, and what helps. */
-export const notLaunched = (server: string, why: string, mend: string): SallyportError =>
-  new SallyportError('ERR_DYNAMIC_REFUSED', `${server} was not launched: ${why}; ${mend}`, { server })
-
-async function judge(
-  { settings, profiles }: Roll,
-  server: string,
-  entry: Registered['entry'],
-  { directory, scope, host }: Place & { readonly host: Host },
-): Promise<Judged> {
-  const value = {
-    version: 1,
-    allowed_commands: settings.allowedCommands.map(({ name, path, interpreter }) => ({
-      name,
-      ...(path === null ? {} : { path }),
-      ...(interpreter === null ? {} : { interpreter }),
-    })),
-    command_path: settings.commandPath,
-    interpreter_options: settings.interpreterOptions,
-    mode: settings.mode,
-    driver: settings.driver,
-    credentials: writtenSources(settings.credentials),
-    servers: { [server]: entry },
-  }
-  const beside = dirname(settings.sources[0]?.path ?? '/')
-  const judged = await settingsOf(value, directory ?? beside, host)
-  const found = judged.servers.get(server)
-  const profile = judged.profiles.get(found?.profile ?? '')
-  if (found === undefined || profile === undefined) throw new Error(`${server} has no settings`)
-  const known = profiles.get(profile.name)
-  if (known !== undefined && known.path !== profile.path)
-    throw new SallyportError(
-      'ERR_PROFILE_INVALID',
-      `${server}: the profile ${profile.name} is ${profile.path} there, and ${known.path} for the servers that run already; rename one of the two`,
-      { server, profile: profile.name },
-    )
-  return { server: { ...found, scope }, profile }
-}
-
-/** Sources as a configuration writes them. */
-function writtenSources(sources: Settings['credentials']): Readonly<Record<string, unknown>> {
-  const written = (source: CredentialSource): unknown => {
-    switch (source.kind) {
-      case 'env':
-        return { env: source.variable }
-      case 'file':
-        return { file: source.path }
-      case 'command':
-        return { command: source.argv }
-    }
-  }
-  return Object.fromEntries(Object.entries(sources).map(([name, source]) => [name, written(source)]))
-}

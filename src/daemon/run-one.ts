@@ -92,6 +92,7 @@ export async function runOne(options: RunOptions, { signal }: { signal: AbortSig
     codeOf: machine.codeOf,
     originOf: machine.originOf,
     ownerOf: () => null,
+    stands: () => true,
     halt: (_server, reason) => halt(reason),
     redactor: redactorWith(outside.broker),
     outfits,

@@ -125,6 +125,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
       codeOf: machine.codeOf,
       originOf: machine.originOf,
       ownerOf: (server) => roster.ownerOf(server),
+      stands: (server) => roster.stands(server),
       halt: (server, reason) => supervisor?.quarantine(server, reason).catch(notHalted),
     })
     undo.push({ what: 'the journal', undo: () => governance[Symbol.asyncDispose]() })

@@ -12,3 +12,19 @@ export function turns(): InTurn {
     return done
   }
 }
+
+/** Begins the work when all that was asked for before under the same name has ended. */
+export type InTurnOf = <T>(name: string, work: () => Promise<T>) => Promise<T>
+
+/** A queue of one for each name, for as long as something is in it. */
+export function turnsByName(): InTurnOf {
+  const last = new Map<string, Promise<unknown>>()
+  return (name, work) => {
+    const done = (last.get(name) ?? Promise.resolve()).then(work)
+    const over: Promise<unknown> = done
+      .catch(() => undefined)
+      .then(() => (last.get(name) === over ? last.delete(name) : undefined))
+    last.set(name, over)
+    return done
+  }
+}

@@ -38,7 +38,7 @@ test('the same tool accepted again is another identity, and what was said of the
     identity: 'files/read_file@1#2',
   })
   expect(before).toMatchObject({ identity: 'files/read_file@1#1' })
-  ledger.apply({ type: 'server.removed', body: { server: 'files', by: '0' } })
+  ledger.apply({ type: 'server.removed', body: { server: 'files', by: '0', scope: 'registered' } })
   expect(ledger.standing('files', null, 'tool', 'read_file')).toMatchObject({ state: 'unaccepted' })
 })
 
@@ -57,7 +57,10 @@ describe('what a tool has earned', () => {
   })
 
   test.each<[string, () => void]>([
-    ['is removed', () => ledger.apply({ type: 'server.removed', body: { server: 'files', by: '0' } })],
+    [
+      'is removed',
+      () => ledger.apply({ type: 'server.removed', body: { server: 'files', by: '0', scope: 'registered' } }),
+    ],
     [
       'is accepted with other code',
       () => ledger.apply({ type: 'surface.accepted', body: { ...accepted, codeDigest: 'd' } }),
@@ -83,8 +86,51 @@ describe('what a tool has earned', () => {
 
   test('stays where the same server is accepted again, or another one goes', () => {
     ledger.apply({ type: 'surface.accepted', body: { ...accepted, declarationVersion: 2 } })
-    ledger.apply({ type: 'server.removed', body: { server: 'file', by: '0' } })
+    ledger.apply({ type: 'server.removed', body: { server: 'file', by: '0', scope: 'registered' } })
     expect(trust()).toMatchObject({ tier: 'trusted', evidence: 8, epoch: 1 })
+  })
+})
+
+describe('of a server that a host launched', () => {
+  const removed = (server: string) =>
+    ({ type: 'server.removed', body: { server, by: '0', scope: 'dynamic' } }) as const
+  const outcome = (server: string) =>
+    ({
+      type: 'call.outcome',
+      body: { server, subject: 'read_file', kind: 'tool', outcome: 'result', trust_epoch: 0 },
+    }) as const
+  const violation = { tool: 'read_file', at: '', failure: 'MP-FH-003', detail: '' }
+
+  test('nothing is left once it is gone, however many came, but that no identity comes twice', () => {
+    const identities = new Set<string>()
+    const before = JSON.stringify({ ...ledger.save(), forgotten: 0 })
+    for (let n = 0; n < 5000; n += 1) {
+      const server = `launched-${n % 2500}`
+      const declarationVersion = ledger.nextVersion(server)
+      ledger.apply({ type: 'surface.accepted', body: { ...accepted, server, declarationVersion } })
+      ledger.apply(outcome(server))
+      ledger.apply({ type: 'trust.violated', body: { server, ...violation } })
+      ledger.apply({ type: 'surface.changed', body: { server, became: { read_file: 'other' } } })
+      identities.add(`${server}#${declarationVersion}`)
+      ledger.apply(removed(server))
+    }
+    expect(identities.size).toBe(5000)
+    expect(JSON.stringify({ ...ledger.save(), forgotten: 0 })).toBe(before)
+    const restarted = new Ledger({ provisionalAfter: 2, trustedAfter: 4 })
+    restarted.load(ledger.save())
+    expect(restarted.nextVersion('launched-1')).toBe(ledger.nextVersion('launched-1'))
+    expect(ledger.nextVersion('files')).toBe(2) // its own: it was forgotten by nobody
+  })
+
+  test('what comes late begins nothing anew', () => {
+    ledger.apply({ type: 'surface.accepted', body: { ...accepted, server: 'mine' } })
+    ledger.apply(removed('mine'))
+    const before = JSON.stringify(ledger.save())
+    ledger.apply(outcome('mine'))
+    ledger.apply({ type: 'trust.violated', body: { server: 'mine', ...violation } })
+    ledger.apply({ type: 'surface.changed', body: { server: 'mine', became: { read_file: 'other' } } })
+    expect(JSON.stringify(ledger.save())).toBe(before)
+    expect(ledger.knows('mine')).toBe(false)
   })
 })
 

@@ -80,6 +80,7 @@ export async function governed(options: Options): Promise<Governed> {
     codeOf,
     originOf: codeOf,
     ownerOf: () => null,
+    stands: () => true,
     halt,
     redactor,
     separation: 'none',

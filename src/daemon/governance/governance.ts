@@ -1,6 +1,6 @@
 // Governance composed: the journal, what it adds up to, people, permits, and the governors that stand before every server.
 import { Approvals } from '../../call/approve.ts'
-import type { Fact } from '../../call/facts.ts'
+import type { Fact, RemovedBody } from '../../call/facts.ts'
 import { Ledger } from '../../call/ledger.ts'
 import { Permits } from '../../call/permit.ts'
 import type { Journal } from '../../journal/journal.ts'
@@ -38,6 +38,8 @@ export interface GovernanceOptions {
   readonly codeOf: (server: ServerSettings) => string
   readonly originOf: (server: ServerSettings) => string | null
   readonly ownerOf: (server: string) => string | null
+  /** Whether a server is there, to stay: of others nothing is accepted any more */
+  readonly stands: (server: string) => boolean
   /** Stops a server for all, and keeps it stopped */
   readonly halt: (server: string, reason: string) => Promise<void> | void
   readonly redactor: Redactor
@@ -64,7 +66,7 @@ export class Governance implements AsyncDisposable {
   #listeners = 0
 
   private constructor(options: GovernanceOptions, past: Past, keeping: Keeping, owed: OwedFile) {
-    const { settings, directory, emit, codeOf, redactor, separation } = options
+    const { settings, directory, emit, codeOf, stands, redactor, separation } = options
     this.#options = options
     this.ledger = past.ledger
     this.#past = past
@@ -96,6 +98,7 @@ export class Governance implements AsyncDisposable {
       add,
       emit,
       codeOf,
+      stands,
       profileOf: ({ profile }) => settings.profiles.get(profile) ?? null,
       violate: (...violation) => this.consequences.violate(...violation),
       quarantine: (...reason) => this.consequences.quarantine(...reason),
@@ -151,6 +154,17 @@ export class Governance implements AsyncDisposable {
   async add({ type, body }: Fact, evidence: Readonly<Record<string, unknown>> = {}): Promise<void> {
     await this.consequences.recorded()
     await this.recorder.record(type, { ...body, ...evidence })
+  }
+
+  /** Nothing of a server stands any more, from what its last calls came to on. Resolves with the permits that ended. */
+  async remove(server: string, scope: RemovedBody['scope'], actor: Actor): Promise<readonly string[]> {
+    const isOf = (identity: string): boolean => identity.startsWith(`${server}/`)
+    this.approvals.void(({ identity }) => isOf(identity))
+    const permits = this.permits.revoke(({ binding }) => isOf(binding.identity))
+    await this.governors.settled()
+    const fact: Fact = { type: 'server.removed', body: { server, by: actor.by, scope } }
+    await this.surfaces.end(server, () => this.add(fact, { ...actor }))
+    return permits
   }
 
   /** Where the journal last says what the configuration came to. */

@@ -23,6 +23,7 @@ import {
   readSurface,
   type Seen,
 } from './seen.ts'
+import { turnsByName } from '../turns.ts'
 
 const everythingElse = '*'
 
@@ -31,6 +32,7 @@ export interface SurfacePorts extends Reading {
   /** Makes a fact durable, then true */
   readonly add: (fact: Fact, evidence?: Readonly<Record<string, unknown>>) => Promise<void>
   readonly emit: Emit
+  readonly stands: (server: string) => boolean
   readonly violate: (server: string, tool: string, failure: string, detail: string) => Promise<void>
   readonly quarantine: (server: string, failure: string, reason: string) => Promise<void>
 }
@@ -38,7 +40,7 @@ export interface SurfacePorts extends Reading {
 /** One observation or acceptance of a server at a time, so that two instances can't both be the first. */
 export class Surfaces {
   readonly #ports: SurfacePorts
-  readonly #turns = new Map<string, Promise<void>>()
+  readonly #inTurn = turnsByName()
 
   constructor(ports: SurfacePorts) {
     this.#ports = ports
@@ -68,6 +70,11 @@ export class Surfaces {
         throw new SallyportError('ERR_INTERNAL', `${server.name} was accepted and is not`)
       return accepted
     })
+  }
+
+  /** Does what ends the server's acceptance behind all that is under way of it. */
+  end(server: string, work: () => Promise<void>): Promise<void> {
+    return this.#inTurn(server, work)
   }
 
   /** Which classes of side effects can happen in the server's sandbox. */
@@ -188,8 +195,12 @@ export class Surfaces {
     change: SurfaceChange | null = null,
     evidence: Readonly<Record<string, unknown>> = {},
   ): Promise<void> {
-    const { ledger, add, emit } = this.#ports
+    const { ledger, add, emit, stands } = this.#ports
     const { server, codeDigest } = seen
+    if (!stands(server.name))
+      throw new SallyportError('ERR_SERVER_NOT_FOUND', `${server.name} was removed before it was accepted`, {
+        server: server.name,
+      })
     const before = ledger.accepted(server.name)
     const kept = change === null ? [] : [...(before?.tools.values() ?? [])]
     const fresh = [...seen.tools].filter(([name]) => change?.undeclared.includes(name) ?? true)
@@ -215,18 +226,6 @@ export class Surfaces {
       evidence,
     )
     emit(about('surface/accepted', server.name, { by, tools: fresh.map(([name]) => name) }))
-  }
-
-  #inTurn<T>(server: string, work: () => Promise<T>): Promise<T> {
-    const done = (this.#turns.get(server) ?? Promise.resolve()).then(work)
-    this.#turns.set(
-      server,
-      done.then(
-        () => undefined,
-        () => undefined,
-      ),
-    )
-    return done
   }
 }
 

@@ -20,7 +20,7 @@ export interface MethodPorts {
   readonly governance: Governance
   readonly roster: Roster
   readonly tools: ToolMethods
-  readonly machine: Pick<Machine, 'pin' | 'originOf'>
+  readonly machine: Pick<Machine, 'pin' | 'unpin' | 'originOf'>
   readonly inTurn: InTurn
   readonly events: EventLog
   readonly outputs: Outputs

@@ -12,14 +12,15 @@ import { digestOfProfile } from '../governance/applied.ts'
 import type { Governance } from '../governance/governance.ts'
 import type { Machine } from '../machine/machine.ts'
 import type { MethodTable } from './methods.ts'
-import { launchEntry, notLaunched, type Registered, type Roster } from '../roster.ts'
-import type { InTurn } from '../turns.ts'
+import { launchEntry, type Launched, notLaunched, type Registered } from '../entries.ts'
+import type { Roster } from '../roster.ts'
+import { type InTurn, turnsByName } from '../turns.ts'
 
 export interface RegistrationPorts {
   readonly roster: Roster
   readonly supervisor: Supervisor
   readonly governance: Governance
-  readonly machine: Pick<Machine, 'pin' | 'originOf'>
+  readonly machine: Pick<Machine, 'pin' | 'unpin' | 'originOf'>
   /** One at a time with the reloads of the configuration */
   readonly inTurn: InTurn
 }
@@ -46,9 +47,12 @@ export async function restoreRegistered(
 
 /** `servers/launch` and `servers/remove`, for both sockets: a host has power over its own servers alone. */
 export function launchMethods(ports: RegistrationPorts): MethodTable<'servers/launch' | 'servers/remove'> {
+  const inTurnOf = turnsByName()
   return {
-    'servers/launch': (request, { caller }) => launch(ports, request, caller),
-    'servers/remove': ({ server }, { caller }) => ports.inTurn(() => remove(ports, server, caller)),
+    // One at a time of each principal: its code is read while others are served.
+    'servers/launch': (request, { caller, signal }) =>
+      inTurnOf(caller.principal.id, () => launch(ports, request, caller, { signal })),
+    'servers/remove': ({ server }, { caller, signal }) => remove(ports, server, caller, { signal }),
   }
 }
 
@@ -62,8 +66,9 @@ async function register(
   { server, entry, directory = '/' }: OperatorMethods['servers/add']['params'],
   caller: Caller,
 ): Promise<OperatorMethods['servers/add']['result']> {
-  expectFree(roster, server)
+  if (roster.isTaken(server)) throw taken(server)
   expectStated(server, entry)
+  using _kept = roster.expect(server, null)
   const judged = await roster.judge(server, entry, { directory, scope: 'registered' })
   const registered: Registered = { server, entry, directory, by: caller.principal.id }
   await governance.recorder.record('server.registered', { ...registered, ...actor(caller) })
@@ -73,31 +78,48 @@ async function register(
 }
 
 async function launch(
-  { roster, supervisor, governance, machine }: RegistrationPorts,
+  ports: RegistrationPorts,
   request: LaunchRequest,
   caller: Caller,
+  { signal }: { readonly signal: AbortSignal },
 ): Promise<HostMethods['servers/launch']['result']> {
+  const { roster, governance, machine } = ports
   const { name, package: code } = request
   const launched = { owner: caller.principal.id, request }
+  signal.throwIfAborted()
   launchEntry(roster.settings, launched) // or hosts may launch nothing
-  expectNobodys(roster, name)
+  expectNobodys(ports, name)
   expectRoom(roster, name, caller)
-  for (const path of code === undefined ? [] : [code.source, ...(code.with ?? [])])
-    await expectReadable(name, path, caller)
-  let revision: number
-  let judged: Awaited<ReturnType<Roster['judgeLaunch']>>
-  do {
-    revision = roster.revision // what comes or is reloaded while it is judged has a say
-    judged = await roster.judgeLaunch(launched)
-    await machine.pin(judged.server)
-    expectNotQuarantined(governance, name, machine.originOf(judged.server), caller)
-    expectNobodys(roster, name)
-    expectRoom(roster, name, caller)
-  } while (revision !== roster.revision)
+  using _kept = roster.expect(name, launched.owner)
+  const paths = code === undefined ? [] : [code.source, ...(code.with ?? [])]
+  for (const path of paths) await expectReadable(name, path, caller)
+  for (;;) {
+    const settings = roster.current()
+    const judged = await roster.judgeLaunch(launched)
+    try {
+      await machine.pin(judged.server, { signal, isOpen: isForeign(caller) })
+      expectNotQuarantined(governance, name, machine.originOf(judged.server), caller)
+      await roster.settled()
+      signal.throwIfAborted()
+      if (settings === roster.current()) return await begin(ports, judged, launched, caller)
+      if (roster.settings.servers.has(name)) throw taken(name)
+    } catch (error) {
+      if (!roster.stands(name)) machine.unpin([judged.server])
+      throw error
+    }
+  }
+}
+
+/** Takes what was judged and pinned, in this turn, and puts it on record. */
+async function begin(
+  { roster, supervisor, governance }: RegistrationPorts,
+  judged: Awaited<ReturnType<Roster['judgeLaunch']>>,
+  launched: Launched,
+  caller: Caller,
+): Promise<HostMethods['servers/launch']['result']> {
+  const { name } = judged.server
   roster.add(judged, launched)
   try {
-    // Whatever was accepted under this name before was another server.
-    await forget(governance, name, caller)
     await governance.recorder.record('server.launched', {
       server: name,
       entry: launchEntry(roster.settings, launched),
@@ -120,10 +142,45 @@ async function launch(
 }
 
 async function remove(
-  { roster, supervisor, governance }: RegistrationPorts,
+  { roster, supervisor, governance, machine, inTurn }: RegistrationPorts,
   server: string,
   caller: Caller,
+  waiting: { readonly signal: AbortSignal },
 ): Promise<HostMethods['servers/remove']['result']> {
+  expectOwn({ roster, supervisor }, server, caller)
+  // Who takes long to stop holds up nobody's reload.
+  const everybody = { ...caller, role: 'operator' } as const
+  const before = await supervisor.stop(everybody, server, waiting)
+  return inTurn(async () => {
+    const settings = supervisor.settingsOf(caller, server)
+    expectOwn({ roster, supervisor }, server, caller)
+    const owner = roster.ownerOf(server)
+    const stay = roster.leave(server)
+    const stopped = await supervisor.remove(caller, server)
+    try {
+      const permits = await governance.remove(
+        server,
+        owner === null ? 'registered' : 'dynamic',
+        actor(caller),
+      )
+      machine.unpin([settings])
+      roster.remove(server)
+      return { removed: server, stopped: [...before, ...stopped], permits }
+    } catch (error) {
+      stay()
+      supervisor.add(settings, owner)
+      governance.resume([server])
+      throw error
+    }
+  })
+}
+
+/** Throws unless the caller may remove a server of that name. */
+function expectOwn(
+  { roster, supervisor }: Pick<RegistrationPorts, 'roster' | 'supervisor'>,
+  server: string,
+  caller: Caller,
+): void {
   supervisor.settingsOf(caller, server) // or there is no such server for this caller
   if (caller.role !== 'operator' && roster.ownerOf(server) !== caller.principal.id)
     throw new SallyportError(
@@ -137,31 +194,19 @@ async function remove(
       `${server} stands in the configuration; take it out there, or set enabled: false`,
       { server },
     )
-  const permits = await forget(governance, server, caller)
-  const stopped = await supervisor.remove(caller, server)
-  roster.remove(server)
-  return { removed: server, stopped, permits }
-}
-
-/** Ends everything that stood on a server's name; resolves with the permits that ended. */
-async function forget(governance: Governance, server: string, caller: Caller): Promise<readonly string[]> {
-  const body = { server, by: caller.principal.id }
-  await governance.add({ type: 'server.removed', body }, { ...actor(caller) })
-  const isOf = (identity: string): boolean => identity.startsWith(`${server}/`)
-  governance.approvals.void(({ identity }) => isOf(identity))
-  return governance.permits.revoke(({ binding }) => isOf(binding.identity))
 }
 
 /** One host's servers leave room for the next one's, and all of them for the machine's own work. */
 function expectRoom(roster: Roster, name: string, { principal: { id } }: Caller): void {
   const { maxDynamicServers, dynamic } = roster.settings
-  if (roster.launchedBy(id) >= maxDynamicServers)
+  const launchers = roster.launchers()
+  if (launchers.filter((owner) => owner === id).length >= maxDynamicServers)
     throw notLaunched(
       name,
       `max_dynamic_servers (${maxDynamicServers}) of uid ${id} is reached`,
       'remove one first',
     )
-  if (roster.launched >= dynamic.inAll)
+  if (launchers.length >= dynamic.inAll)
     throw notLaunched(
       name,
       `dynamic.in_all (${dynamic.inAll}) is reached by all hosts together`,
@@ -169,14 +214,13 @@ function expectRoom(roster: Roster, name: string, { principal: { id } }: Caller)
     )
 }
 
-/** A registration that waits for a configuration which allows it keeps its name, and what was accepted under it. */
-function expectNobodys(roster: Roster, server: string): void {
-  if (roster.isRegistered(server)) throw taken(server)
-  expectFree(roster, server)
-}
-
-function expectFree({ settings }: Roster, server: string): void {
-  if (settings.servers.has(server) || server === 'sallyport') throw taken(server)
+/** A name that the operator's server had stays that one's, with what was accepted under it and what is held against it. */
+function expectNobodys(
+  { roster, governance }: Pick<RegistrationPorts, 'roster' | 'governance'>,
+  server: string,
+): void {
+  if (roster.isTaken(server) || roster.isRegistered(server) || governance.ledger.knows(server))
+    throw taken(server)
 }
 
 const taken = (server: string): SallyportError =>
@@ -222,8 +266,8 @@ function expectStated(server: string, entry: Readonly<Record<string, unknown>>):
  * Code that a host names must be code that any user of the machine may read, or the sandbox would show the host files
  * that only the daemon can open. Of what lies in a closed folder a host does not even learn whether it is there.
  */
-async function expectReadable(server: string, path: string, { principal, role }: Caller): Promise<void> {
-  if (role === 'operator' || principal.attributes.uid === process.geteuid?.()) return
+async function expectReadable(server: string, path: string, caller: Caller): Promise<void> {
+  if (!isForeign(caller)) return
   await expectOpen(server, path, path)
   await expectOpen(server, path, await realpath(path).catch(() => path)) // where links lead
 }
@@ -239,3 +283,7 @@ async function expectOpen(server: string, path: string, way: string): Promise<vo
       throw notLaunched(server, `${path} is not a folder that every user may read`, `chmod o+rX ${at}`)
   }
 }
+
+/** Whether it is a host that may not read what the daemon may. */
+const isForeign = ({ principal, role }: Caller): boolean =>
+  role !== 'operator' && principal.attributes.uid !== process.geteuid?.()
