@@ -1,6 +1,6 @@
 // Chaos: hosts, operators and hostile servers at work on a real daemon, while everything is killed, filled, stopped and
 // shifted at random from a seed; then nothing may be left, and the record must be the truth.
-// Run: npm run chaos -- [--seconds N] [--seed S] [--keep]
+// Run: npm run chaos -- [--seconds N] [--seed S] [--keep] [--plant]
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -11,7 +11,7 @@ import { eventually } from '../support/eventually.ts'
 import { tempDir } from '../support/temp-dir.ts'
 import { isRoot } from '../support/user.ts'
 import { Account, invariants } from './account.ts'
-import { daemonsOf, expectNothing, filesOf, holdingOf, type Holding } from './census.ts'
+import { daemonsOf, expectNothing, filesOf } from './census.ts'
 import { Chance } from './chance.ts'
 import { type Containers, containersOf } from './containers.ts'
 import { judge } from './evidence.ts'
@@ -19,6 +19,8 @@ import { misfortune } from './faults.ts'
 import { controlHost, sessionHost, type World } from './hosts.ts'
 import { Ledger } from './ledger.ts'
 import { operator, releaseAll } from './operator.ts'
+import { plantLeft, plantMore, plantTold } from './plants.ts'
+import { atRest } from './rest.ts'
 import { witnessed } from './servers.ts'
 import { probe, Stage } from './stage.ts'
 
@@ -27,6 +29,7 @@ const { values } = parseArgs({
     seconds: { type: 'string', default: '60' },
     seed: { type: 'string', default: String(Math.floor(Math.random() * 1_000_000)) },
     keep: { type: 'boolean', default: false },
+    plant: { type: 'boolean', default: false },
     inside: { type: 'boolean', default: false },
   },
 })
@@ -48,6 +51,7 @@ async function reexecute(): Promise<number> {
     process.execPath,
     ...own,
     ...(values.keep ? ['--keep'] : []),
+    ...(values.plant ? ['--plant'] : []),
   ]
   const child = spawn(program, args, { stdio: 'inherit' })
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => child.kill('SIGTERM'))
@@ -77,6 +81,7 @@ async function run(): Promise<number> {
     await calm({ stage, ledger, servers, chance, ms: seconds * 300 })
     await stage.end()
     if (containers !== null) await sweep(stage)
+    using _ = values.plant ? await planted(stage, ledger, containers) : null
     seen()
     await expectNothing(stage, before, containers)
     judge(stage, ledger, servers)
@@ -99,6 +104,14 @@ async function run(): Promise<number> {
       : `${names.length} invariants broken; again with --seed ${values.seed} --seconds ${values.seconds}\n`,
   )
   return names.length === 0 ? 0 : 1
+}
+
+/** What must never be, brought about on purpose. */
+async function planted(stage: Stage, ledger: Ledger, containers: Containers | null): Promise<Disposable> {
+  await stage.start()
+  await expectRecovery(stage, ledger, ['planted'], 100)
+  await plantTold(stage)
+  return plantLeft(stage, ledger, { daemon: daemonsOf(stage).at(-1) ?? '', containers })
 }
 
 /** What an engine was too slow for, the next daemon removes. */
@@ -124,7 +137,7 @@ async function storm({ chance, containers, ms, seen, ...rest }: Storm): Promise<
   const noting = setInterval(seen, 500)
   await atWork(rest.stage, over, ms, {
     ...hostsOf(world, chance, 3),
-    operator: operator({ ...world, hasContainers: containers !== null }, chance.of('operator')),
+    operator: operator(world, chance.of('operator')),
     misfortune: misfortune({ ...world, chance: chance.of('misfortune'), containers }),
   })
   clearInterval(noting)
@@ -157,8 +170,13 @@ async function atWork(
     account.breaks('answers', `two minutes after the end these still wait: ${[...busy].join(', ')}`)
 }
 
-/** Once every fault is over, each server is called again within seconds. */
-async function expectRecovery(stage: Stage, ledger: Ledger, servers: readonly string[]): Promise<void> {
+/** Once every fault is over, each server is called again within `ms`. */
+async function expectRecovery(
+  stage: Stage,
+  ledger: Ledger,
+  servers: readonly string[],
+  ms = 20_000,
+): Promise<void> {
   if (stage.pid === null) await stage.start()
   await using client = await stage.operator()
   await releaseAll(client)
@@ -177,7 +195,7 @@ async function expectRecovery(stage: Stage, ledger: Ledger, servers: readonly st
         }
         ledger.close(token, 'done')
         return true
-      }, 20_000)
+      }, ms)
     } catch (error) {
       stage.account.breaks('recovers', `${server}: ${String((error as Error).cause)}`)
     }
@@ -200,6 +218,7 @@ async function calm({ stage, ms, chance, ...rest }: Calm): Promise<void> {
     const over = new AbortController()
     const world: World = { ...rest, stage, signal: over.signal }
     await atWork(stage, over, ms / 4, hostsOf(world, chance.of(`calm ${round}`), 2))
+    if (values.plant && round === 3) await plantMore(stage)
     rounds.push(await atRest(stage))
   }
   const [, first, ...others] = rounds
@@ -219,27 +238,6 @@ async function calm({ stage, ms, chance, ...rest }: Calm): Promise<void> {
       'flat',
       `${first.livingMib.toFixed(1)} MiB alive became ${last.livingMib.toFixed(1)}`,
     )
-}
-
-/** Stops every server, and waits until the daemon has nothing but its helpers. */
-async function atRest(stage: Stage): Promise<Holding & { readonly livingMib: number }> {
-  await using client = await stage.operator()
-  for (const { name } of (await client.call('servers/list', {})).servers)
-    await client.call('servers/stop', { server: name }).catch(() => undefined)
-  const { pid } = client.hello
-  try {
-    await eventually(() => holdingOf(pid).others.length === 0, 15_000)
-  } catch {
-    stage.account.breaks('processes', `with every server stopped: ${holdingOf(pid).others.join('; ')}`)
-  }
-  const { permits } = await client.call('permits/list', {})
-  const { pending } = await client.call('approvals/list', {})
-  if (permits.length + pending.length > 0)
-    stage.account.breaks(
-      'leases',
-      `${permits.length} permits, ${pending.length} questions with nobody waiting`,
-    )
-  return { ...holdingOf(pid), livingMib: await stage.livingMib() }
 }
 
 function tally(names: readonly string[]): string {

@@ -1,5 +1,6 @@
 // The containers of a run's daemons, and the engine of the run's own that they are in: nobody else ends it, and the run may.
 import { setTimeout as delay } from 'node:timers/promises'
+import { importImage } from '../support/image.ts'
 import { processesWith } from '../support/leaks.ts'
 import { canStartEngine, ownEngine } from '../support/own-engine.ts'
 
@@ -10,6 +11,8 @@ export interface Containers extends AsyncDisposable {
   /** Throws while the engine does not answer */
   ids(): Promise<readonly string[]>
   kill(id: string): Promise<void>
+  /** Makes one of this name that nobody will remove */
+  plant(name: string): Promise<void>
   /** Kills the engine, and starts it again after so long: its containers have ended as when the power fails */
   outage(ms: number): Promise<void>
   /** The engine stands still for so long */
@@ -39,6 +42,10 @@ export async function containersOf(daemons: () => readonly string[]): Promise<Co
         .getContainer(id)
         .kill()
         .catch(() => undefined),
+    async plant(name) {
+      const image = await importImage(own, 'planted', { files: {} })
+      await own.docker.createContainer({ name, Image: image, Cmd: ['none'] })
+    },
     async outage(ms) {
       own.dockerd.kill('SIGKILL')
       await delay(ms)

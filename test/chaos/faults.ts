@@ -3,6 +3,7 @@ import { execFileSync } from 'node:child_process'
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
+import { eventually } from '../support/eventually.ts'
 import { type ChildProcess, descendantsOf } from '../support/leaks.ts'
 import { isRoot } from '../support/user.ts'
 import type { Chance } from './chance.ts'
@@ -82,10 +83,7 @@ const faults: Readonly<Record<string, Fault>> = {
   'a part of a sandbox stands still': {
     weight: 3,
     async befall({ stage, chance }) {
-      const part = onePart(
-        chance,
-        partsOf(stage).filter(({ name }) => name !== 'sallyport-init'),
-      )
+      const part = onePart(chance, partsOf(stage))
       if (part === null) return 'there was none'
       return `${part.name}: ${await stopped(part.pid, chance.between(50, 3000))}`
     },
@@ -121,6 +119,16 @@ const faults: Readonly<Record<string, Fault>> = {
       }
     },
   },
+  'no process can be made': {
+    weight: 1.5,
+    async befall({ stage: { fault }, chance }) {
+      const ms = chance.between(100, 1500)
+      fault.arm({ fork: 'ENOMEM' })
+      await delay(ms)
+      fault.disarm()
+      return `${ms} ms`
+    },
+  },
   'the clock jumps': {
     weight: 2,
     async befall({ stage, chance }) {
@@ -132,9 +140,13 @@ const faults: Readonly<Record<string, Fault>> = {
   'a container is killed': {
     weight: 2,
     async befall({ containers, chance }) {
-      const ids = (await containers?.ids()) ?? []
+      if (containers === null) return 'there is no engine'
+      const ids = await eventually(async () => {
+        const all = await containers.ids()
+        return all.length > 0 && all
+      }, 5000).catch(() => [])
       if (ids.length === 0) return 'there was none'
-      await containers?.kill(chance.pick(ids))
+      await containers.kill(chance.pick(ids))
       return 'killed'
     },
   },
@@ -162,14 +174,21 @@ export async function misfortune(scene: Scene & { readonly signal: AbortSignal }
   const weights = Object.entries(faults)
     .filter(([name]) => containers !== null || !name.includes('container'))
     .map(([name, { weight }]) => [weight, name] as const)
-  while (!over.aborted) {
+  for (const name of course(chance, weights)) {
     await delay(chance.between(50, 1500))
-    const name = chance.weighed(weights)
+    if (over.aborted) break
     const what = await faults[name]?.befall(scene)
     stage.account.count('faults', name)
     stage.account.say(`${name}: ${what}`)
   }
   stage.setClock(0)
+}
+
+/** Every fault once in any order, since a short run is to have each of them, and from then on as often as they weigh. */
+function* course(chance: Chance, weights: readonly (readonly [number, string])[]): Generator<string> {
+  const first = [...weights]
+  while (first.length > 0) yield* first.splice(chance.between(0, first.length - 1), 1).map(([, name]) => name)
+  for (;;) yield chance.weighed(weights)
 }
 
 /** Processes of the daemon's sandboxes, from the launcher to what servers started, and its guard. */

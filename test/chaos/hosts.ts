@@ -188,7 +188,7 @@ interface Answer {
 }
 
 /** A session as its host keeps it: requests that wait, and an end that answers them all. */
-class Session {
+export class Session {
   readonly #child: ChildProcess
   readonly #waiting = new Map<number, (end: string) => void>()
   readonly #account: Account

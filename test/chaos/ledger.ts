@@ -10,16 +10,16 @@ export interface Told {
   end: string
 }
 
-/** The longest that any answer may take while the machine is busy, ms. */
-const patienceMs = 40_000
-
 /** Tokens of a run; no two calls share one, and nobody tries one twice. */
 export class Ledger {
   readonly told = new Map<string, Told>()
   readonly #account: Account
+  readonly #patienceMs: number
 
-  constructor(account: Account) {
+  /** `patienceMs` is the longest that any answer may take while the machine is busy. */
+  constructor(account: Account, patienceMs = 40_000) {
     this.#account = account
+    this.#patienceMs = patienceMs
   }
 
   open(server: string, way: string): string {
@@ -43,14 +43,15 @@ export class Ledger {
   /** Waits for what must come to an end in time; what does not breaks `answers`. Resolves with a code where it fails. */
   async settled(what: string, made: Promise<unknown>): Promise<string> {
     const late = Promise.withResolvers<'late'>()
-    const timer = setTimeout(() => late.resolve('late'), patienceMs)
+    const timer = setTimeout(() => late.resolve('late'), this.#patienceMs)
     const told = (error: unknown): string => {
       this.refused(codeOf(error), error instanceof Error ? error.message : String(error))
       return codeOf(error)
     }
     const end = await Promise.race([made.then(() => 'done', told), late.promise])
     clearTimeout(timer)
-    if (end === 'late') this.#account.breaks('answers', `${what} had no answer in ${patienceMs / 1000} s`)
+    if (end === 'late')
+      this.#account.breaks('answers', `${what} had no answer in ${this.#patienceMs / 1000} s`)
     return end
   }
 }

@@ -1,17 +1,11 @@
 // An operator: answers some questions, looks at everything, halts and lets go, and reloads what was changed meanwhile.
-import { writeFileSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Client } from '../../src/client/client.ts'
 import type { Chance } from './chance.ts'
 import type { World } from './hosts.ts'
-import { configuration } from './servers.ts'
 
 /** Acts until the storm is over; whatever it halted it lets go again. */
-export async function operator(
-  world: World & { readonly hasContainers: boolean },
-  chance: Chance,
-): Promise<void> {
-  const { stage, ledger, signal, servers } = world
+export async function operator({ stage, ledger, signal, servers }: World, chance: Chance): Promise<void> {
   while (!signal.aborted) {
     const client = await stage.operator().catch(() => null)
     if (client === null) {
@@ -42,10 +36,7 @@ export async function operator(
       query: () => client.call('audit/query', { limit: 100 }),
       logs: () => client.call('servers/logs', { server: server(), lines: 10 }),
       reload: () => {
-        const changed = configuration(stage.seen, world, {
-          permit: { ttl_ms: chance.between(20_000, 40_000) },
-        })
-        writeFileSync(stage.at.config, JSON.stringify(changed), { mode: 0o600 })
+        stage.configure({ permit: { ttl_ms: chance.between(20_000, 40_000) } })
         return client.call('daemon/reload', {})
       },
     }

@@ -3,10 +3,10 @@ import { fixture, configOf } from '../support/daemon.ts'
 import type { Witness } from '../support/witness.ts'
 
 /** Servers whose effects are written down outside, by name. */
-export const witnessed = ['plain', 'hostile', 'asked', 'secret', 'single', 'shared', 'boxed'] as const
+export const witnessed = ['plain', 'hostile', 'asked', 'secret', 'single', 'shared', 'web', 'boxed'] as const
 
 /** Ways after which an honest answer comes. */
-export const kindWays = ['honest', 'honest', 'honest', 'late', 'shouts', 'changes'] as const
+export const kindWays = ['honest', 'honest', 'honest', 'late', 'shouts', 'changes', 'reaches'] as const
 
 /** Ways of servers that nobody should trust. */
 export const hostileWays = [
@@ -21,18 +21,22 @@ export const hostileWays = [
   'forks',
   'stops',
   'closes',
+  'shuts',
+  'becomes',
   'shouts',
   'asks',
   'changes',
   'deaf',
 ] as const
 
-interface Options {
+export interface Around {
   readonly hasContainers: boolean
+  /** Where what one of them may reach listens */
+  readonly port: number
 }
 
 /** A configuration that allows most, asks for some, and lets nothing take long. */
-export function configuration(seen: Witness, { hasContainers }: Options, more: object = {}): object {
+export function configuration(seen: Witness, { hasContainers, port }: Around, more: object = {}): object {
   const entry = (name: string, own: object = {}): object =>
     fixture('chaotic', {
       args: ['/app/chaotic.mjs', `/seen/${name}`],
@@ -54,6 +58,12 @@ export function configuration(seen: Witness, { hasContainers }: Options, more: o
       args: ['/app/chaotic.mjs', '/seen/shared', 'stateless'],
       instance: 'shared',
     }),
+    web: entry('web', {
+      profile: 'reaching',
+      egress: [{ ...reached, port }],
+      egress_when: 'calling',
+      env: { PORT: String(port) },
+    }),
     stormy: fixture('crash-at-start', {
       restart: { schedule_s: [0.1], steady_s: 30, storm: 4, start_attempts: 9 },
     }),
@@ -70,4 +80,28 @@ export function configuration(seen: Witness, { hasContainers }: Options, more: o
     journal: { segment_bytes: 262_144 },
     ...more,
   })
+}
+
+/** What one of them may reach, by a plain connection. */
+const reached = { host: 'api.chaos.test', address: '127.0.0.1', private: true, reason: 'the API' }
+
+/** The profiles that the configuration names, by the names of their files. */
+export const profiles = ({ port }: Pick<Around, 'port'>): Readonly<Record<string, object>> => ({
+  'chaotic.yaml': chaotic,
+  'reaching.yaml': {
+    version: 1,
+    name: 'reaching',
+    extends: 'chaotic',
+    widens: true,
+    network: { mode: 'allowlist', allow: [{ ...reached, port }] },
+  },
+})
+
+const chaotic = {
+  version: 1,
+  name: 'chaotic',
+  extends: 'workspace-write',
+  widens: true,
+  credentials: ['meta', 'env'],
+  limits: { memory_bytes: 201_326_592, pids: 64 },
 }

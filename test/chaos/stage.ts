@@ -13,16 +13,19 @@ import {
   writeFileSync,
   writeSync,
 } from 'node:fs'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import type { Client } from '../../src/client/client.ts'
 import { main, place, type Place } from '../support/daemon.ts'
 import { eventually } from '../support/eventually.ts'
+import { type Faults, faults } from '../support/fault.ts'
 import { isRoot } from '../support/user.ts'
 import { witness, type Witness } from '../support/witness.ts'
 import type { Account } from './account.ts'
-import { configuration } from './servers.ts'
+import { type Around, configuration, profiles } from './servers.ts'
 
 /** Size of the disk that state is on where root can make one. */
 const diskBytes = 50 * 1024 * 1024
@@ -45,6 +48,10 @@ export class Stage implements AsyncDisposable {
   readonly scratch: string
   /** What it is that has no room any more when the disk is full */
   readonly disk: string
+  /** What befalls the daemon from within, once it is armed */
+  readonly fault: Faults
+  readonly #api: Server
+  readonly #around: Around
   #daemon: ChildProcess | null = null
   #isEnding = false
   #log: string
@@ -53,12 +60,21 @@ export class Stage implements AsyncDisposable {
   #env: Readonly<Record<string, string>>
   #clock: number
 
-  private constructor(at: Place, seen: Witness, { account, engine }: StageOptions) {
+  private constructor(
+    at: Place,
+    seen: Witness,
+    api: Server,
+    around: Around,
+    { account, engine }: StageOptions,
+  ) {
     this.at = at
     this.seen = seen
     this.account = account
     this.scratch = join(at.folder, 'tmp')
     this.disk = at.stateDir
+    this.fault = faults(at.folder)
+    this.#api = api
+    this.#around = around
     this.#log = join(at.folder, 'daemon.log')
     this.#living = join(at.folder, 'living')
     const clock = join(at.folder, 'clock')
@@ -69,7 +85,8 @@ export class Stage implements AsyncDisposable {
     this.#env = {
       ...at.env,
       ...engine,
-      LD_PRELOAD: library,
+      ...this.fault.env,
+      LD_PRELOAD: `${this.fault.env['LD_PRELOAD']}:${library}`,
       SALLYPORT_CLOCK: clock,
       SALLYPORT_CHAOS_LIVING: this.#living,
       TMPDIR: this.scratch,
@@ -79,11 +96,16 @@ export class Stage implements AsyncDisposable {
 
   static async open(options: StageOptions): Promise<Stage> {
     const seen = await witness()
-    const at = await place(configuration(seen, { hasContainers: options.engine !== null }))
-    const profiles = join(at.folder, 'profiles')
-    mkdirSync(profiles, { mode: 0o700 })
-    writeFileSync(join(profiles, 'chaotic.yaml'), JSON.stringify(profile), { mode: 0o600 })
-    const stage = new Stage(at, seen, options)
+    const api = createServer((_, response) => response.end('hello'))
+    api.listen(0, '127.0.0.1')
+    await once(api, 'listening')
+    const around = { hasContainers: options.engine !== null, port: (api.address() as AddressInfo).port }
+    const at = await place(configuration(seen, around))
+    const folder = join(at.folder, 'profiles')
+    mkdirSync(folder, { mode: 0o700 })
+    for (const [name, profile] of Object.entries(profiles(around)))
+      writeFileSync(join(folder, name), JSON.stringify(profile), { mode: 0o600 })
+    const stage = new Stage(at, seen, api, around, options)
     mkdirSync(stage.scratch, { mode: 0o700 })
     mkdirSync(stage.disk, { recursive: true, mode: 0o700 })
     if (isRoot) {
@@ -199,6 +221,13 @@ export class Stage implements AsyncDisposable {
     writeSync(this.#clock, bytes, 0, 8, 0)
   }
 
+  /** Writes the configuration anew, for a daemon that reads it again. */
+  configure(more: object): void {
+    writeFileSync(this.at.config, JSON.stringify(configuration(this.seen, this.#around, more)), {
+      mode: 0o600,
+    })
+  }
+
   operator(): Promise<Client> {
     return this.at.connect('operator')
   }
@@ -210,6 +239,8 @@ export class Stage implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#end('SIGTERM')
     closeSync(this.#clock)
+    this.#api.close()
+    this.#api.closeAllConnections()
     if (isRoot) execFileSync('umount', ['-l', this.disk])
     await this.at[Symbol.asyncDispose]()
     await this.seen[Symbol.asyncDispose]()
@@ -221,14 +252,6 @@ export const probe = (name: string): string =>
   new URL(`../fixtures/probes/${name}.c`, import.meta.url).pathname
 
 const secret = 'chaos-secret-0123456789abcdef'
-const profile = {
-  version: 1,
-  name: 'chaotic',
-  extends: 'workspace-write',
-  widens: true,
-  credentials: ['meta', 'env'],
-  limits: { memory_bytes: 201_326_592, pids: 64 },
-}
 
 const hasEnded = (child: ChildProcess): boolean => child.exitCode !== null || child.signalCode !== null
 

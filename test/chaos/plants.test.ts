@@ -1,0 +1,25 @@
+import { spawnSync } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { expect, test } from 'vitest'
+import { canStartEngine } from '../support/own-engine.ts'
+import { isRoot } from '../support/user.ts'
+import { invariants } from './account.ts'
+
+const chaos = fileURLToPath(new URL('chaos.ts', import.meta.url))
+/** What cannot be brought about without root, or without an engine */
+const unplanted = new Set([
+  ...(isRoot ? [] : ['mounts', 'cgroups']),
+  ...(canStartEngine ? [] : ['containers']),
+])
+
+test('a run of chaos in which every invariant is broken on purpose finds each of them', () => {
+  const args = [chaos, '--seconds', '4', '--seed', '1', '--plant']
+  const { status, stdout } = spawnSync(process.execPath, args, { encoding: 'utf8' })
+  const broken = [...stdout.matchAll(/^BROKEN (\w+):/gm)].map(([, name = '']) => name)
+  expect(broken.toSorted(), stdout).toEqual(
+    Object.keys(invariants)
+      .filter((name) => !unplanted.has(name))
+      .toSorted(),
+  )
+  expect(status).toBe(1)
+}, 300_000)

@@ -1,0 +1,86 @@
+// The broken arm of chaos: what must never be is brought about on purpose, one thing for each invariant, and a run that does
+// not find every one of them proves nothing. What cannot be had here (a mount without root) is not planted.
+import { execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { appendFileSync, existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import { listSegments, segmentPath } from '../../src/journal/segments.ts'
+import { eventually } from '../support/eventually.ts'
+import { isRoot } from '../support/user.ts'
+import { bodiesOf } from '../support/witness.ts'
+import type { Containers } from './containers.ts'
+import { Session } from './hosts.ts'
+import { Ledger } from './ledger.ts'
+import { expectNoLeases } from './rest.ts'
+import type { Stage } from './stage.ts'
+
+/** Connections that nobody closes, before the daemon's descriptors are counted for the last time. */
+export async function plantMore(stage: Stage): Promise<void> {
+  for (let more = 0; more < 10; more++) await stage.operator()
+}
+
+/** While the daemon runs: callers without an answer, half a line, a question that is open, and an end that nobody asked for. */
+export async function plantTold(stage: Stage): Promise<void> {
+  await new Ledger(stage.account, 1).settled('a planted call', new Promise(() => undefined))
+  const child = spawn(process.execPath, ['-e', "console.log('{\"half'); console.log('{}')"], {
+    stdio: 'pipe',
+  })
+  void new Session(child, stage.account, new Ledger(stage.account))
+  await once(child, 'close')
+  const client = await stage.operator()
+  const over = new AbortController()
+  const call = (server: string, way: string): Promise<unknown> =>
+    client
+      .call('tools/call', { server, tool: 'effect', arguments: { token: 'token-0-planted', way } })
+      .catch(() => undefined)
+  const listening = client.approvals(over)[Symbol.asyncIterator]().next()
+  await eventually(async () => (await client.call('approvals/list', {})).listeners > 0)
+  const asked = call('asked', 'honest')
+  await listening
+  await expectNoLeases(stage, client)
+  await asked
+  over.abort()
+  const intents = (): number => bodiesOf(stage.at.stateDir, 'call.intent').length
+  const before = intents()
+  const lost = call('plain', 'silent')
+  await eventually(() => intents() > before, 10_000)
+  process.kill(stage.pid ?? 0, 'SIGKILL')
+  await lost
+}
+
+/** Once no daemon runs: something of each kind that is left, and a record that is not the truth. Disposing removes the former. */
+export async function plantLeft(
+  { at, scratch, seen }: Stage,
+  ledger: Ledger,
+  { daemon, containers }: { readonly daemon: string; readonly containers: Containers | null },
+): Promise<Disposable> {
+  const planted = new DisposableStack()
+  const child = spawn('sleep', ['600'], { stdio: 'ignore' })
+  planted.defer(() => child.kill('SIGKILL'))
+  writeFileSync(join(scratch, 'planted'), '')
+  const socket = createServer().listen(join(at.runtimeDir, 'planted.sock'))
+  planted.defer(() => socket.close())
+  await containers?.plant(`sallyport-${daemon}-planted`)
+  if (isRoot) {
+    const mount = join(at.folder, 'planted')
+    mkdirSync(mount)
+    execFileSync('mount', ['-t', 'tmpfs', 'tmpfs', mount])
+    planted.defer(() => execFileSync('umount', [mount]))
+    const group = `${groups()}/planted-${daemon}`
+    mkdirSync(group)
+    planted.defer(() => rmdirSync(group))
+  }
+  const { source } = seen.mount as { readonly source: string }
+  appendFileSync(join(source, 'plain'), 'token-999999-plain\n')
+  ledger.close(ledger.open('plain', 'honest'), 'done')
+  const [done = ''] = [...ledger.told].find(([, { end, way }]) => end === 'done' && way === 'honest') ?? []
+  ledger.close(done, 'ERR_POLICY_DENIED')
+  const journal = join(at.stateDir, 'journal')
+  const path = segmentPath(journal, listSegments(journal).at(-1) ?? 0)
+  writeFileSync(path, readFileSync(path, 'utf8').replace(/"mac":"\w+"}\n$/, `"mac":"${'0'.repeat(64)}"}\n`))
+  return planted
+}
+
+/** Where a group can be made: the pids controller's hierarchy, or the only one. */
+const groups = (): string => ['/sys/fs/cgroup/pids', '/sys/fs/cgroup'].find((path) => existsSync(path)) ?? ''
