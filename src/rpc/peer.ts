@@ -18,6 +18,8 @@ const deadlineMs = 5000
 
 interface Waiting {
   readonly socket: Socket
+  /** Whether a child failed over it already */
+  readonly isSecond: boolean
   readonly resolve: (peer: PeerCredentials) => void
   readonly reject: (error: SallyportError) => void
 }
@@ -29,15 +31,16 @@ export class PeerQuery implements Disposable {
   #child: ChildProcess | null = null
   #asked: Waiting | null = null
   #deadline: NodeJS.Timeout | undefined
+  #isDisposed = false
 
   constructor(initPath: string) {
     this.#initPath = initPath
   }
 
-  /** Throws ERR_NOT_AUTHORISED where the kernel or the child gives no answer: unknown is nobody. */
+  /** Throws ERR_NOT_AUTHORISED where the kernel, or two children one after the other, give no answer: unknown is nobody. */
   ask(socket: Socket): Promise<PeerCredentials> {
     const { promise, resolve, reject } = Promise.withResolvers<PeerCredentials>()
-    this.#waiting.push({ socket, resolve, reject })
+    this.#waiting.push({ socket, isSecond: false, resolve, reject })
     this.#advance()
     return promise
   }
@@ -45,6 +48,7 @@ export class PeerQuery implements Disposable {
   [Symbol.dispose](): void {
     const child = this.#child
     this.#child = null
+    this.#isDisposed = true
     if (child?.connected === true) child.disconnect()
   }
 
@@ -103,12 +107,13 @@ export class PeerQuery implements Disposable {
     this.#advance()
   }
 
-  /** A child that failed once is not asked again. */
+  /** A child that failed once is not asked again; another one is, about the same socket once. */
   #fail(why: string): void {
     const asked = this.#settle()
     this.#child?.kill('SIGKILL')
     this.#child = null
-    asked?.reject(unknown(why))
+    if (asked?.isSecond === false && !this.#isDisposed) this.#waiting.unshift({ ...asked, isSecond: true })
+    else asked?.reject(unknown(why))
     this.#advance()
   }
 

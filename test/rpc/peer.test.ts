@@ -10,7 +10,7 @@ import { findInitBinary } from '../../src/sandbox/init-binary.ts'
 import { childrenOf } from '../support/leaks.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
-it('asks about a storm of connections with one child, and with another when that one is gone', async () => {
+it('asks about a storm of connections with one child, and with another when that one is gone, be it over the question', async () => {
   await using folder = await tempDir()
   const path = join(folder.path, 's')
   const counting = join(folder.path, 'counting')
@@ -31,12 +31,33 @@ it('asks about a storm of connections with one child, and with another when that
     expect(answer).toMatchObject(index === 7 ? { status: 'rejected' } : { status: 'fulfilled', value: ours })
   expect(await readFile(`${path}.count`, 'utf8')).toBe('\n')
   const [helper] = childrenOf(process.pid).filter(({ name }) => name === 'sallyport-init')
-  process.kill(helper?.pid ?? 0, 'SIGKILL')
+  process.kill(Number(helper?.pid), 'SIGKILL')
   const [socket] = accepted
-  // Whether the end is seen before the question or after it: unknown is nobody, and the next is answered.
-  if (socket !== undefined) await peers.ask(socket).catch(() => undefined)
+  // Whether the end is seen before the question or after it.
   if (socket !== undefined) expect(await peers.ask(socket)).toEqual(ours)
   expect(await readFile(`${path}.count`, 'utf8')).toBe('\n\n')
+  const [second] = childrenOf(process.pid).filter(({ name }) => name === 'sallyport-init')
+  process.kill(Number(second?.pid), 'SIGSTOP')
+  const asked = socket === undefined ? null : peers.ask(socket)
+  process.kill(Number(second?.pid), 'SIGKILL')
+  expect(await asked).toEqual(ours)
+  expect(await readFile(`${path}.count`, 'utf8')).toBe('\n\n\n')
   for (const socket of [...clients, ...accepted]) socket.destroy()
+  server.close()
+})
+
+it('refuses by name whom no child can be asked about', async () => {
+  await using folder = await tempDir()
+  const path = join(folder.path, 's')
+  const server = createServer({ pauseOnConnect: true }).listen(path)
+  await once(server, 'listening')
+  const client = connect(path)
+  const [socket] = (await once(server, 'connection')) as [Socket]
+  using peers = new PeerQuery(join(folder.path, 'none'))
+  await expect(peers.ask(socket)).rejects.toMatchObject({
+    code: 'ERR_NOT_AUTHORISED',
+    message: expect.stringContaining('ENOENT') as string,
+  })
+  for (const end of [client, socket]) end.destroy()
   server.close()
 })
