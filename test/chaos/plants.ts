@@ -45,7 +45,7 @@ export async function plantTold(stage: Stage): Promise<void> {
   const before = intents()
   const lost = call('plain', 'silent')
   await eventually(() => intents() > before, 10_000)
-  process.kill(stage.pid ?? 0, 'SIGKILL')
+  if (stage.pid !== null) process.kill(stage.pid, 'SIGKILL')
   await lost
 }
 
