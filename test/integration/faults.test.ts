@@ -4,6 +4,7 @@ import { existsSync, ftruncateSync, openSync, readdirSync, readFileSync, writeSy
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import type { Client } from '../../src/client/client.ts'
+import { expectAftermath } from '../support/aftermath.ts'
 import { attached } from '../support/attached.ts'
 import { configOf, fixture, place, serve, type Place } from '../support/daemon.ts'
 import { eventually } from '../support/eventually.ts'
@@ -101,30 +102,9 @@ async function withoutBrief(): Promise<void> {
   for (const server of ['plain', 'brief']) await client.call('servers/start', { server })
   await client.call('servers/stop', { server: 'brief' })
 }
-/** PID 1 of every sandbox that the daemon has, sorted. */
-const sandboxes = (): readonly number[] =>
-  descendantsOf(pid)
-    .filter(({ name }) => name === 'init')
-    .map((child) => child.pid)
-    .toSorted((a, b) => a - b)
-const shown = async (): Promise<readonly number[]> => {
-  const { servers } = await client.call('servers/list', {})
-  const views = await Promise.all(servers.map(({ name }) => client.call('servers/get', { server: name })))
-  const pids = views.flatMap(({ instances }) => instances.flatMap((one) => one.pid ?? []))
-  return pids.toSorted((a, b) => a - b)
-}
 const isGone = (process: number): boolean => !existsSync(`/proc/${process}`)
 
-// Whatever it was: each call that was written down has one end, the record is whole, and what `ps` shows is what there is.
-afterEach(async () => {
-  await eventually(() => {
-    const ends = ['call.outcome', 'call.denied'].flatMap((type) => bodiesOf(at.stateDir, type))
-    const counts = Map.groupBy(ends, (end) => end['call'])
-    return bodiesOf(at.stateDir, 'call.intent').every((intent) => counts.get(intent['call'])?.length === 1)
-  }, slowMs)
-  await eventually(async () => String(await shown()) === String(sandboxes()), slowMs)
-  expect(await client.call('audit/verify', {})).toMatchObject({ ok: true })
-})
+afterEach(() => expectAftermath(at, client))
 
 describe('a fault', () => {
   test.each(['monitor', 'init', 'server'] as const)(

@@ -37,6 +37,7 @@ export const faultRows: readonly FaultRow[] = [
     number: 4,
     fault: 'a server ignores SIGTERM',
     tests: {
+      'integration/faults-of-servers.test.ts': ['4: '],
       'supervisor/supervisor.test.ts': ['all servers stop at once, within the ladder'],
       'integration/serve.test.ts': ['ends with 0 on SIGTERM'],
     },
@@ -50,6 +51,7 @@ export const faultRows: readonly FaultRow[] = [
     number: 6,
     fault: 'a server forks twice, leaves its session, closes its streams',
     tests: {
+      'integration/faults-of-servers.test.ts': ['6: '],
       'escape/persistence.test.ts': ['a server that forks twice'],
       'sandbox/init/stop.test.ts': ['what the server left behind ends with it'],
     },
@@ -66,6 +68,7 @@ export const faultRows: readonly FaultRow[] = [
     number: 8,
     fault: 'a fork bomb; orphans by the hundred',
     tests: {
+      'integration/faults-of-servers.test.ts': ['8: '],
       'escape/resources.test.ts': ['a fork bomb stops'],
       'sandbox/init/server.test.ts': ['reaps orphans by the hundred'],
     },
@@ -95,6 +98,7 @@ export const faultRows: readonly FaultRow[] = [
     number: 11,
     fault: 'a server crashes once it was ready, or in a call',
     tests: {
+      'integration/faults-of-servers.test.ts': ['11: '],
       'supervisor/supervisor.test.ts': ['a server that crashes in a call fails that call once'],
       'integration/faults.test.ts': ['3: '],
     },
@@ -115,12 +119,16 @@ export const faultRows: readonly FaultRow[] = [
   {
     number: 14,
     fault: 'a flood of output that its host does not read',
-    tests: { 'supervisor/hostile-server.test.ts': ['a flood waits for a host that does not read'] },
+    tests: {
+      'integration/faults-of-servers.test.ts': ['14: '],
+      'supervisor/hostile-server.test.ts': ['a flood waits for a host that does not read'],
+    },
   },
   {
     number: 15,
     fault: 'a line without end',
     tests: {
+      'integration/faults-of-servers.test.ts': ['15: '],
       'supervisor/hostile-server.test.ts': ['a line without end ends the session'],
       'lib/lines.test.ts': ['what is held of a line without end'],
     },
@@ -129,6 +137,7 @@ export const faultRows: readonly FaultRow[] = [
     number: 16,
     fault: 'a flood of stderr',
     tests: {
+      'integration/faults-of-servers.test.ts': ['16: '],
       'supervisor/hostile-server.test.ts': ['a flood of stderr hinders nothing'],
       'supervisor/instance/log-ring.test.ts': ['the newest bytes are kept'],
     },
@@ -137,6 +146,7 @@ export const faultRows: readonly FaultRow[] = [
     number: 17,
     fault: 'lines in any pieces, garbage, batches, ids that are used twice or known to nobody',
     tests: {
+      'integration/faults-of-servers.test.ts': ['17: '],
       'lib/lines.test.ts': ['however the bytes are cut'],
       'supervisor/hostile-server.test.ts': ['a line of garbage', 'answers that nobody waits for'],
       'supervisor/timeouts.test.ts': ['an answer that comes too late'],
@@ -147,12 +157,16 @@ export const faultRows: readonly FaultRow[] = [
   {
     number: 18,
     fault: 'a host that does not read',
-    tests: { 'rpc/connection.test.ts': ['slows nobody else', 'is cut off once its unread answers'] },
+    tests: {
+      'integration/faults-of-servers.test.ts': ['18: '],
+      'rpc/connection.test.ts': ['slows nobody else', 'is cut off once its unread answers'],
+    },
   },
   {
     number: 19,
     fault: 'a host that goes away in a call',
     tests: {
+      'integration/faults-of-servers.test.ts': ['19: '],
       'integration/stdio.test.ts': ['a host that is killed in a call leaves an outcome'],
       'rpc/connection.test.ts': ['cancels what a host that went away'],
       'supervisor/waiting.test.ts': ['a host that dies while its call is on its way'],
@@ -170,6 +184,7 @@ export const faultRows: readonly FaultRow[] = [
     number: 21,
     fault: 'a server closes a stream and lives, ends at once, or becomes another program',
     tests: {
+      'integration/faults-of-servers.test.ts': ['21: '],
       'integration/faults.test.ts': ['21: '],
       'supervisor/hostile-server.test.ts': [
         'a server that closes its output and lives on',
@@ -181,6 +196,7 @@ export const faultRows: readonly FaultRow[] = [
     number: 22,
     fault: 'arguments and variables of any bytes and length; a program that is not there',
     tests: {
+      'integration/faults-of-servers.test.ts': ['22: '],
       'sandbox/init/server.test.ts': [
         'gets argv, environment and folder exactly',
         'has 128 KiB in one variable',
@@ -206,6 +222,7 @@ export const faultRows: readonly FaultRow[] = [
     number: 26,
     fault: 'one process of a server uses up the memory',
     tests: {
+      'integration/faults-of-servers.test.ts': ['26: '],
       'escape/resources.test.ts': ['memory that is used up ends the whole tree'],
       'sandbox/bubblewrap/limits.test.ts': ['hog ends with its whole tree'],
     },

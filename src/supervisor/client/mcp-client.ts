@@ -65,8 +65,7 @@ export class McpClient {
     })
     process.stdout.on('data', (chunk: Buffer) => {
       lines.push(chunk)
-      if (guests !== null && lines.pending > overlongFactor * lineBytes)
-        this.#break('it wrote a line without an end')
+      if (lines.pending > overlongFactor * lineBytes) this.#break('it wrote a line without an end')
     })
     const closed = (what: string) => (): void => void whyClosed(process, what).then((why) => this.#break(why))
     process.stdout.on('end', closed('it closed its output'))

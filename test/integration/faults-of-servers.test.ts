@@ -1,0 +1,140 @@
+// What servers and hosts do to a real daemon, as docs/faults.md lists it: of each what its caller is told, what the journal
+// and `ps` say, and what is on the machine then and once the server is stopped.
+import { existsSync } from 'node:fs'
+import { mkdir, writeFile } from 'node:fs/promises'
+import { connect } from 'node:net'
+import { join } from 'node:path'
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import type { Client } from '../../src/client/client.ts'
+import { expectAftermath } from '../support/aftermath.ts'
+import { configOf, endServe, fixture, place, serve, type Place, type TestDaemon } from '../support/daemon.ts'
+import { eventually } from '../support/eventually.ts'
+import { descendantsOf } from '../support/leaks.ts'
+import { bodiesOf } from '../support/witness.ts'
+
+interface Row {
+  readonly title: string
+  readonly way: string
+  /** The caller's: `output`, or a code */
+  readonly told: string
+  readonly outcome: 'result' | 'lost' | 'timeout' | 'error'
+  /** Whether its process is the same afterwards */
+  readonly isSame: boolean
+}
+
+const lost = { told: 'ERR_SERVER_UNAVAILABLE', outcome: 'lost', isSame: false } as const
+const unmoved = { told: 'output', outcome: 'result', isSame: true } as const
+const rows: readonly Row[] = [
+  { title: '4: a server that ignores signals', way: 'deaf', ...unmoved },
+  { title: '6: a server whose children leave its session and its streams', way: 'leaves', ...unmoved },
+  { title: '8: a server that forks until it may no more', way: 'bombs', ...unmoved },
+  { title: '11: a server that is killed in a call', way: 'dies', ...lost },
+  { title: '14: a server that floods its output', way: 'flood', ...unmoved },
+  { title: '15: a server whose line has no end', way: 'endless', ...lost, told: 'ERR_RESULT_TOO_LARGE' },
+  { title: '16: a server that floods stderr', way: 'shouts', ...unmoved },
+  { title: '17: a server that says garbage', way: 'garbage', ...unmoved },
+  { title: '21: a server that closes its output', way: 'closes', ...lost },
+  { title: '26: a server one of whose processes uses up the memory', way: 'hog', ...lost },
+]
+
+const profile = {
+  version: 1,
+  name: 'small',
+  extends: 'node',
+  limits: { memory_bytes: 201_326_592, pids: 64 },
+}
+/** What takes milliseconds takes seconds where others are at work */
+const slowMs = 20_000
+const entry = (script = 'chaotic', output: object = { line_bytes: 65_536 }): object =>
+  fixture('chaotic', {
+    args: [`/app/${script}.mjs`],
+    profile: 'small',
+    output,
+    restart: { schedule_s: [0.1], jitter: 0, steady_s: 60, storm: 1000, start_attempts: 1 },
+    timeouts: { call_ms: 50_000 },
+    stop: { eof_ms: 100, term_ms: 300 },
+  })
+
+let at: Place
+let child: TestDaemon['process']
+let client: Client
+beforeAll(async () => {
+  const names = rows.map(({ way }) => way)
+  const servers = Object.fromEntries(names.map((name) => [name, entry()]))
+  at = await place(configOf({ ...servers, plain: entry('chaotic', {}), absent: entry('absent') }))
+  await mkdir(join(at.folder, 'profiles'), { mode: 0o700 })
+  await writeFile(join(at.folder, 'profiles/small.yaml'), JSON.stringify(profile), { mode: 0o600 })
+  ;({ process: child, client } = await serve(at))
+})
+afterAll(async () => {
+  await endServe({ process: child, client })
+  await at[Symbol.asyncDispose]()
+})
+afterEach(() => expectAftermath(at, client))
+
+/** `output`, or the code of the refusal. */
+const call = (server: string, way: string, by: Client = client): Promise<unknown> =>
+  by.call('tools/call', { server, tool: 'effect', arguments: { token: 't', way } }).then(
+    ({ type }) => type,
+    ({ code }: { code?: unknown }) => code,
+  )
+const instance = async (server: string) =>
+  (await client.call('servers/get', { server })).instances.find(({ purpose }) => purpose === 'control')
+const outcomesOf = (server: string): readonly unknown[] =>
+  bodiesOf(at.stateDir, 'call.outcome')
+    .filter((one) => one['server'] === server)
+    .map(({ outcome }) => outcome)
+const intentsOf = (server: string): number =>
+  bodiesOf(at.stateDir, 'call.intent').filter((one) => one['server'] === server).length
+
+test.each(rows)('$title: its call ends once, and nothing of it is left', async (row) => {
+  const { way, told, outcome, isSame } = row
+  expect(await call(way, 'honest')).toBe('output')
+  const { pid: before } = (await instance(way)) ?? {}
+  expect(await call(way, way)).toBe(told)
+  await eventually(() => outcomesOf(way).length === 2, slowMs)
+  expect(outcomesOf(way)).toEqual(['result', outcome])
+  const { pid } = await eventually(async () => {
+    const view = await instance(way)
+    return view?.state === 'ready' && (view.pid === before) === isSame && view
+  }, slowMs)
+  const tree = [pid ?? 0, ...descendantsOf(pid ?? 0).map((one) => one.pid)]
+  await client.call('servers/stop', { server: way })
+  expect(tree.filter((one) => existsSync(`/proc/${one}`))).toEqual([])
+  expect(await instance(way)).toMatchObject({ state: 'stopped', pid: null })
+})
+
+test('22: a server whose program is not there is given up by name, and no call is sent', async () => {
+  expect(await call('absent', 'honest')).toBe('ERR_ARGUMENT_REFUSED')
+  expect(await client.call('servers/get', { server: 'absent' })).toMatchObject({ state: 'failed' })
+  expect(intentsOf('absent')).toBe(0)
+})
+
+test('18: a host that reads no answers holds up nobody else, and each of its calls has one end', async () => {
+  await call('plain', 'honest')
+  const host = connect(join(at.runtimeDir, 'host/host.sock'))
+    .pause()
+    .on('error', () => undefined)
+  const before = intentsOf('plain')
+  for (let id = 0; id < 5; id++) {
+    const params = { server: 'plain', tool: 'effect', arguments: { token: 't', way: 'huge' } }
+    host.write(`${JSON.stringify({ jsonrpc: '2.0', id, method: 'tools/call', params })}\n`)
+  }
+  await eventually(() => intentsOf('plain') > before, slowMs)
+  expect(await call('plain', 'honest')).toBe('output')
+  host.destroy()
+})
+
+test('19: the call of a host that goes away is cancelled, and its server serves on', async () => {
+  await call('plain', 'honest')
+  const { pid } = (await instance('plain')) ?? {}
+  const before = intentsOf('plain')
+  const host = await at.connect('host')
+  const told = call('plain', 'silent', host)
+  await eventually(() => intentsOf('plain') > before, slowMs)
+  await host[Symbol.asyncDispose]()
+  expect(await told).toBe('ERR_DAEMON_UNAVAILABLE')
+  await eventually(() => outcomesOf('plain').at(-1) === 'cancelled', slowMs)
+  expect(await call('plain', 'honest')).toBe('output')
+  expect((await instance('plain'))?.pid).toBe(pid)
+})
