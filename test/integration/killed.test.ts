@@ -2,6 +2,7 @@
 import { once } from 'node:events'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Client } from '../../src/client/client.ts'
+import { expectAftermath } from '../support/aftermath.ts'
 import { configOf, place, serve } from '../support/daemon.ts'
 import type { Place } from '../support/daemon.ts'
 import { eventually } from '../support/eventually.ts'
@@ -172,6 +173,7 @@ describe('a daemon that is killed', () => {
     const again = seen.calls(server).filter((line) => line.includes(step)).length
     expect(again).toBeLessThanOrEqual(1)
     expect(again).toBe(seen.calls(server).length - before - (server === 'plain' ? 1 : 0))
+    await expectAftermath(at, operator)
     const ended = once(process, 'exit')
     process.kill('SIGTERM')
     await ended

@@ -2,6 +2,7 @@
 import { once } from 'node:events'
 import { readdirSync, readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
+import { expectAftermath } from '../support/aftermath.ts'
 import { attached } from '../support/attached.ts'
 import { configOf, daemon, fixture, serve } from '../support/daemon.ts'
 import { eventually } from '../support/eventually.ts'
@@ -43,12 +44,13 @@ test(
     expect(residentMib(pid) - memory).toBeLessThan(40)
     for (const { instances } of (await client.call('servers/list', {})).servers)
       expect(instances).toMatchObject([{ state: 'stopped', pid: null }])
+    await expectAftermath(at, client)
   },
   30_000 + rounds * 5_000,
 )
 
 test(`12: a daemon that is killed with ${children} servers leaves none of them, and the next one starts with none`, async () => {
-  await using at = await daemon(configOf({ echo: fixture('echo') }))
+  await using at = await daemon(configOf({ echo: fixture('echo', { timeouts: { initialize_ms: 60_000 } }) }))
   const { pid, daemon: id } = at.client.hello
   const second = await at.run(['serve'])
   expect(second).toMatchObject({ status: 1, stderr: expect.stringContaining(`daemon ${pid} already serves`) })
@@ -65,17 +67,18 @@ test(`12: a daemon that is killed with ${children} servers leaves none of them, 
   const ended = once(at.process, 'exit')
   at.process.kill('SIGKILL')
   await ended
-  await eventually(() => below.every((child) => !isThere(child)), 5000)
+  await eventually(() => below.every((child) => !isThere(child)), 20_000)
   for (const session of sessions) await session[Symbol.asyncDispose]()
   const { process: again, client } = await serve(at)
   await using next = client
   expect(cgroupsOf(id)).toEqual([])
   expect((await next.call('servers/get', { server: 'echo' })).instances).toEqual([])
   await next.call('tools/call', { server: 'echo', tool: 'echo', arguments: {} })
+  await expectAftermath(at, next)
   const down = once(again, 'exit')
   again.kill('SIGTERM')
   expect(await down).toEqual([0, null])
-}, 60_000)
+}, 180_000)
 
 function isThere(pid: number): boolean {
   try {

@@ -9,6 +9,7 @@ import type { Client } from '../../src/client/client.ts'
 import { createTransport } from '../../src/client/transport.ts'
 import { catalogue } from '../../src/errors.ts'
 import type { AuditRecord, PendingApproval } from '../../src/rpc/governed.ts'
+import { expectAftermath } from '../support/aftermath.ts'
 import { configOf, daemon, fixture, type Place } from '../support/daemon.ts'
 import { eventually } from '../support/eventually.ts'
 
@@ -114,7 +115,8 @@ describe('a reload', () => {
       by: String(process.getuid?.()),
       peer: { pid: process.pid },
     })
-  }, 30_000)
+    await expectAftermath(at, at.client)
+  }, 60_000)
 
   test('puts other rules before the next call of a session that goes on', async () => {
     await using at = await daemon(configOf({ echo: fixture('echo') }))

@@ -32,7 +32,7 @@ export class RawCaller implements Disposable {
 
   private constructor(output: Readable, input: Writable) {
     this.#input = input
-    input.on('error', () => undefined)
+    for (const stream of [input, output]) stream.on('error', () => undefined) // what was not answered is missed by who asked
     createInterface({ input: output }).on('line', (line) => this.lines.push(line))
   }
 
@@ -68,7 +68,7 @@ export class RawCaller implements Disposable {
               one.errno !== undefined ||
               (one.n >= from && one.method === undefined && (one.id === id || one.id === null)),
           ),
-      10_000,
+      50_000,
     )
   }
 
