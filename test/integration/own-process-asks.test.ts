@@ -4,6 +4,7 @@ import { expect, test } from 'vitest'
 import { configOf, daemon, fixture } from '../support/daemon.ts'
 import { eventually } from '../support/eventually.ts'
 import { RawCaller } from '../support/raw-caller.ts'
+import { bodiesOf } from '../support/witness.ts'
 
 const asks = (more: object = {}): object =>
   fixture('asks-person', { args: ['/app/asks-person.mjs', 'modern'], instance: 'call', ...more })
@@ -31,6 +32,13 @@ test.each([
   const sent = await session.ask('tools/call', { name: 'ask', arguments: { address } })
   expect(sent.error).toMatchObject(code === undefined ? { code: -32042 } : { data: { code } })
   expect(session.lines.some((line) => line.includes(address))).toBe(code === undefined)
+  // Whatever the host is told, the record says what was answered.
+  await at.client.call('audit/query', { limit: 1 })
+  expect(bodiesOf(at.stateDir, 'call.outcome')).toMatchObject([
+    { outcome: 'input-required', response: expect.stringContaining('password') },
+    { outcome: 'error', response: expect.stringContaining(address) },
+  ])
+  expect(JSON.stringify(bodiesOf(at.stateDir, 'call.outcome'))).not.toContain('the state of before')
 })
 
 test('a question of such a process has its time and its place in the queue, and is answered by the next one', async () => {

@@ -5,7 +5,8 @@ import type { Admission, Outcome } from '../../schema/governor.ts'
 import type { Gate } from '../../schema/gate.ts'
 import { errorLine } from '../message/answers.ts'
 import type { HostRequest } from '../lanes/conversation.ts'
-import { readEnvelope } from '../message/envelope.ts'
+import { evidenceOf } from '../lanes/held.ts'
+import { readEnvelope, type Response } from '../message/envelope.ts'
 import { mayNotAsk } from '../lanes/answer-parts.ts'
 import { judgeInput } from '../questions/input-required.ts'
 import { serverMay } from '../questions/server-may.ts'
@@ -15,6 +16,7 @@ import type { OwnProcesses, Speech } from './own-processes.ts'
 import { awaitAnswer, type Person, taskOf } from '../lanes/person.ts'
 import { SecretInResult } from '../message/secret-in-result.ts'
 import { kindOf } from '../message/tool-result.ts'
+import { unreadableAnswer } from '../message/unavailable.ts'
 
 export interface OwnAnswer extends Pick<Outcome, 'kind' | 'bytes' | 'detail'> {
   /** In latin1 reading, with its line feed */
@@ -31,16 +33,17 @@ export async function ownAnswer(
   { gate, ...options }: RequestOptions & Speech & { readonly gate: Gate },
 ): Promise<OwnAnswer> {
   const { id } = request
-  const { server } = person
   try {
     const answer = await own.call(admission, params, options)
-    const bytes = answer.kind === 'result' ? answer.result.raw : answer.raw
-    if (Buffer.byteLength(bytes) > server.output.resultBytes)
-      throw tooLarge(server.name, server.output.resultBytes)
-    const line = `{"jsonrpc":"2.0","id":${id.raw},"${answer.kind}":${Buffer.from(bytes).toString('latin1')}}\n`
-    expectAskable(line, request, person, gate)
+    const said = answer.kind === 'result' ? answer.result.raw : answer.raw
+    const line = `{"jsonrpc":"2.0","id":${id.raw},"${answer.kind}":${Buffer.from(said).toString('latin1')}}\n`
+    const envelope = readEnvelope(line, 0, line.length - 1)
+    if (envelope.kind !== 'response') throw unreadableAnswer(person.server.name, 'it is no answer')
+    const bytes = envelope.result === null ? said : evidenceOf(line, envelope.result)
+    const refusal = whyNotPassed(envelope, Buffer.byteLength(said), request, person, gate)
     const kind = answer.kind === 'error' ? 'error' : kindOf(bytes)
-    return { kind, bytes, detail: null, line }
+    if (refusal === null) return { kind, bytes, detail: null, line }
+    return { kind, bytes, detail: refusal.message, line: errorLine(id, refusal) }
   } catch (thrown) {
     const error = SallyportError.from(thrown)
     const bytes = error instanceof SecretInResult ? error.redacted : null
@@ -49,20 +52,29 @@ export async function ownAnswer(
   }
 }
 
-/** What its settings do not enable is not asked; in another's stead nobody answers, since the process is over. */
-function expectAskable(line: string, request: HostRequest, person: Person, gate: Gate): void {
+/** Why what was answered, and is recorded, does not go to the host; null where it does, and with it what it asks. */
+function whyNotPassed(
+  response: Response,
+  bytes: number,
+  request: HostRequest,
+  person: Person,
+  gate: Gate,
+): SallyportError | null {
   const { server, questions } = person
-  const envelope = readEnvelope(line, 0, line.length - 1)
-  if (envelope.kind !== 'response') return
-  if (sendsToAddress(envelope) && !serverMay(server, 'elicitation'))
-    throw mayNotAsk(server.name, request.method, 'elicitation')
-  if (envelope.result === null) return
-  const { inner } = envelope.result
-  const asking = { method: request.method, line: request.line, text: line, inner }
-  const verdict = judgeInput(line, envelope.result, server, gate, questions.count(taskOf(asking)))
-  if (verdict.action === 'pass') return awaitAnswer(person, asking, verdict)
-  const asked = verdict.action === 'refuse' ? verdict.asked : 'input'
-  throw mayNotAsk(server.name, request.method, asked)
+  const { name, output } = server
+  if (bytes > output.resultBytes) return tooLarge(name, output.resultBytes)
+  if (sendsToAddress(response) && !serverMay(server, 'elicitation'))
+    return mayNotAsk(name, request.method, 'elicitation')
+  const { text, result } = response
+  if (result === null) return null
+  const asking = { method: request.method, line: request.line, text, inner: result.inner }
+  const verdict = judgeInput(text, result, server, gate, questions.count(taskOf(asking)))
+  if (verdict.action === 'pass') {
+    awaitAnswer(person, asking, verdict)
+    return null
+  }
+  // In another's stead nobody answers, since the process is over.
+  return mayNotAsk(name, request.method, verdict.action === 'refuse' ? verdict.asked : 'input')
 }
 
 const tooLarge = (server: string, limit: number): SallyportError =>
