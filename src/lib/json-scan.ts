@@ -5,10 +5,11 @@
 // on behind it with the next message, which must not complete this one.
 
 import { JsonScanError, syntax, tooMany, twice } from './json-scan-error.ts'
+import { decodeString, keyBetween } from './json-key.ts'
 import { comparable, KeySet } from './key-set.ts'
 import { endOfPlain } from './plain-run.ts'
 
-export { JsonScanError }
+export { decodeString, JsonScanError }
 
 /** Where one member of an object stands: its decoded key, and the offsets of its value. */
 export interface Member {
@@ -96,12 +97,6 @@ export function skipSpace(text: string, at: number): number {
 }
 
 const endsAt = (text: string, at: number): boolean => at === text.length || text.charCodeAt(at) === 10
-
-/** The string that a JSON string literal (latin1 reading, with its quotes) stands for. */
-export function decodeString(literal: string): string {
-  if (isPlain(literal, 1, literal.length - 1)) return literal.slice(1, -1)
-  return JSON.parse(Buffer.from(literal, 'latin1').toString('utf8')) as string
-}
 
 /** Of the scan that is going on: keys and values that it may still meet, and members that it may list of one object */
 let partsLeft = unbounded
@@ -266,30 +261,3 @@ function skipDigits(text: string, at: number): number {
 
 const isDigit = (char: number): boolean => char >= 48 && char <= 57
 const isHex = (char: number): boolean => isDigit(char) || ((char | 32) >= 97 && (char | 32) <= 102)
-
-/** Keys of most messages by their length: one string each, which is compared at a glance and hashed once. */
-const usualKeys: readonly (readonly string[])[] = Array.from({ length: 10 }, (_, length) =>
-  'id name type text data _meta error params method result content message jsonrpc arguments'
-    .split(' ')
-    .filter((key) => key.length === length),
-)
-
-function keyBetween(text: string, start: number, end: number): string {
-  for (const key of usualKeys[end - start] ?? noUsualKeys) if (standsAt(text, start, key)) return key
-  return isPlain(text, start, end) ? text.slice(start, end) : decodeString(text.slice(start - 1, end + 1))
-}
-
-const noUsualKeys: readonly string[] = []
-
-function standsAt(text: string, start: number, key: string): boolean {
-  for (let at = 0; at < key.length; at++) if (text.charCodeAt(start + at) !== key.charCodeAt(at)) return false
-  return true
-}
-
-function isPlain(text: string, start: number, end: number): boolean {
-  for (let here = start; here < end; here++) {
-    const char = text.charCodeAt(here)
-    if (char === backslash || char > 126) return false
-  }
-  return true
-}
