@@ -102,10 +102,18 @@ const endsAt = (text: string, at: number): boolean => at === text.length || text
 let partsLeft = unbounded
 let listedMost = unbounded
 
-function bound(isBounded: boolean): void {
+/** Begins to count the parts of a message. */
+export function bound(isBounded: boolean): void {
   partsLeft = isBounded ? mostParts : unbounded
   listedMost = isBounded ? mostListed : unbounded
 }
+
+/**
+ * Returns the offset behind the value that begins at `at`, inside of so many others, as the whole of its message would be read;
+ * of messages that are read value by value the first begins with `bound`.
+ */
+export const endOfValue = (text: string, at: number, isUnique: boolean, depth: number): number =>
+  skipValue(text, at, isUnique, depth)
 
 function expectEnd(text: string, at: number, end: number): void {
   const here = skipSpace(text, at)

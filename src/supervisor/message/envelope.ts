@@ -3,6 +3,7 @@ import { type ErrorCode, SallyportError } from '../../errors.ts'
 import { decodeString, JsonScanError, type Member, members, type Span } from '../../lib/json-scan.ts'
 import { rememberedOnce } from '../../lib/remembered.ts'
 import { isConfusable, type Spellings, spellings } from '../../lib/key-folding.ts'
+import { Likeness, type Said } from './likeness.ts'
 import { type MessageId, messageId } from './message-id.ts'
 
 interface Parts {
@@ -58,7 +59,13 @@ export function readUnambiguous(text: string, start: number, end: number): Envel
   return read(text, start, end, true)
 }
 
+/** By whether keys must be unique: what was read one way was not read the other. */
+const [strictly, loosely] = [new Likeness(true), new Likeness(false)]
+
 function read(text: string, start: number, end: number, isStrict: boolean): Envelope {
+  const likeness = isStrict ? strictly : loosely
+  const alike = likeness.read(text, start, end)
+  if (alike !== null) return envelopeOf(text, start, end, alike)
   const found: Member[] = []
   try {
     members(text, start, end, { unique: isStrict, bounded: isStrict, inside }, found)
@@ -74,7 +81,19 @@ function read(text: string, start: number, end: number, isStrict: boolean): Enve
     const message = `${thrown.message}, at byte ${thrown.at - start}`
     return invalid(ids[thrown.kind](), code, message, isAnswer ? named() : null)
   }
-  return classify(text, start, end, found)
+  const envelope = classify(text, start, end, found)
+  const { kind } = envelope
+  const method = kind === 'request' ? envelope.method : null
+  const body = kind === 'request' ? envelope.params : kind === 'response' ? envelope.result : null
+  if (body !== null) likeness.learn(text, start, end, { method, body }, found)
+  return envelope
+}
+
+const envelopeOf = (text: string, start: number, end: number, said: Said): Envelope => {
+  const { method, id, idSpan, body } = said
+  return method === null
+    ? { kind: 'response', text, start, end, id, idSpan, result: body, error: null }
+    : { kind: 'request', text, start, end, id, method, params: body }
 }
 
 /** The id in the beginning of a message that was cut off, or null; and whether it is one that has a method. */
