@@ -1,6 +1,5 @@
 // A governed call, from proposal to outcome: ten steps, in this order, and no other way to a server.
 import { digestOf, sentDigest } from './canonical.ts'
-import { onceCompared } from '../lib/once-compared.ts'
 import type { Admission, Asker, Proposal, Waiting } from '../schema/governor.ts'
 import type { Action } from '../schema/settings.ts'
 import type { Decided, Permitted, Proposed } from './passed.ts'
@@ -175,30 +174,46 @@ class Passage implements Told {
     } catch (error) {
       return this.failed(error)
     }
-    if (!(equipping instanceof Promise)) return this.#dispatch(permitted, seq, equipping)
+    if (equipping instanceof Promise) this.#dispatchEquipped(equipping, permitted, seq)
+    else this.#dispatch(permitted, seq, equipping)
+  }
+
+  #dispatchEquipped(equipping: Promise<CallEquipment>, permitted: Permitted, seq: number): void {
     equipping.then(
       (equipment) => this.#dispatch(permitted, seq, equipment),
       (error: unknown) => this.failed(error),
     )
   }
 
+  /** What the server said of its lists while a person, a disk or a secret was waited for is compared first. */
   #dispatch(permitted: Permitted, seq: number, equipment: CallEquipment): void {
-    const failed = (error: unknown): void => {
-      equipment.end()
-      this.failed(error)
+    let admission: Admission
+    try {
+      const comparing = this.#proposal.comparing()
+      if (comparing !== null) return this.#dispatchLater(comparing, permitted, seq, equipment)
+      admission = this.#check(permitted, seq, equipment)
+    } catch (error) {
+      return this.#undispatched(equipment, error)
     }
-    const dispatch = (): void => {
-      let admission: Admission
-      try {
-        admission = this.#check(permitted, seq, equipment)
-      } catch (error) {
-        return failed(error)
-      }
-      // 9. dispatch is the asker's next statement, in the same turn.
-      this.#asker.admitted(admission)
-    }
-    // What the server said of its lists while a person, a disk or a secret was waited for is compared first.
-    onceCompared(this.#proposal.comparing, dispatch, failed)
+    // 9. dispatch is the asker's next statement, in the same turn.
+    this.#asker.admitted(admission)
+  }
+
+  #dispatchLater(
+    comparing: Promise<void>,
+    permitted: Permitted,
+    seq: number,
+    equipment: CallEquipment,
+  ): void {
+    comparing.then(
+      () => this.#dispatch(permitted, seq, equipment),
+      (error: unknown) => this.#undispatched(equipment, error),
+    )
+  }
+
+  #undispatched(equipment: CallEquipment, error: unknown): void {
+    equipment.end()
+    this.failed(error)
   }
 
   #check({ decided, permit }: Permitted, intent: number, { process, secrets }: CallEquipment): Admission {
