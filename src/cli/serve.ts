@@ -1,9 +1,9 @@
 // `sallyport serve`: the daemon, in the foreground or behind a host's back.
-import { setFlagsFromString } from 'node:v8'
 import type { Command } from 'commander'
 import { thisHost } from '../config/host.ts'
 import { runtimeDirectory, stateDirectory } from '../config/paths.ts'
 import { SallyportError } from '../errors.ts'
+import { inlineMore, mayGrow } from '../lib/engine.ts'
 import type { Logger } from '../lib/logger.ts'
 import type { Settings } from '../schema/settings.ts'
 
@@ -71,17 +71,13 @@ async function serve(
   process.on('SIGHUP', () => void starting.then((one) => one.reload()).catch(() => undefined))
   const daemon = await starting
   mayGrow(true)
+  inlineMore()
   const reason = await Promise.race([daemon.ended, end])
 
   // 4. Down, in order; a second signal does not wait for it.
   if (reason !== null) log.error({ code: reason.code, err: reason }, 'daemon must end')
   await daemon[Symbol.asyncDispose]()
   return reason?.exitStatus ?? 0
-}
-
-/** Says whether V8's young generation may double when much of it survives, as it does by default. */
-function mayGrow(isAllowed: boolean): void {
-  setFlagsFromString(`--semi-space-growth-factor=${isAllowed ? 2 : 1}`)
 }
 
 // Resolves with null on a signal, with the error on a bug that nobody caught: a daemon in an unknown state goes down. One that
