@@ -1,5 +1,6 @@
 // What is stopped before its server has answered the handshake: whoever waits hears so at once, and why, and nothing becomes ready.
 import { expect, test } from 'vitest'
+import { SallyportError } from '../../src/errors.ts'
 import type { Happening, Launch } from '../../src/supervisor/ports.ts'
 import type { InstanceView } from '../../src/rpc/protocol.ts'
 import type { ServerSettings } from '../../src/schema/settings.ts'
@@ -78,6 +79,22 @@ test('a call hears it whose own process has not answered, and nothing is built f
   expect(was).toBe('draining')
   expect(heard).toMatchObject({ code: 'ERR_SERVER_UNAVAILABLE', message: why })
   expect(becameReady(all)).toHaveLength(1)
+})
+
+test('a call hears it whose server is being launched, and the instance says no more than why', async () => {
+  const launch: Launch = (_server, _instance, { signal, registered }) => {
+    registered()
+    return new Promise((_, reject) => {
+      signal.addEventListener('abort', () => reject(SallyportError.from(signal.reason)), { once: true })
+    })
+  }
+  await using all = await superviseAll([lastWord('session')], { launch })
+  const made = called(all)
+  await eventually(() => all.launches() === 1)
+  await all.supervisor.stop(operator, 'fixture', { signal: never })
+  expect(await made).toMatchObject({ code: 'ERR_SERVER_UNAVAILABLE', message: why })
+  const { instances } = all.supervisor.get(operator, 'fixture')
+  expect(instances).toMatchObject([{ state: 'stopped', reason: 'operator 0 stopped it' }])
 })
 
 const initialize = {

@@ -4,7 +4,7 @@ import type { SandboxExit, SandboxProcess } from '../../sandbox/driver.ts'
 import type { ServerSettings } from '../../schema/settings.ts'
 import { catalogue, SallyportError } from '../../errors.ts'
 import { type InstanceId, newInstanceId } from '../../lib/ids.ts'
-import { type Aftermath, isNoTry, type Life, limitsOf, type Lost, nextTryAt } from './life.ts'
+import { type Aftermath, calledOff, isNoTry, type Life, limitsOf, type Lost, nextTryAt } from './life.ts'
 import type { LogRing } from './log-ring.ts'
 import type { Emit, Launch, Running } from '../ports.ts'
 import { describeExit, release } from './process-end.ts'
@@ -104,7 +104,7 @@ export class Instance implements AsyncDisposable {
       const error = SallyportError.from(launch.signal.aborted ? launch.signal.reason : thrown)
       try {
         this.#lose({
-          reason: error.message,
+          reason: String(error.details['reason'] ?? error.message),
           readyMs: null,
           retryable: catalogue[error.code].retryable || isNoTry(error),
           isNoTry: isNoTry(error),
@@ -257,7 +257,7 @@ export class Instance implements AsyncDisposable {
     if (life.state !== 'starting' && life.state !== 'ready') return
     if (life.process === null) {
       this.#apply('stop', { state: 'stopping', process: null }, reason)
-      if (life.state === 'starting') life.launch.abort(new SallyportError('ERR_SERVER_UNAVAILABLE', reason))
+      if (life.state === 'starting') life.launch.abort(calledOff(this.#options.server.name, reason))
       await this.#gone
       return
     }

@@ -1,5 +1,5 @@
 // What an instance is doing, how one is lost, and what may become of it then.
-import type { SallyportError } from '../../errors.ts'
+import { SallyportError } from '../../errors.ts'
 import { isShortage } from '../../lib/missing.ts'
 import type { InstanceView } from '../../rpc/protocol.ts'
 import type { SandboxExit, SandboxProcess } from '../../sandbox/driver.ts'
@@ -52,3 +52,10 @@ const engineAway: ReadonlySet<string> = new Set(['ERR_ENGINE_UNREACHABLE', 'ERR_
 
 /** Whether a launch failed for want of descriptors, memory or room, or of the engine that its container is for. */
 export const isNoTry = (error: SallyportError): boolean => isShortage(error) || engineAway.has(error.code)
+
+/** Why a launch is not gone on with, for whoever waits for it. */
+export const calledOff = (server: string, reason: string): SallyportError =>
+  new SallyportError('ERR_SERVER_UNAVAILABLE', `mcp server ${server} is unavailable: ${reason}`, {
+    server,
+    reason,
+  })
