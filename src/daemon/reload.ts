@@ -29,7 +29,7 @@ export interface ReloadPorts {
   readonly roster: Roster
   readonly supervisor: Supervisor
   readonly governance: Governance
-  readonly machine: Pick<Machine, 'registerAll' | 'isAsPinned' | 'unpin'>
+  readonly machine: Pick<Machine, 'registerAll' | 'isAsPinned' | 'unpin' | 'pools'>
   readonly emit: Emit
   readonly log: Logger
   /** Aborted when the daemon goes down */
@@ -103,6 +103,7 @@ async function goOver(
       leftOut = left
       const affected = [...changes.changed, ...changes.removed]
       machine.unpin(settingsOf(before, affected))
+      machine.pools.trim()
       stops = affected.map((name) => supervisor.replace(name, inPlaceOf(roster, name), reasonOf(now, name)))
       for (const server of settingsOf(now, changes.added)) supervisor.add(server, roster.ownerOf(server.name))
       governance.resume(changes.added)

@@ -74,6 +74,7 @@ export async function runOne(options: RunOptions, { signal }: { signal: AbortSig
     guard,
     outfits,
     emit,
+    isHeld: (server) => governance.isHeld(server),
     recordImage: (type, body) => governance.recorder.record(type, body),
     log: concealing(log, outside.broker, settings),
   })

@@ -103,6 +103,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
       guard,
       outfits,
       emit,
+      isHeld: (server) => governance.isHeld(server),
       recordImage: (type, body) => governance.recorder.record(type, body),
       log: concealing(log, broker, settings),
     })

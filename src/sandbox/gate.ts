@@ -51,6 +51,8 @@ export interface GatedSandbox extends AsyncDisposable {
   readonly initPid: number
   /** Resolves once nothing is left, whoever ended it; never rejects */
   readonly ended: Promise<SandboxExit>
+  /** Whether it is known by now that no process of it is left, however long the proof takes */
+  readonly isLost: () => boolean
   /** Starts the server. Throws ERR_SANDBOX_EXEC where its program cannot be executed; all has ended then */
   open(waiting: { readonly signal: AbortSignal }): Promise<SandboxProcess>
 }

@@ -110,3 +110,21 @@ test('one that is killed while it waits is counted, told of, and followed by ano
   expect(await poolOf(at)).toMatchObject({ waiting: 0, drawn: 0, missed: 2, lost: 2 })
   expect(await at.client.call('servers/get', { server: 'runs' })).toMatchObject({ state: 'connected' })
 })
+
+test('one that is killed as a call takes it costs the call nothing: the call has another', async () => {
+  await using at = await daemon(configOf({ runs: runs() }))
+  await at.client.call('servers/start', { server: 'runs' })
+  await waits(at, 2)
+  const inits = await eventually(() => {
+    const found = waitingInits(at)
+    return found.length === 2 && found
+  })
+  at.process.kill('SIGSTOP') // until all is there for it to see at once
+  for (const pid of inits) process.kill(pid, 'SIGKILL')
+  const isLeft = (pid: number): boolean => existsSync(`/proc/${pid}/root/proc`)
+  await eventually(() => !inits.some(isLeft))
+  const made = run(at, 'echo ran')
+  at.process.kill('SIGCONT')
+  expect(await made).toBe('ran\n')
+  expect(await poolOf(at)).toMatchObject({ drawn: 1 })
+})

@@ -199,6 +199,13 @@ export class Governance implements AsyncDisposable {
     }
   }
 
+  /** Whether a hold stands on all calls of the server, whatever is called. */
+  isHeld(server: string): boolean {
+    return this.ledger
+      .holds()
+      .some((hold) => hold.server === server && hold.tool === null && hold.lineage === null)
+  }
+
   /** A tool begins anew on an operator's word; its permits and approvals end with what it had earned. */
   async resetTrust(server: string, tool: string, reason: string, actor: Actor): Promise<void> {
     const { by } = actor

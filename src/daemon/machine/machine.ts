@@ -29,6 +29,8 @@ export interface MachineOptions {
   readonly guard: Guard
   readonly outfits: Pick<Outfits, 'forLaunch' | 'dispose' | 'forCallToCome' | 'drawFrom'>
   readonly emit: Emit
+  /** Whether a hold stands on the whole server */
+  readonly isHeld: (server: string) => boolean
   /** Writes to the journal what the names of images led to */
   readonly recordImage: RecordImage
   readonly log: Logger
@@ -56,7 +58,8 @@ export interface Machine extends AsyncDisposable {
 
 /** Makes the control groups and names them to the guard. Throws ERR_SANDBOX_UNENFORCEABLE where the driver of a server can confine nothing. */
 export async function createMachine(options: MachineOptions): Promise<Machine> {
-  const { settings, daemon, host, runtimeDir, stateDir, guard, outfits, emit, recordImage, log } = options
+  const { settings, daemon, host, runtimeDir, stateDir, guard, outfits, emit, isHeld, recordImage, log } =
+    options
   const configured = settings.sources.map(({ path }) => path)
   const launchHost = await createLaunchHost({
     daemon,
@@ -74,6 +77,7 @@ export async function createMachine(options: MachineOptions): Promise<Machine> {
     settings,
     profileOf: (server) => profileOf(settings, server),
     outfits,
+    isHeld,
     launchToGate: (request, waiting) => launchToGate(request, launchHost, waiting),
     emit,
   })

@@ -24,6 +24,8 @@ export interface PoolsOptions {
   readonly settings: Settings
   readonly profileOf: (server: ServerSettings) => ProfileSettings
   readonly outfits: Pick<Outfits, 'forCallToCome'>
+  /** Whether a hold stands on the whole server: then none of its calls comes */
+  readonly isHeld: (server: string) => boolean
   readonly launchToGate: (request: LaunchRequest, waiting: Waiting) => Promise<WarmSandbox>
   readonly emit: Emit
 }
@@ -52,6 +54,7 @@ export class Pools implements WarmPools, WarmOutfits, AsyncDisposable {
   #fill(name: string): void {
     const server = this.#options.settings.servers.get(name)
     if (this.#isClosed || server === undefined || server.instance !== 'call' || server.pool.size === 0) return
+    if (this.#options.isHeld(name)) return
     const known = this.#pools.get(name)
     if (known !== undefined && isDeepStrictEqual(known.server, server)) return known.fill()
     if (known !== undefined) void this.drain(name, 'its settings are other ones now')
@@ -71,7 +74,14 @@ export class Pools implements WarmPools, WarmOutfits, AsyncDisposable {
     const server = settings.servers.get(name)
     if (server === undefined || warm === null) return false
     try {
-      if (await warm.fits({ server, profile: profileOf(server), settings }, waiting)) return true
+      if (await warm.fits({ server, profile: profileOf(server), settings }, waiting)) {
+        if (!warm.isLost()) return true
+        // Nothing of the server has run in it: the call has another, which is no second try of anything.
+        this.#tell(name, 'pool/lost', {
+          reason: 'a sandbox that waited for a call had ended when one took it',
+        })
+        return false
+      }
     } catch (error) {
       // What is wrong with such a launch is said by the launch that is made in its place.
       if (waiting.signal.aborted) throw error
@@ -95,6 +105,11 @@ export class Pools implements WarmPools, WarmOutfits, AsyncDisposable {
     } finally {
       this.#ending.delete(gone)
     }
+  }
+
+  /** The settings are other ones: what waits beyond their bound on memory is given up. */
+  trim(): void {
+    this.#giveUp(0, () => true)
   }
 
   view(name: string): PoolView | null {
@@ -146,12 +161,15 @@ export class Pools implements WarmPools, WarmOutfits, AsyncDisposable {
 
   /** Where it is too much, servers that were used longer ago give up what waits for them. */
   #makeRoom(asking: Pool, bytes: number): boolean {
+    return this.#giveUp(bytes, (pool) => pool !== asking && pool.usedAt < asking.usedAt)
+  }
+
+  /** Gives up what waits in pools that may be asked to, longest unused first, until so many bytes more may be held. */
+  #giveUp(bytes: number, mayAsk: (pool: Pool) => boolean): boolean {
     const most = this.#options.settings.pool.memoryBytes
     const held = (): number => [...this.#pools.values()].reduce((sum, pool) => sum + pool.bytes, 0)
     while (held() + bytes > most) {
-      const others = [...this.#pools.values()].filter(
-        (pool) => pool !== asking && !pool.isEmpty && pool.usedAt < asking.usedAt,
-      )
+      const others = [...this.#pools.values()].filter((pool) => !pool.isEmpty && mayAsk(pool))
       const [oldest] = others.toSorted((one, other) => one.usedAt - other.usedAt)
       if (oldest === undefined) return false
       void oldest.giveUpOne()

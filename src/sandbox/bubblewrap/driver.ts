@@ -50,6 +50,7 @@ export const confine = async (
   return {
     initPid: tree.initPid,
     ended: tree.ended,
+    isLost: () => tree.channel.isClosed,
     open: ({ signal }) => openGate(tree, plan, { signal }),
     [Symbol.asyncDispose]: () => tree[Symbol.asyncDispose](),
   }

@@ -33,6 +33,11 @@ export class ControlChannel {
     else socket.once('close', close)
   }
 
+  /** True once `closed` has resolved. */
+  get isClosed(): boolean {
+    return this.#isClosed
+  }
+
   /** Sends the orders in one write; on a lost channel nothing happens, since `closed` already says it. */
   send(...orders: readonly Order[]): void {
     if (this.#socket.writable) this.#socket.write(Buffer.concat(orders.map(encodeOrder)))

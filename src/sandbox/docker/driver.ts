@@ -67,6 +67,7 @@ export const confineInContainer = async (
   return {
     initPid: contained.initPid,
     ended: contained.ended,
+    isLost: () => contained.channel.isClosed,
     open: ({ signal }) => openGate(contained, plan, { signal }),
     [Symbol.asyncDispose]: () => contained[Symbol.asyncDispose](),
   }

@@ -10,7 +10,7 @@ beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())
 
 /** Pools of a machine on which nothing can be built, and how often it was tried. */
-function poolsOf(): { readonly pools: Pools; readonly tried: () => number } {
+function poolsOf({ isHeld = false } = {}): { readonly pools: Pools; readonly tried: () => number } {
   let tries = 0
   const refuse = (): never => {
     tries += 1
@@ -20,6 +20,7 @@ function poolsOf(): { readonly pools: Pools; readonly tried: () => number } {
     settings,
     profileOf: refuse,
     outfits: { forCallToCome: refuse },
+    isHeld: () => isHeld,
     launchToGate: refuse,
     emit: () => {},
   })
@@ -54,5 +55,13 @@ test('nor once all of them have ended', async () => {
   pools.prepare('probe')
   await pools[Symbol.asyncDispose]()
   await vi.advanceTimersByTimeAsync(1000)
+  expect(tried()).toBe(0)
+})
+
+test('nor of one that is held as a whole, whoever still uses it', async () => {
+  const { pools, tried } = poolsOf({ isHeld: true })
+  await using _ = pools
+  pools.prepare('probe')
+  await vi.advanceTimersByTimeAsync(10_000)
   expect(tried()).toBe(0)
 })
