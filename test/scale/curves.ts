@@ -27,7 +27,8 @@ export function plot({ what, unit, along, hasDots = false }: Axes, curves: reado
     points: curve.points.filter(([, y]) => Number.isFinite(y)),
   }))
   const all = drawn.flatMap(({ points }) => points)
-  const [toX, toY] = [Math.max(1, ...all.map(([x]) => x)), 1.05 * Math.max(1e-9, ...all.map(([, y]) => y))]
+  const highest = Math.max(0, ...all.map(([, y]) => y))
+  const [toX, toY] = [Math.max(1, ...all.map(([x]) => x)), highest === 0 ? 1 : 1.05 * highest]
   const x = (value: number): number => left + (value / toX) * (width - left - right)
   const y = (value: number): number => height - bottom - (value / toY) * (height - top - bottom)
   const scales = [

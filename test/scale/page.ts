@@ -76,6 +76,10 @@ export function inWords(steps: readonly Step[]): string {
   )
 }
 
+/** What stands around the servers, them and the daemon left out. */
+const besidePss = 'PSS of the sandboxes, their servers apart'
+const besideProcesses = 'processes of the sandboxes, their servers apart'
+
 function growth(steps: readonly Step[]): readonly string[] {
   const along = 'servers'
   const line = (of: (step: Step) => number): readonly (readonly [number, number])[] =>
@@ -83,7 +87,7 @@ function growth(steps: readonly Step[]): readonly string[] {
   const to = (what: string, unit: string, curves: Parameters<typeof plot>[1]): string =>
     plot({ what, unit, along, hasDots: true }, curves)
   return [
-    to('A call', 'ms', [
+    to('How long a call takes', 'ms', [
       { name: 'median', hue: 0, points: line((it) => it.latency.p50) },
       { name: '95 %', hue: 1, points: line((it) => it.latency.p95) },
       { name: '99 %', hue: 2, points: line((it) => it.latency.p99) },
@@ -95,11 +99,11 @@ function growth(steps: readonly Step[]): readonly string[] {
     to('Memory', 'MiB', [
       { name: 'living in the daemon', hue: 0, points: line((it) => it.standing.livingMib) },
       { name: 'the daemon’s RSS', hue: 1, points: line((it) => it.standing.rssMib) },
-      { name: 'PSS beside', hue: 2, points: line((it) => it.standing.pssMib) },
+      { name: besidePss, hue: 2, points: line((it) => it.standing.pssMib) },
     ]),
-    to('Descriptors of the daemon, processes beside', 'how many', [
-      { name: 'descriptors', hue: 0, points: line((it) => it.standing.descriptors) },
-      { name: 'processes', hue: 2, points: line((it) => it.standing.processes) },
+    to('Descriptors and processes', 'how many', [
+      { name: 'descriptors of the daemon', hue: 0, points: line((it) => it.standing.descriptors) },
+      { name: besideProcesses, hue: 2, points: line((it) => it.standing.processes) },
     ]),
   ]
 }
@@ -112,13 +116,13 @@ function steady({ seconds, calls, beside, standing }: Outcome): readonly string[
   const calling = (of: (latency: Latency) => number): ReturnType<typeof line> =>
     calls.map((second) => [second.at, of(second)])
   return [
-    plot({ what: 'Calls due within each second', unit: 'ms', along }, [
+    plot({ what: 'How long a call takes that was due in this second', unit: 'ms', along }, [
       { name: 'median', hue: 0, points: calling((it) => it.p50) },
       { name: '95 %', hue: 1, points: calling((it) => it.p95) },
       { name: '99 %', hue: 2, points: calling((it) => it.p99) },
       { name: 'longest', hue: 3, points: calling((it) => it.max) },
     ]),
-    plot({ what: 'Calls', unit: 'a second', along }, [
+    plot({ what: 'Calls that were due', unit: 'a second', along }, [
       { name: 'calls', hue: 0, points: calling((it) => it.calls) },
     ]),
     plot({ what: 'CPU', unit: '%', along }, [
@@ -129,11 +133,11 @@ function steady({ seconds, calls, beside, standing }: Outcome): readonly string[
       { name: 'the daemon’s RSS', hue: 1, points: line((it) => it.rssMib) },
       { name: 'its heap, garbage included', hue: 3, points: line((it) => it.heapMib) },
       { name: 'living in the daemon', hue: 0, points: standing.map((it) => [it.at, it.livingMib]) },
-      { name: 'PSS beside', hue: 2, points: beside.map((it) => [it.at, it.pssMib]) },
+      { name: besidePss, hue: 2, points: beside.map((it) => [it.at, it.pssMib]) },
     ]),
-    plot({ what: 'Descriptors of the daemon, processes beside', unit: 'how many', along }, [
-      { name: 'descriptors', hue: 0, points: line((it) => it.descriptors) },
-      { name: 'processes', hue: 2, points: beside.map((it) => [it.at, it.processes]) },
+    plot({ what: 'Descriptors and processes', unit: 'how many', along }, [
+      { name: 'descriptors of the daemon', hue: 0, points: line((it) => it.descriptors) },
+      { name: besideProcesses, hue: 2, points: beside.map((it) => [it.at, it.processes]) },
     ]),
   ]
 }

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { tempDir } from '../support/temp-dir.ts'
+import { plot } from './curves.ts'
 import { judge, type Verdict } from './judge.ts'
 import { inWords } from './page.ts'
 import type { Outcome, Step } from './run.ts'
@@ -122,4 +123,11 @@ test('a call that failed and a server that went away are no success', () => {
   expect(judged(steps, { steady: { ...latency, errors: 1 } })).toEqual(['calls without their answer'])
   const gone = [0, 10, 20].map((at) => ({ ...standing, at, servers: at === 20 ? 199 : 200 }))
   expect(judged(steps, { standing: gone })).toEqual(['servers that were not up at a look'])
+})
+
+test('a plot of nothing but zeros has an axis that can be read', () => {
+  const zeros = { name: 'at rest', hue: 0, points: [1, 10].map((n): [number, number] => [n, 0]) }
+  const drawn = plot({ what: 'CPU', unit: '%', along: 'servers' }, [zeros])
+  const ticks = [...drawn.matchAll(/of-y"[^>]*>([^<]*)</g)].map(([, tick]) => tick)
+  expect(ticks).toEqual(['0', '0.2', '0.4', '0.6', '0.8', '1'])
 })
