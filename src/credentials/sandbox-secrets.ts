@@ -105,6 +105,10 @@ export class SecretsOfSandbox implements SandboxSecrets {
     return lease
   }
 
+  retire(): void {
+    this.#holder.isOver = true
+  }
+
   [Symbol.dispose](): void {
     if (this.#isOver) return
     this.#isOver = true

@@ -166,6 +166,8 @@ export interface SandboxSecrets extends Disposable {
    * one of the targets it waits for that one's end, or rejects when the signal aborts.
    */
   lease(request: LeaseRequest, waiting: { readonly signal: AbortSignal }): Promise<Lease>
+  /** What the sandbox was for is done: to others its placeholders are dead from now on, however long its process takes to end */
+  retire(): void
 }
 
 export interface SandboxSecretsRequest {

@@ -334,21 +334,19 @@ describe('with a process for each call', () => {
   })
 
   test('calls at once have processes, placeholders and files of their own; afterwards none of it works', async () => {
-    const both = await Promise.all([1, 2].map(() => call('ownswap', 'identify', { ms: 600 })))
+    const both = await Promise.all([1, 2].map(() => call('ownswap', 'identify', { ms: 600, lingers: true })))
     const [one, two] = both.map(({ placeholder }) => placeholder)
     expect(one).not.toBe(two)
     const boots = both.map(({ boot }) => boot)
     expect(new Set(boots).size).toBe(2)
-    // A placeholder of a call that is over, in the next one's process.
+    // A placeholder of a call that is over, in the next one's process: dead, though the process of that one has not ended.
     await call('ownswap', 'ask', { url: `${api.url}/stale`, as: `Bearer ${String(one)}` }).catch(() => null)
+    const blocked = await eventually(() => of('credential.blocked', 'ownswap').at(-1))
+    expect(blocked.body).toMatchObject({ reason: 'dead' })
     expect(
       api.asked.filter(({ url }) => url === '/stale').map(({ authorization }) => authorization),
     ).not.toContain(`Bearer ${token}`)
-    // Where that call's process had not quite ended, it was another one's: then the server is halted.
-    const status = await eventually(async () => {
-      await client.call('servers/release', { name: 'ownswap' }).catch(() => undefined)
-      return (await call('ownswap', 'ask', { url: `${api.url}/fresh` }))['status']
-    }, 20_000)
+    const { status } = await call('ownswap', 'ask', { url: `${api.url}/fresh` })
     expect(status).toBe(200)
     expect(api.asked.at(-1)).toMatchObject({ url: '/fresh', authorization: `Bearer ${token}` })
   })

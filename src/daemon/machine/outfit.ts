@@ -132,6 +132,7 @@ export class Outfit implements AsyncDisposable {
     const flying = this.#calls.get(call)
     if (flying === undefined) return null
     flying.lease?.end()
+    if (this.isOfCall) this.#held.retire()
     this.#calls.delete(call)
     this.#leased.delete(flying)
     if (flying.hasNetwork) this.#reaching -= 1
