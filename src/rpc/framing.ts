@@ -109,7 +109,8 @@ export function parseRequest(line: Buffer): Incoming {
     if (first === undefined) return { kind: 'blank' }
     if (!isUtf8(line)) throw notJson('it is not UTF-8')
     if (first !== '{') {
-      parse(line)
+      // A batch is refused whatever is in it: reading millions of values for that would hold up everybody.
+      if (first !== '[') parse(line)
       throw notAnObject(first)
     }
     const { members, fault } = scanned(text)

@@ -92,6 +92,7 @@ describe('a request', () => {
     ['{"jsonrpc":"2.0","id":1,"method":"m"}\0', 'ERR_PARSE null'],
     ['\ufeff{"jsonrpc":"2.0","id":1,"method":"m"}', 'ERR_PARSE null'],
     ['[]', 'ERR_BATCH_REFUSED null'],
+    ['[{}, not even JSON', 'ERR_BATCH_REFUSED null'], // it was read no further
     ['[{"jsonrpc":"2.0","id":1,"method":"m"}]', 'ERR_BATCH_REFUSED null'],
     ['1', 'ERR_INVALID_REQUEST null'],
     ['"text"', 'ERR_INVALID_REQUEST null'],

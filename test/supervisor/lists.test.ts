@@ -105,14 +105,18 @@ test('a list that stands twice is an error where some of it is denied', async ()
 })
 
 // Looked for each entry's place among all of them, such a list kept the daemon from everybody for a minute and a half.
-test('a list of hundreds of thousands of entries is cut in one pass', () => {
-  const open = '{"uri":"o:x"}, '.repeat(400_000)
-  const text = `{"jsonrpc":"2.0","id":1,"result":{"resources":[{"uri":"s:x"},${open}{"uri":"s:y"} ]}}`
-  const envelope = readEnvelope(text, 0, text.length)
-  if (envelope.kind !== 'response' || envelope.result === null) throw new Error('that is no answer')
+test('a list of very many entries is cut in one pass, and of more than are read nothing is shown', () => {
   const shows = (name: string | null): boolean => name === 'o:x'
-  const cut = filterList('resources/list', text, { start: 0, end: text.length }, envelope.result, shows)
+  const cutOf = (open: string): ReturnType<typeof filterList> => {
+    const text = `{"jsonrpc":"2.0","id":1,"result":{"resources":[{"uri":"s:x"},${open}{"uri":"s:y"} ]}}`
+    const envelope = readEnvelope(text, 0, text.length)
+    if (envelope.kind !== 'response' || envelope.result === null) throw new Error('that is no answer')
+    return filterList('resources/list', text, { start: 0, end: text.length }, envelope.result, shows)
+  }
+  const open = '{"uri":"o:x"}, '.repeat(80_000)
+  const cut = cutOf(open)
   const kept = open.slice(0, -', '.length)
   expect(cut.text).toBe(`{"jsonrpc":"2.0","id":1,"result":{"resources":[${kept} ]}}`)
   expect(cut.hidden).toBe(2)
+  expect(() => cutOf(open.repeat(4))).toThrow(expect.objectContaining({ code: 'ERR_RESULT_TOO_LARGE' }))
 })

@@ -7,6 +7,7 @@ import { clientInfo, inModernDress, modernVersion } from '../message/modern-dres
 import type { Era } from '../message/probe.ts'
 import { notStateless } from '../shared/refusal.ts'
 import { type Introduction, introductionOf, readIntroduction } from './surface.ts'
+import { readAnswer } from '../message/read-answer.ts'
 import { printable, unavailable } from '../message/unavailable.ts'
 
 const handshakeVersion = '2025-11-25'
@@ -33,7 +34,7 @@ export async function meet(
     return { era: 'modern', introduction: await introductionOf(dressed) }
   if (answer.kind === 'error')
     throw unavailable(server.name, `it refused initialize: ${printable(answer.message)}`)
-  const result = JSON.parse(answer.result.raw) as { protocolVersion?: unknown } | null
+  const result = readAnswer('initialize', answer.result.raw) as { protocolVersion?: unknown } | null
   if (typeof result?.protocolVersion !== 'string' || !knownVersions.has(result.protocolVersion)) {
     const got = JSON.stringify(result?.protocolVersion ?? null)
     const why = `it answered initialize with protocol version ${got}, which is not one of ${[...knownVersions].join(', ')}`
@@ -50,7 +51,7 @@ async function discover(
   const answer = await request('server/discover', inModernDress('{}'))
   if (answer.kind === 'error')
     throw notStateless(name, `it refused server/discover: ${printable(answer.message)}`)
-  const result: unknown = JSON.parse(answer.result.raw)
+  const result = readAnswer('server/discover', answer.result.raw)
   const versions: unknown = Reflect.get(Object(result), 'supportedVersions')
   if (!Array.isArray(versions) || !versions.includes(modernVersion))
     throw notStateless(name, 'it does not list that version')

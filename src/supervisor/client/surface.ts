@@ -1,5 +1,6 @@
 // Asks a server what it lists: all that can be accepted of it, page by page, within bounds.
 import { SallyportError } from '../../errors.ts'
+import { isReadable, readAnswer } from '../message/read-answer.ts'
 import { listIn, parseOneWay } from '../../lib/one-way.ts'
 import type { Observation } from '../../schema/governor.ts'
 import type { Answer } from './options.ts'
@@ -34,7 +35,8 @@ export function readIntroduction(result: unknown): Introduction {
 /** What a server of the later era says of itself when it is asked; nothing where it has no answer to that. */
 export async function introductionOf(request: Request): Promise<Introduction> {
   const answer = await request('server/discover', '{}')
-  return answer.kind === 'error' ? unknownServer : readIntroduction(JSON.parse(answer.result.raw))
+  if (answer.kind === 'error') return unknownServer
+  return readIntroduction(readAnswer('server/discover', answer.result.raw))
 }
 
 /** Asks for tools, prompts and resource templates, as far as the server has them; at most `limit` tools. */
@@ -78,10 +80,12 @@ export function entriesOf(rest: unknown): ReadonlySet<string> {
   return new Set(lists.flat().map((entry) => JSON.stringify(entry)))
 }
 
-/** The same of the result of one such list; none of every other method's. */
+/** The same of the result of one such list; none of every other method's. What is more than is read is an entry that nobody accepted. */
 export function entriesIn(method: string, result: string): readonly string[] {
   const list = restLists.get(method)
-  const texts = list === undefined ? [] : (listIn(result, list) ?? [])
+  if (list === undefined) return []
+  if (!isReadable(result)) return [`${method}: more than is read`]
+  const texts = listIn(result, list) ?? []
   return texts.map((text) => JSON.stringify(parseOneWay(text) ?? text))
 }
 
@@ -113,7 +117,7 @@ async function listAll(
     length += answer.result.raw.length
     if (length > maxLength)
       throw new SallyportError('ERR_RESULT_TOO_LARGE', `${method} gave more than ${maxLength} characters`)
-    const { nextCursor } = asRecord(JSON.parse(answer.result.raw))
+    const { nextCursor } = asRecord(readAnswer(method, answer.result.raw))
     const listed = listIn(answer.result.raw, member)
     if (listed === null)
       throw new SallyportError('ERR_SERVER_PROTOCOL', `${method} gave no list of ${member}`)

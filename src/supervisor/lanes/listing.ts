@@ -1,6 +1,14 @@
 // Cuts what policy denies out of the answer to a list, and touches no other byte.
 import { SallyportError } from '../../errors.ts'
-import { decodeString, elements, type Member, members, type Span } from '../../lib/json-scan.ts'
+import {
+  decodeString,
+  elements,
+  JsonScanError,
+  type Member,
+  members,
+  type Span,
+} from '../../lib/json-scan.ts'
+import { isLong } from '../../lib/long-text.ts'
 import { parseOneWay } from '../../lib/one-way.ts'
 import { type Spellings, spellings } from '../../lib/key-folding.ts'
 import type { Gate } from '../../schema/gate.ts'
@@ -59,6 +67,7 @@ export function filterList(
   const only = (key: string): Member | null => onlyOne(method, result.inner, key, found.listKeys)
   const list = only(found.list)
   if (list === null || text.charCodeAt(list.start) !== 91) return nothing
+  expectReadable(method, text, result)
   const all = elements(text, list.start, list.end)
   const shown = (entry: Span): boolean =>
     shows(nameOf(text, entry, found), utf8(text, entry.start, entry.end))
@@ -107,6 +116,20 @@ function nameOf(text: string, entry: Span, { key, entryKeys }: Shape): string | 
   if (name === undefined || names.length > 1 || text.charCodeAt(name.start) !== 34) return null
   if (confusableIn(found, entryKeys) !== null) return null
   return decodeString(text.slice(name.start, name.end))
+}
+
+/** Each entry is looked at closely, so that there may be no more in them than of a host's message is read. */
+function expectReadable(method: string, text: string, { start, end }: Span): void {
+  if (!isLong(text)) return
+  try {
+    members(text, start, end, { bounded: true })
+  } catch (error) {
+    if (!(error instanceof JsonScanError)) throw error
+    throw new SallyportError(
+      'ERR_RESULT_TOO_LARGE',
+      `the server's ${method} result cannot be taken: ${error.message}`,
+    )
+  }
 }
 
 function onlyOne(method: string, found: readonly Member[], key: string, known: Spellings): Member | null {

@@ -20,6 +20,7 @@ import {
 } from '../client/surface.ts'
 import { Survey } from '../client/survey.ts'
 import { noList } from '../message/unavailable.ts'
+import { isReadable, readAnswer } from '../message/read-answer.ts'
 import { utf8 } from '../message/utf8.ts'
 
 /** Entries of lists that are held against what the server says when it is asked for them itself */
@@ -85,8 +86,10 @@ export class SessionSurface {
 
   /** Reads the answer to the host's handshake. */
   introduce({ text, result }: Response): void {
-    if (result !== null)
-      this.#introduction = readIntroduction(JSON.parse(utf8(text, result.start, result.end)))
+    if (result === null) return
+    const said = utf8(text, result.start, result.end)
+    // What is too much to be read says nothing: then it is asked for everything.
+    if (isReadable(said)) this.#introduction = readIntroduction(readAnswer('initialize', said))
   }
 
   /** The host got the answer to a list: with anything in it that was not compared, all is, before what is governed goes on. */

@@ -1,7 +1,9 @@
 // Lists are asked for page by page, up to so many pages and so much text: a server that talks on is not listened to.
 import { expect, test } from 'vitest'
 import { RawJson } from '../../../src/lib/raw-json.ts'
-import { readSurface } from '../../../src/supervisor/client/surface.ts'
+import { meet } from '../../../src/supervisor/client/handshake.ts'
+import { entriesIn, readSurface } from '../../../src/supervisor/client/surface.ts'
+import { serverSettings } from '../../support/server-settings.ts'
 
 /** A server whose `prompts` never end, in pages of that many characters. */
 function endless(characters: number) {
@@ -30,4 +32,30 @@ test('a list that is too long is none, and what it was asked for is not known', 
   const server = endless(3_000_000)
   await expect(server.read).rejects.toMatchObject({ code: 'ERR_RESULT_TOO_LARGE' })
   expect(server.asked()).toBe(3)
+})
+
+test.each([
+  ['a list', (fill: string) => ({ tools: `{"tools":${fill}}` })],
+  ['what stands beside a list', (fill: string) => ({ tools: `{"tools":[],"more":${fill}}` })],
+  ['what a tool is', (fill: string) => ({ tools: `{"tools":[{"name":"t","inputSchema":${fill}}]}` })],
+] as const)('%s of more keys and values than a host may send is not read', async (_, answer) => {
+  const request = async () => ({
+    kind: 'result' as const,
+    result: new RawJson(answer(`[${'{},'.repeat(250_000)}{}]`).tools),
+  })
+  const introduction = { capabilities: { tools: {} }, instructions: null }
+  await expect(readSurface(request, introduction, 100)).rejects.toMatchObject({ code: 'ERR_SERVER_PROTOCOL' })
+})
+
+test('nor is such a list compared with what was accepted: it is what nobody accepted', () => {
+  const long = `{"prompts":[${'{},'.repeat(250_000)}{}]}`
+  expect(entriesIn('prompts/list', long)).toEqual(['prompts/list: more than is read'])
+})
+
+test('nor such an introduction', async () => {
+  const raw = `{"protocolVersion":"2025-06-18","more":[${'{},'.repeat(250_000)}{}]}`
+  const request = async () => ({ kind: 'result' as const, result: new RawJson(raw) })
+  await expect(meet(serverSettings('echo.mjs'), request, null)).rejects.toMatchObject({
+    code: 'ERR_SERVER_PROTOCOL',
+  })
 })
