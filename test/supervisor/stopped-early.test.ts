@@ -81,6 +81,18 @@ test('a call hears it whose own process has not answered, and nothing is built f
   expect(becameReady(all)).toHaveLength(1)
 })
 
+test('a call that is in flight in a process of its own hears it, too, and not how that process ended', async () => {
+  const settings = serverSettings('slow.mjs', { instance: 'call', timeouts })
+  await using all = await superviseAll([settings])
+  const wait = { server: 'fixture', tool: 'wait', arguments: { raw: '{"ms":600000}' } }
+  const made = all.supervisor
+    .call(caller(), { ...wait, timeoutMs: null, generation: null, lineage: null }, { signal: never })
+    .catch((error: unknown) => error)
+  await eventually(() => becameReady(all).some(({ detail }) => detail['purpose'] === 'call'))
+  await all.supervisor.stop(operator, 'fixture', { signal: never })
+  expect(await made).toMatchObject({ code: 'ERR_SERVER_UNAVAILABLE', message: why })
+})
+
 test('a call hears it whose server is being launched, and the instance says no more than why', async () => {
   const launch: Launch = (_server, _instance, { signal, registered }) => {
     registered()

@@ -41,8 +41,10 @@ const over = 'its call is over'
 export class OwnProcesses implements AsyncDisposable {
   readonly #options: OwnProcessOptions
   readonly #running = new Map<InstanceId, Instance>()
-  /** Those of `#running` that have not answered the handshake */
+  /** The clients of those of `#running` that have not been sent their call */
   readonly #meeting = new Map<InstanceId, McpClient>()
+  /** Why those of `#running` were stopped in whose call somebody else stopped them */
+  readonly #stoppedFor = new Map<InstanceId, string>()
 
   constructor(options: OwnProcessOptions) {
     this.#options = options
@@ -96,7 +98,6 @@ export class OwnProcesses implements AsyncDisposable {
       const handshake = { timeoutMs: server.timeouts.initializeMs, signal }
       this.#meeting.set(id, client)
       if (introduced !== false) await client.handshake(handshake, introduced)
-      this.#meeting.delete(id)
       instance.ready()
       if (instance.state !== 'ready') throw unavailable(server.name, instance.reason)
       // Not before: what is built for the next call takes time from this one's start.
@@ -107,14 +108,18 @@ export class OwnProcesses implements AsyncDisposable {
       const values = secrets?.meta ?? null
       const sent = values === null ? params : paramsWithCredentials(params, values)
       const send = async (): Promise<Answer> => {
+        this.#meeting.delete(id)
         ports.governor.confirm({ ...admitted, process: id, secrets })
         return client.request('tools/call', sent, options)
       }
       return await unlessAborted(inTurn(comparing, send), signal)
     } catch (thrown) {
-      throw options.signal.aborted ? SallyportError.from(options.signal.reason) : SallyportError.from(thrown)
+      const error = SallyportError.from(options.signal.aborted ? options.signal.reason : thrown)
+      const why = this.#stoppedFor.get(id) ?? null
+      throw why !== null && error.code === 'ERR_SERVER_UNAVAILABLE' ? unavailable(server.name, why) : error
     } finally {
       options.signal.removeEventListener('abort', stop)
+      this.#stoppedFor.delete(id)
       this.end(id, over)
     }
   }
@@ -136,6 +141,7 @@ export class OwnProcesses implements AsyncDisposable {
       })
       .finally(() => {
         this.#running.delete(process)
+        this.#stoppedFor.delete(process)
         this.#options.ports.governor.forget(process)
       })
   }
@@ -143,7 +149,8 @@ export class OwnProcesses implements AsyncDisposable {
   /** Stops all of them. */
   async stop(reason: string): Promise<void> {
     const { name } = this.#options.server
-    // Calls in flight have the ladder's time for their answer; one whose handshake is not answered has none coming.
+    // A call in flight has the ladder's time for its answer; one that was not sent has none coming.
+    for (const id of this.#running.keys()) this.#stoppedFor.set(id, reason)
     for (const client of this.#meeting.values()) client.close(unavailable(name, reason))
     const ends = await Promise.allSettled(
       [...this.#running.values()].map((instance) => instance.stop(reason)),
