@@ -6,15 +6,17 @@ export async function eventually<T>(
   condition: () => T | Promise<T>,
   deadlineMs = 5000,
 ): Promise<Exclude<Awaited<T>, false | null | undefined>> {
-  const deadline = performance.now() + deadlineMs
+  const started = performance.now()
   for (;;) {
     const outcome = await attempt(condition)
     if ('value' in outcome && isThere(outcome.value)) return outcome.value
-    if (performance.now() >= deadline)
+    const waitedMs = performance.now() - started
+    if (waitedMs >= deadlineMs)
       throw new Error(`not true within ${deadlineMs} ms: ${condition.toString()}`, {
         cause: 'error' in outcome ? outcome.error : outcome.value,
       })
-    await delay(5)
+    // Less often the longer it takes: whoever asks takes the processors from what is waited for
+    await delay(Math.min(Math.max(5, waitedMs / 20), 50))
   }
 }
 
