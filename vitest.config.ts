@@ -1,5 +1,6 @@
-// How the tests run: real processes need time and must not fight over two cores.
+// How the tests run: real processes, which mostly wait for each other.
 import { defineConfig } from 'vitest/config'
+import LongestFirst from './.ci/longest-first.ts'
 
 export default defineConfig({
   cacheDir: 'dist/.vitest',
@@ -13,7 +14,9 @@ export default defineConfig({
     testTimeout: 60_000,
     hookTimeout: 120_000,
     pool: 'forks',
-    maxWorkers: 3,
+    // More than two cores: most of a test is waiting for what it started
+    maxWorkers: 5,
+    sequence: { sequencer: LongestFirst },
     passWithNoTests: false,
   },
 })

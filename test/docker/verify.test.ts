@@ -60,7 +60,7 @@ const wayOut: readonly ControlId[] = [
 
 engineTest(
   'every probe holds in a container, is seen open without its control, and goes red without it',
-  { timeout: 200_000 },
+  { timeout: 320_000 },
   async ({ engine }) => {
     await using home = await tempDir()
     const host = { env: engine.environment, home: home.path, uid: process.getuid?.() ?? -1 }
@@ -69,7 +69,7 @@ engineTest(
         host,
         driver: 'docker',
         selfCheck: true,
-        patienceMs: 180_000,
+        patienceMs: 300_000,
         ...(controls && { controls }),
       })
     const [alone, connected] = await Promise.all([verify('offline'), verify('allowlisted-egress', wayOut)])
