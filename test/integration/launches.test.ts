@@ -35,8 +35,8 @@ const requestOf = (name: string, source = fixtures, further: readonly string[] =
 const launch = (name: string, ...more: [string?, (readonly string[])?]) =>
   host.ask('servers/launch', requestOf(name, ...more))
 const echo = (server: string) => host.ask('tools/call', { server, tool: 'echo', arguments: { text: 'x' } })
-const reload = (servers: Readonly<Record<string, object>>) =>
-  writeFile(at.config, JSON.stringify(configOf(servers, { dynamic }))).then(() =>
+const reload = (servers: Readonly<Record<string, object>>, more: object = {}) =>
+  writeFile(at.config, JSON.stringify(configOf(servers, { dynamic, ...more }))).then(() =>
     life.client.call('daemon/reload', {}),
   )
 
@@ -70,6 +70,23 @@ test('a name that the operator’s server had stays that one’s, with what was 
   expect((await launch('base')).error?.data.code).toBe('ERR_SERVER_EXISTS')
   await reload({ base: fixture('echo', { acceptance: 'manual' }) })
   expect((await echo('base')).result).toMatchObject({ type: 'output' })
+})
+
+test('what is quarantined takes its host’s room until it is released, gone or not', async () => {
+  await reload({}, { max_dynamic_servers: 2 })
+  for (const name of ['one', 'two']) {
+    expect(
+      (await launch(name, await folderOf(name, name.length + (name === 'one' ? 1 : 2)))).error,
+    ).toBeUndefined()
+    await life.client.call('servers/quarantine', { server: name })
+    await host.ask('servers/remove', { server: name })
+  }
+  expect((await launch('three')).error).toMatchObject({
+    message: expect.stringContaining('2 of them quarantined'),
+    data: { code: 'ERR_DYNAMIC_REFUSED' },
+  })
+  await life.client.call('servers/release', { name: 'one' })
+  expect((await launch('three')).error).toBeUndefined()
 })
 
 test('a name is one’s who was first to ask for it, host or operator', async () => {

@@ -25,6 +25,9 @@ export interface RegistrationPorts {
   readonly inTurn: InTurn
 }
 
+/** What says which names are taken, and by whom. */
+type Known = Pick<RegistrationPorts, 'roster' | 'governance'>
+
 /** What a registration must say in so many words; the name is the seventh. */
 const stated = ['command', 'version', 'trust', 'justification', 'tags'] as const
 
@@ -89,7 +92,7 @@ async function launch(
   signal.throwIfAborted()
   launchEntry(roster.settings, launched) // or hosts may launch nothing
   expectNobodys(ports, name)
-  expectRoom(roster, name, caller)
+  expectRoom(ports, name, caller)
   using _kept = roster.expect(name, launched.owner)
   const paths = code === undefined ? [] : [code.source, ...(code.with ?? [])]
   for (const path of paths) await expectReadable(name, path, caller)
@@ -196,15 +199,19 @@ function expectOwn(
     )
 }
 
-/** One host's servers leave room for the next one's, and all of them for the machine's own work. */
-function expectRoom(roster: Roster, name: string, { principal: { id } }: Caller): void {
-  const { maxDynamicServers, dynamic } = roster.settings
+/** One host's leave room for the next one's, and all of them for the machine. What was quarantined keeps its own when it is gone. */
+function expectRoom({ roster, governance }: Known, name: string, { principal: { id } }: Caller): void {
+  const { maxDynamicServers: most, dynamic, servers } = roster.settings
   const launchers = roster.launchers()
-  if (launchers.filter((owner) => owner === id).length >= maxDynamicServers)
+  const own = launchers.filter((owner) => owner === id).length
+  const { length: halted } = governance.ledger
+    .quarantined()
+    .filter(({ server, owner }) => owner === id && !servers.has(server))
+  if (own + halted >= most)
     throw notLaunched(
       name,
-      `max_dynamic_servers (${maxDynamicServers}) of uid ${id} is reached`,
-      'remove one first',
+      `max_dynamic_servers (${most}) of uid ${id} is reached${halted === 0 ? '' : `, ${halted} of them quarantined`}`,
+      halted === 0 ? 'remove one first' : 'remove one first, or have the operator release one',
     )
   if (launchers.length >= dynamic.inAll)
     throw notLaunched(
@@ -215,10 +222,7 @@ function expectRoom(roster: Roster, name: string, { principal: { id } }: Caller)
 }
 
 /** A name that the operator's server had stays that one's, with what was accepted under it and what is held against it. */
-function expectNobodys(
-  { roster, governance }: Pick<RegistrationPorts, 'roster' | 'governance'>,
-  server: string,
-): void {
+function expectNobodys({ roster, governance }: Known, server: string): void {
   if (roster.isTaken(server) || roster.isRegistered(server) || governance.ledger.knows(server))
     throw taken(server)
 }
