@@ -11,6 +11,7 @@ import { openEngine } from '../../src/sandbox/docker/engine.ts'
 import type { Settings } from '../../src/schema/settings.ts'
 import { importImage, nodeFiles } from '../support/image.ts'
 import { launchHost, launchProbe, settingsFor } from '../support/launch.ts'
+import { Undoing } from './broken-off.ts'
 import { type Arm, median, publish } from './figures.ts'
 import { byTurns, type Measured } from './turns.ts'
 
@@ -21,14 +22,14 @@ const fixtures = new URL('../fixtures/servers', import.meta.url).pathname
 const says = 'says-status.mjs'
 const names = { run: '`docker run`', driver: 'driver: docker' } as const
 
-await using stack = new AsyncDisposableStack()
+await using stack = new Undoing()
 const here: Measured[] = [
   { name: 'a bare process', kind: 'base', once: () => spawned(process.execPath, [join(fixtures, says)]) },
 ]
 const absent: Arm[] = []
 const found = await image()
 const drivers = ['bubblewrap', ...('id' in found ? (['docker'] as const) : [])] as const
-const host = stack.use(await launchHost({ environment, drivers }))
+const host = await stack.starting(() => launchHost({ environment, drivers }))
 const inSandbox = await settingsFor(says, [])
 here.push({ name: 'in bubblewrap', kind: 'ours', once: () => launched(inSandbox) })
 if ('id' in found) {

@@ -14,13 +14,13 @@ import { testAuthority } from '../support/certificates.ts'
 import { configOf, fixture, place, serve } from '../support/daemon.ts'
 import { tempDir } from '../support/temp-dir.ts'
 import { besideOf, type Client, direct, srt } from './clients.ts'
+import { Undoing } from './broken-off.ts'
 import { type Arm, publish } from './figures.ts'
 
 const megabytes = 100
 const atOnce = 200
 const address = '127.0.0.1'
 const token = 'bench_0123456789abcdef0123456789abcdef'
-let isEnding = false
 
 interface Way {
   readonly client: Client
@@ -73,13 +73,8 @@ async function serveHost(certificate: { readonly cert: string; readonly key: str
 }
 
 async function measure(rounds: number, hasPeers: boolean): Promise<void> {
-  await using stack = new AsyncDisposableStack()
-  for (const signal of ['SIGINT', 'SIGTERM'] as const)
-    process.once(signal, () => {
-      isEnding = true
-      void stack.disposeAsync().finally(() => process.exit(1))
-    })
-  const dir = stack.use(await tempDir())
+  await using stack = new Undoing()
+  const dir = await stack.starting(tempDir)
   await chmod(dir.path, 0o755)
   const authority = await testAuthority(dir.path)
   const certificate = await authority.issue('swap.test')
@@ -94,8 +89,8 @@ async function measure(rounds: number, hasPeers: boolean): Promise<void> {
     private: true,
     reason: 'a benchmark',
   }))
-  const at = stack.use(
-    await place(
+  const at = await stack.starting(() =>
+    place(
       configOf(
         {
           bench: fixture('measures', {
@@ -141,7 +136,7 @@ async function measure(rounds: number, hasPeers: boolean): Promise<void> {
     [
       'direct',
       {
-        client: stack.use(await direct(dir.path, ['tunnel.test', 'swap.test'], address)),
+        client: await stack.starting(() => direct(dir.path, ['tunnel.test', 'swap.test'], address)),
         way: { host: 'tunnel.test', port, name: 'tunnel.test', ca, token },
       },
     ],
@@ -216,11 +211,6 @@ const words = process.argv.slice(2)
 if (words[0] === 'host') await serveHost(JSON.parse(words[1] ?? '') as { cert: string; key: string })
 else {
   const rounds = Number(words.find((it) => /^\d+$/.test(it)) ?? 300)
-  try {
-    await measure(rounds, words.includes('--peers'))
-    process.exit()
-  } catch (error) {
-    // What a signal breaks off is no news
-    if (!isEnding) throw error
-  }
+  await measure(rounds, words.includes('--peers'))
+  process.exit()
 }

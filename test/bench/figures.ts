@@ -15,6 +15,14 @@ export interface Judged {
   readonly by: 'value' | 'added' | 'percent' | 'percent added'
   readonly target: number
   readonly isAtLeast?: boolean
+  /** What no program of this kind can do better than on this machine, by arms of the same run */
+  readonly bounds?: readonly Bound[]
+}
+
+/** What the same judgement says of something that does next to nothing. */
+export interface Bound {
+  readonly arm: string
+  readonly measured: number
 }
 
 export interface Figure {
@@ -41,16 +49,21 @@ export const median = (values: readonly number[]): number => quantile(values, 0.
 
 /** Each target of the figure beside what was measured; an arm without values is measured as NaN, and not held. */
 export function verdicts({ unit, arms, judged }: Figure): readonly Verdict[] {
-  const base = arms.find(({ kind }) => kind === 'base')?.values ?? []
   return judged.map((it) => {
-    const own = arms.find(({ name }) => name === it.arm)?.values ?? []
-    const measured = median(own.map((value, round) => held(it.by, value, base[round] ?? Number.NaN)))
+    const { measured } = boundBy(it.by, arms, it.arm)
     const isHeld = it.isAtLeast === true ? measured >= it.target : measured <= it.target
     return { ...it, measured, unit: it.by.startsWith('percent') ? '%' : unit, isHeld }
   })
 }
 
-function held(by: Judged['by'], value: number, base: number): number {
+/** An arm as a target would judge it. */
+export function boundBy(by: Judged['by'], arms: readonly Arm[], arm: string): Bound {
+  const base = arms.find(({ kind }) => kind === 'base')?.values ?? []
+  const own = arms.find(({ name }) => name === arm)?.values ?? []
+  return { arm, measured: median(own.map((value, round) => judgedAs(by, value, base[round] ?? Number.NaN))) }
+}
+
+function judgedAs(by: Judged['by'], value: number, base: number): number {
   if (by === 'value') return value
   if (by === 'added') return value - base
   return by === 'percent' ? (value / base) * 100 : (value / base - 1) * 100
@@ -68,13 +81,25 @@ export const shown = (value: number): string =>
     ? '–'
     : value.toLocaleString('en', { maximumSignificantDigits: Math.abs(value) < 1000 ? 3 : 4 })
 
-/** In words, such as `+12.3 ms of at most 15 ms: held`. */
-export function worded({ arm, by, measured, target, unit, isAtLeast, isHeld }: Verdict): string {
-  const sign = by.includes('added') && measured >= 0 ? '+' : ''
+/** In words, such as `host.sock: +12.3 ms, target at most 15 ms: held`. */
+export function worded(verdict: Verdict): string {
+  const { arm, by, measured, target, unit, isAtLeast, isHeld } = verdict
   const of = by === 'percent' || by === 'percent added' ? ' of the base' : ''
-  const bound = `${isAtLeast === true ? 'at least' : 'at most'} ${shown(target)} ${unit}`
-  return `${arm}: ${sign}${shown(measured)} ${unit}${of}, target ${bound}: ${isHeld ? 'held' : 'MISSED'}`
+  const asked = `${isAtLeast === true ? 'at least' : 'at most'} ${shown(target)} ${unit}`
+  return `${arm}: ${signed(measured, by)} ${unit}${of}, target ${asked}: ${isHeld ? 'held' : 'MISSED'}`
 }
+
+/** What bounds it on this machine and how far from that it is, such as `one byte pipe in C: +88 µs, 2.9 times that`; one for each. */
+export function bounding({ by, measured, unit, bounds = [] }: Verdict): readonly string[] {
+  return bounds.map((bound) => {
+    const far = bound.measured > 0 ? `, ${shown(measured / bound.measured)} times that` : ''
+    return `${bound.arm}: ${signed(bound.measured, by)} ${unit}${far}`
+  })
+}
+
+/** A value with its sign, where it is a difference. */
+export const signed = (value: number, by: Judged['by']): string =>
+  `${by.includes('added') && value >= 0 ? '+' : ''}${shown(value)}`
 
 /** The figure as a table for people: medians with their spread, and what each is of the base. */
 export function text(figure: Figure): string {
@@ -86,7 +111,10 @@ export function text(figure: Figure): string {
     const beside = Number.isNaN(base) ? '' : `${shown((middle / base) * 100)} % of the base`
     return `  ${name.padEnd(26)}${shown(middle).padStart(9)} ${figure.unit.padEnd(8)} ${spread.padEnd(24)} ${beside}`.trimEnd()
   })
-  const judged = verdicts(figure).map((it) => `  → ${worded(it)}`)
+  const judged = verdicts(figure).flatMap((it) => [
+    `  → ${worded(it)}`,
+    ...bounding(it).map((bound) => `      bound here by ${bound}`),
+  ])
   const note = figure.note === undefined ? [] : [`  ${figure.note}`]
   return [figure.what, ...rows, ...judged, ...note].join('\n')
 }

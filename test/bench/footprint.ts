@@ -1,37 +1,51 @@
 // What stands in memory, and what the shim adds to the start of a host's server: PSS beside each server, the daemon at rest and
 // with idle servers, the shim's own PSS and first byte. Run after npm run build: node test/bench/footprint.ts [servers] [rounds]
+// [starts of a daemon]
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { configOf, daemon, fixture } from '../support/daemon.ts'
 import { descendantsOf } from '../support/leaks.ts'
 import { tempDir } from '../support/temp-dir.ts'
-import { type Arm, type Figure, publish } from './figures.ts'
+import { Undoing } from './broken-off.ts'
+import { compile } from './compile.ts'
+import { type Arm, boundBy, type Figure, publish } from './figures.ts'
 import { byTurns } from './turns.ts'
 
-const [servers = 100, rounds = 30] = process.argv.slice(2).map(Number)
+const [servers = 100, rounds = 30, starts = 3] = process.argv.slice(2).map(Number)
 const shim = fileURLToPath(new URL(`../../dist/libexec/${process.arch}/sallyport-stdio`, import.meta.url))
 /** Starts in one run of the launcher, before it is the other's turn */
 const launchesAtOnce = 5
 /** KiB in one */
 const mebi = 1024
+/** What a daemon that has just answered is given to come to rest, ms */
+const restMs = 3000
+const nodeAlone = 'Node alone'
+const root = fileURLToPath(new URL('../..', import.meta.url))
+/** What a daemon needs of npm before it answers */
+const packages = ['ajv/dist/2020.js', 'commander', 'ipaddr.js', 'nanoid', 'pino', 'yaml']
 
-await using stack = new AsyncDisposableStack()
-for (const signal of ['SIGINT', 'SIGTERM'] as const)
-  process.once(signal, () => void stack.disposeAsync().finally(() => process.exit(1)))
+await using stack = new Undoing()
 publish([...(await idle()), ...(await firstByte())])
 
 /** The daemon alone, then with so many servers that do nothing. */
 async function idle(): Promise<readonly Figure[]> {
   const names = Array.from({ length: servers }, (_, n) => `echo${n}`)
-  const running = stack.use(
-    await daemon(configOf(Object.fromEntries(names.map((name) => [name, fixture('echo')])))),
+  const config = configOf(Object.fromEntries(names.map((name) => [name, fixture('echo')])))
+  const resting = await byTurns(
+    [
+      { name: nodeAlone, kind: 'bound', once: () => residentNode([]) },
+      { name: 'Node and our packages', kind: 'bound', once: () => residentNode(packages) },
+      { name: 'at rest', kind: 'ours', once: () => residentDaemon(config) },
+    ],
+    starts,
   )
+  const running = await stack.starting(() => daemon(config))
   const pid = running.process.pid ?? 0
-  const alone = memory(pid, 'status', 'VmRSS')
   for (const server of names) await running.client.call('servers/start', { server })
   const ours = descendantsOf(pid).filter((child) => !isServer(child.pid))
   const beside = ours.map((child) => memory(child.pid, 'smaps_rollup', 'Pss'))
@@ -45,6 +59,7 @@ async function idle(): Promise<readonly Figure[]> {
   const shims = memory(attached.pid ?? 0, 'smaps_rollup', 'Pss')
   attached.stdin.end()
   await once(attached, 'exit')
+  const bound = boundBy('value', resting, nodeAlone)
   return [
     {
       id: 'beside',
@@ -60,14 +75,12 @@ async function idle(): Promise<readonly Figure[]> {
       id: 'daemon',
       what: 'the daemon, RSS',
       unit: 'MiB',
-      arms: [
-        { name: 'at rest', kind: 'ours', values: [alone] },
-        { name: `with ${servers} idle servers`, kind: 'ours', values: [full] },
-      ],
+      arms: [...resting, { name: `with ${servers} idle servers`, kind: 'ours', values: [full] }],
       judged: [
-        { arm: 'at rest', by: 'value', target: 80 },
-        { arm: `with ${servers} idle servers`, by: 'value', target: 110 },
+        { arm: 'at rest', by: 'value', target: 80, bounds: [bound] },
+        { arm: `with ${servers} idle servers`, by: 'value', target: 110, bounds: [bound] },
       ],
+      note: `At rest: ${servers} servers configured, ${restMs / 1000} s after it answered.`,
     },
     {
       id: 'shim-memory',
@@ -79,9 +92,29 @@ async function idle(): Promise<readonly Figure[]> {
   ]
 }
 
+/** Node with these packages loaded and nothing to do, MiB. */
+async function residentNode(loaded: readonly string[]): Promise<number> {
+  const loading = loaded.map((name) => `await import(${JSON.stringify(name)});`).join('')
+  const script = `${loading} setInterval(() => undefined, 1e6); process.stdout.write('up')`
+  const child = spawn(process.execPath, ['--input-type=module', '-e', script], { cwd: root })
+  const exit = once(child, 'exit')
+  await once(child.stdout, 'data')
+  const mib = memory(child.pid ?? 0, 'status', 'VmRSS')
+  child.kill('SIGKILL')
+  await exit
+  return mib
+}
+
+/** A daemon that has nothing to do, MiB. */
+async function residentDaemon(config: object): Promise<number> {
+  await using running = await stack.starting(() => daemon(config))
+  await setTimeout(restMs)
+  return memory(running.process.pid ?? 0, 'status', 'VmRSS')
+}
+
 /** From the start of the shim to its first byte at a socket that somebody else listens on. */
 async function firstByte(): Promise<readonly Figure[]> {
-  const folder = stack.use(await tempDir())
+  const folder = await stack.starting(() => tempDir())
   const path = join(folder.path, 'host.sock')
   let came: (socket: Socket) => void = () => undefined
   const server = createServer((socket) => socket.once('data', () => came(socket))).listen(path)
@@ -133,19 +166,7 @@ async function firstByte(): Promise<readonly Figure[]> {
 
 /** Both arms by turns, in a few runs of the launcher. */
 async function byLauncher(folder: string): Promise<readonly Arm[]> {
-  const launcher = join(folder, 'first-byte')
-  const source = fileURLToPath(new URL('first-byte.c', import.meta.url))
-  execFileSync('cc', [
-    '-std=gnu11',
-    '-D_GNU_SOURCE',
-    '-O2',
-    '-Wall',
-    '-Wextra',
-    '-Werror',
-    '-o',
-    launcher,
-    source,
-  ])
+  const launcher = compile('first-byte', folder)
   const times = (socket: string, command: readonly string[]): readonly number[] =>
     execFileSync(launcher, [`${launchesAtOnce}`, socket, ...command], { encoding: 'utf8' })
       .trim()

@@ -12,7 +12,8 @@ import { runtimePaths } from '../../src/rpc/runtime-dir.ts'
 import { configOf, daemon, fixture as confined } from '../support/daemon.ts'
 import { fixture } from '../support/plain-launch.ts'
 import { tempDir } from '../support/temp-dir.ts'
-import { type Arm, type Figure, publish } from './figures.ts'
+import { Undoing } from './broken-off.ts'
+import { type Arm, boundBy, type Figure, publish } from './figures.ts'
 import { flood, introduce, type Line, oneByOne } from './load.ts'
 import { parts } from './parts.ts'
 
@@ -34,9 +35,7 @@ interface Seen {
   readonly latency: number[]
 }
 
-await using stack = new AsyncDisposableStack()
-for (const signal of ['SIGINT', 'SIGTERM'] as const)
-  process.once(signal, () => void stack.disposeAsync().finally(() => process.exit(1)))
+await using stack = new Undoing()
 await backMemory()
 const arms = [direct(), ...(await Promise.all(['pipe', 'relay', 'write', 'fsync'].map(alone)))]
 arms.push(...(await throughDaemon()))
@@ -77,14 +76,22 @@ function report(): void {
 /** What the daemon spends on a call, for who collects the figures. */
 function processor(): Figure {
   const kinds: Readonly<Record<string, Arm['kind']>> = { pipe: 'bound', relay: 'bound' }
+  const between = [...seen]
+    .filter(([{ cpu }]) => cpu !== null)
+    .map(([{ name }, { cpuMany }]): Arm => ({ name, kind: kinds[name] ?? 'ours', values: cpuMany }))
   return {
     id: 'processor',
     what: `processor time of a call between host and server, ${inFlight} in flight`,
     unit: 'µs',
-    arms: [...seen]
-      .filter(([{ cpu }]) => cpu !== null)
-      .map(([{ name }, { cpuMany }]) => ({ name, kind: kinds[name] ?? 'ours', values: cpuMany })),
-    judged: [{ arm: 'write', by: 'value', target: 12 }],
+    arms: between,
+    judged: [
+      {
+        arm: 'write',
+        by: 'value',
+        target: 12,
+        bounds: ['relay', 'pipe'].map((name) => boundBy('value', between, name)),
+      },
+    ],
     note: 'pipe: bytes passed on; relay: each line parsed as JSON; write, fsync: governed, by durability of the journal.',
   }
 }
@@ -127,7 +134,7 @@ function direct(): Way {
 
 /** What is to be measured in a process of its own, reached over a socket. */
 async function alone(kind: string): Promise<Way> {
-  const dir = stack.use(await tempDir())
+  const dir = await stack.starting(() => tempDir())
   const path = join(dir.path, 's')
   const script = fileURLToPath(new URL('governed-process.ts', import.meta.url))
   const child = fork(script, [path, kind], { env: { ...process.env, TMPDIR: dir.path } })
@@ -145,7 +152,7 @@ async function alone(kind: string): Promise<Way> {
 
 /** The daemon as it is installed, with its server in a sandbox, over its socket and through the shim. */
 async function throughDaemon(): Promise<readonly Way[]> {
-  const running = stack.use(await daemon(configOf({ echo: confined('raw-echo') })))
+  const running = await stack.starting(() => daemon(configOf({ echo: confined('raw-echo') })))
   const caller = await dial(runtimePaths(running.runtimeDir).hostSocket)
   await caller.call('session/attach', { server: 'echo' })
   const { socket } = caller.handOver()

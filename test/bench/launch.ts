@@ -13,7 +13,8 @@ import { configOf, daemon, fixture } from '../support/daemon.ts'
 import { descendantsOf } from '../support/leaks.ts'
 import { fixture as pathOf } from '../support/plain-launch.ts'
 import { tempDir } from '../support/temp-dir.ts'
-import { type Arm, publish } from './figures.ts'
+import { Undoing } from './broken-off.ts'
+import { type Arm, boundBy, publish } from './figures.ts'
 import { install, peers } from './peers.ts'
 import { byTurns, type Measured } from './turns.ts'
 
@@ -29,11 +30,9 @@ const hello = `${JSON.stringify({
 })}\n`
 const call = `${JSON.stringify({ jsonrpc: '2.0', id: 2, method: 'tools/call', params: { name: 'echo', arguments: {} } })}\n`
 
-await using stack = new AsyncDisposableStack()
-for (const signal of ['SIGINT', 'SIGTERM'] as const)
-  process.once(signal, () => void stack.disposeAsync().finally(() => process.exit(1)))
-const folder = stack.use(await tempDir())
-const running = stack.use(await daemon(configOf({ echo: fixture('raw-echo') })))
+await using stack = new Undoing()
+const folder = await stack.starting(() => tempDir())
+const running = await stack.starting(() => daemon(configOf({ echo: fixture('raw-echo') })))
 const plain = [
   '--unshare-all',
   '--die-with-parent',
@@ -77,8 +76,8 @@ if (typeof srt === 'string') {
     once: () => started(srt, args, { PATH: process.env['PATH'] ?? '' }),
   })
 } else absent.push({ name: srtName, kind: 'peer', values: [], absent: srt.absent })
-const pooled = stack.use(
-  await daemon(
+const pooled = await stack.starting(() =>
+  daemon(
     configOf({
       pooled: fixture('echo', { instance: 'call', pool: { size: 1 } }),
       cold: fixture('echo', { instance: 'call', pool: { size: 0 } }),
@@ -90,21 +89,30 @@ const calls: Measured[] = [
   { name: 'from the pool', kind: 'ours', once: () => called('pooled') },
   { name: 'built for the call', kind: 'ours', once: () => called('cold') },
 ]
+const pool = await byTurns(calls, rounds)
+const launches = await byTurns(measured, rounds)
 publish([
   {
     id: 'pool',
     what: 'a call in a process of its own, from the start of that process to the answer',
     unit: 'ms',
-    arms: await byTurns(calls, rounds),
-    judged: [{ arm: 'from the pool', by: 'added', target: 3 }],
+    arms: pool,
+    judged: [{ arm: 'from the pool', by: 'added', target: 3, bounds: [boundBy('added', pool, 'bare')] }],
     note: 'Bare: the program is started, asked to initialize, and called. Ours: `tools/call` on the socket with `instance: call`, governed and recorded.',
   },
   {
     id: 'launch',
     what: 'from the start of a server to its answer to initialize',
     unit: 'ms',
-    arms: [...(await byTurns(measured, rounds)), ...absent],
-    judged: [{ arm: 'host.sock', by: 'added', target: 15 }],
+    arms: [...launches, ...absent],
+    judged: [
+      {
+        arm: 'host.sock',
+        by: 'added',
+        target: 15,
+        bounds: [boundBy('added', launches, 'bubblewrap alone')],
+      },
+    ],
     note: 'The daemon is up; each launch is a new sandbox. sallyport-stdio is the same with the start of the shim.',
   },
 ])

@@ -1,20 +1,22 @@
 // The figures as one page that needs nothing else: the targets as a table, then a plot for each figure with a dot for every round.
-import { type Arm, type Figure, median, shown, spreadOf, verdicts } from './figures.ts'
+import {
+  type Arm,
+  bounding,
+  type Figure,
+  median,
+  shown,
+  signed,
+  spreadOf,
+  type Verdict,
+  verdicts,
+} from './figures.ts'
 
 const width = 720
 const [left, right, row] = [190, 125, 30]
 
 /** A whole HTML document, for light and dark screens. */
 export function page(machine: readonly string[], figures: readonly Figure[]): string {
-  const rows = figures.flatMap((figure) =>
-    verdicts(figure).map(
-      ({ arm, by, measured, target, unit, isAtLeast, isHeld }) =>
-        `<tr><td><a href="#${figure.id}">${escape(figure.what)}</a></td><td>${escape(arm)}</td>` +
-        `<td>${isAtLeast === true ? '≥' : '≤'} ${shown(target)} ${escape(unit)}${by === 'value' ? '' : `, ${by.includes('added') ? 'added' : 'of the base'}`}</td>` +
-        `<td>${by.includes('added') && measured >= 0 ? '+' : ''}${shown(measured)} ${escape(unit)}</td>` +
-        `<td class="${isHeld ? 'held' : 'missed'}">${isHeld ? 'held' : 'missed'}</td></tr>`,
-    ),
-  )
+  const rows = figures.flatMap((figure) => verdicts(figure).map((verdict) => judgement(figure, verdict)))
   return `<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
@@ -25,7 +27,7 @@ export function page(machine: readonly string[], figures: readonly Figure[]): st
 <h1>What Sallyport costs</h1>
 ${machine.map((line) => `<p class="machine">${escape(line)}</p>`).join('\n')}
 <div class="wide"><table>
-<thead><tr><th>what</th><th>arm</th><th>target</th><th>measured</th><th></th></tr></thead>
+<thead><tr><th>what</th><th>arm</th><th>target</th><th>measured</th><th></th><th>bound, in the same run</th></tr></thead>
 <tbody>
 ${rows.join('\n')}
 </tbody></table></div>
@@ -34,6 +36,18 @@ ${figures.map(section).join('\n')}
 </main>
 </html>
 `
+}
+
+function judgement({ id, what }: Figure, verdict: Verdict): string {
+  const { arm, by, measured, target, unit, isAtLeast, isHeld } = verdict
+  const of = by === 'value' ? '' : `, ${by.includes('added') ? 'added' : 'of the base'}`
+  return (
+    `<tr><td><a href="#${id}">${escape(what)}</a></td><td>${escape(arm)}</td>` +
+    `<td>${isAtLeast === true ? '≥' : '≤'} ${shown(target)} ${escape(unit)}${of}</td>` +
+    `<td>${signed(measured, by)} ${escape(unit)}</td>` +
+    `<td class="${isHeld ? 'held' : 'missed'}">${isHeld ? 'held' : 'missed'}</td>` +
+    `<td>${bounding(verdict).map(escape).join('<br>')}</td></tr>`
+  )
 }
 
 const meaning = {

@@ -1,6 +1,6 @@
 // What a host that is written with the SDK feels: its client, a server of the SDK's, and what lies between them. Calls a second
-// with 64 in flight, one call at a time, and a result of 1 MiB. Run after npm run build: node test/bench/sdk-calls.ts [rounds]
-import { type ChildProcess, spawn } from 'node:child_process'
+// with 64 in flight, one call at a time, and a result of 1 MiB; beside them what any process in between costs here. Run after npm run build: node test/bench/sdk-calls.ts [rounds]
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { fileURLToPath } from 'node:url'
@@ -14,18 +14,23 @@ import { eventually } from '../support/eventually.ts'
 import { fixture as pathOf } from '../support/plain-launch.ts'
 import { tempDir } from '../support/temp-dir.ts'
 import { freePort } from '../support/free-port.ts'
-import { type Arm, median, publish } from './figures.ts'
+import { Undoing } from './broken-off.ts'
+import { compile } from './compile.ts'
+import { type Arm, boundBy, type Judged, median, publish } from './figures.ts'
 import { install, peers } from './peers.ts'
 import { byTurns, type Measured } from './turns.ts'
 
 const inFlight = 64
 const calls = 1500
 const few = 150
+const trip = 3000
 const mebibyte = 1024 * 1024
 const rounds = Number(process.argv[2] ?? 7)
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const shim = `${root}dist/libexec/${process.arch}/sallyport-stdio`
 const script = pathOf('sdk-echo.mjs')
+const pipeNames = { one: 'one byte pipe in C', two: 'two byte pipes in C' } as const
+const chainNames = ['two processes in C', 'three processes in C', 'four processes in C'] as const
 
 /** What lies between, by name, each with a client of its own. */
 interface Way {
@@ -34,27 +39,28 @@ interface Way {
   readonly client: Client
 }
 
-await using stack = new AsyncDisposableStack()
-for (const signal of ['SIGINT', 'SIGTERM'] as const)
-  process.once(signal, () => void stack.disposeAsync().finally(() => process.exit(1)))
+await using stack = new Undoing()
+const folder = await stack.starting(() => tempDir())
+const pipe = compile('byte-pipe', folder.path)
 const { ways, absent } = await connectAll()
 const over = (measure: (client: Client) => Promise<number>): readonly Measured[] =>
   ways.map(({ name, kind, client }) => ({ name, kind, once: () => measure(client) }))
 const rate = await byTurns(over(flood), rounds)
 const latency = await byTurns(over(oneByOne), rounds)
 const large = await byTurns(over(fill), rounds)
+const trips = await byTurns(chains(), rounds)
+const oneMore = boundBy('added', trips, chainNames[1])
+const twoMore = boundBy('added', trips, chainNames[2])
 publish([
   {
     id: 'calls',
     what: `calls a second, client and server of the SDK, ${inFlight} in flight`,
     unit: 'calls/s',
     arms: [...rate, ...absent],
-    judged: ['sallyport-stdio', 'host.sock'].map((arm) => ({
-      arm,
-      by: 'percent',
-      target: 80,
-      isAtLeast: true,
-    })),
+    judged: [
+      judged('sallyport-stdio', rate, { by: 'percent', target: 80, isAtLeast: true }),
+      judged('host.sock', rate, { by: 'percent', target: 80, isAtLeast: true }),
+    ],
   },
   {
     id: 'latency',
@@ -62,8 +68,8 @@ publish([
     unit: 'µs',
     arms: [...latency, ...absent],
     judged: [
-      { arm: 'host.sock', by: 'added', target: 60 },
-      { arm: 'sallyport-stdio', by: 'added', target: 110 },
+      judged('host.sock', latency, { by: 'added', target: 60 }, [oneMore]),
+      judged('sallyport-stdio', latency, { by: 'added', target: 110 }, [twoMore]),
     ],
   },
   {
@@ -71,9 +77,44 @@ publish([
     what: 'a result of 1 MiB, median of a round',
     unit: 'ms',
     arms: [...large, ...absent],
-    judged: ['sallyport-stdio', 'host.sock'].map((arm) => ({ arm, by: 'percent added', target: 50 })),
+    judged: [
+      judged('sallyport-stdio', large, { by: 'percent added', target: 50 }),
+      judged('host.sock', large, { by: 'percent added', target: 50 }),
+    ],
+  },
+  {
+    id: 'round-trip',
+    what: 'a line of 100 bytes over pipes to another process and back, through none, one or two in between, median of a round',
+    unit: 'µs',
+    arms: trips,
+    judged: [],
+    note: 'What the kernel takes to wake one process after another: the socket has one process in between, the shim two.',
   },
 ])
+
+/** A target beside what as many processes reach that pass bytes on: one for the socket, two where the shim stands before it. */
+function judged(
+  arm: 'sallyport-stdio' | 'host.sock',
+  arms: readonly Arm[],
+  target: Pick<Judged, 'by' | 'target' | 'isAtLeast'>,
+  more: Judged['bounds'] = [],
+): Judged {
+  const least = arm === 'host.sock' ? pipeNames.one : pipeNames.two
+  return { arm, ...target, bounds: [boundBy(target.by, arms, least), ...more] }
+}
+
+/** One process that sends a line and one that sends it back, and none, one and two in between; median µs of many trips. */
+function chains(): readonly Measured[] {
+  const program = compile('round-trip', folder.path)
+  return chainNames.map((name, between) => ({
+    name,
+    kind: between === 0 ? 'base' : 'bound',
+    once: async () => {
+      const args = [String(trip), ...Array.from({ length: between }, () => pipe), 'cat']
+      return median(execFileSync(program, args, { encoding: 'utf8' }).trim().split('\n').map(Number))
+    },
+  }))
+}
 
 /** Keeps so many calls in flight; calls a second. */
 async function flood(client: Client): Promise<number> {
@@ -109,12 +150,11 @@ async function fill(client: Client): Promise<number> {
 }
 
 async function connectAll(): Promise<{ readonly ways: readonly Way[]; readonly absent: readonly Arm[] }> {
-  const folder = stack.use(await tempDir())
   const server = fixture('sdk-echo', {
     package: { source: `${root}test/fixtures/servers`, target: '/app', with: [`${root}node_modules`] },
     output: { result_bytes: 4 * mebibyte },
   })
-  const running = stack.use(await daemon(configOf({ sdk: server })))
+  const running = await stack.starting(() => daemon(configOf({ sdk: server })))
   const stdio = (
     command: string,
     args: readonly string[],
@@ -124,8 +164,9 @@ async function connectAll(): Promise<{ readonly ways: readonly Way[]; readonly a
   const proxy = fileURLToPath(new URL('sdk-proxy.ts', import.meta.url))
   const ways = [
     await way('direct stdio', 'base', stdio(process.execPath, [script])),
-    // The least that can stand between: each direction has one process that passes bytes on.
-    await way('byte pipe', 'bound', stdio('sh', ['-c', 'cat | "$0" "$1" | cat', process.execPath, script])),
+    // The least that can stand between: a process that passes bytes on, both ways.
+    await way(pipeNames.one, 'bound', stdio(pipe, [process.execPath, script])),
+    await way(pipeNames.two, 'bound', stdio(pipe, [pipe, process.execPath, script])),
     await way('sallyport-stdio', 'ours', stdio(shim, ['sdk', '--no-autostart'], running.env)),
     await way(
       'host.sock',

@@ -5,6 +5,7 @@ import { readFileSync } from 'node:fs'
 import { setTimeout } from 'node:timers/promises'
 import { configOf, daemon, fixture, type TestDaemon } from '../support/daemon.ts'
 import { cgroupsOf, descendantsOf, processesWith } from '../support/leaks.ts'
+import { Undoing } from './broken-off.ts'
 import { publish } from './figures.ts'
 
 const [servers = 50, rounds = 3, kills = 15] = process.argv.slice(2).map(Number)
@@ -17,13 +18,11 @@ const config = configOf(Object.fromEntries(names.map((name) => [name, server])))
 /** Launches at once of a daemon that is killed, and the longest that it is let work on them, ms */
 const [launches, window] = [20, 600]
 
-await using stack = new AsyncDisposableStack()
-for (const signal of ['SIGINT', 'SIGTERM'] as const)
-  process.once(signal, () => void stack.disposeAsync().finally(() => process.exit(1)))
+await using stack = new Undoing()
 const taken: number[] = []
 const left: number[] = []
 for (let round = 0; round < rounds; round++) {
-  const running = stack.use(await daemon(config))
+  const running = await stack.starting(() => daemon(config))
   for (const name of names) await running.client.call('servers/start', { server: name })
   const seen = descendantsOf(running.process.pid ?? 0).map(({ pid }) => pid)
   const exit = once(running.process, 'exit')
@@ -35,7 +34,7 @@ for (let round = 0; round < rounds; round++) {
 }
 const killed: number[] = []
 for (let kill = 0; kill < kills; kill++) {
-  const running = stack.use(await daemon(config))
+  const running = await stack.starting(() => daemon(config))
   for (const name of names.slice(0, launches))
     running.client.call('servers/start', { server: name }).catch(() => undefined) // its daemon is killed
   await setTimeout(((kill + 1) / kills) * window)

@@ -1,0 +1,38 @@
+// What a benchmark has started, undone also where it is broken off in the middle.
+const statusInterrupted = 130
+
+/**
+ * A stack that a signal, or the end of who started this process, disposes of before the process ends with 130.
+ *
+ * What is started by `starting` is disposed of also where the signal comes before it is up.
+ */
+export class Undoing extends AsyncDisposableStack {
+  readonly #starting = new Set<Promise<unknown>>()
+  #isEnding = false
+
+  constructor() {
+    super()
+    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
+      process.on(signal, () => void this.#breakOff())
+    process.once('disconnect', () => void this.#breakOff())
+    process.channel?.unref() // to hear of its end is no reason to stay
+  }
+
+  /** Resolves with what starts, which from then on is undone with all else. */
+  async starting<T extends AsyncDisposable>(start: () => Promise<T>): Promise<T> {
+    if (this.#isEnding) throw new Error('the run was broken off')
+    const used = start().then((it) => this.use(it))
+    this.#starting.add(used)
+    return await used.finally(() => this.#starting.delete(used))
+  }
+
+  async #breakOff(): Promise<void> {
+    if (this.#isEnding) return
+    this.#isEnding = true
+    // What the measurement says to that is no news.
+    process.on('uncaughtException', () => undefined)
+    await Promise.allSettled(this.#starting)
+    await this.disposeAsync()
+    process.exit(statusInterrupted)
+  }
+}
