@@ -39,8 +39,9 @@ export class ConfinedTree implements RunningSandbox {
   #exit: Pick<SandboxExit, 'code' | 'signal'> = { code: null, signal: null }
   #diagnostics = ''
 
-  constructor(monitor: ChildProcess, plan: TreePlan) {
-    this.#plan = plan
+  constructor(monitor: ChildProcess, { spec, enforcedBy, log, outerLimits }: TreePlan) {
+    // Never the whole plan of the launch: what it has for the sandbox to read would stay for as long as the server runs.
+    this.#plan = { spec, enforcedBy, log, outerLimits }
     this.#monitor = monitor
     this.channel = new ControlChannel(streamOn(monitor, 3))
     this.#stdin = streamOn(monitor, 4)

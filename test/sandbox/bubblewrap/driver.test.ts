@@ -12,6 +12,8 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { afterEach, describe, expect, test } from 'vitest'
 import { confine } from '../../../src/sandbox/bubblewrap/driver.ts'
 import { credentialFolder } from '../../../src/sandbox/spec.ts'
@@ -51,6 +53,21 @@ describe('a confined server', () => {
     for await (const chunk of server.stdout) chunks.push(chunk as Buffer)
     expect(Buffer.concat(chunks).equals(sent)).toBe(true)
     expect(await server.ended).toEqual({ code: 0, signal: null, reason: 'exited' })
+  })
+
+  test('holds nothing of its launch that only its sandbox had to read', async () => {
+    const launched = async () => {
+      const plan = await planOf(['/bin/cat'])
+      return { server: await start(plan), read: new WeakRef(plan.arguments) }
+    }
+    const { server, read } = await launched()
+    await using _ = server
+    setFlagsFromString('--expose-gc')
+    const collect = runInNewContext('gc') as () => void
+    await eventually(() => {
+      collect()
+      return read.deref() === undefined
+    }, 20_000)
   })
 
   test('that writes and exits at once loses nothing, even to a reader who comes late', async () => {
