@@ -201,6 +201,7 @@ async function measure(rounds: number, hasPeers: boolean): Promise<void> {
         ...(srtSize === null
           ? []
           : [{ name: `srt, ${srtSize.count} processes`, kind: 'peer' as const, ...size(srtSize) }]),
+        ...(absent === null ? [] : [{ name: 'srt', kind: 'peer' as const, values: [], absent }]),
       ],
       judged: [{ arm: `ours, ${ourSize.count} processes`, by: 'value', target: 1.5 }],
     },

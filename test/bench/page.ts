@@ -26,7 +26,7 @@ export function page(machine: readonly string[], figures: readonly Figure[]): st
 <main>
 <h1>What Sallyport costs</h1>
 ${machine.map((line) => `<p class="machine">${escape(line)}</p>`).join('\n')}
-<div class="wide"><table>
+<div class="wide"><table class="targets">
 <thead><tr><th>what</th><th>arm</th><th>target</th><th>measured</th><th></th><th>bound, in the same run</th></tr></thead>
 <tbody>
 ${rows.join('\n')}
@@ -64,7 +64,7 @@ function section(figure: Figure): string {
     figure.note ?? '',
   ]
   return `<section id="${figure.id}"><h2>${escape(figure.what)}</h2>
-${plot(figure)}
+<div class="strips">${plot(figure)}</div>
 ${notes
   .filter((note) => note !== '')
   .map((note) => `<p>${escape(note)}</p>`)
@@ -88,9 +88,10 @@ function plot({ what, unit, arms }: Figure): string {
       `<line class="tick" x1="${at(x(tick))}" x2="${at(x(tick))}" y1="4" y2="${height - 24}"/>` +
       `<text class="scale" x="${at(x(tick))}" y="${height - 8}">${shown(tick)}</text>`,
   )
+  const axis = `<text class="scale of-x" x="${left - 12}" y="${height - 8}">${escape(unit)}${isLog ? ', logarithmic' : ''}</text>`
   const drawn = there.map((arm, index) => strip(arm, index * row + 18, x, unit))
   return `<svg viewBox="0 0 ${width} ${height}" role="img" aria-label="${escape(what)}, ${escape(unit)}">
-${[...lines, ...drawn].join('\n')}
+${[axis, ...lines, ...drawn].join('\n')}
 </svg>`
 }
 
@@ -113,11 +114,14 @@ export function evenly(to: number): readonly number[] {
   return Array.from({ length: Math.floor(to / step) + 1 }, (_, n) => n * step)
 }
 
-/** The powers of ten between two values. */
+/** The powers of ten between two values; where those are few, twice and five times each too. */
 function powers(from: number, to: number): readonly number[] {
-  const first = Math.floor(Math.log10(from))
-  const exponents = Array.from({ length: Math.ceil(Math.log10(to)) - first + 1 }, (_, n) => first + n)
-  return exponents.map((exponent) => 10 ** exponent).filter((tick) => tick >= from && tick <= to)
+  const [first, last] = [Math.floor(Math.log10(from)), Math.ceil(Math.log10(to))]
+  const steps = last - first > 3 ? [1] : [1, 2, 5]
+  const exponents = Array.from({ length: last - first + 1 }, (_, n) => first + n)
+  return exponents
+    .flatMap((exponent) => steps.map((step) => step * 10 ** exponent))
+    .filter((tick) => tick >= from && tick <= to)
 }
 
 /** A place in a drawing. */
@@ -132,19 +136,20 @@ export const style = `
 :root { color-scheme: light dark; --ink: #1c2330; --soft: #667085; --line: #e2e6ec; --back: #fff; --ours: #0b6bcb; --base: #667085; --bound: #98a2b3; --peer: #b54708; --held: #067647; --missed: #b42318 }
 @media (prefers-color-scheme: dark) { :root { --ink: #e6e9ef; --soft: #98a2b3; --line: #2c3442; --back: #12161d; --ours: #6db3f8; --base: #98a2b3; --bound: #667085; --peer: #f79009; --held: #47cd89; --missed: #f97066 } }
 body { margin: 0; background: var(--back); color: var(--ink); font: 15px/1.5 system-ui, sans-serif }
-main { max-width: 60rem; margin: 0 auto; padding: 2rem 1.25rem 4rem }
+main { max-width: 66rem; margin: 0 auto; padding: 2rem 1.25rem 4rem }
 h1 { font-size: 1.6rem; margin: 0 0 .5rem } h2 { font-size: 1.05rem; margin: 2.2rem 0 .4rem }
 .machine, section p { color: var(--soft); margin: .1rem 0; font-size: .87rem }
-.wide { overflow-x: auto; margin-top: 1.5rem }
+.wide { overflow-x: auto; margin-top: 1.5rem } .strips { overflow-x: auto } .strips svg { display: block; min-width: 34rem }
 table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums }
 th, td { text-align: left; padding: .4rem .7rem .4rem 0; border-bottom: 1px solid var(--line); vertical-align: top }
 th { color: var(--soft); font-weight: 500 } a { color: inherit; text-decoration-color: var(--line) }
 td:nth-child(n+2) { white-space: nowrap }
+.targets td:first-child, .targets td:last-child { white-space: normal; min-width: 15rem }
 .held { color: var(--held) } .missed { color: var(--missed); font-weight: 600 }
 .legend { list-style: none; display: flex; flex-wrap: wrap; gap: .3rem 1.3rem; padding: 0; margin: 1.5rem 0 0; color: var(--soft); font-size: .87rem }
 .legend li::before { content: ''; display: inline-block; width: .6rem; height: .6rem; border-radius: 50%; margin-right: .4rem; background: var(--c) }
 .base { --c: var(--base) } .bound { --c: var(--bound) } .ours { --c: var(--ours) } .peer { --c: var(--peer) }
 svg { width: 100%; height: auto; font-size: 12px } svg text { fill: var(--ink) }
-.tick { stroke: var(--line) } .scale { fill: var(--soft); text-anchor: middle } .name { text-anchor: end }
+.tick { stroke: var(--line) } .scale { fill: var(--soft); text-anchor: middle } .name, .of-x { text-anchor: end }
 circle { fill: var(--c); fill-opacity: .45 } .middle { stroke: var(--c); stroke-width: 2.5 } .ours .name { font-weight: 600 }
 `
