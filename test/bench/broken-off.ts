@@ -12,8 +12,10 @@ export class Undoing extends AsyncDisposableStack {
 
   constructor() {
     super()
-    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
+    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+      process.removeAllListeners(signal) // what a test ends by would be the end before all is undone
       process.on(signal, () => void this.#breakOff())
+    }
     process.once('disconnect', () => void this.#breakOff())
     process.channel?.unref() // to hear of its end is no reason to stay
   }
