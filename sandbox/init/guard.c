@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -31,6 +32,8 @@ static void outlive_the_daemon(void) {
   signal(SIGHUP, SIG_IGN);
   signal(SIGPIPE, SIG_IGN);
   setsid();
+  // One that is stopped would keep the locks of a daemon that is gone: the end of the daemon wakes it.
+  if (prctl(PR_SET_PDEATHSIG, SIGCONT) != 0) die("guard", "the daemon's end", errno);
 }
 
 static int open_lock(const char *directory) {

@@ -82,6 +82,31 @@ describe('the lock', () => {
     expect(third.output).toBe('held\n')
   })
 
+  it('is free again soon after a daemon that is killed while its guard is stopped', async () => {
+    await using folder = await tempDir()
+    const asking = `const { pid } = require('node:child_process').spawn(${JSON.stringify(binary)}, ['guard', process.argv[1]],
+      { env: {}, stdio: ['pipe', 'inherit', 'inherit'] }); console.log(pid); setInterval(() => {}, 1000)`
+    const daemon = spawn(process.execPath, ['-e', asking, folder.path], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
+    let said = ''
+    daemon.stdout.on('data', (text: Buffer) => (said += text.toString()))
+    await eventually(() => said.includes('held\n') && /^\d+$/m.test(said))
+    const pid = Number(/^\d+$/m.exec(said)?.[0])
+    const state = (): string =>
+      /^State:\s+(\w)/m.exec(readFileSync(`/proc/${pid}/status`, 'latin1'))?.[1] ?? ''
+    process.kill(pid, 'SIGSTOP')
+    await eventually(() => state() === 'T')
+    daemon.kill('SIGKILL')
+    const isGone = eventually(() => !existsSync(`/proc/${pid}`) || state() === 'Z', 20_000)
+    await isGone.catch((error: unknown) => {
+      process.kill(pid, 'SIGKILL')
+      throw error
+    })
+    await using next = await Guard.held(folder.path)
+    expect(next.output).toBe('held\n')
+  })
+
   it('is taken by one of many who come at once', async () => {
     await using folder = await tempDir()
     const guards = Array.from({ length: 12 }, () => new Guard(folder.path))
