@@ -53,6 +53,14 @@ const faults: Readonly<Record<string, Fault>> = {
       return again(stage, chance)
     },
   },
+  'the daemon is killed while much of it stands still': {
+    weight: 0.5,
+    async befall({ stage, chance }) {
+      for (const { pid } of partsOf(stage)) if (chance.percent(60)) signal(pid, 'SIGSTOP')
+      await stage.kill()
+      return again(stage, chance)
+    },
+  },
   'the daemon is ended': {
     weight: 0.5,
     async befall({ stage, chance }) {
