@@ -27,7 +27,7 @@ export interface Found {
 
 const chunkBytes = 262_144
 
-/** Returns the records that match. Lines that are no records (a torn end) are passed over. */
+/** Returns the records that match. A torn end is passed over, also where it holds whole lines: their numbers went to others. */
 export async function queryJournal(directory: string, query: Query): Promise<Found> {
   const found: JournalRecord[] = []
   let bytes = 0
@@ -37,10 +37,11 @@ export async function queryJournal(directory: string, query: Query): Promise<Fou
     if (isForward && (await isBefore(directory, segments[index + 1], query.after))) continue
     await using file = await openSegment(directory, segment)
     if (file === null) continue
+    const end = await sealedEnd(file.handle)
     const lines = isForward ? forward(file.handle) : backward(file.handle)
     for await (const line of lines) {
       const record = recordOf(line)
-      if (record === null) continue
+      if (record === null || record.seq > end) continue
       if (isBeyond(record, query)) return inOrder(found, isForward)
       if (!isInside(record, query) || !query.matches(record)) continue
       bytes += Buffer.byteLength(line)
@@ -71,6 +72,15 @@ async function isBefore(directory: string, next: number | undefined, seq: number
   if (file === null) return false
   for await (const line of forward(file.handle)) return (recordOf(line)?.seq ?? Infinity) <= seq + 1
   return false
+}
+
+/** Number of the last record that is sealed, alone or with its batch; 0 where none is. */
+async function sealedEnd(file: FileHandle): Promise<number> {
+  for await (const line of backward(file)) {
+    const record = recordOf(line)
+    if (record !== null && record.mac !== null) return record.seq
+  }
+  return 0
 }
 
 async function openSegment(

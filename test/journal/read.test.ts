@@ -1,5 +1,5 @@
 // Looking into a journal gives the records that were asked for, in order, from either end and over all segments.
-import { appendFileSync, mkdtempSync, rmSync } from 'node:fs'
+import { appendFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
@@ -139,3 +139,42 @@ test('a torn end and a missing journal hide nothing and break nothing', async ()
     }),
   ).toEqual({ records: [], isCut: false })
 })
+
+test.each(['oldest', 'newest'] as const)(
+  'of a batch that was cut off behind a whole line nothing is found, and all that took its numbers, from the %s',
+  async (from) => {
+    const cut = join(root, 'cut')
+    const open = (): Journal =>
+      Journal.open({
+        directory: cut,
+        key: new Uint8Array(32).fill(7),
+        daemon: 'd-1',
+        durability: 'write',
+        segmentBytes: 1 << 20,
+        replay: () => undefined,
+      })
+    const append = (journal: Journal, says: string) =>
+      journal.append({ type: 'test.note', body: `{"says":"${says}"}` })
+    {
+      await using journal = open()
+      await Promise.all(['cut', 'cut', 'cut'].map((says) => append(journal, says)))
+    }
+    const path = segmentPath(cut, 1)
+    const lines = readFileSync(path, 'utf8').split('\n')
+    writeFileSync(path, `${lines.slice(0, 3).join('\n')}\n{"seq":4`)
+    {
+      await using journal = open()
+      await append(journal, 'kept')
+    }
+    const find = async (range: Pick<Query, 'after' | 'before'>) =>
+      (await queryJournal(cut, { ...range, limit: 9, limitBytes: Infinity, from, matches: () => true }))
+        .records
+    const found = (await find({ after: 0, before: null })).map(({ seq, segment }) => ({ seq, segment }))
+    expect(found).toEqual([
+      { seq: 1, segment: 1 },
+      { seq: 2, segment: 2 },
+      { seq: 3, segment: 2 },
+    ])
+    expect(await find({ after: 1, before: 3 })).toMatchObject([{ seq: 2, type: 'segment.opened' }])
+  },
+)
