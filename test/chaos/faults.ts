@@ -56,8 +56,10 @@ const faults: Readonly<Record<string, Fault>> = {
   'the daemon is killed while much of it stands still': {
     weight: 0.5,
     async befall({ stage, chance }) {
-      // Without control groups a sandbox that others stopped ends only once they let it go on.
-      const parts = partsOf(stage).filter(({ name }) => isRoot || name === 'sallyport-init')
+      // What waits for its orders, and without control groups a sandbox, ends only once whoever stopped it lets it go on.
+      const parts = partsOf(stage).filter(
+        ({ pid, name }) => (isRoot || name === 'sallyport-init') && !isLauncher(pid),
+      )
       for (const { pid } of parts) if (chance.percent(60)) signal(pid, 'SIGSTOP')
       await stage.kill()
       return again(stage, chance)
@@ -204,6 +206,14 @@ function* course(chance: Chance, weights: readonly (readonly [number, string])[]
 /** Processes of the daemon's sandboxes, from the launcher to what servers started, and its guard. */
 function partsOf({ pid }: Stage): readonly ChildProcess[] {
   return pid === null ? [] : descendantsOf(pid)
+}
+
+function isLauncher(pid: number): boolean {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0')[1] === 'outer'
+  } catch {
+    return false // it has just ended
+  }
 }
 
 /** One of them, of each kind as often. */
