@@ -127,9 +127,11 @@ async function* forward(file: FileHandle): AsyncGenerator<string> {
   }
 }
 
+/** From the last newline on: what stands behind it was cut off, whatever it says. */
 async function* backward(file: FileHandle): AsyncGenerator<string> {
   let { size: position } = await file.stat()
   let rest: Buffer[] = [] // of the line that the last chunk began in the middle of
+  let isEnded = false
   while (position > 0) {
     const length = Math.min(chunkBytes, position)
     position -= length
@@ -143,11 +145,12 @@ async function* backward(file: FileHandle): AsyncGenerator<string> {
     ) {
       const line = Buffer.concat([buffer.subarray(at + 1, end), ...rest])
       rest = []
-      if (line.length > 0) yield line.toString('utf8')
+      if (isEnded) yield line.toString('utf8')
+      isEnded = true
       end = at
     }
     rest.unshift(buffer.subarray(0, end))
   }
   const first = Buffer.concat(rest)
-  if (first.length > 0) yield first.toString('utf8')
+  if (isEnded) yield first.toString('utf8')
 }

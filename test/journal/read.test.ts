@@ -140,13 +140,18 @@ test('a torn end and a missing journal hide nothing and break nothing', async ()
   ).toEqual({ records: [], isCut: false })
 })
 
-test.each(['oldest', 'newest'] as const)(
-  'of a batch that was cut off behind a whole line nothing is found, and all that took its numbers, from the %s',
-  async (from) => {
-    const cut = join(root, 'cut')
+test.each([
+  { from: 'oldest', where: 'behind a whole line', cut: /(?<=\n\{"seq":4).*/s },
+  { from: 'newest', where: 'behind a whole line', cut: /(?<=\n\{"seq":4).*/s },
+  { from: 'oldest', where: 'before its last newline', cut: /\n$/ },
+  { from: 'newest', where: 'before its last newline', cut: /\n$/ },
+] as const)(
+  'of a batch that was cut off $where nothing is found, and all that took its numbers, from the $from',
+  async ({ from, cut }) => {
+    const torn = join(root, 'torn')
     const open = (): Journal =>
       Journal.open({
-        directory: cut,
+        directory: torn,
         key: new Uint8Array(32).fill(7),
         daemon: 'd-1',
         durability: 'write',
@@ -159,15 +164,14 @@ test.each(['oldest', 'newest'] as const)(
       await using journal = open()
       await Promise.all(['cut', 'cut', 'cut'].map((says) => append(journal, says)))
     }
-    const path = segmentPath(cut, 1)
-    const lines = readFileSync(path, 'utf8').split('\n')
-    writeFileSync(path, `${lines.slice(0, 3).join('\n')}\n{"seq":4`)
+    const path = segmentPath(torn, 1)
+    writeFileSync(path, readFileSync(path, 'utf8').replace(cut, ''))
     {
       await using journal = open()
       await append(journal, 'kept')
     }
     const find = async (range: Pick<Query, 'after' | 'before'>) =>
-      (await queryJournal(cut, { ...range, limit: 9, limitBytes: Infinity, from, matches: () => true }))
+      (await queryJournal(torn, { ...range, limit: 9, limitBytes: Infinity, from, matches: () => true }))
         .records
     const found = (await find({ after: 0, before: null })).map(({ seq, segment }) => ({ seq, segment }))
     expect(found).toEqual([
