@@ -1,5 +1,5 @@
 // What one daemon has outside of its sandboxes for them: the broker of secrets, the folder of doors, and who hears of both.
-import { chmod, mkdir } from 'node:fs/promises'
+import { chmod, mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createBroker } from '../credentials/broker.ts'
 import type { Broker } from '../schema/credentials.ts'
@@ -37,11 +37,12 @@ export interface Outside extends AsyncDisposable {
   readonly outfits: Outfits
 }
 
-/** Makes the folder of the doors, and names it to the guard before. */
+/** Makes the folder of the doors, empty, and names it to the guard before: doors of a daemon that was killed with its guard lead nowhere. */
 export async function createOutside(options: OutsideOptions): Promise<Outside> {
   const { settings, environment, runtimeDir, guard } = options
   const doors = join(runtimeDir, 'egress')
   guard.cleanUp(`doors /${doors.replace(/^\/+/, '')}`)
+  await rm(doors, { recursive: true, force: true })
   await mkdir(doors, { recursive: true, mode: 0o711 })
   await chmod(doors, 0o711) // whatever the umask is: a sandbox's user passes through, and sees nothing
   const broker = createBroker({
