@@ -34,6 +34,13 @@ function killed(state: string, to: string): string {
   return to
 }
 
+/** Accepts the tool: only what was accepted has trust to lose, here by its change and by its server's reach. */
+async function accept(at: Life): Promise<void> {
+  const tools = new Map([['echo', { name: 'echo', inputSchema: { type: 'object' } }]])
+  const by = { by: '0', peer: { uid: 0, gid: 0, pid: 1 } }
+  await at.governance.surfaces.accept({ server, tools, rest: {} }, { ...by, declared: null, only: null })
+}
+
 /** Loses a tool's trust and halts the server while the journal's folder is away. */
 async function violate(at: Life, state: string): Promise<void> {
   renameSync(at.directory, join(state, 'journal.away'))
@@ -51,24 +58,28 @@ test('what was lost in one life is lost in the next, on record, once', async () 
   const state = join(dir.path, 'state')
   mkdirSync(state)
   await using at = await life(state)
+  await accept(at)
   await violate(at, state)
   const copy = killed(state, join(dir.path, 'killed'))
   expect(readFileSync(join(copy, 'journal.owed'), 'utf8')).toContain('it changed')
 
   {
     await using next = await life(copy)
-    expect(next.governance.ledger.trust(name, 'echo')).toMatchObject({ epoch: 1, tier: 'untrusted' })
+    expect(next.governance.ledger.trust(name, 'echo')).toMatchObject({ epoch: 2, tier: 'untrusted' })
     expect(next.governance.ledger.quarantined()).toMatchObject([{ server: name, failure: 'MP-FH-008' }])
-    expect(bodies(next, 'trust.violated')).toMatchObject([{ tool: 'echo', detail: 'it changed', owed: true }])
+    expect(bodies(next, 'trust.violated')).toMatchObject([
+      { tool: 'echo', detail: 'it changed', owed: true },
+      { tool: 'echo', detail: 'it reached out', owed: true },
+    ])
     expect(bodies(next, 'server.quarantined')).toMatchObject([{ reason: 'it reached out', owed: true }])
     expect(existsSync(join(copy, 'journal.owed'))).toBe(false)
   }
   await using last = await life(copy)
-  expect(last.governance.ledger.trust(name, 'echo')).toMatchObject({ epoch: 1 })
-  expect(bodies(last, 'trust.violated')).toHaveLength(1)
+  expect(last.governance.ledger.trust(name, 'echo')).toMatchObject({ epoch: 2 })
+  expect(bodies(last, 'trust.violated')).toHaveLength(2)
   renameSync(join(state, 'journal.away'), at.directory)
   await eventually(() => !existsSync(join(state, 'journal.owed')))
-  expect(bodies(at, 'trust.violated')).toHaveLength(1)
+  expect(bodies(at, 'trust.violated')).toHaveLength(2)
 })
 
 test('one disk that takes it is enough; with none, that is told', async () => {
@@ -78,12 +89,13 @@ test('one disk that takes it is enough; with none, that is told', async () => {
   const paths = [join(dir.path, 'no such folder', 'owed'), join(dir.path, 'owed')]
   {
     await using at = await life(state, paths)
+    await accept(at)
     await violate(at, state)
     expect(at.events.filter(({ type }) => type === 'journal/not-kept')).toEqual([])
     const copy = killed(state, join(dir.path, 'killed'))
     cpSync(join(dir.path, 'owed'), join(dir.path, 'left'))
     await using next = await life(copy, [join(dir.path, 'left')])
-    expect(next.governance.ledger.trust(name, 'echo')).toMatchObject({ epoch: 1 })
+    expect(next.governance.ledger.trust(name, 'echo')).toMatchObject({ epoch: 2 })
     renameSync(join(state, 'journal.away'), at.directory)
     await eventually(() => !existsSync(join(dir.path, 'owed')))
   }
