@@ -156,11 +156,15 @@ export class Governance implements AsyncDisposable {
     await this.recorder.record(type, { ...body, ...evidence })
   }
 
+  /** Ends all permits of a server, and says which. */
+  revoke(server: string): readonly string[] {
+    return this.permits.revoke(({ binding }) => binding.identity.startsWith(`${server}/`))
+  }
+
   /** Nothing of a server stands any more, from what its last calls came to on. Resolves with the permits that ended. */
   async remove(server: string, scope: RemovedBody['scope'], actor: Actor): Promise<readonly string[]> {
-    const isOf = (identity: string): boolean => identity.startsWith(`${server}/`)
-    this.approvals.void(({ identity }) => isOf(identity))
-    const permits = this.permits.revoke(({ binding }) => isOf(binding.identity))
+    this.approvals.void(({ identity }) => identity.startsWith(`${server}/`))
+    const permits = this.revoke(server)
     await this.governors.settled()
     const fact: Fact = { type: 'server.removed', body: { server, by: actor.by, scope } }
     await this.surfaces.end(server, () => this.add(fact, { ...actor }))

@@ -151,6 +151,8 @@ async function remove(
   waiting: { readonly signal: AbortSignal },
 ): Promise<HostMethods['servers/remove']['result']> {
   expectOwn({ roster, supervisor }, server, caller)
+  // Before their calls end with the server, each of which takes its own along.
+  const revoked = governance.revoke(server)
   // Who takes long to stop holds up nobody's reload.
   const everybody = { ...caller, role: 'operator' } as const
   const before = await supervisor.stop(everybody, server, waiting)
@@ -168,7 +170,7 @@ async function remove(
       )
       machine.unpin([settings])
       roster.remove(server)
-      return { removed: server, stopped: [...before, ...stopped], permits }
+      return { removed: server, stopped: [...before, ...stopped], permits: [...revoked, ...permits] }
     } catch (error) {
       stay()
       supervisor.add(settings, owner)
