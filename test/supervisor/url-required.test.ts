@@ -22,6 +22,8 @@ const shaking = (more: Partial<ServerSettings>): Promise<HostEnd> =>
 test.each([
   ['off', '"code":-32042', {}],
   ['off, and the number has another spelling', '"code":-3.2042E4', {}],
+  ['off, and the number is a text', '"code":" -32_042.0 "', {}],
+  ['off, and the number is a fraction', '"code":-32042.5', {}],
   ['off, and the key has another spelling', '"code":-32603,"Code":-32042', {}],
   ['off, and the key comes twice', '"code":-32042,"code":-32603', {}],
   ['on, and the server is sandboxed', '"code":-32042', { ...on, trust: 'sandboxed' }],

@@ -1,6 +1,6 @@
 // A subscription of Sallyport's own: a server of the later era tells of changes in its lists to whoever asked, and to nobody else.
 import type { Notification } from '../message/envelope.ts'
-import { idAt, subscriptionIn } from '../shared/lines.ts'
+import { idAt, only, subscriptionIn } from '../shared/lines.ts'
 import type { Introduction } from './surface.ts'
 
 export const listen = 'subscriptions/listen'
@@ -22,6 +22,8 @@ export function listenParams({ capabilities }: Introduction): string | null {
   return JSON.stringify({ notifications: Object.fromEntries(told.map(([, change]) => [change, true])) })
 }
 
-/** True for a notification of the subscription that was asked for by the request of that key. */
-export const isOf = (key: string | null, { text, params }: Notification): boolean =>
-  key !== null && idAt(text, subscriptionIn(text, params))?.key === key
+/** True for a notification of the subscription that was asked for by the request of that key, and for the one that ends it. */
+export const isOf = (key: string | null, { method, text, params }: Notification): boolean =>
+  key !== null &&
+  (idAt(text, subscriptionIn(text, params))?.key === key ||
+    (method === 'notifications/cancelled' && idAt(text, only(params?.inner ?? [], 'requestId'))?.key === key))

@@ -191,13 +191,17 @@ export class ControlSlot implements AsyncDisposable, SharedDoor {
     const { server, ports, nextGeneration } = this.#options
     const process = await this.#instance.start()
     const instance = this.#instance.id
+    let told = 0
     const connection = connectionTo({
       server,
       ports,
       process,
       instance,
       nextGeneration,
-      listChanged: () => this.changed(),
+      listChanged: () => {
+        told += 1
+        this.changed()
+      },
       note: (type, detail) => this.#note(type, detail),
     })
     const { client, surface } = connection
@@ -206,6 +210,7 @@ export class ControlSlot implements AsyncDisposable, SharedDoor {
     try {
       await client.handshake(options)
       client.subscribe()
+      told = 0 // of what it said before, the lists that are asked for now have it all
       // Without a record nothing is called, but the server may run: the next call looks again.
       await surface.fetch(options).catch(unlessUnrecorded)
       if (this.#instance.state !== 'starting')
@@ -221,6 +226,7 @@ export class ControlSlot implements AsyncDisposable, SharedDoor {
     this.#instance.ready()
     ports.pools.prepare(server.name)
     this.#connection = connection
+    if (told > 0) this.changed()
     this.#restIfIdle()
     void client.broken.then((error) => this.#outlived(process, instance, error))
     return connection

@@ -134,7 +134,10 @@ export class ServerLane {
 
   #response(response: Response): Verdict {
     // The server could not tell which message it failed on; the host may know.
-    if (response.id === null && response.error !== null) return this.isMuted ? 'drop' : 'pass'
+    if (response.id === null && response.error !== null)
+      return this.isMuted || (sendsToAddress(response) && !serverMay(this.#wire.server, 'elicitation'))
+        ? 'drop'
+        : 'pass'
     if (response.id === null) return this.#garbage('a result for nobody')
     if (this.#wire.own(response)) return 'drop'
     const request = this.#wire.talk.settle(response.id.key)

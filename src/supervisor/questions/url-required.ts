@@ -1,5 +1,5 @@
 // The 2025-11-25 way in which a server sends a person to an address without a request: an error with a code of its own.
-import { members } from '../../lib/json-scan.ts'
+import { decodeString, members } from '../../lib/json-scan.ts'
 import { foldKey } from '../../lib/key-folding.ts'
 import type { Response } from '../message/envelope.ts'
 
@@ -11,5 +11,9 @@ export const sendsToAddress = ({ text, error }: Pick<Response, 'text' | 'error'>
   text.charCodeAt(error.start) === 123 &&
   members(text, error.start, error.end).some(
     ({ key, start, end }) =>
-      foldKey(key) === 'code' && Number(text.slice(start, end)) === urlElicitationRequired,
+      foldKey(key) === 'code' && codeIn(text.slice(start, end)) === urlElicitationRequired,
   )
+
+/** As lenient readers take it: a number out of a text too, and nothing of what stands behind its point. */
+const codeIn = (literal: string): number =>
+  Math.trunc(Number(literal.startsWith('"') ? decodeString(literal).replaceAll('_', '') : literal))
