@@ -40,7 +40,7 @@ export class Roster implements Foldable {
   readonly #registered = new Map<string, Registered>()
   readonly #launched = new Map<string, Launched>()
   /** Names under which something is about to come, with the host that launches it, or null: they are taken, and count */
-  readonly #expected = new Map<string, string | null>()
+  readonly #expected = new Map<string, { readonly owner: string | null }>()
   /** Those of which nothing new is to be known, since they go */
   readonly #leaving = new Set<string>()
   #goingOver: Promise<unknown> = Promise.resolve()
@@ -62,7 +62,7 @@ export class Roster implements Foldable {
 
   /** Who launched each server that a host has launched, or is launching. */
   launchers(): readonly string[] {
-    const launching = [...this.#expected.values()].filter((owner) => owner !== null)
+    const launching = [...this.#expected.values()].map(({ owner }) => owner).filter((owner) => owner !== null)
     return [...[...this.#launched.values()].map(({ owner }) => owner), ...launching]
   }
 
@@ -73,8 +73,13 @@ export class Roster implements Foldable {
 
   /** Keeps a name, and room for one more of that host, until it is added or the returned object is disposed of. */
   expect(name: string, owner: string | null): Disposable {
-    this.#expected.set(name, owner)
-    return { [Symbol.dispose]: () => void this.#expected.delete(name) }
+    const kept = { owner }
+    this.#expected.set(name, kept)
+    return {
+      [Symbol.dispose]: () => {
+        if (this.#expected.get(name) === kept) this.#expected.delete(name) // or it is another's by now
+      },
+    }
   }
 
   /** Nothing is accepted of a server from now on, which is about to go; until it is removed, or what is returned is called. */

@@ -265,6 +265,21 @@ describe('servers that come and go', () => {
     expect(await call(host, 'added')).toMatchObject({ type: 'output' })
     expect((await at.run(['remove', 'added'])).status).toBe(0)
   })
+
+  test('who registers a quarantined server anew has it quarantined, until it is released', async () => {
+    const entry = fixture('echo', { version: '1', justification: 'a test', tags: [] })
+    const added = { server: 'again', entry: { ...entry } }
+    await operator.call('servers/add', added)
+    await operator.call('servers/quarantine', { server: 'again' })
+    await operator.call('servers/remove', { server: 'again' })
+    await operator.call('servers/add', added)
+    await expect(operator.call('servers/start', { server: 'again' })).rejects.toMatchObject({
+      code: 'ERR_SERVER_UNAVAILABLE',
+    })
+    await operator.call('servers/release', { name: 'again' })
+    await operator.call('servers/start', { server: 'again' })
+    await operator.call('servers/remove', { server: 'again' })
+  })
 })
 
 describe('finding tools', () => {

@@ -77,6 +77,7 @@ async function register(
   await governance.recorder.record('server.registered', { ...registered, ...actor(caller) })
   roster.add(judged, null)
   supervisor.add(judged.server, null)
+  governance.resume([server]) // what was quarantined under this name is, until it is released
   return supervisor.get(caller, server)
 }
 
@@ -101,11 +102,11 @@ async function launch(
     const judged = await roster.judgeLaunch(launched)
     try {
       await machine.pin(judged.server, { signal, isOpen: isForeign(caller) })
-      expectNotQuarantined(governance, name, machine.originOf(judged.server), caller)
       await roster.settled()
+      expectNotQuarantined(governance, name, machine.originOf(judged.server), caller)
       signal.throwIfAborted()
       if (settings === roster.current()) return await begin(ports, judged, launched, caller)
-      if (roster.settings.servers.has(name)) throw taken(name)
+      if (roster.settings.servers.has(name) || governance.ledger.knows(name)) throw taken(name)
     } catch (error) {
       if (!roster.stands(name)) machine.unpin([judged.server])
       throw error
@@ -161,8 +162,8 @@ async function remove(
     expectOwn({ roster, supervisor }, server, caller)
     const owner = roster.ownerOf(server)
     const stay = roster.leave(server)
-    const stopped = await supervisor.remove(caller, server)
     try {
+      const stopped = await supervisor.remove(caller, server)
       const permits = await governance.remove(
         server,
         owner === null ? 'registered' : 'dynamic',
