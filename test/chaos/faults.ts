@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { eventually } from '../support/eventually.ts'
 import { type ChildProcess, descendantsOf } from '../support/leaks.ts'
+import { hostKill } from '../support/cgroup-host.ts'
 import { isRoot } from '../support/user.ts'
 import type { Chance } from './chance.ts'
 import type { Containers } from './containers.ts'
@@ -57,10 +58,8 @@ const faults: Readonly<Record<string, Fault>> = {
     weight: 0.5,
     async befall({ stage, chance }) {
       // What waits for its orders, and without control groups a sandbox, ends only once whoever stopped it lets it go on.
-      const parts = partsOf(stage).filter(
-        ({ pid, name }) => (isRoot || name === 'sallyport-init') && !isLauncher(pid),
-      )
-      for (const { pid } of parts) if (chance.percent(60)) signal(pid, 'SIGSTOP')
+      const endsStopped = hostKill === null ? isBeside : (pid: number) => !isLauncher(pid)
+      for (const { pid } of partsOf(stage)) if (endsStopped(pid) && chance.percent(60)) signal(pid, 'SIGSTOP')
       await stage.kill()
       return again(stage, chance)
     },
@@ -208,11 +207,17 @@ function partsOf({ pid }: Stage): readonly ChildProcess[] {
   return pid === null ? [] : descendantsOf(pid)
 }
 
-function isLauncher(pid: number): boolean {
+const isLauncher = (pid: number): boolean => roleOf(pid) === 'outer'
+
+/** What stands beside all sandboxes: it is never about to become one, as a launcher is. */
+const isBeside = (pid: number): boolean => ['guard', 'peer'].includes(roleOf(pid))
+
+/** What a process of ours is for, as its first argument says; empty for one that has just ended. */
+function roleOf(pid: number): string {
   try {
-    return readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0')[1] === 'outer'
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0')[1] ?? ''
   } catch {
-    return false // it has just ended
+    return ''
   }
 }
 
