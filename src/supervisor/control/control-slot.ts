@@ -53,6 +53,7 @@ export class ControlSlot implements AsyncDisposable, SharedDoor {
   #connection: Connection | null = null
   /** To a process that has not answered the handshake, or not said what it lists */
   #meeting: Connection | null = null
+  #toldEarly = 0 // changes, before it was ready
   #starting: Promise<Connection> | null = null
   #retry: NodeJS.Timeout | undefined
 
@@ -191,17 +192,13 @@ export class ControlSlot implements AsyncDisposable, SharedDoor {
     const { server, ports, nextGeneration } = this.#options
     const process = await this.#instance.start()
     const instance = this.#instance.id
-    let told = 0
     const connection = connectionTo({
       server,
       ports,
       process,
       instance,
       nextGeneration,
-      listChanged: () => {
-        told += 1
-        this.changed()
-      },
+      listChanged: () => this.changed(),
       note: (type, detail) => this.#note(type, detail),
     })
     const { client, surface } = connection
@@ -210,7 +207,7 @@ export class ControlSlot implements AsyncDisposable, SharedDoor {
     try {
       await client.handshake(options)
       client.subscribe()
-      told = 0 // of what it said before, the lists that are asked for now have it all
+      this.#toldEarly = 0 // of what it said before, the lists that are asked for now have it all
       // Without a record nothing is called, but the server may run: the next call looks again.
       await surface.fetch(options).catch(unlessUnrecorded)
       if (this.#instance.state !== 'starting')
@@ -226,7 +223,7 @@ export class ControlSlot implements AsyncDisposable, SharedDoor {
     this.#instance.ready()
     ports.pools.prepare(server.name)
     this.#connection = connection
-    if (told > 0) this.changed()
+    if (this.#toldEarly > 0) this.changed()
     this.#restIfIdle()
     void client.broken.then((error) => this.#outlived(process, instance, error))
     return connection
@@ -247,7 +244,7 @@ export class ControlSlot implements AsyncDisposable, SharedDoor {
   /** The server says that what it lists has changed. */
   changed(): void {
     const surface = this.#connection?.surface
-    if (surface === undefined) return
+    if (surface === undefined) return void this.#toldEarly++
     surface.changed({ timeoutMs: this.#options.server.timeouts.callMs, signal: never }, (outcome) =>
       this.#note('tools/changed', 'error' in outcome ? { reason: outcome.error.message } : outcome),
     )

@@ -9,8 +9,7 @@ import { evidenceOf } from '../lanes/held.ts'
 import { readEnvelope, type Response } from '../message/envelope.ts'
 import { mayNotAsk } from '../lanes/answer-parts.ts'
 import { judgeInput } from '../questions/input-required.ts'
-import { serverMay } from '../questions/server-may.ts'
-import { sendsToAddress } from '../questions/url-required.ts'
+import { mayNotSend } from '../questions/url-required.ts'
 import type { RequestOptions } from '../client/options.ts'
 import type { OwnProcesses, Speech } from './own-processes.ts'
 import { awaitAnswer, type Person, taskOf } from '../lanes/person.ts'
@@ -63,8 +62,7 @@ function whyNotPassed(
   const { server, questions } = person
   const { name, output } = server
   if (bytes > output.resultBytes) return tooLarge(name, output.resultBytes)
-  if (sendsToAddress(response) && !serverMay(server, 'elicitation'))
-    return mayNotAsk(name, request.method, 'elicitation')
+  if (mayNotSend(server, response)) return mayNotAsk(name, request.method, 'elicitation')
   const { text, result } = response
   if (result === null) return null
   const asking = { method: request.method, line: request.line, text, inner: result.inner }

@@ -17,7 +17,7 @@ import { type MessageId, messageId } from '../message/message-id.ts'
 import { awaitAnswer, declineLater, flagSecrets, taskOf, whyNotAsked } from './person.ts'
 import { sensitiveFields } from '../questions/sensitive.ts'
 import { serverMay } from '../questions/server-may.ts'
-import { sendsToAddress } from '../questions/url-required.ts'
+import { mayNotSend } from '../questions/url-required.ts'
 import { overlongLine, unreadableAnswer } from '../message/unavailable.ts'
 import { utf8 } from '../message/utf8.ts'
 import { filterList, shownIn } from './listing.ts'
@@ -135,9 +135,7 @@ export class ServerLane {
   #response(response: Response): Verdict {
     // The server could not tell which message it failed on; the host may know.
     if (response.id === null && response.error !== null)
-      return this.isMuted || (sendsToAddress(response) && !serverMay(this.#wire.server, 'elicitation'))
-        ? 'drop'
-        : 'pass'
+      return this.isMuted || mayNotSend(this.#wire.server, response) ? 'drop' : 'pass'
     if (response.id === null) return this.#garbage('a result for nobody')
     if (this.#wire.own(response)) return 'drop'
     const request = this.#wire.talk.settle(response.id.key)
@@ -163,7 +161,7 @@ export class ServerLane {
   #answer(request: HostRequest, response: Response): Verdict {
     const { result, text } = response
     const { server } = this.#wire
-    if (sendsToAddress(response) && !serverMay(server, 'elicitation'))
+    if (mayNotSend(server, response))
       return { replacement: errorLine(request.id, mayNotAsk(server.name, request.method, 'elicitation')) }
     if (result === null) return this.#readdress(request, response)
     if (request.route === 'handshake') this.#wire.talk.protocolVersion = versionOf(text, result)
