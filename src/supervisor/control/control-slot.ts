@@ -207,7 +207,7 @@ export class ControlSlot implements AsyncDisposable, SharedDoor {
     try {
       await client.handshake(options)
       client.subscribe()
-      this.#toldEarly = 0 // of what it said before, the lists that are asked for now have it all
+      this.#toldEarly = 0 // what it said before is in the lists that are asked for next
       // Without a record nothing is called, but the server may run: the next call looks again.
       await surface.fetch(options).catch(unlessUnrecorded)
       if (this.#instance.state !== 'starting')
