@@ -52,6 +52,8 @@ export interface PinWaiting {
   readonly signal?: AbortSignal
   /** Whether such code must be readable by every user of the machine */
   readonly isOpen?: boolean
+  /** Whether it is one of many that are pinned on one word: what was read for another of them is not looked at again */
+  readonly isOneOfMany?: boolean
 }
 
 /** One server's registration, as it was last looked at. */
@@ -69,7 +71,8 @@ type RegistrationSettings = Pick<Settings, 'allowedCommands' | 'commandPath' | '
  * Holds the registrations of one daemon. A reload forgets those of the servers that it changes, and with them their pins.
  *
  * Servers share programs such as node, and trees such as node_modules: each is read once, and a tree is looked through once
- * however many launches wait.
+ * however many launches wait. A server that is pinned by itself comes later than the reading that it finds, so the tree is
+ * looked through for it; those that a start or a reload pins on one word are not.
  */
 export class Registrations {
   readonly #settings: RegistrationSettings
@@ -121,14 +124,15 @@ export class Registrations {
     this.#trees.clear()
   }
 
-  async #pin(server: ServerSettings, { signal, isOpen = false }: PinWaiting): Promise<Registration> {
+  async #pin(server: ServerSettings, waiting: PinWaiting): Promise<Registration> {
+    const { signal, isOpen = false, isOneOfMany = false } = waiting
     const { command, image } = await this.#pinProgram(server)
     // Before anything is read for long: a refused argument is refused at once.
     judgeArguments(argumentRequest(server, command, this.#settings))
     const code = server.package
     let bound = boundOf(server, isOpen)
     const read = async (root: string): Promise<Tree> => {
-      const tree = await this.#readOnce(root, { bound, signal })
+      const tree = await this.#readOnce(root, { bound, signal }, isOneOfMany)
       bound = leftOf(bound, tree)
       return tree
     }
@@ -168,12 +172,12 @@ export class Registrations {
     }
   }
 
-  // The first reading of a tree in a config's life is everybody's, as long as it succeeds; a host's launch looks at it again.
-  async #readOnce(root: string, reading: Reading): Promise<Tree> {
+  // The first reading of a tree in a config's life is everybody's, as long as it succeeds; who comes alone looks at it again.
+  async #readOnce(root: string, reading: Reading, isOneOfMany: boolean): Promise<Tree> {
     const known = this.#trees.get(root)
     const tree = known === undefined ? null : await known.catch(() => null)
     if (tree !== null) {
-      const present = reading.bound === anyTree ? tree : await this.#recheckOnce(tree)
+      const present = isOneOfMany ? tree : await this.#recheckOnce(tree)
       if (!('changed' in present)) return present
     }
     const fresh = readTree(root, reading)

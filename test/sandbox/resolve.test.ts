@@ -238,6 +238,39 @@ describe('a registration', () => {
     expect(digests).not.toContain(await verify('four'))
   })
 
+  test('of a tree that was read before is of the files that are there now, which are not read again where they are the same', async () => {
+    await using place = await arrange()
+    writeFileSync(place.at('app/large'), Buffer.alloc(1 << 24, '#'))
+    const registrations = new Registrations(settingsOf(), trust)
+    const named = (name: string) => serverOf({ ...place.server, name })
+    const digestOf = async (name: string) => (await registrations.verified(named(name))).package?.digest
+    const before = bytesRead()
+    const first = await digestOf('first')
+    expect(await digestOf('second')).toBe(first)
+    expect((bytesRead() - before) / (1 << 24)).toBeLessThan(2)
+    appendFileSync(place.at('app/dist/index.js'), '// installed since\n')
+    const added = await digestOf('added')
+    expect(added).not.toBe(first)
+    expect(await digestOf('added')).toBe(added)
+    await expectRefusal(() => registrations.verified(named('first')), 'ERR_PACKAGE_CHANGED', 'dist/index.js')
+  })
+
+  test('that is one of many on one word is of the tree as it was read for the first of them', async () => {
+    await using place = await arrange()
+    const registrations = new Registrations(settingsOf(), trust)
+    const register = async (name: string) => {
+      const server = serverOf({ ...place.server, name })
+      return (await registrations.verified(server, { isOneOfMany: true })).package?.digest
+    }
+    const first = await register('first')
+    appendFileSync(place.at('app/dist/index.js'), '// installed since\n')
+    expect(await register('second')).toBe(first)
+    await expectRefusal(() => register('second'), 'ERR_PACKAGE_CHANGED', 'dist/index.js')
+    // Another word begins with other readings.
+    registrations.forget([])
+    expect(await register('third')).not.toBe(first)
+  })
+
   test('is made once for launches at the same time, and tells each of them the same', async () => {
     await using place = await arrange()
     const registrations = new Registrations(settingsOf(), trust)

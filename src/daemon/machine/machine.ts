@@ -120,7 +120,7 @@ export async function createMachine(options: MachineOptions): Promise<Machine> {
       for (const server of servers) {
         if (signal.aborted) return
         if (!server.enabled || server.unenforceable.length > 0) continue
-        await registrations.verified(server).catch((error: unknown) => {
+        await registrations.verified(server, { isOneOfMany: true }).catch((error: unknown) => {
           const { code, message } = SallyportError.from(error)
           log.warn({ server: server.name, code, reason: message }, 'server can not be registered')
         })
