@@ -74,7 +74,7 @@ export const catalogue = {
   ERR_PERMIT_NOT_FOUND: entry(8, 1094, 'No permit of that id lives.'),
   ERR_HOLD_NOT_FOUND: entry(8, 1095, 'No hold and no quarantine has that name.'),
   ERR_RECORD_NOT_FOUND: entry(8, 1098, 'The journal has no such record, or there is no journal.'),
-  ERR_OUTPUT_NOT_FOUND: entry(8, 1099, 'Nothing is kept of a long result of that call, or not for the caller.'),
+  ERR_OUTPUT_NOT_FOUND: entry(8, 1111, 'Nothing is kept of a long result of that call, or not for the caller.'),
   ERR_TASK_NOT_FOUND: entry(8, 1110, 'The caller has created no task of that id at that server.'),
   ERR_SERVER_EXISTS: entry(7, 1096, 'A server of that name is registered already.'),
   ERR_DYNAMIC_REFUSED: entry(2, 1097, 'A host may not launch servers, or not this one, or not one more.'),

@@ -1,6 +1,6 @@
 // What was not foreseen still has the name that a caller can act on.
 import { expect, test } from 'vitest'
-import { SallyportError } from '../src/errors.ts'
+import { catalogue, SallyportError } from '../src/errors.ts'
 
 test.each(['EMFILE', 'ENOMEM', 'EAGAIN', 'ENOSPC', 'ERR_WORKER_INIT_FAILED'])(
   '%s is a shortage of the machine, however deep it lies',
@@ -17,4 +17,9 @@ test.each(['EMFILE', 'ENOMEM', 'EAGAIN', 'ENOSPC', 'ERR_WORKER_INIT_FAILED'])(
 
 test('anything else that nobody foresaw is ours', () => {
   expect(SallyportError.from(new Error('EMFILE'))).toMatchObject({ code: 'ERR_INTERNAL', message: 'EMFILE' })
+})
+
+test('no two codes have one number', () => {
+  const numbers = Object.values(catalogue).map(({ rpc }) => rpc)
+  expect(numbers).toEqual([...new Set(numbers)])
 })
