@@ -73,6 +73,7 @@ export const catalogue = {
   ERR_APPROVAL_NOT_FOUND: entry(8, 1093, 'No question of that id waits, and no approval of that id stands.'),
   ERR_PERMIT_NOT_FOUND: entry(8, 1094, 'No permit of that id lives.'),
   ERR_HOLD_NOT_FOUND: entry(8, 1095, 'No hold and no quarantine has that name.'),
+  ERR_HOLD_EXISTS: entry(7, 1112, 'Another hold has that name.'),
   ERR_RECORD_NOT_FOUND: entry(8, 1098, 'The journal has no such record, or there is no journal.'),
   ERR_OUTPUT_NOT_FOUND: entry(8, 1111, 'Nothing is kept of a long result of that call, or not for the caller.'),
   ERR_TASK_NOT_FOUND: entry(8, 1110, 'The caller has created no task of that id at that server.'),

@@ -96,3 +96,29 @@ test('what rules name beside tools can be held, and a tool of a server of which 
   expect((await at.run(['release', 'stormy/anything'])).status).toBe(0)
   expect((await client.call('servers/holds', {})).holds).toEqual([])
 })
+
+test('a hold is placed in the stead of no other, whoever names it', async () => {
+  await using client = await at.connect('operator')
+  const hold = (...args: string[]) => at.run(['hold', ...args])
+  await client.call('servers/hold', { server: 'calm', name: 'incident' })
+  const another = {
+    status: 7,
+    stderr: expect.stringContaining('another hold is called incident (server calm'),
+  }
+  expect(await hold('stormy', '--name', 'incident')).toMatchObject(another)
+  expect(await hold('calm', '--name', 'incident')).toMatchObject({ status: 0 }) // the very same
+  expect(await hold('--lineage', 'a/b')).toMatchObject({ status: 0 })
+  expect(await hold('--lineage', 'a b')).toMatchObject({
+    status: 7,
+    stderr: expect.stringContaining('ERR_HOLD_EXISTS'),
+  })
+  expect(await hold('stormy', 'anything')).toMatchObject({ status: 0 })
+  expect(await hold('stormy', 'anything', '--lineage', 'a')).toMatchObject({ status: 0 })
+  const names = ['incident', 'lineage/a-b', 'stormy/anything', 'stormy/anything/a']
+  expect((await client.call('servers/holds', {})).holds.map(({ name }) => name)).toEqual(names)
+  // Two at once are one, and the other is told.
+  const both = ['calm', 'stormy'].map((server) => client.call('servers/hold', { server, name: 'both' }))
+  const placed = await Promise.allSettled(both)
+  expect(placed.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected'])
+  for (const name of [...names, 'both']) await client.call('servers/release', { name })
+})

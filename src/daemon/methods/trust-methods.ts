@@ -8,6 +8,7 @@ import type { Supervisor } from '../../supervisor/supervisor.ts'
 import { actor } from '../governance/actor.ts'
 import type { Machine } from '../machine/machine.ts'
 import type { Governance } from '../governance/governance.ts'
+import { turns } from '../turns.ts'
 import type { MethodTable } from './methods.ts'
 
 type Methods =
@@ -29,6 +30,7 @@ export interface TrustPorts {
 /** The methods of operator.sock about what stands between a server and its calls. */
 export function trustMethods({ governance, supervisor, machine }: TrustPorts): MethodTable<Methods> {
   const { ledger, permits, recorder } = governance
+  const inTurn = turns()
   return {
     async 'servers/quarantine'({ server, reason = 'an operator said so' }, { caller }) {
       supervisor.get(caller, server) // or there is no such server
@@ -70,7 +72,10 @@ export function trustMethods({ governance, supervisor, machine }: TrustPorts): M
       const of = server === null ? null : supervisor.get(caller, server).name // or there is no such server
       if (tool !== null) expectKnown(governance, of, tool)
       const hold: HoldBody = { name: name ?? nameOf(server, tool, lineage), server, tool, lineage }
-      await governance.add({ type: 'hold.placed', body: hold }, { ...actor(caller), reason })
+      await inTurn(() => {
+        expectFree(governance, hold)
+        return governance.add({ type: 'hold.placed', body: hold }, { ...actor(caller), reason })
+      })
       // None of its calls comes before somebody lets it go.
       if (of !== null && tool === null && lineage === null)
         await machine.pools.drain(of, `the hold ${hold.name} stands on it`)
@@ -138,11 +143,28 @@ function expectKnown(governance: Governance, server: string | null, tool: string
   )
 }
 
+/** A hold in the place of another would let pass what that one covers, without a word. */
+function expectFree({ ledger }: Governance, { name, server, tool, lineage }: HoldBody): void {
+  const other = ledger.holds().find((hold) => hold.name === name)
+  if (other === undefined) return
+  if (other.server === server && other.tool === tool && other.lineage === lineage) return
+  const covered = [
+    `server ${other.server ?? 'any'}`,
+    `tool ${other.tool ?? 'any'}`,
+    `lineage ${other.lineage ?? 'any'}`,
+  ]
+  throw new SallyportError(
+    'ERR_HOLD_EXISTS',
+    `another hold is called ${name} (${covered.join(', ')}); give this one a name of its own with --name, or end that one: sallyport release ${name}`,
+    { name },
+  )
+}
+
 const isOf = (server: string, identity: string): boolean => identity.startsWith(`${server}/`)
 
 const nameOf = (server: string | null, tool: string | null, lineage: string | null): string =>
-  [server ?? (tool === null ? 'lineage' : 'any'), tool ?? lineage?.replaceAll(/[^A-Za-z0-9_.:-]/g, '-')]
-    .filter((part) => part !== undefined)
+  [server ?? (tool === null ? 'lineage' : 'any'), tool, lineage?.replaceAll(/[^A-Za-z0-9_.:-]/g, '-') ?? null]
+    .filter((part) => part !== null)
     .join('/')
     .slice(0, 300)
 
