@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -17,6 +18,11 @@ static void keep_listed_descriptors(void) {
   // A listed number that is free would be taken by the next open, and the sandbox would get that file.
   for (int fd = 0; fd < FD_FIRST_UNLISTED; fd++)
     if (fcntl(fd, F_GETFD) < 0) die("descriptors", "one of 0 to 6 is not open", errno);
+}
+
+// 0 is no signal. It comes when the thread ends that forked us, which is the daemon's first.
+static void end_with_the_daemon(int number) {
+  if (prctl(PR_SET_PDEATHSIG, number) != 0) die("launcher", "the daemon's end", errno);
 }
 
 static void join_cgroups(const struct launch *launch) {
@@ -46,6 +52,7 @@ static void raise_oom_score(void) {
 
 static void detach(void) {
   reset_signals();
+  end_with_the_daemon(0);
   umask(077);
   if (chdir("/") != 0) die("detach", "/", errno);
   // Fails for a process that leads its group already; if it leads its session too, that is what was wanted.
@@ -59,7 +66,9 @@ int outer_main(void) {
   keep_listed_descriptors();
 
   // 2. Read the orders. Up to the exec frame and not a byte more: the rest of the stream is for init. They may be long in
-  // coming, where it was started ahead of them.
+  // coming, where it was started ahead of them. Until step 7 the daemon's end kills it: stopped, it would not see its
+  // channel end. That of a daemon that was gone before this has ended already.
+  end_with_the_daemon(SIGKILL);
   let_go_of_code();
   read_launch_orders(&launch);
 
@@ -78,7 +87,8 @@ int outer_main(void) {
   // whatever else it is told.
   drop_identity(launch.uid, launch.gid);
 
-  // 7. Detach. What exec would carry over: dispositions, signal mask, umask, folder, terminal.
+  // 7. Detach. What exec would carry over: dispositions, signal mask, umask, folder, terminal, and the signal at the
+  // daemon's end, at which the tool would leave a child that waits for it for ever.
   detach();
 
   // 8. Execute the tool. With an empty environment and its arguments in memory: others can read /proc.

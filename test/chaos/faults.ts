@@ -57,8 +57,8 @@ const faults: Readonly<Record<string, Fault>> = {
   'the daemon is killed while much of it stands still': {
     weight: 0.5,
     async befall({ stage, chance }) {
-      // What waits for its orders, and without control groups a sandbox, ends only once whoever stopped it lets it go on.
-      const endsStopped = hostKill === null ? isBeside : (pid: number) => !isLauncher(pid)
+      // Without control groups a sandbox ends only once whoever stopped it lets it go on, and a launcher may be one by then.
+      const endsStopped = hostKill === null ? isBeside : () => true
       for (const { pid } of partsOf(stage)) if (endsStopped(pid) && chance.percent(60)) signal(pid, 'SIGSTOP')
       await stage.kill()
       return again(stage, chance)
@@ -206,8 +206,6 @@ function* course(chance: Chance, weights: readonly (readonly [number, string])[]
 function partsOf({ pid }: Stage): readonly ChildProcess[] {
   return pid === null ? [] : descendantsOf(pid)
 }
-
-const isLauncher = (pid: number): boolean => roleOf(pid) === 'outer'
 
 /** What stands beside all sandboxes: it is never about to become one, as a launcher is. */
 const isBeside = (pid: number): boolean => ['guard', 'peer'].includes(roleOf(pid))

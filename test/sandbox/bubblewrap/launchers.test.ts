@@ -70,17 +70,29 @@ describe('one that waits', () => {
     expect(spares()).toEqual([])
   })
 
-  test('ends with a daemon that is killed, and is no reason for one to go on', async () => {
-    const module = new URL('../../../src/sandbox/bubblewrap/launchers.ts', import.meta.url).href
-    const prepares = `
-      import { Launchers } from ${JSON.stringify(module)}
-      new Launchers(${JSON.stringify(initPath)}).prepare()`
-    const staying = ['--input-type=module', '-e', `${prepares}\nsetInterval(() => {}, 1000)`]
-    const daemon = spawn(process.execPath, staying, { stdio: 'ignore' })
-    const pid = await eventually(() => childrenOf(daemon.pid ?? 0).find(isSpare) ?? false)
-    daemon.kill('SIGKILL')
-    await eventually(() => identify(pid) === null)
-    await promisify(execFile)(process.execPath, ['--input-type=module', '-e', prepares], { timeout: 10_000 })
+  describe('ends with a daemon that is killed', () => {
+    test('though it was stopped', async () => {
+      const { daemon, pid } = await killable()
+      // It sleeps nowhere but at its first order.
+      await eventually(() => stateOf(pid) === 'S')
+      process.kill(pid, 'SIGSTOP')
+      await eventually(() => stateOf(pid) === 'T')
+      daemon.kill('SIGKILL')
+      try {
+        await eventually(() => identify(pid) === null)
+      } finally {
+        if (identify(pid) !== null) process.kill(pid, 'SIGKILL')
+      }
+    })
+
+    test('and is no reason for one to go on', async () => {
+      const { daemon, pid } = await killable()
+      daemon.kill('SIGKILL')
+      await eventually(() => identify(pid) === null)
+      await promisify(execFile)(process.execPath, ['--input-type=module', '-e', prepares], {
+        timeout: 10_000,
+      })
+    })
   })
 })
 
@@ -111,9 +123,23 @@ describe('a launch', () => {
   })
 })
 
+const module = new URL('../../../src/sandbox/bubblewrap/launchers.ts', import.meta.url).href
+const prepares = `
+  import { Launchers } from ${JSON.stringify(module)}
+  new Launchers(${JSON.stringify(initPath)}).prepare()`
+
+/** A process with a launcher that waits, which a test may kill. */
+const killable = async () => {
+  const staying = ['--input-type=module', '-e', `${prepares}\nsetInterval(() => {}, 1000)`]
+  const daemon = spawn(process.execPath, staying, { stdio: 'ignore' })
+  return { daemon, pid: await eventually(() => childrenOf(daemon.pid ?? 0).find(isSpare) ?? false) }
+}
+
 const launched = async (host: LaunchHost) => launchProbe(await settingsFor('echo.mjs', []), host)
 
 const of = (pid: number, file: string): string => readFileSync(`/proc/${pid}/${file}`, 'utf8')
+
+const stateOf = (pid: number): string | undefined => /^State:\s*(\w)/m.exec(of(pid, 'status'))?.[1]
 
 const isSpare = (pid: number): boolean =>
   identify(pid) !== null && of(pid, 'cmdline') === 'sallyport-init\0outer\0'

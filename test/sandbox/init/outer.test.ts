@@ -125,6 +125,23 @@ it('starts the tool at the root, in a session of its own', async () => {
   expect(diagnostics).toBe(`/\n${pid} ${pid}\n`)
 })
 
+it('hands the tool no signal for the end of the daemon', async () => {
+  await using folder = await tempDir()
+  chmodSync(folder.path, 0o755)
+  const tool = compile(join(folder.path, 'tool'), askingForSignal)
+  await using process = new InitProcess(binary, ['outer'])
+  expect((await outcome(process.send(...handOver(tool)))).diagnostics).toBe('0\n')
+})
+
+const askingForSignal = String.raw`
+#include <stdio.h>
+#include <sys/prctl.h>
+int main(void) {
+  int number = -1;
+  prctl(PR_GET_PDEATHSIG, &number);
+  return fprintf(stderr, "%d\n", number), 0;
+}`
+
 it('hands the tool no privilege to come by, and no group', async () => {
   await using fake = await fakeTool(
     'grep -E "^(NoNewPrivs|Groups|CapInh|CapAmb)" /proc/$$/status | tr -s " \\t" " "',
