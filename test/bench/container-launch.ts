@@ -11,7 +11,7 @@ import { openEngine } from '../../src/sandbox/docker/engine.ts'
 import type { Settings } from '../../src/schema/settings.ts'
 import { importImage, nodeFiles } from '../support/image.ts'
 import { launchHost, launchProbe, settingsFor } from '../support/launch.ts'
-import { Undoing } from './broken-off.ts'
+import { Undoing } from '../support/broken-off.ts'
 import { type Arm, median, publish } from './figures.ts'
 import { byTurns, type Measured } from './turns.ts'
 

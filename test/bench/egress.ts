@@ -14,7 +14,7 @@ import { testAuthority } from '../support/certificates.ts'
 import { configOf, fixture, place, serve } from '../support/daemon.ts'
 import { tempDir } from '../support/temp-dir.ts'
 import { besideOf, type Client, direct, srt } from './clients.ts'
-import { Undoing } from './broken-off.ts'
+import { Undoing } from '../support/broken-off.ts'
 import { type Arm, publish } from './figures.ts'
 
 const megabytes = 100

@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs'
 import { setTimeout } from 'node:timers/promises'
 import { configOf, daemon, fixture, type TestDaemon } from '../support/daemon.ts'
 import { cgroupsOf, descendantsOf, processesWith } from '../support/leaks.ts'
-import { Undoing } from './broken-off.ts'
+import { Undoing } from '../support/broken-off.ts'
 import { publish } from './figures.ts'
 
 const [servers = 50, rounds = 3, kills = 15] = process.argv.slice(2).map(Number)

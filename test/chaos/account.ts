@@ -23,11 +23,19 @@ export const invariants = {
 
 export type Invariant = keyof typeof invariants
 
-/** Counts and findings of one run. */
+/** Counts and findings of one run, which end where it is broken off: what is torn down then is no finding. */
 export class Account {
   readonly broken: { readonly invariant: Invariant; readonly detail: string }[] = []
   readonly #counts = new Map<string, Map<string, number>>()
   readonly #began = performance.now()
+  #isOver = false
+
+  constructor(brokenOff: AbortSignal) {
+    brokenOff.addEventListener('abort', () => {
+      this.say('broken off: what was begun is undone')
+      this.#isOver = true
+    })
+  }
 
   count(kind: string, what: string): void {
     const of = this.#counts.get(kind) ?? new Map<string, number>()
@@ -42,7 +50,12 @@ export class Account {
   /** One line with the seconds since the beginning. */
   say(line: string): void {
     const seconds = ((performance.now() - this.#began) / 1000).toFixed(1).padStart(6)
-    process.stdout.write(`${seconds}  ${line}\n`)
+    this.print(`${seconds}  ${line}`)
+  }
+
+  /** The line as it is. */
+  print(line: string): void {
+    if (!this.#isOver) process.stdout.write(`${line}\n`)
   }
 
   /** Everything that was counted, most frequent first. */

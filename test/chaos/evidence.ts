@@ -39,7 +39,7 @@ export function judge({ at, seen, account }: Stage, ledger: Ledger, servers: rea
   // Effects, by those who had them.
   const effects = new Map<string, number>()
   for (const server of servers)
-    for (const token of effectsOf(seen.mount, server)) effects.set(token, (effects.get(token) ?? 0) + 1)
+    for (const token of effectsOf(seen.source, server)) effects.set(token, (effects.get(token) ?? 0) + 1)
   for (const [token, times] of effects) {
     const sent = (intents.get(token) ?? []).filter(({ call }) => !denied.has(call))
     if (sent.length === 0)
@@ -90,8 +90,7 @@ function verify(stateDir: string, env: Readonly<Record<string, string>>, account
 }
 
 /** Tokens in the order of their effects; a line that its writer died of counts for what it says. */
-function effectsOf(mount: object, server: string): readonly string[] {
-  const { source } = mount as { readonly source: string }
+function effectsOf(source: string, server: string): readonly string[] {
   try {
     return readFileSync(join(source, server), 'utf8').split('\n').filter(Boolean)
   } catch {

@@ -71,8 +71,7 @@ export async function plantLeft(
     mkdirSync(group)
     planted.defer(() => rmdirSync(group))
   }
-  const { source } = seen.mount as { readonly source: string }
-  appendFileSync(join(source, 'plain'), 'token-999999-plain\n')
+  appendFileSync(join(seen.source, 'plain'), 'token-999999-plain\n')
   ledger.close(ledger.open('plain', 'honest'), 'done')
   const [done = ''] = [...ledger.told].find(([, { end, way }]) => end === 'done' && way === 'honest') ?? []
   ledger.close(done, 'ERR_POLICY_DENIED')

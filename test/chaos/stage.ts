@@ -50,30 +50,24 @@ export class Stage implements AsyncDisposable {
   readonly disk: string
   /** What befalls the daemon from within, once it is armed */
   readonly fault: Faults
-  readonly #api: Server
   readonly #around: Around
+  #owned = new AsyncDisposableStack()
   #daemon: ChildProcess | null = null
   #isEnding = false
+  #isOver = false
   #log: string
   /** Where the daemon writes down how much lives in it */
   #living: string
   #env: Readonly<Record<string, string>>
   #clock: number
 
-  private constructor(
-    at: Place,
-    seen: Witness,
-    api: Server,
-    around: Around,
-    { account, engine }: StageOptions,
-  ) {
+  private constructor(at: Place, seen: Witness, around: Around, { account, engine }: StageOptions) {
     this.at = at
     this.seen = seen
     this.account = account
     this.scratch = join(at.folder, 'tmp')
     this.disk = at.stateDir
     this.fault = faults(at.folder)
-    this.#api = api
     this.#around = around
     this.#log = join(at.folder, 'daemon.log')
     this.#living = join(at.folder, 'living')
@@ -95,23 +89,28 @@ export class Stage implements AsyncDisposable {
   }
 
   static async open(options: StageOptions): Promise<Stage> {
-    const seen = await witness()
+    await using owned = new AsyncDisposableStack()
+    const seen = owned.use(await witness())
     const api = createServer((_, response) => response.end('hello'))
     api.listen(0, '127.0.0.1')
+    owned.defer(() => closed(api))
     await once(api, 'listening')
     const around = { hasContainers: options.engine !== null, port: (api.address() as AddressInfo).port }
-    const at = await place(configuration(seen, around))
+    const at = owned.use(await place(configuration(seen, around)))
     const folder = join(at.folder, 'profiles')
     mkdirSync(folder, { mode: 0o700 })
     for (const [name, profile] of Object.entries(profiles(around)))
       writeFileSync(join(folder, name), JSON.stringify(profile), { mode: 0o600 })
-    const stage = new Stage(at, seen, api, around, options)
-    mkdirSync(stage.scratch, { mode: 0o700 })
-    mkdirSync(stage.disk, { recursive: true, mode: 0o700 })
+    mkdirSync(at.stateDir, { recursive: true, mode: 0o700 })
     if (isRoot) {
       const size = `size=${diskBytes},mode=700`
-      execFileSync('mount', ['-t', 'tmpfs', '-o', size, 'tmpfs', stage.disk])
+      execFileSync('mount', ['-t', 'tmpfs', '-o', size, 'tmpfs', at.stateDir])
+      owned.defer(() => void execFileSync('umount', ['-l', at.stateDir]))
     }
+    const stage = new Stage(at, seen, around, options)
+    owned.defer(() => closeSync(stage.#clock))
+    mkdirSync(stage.scratch, { mode: 0o700 })
+    stage.#owned = owned.move()
     return stage
   }
 
@@ -121,8 +120,9 @@ export class Stage implements AsyncDisposable {
     return daemon === null || hasEnded(daemon) || daemon.pid === undefined ? null : daemon.pid
   }
 
-  /** Starts it and waits until it answers; false where it was ended before it did. */
+  /** Starts it and waits until it answers; false where it was ended before it did, or the stage is gone. */
   async start(): Promise<boolean> {
+    if (this.#isOver) return false
     this.#isEnding = false
     const log = openSync(this.#log, 'a')
     const daemon: ChildProcess = spawn(
@@ -236,15 +236,25 @@ export class Stage implements AsyncDisposable {
     return readFileSync(this.#log, 'utf8').trim().split('\n').slice(-lines).join(' | ')
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
+  /** Ends the daemon, and copies the folders to one that stays; returns its path. */
+  async keep(): Promise<string> {
     await this.#end('SIGTERM')
-    closeSync(this.#clock)
-    this.#api.close()
-    this.#api.closeAllConnections()
-    if (isRoot) execFileSync('umount', ['-l', this.disk])
-    await this.at[Symbol.asyncDispose]()
-    await this.seen[Symbol.asyncDispose]()
+    const kept = `${this.at.folder}-kept`
+    execFileSync('cp', ['-a', this.at.folder, kept])
+    execFileSync('cp', ['-a', this.seen.source, join(kept, 'seen')])
+    return kept
   }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#isOver = true
+    await this.#end('SIGTERM')
+    await this.#owned.disposeAsync()
+  }
+}
+
+async function closed(server: Server): Promise<void> {
+  server.close()
+  server.closeAllConnections()
 }
 
 /** The source of a C program beside the tests. */

@@ -8,6 +8,8 @@ import { fixture } from './daemon.ts'
 import { tempDir } from './temp-dir.ts'
 
 export interface Witness extends AsyncDisposable {
+  /** The folder that servers write to */
+  readonly source: string
   /** The mount through which servers write */
   readonly mount: object
   /** A server's entry that runs the fixture; `from` is what it is from the start */
@@ -31,6 +33,7 @@ export async function witness(): Promise<Witness> {
   }
   const mount = { source, target: '/seen', access: 'write', reason: 'what it was sent' }
   return {
+    source,
     mount,
     entry: (name, more = {}, from = []) =>
       fixture('witness', {

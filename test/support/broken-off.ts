@@ -1,4 +1,4 @@
-// What a benchmark has started, undone also where it is broken off in the middle.
+// What a run has started, undone also where it is broken off in the middle.
 const statusInterrupted = 130
 
 /**
@@ -8,7 +8,7 @@ const statusInterrupted = 130
  */
 export class Undoing extends AsyncDisposableStack {
   readonly #starting = new Set<Promise<unknown>>()
-  #isEnding = false
+  readonly #breakingOff = new AbortController()
 
   constructor() {
     super()
@@ -20,19 +20,24 @@ export class Undoing extends AsyncDisposableStack {
     process.channel?.unref() // to hear of its end is no reason to stay
   }
 
-  /** Resolves with what starts, which from then on is undone with all else. */
-  async starting<T extends AsyncDisposable>(start: () => Promise<T>): Promise<T> {
-    if (this.#isEnding) throw new Error('the run was broken off')
+  /** Aborts when the run is broken off, before anything is undone. */
+  get brokenOff(): AbortSignal {
+    return this.#breakingOff.signal
+  }
+
+  /** Resolves with what starts, which from then on is undone with all else; null where there is nothing to start. */
+  async starting<T extends AsyncDisposable | null>(start: () => Promise<T>): Promise<T> {
+    if (this.brokenOff.aborted) throw new Error('the run was broken off')
     const used = start().then((it) => this.use(it))
     this.#starting.add(used)
     return await used.finally(() => this.#starting.delete(used))
   }
 
   async #breakOff(): Promise<void> {
-    if (this.#isEnding) return
-    this.#isEnding = true
-    // What the measurement says to that is no news.
+    if (this.brokenOff.aborted) return
+    // What the run says to that is no news.
     process.on('uncaughtException', () => undefined)
+    this.#breakingOff.abort()
     await Promise.allSettled(this.#starting)
     await this.disposeAsync()
     process.exit(statusInterrupted)

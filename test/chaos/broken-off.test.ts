@@ -1,0 +1,28 @@
+// A run that is broken off, as by Ctrl-C or the end of a job, at its beginning and amid the storm.
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readdir } from 'node:fs/promises'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import { expect, test } from 'vitest'
+import { processesWith } from '../support/leaks.ts'
+import { tempDir } from '../support/temp-dir.ts'
+
+const chaos = fileURLToPath(new URL('chaos.ts', import.meta.url))
+
+test.for([
+  ['SIGINT', 'as its daemon starts', /with(out)? containers/],
+  ['SIGTERM', 'amid the storm', /part of a sandbox/],
+] as const)('a run that %s ends %s leaves nothing', { timeout: 120_000 }, async ([signal, , moment]) => {
+  await using folder = await tempDir()
+  const args = [chaos, '--seconds', '60', '--seed', '1']
+  const run = spawn(process.execPath, args, {
+    env: { ...process.env, TMPDIR: folder.path },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  const exited = once(run, 'exit')
+  for await (const line of createInterface({ input: run.stdout })) if (moment.test(line)) run.kill(signal)
+  expect(await exited).toEqual([130, null])
+  expect(processesWith(`${folder.path}/`)).toEqual([])
+  expect(await readdir(folder.path)).toEqual([])
+})
