@@ -61,9 +61,9 @@ async function reloadNow(ports: ReloadPorts, caller: Caller): Promise<Reloaded> 
     const next = await load()
     const letIn = expectKept(next)
     for (const warning of next.warnings) log.warn({ warning }, 'configuration')
-    await recordReload(governance, next, { ...actor(caller) })
+    const replaced = await otherCode(ports)
     signal.throwIfAborted()
-    return await goOver(ports, next, letIn, caller)
+    return await goOver(ports, { next, letIn, replaced }, caller)
   } catch (thrown) {
     const { code, message, details } = SallyportError.from(thrown)
     log.error({ code, reason: message }, 'configuration refused; the former one holds')
@@ -75,26 +75,27 @@ async function reloadNow(ports: ReloadPorts, caller: Caller): Promise<Reloaded> 
   }
 }
 
+/** A configuration that may be gone over to. */
+interface Accepted {
+  readonly next: Settings
+  readonly letIn: () => void
+  /** Servers whose code is to be pinned anew */
+  readonly replaced: ReadonlySet<string>
+}
+
 async function goOver(
   ports: ReloadPorts,
-  next: Settings,
-  letIn: () => void,
+  { next, letIn, replaced }: Accepted,
   caller: Caller,
 ): Promise<Reloaded> {
   const { roster, supervisor, governance, machine, emit, log, begun } = ports
-  const replaced = await otherCode(ports)
   let changes: Changes = { added: [], changed: [], removed: [], unchanged: [] }
   let leftOut: readonly LeftOut[] = []
   let ended: ReturnType<Governance['reloaded']> = { permits: [], approvals: [] }
   let stops: readonly Promise<unknown>[] = []
   await roster.goOver(next, {
-    leaving: async (server) => {
-      const stay = roster.leave(server)
-      await governance.remove(server, 'dynamic', actor(caller)).catch((error: unknown) => {
-        stay()
-        throw error
-      })
-    },
+    record: (gone) =>
+      governance.removeWith(gone, actor(caller), () => recordReload(governance, next, { ...actor(caller) })),
     // In one turn: no call is decided by the one and sent under the other.
     goneOver: (before, left) => {
       const now = roster.current()

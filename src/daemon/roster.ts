@@ -43,7 +43,9 @@ export class Roster implements Foldable {
   readonly #expected = new Map<string, { readonly owner: string | null }>()
   /** Those of which nothing new is to be known, since they go */
   readonly #leaving = new Set<string>()
-  #goingOver: Promise<unknown> = Promise.resolve()
+  #goingOver: Promise<void> | null = null
+  /** What it goes over to, while that is put on record */
+  #next: Roll | null = null
   readonly #host: Host
 
   constructor(settings: Settings, host: Host) {
@@ -150,55 +152,56 @@ export class Roster implements Foldable {
 
   remove(server: string): void {
     this.#revision += 1
-    if (!this.isConfigured(server)) this.#roll.servers.delete(server)
+    for (const roll of [this.#roll, this.#next])
+      if (roll?.configured.has(server) === false) roll.servers.delete(server)
     this.#registered.delete(server)
     this.#launched.delete(server)
     this.#leaving.delete(server)
   }
 
   /**
-   * Goes over to another configuration, in one turn, in which `goneOver` is called. What was registered or launched is judged by
-   * it before; `leaving` is told of launched servers that it does not allow, and waited for.
+   * Goes over to another configuration, after `record`, and in one turn, in which `goneOver` is called. What was registered or
+   * launched is judged by it before. Rejects as `record` does; then everything is as it was.
    */
   goOver(settings: Settings, transition: Transition): Promise<void> {
     const gone = this.#goOver(settings, transition)
-    this.#goingOver = gone.catch(() => undefined)
+    this.#goingOver = gone.catch(() => undefined).finally(() => (this.#goingOver = null))
     return gone
   }
 
-  /** Resolves when nobody is going over to another configuration, who would have to judge whatever comes meanwhile. */
-  async settled(): Promise<void> {
-    for (let last: unknown = null; last !== this.#goingOver;) {
-      last = this.#goingOver
-      await last
-    }
+  /** Ends when it is gone over to another configuration, or not; null while nobody does. Until then no server is to be added. */
+  get goingOver(): Promise<void> | null {
+    return this.#goingOver
   }
 
-  async #goOver(settings: Settings, { leaving, goneOver }: Transition): Promise<void> {
-    const left = new Set<string>()
+  async #goOver(settings: Settings, { record, goneOver }: Transition): Promise<void> {
+    const { roll, leftOut } = await this.#judgeStanding(settings)
+    const gone = leftOut.map(({ server }) => server).filter((server) => this.#launched.has(server))
+    for (const server of gone) this.#leaving.add(server)
+    this.#next = roll
+    try {
+      await record(gone)
+      for (const server of gone) this.#launched.delete(server)
+    } finally {
+      this.#next = null
+      for (const server of gone) this.#leaving.delete(server)
+    }
+    const before = this.#roll.settings
+    this.#roll = roll
+    this.#revision += 1
+    goneOver(before, leftOut)
+  }
+
+  /** Judges those who are there when it has judged them. */
+  async #judgeStanding(settings: Settings): Promise<AllJudged> {
     for (;;) {
       const revision = this.#revision
-      const { roll, leftOut } = await this.#judgeAll(settings)
-      for (const { server } of leftOut) {
-        if (!this.#launched.has(server) || left.has(server)) continue
-        left.add(server)
-        await leaving(server)
-      }
-      if (revision !== this.#revision) continue // others came or went meanwhile
-      const before = this.#roll.settings
-      this.#roll = roll
-      this.#revision += 1
-      for (const server of left) {
-        this.#launched.delete(server)
-        this.#leaving.delete(server)
-      }
-      return goneOver(before, leftOut)
+      const judged = await this.#judgeAll(settings)
+      if (revision === this.#revision) return judged
     }
   }
 
-  async #judgeAll(
-    settings: Settings,
-  ): Promise<{ readonly roll: Roll; readonly leftOut: readonly LeftOut[] }> {
+  async #judgeAll(settings: Settings): Promise<AllJudged> {
     const roll = rollOf(settings)
     const leftOut: LeftOut[] = []
     const registered = [...this.#registered.values()].map(({ server, entry, directory }) => ({
@@ -227,9 +230,15 @@ export class Roster implements Foldable {
   }
 }
 
+/** Another configuration, with what came beside the former one's servers and may stay. */
+interface AllJudged {
+  readonly roll: Roll
+  readonly leftOut: readonly LeftOut[]
+}
+
 interface Transition {
-  /** A server that a host launched is not allowed any more */
-  readonly leaving: (server: string) => Promise<void>
+  /** Makes it durable that these settings hold, and that launched servers which they do not allow are gone: both, or neither */
+  readonly record: (gone: readonly string[]) => Promise<void>
   /** The settings of before do not hold any more */
   readonly goneOver: (before: Settings, leftOut: readonly LeftOut[]) => void
 }

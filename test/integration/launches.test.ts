@@ -1,13 +1,22 @@
 // What hosts launch, by hosts that mean no good: names, code and haste, and what is left when it is gone.
-import { chmod, cp, mkdir, truncate, writeFile } from 'node:fs/promises'
+import { execFileSync } from 'node:child_process'
+import { readdirSync, readFileSync, statSync } from 'node:fs'
+import { chmod, cp, mkdir, truncate, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { configOf, fixture, place, serve, type Place } from '../support/daemon.ts'
 import { RawCaller } from '../support/raw-caller.ts'
+import { bodiesOf, recordsOf } from '../support/witness.ts'
 
 const mebibyte = 1024 ** 2
 const dynamic = { enabled: true, profile: 'node', tools: { allow: ['echo'] } }
 const fixtures = join(import.meta.dirname, '../fixtures/servers')
+
+/** What a record of a launch says of the operator's word that it was made on. */
+interface Launched {
+  readonly entry: { readonly tools: { readonly allow: readonly string[] } }
+  readonly under: { readonly seq: number }
+}
 
 let at: Place
 let life: Awaited<ReturnType<typeof serve>>
@@ -130,6 +139,58 @@ test('a reload ends, however fast hosts launch and remove', async () => {
     over.abort()
   }
   for (const launched of await Promise.all(churning)) expect(launched).toBeGreaterThan(0)
+})
+
+test('a launch that is made while a reload looks at what runs names the settings that it was made under', async () => {
+  const large = await folderOf('large', 400 * mebibyte)
+  expect((await launch('large', large)).error).toBeUndefined()
+  await utimes(join(large, 'data'), 1, 1) // so that it is read again
+  const over = new AbortController()
+  const other = { dynamic: { ...dynamic, tools: { allow: ['fail'] } }, max_dynamic_servers: 1000 }
+  const reloading = reload({}, other).finally(() => over.abort())
+  for (let n = 0; !over.signal.aborted; n += 1) {
+    expect((await launch(`n-${n}`)).error).toBeUndefined()
+    await host.ask('servers/remove', { server: `n-${n}` })
+  }
+  expect(await reloading).toMatchObject({ changed: expect.arrayContaining(['large']) })
+  expect((await launch('after')).error).toBeUndefined()
+  const said = new Map(recordsOf(at.stateDir).map(({ seq, body }) => [seq, body as { allow: string[] }]))
+  const launched = bodiesOf(at.stateDir, 'server.launched') as unknown as Launched[]
+  const allowed = launched.map(({ entry }) => entry.tools.allow)
+  expect(launched.map(({ under }) => said.get(under.seq)?.allow)).toEqual(allowed)
+  expect(new Set(allowed.flat())).toEqual(new Set(['echo', 'fail']))
+})
+
+test('a reload that can’t record all that it takes away changes nothing, and takes it away once it can', async () => {
+  const segment = join(
+    at.stateDir,
+    'journal',
+    readdirSync(join(at.stateDir, 'journal')).find((name) => name.endsWith('.jsonl')) ?? '',
+  )
+  const lengthOf = (type: string): number =>
+    readFileSync(segment, 'utf8')
+      .split('\n')
+      .findLast((line) => line.includes(`"type":"${type}"`))?.length ?? 0
+  const limitFiles = (bytes: number | 'unlimited') =>
+    execFileSync('prlimit', ['--pid', `${life.process.pid}`, `--fsize=${bytes}:`])
+  const none = { dynamic: { enabled: false } }
+  const launchTwo = async () => {
+    for (const name of ['one', 'two']) expect((await launch(name)).error).toBeUndefined()
+  }
+  // What a reload writes that takes the first away, and not the second.
+  await launchTwo()
+  expect(await reload({}, none)).toMatchObject({ left_out: [{ server: 'one' }, { server: 'two' }] })
+  const recorded = ['config.applied', 'dynamic.applied', 'server.removed']
+  const room = recorded.reduce((sum, type) => sum + lengthOf(type), 40)
+  await reload({ base: fixture('echo') })
+  await launchTwo()
+  limitFiles(statSync(segment).size + room)
+  await expect(reload({}, none)).rejects.toMatchObject({ code: 'ERR_JOURNAL' })
+  limitFiles('unlimited')
+  for (const name of ['one', 'two', 'base'])
+    expect((await echo(name)).result).toMatchObject({ type: 'output' })
+  expect(await reload({}, none)).toMatchObject({ removed: expect.arrayContaining(['one', 'two', 'base']) })
+  for (const name of ['one', 'two']) expect((await echo(name)).error?.data.code).toBe('ERR_SERVER_NOT_FOUND')
 })
 
 describe('code that a host names', () => {

@@ -167,8 +167,21 @@ export class Governance implements AsyncDisposable {
     const permits = this.revoke(server)
     await this.governors.settled()
     const fact: Fact = { type: 'server.removed', body: { server, by: actor.by, scope } }
-    await this.surfaces.end(server, () => this.add(fact, { ...actor }))
+    await this.surfaces.end([server], () => this.add(fact, { ...actor }))
     return permits
+  }
+
+  /** Nothing is accepted of these launched servers any more, on the word that `record` puts on record: both are there, or neither. */
+  async removeWith(servers: readonly string[], actor: Actor, record: () => Promise<void>): Promise<void> {
+    await this.governors.settled()
+    await this.consequences.recorded()
+    // One batch, so in one turn.
+    await this.surfaces.end(servers, async () => {
+      const removed = servers.map((server) =>
+        this.recorder.record('server.removed', { server, scope: 'dynamic', ...actor }),
+      )
+      await Promise.all([record(), ...removed])
+    })
   }
 
   /** Where the journal last says what the configuration came to. */

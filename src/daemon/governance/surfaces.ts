@@ -72,9 +72,9 @@ export class Surfaces {
     })
   }
 
-  /** Does what ends the server's acceptance behind all that is under way of it. */
-  end(server: string, work: () => Promise<void>): Promise<void> {
-    return this.#inTurn(server, work)
+  /** Does what ends the acceptances of these servers behind all that is under way of any. One such work for several at a time. */
+  end([server, ...others]: readonly string[], work: () => Promise<void>): Promise<void> {
+    return server === undefined ? work() : this.#inTurn(server, () => this.end(others, work))
   }
 
   /** Which classes of side effects can happen in the server's sandbox. */

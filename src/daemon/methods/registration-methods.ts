@@ -102,7 +102,7 @@ async function launch(
     const judged = await roster.judgeLaunch(launched)
     try {
       await machine.pin(judged.server, { signal, isOpen: isForeign(caller) })
-      await roster.settled()
+      while (roster.goingOver !== null) await roster.goingOver
       expectNotQuarantined(governance, name, machine.originOf(judged.server), caller)
       signal.throwIfAborted()
       if (settings === roster.current()) return await begin(ports, judged, launched, caller)
