@@ -1,57 +1,61 @@
 // Texts that have the shape of a well-known kind of secret; advisory, since a secret may have any shape.
 
-import { ownTurn, piecesOf } from './long-text.ts'
+import { behindLiteral, ownTurn, piecesOf } from './long-text.ts'
 
 interface Shape {
   readonly kind: string
-  /** What gives it away */
+  /** All of the secret */
   readonly pattern: RegExp
-  /** All of the secret, where it goes on behind that */
-  readonly whole?: RegExp
+  /** What must be somewhere in it, too */
+  readonly needs?: readonly RegExp[]
 }
 
 /**
  * Whoever is governed writes what these are held against: none may begin at one place, and at the next, what it reads to the end
- * of the text. Hence the bounds, and what looks back from the place that few texts have.
+ * of the text. Hence what looks back from the place that few texts have. And none may ask V8 to come back to each character of a
+ * long text, for which it has 64 MiB and then throws: `x{9}x*` asks for no more than its nine, `x{9,}` and `(x|y)*` for all.
  */
 const shapes: readonly Shape[] = [
-  { kind: 'a GitHub token', pattern: /\b(gh[pousr]_[A-Za-z0-9]{30,}|github_pat_[A-Za-z0-9_]{30,})/ },
-  { kind: 'a GitLab token', pattern: /\bglpat-[A-Za-z0-9_-]{16,}/ },
-  { kind: 'an AWS access key', pattern: /\b(AKIA|ASIA)[A-Z0-9]{16}\b/ },
-  { kind: 'a Google API key', pattern: /\bAIza[A-Za-z0-9_-]{30,}/ },
-  { kind: 'a Slack token', pattern: /\bxox[abeoprs]-[A-Za-z0-9-]{10,}/ },
+  {
+    kind: 'a GitHub token',
+    pattern: /\b(gh[pousr]_[A-Za-z0-9]{30}[A-Za-z0-9]*|github_pat_[A-Za-z0-9_]{30}[A-Za-z0-9_]*)/g,
+  },
+  { kind: 'a GitLab token', pattern: /\bglpat-[A-Za-z0-9_-]{16}[A-Za-z0-9_-]*/g },
+  { kind: 'an AWS access key', pattern: /\b(AKIA|ASIA)[A-Z0-9]{16}\b/g },
+  { kind: 'a Google API key', pattern: /\bAIza[A-Za-z0-9_-]{30}[A-Za-z0-9_-]*/g },
+  { kind: 'a Slack token', pattern: /\bxox[abeoprs]-[A-Za-z0-9-]{10}[A-Za-z0-9-]*/g },
   {
     kind: 'an API key',
-    pattern: /\b[srp]k[-_](?=[A-Za-z_-]{0,64}[0-9])(?=[a-z0-9_-]{0,64}[A-Z])[A-Za-z0-9_-]{20,}/,
+    pattern: /\b[srp]k[-_][A-Za-z0-9_-]{20}[A-Za-z0-9_-]*/g,
+    needs: [/[0-9]/, /[A-Z]/],
   },
-  { kind: 'an npm token', pattern: /\bnpm_[A-Za-z0-9]{30,}/ },
+  { kind: 'an npm token', pattern: /\bnpm_[A-Za-z0-9]{30}[A-Za-z0-9]*/g },
   {
     kind: 'a JSON web token',
-    pattern: /(?<=\beyJ[A-Za-z0-9_-]{10,})\.eyJ[A-Za-z0-9_-]{10,}\./,
-    whole: /(?<=\beyJ[A-Za-z0-9_-]{10,})\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]*/,
+    pattern: /(?<=\beyJ[A-Za-z0-9_-]*[A-Za-z0-9_-]{10})\.eyJ[A-Za-z0-9_-]{10}[A-Za-z0-9_-]*\.[A-Za-z0-9_-]*/g,
   },
   {
     kind: 'a private key',
-    pattern: /-----BEGIN [A-Z ]*PRIVATE KEY-----/,
-    whole: /-----BEGIN [A-Z ]*PRIVATE KEY-----[^]*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)/,
+    pattern: /-----BEGIN [A-Z ]*PRIVATE KEY-----[^]*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)/g,
   },
-  { kind: 'a password in an address', pattern: /(?<=[a-z0-9+.-]):\/\/[^\s/:@]*:[^\s/@]+@/i },
+  { kind: 'a password in an address', pattern: /(?<=[a-z0-9+.-]):\/\/[^\s/:@]*:[^\s/@]+@/gi },
   {
     kind: 'a secret option with its value',
-    pattern: /^--?[a-z-]*(token|secret|password|passwd|api-?key|private-key)=./i,
-    whole: /^--?[a-z-]*(token|secret|password|passwd|api-?key|private-key)=[^]+/i,
+    pattern: /^--?[a-z-]*(token|secret|password|passwd|api-?key|private-key)=[^]+/gi,
   },
 ]
 
 /** Names the kind of secret that a text looks like, or null. */
 export function secretShape(text: string): string | null {
-  return shapes.find(({ pattern }) => pattern.test(text))?.kind ?? null
+  return shapes.find((shape) => isIn(text, shape))?.kind ?? null
 }
 
-const everywhere = shapes.map(({ kind, pattern, whole }) => {
-  const { source, flags } = whole ?? pattern
-  return { word: `[redacted: ${kind}]`, pattern: new RegExp(source, `${flags}g`) }
-})
+function isIn(text: string, shape: Shape): boolean {
+  for (const [found] of text.matchAll(shape.pattern)) if (isWhole(found, shape)) return true
+  return false
+}
+
+const isWhole = (found: string, { needs = [] }: Shape): boolean => needs.every((need) => need.test(found))
 
 /** Characters of which each shape, plain or behind JSON's escapes, has at least one: a tenth of the time of looking closer. */
 const trace = /[_\-\\@]|AKIA|ASIA|AIza|eyJ/
@@ -63,12 +67,10 @@ const trace = /[_\-\\@]|AKIA|ASIA|AIza|eyJ/
 const hints: readonly RegExp[] = [
   /gh[pousr]_[A-Za-z0-9]{30}|github_pat_|glpat-|A[KS]IA[A-Z0-9]{16}|AIza|xox[abeoprs]-/,
   /(?:\b|\\[bfnrt]|\\u[0-9a-f]{4})[srp]k[-_][A-Za-z0-9_-]{20}|npm_[A-Za-z0-9]{30}|eyJ[A-Za-z0-9_-]{10}|PRIVATE KEY/,
-  /:\\?\/\\?\/(?:[^\s"/@\\]|\\[^/])*@/,
+  /:\\?\/\\?\/[^\s/@]*@/,
   /"--?[a-z-]*(?:token|secret|password|passwd|api-?key|private-key)=/i,
 ]
 const isHinted = (json: string): boolean => hints.some((hint) => hint.test(json))
-
-const jsonString = /"(?:[^"\\]|\\.)*"/g
 
 /**
  * Replaces whatever has the shape of a secret in a JSON text, in keys and in strings, escaped or not; it stays the JSON
@@ -76,18 +78,27 @@ const jsonString = /"(?:[^"\\]|\\.)*"/g
  */
 export function redactShapes(text: string): { readonly text: string; readonly hits: number } {
   if (!trace.test(text) || !(text.includes('\\u') || isHinted(text))) return { text, hits: 0 }
-  let hits = 0
-  const redacted = text.replace(jsonString, (literal) => {
-    const isHidden = literal.includes('\\u')
-    if (!isHidden && !isHinted(literal)) return literal
-    const said = decoded(literal)
-    if (said === null || (isHidden && !isHinted(JSON.stringify(said)))) return literal
-    const kept = redactPlain(said)
-    if (kept.hits === 0) return literal
-    hits += kept.hits
-    return JSON.stringify(kept.text)
-  })
-  return { text: hits === 0 ? text : redacted, hits }
+  const parts: string[] = []
+  let [hits, from] = [0, 0]
+  for (let at = text.indexOf('"'); at !== -1;) {
+    const end = behindLiteral(text, at)
+    const kept = redactLiteral(text.slice(at, end))
+    if (kept.hits > 0) {
+      parts.push(text.slice(from, at), kept.text)
+      hits += kept.hits
+      from = end
+    }
+    at = text.indexOf('"', end)
+  }
+  return { text: hits === 0 ? text : parts.join('') + text.slice(from), hits }
+}
+
+function redactLiteral(literal: string): { readonly text: string; readonly hits: number } {
+  const isHidden = literal.includes('\\u')
+  const said = isHidden || isHinted(literal) ? decoded(literal) : null
+  if (said === null || (isHidden && !isHinted(JSON.stringify(said)))) return { text: literal, hits: 0 }
+  const { text, hits } = redactPlain(said)
+  return { text: JSON.stringify(text), hits }
 }
 
 /** The same of a long text, in turns of the event loop of its own. */
@@ -105,10 +116,11 @@ export async function redactLongShapes(text: string): Promise<ReturnType<typeof 
 
 function redactPlain(text: string): { readonly text: string; readonly hits: number } {
   let [kept, hits] = [text, 0]
-  for (const { word, pattern } of everywhere)
-    kept = kept.replace(pattern, () => {
+  for (const shape of shapes)
+    kept = kept.replace(shape.pattern, (found) => {
+      if (!isWhole(found, shape)) return found
       hits += 1
-      return word
+      return `[redacted: ${shape.kind}]`
     })
   return { text: kept, hits }
 }

@@ -144,3 +144,14 @@ test.each([
   const kind = secretShape(text)
   expect(redactShapes(JSON.stringify({ text })).hits > 0).toBe(kind !== null)
 })
+
+// V8 has 64 MiB to come back to places of a text that a pattern may have to read differently, and throws where that is not enough.
+test.each(['eyJ', '://', 'xoxb-', 'glpat-', 'ghp_aA1', 'github_pat_', 'AIza', 'sk-A1', 'npm_aA1'])(
+  'a text that goes on as %j does is looked through to its end, be it as long as a message may be',
+  (part) => {
+    const text = `://${part} ${part}${part.slice(-1).repeat(16_777_216)} eyJaaaaaaaaaa`
+    expect(redactShapes(JSON.stringify(text)).hits > 0).toBe(secretShape(text) !== null)
+    const often = `://${part.repeat(16_777_216 / part.length)} eyJaaaaaaaaaa`
+    expect(redactShapes(JSON.stringify(often)).hits > 0).toBe(secretShape(often) !== null)
+  },
+)
