@@ -14,8 +14,8 @@ export default defineConfig({
     testTimeout: 60_000,
     hookTimeout: 120_000,
     pool: 'forks',
-    // More than two cores: most of a test is waiting for what it started
-    maxWorkers: 5,
+    // Three for each of two cores: a test takes a third of one and waits for what it has started
+    maxWorkers: 6,
     sequence: { sequencer: LongestFirst },
     passWithNoTests: false,
   },
