@@ -15,6 +15,9 @@ const exitUsage = 7
 const isRoot = process.getuid?.() === 0
 /** Clients as they are, what makes certificates for the hosts that they speak to, and what watches our own C */
 const testPrograms = ['curl', 'git', 'openssl', 'python3', 'valgrind']
+/** What srt needs beside bubblewrap, which the benchmark stands beside: package and program */
+const peerPrograms = { ripgrep: 'rg', socat: 'socat' }
+const aptInstall = ['install', '-y', '-qq', '--no-install-recommends']
 /** What builds our C so that its fuzzer knows where it has been */
 const fuzzPrograms = ['clang', 'make']
 
@@ -24,6 +27,7 @@ if (!['setup', 'demo', 'test', 'chaos', 'fuzz', 'bench', 'scale'].includes(verb)
 
 checkPlatform()
 installSystemPackages()
+if (verb === 'bench') installPeers()
 installNpmPackages()
 build()
 if (verb === 'setup') process.stdout.write('set-up: all is there\n')
@@ -66,8 +70,19 @@ function installSystemPackages() {
   const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' }
   step(`installing ${missing.join(' ')} with apt-get`, [
     ['apt-get', ['update', '-qq'], env],
-    ['apt-get', ['install', '-y', '-qq', '--no-install-recommends', ...missing], env],
+    ['apt-get', [...aptInstall, ...missing], env],
   ])
+}
+
+/** What a peer of the benchmark needs: where it can't be had, that peer is named as absent, and all else is measured. */
+function installPeers() {
+  const missing = Object.entries(peerPrograms).flatMap(([name, program]) => (inPath(program) ? [] : [name]))
+  if (missing.length === 0 || !isRoot || !inPath('apt-get')) return
+  process.stderr.write(`set-up: installing ${missing.join(' ')} with apt-get … `)
+  const options = { env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' } }
+  spawnSync('apt-get', ['update', '-qq'], options)
+  const { status } = spawnSync('apt-get', [...aptInstall, ...missing], options)
+  process.stderr.write(status === 0 ? 'done\n' : 'failed: srt is not measured\n')
 }
 
 /** libFuzzer comes apart from clang, which says a bare name of what it has not. */
