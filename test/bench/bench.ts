@@ -2,8 +2,6 @@
 // --json FILE, --html FILE and --markdown FILE as data, as a page with plots and as the table of docs/performance.md. A figure that misses
 // its target is printed as missed, beside what bounds it on this machine. --only NAME[,NAME] runs some of them, --quick a round or two of
 // each, which shows that it works and nothing else.
-import { fork } from 'node:child_process'
-import { once } from 'node:events'
 import { closeSync, openSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
@@ -11,6 +9,7 @@ import { bounding, type Figure, text, verdicts, worded } from './figures.ts'
 import { describeMachine } from './machine.ts'
 import { markdown } from './markdown.ts'
 import { page } from './page.ts'
+import { runScript } from './script-run.ts'
 
 const statusUsage = 7
 const statusInterrupted = 130
@@ -29,6 +28,10 @@ const scripts: Readonly<
 }
 
 const options = readOptions()
+if (options.help) {
+  process.stdout.write(`${usage()}\n`)
+  process.exit()
+}
 const wanted = options.only?.split(',') ?? Object.keys(scripts)
 const unknown = wanted.filter((name) => !Object.hasOwn(scripts, name))
 if (unknown.length > 0)
@@ -40,13 +43,14 @@ const machine = [...describeMachine(), ...(options.quick ? ['A quick run: these 
 process.stdout.write(`${machine.join('\n')}\n`)
 const figures: Figure[] = []
 const broken: string[] = []
-let isBrokenOff = false
 for (const name of wanted) {
-  const found = await run(name)
-  if (isBrokenOff) process.exit(statusInterrupted)
-  if (found === null) broken.push(name)
-  for (const figure of found ?? []) process.stdout.write(`\n${text(figure)}\n`)
-  figures.push(...(found ?? []))
+  const script = fileURLToPath(new URL(`${name}.ts`, import.meta.url))
+  const found = await runScript(script, scripts[name]?.[options.quick ? 'quick' : 'whole'] ?? [])
+  if (found.isBrokenOff) process.exit(statusInterrupted)
+  if (found.failure !== null)
+    broken.push(`${name} ended with ${found.failure}, ${found.figures.length} figures came before`)
+  for (const figure of found.figures) process.stdout.write(`\n${text(figure)}\n`)
+  figures.push(...found.figures)
 }
 const judged = figures.flatMap((figure) => verdicts(figure).map((verdict) => ({ figure, verdict })))
 const missed = judged.filter(({ verdict }) => !verdict.isHeld)
@@ -55,7 +59,7 @@ for (const { figure, verdict } of missed) {
   process.stdout.write(`  missed: ${figure.what}: ${worded(verdict)}\n`)
   for (const bound of bounding(verdict)) process.stdout.write(`    bound here by ${bound}\n`)
 }
-for (const name of broken) process.stdout.write(`  ${name} ended without a figure\n`)
+for (const line of broken) process.stdout.write(`  ${line}\n`)
 if (options.json !== undefined)
   writeFileSync(
     options.json,
@@ -64,25 +68,6 @@ if (options.json !== undefined)
 if (options.html !== undefined) writeFileSync(options.html, page(machine, figures))
 if (options.markdown !== undefined) writeFileSync(options.markdown, markdown(machine, figures))
 process.exitCode = broken.length > 0 ? 1 : 0
-
-/** The figures of one script, or null where it failed; what it printed has been shown. */
-async function run(name: string): Promise<readonly Figure[] | null> {
-  const script = fileURLToPath(new URL(`${name}.ts`, import.meta.url))
-  const args = scripts[name]?.[options.quick ? 'quick' : 'whole'] ?? []
-  // In a group of its own: what a terminal says to all of us is said to it once, and it undoes what it has started.
-  const child = fork(script, [...args], { stdio: ['ignore', 'ignore', 'inherit', 'ipc'], detached: true })
-  let found: readonly Figure[] | null = null
-  child.on('message', (message) => (found = (message as { figures: readonly Figure[] }).figures))
-  const onSignal = (): void => {
-    isBrokenOff = true
-    child.kill('SIGTERM')
-  }
-  const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
-  for (const signal of signals) process.on(signal, onSignal)
-  const [status] = (await once(child, 'exit')) as [number | null]
-  for (const signal of signals) process.off(signal, onSignal)
-  return status === 0 ? found : null
-}
 
 function readOptions() {
   try {
@@ -93,13 +78,22 @@ function readOptions() {
         markdown: { type: 'string' },
         only: { type: 'string' },
         quick: { type: 'boolean', default: false },
+        help: { type: 'boolean', default: false },
       },
     }).values
   } catch (error) {
-    return stop(
-      `${(error as Error).message}; it takes --only NAME,NAME --quick --json FILE --html FILE --markdown FILE`,
-    )
+    return stop(`${(error as Error).message}\n${usage()}`)
   }
+}
+
+function usage(): string {
+  const names = Object.keys(scripts)
+  return [
+    'npm run bench -- [--only NAME,NAME] [--quick] [--json FILE] [--html FILE] [--markdown FILE]',
+    `  --only      some of ${names.join(', ')}`,
+    '  --quick     a round or two of each, which shows that it works and nothing else',
+    '  --json      the figures as data; --html as a page with plots; --markdown as the table of docs/performance.md',
+  ].join('\n')
 }
 
 /** Before minutes are spent for it. */

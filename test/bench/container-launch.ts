@@ -12,10 +12,11 @@ import type { Settings } from '../../src/schema/settings.ts'
 import { importImage, nodeFiles } from '../support/image.ts'
 import { launchHost, launchProbe, settingsFor } from '../support/launch.ts'
 import { Undoing } from '../support/broken-off.ts'
+import { counts } from './counts.ts'
 import { type Arm, median, publish } from './figures.ts'
 import { byTurns, type Measured } from './turns.ts'
 
-const rounds = Number(process.argv[2] ?? 15)
+const { rounds } = counts({ rounds: 15 })
 const socketPath = '/var/run/docker.sock'
 const environment = { DOCKER_HOST: `unix://${socketPath}` }
 const fixtures = new URL('../fixtures/servers', import.meta.url).pathname

@@ -11,13 +11,14 @@ import { join } from 'node:path'
 import { connect as connectTls } from 'node:tls'
 import { fileURLToPath } from 'node:url'
 import { tempDir } from '../support/temp-dir.ts'
+import { counts } from './counts.ts'
 
 const megabytes = 100
 const atOnce = 200
 const words = process.argv.slice(2)
 const given = words.indexOf('--door')
 const [doorPath, givenTls, givenPlain] = given < 0 ? [] : words.slice(given + 1)
-const rounds = Number(given === 0 ? 500 : (words[0] ?? 500))
+const { rounds } = counts({ rounds: 500 }, given < 0 ? words : words.slice(0, given))
 
 const start = (...args: readonly string[]): ChildProcess =>
   fork(fileURLToPath(new URL('door-process.ts', import.meta.url)), args)

@@ -8,6 +8,13 @@ import { serverSettings } from '../support/server-settings.ts'
 import { shapes } from './shapes.ts'
 
 const names = process.argv.slice(2)
+const unknown = names.filter((name) => !Object.hasOwn(shapes, name))
+if (unknown.length > 0) {
+  process.stderr.write(
+    `heavy: no shape is called ${unknown.join(', ')}: use ${Object.keys(shapes).join(', ')}\n`,
+  )
+  process.exit(7)
+}
 await using host = await attach(serverSettings('raw-echo.mjs'))
 host.send({ jsonrpc: '2.0', id: 'i', method: 'initialize', params: {} })
 await host.answer('i')

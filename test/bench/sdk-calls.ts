@@ -16,6 +16,7 @@ import { tempDir } from '../support/temp-dir.ts'
 import { freePort } from '../support/free-port.ts'
 import { Undoing } from '../support/broken-off.ts'
 import { compile } from './compile.ts'
+import { counts } from './counts.ts'
 import { type Arm, boundBy, type Judged, median, publish } from './figures.ts'
 import { install, peers } from './peers.ts'
 import { byTurns, type Measured } from './turns.ts'
@@ -25,7 +26,7 @@ const calls = 1500
 const few = 150
 const trip = 3000
 const mebibyte = 1024 * 1024
-const rounds = Number(process.argv[2] ?? 7)
+const { rounds } = counts({ rounds: 7 })
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const shim = `${root}dist/libexec/${process.arch}/sallyport-stdio`
 const script = pathOf('sdk-echo.mjs')

@@ -6,9 +6,10 @@ import { setTimeout } from 'node:timers/promises'
 import { configOf, daemon, fixture, type TestDaemon } from '../support/daemon.ts'
 import { cgroupsOf, descendantsOf, processesWith } from '../support/leaks.ts'
 import { Undoing } from '../support/broken-off.ts'
+import { counts } from './counts.ts'
 import { publish } from './figures.ts'
 
-const [servers = 50, rounds = 3, kills = 15] = process.argv.slice(2).map(Number)
+const { servers, rounds, kills } = counts({ servers: 50, rounds: 3, kills: 15 })
 const ladder = { eof_ms: 500, term_ms: 1000 }
 const names = Array.from({ length: servers }, (_, n) => `stubborn${n}`)
 /** In the arguments of every server, so that one can be found of which nobody has seen the start */

@@ -1,5 +1,5 @@
 // What a swapped credential costs: a new TLS connection with one request, a download of 100 MB, and memory for each
-// sandbox; direct, through a byte pipe, and through the interceptor. Run: node test/bench/swap.ts
+// sandbox; direct, through a byte pipe, and through the interceptor. Run: node test/bench/swap.ts [rounds]
 import { fork, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { chmod } from 'node:fs/promises'
@@ -13,6 +13,7 @@ import { createInterceptor } from '../../src/egress/intercept/interceptor.ts'
 import { newInstanceId } from '../../src/lib/ids.ts'
 import { testAuthority } from '../support/certificates.ts'
 import { tempDir } from '../support/temp-dir.ts'
+import { counts } from './counts.ts'
 
 const host = 'localhost'
 const token = 'bench_0123456789abcdef0123456789abcdef'
@@ -209,6 +210,6 @@ if (role !== '' && process.connected) process.once('disconnect', () => process.e
 if (role === 'host') await serveHost(JSON.parse(first) as { cert: string; key: string })
 else if (role === 'door') await serveDoor(Number(first), second)
 else {
-  await measure(Number(role === '' ? 200 : role))
+  await measure(counts({ rounds: 200 }).rounds)
   process.exit()
 }
