@@ -3,6 +3,8 @@ import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { runScript } from './script-run.ts'
+import { turnOf } from './turns.ts'
+import { until } from './until.ts'
 
 const pathOf = (name: string): string => fileURLToPath(new URL(name, import.meta.url))
 
@@ -21,10 +23,10 @@ test('figures that were found are kept where what was started could not be ended
 
 test('--help says what there is, and measures nothing', () => {
   expect(run('bench.ts', '--help')).toMatchObject({ status: 0, stdout: expect.stringContaining('--only') })
-  const script = run('stop.ts', '--help')
+  const script = run('footprint.ts', '--help')
   expect(script).toMatchObject({
     status: 0,
-    stdout: expect.stringContaining('[servers = 50] [rounds = 3]'),
+    stdout: expect.stringContaining('[servers = 100] [rounds = 30]'),
   })
 })
 
@@ -43,13 +45,25 @@ test.each([
 })
 
 test.each([
-  ['stop.ts', ['many']],
-  ['stop.ts', ['0']],
+  ['launch.ts', ['many']],
+  ['launch.ts', ['0']],
   ['stop.ts', ['1', '1', '1', '1']],
+  ['egress.ts', ['-1']],
   ['swap.ts', ['1.5']],
   ['heavy.ts', ['no such shape']],
 ])('%s %j is refused by what is taken', (script, args) => {
   const found = run(script, ...args)
   expect(found).toMatchObject({ status: 7, stdout: '', stderr: expect.stringMatching(/: use /) })
   expect(found.stderr).toContain(args.at(-1))
+})
+
+test('each round begins with another arm, and has all of them', () => {
+  const rounds = [0, 1, 2, 3].map((round) => turnOf(['a', 'b', 'c'], round).join(''))
+  expect(rounds).toEqual(['abc', 'bca', 'cab', 'abc'])
+})
+
+test('what never becomes so ends the run with what it was', async () => {
+  await expect(until('the pool is full', () => false, 20)).rejects.toThrow(
+    'not within 0.02 s: the pool is full',
+  )
 })

@@ -108,14 +108,17 @@ export function besideOf(
   isApart: boolean,
 ): { readonly count: number; readonly mib: number | null } {
   const others = treeOf(pid).filter((it) => !(isApart && it === pid) && isBeside(it))
+  return { count: others.length, mib: pssOf(others) }
+}
+
+/** The PSS of all of them, MiB, or null where it can't be read. */
+export function pssOf(pids: readonly number[]): number | null {
+  const kib = (pid: number): number =>
+    Number(/^Pss:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8'))?.[1])
   try {
-    const kib = others.reduce(
-      (sum, it) => sum + Number(/^Pss:\s+(\d+)/m.exec(readFileSync(`/proc/${it}/smaps_rollup`, 'utf8'))?.[1]),
-      0,
-    )
-    return { count: others.length, mib: kib / 1024 }
+    return pids.reduce((sum, pid) => sum + kib(pid), 0) / 1024
   } catch {
-    return { count: others.length, mib: null }
+    return null
   }
 }
 

@@ -4,7 +4,10 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 /** Builds one of them into a folder with the machine's `cc`; returns its path. */
-export function compile(name: 'byte-pipe' | 'first-byte' | 'round-trip', folder: string): string {
+export function compile(
+  name: 'byte-pipe' | 'first-byte' | 'round-trip' | 'tcp-relay',
+  folder: string,
+): string {
   const program = join(folder, name)
   const source = fileURLToPath(new URL(`${name}.c`, import.meta.url))
   const flags = ['-std=gnu11', '-D_GNU_SOURCE', '-O2', '-Wall', '-Wextra', '-Werror']

@@ -1,117 +1,164 @@
 // What the way out costs a program in a sandbox, through the whole daemon (resolver, relay, door, and where a credential is
-// carried the swap), beside a direct connection and, with --peers, beside srt. The same client measures all, by turns in one run.
-// Run after npm run build: node test/bench/egress.ts [rounds] [--peers]. It needs what a launch needs; srt comes from npm, into
-// a folder that is removed, and needs bwrap, socat and rg. All but srt's client, which names an address to its proxy, look
+// carried the swap), beside a direct connection, what bounds it, and, with --peers, srt. The same client measures all, by turns in
+// one run. Run after npm run build: node test/bench/egress.ts [rounds] [--peers]. It needs what a launch needs, and `cc`; srt comes from npm,
+// into a folder that is removed, and needs bwrap, socat and rg. All but srt's client, which names an address to its proxy, look
 // the host's name up by getaddrinfo: direct in a file of names, in the sandbox as there.
-import { fork } from 'node:child_process'
+import { type ChildProcess, fork, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chmod, mkdir, writeFile } from 'node:fs/promises'
-import { createServer } from 'node:https'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { testAuthority } from '../support/certificates.ts'
 import { configOf, fixture, place, serve } from '../support/daemon.ts'
 import { tempDir } from '../support/temp-dir.ts'
-import { besideOf, type Client, direct, srt } from './clients.ts'
+import { besideOf, type Client, direct, pssOf, srt } from './clients.ts'
 import { Undoing } from '../support/broken-off.ts'
-import { type Arm, publish } from './figures.ts'
+import { compile } from './compile.ts'
+import { counts } from './counts.ts'
+import { address, hosts, megabytes } from './egress-setting.ts'
+import { type Arm, boundBy, type Figure, publish } from './figures.ts'
+import { byTurns, type Measured } from './turns.ts'
 
-const megabytes = 100
 const atOnce = 200
-const address = '127.0.0.1'
+const warm = 20
 const token = 'bench_0123456789abcdef0123456789abcdef'
+/** What passes bytes on, as often as the relay and the door do; what ends TLS and begins it again, as a swap does */
+const bounds = { one: 'one relay in C', two: 'two relays in C', tls: 'bare TLS proxy in Node' } as const
 
 interface Way {
+  readonly name: string
+  readonly kind: Arm['kind']
   readonly client: Client
-  readonly way: Readonly<Record<string, unknown>>
+  readonly to: Readonly<Record<string, unknown>>
 }
 
-/** All ways by turns, each round beginning with another one, so that whatever else the machine does meets them all. */
-async function turns(
-  ways: ReadonlyMap<string, Way>,
-  rounds: number,
-  one: (way: Way) => Promise<number>,
-): Promise<ReadonlyMap<string, readonly number[]>> {
-  const found = new Map([...ways.keys()].map((name) => [name, [] as number[]]))
-  const names = [...ways]
-  for (let round = 0; round < rounds; round++)
-    for (const index of names.keys()) {
-      const [name, way] = names[(index + round) % names.length] ?? []
-      if (name !== undefined && way !== undefined) found.get(name)?.push(await one(way))
-    }
-  return found
+const words = process.argv.slice(2)
+const { rounds } = counts(
+  { rounds: 300 },
+  words.filter((word) => word !== '--peers'),
+)
+await using stack = new Undoing()
+const dir = await stack.starting(tempDir)
+await chmod(dir.path, 0o755)
+const { ca, caFile, issue } = await testAuthority(dir.path)
+const certificate = JSON.stringify(await issue(hosts.swap))
+const port = await startEnd('host', certificate)
+const relays: ChildProcess[] = []
+const ways = await allWays()
+const absent = await addPeer()
+
+await byTurns(over('request', { path: '/' }), warm)
+const fresh = await byTurns(over('request', { path: '/' }), rounds)
+const down = await byTurns(over('request', { path: '/big' }, speedOf), 5)
+const crowd = await byTurns(over('crowd', { count: atOnce }), 5)
+publish([
+  {
+    id: 'egress',
+    what: 'a new TLS connection and one request, from a sandbox through the whole daemon',
+    unit: 'ms',
+    arms: [...fresh, ...absent],
+    judged: [
+      { arm: 'tunnel', by: 'added', target: 1, bounds: [boundBy('added', fresh, bounds.two)] },
+      { arm: 'swap', by: 'added', target: 3, bounds: [boundBy('added', fresh, bounds.tls)] },
+    ],
+    note: 'Two relays: as many as stand in a tunnel, in C. The bare TLS proxy looks at nothing, and no sandbox is before it.',
+  },
+  {
+    id: 'download',
+    what: `a download of ${megabytes} MB over TLS`,
+    unit: 'MB/s',
+    arms: [...down, ...absent],
+    judged: [],
+  },
+  {
+    id: 'crowd',
+    what: `${atOnce} such connections at once, until the last is done`,
+    unit: 'ms',
+    arms: [...crowd, ...absent],
+    judged: [],
+  },
+  memory(),
+])
+
+/** One measurement of each way: what the client's tool says, ms, as `read` has it. */
+function over(tool: string, args: object, read = (ms: number): number => ms): readonly Measured[] {
+  return ways.map(({ name, kind, client, to }) => ({
+    name,
+    kind,
+    once: async () => read((await client.ask(tool, { way: to, ...args })).ms),
+  }))
 }
 
-/** The ways as arms of a figure; a peer that is not there says why. */
-function arms(found: ReadonlyMap<string, readonly number[]>, absent: string | null): readonly Arm[] {
-  const kinds: Readonly<Record<string, Arm['kind']>> = {
-    direct: 'base',
-    tunnel: 'ours',
-    swap: 'ours',
-    srt: 'peer',
-  }
-  const there = [...found].map(([name, values]): Arm => ({ name, kind: kinds[name] ?? 'ours', values }))
-  return absent === null ? there : [...there, { name: 'srt', kind: 'peer', values: [], absent }]
+function speedOf(ms: number): number {
+  return megabytes / (ms / 1000)
 }
 
-/** The host, in a process of its own: a word, or so many megabytes. */
-async function serveHost(certificate: { readonly cert: string; readonly key: string }): Promise<void> {
-  const part = Buffer.alloc(65_536, 'some text that is no secret, as an API may answer it; ')
-  const server = createServer(certificate, (request, response) => {
-    if (request.url !== '/big') return void response.end('ok')
-    let left = Math.ceil((megabytes * 1_000_000) / part.length)
-    const more = (): void => {
-      while (left-- > 0) if (!response.write(part)) return void response.once('drain', more)
-      response.end()
-    }
-    more()
-  }).listen(0, address, 1024)
-  await once(server, 'listening')
-  process.send?.((server.address() as AddressInfo).port)
-  process.once('disconnect', () => process.exit())
+async function allWays(): Promise<Way[]> {
+  const names = Object.values(hosts)
+  const bare = await stack.starting(() => direct(dir.path, names, address))
+  const ours = await throughDaemon()
+  const to = (toPort: number) => ({ host: hosts.tunnel, port: toPort, name: hosts.tunnel, ca, token })
+  const swapped = { host: hosts.swap, port, name: hosts.swap }
+  const one = await startRelay(port)
+  const two = await startRelay(one)
+  const proxy = await startEnd('proxy', certificate, String(port), ca)
+  return [
+    { name: 'direct', kind: 'base', client: bare, to: to(port) },
+    { name: bounds.one, kind: 'bound', client: bare, to: to(one) },
+    { name: bounds.two, kind: 'bound', client: bare, to: to(two) },
+    { name: bounds.tls, kind: 'bound', client: bare, to: to(proxy) },
+    { name: 'tunnel', kind: 'ours', client: ours, to: to(port) },
+    { name: 'swap', kind: 'ours', client: ours, to: swapped },
+  ]
 }
 
-async function measure(rounds: number, hasPeers: boolean): Promise<void> {
-  await using stack = new Undoing()
-  const dir = await stack.starting(tempDir)
-  await chmod(dir.path, 0o755)
-  const authority = await testAuthority(dir.path)
-  const certificate = await authority.issue('swap.test')
-  const host = fork(fileURLToPath(import.meta.url), ['host', JSON.stringify(certificate)])
-  stack.defer(() => void host.kill())
-  const [port] = (await once(host, 'message')) as [number]
+/** With --peers srt, or why it isn't there. */
+async function addPeer(): Promise<readonly Arm[]> {
+  if (!words.includes('--peers')) return []
+  const peer = await srt(dir.path, address)
+  if (typeof peer === 'string') return [{ name: 'srt', kind: 'peer', values: [], absent: peer }]
+  const to = { host: address, port, name: hosts.tunnel, ca, token, isProxied: true }
+  ways.push({ name: 'srt', kind: 'peer', client: stack.use(peer), to })
+  return []
+}
 
-  const allow = ['tunnel.test', 'swap.test'].map((name) => ({
-    host: name,
+/** A process at the other end; the port where it listens. */
+async function startEnd(...args: readonly string[]): Promise<number> {
+  const child = fork(fileURLToPath(new URL('egress-ends.ts', import.meta.url)), args)
+  stack.defer(() => void child.kill())
+  const [listening] = (await once(child, 'message')) as [number]
+  return listening
+}
+
+/** A relay before that port; the port where it listens. */
+async function startRelay(before: number): Promise<number> {
+  const child = spawn(compile('tcp-relay', dir.path), [String(before)], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  stack.defer(() => void child.kill())
+  relays.push(child)
+  const [line] = (await once(child.stdout, 'data')) as [Buffer]
+  return Number(line.toString())
+}
+
+/** A daemon with the same client in a sandbox, which may reach the host under both names. */
+async function throughDaemon(): Promise<Client> {
+  const allow = Object.values(hosts).map((host) => ({
+    host,
     port,
     address,
     private: true,
     reason: 'a benchmark',
   }))
-  const at = await stack.starting(() =>
-    place(
-      configOf(
-        {
-          bench: fixture('measures', {
-            profile: 'open',
-            egress: allow.map((it) => ({ ...it, tls: true })),
-            credentials: [
-              {
-                use: 'api',
-                inject: 'egress',
-                as: 'API_TOKEN',
-                hosts: [`swap.test:${port}`],
-                ca_file: authority.caFile,
-              },
-            ],
-            timeouts: { call_ms: 120_000 },
-          }),
-        },
-        { credentials: { api: { env: 'BENCH_TOKEN' } } },
-      ),
-    ),
-  )
+  const credential = { use: 'api', inject: 'egress', as: 'API_TOKEN', hosts: [`${hosts.swap}:${port}`] }
+  const bench = fixture('measures', {
+    profile: 'open',
+    egress: allow.map((it) => ({ ...it, tls: true })),
+    credentials: [{ ...credential, ca_file: caFile }],
+    timeouts: { call_ms: 120_000 },
+  })
+  const config = configOf({ bench }, { credentials: { api: { env: 'BENCH_TOKEN' } } })
+  const at = await stack.starting(() => place(config))
   await mkdir(join(at.folder, 'profiles'), { mode: 0o700 })
   const profile = {
     version: 1,
@@ -124,94 +171,42 @@ async function measure(rounds: number, hasPeers: boolean): Promise<void> {
   await writeFile(join(at.folder, 'profiles', 'open.yaml'), JSON.stringify(profile), { mode: 0o600 })
   const { process: daemon, client } = await serve(at, { BENCH_TOKEN: token })
   stack.defer(() => client[Symbol.asyncDispose]())
-  const ours: Client = {
+  return {
     pid: daemon.pid ?? 0,
     async ask(tool, args) {
       const { data } = await client.call('tools/call', { server: 'bench', tool, arguments: { ...args } })
       return (data as { structuredContent: { ms: number; bytes: number } }).structuredContent
     },
   }
-  const { ca } = authority
-  const ways = new Map<string, Way>([
-    [
-      'direct',
-      {
-        client: await stack.starting(() => direct(dir.path, ['tunnel.test', 'swap.test'], address)),
-        way: { host: 'tunnel.test', port, name: 'tunnel.test', ca, token },
-      },
-    ],
-    ['tunnel', { client: ours, way: { host: 'tunnel.test', port, name: 'tunnel.test', ca, token } }],
-    ['swap', { client: ours, way: { host: 'swap.test', port, name: 'swap.test' } }],
-  ])
-  let absent: string | null = null
-  if (hasPeers) {
-    const peer = await srt(dir.path, address)
-    if (typeof peer === 'string') absent = peer
-    else
-      ways.set('srt', {
-        client: stack.use(peer),
-        way: { host: address, port, name: 'tunnel.test', ca, token, isProxied: true },
-      })
-  }
-
-  const ask = async ({ client: it, way }: Way, tool: string, args: object): Promise<number> =>
-    (await it.ask(tool, { way, ...args })).ms
-  await turns(ways, 20, (way) => ask(way, 'request', { path: '/' }))
-  const fresh = await turns(ways, rounds, (way) => ask(way, 'request', { path: '/' }))
-  const speed = async (way: Way): Promise<number> =>
-    megabytes / ((await ask(way, 'request', { path: '/big' })) / 1000)
-  const down = await turns(ways, 5, speed)
-  const crowd = await turns(ways, 5, (way) => ask(way, 'crowd', { count: atOnce }))
-  const ourSize = besideOf(ours.pid, true)
-  const theirs = ways.get('srt')
-  const size = (beside: ReturnType<typeof besideOf>): Pick<Arm, 'values' | 'absent'> =>
-    beside.mib === null ? { values: [], absent: 'not readable for this user' } : { values: [beside.mib] }
-  const srtSize = theirs === undefined ? null : besideOf(theirs.client.pid, false)
-  publish([
-    {
-      id: 'egress',
-      what: 'a new TLS connection and one request, from a sandbox through the whole daemon',
-      unit: 'ms',
-      arms: arms(fresh, absent),
-      judged: [
-        { arm: 'tunnel', by: 'added', target: 1 },
-        { arm: 'swap', by: 'added', target: 3 },
-      ],
-    },
-    {
-      id: 'download',
-      what: `a download of ${megabytes} MB over TLS`,
-      unit: 'MB/s',
-      arms: arms(down, absent),
-      judged: [],
-    },
-    {
-      id: 'crowd',
-      what: `${atOnce} such connections at once, until the last is done`,
-      unit: 'ms',
-      arms: arms(crowd, absent),
-      judged: [],
-    },
-    {
-      id: 'egress-memory',
-      what: 'memory beside a server with a way out: all processes but the daemon, PSS',
-      unit: 'MiB',
-      arms: [
-        { name: `ours, ${ourSize.count} processes`, kind: 'ours', ...size(ourSize) },
-        ...(srtSize === null
-          ? []
-          : [{ name: `srt, ${srtSize.count} processes`, kind: 'peer' as const, ...size(srtSize) }]),
-        ...(absent === null ? [] : [{ name: 'srt', kind: 'peer' as const, values: [], absent }]),
-      ],
-      judged: [{ arm: `ours, ${ourSize.count} processes`, by: 'value', target: 1.5 }],
-    },
-  ])
 }
 
-const words = process.argv.slice(2)
-if (words[0] === 'host') await serveHost(JSON.parse(words[1] ?? '') as { cert: string; key: string })
-else {
-  const rounds = Number(words.find((it) => /^\d+$/.test(it)) ?? 300)
-  await measure(rounds, words.includes('--peers'))
-  process.exit()
+function memory(): Figure {
+  const clientOf = (name: string): Client | undefined => ways.find((way) => way.name === name)?.client
+  const ours = besideOf(clientOf('tunnel')?.pid ?? 0, true)
+  const theirs = clientOf('srt')
+  const srtSize = theirs === undefined ? null : besideOf(theirs.pid, false)
+  const size = (mib: number | null): Pick<Arm, 'values' | 'absent'> =>
+    mib === null ? { values: [], absent: 'not readable for this user' } : { values: [mib] }
+  const arms: readonly Arm[] = [
+    { name: bounds.two, kind: 'bound', ...size(pssOf(relays.map(({ pid = 0 }) => pid))) },
+    { name: `ours, ${ours.count} processes`, kind: 'ours', ...size(ours.mib) },
+    ...(srtSize === null
+      ? []
+      : [{ name: `srt, ${srtSize.count} processes`, kind: 'peer' as const, ...size(srtSize.mib) }]),
+    ...absent,
+  ]
+  return {
+    id: 'egress-memory',
+    what: 'memory beside a server with a way out: all processes but the daemon, PSS',
+    unit: 'MiB',
+    arms,
+    judged: [
+      {
+        arm: `ours, ${ours.count} processes`,
+        by: 'value',
+        target: 1.5,
+        bounds: [boundBy('value', arms, bounds.two)],
+      },
+    ],
+  }
 }

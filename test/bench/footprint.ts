@@ -12,11 +12,14 @@ import { configOf, daemon, fixture } from '../support/daemon.ts'
 import { descendantsOf } from '../support/leaks.ts'
 import { tempDir } from '../support/temp-dir.ts'
 import { Undoing } from '../support/broken-off.ts'
+import { bareSandbox, built } from './bubblewrap.ts'
+import { pssOf } from './clients.ts'
 import { compile } from './compile.ts'
+import { counts } from './counts.ts'
 import { type Arm, boundBy, type Figure, publish } from './figures.ts'
-import { byTurns } from './turns.ts'
+import { byTurns, turnOf } from './turns.ts'
 
-const [servers = 100, rounds = 30, starts = 3] = process.argv.slice(2).map(Number)
+const { servers, rounds, starts } = counts({ servers: 100, rounds: 30, starts: 3 })
 const shim = fileURLToPath(new URL(`../../dist/libexec/${process.arch}/sallyport-stdio`, import.meta.url))
 /** Starts in one run of the launcher, before it is the other's turn */
 const launchesAtOnce = 5
@@ -25,6 +28,7 @@ const mebi = 1024
 /** What a daemon that has just answered is given to come to rest, ms */
 const restMs = 3000
 const nodeAlone = 'Node alone'
+const leastStart = '/bin/true, to its end'
 const root = fileURLToPath(new URL('../..', import.meta.url))
 /** What a daemon needs of npm before it answers */
 const packages = ['ajv/dist/2020.js', 'commander', 'ipaddr.js', 'nanoid', 'pino', 'yaml']
@@ -49,6 +53,10 @@ async function idle(): Promise<readonly Figure[]> {
   for (const server of names) await running.client.call('servers/start', { server })
   const ours = descendantsOf(pid).filter((child) => !isServer(child.pid))
   const beside = ours.map((child) => memory(child.pid, 'smaps_rollup', 'Pss'))
+  const besides: readonly [Arm, Arm] = [
+    await besideAlone(),
+    { name: 'sallyport', kind: 'ours', values: [beside.reduce((sum, it) => sum + it, 0) / servers] },
+  ]
   const full = memory(pid, 'status', 'VmRSS')
   const attached = spawn(shim, ['echo0', '--no-autostart'], {
     env: running.env,
@@ -56,7 +64,10 @@ async function idle(): Promise<readonly Figure[]> {
   })
   attached.stdin.write('{"jsonrpc":"2.0","id":1,"method":"ping"}\n')
   await once(attached.stdout, 'data')
-  const shims = memory(attached.pid ?? 0, 'smaps_rollup', 'Pss')
+  const shims: readonly [Arm, Arm] = [
+    await pipeAlone(),
+    { name: 'sallyport-stdio', kind: 'ours', values: [memory(attached.pid ?? 0, 'smaps_rollup', 'Pss')] },
+  ]
   attached.stdin.end()
   await once(attached, 'exit')
   const bound = boundBy('value', resting, nodeAlone)
@@ -65,10 +76,10 @@ async function idle(): Promise<readonly Figure[]> {
       id: 'beside',
       what: `memory beside each of ${servers} servers: all processes of ours but the daemon, PSS`,
       unit: 'MiB',
-      arms: [
-        { name: 'sallyport', kind: 'ours', values: [beside.reduce((sum, it) => sum + it, 0) / servers] },
+      arms: besides,
+      judged: [
+        { arm: 'sallyport', by: 'value', target: 1.5, bounds: [boundBy('value', besides, besides[0].name)] },
       ],
-      judged: [{ arm: 'sallyport', by: 'value', target: 1.5 }],
       note: `${(ours.length / servers).toFixed(2)} processes for each server`,
     },
     {
@@ -86,10 +97,42 @@ async function idle(): Promise<readonly Figure[]> {
       id: 'shim-memory',
       what: 'the shim, PSS',
       unit: 'MiB',
-      arms: [{ name: 'sallyport-stdio', kind: 'ours', values: [shims] }],
-      judged: [{ arm: 'sallyport-stdio', by: 'value', target: 1 }],
+      arms: shims,
+      judged: [
+        { arm: 'sallyport-stdio', by: 'value', target: 1, bounds: [boundBy('value', shims, shims[0].name)] },
+      ],
     },
   ]
+}
+
+/** As many sandboxes with a program that sleeps: what bubblewrap keeps beside each of them, MiB. */
+async function besideAlone(): Promise<Arm> {
+  const args = [...bareSandbox, 'sleep', 'infinity']
+  const sandboxes = Array.from({ length: servers }, () => spawn('bwrap', args, { stdio: 'ignore' }))
+  stack.defer(() => sandboxes.forEach((it) => void it.kill('SIGKILL')))
+  for (const { pid = 0 } of sandboxes) await built(pid)
+  const pids = sandboxes.flatMap(({ pid = 0 }) => [
+    pid,
+    ...descendantsOf(pid).flatMap((it) => (it.name === 'bwrap' ? it.pid : [])),
+  ])
+  const mib = pssOf(pids)
+  for (const it of sandboxes) it.kill('SIGKILL')
+  const name = 'bubblewrap alone'
+  return mib === null
+    ? { name, kind: 'bound', values: [], absent: 'not readable for this user' }
+    : { name, kind: 'bound', values: [mib / servers] }
+}
+
+/** What the least that passes bytes on keeps, MiB. */
+async function pipeAlone(): Promise<Arm> {
+  const folder = await stack.starting(() => tempDir())
+  const child = spawn(compile('byte-pipe', folder.path), ['cat'], { stdio: ['pipe', 'pipe', 'ignore'] })
+  child.stdin.write('x')
+  await once(child.stdout, 'data')
+  const mib = memory(child.pid ?? 0, 'smaps_rollup', 'Pss')
+  child.stdin.end()
+  await once(child, 'exit')
+  return { name: 'byte pipe in C', kind: 'bound', values: [mib] }
 }
 
 /** Node with these packages loaded and nothing to do, MiB. */
@@ -144,14 +187,17 @@ async function firstByte(): Promise<readonly Figure[]> {
     ],
     rounds,
   )
-  const bound = await byTurns([{ name: '/bin/true, to its end', kind: 'bound', once: ending }], rounds)
+  const byProgram = await byLauncher(folder.path)
+  const bound = await byTurns([{ name: leastStart, kind: 'bound', once: ending }], rounds)
   return [
     {
       id: 'shim-start',
       what: 'from the start of the shim to its first byte at the socket',
       unit: 'ms',
-      arms: await byLauncher(folder.path),
-      judged: [{ arm: 'sallyport-stdio', by: 'value', target: 2 }],
+      arms: byProgram,
+      judged: [
+        { arm: 'sallyport-stdio', by: 'value', target: 2, bounds: [boundBy('value', byProgram, leastStart)] },
+      ],
       note: 'Started by posix_spawn from a small program in C: what the shim itself takes, and the kernel to start it.',
     },
     {
@@ -172,16 +218,18 @@ async function byLauncher(folder: string): Promise<readonly Arm[]> {
       .trim()
       .split('\n')
       .map(Number)
-  const [ended, shims]: [number[], number[]] = [[], []]
-  for (let round = 0; round < rounds; round++) {
-    const socket = join(folder, `${round}.sock`)
-    ended.push(...times('-', ['/bin/true']))
-    shims.push(...times(socket, [shim, 'echo', '--no-autostart', '--socket', socket]))
-  }
-  return [
-    { name: '/bin/true, to its end', kind: 'bound', values: ended },
-    { name: 'sallyport-stdio', kind: 'ours', values: shims },
-  ]
+  const arms = [
+    { name: leastStart, kind: 'bound', values: [] as number[], of: () => times('-', ['/bin/true']) },
+    {
+      name: 'sallyport-stdio',
+      kind: 'ours',
+      values: [] as number[],
+      of: (socket: string) => times(socket, [shim, 'echo', '--no-autostart', '--socket', socket]),
+    },
+  ] as const
+  for (let round = 0; round < rounds; round++)
+    for (const { values, of } of turnOf(arms, round)) values.push(...of(join(folder, `${round}.sock`)))
+  return arms.map(({ name, kind, values }) => ({ name, kind, values }))
 }
 
 async function ending(): Promise<number> {

@@ -13,12 +13,14 @@ import { configOf, daemon, fixture as confined } from '../support/daemon.ts'
 import { fixture } from '../support/plain-launch.ts'
 import { tempDir } from '../support/temp-dir.ts'
 import { Undoing } from '../support/broken-off.ts'
+import { counts } from './counts.ts'
 import { type Arm, boundBy, type Figure, publish } from './figures.ts'
 import { flood, introduce, type Line, oneByOne } from './load.ts'
 import { parts } from './parts.ts'
+import { turnOf } from './turns.ts'
 
 const inFlight = 64
-const [calls = 20_000, rounds = 5] = process.argv.slice(2).map(Number)
+const { calls, rounds } = counts({ calls: 20_000, rounds: 5 })
 const shim = fileURLToPath(new URL(`../../dist/libexec/${process.arch}/sallyport-stdio`, import.meta.url))
 
 /** Something that calls go through. */
@@ -44,7 +46,8 @@ for (const arm of arms) {
   await introduce(arm)
   await flood(arm, calls, inFlight) // compiled by now
 }
-for (let round = 0; round < rounds; round++) for (const [arm, results] of seen) await measure(arm, results)
+for (let round = 0; round < rounds; round++)
+  for (const [arm, results] of turnOf([...seen], round)) await measure(arm, results)
 if (process.send === undefined) {
   report()
   for (const line of await parts()) say(line)

@@ -14,11 +14,14 @@ import { descendantsOf } from '../support/leaks.ts'
 import { fixture as pathOf } from '../support/plain-launch.ts'
 import { tempDir } from '../support/temp-dir.ts'
 import { Undoing } from '../support/broken-off.ts'
+import { bareSandbox, built } from './bubblewrap.ts'
+import { counts } from './counts.ts'
 import { type Arm, boundBy, publish } from './figures.ts'
 import { install, peers } from './peers.ts'
 import { byTurns, type Measured } from './turns.ts'
+import { until } from './until.ts'
 
-const rounds = Number(process.argv[2] ?? 25)
+const { rounds } = counts({ rounds: 25 })
 const shim = fileURLToPath(new URL(`../../dist/libexec/${process.arch}/sallyport-stdio`, import.meta.url))
 const script = pathOf('raw-echo.mjs')
 const echo = pathOf('echo.mjs')
@@ -28,28 +31,18 @@ const hello = `${JSON.stringify({
   method: 'initialize',
   params: { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'bench', version: '1' } },
 })}\n`
+const waiting = 'bubblewrap that waits'
 const call = `${JSON.stringify({ jsonrpc: '2.0', id: 2, method: 'tools/call', params: { name: 'echo', arguments: {} } })}\n`
 
 await using stack = new Undoing()
 const folder = await stack.starting(() => tempDir())
 const running = await stack.starting(() => daemon(configOf({ echo: fixture('raw-echo') })))
-const plain = [
-  '--unshare-all',
-  '--die-with-parent',
-  '--ro-bind',
-  '/',
-  '/',
-  '--dev',
-  '/dev',
-  '--proc',
-  '/proc',
-]
 const measured: Measured[] = [
   { name: 'bare', kind: 'base', once: () => started(process.execPath, [script]) },
   {
     name: 'bubblewrap alone',
     kind: 'bound',
-    once: () => started('bwrap', [...plain, process.execPath, script]),
+    once: () => started('bwrap', [...bareSandbox, process.execPath, script]),
   },
   { name: 'host.sock', kind: 'ours', once: attached },
   {
@@ -86,6 +79,7 @@ const pooled = await stack.starting(() =>
 )
 const calls: Measured[] = [
   { name: 'bare', kind: 'base', once: calledBare },
+  { name: waiting, kind: 'bound', once: calledWaiting },
   { name: 'from the pool', kind: 'ours', once: () => called('pooled') },
   { name: 'built for the call', kind: 'ours', once: () => called('cold') },
 ]
@@ -97,8 +91,8 @@ publish([
     what: 'a call in a process of its own, from the start of that process to the answer',
     unit: 'ms',
     arms: pool,
-    judged: [{ arm: 'from the pool', by: 'added', target: 3, bounds: [boundBy('added', pool, 'bare')] }],
-    note: 'Bare: the program is started, asked to initialize, and called. Ours: `tools/call` on the socket with `instance: call`, governed and recorded.',
+    judged: [{ arm: 'from the pool', by: 'added', target: 3, bounds: [boundBy('added', pool, waiting)] }],
+    note: 'Bare: the program is started, asked to initialize, and called. Bubblewrap that waits: the same in a sandbox that is there, from the word to go. Ours: `tools/call` on the socket with `instance: call`, governed and recorded.',
   },
   {
     id: 'launch',
@@ -151,12 +145,29 @@ async function attached(): Promise<number> {
 async function calledBare(): Promise<number> {
   const began = performance.now()
   const child = spawn(process.execPath, [echo], { stdio: ['pipe', 'pipe', 'ignore'], cwd: folder.path })
-  await answered(child.stdin, child.stdout)
-  child.stdin.write(`${JSON.stringify({ jsonrpc: '2.0', method: 'notifications/initialized' })}\n`)
-  await answered(child.stdin, child.stdout, call)
+  await calledOnce(child.stdin, child.stdout)
   const taken = performance.now() - began
   await ended(child)
   return taken
+}
+
+/** The program in a sandbox that was built before and waits, from the word to go. */
+async function calledWaiting(): Promise<number> {
+  const args = [...bareSandbox, '--block-fd', '3', process.execPath, echo]
+  const child = spawn('bwrap', args, { stdio: ['pipe', 'pipe', 'ignore', 'pipe'], cwd: folder.path })
+  await built(child.pid ?? 0)
+  const began = performance.now()
+  ;(child.stdio[3] as Writable).end('!') // it reads one byte
+  await calledOnce(child.stdin as Writable, child.stdout as Readable)
+  const taken = performance.now() - began
+  await ended(child)
+  return taken
+}
+
+async function calledOnce(write: Writable, read: Readable): Promise<void> {
+  await answered(write, read)
+  write.write(`${JSON.stringify({ jsonrpc: '2.0', method: 'notifications/initialized' })}\n`)
+  await answered(write, read, call)
 }
 
 /** A call whose sandbox waits, where any does; the next one waits before this is over. */
@@ -172,11 +183,10 @@ async function called(server: string): Promise<number> {
 
 /** Waits until as many sandboxes wait as may, and nothing that the last call left works on. */
 async function full(server: string): Promise<void> {
-  for (;;) {
+  await until(`the pool of ${server} is full`, async () => {
     const { pool, instances } = await pooled.client.call('servers/get', { server })
-    if (pool?.waiting === pool?.size && instances.every(({ purpose }) => purpose === 'control')) return
-    await new Promise((resolve) => setTimeout(resolve, 5))
-  }
+    return pool?.waiting === pool?.size && instances.every(({ purpose }) => purpose === 'control')
+  })
 }
 
 async function answered(write: Writable, read: Readable, request = hello): Promise<void> {
@@ -206,6 +216,8 @@ async function ended(child: ChildProcess): Promise<void> {
 
 /** Nothing that the last one left works on while the next is measured. */
 async function gone(): Promise<void> {
-  while (descendantsOf(running.process.pid ?? 0).some(({ name }) => name === 'node' || name === 'bwrap'))
-    await new Promise((resolve) => setTimeout(resolve, 2))
+  const below = (): readonly { readonly name: string }[] => descendantsOf(running.process.pid ?? 0)
+  await until('the last launch is gone', () =>
+    below().every(({ name }) => name !== 'node' && name !== 'bwrap'),
+  )
 }

@@ -8,14 +8,17 @@ export interface Measured {
   readonly once: () => Promise<number>
 }
 
-/** So many rounds over all of them, each round beginning with another one, after one that does not count. */
+/** So many rounds over all of them, after one that does not count. */
 export async function byTurns(all: readonly Measured[], rounds: number): Promise<readonly Arm[]> {
   const values = new Map(all.map(({ name }) => [name, [] as number[]]))
   for (const { once } of all) await once()
   for (let round = 0; round < rounds; round++)
-    for (const index of all.keys()) {
-      const it = all[(index + round) % all.length]
-      if (it !== undefined) values.get(it.name)?.push(await it.once())
-    }
+    for (const { name, once } of turnOf(all, round)) values.get(name)?.push(await once())
   return all.map(({ name, kind }) => ({ name, kind, values: values.get(name) ?? [] }))
+}
+
+/** All of them in the order of this round: each round begins with the one after that which began the last. */
+export function turnOf<T>(all: readonly T[], round: number): readonly T[] {
+  const first = round % all.length
+  return [...all.slice(first), ...all.slice(0, first)]
 }
