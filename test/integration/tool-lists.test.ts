@@ -74,6 +74,20 @@ describe('lists of many tools', () => {
     await host.call('servers/stop', { server: 'more' })
   })
 
+  test('what searches have found is listed up to 100 tools, those that were found last', async () => {
+    for (const server of ['more', 'most']) await host.call('servers/start', { server })
+    const { tools: all } = await host.call('tools/list', { all: true })
+    const found: string[] = []
+    for (const { server, tool } of all)
+      found.push(...namesOf((await host.call('tools/search', { query: tool, server, limit: 1 })).tools))
+    const last = [...new Set(found.toReversed())].slice(0, 100)
+    expect([new Set(found).size, last.length]).toEqual([121, 100])
+    const listed = await host.call('tools/list', {})
+    expect(listed.deferred).toBe(21)
+    expect(namesOf(listed.tools).toSorted()).toEqual(['sallyport_search', ...last].toSorted())
+    for (const server of ['more', 'most']) await host.call('servers/stop', { server })
+  })
+
   test('one tool is described in 2048 characters, a result has the words of its declaration', async () => {
     await host.call('servers/start', { server: 'ten' })
     const detail = await host.call('tools/describe', { server: 'ten', tool: 'gauge_7' })

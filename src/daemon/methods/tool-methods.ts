@@ -23,10 +23,13 @@ export interface ToolPorts {
 /** The server and tool under which the search itself is listed, and can be called. */
 export const searchTool = { server: 'sallyport', tool: 'search' } as const
 
+/** Tools that stay listed because a caller's searches found them, those that were found longest ago going first */
+const mostFound = 100
+
 /** The methods of both sockets about tools, and the search as a tool. */
 export class ToolMethods {
   readonly #ports: ToolPorts
-  /** Principal -> displayed names that its searches have found */
+  /** Principal -> displayed names that its searches have found, the last ones last */
   readonly #found = new Map<string, Set<string>>()
 
   constructor(ports: ToolPorts) {
@@ -87,10 +90,16 @@ export class ToolMethods {
     const entries = tools.map((view) => ({ ...view, inputSchema: view.input_schema, view }))
     const most = Math.min(limit ?? settings.tools.searchMatches, settings.tools.searchMatches)
     const matches = search(entries, query, most).map(({ view }) => view)
-    const found = this.#found.get(caller.principal.id) ?? new Set()
-    for (const { name } of matches) found.add(name)
-    this.#found.set(caller.principal.id, found)
+    this.#remember(
+      caller.principal.id,
+      matches.map(({ name }) => name),
+    )
     return { tools: matches, generation, searched: tools.length }
+  }
+
+  #remember(principal: string, names: readonly string[]): void {
+    const found = [...(this.#found.get(principal) ?? [])].filter((name) => !names.includes(name))
+    this.#found.set(principal, new Set([...found, ...names].slice(-mostFound)))
   }
 
   async #describe(server: string, tool: string, { caller, signal }: MethodCall): Promise<ToolDetail> {
