@@ -110,13 +110,20 @@ export class Outcomes {
 
   #owe(ended: Ended, failure: SallyportError): void {
     this.#failure = failure
-    const length = this.#owedLength + (ended.outcome.bytes?.length ?? 0)
-    if (length <= this.#mostOwed) this.#owedLength = length
-    this.#owed.push(length > this.#mostOwed ? withoutAnswer(ended) : ended)
+    this.#owed.push(this.#kept(ended, failure))
     this.#again ??= setTimeout(() => {
       this.#again = null
       if (this.#owed.length > 0) void this.pay()
     }, againMs).unref()
+  }
+
+  /** No answer may be why calls stop for ever: one at which something else than the disk failed is not tried again. */
+  #kept(ended: Ended, failure: SallyportError): Ended {
+    if (failure.code !== 'ERR_JOURNAL') return withoutAnswer(ended, `(${failure.message})`)
+    const length = this.#owedLength + (ended.outcome.bytes?.length ?? 0)
+    if (length > this.#mostOwed) return withoutAnswer(ended, 'while the journal could not be written')
+    this.#owedLength = length
+    return ended
   }
 }
 
@@ -167,7 +174,7 @@ class Handed implements Told {
   }
 }
 
-const withoutAnswer = ({ admission, outcome, used }: Ended): Ended => {
-  const detail = `its answer of ${outcome.bytes?.length ?? 0} characters was not kept while the journal could not be written`
+const withoutAnswer = ({ admission, outcome, used }: Ended, why: string): Ended => {
+  const detail = `its answer of ${outcome.bytes?.length ?? 0} characters was not kept ${why}`
   return { admission, used, outcome: { ...outcome, bytes: null, detail: outcome.detail ?? detail } }
 }

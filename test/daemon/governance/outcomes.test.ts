@@ -216,4 +216,18 @@ describe('what the journal does not take', () => {
     expect(lines.map(({ outcome: { bytes } }) => bytes?.[0] ?? null)).toEqual(['a', null, 'c'])
     expect(lines[1]?.outcome.detail).toContain('600 characters was not kept')
   })
+
+  test('is recorded without an answer that nobody can look through, and calls go on', async () => {
+    const lines: Ended[] = []
+    const outcome = (ended: Ended, told: Told): void => {
+      const failure = ended.outcome.bytes === null ? null : SallyportError.from(new RangeError('too much'))
+      if (failure === null) lines.push(ended)
+      queueMicrotask(() => (failure === null ? told.durable({ seq: 1 }) : told.failed(failure)))
+    }
+    const outcomes = new Outcomes({ outcome } as Recorder)
+    outcomes.add({ admission: {} as Admission, outcome: good, used: null })
+    await outcomes.settled()
+    expect(await outcomes.pay()).toBe(null)
+    expect(lines).toMatchObject([{ outcome: { bytes: null, detail: expect.stringContaining('too much') } }])
+  })
 })
