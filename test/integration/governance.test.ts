@@ -211,6 +211,33 @@ describe('an approval that stands', () => {
     await isAskedFor(operator)
   })
 
+  test('of what is no tool ends where its server is halted for what it did, and stays ended through a kill', async () => {
+    const rules = [
+      { permission: 'mcp:*:resources/read', action: 'ask' },
+      { permission: 'mcp:*:*', action: 'allow' },
+    ]
+    const grown = fixture('changes', { args: ['/app/changes.mjs', '/tmp/reached'] })
+    await using at = await daemon(configOf({ grown }, { rules }))
+    await using operator = await at.connect('operator')
+    const host = await attached(at, 'grown')
+    const read = () => host.ask('resources/read', { uri: 'note:///a' })
+    {
+      await using _watch = await answering(operator, ({ id }) =>
+        operator.call('approvals/approve', { id, scope: 'policy' }),
+      )
+      await read()
+    }
+    expect(await read()).not.toHaveProperty('error') // nobody watches, and it passes
+    await host.call('change', { list: 'tools', patch: { name: 'added' } })
+    expect(await read()).toMatchObject({ error: { data: { code: 'ERR_SURFACE_UNGOVERNED' } } })
+    await host[Symbol.asyncDispose]()
+    expect((await operator.call('approvals/list', {})).standing).toEqual([])
+    const after = await again(at)
+    await after.call('servers/release', { name: 'grown' })
+    expect((await after.call('approvals/list', {})).standing).toEqual([])
+    await after[Symbol.asyncDispose]()
+  })
+
   test('ends where an operator takes it back, and stays ended through a kill', async () => {
     await using stage = await standing()
     const [one] = (await stage.operator.call('approvals/list', {})).standing

@@ -55,12 +55,15 @@ export class Consequences implements AsyncDisposable {
     await this.#debts.owe(tools.map((name) => this.#violated(server, name, failure, detail)))
   }
 
-  /** Halts a server for all until an operator releases it; every tool's trust is reset. */
+  /** Halts a server for all until an operator releases it; every tool's trust is reset, and no approval of anything of it stands. */
   async quarantine(server: string, failure: string, reason: string): Promise<void> {
     const tools = [...(this.#ports.ledger.accepted(server)?.tools.keys() ?? [])]
     const halted = this.#halted(server, failure, reason)
+    const violated = tools.map((tool) => this.#violated(server, tool, failure, reason))
+    // Resources and prompts have no trust of their own to lose: a yes to them stood on the server's.
+    const approvals = this.#ports.approvals.void(({ identity }) => identity.startsWith(`${server}/`))
     // One batch: a server that is halted after a restart has lost its trust, too.
-    await this.#debts.owe([halted, ...tools.map((tool) => this.#violated(server, tool, failure, reason))])
+    await this.#debts.owe([{ fact: halted.fact, evidence: { approvals } }, ...violated])
   }
 
   /** Halts a server that was lost too often. Nothing is held against its tools, and what it may do, it may again once it is released. */

@@ -69,6 +69,9 @@ export class Past implements Foldable {
       case 'approval.ended':
         for (const id of said['ids'] as string[]) this.#standing.delete(id)
         break
+      case 'server.quarantined':
+        if (String(said['failure']).startsWith('MP-FH-')) this.#endApprovals(String(said['server']))
+        break
       case 'config.applied':
       case 'dynamic.applied':
         this.#applied.set(type, { seq, digest: String(said['digest']) })
@@ -99,6 +102,12 @@ export class Past implements Foldable {
         expiresAt: now + Date.parse(expires_at) - Date.now(),
       }))
       .filter(({ expiresAt }) => expiresAt > now)
+  }
+
+  /** What a server did took along every approval of it. */
+  #endApprovals(server: string): void {
+    for (const [id, { identity }] of this.#standing)
+      if (identity.startsWith(`${server}/`)) this.#standing.delete(id)
   }
 
   /** All of it, as JSON. */

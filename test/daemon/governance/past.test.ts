@@ -1,0 +1,28 @@
+// What the journal adds up to is the same whichever of its records were the last before a kill.
+import { expect, test } from 'vitest'
+import { Ledger } from '../../../src/call/ledger.ts'
+import { Past } from '../../../src/daemon/governance/past.ts'
+
+const standing = (id: string, identity: string) => ({
+  type: 'approval.standing',
+  body: { id, identity, scope: 'policy', expires_at: new Date(Date.now() + 60_000).toISOString() },
+  seq: 1,
+})
+const quarantined = (failure: string) => ({
+  type: 'server.quarantined',
+  body: { server: 'files', origin: null, owner: null, failure, reason: 'a test' },
+  seq: 2,
+})
+
+test.each([
+  ['MP-FH-005', ['b']],
+  ['MP-FH-008', ['b']],
+  ['storm', ['a', 'b']],
+  ['operator', ['a', 'b']],
+])('a server that is halted as %s leaves the approvals %j', (failure, left) => {
+  const past = new Past(new Ledger({ provisionalAfter: 10, trustedAfter: 50 }))
+  past.fold(standing('a', 'files/resources/read@1#1'))
+  past.fold(standing('b', 'files2/resources/read@1#1'))
+  past.fold(quarantined(failure))
+  expect(past.standing(0).map(({ id }) => id)).toEqual(left)
+})
