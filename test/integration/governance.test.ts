@@ -109,6 +109,15 @@ describe('trust', () => {
     await after[Symbol.asyncDispose]()
   })
 
+  test('is lost for what a session’s server changes, though nobody calls anything more', async () => {
+    await using at = await daemon(configOf({ pull: rugPull() }))
+    await using operator = await at.connect('operator')
+    await using host = await attached(at, 'pull')
+    await host.call('echo', { text: 'a' })
+    await host.call('poison') // at once, when it was just looked at
+    await eventually(async () => (await trust(operator, 'pull', 'echo'))?.epoch === 1, 15_000)
+  })
+
   test.each(['tool', 'server'] as const)(
     'with contaminate: %s a violation reaches just that far',
     async (contaminate) => {

@@ -11,6 +11,7 @@ export class Survey {
   #isStale = false
   #asking: Promise<void> | null = null
   #askedAt = -pauseMs
+  #later: NodeJS.Timeout | null = null
 
   constructor({ server, ask }: Omit<Question, 'isStale'>) {
     const again = (): Promise<unknown> => {
@@ -37,11 +38,22 @@ export class Survey {
     this.known()?.catch(() => undefined) // whoever needs to know asks again, and is told
   }
 
-  /** The server says that something has changed. */
+  /** The server says that something has changed: it is asked soon enough, and not too often, though nobody calls. */
   changed(): void {
     this.#isKnown = false
     this.#isStale = true
-    if (performance.now() - this.#askedAt >= pauseMs) this.begin()
+    if (this.#later !== null) return
+    const restMs = Math.max(0, this.#askedAt + pauseMs - performance.now())
+    if (restMs === 0) return this.begin()
+    this.#later = setTimeout(() => {
+      this.#later = null
+      this.begin()
+    }, restMs).unref()
+  }
+
+  /** Asks nothing more by itself. */
+  end(): void {
+    if (this.#later !== null) clearTimeout(this.#later)
   }
 
   async #run(): Promise<void> {

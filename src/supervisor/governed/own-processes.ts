@@ -81,10 +81,10 @@ export class OwnProcesses implements AsyncDisposable {
     const { server, ports } = this.#options
     const stop = (): void => this.end(id, 'the caller waits no longer')
     options.signal.addEventListener('abort', stop, { once: true })
+    let survey: Survey | null = null
     try {
       options.signal.throwIfAborted()
       const { instance, process } = await this.start(id)
-      let survey: Survey | null = null
       const client: McpClient = new McpClient({
         process,
         server,
@@ -118,6 +118,7 @@ export class OwnProcesses implements AsyncDisposable {
       const why = this.#stoppedFor.get(id) ?? null
       throw why !== null && error.code === 'ERR_SERVER_UNAVAILABLE' ? unavailable(server.name, why) : error
     } finally {
+      survey?.end()
       options.signal.removeEventListener('abort', stop)
       this.#stoppedFor.delete(id)
       this.end(id, over)

@@ -111,6 +111,7 @@ export class SessionSurface {
   end(error: SallyportError): void {
     this.#over ??= error
     this.#ready.reject(error)
+    this.#survey.end()
   }
 
   async #ask(): Promise<void> {
