@@ -133,6 +133,12 @@ export class Approvals implements Approver {
     return open !== undefined
   }
 
+  /** Nobody listens any more: what waits is a no, as what is asked from now on is. */
+  leave(): void {
+    for (const { question, settle } of this.#open.values())
+      settle(refusal(null, `${question.reason}, and the last operator who listened has left`))
+  }
+
   /** Puts approvals back that a journal told of; those whose time is over are dropped when they are looked for. */
   restore(standing: StandingApproval): void {
     this.#standing.set(standing.id, standing)

@@ -103,6 +103,7 @@ describe('an approval for the session', () => {
     ['another identity', { identity: 'files/write_file@2#1' }],
     ['another principal', { principal: '1001' }],
     ['trust that was reset since', { trustEpoch: 1 }],
+    ['another policy', { policyVersion: 'v2' }],
   ])('does not cover %s', async (_title, change) => {
     await stand('session')
     expect(await isGranted(change)).toBe(false)

@@ -114,6 +114,24 @@ describe('approvals', () => {
     })
   })
 
+  test('a question waits as long as any operator watches, and is a no when the last one leaves', async () => {
+    const [one, other] = [await at.connect('operator'), await at.connect('operator')]
+    for (const watcher of [one, other]) await watcher.call('approvals/subscribe', {})
+    const waiting = call(host, 'asking')
+    const refused = expect(waiting).rejects.toMatchObject({
+      code: 'ERR_APPROVAL_UNAVAILABLE',
+      message: expect.stringContaining('the last operator who listened has left'),
+    })
+    const asked = async () => (await operator.call('approvals/list', {})).pending
+    await eventually(async () => (await asked()).length === 1, 5000)
+    await one[Symbol.asyncDispose]()
+    await eventually(async () => (await operator.call('approvals/list', {})).listeners === 1, 5000)
+    expect(await asked()).toHaveLength(1)
+    await other[Symbol.asyncDispose]()
+    await refused
+    expect(await asked()).toEqual([])
+  })
+
   test('an approval for a session is good for its equal calls, and ends with it', async () => {
     await using watch = await watching()
     const mcp = new McpClient({ name: 'host', version: '1' })

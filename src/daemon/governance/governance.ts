@@ -206,13 +206,14 @@ export class Governance implements AsyncDisposable {
     return this.#listeners
   }
 
-  /** An operator listens for approvals until the returned function is called. */
+  /** An operator listens for approvals until the returned function is called; what waits then for nobody is denied. */
   listen(): () => void {
     this.#listeners += 1
     let isListening = true
     return () => {
       if (isListening) this.#listeners -= 1
       isListening = false
+      if (this.#listeners === 0) this.approvals.leave()
     }
   }
 
