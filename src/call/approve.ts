@@ -58,6 +58,9 @@ export interface ApprovalOptions {
   readonly tell: (happening: ApprovalHappening) => void
 }
 
+/** What of a question an approval is for. */
+type Covered = Omit<StandingApproval, 'id' | 'scope' | 'by' | 'expiresAt'>
+
 interface Open {
   readonly question: ApprovalQuestion
   readonly view: Omit<PendingApproval, 'waitedMs'>
@@ -79,7 +82,7 @@ export class Approvals implements Approver {
   }
 
   async ask(question: ApprovalQuestion, { signal, asked }: Waiting): Promise<ApprovalAnswer> {
-    const stands = this.#find(question)
+    const stands = this.covering(question)
     if (stands !== null) return { granted: true, approval: stands.id, scope: stands.scope, by: stands.by }
     if (this.#options.listeners() === 0)
       return refusal(null, `${question.reason}, and no operator is listening for approvals`)
@@ -88,6 +91,20 @@ export class Approvals implements Approver {
     signal.throwIfAborted()
     asked?.()
     return new Promise((resolve) => this.#wait(question, signal, resolve))
+  }
+
+  /** The approval that stands for a call, or null: then it is asked for. */
+  covering(question: Covered): StandingApproval | null {
+    for (const approval of this.standing()) {
+      if (approval.identity !== question.identity || approval.argumentsDigest !== question.argumentsDigest)
+        continue
+      if (approval.repeatDigest !== question.repeatDigest) continue
+      if (approval.principal !== question.principal || approval.trustEpoch !== question.trustEpoch) continue
+      if (approval.policyVersion !== question.policyVersion) continue
+      if (approval.scope === 'session' && approval.session !== question.session) continue
+      return approval
+    }
+    return null
   }
 
   /** The questions that wait, oldest first. */
@@ -216,19 +233,6 @@ export class Approvals implements Approver {
     }
     this.#open.set(id, { question, view, since: now(), settle })
     tell({ kind: 'asked', pending: { ...view, waitedMs: 0 } })
-  }
-
-  #find(question: ApprovalQuestion): StandingApproval | null {
-    for (const approval of this.standing()) {
-      if (approval.identity !== question.identity || approval.argumentsDigest !== question.argumentsDigest)
-        continue
-      if (approval.repeatDigest !== question.repeatDigest) continue
-      if (approval.principal !== question.principal || approval.trustEpoch !== question.trustEpoch) continue
-      if (approval.policyVersion !== question.policyVersion) continue
-      if (approval.scope === 'session' && approval.session !== question.session) continue
-      return approval
-    }
-    return null
   }
 }
 

@@ -94,6 +94,9 @@ describe('approvals', () => {
     await operator.call('approvals/approve', { id: (await watch.next()).id, scope: 'policy' })
     expect((await first).type).toBe('output')
     await call(host, 'asking', 'echo', { path: '/a' }) // stands
+    const explained = await at.run(['explain', 'asking', 'echo', '-a', 'path=/a'])
+    expect(explained).toMatchObject({ status: 0, stdout: expect.stringContaining('would be sent') })
+    expect((await at.run(['explain', 'asking', 'echo', '-a', 'path=/b'])).stdout).toContain('would be asked')
     const swapped = call(host, 'asking', 'echo', { path: '/b' })
     await operator.call('approvals/deny', { id: (await watch.next(2)).id, reason: 'not there' })
     await expect(swapped).rejects.toMatchObject({ code: 'ERR_APPROVAL_DENIED' })

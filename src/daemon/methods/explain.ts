@@ -1,7 +1,10 @@
 // What a call would meet on its way, in the order in which it meets it, without making it.
+import { digestOf } from '../../call/canonical.ts'
 import { canonical, expectReadAlike, expectValid, invalid, type Said } from '../../call/expect.ts'
 import { governedMethods } from '../../call/methods.ts'
 import type { Standing } from '../../call/ports.ts'
+import type { StandingApproval } from '../../call/approve.ts'
+import { repeatDigest } from '../../call/repeat.ts'
 import { isProvisional } from '../../call/trust.ts'
 import { SallyportError } from '../../errors.ts'
 import { members } from '../../lib/json-scan.ts'
@@ -16,6 +19,7 @@ import { parseArguments } from '../../supervisor/control/call-tool.ts'
 import { ambiguousParams } from '../../supervisor/message/params.ts'
 import type { Policy } from '../../supervisor/ports.ts'
 import type { Governance } from '../governance/governance.ts'
+import { policyVersionOf } from '../governance/policy.ts'
 
 /** The call, its arguments as they are written: numbers, escapes and keys that come twice included. */
 interface Asked {
@@ -24,6 +28,9 @@ interface Asked {
   readonly arguments: RawJson
   /** Why the server is down and not started by a call, or null */
   readonly down: string | null
+  /** Whose call it would be, and in which session of the server's */
+  readonly principal: string
+  readonly session: string
 }
 type Explanation = OperatorMethods['policy/explain']['result']
 
@@ -36,7 +43,7 @@ export interface ExplainPorts {
 export async function explain(
   { governance, policy }: ExplainPorts,
   server: ServerSettings,
-  { tool, arguments: given, lineage, down }: Asked,
+  { tool, arguments: given, lineage, down, principal, session }: Asked,
 ): Promise<Explanation> {
   const { ledger } = governance
   const kind = tool.includes('/') ? 'method' : 'tool'
@@ -54,21 +61,35 @@ export async function explain(
   const standing = ledger.standing(server.name, null, kind, tool)
   const decision = policy.gate.decide(request, isProvisional(trust))
   const hold = ledger.hold(server.name, tool, lineage)
+  const judged =
+    read instanceof SallyportError
+      ? refuse('arguments', read.message)
+      : await argumentsStep(governance, request, standing, decision)
+  const stands =
+    decision.action !== 'ask' || standing.state !== 'accepted' || judged.verdict === 'refuse'
+      ? null
+      : governance.approvals.covering({
+          identity: standing.identity,
+          argumentsDigest: digestOf(canonical(request)),
+          repeatDigest: repeatDigest(bytes),
+          principal,
+          session,
+          policyVersion: policyVersionOf(policy.settings, server.name),
+          trustEpoch: trust.epoch,
+        })
   const steps: ExplainedStep[] = [
     serverStep(governance, server, down),
     standing.state === 'accepted'
       ? pass('acceptance', `accepted as ${standing.identity}`)
       : refuse('acceptance', standing.reason),
-    read instanceof SallyportError
-      ? refuse('arguments', read.message)
-      : await argumentsStep(governance, request, standing, decision),
+    judged,
     rulesStep(decision),
     trustStep(
       server,
       trust,
       decision.action === 'ask' && policy.gate.decide(request, true).action === 'allow',
     ),
-    ...(decision.action === 'ask' ? [approvalStep(governance)] : []),
+    ...(decision.action === 'ask' ? [approvalStep(governance, stands)] : []),
     effectsStep(governance, server.name, standing),
     hold === null ? pass('hold', 'nothing holds it') : refuse('hold', `the hold ${hold} covers it`),
   ]
@@ -82,7 +103,7 @@ export async function explain(
     tier: trust.tier,
     outcome: steps.some(({ verdict }) => verdict === 'refuse')
       ? 'refused'
-      : action === 'ask'
+      : action === 'ask' && stands === null
         ? 'asked'
         : 'sent',
     steps,
@@ -158,7 +179,9 @@ function trustStep(
   return { step: 'trust', verdict: isAsked ? 'ask' : 'pass', detail }
 }
 
-function approvalStep({ listeners }: Governance): ExplainedStep {
+function approvalStep({ listeners }: Governance, stands: StandingApproval | null): ExplainedStep {
+  if (stands !== null)
+    return pass('approval', `${stands.id} stands for this call of uid ${stands.principal} (${stands.scope})`)
   if (listeners === 0)
     return refuse(
       'approval',

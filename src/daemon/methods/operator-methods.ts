@@ -1,6 +1,6 @@
 // What only the operator can ask: the same for all principals, and what would give a host power over others.
 import { RawJson } from '../../lib/raw-json.ts'
-import type { OperatorMethods } from '../../rpc/protocol.ts'
+import type { InstanceView, OperatorMethods } from '../../rpc/protocol.ts'
 import { approvalMethods } from './approval-methods.ts'
 import { auditMethods } from './audit-methods.ts'
 import { declarationMethods } from './declaration-methods.ts'
@@ -45,8 +45,12 @@ export function operatorMethods(ports: OperatorPorts): MethodTable<keyof Operato
     ...auditMethods(ports),
     'policy/explain'({ server, tool, lineage = null }, call) {
       const given = call.text('arguments') ?? new RawJson('{}')
-      const asked = { tool, lineage, arguments: given, down: whyDown(supervisor, call.caller, server) }
-      return explain(ports, supervisor.settingsOf(call.caller, server), asked)
+      const { caller } = call
+      const { id: principal } = caller.principal
+      const own = ownInstance(supervisor, caller, server)
+      const callers = { principal, session: own?.id ?? '', down: whyDown(own) }
+      const asked = { tool, lineage, arguments: given, ...callers }
+      return explain(ports, supervisor.settingsOf(caller, server), asked)
     },
     'daemon/reload': (_params, { caller }) => ports.reload(caller),
     'daemon/shutdown': ({ reason }, call) => {
@@ -56,15 +60,19 @@ export function operatorMethods(ports: OperatorPorts): MethodTable<keyof Operato
   }
 }
 
-/** Why a call of the caller's own fails at once, or null. */
-function whyDown(supervisor: Supervisor, caller: Caller, server: string): string | null {
-  const { instances } = supervisor.get(caller, server)
-  const own = instances.find(
-    ({ principal, purpose }) =>
-      principal === caller.principal.id && (purpose === 'control' || purpose === 'shared'),
-  )
-  return own?.state === 'failed' || own?.state === 'backoff' ? (own.reason ?? own.state) : null
+/** What serves the caller's own control calls, or would but for its state. */
+function ownInstance(supervisor: Supervisor, caller: Caller, server: string): InstanceView | undefined {
+  return supervisor
+    .get(caller, server)
+    .instances.find(
+      ({ principal, purpose }) =>
+        principal === caller.principal.id && (purpose === 'control' || purpose === 'shared'),
+    )
 }
+
+/** Why a call fails at once, or null. */
+const whyDown = (own: InstanceView | undefined): string | null =>
+  own?.state === 'failed' || own?.state === 'backoff' ? (own.reason ?? own.state) : null
 
 function followLogs({ supervisor }: OperatorPorts, server: string, call: MethodCall): void {
   call.afterReply(async (stream) => {
