@@ -66,8 +66,11 @@ export class PeerQuery implements Disposable {
     this.#asked = asked
     this.#deadline = setTimeout(() => this.#fail('no answer in time'), deadlineMs)
     try {
-      this.#child ??= this.#start()
-      this.#child.send('', handle, {}, (error) => {
+      const child = (this.#child ??= this.#start())
+      // Why it could not be started is told by `error`. Short of descriptors there is no channel, and Node's `kill` of what
+      // has no pid would reach the daemon's own process group.
+      if (child.pid === undefined) return
+      child.send('', handle, {}, (error) => {
         if (error !== null && this.#asked === asked) this.#fail(error.message)
       })
     } catch (error) {

@@ -5,6 +5,7 @@ import { readSecret } from '../../src/credentials/secret.ts'
 import type { CredentialSource, InjectionKind } from '../../src/schema/credentials.ts'
 import { eventually } from '../support/eventually.ts'
 import { processesWith } from '../support/leaks.ts'
+import { withoutDescriptors } from '../support/no-descriptors.ts'
 import { expectRefusal, refusal } from '../support/refusal.ts'
 import { tempDir } from '../support/temp-dir.ts'
 import { isRoot, nobody } from '../support/user.ts'
@@ -190,6 +191,10 @@ describe('a command', () => {
     const said = await read({ kind: 'command', argv }, { kinds: ['env'] })
     if (isRoot) expect(said).toBe(Array.from({ length: 5 }, () => nobody).join(' '))
     else expect(said.split(' ')[0]).toBe(String(uid))
+  })
+
+  test('that no descriptor is left for is refused, and nothing fails behind it', async () => {
+    expect(await withoutDescriptors('secret', '/usr/bin/true')).toContain('could not be run: EMFILE')
   })
 
   test('that is late is killed with all that it started', async () => {

@@ -8,6 +8,7 @@ import { expect, it } from 'vitest'
 import { PeerQuery } from '../../src/rpc/peer.ts'
 import { findInitBinary } from '../../src/sandbox/init-binary.ts'
 import { childrenOf } from '../support/leaks.ts'
+import { withoutDescriptors } from '../support/no-descriptors.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
 it('asks about a storm of connections with one child, and with another when that one is gone, be it over the question', async () => {
@@ -60,4 +61,8 @@ it('refuses by name whom no child can be asked about', async () => {
   })
   for (const end of [client, socket]) end.destroy()
   server.close()
+})
+
+it('refuses by name where no descriptor is left for a child, and ends neither itself nor its process group', async () => {
+  expect(await withoutDescriptors('peer', await findInitBinary())).toMatch(/are not known: spawn .* EMFILE/)
 })

@@ -1,5 +1,6 @@
 // A secret that a program prints.
 import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { isAbsolute } from 'node:path'
 import { followTrusted } from '../../lib/trusted-path.ts'
 import { sourceFailed } from './failure.ts'
@@ -40,14 +41,16 @@ export const runForSecret = async (
     detached: true,
     ...(uid === 0 ? { uid: nobody, gid: nobody } : {}),
   })
+  const unstarted = (error: NodeJS.ErrnoException): Error =>
+    failed(`could not be run: ${error.code ?? 'unknown'}`)
+  // Without a descriptor to spare it has no streams either.
+  if (child.pid === undefined) throw unstarted((await once(child, 'error'))[0] as Error)
   const { promise, resolve, reject } = Promise.withResolvers<Buffer>()
   const parts: Buffer[] = []
   let length = 0
   const late = (): void => reject(failed('did not end in time'))
   signal.addEventListener('abort', late, { once: true })
-  child.on('error', (error: NodeJS.ErrnoException) =>
-    reject(failed(`could not be run: ${error.code ?? 'unknown'}`)),
-  )
+  child.on('error', (error) => reject(unstarted(error)))
   child.stdout.on('data', (part: Buffer) => {
     parts.push(part)
     length += part.length
