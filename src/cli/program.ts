@@ -53,7 +53,7 @@ export async function main(argv: readonly string[]): Promise<void> {
     if (argv.length === 0) program.outputHelp()
     else await program.parseAsync([...argv], { from: 'user' })
   } catch (error) {
-    process.exitCode = report(error, wantsJson)
+    process.exitCode = report(error, argv, wantsJson)
   }
 }
 
@@ -73,9 +73,9 @@ export async function programFor(verb: string | undefined): Promise<Command> {
   return program
 }
 
-function report(error: unknown, wantsJson: boolean): number {
+function report(error: unknown, argv: readonly string[], wantsJson: boolean): number {
   if (error instanceof CommanderError && error.exitCode === 0) return 0 // help or version
-  const failure = error instanceof CommanderError ? misused(error) : SallyportError.from(error)
+  const failure = error instanceof CommanderError ? misused(error, argv) : SallyportError.from(error)
   if (wantsJson) printJson({ error: failure.toRpc() })
   process.stderr.write(`sallyport: ${visible(sentence(failure))} (${failure.code})\n`)
   if (failure.code === 'ERR_INTERNAL' && error instanceof Error)
@@ -83,10 +83,15 @@ function report(error: unknown, wantsJson: boolean): number {
   return failure.exitStatus
 }
 
-function misused({ message }: CommanderError): SallyportError {
-  const said = message.replace(/^error: /, '').replace(/\.$/, '')
-  const what = said === '(outputHelp)' ? 'a verb is missing' : said
-  return new SallyportError('ERR_USAGE', `${what}; see sallyport --help`)
+// One line, whose help is that of the verb that was meant; `help nonsense` only shows all of it again.
+function misused({ message }: CommanderError, [verb = '', next]: readonly string[]): SallyportError {
+  const said = message
+    .replace(/^error: /, '')
+    .replace(/\.$/, '')
+    .replaceAll('\n', ' ')
+  const missing = verb === 'help' ? `unknown command '${next}'` : 'a verb is missing'
+  const help = Object.hasOwn(verbs, verb) ? `sallyport ${verb} --help` : 'sallyport --help'
+  return new SallyportError('ERR_USAGE', `${said === '(outputHelp)' ? missing : said}; see ${help}`)
 }
 
 // What hosts match on is one fixed sentence; people are told the reason as well.
