@@ -84,6 +84,16 @@ const outcomesOf = (server: string): readonly unknown[] =>
   bodiesOf(at.stateDir, 'call.outcome')
     .filter((one) => one['server'] === server)
     .map(({ outcome }) => outcome)
+/** What an instance became, with when, until nothing of it was left. */
+async function endOf(id: string): Promise<readonly { readonly to: unknown; readonly ms: number }[]> {
+  const states = []
+  for await (const { type, instance: which, at: when, detail } of client.events({ since: 0 })) {
+    if (type !== 'instance/state' || which !== id) continue
+    states.push({ to: detail['to'], ms: Date.parse(when) })
+    if (detail['to'] === 'stopped') break
+  }
+  return states
+}
 const intentsOf = (server: string): number =>
   bodiesOf(at.stateDir, 'call.intent').filter((one) => one['server'] === server).length
 
@@ -102,6 +112,28 @@ test.each(rows)('$title: its call ends once, and nothing of it is left', async (
   await client.call('servers/stop', { server: way })
   expect(tree.filter((one) => existsSync(`/proc/${one}`))).toEqual([])
   expect(await instance(way)).toMatchObject({ state: 'stopped', pid: null })
+})
+
+test('4: a server that is deaf to the end of its input and to SIGTERM is given both its times, then killed', async () => {
+  await call('deaf', 'deaf')
+  const { pid, id } = await eventually(() => instance('deaf'))
+  const tree = [pid ?? 0, ...descendantsOf(pid ?? 0).map((one) => one.pid)]
+  const before = intentsOf('deaf')
+  const waiting = call('deaf', 'silent')
+  await eventually(() => intentsOf('deaf') > before, slowMs)
+  await client.call('servers/stop', { server: 'deaf' })
+  expect(tree.filter((one) => existsSync(`/proc/${one}`))).toEqual([])
+  expect(await waiting).toBe('ERR_SERVER_UNAVAILABLE')
+  await eventually(() => outcomesOf('deaf').length === before + 1, slowMs)
+  expect(outcomesOf('deaf').at(-1)).toBe('lost')
+  const { lines } = await client.call('servers/logs', { server: 'deaf' })
+  expect(lines.slice(-2)).toEqual(['ignored the end of its input', 'ignored SIGTERM'])
+  const [draining, stopping, stopped] = (await endOf(id)).slice(-3)
+  expect([draining?.to, stopping?.to, stopped?.to]).toEqual(['draining', 'stopping', 'stopped'])
+  // The daemon's clock of records is not the one by which it waits.
+  expect((stopping?.ms ?? 0) - (draining?.ms ?? 0)).toBeGreaterThan(90)
+  expect((stopped?.ms ?? 0) - (stopping?.ms ?? 0)).toBeGreaterThan(290)
+  expect(await instance('deaf')).toMatchObject({ state: 'stopped', pid: null, reason: 'it was killed' })
 })
 
 test('22: a server whose program is not there is given up by name, and no call is sent', async () => {
