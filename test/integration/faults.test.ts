@@ -87,7 +87,7 @@ const outcomes = (server: string) =>
 const endsAs = (server: string, outcome: string) =>
   eventually(() => outcomes(server).at(-1)?.['outcome'] === outcome, slowMs)
 const effects = (server: string): readonly string[] => {
-  const path = join((seen.mount as { source: string }).source, server)
+  const path = join(seen.source, server)
   return existsSync(path) ? readFileSync(path, 'utf8').split('\n').filter(Boolean) : []
 }
 /** PID 1 of a sandbox, the sandbox tool above it and the server below it. */

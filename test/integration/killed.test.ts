@@ -1,11 +1,15 @@
 // A daemon that is killed at any step of a call: the chain holds, what nobody knows is said, and nothing is sent twice.
 import { once } from 'node:events'
+import { existsSync } from 'node:fs'
+import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Client } from '../../src/client/client.ts'
 import { expectAftermath } from '../support/aftermath.ts'
-import { configOf, place, serve } from '../support/daemon.ts'
+import { configOf, endServe, place, serve } from '../support/daemon.ts'
 import type { Place } from '../support/daemon.ts'
 import { eventually } from '../support/eventually.ts'
+import { childrenOf } from '../support/processes.ts'
+import { cgroupsOf, descendantsOf } from '../support/leaks.ts'
 import { type Fault, type Faults, faults } from '../support/fault.ts'
 import { bodiesOf, recordsOf, witness, type Witness } from '../support/witness.ts'
 
@@ -115,6 +119,8 @@ afterAll(async () => {
 const call = (client: Client, server: string, text: string) =>
   client.call('tools/call', { server, tool: 'echo', arguments: { text } })
 
+const isGone = (pid: number): boolean => !existsSync(`/proc/${pid}`)
+
 /** Says yes for the session to whatever is asked, until the daemon is gone. */
 async function sayYes(operator: Client): Promise<void> {
   for await (const { method, params } of operator.approvals())
@@ -122,7 +128,50 @@ async function sayYes(operator: Client): Promise<void> {
       await operator.call('approvals/approve', { id: params.id, scope: 'session' })
 }
 
+/** When a daemon is killed after it began to launch, ms; how far it has come by then is the machine's */
+const instants = [0, 1, 3, 6, 10, 15, 20, 50]
+
 describe('a daemon that is killed', () => {
+  test.each(instants)(
+    '%i ms into the launch for a call leaves its caller told, one end of what is on record, and nothing else',
+    async (ms) => {
+      const text = `launch-${ms}-${Math.random()}`
+      const { process, client } = await serve(at)
+      const { daemon } = client.hello
+      const below = () => descendantsOf(client.hello.pid).map(({ pid }) => pid)
+      // Its guard, who asks for the credentials of peers, and the launcher of the next sandbox
+      await eventually(() => childrenOf(client.hello.pid).length === 3)
+      const helpers = below()
+      const told = call(client, 'plain', text).then(
+        () => 'done',
+        ({ code }: { code?: unknown }) => code,
+      )
+      // The launcher is taken, and another one is started in its place.
+      while (childrenOf(client.hello.pid).length === 3) await nextTurn()
+      await delay(ms)
+      const launched = below()
+      const dead = once(process, 'exit')
+      process.kill('SIGKILL')
+      await dead
+      await client[Symbol.asyncDispose]()
+      expect(['ERR_DAEMON_UNAVAILABLE', 'done']).toContain(await told)
+      await eventually(() => [...helpers, ...launched].every(isGone), 20_000)
+      await eventually(() => cgroupsOf(daemon).length === 0, 20_000)
+
+      const again = await serve(at)
+      const intents = bodiesOf(at.stateDir, 'call.intent').filter(({ request }) =>
+        String(request).includes(text),
+      )
+      const ends = bodiesOf(at.stateDir, 'call.outcome').filter(({ call: of }) => of === intents[0]?.['call'])
+      expect(ends.length).toBe(intents.length)
+      const reached = seen.calls('plain').filter((line) => line.includes(text)).length
+      expect(reached).toBeLessThanOrEqual(intents.length)
+      if ((await told) === 'done') expect([intents.length, reached]).toEqual([1, 1])
+      await expectAftermath(at, again.client)
+      await endServe(again)
+    },
+  )
+
   test.each(rows)('$step of a call', async ({ step, fault: what, server = 'plain', ...expected }) => {
     const before = seen.calls(server).length
     const tornBefore = bodiesOf(at.stateDir, 'segment.opened').filter(({ torn }) => torn !== null).length

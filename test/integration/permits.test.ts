@@ -39,7 +39,7 @@ const codeOf = (made: Promise<unknown>): Promise<{ code: string; details?: objec
     (error: { code: string }) => error,
   )
 
-const gateOf = (name: string): string => join((seen.mount as { source: string }).source, `${name}.gate`)
+const gateOf = (name: string): string => join(seen.source, `${name}.gate`)
 
 /** The entry of a server with a process for each call, whose processes begin when its gate is open. */
 const gated = (name: string): object =>

@@ -1,6 +1,6 @@
 // `sallyport reload`: one daemon goes over to another configuration, and whoever is not meant does not notice.
 import { once } from 'node:events'
-import { cp, mkdir, rm, writeFile } from 'node:fs/promises'
+import { cp, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Client as McpClient } from '@modelcontextprotocol/sdk/client/index.js'
@@ -12,6 +12,7 @@ import type { AuditRecord, PendingApproval } from '../../src/rpc/governed.ts'
 import { expectAftermath } from '../support/aftermath.ts'
 import { configOf, daemon, fixture, type Place } from '../support/daemon.ts'
 import { eventually } from '../support/eventually.ts'
+import { witness } from '../support/witness.ts'
 
 const fixtures = fileURLToPath(new URL('../fixtures/servers', import.meta.url))
 
@@ -287,6 +288,43 @@ describe('a reload', () => {
     )
     expect(at.process.exitCode).toBeNull()
   })
+
+  test('by a SIGHUP is not noticed beside the server that it changes: same process, same session, a call over it', async () => {
+    await using seen = await witness()
+    const kept = fixture('chaotic', {
+      args: ['/app/chaotic.mjs', '/seen/kept'],
+      profile: 'workspace-write',
+      mounts: [seen.mount],
+    })
+    const config = (env: object) => configOf({ kept, other: fixture('echo', { env }) })
+    await using at = await daemon(config({}))
+    for (const server of ['kept', 'other']) await at.client.call('servers/start', { server })
+    await using host = await attached(at, 'kept')
+    await using affected = await attached(at, 'other')
+    const pids = await pidsOf(at.client, 'kept')
+    const ended = await pidsOf(at.client, 'other')
+    expect([pids.length, ended.length]).toEqual([2, 2])
+    const effect = (token: string) => ({ token, way: 'waits' })
+    const inSession = host.mcp.callTool({ name: 'effect', arguments: effect('session') })
+    const byVerb = call(at.client, 'kept', 'effect', effect('verb'))
+    const tokens = async () =>
+      (await readFile(join(seen.source, 'kept'), 'utf8')).split('\n').filter(Boolean).toSorted()
+    await eventually(async () => (await tokens()).length === 2)
+    await write(at, config({ A: '1' }))
+    at.process.kill('SIGHUP')
+    await affected.closed
+    await eventually(async () => (await records(at.client, 'config.effect')).length === 1)
+    expect(ended.filter(isAlive)).toEqual([])
+    expect(await pidsOf(at.client, 'kept')).toEqual(pids)
+    await writeFile(join(seen.source, 'kept.go'), '')
+    expect((await inSession).structuredContent).toEqual({ token: 'session' })
+    expect(await byVerb).toMatchObject({ data: { structuredContent: { token: 'verb' } } })
+    expect(await tokens()).toEqual(['session', 'verb'])
+    const outcomes = (await records(at.client, 'call.outcome')).map(({ body }) => body)
+    expect(outcomes).toMatchObject([{ outcome: 'result' }, { outcome: 'result' }])
+    expect((await call(at.client, 'other')).type).toBe('output')
+    await expectAftermath(at, at.client)
+  }, 60_000)
 
   test('is the operator’s: a host is refused', async () => {
     await using at = await daemon(configOf({ echo: fixture('echo') }))
