@@ -19,7 +19,7 @@ import {
   unavailable,
   unreadableAnswer,
 } from '../message/unavailable.ts'
-import { isOf, listen, listenParams } from './subscription.ts'
+import { listen, listenParams, Subscription } from './subscription.ts'
 import { type Introduction, unknownServer } from './surface.ts'
 import { type Envelope, lastId, type Notification, readEnvelope, readHead } from '../message/envelope.ts'
 import type { Request, Response } from '../message/envelope.ts'
@@ -40,8 +40,7 @@ export class McpClient {
   #lastId = 0
   #isModern: boolean
   #introduction = unknownServer
-  /** Key of the request that subscribed, or null */
-  #subscription: string | null = null
+  readonly #subscription: Subscription
   #closed: SallyportError | null = null
   readonly #broken = Promise.withResolvers<SallyportError>()
   /** Resolves when the server can't be spoken to any more, though its process may live on */
@@ -54,6 +53,11 @@ export class McpClient {
     this.#options = options
     const { process, server, guests = null, isModern = false } = options
     this.#guests = guests
+    const ask = (params: string): string => {
+      this.#send(this.nextId(), listen, this.dress(params))
+      return `n${this.#lastId}`
+    }
+    this.#subscription = new Subscription({ ask, changed: options.listChanged })
     this.#isModern = isModern
     this.#garbage = new Garbage(server.name)
     const { lineBytes } = server.output
@@ -98,11 +102,7 @@ export class McpClient {
 
   /** Has a server of the later era tell of changes in its lists, where it says that it tells of any. */
   subscribe(): void {
-    const params = this.#isModern ? listenParams(this.#introduction) : null
-    if (params === null) return
-    const id = this.nextId()
-    this.#subscription = `n${id}`
-    this.#send(id, listen, this.dress(params))
+    if (this.#isModern) this.#subscription.begin(listenParams(this.#introduction))
   }
 
   /** Parameters as they are sent: in the later era every request says who speaks. */
@@ -171,6 +171,7 @@ export class McpClient {
   close(error: SallyportError): void {
     if (this.#closed !== null) return
     this.#closed = error
+    this.#subscription.end()
     for (const { reject } of this.#waiting.values()) reject(error)
     this.#waiting.clear()
   }
@@ -208,11 +209,11 @@ export class McpClient {
     switch (envelope.kind) {
       case 'response':
         if (!this.#waiting.has(envelope.id?.key ?? '') && this.#guests?.answered(envelope) === true) return
-        return envelope.id?.key === this.#subscription ? undefined : this.#settle(envelope)
+        return this.#subscription.settles(envelope.id?.key) ? undefined : this.#settle(envelope)
       case 'request':
         return this.#answer(envelope)
       case 'notification':
-        if (!isOf(this.#subscription, envelope)) this.#guests?.notified(envelope)
+        if (!this.#subscription.hears(envelope)) this.#guests?.notified(envelope)
         if (envelope.method.endsWith('/list_changed')) return this.#options.listChanged()
         return this.#hear(envelope)
       case 'invalid':

@@ -6,17 +6,23 @@ import { RawJson } from '../../lib/raw-json.ts'
 import type { Notification, Response } from '../message/envelope.ts'
 import { type Answer, errorAnswer, type Waiter } from './options.ts'
 import { inModernDress } from '../message/modern-dress.ts'
-import { isOf, listen } from './subscription.ts'
+import { listen, Subscription } from './subscription.ts'
 
 /** Writes with `say`; every wait ends with the answer or with `fail`. */
 export class OwnRequests {
   readonly #say: (line: string) => void
   readonly #waiting = new Map<string, Waiter>()
-  /** Key of the request that subscribed, or null */
-  #subscription: string | null = null
+  readonly #subscription: Subscription
 
-  constructor(say: (line: string) => void) {
+  /** Tells `changed` where lists may have changed, and the server had nobody to tell. */
+  constructor(say: (line: string) => void, changed: () => void) {
     this.#say = say
+    const ask = (params: string): string => {
+      const id = newRequestId()
+      this.#ask(id, listen, inModernDress(params))
+      return `s${id}`
+    }
+    this.#subscription = new Subscription({ ask, changed })
   }
 
   request(method: string, params: string, isModern: boolean): Promise<Answer> {
@@ -27,23 +33,20 @@ export class OwnRequests {
     })
   }
 
-  /** Subscribes, once, in the later era; whenever that is answered, the subscription is over. */
+  /** Subscribes, once, in the later era. */
   subscribe(params: string): void {
-    if (this.#subscription !== null) return
-    const id = newRequestId()
-    this.#subscription = `s${id}`
-    this.#ask(id, listen, inModernDress(params))
+    this.#subscription.begin(params)
   }
 
   /** True for a notification of that subscription, which nobody else has asked for. */
   hears(notification: Notification): boolean {
-    return isOf(this.#subscription, notification)
+    return this.#subscription.hears(notification)
   }
 
   /** Takes an answer; false when it is to somebody else's request. */
   settle({ id, text, result, error }: Response): boolean {
     if (id === null) return false
-    if (id.key === this.#subscription) return true
+    if (this.#subscription.settles(id.key)) return true
     if (this.#waiting.size === 0) return false
     const waiter = this.#waiting.get(id.key)
     const span = result ?? error
@@ -61,8 +64,9 @@ export class OwnRequests {
     this.#say(`{"jsonrpc":"2.0","id":"${id}","method":"${method}","params":${params}}\n`)
   }
 
-  /** Ends every wait. */
+  /** Ends every wait, and the subscription. */
   fail(error: SallyportError): void {
+    this.#subscription.end()
     for (const { reject } of this.#waiting.values()) reject(error)
     this.#waiting.clear()
   }

@@ -63,7 +63,7 @@ export class SessionBoundary {
     const { server, caller, ports, toolLimit, logs } = options.options
     const { governor, gate } = ports
     const say = (line: string): void => relay()?.say(line)
-    this.#requests = new OwnRequests(say)
+    this.#requests = new OwnRequests(say, () => this.#surface.changed())
     const { shared } = options.options
     const surface =
       shared === null
