@@ -13,12 +13,15 @@ export const invariants = {
   files: 'no file is left beside the journal',
   containers: 'no container is left',
   leases: 'no permit and no question outlives its call',
+  credentials: 'no credential outlives its call in a process, a file or a connection',
+  secrets: 'no credential is told to a host or written down',
   intents: 'every effect has an intent, and none happens twice',
   refusals: 'what a caller was refused has had no effect',
   results: 'what a caller was told to be done has had its effect',
   outcomes: 'every intent has one end: an outcome, a denial or unknown',
   chain: 'the journal’s chain verifies',
   flat: 'memory and descriptors of the daemon are flat',
+  level: 'a daemon that outlived faults holds no more than one that had none',
 } as const
 
 export type Invariant = keyof typeof invariants

@@ -14,8 +14,10 @@ import { Chance } from './chance.ts'
 import { containersOf } from './containers.ts'
 import { judge } from './evidence.ts'
 import { Ledger } from './ledger.ts'
-import { calm, expectRecovery, type Play, storm } from './phases.ts'
+import { calm, expectRecovery, type Play, siege, storm } from './phases.ts'
 import { plantLeft, plantTold } from './plants.ts'
+import { expectLevel } from './rest.ts'
+import { expectUnwritten } from './secrets.ts'
 import { witnessed } from './servers.ts'
 import { probe, Stage } from './stage.ts'
 
@@ -82,14 +84,16 @@ async function run(): Promise<number> {
     await stage.end()
     const before = filesOf(stage)
     await stage.start()
-    await storm(play, seconds * 700)
+    await storm(play, seconds * 500)
     await expectRecovery(play)
-    await calm(play, seconds * 300, values.plant)
+    const survivor = await siege(play, seconds * 250, values.plant)
+    expectLevel(stage, 'level', await calm(play, seconds * 250, values.plant), survivor)
     await stage.end()
     if (containers !== null) await sweep(stage)
     using _ = values.plant ? await planted(play) : null
     seen()
     await expectNothing(stage, before, containers)
+    expectUnwritten(account, [stage.at.runtimeDir, stage.at.stateDir, stage.scratch])
     judge(stage, ledger, servers)
   } catch (error) {
     account.breaks(

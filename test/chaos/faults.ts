@@ -1,14 +1,13 @@
 // What befalls a daemon and its sandboxes from outside. Every fault ends by itself, and then all must be as it was.
-import { execFileSync } from 'node:child_process'
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { eventually } from '../support/eventually.ts'
-import { type ChildProcess, descendantsOf } from '../support/leaks.ts'
 import { hostKill } from '../support/cgroup-host.ts'
 import { isRoot } from '../support/user.ts'
 import type { Chance } from './chance.ts'
 import type { Containers } from './containers.ts'
+import { isBeside, limit, onePart, partsOf, signal, stopped } from './parts.ts'
 import type { Stage } from './stage.ts'
 
 interface Scene {
@@ -20,6 +19,8 @@ interface Scene {
 interface Fault {
   /** How often, beside the others */
   readonly weight: number
+  /** Whether the daemon ends by it, or may */
+  readonly isFatal?: boolean
   /** Returns what it did, for people */
   readonly befall: (scene: Scene) => Promise<string>
 }
@@ -29,6 +30,7 @@ const day = 86_400_000
 const faults: Readonly<Record<string, Fault>> = {
   'the daemon is killed': {
     weight: 1.5,
+    isFatal: true,
     async befall({ stage, chance }) {
       await stage.kill()
       return again(stage, chance)
@@ -36,6 +38,7 @@ const faults: Readonly<Record<string, Fault>> = {
   },
   'the daemon is killed as it starts': {
     weight: 0.5,
+    isFatal: true,
     async befall({ stage, chance }) {
       await stage.kill()
       const started = stage.start()
@@ -47,6 +50,7 @@ const faults: Readonly<Record<string, Fault>> = {
   },
   'the daemon and its guard are killed': {
     weight: 0.5,
+    isFatal: true,
     async befall({ stage, chance }) {
       const guards = partsOf(stage).filter(({ name }) => name === 'sallyport-init')
       for (const { pid } of guards) signal(pid, 'SIGKILL')
@@ -56,6 +60,7 @@ const faults: Readonly<Record<string, Fault>> = {
   },
   'the daemon is killed while much of it stands still': {
     weight: 0.5,
+    isFatal: true,
     async befall({ stage, chance }) {
       // Without control groups a sandbox ends only once whoever stopped it lets it go on, and a launcher may be one by then.
       const endsStopped = hostKill === null ? isBeside : () => true
@@ -66,6 +71,7 @@ const faults: Readonly<Record<string, Fault>> = {
   },
   'the daemon is ended': {
     weight: 0.5,
+    isFatal: true,
     async befall({ stage, chance }) {
       await stage.end()
       return again(stage, chance)
@@ -73,6 +79,7 @@ const faults: Readonly<Record<string, Fault>> = {
   },
   'the daemon’s socket is taken away': {
     weight: 0.3,
+    isFatal: true,
     async befall({ stage, chance }) {
       await stage.standDown(() => rmSync(join(stage.at.runtimeDir, 'host/host.sock'), { force: true }))
       return again(stage, chance)
@@ -114,20 +121,32 @@ const faults: Readonly<Record<string, Fault>> = {
     async befall({ stage: { pid }, chance }) {
       if (pid === null) return 'no daemon'
       const ms = chance.between(100, 1500)
-      const limit = (soft: string): unknown =>
-        execFileSync('prlimit', ['--pid', `${pid}`, `--nofile=${soft}:`], { stdio: 'ignore' })
       try {
-        const usual =
-          /^Max open files\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/limits`, 'utf8'))?.[1] ?? '1024'
         const most = Math.max(...readdirSync(`/proc/${pid}/fd`).map(Number))
         const soft = chance.between(3, most + 12)
-        limit(String(soft))
+        const mend = limit(pid, 'nofile', soft)
         await delay(ms)
-        limit(usual)
+        mend()
         return `none from ${soft} on for ${ms} ms, and it has up to ${most}`
       } catch {
         return 'it ended meanwhile'
       }
+    },
+  },
+  'memory runs short': {
+    weight: 1,
+    isFatal: true,
+    async befall({ stage, chance }) {
+      const ms = chance.between(100, 1500)
+      const spareMib = chance.between(0, 24)
+      const isUp = await stage.outlives(async (pid) => {
+        const dataKib = Number(/^VmData:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1])
+        const mend = limit(pid, 'data', (dataKib + spareMib * 1024) * 1024)
+        await delay(ms)
+        mend()
+      })
+      const said = `${spareMib} MiB more for ${ms} ms`
+      return isUp ? said : `${said}, of which it died: ${await again(stage, chance)}`
     },
   },
   'no process can be made': {
@@ -179,11 +198,18 @@ const faults: Readonly<Record<string, Fault>> = {
   },
 }
 
-/** Lets one fault after the other befall the daemon, with pauses between, until the storm is over. */
-export async function misfortune(scene: Scene & { readonly signal: AbortSignal }): Promise<void> {
-  const { stage, chance, signal: over, containers } = scene
+/**
+ * Lets one fault after the other befall the daemon, with pauses between, until that is over: of all, or of those alone
+ * that a daemon has to survive.
+ */
+export async function misfortune(
+  scene: Scene & { readonly signal: AbortSignal; readonly isSpared: boolean },
+): Promise<void> {
+  const { stage, chance, signal: over, containers, isSpared } = scene
   const weights = Object.entries(faults)
-    .filter(([name]) => containers !== null || !name.includes('container'))
+    .filter(
+      ([name, { isFatal }]) => (containers !== null || !name.includes('container')) && !(isSpared && isFatal),
+    )
     .map(([name, { weight }]) => [weight, name] as const)
   for (const name of course(chance, weights)) {
     await delay(chance.between(50, 1500))
@@ -202,42 +228,10 @@ function* course(chance: Chance, weights: readonly (readonly [number, string])[]
   for (;;) yield chance.weighed(weights)
 }
 
-/** Processes of the daemon's sandboxes, from the launcher to what servers started, and its guard. */
-function partsOf({ pid }: Stage): readonly ChildProcess[] {
-  return pid === null ? [] : descendantsOf(pid)
-}
-
-/** What stands beside all sandboxes: it is never about to become one, as a launcher is. */
-const isBeside = (pid: number): boolean => ['guard', 'peer'].includes(roleOf(pid))
-
-/** What a process of ours is for, as its first argument says; empty for one that has just ended. */
-function roleOf(pid: number): string {
-  try {
-    return readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0')[1] ?? ''
-  } catch {
-    return ''
-  }
-}
-
-/** One of them, of each kind as often. */
-function onePart(chance: Chance, parts: readonly ChildProcess[]): ChildProcess | null {
-  if (parts.length === 0) return null
-  const kind = chance.pick([...new Set(parts.map(({ name }) => name))])
-  return chance.pick(parts.filter(({ name }) => name === kind))
-}
-
 async function again(stage: Stage, chance: Chance): Promise<string> {
   const ms = chance.between(0, 500)
   await delay(ms)
   return `${(await stage.start()) ? 'up' : 'not up'} again after ${ms} ms`
-}
-
-async function stopped(pid: number | null, ms: number): Promise<string> {
-  if (pid === null) return 'no daemon'
-  signal(pid, 'SIGSTOP')
-  await delay(ms)
-  signal(pid, 'SIGCONT')
-  return `${ms} ms`
 }
 
 function fillDisk({ disk }: Stage): () => void {
@@ -251,22 +245,5 @@ function fillDisk({ disk }: Stage): () => void {
 }
 
 /** Where no disk can be made: files of the daemon grow no longer. */
-function shortenFiles({ pid }: Stage): () => void {
-  const limit = (size: string): void => {
-    try {
-      if (pid !== null) execFileSync('prlimit', ['--pid', `${pid}`, `--fsize=${size}:`], { stdio: 'ignore' })
-    } catch {
-      // it ended meanwhile
-    }
-  }
-  limit('4096')
-  return () => limit('unlimited')
-}
-
-function signal(pid: number, name: NodeJS.Signals): void {
-  try {
-    process.kill(pid, name)
-  } catch {
-    // it ended meanwhile, or is another user's by now
-  }
-}
+const shortenFiles = ({ pid }: Stage): (() => void) =>
+  pid === null ? () => undefined : limit(pid, 'fsize', 4096)

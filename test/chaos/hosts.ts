@@ -10,6 +10,7 @@ import type { Client } from '../../src/client/client.ts'
 import type { Account } from './account.ts'
 import type { Chance } from './chance.ts'
 import type { Ledger } from './ledger.ts'
+import { hear } from './secrets.ts'
 import { hostileWays, kindWays } from './servers.ts'
 import type { Stage } from './stage.ts'
 
@@ -96,7 +97,11 @@ async function call(
   const args = { token, way, ms: chance.between(1, 300) }
   const made = host.call('tools/call', { server, tool: 'effect', arguments: args }, { signal })
   let answer: string | null = null
-  const noted = async (): Promise<void> => void ({ type: answer } = await made)
+  const noted = async (): Promise<void> => {
+    const result = await made
+    answer = result.type
+    hear(stage.account, `a caller of ${server}`, JSON.stringify(result))
+  }
   const settled = await ledger.settled(`${way} of ${server} (${token})`, noted())
   const end = answer === 'error' ? 'an error of the server’s' : settled
   ledger.close(token, end)
@@ -244,6 +249,7 @@ export class Session {
   }
 
   #hear(line: string): void {
+    hear(this.#account, 'a session', line)
     if (this.#cut !== null)
       this.#account.breaks('lines', `a session went on after ${this.#cut.slice(0, 200)}`)
     const message = parsed(line)

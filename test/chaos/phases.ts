@@ -9,8 +9,8 @@ import { misfortune } from './faults.ts'
 import { controlHost, sessionHost, type World } from './hosts.ts'
 import type { Ledger } from './ledger.ts'
 import { operator, releaseAll } from './operator.ts'
-import { plantMore } from './plants.ts'
-import { atRest } from './rest.ts'
+import { plantMemory, plantMore } from './plants.ts'
+import { atRest, expectLevel, type Rest, restInWords } from './rest.ts'
 import type { Stage } from './stage.ts'
 
 /** How long those at work may need to hear that the run is broken off, ms: the longest fault, and a daemon's start */
@@ -30,12 +30,29 @@ export interface Play {
 
 /** Everybody at work for so long, and everything that can befall them. */
 export async function storm(play: Play, ms: number): Promise<void> {
+  await befallen(play, ms, false)
+  play.stage.account.say('the storm is over')
+}
+
+/** The same with one daemon, which nothing befalls that it may end by; what it holds at rest once all is over. */
+export async function siege(play: Play, ms: number, isPlanted: boolean): Promise<Rest> {
+  const { stage, chance } = play
+  await befallen({ ...play, chance: chance.of('siege') }, ms, true)
+  stage.account.say('the siege is over')
+  await expectRecovery(play)
+  if (isPlanted) plantMemory(stage)
+  const rest = await atRest(stage)
+  stage.account.say(`after a siege: ${restInWords(rest)}`)
+  return rest
+}
+
+async function befallen(play: Play, ms: number, isSpared: boolean): Promise<void> {
   const { chance, containers, seen } = play
   const noting = setInterval(seen, 500)
   await atWork(play, ms, (world) => ({
     ...hostsOf(world, chance, 3),
     operator: operator(world, chance.of('operator')),
-    misfortune: misfortune({ ...world, chance: chance.of('misfortune'), containers }),
+    misfortune: misfortune({ ...world, chance: chance.of('misfortune'), containers, isSpared }),
   }))
   clearInterval(noting)
 }
@@ -71,7 +88,7 @@ async function atWork(
     account.breaks('answers', `two minutes after the end these still wait: ${[...busy].join(', ')}`)
 }
 
-/** Once every fault is over, each server is called again within `ms`. */
+/** Once every fault is over, each server is called again within `ms`, and uses the credential that it has. */
 export async function expectRecovery({ stage, ledger, servers }: Play, ms = 20_000): Promise<void> {
   if (stage.pid === null) await stage.start()
   await using client = await stage.operator()
@@ -79,10 +96,16 @@ export async function expectRecovery({ stage, ledger, servers }: Play, ms = 20_0
   for (const server of servers.filter((name) => name !== 'asked'))
     try {
       await eventually(async () => {
-        const token = ledger.open(server, 'honest')
-        const args = { token, way: 'honest' }
+        const way = server === 'swapped' ? 'uses' : 'honest'
+        const token = ledger.open(server, way)
+        const args = { token, way }
         try {
-          await client.call('tools/call', { server, tool: 'effect', arguments: args })
+          const { type, error_text: words } = await client.call('tools/call', {
+            server,
+            tool: 'effect',
+            arguments: args,
+          })
+          if (type === 'error') throw new Error(`it says ${words}`)
         } catch (error) {
           // One that stopped itself is up and never answers: it is for its operator to end.
           if (error instanceof SallyportError && error.code === 'ERR_CALL_TIMEOUT')
@@ -97,36 +120,21 @@ export async function expectRecovery({ stage, ledger, servers }: Play, ms = 20_0
     }
 }
 
-/** The same hosts on a daemon that nothing befalls, in rounds: after each it must hold what it held after the first. */
-export async function calm(play: Play, ms: number, isPlanted: boolean): Promise<void> {
+/** The hosts on a daemon that nothing befalls, in rounds; the level: what it held at rest after the second. */
+export async function calm(play: Play, ms: number, isPlanted: boolean): Promise<Rest> {
   const { stage, chance } = play
   await stage.end()
   await stage.start()
-  const rounds: Awaited<ReturnType<typeof atRest>>[] = []
-  for (let round = 0; round < 4; round++) {
-    await atWork(play, ms / 4, (world) => hostsOf(world, chance.of(`calm ${round}`), 2))
-    if (isPlanted && round === 3) await plantMore(stage)
+  await expectRecovery(play) // so that all is loaded that a server of any kind needs
+  const rounds: Rest[] = []
+  for (let round = 0; round < 3; round++) {
+    await atWork(play, ms / 3, (world) => hostsOf(world, chance.of(`calm ${round}`), 2))
+    if (isPlanted && round === 2) await plantMore(stage)
     rounds.push(await atRest(stage))
   }
-  const [, first, ...others] = rounds
-  stage.account.say(
-    `at rest: ${rounds.map(({ descriptors, livingMib, residentMib }) => `${descriptors.length} fds, ${livingMib.toFixed(1)} MiB alive, ${residentMib} resident`).join('; ')}`,
-  )
-  const last = others.at(-1)
-  if (first === undefined || last === undefined) return
-  if (last.descriptors.length > first.descriptors.length + 3)
-    stage.account.breaks(
-      'flat',
-      `descriptors became ${tally(last.descriptors)}; they were ${tally(first.descriptors)}`,
-    )
-  // What is resident depends on when V8 last thought of collecting; what is alive then, on us alone.
-  if (last.livingMib > first.livingMib + 10)
-    stage.account.breaks(
-      'flat',
-      `${first.livingMib.toFixed(1)} MiB alive became ${last.livingMib.toFixed(1)}`,
-    )
-}
-
-function tally(names: readonly string[]): string {
-  return [...Map.groupBy(names, (name) => name)].map(([name, { length }]) => `${name} ${length}`).join(', ')
+  stage.account.say(`at rest: ${rounds.map(restInWords).join('; ')}`)
+  const [, level, last] = rounds
+  if (level === undefined || last === undefined) throw new Error('a round is missing')
+  expectLevel(stage, 'flat', level, last)
+  return level
 }

@@ -2,7 +2,15 @@
 // not find every one of them proves nothing. What cannot be had here (a mount without root) is not planted.
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { appendFileSync, existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs'
+import {
+  accessSync,
+  appendFileSync,
+  constants,
+  mkdirSync,
+  readFileSync,
+  rmdirSync,
+  writeFileSync,
+} from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { listSegments, segmentPath } from '../../src/journal/segments.ts'
@@ -13,11 +21,28 @@ import type { Containers } from './containers.ts'
 import { Session } from './hosts.ts'
 import { Ledger } from './ledger.ts'
 import { expectNoLeases } from './rest.ts'
+import { expectNoCredentials, secrets } from './secrets.ts'
 import type { Stage } from './stage.ts'
+
+/** Where a control group can be made: in the hierarchy of the pids controller, or the only one; null where in none */
+export const groups: string | null =
+  ['/sys/fs/cgroup/pids', '/sys/fs/cgroup'].find((path) => {
+    try {
+      accessSync(path, constants.W_OK)
+      return true
+    } catch {
+      return false
+    }
+  }) ?? null
 
 /** Connections that nobody closes, before the daemon's descriptors are counted for the last time. */
 export async function plantMore(stage: Stage): Promise<void> {
   for (let more = 0; more < 10; more++) await stage.operator()
+}
+
+/** Memory that the daemon takes when it is next asked how much lives in it, and keeps. */
+export function plantMemory({ at }: Stage): void {
+  writeFileSync(join(at.folder, 'living.more'), '')
 }
 
 /** While the daemon runs: callers without an answer, half a line, a question that is open, and an end that nobody asked for. */
@@ -40,6 +65,7 @@ export async function plantTold(stage: Stage): Promise<void> {
   await listening
   await expectNoLeases(stage, client)
   await asked
+  await plantCredential(stage, client.hello.pid)
   over.abort()
   const intents = (): number => bodiesOf(stage.at.stateDir, 'call.intent').length
   const before = intents()
@@ -47,6 +73,13 @@ export async function plantTold(stage: Stage): Promise<void> {
   await eventually(() => intents() > before, 10_000)
   if (stage.pid !== null) process.kill(stage.pid, 'SIGKILL')
   await lost
+}
+
+/** A process that has a credential while no call is in flight. */
+async function plantCredential({ account, api }: Stage, daemon: number): Promise<void> {
+  const child = spawn('sleep', ['600'], { stdio: 'ignore', env: { ...process.env, WORD: secrets.word } })
+  await expectNoCredentials(account, api, daemon)
+  child.kill('SIGKILL')
 }
 
 /** Once no daemon runs: something of each kind that is left, and a record that is not the truth. Disposing removes the former. */
@@ -58,7 +91,7 @@ export async function plantLeft(
   const planted = new DisposableStack()
   const child = spawn('sleep', ['600'], { stdio: 'ignore' })
   planted.defer(() => child.kill('SIGKILL'))
-  writeFileSync(join(scratch, 'planted'), '')
+  writeFileSync(join(scratch, 'planted'), Buffer.from(secrets.word).toString('base64'))
   const socket = createServer().listen(join(at.runtimeDir, 'planted.sock'))
   planted.defer(() => socket.close())
   await containers?.plant(`sallyport-${daemon}-planted`)
@@ -67,7 +100,9 @@ export async function plantLeft(
     mkdirSync(mount)
     execFileSync('mount', ['-t', 'tmpfs', 'tmpfs', mount])
     planted.defer(() => execFileSync('umount', [mount]))
-    const group = `${groups()}/planted-${daemon}`
+  }
+  if (groups !== null) {
+    const group = `${groups}/planted-${daemon}`
     mkdirSync(group)
     planted.defer(() => rmdirSync(group))
   }
@@ -80,6 +115,3 @@ export async function plantLeft(
   writeFileSync(path, readFileSync(path, 'utf8').replace(/"mac":"\w+"}\n$/, `"mac":"${'0'.repeat(64)}"}\n`))
   return planted
 }
-
-/** Where a group can be made: the pids controller's hierarchy, or the only one. */
-const groups = (): string => ['/sys/fs/cgroup/pids', '/sys/fs/cgroup'].find((path) => existsSync(path)) ?? ''

@@ -2,11 +2,18 @@
 import type { Client } from '../../src/client/client.ts'
 import { eventually } from '../support/eventually.ts'
 import { type Holding, holdingOf } from './census.ts'
+import { expectNoCredentials } from './secrets.ts'
 import type { Stage } from './stage.ts'
 
-/** Stops every server, and waits until the daemon has nothing but its helpers. */
-export async function atRest(stage: Stage): Promise<Holding & { readonly livingMib: number }> {
+/** What a daemon at rest holds. */
+export interface Rest extends Holding {
+  readonly livingMib: number
+}
+
+/** Looks for what outlived its call, stops every server, and waits until the daemon has nothing but its helpers. */
+export async function atRest(stage: Stage): Promise<Rest> {
   await using client = await stage.operator()
+  await expectNoCredentials(stage.account, stage.api, client.hello.pid)
   for (const { name } of (await client.call('servers/list', {})).servers)
     await client.call('servers/stop', { server: name }).catch(() => undefined)
   const { pid } = client.hello
@@ -25,4 +32,26 @@ export async function expectNoLeases({ account }: Stage, client: Client): Promis
   const { pending } = await client.call('approvals/list', {})
   if (permits.length + pending.length > 0)
     account.breaks('leases', `${permits.length} permits, ${pending.length} questions with nobody waiting`)
+}
+
+/** Breaks an invariant where a daemon at rest holds more than it did, or than another one does. */
+export function expectLevel({ account }: Stage, invariant: 'flat' | 'level', level: Rest, now: Rest): void {
+  if (now.descriptors.length > level.descriptors.length + 3)
+    account.breaks(
+      invariant,
+      `descriptors: ${tally(now.descriptors)}, where ${tally(level.descriptors)} is the level`,
+    )
+  // What is resident depends on when V8 last thought of collecting; what is alive then, on us alone.
+  if (now.livingMib > level.livingMib + 10)
+    account.breaks(
+      invariant,
+      `${now.livingMib.toFixed(1)} MiB alive, where ${level.livingMib.toFixed(1)} is the level`,
+    )
+}
+
+export const restInWords = ({ descriptors, livingMib, residentMib }: Rest): string =>
+  `${descriptors.length} fds, ${livingMib.toFixed(1)} MiB alive, ${residentMib} resident`
+
+function tally(names: readonly string[]): string {
+  return [...Map.groupBy(names, (name) => name)].map(([name, { length }]) => `${name} ${length}`).join(', ')
 }

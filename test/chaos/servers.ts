@@ -3,10 +3,30 @@ import { fixture, configOf } from '../support/daemon.ts'
 import type { Witness } from '../support/witness.ts'
 
 /** Servers whose effects are written down outside, by name. */
-export const witnessed = ['plain', 'hostile', 'asked', 'secret', 'single', 'shared', 'web', 'boxed'] as const
+export const witnessed = [
+  'plain',
+  'hostile',
+  'asked',
+  'secret',
+  'single',
+  'shared',
+  'web',
+  'swapped',
+  'boxed',
+] as const
 
 /** Ways after which an honest answer comes. */
-export const kindWays = ['honest', 'honest', 'honest', 'late', 'shouts', 'changes', 'reaches'] as const
+export const kindWays = [
+  'honest',
+  'honest',
+  'honest',
+  'late',
+  'shouts',
+  'changes',
+  'reaches',
+  'uses',
+  'tells',
+] as const
 
 /** Ways of servers that nobody should trust. */
 export const hostileWays = [
@@ -53,7 +73,13 @@ export function configuration(seen: Witness, { hasContainers, port }: Around, mo
     hostile: entry('hostile', { output: { line_bytes: 1_048_576 } }),
     asked: entry('asked'),
     secret: entry('secret', { credentials: [{ use: 'key', inject: 'meta', as: 'KEY' }] }),
-    single: entry('single', { instance: 'call', credentials: [{ use: 'key', inject: 'env', as: 'WORD' }] }),
+    single: entry('single', {
+      instance: 'call',
+      credentials: [
+        { use: 'key', inject: 'env', as: 'WORD' },
+        { use: 'word', inject: 'file', as: 'WORD_FILE' },
+      ],
+    }),
     shared: entry('shared', {
       args: ['/app/chaotic.mjs', '/seen/shared', 'stateless'],
       instance: 'shared',
@@ -64,13 +90,21 @@ export function configuration(seen: Witness, { hasContainers, port }: Around, mo
       egress_when: 'calling',
       env: { PORT: String(port) },
     }),
+    swapped: entry('swapped', {
+      profile: 'reaching',
+      egress: [{ ...reached, port, tls: false }],
+      env: { PORT: String(port) },
+      credentials: [{ use: 'key', inject: 'egress', as: 'KEY', hosts: [`${reached.host}:${port}`] }],
+      // Long enough that a connection is cut because its call is over, and not since the server ended.
+      timeouts: { initialize_ms: 15_000, call_ms: 4000, idle_ms: 60_000 },
+    }),
     stormy: fixture('crash-at-start', {
       restart: { schedule_s: [0.1], steady_s: 30, storm: 4, start_attempts: 9 },
     }),
     ...(hasContainers ? { boxed: entry('boxed', { driver: 'docker' }) } : {}),
   }
   return configOf(servers, {
-    credentials: { key: { env: 'CHAOS_KEY' } },
+    credentials: { key: { env: 'CHAOS_KEY' }, word: { file: 'word' } },
     rules: [
       { permission: 'mcp:asked:*', action: 'ask' },
       { permission: 'mcp:*:*', action: 'allow' },
@@ -102,6 +136,6 @@ const chaotic = {
   name: 'chaotic',
   extends: 'workspace-write',
   widens: true,
-  credentials: ['meta', 'env'],
+  credentials: ['meta', 'env', 'file', 'egress'],
   limits: { memory_bytes: 201_326_592, pids: 64 },
 }

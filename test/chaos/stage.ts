@@ -13,8 +13,6 @@ import {
   writeFileSync,
   writeSync,
 } from 'node:fs'
-import { createServer, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
@@ -25,6 +23,8 @@ import { type Faults, faults } from '../support/fault.ts'
 import { isRoot } from '../support/user.ts'
 import { witness, type Witness } from '../support/witness.ts'
 import type { Account } from './account.ts'
+import { type Api, openApi } from './api.ts'
+import { secrets } from './secrets.ts'
 import { type Around, configuration, profiles } from './servers.ts'
 
 /** Size of the disk that state is on where root can make one. */
@@ -43,6 +43,7 @@ export interface StageOptions {
 export class Stage implements AsyncDisposable {
   readonly at: Place
   readonly seen: Witness
+  readonly api: Api
   readonly account: Account
   /** Where the daemon and all of its launches keep temporary files */
   readonly scratch: string
@@ -61,9 +62,10 @@ export class Stage implements AsyncDisposable {
   #env: Readonly<Record<string, string>>
   #clock: number
 
-  private constructor(at: Place, seen: Witness, around: Around, { account, engine }: StageOptions) {
+  private constructor(at: Place, seen: Witness, api: Api, around: Around, { account, engine }: StageOptions) {
     this.at = at
     this.seen = seen
+    this.api = api
     this.account = account
     this.scratch = join(at.folder, 'tmp')
     this.disk = at.stateDir
@@ -84,18 +86,15 @@ export class Stage implements AsyncDisposable {
       SALLYPORT_CLOCK: clock,
       SALLYPORT_CHAOS_LIVING: this.#living,
       TMPDIR: this.scratch,
-      CHAOS_KEY: secret,
+      CHAOS_KEY: secrets.key,
     }
   }
 
   static async open(options: StageOptions): Promise<Stage> {
     await using owned = new AsyncDisposableStack()
     const seen = owned.use(await witness())
-    const api = createServer((_, response) => response.end('hello'))
-    api.listen(0, '127.0.0.1')
-    owned.defer(() => closed(api))
-    await once(api, 'listening')
-    const around = { hasContainers: options.engine !== null, port: (api.address() as AddressInfo).port }
+    const api = owned.use(await openApi())
+    const around = { hasContainers: options.engine !== null, port: api.port }
     const at = owned.use(await place(configuration(seen, around)))
     const folder = join(at.folder, 'profiles')
     mkdirSync(folder, { mode: 0o700 })
@@ -107,7 +106,8 @@ export class Stage implements AsyncDisposable {
       execFileSync('mount', ['-t', 'tmpfs', '-o', size, 'tmpfs', at.stateDir])
       owned.defer(() => void execFileSync('umount', ['-l', at.stateDir]))
     }
-    const stage = new Stage(at, seen, around, options)
+    writeFileSync(join(at.folder, 'word'), secrets.word, { mode: 0o600 })
+    const stage = new Stage(at, seen, api, around, options)
     owned.defer(() => closeSync(stage.#clock))
     mkdirSync(stage.scratch, { mode: 0o700 })
     stage.#owned = owned.move()
@@ -140,6 +140,11 @@ export class Stage implements AsyncDisposable {
       if (this.#daemon === daemon && !this.#isEnding)
         this.account.breaks('lives', `it ended by itself with ${code ?? signal}: ${this.lastWords()}`)
     })
+    return this.#isAnswering(daemon)
+  }
+
+  /** Waits until it answers; false where it ends before it does. */
+  async #isAnswering(daemon: ChildProcess): Promise<boolean> {
     const deadline = performance.now() + 20_000
     while (!hasEnded(daemon)) {
       const client = await this.at.connect('operator').catch(() => null)
@@ -148,12 +153,23 @@ export class Stage implements AsyncDisposable {
         return true
       }
       if (performance.now() > deadline) {
-        this.account.breaks('recovers', `it does not answer 20 s after its start: ${this.lastWords()}`)
+        this.account.breaks('recovers', `it does not answer after 20 s: ${this.lastWords()}`)
         return false
       }
       await delay(20)
     }
     return false
+  }
+
+  /** Does to it what it may end by; false where it has, or did not run. */
+  async outlives(act: (pid: number) => Promise<void>): Promise<boolean> {
+    const daemon = this.#daemon
+    if (daemon === null || this.pid === null) return false
+    this.#isEnding = true
+    await act(this.pid)
+    const isUp = await this.#isAnswering(daemon)
+    this.#isEnding = !isUp
+    return isUp
   }
 
   /**
@@ -252,16 +268,9 @@ export class Stage implements AsyncDisposable {
   }
 }
 
-async function closed(server: Server): Promise<void> {
-  server.close()
-  server.closeAllConnections()
-}
-
 /** The source of a C program beside the tests. */
 export const probe = (name: string): string =>
   new URL(`../fixtures/probes/${name}.c`, import.meta.url).pathname
-
-const secret = 'chaos-secret-0123456789abcdef'
 
 const hasEnded = (child: ChildProcess): boolean => child.exitCode !== null || child.signalCode !== null
 

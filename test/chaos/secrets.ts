@@ -1,0 +1,69 @@
+// The credentials of a run, and where none may be: with a host, in what is written down, and anywhere once its call is over.
+import { readdirSync, readFileSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { eventually } from '../support/eventually.ts'
+import { descendantsOf } from '../support/leaks.ts'
+import type { Account } from './account.ts'
+import type { Api } from './api.ts'
+
+/** What the sources hold: the daemon's environment, and a file */
+export const secrets = { key: 'chaos-secret-0123456789abcdef', word: 'chaos-word-fedcba9876543210' } as const
+
+/** Where a sandbox has the files of its call. */
+const files = '/sallyport/credentials'
+
+const forms = Object.values(secrets).flatMap((value) => [
+  value,
+  Buffer.from(value).toString('base64'),
+  Buffer.from(value).toString('hex'),
+])
+
+/** Whether it tells a secret, as it is or encoded. */
+export const isTelling = (bytes: Buffer | string): boolean => forms.some((form) => bytes.includes(form))
+
+/** Breaks `secrets` where a host is told one. */
+export function hear(account: Account, who: string, said: string): void {
+  if (isTelling(said)) account.breaks('secrets', `${who} was told a secret: ${said.slice(0, 200)}`)
+}
+
+/** Breaks `secrets` for each file below the folders that tells one. */
+export function expectUnwritten(account: Account, folders: readonly string[]): void {
+  const paths = folders.flatMap((folder) =>
+    readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((name) => join(folder, name)),
+  )
+  for (const path of paths)
+    if (statSync(path, { throwIfNoEntry: false })?.isFile() === true && isTelling(readFileSync(path)))
+      account.breaks('secrets', `${path} tells a secret`)
+}
+
+/** Breaks `credentials` where one is anywhere beside the daemon; to be called while no call is in flight. */
+export async function expectNoCredentials(account: Account, api: Api, daemon: number): Promise<void> {
+  const left = (): readonly string[] => [
+    ...descendantsOf(process.ppid)
+      .filter(({ pid }) => pid !== process.pid && pid !== daemon)
+      .flatMap(({ pid, name }) => heldBy(pid).map((what) => `${name} has ${what}`)),
+    ...(api.carrying() === 0 ? [] : [`${api.carrying()} connections that carried one are open`]),
+  ]
+  try {
+    await eventually(() => left().length === 0, 15_000)
+  } catch {
+    account.breaks('credentials', left().join('; '))
+  }
+}
+
+/** Where a process of a sandbox has one: what its user may not look at is as if it were not there. */
+function heldBy(pid: number): readonly string[] {
+  const inMind = read(() =>
+    isTelling(readFileSync(`/proc/${pid}/environ`)) ? ['one in its environment'] : [],
+  )
+  const inFiles = read(() => readdirSync(`/proc/${pid}/root${files}`))
+  return [...inMind, ...inFiles.map((name) => `the file ${name}`)]
+}
+
+function read(look: () => readonly string[]): readonly string[] {
+  try {
+    return look()
+  } catch {
+    return [] // it has ended, or there is no such folder
+  }
+}
