@@ -17,7 +17,7 @@ import { event, tellRefusal } from './failure-events.ts'
 import { Outcomes } from './outcomes.ts'
 import type { Outfits } from '../machine/outfits.ts'
 import type { JournalRecorder } from './recorder.ts'
-import { digestOfTool } from './seen.ts'
+import { digestOfTool, unreadableDigest } from './seen.ts'
 import type { Surfaces } from './surfaces.ts'
 
 /** What calls are judged by, and where their records go. */
@@ -152,7 +152,7 @@ export class Governors implements AsyncDisposable {
     if (standing.state !== 'accepted' || standing.tool === null) return false
     const digest = digestOfTool(tool)
     if (digest === standing.tool.surfaceDigest) return true
-    if (instance !== null) surfaces.deviates(server.name, instance, name, digest ?? 'unreadable')
+    if (instance !== null) surfaces.deviates(server.name, instance, name, digest ?? unreadableDigest)
     return false
   }
 }

@@ -18,6 +18,8 @@ import type { DeclaredTool, ProfileSettings, ServerSettings } from '../../schema
 const maxToolLength = 262_144
 /** Most characters of all tools together, and of all else before its text is digested as it stands */
 const maxLength = 1_048_576
+/** Stands for the digest of a tool that was accepted, and is listed now as nobody can read it */
+export const unreadableDigest = 'unreadable'
 const toolName = /^[A-Za-z0-9_.-]{1,128}$/
 
 /** A surface in the form in which it is compared and accepted. */
@@ -26,6 +28,8 @@ export interface Seen {
   readonly codeDigest: string
   readonly tools: ReadonlyMap<string, AcceptedTool>
   readonly digests: Map<string, string>
+  /** Names of what is no tool, since nobody can tell what it is; where one of that name was accepted, it has changed */
+  readonly unreadable: readonly string[]
   /** Null where only the tools were asked for */
   readonly rest: SeenRest | null
 }
@@ -119,7 +123,7 @@ export function readSurface(
 ): Seen {
   const codeDigest = codeOf(server)
   const profile = profileOf(server)
-  const digests = digestsOf(tools)
+  const { digests, unreadable } = digestsOf(tools)
   const readable = [...digests].flatMap(([name, surfaceDigest]): [string, AcceptedTool][] => {
     const declaration = proposal(server, profile, name, tools.get(name))
     return declaration === null ? [] : [[name, { declaration, surfaceDigest }]]
@@ -129,23 +133,26 @@ export function readSurface(
     codeDigest,
     tools: new Map(readable),
     digests,
+    unreadable,
     rest: rest === null ? null : digestsOfRest(rest),
   }
 }
 
 /** The tools that there are, each read once: where there are more than anybody could look at, those that come first. */
-function digestsOf(tools: ReadonlyMap<string, unknown>): Map<string, string> {
+function digestsOf(tools: ReadonlyMap<string, unknown>): Pick<Seen, 'digests' | 'unreadable'> {
   const digests = new Map<string, string>()
+  const unreadable: string[] = []
   let left = maxLength
   for (const [name, tool] of tools) {
-    const length = toolName.test(name) ? lengthOf(tool) : Infinity
-    if (length > maxToolLength) continue
-    left -= length
+    if (!toolName.test(name)) continue
+    const length = lengthOf(tool)
+    if (length <= maxToolLength) left -= length
     if (left < 0) break
     const digest = digestOfTool(tool)
-    if (digest !== null) digests.set(name, digest)
+    if (digest === null) unreadable.push(name)
+    else digests.set(name, digest)
   }
-  return digests
+  return { digests, unreadable }
 }
 
 const digestsOfRest = (rest: object): SeenRest => ({
@@ -189,10 +196,10 @@ function proposal(
   return words
 }
 
-/** Null for an object that is too long, or that two readers could read differently: it is no tool. */
+/** Null for what is too long, or what two readers could read differently: it is no tool. */
 export function digestOfTool(tool: unknown): string | null {
   try {
-    return lengthOf(tool) > maxToolLength ? null : surfaceDigest(tool)
+    return tool === null || lengthOf(tool) > maxToolLength ? null : surfaceDigest(tool)
   } catch {
     return null
   }

@@ -22,6 +22,7 @@ import {
   type Reading,
   readSurface,
   type Seen,
+  unreadableDigest,
 } from './seen.ts'
 import { turnsByName } from '../turns.ts'
 
@@ -121,6 +122,7 @@ export class Surfaces {
       const reason = accepted === null ? 'nothing was accepted yet' : 'it is another version, or other code'
       emit(about('surface/unaccepted', server.name, { reason, mend: `sallyport accept ${server.name}` }))
     } else {
+      for (const name of seen.unreadable) if (accepted.tools.has(name)) digests.set(name, unreadableDigest)
       change = compareSurface(accepted, digests, rest?.restDigest ?? accepted.restDigest)
       if (await this.#judge(seen, accepted, change)) change = { ...change, undeclared: [] }
     }

@@ -49,24 +49,23 @@ export async function readSurface(
   const none: readonly unknown[] = []
   const [tools, prompts, templates] = await Promise.all([
     has('tools') ? readTools(request, limit) : new Map<string, unknown>(),
-    has('prompts') ? orNothing(listAll(request, 'prompts/list', 'prompts', limit)) : none,
-    has('resources')
-      ? orNothing(listAll(request, 'resources/templates/list', 'resourceTemplates', limit))
-      : none,
+    has('prompts') ? readRest(request, 'prompts/list', 'prompts', limit) : none,
+    has('resources') ? readRest(request, 'resources/templates/list', 'resourceTemplates', limit) : none,
   ])
   return { tools, rest: { instructions, prompts, templates } }
 }
 
-/** Asks for the tools alone, by name; at most `limit`. */
+/** Asks for the tools alone, by name; at most `limit`. Null is one of which nobody can tell what it is. */
 export async function readTools(request: Request, limit: number): Promise<Surface['tools']> {
-  const tools = await listAll(request, 'tools/list', 'tools', limit)
-  const named = tools.flatMap((tool): [string, unknown][] => {
-    const { name } = asRecord(tool)
-    return typeof name === 'string' ? [[name, tool]] : []
-  })
-  // Of two tools with one name nobody can tell which one a call would reach.
-  const twice = new Set(named.map(([name]) => name).filter((name, n, all) => all.indexOf(name) !== n))
-  return new Map(named.filter(([name]) => !twice.has(name)))
+  const listed = await listAll(request, 'tools/list', 'tools', limit)
+  const tools = new Map<string, unknown>()
+  for (const text of listed) {
+    const tool = parseOneWay(text)
+    const { name } = asRecord(tool ?? JSON.parse(text))
+    // Of two tools with one name nobody can tell which one a call would reach.
+    if (typeof name === 'string') tools.set(name, tools.has(name) ? null : tool)
+  }
+  return tools
 }
 
 const restLists: ReadonlyMap<string, string> = new Map([
@@ -90,19 +89,24 @@ export function entriesIn(method: string, result: string): readonly string[] {
 }
 
 /** A server that makes no sense of the question lists nothing, and what is not there can't be accepted or change. */
-const orNothing = (list: Promise<readonly unknown[]>): Promise<readonly unknown[] | null> =>
-  list.catch((thrown: unknown) => {
+async function readRest(...asked: Parameters<typeof listAll>): Promise<readonly unknown[] | null> {
+  try {
+    // What two readers could take differently is compared by its text.
+    return (await listAll(...asked)).map((text) => parseOneWay(text) ?? text)
+  } catch (thrown) {
     if (SallyportError.from(thrown).code === 'ERR_SERVER_PROTOCOL') return null
     throw thrown
-  })
+  }
+}
 
+/** The texts of what a server lists, page by page. */
 async function listAll(
   request: Request,
   method: string,
   member: string,
   limit: number,
-): Promise<readonly unknown[]> {
-  const all: unknown[] = []
+): Promise<readonly string[]> {
+  const all: string[] = []
   let cursor: string | null = null
   let length = 0
   for (let page = 0; page < maxPages && all.length < limit; page++) {
@@ -121,8 +125,7 @@ async function listAll(
     const listed = listIn(answer.result.raw, member)
     if (listed === null)
       throw new SallyportError('ERR_SERVER_PROTOCOL', `${method} gave no list of ${member}`)
-    // What two readers could take differently is no tool, and of all else its text is compared.
-    all.push(...listed.slice(0, limit - all.length).map((text) => parseOneWay(text) ?? text))
+    all.push(...listed.slice(0, limit - all.length))
     if (typeof nextCursor !== 'string' || nextCursor === cursor) break
     cursor = nextCursor
   }
