@@ -247,6 +247,25 @@ describe('an approval that stands', () => {
     await after[Symbol.asyncDispose]()
   })
 
+  test('ends, and a question with it, where more of its server is accepted on the operator’s standing word', async () => {
+    const rules = [
+      { permission: 'mcp:pull:echo', action: 'ask' },
+      { permission: 'mcp:*:*', action: 'allow' },
+    ]
+    await using at = await daemon(configOf({ pull: rugPull() }, { rules }))
+    await using operator = await at.connect('operator')
+    await using watch = await answering(operator, ({ id, text }) =>
+      text.includes('stands') ? operator.call('approvals/approve', { id, scope: 'policy' }) : null,
+    )
+    await call(operator, 'pull', 'echo', { text: 'stands' })
+    const waiting = call(operator, 'pull', 'echo', { text: 'waits' })
+    const refused = expect(waiting).rejects.toMatchObject({ code: 'ERR_APPROVAL_UNAVAILABLE' })
+    await eventually(() => watch.asked.length === 2, 5000)
+    await call(operator, 'pull', 'add', {})
+    await refused
+    expect((await operator.call('approvals/list', {})).standing).toEqual([])
+  })
+
   test('ends where an operator takes it back, and stays ended through a kill', async () => {
     await using stage = await standing()
     const [one] = (await stage.operator.call('approvals/list', {})).standing

@@ -99,6 +99,12 @@ export class Governance implements AsyncDisposable {
       emit,
       codeOf,
       stands,
+      // What stood on another version of the declaration stands no more.
+      accepted(server, version) {
+        approvals.void(
+          ({ identity }) => identity.startsWith(`${server}/`) && !identity.endsWith(`#${version}`),
+        )
+      },
       profileOf: ({ profile }) => settings.profiles.get(profile) ?? null,
       violate: (...violation) => this.consequences.violate(...violation),
       quarantine: (...reason) => this.consequences.quarantine(...reason),

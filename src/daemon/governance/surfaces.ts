@@ -34,6 +34,8 @@ export interface SurfacePorts extends Reading {
   readonly add: (fact: Fact, evidence?: Readonly<Record<string, unknown>>) => Promise<void>
   readonly emit: Emit
   readonly stands: (server: string) => boolean
+  /** A server has this declaration version from now on, and no other */
+  readonly accepted: (server: string, declarationVersion: number) => void
   readonly violate: (server: string, tool: string, failure: string, detail: string) => Promise<void>
   readonly quarantine: (server: string, failure: string, reason: string) => Promise<void>
 }
@@ -197,13 +199,14 @@ export class Surfaces {
     change: SurfaceChange | null = null,
     evidence: Readonly<Record<string, unknown>> = {},
   ): Promise<void> {
-    const { ledger, add, emit, stands } = this.#ports
+    const { ledger, add, emit, stands, accepted } = this.#ports
     const { server, codeDigest } = seen
     if (!stands(server.name))
       throw new SallyportError('ERR_SERVER_NOT_FOUND', `${server.name} was removed before it was accepted`, {
         server: server.name,
       })
     const before = ledger.accepted(server.name)
+    const declarationVersion = ledger.nextVersion(server.name)
     const kept = change === null ? [] : [...(before?.tools.values() ?? [])]
     const fresh = [...seen.tools].filter(([name]) => change?.undeclared.includes(name) ?? true)
     const named = new Set([
@@ -217,7 +220,7 @@ export class Surfaces {
           server: server.name,
           serverVersion: server.version,
           codeDigest,
-          declarationVersion: ledger.nextVersion(server.name),
+          declarationVersion,
           tools: [...kept, ...fresh.map(([, tool]) => tool)],
           restDigest: rest.restDigest,
           instructionsDigest: rest.instructionsDigest,
@@ -227,6 +230,7 @@ export class Surfaces {
       },
       evidence,
     )
+    accepted(server.name, declarationVersion)
     emit(about('surface/accepted', server.name, { by, tools: fresh.map(([name]) => name) }))
   }
 }

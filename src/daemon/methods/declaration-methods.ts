@@ -77,11 +77,6 @@ async function accept(
     { server: settings, ...surface },
     { ...actor(caller), declared, only: tools ?? null },
   )
-  // What stood on another version of the declaration stands no more.
-  governance.approvals.void(
-    ({ identity }) =>
-      identity.startsWith(`${server}/`) && !identity.endsWith(`#${accepted.declarationVersion}`),
-  )
   return {
     server,
     declaration_version: accepted.declarationVersion,
