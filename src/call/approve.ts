@@ -156,9 +156,13 @@ export class Approvals implements Approver {
       settle(refusal(null, `${question.reason}, and the last operator who listened has left`))
   }
 
-  /** Puts approvals back that a journal told of; those whose time is over are dropped when they are looked for. */
+  /**
+   * Puts approvals back that a journal told of; those whose time is over are dropped when they are looked for. None is given
+   * more than a new one has, whatever the wall clock did in between.
+   */
   restore(standing: StandingApproval): void {
-    this.#standing.set(standing.id, standing)
+    const latest = this.#options.now() + this.#options.limits().ttlMs
+    this.#standing.set(standing.id, { ...standing, expiresAt: Math.min(standing.expiresAt, latest) })
   }
 
   /** Ends every standing approval that `which` says yes to, and every question: returns their ids. */

@@ -121,6 +121,17 @@ describe('an approval for the session', () => {
     expect(await isGranted({})).toBe(false)
   })
 
+  test('that a journal told of has no more time than a new one, whatever the wall clock was set to', async () => {
+    await stand('policy')
+    const [standing] = approvals.standing()
+    if (standing === undefined) throw new Error('nothing stands')
+    approvals.restore({ ...standing, expiresAt: 1e9 })
+    now = 999
+    expect(await isGranted({})).toBe(true)
+    now = 1000
+    expect(await isGranted({})).toBe(false)
+  })
+
   test('ends with what it stood on', async () => {
     await stand('policy')
     expect(approvals.void(({ identity }) => identity.startsWith('files/'))).toHaveLength(1)
