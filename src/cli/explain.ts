@@ -98,7 +98,7 @@ function printMade(call: ExplainedCall): void {
   printFields([
     ['call', `${call.call_id}, ${call.state}`],
     ['identity', call.identity ?? `${call.server}/${call.subject}, refused before it was known`],
-    ['caller', `uid ${call.principal}, ${call.session}`],
+    ['caller', [`uid ${call.principal}`, call.session].filter((part) => part !== '').join(', ')],
     ['decision', call.action ?? 'refused before the rules were asked'],
     ['rule', call.rule === null ? none : `${call.rule}${placeOf(call)}`],
     ['policy', `${policy.version}${policy.is_present ? '' : ', which is not the present one'}`],

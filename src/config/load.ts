@@ -37,9 +37,14 @@ export async function loadSettings(options: LoadOptions): Promise<Settings> {
   return await narrowByProject(settings, options.project, [options.uid])
 }
 
-/** Makes settings of a value that never was a file, such as the one server of `sallyport run`. */
-export async function settingsOf(value: unknown, directory: string, options: LoadOptions): Promise<Settings> {
-  return await settle([makeLayer('file', inMemory('the command line', value), directory)], options)
+/** Makes settings of a value that never was a file, such as the one server of `sallyport run`; `source` is what refusals call it. */
+export async function settingsOf(
+  value: unknown,
+  directory: string,
+  options: LoadOptions,
+  source = 'the command line',
+): Promise<Settings> {
+  return await settle([makeLayer('file', inMemory(source, value), directory)], options)
 }
 
 async function readLayers(found: readonly FoundFile[], options: LoadOptions): Promise<readonly Layer[]> {

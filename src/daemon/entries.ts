@@ -83,7 +83,8 @@ export async function judge(
     servers: { [server]: entry },
   }
   const beside = dirname(settings.sources[0]?.path ?? '/')
-  const judged = await settingsOf(value, directory ?? beside, host)
+  const source = scope === 'dynamic' ? 'the launch' : 'the registration'
+  const judged = await settingsOf(value, directory ?? beside, host, source)
   const found = judged.servers.get(server)
   const profile = judged.profiles.get(found?.profile ?? '')
   if (found === undefined || profile === undefined) throw new Error(`${server} has no settings`)

@@ -259,7 +259,13 @@ describe('servers that come and go', () => {
       host.call('servers/launch', { name, command: 'node', args: ['/app/echo.mjs'], package: code })
     expect(await launch('mine')).toMatchObject({ name: 'mine', trust: 'sandboxed', scope: 'dynamic' })
     expect(await call(host, 'mine')).toMatchObject({ type: 'output' })
-    await expect(call(host, 'mine', 'fail')).rejects.toMatchObject({ exitStatus: expect.any(Number) })
+    await expect(call(host, 'mine', 'fail')).rejects.toMatchObject({
+      exitStatus: expect.any(Number),
+      message: expect.stringContaining('the launch servers.mine.tools.allow'),
+    })
+    const { records } = await operator.call('audit/query', { type: 'call.denied', server: 'mine' })
+    const { call: denied } = Object(records[0]?.body) as { call: string }
+    expect((await at.run(['explain', denied])).stdout).toMatch(/^caller +uid \d+$/m)
     await expect(launch('more')).rejects.toMatchObject({ code: 'ERR_DYNAMIC_REFUSED' })
     await expect(launch('echo')).rejects.toMatchObject({ code: expect.stringMatching(/EXISTS|DYNAMIC/) })
     expect(await host.call('servers/remove', { server: 'mine' })).toMatchObject({ removed: 'mine' })
@@ -279,7 +285,10 @@ describe('servers that come and go', () => {
     })
     await expect(
       operator.call('servers/add', { server: 'added', entry: { ...entry, command: '/bin/sh' } }),
-    ).rejects.toMatchObject({ code: 'ERR_CONFIG_INVALID' })
+    ).rejects.toMatchObject({
+      code: 'ERR_CONFIG_INVALID',
+      message: expect.stringMatching(/^the registration: servers\.added\.command/),
+    })
     expect(await operator.call('servers/add', { server: 'added', entry: { ...entry } })).toMatchObject({
       scope: 'registered',
     })
