@@ -75,6 +75,8 @@ test.each([
     /the method resources\/reed is not governed; did you mean resources\/read\?/,
   ],
   [['hold', 'calm', 'tools/call'], 8, /the method tools\/call is not governed/],
+  [['permits', 'revoke', '--server', 'clam'], 8, /no server is called "clam"; did you mean calm\?/],
+  [['trust', 'list', 'clam'], 8, /no server is called "clam"; did you mean calm\?/],
   [['release', 'lunhc'], 8, /nothing is held or quarantined under "lunhc"; did you mean lunch\?/],
 ])('%j names what is there', async (args, status, words) => {
   await using client = await eventually(() => at.connect('operator').catch(() => null), 15_000)

@@ -82,8 +82,10 @@ export function trustMethods({ governance, supervisor, machine }: TrustPorts): M
       return hold
     },
     'servers/holds': () => ({ holds: ledger.holds() }),
-    async 'trust/list'({ server }) {
+    async 'trust/list'({ server }, { caller }) {
       await governance.governors.settled()
+      // Of one that is gone its record is there still.
+      if (server !== undefined && toolsOf(governance, server).length === 0) supervisor.get(caller, server)
       return { trust: trustOf(governance, server ?? null) }
     },
     async 'trust/reset'({ server, tool, reason = 'an operator said so' }, { caller }) {
@@ -117,6 +119,7 @@ export function trustMethods({ governance, supervisor, machine }: TrustPorts): M
           `no permit ${id} lives: it was used, or its time is over; see sallyport permits`,
           { permit: id },
         )
+      if (server !== undefined) supervisor.get(caller, server) // or there is no such server
       const asked = { permit: id ?? null, server: server ?? null }
       await recorder.record('permit.revoked', { ...asked, ...actor(caller), reason })
       return {
