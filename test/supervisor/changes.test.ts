@@ -2,9 +2,11 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { RawJson } from '../../src/lib/raw-json.ts'
 import { attach, type HostEnd } from '../support/attach.ts'
 import { fixture } from '../support/plain-launch.ts'
 import { serverSettings } from '../support/server-settings.ts'
+import { caller, superviseAll } from '../support/supervisor.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
 interface Stage extends AsyncDisposable {
@@ -183,4 +185,15 @@ test('so is one that starts with other instructions than the accepted ones', asy
   expect((await at.ask('prompts/get', { name: 'hello' })).error).toMatchObject(mismatch)
   expect(at.reached()).toEqual([])
   expect((await at.ask('tools/call', echo)).error).toBeUndefined()
+})
+
+test('a tool that changes while its server is first asked for its other lists is not called over the control socket', async () => {
+  await using all = await superviseAll([serverSettings('amid.mjs')])
+  const asked = { server: 'fixture', tool: 'echo', timeoutMs: null, generation: null, lineage: null }
+  const call = all.supervisor.call(
+    caller(),
+    { ...asked, arguments: new RawJson('{}') },
+    { signal: AbortSignal.timeout(20_000) },
+  )
+  await expect(call).rejects.toMatchObject({ code: 'ERR_DECLARATION_MISMATCH' })
 })

@@ -48,3 +48,16 @@ test('it passes as it came where elicitation is on', async () => {
   await ask(host, 1, 'tools/call', `"error":${errorOf('"code":-32042')}`)
   expect(host.lines).toContain(`{"jsonrpc":"2.0","id":1,"error":${errorOf('"code":-32042')}}`)
 })
+
+test.each([
+  ['with the address reaches no host where elicitation is off', '-32042', {}, false],
+  ['with the address passes where elicitation is on', '-32042', on, true],
+  ['of any other kind passes', '-32603', {}, true],
+] as const)('an error that answers nothing %s', async (_what, code, more, isHeard) => {
+  await using host = await shaking(more)
+  const error = `{"jsonrpc":"2.0","id":null,"error":${errorOf(`"code":${code}`)}}`
+  const introduced = '"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}}}}'
+  await ask(host, 1, 'initialize', `${introduced}\n${error.slice(0, -1)}`)
+  await ask(host, 2, 'ping', '"result":{}')
+  expect(host.lines.includes(error)).toBe(isHeard)
+})
