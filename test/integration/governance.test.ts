@@ -319,6 +319,23 @@ describe('an approval that stands', () => {
   })
 })
 
+describe('what is accepted on the operator’s standing word', () => {
+  test('is no more than tools.per_server, however often a server lists other tools', async () => {
+    const churning = fixture('changes', { args: ['/app/changes.mjs', '/tmp/reached'], surface: 'dynamic' })
+    await using at = await daemon(configOf({ churning }, { tools: { per_server: 4 } }))
+    await using operator = await at.connect('operator')
+    await using host = await attached(at, 'churning')
+    const made: string[] = []
+    for (const name of ['a', 'b', 'c', 'd']) {
+      await host.call('change', { list: 'tools', patch: { name } })
+      made.push((await host.call(name)).error?.data.code ?? 'done')
+    }
+    expect(made).toEqual(['done', 'done', 'ERR_DECLARATION_MISSING', 'ERR_DECLARATION_MISSING'])
+    const accepted = await records(operator, 'surface.accepted')
+    expect(accepted.map(({ body }) => (body as { tools: unknown[] }).tools.length)).toEqual([2, 3, 4])
+  })
+})
+
 describe('what hosts launch', () => {
   const dynamic = { enabled: true, profile: 'node', tools: { allow: ['echo'] } }
   const launch = (client: Client, name: string, target = '/app', ...more: string[]) =>

@@ -24,7 +24,10 @@ import { JournalRecorder } from './recorder.ts'
 import { Surfaces } from './surfaces.ts'
 
 export interface GovernanceOptions {
-  readonly settings: Pick<Settings, 'servers' | 'profiles' | 'approval' | 'permit' | 'trust' | 'journal'>
+  readonly settings: Pick<
+    Settings,
+    'servers' | 'profiles' | 'approval' | 'permit' | 'trust' | 'tools' | 'journal'
+  >
   /** The journal's folder */
   readonly directory: string
   /** Outside of it */
@@ -105,6 +108,7 @@ export class Governance implements AsyncDisposable {
           ({ identity }) => identity.startsWith(`${server}/`) && !identity.endsWith(`#${version}`),
         )
       },
+      toolLimit: () => settings.tools.perServer,
       profileOf: ({ profile }) => settings.profiles.get(profile) ?? null,
       violate: (...violation) => this.consequences.violate(...violation),
       quarantine: (...reason) => this.consequences.quarantine(...reason),

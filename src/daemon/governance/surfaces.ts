@@ -36,6 +36,8 @@ export interface SurfacePorts extends Reading {
   readonly stands: (server: string) => boolean
   /** A server has this declaration version from now on, and no other */
   readonly accepted: (server: string, declarationVersion: number) => void
+  /** Most tools of a server that are accepted on the operator's standing word, over all that it ever lists */
+  readonly toolLimit: () => number
   readonly violate: (server: string, tool: string, failure: string, detail: string) => Promise<void>
   readonly quarantine: (server: string, failure: string, reason: string) => Promise<void>
 }
@@ -154,8 +156,15 @@ export class Surfaces {
       this.#ports.emit(about('surface/unaccepted', server.name, { tools: undeclared }))
       return false
     }
-    await this.#accept(seen, accepted, 'first-use', change)
-    return true
+    const room = Math.max(0, this.#ports.toolLimit() - accepted.tools.size)
+    const over = undeclared.slice(room)
+    if (over.length > 0) {
+      const reason = `with them it had more than tools.per_server (${this.#ports.toolLimit()})`
+      this.#ports.emit(about('surface/unaccepted', server.name, { tools: over, reason }))
+    }
+    if (room > 0)
+      await this.#accept(seen, accepted, 'first-use', { ...change, undeclared: undeclared.slice(0, room) })
+    return over.length === 0
   }
 
   /** Records changes that were not told before, each a violation of the tool's trust. */
