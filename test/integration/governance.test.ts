@@ -320,6 +320,20 @@ describe('an approval that stands', () => {
 })
 
 describe('what is accepted on the operator’s standing word', () => {
+  test('is never what an operator left out', async () => {
+    await using at = await daemon(configOf({ pull: rugPull() }))
+    await using operator = await at.connect('operator')
+    await operator.call('declarations/accept', { server: 'pull', tools: ['echo', 'add'] })
+    await call(operator, 'pull', 'add', {})
+    await call(operator, 'pull', 'added', {}) // which is new
+    await operator.call('servers/stop', { server: 'pull' }) // and looked at again
+    await call(operator, 'pull')
+    for (const tool of ['poison', 'wait'])
+      await expect(call(operator, 'pull', tool, {})).rejects.toMatchObject({
+        code: 'ERR_DECLARATION_MISSING',
+      })
+  })
+
   test('is no more than tools.per_server, however often a server lists other tools', async () => {
     const churning = fixture('changes', { args: ['/app/changes.mjs', '/tmp/reached'], surface: 'dynamic' })
     await using at = await daemon(configOf({ churning }, { tools: { per_server: 4 } }))

@@ -233,7 +233,10 @@ export class Surfaces {
           tools: [...kept, ...fresh.map(([, tool]) => tool)],
           restDigest: rest.restDigest,
           instructionsDigest: rest.instructionsDigest,
-          leftOut: by === 'first-use' ? [] : [...seen.digests.keys()].filter((name) => !named.has(name)),
+          leftOut:
+            by === 'first-use'
+              ? (before?.leftOut ?? [])
+              : [...seen.digests.keys()].filter((name) => !named.has(name)),
           acceptedBy: by,
         },
       },
