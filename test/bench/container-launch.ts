@@ -21,7 +21,7 @@ const socketPath = '/var/run/docker.sock'
 const environment = { DOCKER_HOST: `unix://${socketPath}` }
 const fixtures = new URL('../fixtures/servers', import.meta.url).pathname
 const says = 'says-status.mjs'
-const names = { run: '`docker run`', driver: 'driver: docker' } as const
+const names = { run: 'docker run', driver: 'driver: docker' } as const
 
 await using stack = new Undoing()
 const here: Measured[] = [
@@ -60,7 +60,7 @@ publish([
     arms: [...arms, ...absent],
     judged: [],
     ...('id' in found && {
-      note: `driver: docker takes ${(taken(names.driver) / taken(names.run)).toFixed(2)} times \`docker run\` of the same image. There is no target for either.`,
+      note: `driver: docker takes ${(taken(names.driver) / taken(names.run)).toFixed(2)} times docker run of the same image. There is no target for either.`,
     }),
   },
 ])

@@ -92,7 +92,7 @@ publish([
     unit: 'ms',
     arms: pool,
     judged: [{ arm: 'from the pool', by: 'added', target: 3, bounds: [boundBy('added', pool, waiting)] }],
-    note: 'Bare: the program is started, asked to initialize, and called. Bubblewrap that waits: the same in a sandbox that is there, from the word to go. Ours: `tools/call` on the socket with `instance: call`, governed and recorded.',
+    note: 'Bare: the program is started, asked to initialize, and called. Bubblewrap that waits: the same in a sandbox that is there, from the word to go. Ours: tools/call on the socket with “instance: call”, governed and recorded.',
   },
   {
     id: 'launch',

@@ -149,7 +149,7 @@ td:nth-child(n+2) { white-space: nowrap }
 .legend { list-style: none; display: flex; flex-wrap: wrap; gap: .3rem 1.3rem; padding: 0; margin: 1.5rem 0 0; color: var(--soft); font-size: .87rem }
 .legend li::before { content: ''; display: inline-block; width: .6rem; height: .6rem; border-radius: 50%; margin-right: .4rem; background: var(--c) }
 .base { --c: var(--base) } .bound { --c: var(--bound) } .ours { --c: var(--ours) } .peer { --c: var(--peer) }
-svg { width: 100%; height: auto; font-size: 12px } svg text { fill: var(--ink) }
+svg { width: 100%; max-width: 52rem; height: auto; font-size: 12px } svg text { fill: var(--ink) }
 .tick { stroke: var(--line) } .scale { fill: var(--soft); text-anchor: middle } .name, .of-x { text-anchor: end }
 circle { fill: var(--c); fill-opacity: .45 } .middle { stroke: var(--c); stroke-width: 2.5 } .ours .name { font-weight: 600 }
 `

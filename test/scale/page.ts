@@ -17,7 +17,7 @@ export function page(machine: readonly string[], outcome: Outcome, verdicts: rea
 <main>
 <h1>${servers} servers, ${hosts} hosts</h1>
 ${machine.map((line) => `<p class="machine">${escape(line)}</p>`).join('\n')}
-<p class="machine">Each host calls ${rate} times a second, at moments of chance and whatever was answered; a call takes from the moment it was due until its answer is there. Hosts are in one process of their own, whose cost is not the daemon’s. At a step, hosts are as many as its share of the servers.</p>
+<p class="machine">Each host calls ${rate} times a second, at moments of chance and whatever was answered; a call takes from the moment it was due until its answer is there. Hosts are in one process of their own, whose cost is not the daemon’s. At each step there are as many of the hosts, in proportion, as of the servers.</p>
 <div class="wide"><table>
 <thead><tr><th>what</th><th>bound</th><th>measured</th><th></th></tr></thead>
 <tbody>${verdicts.map(verdictRow).join('\n')}</tbody></table></div>
