@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import { catalogue, SallyportError } from '../src/errors.ts'
 
-test.each(['EMFILE', 'ENOMEM', 'EAGAIN', 'ENOSPC', 'ERR_WORKER_INIT_FAILED'])(
+test.each(['EMFILE', 'ENOMEM', 'EAGAIN', 'ENOSPC', 'ERR_WORKER_INIT_FAILED', 'ERR_INVALID_PACKAGE_CONFIG'])(
   '%s is a shortage of the machine, however deep it lies',
   (code) => {
     const cause = Object.assign(new Error(`${code}: it ran out`), { code })

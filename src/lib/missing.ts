@@ -19,6 +19,8 @@ const shortages: ReadonlySet<string | null> = new Set([
   'EDQUOT',
   // Node's, for a thread that there was no descriptor or memory for; the errno stands in its message only
   'ERR_WORKER_INIT_FAILED',
+  // Node's, for a module that there was no descriptor to load with: a package.json that can't be read on the way to it
+  'ERR_INVALID_PACKAGE_CONFIG',
 ])
 
 /** Says whether something failed, itself or in its causes, because the machine was short of descriptors, memory, processes or room. */
