@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { access, readdir, stat } from 'node:fs/promises'
+import { access, readdir, stat, writeFile } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { dirname } from 'node:path'
 import { connect as connectTls, createServer as createTlsServer } from 'node:tls'
@@ -382,4 +382,11 @@ test('a flood of refusals is counted: no record for each, none forgotten', async
   it.says('SP1 notices\n').write('name evil.net 1\n'.repeat(total))
   await eventually(() => it.events.reduce((sum, { count }) => sum + count, 0) === total, 10_000)
   expect(it.events.length).toBeLessThan(300)
+})
+
+test('a door whose folder holds what is not ours closes all the same', async () => {
+  await using it = await testDoor({ grants: [{}], names: here })
+  await writeFile(`${dirname(it.door.path)}/else`, '')
+  await it.door[Symbol.asyncDispose]()
+  expect(await readdir(dirname(it.door.path))).toEqual(['else'])
 })
