@@ -11,7 +11,8 @@ const errorOf = (code: string): string =>
 
 async function ask(host: HostEnd, id: number, method: string, answer: string): Promise<void> {
   const reply = Buffer.from(`{"jsonrpc":"2.0","id":${id},${answer}}\n`).toString('base64')
-  const params = { name: 't', uri: 'x:1', protocolVersion: '2025-11-25', _meta: { '@reply': reply } }
+  const about = { name: 't', uri: 'x:1', protocolVersion: '2025-11-25', task: {}, taskId: 'task' }
+  const params = { ...about, _meta: { '@reply': reply } }
   host.send({ jsonrpc: '2.0', id, method, params })
   await host.answer(id)
 }
@@ -60,4 +61,17 @@ test.each([
   await ask(host, 1, 'initialize', `${introduced}\n${error.slice(0, -1)}`)
   await ask(host, 2, 'ping', '"result":{}')
   expect(host.lines.includes(error)).toBe(isHeard)
+})
+
+test('nor does what a failed task comes to hold the address where elicitation is off', async () => {
+  await using host = await shaking({})
+  const capabilities = '{"tools":{},"tasks":{"requests":{"tools":{"call":{}}}}}'
+  await ask(host, 1, 'initialize', `"result":{"protocolVersion":"2025-11-25","capabilities":${capabilities}}`)
+  host.send({ jsonrpc: '2.0', method: 'notifications/initialized' })
+  const at = '2026-01-01T00:00:00Z'
+  const task = `{"taskId":"task","status":"failed","createdAt":"${at}","lastUpdatedAt":"${at}","ttl":60000}`
+  await ask(host, 2, 'tools/call', `"result":{"task":${task}}`)
+  await ask(host, 3, 'tasks/result', `"error":${errorOf('"code":-32042')}`)
+  expect((await host.answer(3)).error).toMatchObject({ data: { code: 'ERR_METHOD_REFUSED' } })
+  expect(host.lines.join('\n')).not.toContain(address)
 })
