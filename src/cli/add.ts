@@ -48,7 +48,7 @@ export function registerAdd(program: Command): void {
     .option('--profile <name>', 'the ceiling of all it gets', 'offline')
     .option('--package <source:target>', 'its code, read-only')
     .option('--with <folder...>', 'folders that the code resolves from', [])
-    .option('--mount <source:target[:rw]...>', 'a folder that it sees', [])
+    .option('--mount <mount...>', 'folders that it sees, each SOURCE:TARGET or SOURCE:TARGET:rw', [])
     .option('--tag <mode...>', 'deployment modes in which it runs; none is every mode', [])
     .option('--allow <tool...>', 'expose only these tools', [])
     .action((server: string, args: readonly string[], options: AddOptions & { serverVersion?: string }) =>
