@@ -31,7 +31,7 @@ export function hanging(text: string, used: number): string {
   let line = used
   let out = ''
   for (const character of text) {
-    const width = character.length === 1 && character < '\u0080' ? 1 : 2
+    const width = columnsOf(character)
     if (line + width > room) {
       out += `\n${indent}`
       line = indent.length
@@ -50,17 +50,29 @@ export interface Cell {
   readonly style?: Style
 }
 
-/** Prints rows under their headings, columns aligned; the last column is cut at the edge of a terminal. */
-export function printTable(headings: readonly string[], rows: readonly (readonly (string | Cell)[])[]): void {
+/**
+ * Prints rows under their headings, columns aligned. On a terminal the last column goes on below itself where a line ends,
+ * or where it has no room on lines of its own; `'cut'` keeps every row to one line instead.
+ */
+export function printTable(
+  headings: readonly string[],
+  rows: readonly (readonly (string | Cell)[])[],
+  last: 'folded' | 'cut' = 'folded',
+): void {
   const cells = rows.map((row) =>
     row.map((cell) => (typeof cell === 'string' ? { text: visible(cell) } : cell)),
   )
-  const widths = headings.map((heading, column) =>
-    Math.max(heading.length, ...cells.map((row) => row[column]?.text.length ?? 0)),
-  )
+  const widths = headings
+    .slice(0, -1)
+    .map((heading, column) => Math.max(heading.length, ...cells.map((row) => row[column]?.text.length ?? 0)))
+  const used = widths.reduce((sum, width) => sum + width + 2, 0)
   const line = (row: readonly Cell[]): string =>
     row
-      .map((cell, column) => styled(fit(cell.text, column, widths), cell.style))
+      .map(({ text, style }, column) => {
+        const width = widths[column]
+        if (width !== undefined) return styled(text.padEnd(width), style)
+        return styled(last === 'cut' ? cut(text, used) : folded(text, used), style)
+      })
       .join('  ')
       .trimEnd()
   const head = headings.map((text): Cell => ({ text, style: 'dim' }))
@@ -99,9 +111,28 @@ function styled(text: string, style: Style | undefined): string {
   return style === undefined ? text : paint(style, text)
 }
 
-function fit(text: string, column: number, widths: readonly number[]): string {
-  if (column < widths.length - 1) return text.padEnd(widths[column] ?? 0)
-  const before = widths.slice(0, -1).reduce((sum, width) => sum + width + 2, 0)
-  const room = process.stdout.isTTY ? process.stdout.columns - before : Infinity
+function cut(text: string, used: number): string {
+  const room = process.stdout.isTTY ? process.stdout.columns - used : Infinity
   return text.length > room && room > 10 ? `${text.slice(0, room - 1)}…` : text
 }
+
+/** Breaks a text that begins after `used` columns between its words, and words that are longer than a line. */
+function folded(text: string, used: number): string {
+  const columns = process.stdout.isTTY ? process.stdout.columns : 0
+  if (columns < 20 || used + columnsOf(text) <= columns) return text
+  const isBelow = columns - used < 20
+  const margin = isBelow ? indent : ' '.repeat(used)
+  const room = columns - margin.length
+  const words = text.split(/(?<= )/).flatMap((word) => (columnsOf(word) > room ? Array.from(word) : [word]))
+  const lines = isBelow ? ['', ''] : ['']
+  for (const word of words) {
+    const line = lines.at(-1) ?? ''
+    if (columnsOf(line + word.trimEnd()) <= room) lines[lines.length - 1] = line + word
+    else lines.push(word)
+  }
+  return lines.map((line) => line.trimEnd()).join(`\n${margin}`)
+}
+
+/** Columns that a text may take: characters beyond ASCII may be two wide. */
+const columnsOf = (text: string): number =>
+  Array.from(text).reduce((sum, character) => sum + (character < '\u0080' ? 1 : 2), 0)

@@ -38,5 +38,6 @@ function print(tools: readonly ToolView[], server: string | undefined): void {
       { text: tool.decision, style: styles[tool.decision] },
       tool.description.split('\n')[0] ?? '',
     ]),
+    'cut',
   )
 }

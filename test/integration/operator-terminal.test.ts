@@ -218,6 +218,22 @@ describe('the operator’s verbs', () => {
     expect(steps.map(({ step, verdict }) => `${step} ${verdict}`)).toContain('rules ask')
   })
 
+  test('explain on a narrow terminal says its reasons whole, below themselves', async () => {
+    await host.call('servers/start', { server: 'plain' })
+    const rowsAt = async (columns: number) => {
+      await using person = terminalOf(columns, 'explain', 'plain', 'fail')
+      await person.shows('would be refused')
+      return stripVTControlCharacters(person.screen()).split(/\r?\n/)
+    }
+    const wide = await rowsAt(300)
+    const rows = await rowsAt(50)
+    const column = rows[0]?.indexOf('WHY') ?? 0
+    expect(rows.filter((row) => row.length > 50)).toEqual([])
+    expect(rows.filter((row) => row.startsWith(' '.repeat(column))).length).toBeGreaterThan(1)
+    const words = (lines: readonly string[]) => lines.join(' ').split(/\s+/)
+    expect(words(rows)).toEqual(words(wide))
+  })
+
   test('explain CALL says how a call was decided and what came of it', async () => {
     const explained = async (id: string) => {
       const { stdout, status, stderr } = await at.run(['explain', id, '--json'])
