@@ -5,6 +5,7 @@ import { SallyportError } from '../errors.ts'
 import type { RawJson } from '../lib/raw-json.ts'
 import { LineBuffer, parseReply, requestLine } from './framing.ts'
 import type { Reply } from './framing.ts'
+import { whoMayUse } from './runtime-dir.ts'
 
 const connectDeadlineMs = 5000
 
@@ -197,7 +198,7 @@ function translate(path: string, error: NodeJS.ErrnoException): SallyportError {
   if (error.code === 'EACCES' || error.code === 'EPERM')
     return new SallyportError(
       'ERR_NOT_AUTHORISED',
-      `this user may not open ${path}; the operator admits hosts with host_group`,
+      `this user may not open ${path}; ${whoMayUse(path)}`,
       { path },
       { cause: error },
     )

@@ -9,6 +9,7 @@ import type { ConnectionLimits, Service } from './connection.ts'
 import { errorLine, noId } from './framing.ts'
 import type { PeerCredentials, PeerQuery } from './peer.ts'
 import type { Principal } from './protocol.ts'
+import { whoMayUse } from './runtime-dir.ts'
 
 /** What one socket needs to know. */
 export interface ListenOptions {
@@ -126,7 +127,7 @@ export class Listener implements AsyncDisposable {
     if (!this.#options.admits(peer))
       throw new SallyportError(
         'ERR_NOT_AUTHORISED',
-        `uid ${peer.uid} may not use ${this.path}; the operator admits hosts with host_group`,
+        `uid ${peer.uid} may not use ${this.path}; ${whoMayUse(this.path)}`,
         { uid: peer.uid },
       )
     const open = this.#perUid.get(peer.uid) ?? 0

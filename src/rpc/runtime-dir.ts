@@ -1,6 +1,6 @@
 // The folder that holds the sockets: made, or refused when somebody else could have a hand in it.
 import { chmod, chown, lstat, mkdir } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { SallyportError } from '../errors.ts'
 import { isPrivateGroup } from '../lib/private-group.ts'
 
@@ -26,6 +26,12 @@ export function runtimePaths(directory: string): RuntimePaths {
     operatorSocket: join(directory, 'operator', 'operator.sock'),
   }
 }
+
+/** Who may use a socket, for whom it refuses. */
+export const whoMayUse = (path: string): string =>
+  basename(path) === 'operator.sock'
+    ? 'it is for root and the daemon’s own user'
+    : 'the operator admits hosts with host_group'
 
 /**
  * Makes the runtime directory (0711) with `host` (0700, or 0750 for the group) and `operator` (0700) in it.

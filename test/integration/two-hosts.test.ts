@@ -357,6 +357,8 @@ const asRoot: Readonly<Record<string, () => Promise<void>>> = {
         status: 6,
         stderr: expect.stringContaining('ERR_NOT_AUTHORISED') as string,
       })
+      const mend = said.includes('operator.sock') ? 'it is for root and the daemon’s own user' : 'host_group'
+      expect(said, verb.join(' ')).toContain(mend)
     }
   },
 
