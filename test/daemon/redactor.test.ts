@@ -1,7 +1,7 @@
 // Events and logs without the values of leases.
 import { expect, test } from 'vitest'
 import { createBroker } from '../../src/credentials/broker.ts'
-import { concealed, concealing } from '../../src/daemon/redactor.ts'
+import { concealed, concealing, redactorWith } from '../../src/daemon/redactor.ts'
 import type { InstanceId } from '../../src/lib/ids.ts'
 import { silent } from '../../src/lib/logger.ts'
 
@@ -18,14 +18,16 @@ const injection = {
   placeholder: { prefix: '', length: 40 },
 } as const
 
-test('hold no value of a lease, in whatever form and depth, and are else as they were', async () => {
-  const credentials = { key: { kind: 'env', variable: 'KEY' } } as const
+const credentials = { key: { kind: 'env', variable: 'KEY' } } as const
+
+/** A broker with an open lease of the value. */
+async function leased() {
   const broker = createBroker({
     sources: credentials,
     environment: { KEY: value },
     uid: process.geteuid?.() ?? -1,
   })
-  using secrets = broker.forSandbox({
+  const secrets = broker.forSandbox({
     server: 'x',
     instance: 'i-1' as InstanceId,
     injections: [injection],
@@ -38,7 +40,19 @@ test('hold no value of a lease, in whatever form and depth, and are else as they
     deadlineMs: 10_000,
     attribution: 'window',
   } as const
-  using _lease = await secrets.lease(request, { signal: AbortSignal.timeout(5000) })
+  const lease = await secrets.lease(request, { signal: AbortSignal.timeout(5000) })
+  return {
+    broker,
+    [Symbol.dispose]() {
+      lease[Symbol.dispose]()
+      secrets[Symbol.dispose]()
+    },
+  }
+}
+
+test('hold no value of a lease, in whatever form and depth, and are else as they were', async () => {
+  using at = await leased()
+  const { broker } = at
   const detail = { reason: `it said ${value}`, deep: { base64: Buffer.from(value).toString('base64') }, n: 1 }
   const event = { type: 't', server: 'x', instance: null, principal: null, detail }
   const clean = concealed(event, broker, { credentials })
@@ -51,4 +65,21 @@ test('hold no value of a lease, in whatever form and depth, and are else as they
   log.warn({ ino: 7n }, 'plain')
   expect(JSON.stringify(lines[0])).not.toContain('the-value')
   expect(lines[1]).toEqual({ ino: 7n })
+})
+
+test('a long text is looked through in turns of the event loop, and a value is found wherever one ends', async () => {
+  using at = await leased()
+  const redactor = redactorWith(at.broker)
+  const text = JSON.stringify(Array.from({ length: 1000 }, (_, n) => 'x'.repeat(n % 40) + value).join('é '))
+  let [turns, isOver] = [0, false]
+  const count = (): void => {
+    turns += 1
+    if (!isOver) setImmediate(count)
+  }
+  count()
+  const kept = await redactor.redactLong(text.repeat(5))
+  isOver = true
+  expect(turns).toBeGreaterThan(8)
+  expect(kept.text).toBe(text.replaceAll(value, '[redacted:key]').repeat(5))
+  expect(kept.hits).toBe(1)
 })
