@@ -14,8 +14,8 @@ export default defineConfig({
     testTimeout: 60_000,
     hookTimeout: 120_000,
     pool: 'forks',
-    // Three for each of two cores: a test takes a third of one and waits for what it has started
-    maxWorkers: 6,
+    // What keeps two cores busy: a test takes two fifths of one and waits for what it has started
+    maxWorkers: 5,
     sequence: { sequencer: LongestFirst },
     passWithNoTests: false,
   },
