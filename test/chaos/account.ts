@@ -21,7 +21,7 @@ export const invariants = {
   outcomes: 'every intent has one end: an outcome, a denial or unknown',
   chain: 'the journal’s chain verifies',
   flat: 'memory and descriptors of the daemon are flat',
-  level: 'a daemon that outlived faults holds no more than one that had none',
+  level: 'a daemon that outlived faults comes back to what it held',
 } as const
 
 export type Invariant = keyof typeof invariants

@@ -16,7 +16,6 @@ import { judge } from './evidence.ts'
 import { Ledger } from './ledger.ts'
 import { calm, expectRecovery, type Play, siege, storm } from './phases.ts'
 import { plantLeft, plantTold } from './plants.ts'
-import { expectLevel } from './rest.ts'
 import { expectUnwritten } from './secrets.ts'
 import { witnessed } from './servers.ts'
 import { probe, Stage } from './stage.ts'
@@ -86,8 +85,8 @@ async function run(): Promise<number> {
     await stage.start()
     await storm(play, seconds * 500)
     await expectRecovery(play)
-    const survivor = await siege(play, seconds * 250, values.plant)
-    expectLevel(stage, 'level', await calm(play, seconds * 250, values.plant), survivor)
+    const level = await calm(play, seconds * 250, values.plant)
+    await siege(play, seconds * 250, level, values.plant)
     await stage.end()
     if (containers !== null) await sweep(stage)
     using _ = values.plant ? await planted(play) : null

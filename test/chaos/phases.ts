@@ -34,16 +34,14 @@ export async function storm(play: Play, ms: number): Promise<void> {
   play.stage.account.say('the storm is over')
 }
 
-/** The same with one daemon, which nothing befalls that it may end by; what it holds at rest once all is over. */
-export async function siege(play: Play, ms: number, isPlanted: boolean): Promise<Rest> {
+/** The same with one daemon, which nothing befalls that it may end by; at rest once all is over it is back at its level. */
+export async function siege(play: Play, ms: number, level: Rest, isPlanted: boolean): Promise<void> {
   const { stage, chance } = play
   await befallen({ ...play, chance: chance.of('siege') }, ms, true)
   stage.account.say('the siege is over')
   await expectRecovery(play)
   if (isPlanted) plantMemory(stage)
-  const rest = await atRest(stage)
-  stage.account.say(`after a siege: ${restInWords(rest)}`)
-  return rest
+  await expectLevel(stage, 'level', level)
 }
 
 async function befallen(play: Play, ms: number, isSpared: boolean): Promise<void> {
@@ -120,21 +118,20 @@ export async function expectRecovery({ stage, ledger, servers }: Play, ms = 20_0
     }
 }
 
-/** The hosts on a daemon that nothing befalls, in rounds; the level: what it held at rest after the second. */
+/** The hosts on a fresh daemon that nothing befalls, in rounds; the level: what it holds at rest after the second. */
 export async function calm(play: Play, ms: number, isPlanted: boolean): Promise<Rest> {
   const { stage, chance } = play
   await stage.end()
   await stage.start()
   await expectRecovery(play) // so that all is loaded that a server of any kind needs
-  const rounds: Rest[] = []
-  for (let round = 0; round < 3; round++) {
-    await atWork(play, ms / 3, (world) => hostsOf(world, chance.of(`calm ${round}`), 2))
-    if (isPlanted && round === 2) await plantMore(stage)
-    rounds.push(await atRest(stage))
-  }
-  stage.account.say(`at rest: ${rounds.map(restInWords).join('; ')}`)
-  const [, level, last] = rounds
-  if (level === undefined || last === undefined) throw new Error('a round is missing')
-  expectLevel(stage, 'flat', level, last)
+  const round = (name: string): Promise<void> =>
+    atWork(play, ms / 3, (world) => hostsOf(world, chance.of(name), 2))
+  await round('calm 0')
+  await round('calm 1')
+  const level = await atRest(stage)
+  stage.account.say(`at rest: ${restInWords(level)}`)
+  await round('calm 2')
+  await using _ = isPlanted ? await plantMore(stage) : null
+  await expectLevel(stage, 'flat', level)
   return level
 }

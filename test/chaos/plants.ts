@@ -35,9 +35,11 @@ export const groups: string | null =
     }
   }) ?? null
 
-/** Connections that nobody closes, before the daemon's descriptors are counted for the last time. */
-export async function plantMore(stage: Stage): Promise<void> {
-  for (let more = 0; more < 10; more++) await stage.operator()
+/** Connections that nobody closes while the daemon's descriptors are counted for the last time. Disposing does. */
+export async function plantMore(stage: Stage): Promise<AsyncDisposable> {
+  const planted = new AsyncDisposableStack()
+  for (let more = 0; more < 10; more++) planted.use(await stage.operator())
+  return planted
 }
 
 /** Memory that the daemon takes when it is next asked how much lives in it, and keeps. */

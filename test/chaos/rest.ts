@@ -34,19 +34,25 @@ export async function expectNoLeases({ account }: Stage, client: Client): Promis
     account.breaks('leases', `${permits.length} permits, ${pending.length} questions with nobody waiting`)
 }
 
-/** Breaks an invariant where a daemon at rest holds more than it did, or than another one does. */
-export function expectLevel({ account }: Stage, invariant: 'flat' | 'level', level: Rest, now: Rest): void {
-  if (now.descriptors.length > level.descriptors.length + 3)
-    account.breaks(
-      invariant,
-      `descriptors: ${tally(now.descriptors)}, where ${tally(level.descriptors)} is the level`,
-    )
-  // What is resident depends on when V8 last thought of collecting; what is alive then, on us alone.
-  if (now.livingMib > level.livingMib + 10)
-    account.breaks(
-      invariant,
-      `${now.livingMib.toFixed(1)} MiB alive, where ${level.livingMib.toFixed(1)} is the level`,
-    )
+/** Waits until a daemon at rest holds no more than its level; one that goes on holding more breaks the invariant. */
+export async function expectLevel(stage: Stage, invariant: 'flat' | 'level', level: Rest): Promise<void> {
+  const deadline = performance.now() + 20_000
+  let rest = await atRest(stage)
+  while (excessOf(rest, level).length > 0 && performance.now() < deadline) rest = await atRest(stage)
+  stage.account.say(`at rest again: ${restInWords(rest)}`)
+  for (const excess of excessOf(rest, level)) stage.account.breaks(invariant, excess)
+}
+
+/** What is resident depends on when V8 last thought of collecting; what is alive then, on us alone. */
+function excessOf(rest: Rest, level: Rest): readonly string[] {
+  return [
+    ...(rest.descriptors.length > level.descriptors.length + 3
+      ? [`descriptors: ${tally(rest.descriptors)}, where ${tally(level.descriptors)} is the level`]
+      : []),
+    ...(rest.livingMib > level.livingMib + 10
+      ? [`${rest.livingMib.toFixed(1)} MiB alive, where ${level.livingMib.toFixed(1)} is the level`]
+      : []),
+  ]
 }
 
 export const restInWords = ({ descriptors, livingMib, residentMib }: Rest): string =>
