@@ -1,4 +1,7 @@
 // An engine that hangs, dies or comes back while servers run: each ends in its right state, and nothing of any is left.
+import { execFileSync } from 'node:child_process'
+import { existsSync, mkdirSync } from 'node:fs'
+import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { LaunchHost } from '../../src/sandbox/host.ts'
 import { inputOf } from '../../src/supervisor/dispatch.ts'
@@ -100,6 +103,31 @@ describe.runIf(canStartEngine)('an engine', () => {
       await at.restart()
     }
     await eventually(async () => (await at.engine.list([])).length === 0, 20_000)
+  })
+
+  test('held a server whose folder can’t be taken down: it is started again, and nobody else notices', async () => {
+    const servers = { boxed: fixture('echo', { driver: 'docker' }), plain: fixture('echo') }
+    await using where = await place(configOf(servers))
+    const { process: child, client } = await serve(where, at.environment)
+    const call = (server: string) => client.call('tools/call', { server, tool: 'echo', arguments: {} })
+    for (const server of Object.keys(servers)) await call(server)
+    const [boxed] = (await client.call('servers/get', { server: 'boxed' })).instances
+    const busy = join(where.stateDir, 'docker', client.hello.daemon, boxed?.id ?? '', 'busy')
+    mkdirSync(busy)
+    execFileSync('mount', ['-t', 'tmpfs', 'none', busy])
+    try {
+      process.kill(boxed?.pid ?? 0, 'SIGKILL')
+      await eventually(() => call('boxed'), 20_000)
+      await call('plain')
+    } finally {
+      execFileSync('umount', [busy])
+      await client[Symbol.asyncDispose]()
+      child.kill('SIGTERM')
+      await eventually(() => child.exitCode !== null, 20_000)
+    }
+    // What nobody caught would have it end with another status.
+    expect(child.exitCode).toBe(0)
+    expect(existsSync(busy)).toBe(false)
   })
 
   test('that stays away is waited for: a server that was to start meanwhile is not given up', async () => {

@@ -165,7 +165,7 @@ export class Contained implements RunningSandbox {
     await this.#remove()
     this.#hearing[Symbol.dispose]()
     if (this.#isOutOfMemory && this.#reason !== 'killed') this.#reason = 'oom'
-    await this.#parts.letGo()
+    await this.#letGo()
     this.#parts.stdin.destroy()
     return { ...this.#exit, reason: this.#reason ?? 'sandbox-lost' }
   }
@@ -178,6 +178,18 @@ export class Contained implements RunningSandbox {
     )
     const init = this.#init
     return hasEnded && (init === null || (await holdsWithin(() => isGone(init), ms)))
+  }
+
+  // With no descriptor to be had it can’t even be read. Nothing in it is secret, and it goes with the daemon’s at the latest.
+  async #letGo(): Promise<void> {
+    try {
+      await this.#parts.letGo()
+    } catch (error) {
+      this.#plan.log.error(
+        { ...this.#names, error },
+        'the folder of a container that has ended is still there',
+      )
+    }
   }
 
   // Nothing of it runs. The engine removes it by itself; one that is slow, or gone, is owed the rest.
