@@ -55,7 +55,9 @@ export async function runOne(options: RunOptions, { signal }: { signal: AbortSig
   await using folder = await folderIn(stateDir)
   await using guard = await guardOf(folder.path, log)
   const daemon = newDaemonId()
-  const emit: Emit = ({ type, detail }) => log.debug({ ...detail }, type)
+  // Nobody else hears of this run: what a daemon tells its operator of a way out that was refused is said here
+  const emit: Emit = ({ type, detail }) =>
+    told[type === 'egress/refused' ? 'warn' : 'debug']({ ...detail }, type)
   // Not in the runtime directory, which a daemon may hold: in the folder of this run.
   await using outside = await createOutside({
     settings,
@@ -65,6 +67,7 @@ export async function runOne(options: RunOptions, { signal }: { signal: AbortSig
     ...recordOf(() => governance, emit),
   })
   const { outfits } = outside
+  const told = concealing(log, outside.broker, settings)
   await using machine = await createMachine({
     settings,
     daemon,
@@ -76,7 +79,7 @@ export async function runOne(options: RunOptions, { signal }: { signal: AbortSig
     emit,
     isHeld: (server) => governance.isHeld(server),
     recordImage: (type, body) => governance.recorder.record(type, body),
-    log: concealing(log, outside.broker, settings),
+    log: told,
   })
 
   const logs = new LogRing(server.output.stderrBytes)

@@ -78,6 +78,14 @@ it.each([
   expect(status).toBe(0)
 })
 
+it('tells whoever runs it where the server was not let out to', async () => {
+  await using at = await place()
+  const asked = say(1, 'tools/call', { name: 'resolve_names', arguments: { names: ['other.example.test'] } })
+  const way = ['--egress', 'api.example.test:443', '--mount', `${fixtures}:/app`]
+  const { stderr } = await talk(at, [...way, '--', process.execPath, '/app/hostile.mjs'], hello + asked)
+  expect(stderr).toMatch(/"host":"other\.example\.test".*"reason":"name-not-listed".*"msg":"egress\/refused"/)
+})
+
 it('mounts nothing beyond the profile that was named', async () => {
   await using at = await place()
   const mount = ['--mount', `${fixtures}:/app`]
