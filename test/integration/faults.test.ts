@@ -311,6 +311,22 @@ describe('a fault', () => {
     await call('plain')
   })
 
+  test('23: a server that is stopped while descriptors have run out is known to be gone afterwards', async () => {
+    await withoutBrief()
+    await call('brief')
+    const usual = /^Max open files\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/limits`, 'utf8'))?.[1] ?? ''
+    const limit = (soft: string): unknown => execFileSync('prlimit', ['--pid', `${pid}`, `--nofile=${soft}:`])
+    limit('3')
+    try {
+      // There is none to look with whether it is gone, and what is not proven is not reported.
+      expect(await codeOf(client.call('servers/stop', { server: 'brief' }))).toBe('ERR_INTERNAL')
+    } finally {
+      limit(usual)
+    }
+    // Nobody has to say that it may start again.
+    await eventually(async () => (await codeOf(call('brief'))) === 'done', 15_000)
+  })
+
   test('23: a guard that ends while descriptors have run out ends no daemon, and there is another afterwards', async () => {
     await withoutBrief()
     const guards = () => childrenOf(pid).filter(({ name }) => name === 'sallyport-init')

@@ -203,9 +203,11 @@ export class Instance implements AsyncDisposable {
   /** Waits for the end of the process, whoever asked for it; `ended` never rejects. */
   async #watch(process: SandboxProcess): Promise<void> {
     const exit = await process.ended
+    const life = this.#life
+    // Where a stop gave up before there was proof of the end, the state is no longer this process's.
+    if (!('process' in life) || life.process !== process) return
     this.#exit = exit
     const reason = describeExit(exit)
-    const life = this.#life
     switch (life.state) {
       case 'starting':
         return this.#lose({ reason: `${reason} before it was ready`, readyMs: null, retryable: true, exit })
@@ -214,13 +216,6 @@ export class Instance implements AsyncDisposable {
       case 'draining':
       case 'stopping':
         return this.#apply('ended', { state: 'stopped', reason }, reason)
-      case 'stopped':
-      case 'backoff':
-      case 'failed':
-      case 'quarantined':
-      case 'disabled':
-      case 'needs-auth':
-        return undefined
     }
   }
 
@@ -262,21 +257,27 @@ export class Instance implements AsyncDisposable {
       return
     }
     const { process } = life
-    const { eofMs, termMs } = this.#options.server.stop
     this.#apply('drain', { state: 'draining', process }, reason)
     const beforeTerminate = (): void => {
       if (this.#life.state === 'draining') this.#apply('stop', { state: 'stopping', process }, reason)
     }
     try {
-      await stop(process, { eofMs, termMs, beforeTerminate })
+      await stop(process, { ...this.#options.server.stop, beforeTerminate })
       await this.#gone
     } catch (thrown) {
       const error = SallyportError.from(thrown)
       if (this.#life.state === 'stopping') {
         this.#apply('fail', { state: 'failed', reason: error.message }, error.message)
+        // The proof may only be late, as where there was no descriptor to look with.
+        void this.#untilProven(process, this.#life, reason)
       }
       throw error
     }
+  }
+
+  async #untilProven(process: SandboxProcess, failed: Life, reason: string): Promise<void> {
+    await process.ended
+    if (this.#life === failed) this.#apply('ended', { state: 'stopped', reason }, reason)
   }
 
   #apply(event: InstanceEvent, life: Life, reason: string | null, id: InstanceId = this.#id): void {
