@@ -168,7 +168,7 @@ const afterByte = (bytes: Uint8Array, at: number, wanted: number, needle: Needle
 }
 
 /** As often as that a text may have been URL-encoded once more */
-const mostAgain = 2
+export const mostAgain = 2
 
 // `%41`, or encoded again `%2541`, and again `%252541`.
 const afterPercent = (bytes: Uint8Array, from: number, wanted: number, needle: Needle): number => {
@@ -181,7 +181,8 @@ const afterPercent = (bytes: Uint8Array, from: number, wanted: number, needle: N
   }
 }
 
-const names: Readonly<Record<number, string>> = {
+/** Entities that have a name, by the byte that they stand for */
+export const names: Readonly<Record<number, string>> = {
   0x22: 'quot;',
   0x26: 'amp;',
   0x27: 'apos;',
@@ -216,7 +217,8 @@ const afterName = (bytes: Uint8Array, from: number, name: string | undefined): n
   return from + name.length
 }
 
-const controls: Readonly<Record<number, number>> = {
+/** What a backslash makes of a letter */
+export const controls: Readonly<Record<number, number>> = {
   0x62: 0x08,
   0x66: 0x0c,
   0x6e: 0x0a,
@@ -250,7 +252,8 @@ const afterHex = (
   return value < 256 && alike[value] === alike[wanted] ? at + digits : differs
 }
 
-const hexDigit = (byte: number): number => {
+/** The value of a hexadecimal digit, or -1. */
+export const hexDigit = (byte: number): number => {
   if (byte >= 0x30 && byte <= 0x39) return byte - 0x30
   const lower = byte | 0x20
   return lower >= 0x61 && lower <= 0x66 ? lower - 0x57 : -1

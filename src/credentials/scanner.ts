@@ -1,5 +1,6 @@
 // Finds needles in bytes that come in pieces.
 import { beginnings, differs, endsEarly, matchAt, type Needle } from './needle.ts'
+import { mayStandFor } from './written-byte.ts'
 
 /** Bytes that are, or belong to, a secret. */
 export interface Hit {
@@ -14,19 +15,31 @@ export interface Scan {
   readonly decidedTo: number
 }
 
+/** A needle and its place among all. */
+interface Ranked {
+  readonly needle: Needle
+  readonly rank: number
+}
+
 /**
  * A set of needles.
  *
- * A table of the pairs of bytes with which one may begin settles nearly every position with one look; only what passes it
- * is compared. It depends on nothing that the bytes are, so that no input is slower than the needles are many.
+ * A table of the pairs of bytes with which one may begin settles nearly every position with one look. Of what passes it the
+ * first byte is read, however it is written, and only needles that begin with that one are compared: whoever writes nothing
+ * but escapes makes nobody compare every needle at each.
  */
 export class Scanner {
-  readonly #needles: readonly Needle[]
+  readonly #needles: readonly Ranked[]
+  /** The needles that may begin with each byte */
+  readonly #byFirst: readonly (readonly Ranked[])[]
   readonly #pairs = new Uint32Array(65_536 / 32)
   readonly #firsts = new Uint8Array(256)
 
   constructor(needles: readonly Needle[]) {
-    this.#needles = needles
+    this.#needles = needles.map((needle, rank) => ({ needle, rank }))
+    this.#byFirst = Array.from({ length: 256 }, (_, first) =>
+      this.#needles.filter(({ needle: { text, alike } }) => alike[first] === alike[text[0] ?? 0]),
+    )
     for (const needle of needles)
       beginnings(needle, (first, second) => {
         if (second === null) this.#firsts[first] = 1
@@ -62,14 +75,38 @@ export class Scanner {
   }
 
   #judge(bytes: Uint8Array, start: number): { readonly hit: Hit | null; readonly isOpen: boolean } {
-    let hit: Hit | null = null
-    let isOpen = false
-    for (const needle of this.#needles) {
-      const end = matchAt(bytes, start, needle)
-      if (end === differs) continue
-      if (end === endsEarly) isOpen = true
-      else if (hit === null || end > hit.end) hit = { start, end, credential: needle.credential }
+    const firsts = mayStandFor(bytes, start)
+    const judged = new Judged(bytes, start)
+    if (firsts === null) for (const needle of this.#needles) judged.compare(needle)
+    else for (const first of firsts) for (const needle of this.#byFirst[first] ?? []) judged.compare(needle)
+    return judged
+  }
+}
+
+/** What begins at one place: the longest, and of equally long ones that which comes first among the needles. */
+class Judged {
+  hit: Hit | null = null
+  isOpen = false
+  #rank = 0
+  readonly #bytes: Uint8Array
+  readonly #start: number
+
+  constructor(bytes: Uint8Array, start: number) {
+    this.#bytes = bytes
+    this.#start = start
+  }
+
+  compare({ needle, rank }: Ranked): void {
+    const start = this.#start
+    const end = matchAt(this.#bytes, start, needle)
+    if (end === differs) return
+    if (end === endsEarly) {
+      this.isOpen = true
+      return
     }
-    return { hit, isOpen }
+    const { hit } = this
+    if (hit !== null && (end < hit.end || (end === hit.end && rank >= this.#rank))) return
+    this.hit = { start, end, credential: needle.credential }
+    this.#rank = rank
   }
 }

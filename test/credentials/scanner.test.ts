@@ -1,0 +1,128 @@
+// What a scanner finds is what each needle finds by itself, held against every place of a text, however that is written.
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { differs, endsEarly, matchAt, type Needle, needlesOf } from '../../src/credentials/needle.ts'
+import { type Hit, type Scan, Scanner } from '../../src/credentials/scanner.ts'
+import { mayStandFor } from '../../src/credentials/written-byte.ts'
+
+const secrets = [
+  'correct-horse-battery',
+  'per%cent&and\\slash',
+  'schlüssel-zum-tor',
+  'a b+c"d\'e<f>g/h',
+  'Aa1%',
+  ' begins-with-a-space',
+  '\\begins-with-one',
+]
+const needles = secrets.flatMap((secret, n) => needlesOf(`key${n}`, Buffer.from(secret)))
+const scanner = new Scanner(needles)
+
+/** Every needle at every place. */
+function byNeedle(bytes: Uint8Array, isLast: boolean): Scan {
+  const hits: Hit[] = []
+  for (let start = 0; start < bytes.length; start++) {
+    const ends = needles.map((needle) => [matchAt(bytes, start, needle), needle] as const)
+    if (!isLast && ends.some(([end]) => end === endsEarly)) return { hits, decidedTo: start }
+    const longest = ends
+      .filter(([end]) => end > endsEarly)
+      .reduce<readonly [number, Needle] | null>(
+        (best, one) => (best === null || one[0] > best[0] ? one : best),
+        null,
+      )
+    if (longest !== null) hits.push({ start, end: longest[0], credential: longest[1].credential })
+  }
+  return { hits, decidedTo: bytes.length }
+}
+
+const hex = (byte: number, digits: number): string => byte.toString(16).padStart(digits, '0')
+const writings: readonly ((byte: number) => string)[] = [
+  (byte) => String.fromCharCode(byte),
+  (byte) => `%${hex(byte, 2)}`,
+  (byte) => `%25${hex(byte, 2).toUpperCase()}`,
+  (byte) => `%2525${hex(byte, 2)}`,
+  (byte) => `&#${byte};`,
+  (byte) => `&#x${hex(byte, 2)};`,
+  (byte) => `\\u${hex(byte, 4)}`,
+  (byte) => `\\x${hex(byte, 2)}`,
+  (byte) => `\\${String.fromCharCode(byte)}`,
+  (byte) => String.fromCharCode(byte).toUpperCase(),
+  () => '+',
+  () => '&lt;',
+  () => '&amp;',
+]
+
+/** A secret, or what was made of it by base64 or in hex, each byte written in some way, and cut somewhere. */
+const written = fc
+  .record({
+    secret: fc.constantFrom(...secrets),
+    form: fc.constantFrom('latin1', 'base64', 'base64url', 'hex', 'utf16le'),
+    ways: fc.array(fc.nat(writings.length - 1), { minLength: 1, maxLength: 6 }),
+    from: fc.nat(4),
+    length: fc.nat(400),
+  })
+  .map(({ secret, form, ways, from, length }) => {
+    const encoded = form === 'latin1' || form === 'utf16le' ? secret : Buffer.from(secret).toString(form)
+    const bytes = Buffer.from(encoded, form === 'utf16le' ? 'utf16le' : 'utf8')
+    const text = [...bytes].map((byte, n) => writings[ways[n % ways.length] ?? 0]?.(byte) ?? '').join('')
+    return text.slice(from, from + length)
+  })
+const noise = fc.constantFrom(
+  '&',
+  '&#',
+  '&#x4',
+  '&#0000',
+  '%',
+  '%2',
+  '%25',
+  '\\',
+  '\\u00',
+  '\\\\',
+  '+',
+  'x',
+  '\0',
+  '&q',
+  '"',
+)
+const hostile = fc
+  .array(fc.oneof(written, noise), { maxLength: 5 })
+  .map((parts) => Buffer.from(parts.join(''), 'latin1'))
+
+test('what is found is what each needle finds by itself', () => {
+  fc.assert(
+    fc.property(hostile, fc.boolean(), (bytes, isLast) => {
+      expect(scanner.scan(bytes, 0, isLast)).toEqual(byNeedle(bytes, isLast))
+    }),
+    { numRuns: 3000 },
+  )
+})
+
+test('no needle begins where its first byte may not stand', () => {
+  fc.assert(
+    fc.property(hostile, (bytes) => {
+      for (let at = 0; at < bytes.length; at++) {
+        const may = mayStandFor(bytes, at)
+        if (may === null) continue
+        for (const needle of needles) {
+          const { alike, text } = needle
+          const isAmong = may.some((byte) => alike[byte] === alike[text[0] ?? 0])
+          if (!isAmong) expect(matchAt(bytes, at, needle), `${needle.credential} at ${at}`).toBe(differs)
+        }
+      }
+    }),
+    { numRuns: 500 },
+  )
+})
+
+test.each(['&#', '\\', '&#0000', '%25', '\\u0001', '&#1;', '\\x01'])(
+  'a text of nothing but %s makes nobody compare the needles at each place',
+  (part) => {
+    const bytes = Buffer.from(part.repeat(30))
+    for (let at = 0; at < 20 * part.length; at++) {
+      const may = mayStandFor(bytes, at) ?? secrets
+      const compared = needles.filter(({ alike, text }) =>
+        may.some((byte) => alike[Number(byte)] === alike[text[0] ?? 0]),
+      )
+      expect(compared.length).toBeLessThan(needles.length / 6)
+    }
+  },
+)
