@@ -11,7 +11,7 @@ import { isRoot } from '../support/user.ts'
 import { Account, invariants } from './account.ts'
 import { daemonsOf, expectNothing, filesOf } from './census.ts'
 import { Chance } from './chance.ts'
-import { containersOf } from './containers.ts'
+import { containersOf, EngineLost } from './containers.ts'
 import { judge } from './evidence.ts'
 import { Ledger } from './ledger.ts'
 import { calm, expectRecovery, type Play, siege, storm } from './phases.ts'
@@ -67,9 +67,10 @@ async function run(): Promise<number> {
   await using undoing = new Undoing()
   const account = new Account(undoing.brokenOff)
   account.say(`seed ${values.seed}, ${seconds} s, as ${isRoot ? 'root' : 'an ordinary user'}`)
+  const say = (line: string): void => account.say(line)
   let daemons: readonly string[] = []
-  const containers = await undoing.starting(() => containersOf(() => daemons))
-  account.say(containers === null ? 'without containers: no engine can be started' : 'with containers')
+  const containers = await undoing.starting(() => containersOf(() => daemons, say))
+  if (containers !== null) say('with containers')
   const engine = containers?.environment ?? null
   const stage = await undoing.starting(() => Stage.open({ account, engine }))
   const seen = () => (daemons = daemonsOf(stage))
@@ -95,6 +96,7 @@ async function run(): Promise<number> {
     expectUnwritten(account, [stage.at.runtimeDir, stage.at.stateDir, stage.scratch])
     judge(stage, ledger, servers)
   } catch (error) {
+    if (error instanceof EngineLost) return unproven(account, error)
     account.breaks(
       'recovers',
       `the run could not go on: ${error instanceof Error ? error.stack : String(error)}`,
@@ -103,6 +105,12 @@ async function run(): Promise<number> {
   account.say('over')
   if (account.broken.length > 0 && values.keep) account.print(`kept: ${await stage.keep()}`)
   return verdict(account)
+}
+
+/** Says that the machine, and not the daemon, ended the run; the exit status. */
+function unproven(account: Account, { message }: EngineLost): number {
+  account.print(`nothing is proven: ${message}; again with --seed ${values.seed} --seconds ${values.seconds}`)
+  return 2
 }
 
 /** What must never be, brought about on purpose. */

@@ -2,7 +2,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { importImage } from '../support/image.ts'
 import { processesWith } from '../support/leaks.ts'
-import { canStartEngine, ownEngine } from '../support/own-engine.ts'
+import { canStartEngine, type OwnEngine, ownEngine } from '../support/own-engine.ts'
 
 /** An engine, and those of its containers whose name is of one of the daemons. */
 export interface Containers extends AsyncDisposable {
@@ -13,7 +13,7 @@ export interface Containers extends AsyncDisposable {
   kill(id: string): Promise<void>
   /** Makes one of this name that nobody will remove */
   plant(name: string): Promise<void>
-  /** Kills the engine, and starts it again after so long: its containers have ended as when the power fails */
+  /** Kills the engine, and starts it again after so long: its containers have ended as when the power fails. Throws `EngineLost` */
   outage(ms: number): Promise<void>
   /** The engine stands still for so long */
   pause(ms: number): Promise<void>
@@ -21,10 +21,16 @@ export interface Containers extends AsyncDisposable {
   processes(): ReadonlySet<number>
 }
 
-/** Starts an engine where this user can, else null. */
-export async function containersOf(daemons: () => readonly string[]): Promise<Containers | null> {
-  if (!canStartEngine) return null
-  const own = await ownEngine()
+/** That the engine of the run's own did not come up again: nothing is wrong with the daemon, and nothing is proven. */
+export class EngineLost extends Error {}
+
+/** Starts an engine; null where none starts here, which it says why. */
+export async function containersOf(
+  daemons: () => readonly string[],
+  say: (line: string) => void,
+): Promise<Containers | null> {
+  const own = await engineOrNot(say)
+  if (own === null) return null
   return {
     environment: own.environment,
     async ids() {
@@ -49,7 +55,11 @@ export async function containersOf(daemons: () => readonly string[]): Promise<Co
     async outage(ms) {
       own.dockerd.kill('SIGKILL')
       await delay(ms)
-      await own.restart()
+      try {
+        await own.restart().catch(() => own.restart())
+      } catch (error) {
+        throw new EngineLost(`the engine does not come up again: ${wordsOf(error)}`)
+      }
     },
     async pause(ms) {
       own.dockerd.kill('SIGSTOP')
@@ -60,3 +70,17 @@ export async function containersOf(daemons: () => readonly string[]): Promise<Co
     [Symbol.asyncDispose]: () => own[Symbol.asyncDispose](),
   }
 }
+
+async function engineOrNot(say: (line: string) => void): Promise<OwnEngine | null> {
+  try {
+    if (canStartEngine) return await ownEngine()
+    say('without containers: only root, with dockerd installed, has an engine')
+  } catch (error) {
+    say(`without containers: no engine starts here: ${wordsOf(error)}`)
+  }
+  return null
+}
+
+/** In one line: what dockerd says last is why it ends. */
+const wordsOf = (error: unknown): string =>
+  (error instanceof Error ? error.message : String(error)).trim().replaceAll('\n', ' | ').slice(-400)

@@ -78,9 +78,10 @@ async function atWork(
   const all = Promise.all(
     Object.entries(workers).map(([name, work]) => work.finally(() => busy.delete(name))),
   )
-  play.undoing.defer(() => Promise.race([all, delay(breakingOffMs)]).then(() => undefined))
-  await Promise.race([all, delay(ms)])
-  over.abort()
+  // Whoever works on is waited for before anything is undone, also where another one's work failed.
+  const ended = Promise.allSettled(Object.values(workers))
+  play.undoing.defer(() => Promise.race([ended, delay(breakingOffMs)]).then(() => undefined))
+  await Promise.race([all, delay(ms)]).finally(() => over.abort())
   const late = delay(120_000, 'late', { ref: false })
   if ((await Promise.race([all, late])) === 'late')
     account.breaks('answers', `two minutes after the end these still wait: ${[...busy].join(', ')}`)

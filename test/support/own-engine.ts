@@ -24,7 +24,7 @@ export interface OwnEngine extends TestEngine {
   /** Where it keeps everything; the command lines of its processes name it */
   readonly folder: string
   readonly dockerd: ChildProcess
-  /** Starts it again on the same folder after it was killed, when its containers are dead as after a loss of power */
+  /** Starts it again on the same folder after it was killed, when its containers are dead as after a loss of power; throws as the first start does */
   restart(): Promise<void>
 }
 
@@ -44,6 +44,9 @@ export const gvisor = {
   runsc: { path: '/usr/bin/runsc', runtimeArgs: ['--platform=ptrace', '--network=none', '--host-uds=open'] },
 }
 
+/** How long one may take until it listens, ms: this machine may be busy. */
+const startMs = 60_000
+
 const hasDockerd = ['/usr/sbin/dockerd', '/usr/bin/dockerd'].some((path) => existsSync(path))
 
 /** Whether tests may have an engine of their own here; those that need one are skipped by name where not. */
@@ -52,7 +55,10 @@ export const canStartEngine = isRoot && hasDockerd
 /** Whether gVisor is installed, and can be given to an engine of a test's own. */
 export const hasGvisor = canStartEngine && existsSync('/usr/bin/runsc')
 
-/** Starts dockerd with its own root and socket and no network; disposing ends it, with all that it left. */
+/**
+ * Starts dockerd with its own root and socket and no network; disposing ends it, with all that it left. Throws with what
+ * it said last where it ends instead, or does not listen within a minute; nothing of it is left then.
+ */
 export const ownEngine = async ({
   runtimes = {},
   args = [],
@@ -64,7 +70,7 @@ export const ownEngine = async ({
   await writeFile(config, JSON.stringify({ runtimes }))
   const socket = join(path, 's')
   const log = join(path, 'log')
-  const start = async (): Promise<ChildProcess> => {
+  const begin = async (): Promise<ChildProcess> => {
     const own = [
       `--config-file=${config}`,
       `--data-root=${path}/d`,
@@ -74,24 +80,19 @@ export const ownEngine = async ({
     const noNetwork = ['--iptables=false', '--ip-masq=false', '--bridge=none']
     const command = ['dockerd', `--host=unix://${socket}`, ...own, ...noNetwork, ...args]
     const [program = '', ...rest] = isRemapped ? await remapped(path, command) : command
-    const child = spawn(program, rest, {
+    return spawn(program, rest, {
       stdio: ['ignore', 'ignore', 'pipe'],
       env: { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin' },
     })
-    let said = ''
-    child.stderr.on('data', (bytes: Buffer) => (said += bytes.toString()))
-    await eventually(() => /API listen on/.test(said) || child.exitCode !== null, 20_000)
-    await writeFile(log, said)
-    if (child.exitCode !== null) throw new Error(`dockerd ended with ${child.exitCode}: ${said.slice(-2000)}`)
-    return child
   }
-  let dockerd = await start()
+  let dockerd = await begin()
   stack.defer(async () => {
     await end(dockerd)
     await endRuntime(path)
     await unmountBelow(path)
     await rm(path, { recursive: true, force: true })
   })
+  await listening(dockerd, log)
   const environment = { DOCKER_HOST: `unix://${socket}` }
   const engine = stack.use(await openEngine(findEndpoint(environment), environment))
   const owned = stack.move()
@@ -104,10 +105,12 @@ export const ownEngine = async ({
       return dockerd
     },
     restart: async () => {
+      await end(dockerd)
       await endRuntime(path)
       await unmountBelow(`${path}/e`)
       for (const gone of ['e', 'p']) await rm(join(path, gone), { recursive: true, force: true })
-      dockerd = await start()
+      dockerd = await begin()
+      await listening(dockerd, log)
     },
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   }
@@ -125,12 +128,25 @@ const remapped = async (
   return ['unshare', '--mount', 'sh', '-c', script, 'sh', dockerd, '--userns-remap=nobody:nogroup', ...args]
 }
 
+const listening = async (child: ChildProcess, log: string): Promise<void> => {
+  let said = ''
+  child.stderr?.on('data', (bytes: Buffer) => (said += bytes.toString()))
+  child.once('error', (error) => (said += error.message))
+  await eventually(() => /API listen on/.test(said) || hasEnded(child), startMs).catch(() => undefined)
+  await writeFile(log, said)
+  if (hasEnded(child))
+    throw new Error(`dockerd ended with ${child.exitCode ?? child.signalCode}: ${said.slice(-2000)}`)
+  if (!/API listen on/.test(said))
+    throw new Error(`dockerd does not listen after ${startMs / 1000} s: ${said.slice(-2000)}`)
+}
+
+const hasEnded = (child: ChildProcess): boolean => child.exitCode !== null || child.signalCode !== null
+
 const end = async (child: ChildProcess): Promise<void> => {
   child.kill('SIGCONT')
   child.kill('SIGTERM')
-  const isOver = (): boolean => child.exitCode !== null || child.signalCode !== null
-  await eventually(isOver, 15_000).catch(() => child.kill('SIGKILL'))
-  await eventually(isOver, 5000)
+  await eventually(() => hasEnded(child), 15_000).catch(() => child.kill('SIGKILL'))
+  await eventually(() => hasEnded(child), 5000)
 }
 
 // What a killed dockerd leaves running (containerd, a shim for each container) would hold the next one's locks.
