@@ -157,7 +157,7 @@ export interface Config {
     }
   }
   /**
-   * Name -> server
+   * Name -> server; `sallyport` is reserved for what Sallyport lists itself
    */
   servers: {
     /**
