@@ -190,7 +190,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
       ...waiting,
       inTurn,
     }
-    const tools = new ToolMethods({ supervisor, governance, settings })
+    const tools = new ToolMethods({ supervisor, governance, policy: whole })
     const ports = {
       supervisor,
       governance,

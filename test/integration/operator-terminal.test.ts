@@ -351,13 +351,38 @@ describe('what lists show of tools', () => {
   })
 
   test('words that hold a secret are withheld, and what paints a terminal is taken out', async () => {
+    await host.call('servers/start', { server: 'a' })
     const { tools } = await host.call('tools/list', { server: 'a', all: true })
     const said = (tool: string) => tools.find((one) => one.tool === tool)?.description
     expect(said('leaks')).toMatch(/^\(withheld: it holds what looks like/)
     expect(said('paints')).toMatch(/^Safe +tool$/)
-    const full = await host.call('tools/describe', { server: 'a', tool: 'leaks' })
-    expect(JSON.stringify(full)).not.toContain('AKIA')
+    const described = () => host.call('tools/describe', { server: 'a', tool: 'leaks' })
+    const schema = {
+      title: expect.stringMatching(/^Safe +tool$/),
+      description: expect.stringMatching(/^\(withheld: /),
+    }
+    const shown = {
+      name: 'a_leaks',
+      decision: 'allow',
+      input_schema: schema,
+      output_schema: schema,
+      declaration: { parameters: schema, output: schema },
+    }
     expect(JSON.stringify(await host.call('tools/search', { query: 'key log in' }))).not.toContain('AKIA')
+    const connected = await described()
+    await host.call('servers/stop', { server: 'a' })
+    for (const full of [connected, await described()]) {
+      expect(full).toMatchObject(shown)
+      expect(JSON.stringify(full)).not.toContain('AKIA')
+    }
+  })
+
+  test('what a rule hides is not described, whether or not its server is connected', async () => {
+    const described = () => host.call('tools/describe', { server: 'plain', tool: 'fail' })
+    await host.call('servers/start', { server: 'plain' })
+    await expect(described()).rejects.toMatchObject({ code: 'ERR_TOOL_NOT_FOUND' })
+    await host.call('servers/stop', { server: 'plain' })
+    await expect(described()).rejects.toMatchObject({ code: 'ERR_TOOL_NOT_FOUND' })
   })
 })
 

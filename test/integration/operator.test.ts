@@ -314,18 +314,19 @@ describe('servers that come and go', () => {
 
 describe('finding tools', () => {
   test('above the threshold the list is the search and what it found; the search can be called', async () => {
-    await using few = await daemon(configOf({ echo: fixture('echo') }, { tools: { search_threshold: 2 } }))
+    const tools = { search_threshold: 2, naming: 'mcp__<server>__<tool>' }
+    await using few = await daemon(configOf({ echo: fixture('echo') }, { tools }))
     await using client = await few.connect('host')
     await client.call('servers/start', { server: 'echo' })
     const names = async () => (await client.call('tools/list', {})).tools.map(({ name }) => name)
-    expect(await names()).toEqual(['sallyport_search'])
+    expect(await names()).toEqual(['mcp__sallyport__search'])
     const found = await client.call('tools/call', {
       server: 'sallyport',
       tool: 'search',
       arguments: { query: 'return arguments' },
     })
-    expect(JSON.stringify(found.data)).toContain('echo_echo')
-    expect(await names()).toEqual(['sallyport_search', 'echo_echo'])
+    expect(JSON.stringify(found.data)).toContain('mcp__echo__echo')
+    expect(await names()).toEqual(['mcp__sallyport__search', 'mcp__echo__echo'])
     expect((await client.call('tools/list', { all: true })).tools).toHaveLength(3)
     expect(await client.call('tools/describe', { server: 'echo', tool: 'echo' })).toMatchObject({
       identity: 'echo/echo@0#1',

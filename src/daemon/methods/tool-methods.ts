@@ -4,10 +4,11 @@ import type { ToolDeclaration } from '../../call/declaration.ts'
 import { SallyportError } from '../../errors.ts'
 import type { CallResult } from '../../rpc/protocol.ts'
 import type { ToolDetail, ToolView } from '../../rpc/governed.ts'
-import type { Settings } from '../../schema/settings.ts'
+import type { ServerSettings, Settings } from '../../schema/settings.ts'
 import type { Declaration } from '../../schema/types.gen.ts'
 import { newCallId } from '../../lib/ids.ts'
-import { outputSchemaView } from '../../supervisor/control/tool-view.ts'
+import { displayName, schemaView, viewTools } from '../../supervisor/control/tool-view.ts'
+import type { Policy } from '../../supervisor/ports.ts'
 import type { Supervisor } from '../../supervisor/supervisor.ts'
 import type { Governance } from '../governance/governance.ts'
 import type { MethodCall, MethodTable } from './methods.ts'
@@ -17,7 +18,7 @@ type Methods = 'tools/list' | 'tools/describe' | 'tools/search'
 export interface ToolPorts {
   readonly supervisor: Supervisor
   readonly governance: Governance
-  readonly settings: Pick<Settings, 'tools'>
+  readonly policy: Pick<Policy, 'settings' | 'gate'>
 }
 
 /** The server and tool under which the search itself is listed, and can be called. */
@@ -67,14 +68,15 @@ export class ToolMethods {
 
   /** Above the threshold the search and what it found stand for all, unless one server or everything is asked for. */
   async #list(server: string | null, all: boolean, { caller, signal }: MethodCall) {
-    const { supervisor, settings } = this.#ports
+    const { supervisor, policy } = this.#ports
+    const { searchThreshold, naming } = policy.settings.tools
     const { tools, generation, collisions } = await supervisor.tools(caller, server, { signal })
-    if (all || server !== null || tools.length <= settings.tools.searchThreshold)
+    if (all || server !== null || tools.length <= searchThreshold)
       return { tools, generation, collisions, deferred: 0 }
     const found = this.#found.get(caller.principal.id) ?? new Set()
     const known = tools.filter(({ name }) => found.has(name))
     return {
-      tools: [searchView(tools.length), ...known],
+      tools: [searchView(tools.length, naming), ...known],
       generation,
       collisions,
       deferred: tools.length - known.length,
@@ -85,10 +87,11 @@ export class ToolMethods {
     { query, server = null, limit }: { query: string; server?: string | null; limit?: number },
     { caller, signal }: MethodCall,
   ) {
-    const { supervisor, settings } = this.#ports
+    const { supervisor, policy } = this.#ports
+    const { searchMatches } = policy.settings.tools
     const { tools, generation } = await supervisor.tools(caller, server, { signal, length: 'full' })
     const entries = tools.map((view) => ({ ...view, inputSchema: view.input_schema, view }))
-    const most = Math.min(limit ?? settings.tools.searchMatches, settings.tools.searchMatches)
+    const most = Math.min(limit ?? searchMatches, searchMatches)
     const matches = search(entries, query, most).map(({ view }) => view)
     this.#remember(
       caller.principal.id,
@@ -109,8 +112,9 @@ export class ToolMethods {
     const standing = ledger.standing(server, null, 'tool', tool)
     const accepted = ledger.accepted(server)?.tools.get(tool)?.declaration ?? null
     const view =
-      tools.find((one) => one.tool === tool) ?? (accepted === null ? null : asView(server, accepted))
-    if (view === null)
+      tools.find((one) => one.tool === tool) ??
+      (accepted === null ? undefined : this.#acceptedView(supervisor.settingsOf(caller, server), accepted))
+    if (view === undefined)
       throw new SallyportError(
         'ERR_TOOL_NOT_FOUND',
         `${server} shows no tool ${tool}: it is not connected, or has none of that name; see sallyport tools ${server}`,
@@ -118,12 +122,19 @@ export class ToolMethods {
       )
     return {
       ...view,
-      output_schema: outputSchemaView(accepted?.output ?? null),
+      output_schema: schemaView(accepted?.output ?? null),
       identity: standing.state === 'accepted' ? standing.identity : null,
-      declaration: accepted === null ? null : declarationView(accepted),
+      declaration: accepted === null ? null : shownDeclaration(accepted),
       tier: ledger.trust(server, tool).tier,
       halted: standing.state === 'accepted' ? ledger.hold(server, tool, null) : standing.reason,
     }
+  }
+
+  /** What is known of an accepted tool that its server does not list now; undefined where policy hides it. */
+  #acceptedView(server: ServerSettings, { name, parameters }: ToolDeclaration): ToolView | undefined {
+    const { gate, settings } = this.#ports.policy
+    const known = { tool: name, description: '', inputSchema: parameters, annotations: null }
+    return viewTools(server, [known], gate, settings.tools, 'full')[0]
   }
 }
 
@@ -139,19 +150,16 @@ export const declarationView = (declaration: ToolDeclaration): Declaration['tool
   failure_modes: [...declaration.failureModes],
 })
 
-/** What is known of an accepted tool whose server is not connected. */
-const asView = (server: string, declaration: ToolDeclaration): ToolView => ({
-  name: declaration.name,
-  server,
-  tool: declaration.name,
-  description: '',
-  decision: 'ask',
-  input_schema: declaration.parameters,
-  annotations: null,
-})
+/** The same for hosts: its schemas are the server's words. */
+const shownDeclaration = (declaration: ToolDeclaration): Declaration['tools'][string] =>
+  declarationView({
+    ...declaration,
+    parameters: schemaView(declaration.parameters),
+    output: schemaView(declaration.output),
+  })
 
-const searchView = (count: number): ToolView => ({
-  name: `${searchTool.server}_${searchTool.tool}`,
+const searchView = (count: number, naming: Settings['tools']['naming']): ToolView => ({
+  name: displayName(searchTool.server, searchTool.tool, naming),
   ...searchTool,
   description: `Finds tools among ${count} by what they are for; what it finds is listed from then on.`,
   decision: 'allow',

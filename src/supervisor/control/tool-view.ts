@@ -12,10 +12,13 @@ const maxSchemaDepth = 10
 /** Whether a description is cut as for lists, or as for one tool. */
 export type DescriptionLength = 'list' | 'full'
 
+/** What a view is made of, whether the server lists the tool or it was accepted earlier. */
+export type KnownTool = Pick<ListedTool, 'tool' | 'description' | 'inputSchema' | 'annotations'>
+
 /** The tools of one server as its settings let them be seen; what could never be called is left out. */
 export function viewTools(
   server: ServerSettings,
-  tools: readonly ListedTool[],
+  tools: readonly KnownTool[],
   gate: Gate,
   settings: Settings['tools'],
   length: DescriptionLength,
@@ -29,7 +32,7 @@ export function viewTools(
       tool: listed.tool,
       description: harmless(listed.description, limit),
       decision: gate.decide({ server, kind: 'tool', subject: listed.tool, arguments: {} }).action,
-      input_schema: prune(listed.inputSchema, maxSchemaDepth),
+      input_schema: schemaView(listed.inputSchema),
       annotations: prune(listed.annotations, maxSchemaDepth),
     }))
 }
@@ -99,5 +102,5 @@ export function prune(value: unknown, depth: number): unknown {
 const wordy: ReadonlySet<string> = new Set(['description', 'title', '$comment'])
 const maxText = 2048
 
-/** A result's schema, as `prune` leaves it. */
-export const outputSchemaView = (schema: unknown): unknown => prune(schema, maxSchemaDepth)
+/** A schema of a tool's arguments or result, as `prune` leaves it at the depth that is shown. */
+export const schemaView = (schema: unknown): unknown => prune(schema, maxSchemaDepth)
