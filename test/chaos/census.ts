@@ -3,18 +3,12 @@ import { readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { cgroupsOf, descendantsOf } from '../support/leaks.ts'
-import { recordsOf } from '../support/witness.ts'
 import type { Invariant } from './account.ts'
 import type { Containers } from './containers.ts'
 import type { Stage } from './stage.ts'
 
 /** What is there of each kind, by name. */
 type Census = Readonly<Partial<Record<Invariant, readonly string[]>>>
-
-/** Ids of all daemons that the journal has records of. */
-export const daemonsOf = ({ at }: Stage): readonly string[] => [
-  ...new Set(recordsOf(at.stateDir).map(({ daemon }) => daemon)),
-]
 
 /** Counts what no daemon may leave; the caller's own processes are not among it. */
 async function census(
@@ -30,7 +24,7 @@ async function census(
       .filter(({ pid }) => pid !== process.pid && !engines.has(pid))
       .map(({ pid, name }) => `${name} (${pid}) ${commandLine(pid)}`),
     mounts: mountsBelow(folder).filter((path) => path !== stage.disk),
-    cgroups: daemonsOf(stage).flatMap(cgroupsOf),
+    cgroups: [...stage.daemons].flatMap(cgroupsOf),
     sockets: readFileSync('/proc/net/unix', 'utf8')
       .split('\n')
       .filter((line) => line.includes(`${folder}/`)),

@@ -9,10 +9,10 @@ import { Undoing } from '../support/broken-off.ts'
 import { tempDir } from '../support/temp-dir.ts'
 import { isRoot } from '../support/user.ts'
 import { Account, invariants } from './account.ts'
-import { daemonsOf, expectNothing, filesOf } from './census.ts'
+import { expectNothing, filesOf } from './census.ts'
 import { Chance } from './chance.ts'
 import { containersOf, EngineLost } from './containers.ts'
-import { judge } from './evidence.ts'
+import { journalOf, judge } from './evidence.ts'
 import { Ledger } from './ledger.ts'
 import { calm, expectRecovery, type Play, siege, storm } from './phases.ts'
 import { plantLeft, plantTold } from './plants.ts'
@@ -68,16 +68,15 @@ async function run(): Promise<number> {
   const account = new Account(undoing.brokenOff)
   account.say(`seed ${values.seed}, ${seconds} s, as ${isRoot ? 'root' : 'an ordinary user'}`)
   const say = (line: string): void => account.say(line)
-  let daemons: readonly string[] = []
-  const containers = await undoing.starting(() => containersOf(() => daemons, say))
+  const daemons = new Set<string>()
+  const containers = await undoing.starting(() => containersOf(daemons, say))
   if (containers !== null) say('with containers')
   const engine = containers?.environment ?? null
-  const stage = await undoing.starting(() => Stage.open({ account, engine }))
-  const seen = () => (daemons = daemonsOf(stage))
+  const stage = await undoing.starting(() => Stage.open({ account, daemons, engine }))
   const chance = new Chance(values.seed)
   const ledger = new Ledger(account)
   const servers = witnessed.filter((name) => containers !== null || name !== 'boxed')
-  const play: Play = { stage, ledger, servers, containers, chance, undoing, seen }
+  const play: Play = { stage, ledger, servers, containers, chance, undoing }
   try {
     // What a daemon leaves that did nothing is what one may leave that did all of this.
     await stage.start()
@@ -91,10 +90,12 @@ async function run(): Promise<number> {
     await stage.end()
     if (containers !== null) await sweep(stage)
     using _ = values.plant ? await planted(play) : null
-    seen()
+    const records = journalOf(stage)
+    // One that was killed before it answered is known from the journal alone.
+    for (const { daemon } of records ?? []) daemons.add(daemon)
     await expectNothing(stage, before, containers)
     expectUnwritten(account, [stage.at.runtimeDir, stage.at.stateDir, stage.scratch])
-    judge(stage, ledger, servers)
+    if (records !== null) judge(stage, records, ledger, servers)
   } catch (error) {
     if (error instanceof EngineLost) return unproven(account, error)
     account.breaks(
@@ -119,7 +120,7 @@ async function planted(play: Play): Promise<Disposable> {
   await stage.start()
   await expectRecovery({ ...play, servers: ['planted'] }, 100)
   await plantTold(stage)
-  return plantLeft(stage, ledger, { daemon: daemonsOf(stage).at(-1) ?? '', containers })
+  return plantLeft(stage, ledger, { daemon: [...stage.daemons].at(-1) ?? '', containers })
 }
 
 /** What an engine was too slow for, the next daemon removes. */

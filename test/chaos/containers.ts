@@ -24,9 +24,9 @@ export interface Containers extends AsyncDisposable {
 /** That the engine of the run's own did not come up again: nothing is wrong with the daemon, and nothing is proven. */
 export class EngineLost extends Error {}
 
-/** Starts an engine; null where none starts here, which it says why. */
+/** Starts an engine whose containers are those of `daemons`, which may grow; null where none starts, and it says why. */
 export async function containersOf(
-  daemons: () => readonly string[],
+  daemons: ReadonlySet<string>,
   say: (line: string) => void,
 ): Promise<Containers | null> {
   const own = await engineOrNot(say)
@@ -35,10 +35,9 @@ export async function containersOf(
     environment: own.environment,
     async ids() {
       const all = await own.docker.listContainers({ all: true, abortSignal: AbortSignal.timeout(5000) })
-      const ours = daemons()
       return all
         .filter(({ Names }) =>
-          Names.some((name) => ours.some((daemon) => name.startsWith(`/sallyport-${daemon}-`))),
+          Names.some((name) => [...daemons].some((daemon) => name.startsWith(`/sallyport-${daemon}-`))),
         )
         .map(({ Id }) => Id)
     },

@@ -1,5 +1,6 @@
 // The journal of a run, held against what callers were told and what really happened.
 import { execFileSync } from 'node:child_process'
+import type { JournalRecord } from '../../src/journal/record.ts'
 import { main } from '../support/daemon.ts'
 import { recordsOf } from '../support/witness.ts'
 import { readFileSync } from 'node:fs'
@@ -22,10 +23,24 @@ const refusals: ReadonlySet<string> = new Set([
   'ERR_BUSY',
 ])
 
-/** Judges everything that is on record once no daemon runs; says how much that was. */
-export function judge({ at, seen, account }: Stage, ledger: Ledger, servers: readonly string[]): void {
+/** What is on record once no daemon runs, verified; null, and `chain` is broken, where that cannot be read. */
+export function journalOf({ at, account }: Stage): readonly JournalRecord[] | null {
   verify(at.stateDir, at.env, account)
-  const records = recordsOf(at.stateDir)
+  try {
+    return recordsOf(at.stateDir)
+  } catch (error) {
+    account.breaks('chain', String(error))
+    return null
+  }
+}
+
+/** Judges everything that is on record; says how much that was. */
+export function judge(
+  { seen, account }: Stage,
+  records: readonly JournalRecord[],
+  ledger: Ledger,
+  servers: readonly string[],
+): void {
   const of = (type: string): readonly Body[] =>
     records.filter((record) => record.type === type).map(({ body }) => body as Body)
   const intents = new Map<string, Body[]>()

@@ -24,8 +24,6 @@ export interface Play {
   readonly containers: Containers | null
   readonly chance: Chance
   readonly undoing: Undoing
-  /** Takes note of the daemons that there have been */
-  readonly seen: () => unknown
 }
 
 /** Everybody at work for so long, and everything that can befall them. */
@@ -45,14 +43,12 @@ export async function siege(play: Play, ms: number, level: Rest, isPlanted: bool
 }
 
 async function befallen(play: Play, ms: number, isSpared: boolean): Promise<void> {
-  const { chance, containers, seen } = play
-  const noting = setInterval(seen, 500)
+  const { chance, containers } = play
   await atWork(play, ms, (world) => ({
     ...hostsOf(world, chance, 3),
     operator: operator(world, chance.of('operator')),
     misfortune: misfortune({ ...world, chance: chance.of('misfortune'), containers, isSpared }),
   }))
-  clearInterval(noting)
 }
 
 /** So many hosts of either kind. */

@@ -35,6 +35,8 @@ const endMs = 25_000
 
 export interface StageOptions {
   readonly account: Account
+  /** What takes up the ids of its daemons */
+  readonly daemons: Set<string>
   /** How a daemon finds the engine; null where there is none */
   readonly engine: Readonly<Record<string, string>> | null
 }
@@ -45,6 +47,8 @@ export class Stage implements AsyncDisposable {
   readonly seen: Witness
   readonly api: Api
   readonly account: Account
+  /** Ids of the daemons that have answered, oldest first */
+  readonly daemons: Set<string>
   /** Where the daemon and all of its launches keep temporary files */
   readonly scratch: string
   /** What it is that has no room any more when the disk is full */
@@ -62,7 +66,8 @@ export class Stage implements AsyncDisposable {
   #env: Readonly<Record<string, string>>
   #clock: number
 
-  private constructor(at: Place, seen: Witness, api: Api, around: Around, { account, engine }: StageOptions) {
+  private constructor(at: Place, seen: Witness, api: Api, around: Around, options: StageOptions) {
+    const { account, daemons, engine } = options
     this.at = at
     this.seen = seen
     this.api = api
@@ -71,6 +76,7 @@ export class Stage implements AsyncDisposable {
     this.disk = at.stateDir
     this.fault = faults(at.folder)
     this.#around = around
+    this.daemons = daemons
     this.#log = join(at.folder, 'daemon.log')
     this.#living = join(at.folder, 'living')
     const clock = join(at.folder, 'clock')
@@ -149,6 +155,7 @@ export class Stage implements AsyncDisposable {
     while (!hasEnded(daemon)) {
       const client = await this.at.connect('operator').catch(() => null)
       if (client !== null) {
+        this.daemons.add(client.hello.daemon)
         await client[Symbol.asyncDispose]()
         return true
       }
