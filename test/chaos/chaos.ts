@@ -1,7 +1,7 @@
 // Chaos: hosts, operators and hostile servers at work on a real daemon, while everything is killed, filled, stopped and
 // shifted at random from a seed; then nothing may be left, and the record must be the truth.
 // Run: npm run chaos -- [--seconds N] [--seed S] [--keep] [--plant]
-import { execFileSync, spawn } from 'node:child_process'
+import { execFileSync, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
@@ -44,6 +44,8 @@ async function reexecute(): Promise<number> {
   const reaper = `${folder.path}/reaper`
   execFileSync('cc', ['-static', '-O1', '-o', reaper, probe('reaper')])
   const namespace = isRoot ? ['unshare', '--mount', '--propagation', 'private'] : []
+  if (isRoot && spawnSync('unshare', ['--mount', 'true']).status !== 0)
+    return unproven('this root may not make a mount namespace, without which no daemon of root runs')
   const own = [fileURLToPath(import.meta.url), '--inside', '--seconds', values.seconds, '--seed', values.seed]
   const [program = '', ...args] = [
     ...namespace,
@@ -72,7 +74,7 @@ async function run(): Promise<number> {
   const containers = await undoing.starting(() => containersOf(daemons, say))
   if (containers !== null) say('with containers')
   const engine = containers?.environment ?? null
-  const stage = await undoing.starting(() => Stage.open({ account, daemons, engine }))
+  const stage = await undoing.starting(() => Stage.open({ account, seconds, daemons, engine }))
   const chance = new Chance(values.seed)
   const ledger = new Ledger(account)
   const servers = witnessed.filter((name) => containers !== null || name !== 'boxed')
@@ -97,7 +99,7 @@ async function run(): Promise<number> {
     expectUnwritten(account, [stage.at.runtimeDir, stage.at.stateDir, stage.scratch])
     if (records !== null) judge(stage, records, ledger, servers)
   } catch (error) {
-    if (error instanceof EngineLost) return unproven(account, error)
+    if (error instanceof EngineLost) return unproven(error.message)
     account.breaks(
       'recovers',
       `the run could not go on: ${error instanceof Error ? error.stack : String(error)}`,
@@ -109,8 +111,10 @@ async function run(): Promise<number> {
 }
 
 /** Says that the machine, and not the daemon, ended the run; the exit status. */
-function unproven(account: Account, { message }: EngineLost): number {
-  account.print(`nothing is proven: ${message}; again with --seed ${values.seed} --seconds ${values.seconds}`)
+function unproven(why: string): number {
+  process.stdout.write(
+    `nothing is proven: ${why}; again with --seed ${values.seed} --seconds ${values.seconds}\n`,
+  )
   return 2
 }
 
