@@ -1,12 +1,12 @@
 // What befalls a daemon and its sandboxes from outside. Every fault ends by itself, and then all must be as it was.
-import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { eventually } from '../support/eventually.ts'
 import { hostKill } from '../support/cgroup-host.ts'
-import { isRoot } from '../support/user.ts'
 import type { Chance } from './chance.ts'
 import type { Containers } from './containers.ts'
+import { takeRoom } from './disk.ts'
 import { isBeside, limit, onePart, partsOf, signal, stopped } from './parts.ts'
 import type { Stage } from './stage.ts'
 
@@ -110,7 +110,7 @@ const faults: Readonly<Record<string, Fault>> = {
     weight: 2,
     async befall({ stage, chance }) {
       const ms = chance.between(100, 1500)
-      const mend = isRoot ? fillDisk(stage) : shortenFiles(stage)
+      const mend = takeRoom(stage)
       await delay(ms)
       mend()
       return `${ms} ms`
@@ -233,17 +233,3 @@ async function again(stage: Stage, chance: Chance): Promise<string> {
   await delay(ms)
   return `${(await stage.start()) ? 'up' : 'not up'} again after ${ms} ms`
 }
-
-function fillDisk({ disk }: Stage): () => void {
-  const filler = join(disk, 'filler')
-  try {
-    writeFileSync(filler, Buffer.alloc(64 * 1024 * 1024))
-  } catch {
-    // that was the point
-  }
-  return () => rmSync(filler, { force: true })
-}
-
-/** Where no disk can be made: files of the daemon grow no longer. */
-const shortenFiles = ({ pid }: Stage): (() => void) =>
-  pid === null ? () => undefined : limit(pid, 'fsize', 4096)

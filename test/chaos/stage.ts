@@ -24,17 +24,18 @@ import { isRoot } from '../support/user.ts'
 import { witness, type Witness } from '../support/witness.ts'
 import type { Account } from './account.ts'
 import { type Api, openApi } from './api.ts'
+import { mountDisk } from './disk.ts'
 import { secrets } from './secrets.ts'
 import { type Around, configuration, profiles } from './servers.ts'
 
-/** Size of the disk that state is on where root can make one. */
-const diskBytes = 50 * 1024 * 1024
 const collects = fileURLToPath(new URL('collects.mjs', import.meta.url))
 /** A proper end takes the ladder of the slowest server, and this machine may be busy. */
 const endMs = 25_000
 
 export interface StageOptions {
   readonly account: Account
+  /** How long the run is, for the size of its disk */
+  readonly seconds: number
   /** What takes up the ids of its daemons */
   readonly daemons: Set<string>
   /** How a daemon finds the engine; null where there is none */
@@ -107,11 +108,7 @@ export class Stage implements AsyncDisposable {
     for (const [name, profile] of Object.entries(profiles(around)))
       writeFileSync(join(folder, name), JSON.stringify(profile), { mode: 0o600 })
     mkdirSync(at.stateDir, { recursive: true, mode: 0o700 })
-    if (isRoot) {
-      const size = `size=${diskBytes},mode=700`
-      execFileSync('mount', ['-t', 'tmpfs', '-o', size, 'tmpfs', at.stateDir])
-      owned.defer(() => void execFileSync('umount', ['-l', at.stateDir]))
-    }
+    if (isRoot) owned.use(mountDisk(at.stateDir, options.seconds))
     writeFileSync(join(at.folder, 'word'), secrets.word, { mode: 0o600 })
     const stage = new Stage(at, seen, api, around, options)
     owned.defer(() => closeSync(stage.#clock))
