@@ -76,7 +76,9 @@ async function atWork(
   )
   // Whoever works on is waited for before anything is undone, also where another one's work failed.
   const ended = Promise.allSettled(Object.values(workers))
-  play.undoing.defer(() => Promise.race([ended, delay(breakingOffMs)]).then(() => undefined))
+  play.undoing.defer(() =>
+    Promise.race([ended, delay(breakingOffMs, null, { ref: false })]).then(() => undefined),
+  )
   await Promise.race([all, delay(ms)]).finally(() => over.abort())
   const late = delay(120_000, 'late', { ref: false })
   if ((await Promise.race([all, late])) === 'late')
