@@ -142,14 +142,15 @@ export class Supervisor implements AsyncDisposable {
     return this.#servers.get(server)?.release(reason) ?? false
   }
 
-  /** The tools of the caller's connected servers; starts nothing. */
+  /** The tools of the caller's connected servers; starts nothing. Only a server that is named is waited for. */
   async tools(
     caller: Caller,
     server: string | null,
     { signal, length = 'list' }: Waiting & { readonly length?: DescriptionLength },
   ): Promise<ShownTools & { readonly generation: number }> {
-    const asked = server === null ? this.#visible(caller) : [this.#server(caller, server)]
-    const shown = await shownTools(asked, caller, this.#ports, { signal, length })
+    const named = server === null ? null : this.#server(caller, server)
+    await named?.slot(caller.principal.id).settled({ signal })
+    const shown = shownTools(named === null ? this.#visible(caller) : [named], caller, this.#ports, length)
     return { ...shown, generation: this.#generation }
   }
 

@@ -86,6 +86,23 @@ test('tools are listed for connected servers only, and listing starts nothing', 
   expect(generation).toBe(1)
 })
 
+test('a server that never gets ready holds up no list but its own', async () => {
+  const timeouts = { initializeMs: 600_000, callMs: 5000, idleMs: 0 }
+  const silent = serverSettings('never-initialize.mjs', { name: 'silent', timeouts })
+  await using all = await superviseAll([silent, serverSettings('echo.mjs')])
+  await all.supervisor.start(caller(), 'fixture', waiting)
+  const patient = { signal: new AbortController().signal }
+  const starting = all.supervisor.start(caller(), 'silent', patient).catch(() => null)
+  await eventually(() => stateOf(all) === 'starting')
+  const { tools } = await all.supervisor.tools(caller(), null, patient)
+  expect(tools.map(({ server }) => server)).toEqual(['fixture', 'fixture', 'fixture'])
+  expect(stateOf(all)).toBe('starting')
+  const own = all.supervisor.tools(caller(), 'silent', patient)
+  await all.supervisor.stop(caller(), 'silent', waiting)
+  expect((await own).tools).toEqual([])
+  await starting
+})
+
 test('principals have instances of their own and see no others', async () => {
   await using all = await superviseAll([serverSettings('echo.mjs')])
   await all.supervisor.start(caller(1), 'fixture', waiting)

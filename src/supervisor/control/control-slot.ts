@@ -94,10 +94,14 @@ export class ControlSlot implements AsyncDisposable, SharedDoor {
     return [this.view(), ...this.#own.views()]
   }
 
-  /** The tools, or null while the server is not connected; a start under way is waited for. */
-  async tools({ signal }: Waiting): Promise<ToolSurface | null> {
-    if (this.#starting !== null) await unlessAborted(this.#starting, signal).catch(() => null)
+  /** The tools, or null while the server is not connected. */
+  get tools(): ToolSurface | null {
     return this.#connection?.surface ?? null
+  }
+
+  /** Waits for a start under way, however it ends. */
+  async settled({ signal }: Waiting): Promise<void> {
+    if (this.#starting !== null) await unlessAborted(this.#starting, signal).catch(() => null)
   }
 
   /** Starts in so many words: whatever made it give up is forgotten. */
@@ -230,14 +234,10 @@ export class ControlSlot implements AsyncDisposable, SharedDoor {
   }
 
   /** A process that nobody can speak with is of no use; one that is just ending says itself how. */
-  async #outlived(
-    process: Running,
-    instance: InstanceId,
-    { message, details }: SallyportError,
-  ): Promise<void> {
+  async #outlived(process: Running, instance: InstanceId, error: SallyportError): Promise<void> {
     if ((await soon(process.ended, lastWordMs)) !== null || this.#instance.id !== instance) return
     // Whoever is told of it next hears the reason alone: which server it is stands before it.
-    const { reason = message } = details
+    const { reason = error.message } = error.details
     await this.#instance.abandon(String(reason), true).catch(() => undefined)
   }
 

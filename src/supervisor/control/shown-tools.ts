@@ -10,26 +10,23 @@ export interface ShownTools {
   readonly collisions: readonly string[]
 }
 
-/** Starts nothing; a server that is not connected shows nothing. Collisions are told as events, too. */
-export async function shownTools(
+/** Starts nothing, waits for nothing; a server that is not connected shows nothing. Collisions are told as events, too. */
+export function shownTools(
   servers: readonly RegisteredServer[],
   caller: Caller,
   ports: Ports,
-  { signal, length }: { readonly signal: AbortSignal; readonly length: DescriptionLength },
-): Promise<ShownTools> {
+  length: DescriptionLength,
+): ShownTools {
   const { gate, governor, settings, emit } = ports
   const principal = caller.principal.id
-  const lists = await Promise.all(
-    servers.map(async (one) => {
-      const slot = one.slot(principal)
-      const surface = await slot.tools({ signal })
-      const shown = (surface?.tools ?? []).filter(({ listed }) =>
-        governor.shows(one.settings, slot.instance.id, listed),
-      )
-      return viewTools(one.settings, shown, gate, settings.tools, length)
-    }),
-  )
-  const shown = withoutCollisions(lists.flat())
+  const views = servers.flatMap((one) => {
+    const slot = one.slot(principal)
+    const shown = (slot.tools?.tools ?? []).filter(({ listed }) =>
+      governor.shows(one.settings, slot.instance.id, listed),
+    )
+    return viewTools(one.settings, shown, gate, settings.tools, length)
+  })
+  const shown = withoutCollisions(views)
   for (const name of shown.collisions) {
     const reason = 'two tools would be shown under one name, so neither is'
     emit({ type: 'tools/collision', server: null, instance: null, principal, detail: { name, reason } })
