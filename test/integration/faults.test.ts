@@ -354,14 +354,14 @@ describe('a fault', () => {
     async (days) => {
       await using session = await attached(at, 'asked')
       const over = new AbortController()
-      const asked = (async () => {
+      const asked = Promise.withResolvers<string>()
+      const listening = (async () => {
         for await (const { method, params } of client.approvals(over))
-          if (method === 'approvals/asked') return params.id
-        return ''
+          if (method === 'approvals/asked') asked.resolve(params.id)
       })()
       await eventually(async () => (await client.call('approvals/list', {})).listeners > 0)
       const answer = session.call('effect', { token: `t${++count}`, way: 'honest' })
-      const id = await asked
+      const id = await asked.promise
       const bytes = Buffer.alloc(8)
       bytes.writeBigInt64LE(BigInt(days * 86_400_000))
       writeSync(clock, bytes, 0, 8, 0)
@@ -373,6 +373,7 @@ describe('a fault', () => {
       } finally {
         writeSync(clock, Buffer.alloc(8), 0, 8, 0)
         over.abort()
+        await listening
       }
     },
   )

@@ -206,7 +206,9 @@ const asRoot: Readonly<Record<string, () => Promise<void>>> = {
     const [one, other] = both
     const source = new URL('../fixtures/servers', import.meta.url).pathname
     const earned = async () =>
-      (await life.client.call('trust/list', { server: 'again' })).trust.find(({ tool }) => tool === 'echo')
+      (await life.client.call('trust/list', {})).trust.find(
+        ({ server, tool }) => server === 'again' && tool === 'echo',
+      )
     const identities = new Set<string>()
     for (const who of [one, other, one]) {
       const code = { command: 'node', args: ['/app/echo.mjs'], package: { source, target: '/app' } }
