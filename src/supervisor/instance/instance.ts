@@ -204,9 +204,10 @@ export class Instance implements AsyncDisposable {
   async #watch(process: SandboxProcess): Promise<void> {
     const exit = await process.ended
     const life = this.#life
-    // Where a stop gave up before there was proof of the end, the state is no longer this process's.
-    if (!('process' in life) || life.process !== process) return
+    // Where a stop gave up before there was proof of the end, another may have been started.
+    if ('process' in life && life.process !== process) return
     this.#exit = exit
+    if (!('process' in life)) return
     const reason = describeExit(exit)
     switch (life.state) {
       case 'starting':
@@ -281,8 +282,7 @@ export class Instance implements AsyncDisposable {
   }
 
   #apply(event: InstanceEvent, life: Life, reason: string | null, id: InstanceId = this.#id): void {
-    const from = this.#life.state
-    const to = next(from, event)
+    const [from, to] = [this.#life.state, next(this.#life.state, event)]
     if (to !== life.state)
       throw new SallyportError('ERR_INTERNAL', `${event} leads from ${from} to ${to}, not ${life.state}`)
     this.#life = life
