@@ -223,6 +223,19 @@ describe('a declaration that stands in a server’s entry', () => {
     })
   })
 
+  test('is accepted once, though the server lists what is not in it', async () => {
+    const file = join(at.folder, 'some.json')
+    writeFileSync(file, JSON.stringify(declaredAs({})), { mode: 0o600 })
+    const entry = fixture('rug-pull', { acceptance: 'first-use', surface: 'dynamic', declaration: file })
+    await using other = await daemon(configOf({ echo: entry }))
+    for (let n = 0; n < 3; n++) {
+      await other.client.call('tools/call', { server: 'echo', tool: 'echo', arguments: { text: 'a' } })
+      await other.client.call('servers/stop', { server: 'echo' }) // and looked at again
+    }
+    const accepted = await other.client.call('audit/query', { type: 'surface.accepted', limit: 1000 })
+    expect(accepted.records).toHaveLength(1)
+  })
+
   test.each([
     ['another server', declaredAs({}, { server: 'other' }), /server: got "other", expected echo/],
     ['a field too few', { ...declaredAs({}), tools: { echo: {} } }, /tools.echo.version: got nothing/],

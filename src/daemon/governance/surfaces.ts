@@ -156,15 +156,24 @@ export class Surfaces {
       this.#ports.emit(about('surface/unaccepted', server.name, { tools: undeclared }))
       return false
     }
+    const acceptable = undeclared.filter((name) => seen.tools.has(name))
     const room = Math.max(0, this.#ports.toolLimit() - accepted.tools.size)
-    const over = undeclared.slice(room)
-    if (over.length > 0) {
-      const reason = `with them it had more than tools.per_server (${this.#ports.toolLimit()})`
-      this.#ports.emit(about('surface/unaccepted', server.name, { tools: over, reason }))
-    }
-    if (room > 0)
-      await this.#accept(seen, accepted, 'first-use', { ...change, undeclared: undeclared.slice(0, room) })
-    return over.length === 0
+    const [fresh, over] = [acceptable.slice(0, room), acceptable.slice(room)]
+    const unlike = undeclared.filter((name) => !seen.tools.has(name))
+    this.#tellUnaccepted(
+      server.name,
+      over,
+      `with them it had more than tools.per_server (${this.#ports.toolLimit()})`,
+    )
+    this.#tellUnaccepted(server.name, unlike, 'its declaration does not have them, or has them otherwise')
+    if (fresh.length > 0) await this.#accept(seen, accepted, 'first-use', { ...change, undeclared: fresh })
+    return fresh.length === undeclared.length
+  }
+
+  #tellUnaccepted(server: string, tools: readonly string[], reason: string): void {
+    if (tools.length === 0) return
+    const mend = `sallyport accept ${server}`
+    this.#ports.emit(about('surface/unaccepted', server, { tools, reason, mend }))
   }
 
   /** Records changes that were not told before, each a violation of the tool's trust. */
