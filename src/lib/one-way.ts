@@ -169,3 +169,10 @@ export const latin1 = (text: string): string => Buffer.from(text, 'utf8').toStri
 
 /** What was written, of such a reading. */
 export const unicode = (text: string): string => Buffer.from(text, 'latin1').toString('utf8')
+
+/** The texts of all that an object says under a key: of one that says it twice, more than one. */
+export function allIn(json: string, key: string): readonly string[] {
+  const text = latin1(json)
+  const found = scanned(() => members(text, 0, text.length)) ?? []
+  return found.filter((member) => member.key === key).map(({ start, end }) => unicode(text.slice(start, end)))
+}

@@ -43,7 +43,7 @@ test('a tool that changed is not called in a session whose host did not subscrib
   expect(host.lines.map((line) => (JSON.parse(line) as { id?: unknown }).id)).toEqual([1, 2, 3, 4])
 })
 
-test.each(['refuses', 'completes', 'cancels'])(
+test.each(['refuses', 'completes', 'cancels', 'cancels, with a mark of it,'])(
   'a server that %s the subscription is asked again, and what it changed meanwhile is not called',
   async (way) => {
     await using host = await attach(serverSettings('', { args: [fixture('unsubscribing.mjs'), way] }))

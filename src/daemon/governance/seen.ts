@@ -145,12 +145,14 @@ function digestsOf(tools: ReadonlyMap<string, unknown>): Pick<Seen, 'digests' | 
   let left = maxLength
   for (const [name, tool] of tools) {
     if (!toolName.test(name)) continue
-    const length = lengthOf(tool)
-    if (length <= maxToolLength) left -= length
-    if (left < 0) break
     const digest = digestOfTool(tool)
-    if (digest === null) unreadable.push(name)
-    else digests.set(name, digest)
+    if (digest === null) {
+      unreadable.push(name)
+      continue
+    }
+    left -= lengthOf(tool)
+    if (left < 0) break
+    digests.set(name, digest)
   }
   return { digests, unreadable }
 }

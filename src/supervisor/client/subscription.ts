@@ -22,7 +22,7 @@ export function listenParams({ capabilities }: Introduction): string | null {
   return JSON.stringify({ notifications: Object.fromEntries(told.map(([, change]) => [change, true])) })
 }
 
-/** Before a subscription that is over is asked for again, ms; each pause is twice the one before, until one has lasted */
+/** Before a subscription that is over is asked for again, ms; each pause is twice the one before, until a subscription has lasted the longest */
 const [firstPauseMs, longestPauseMs] = [1000, 60_000]
 /** Requests for it that are remembered: what comes late of one is for nobody else */
 const maxKeys = 16
@@ -61,10 +61,10 @@ export class Subscription {
 
   /** True for a notification of it, and for the one that ends it. */
   hears({ method, text, params }: Notification): boolean {
+    const ends = method === 'notifications/cancelled' ? only(params?.inner ?? [], 'requestId') : null
+    if (ends !== null && this.settles(idAt(text, ends)?.key)) return true
     const about = idAt(text, subscriptionIn(text, params))?.key
-    if (about !== undefined && this.#keys.includes(about)) return true
-    if (method !== 'notifications/cancelled') return false
-    return this.settles(idAt(text, only(params?.inner ?? [], 'requestId'))?.key)
+    return about !== undefined && this.#keys.includes(about)
   }
 
   /** True for the key of a request for it, which an answer ends. */

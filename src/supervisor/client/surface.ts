@@ -1,7 +1,7 @@
 // Asks a server what it lists: all that can be accepted of it, page by page, within bounds.
 import { SallyportError } from '../../errors.ts'
 import { isReadable, readAnswer } from '../message/read-answer.ts'
-import { listIn, parseOneWay } from '../../lib/one-way.ts'
+import { allIn, listIn, parseOneWay } from '../../lib/one-way.ts'
 import type { Observation } from '../../schema/governor.ts'
 import type { Answer } from './options.ts'
 
@@ -61,9 +61,9 @@ export async function readTools(request: Request, limit: number): Promise<Surfac
   const tools = new Map<string, unknown>()
   for (const text of listed) {
     const tool = parseOneWay(text)
-    const { name } = asRecord(tool ?? JSON.parse(text))
-    // Of two tools with one name nobody can tell which one a call would reach.
-    if (typeof name === 'string') tools.set(name, tools.has(name) ? null : tool)
+    for (const name of allIn(text, 'name').map((said): unknown => JSON.parse(said)))
+      // Of two tools with one name nobody can tell which one a call would reach, nor of one with two.
+      if (typeof name === 'string') tools.set(name, tools.has(name) ? null : tool)
   }
   return tools
 }
