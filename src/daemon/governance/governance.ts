@@ -184,9 +184,9 @@ export class Governance implements AsyncDisposable {
   /** Nothing is accepted of these launched servers any more, on the word that `record` puts on record: both are there, or neither. */
   async removeWith(servers: readonly string[], actor: Actor, record: () => Promise<void>): Promise<void> {
     await this.governors.settled()
-    await this.consequences.recorded()
-    // One batch, so in one turn.
     await this.surfaces.end(servers, async () => {
+      await this.consequences.recorded()
+      // One batch, so in one turn.
       const removed = servers.map((server) =>
         this.recorder.record('server.removed', { server, scope: 'dynamic', ...actor }),
       )
