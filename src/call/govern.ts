@@ -220,11 +220,13 @@ class Passage implements Told {
     const { call, server, instance, kind, subject, lineage, principal, peer, bytes } = this.#proposal
     const { registry, permits, decide, policyVersion } = this.#ports
     const { request, trust, proposed, about } = decided
-    const { identity, sideEffects, resourceScopes, approval } = permit.binding
+    const { identity, approval } = permit.binding
     const { argumentsDigest, bytesDigest } = proposed
 
     // 8. check: the world as it is now, not as it was when the call was decided.
     const now = registry.standing(server.name, instance, kind, subject)
+    const tool = now.state === 'accepted' ? now.tool : null
+    const { sideEffects = none, resourceScopes = none } = tool?.declaration ?? {}
     const present = registry.trust(server.name, subject)
     const failed = permits.spend(permit, {
       identity: now.state === 'accepted' ? now.identity : '',

@@ -2,7 +2,7 @@
 import { beforeEach, describe, expect, test } from 'vitest'
 import { catalogue, SallyportError } from '../../src/errors.ts'
 import { Abouts } from '../../src/call/about.ts'
-import { draftDeclaration } from '../../src/call/declaration.ts'
+import { draftDeclaration, type ToolDeclaration } from '../../src/call/declaration.ts'
 import { govern, recordOutcome } from '../../src/call/govern.ts'
 import { Permits } from '../../src/call/permit.ts'
 import type { ApprovalAnswer, CallEquipment, GovernPorts, Standing, Told } from '../../src/call/ports.ts'
@@ -37,6 +37,10 @@ const accepted: Standing = {
   declarationVersion: 1,
   tool: { declaration: draftDeclaration({ name: 'read_file' }), surfaceDigest: '' },
 }
+const declaring = (declares: Partial<ToolDeclaration>): Standing => ({
+  ...accepted,
+  tool: { declaration: { ...draftDeclaration({ name: 'read_file' }), ...declares }, surfaceDigest: '' },
+})
 const granted: ApprovalAnswer = { granted: true, approval: 'a-1', scope: 'once', by: '0' }
 
 interface World {
@@ -271,6 +275,18 @@ const refused: readonly [string, string, Partial<World>, Partial<Proposal>][] = 
     'the sandbox does not contain what it declares',
     'ERR_PERMIT_REFUSED',
     { uncontained: '/data is not mounted' },
+    {},
+  ],
+  [
+    'its tool declares another class than the permit was issued for',
+    'ERR_PERMIT_REFUSED',
+    { standingAtBoundary: declaring({ sideEffects: ['read', 'write', 'network', 'secret-access'] }) },
+    {},
+  ],
+  [
+    'its tool declares another scope than the permit was issued for',
+    'ERR_PERMIT_REFUSED',
+    { standingAtBoundary: declaring({ resourceScopes: ['/workspace'] }) },
     {},
   ],
   [
