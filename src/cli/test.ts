@@ -1,4 +1,4 @@
-// `sallyport test NAME`: does the server start in its sandbox, shake hands and list its tools?
+// `sallyport test NAME`: does the server start in its sandbox, shake hands and list the tools that were accepted?
 import type { Command } from 'commander'
 import { printJson, printTable } from './output.ts'
 import type { Cell } from './output.ts'
@@ -7,7 +7,9 @@ import type { ReachOptions } from './reach.ts'
 
 export function registerTest(program: Command): void {
   reaching(program.command('test'))
-    .description('launch a server in its sandbox, shake hands, list its tools, stop it')
+    .description(
+      'launch a server in its sandbox, shake hands, compare its tools with those accepted, stop it',
+    )
     .argument('<name>')
     .action((name: string, options: ReachOptions) =>
       reach(options, 'operator', async ({ client, signal }) => {

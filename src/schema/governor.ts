@@ -118,6 +118,12 @@ export interface Governor {
   settle(admission: Admission, outcome: Outcome): void
   /** Compares a surface with the accepted one and records what is new; calls of the instance are admitted on it */
   observe(seen: Observation): Promise<void>
+  /**
+   * Resolves with words on how what an instance was observed to list stands against its acceptance; that nothing was
+   * accepted yet is no failure. Where a changed or undeclared surface, or a declaration about something else, speaks
+   * against it, rejects with the `SallyportError` that says so.
+   */
+  validate(seen: Observation): Promise<string>
   /** True when the tool object is the accepted one, or nothing is held against showing it */
   shows(server: ServerSettings, instance: InstanceId | null, tool: unknown): boolean
   /** True when a server's instructions are the accepted ones, or are accepted by being seen first */

@@ -1323,7 +1323,7 @@ export interface Control {
     session: string
   }
   /**
-   * Launches a server, shakes hands, stops it
+   * Launches a server, shakes hands, compares what it lists with what was accepted, stops it
    */
   'servers/test'?: {
     /**

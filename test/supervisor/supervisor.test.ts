@@ -334,7 +334,13 @@ test('testing a server names each step, and leaves nothing', async () => {
   await using all = await superviseAll([serverSettings('echo.mjs')])
   const report = await all.supervisor.test(caller(0, 'operator'), 'fixture', waiting)
   expect(report.ok).toBe(true)
-  expect(report.steps.map(({ step }) => step)).toEqual(['launch', 'initialize', 'tools/list', 'stop'])
+  expect(report.steps.map(({ step }) => step)).toEqual([
+    'launch',
+    'initialize',
+    'tools/list',
+    'declaration',
+    'stop',
+  ])
   expect(all.supervisor.list(caller(0, 'operator'))[0]?.instances).toEqual([])
 })
 

@@ -19,6 +19,7 @@ import type { Outfits } from '../machine/outfits.ts'
 import type { JournalRecorder } from './recorder.ts'
 import { digestOfTool, unreadableDigest } from './seen.ts'
 import type { Surfaces } from './surfaces.ts'
+import { validate } from './validate.ts'
 
 /** What calls are judged by, and where their records go. */
 export interface GovernorParts {
@@ -79,6 +80,7 @@ export class Governors implements AsyncDisposable {
       confirm: (admission) => confirm(this.#parts, versionOf, admission),
       settle: (admission, outcome) => this.#settle(admission, outcome),
       observe: (seen) => surfaces.observe(seen),
+      validate: (seen) => validate(ledger, seen),
       shows: (server, instance, tool) => this.#shows(server, instance, tool),
       introduces: (server, instructions) => surfaces.introduces(server, instructions),
       forget: (instance) => {

@@ -1,6 +1,7 @@
-// `servers/test`: one start, handshake, listing and stop of a server, apart from everything that runs.
+// `servers/test`: one start, handshake, listing, comparison and stop of a server, apart from everything that runs.
 import { SallyportError } from '../../errors.ts'
 import type { OperatorMethods } from '../../rpc/protocol.ts'
+import type { Observation } from '../../schema/governor.ts'
 import { ToolSurface } from '../client/tool-surface.ts'
 import type { Ports } from '../ports.ts'
 import { LoneProcess, type LoneProcessOptions } from './lone-process.ts'
@@ -26,17 +27,24 @@ export async function testServer(options: LoneProcessOptions & { readonly ports:
       () => lone.introduce(process),
       () => 'answered',
     )
+    const instance = lone.instance.id
+    let listed: Observation = { server, instance, tools: new Map(), rest: null }
     const surface = new ToolSurface({
       server,
       client,
       limit: settings.tools.perServer,
       next: () => 1,
-      observe: (seen) => governor.observe({ server, instance: lone.instance.id, ...seen }),
+      observe: (seen) => governor.observe((listed = { server, instance, ...seen })),
     })
     await step(
       'tools/list',
       () => surface.fetch(lone.patience),
       () => `${surface.tools.length} tools`,
+    )
+    await step(
+      'declaration',
+      () => governor.validate(listed),
+      (standing) => standing,
     )
   } catch {
     // the step that failed says why
