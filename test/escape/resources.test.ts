@@ -42,6 +42,15 @@ describe.each(daemons)('under a daemon of %s', (daemon) => {
     expect(amount).toBeLessThan(32)
   })
 
+  test('a thread bomb stops at the profile’s processes', async () => {
+    // Each of Node's threads has a heap of its own.
+    const limits = { ...tight.limits, memoryBytes: 536_870_912 }
+    const { amount, stopped } = await take('threads', { limits })
+    expect(stopped).toBe('ERR_WORKER_INIT_FAILED')
+    expect(amount).toBeGreaterThan(0)
+    expect(amount).toBeLessThan(32)
+  })
+
   test('descriptors stop at the profile’s open files', async () => {
     const { amount, stopped } = await take('descriptors')
     expect(stopped).toBe('EMFILE')

@@ -28,6 +28,7 @@ const rows: readonly Row[] = [
   { title: '4: a server that ignores signals', way: 'deaf', ...unmoved },
   { title: '6: a server whose children leave its session and its streams', way: 'leaves', ...unmoved },
   { title: '8: a server that forks until it may no more', way: 'bombs', ...unmoved },
+  { title: '8: a server that starts threads until it may no more', way: 'threads', ...unmoved },
   { title: '11: a server that is killed in a call', way: 'dies', ...lost },
   { title: '14: a server that floods its output', way: 'flood', ...unmoved },
   { title: '15: a server whose line has no end', way: 'endless', ...lost, told: 'ERR_RESULT_TOO_LARGE' },
@@ -43,12 +44,14 @@ const profile = {
   extends: 'node',
   limits: { memory_bytes: 201_326_592, pids: 64 },
 }
+/** Each of Node's threads has a heap of its own. */
+const threaded = { ...profile, name: 'threaded', limits: { memory_bytes: 536_870_912, pids: 32 } }
 /** What takes milliseconds takes seconds where others are at work */
 const slowMs = 20_000
-const entry = (script = 'chaotic', output: object = { line_bytes: 65_536 }): object =>
+const entry = (script = 'chaotic', output: object = { line_bytes: 65_536 }, { name } = profile): object =>
   fixture('chaotic', {
     args: [`/app/${script}.mjs`],
-    profile: 'small',
+    profile: name,
     output,
     restart: { schedule_s: [0.1], jitter: 0, steady_s: 60, storm: 1000, start_attempts: 1 },
     timeouts: { call_ms: 50_000 },
@@ -61,9 +64,11 @@ let client: Client
 beforeAll(async () => {
   const names = rows.map(({ way }) => way)
   const servers = Object.fromEntries(names.map((name) => [name, entry()]))
-  at = await place(configOf({ ...servers, plain: entry('chaotic', {}), absent: entry('absent') }))
+  const threads = entry('chaotic', {}, threaded)
+  at = await place(configOf({ ...servers, threads, plain: entry('chaotic', {}), absent: entry('absent') }))
   await mkdir(join(at.folder, 'profiles'), { mode: 0o700 })
-  await writeFile(join(at.folder, 'profiles/small.yaml'), JSON.stringify(profile), { mode: 0o600 })
+  for (const one of [profile, threaded])
+    await writeFile(join(at.folder, `profiles/${one.name}.yaml`), JSON.stringify(one), { mode: 0o600 })
   ;({ process: child, client } = await serve(at))
 })
 afterAll(async () => {

@@ -67,11 +67,11 @@ export const faultRows: readonly FaultRow[] = [
   },
   {
     number: 8,
-    fault: 'a fork bomb; orphans by the hundred',
+    fault: 'a fork bomb, a thread bomb, ten thousand orphans',
     tests: {
       'integration/faults-of-servers.test.ts': ['8: '],
-      'escape/resources.test.ts': ['a fork bomb stops'],
-      'sandbox/init/server.test.ts': ['reaps orphans by the hundred'],
+      'escape/resources.test.ts': ['a fork bomb stops', 'a thread bomb stops'],
+      'sandbox/init/server.test.ts': ['reaps ten thousand orphans'],
     },
   },
   {
