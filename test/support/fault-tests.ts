@@ -87,6 +87,7 @@ export const faultRows: readonly FaultRow[] = [
     fault: 'a server crashes at every start',
     tests: {
       'integration/faults.test.ts': ['10: '],
+      'integration/at-rest.test.ts': ['10: '],
       'supervisor/instance/restart.test.ts': [
         'one that was ready comes back on the schedule',
         'a steady life starts the schedule anew',
