@@ -48,6 +48,7 @@ const profile = {
 const threaded = { ...profile, name: 'threaded', limits: { memory_bytes: 536_870_912, pids: 32 } }
 /** What takes milliseconds takes seconds where others are at work */
 const slowMs = 20_000
+const small = { stderr_bytes: 65_536 }
 const entry = (script = 'chaotic', output: object = { line_bytes: 65_536 }, { name } = profile): object =>
   fixture('chaotic', {
     args: [`/app/${script}.mjs`],
@@ -65,7 +66,7 @@ beforeAll(async () => {
   const names = rows.map(({ way }) => way)
   const servers = Object.fromEntries(names.map((name) => [name, entry()]))
   const threads = entry('chaotic', {}, threaded)
-  at = await place(configOf({ ...servers, threads, plain: entry('chaotic', {}), absent: entry('absent') }))
+  at = await place(configOf({ ...servers, threads, plain: entry('chaotic', small), absent: entry('absent') }))
   await mkdir(join(at.folder, 'profiles'), { mode: 0o700 })
   for (const one of [profile, threaded])
     await writeFile(join(at.folder, `profiles/${one.name}.yaml`), JSON.stringify(one), { mode: 0o600 })
@@ -139,6 +140,17 @@ test('4: a server that is deaf to the end of its input and to SIGTERM is given b
   expect((stopping?.ms ?? 0) - (draining?.ms ?? 0)).toBeGreaterThan(90)
   expect((stopped?.ms ?? 0) - (stopping?.ms ?? 0)).toBeGreaterThan(290)
   expect(await instance('deaf')).toMatchObject({ state: 'stopped', pid: null, reason: 'it was killed' })
+})
+
+test('16: of a flood of stderr the newest is kept, and every byte that is not is counted', async () => {
+  const { stderr_bytes: kept } = small
+  await call('plain', 'shouts')
+  await eventually(async () => {
+    const { lines, dropped } = await client.call('servers/logs', { server: 'plain' })
+    expect(lines.at(-1)).toBe('x'.repeat(1000))
+    expect(dropped + kept).toBe(2000 * 1001)
+    return true
+  }, slowMs)
 })
 
 test('22: a server whose program is not there is given up by name, and no call is sent', async () => {
