@@ -10,6 +10,10 @@ export interface ToolView {
   readonly description: string
   readonly decision: 'allow' | 'ask' | 'deny'
   readonly input_schema: unknown
+  /** As the server claims; where it claims nothing, as the operator vouches; else false */
+  readonly read_only: boolean
+  /** False where it only reads, or the server claims that it only adds */
+  readonly destructive: boolean
   readonly annotations: unknown
 }
 

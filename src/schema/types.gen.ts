@@ -408,7 +408,7 @@ export interface Config {
          */
         deny: string[]
         /**
-         * Tools that the operator vouches only read
+         * Tools that the operator vouches only read; lists show them so where their own annotations say nothing of it
          *
          * Items: Name of a tool; `*` stands for any letters, `?` for one
          */

@@ -169,5 +169,7 @@ const searchView = (count: number, naming: Settings['tools']['naming']): ToolVie
     required: ['query'],
     additionalProperties: false,
   },
+  read_only: true,
+  destructive: false,
   annotations: { readOnlyHint: true, openWorldHint: false },
 })

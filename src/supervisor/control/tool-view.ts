@@ -1,6 +1,7 @@
 // How control methods show tools: named within limits, described in few words, without characters that deceive.
 import { createHash } from 'node:crypto'
 import type { ToolView } from '../../rpc/governed.ts'
+import { matchesName } from '../../lib/glob.ts'
 import { secretShape } from '../../lib/secret-shape.ts'
 import type { Gate } from '../../schema/gate.ts'
 import type { ServerSettings, Settings } from '../../schema/settings.ts'
@@ -33,8 +34,21 @@ export function viewTools(
       description: harmless(listed.description, limit),
       decision: gate.decide({ server, kind: 'tool', subject: listed.tool, arguments: {} }).action,
       input_schema: schemaView(listed.inputSchema),
+      ...harmOf(server, listed),
       annotations: prune(listed.annotations, maxSchemaDepth),
     }))
+}
+
+/** What a call may do: the server's own claims go before the operator's word for it, and absent means the worst. */
+function harmOf(
+  server: ServerSettings,
+  { tool, annotations }: KnownTool,
+): Pick<ToolView, 'read_only' | 'destructive'> {
+  const claims = { ...(annotations as object) } as Record<string, unknown>
+  const { readOnlyHint: claimed, destructiveHint } = claims
+  const isVouchedFor = (): boolean => server.tools.readOnly.some((glob) => matchesName(glob, tool))
+  const readOnly = typeof claimed === 'boolean' ? claimed : destructiveHint !== true && isVouchedFor()
+  return { read_only: readOnly, destructive: !readOnly && destructiveHint !== false }
 }
 
 /** Splits off the views whose names collide; neither is shown, since one would be taken for the other. */

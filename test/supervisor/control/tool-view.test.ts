@@ -1,11 +1,15 @@
 import { expect, test } from 'vitest'
+import { gateOf } from '../../../src/call/gate.ts'
 import {
   displayName,
   harmless,
   plain,
   prune,
+  viewTools,
   withoutCollisions,
 } from '../../../src/supervisor/control/tool-view.ts'
+import { allowAll } from '../../support/attach.ts'
+import { serverOf } from '../../support/settings.ts'
 
 test.each([
   ['<server>_<tool>', 'files', 'read', 'files_read'],
@@ -39,6 +43,27 @@ test('of two tools under one name neither is shown', () => {
   expect(tools.map(({ name }) => name)).toEqual(['x_y'])
   expect(collisions).toEqual(['a_b_c'])
 })
+
+test.each([
+  ['t', null, false, true],
+  ['t', 'no object', false, true],
+  ['t', { readOnlyHint: 'yes', destructiveHint: 0 }, false, true],
+  ['t', { readOnlyHint: true }, true, false],
+  ['t', { destructiveHint: false }, false, false],
+  ['vouched', null, true, false],
+  ['vouched', { readOnlyHint: false }, false, true],
+  ['vouched', { destructiveHint: true }, false, true],
+])(
+  'of %s with the annotations %j it is said: read-only %s, destructive %s',
+  (tool, annotations, reads, harms) => {
+    const server = serverOf({ tools: { allow: [], deny: [], readOnly: ['vouch*'] } })
+    const listed = { tool, description: '', inputSchema: {}, annotations }
+    const settings = { descriptionList: 200, descriptionFull: 2048, naming: '<server>_<tool>' } as never
+    expect(viewTools(server, [listed], gateOf(allowAll), settings, 'list')).toMatchObject([
+      { read_only: reads, destructive: harms },
+    ])
+  },
+)
 
 test('descriptions lose what deceives a terminal or a reader', () => {
   expect(plain('a\u001b[31mred\u001b[0m\u202eb\u200b\nc', 200)).toBe('ared b c')
