@@ -4,10 +4,11 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { eventually } from '../support/eventually.ts'
 import { hostKill } from '../support/cgroup-host.ts'
+import type { ChildProcess } from '../support/leaks.ts'
 import type { Chance } from './chance.ts'
 import type { Containers } from './containers.ts'
 import { takeRoom } from './disk.ts'
-import { isBeside, limit, onePart, partsOf, signal, stopped } from './parts.ts'
+import { essential, isBeside, limit, onePart, partsOf, signal, stopped } from './parts.ts'
 import type { Stage } from './stage.ts'
 
 interface Scene {
@@ -26,6 +27,20 @@ interface Fault {
 }
 
 const day = 86_400_000
+
+/** One of a kind is killed as soon as there is one, which is waited for. */
+const killed = (isOfKind: (part: ChildProcess) => boolean): Fault => ({
+  weight: 1,
+  async befall({ stage, chance }) {
+    const parts = await eventually(() => {
+      const all = partsOf(stage).filter(isOfKind)
+      return all.length > 0 && all
+    }, 3000).catch(() => [])
+    if (parts.length === 0) return 'there was none'
+    signal(chance.pick(parts).pid, 'SIGKILL')
+    return 'killed'
+  },
+})
 
 const faults: Readonly<Record<string, Fault>> = {
   'the daemon is killed': {
@@ -89,8 +104,11 @@ const faults: Readonly<Record<string, Fault>> = {
     weight: 1,
     befall: ({ stage, chance }) => stopped(stage.pid, chance.between(50, 2000)),
   },
+  ...Object.fromEntries(
+    Object.entries(essential).map(([name, isOfKind]) => [`${name} is killed`, killed(isOfKind)]),
+  ),
   'a part of a sandbox is killed': {
-    weight: 6,
+    weight: 3,
     async befall({ stage, chance }) {
       const part = onePart(chance, partsOf(stage))
       if (part === null) return 'there was none'
@@ -200,7 +218,7 @@ const faults: Readonly<Record<string, Fault>> = {
 
 /**
  * Lets one fault after the other befall the daemon, with pauses between, until that is over: of all, or of those alone
- * that a daemon has to survive.
+ * that a daemon has to survive. Says which of them there was no time for.
  */
 export async function misfortune(
   scene: Scene & { readonly signal: AbortSignal; readonly isSpared: boolean },
@@ -211,13 +229,16 @@ export async function misfortune(
       ([name, { isFatal }]) => (containers !== null || !name.includes('container')) && !(isSpared && isFatal),
     )
     .map(([name, { weight }]) => [weight, name] as const)
+  const missing = new Set(weights.map(([, name]) => name))
   for (const name of course(chance, weights)) {
     await delay(chance.between(50, 1500))
     if (over.aborted) break
     const what = await faults[name]?.befall(scene)
     stage.account.count('faults', name)
+    missing.delete(name)
     stage.account.say(`${name}: ${what}`)
   }
+  if (missing.size > 0) stage.account.say(`no time for these: ${[...missing].join('; ')}`)
   stage.setClock(0)
 }
 

@@ -23,6 +23,13 @@ function roleOf(pid: number): string {
   }
 }
 
+/** What every sandbox of a run has, by what it is called. */
+export const essential: Readonly<Record<string, (part: ChildProcess) => boolean>> = {
+  'the sandbox tool': ({ name }) => name === 'bwrap',
+  'PID 1 of a sandbox': ({ pid }) => roleOf(pid) === 'init',
+  'a server': ({ pid }) => roleOf(pid).endsWith('.mjs'),
+}
+
 /** One of them, of each kind as often. */
 export function onePart(chance: Chance, parts: readonly ChildProcess[]): ChildProcess | null {
   if (parts.length === 0) return null
