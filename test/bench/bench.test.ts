@@ -1,10 +1,10 @@
 // The benchmark's command line, and what it keeps of a script that fails; what it measures is nobody's to test.
-import { spawnSync } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { runScript } from './script-run.ts'
-import { turnOf } from './turns.ts'
-import { until } from './until.ts'
+import { byTurns, turnOf } from './turns.ts'
+import { heard, until } from './until.ts'
 
 const pathOf = (name: string): string => fileURLToPath(new URL(name, import.meta.url))
 
@@ -19,6 +19,11 @@ function run(script: string, ...args: readonly string[]) {
 test('figures that were found are kept where what was started could not be ended', async () => {
   const found = await runScript(pathOf('../fixtures/bench/fails-after-figures.ts'), [])
   expect(found).toMatchObject({ figures: [{ id: 'f' }], failure: 'status 1', isBrokenOff: false })
+})
+
+test('a script that does not come to its end is ended', async () => {
+  const found = await runScript(pathOf('../fixtures/bench/never-ends.ts'), [], 1)
+  expect(found).toEqual({ figures: [], failure: 'no end within 0.001 s', isBrokenOff: false })
 })
 
 test('--help says what there is, and measures nothing', () => {
@@ -60,6 +65,23 @@ test.each([
 test('each round begins with another arm, and has all of them', () => {
   const rounds = [0, 1, 2, 3].map((round) => turnOf(['a', 'b', 'c'], round).join(''))
   expect(rounds).toEqual(['abc', 'bca', 'cab', 'abc'])
+})
+
+test('a peer that fails is absent with its reason, and takes nobody’s figures with it', async () => {
+  let turns = 0
+  const peer = async () => (turns++ < 2 ? 1 : await Promise.reject(new Error('it ended')))
+  const ours = { name: 'ours', kind: 'ours', once: () => Promise.resolve(2) } as const
+  expect(await byTurns([ours, { name: 'theirs', kind: 'peer', once: peer }], 3)).toEqual([
+    { name: 'ours', kind: 'ours', values: [2, 2, 2] },
+    { name: 'theirs', kind: 'peer', values: [], absent: 'it failed: it ended' },
+  ])
+  expect(turns).toBe(3)
+  await expect(byTurns([{ ...ours, once: peer }], 1)).rejects.toThrow('it ended')
+})
+
+test('a stream that ends before it says anything is not waited for', async () => {
+  const { stdout } = spawn('true', { stdio: ['ignore', 'pipe', 'inherit'] })
+  await expect(heard(stdout, 'data')).rejects.toThrow('it ended without an answer')
 })
 
 test('what never becomes so ends the run with what it was', async () => {

@@ -48,7 +48,7 @@ for (const name of wanted) {
   const found = await runScript(script, scripts[name]?.[options.quick ? 'quick' : 'whole'] ?? [])
   if (found.isBrokenOff) process.exit(statusInterrupted)
   if (found.failure !== null)
-    broken.push(`${name} ended with ${found.failure}, ${found.figures.length} figures came before`)
+    broken.push(`${name} failed (${found.failure}), ${found.figures.length} figures came before`)
   for (const figure of found.figures) process.stdout.write(`\n${text(figure)}\n`)
   figures.push(...found.figures)
 }

@@ -1,11 +1,13 @@
 // Who measures: the fixture `measures` as it is, and as srt runs it; and what stands beside it in memory.
 import { type ChildProcess, spawn, type SpawnOptions } from 'node:child_process'
+import { once } from 'node:events'
 import { existsSync, readdirSync, readFileSync, realpathSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { install } from './peers.ts'
+import { within } from './until.ts'
 
 const fixture = fileURLToPath(new URL('../fixtures/servers/measures.mjs', import.meta.url))
 
@@ -49,13 +51,22 @@ export async function srt(folder: string, address: string): Promise<Running | st
     cwd: at,
     detached: true,
   })
-  return speaking(child)
+  try {
+    return await speaking(child)
+  } catch (error) {
+    return `it does not run: ${(error as Error).message}`
+  }
 }
 
 const piped: SpawnOptions = { stdio: ['pipe', 'pipe', 'inherit'] }
 
+/** The longest that an answer may take, ms */
+const answerMs = 60_000
+
 /** Speaks with a server over its stdin and stdout, one request at a time. */
 async function speaking(child: ChildProcess): Promise<Running> {
+  await once(child, 'spawn')
+  child.stdin?.on('error', () => undefined) // its end is seen where it is read
   const lines = createInterface({ input: child.stdout as NodeJS.ReadableStream })[Symbol.asyncIterator]()
   let id = 0
   const say = async (
@@ -63,16 +74,11 @@ async function speaking(child: ChildProcess): Promise<Running> {
     params: object,
   ): Promise<{ result?: unknown; error?: { message: string } }> => {
     child.stdin?.write(`${JSON.stringify({ jsonrpc: '2.0', id: ++id, method, params })}\n`)
-    const { value, done } = await lines.next()
+    const { value, done } = await within(answerMs, `its answer to ${method}`, lines.next())
     if (done === true) throw new Error('it ended')
     return JSON.parse(value) as { result?: unknown; error?: { message: string } }
   }
-  await say('initialize', {
-    protocolVersion: '2025-06-18',
-    capabilities: {},
-    clientInfo: { name: 'b', version: '1' },
-  })
-  return {
+  const running: Running = {
     pid: child.pid ?? 0,
     async ask(name, args) {
       const { result, error } = await say('tools/call', { name, arguments: args })
@@ -82,7 +88,7 @@ async function speaking(child: ChildProcess): Promise<Running> {
     async [Symbol.asyncDispose]() {
       child.stdin?.end()
       const tree = treeOf(child.pid ?? 0)
-      if (child.exitCode === null)
+      if (child.exitCode === null && child.signalCode === null)
         await new Promise((resolve) => {
           child.once('exit', resolve)
           child.kill('SIGTERM')
@@ -92,6 +98,14 @@ async function speaking(child: ChildProcess): Promise<Running> {
       for (const pid of tree) if (existsSync(`/proc/${pid}`)) end(pid)
     },
   }
+  const clientInfo = { name: 'b', version: '1' }
+  try {
+    await say('initialize', { protocolVersion: '2025-06-18', capabilities: {}, clientInfo })
+  } catch (error) {
+    await running[Symbol.asyncDispose]()
+    throw error
+  }
+  return running
 }
 
 function end(pid: number): void {

@@ -15,6 +15,7 @@ import { Undoing } from '../support/broken-off.ts'
 import { counts } from './counts.ts'
 import { type Arm, median, publish } from './figures.ts'
 import { byTurns, type Measured } from './turns.ts'
+import { heard } from './until.ts'
 
 const { rounds } = counts({ rounds: 15 })
 const socketPath = '/var/run/docker.sock'
@@ -35,13 +36,12 @@ const inSandbox = await settingsFor(says, [])
 here.push({ name: 'in bubblewrap', kind: 'ours', once: () => launched(inSandbox) })
 if ('id' in found) {
   const { id } = found
-  const args = ['run', '--rm', '--network', 'none', id, '/usr/local/bin/node', `/app/${says}`]
   const inContainer: Settings = {
     ...(await settingsFor(says, [], { driver: 'docker', image: id, package: null })),
     allowedCommands: [{ name: 'node', path: '/usr/local/bin/node', interpreter: null }],
   }
   here.push(
-    { name: names.run, kind: 'peer', once: () => spawned('docker', args) },
+    { name: names.run, kind: 'peer', once: () => spawned('docker', runOf(id)) },
     { name: names.driver, kind: 'ours', once: () => launched(inContainer) },
   )
 } else
@@ -65,26 +65,33 @@ publish([
   },
 ])
 
-/** An image that holds the fixture, or why there is none. */
+/** What `docker` is told, to run the fixture in a container of that image. */
+function runOf(id: string): readonly string[] {
+  return ['run', '--rm', '--network', 'none', id, '/usr/local/bin/node', `/app/${says}`]
+}
+
+/** An image that holds the fixture, or why there is none, or none that runs. */
 async function image(): Promise<{ readonly id: string } | { readonly absent: string }> {
   const docker = new Docker({ socketPath })
   try {
     await new Docker({ socketPath, timeout: 10_000 }).ping()
     const engine = stack.use(await openEngine(findEndpoint(environment), environment))
-    await once(spawn('docker', ['version'], { stdio: 'ignore' }), 'exit')
     const at = { engine, environment, docker, [Symbol.asyncDispose]: () => Promise.resolve() }
     const files = { ...(await nodeFiles()), [`/app/${says}`]: { from: join(fixtures, says) } }
     const id = await importImage(at, 'bench-launch', { files })
     stack.defer(async () => void (await docker.getImage(id).remove({ force: true })))
+    await spawned('docker', runOf(id)) // one may answer and yet run nothing
     return { id }
   } catch (error) {
-    return { absent: `it needs an engine at ${socketPath} and its client: ${(error as Error).message}` }
+    return {
+      absent: `it needs an engine at ${socketPath} that runs containers, and its client: ${(error as Error).message}`,
+    }
   }
 }
 
 /** Time until a process's first bytes, ms; it is awaited to its end, which is not counted. */
 async function firstLine(stdout: Readable, started: number): Promise<number> {
-  await once(stdout, 'data')
+  await heard(stdout, 'data')
   const tookMs = performance.now() - started
   stdout.resume()
   return tookMs
@@ -93,9 +100,7 @@ async function firstLine(stdout: Readable, started: number): Promise<number> {
 async function spawned(program: string, args: readonly string[]): Promise<number> {
   const started = performance.now()
   const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'inherit'] })
-  const ended = once(child, 'exit')
-  const tookMs = await firstLine(child.stdout, started)
-  await ended
+  const [tookMs] = await Promise.all([firstLine(child.stdout, started), once(child, 'exit')])
   return tookMs
 }
 

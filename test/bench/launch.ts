@@ -19,7 +19,7 @@ import { counts } from './counts.ts'
 import { type Arm, boundBy, publish } from './figures.ts'
 import { install, peers } from './peers.ts'
 import { byTurns, type Measured } from './turns.ts'
-import { until } from './until.ts'
+import { heard, until } from './until.ts'
 
 const { rounds } = counts({ rounds: 25 })
 const shim = fileURLToPath(new URL(`../../dist/libexec/${process.arch}/sallyport-stdio`, import.meta.url))
@@ -123,10 +123,13 @@ async function started(
     cwd: folder.path,
     ...(env !== undefined && { env }),
   })
-  await answered(child.stdin, child.stdout)
-  const taken = performance.now() - began
-  await ended(child)
-  return taken
+  try {
+    await once(child, 'spawn')
+    await answered(child.stdin, child.stdout)
+    return performance.now() - began
+  } finally {
+    await ended(child)
+  }
 }
 
 /** A session over the socket: attach, hello, answer. Its server ends with it. */
@@ -191,19 +194,23 @@ async function full(server: string): Promise<void> {
 
 async function answered(write: Writable, read: Readable, request = hello): Promise<void> {
   const lines = createInterface({ input: read })
-  const line = once(lines, 'line')
+  const line = heard(lines, 'line')
+  write.once('error', () => undefined) // whoever ends before it reads, ends its output too
   write.write(request)
   await line
   lines.close()
 }
 
 async function ended(child: ChildProcess): Promise<void> {
-  const below = descendantsOf(child.pid ?? 0)
-  const exit = once(child, 'exit')
-  child.stdin?.end()
-  const timer = setTimeout(() => child.kill('SIGKILL'), 3000)
-  await exit
-  clearTimeout(timer)
+  if (child.pid === undefined) return
+  const below = descendantsOf(child.pid)
+  if (child.exitCode === null && child.signalCode === null) {
+    const exit = once(child, 'exit')
+    child.stdin?.end()
+    const timer = setTimeout(() => child.kill('SIGKILL'), 3000)
+    await exit
+    clearTimeout(timer)
+  }
   // srt leaves its relays where its command has ended
   for (const { pid } of below)
     try {

@@ -12,8 +12,20 @@ export interface ScriptRun {
   readonly isBrokenOff: boolean
 }
 
-/** Runs the script at a path; what it says on stderr is shown, and a signal to this process ends it first. */
-export async function runScript(path: string, args: readonly string[]): Promise<ScriptRun> {
+/** The longest that a script may take, ms: some take minutes, and one that waits for what never comes would keep all others waiting */
+const scriptMs = 30 * 60_000
+/** What it is given to undo what it has started, ms */
+const undoMs = 60_000
+
+/**
+ * Runs the script at a path; what it says on stderr is shown, and a signal to this process ends it first. After `limitMs` it
+ * is told to end, and its whole group is killed where it does not.
+ */
+export async function runScript(
+  path: string,
+  args: readonly string[],
+  limitMs = scriptMs,
+): Promise<ScriptRun> {
   // In a group of its own: what a terminal says to all of us is said to it once, and it undoes what it has started.
   const child = fork(path, [...args], { stdio: ['ignore', 'ignore', 'inherit', 'ipc'], detached: true })
   let figures: readonly Figure[] = []
@@ -23,10 +35,18 @@ export async function runScript(path: string, args: readonly string[]): Promise<
     isBrokenOff = true
     child.kill('SIGTERM')
   }
+  let isLate = false
+  let limit = setTimeout(() => {
+    isLate = true
+    child.kill('SIGTERM')
+    limit = setTimeout(() => child.pid !== undefined && process.kill(-child.pid, 'SIGKILL'), undoMs)
+  }, limitMs)
   const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
   for (const signal of signals) process.on(signal, onSignal)
   // Its channel is read to the end by then, which `exit` does not wait for
   const [status, signal] = (await once(child, 'close')) as [number | null, string | null]
+  clearTimeout(limit)
   for (const name of signals) process.off(name, onSignal)
+  if (isLate) return { figures, failure: `no end within ${limitMs / 1000} s`, isBrokenOff }
   return { figures, failure: status === 0 ? null : (signal ?? `status ${status}`), isBrokenOff }
 }

@@ -180,8 +180,12 @@ async function connectAll(): Promise<{ readonly ways: readonly Way[]; readonly a
   for (const peer of ['supergateway', 'mcp-proxy'] as const) {
     const program = await install(peer, folder.path)
     const name = `${peer} ${peers[peer].version}`
-    if (typeof program === 'string') ways.push(await way(name, 'peer', await gateway(peer, program)))
-    else absent.push({ name, kind: 'peer', values: [], absent: program.absent })
+    try {
+      if (typeof program === 'string') ways.push(await way(name, 'peer', await gateway(peer, program)))
+      else absent.push({ name, kind: 'peer', values: [], absent: program.absent })
+    } catch (error) {
+      absent.push({ name, kind: 'peer', values: [], absent: `it does not run: ${(error as Error).message}` })
+    }
   }
   return { ways, absent }
 }
@@ -225,7 +229,7 @@ async function accepts(port: number): Promise<boolean> {
 }
 
 async function ended(child: ChildProcess): Promise<void> {
-  if (child.exitCode !== null || child.pid === undefined) return
+  if (child.exitCode !== null || child.signalCode !== null || child.pid === undefined) return
   const exit = once(child, 'exit')
   process.kill(-child.pid, 'SIGKILL')
   await exit
