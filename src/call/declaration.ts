@@ -95,7 +95,7 @@ interface Annotated {
 
 /**
  * Drafts a declaration from what a server says of a tool. Annotations are claims; an absent one means the worst:
- * destructive, not idempotent, open world. What the sandbox makes impossible is not drafted, whoever claims it. No
+ * destructive, running programs, not idempotent, open world. What the sandbox makes impossible is not drafted, whoever claims it. No
  * annotation speaks of credentials, so the worst is all that the server was given.
  */
 export function draftDeclaration(
@@ -106,6 +106,7 @@ export function draftDeclaration(
   const { inputSchema, outputSchema, annotations } = rounded(tool) as Annotated
   const { readOnlyHint, idempotentHint, openWorldHint } = annotations ?? {}
   const sideEffects: SideEffect[] = readOnlyHint === true ? ['read'] : ['read', 'write']
+  if (readOnlyHint !== true && isPossible('execute')) sideEffects.push('execute')
   if (openWorldHint !== false && isPossible('network')) sideEffects.push('network')
   if (credentials.length > 0) sideEffects.push('secret-access')
   return {
