@@ -128,7 +128,7 @@ export class Surfaces {
     } else {
       for (const name of seen.unreadable) if (accepted.tools.has(name)) digests.set(name, unreadableDigest)
       change = compareSurface(accepted, digests, rest?.restDigest ?? accepted.restDigest)
-      if (await this.#judge(seen, accepted, change)) change = { ...change, undeclared: [] }
+      change = { ...change, undeclared: await this.#judge(seen, accepted, change) }
     }
     ledger.observe(instance, {
       ...identity,
@@ -138,23 +138,27 @@ export class Surfaces {
     })
   }
 
-  /** True when what was undeclared is accepted now. */
-  async #judge(seen: Seen, accepted: AcceptedSurface, change: SurfaceChange): Promise<boolean> {
+  /** Resolves with what is still undeclared. */
+  async #judge(
+    seen: Seen,
+    accepted: AcceptedSurface,
+    change: SurfaceChange,
+  ): Promise<SurfaceChange['undeclared']> {
     const { server, digests, rest } = seen
     const { undeclared, changed, isRestChanged } = change
     await this.#tell(server.name, changed, digests)
     if (isRestChanged && rest !== null)
       await this.#tell(server.name, [everythingElse], new Map([[everythingElse, rest.restDigest]]))
     await this.#tellReturned(seen, accepted)
-    if (undeclared.length === 0) return false
+    if (undeclared.length === 0) return undeclared
     if (server.surface === 'static') {
       const what = `it lists ${undeclared.slice(0, 5).join(', ')}, which nobody declared, and its surface is static: a server that lists by client or changes as it runs needs surface: dynamic`
       await this.#ports.quarantine(server.name, 'MP-FH-005', what)
-      return false
+      return undeclared
     }
     if (server.acceptance !== 'first-use') {
       this.#ports.emit(about('surface/unaccepted', server.name, { tools: undeclared }))
-      return false
+      return undeclared
     }
     const acceptable = undeclared.filter((name) => seen.tools.has(name))
     const room = Math.max(0, this.#ports.toolLimit() - accepted.tools.size)
@@ -167,7 +171,7 @@ export class Surfaces {
     )
     this.#tellUnaccepted(server.name, unlike, 'its declaration does not have them, or has them otherwise')
     if (fresh.length > 0) await this.#accept(seen, accepted, 'first-use', { ...change, undeclared: fresh })
-    return fresh.length === undeclared.length
+    return undeclared.filter((name) => !fresh.includes(name))
   }
 
   #tellUnaccepted(server: string, tools: readonly string[], reason: string): void {
