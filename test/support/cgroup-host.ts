@@ -1,7 +1,7 @@
 // What the tests of control groups need from the machine: its level, and proof that nothing is left.
 import { spawn, type ChildProcess } from 'node:child_process'
-import { accessSync, constants, existsSync, readFileSync } from 'node:fs'
-import { type CgroupBase, detectCgroups } from '../../src/sandbox/cgroup/level.ts'
+import { existsSync, readFileSync } from 'node:fs'
+import { type CgroupBase, detectCgroups, isWritable } from '../../src/sandbox/cgroup/level.ts'
 
 /** Starts a command inside the groups, as the launcher does: it joins by itself, before anything of it runs. */
 export function spawnInside(joinFiles: readonly string[], command: readonly string[]): ChildProcess {
@@ -31,16 +31,6 @@ function unifiedForRoot(): CgroupBase | null {
   const line = /^(?:\S+ ){4}(\S+) .* - cgroup2 /m.exec(readFileSync('/proc/self/mountinfo', 'utf8'))
   const path = line?.[1]
   return process.getuid?.() === 0 && path !== undefined && isWritable(path) ? { version: 2, path } : null
-}
-
-/** Not so where it is mounted read-only, as in most containers. */
-function isWritable(path: string): boolean {
-  try {
-    accessSync(path, constants.W_OK)
-    return true
-  } catch {
-    return false
-  }
 }
 
 /** Directories out of a list that still exist. */

@@ -140,7 +140,8 @@ function isAlone(path: string, pid: number): boolean {
   return inside === '' || inside === String(pid)
 }
 
-function isWritable(path: string): boolean {
+/** Whether it may be written to: not so where it is mounted read-only, as in most containers. */
+export function isWritable(path: string): boolean {
   try {
     accessSync(path, constants.W_OK)
     return true
