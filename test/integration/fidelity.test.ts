@@ -32,7 +32,7 @@ const steps: readonly Step[] = [
   request(
     '0',
     'initialize',
-    '"protocolVersion":"2025-11-25","capabilities":{"sampling":{},"x.vendor":{"a":1}},"clientInfo":{"name":"h","version":"1"}',
+    '"protocolVersion":"2025-11-25","capabilities":{"sampling":{},"elicitation":{},"x.vendor":{"a":1}},"clientInfo":{"name":"h","version":"1"}',
     result(
       '0',
       '{"protocolVersion":"2025-11-25","capabilities":{"tools":{},"x.vendor":{}},"serverInfo":{"name":"raw","version":"1","x":1.0}}',

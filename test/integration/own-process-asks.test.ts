@@ -1,6 +1,7 @@
 // A process of one call that asks a person: by its server's settings and no other way, as in a session's own process.
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { askableMeta } from '../support/attach.ts'
 import { configOf, daemon, fixture } from '../support/daemon.ts'
 import { eventually } from '../support/eventually.ts'
 import { RawCaller } from '../support/raw-caller.ts'
@@ -24,6 +25,7 @@ test.each([
   const { result, error } = await session.ask('tools/call', {
     name: 'ask',
     arguments: { fields: ['password'] },
+    _meta: askableMeta,
   })
   expect(error?.data.code).toBe(code)
   expect(result?.['resultType']).toBe(code === undefined ? 'input_required' : undefined)
@@ -55,7 +57,7 @@ test('a question of such a process has its time and its place in the queue, and 
     events.some((event) => event.startsWith(`${type} `) && event.includes(what))
   await session.ask('session/attach', { server: 'asks' })
   const ask = async (more: object = {}, fields = ['name']) =>
-    session.ask('tools/call', { name: 'ask', arguments: { fields }, ...more })
+    session.ask('tools/call', { name: 'ask', arguments: { fields }, _meta: askableMeta, ...more })
   const inputResponses = { who: { action: 'accept', content: { name: 'Ann' } } }
 
   const requestState = (await ask({}, ['password'])).result?.['requestState']

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import type { ServerSettings } from '../../src/schema/settings.ts'
 import { Questions } from '../../src/supervisor/questions/questions.ts'
-import { attach, type HostEnd } from '../support/attach.ts'
+import { askableMeta, attach, type HostEnd } from '../support/attach.ts'
 import { eventually } from '../support/eventually.ts'
 import { fixture } from '../support/plain-launch.ts'
 import { serverSettings } from '../support/server-settings.ts'
@@ -19,10 +19,14 @@ const asking = (elicitation: Partial<ServerSettings['elicitation']> = {}, questi
     { questions },
   )
 
+/** `_meta` of a request to raw-script.mjs that tells it what to say. */
+const askableWith = (lines: string): string =>
+  JSON.stringify({ ...askableMeta, '@reply': Buffer.from(lines).toString('base64') })
+
 let lastId = 0
 async function call(host: HostEnd, more: object = {}) {
   const id = ++lastId
-  const params = { name: 'ask', arguments: { fields: ['name'] }, ...more }
+  const params = { name: 'ask', arguments: { fields: ['name'] }, _meta: askableMeta, ...more }
   host.send({ jsonrpc: '2.0', id, method: 'tools/call', params })
   return (await host.answer(id)).result as unknown as {
     resultType: string
@@ -70,7 +74,7 @@ test('questions are told apart by the server’s state, and without one by what 
   await using host = await scripted(200)
   const question = '"inputRequests":{"who":{"method":"elicitation/create","params":{"message":"m"}}}'
   const told = (id: number, result: string): string =>
-    `"_meta":{"@reply":"${Buffer.from(`{"jsonrpc":"2.0","id":${id},"result":${result}}\n`).toString('base64')}"}`
+    `"_meta":${askableWith(`{"jsonrpc":"2.0","id":${id},"result":${result}}\n`)}`
   const of = (id: number, rest: string): string =>
     `{"jsonrpc":"2.0","id":${id},"method":"tools/call","params":{"name":"t",${rest}}}`
   host.send(of(1, told(1, `{"resultType":"input_required",${question}}`)))
@@ -174,7 +178,7 @@ test.each(['an answer', 'a notification'])(
       const told = replies
         .map((reply) => (reply.startsWith('"method"') ? reply : `"id":${id},"result":${reply}`))
         .map((members) => `{"jsonrpc":"2.0",${members}}\n`)
-      const meta = `"_meta":{"@reply":"${Buffer.from(told.join('')).toString('base64')}"}`
+      const meta = `"_meta":${askableWith(told.join(''))}`
       host.send(`{"jsonrpc":"2.0","id":${id},"method":"${method}","params":{${params},${meta}}}`)
       return host.answer(id)
     }
@@ -195,6 +199,7 @@ test.each(['an answer', 'a notification'])(
         .map((line) => /"action":"(\w+)"/.exec(line)?.[1])
 
     await ask('tools/call', '"name":"t"', '{"resultType":"task","taskId":"k","status":"working"}')
+    await ask('subscriptions/listen', '"notifications":{"taskIds":["k"]}', '{}')
     await poll('a', 'b')
     await answer('a')
     expect(received('a')).toEqual(['accept'])
@@ -222,7 +227,7 @@ test.each([
 ])('what one reader takes for a question and another does not is refused: %s', async (members) => {
   await using host = await attach(serverSettings('raw-script.mjs'))
   const line = `{"jsonrpc":"2.0","id":1,"result":{"content":[],${members}}}\n`
-  const _meta = { '@reply': Buffer.from(line).toString('base64') }
+  const _meta = { ...askableMeta, '@reply': Buffer.from(line).toString('base64') }
   host.send({ jsonrpc: '2.0', id: 1, method: 'resources/read', params: { uri: 'x:1', _meta } })
   expect((await host.answer(1)).error).toMatchObject({ data: { code: 'ERR_METHOD_REFUSED' } })
   expect(host.lines.join('\n')).not.toContain('elicitation/create')
@@ -247,7 +252,7 @@ test.each([
       const asked = '"who":{"method":"elicitation/create"},"what":{"method":"roots/list"}'
       const members = `"resultType":"input_required","inputRequests":{${asked}},"supportedVersions":["2026-07-28"]`
       const line = `{"jsonrpc":"2.0","id":1,"result":{${members}}}\n`
-      const _meta = { '@reply': Buffer.from(line).toString('base64') }
+      const _meta = { ...askableMeta, '@reply': Buffer.from(line).toString('base64') }
       host.send({ jsonrpc: '2.0', id: 1, method, params: { notifications: {}, _meta } })
       expect((await host.answer(1)).error).toMatchObject({ data: { code: 'ERR_METHOD_REFUSED' } })
       expect(host.lines.join('\n')).not.toContain('inputRequests')
@@ -262,7 +267,7 @@ test.each([
   const elicitation = { enabled: true, timeoutMs: 60_000, queue: 16 }
   await using host = await attach(serverSettings('raw-script.mjs', { elicitation }))
   const line = `{"jsonrpc":"2.0","id":1,"result":{"resultType":"input_required","inputRequests":{${asked}}}}\n`
-  const _meta = { '@reply': Buffer.from(line).toString('base64') }
+  const _meta = { ...askableMeta, '@reply': Buffer.from(line).toString('base64') }
   host.send({ jsonrpc: '2.0', id: 1, method: 'resources/read', params: { uri: 'x:1', _meta } })
   expect((await host.answer(1)).error).toMatchObject({ data: { code: 'ERR_METHOD_REFUSED' } })
   expect(host.lines.join('\n')).not.toContain('password')

@@ -1,7 +1,7 @@
 // What a server may ask of its host, by its settings: in the era of requests, and in the later one of results.
 import { expect, test } from 'vitest'
 import type { ServerSettings } from '../../src/schema/settings.ts'
-import { attach, type HostEnd } from '../support/attach.ts'
+import { askable, askableMeta, attach, type HostEnd } from '../support/attach.ts'
 import { eventually } from '../support/eventually.ts'
 import { serverSettings } from '../support/server-settings.ts'
 
@@ -9,7 +9,7 @@ const scripted = (more: Partial<ServerSettings> = {}): Promise<HostEnd> =>
   attach(serverSettings('raw-script.mjs', more))
 
 const tell = (id: number, ...replies: string[]): string =>
-  `{"jsonrpc":"2.0","id":${id},"method":"tools/call","params":{"name":"t","arguments":{"big":12345678901234567890},"_meta":{"@reply":"${Buffer.from(replies.map((reply) => `${reply}\n`).join('')).toString('base64')}"}}}`
+  `{"jsonrpc":"2.0","id":${id},"method":"tools/call","params":{"name":"t","arguments":{"big":12345678901234567890},"_meta":${JSON.stringify({ ...askableMeta, '@reply': Buffer.from(replies.map((reply) => `${reply}\n`).join('')).toString('base64') })}}}`
 
 const ok = (id: number): string => `{"jsonrpc":"2.0","id":${id},"result":{}}`
 const request = (method: string, id = '"s1"'): string =>
@@ -21,11 +21,15 @@ const mount = { source: '/host/docs', target: '/work space', access: 'read', rea
 const asked = async (
   method: string,
   more: Partial<ServerSettings>,
+  capabilities: object = askable,
+  question: object = {},
 ): Promise<{ host: HostEnd; answer: unknown }> => {
   const host = await attach(serverSettings('asks.mjs', more))
-  host.send({ jsonrpc: '2.0', id: 'i', method: 'initialize', params: { protocolVersion: '2025-11-25' } })
+  const hello = { protocolVersion: '2025-11-25', capabilities }
+  host.send({ jsonrpc: '2.0', id: 'i', method: 'initialize', params: hello })
   await host.answer('i')
-  host.send({ jsonrpc: '2.0', id: 'c', method: 'tools/call', params: { name: 'ask', arguments: { method } } })
+  const params = { name: 'ask', arguments: { method, question } }
+  host.send({ jsonrpc: '2.0', id: 'c', method: 'tools/call', params })
   return {
     host,
     answer: ((await host.answer('c')).result as unknown as { structuredContent: unknown }).structuredContent,
@@ -77,6 +81,46 @@ test.each([
     expect(host.lines).toHaveLength(2)
   },
 )
+
+const on = { elicitation: { enabled: true, timeoutMs: 5000, queue: 16 }, sampling: true }
+
+test.each([
+  [{}, {}, 'elicitation'],
+  [{ elicitation: true }, {}, 'elicitation'],
+  [{ elicitation: {} }, { mode: 'url', url: 'https://x.example/' }, 'elicitation.url'],
+  [{ elicitation: { url: {} } }, { mode: 'form' }, 'elicitation.form'],
+])('a host that declares %j is not asked %j', async (capabilities, question, missing) => {
+  const { host, answer } = await asked('elicitation/create', on, capabilities, question)
+  await using _ = host
+  expect(answer).toMatchObject({ result: { action: 'decline' } })
+  expect(host.lines).toHaveLength(2)
+  const reason = `the host did not declare capabilities.${missing}`
+  expect(host.eventsOf('session/declined')).toMatchObject([{ detail: { reason } }])
+})
+
+test('a host that does not declare sampling is not asked to sample', async () => {
+  const { host, answer } = await asked('sampling/createMessage', on, { elicitation: {} })
+  await using _ = host
+  expect(answer).toMatchObject({ error: { data: { code: 'ERR_METHOD_REFUSED' } } })
+  expect(host.lines).toHaveLength(2)
+})
+
+test.each([
+  [undefined, 'elicitation'],
+  [{}, 'elicitation'],
+  [{ sampling: {} }, 'elicitation'],
+  [{ elicitation: { url: {} } }, 'elicitation.form'],
+])('in 2026-07-28 a request that declares %j is not answered with a question', async (declared, missing) => {
+  await using host = await attach(serverSettings('wants-input.mjs', { ...on, mounts: [mount] }))
+  const _meta = { 'io.modelcontextprotocol/clientCapabilities': declared }
+  host.send({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 't', _meta } })
+  const { result } = (await host.answer(1)) as unknown as { result: { line: string } }
+  expect(JSON.parse(result.line)).toMatchObject({
+    params: { inputResponses: { e: { action: 'decline' } } },
+  })
+  const reason = `the host did not declare capabilities.${missing}`
+  expect(host.eventsOf('session/input-answered')).toMatchObject([{ detail: { reason } }])
+})
 
 test('elicitation that the host does not answer in time is declined, and the host is told', async () => {
   const { host, answer } = await asked('elicitation/create', {

@@ -1,7 +1,7 @@
 // A server that does not answer a governed request in time: what its host, the server itself and the journal are told.
 import { expect, test } from 'vitest'
 import type { JournalRecord } from '../../src/journal/record.ts'
-import { attach, type HostEnd } from '../support/attach.ts'
+import { askable, attach, type HostEnd } from '../support/attach.ts'
 import { eventually } from '../support/eventually.ts'
 import { serverSettings } from '../support/server-settings.ts'
 
@@ -11,7 +11,7 @@ const initialize = (version: string) => ({
   jsonrpc: '2.0',
   id: 'i',
   method: 'initialize',
-  params: { protocolVersion: version, capabilities: {}, clientInfo: { name: 'h', version: '1' } },
+  params: { protocolVersion: version, capabilities: askable, clientInfo: { name: 'h', version: '1' } },
 })
 
 async function ready(script: string, more: Parameters<typeof serverSettings>[1], era = '2025-11-25') {

@@ -19,6 +19,12 @@ export const allowAll: readonly Rule[] = [
   { permission: 'mcp:*:*', action: 'allow', where: {}, origin: 'rules[0]' },
 ]
 
+/** What a host declares that can be asked for everything. */
+export const askable = { elicitation: { form: {}, url: {} }, sampling: {} } as const
+
+/** The same in `_meta` of each request, as the later era has it. */
+export const askableMeta = { 'io.modelcontextprotocol/clientCapabilities': askable } as const
+
 interface Options {
   readonly tasks?: TaskIds
   readonly questions?: Questions

@@ -8,11 +8,12 @@ import type { HostRequest } from '../lanes/conversation.ts'
 import { evidenceOf } from '../lanes/held.ts'
 import { readEnvelope, type Response } from '../message/envelope.ts'
 import { mayNotAsk } from '../lanes/answer-parts.ts'
+import { nothingDeclared } from '../questions/declared.ts'
 import { judgeInput } from '../questions/input-required.ts'
 import { mayNotSend } from '../questions/url-required.ts'
 import type { RequestOptions } from '../client/options.ts'
 import type { OwnProcesses, Speech } from './own-processes.ts'
-import { awaitAnswer, type Person, taskOf } from '../lanes/person.ts'
+import { awaitAnswer, declaredFor, type Person, taskOf } from '../lanes/person.ts'
 import { SecretInResult } from '../message/secret-in-result.ts'
 import { kindOf } from '../message/tool-result.ts'
 import { unreadableAnswer } from '../message/unavailable.ts'
@@ -66,7 +67,11 @@ function whyNotPassed(
   const { text, result } = response
   if (result === null) return null
   const asking = { method: request.method, line: request.line, text, inner: result.inner }
-  const verdict = judgeInput(text, result, server, gate, questions.count(taskOf(asking)))
+  const host = {
+    waiting: questions.count(taskOf(asking)),
+    declared: () => declaredFor(asking, nothingDeclared),
+  }
+  const verdict = judgeInput(text, result, server, gate, host)
   if (verdict.action === 'pass') {
     awaitAnswer(person, asking, verdict)
     return null

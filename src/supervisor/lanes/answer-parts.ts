@@ -30,12 +30,19 @@ export function oversized(
 export const mayNotAsk = (server: string, method: string, asked: string): SallyportError =>
   new SallyportError(
     'ERR_METHOD_REFUSED',
-    `${server} asked for ${asked} during ${method}, which its settings do not enable`,
+    `${server} asked for ${asked} during ${method}, which its settings, or the host's capabilities, do not allow`,
     { asked },
   )
 
+export const tooManyAsked = (): SallyportError =>
+  new SallyportError('ERR_BUSY', 'the host has too many requests of this server, or one with the same id')
+
 /** What a server is told that asks for what it may not. */
 export const refused = (server: string, method: string): SallyportError =>
-  new SallyportError('ERR_METHOD_REFUSED', `${JSON.stringify(method)} is not enabled for ${server}`, {
-    method,
-  })
+  new SallyportError(
+    'ERR_METHOD_REFUSED',
+    `${JSON.stringify(method)} is not enabled for ${server}, or the host does not declare it`,
+    {
+      method,
+    },
+  )

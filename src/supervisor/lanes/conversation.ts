@@ -2,6 +2,7 @@
 import { BriefMap } from '../../lib/brief-map.ts'
 import type { Route } from '../../schema/gate.ts'
 import type { MessageId } from '../message/message-id.ts'
+import { type Declared, nothingDeclared } from '../questions/declared.ts'
 import type { Patience } from './patience.ts'
 
 /** A request of the host's that the server has. */
@@ -51,6 +52,8 @@ export class Conversation {
   isLegacy = false
   /** Null before `initialize`, and in the era that has none */
   introduced: Introduced | null = null
+  /** What the host can be asked for outside of an answer: as its handshake says, or in the later era its last subscription */
+  declared: Declared = nothingDeclared
   readonly hostRequests = new BriefMap<HostRequest>()
   /** The waits for requests of the host's that were not sent yet, by the requests' keys */
   readonly held = new BriefMap<Patience>()

@@ -7,6 +7,7 @@ import { withoutCredentials } from '../message/credential-meta.ts'
 import { type Envelope, type Notification, readUnambiguous, type Request } from '../message/envelope.ts'
 import { asksOf, hasLongLineage, heldOf, longestText } from './held.ts'
 import { declining } from '../questions/input-required.ts'
+import { declaredAtStart, declaredBy } from '../questions/declared.ts'
 import { listenAsks } from './listen.ts'
 import { messageId } from '../message/message-id.ts'
 import { tooLate } from './person.ts'
@@ -132,9 +133,12 @@ export class HostLane {
     }
     if (route === 'handshake') {
       talk.isLegacy = true
+      talk.declared = declaredAtStart(request.text, request.params)
       talk.introduced = { params: wordsOf(request.text, request.params) ?? '{}', initialized: null }
       this.#wire.initializing()
     }
+    if (route === 'listen' && !talk.isLegacy)
+      talk.declared = declaredBy(request.text, request.params?.inner ?? [])
     if (route === 'probe' && (talk.isLegacy || !this.#wire.probing(request.id))) {
       this.#wire.toHost(unknownMethodLine(request.id))
       return 'drop'

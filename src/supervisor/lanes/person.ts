@@ -2,21 +2,23 @@
 import { cancelledLine, declined, resultLine } from '../message/answers.ts'
 import { members } from '../../lib/json-scan.ts'
 import type { Request } from '../message/envelope.ts'
+import { declaredBy, type Declared, whyNotDeclared } from '../questions/declared.ts'
 import { type InputVerdict, paramsIn } from '../questions/input-required.ts'
 import { questionKey, type Said, valueOf } from '../questions/questions.ts'
-import { serverMay } from '../questions/server-may.ts'
+import { queueIsFull, serverMay, whyOff } from '../questions/server-may.ts'
 import type { Wire } from './wire.ts'
 
 /** Who asks a person in the era of results, and whom that is told to. */
 export type Person = Pick<Wire, 'server' | 'questions' | 'note' | 'declineTask'>
 
-/** Why a person is not asked, or null. */
-export function whyNotAsked({ server, talk, questions }: Wire): string | null {
-  const { trust, elicitation } = server
-  if (!serverMay(server, 'elicitation'))
-    return trust === 'sandboxed' ? 'the server is sandboxed' : 'elicitation.enabled is false'
+/** Why a person is not asked, or null; `params` are the question's. */
+export function whyNotAsked({ server, talk, questions }: Wire, params: unknown): string | null {
+  const { elicitation } = server
+  if (!serverMay(server, 'elicitation')) return whyOff(server)
+  const undeclared = whyNotDeclared(talk.declared, 'elicitation', params)
+  if (undeclared !== null) return undeclared
   if (talk.waitingOnHost('elicitation') + questions.count() < elicitation.queue) return null
-  return `elicitation.queue (${elicitation.queue}) questions wait already`
+  return queueIsFull(server)
 }
 
 /** A host that does not answer a request in time has said no: it is told so, and the server gets that answer. */
@@ -67,6 +69,10 @@ export function awaitAnswer(
   const params = line === null ? asked : { text: line, inner: paramsIn(line) }
   questions.ask({ key: questionKey(method, params, asked), names, timeoutMs, expired })
 }
+
+/** What the host can be asked for by this: it says so in the request that is answered, else in its subscription. */
+export const declaredFor = ({ line }: AskedBy, subscribed: Declared): Declared =>
+  line === null ? subscribed : declaredBy(line, paramsIn(line))
 
 /** The task that asks: the one that was asked about, else the one that speaks. */
 export const taskOf = (said: AskedBy): string | null =>

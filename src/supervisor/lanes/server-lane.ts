@@ -8,13 +8,14 @@ import type { HostRequest } from './conversation.ts'
 import { lastId, readEnvelope, readHead } from '../message/envelope.ts'
 import type { Envelope, Notification, Request, Response } from '../message/envelope.ts'
 import { doesAsk, judgeInput, retryLine } from '../questions/input-required.ts'
-import { mayNotAsk, oversized, refused, versionOf } from './answer-parts.ts'
+import { mayNotAsk, oversized, refused, tooManyAsked, versionOf } from './answer-parts.ts'
 import { answerWithoutCredentials } from '../message/credential-meta.ts'
 import { heldAgain } from './held.ts'
 import { introduction } from './instructions.ts'
 import { anew, leakIn } from './leak.ts'
 import { type MessageId, messageId } from '../message/message-id.ts'
-import { awaitAnswer, declineLater, flagSecrets, taskOf, whyNotAsked } from './person.ts'
+import { awaitAnswer, declaredFor, declineLater, flagSecrets, taskOf, whyNotAsked } from './person.ts'
+import { type Declared, whyNotDeclared } from '../questions/declared.ts'
 import { sensitiveFields } from '../questions/sensitive.ts'
 import { serverMay } from '../questions/server-may.ts'
 import { mayNotSend } from '../questions/url-required.ts'
@@ -192,10 +193,11 @@ export class ServerLane {
 
   /** A result that asks for input passes, is answered in the host's stead, or becomes an error. */
   #input(request: HostRequest, line: string, response: Response, result: Member): Verdict {
-    const { gate, server, questions } = this.#wire
+    const { gate, server, questions, talk } = this.#wire
     const asked = { method: request.method, line, text: response.text, inner: result.inner }
-    const waiting = questions.count(taskOf(asked))
-    const verdict = judgeInput(response.text, result, server, gate, waiting)
+    const declared = (): Declared => declaredFor(asked, talk.declared)
+    const host = { waiting: questions.count(taskOf(asked)), declared }
+    const verdict = judgeInput(response.text, result, server, gate, host)
     if (verdict.action === 'pass') {
       awaitAnswer(this.#wire, asked, verdict)
       return this.#readdress(request, response)
@@ -204,11 +206,7 @@ export class ServerLane {
       const id = newRequestId()
       const wireId = { raw: `"${id}"`, key: `s${id}` }
       const round = request.round + 1
-      this.#wire.note('session/input-answered', {
-        method: request.method,
-        round,
-        reason: whyNotAsked(this.#wire),
-      })
+      this.#wire.note('session/input-answered', { method: asked.method, round, reason: verdict.reason })
       const again = retryLine(line, wireId.raw, request.method, verdict.responses, verdict.state)
       this.#wire.hold(heldAgain({ ...request, wireId, round }, again))
       return 'drop'
@@ -238,25 +236,24 @@ export class ServerLane {
     }
     const route = gate.route('server', 'request', request.method)
     if (route === 'roots') return this.#reply(resultLine(request.id, rootsOf(server)))
-    const reason = route === 'elicitation' ? whyNotAsked(this.#wire) : null
+    const asked = route === 'elicitation' && serverMay(server, route) ? valueOf(request) : null
+    const reason = route === 'elicitation' ? whyNotAsked(this.#wire, asked) : null
     if (reason !== null) {
       this.#wire.note('session/declined', { method: request.method, reason })
       return this.#reply(resultLine(request.id, declined))
     }
-    const error = !serverMay(server, route)
-      ? refused(server.name, request.method)
-      : talk.isServerFull || talk.serverRequests.has(request.id.key)
-        ? new SallyportError(
-            'ERR_BUSY',
-            'the host has too many requests of this server, or one with the same id',
-          )
-        : null
+    const error =
+      !serverMay(server, route) || whyNotDeclared(talk.declared, route, asked) !== null
+        ? refused(server.name, request.method)
+        : talk.isServerFull || talk.serverRequests.has(request.id.key)
+          ? tooManyAsked()
+          : null
     if (error !== null) {
       this.#wire.note('session/refused', { sender: 'server', method: request.method, code: error.code })
       return this.#reply(errorLine(request.id, error))
     }
     const timer = route === 'elicitation' ? declineLater(this.#wire, request) : null
-    if (route === 'elicitation') flagSecrets(this.#wire, request.method, sensitiveFields(valueOf(request)))
+    if (route === 'elicitation') flagSecrets(this.#wire, request.method, sensitiveFields(asked))
     talk.openServer({ id: request.id, route, timer })
     return 'pass'
   }
@@ -277,7 +274,8 @@ export class ServerLane {
         return 'drop'
       }
       const asked = { method, line: null, text, inner: params.inner }
-      const verdict = judgeInput(text, params, server, gate, questions.count(taskOf(asked)))
+      const host = { waiting: questions.count(taskOf(asked)), declared: () => talk.declared }
+      const verdict = judgeInput(text, params, server, gate, host)
       if (verdict.action !== 'pass') return 'drop'
       awaitAnswer(this.#wire, asked, verdict)
     }

@@ -7,14 +7,16 @@ import { ascii, declined, rootsOf } from '../message/answers.ts'
 import { foldKey, spellings } from '../../lib/key-folding.ts'
 import { confusableIn, readUnambiguous, type Request } from '../message/envelope.ts'
 import { sensitiveFields } from './sensitive.ts'
-import { serverMay } from './server-may.ts'
+import { type Declared, whyNotDeclared } from './declared.ts'
+import { queueIsFull, serverMay, whyOff } from './server-may.ts'
 import { utf8 } from '../message/utf8.ts'
 
 /**
  * What to do with a result:
  * - `pass` it asks for nothing, or only for what the server's settings allow; with the names of the questions to a person
  *   that wait for an answer now, and the fields that ask for secrets
- * - `answer` it asks only for what Sallyport answers itself; the request goes out again with these `inputResponses`
+ * - `answer` it asks only for what Sallyport answers itself; the request goes out again with these `inputResponses`, and with
+ *   the reason for which no person is asked, if one was to be
  * - `refuse` it asks for something that is off and cannot be answered in the host's stead
  */
 export type InputVerdict =
@@ -25,8 +27,21 @@ export type InputVerdict =
       /** A task asks: it is answered with `tasks/update` */
       readonly isTask: boolean
     }
-  | { readonly action: 'answer'; readonly responses: string; readonly state: string | null }
+  | {
+      readonly action: 'answer'
+      readonly responses: string
+      readonly state: string | null
+      readonly reason: string | null
+    }
   | { readonly action: 'refuse'; readonly asked: string }
+
+/** How things stand at the host's end. */
+export interface HostState {
+  /** Questions of the server that wait already */
+  readonly waiting: number
+  /** Read where it is asked for: nearly no result asks */
+  readonly declared: () => Declared
+}
 
 const asking = spellings(['resultType', 'status', 'inputRequests', 'requestState'])
 const question = spellings(['method', 'params'])
@@ -34,13 +49,13 @@ const asks = foldKey('inputRequests')
 
 const pass: InputVerdict = { action: 'pass', sensitive: [], names: [], isTask: false }
 
-/** Judges a result, while so many questions of the server wait already. One whose parts stand twice is refused: the host could read another one than was judged. */
+/** Judges a result. One whose parts stand twice is refused: the host could read another one than was judged. */
 export function judgeInput(
   text: string,
   result: Member,
   server: ServerSettings,
   gate: Gate,
-  waiting = 0,
+  { waiting, declared }: HostState,
 ): InputVerdict {
   const found = result.inner
   // A reader that takes one spelling for another would ask, and nobody judged what.
@@ -65,6 +80,7 @@ export function judgeInput(
   const answers: string[] = []
   const sensitive: string[] = []
   let passing = 0
+  let reason: string | null = null
   const asked = members(text, requests.start, requests.end).map((entry) => {
     const method = methodOf(text, entry)
     return { entry, method, route: gate.route('server', 'request', method) }
@@ -73,12 +89,21 @@ export function judgeInput(
     return { action: 'refuse', asked: 'what could be read in two ways' }
   const questions = asked.filter(({ route }) => route === 'elicitation').map(({ entry }) => entry.key)
   for (const { entry, method, route } of asked) {
-    const fits = route !== 'elicitation' || questions.length + waiting <= server.elicitation.queue
-    if (serverMay(server, route) && fits) {
-      passing++
-      if (route === 'elicitation') sensitive.push(...sensitiveFields(paramsOf(text, entry)))
-    } else if (route === 'elicitation') answers.push(`${ascii(entry.key)}:${ascii(declined)}`)
-    else if (route === 'roots') answers.push(`${ascii(entry.key)}:${ascii(rootsOf(server))}`)
+    if (route === 'roots') answers.push(`${ascii(entry.key)}:${ascii(rootsOf(server))}`)
+    else if (route === 'elicitation') {
+      const isOn = serverMay(server, route)
+      const params = isOn ? paramsOf(text, entry) : null
+      const fits = questions.length + waiting <= server.elicitation.queue
+      const off = isOn ? whyNotDeclared(declared(), route, params) : whyOff(server)
+      const why = off ?? (fits ? null : queueIsFull(server))
+      if (why === null) {
+        passing++
+        sensitive.push(...sensitiveFields(params))
+      } else {
+        reason ??= why
+        answers.push(`${ascii(entry.key)}:${ascii(declined)}`)
+      }
+    } else if (serverMay(server, route) && whyNotDeclared(declared(), route, null) === null) passing++
     else return { action: 'refuse', asked: method }
   }
   if (answers.length === 0) return { action: 'pass', sensitive, names: questions, isTask: !isResult }
@@ -88,6 +113,7 @@ export function judgeInput(
     action: 'answer',
     responses: `{${answers.join(',')}}`,
     state: state === null ? null : text.slice(state.start, state.end),
+    reason,
   }
 }
 

@@ -30,6 +30,13 @@ export function serverMay(
   }
 }
 
+/** Why a server whose questions are off asks no person. */
+export const whyOff = ({ trust }: Pick<ServerSettings, 'trust'>): string =>
+  trust === 'sandboxed' ? 'the server is sandboxed' : 'elicitation.enabled is false'
+
+export const queueIsFull = ({ elicitation }: Pick<ServerSettings, 'elicitation'>): string =>
+  `elicitation.queue (${elicitation.queue}) questions wait already`
+
 const mayElicit = ({ trust, elicitation }: Pick<ServerSettings, 'trust' | 'elicitation'>): boolean =>
   elicitation.enabled && trust !== 'sandboxed'
 

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import type { JournalRecord } from '../../../src/journal/record.ts'
 import type { Rule } from '../../../src/schema/settings.ts'
 import { TaskIds } from '../../../src/supervisor/lanes/tasks.ts'
-import { allowAll, attach, type HostEnd } from '../../support/attach.ts'
+import { allowAll, askableMeta, attach, type HostEnd } from '../../support/attach.ts'
 import { eventually } from '../../support/eventually.ts'
 import { fixture } from '../../support/plain-launch.ts'
 import { serverSettings } from '../../support/server-settings.ts'
@@ -160,8 +160,9 @@ test.each(['tasks/get', 'a notification'])(
     const question = { method: 'elicitation/create', params: { message: 'who are you?' } }
     const inputRequests = { 'wer fragt, Jörg?': question, other: question }
     const asking = { taskId: 't0', status: 'input_required', inputRequests }
+    await ask(host, 'subscriptions/listen', { notifications: { taskIds: ['t0'] }, _meta: askableMeta })
     await call(host, 'set', { ...asking, notify: how === 'a notification' })
-    if (how === 'tasks/get') await ask(host, 'tasks/get', { taskId: 't0' })
+    if (how === 'tasks/get') await ask(host, 'tasks/get', { taskId: 't0', _meta: askableMeta })
     await eventually(() => host.lines.some((line) => line.includes('"completed"')))
     expect(host.lines.at(-1)).toContain('"inputResponses":{"wer fragt, Jörg?":{"action":"decline"}')
     expect(await ended(host)).toMatchObject([{ outcome: 'result', kind: 'tool' }])

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import type { ServerSettings } from '../../../src/schema/settings.ts'
 import { sensitiveFields } from '../../../src/supervisor/questions/sensitive.ts'
-import { attach, type HostEnd } from '../../support/attach.ts'
+import { askable, askableMeta, attach, type HostEnd } from '../../support/attach.ts'
 import { eventually } from '../../support/eventually.ts'
 import { fixture } from '../../support/plain-launch.ts'
 import { serverSettings } from '../../support/server-settings.ts'
@@ -24,10 +24,12 @@ async function asked(
   const elicitation = { enabled: true, timeoutMs: 5000, queue: 16 }
   const host = await attach(serverSettings('asks-person.mjs', { args, elicitation, ...more }))
   if (era === '2025-11-25') {
-    host.send({ jsonrpc: '2.0', id: 'i', method: 'initialize', params: { protocolVersion: era } })
+    const params = { protocolVersion: era, capabilities: askable }
+    host.send({ jsonrpc: '2.0', id: 'i', method: 'initialize', params })
     await host.answer('i')
   }
-  host.send({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'ask', arguments: { fields } } })
+  const params = { name: 'ask', arguments: { fields }, _meta: askableMeta }
+  host.send({ jsonrpc: '2.0', id: 1, method: 'tools/call', params })
   return host
 }
 
@@ -136,7 +138,8 @@ test('sampling by a sandboxed server is refused, whatever it is set to', async (
     tools: { allow: ['*'], deny: [], readOnly: [] },
   } as const
   await using host = await attach(serverSettings('asks.mjs', more))
-  host.send({ jsonrpc: '2.0', id: 'i', method: 'initialize', params: { protocolVersion: '2025-11-25' } })
+  const hello = { protocolVersion: '2025-11-25', capabilities: askable }
+  host.send({ jsonrpc: '2.0', id: 'i', method: 'initialize', params: hello })
   await host.answer('i')
   const params = { name: 'ask', arguments: { method: 'sampling/createMessage' } }
   host.send({ jsonrpc: '2.0', id: 1, method: 'tools/call', params })
