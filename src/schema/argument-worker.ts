@@ -3,6 +3,9 @@ import { readlinkSync } from 'node:fs'
 import { parentPort } from 'node:worker_threads'
 import { Ajv, type ValidateFunction } from 'ajv'
 import { Ajv2020 } from 'ajv/dist/2020.js'
+import { isMultiple } from '../lib/multiple.ts'
+import { inDialect } from './dialect.ts'
+import { patternOf } from './pattern.ts'
 
 /** What the thread is asked. */
 export interface Question {
@@ -23,22 +26,44 @@ function judge({ digest, schema, value }: Question): string | null {
   const check = compiled.get(digest) ?? compile(schema)
   if (compiled.size >= maxCompiled) compiled.clear()
   compiled.set(digest, check)
-  if (check(value)) return null
+  const fits: unknown = check(value)
+  if (fits === true) return null
   const [first] = check.errors ?? []
   return first === undefined
     ? 'arguments do not fit'
     : `arguments${first.instancePath}: ${first.message ?? 'does not fit'}`
 }
 
+// Own members only: `{}` has no constructor that a schema could require or forbid.
+const options = {
+  strict: false,
+  validateFormats: false,
+  logger: false,
+  ownProperties: true,
+  code: { regExp: Object.assign(patternOf, { code: 'patternOf' }) },
+} as const
+
 /** The dialect is 2020-12, unless the schema names an older one. */
 function compile(schema: unknown): ValidateFunction {
-  // Own members only: `{}` has no constructor that a schema could require or forbid.
-  const options = { strict: false, validateFormats: false, logger: false, ownProperties: true } as const
   if (typeof schema !== 'object' || schema === null)
-    return new Ajv2020(options).compile(schema === false ? false : {})
+    return judgeOf(Ajv2020).compile(schema === false ? false : {})
   const { $schema, ...rest } = schema as Record<string, unknown>
   const isOld = typeof $schema === 'string' && /draft-0[4-7]/.test($schema)
-  return isOld ? new Ajv(options).compile(rest) : new Ajv2020(options).compile(rest)
+  return judgeOf(isOld ? Ajv : Ajv2020).compile(inDialect(rest) as object)
+}
+
+/** It divides as people do: by doubles no price is a multiple of a cent. */
+function judgeOf(Dialect: typeof Ajv | typeof Ajv2020): Ajv {
+  const ajv = new Dialect(options)
+  ajv.removeKeyword('multipleOf')
+  return ajv.addKeyword({
+    keyword: 'multipleOf',
+    type: 'number',
+    schemaType: 'number',
+    errors: false,
+    error: { message: ({ schema }) => `must be a multiple of ${String(schema)}` },
+    validate: (step: number, value: number) => isMultiple(value, step),
+  })
 }
 
 function say(said: Said): void {

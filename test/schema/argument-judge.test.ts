@@ -93,6 +93,59 @@ test('only own members count as there', async () => {
   ).toBeNull()
 })
 
+test.each<[string, object, unknown, unknown]>([
+  ['$async', { $async: true, type: 'object', required: ['a'] }, { a: 1 }, {}],
+  ['$async below', { properties: { a: { $async: true, type: 'string' } } }, { a: 'x' }, { a: 1 }],
+  ['nullable without a type', { properties: { a: { nullable: true, enum: ['x'] } } }, { a: 'x' }, { a: 'y' }],
+  ['nullable that is no boolean', { nullable: 'no', type: 'object', required: ['a'] }, { a: 1 }, {}],
+  ['id', { id: 'https://example.com/x', type: 'object', required: ['a'] }, { a: 1 }, {}],
+  [
+    'names that are keywords',
+    { properties: { id: { type: 'string' }, $async: false } },
+    { id: 'x' },
+    { $async: 1 },
+  ],
+  ['values that hold keywords', { enum: [{ id: 'x', $async: true }] }, { id: 'x', $async: true }, {}],
+])('%s is a word like any other to the dialect', async (_, schema, fits, doesNot) => {
+  await using judge = new ArgumentJudge()
+  const owner = { server: 's', acceptance: 1 }
+  expect(await judge.ask({ digest: 'x', schema, value: fits }, owner)).toBeNull()
+  expect(await judge.ask({ digest: 'x', schema, value: doesNot }, owner)).toMatch(/^arguments/)
+  // What is said too late is said in the next one's turn.
+  expect(await ask(judge, 'honest', honest, 'abc', { server: 'other' })).toBeNull()
+})
+
+test.each<[string, string, string]>([
+  [String.raw`^[\w.\@\-]+$`, 'a.b@c-d', '!'],
+  [String.raw`^\-?\d+\%$`, '-3%', '3'],
+  [String.raw`^[\p{L}\@]+$`, 'é@', '1'],
+  [String.raw`^[\w-.]+$`, 'a-b.c', '!'],
+  ['^#{[a-f]+}$', '#{ab}', '#ab'],
+])('the pattern %s means what whoever wrote it meant', async (pattern, fits, doesNot) => {
+  await using judge = new ArgumentJudge()
+  const schema = { type: 'object', properties: { text: { pattern } } }
+  expect(await ask(judge, 'x', schema, fits)).toBeNull()
+  expect(await ask(judge, 'x', schema, doesNot)).toContain('must match pattern')
+})
+
+test.each([String.raw`^\d+\Z`, '(?i)^a$', '^[z-a]$', String.raw`^\p{Nope}\-$`])(
+  'the pattern %s, which means something else to whoever wrote it, or nothing, is refused',
+  async (pattern) => {
+    await using judge = new ArgumentJudge()
+    const schema = { type: 'object', properties: { text: { pattern } } }
+    expect(await ask(judge, 'x', schema, 'a')).toContain("the tool's schema cannot be used: Invalid regular")
+  },
+)
+
+test('a price is a multiple of a cent', async () => {
+  await using judge = new ArgumentJudge()
+  const schema = { type: 'object', properties: { text: { multipleOf: 0.01, not: { const: 0 } } } }
+  for (const price of [19.99, 0.07, 4.35, 1e21, -0.29])
+    expect(await ask(judge, 'x', schema, price), `${price}`).toBeNull()
+  for (const price of [0.005, 19.999, 1e-300])
+    expect(await ask(judge, 'x', schema, price), `${price}`).toContain('must be a multiple of 0.01')
+})
+
 test('disposing answers whoever waits', async () => {
   const judge = new ArgumentJudge()
   const first = ask(judge, 'slow', slow, stalling)
