@@ -16,51 +16,60 @@ const request = (): string =>
 /** Says `initialize`, and resolves once it is answered. */
 export async function introduce(line: Line): Promise<void> {
   line.write.write(`{"jsonrpc":"2.0","id":${++lastId},"method":"initialize","params":{}}\n`)
-  await answers(line, 1, () => undefined)
+  await answers(line, () => true)
 }
 
-/** Sends calls as answers come, so that there are always as many in flight; returns the time it took, s. */
-export async function flood(line: Line, calls: number, inFlight: number): Promise<number> {
+/** Sends calls as answers come, so that there are always as many in flight, and no more after `limitMs`. */
+export async function flood(
+  line: Line,
+  calls: number,
+  inFlight: number,
+  limitMs: number,
+): Promise<{ readonly calls: number; readonly seconds: number }> {
   let sent = 0
-  const more = (count: number): void => {
-    let out = ''
-    for (let i = 0; i < count && sent < calls; i++, sent++) out += request()
-    if (out !== '') line.write.write(out)
-  }
+  let answered = 0
   const began = performance.now()
-  const all = answers(line, calls, more)
+  const more = (count: number): void => {
+    const left = performance.now() - began < limitMs ? calls - sent : 0
+    const asked = Array.from({ length: Math.min(count, left) }, request)
+    sent += asked.length
+    if (asked.length > 0) line.write.write(asked.join(''))
+  }
+  const all = answers(line, (came) => {
+    answered += came
+    more(came)
+    return answered >= sent
+  })
   more(inFlight)
   await all
-  return (performance.now() - began) / 1000
+  return { calls: sent, seconds: (performance.now() - began) / 1000 }
 }
 
-/** Sends one call after another; returns what each took, µs, ascending. */
-export async function oneByOne(line: Line, calls: number): Promise<readonly number[]> {
+/** Sends one call after another, and none after `limitMs`; returns what each took, µs. */
+export async function oneByOne(line: Line, calls: number, limitMs: number): Promise<readonly number[]> {
   const taken: number[] = []
-  let began = performance.now()
-  const next = (): void => {
+  const first = performance.now()
+  let began = first
+  const all = answers(line, () => {
     const now = performance.now()
     taken.push((now - began) * 1000)
-    if (taken.length === calls) return
+    if (taken.length === calls || now - first >= limitMs) return true
     began = performance.now()
     line.write.write(request())
-  }
-  const all = answers(line, calls, next)
+    return false
+  })
   line.write.write(request())
   await all
-  return taken.toSorted((a, b) => a - b)
+  return taken
 }
 
-/** Resolves with the last of so many lines; `came` hears of those before, by how many came at once. */
-async function answers({ read }: Line, expected: number, came: (lines: number) => void): Promise<void> {
+/** Hears how many lines came at once, until `isLast` says that there are no more. */
+async function answers({ read }: Line, isLast: (lines: number) => boolean): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>()
-  let left = expected
   const count = (chunk: Buffer): void => {
     let lines = 0
     for (let at = chunk.indexOf(10); at >= 0; at = chunk.indexOf(10, at + 1)) lines++
-    left -= lines
-    came(lines)
-    if (left <= 0) resolve()
+    if (lines > 0 && isLast(lines)) resolve()
   }
   read.on('data', count)
   await promise
