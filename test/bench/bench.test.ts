@@ -1,17 +1,27 @@
 // The benchmark's command line, and what it keeps of a script that fails; what it measures is nobody's to test.
 import { spawn, spawnSync } from 'node:child_process'
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
+import { processesWith } from '../support/leaks.ts'
+import { tempDir } from '../support/temp-dir.ts'
+import { asData } from './data.ts'
+import { type Arm, boundBy, text } from './figures.ts'
+import { markdown } from './markdown.ts'
+import { page } from './page.ts'
+import { allowedOf, twoOf } from './processors.ts'
 import { runScript } from './script-run.ts'
 import { byTurns, turnOf } from './turns.ts'
 import { heard, until } from './until.ts'
 
 const pathOf = (name: string): string => fileURLToPath(new URL(name, import.meta.url))
 
-function run(script: string, ...args: readonly string[]) {
+function run(script: string, env: Readonly<Record<string, string>>, ...args: readonly string[]) {
   const { status, stdout, stderr } = spawnSync(process.execPath, [pathOf(script), ...args], {
     encoding: 'utf8',
     timeout: 60_000,
+    env: { ...process.env, ...env },
   })
   return { status, stdout, stderr }
 }
@@ -21,14 +31,92 @@ test('figures that were found are kept where what was started could not be ended
   expect(found).toMatchObject({ figures: [{ id: 'f' }], failure: 'status 1', isBrokenOff: false })
 })
 
+test.each([
+  ['fails-unawaited', 'thrown where nobody waits'],
+  ['is-killed', 'SIGKILL'],
+])('%s.ts: what it has started and written is gone, and why it ended is kept', async (name, failure) => {
+  const { figures, ...found } = await runScript(pathOf(`../fixtures/bench/${name}.ts`), [])
+  expect(found).toEqual({ failure, isBrokenOff: false })
+  const folder = figures[0]?.what ?? 'no figure'
+  expect(folder).toMatch(/\/sp-\w+$/)
+  expect(processesWith(`${folder}/`)).toEqual([])
+  expect(existsSync(folder)).toBe(false)
+})
+
+test('a part that fails is not measured, with its reason in every form, and fails the run', async () => {
+  await using folder = await tempDir()
+  const forms = ['json', 'html', 'markdown'].map((form) => [form, join(folder.path, form)] as const)
+  const files = forms.flatMap(([form, path]) => [`--${form}`, path])
+  // There is no compiler, which its first act is to look for.
+  const found = run('bench.ts', { PATH: '/nowhere' }, '--only', 'sdk-calls', ...files)
+  const reason = 'sdk-calls: not measured: spawnSync cc ENOENT'
+  expect(found).toMatchObject({ status: 1, stdout: expect.stringContaining(reason) })
+  const [data = '', html, markdown] = forms.map(([, path]) => readFileSync(path, 'utf8'))
+  expect(JSON.parse(data)).toMatchObject({ broken: [{ part: 'sdk-calls', reason: 'spawnSync cc ENOENT' }] })
+  expect([html, markdown]).toEqual([expect.stringContaining(reason), expect.stringContaining(reason)])
+})
+
+test('a target is shown with its spread, its bound and the others in every form, and one without a value as not measured', () => {
+  const arms: readonly Arm[] = [
+    { name: 'bare', kind: 'base', values: [10, 10, 10] },
+    { name: 'a pipe', kind: 'bound', values: [11, 12, 13] },
+    { name: 'sallyport', kind: 'ours', values: [14, 16, 15] },
+    { name: 'theirs', kind: 'peer', values: [20, 20, 22] },
+    { name: 'absent', kind: 'peer', values: [], absent: 'no such engine' },
+    { name: 'unread', kind: 'ours', values: [] },
+  ]
+  const judged = (arm: string) =>
+    ({ arm, by: 'added', target: 3, bounds: [boundBy('added', arms, 'a pipe')] }) as const
+  const figure = {
+    id: 'f',
+    what: 'a launch',
+    unit: 'ms',
+    arms,
+    judged: [judged('sallyport'), judged('unread')],
+  }
+  const data = asData([], [figure], [])
+  const said = [text(figure), markdown([], [figure], []), page([], [figure], [])]
+  for (const form of said) expect(form).toContain('+5 ms (+4 to +6)')
+  for (const form of said) expect(form).toContain('a pipe: +2 ms, 2.5 times that')
+  for (const form of said) expect(form).toMatch(/absent(: |\s+)not measured[:,] no such engine/)
+  for (const form of said.slice(1)) expect(form).toContain('theirs +10 ms')
+  expect(said[0]).toContain('unread: no value, target at most 3 ms: not measured')
+  expect(said[1]).toContain('**missed**')
+  expect(said[1]).toContain('**not measured**')
+  expect(JSON.parse(data)).toMatchObject({
+    figures: [{ arms: [{ median: 10, spread: [10, 10] }, {}, { median: 15, spread: [14, 16] }, {}, {}, {}] }],
+    verdicts: [
+      {
+        measured: 5,
+        spread: [4, 6],
+        outcome: 'missed',
+        others: ['theirs +10 ms', 'absent: not measured, no such engine'],
+      },
+      { measured: null, outcome: 'not measured' },
+    ],
+  })
+})
+
+test('two processors of different cores are chosen of those that may be used', () => {
+  const threads = (processor: number): readonly number[] => [processor & ~1, processor | 1]
+  expect(allowedOf('Cpus_allowed:\tff\nCpus_allowed_list:\t0-2,8,10-11\n')).toEqual([0, 1, 2, 8, 10, 11])
+  expect(twoOf([0, 1, 2, 3], threads)).toEqual([0, 2])
+  expect(twoOf([5, 9, 10], threads)).toEqual([5, 9])
+  expect(twoOf([0, 1, 2], () => [0, 1, 2])).toEqual([0, 1])
+  expect(twoOf([0, 1, 2], () => [])).toEqual([0, 1])
+})
+
 test('a script that does not come to its end is ended', async () => {
   const found = await runScript(pathOf('../fixtures/bench/never-ends.ts'), [], 1)
   expect(found).toEqual({ figures: [], failure: 'no end within 0.001 s', isBrokenOff: false })
 })
 
 test('--help says what there is, and measures nothing', () => {
-  expect(run('bench.ts', '--help')).toMatchObject({ status: 0, stdout: expect.stringContaining('--only') })
-  const script = run('footprint.ts', '--help')
+  expect(run('bench.ts', {}, '--help')).toMatchObject({
+    status: 0,
+    stdout: expect.stringContaining('--only'),
+  })
+  const script = run('footprint.ts', {}, '--help')
   expect(script).toMatchObject({
     status: 0,
     stdout: expect.stringContaining('[servers = 100] [rounds = 30]'),
@@ -42,7 +130,7 @@ test.each([
   [['--only', ''], 'governed-call, sdk-calls, launch'],
   [['--json', '/nowhere/at/all'], '/nowhere/at/all cannot be written'],
 ])('%j is refused by what is taken', (args, said) => {
-  expect(run('bench.ts', ...args)).toMatchObject({
+  expect(run('bench.ts', {}, ...args)).toMatchObject({
     status: 7,
     stdout: '',
     stderr: expect.stringContaining(said),
@@ -57,7 +145,7 @@ test.each([
   ['swap.ts', ['1.5']],
   ['heavy.ts', ['no such shape']],
 ])('%s %j is refused by what is taken', (script, args) => {
-  const found = run(script, ...args)
+  const found = run(script, {}, ...args)
   expect(found).toMatchObject({ status: 7, stdout: '', stderr: expect.stringMatching(/: use /) })
   expect(found.stderr).toContain(args.at(-1))
 })

@@ -5,12 +5,15 @@
 import { closeSync, openSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
-import { bounding, type Figure, text, verdicts, worded } from './figures.ts'
+import { bounding, type Broken, type Figure, text, verdicts, worded } from './figures.ts'
+import { asData } from './data.ts'
 import { describeMachine } from './machine.ts'
 import { markdown } from './markdown.ts'
 import { page } from './page.ts'
+import { holdToTwo } from './processors.ts'
 import { runScript } from './script-run.ts'
 
+const statusFailed = 1
 const statusUsage = 7
 const statusInterrupted = 130
 
@@ -39,35 +42,51 @@ if (unknown.length > 0)
 for (const file of [options.json, options.html, options.markdown])
   if (file !== undefined) expectWritable(file)
 
-const machine = [...describeMachine(), ...(options.quick ? ['A quick run: these figures say nothing.'] : [])]
-process.stdout.write(`${machine.join('\n')}\n`)
+const processors = holdToTwo()
+const machine = [
+  ...describeMachine(),
+  processors,
+  ...(options.quick ? ['A quick run: these figures say nothing.'] : []),
+]
+say(machine.join('\n'))
 const figures: Figure[] = []
-const broken: string[] = []
-for (const name of wanted) {
-  const script = fileURLToPath(new URL(`${name}.ts`, import.meta.url))
-  const found = await runScript(script, scripts[name]?.[options.quick ? 'quick' : 'whole'] ?? [])
+const broken: Broken[] = []
+for (const part of wanted) {
+  const script = fileURLToPath(new URL(`${part}.ts`, import.meta.url))
+  const found = await runScript(script, scripts[part]?.[options.quick ? 'quick' : 'whole'] ?? [])
   if (found.isBrokenOff) process.exit(statusInterrupted)
-  if (found.failure !== null)
-    broken.push(`${name} failed (${found.failure}), ${found.figures.length} figures came before`)
-  for (const figure of found.figures) process.stdout.write(`\n${text(figure)}\n`)
+  for (const figure of found.figures) say(`\n${text(figure)}`)
   figures.push(...found.figures)
+  if (found.failure === null) continue
+  const before = found.figures.length === 0 ? '' : ` (after ${found.figures.length} figures)`
+  broken.push({ part, reason: `${found.failure}${before}` })
+  say(`\n${part}: not measured: ${broken.at(-1)?.reason}`)
 }
-const judged = figures.flatMap((figure) => verdicts(figure).map((verdict) => ({ figure, verdict })))
-const missed = judged.filter(({ verdict }) => !verdict.isHeld)
-process.stdout.write(`\n${judged.length - missed.length} of ${judged.length} targets held\n`)
-for (const { figure, verdict } of missed) {
-  process.stdout.write(`  missed: ${figure.what}: ${worded(verdict)}\n`)
-  for (const bound of bounding(verdict)) process.stdout.write(`    bound here by ${bound}\n`)
+summary()
+writeFiles()
+process.exitCode = broken.length > 0 ? statusFailed : 0
+
+function summary(): void {
+  const judged = figures.flatMap((figure) => verdicts(figure).map((verdict) => ({ figure, verdict })))
+  const those = (outcome: string) => judged.filter(({ verdict }) => verdict.outcome === outcome)
+  say(`\n${those('held').length} of ${judged.length} targets held`)
+  for (const { figure, verdict } of [...those('missed'), ...those('not measured')]) {
+    say(`  ${verdict.outcome}: ${figure.what}: ${worded(verdict)}`)
+    for (const bound of bounding(verdict)) say(`    bound here by ${bound}`)
+  }
+  for (const { part, reason } of broken) say(`  not measured: ${part}: ${reason}`)
 }
-for (const line of broken) process.stdout.write(`  ${line}\n`)
-if (options.json !== undefined)
-  writeFileSync(
-    options.json,
-    `${JSON.stringify({ machine, figures, verdicts: judged.map(({ figure, verdict }) => ({ figure: figure.id, ...verdict })) }, null, 2)}\n`,
-  )
-if (options.html !== undefined) writeFileSync(options.html, page(machine, figures))
-if (options.markdown !== undefined) writeFileSync(options.markdown, markdown(machine, figures))
-process.exitCode = broken.length > 0 ? 1 : 0
+
+function writeFiles(): void {
+  const { json, html } = options
+  if (json !== undefined) writeFileSync(json, asData(machine, figures, broken))
+  if (html !== undefined) writeFileSync(html, page(machine, figures, broken))
+  if (options.markdown !== undefined) writeFileSync(options.markdown, markdown(machine, figures, broken))
+}
+
+function say(lines: string): void {
+  process.stdout.write(`${lines}\n`)
+}
 
 function readOptions() {
   try {

@@ -22,8 +22,14 @@ export interface Judged {
 /** What the same judgement says of something that does next to nothing. */
 export interface Bound {
   readonly arm: string
+  /** The median over rounds */
   readonly measured: number
+  /** Its spread over rounds */
+  readonly spread: Spread
 }
+
+/** From the least to the most of a few; of many, from the first quartile to the third. */
+export type Spread = readonly [number, number]
 
 export interface Figure {
   readonly id: string
@@ -37,8 +43,17 @@ export interface Figure {
 /** A target with what was measured for it. */
 export interface Verdict extends Judged {
   readonly measured: number
+  readonly spread: Spread
+  readonly rounds: number
   readonly unit: string
   readonly isHeld: boolean
+  readonly outcome: 'held' | 'missed' | 'not measured'
+}
+
+/** A part of a run that gave no figures, or not all of them, and why. */
+export interface Broken {
+  readonly part: string
+  readonly reason: string
 }
 
 /** The value below which the share `q` of them lies, 0 to 1. NaN of none. */
@@ -50,17 +65,29 @@ export const median = (values: readonly number[]): number => quantile(values, 0.
 /** Each target of the figure beside what was measured; an arm without values is measured as NaN, and not held. */
 export function verdicts({ unit, arms, judged }: Figure): readonly Verdict[] {
   return judged.map((it) => {
-    const { measured } = boundBy(it.by, arms, it.arm)
+    const { measured, spread, rounds } = judgedBy(it.by, arms, it.arm)
     const isHeld = it.isAtLeast === true ? measured >= it.target : measured <= it.target
-    return { ...it, measured, unit: it.by.startsWith('percent') ? '%' : unit, isHeld }
+    const outcome = Number.isNaN(measured) ? 'not measured' : isHeld ? 'held' : 'missed'
+    const judgedIn = it.by.startsWith('percent') ? '%' : unit
+    return { ...it, measured, spread, rounds, unit: judgedIn, isHeld, outcome }
   })
 }
 
 /** An arm as a target would judge it. */
 export function boundBy(by: Judged['by'], arms: readonly Arm[], arm: string): Bound {
+  const { measured, spread } = judgedBy(by, arms, arm)
+  return { arm, measured, spread }
+}
+
+function judgedBy(
+  by: Judged['by'],
+  arms: readonly Arm[],
+  arm: string,
+): Omit<Bound, 'arm'> & { rounds: number } {
   const base = arms.find(({ kind }) => kind === 'base')?.values ?? []
   const own = arms.find(({ name }) => name === arm)?.values ?? []
-  return { arm, measured: median(own.map((value, round) => judgedAs(by, value, base[round] ?? Number.NaN))) }
+  const values = own.map((value, round) => judgedAs(by, value, base[round] ?? Number.NaN))
+  return { measured: median(values), spread: spreadOf(values), rounds: values.length }
 }
 
 function judgedAs(by: Judged['by'], value: number, base: number): number {
@@ -69,11 +96,13 @@ function judgedAs(by: Judged['by'], value: number, base: number): number {
   return by === 'percent' ? (value / base) * 100 : (value / base - 1) * 100
 }
 
-/** From the least to the most of a few; of many, from the first quartile to the third. */
-export function spreadOf(values: readonly number[]): string {
+export function spreadOf(values: readonly number[]): Spread {
   const [from, to] = values.length > 20 ? [0.25, 0.75] : [0, 1]
-  return `${shown(quantile(values, from))} to ${shown(quantile(values, to))}`
+  return [quantile(values, from), quantile(values, to)]
 }
+
+/** As `12 to 15`. */
+export const between = ([from, to]: Spread): string => `${shown(from)} to ${shown(to)}`
 
 /** Three digits that count, thousands apart. */
 export const shown = (value: number): string =>
@@ -81,20 +110,37 @@ export const shown = (value: number): string =>
     ? '–'
     : value.toLocaleString('en', { maximumSignificantDigits: Math.abs(value) < 1000 ? 3 : 4 })
 
-/** In words, such as `host.sock: +12.3 ms, target at most 15 ms: held`. */
+/** In words, such as `host.sock: +12.3 ms (+11.9 to +13), target at most 15 ms: held`. */
 export function worded(verdict: Verdict): string {
-  const { arm, by, measured, target, unit, isAtLeast, isHeld } = verdict
-  const of = by === 'percent' || by === 'percent added' ? ' of the base' : ''
+  const { arm, target, unit, isAtLeast, outcome } = verdict
   const asked = `${isAtLeast === true ? 'at least' : 'at most'} ${shown(target)} ${unit}`
-  return `${arm}: ${signed(measured, by)} ${unit}${of}, target ${asked}: ${isHeld ? 'held' : 'MISSED'}`
+  return `${arm}: ${measuredOf(verdict)}, target ${asked}: ${outcome === 'missed' ? 'MISSED' : outcome}`
+}
+
+/** What was measured, with its spread where there was more than one round. */
+export function measuredOf({ by, measured, spread, rounds, unit }: Verdict): string {
+  if (rounds === 0) return 'no value'
+  const median = `${signed(measured, by)} ${unit}`
+  return rounds === 1 ? median : `${median} (${signed(spread[0], by)} to ${signed(spread[1], by)})`
 }
 
 /** What bounds it on this machine and how far from that it is, such as `one byte pipe in C: +88 µs, 2.9 times that`; one for each. */
 export function bounding({ by, measured, unit, bounds = [] }: Verdict): readonly string[] {
   return bounds.map((bound) => {
-    const far = bound.measured > 0 ? `, ${shown(measured / bound.measured)} times that` : ''
-    return `${bound.arm}: ${signed(bound.measured, by)} ${unit}${far}`
+    const far = bound.measured > 0 && measured > 0 ? `, ${shown(measured / bound.measured)} times that` : ''
+    return `${bound.arm}: ${Number.isNaN(bound.measured) ? 'not measured' : `${signed(bound.measured, by)} ${unit}${far}`}`
   })
+}
+
+/** What others take, judged alike, such as `srt +356 ms`; one for each. */
+export function othersOf({ arms }: Figure, { by, unit }: Verdict): readonly string[] {
+  return arms
+    .filter(({ kind }) => kind === 'peer')
+    .map(({ name, values, absent }) =>
+      values.length === 0
+        ? `${name}: not measured, ${absent ?? 'no value'}`
+        : `${name} ${signed(boundBy(by, arms, name).measured, by)} ${unit}`,
+    )
 }
 
 /** A value with its sign, where it is a difference. */
@@ -107,7 +153,7 @@ export function text(figure: Figure): string {
   const rows = figure.arms.map(({ name, values, absent }) => {
     if (values.length === 0) return `  ${name.padEnd(26)}not measured: ${absent ?? 'no value'}`
     const middle = median(values)
-    const spread = `(${spreadOf(values)})`
+    const spread = `(${between(spreadOf(values))})`
     const beside = Number.isNaN(base) ? '' : `${shown((middle / base) * 100)} % of the base`
     return `  ${name.padEnd(26)}${shown(middle).padStart(9)} ${figure.unit.padEnd(8)} ${spread.padEnd(24)} ${beside}`.trimEnd()
   })

@@ -1,29 +1,40 @@
 // The targets of a run as one table of Markdown, which docs/performance.md holds.
-import { type Arm, boundBy, bounding, type Figure, signed, shown, type Verdict, verdicts } from './figures.ts'
+import {
+  bounding,
+  type Broken,
+  type Figure,
+  measuredOf,
+  othersOf,
+  shown,
+  type Verdict,
+  verdicts,
+} from './figures.ts'
 
 /** What it ran on, and a row for each target: what is asked, what was measured, what bounds it here, and what others take. */
-export function markdown(machine: readonly string[], figures: readonly Figure[]): string {
+export function markdown(
+  machine: readonly string[],
+  figures: readonly Figure[],
+  broken: readonly Broken[],
+): string {
   const rows = figures.flatMap((figure) => verdicts(figure).map((verdict) => row(figure, verdict)))
   const head = ['what', 'target', 'measured', 'bound, in the same run', 'others, in the same run', '']
-  const lines = [head, head.map(() => '---'), ...rows].map((cells) => `| ${cells.join(' | ')} |`)
-  return `${machine.join(' ')}\n\n${lines.join('\n')}\n`
+  const lines = [head, head.map(() => '---'), ...rows].map((cells) => `| ${cells.map(cell).join(' | ')} |`)
+  const failed = broken.map(({ part, reason }) => `${part}: not measured: ${cell(reason)}`)
+  return `${[machine.join(' '), lines.join('\n'), ...failed].join('\n\n')}\n`
 }
 
-function row({ what, arms }: Figure, verdict: Verdict): readonly string[] {
-  const { arm, by, target, measured, unit, isAtLeast, isHeld } = verdict
+function row(figure: Figure, verdict: Verdict): readonly string[] {
+  const { arm, by, target, unit, isAtLeast, outcome } = verdict
   const of = by === 'value' ? '' : by.includes('added') ? ' added' : ' of direct'
-  const others = arms.filter(({ kind }) => kind === 'peer').map((peer) => other(peer, arms, verdict))
   return [
-    `${what}: ${arm}`,
+    `${figure.what}: ${arm}`,
     `${isAtLeast === true ? '≥' : '≤'} ${shown(target)} ${unit}${of}`,
-    `${signed(measured, by)} ${unit}`,
+    measuredOf(verdict),
     bounding(verdict).join('; '),
-    others.join('; '),
-    isHeld ? 'held' : '**missed**',
+    othersOf(figure, verdict).join('; '),
+    outcome === 'held' ? outcome : `**${outcome}**`,
   ]
 }
 
-function other({ name, values, absent }: Arm, arms: readonly Arm[], { by, unit }: Verdict): string {
-  if (values.length === 0) return `${name}: not measured, ${absent ?? 'no value'}`
-  return `${name} ${signed(boundBy(by, arms, name).measured, by)} ${unit}`
-}
+/** What a reason says may hold what ends a cell. */
+const cell = (said: string): string => said.replaceAll('|', '\\|').replaceAll('\n', ' ')

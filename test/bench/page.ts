@@ -1,11 +1,14 @@
 // The figures as one page that needs nothing else: the targets as a table, then a plot for each figure with a dot for every round.
 import {
   type Arm,
+  between,
   bounding,
+  type Broken,
   type Figure,
+  measuredOf,
   median,
+  othersOf,
   shown,
-  signed,
   spreadOf,
   type Verdict,
   verdicts,
@@ -15,7 +18,11 @@ const width = 720
 const [left, right, row] = [190, 125, 30]
 
 /** A whole HTML document, for light and dark screens. */
-export function page(machine: readonly string[], figures: readonly Figure[]): string {
+export function page(
+  machine: readonly string[],
+  figures: readonly Figure[],
+  broken: readonly Broken[],
+): string {
   const rows = figures.flatMap((figure) => verdicts(figure).map((verdict) => judgement(figure, verdict)))
   return `<!doctype html>
 <html lang="en">
@@ -26,8 +33,9 @@ export function page(machine: readonly string[], figures: readonly Figure[]): st
 <main>
 <h1>What Sallyport costs</h1>
 ${machine.map((line) => `<p class="machine">${escape(line)}</p>`).join('\n')}
+${broken.map(({ part, reason }) => `<p class="missed">${escape(part)}: not measured: ${escape(reason)}</p>`).join('\n')}
 <div class="wide"><table class="targets">
-<thead><tr><th>what</th><th>arm</th><th>target</th><th>measured</th><th></th><th>bound, in the same run</th></tr></thead>
+<thead><tr><th>what</th><th>arm</th><th>target</th><th>measured</th><th></th><th>bound, in the same run</th><th>others, in the same run</th></tr></thead>
 <tbody>
 ${rows.join('\n')}
 </tbody></table></div>
@@ -38,15 +46,16 @@ ${figures.map(section).join('\n')}
 `
 }
 
-function judgement({ id, what }: Figure, verdict: Verdict): string {
-  const { arm, by, measured, target, unit, isAtLeast, isHeld } = verdict
+function judgement(figure: Figure, verdict: Verdict): string {
+  const { arm, by, target, unit, isAtLeast, outcome } = verdict
   const of = by === 'value' ? '' : `, ${by.includes('added') ? 'added' : 'of the base'}`
   return (
-    `<tr><td><a href="#${id}">${escape(what)}</a></td><td>${escape(arm)}</td>` +
+    `<tr><td><a href="#${figure.id}">${escape(figure.what)}</a></td><td>${escape(arm)}</td>` +
     `<td>${isAtLeast === true ? '≥' : '≤'} ${shown(target)} ${escape(unit)}${of}</td>` +
-    `<td>${signed(measured, by)} ${escape(unit)}</td>` +
-    `<td class="${isHeld ? 'held' : 'missed'}">${isHeld ? 'held' : 'missed'}</td>` +
-    `<td>${bounding(verdict).map(escape).join('<br>')}</td></tr>`
+    `<td>${escape(measuredOf(verdict))}</td>` +
+    `<td class="${outcome === 'held' ? 'held' : 'missed'}">${outcome}</td>` +
+    `<td>${bounding(verdict).map(escape).join('<br>')}</td>` +
+    `<td>${othersOf(figure, verdict).map(escape).join('<br>')}</td></tr>`
   )
 }
 
@@ -98,7 +107,7 @@ ${[axis, ...lines, ...drawn].join('\n')}
 function strip({ name, kind, values }: Arm, y: number, x: (value: number) => number, unit: string): string {
   const middle = median(values)
   const dots = values.map((value) => `<circle cx="${at(x(value))}" cy="${y}" r="3"/>`).join('')
-  const spread = `${spreadOf(values)} ${unit}`
+  const spread = `${between(spreadOf(values))} ${unit}`
   return (
     `<g class="${kind}"><title>${escape(name)}: ${shown(middle)} ${escape(unit)}, ${escape(spread)}</title>` +
     `<text class="name" x="${left - 12}" y="${y + 4}">${escape(name)}</text>${dots}` +
@@ -136,7 +145,7 @@ export const style = `
 :root { color-scheme: light dark; --ink: #1c2330; --soft: #667085; --line: #e2e6ec; --back: #fff; --ours: #0b6bcb; --base: #667085; --bound: #98a2b3; --peer: #b54708; --held: #067647; --missed: #b42318 }
 @media (prefers-color-scheme: dark) { :root { --ink: #e6e9ef; --soft: #98a2b3; --line: #2c3442; --back: #12161d; --ours: #6db3f8; --base: #98a2b3; --bound: #667085; --peer: #f79009; --held: #47cd89; --missed: #f97066 } }
 body { margin: 0; background: var(--back); color: var(--ink); font: 15px/1.5 system-ui, sans-serif }
-main { max-width: 66rem; margin: 0 auto; padding: 2rem 1.25rem 4rem }
+main { max-width: 78rem; margin: 0 auto; padding: 2rem 1.25rem 4rem }
 h1 { font-size: 1.6rem; margin: 0 0 .5rem } h2 { font-size: 1.05rem; margin: 2.2rem 0 .4rem }
 .machine, section p { color: var(--soft); margin: .1rem 0; font-size: .87rem }
 .wide { overflow-x: auto; margin-top: 1.5rem } .strips { overflow-x: auto } .strips svg { display: block; min-width: 34rem }
@@ -144,7 +153,7 @@ table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nu
 th, td { text-align: left; padding: .4rem .7rem .4rem 0; border-bottom: 1px solid var(--line); vertical-align: top }
 th { color: var(--soft); font-weight: 500 } a { color: inherit; text-decoration-color: var(--line) }
 td:nth-child(n+2) { white-space: nowrap }
-.targets td:first-child, .targets td:last-child { white-space: normal; min-width: 15rem }
+.targets { font-size: .87rem } .targets td { white-space: normal } .targets td:first-child { min-width: 12rem } .targets td:nth-child(n+6) { min-width: 11rem }
 .held { color: var(--held) } .missed { color: var(--missed); font-weight: 600 }
 .legend { list-style: none; display: flex; flex-wrap: wrap; gap: .3rem 1.3rem; padding: 0; margin: 1.5rem 0 0; color: var(--soft); font-size: .87rem }
 .legend li::before { content: ''; display: inline-block; width: .6rem; height: .6rem; border-radius: 50%; margin-right: .4rem; background: var(--c) }

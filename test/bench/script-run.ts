@@ -1,7 +1,11 @@
-// One script of the benchmark in a process of its own, to its end.
-import { fork } from 'node:child_process'
+// One script of the benchmark in a process of its own, to its end, after which nothing of it is there.
+import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
+import { processesWith } from '../support/leaks.ts'
+import { reasonOf } from '../support/reason.ts'
+import { tempDir } from '../support/temp-dir.ts'
 import type { Figure } from './figures.ts'
+import { until } from './until.ts'
 
 export interface ScriptRun {
   /** What it found, also where it failed afterwards */
@@ -12,24 +16,40 @@ export interface ScriptRun {
   readonly isBrokenOff: boolean
 }
 
+/** What a script says to who has started it. */
+type Message = { readonly figures: readonly Figure[] } | { readonly failure: string }
+
 /** The longest that a script may take, ms: some take minutes, and one that waits for what never comes would keep all others waiting */
 const scriptMs = 30 * 60_000
 /** What it is given to undo what it has started, ms */
 const undoMs = 60_000
+/** What is given to what it has left: the guard of a daemon that was killed takes three seconds to end a sandbox, ms */
+const restMs = 10_000
 
 /**
  * Runs the script at a path; what it says on stderr is shown, and a signal to this process ends it first. After `limitMs` it
  * is told to end, and its whole group is killed where it does not.
+ *
+ * Its temporary files are in a folder of its own, which goes away with what it left running, however it ended.
  */
 export async function runScript(
   path: string,
   args: readonly string[],
   limitMs = scriptMs,
 ): Promise<ScriptRun> {
+  await using folder = await tempDir()
   // In a group of its own: what a terminal says to all of us is said to it once, and it undoes what it has started.
-  const child = fork(path, [...args], { stdio: ['ignore', 'ignore', 'inherit', 'ipc'], detached: true })
+  const child = fork(path, [...args], {
+    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+    detached: true,
+    env: { ...process.env, TMPDIR: folder.path },
+  })
   let figures: readonly Figure[] = []
-  child.on('message', (message) => (figures = (message as { figures: readonly Figure[] }).figures))
+  let said: string | null = null
+  child.on('message', (message: Message) => {
+    if ('figures' in message) figures = message.figures
+    else said = message.failure
+  })
   let isBrokenOff = false
   const onSignal = (): void => {
     isBrokenOff = true
@@ -39,14 +59,47 @@ export async function runScript(
   let limit = setTimeout(() => {
     isLate = true
     child.kill('SIGTERM')
-    limit = setTimeout(() => child.pid !== undefined && process.kill(-child.pid, 'SIGKILL'), undoMs)
+    limit = setTimeout(() => killGroup(child), undoMs)
   }, limitMs)
   const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
   for (const signal of signals) process.on(signal, onSignal)
   // Its channel is read to the end by then, which `exit` does not wait for
   const [status, signal] = (await once(child, 'close')) as [number | null, string | null]
   clearTimeout(limit)
+  const ended = isLate
+    ? `no end within ${limitMs / 1000} s`
+    : status === 0
+      ? null
+      : (said ?? signal ?? `status ${status}`)
+  const left = await endWhatIsLeft(child, folder.path)
   for (const name of signals) process.off(name, onSignal)
-  if (isLate) return { figures, failure: `no end within ${limitMs / 1000} s`, isBrokenOff }
-  return { figures, failure: status === 0 ? null : (signal ?? `status ${status}`), isBrokenOff }
+  return { figures, failure: ended ?? left, isBrokenOff }
+}
+
+/** What a script that ended well should not have left; one that was killed leaves daemons, whose guards end their sandboxes. */
+async function endWhatIsLeft(child: ChildProcess, folder: string): Promise<string | null> {
+  killGroup(child)
+  const left = (): readonly number[] => processesWith(`${folder}/`)
+  const count = left().length
+  if (count === 0) return null
+  await until('what it left has ended', () => left().length === 0, restMs).catch(() => undefined)
+  for (const pid of left()) kill(pid)
+  try {
+    await until('what it left has ended', () => left().length === 0, restMs)
+  } catch (error) {
+    return reasonOf(error)
+  }
+  return `it left ${count} processes, which were ended`
+}
+
+function killGroup({ pid }: ChildProcess): void {
+  if (pid !== undefined) kill(-pid)
+}
+
+function kill(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL')
+  } catch {
+    // it has just ended
+  }
 }

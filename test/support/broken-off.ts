@@ -1,8 +1,13 @@
-// What a run has started, undone also where it is broken off in the middle.
+// What a run has started, undone also where it is broken off in the middle, or fails where nobody waits for it.
+import { inspect } from 'node:util'
+import { reasonOf } from './reason.ts'
+
 const statusInterrupted = 130
+const statusFailed = 1
 
 /**
- * A stack that a signal, or the end of who started this process, disposes of before the process ends with 130.
+ * A stack that a signal, or the end of who started this process, disposes of before the process ends with 130; an error
+ * that nobody waits for ends it with 1, as told to who started it.
  *
  * What is started by `starting` is disposed of also where the signal comes before it is up.
  */
@@ -14,9 +19,10 @@ export class Undoing extends AsyncDisposableStack {
     super()
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
       process.removeAllListeners(signal) // what a test ends by would be the end before all is undone
-      process.on(signal, () => void this.#breakOff())
+      process.on(signal, () => void this.#breakOff(statusInterrupted))
     }
-    process.once('disconnect', () => void this.#breakOff())
+    process.once('disconnect', () => void this.#breakOff(statusInterrupted))
+    process.on('uncaughtException', (error) => void this.#fail(error))
     process.channel?.unref() // to hear of its end is no reason to stay
   }
 
@@ -33,13 +39,19 @@ export class Undoing extends AsyncDisposableStack {
     return await used.finally(() => this.#starting.delete(used))
   }
 
-  async #breakOff(): Promise<void> {
+  async #fail(error: Error): Promise<void> {
+    // What the run says to being broken off is no news.
     if (this.brokenOff.aborted) return
-    // What the run says to that is no news.
-    process.on('uncaughtException', () => undefined)
+    process.stderr.write(`${inspect(error)}\n`)
+    if (process.connected) process.send?.({ failure: reasonOf(error) })
+    await this.#breakOff(statusFailed)
+  }
+
+  async #breakOff(status: number): Promise<void> {
+    if (this.brokenOff.aborted) return
     this.#breakingOff.abort()
     await Promise.allSettled(this.#starting)
-    await this.disposeAsync()
-    process.exit(statusInterrupted)
+    await this.disposeAsync().catch((error: unknown) => process.stderr.write(`${inspect(error)}\n`))
+    process.exit(status)
   }
 }
