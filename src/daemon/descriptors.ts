@@ -1,4 +1,5 @@
-// Descriptors that whoever started the daemon forgot to close: they must not reach a child of ours.
+// Descriptors that somebody forgot to close: whoever started the daemon, and Node where it could start no child.
+import { ChildProcess } from 'node:child_process'
 import { closeSync, readdirSync, readFileSync } from 'node:fs'
 
 const closeOnExec = 0o2000000
@@ -21,4 +22,29 @@ function isCloseOnExec(fd: number): boolean {
   } catch {
     return true // gone already: the descriptor that read the folder itself
   }
+}
+
+/** What Node hands down for one of a child's descriptors, as far as anything here depends on it. */
+interface Handed {
+  readonly handle?: { close(): void }
+}
+/** Node's own, which no type tells of: it starts the child that it is a method of, and puts what it made for it into `stdio`. */
+type Start = (this: ChildProcess, options: { readonly stdio: readonly Handed[] }) => number
+
+/**
+ * From now on nothing of a child is left open that could not be started for want of a descriptor.
+ *
+ * The last that a start needs, after all pipes to the child, is a pipe for the start itself. Where that fails with EMFILE, Node
+ * has our ends of the others, tells of the error, and forgets them: five sockets for each launch, as long as the daemon lives.
+ */
+export function closeUnstarted(): void {
+  const start = Reflect.get(ChildProcess.prototype, 'spawn') as Start
+  const startOrClose: Start = function (options) {
+    const status = start.call(this, options)
+    // It had given up before it made streams of them, so nobody else can ever close them.
+    if ((this.stdio as ChildProcess['stdio'] | undefined) === undefined)
+      for (const { handle } of options.stdio) handle?.close()
+    return status
+  }
+  Reflect.set(ChildProcess.prototype, 'spawn', startOrClose)
 }

@@ -1,5 +1,6 @@
-// Descriptors of whoever started us go nowhere.
+// Descriptors of whoever started us go nowhere, and none is lost where there are too few.
 import { execFileSync } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
 import { expect, it } from 'vitest'
 
 const module = new URL('../../src/daemon/descriptors.ts', import.meta.url).href
@@ -24,4 +25,21 @@ it('without that, one beyond the gap would stay', () => {
   expect(execFileSync('bash', ['-c', shell, process.execPath, code], { encoding: 'utf8' })).toContain(
     '/etc/hostname',
   )
+})
+
+const starve = fileURLToPath(new URL('../fixtures/starve.ts', import.meta.url))
+/** Starts that failed, and how many sockets more there are after all of them. */
+const starved = (how: 'closing' | 'as-node-does'): { readonly failed: number; readonly left: number } =>
+  JSON.parse(execFileSync(process.execPath, [starve, how], { encoding: 'utf8' })) as never
+
+it('a child that can’t be started leaves no descriptor, however few of those are there that it needs', () => {
+  const { failed, left } = starved('closing')
+  expect(failed).toBeGreaterThan(5)
+  expect(left).toBe(0)
+})
+
+it('without that, Node would keep its five sockets', () => {
+  const { failed, left } = starved('as-node-does')
+  expect(failed).toBeGreaterThan(5)
+  expect(left).toBeGreaterThanOrEqual(5)
 })
