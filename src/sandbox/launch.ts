@@ -130,8 +130,9 @@ export const planLaunch = async (
     )
   }
   const enforcedBy = chooseEnforcement(limits, host.limits)
-  const outerLimits = holdFromOutside(host.cgroups, { instance, limits }, enforcedBy)
-  return { ...planBubblewrap(spec, seccomp, host.tools()), ...inner, outerLimits, enforcedBy }
+  const planned = { ...planBubblewrap(spec, seccomp, host.tools()), ...inner, enforcedBy }
+  // Last, since nobody would take them down where something after it failed.
+  return { ...planned, outerLimits: holdFromOutside(host.cgroups, { instance, limits }, enforcedBy) }
 }
 
 /** The last step: builds what the plan says and lets the server start in it. Throws as `launch` does. */

@@ -99,6 +99,8 @@ function createInstance(
 ): InstanceCgroup {
   const bases = distinct(Object.values(support.bases))
   const directories = bases.map(directoryOf)
+  const { memory, kill } = support.bases
+  let watch: OomWatch | null = null
   try {
     for (const directory of directories)
       attempt(`make ${directory}`, () => mkdirSync(directory, { mode: 0o755 }))
@@ -106,13 +108,12 @@ function createInstance(
       const base = support.bases[control]
       if (base !== null) setLimit(base, control, directoryOf(base), limits)
     }
+    if (memory !== null) watch = new OomWatch(directoryOf(memory), memory.version)
   } catch (thrown) {
     // Nobody has joined yet
     for (const directory of directories) removeIfEmpty(directory)
     throw thrown
   }
-  const { memory, kill } = support.bases
-  const watch = memory === null ? null : new OomWatch(directoryOf(memory), memory.version)
   return {
     joinFiles: bases.map((base) => join(directoryOf(base), joinFile[base.version])),
     oomKills: () => watch?.kills() ?? 0,

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { SallyportError } from '../../errors.ts'
-import { errnoOf } from '../../lib/missing.ts'
+import { errnoOf, isShortage } from '../../lib/missing.ts'
 
 /** Host pids of the processes in a group, not in those below it. Empty when the group is gone. */
 export function processesIn(directory: string): readonly number[] {
@@ -17,29 +17,34 @@ export function processesIn(directory: string): readonly number[] {
  * Sends SIGKILL to everything in a group and below it, once.
  *
  * Version 2 since Linux 5.14 does it in one write that a fork can't outrun. Elsewhere a process that forks meanwhile
- * may leave a child, so whoever needs the group empty calls again until it is: see `removeDirectory`.
+ * may leave a child, and with no descriptor to be had nobody can be killed so, so whoever needs the group empty calls again
+ * until it is: see `removeDirectory`.
  */
 export function killDirectory(directory: string): void {
-  const killed = ifPresent(() => {
-    // Without O_CREAT: version 1 has no such file, and may not be asked to make one
-    writeFileSync(join(directory, 'cgroup.kill'), '1', { flag: 'r+' })
-    return true
-  }, false)
-  if (killed) return
-  for (const child of childrenOf(directory)) killDirectory(child)
-  for (const pid of processesIn(directory)) signal(pid)
+  unlessShort(() => {
+    const killed = ifPresent(() => {
+      // Without O_CREAT: version 1 has no such file, and may not be asked to make one
+      writeFileSync(join(directory, 'cgroup.kill'), '1', { flag: 'r+' })
+      return true
+    }, false)
+    if (killed) return
+    for (const child of childrenOf(directory)) killDirectory(child)
+    for (const pid of processesIn(directory)) signal(pid)
+  })
 }
 
 /**
- * Kills what is in a group and below it and removes it, children first. Returns at once when it is gone already.
+ * Kills what is in a group and below it and removes it, children first. Returns at once when it is gone already; with no
+ * descriptor or memory to look with it tries again.
  *
  * Throws ERR_INTERNAL, with the pids that are left, when it is not empty after `deadlineMs`: processes stuck in the kernel.
  */
 export async function removeDirectory(directory: string, deadlineMs = 5000): Promise<void> {
   const deadline = performance.now() + deadlineMs
-  for (let pauseMs = 1; !removeIfEmpty(directory); pauseMs = Math.min(pauseMs * 2, 50)) {
+  const isRemoved = (): boolean => unlessShort(() => removeIfEmpty(directory)) ?? false
+  for (let pauseMs = 1; !isRemoved(); pauseMs = Math.min(pauseMs * 2, 50)) {
     if (performance.now() > deadline) {
-      const left = processesIn(directory).join(' ')
+      const left = unlessShort(() => processesIn(directory).join(' '))
       throw new SallyportError(
         'ERR_INTERNAL',
         `control group ${directory} is not empty ${deadlineMs} ms after SIGKILL: pids ${left || 'unknown'}`,
@@ -51,10 +56,17 @@ export async function removeDirectory(directory: string, deadlineMs = 5000): Pro
   }
 }
 
-/** Removes a group and those below it, unless there are processes in them. Returns whether it is gone. */
+/**
+ * Removes a group and those below it, unless there are processes in them. Returns whether it is gone. One with none below it, as
+ * an instance's is, takes no descriptor.
+ */
 export function removeIfEmpty(directory: string): boolean {
-  const all = childrenOf(directory).map(removeIfEmpty)
-  if (all.includes(false)) return false
+  return (
+    removeOne(directory) || (childrenOf(directory).map(removeIfEmpty).every(Boolean) && removeOne(directory))
+  )
+}
+
+function removeOne(directory: string): boolean {
   try {
     rmdirSync(directory)
     return true
@@ -78,6 +90,16 @@ function signal(pid: number): void {
   } catch (thrown) {
     // Gone meanwhile, which is what was wanted
     if (errnoOf(thrown) !== 'ESRCH') throw thrown
+  }
+}
+
+/** Returns null where descriptors or memory have run out. */
+function unlessShort<T>(act: () => T): T | null {
+  try {
+    return act()
+  } catch (thrown) {
+    if (!isShortage(thrown)) throw thrown
+    return null
   }
 }
 

@@ -37,11 +37,15 @@ export class OomWatch {
   }
 
   close(): void {
-    if (this.#fd === null) return
-    this.kills()
-    closeSync(this.#fd)
-    this.#fd = null
-    this.#forget()
+    const fd = this.#fd
+    if (fd === null) return
+    try {
+      this.kills()
+    } finally {
+      this.#fd = null
+      this.#forget()
+      closeSync(fd)
+    }
   }
 
   /** Called by the timer. */
