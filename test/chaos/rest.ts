@@ -1,8 +1,10 @@
 // A daemon at rest: what it holds while nobody calls, and what it may not hold then.
 import type { Client } from '../../src/client/client.ts'
 import { eventually } from '../support/eventually.ts'
+import { cgroupsOf } from '../support/leaks.ts'
 import { type Holding, holdingOf } from './census.ts'
 import { expectNoCredentials } from './secrets.ts'
+import { socketsOf } from './sockets.ts'
 import type { Stage } from './stage.ts'
 
 /** What a daemon at rest holds. */
@@ -21,6 +23,13 @@ export async function atRest(stage: Stage): Promise<Rest> {
     await eventually(() => holdingOf(pid).others.length === 0, 15_000)
   } catch {
     stage.account.breaks('processes', `with every server stopped: ${holdingOf(pid).others.join('; ')}`)
+  }
+  const groups = (): readonly string[] =>
+    cgroupsOf(client.hello.daemon).filter((path) => /\/i-[^/]+$/.test(path))
+  try {
+    await eventually(() => groups().length === 0, 10_000)
+  } catch {
+    stage.account.breaks('cgroups', `with every server stopped: ${groups().join('; ')}`)
   }
   await expectNoLeases(stage, client)
   return { ...holdingOf(pid), livingMib: await stage.livingMib() }
@@ -41,6 +50,13 @@ export async function expectLevel(stage: Stage, invariant: 'flat' | 'level', lev
   while (excessOf(rest, level).length > 0 && performance.now() < deadline) rest = await atRest(stage)
   stage.account.say(`at rest again: ${restInWords(rest)}`)
   for (const excess of excessOf(rest, level)) stage.account.breaks(invariant, excess)
+  if (excessOf(rest, level).length > 0) explain(stage)
+}
+
+/** Says what the daemon holds, so that whoever reads of too much finds out whose it is. */
+function explain(stage: Stage): void {
+  stage.account.say(`its sockets: ${socketsOf(stage.pid ?? 0).join('; ')}`)
+  stage.account.say(`its handles: ${stage.handles.join('; ')}`)
 }
 
 /** What is resident depends on when V8 last thought of collecting; what is alive then, on us alone. */

@@ -25,6 +25,7 @@ import { witness, type Witness } from '../support/witness.ts'
 import type { Account } from './account.ts'
 import { type Api, openApi } from './api.ts'
 import { mountDisk } from './disk.ts'
+import { livingAt } from './living.ts'
 import { secrets } from './secrets.ts'
 import { type Around, configuration, profiles } from './servers.ts'
 
@@ -192,7 +193,12 @@ export class Stage implements AsyncDisposable {
   async #reading(): Promise<number> {
     rmSync(this.#living, { force: true })
     if (this.pid !== null) process.kill(this.pid, 'SIGUSR2')
-    return Number(await eventually(() => readFileSync(this.#living, 'utf8'), 10_000)) / 1024 ** 2
+    return (await eventually(() => livingAt(this.#living), 10_000)).bytes / 1024 ** 2
+  }
+
+  /** What Node kept for the daemon when it was last asked how much lives in it. */
+  get handles(): readonly string[] {
+    return livingAt(this.#living).handles
   }
 
   /** SIGKILL. */
