@@ -66,7 +66,8 @@ async function verifyHere({ state, run, anchor: kept }: VerifyOptions): Promise<
   })
   const journal = join(folder, run === undefined ? 'journal' : join('runs', run))
   const found = verifyJournal(journal, key, { anchor: kept ?? null })
-  if (found.segments > 0) return found
+  // Where all of it was taken away, the head file beside it knows.
+  if (found.segments > 0 || found.flaw !== null) return found
   throw new SallyportError(
     'ERR_RECORD_NOT_FOUND',
     `${journal} holds no journal; name the state folder with --state, and the folder of a run in its runs with --run`,
@@ -87,6 +88,7 @@ function printVerification({
   begins,
   torn,
   shortened,
+  unusable,
   flaw,
   limit,
 }: AuditVerification): void {
@@ -110,6 +112,13 @@ function printVerification({
     ),
     ...shortened.map(
       ({ seq, at, reason }) => ['shortened', `record ${seq} of ${at} tells: ${visible(reason)}`] as const,
+    ),
+    ...unusable.map(
+      ({ path, reason }) =>
+        [
+          'snapshot',
+          `${path}: ${visible(reason)}, so no start uses it: it reads the records, and loses nothing`,
+        ] as const,
     ),
     ['unseen', limit],
   ])

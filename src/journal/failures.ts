@@ -1,4 +1,4 @@
-// The two ways in which a journal fails, in words for whoever must mend it.
+// The ways in which a journal fails, in words for whoever must mend it.
 import { SallyportError } from '../errors.ts'
 import { errnoOf } from '../lib/missing.ts'
 import { segmentPath } from './segments.ts'
@@ -9,6 +9,15 @@ export const corrupt = (directory: string, segment: number, line: number, detail
     'ERR_JOURNAL_CORRUPT',
     `the journal does not hold together at ${segmentPath(directory, segment)}:${line}: ${detail}; keep the folder as evidence, and start with an empty one`,
     { path: segmentPath(directory, segment), line },
+  )
+
+/** A journal that a start can't read: what it holds is not known, so nothing begins. */
+export const unreadable = (path: string, cause: unknown): SallyportError =>
+  new SallyportError(
+    'ERR_JOURNAL',
+    `the journal cannot be read at ${path} (${errnoOf(cause) ?? (cause instanceof Error ? cause.message : String(cause))}), so nothing can be called; mend the disk, or who may read there, and start again`,
+    { path },
+    cause instanceof Error ? { cause } : {},
   )
 
 /** A journal that takes no records: nothing is called (MP-FH-010). */

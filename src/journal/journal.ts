@@ -1,8 +1,9 @@
 // The one durable store: records in order, durable before their effect, or nothing is called.
 import { constants, mkdirSync } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
-import type { SallyportError } from '../errors.ts'
-import { unwritable } from './failures.ts'
+import { SallyportError } from '../errors.ts'
+import { errnoOf, isShortage } from '../lib/missing.ts'
+import { unreadable, unwritable } from './failures.ts'
 import { type Pending, type Place, settle } from './pending.ts'
 import type { Entry, JournalRecord, Position } from './record.ts'
 import { replayFrom } from './replay.ts'
@@ -46,13 +47,11 @@ export class Journal implements AsyncDisposable {
    * Reads what is there behind `from`, checks every record, and begins a new segment.
    *
    * A torn end is kept where it lies; the new segment's first record tells of it. A flaw elsewhere is refused:
-   * @throws ERR_JOURNAL_CORRUPT with segment, line and what is wrong
+   * @throws ERR_JOURNAL_CORRUPT with segment, line and what is wrong; ERR_JOURNAL where it can't be read
    */
   static open(options: JournalOptions): Journal {
-    const { directory, key, replay, from = null, notes = [] } = options
-    mkdirSync(directory, { recursive: true, mode: 0o700 })
-    new UncutNote(notes, key).settle(directory)
-    const end = replayFrom(directory, key, from, replay)
+    const { from = null } = options
+    const end = readAll(options)
     if (end !== null && end !== from) options.closed?.(end)
     const journal = new Journal(options, new Tail(options, end?.position ?? beginning, end?.torn ?? null))
     journal.#flush()
@@ -180,5 +179,17 @@ export class Journal implements AsyncDisposable {
   #tellMoved(): void {
     this.#movement?.resolve()
     this.#movement = null
+  }
+}
+
+/** Where what is there ends, once what does not count was cut off. */
+function readAll({ directory, key, replay, from = null, notes = [] }: JournalOptions): SegmentEnd | null {
+  try {
+    mkdirSync(directory, { recursive: true, mode: 0o700 })
+    new UncutNote(notes, key).settle(directory)
+    return replayFrom(directory, key, from, replay)
+  } catch (error) {
+    if (errnoOf(error) === null || error instanceof SallyportError || isShortage(error)) throw error
+    throw unreadable(directory, error)
   }
 }

@@ -97,7 +97,7 @@ export function layOutBatch(
 
 /** Why lines are not the records that should stand there. */
 export interface Flaw {
-  readonly kind: 'torn' | 'malformed' | 'hash' | 'chain' | 'mac'
+  readonly kind: 'torn' | 'malformed' | 'unreadable' | 'hash' | 'chain' | 'mac'
   readonly detail: string
 }
 

@@ -1,12 +1,12 @@
 // Reading a journal from a place in it to its end, every record checked against the one before.
-import { corrupt } from './failures.ts'
+import { corrupt, unreadable } from './failures.ts'
 import type { JournalRecord } from './record.ts'
-import { beginning, endsSo, listSegments, readSegment, type SegmentEnd } from './segments.ts'
+import { beginning, endsSo, listSegments, readSegment, type SegmentEnd, segmentPath } from './segments.ts'
 
 /**
  * Visits every sealed record behind `from`, in order. Returns where the journal ends, null where there is none.
  *
- * @throws ERR_JOURNAL_CORRUPT with segment, line and what is wrong, also where `from` is not a place in this journal
+ * @throws ERR_JOURNAL where a segment can't be read, ERR_JOURNAL_CORRUPT with segment, line and what is wrong, also where `from` is not a place in this journal
  */
 export function replayFrom(
   directory: string,
@@ -23,6 +23,7 @@ export function replayFrom(
   let end = from
   for (const segment of segments) {
     const read = readSegment(directory, segment, end?.position ?? beginning, key, visit)
+    if (read.flaw?.kind === 'unreadable') throw unreadable(segmentPath(directory, segment), read.flaw.detail)
     if (read.flaw !== null) throw corrupt(directory, segment, read.flaw.line, read.flaw.detail)
     // A segment without a first record has told of nothing yet.
     const untold = read.offset === 0 ? (end?.torn ?? null) : null

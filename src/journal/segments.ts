@@ -4,7 +4,7 @@ import { hash } from 'node:crypto'
 import { closeSync, constants, fstatSync, lstatSync, openSync, readFileSync, readdirSync } from 'node:fs'
 import type { FileHandle } from 'node:fs/promises'
 import { join } from 'node:path'
-import { errnoOf, isMissing } from '../lib/missing.ts'
+import { errnoOf, isMissing, isShortage } from '../lib/missing.ts'
 import { decodeRecord, type Flaw, flawOfBatch, genesis, type JournalRecord, type Position } from './record.ts'
 
 const name = /^(\d{8})\.jsonl$/
@@ -83,11 +83,8 @@ export function readSegment(
   key: Uint8Array | null,
   visit: Visit,
 ): SegmentRead {
-  const bytes = bytesOf(segmentPath(directory, segment))
-  if (bytes === null) {
-    const detail = 'it is no plain file: something was put in its place'
-    return { end: from, offset: 0, torn: null, flaw: { kind: 'malformed', detail, line: 0 } }
-  }
+  const bytes = textOf(segmentPath(directory, segment))
+  if ('kind' in bytes) return { end: from, offset: 0, torn: null, flaw: { ...bytes, line: 0 } }
   let sealed = { end: from, offset: 0 }
   let batch: JournalRecord[] = []
   let flaw: SegmentRead['flaw'] = null
@@ -125,6 +122,20 @@ export function readSegment(
       ? null
       : { segment, offset: sealed.offset, bytes: rest.length, sha256: hash('sha256', rest) }
   return { ...sealed, torn, flaw }
+}
+
+/** All of a segment, or why it can't be read; throws where it was let go of, or the machine is short of something. */
+function textOf(path: string): Buffer | Flaw {
+  try {
+    const placed = {
+      kind: 'malformed',
+      detail: 'it is no plain file: something was put in its place',
+    } as const
+    return bytesOf(path) ?? placed
+  } catch (error) {
+    if (isMissing(error) || isShortage(error)) throw error
+    return { kind: 'unreadable', detail: `it cannot be read (${errnoOf(error) ?? 'failed'})` }
+  }
 }
 
 /** True when the segment stands there and ends so. */

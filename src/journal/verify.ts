@@ -4,6 +4,7 @@ import { accountsFor, beginningOf } from './prune.ts'
 import type { JournalRecord, Position } from './record.ts'
 import { beginning, listSegments, readSegment, segmentPath, type Torn } from './segments.ts'
 import { Sidecars } from './sidecars.ts'
+import { readSnapshots, type Unusable } from './snapshot.ts'
 
 /** What a verification found. */
 export interface Verification {
@@ -19,6 +20,8 @@ export interface Verification {
   readonly torn: readonly Torn[]
   /** Starts that found less than there had been, each told of in a record of its own */
   readonly shortened: readonly { readonly seq: number; readonly at: string; readonly reason: string }[]
+  /** Snapshots that no start can use: it reads the records that they add up instead */
+  readonly unusable: readonly Unusable[]
   /** The first thing that is wrong, or null */
   readonly flaw: {
     readonly path: string
@@ -92,6 +95,7 @@ class Reading {
       begins: this.#begins,
       torn: this.#torn,
       shortened: this.#shortened,
+      unusable: this.#key === null ? [] : unusable(this.#directory, this.#key),
       flaw,
       limit,
     }
@@ -147,6 +151,9 @@ class Reading {
       : { path, line, kind: 'evidence', detail: `record ${record.seq}: ${detail}` }
   }
 }
+
+const unusable = (directory: string, key: Uint8Array): readonly Unusable[] =>
+  readSnapshots(directory, key).filter((one) => 'reason' in one)
 
 const tornOf = (opening: unknown): Torn | null =>
   typeof opening === 'object' && opening !== null && 'torn' in opening ? (opening.torn as Torn | null) : null

@@ -1,5 +1,5 @@
 // A daemon's journal with every kind of record that operators and hosts can bring about, each field of which is then changed.
-import { readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Client } from '../../src/client/client.ts'
@@ -206,6 +206,19 @@ describe('audit verify', () => {
     }
     writeFileSync(file, text)
     expect((await at.run(['audit', 'verify'])).status).toBe(0)
+  })
+
+  test('knows by the head file beside it that all of a journal was taken away', async () => {
+    const elsewhere = join(at.folder, 'elsewhere')
+    mkdirSync(elsewhere)
+    for (const name of ['journal.key', 'journal.head']) cpSync(join(at.stateDir, name), join(elsewhere, name))
+    const { status, stdout } = await at.run(['audit', 'verify', '--state', elsewhere])
+    expect(status).toBe(4)
+    expect(stdout).toMatch(
+      /flaw +\S+journal\.head:0: head: the last known record \d+ .* was cut off or rewritten/,
+    )
+    rmSync(join(elsewhere, 'journal.head'))
+    expect((await at.run(['audit', 'verify', '--state', elsewhere])).status).toBe(8)
   })
 
   test('asks the daemon that runs where its journal ends: an end that was cut off at a border is seen', async () => {

@@ -4,6 +4,7 @@ import {
   cpSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
   renameSync,
   rmSync,
@@ -254,6 +255,50 @@ describe('what was written anew', () => {
     rmSync(`${directory}.head`)
     expect(verifyJournal(directory, key)).toMatchObject({ ok: true, torn: [{ segment: 5 }] })
     expect(flawOf({ head })).toMatchObject({ kind: 'head', path: directory })
+  })
+})
+
+describe('what can’t be read', () => {
+  /** Longer than a file may be that is read at once, whoever reads. */
+  const tooLong = 3 * 2 ** 30
+  const start = (): unknown => counting(directory, key)
+
+  test('is named by a verification, and no start begins without it', async () => {
+    await life()
+    truncateSync(pathOf(5), tooLong)
+    expect(flawOf()).toMatchObject({
+      path: pathOf(5),
+      line: 0,
+      kind: 'unreadable',
+      detail: 'it cannot be read (ERR_FS_FILE_TOO_LARGE)',
+    })
+    expect(start).toThrow(
+      expect.objectContaining({
+        code: 'ERR_JOURNAL',
+        message: expect.stringMatching(/cannot be read at \S+00000005\.jsonl \(it cannot be read/),
+      }),
+    )
+  })
+
+  test('is no journal, where a file stands in the folder’s place', () => {
+    writeFileSync(directory, '')
+    expect(start).toThrow(
+      expect.objectContaining({
+        code: 'ERR_JOURNAL',
+        message: expect.stringContaining(`cannot be read at ${directory} (EEXIST), so nothing can be called`),
+      }),
+    )
+  })
+
+  test('of snapshots is named, and no flaw: the records have it all', async () => {
+    await life()
+    const folder = join(directory, 'snapshots')
+    const path = join(folder, readdirSync(folder).toSorted().at(-1) ?? '')
+    truncateSync(path, 100)
+    expect(verifyJournal(directory, key)).toMatchObject({
+      ok: true,
+      unusable: [{ path, reason: 'it does not end as a snapshot does' }],
+    })
   })
 })
 
