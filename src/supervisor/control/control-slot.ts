@@ -2,7 +2,6 @@
 import { catalogue, SallyportError } from '../../errors.ts'
 import type { InstanceId } from '../../lib/ids.ts'
 import { unlessAborted } from '../../lib/deadline.ts'
-import { Rest } from '../../lib/rest.ts'
 import type { InstanceView } from '../../rpc/protocol.ts'
 import type { ServerSettings } from '../../schema/settings.ts'
 import { paramsWithCredentials } from '../message/credential-meta.ts'
@@ -16,6 +15,7 @@ import type { Ports, Running, ToolCall } from '../ports.ts'
 import { RestartSchedule } from '../instance/restart.ts'
 import type { SharedDoor } from '../shared/serving.ts'
 import type { Guest, Seat } from '../shared/seat.ts'
+import { Idle } from './idle.ts'
 import { type Connection, connectionTo, type Line } from './slot-connection.ts'
 import { soon } from '../instance/stop.ts'
 import type { ToolSurface } from '../client/tool-surface.ts'
@@ -37,8 +37,7 @@ type Waiting = Pick<RequestOptions, 'signal'>
 type Asked = Pick<ToolCall, 'tool' | 'generation'>
 
 const never = new AbortController().signal
-/** How long after its last output a process that ends may take to be gone, ms */
-const lastWordMs = 50
+const lastWordMs = 50 // how long a process that ends may take to be gone, from its last output on
 
 /** One instance at a time. A call finds it ready, starts it, waits for a start that is under way, or fails at once. */
 export class ControlSlot implements AsyncDisposable, SharedDoor {
@@ -47,9 +46,7 @@ export class ControlSlot implements AsyncDisposable, SharedDoor {
   readonly #schedule: RestartSchedule
   readonly #notes: Notes
   readonly #own: OwnProcesses
-  readonly #idle: Rest
-  /** Lines that are not disposed of */
-  #lines = 0
+  readonly #idle: Idle
   #connection: Connection | null = null
   /** To a process that has not answered the handshake, or not said what it lists */
   #meeting: Connection | null = null
@@ -64,8 +61,7 @@ export class ControlSlot implements AsyncDisposable, SharedDoor {
     this.#notes = new Notes(emit, { server: server.name, principal })
     this.#schedule = new RestartSchedule(server.restart, random)
     this.#own = new OwnProcesses({ ...options, toolLimit: ports.settings.tools.perServer })
-    const { idleMs } = server.timeouts
-    this.#idle = new Rest(idleMs, () => void this.stop(`no call for ${idleMs} ms`).catch(() => undefined))
+    this.#idle = new Idle({ idleMs: server.timeouts.idleMs, end: (reason) => this.#end(reason) })
     const afterLoss = (lost: Lost): Aftermath => this.#afterLoss(lost)
     const purpose = server.instance === 'shared' ? 'shared' : 'control'
     this.#instance = new Instance({ server, purpose, principal, launch, emit, logs, afterLoss })
@@ -128,7 +124,7 @@ export class ControlSlot implements AsyncDisposable, SharedDoor {
       const what = `${name} changed ${tool} in generation ${since}, and the caller saw ${generation}`
       throw new SallyportError('ERR_TOOL_NOT_FOUND', `${what}; list the tools again`, { generation: since })
     }
-    this.#hold()
+    this.#idle.hold()
     return {
       instance: this.#instance.id,
       comparing: () => surface.known(),
@@ -147,7 +143,7 @@ export class ControlSlot implements AsyncDisposable, SharedDoor {
   async join(guest: Guest): Promise<Seat> {
     const { board } = await this.#connected(never)
     if (board === null) throw new SallyportError('ERR_INTERNAL', 'a session was to share what is not shared')
-    this.#hold()
+    this.#idle.hold()
     return board.seat(guest, () => this.#letGo())
   }
 
@@ -156,20 +152,30 @@ export class ControlSlot implements AsyncDisposable, SharedDoor {
   }
 
   /** Runs the stop ladder; a restart that was to come does not. */
-  async stop(reason: string): Promise<void> {
-    clearTimeout(this.#retry)
-    this.#idle.end()
-    this.#disconnect(reason)
-    await Promise.all([this.#instance.stop(reason), this.#own.stop(reason)])
+  stop(reason: string): Promise<void> {
+    this.#idle.stopped(reason)
+    return this.#end(reason)
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.stop('Sallyport is stopping')
   }
 
+  async #end(reason: string): Promise<void> {
+    clearTimeout(this.#retry)
+    this.#disconnect(reason)
+    await Promise.all([this.#instance.stop(reason), this.#own.stop(reason)])
+  }
+
   async #connected(signal: AbortSignal): Promise<Connection> {
-    const { state } = this.#instance
     const { name } = this.#options.server
+    // Nobody but Sallyport wanted it to end: that costs a call the time that it takes, and not its answer.
+    const resting = this.#idle.ending()
+    if (resting !== null) {
+      const stoppedFor = await unlessAborted(resting, signal)
+      if (stoppedFor !== null) throw unavailable(name, stoppedFor)
+    }
+    const { state } = this.#instance
     if (this.#connection !== null && state === 'ready') {
       const { closed } = this.#connection.client
       if (closed !== null) throw closed
@@ -219,8 +225,8 @@ export class ControlSlot implements AsyncDisposable, SharedDoor {
     } catch (thrown) {
       const error = SallyportError.from(thrown)
       client.close(error)
-      // Whoever waits is told at once; the ladder goes on, and what follows is decided at its end.
-      this.#instance.abandon(error.message, catalogue[error.code].retryable).catch(() => undefined)
+      // Whoever waits is told at once; what follows is decided at the ladder's end.
+      void this.#abandon(error, catalogue[error.code].retryable)
       throw error
     }
     this.#meeting = null
@@ -228,7 +234,7 @@ export class ControlSlot implements AsyncDisposable, SharedDoor {
     ports.pools.prepare(server.name)
     this.#connection = connection
     if (this.#toldEarly > 0) this.changed()
-    this.#restIfIdle()
+    this.#idle.begin()
     void client.broken.then((error) => this.#outlived(process, instance, error))
     return connection
   }
@@ -236,9 +242,12 @@ export class ControlSlot implements AsyncDisposable, SharedDoor {
   /** A process that nobody can speak with is of no use; one that is just ending says itself how. */
   async #outlived(process: Running, instance: InstanceId, error: SallyportError): Promise<void> {
     if ((await soon(process.ended, lastWordMs)) !== null || this.#instance.id !== instance) return
-    // Whoever is told of it next hears the reason alone: which server it is stands before it.
-    const { reason = error.message } = error.details
-    await this.#instance.abandon(String(reason), true).catch(() => undefined)
+    await this.#abandon(error, true)
+  }
+
+  /** Whoever is told of it next hears the reason alone: which server it is stands before it. */
+  async #abandon({ message, details }: SallyportError, retryable: boolean): Promise<void> {
+    await this.#instance.abandon(String(details['reason'] ?? message), retryable).catch(() => undefined)
   }
 
   /** The server says that what it lists has changed. */
@@ -251,18 +260,9 @@ export class ControlSlot implements AsyncDisposable, SharedDoor {
   }
 
   /** A call that waits for a person, or runs in a process of its own, keeps it up too. */
-  #restIfIdle(): void {
-    if (this.#lines === 0) this.#idle.begin()
-  }
-
-  #hold(): void {
-    this.#lines++
-    this.#idle.end()
-  }
-
   #letGo(): void {
-    this.#lines--
-    if (this.#connection !== null) this.#restIfIdle()
+    this.#idle.letGo()
+    if (this.#connection !== null) this.#idle.begin()
   }
 
   #disconnect(reason: string): void {
@@ -277,7 +277,7 @@ export class ControlSlot implements AsyncDisposable, SharedDoor {
   }
 
   #afterLoss(lost: Lost): Aftermath {
-    this.#idle.end()
+    this.#idle.lost()
     this.#disconnect(lost.reason)
     if (lost.needsAuth === true) return { event: 'need-auth' }
     if (this.#options.lost(lost)) return { event: 'quarantine' }

@@ -190,7 +190,7 @@ export class Instance implements AsyncDisposable {
     keepStderr(process, this.#options.logs)
     for (const stream of [process.stdin, process.stdout]) stream.on('error', ignoreStreamError)
     if (this.#life.state === 'starting') this.#life = { state: 'starting', launch, process }
-    else if (this.#life.state === 'stopping') this.#life = { state: 'stopping', process }
+    else if (this.#life.state === 'stopping') this.#life = { ...this.#life, process }
     // A launch that was called off and came through all the same leaves nothing behind.
     if (launch.signal.aborted) {
       process.kill()
@@ -252,15 +252,15 @@ export class Instance implements AsyncDisposable {
     const life = this.#life
     if (life.state !== 'starting' && life.state !== 'ready') return
     if (life.process === null) {
-      this.#apply('stop', { state: 'stopping', process: null }, reason)
+      this.#apply('stop', { state: 'stopping', process: null, reason }, reason)
       if (life.state === 'starting') life.launch.abort(calledOff(this.#options.server.name, reason))
       await this.#gone
       return
     }
     const { process } = life
-    this.#apply('drain', { state: 'draining', process }, reason)
+    this.#apply('drain', { state: 'draining', process, reason }, reason)
     const beforeTerminate = (): void => {
-      if (this.#life.state === 'draining') this.#apply('stop', { state: 'stopping', process }, reason)
+      if (this.#life.state === 'draining') this.#apply('stop', { state: 'stopping', process, reason }, reason)
     }
     try {
       await stop(process, { ...this.#options.server.stop, beforeTerminate })

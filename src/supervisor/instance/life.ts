@@ -8,7 +8,11 @@ import type { SandboxExit, SandboxProcess } from '../../sandbox/driver.ts'
 export type Life =
   | { readonly state: 'starting'; readonly launch: AbortController; readonly process: SandboxProcess | null }
   | { readonly state: 'ready'; readonly process: SandboxProcess; readonly since: number }
-  | { readonly state: 'draining' | 'stopping'; readonly process: SandboxProcess | null }
+  | {
+      readonly state: 'draining' | 'stopping'
+      readonly process: SandboxProcess | null
+      readonly reason: string
+    }
   | { readonly state: 'stopped'; readonly reason: string | null }
   | { readonly state: 'backoff'; readonly reason: string; readonly until: Date }
   | { readonly state: 'failed' | 'quarantined' | 'disabled' | 'needs-auth'; readonly reason: string }

@@ -40,17 +40,18 @@ export const noHandshake = ({
   timeouts,
 }: Pick<ServerSettings, 'name' | 'timeouts'>): SallyportError => {
   const limit = `timeouts.initialize_ms (${timeouts.initializeMs})`
-  const what = `mcp server ${name} did not answer the handshake within ${limit}`
-  return new SallyportError('ERR_INITIALIZE_TIMEOUT', what, { server: name })
+  return late(name, `did not answer the handshake within ${limit}`)
 }
 
 /** What whoever waits is told of a server that does not say what it lists. */
 export const noList = ({ name, timeouts }: Pick<ServerSettings, 'name' | 'timeouts'>): SallyportError =>
-  new SallyportError(
-    'ERR_INITIALIZE_TIMEOUT',
-    `mcp server ${name} did not say what it lists within timeouts.initialize_ms (${timeouts.initializeMs})`,
-    { server: name },
-  )
+  late(name, `did not say what it lists within timeouts.initialize_ms (${timeouts.initializeMs})`)
+
+const late = (server: string, what: string): SallyportError =>
+  new SallyportError('ERR_INITIALIZE_TIMEOUT', `mcp server ${server} ${what}`, {
+    server,
+    reason: `it ${what}`,
+  })
 
 /** A server's own words, fit for one line of a terminal. */
 export const printable = (text: string): string =>
