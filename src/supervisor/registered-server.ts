@@ -268,9 +268,10 @@ export class RegisteredServer implements AsyncDisposable {
     return { state: 'pending', reason: null }
   }
 
-  /** Counts an end that nobody asked for; true when the server is now quarantined. */
-  #lost({ reason }: Lost): boolean {
+  /** Counts an end that nobody asked for, and that is the server's own; true when the server is now quarantined. */
+  #lost({ reason, isNoTry = false, needsAuth = false }: Lost): boolean {
     if (this.#quarantined !== null) return true
+    if (isNoTry || needsAuth) return false
     if (!this.#storm.ended(performance.now())) return false
     const { storm, steadyS } = this.settings.restart
     this.#ports.stormed(

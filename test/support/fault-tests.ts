@@ -94,6 +94,7 @@ export const faultRows: readonly FaultRow[] = [
         'a storm is so many ends',
       ],
       'integration/halts.test.ts': ['a storm of ends halts its server'],
+      'supervisor/storms.test.ts': ['processes of one call each', 'are held against no server'],
     },
   },
   {

@@ -9,6 +9,7 @@ import type { ServerSettings } from '../../schema/settings.ts'
 import type { Introduced } from '../lanes/conversation.ts'
 import { paramsWithCredentials } from '../message/credential-meta.ts'
 import { Instance } from '../instance/instance.ts'
+import type { Aftermath, Lost } from '../instance/life.ts'
 import type { LogRing } from '../instance/log-ring.ts'
 import type { Answer, RequestOptions } from '../client/options.ts'
 import { McpClient } from '../client/mcp-client.ts'
@@ -25,6 +26,8 @@ export interface OwnProcessOptions {
   readonly toolLimit: number
   readonly ports: Pick<Ports, 'launch' | 'pools' | 'emit' | 'gate' | 'governor'>
   readonly logs: LogRing
+  /** Told of a process that was lost before it had answered its call */
+  readonly lost: (lost: Lost) => unknown
 }
 
 /** How a call's process is spoken to, and what of its words is passed on. */
@@ -45,6 +48,8 @@ export class OwnProcesses implements AsyncDisposable {
   readonly #meeting = new Map<InstanceId, McpClient>()
   /** Why those of `#running` were stopped in whose call somebody else stopped them */
   readonly #stoppedFor = new Map<InstanceId, string>()
+  /** How those ended that nobody had stopped: one that had answered was free to */
+  readonly #lost = new Map<InstanceId, Lost>()
 
   constructor(options: OwnProcessOptions) {
     this.#options = options
@@ -58,7 +63,10 @@ export class OwnProcesses implements AsyncDisposable {
   async start(process: InstanceId): Promise<{ readonly instance: Instance; readonly process: Running }> {
     const { server, principal, ports, logs } = this.#options
     const { launch, emit } = ports
-    const afterLoss = (): { event: 'ended' } => ({ event: 'ended' })
+    const afterLoss = (lost: Lost): Aftermath => {
+      this.#lost.set(process, lost)
+      return { event: 'ended' }
+    }
     const instance = new Instance({ server, purpose: 'call', principal, launch, emit, logs, afterLoss })
     this.#running.set(process, instance)
     try {
@@ -116,11 +124,14 @@ export class OwnProcesses implements AsyncDisposable {
     } catch (thrown) {
       const error = SallyportError.from(options.signal.aborted ? options.signal.reason : thrown)
       const why = this.#stoppedFor.get(id) ?? null
+      const lost = this.#lost.get(id) ?? lostWith(error)
+      if (why === null && !options.signal.aborted && lost?.retryable === true) this.#options.lost(lost)
       throw why !== null && error.code === 'ERR_SERVER_UNAVAILABLE' ? unavailable(server.name, why) : error
     } finally {
       survey?.end()
       options.signal.removeEventListener('abort', stop)
       this.#stoppedFor.delete(id)
+      this.#lost.delete(id)
       this.end(id, over)
     }
   }
@@ -185,6 +196,12 @@ export class OwnProcesses implements AsyncDisposable {
     return { server: this.#options.server.name, instance, principal: this.#options.principal }
   }
 }
+
+/** How a process was lost that nobody can speak with, though it has not ended yet; null where the error is not about that. */
+const lostWith = ({ code, message, details }: SallyportError): Lost | null =>
+  code === 'ERR_SERVER_UNAVAILABLE' || code === 'ERR_INITIALIZE_TIMEOUT'
+    ? { reason: String(details['reason'] ?? message), readyMs: null, retryable: true, exit: null }
+    : null
 
 /** What `next` comes to, in a turn in which nothing is left to compare. */
 const inTurn = <T>(comparing: Comparing, next: () => Promise<T>): Promise<T> =>

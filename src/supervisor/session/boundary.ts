@@ -70,7 +70,8 @@ export class SessionBoundary {
         ? new SessionSurface({ server, governor, toolLimit, instance, talk, requests: this.#requests })
         : new SharedSurface(shared)
     this.#surface = surface
-    this.#own = new OwnProcesses({ server, principal: caller.principal.id, toolLimit, ports, logs })
+    const { lost } = options.options
+    this.#own = new OwnProcesses({ server, principal: caller.principal.id, toolLimit, ports, logs, lost })
     this.#calls = new GovernedCalls({
       own: this.#own,
       server,
