@@ -1,4 +1,4 @@
-// What stands at a daemon's doors: the sockets, the record of who answers, and the watch that the hosts' door is still ours.
+// What stands at a daemon's doors: the sockets, the record of who answers, and the watch that each is still ours.
 import { lstat, rename, writeFile } from 'node:fs/promises'
 import { SallyportError } from '../errors.ts'
 import type { Logger } from '../lib/logger.ts'
@@ -20,6 +20,12 @@ interface Door {
   readonly admits: (uid: number) => boolean
 }
 
+/** Which socket is ours at a path. */
+interface Placed {
+  readonly path: string
+  readonly ino: number
+}
+
 interface DoorPorts {
   readonly guard: Pick<Guard, 'cleanUp'>
   readonly peers: PeerQuery
@@ -30,6 +36,7 @@ interface DoorPorts {
 export class Doors implements AsyncDisposable {
   readonly #ports: DoorPorts
   readonly #open: Listener[] = []
+  readonly #placed: Placed[] = []
   #watch: NodeJS.Timeout | null = null
 
   constructor(ports: DoorPorts) {
@@ -41,23 +48,23 @@ export class Doors implements AsyncDisposable {
     const { guard, peers, log } = this.#ports
     guard.cleanUp(`unlink ${asAbsolute(path)}`)
     this.#open.push(await listen({ path, gid, service, peers, log, admits: ({ uid }) => admits(uid) }))
+    this.#placed.push({ path, ino: (await lstat(path)).ino })
   }
 
-  /** Tells, within two seconds and until the intake is closed, that the socket at `path` is not the one that was there. */
-  async watch(path: string, onLost: (error: SallyportError) => void): Promise<void> {
-    const { ino } = await lstat(path)
-    const look = async (): Promise<void> => {
+  /** Tells, within two seconds and until the intake is closed, that a socket is not the one that was opened. */
+  watch(onLost: (error: SallyportError) => void): void {
+    const look = async ({ path, ino }: Placed): Promise<void> => {
       const found = await lstat(path).catch(() => null)
       if (found?.ino === ino || this.#watch === null) return
       this.#ports.log.error({ path }, 'socket was removed or replaced, standing down')
       onLost(
         new SallyportError(
           'ERR_DAEMON_UNAVAILABLE',
-          `${path} was removed or replaced, so nobody can reach this daemon`,
+          `${path} was removed or replaced, so nobody who comes there can reach this daemon`,
         ),
       )
     }
-    this.#watch = setInterval(() => void look(), watchMs).unref()
+    this.#watch = setInterval(() => void Promise.all(this.#placed.map(look)), watchMs).unref()
   }
 
   /** Nobody new comes in. */

@@ -221,7 +221,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
       admits: (caller) => admitted.admitsHost(caller),
     })
 
-    // 5. The record of who answers here, and a watch on the door: a daemon that nobody can reach must not keep servers.
+    // 5. The record of who answers here, and a watch on the doors: a daemon that hosts, or the operator, cannot reach must not keep servers.
     const record = join(paths.hostDirectory, 'daemon.json')
     guard.cleanUp(`unlink ${asAbsolute(record)}`)
     undo.push({ what: 'daemon.json', undo: () => rm(record, { force: true }) })
@@ -232,7 +232,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
       pid: process.pid,
       url: `unix:${paths.hostSocket}`,
     })
-    await doors.watch(paths.hostSocket, ended.resolve)
+    doors.watch(ended.resolve)
 
     // 6. What is known at once of every server, and those that start without being asked; neither is waited for.
     const first = [...settings.servers.values()]

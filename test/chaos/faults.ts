@@ -96,7 +96,8 @@ const faults: Readonly<Record<string, Fault>> = {
     weight: 0.3,
     isFatal: true,
     async befall({ stage, chance }) {
-      await stage.standDown(() => rmSync(join(stage.at.runtimeDir, 'host/host.sock'), { force: true }))
+      const door = chance.pick(['host/host.sock', 'operator/operator.sock'])
+      await stage.standDown(() => rmSync(join(stage.at.runtimeDir, door), { force: true }))
       return again(stage, chance)
     },
   },

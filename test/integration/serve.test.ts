@@ -117,12 +117,16 @@ describe('a daemon', () => {
     expect(await ended).toEqual([0, null])
   })
 
-  it('stands down when its socket is taken away', async () => {
-    await using at = await daemon()
-    const ended = once(at.process, 'exit')
-    await rm(join(at.runtimeDir, 'host', 'host.sock'))
-    expect((await ended)[0]).not.toBe(0)
-  }, 15_000)
+  it.each(['host', 'operator'])(
+    'stands down when its socket is taken away: %s.sock',
+    async (door) => {
+      await using at = await daemon()
+      const ended = once(at.process, 'exit')
+      await rm(join(at.runtimeDir, door, `${door}.sock`))
+      expect((await ended)[0]).not.toBe(0)
+    },
+    15_000,
+  )
 
   it('makes its folders for itself alone', async () => {
     await using at = await daemon()
