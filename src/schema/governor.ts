@@ -2,7 +2,7 @@
 import type { SallyportError } from '../errors.ts'
 import type { CallId, InstanceId } from '../lib/ids.ts'
 import type { Comparing } from '../lib/once-compared.ts'
-import type { GovernedRequest } from './gate.ts'
+import type { Decision, GovernedRequest } from './gate.ts'
 import type { ServerSettings } from './settings.ts'
 
 /** Who connected, as the kernel noted it; the pid is often a shim's, and may have been reused: evidence, never authority. */
@@ -124,6 +124,8 @@ export interface Governor {
    * against it, rejects with the `SallyportError` that says so.
    */
   validate(seen: Observation): Promise<string>
+  /** What the rules say of a request, by what its tool has earned so far: as a call would be decided now */
+  decide(request: GovernedRequest): Decision
   /** True when the tool object is the accepted one, or nothing is held against showing it */
   shows(server: ServerSettings, instance: InstanceId | null, tool: unknown): boolean
   /** True when a server's instructions are the accepted ones, or are accepted by being seen first */

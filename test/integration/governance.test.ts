@@ -72,11 +72,18 @@ describe('trust', () => {
     await using operator = await at.connect('operator')
     await using watch = await answering(operator, ({ id }) => operator.call('approvals/approve', { id }))
     const tiers: unknown[] = []
+    const shown: unknown[] = []
     for (let n = 1; n <= 6; n += 1) {
       await call(operator, 'pull', 'echo', { text: String(n) })
       await eventually(async () => (await trust(operator, 'pull', 'echo'))?.evidence === n, 5000)
       tiers.push((await trust(operator, 'pull', 'echo'))?.tier)
+      const { tools } = await operator.call('tools/list', { server: 'pull' })
+      const found = await operator.call('tools/search', { query: 'echo', server: 'pull' })
+      const all = [...tools, ...found.tools].filter(({ tool }) => tool === 'echo')
+      const { decision } = await operator.call('tools/describe', { server: 'pull', tool: 'echo' })
+      shown.push([...new Set([decision, ...all.map((view) => view.decision)])].join())
     }
+    expect(shown).toEqual(['ask', 'ask', 'allow', 'allow', 'allow', 'allow'])
     expect(tiers).toEqual(['untrusted', 'untrusted', 'provisional', 'provisional', 'trusted', 'trusted'])
     expect(watch.asked).toHaveLength(3)
     expect(JSON.parse((await at.run(['trust', 'list', '--json'])).stdout)).toMatchObject({

@@ -81,6 +81,8 @@ export class Governors implements AsyncDisposable {
       settle: (admission, outcome) => this.#settle(admission, outcome),
       observe: (seen) => surfaces.observe(seen),
       validate: (seen) => validate(ledger, seen),
+      decide: (request) =>
+        gate.decide(request, isProvisional(ledger.trust(request.server.name, request.subject))),
       shows: (server, instance, tool) => this.#shows(server, instance, tool),
       introduces: (server, instructions) => surfaces.introduces(server, instructions),
       forget: (instance) => {

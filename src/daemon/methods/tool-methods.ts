@@ -18,7 +18,7 @@ type Methods = 'tools/list' | 'tools/describe' | 'tools/search'
 export interface ToolPorts {
   readonly supervisor: Supervisor
   readonly governance: Governance
-  readonly policy: Pick<Policy, 'settings' | 'gate'>
+  readonly policy: Pick<Policy, 'settings' | 'gate' | 'governor'>
 }
 
 /** The server and tool under which the search itself is listed, and can be called. */
@@ -132,9 +132,8 @@ export class ToolMethods {
 
   /** What is known of an accepted tool that its server does not list now; undefined where policy hides it. */
   #acceptedView(server: ServerSettings, { name, parameters }: ToolDeclaration): ToolView | undefined {
-    const { gate, settings } = this.#ports.policy
     const known = { tool: name, description: '', inputSchema: parameters, annotations: null }
-    return viewTools(server, [known], gate, settings.tools, 'full')[0]
+    return viewTools(server, [known], this.#ports.policy, 'full')[0]
   }
 }
 

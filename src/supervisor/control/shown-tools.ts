@@ -17,14 +17,14 @@ export function shownTools(
   ports: Ports,
   length: DescriptionLength,
 ): ShownTools {
-  const { gate, governor, settings, emit } = ports
+  const { governor, emit } = ports
   const principal = caller.principal.id
   const views = servers.flatMap((one) => {
     const slot = one.slot(principal)
     const shown = (slot.tools?.tools ?? []).filter(({ listed }) =>
       governor.shows(one.settings, slot.instance.id, listed),
     )
-    return viewTools(one.settings, shown, gate, settings.tools, length)
+    return viewTools(one.settings, shown, ports, length)
   })
   const shown = withoutCollisions(views)
   for (const name of shown.collisions) {

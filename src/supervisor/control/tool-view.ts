@@ -4,6 +4,7 @@ import type { ToolView } from '../../rpc/governed.ts'
 import { matchesName } from '../../lib/glob.ts'
 import { secretShape } from '../../lib/secret-shape.ts'
 import type { Gate } from '../../schema/gate.ts'
+import type { Governor } from '../../schema/governor.ts'
 import type { ServerSettings, Settings } from '../../schema/settings.ts'
 import type { ListedTool } from '../client/tool-surface.ts'
 
@@ -16,12 +17,18 @@ export type DescriptionLength = 'list' | 'full'
 /** What a view is made of, whether the server lists the tool or it was accepted earlier. */
 export type KnownTool = Pick<ListedTool, 'tool' | 'description' | 'inputSchema' | 'annotations'>
 
+/** What decides how tools are seen. */
+export interface ViewPolicy {
+  readonly gate: Pick<Gate, 'lists'>
+  readonly governor: Pick<Governor, 'decide'>
+  readonly settings: Pick<Settings, 'tools'>
+}
+
 /** The tools of one server as its settings let them be seen; what could never be called is left out. */
 export function viewTools(
   server: ServerSettings,
   tools: readonly KnownTool[],
-  gate: Gate,
-  settings: Settings['tools'],
+  { gate, governor, settings: { tools: settings } }: ViewPolicy,
   length: DescriptionLength,
 ): readonly ToolView[] {
   const limit = length === 'list' ? settings.descriptionList : settings.descriptionFull
@@ -32,7 +39,7 @@ export function viewTools(
       server: server.name,
       tool: listed.tool,
       description: harmless(listed.description, limit),
-      decision: gate.decide({ server, kind: 'tool', subject: listed.tool, arguments: {} }).action,
+      decision: governor.decide({ server, kind: 'tool', subject: listed.tool, arguments: {} }).action,
       input_schema: schemaView(listed.inputSchema),
       ...harmOf(server, listed),
       annotations: prune(listed.annotations, maxSchemaDepth),

@@ -58,8 +58,10 @@ test.each([
   (tool, annotations, reads, harms) => {
     const server = serverOf({ tools: { allow: [], deny: [], readOnly: ['vouch*'] } })
     const listed = { tool, description: '', inputSchema: {}, annotations }
-    const settings = { descriptionList: 200, descriptionFull: 2048, naming: '<server>_<tool>' } as never
-    expect(viewTools(server, [listed], gateOf(allowAll), settings, 'list')).toMatchObject([
+    const tools = { descriptionList: 200, descriptionFull: 2048, naming: '<server>_<tool>' }
+    const settings = { tools } as never
+    const gate = gateOf(allowAll)
+    expect(viewTools(server, [listed], { gate, governor: gate, settings }, 'list')).toMatchObject([
       { read_only: reads, destructive: harms },
     ])
   },
