@@ -10,6 +10,7 @@ import { isMissing } from '../lib/missing.ts'
 import type { AuditAnchor, AuditVerification } from '../rpc/governed.ts'
 import { hint, paint, printFields, printJson, visible } from './output.ts'
 import { reach, reaching } from './reach.ts'
+import { counted } from '../lib/counted.ts'
 import type { ReachOptions } from './reach.ts'
 
 interface VerifyOptions extends ReachOptions {
@@ -96,8 +97,8 @@ function printVerification({
   const less = shortened.length === 0 ? '' : ', and had been longer'
   process.stdout.write(`the journal is ${verdict}${less}\n`)
   printFields([
-    ['records', `${records} in ${segments} segments`],
-    ['beside it', `${sidecars} files of evidence`],
+    ['records', `${records} in ${counted(segments, 'segment')}`],
+    ['beside it', `${counted(sidecars, 'file')} of evidence`],
     ...(begins.seq === 0
       ? []
       : [['begins', `at anchor ${begins.seq}:${begins.hash}, as journal.keep_days had it`] as const]),
@@ -107,7 +108,7 @@ function printVerification({
       (end) =>
         [
           'cut off',
-          `segment ${end.segment} at byte ${end.offset}, ${end.bytes} bytes: a crash or a full disk; nothing that was answered for`,
+          `segment ${end.segment} at byte ${end.offset}, ${counted(end.bytes, 'byte')}: a crash or a full disk; nothing that was answered for`,
         ] as const,
     ),
     ...shortened.map(

@@ -13,10 +13,17 @@ import type { Cell } from './output.ts'
 import { reaching } from './reach.ts'
 import type { ReachOptions } from './reach.ts'
 
+/** A diagnosis in the words of the control protocol. */
+interface ControlView extends Pick<Diagnosis, 'control' | 'ok' | 'cause' | 'mend'> {
+  /** Without it no server can be launched by the driver that needs it */
+  readonly is_fatal: boolean
+  readonly enforced_by: string | null
+}
+
 interface Report {
   readonly version: string
   readonly node: string
-  readonly controls: readonly Diagnosis[]
+  readonly controls: readonly ControlView[]
   readonly daemon: Pick<Hello, 'version' | 'pid' | 'separation'> | null
   /** Why no daemon answered; null where one did */
   readonly daemon_problem: string | null
@@ -26,18 +33,19 @@ export function registerDoctor(program: Command): void {
   reaching(program.command('doctor'))
     .description('say what this machine can enforce, and what would mend the rest')
     .action(async (options: ReachOptions) => {
-      const report = await examine(options)
+      const controls = await examineHost(thisHost().env)
+      const report = await examine(controls, options)
       if (options.json === true) printJson(report)
-      else print(report)
-      if (report.controls.some(({ ok, isFatal }) => isFatal && !ok)) process.exitCode = 1
+      else print(report, controls)
+      if (controls.some(({ ok, isFatal }) => isFatal && !ok)) process.exitCode = 1
     })
 }
 
-async function examine({ runtime }: ReachOptions): Promise<Report> {
+async function examine(controls: readonly Diagnosis[], { runtime }: ReachOptions): Promise<Report> {
   const facts = {
     version: packageVersion(),
     node: process.versions.node,
-    controls: await examineHost(thisHost().env),
+    controls: controls.map(viewOf),
   }
   try {
     await using client = await connect({ at: { runtimeDir: await runtimeDirectory(runtime, thisHost()) } })
@@ -48,7 +56,16 @@ async function examine({ runtime }: ReachOptions): Promise<Report> {
   }
 }
 
-function print({ version, node, controls, daemon, daemon_problem }: Report): void {
+const viewOf = ({ control, ok, isFatal, enforcedBy, cause, mend }: Diagnosis): ControlView => ({
+  control,
+  ok,
+  is_fatal: isFatal,
+  enforced_by: enforcedBy,
+  cause,
+  mend,
+})
+
+function print({ version, node, daemon, daemon_problem }: Report, controls: readonly Diagnosis[]): void {
   printTable(['CONTROL', '', 'ENFORCED BY', 'WHY NOT'], controls.map(row))
   // One command often mends several controls: it is said once, for all of them.
   const mends = Map.groupBy(controls, ({ mend }) => mend)

@@ -11,6 +11,7 @@ import type { Learned } from '../verify/learn/learn.ts'
 import { isGreen, type Verdict } from '../verify/result.ts'
 import { interruption } from './interruption.ts'
 import { hint, visible } from './output.ts'
+import { counted } from '../lib/counted.ts'
 import { parseTarget } from './target.ts'
 
 interface LearnFlags {
@@ -161,16 +162,22 @@ function summaryOf({ proof, verification, withheld, observed }: Learned): readon
   const { holds, requests, same, failed, needed, dropped, differences } = proof
   return [
     holds
-      ? `proven: ${requests} requests pass under the draft, ${same} with the same answer`
+      ? `proven: ${counted(requests, 'request passes', 'requests pass')} under the draft, ${same} with the same answer`
       : `not proven: the drive does not pass`,
     ...failed.map((each) => `  failed when it was observed, so what it needs is not learned: ${each}`),
     ...differences.map((each) => `  ${each}`),
-    ...(holds ? [`${needed.length} grants were each tried to go without, and are needed`] : []),
+    ...(holds
+      ? [
+          `${counted(needed.length, 'grant was', 'grants were each')} tried to go without, and ${needed.length === 1 ? 'is' : 'are'} needed`,
+        ]
+      : []),
     ...dropped.map((each) => `  not needed, and not in the draft: ${each}`),
     ...(observed.isCut ? ['it asked for more than is kept, so the draft may lack something'] : []),
     ...(withheld.length === 0
       ? []
-      : [`${withheld.length} things were asked for and not granted: see the end of the draft`]),
+      : [
+          `${counted(withheld.length, 'thing was', 'things were')} asked for and not granted: see the end of the draft`,
+        ]),
     typeof verification === 'string' ? `not verified: ${verification}` : `verify: ${verification.verdict}`,
   ]
 }

@@ -3,6 +3,7 @@ import type { Command } from 'commander'
 import { SallyportError } from '../errors.ts'
 import { hint, printJson, printTable } from './output.ts'
 import { reach, reaching } from './reach.ts'
+import { counted } from '../lib/counted.ts'
 import type { ReachOptions } from './reach.ts'
 
 interface RevokeOptions extends ReachOptions {
@@ -45,7 +46,7 @@ export function registerPermits(program: Command): void {
         const asked = reason === undefined ? which : { ...which, reason }
         const result = await client.call('permits/revoke', asked, { signal })
         if (options.json === true) printJson(result)
-        else hint(`${result.revoked.length} permits revoked`)
+        else hint(`${counted(result.revoked.length, 'permit')} revoked`)
       }),
     )
 }

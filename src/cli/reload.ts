@@ -2,6 +2,7 @@
 import type { Command } from 'commander'
 import { hint, printJson } from './output.ts'
 import { reach, reaching } from './reach.ts'
+import { counted } from '../lib/counted.ts'
 import type { ReachOptions } from './reach.ts'
 
 export function registerReload(program: Command): void {
@@ -16,7 +17,7 @@ export function registerReload(program: Command): void {
           hint(`${server} is left out: ${reason} (${code})`)
         for (const what of ['added', 'changed', 'removed'] as const)
           if (result[what].length > 0) hint(`${what}: ${result[what].join(', ')}`)
-        hint(`reloaded; ${result.unchanged.length} servers are as they were`)
+        hint(`reloaded; ${counted(result.unchanged.length, 'server is', 'servers are')} as before`)
       }),
     )
 }

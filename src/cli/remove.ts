@@ -2,6 +2,7 @@
 import type { Command } from 'commander'
 import { hint, printJson } from './output.ts'
 import { reach, reaching } from './reach.ts'
+import { counted } from '../lib/counted.ts'
 import type { ReachOptions } from './reach.ts'
 
 export function registerRemove(program: Command): void {
@@ -14,7 +15,7 @@ export function registerRemove(program: Command): void {
         if (options.json === true) printJson(result)
         else
           hint(
-            `${server} is removed; ${result.stopped.length} instances stopped, ${result.permits.length} permits ended`,
+            `${server} is removed; ${counted(result.stopped.length, 'instance')} stopped, ${counted(result.permits.length, 'permit')} ended`,
           )
       }),
     )

@@ -2,6 +2,7 @@
 import type { Command } from 'commander'
 import { hint, printJson } from './output.ts'
 import { reach, reaching } from './reach.ts'
+import { counted } from '../lib/counted.ts'
 import type { ReachOptions } from './reach.ts'
 
 export function registerStop(program: Command): void {
@@ -14,7 +15,10 @@ export function registerStop(program: Command): void {
       reach(options, 'any', async ({ client, signal }) => {
         const result = await client.call('servers/stop', { server }, { signal })
         if (options.json === true) printJson(result)
-        else hint(`${server} is stopped: ${result.stopped.length} instances ended, nothing of them is left`)
+        else
+          hint(
+            `${server} is stopped: ${counted(result.stopped.length, 'instance')} ended, nothing of them is left`,
+          )
       }),
     )
 }

@@ -4,6 +4,7 @@ import type { OperatorMethods } from '../../rpc/protocol.ts'
 import type { Observation } from '../../schema/governor.ts'
 import { ToolSurface } from '../client/tool-surface.ts'
 import type { Ports } from '../ports.ts'
+import { counted } from '../../lib/counted.ts'
 import { LoneProcess, type LoneProcessOptions } from './lone-process.ts'
 
 type Report = OperatorMethods['servers/test']['result']
@@ -39,7 +40,7 @@ export async function testServer(options: LoneProcessOptions & { readonly ports:
     await step(
       'tools/list',
       () => surface.fetch(lone.patience),
-      () => `${surface.tools.length} tools`,
+      () => counted(surface.tools.length, 'tool'),
     )
     await step(
       'declaration',
