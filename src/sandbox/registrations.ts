@@ -1,12 +1,13 @@
 // What was registered for each server, for the daemon's life: its command and its code, pinned, and held to that.
 import { SallyportError } from '../errors.ts'
+import { isWithin } from '../lib/path-overlap.ts'
 import type { ServerSettings, Settings } from '../schema/settings.ts'
 import { pinImage, pinImageCommand, recheckImage } from './docker/image.ts'
 import type { ImagePin } from './docker/image-pin.ts'
 import type { OwnedEngine } from './docker/look.ts'
 import { judgeArguments } from './program/arguments.ts'
 import { pinCommand, recheckCommand, type CommandPin, type Trust } from './program/command.ts'
-import { pinPackage, verifyPackage, type PackagePin } from './program/package.ts'
+import { expectScript, pinPackage, verifyPackage, type PackagePin } from './program/package.ts'
 import { pinFileOnce } from './program/pinned-file.ts'
 import {
   anyTree,
@@ -128,7 +129,7 @@ export class Registrations {
     const { signal, isOpen = false, isOneOfMany = false } = waiting
     const { command, image } = await this.#pinProgram(server)
     // Before anything is read for long: a refused argument is refused at once.
-    judgeArguments(argumentRequest(server, command, this.#settings))
+    const { script } = judgeArguments(argumentRequest(server, command, this.#settings))
     const code = server.package
     let bound = boundOf(server, isOpen)
     const read = async (root: string): Promise<Tree> => {
@@ -136,7 +137,9 @@ export class Registrations {
       bound = leftOf(bound, tree)
       return tree
     }
-    return { command, image, package: code && (await pinPackage(server.name, code, this.#trust, read)) }
+    const pinned = code && (await pinPackage(server.name, code, this.#trust, read))
+    if (pinned !== null && script !== null && !isMountedOver(server, script)) expectScript(pinned, script)
+    return { command, image, package: pinned }
   }
 
   async #pinProgram(server: ServerSettings): Promise<Pick<Registration, 'command' | 'image'>> {
@@ -195,6 +198,9 @@ export class Registrations {
     return checking
   }
 }
+
+const isMountedOver = ({ mounts }: ServerSettings, path: string): boolean =>
+  mounts.some(({ target }) => isWithin(path, target))
 
 // Another command or package under the same name is another registration.
 const keyOf = ({ name, command, image, package: code }: ServerSettings): string =>

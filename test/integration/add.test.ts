@@ -6,6 +6,34 @@ import { configOf, daemon, fixture } from '../support/daemon.ts'
 
 const fixtures = join(import.meta.dirname, '../fixtures/servers')
 
+test.each([
+  [
+    'a script that is not there',
+    `${fixtures}:/app`,
+    '/app/missing.mjs',
+    'ERR_ARGUMENT_REFUSED',
+    'missing.mjs',
+  ],
+  ['a folder for a script', `${fixtures}/..:/app`, '/app/servers', 'ERR_ARGUMENT_REFUSED', 'regular file'],
+  [
+    'code that is not there',
+    '/nowhere:/app',
+    '/app/echo.mjs',
+    'ERR_PACKAGE_UNSAFE',
+    '/nowhere does not exist',
+  ],
+])('what cannot be launched is not registered: %s', async (_what, code, script, error, words) => {
+  await using at = await daemon(configOf({ base: fixture('echo') }))
+  const said = 'add mine --command node --server-version 1 --justification tried --profile node'
+  const { status, stderr } = await at.run([...said.split(' '), '--package', code, '--', script])
+  expect({ status, stderr }).toEqual({ status: expect.any(Number), stderr: expect.stringContaining(error) })
+  expect(status).not.toBe(0)
+  expect(stderr).toContain(words)
+  await expect(at.client.call('servers/get', { server: 'mine' })).rejects.toMatchObject({
+    code: 'ERR_SERVER_NOT_FOUND',
+  })
+})
+
 test('a server that was added has the mounts of its command line, and runs', async () => {
   await using at = await daemon(configOf({ base: fixture('echo') }))
   await chmod(at.folder, 0o711)

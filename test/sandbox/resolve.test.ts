@@ -199,7 +199,9 @@ describe('a registration', () => {
     const server = serverOf(place.server)
     rmSync(place.at('app'), { recursive: true })
     await expectRefusal(() => registrations.verified(server), 'ERR_PACKAGE_UNSAFE')
-    mkdirSync(place.at('app'))
+    mkdirSync(place.at('app/dist'), { recursive: true })
+    await expectRefusal(() => registrations.verified(server), 'ERR_ARGUMENT_REFUSED')
+    writeFileSync(place.at('app/dist/index.js'), '')
     await registrations.verified(server)
   })
 

@@ -1,6 +1,4 @@
 // How servers come and go while the daemon runs: the operator registers, hosts launch within what the operator allowed.
-import { realpath, stat } from 'node:fs/promises'
-import { dirname } from 'node:path'
 import { SallyportError } from '../../errors.ts'
 import type { Logger } from '../../lib/logger.ts'
 import type { HostMethods, OperatorMethods } from '../../rpc/protocol.ts'
@@ -11,10 +9,11 @@ import { actor } from '../governance/actor.ts'
 import { digestOfProfile } from '../governance/applied.ts'
 import type { Governance } from '../governance/governance.ts'
 import type { Machine } from '../machine/machine.ts'
-import type { MethodTable } from './methods.ts'
+import type { MethodCall, MethodTable } from './methods.ts'
 import { launchEntry, type Launched, notLaunched, type Registered } from '../entries.ts'
 import type { Roster } from '../roster.ts'
 import { type InTurn, turnsByName } from '../turns.ts'
+import { expectReadable, isForeign } from './open-code.ts'
 
 export interface RegistrationPorts {
   readonly roster: Roster
@@ -61,21 +60,28 @@ export function launchMethods(ports: RegistrationPorts): MethodTable<'servers/la
 
 /** `servers/add`, the operator's alone. */
 export function registrationMethods(ports: RegistrationPorts): MethodTable<'servers/add'> {
-  return { 'servers/add': (params, { caller }) => ports.inTurn(() => register(ports, params, caller)) }
+  return { 'servers/add': (params, call) => ports.inTurn(() => register(ports, params, call)) }
 }
 
 async function register(
-  { roster, supervisor, governance }: RegistrationPorts,
+  { roster, supervisor, governance, machine }: RegistrationPorts,
   { server, entry, directory = '/' }: OperatorMethods['servers/add']['params'],
-  caller: Caller,
+  { caller, signal }: MethodCall,
 ): Promise<OperatorMethods['servers/add']['result']> {
   if (roster.isTaken(server)) throw taken(server)
   expectStated(server, entry)
   using _kept = roster.expect(server, null)
   const judged = await roster.judge(server, entry, { directory, scope: 'registered' })
   const registered: Registered = { server, entry, directory, by: caller.principal.id }
-  await governance.recorder.record('server.registered', { ...registered, ...actor(caller) })
-  roster.add(judged, null)
+  // What could never be launched is not registered: its program and code are part of what it is.
+  if (judged.server.enabled) await machine.pin(judged.server, { signal })
+  try {
+    await governance.recorder.record('server.registered', { ...registered, ...actor(caller) })
+    roster.add(judged, null)
+  } catch (error) {
+    machine.unpin([judged.server])
+    throw error
+  }
   supervisor.add(judged.server, null)
   governance.resume([server]) // what was quarantined under this name is, until it is released
   return supervisor.get(caller, server)
@@ -268,29 +274,3 @@ function expectStated(server: string, entry: Readonly<Record<string, unknown>>):
     { server },
   )
 }
-
-/**
- * Code that a host names must be code that any user of the machine may read, or the sandbox would show the host files
- * that only the daemon can open. Of what lies in a closed folder a host does not even learn whether it is there.
- */
-async function expectReadable(server: string, path: string, caller: Caller): Promise<void> {
-  if (!isForeign(caller)) return
-  await expectOpen(server, path, path)
-  await expectOpen(server, path, await realpath(path).catch(() => path)) // where links lead
-}
-
-/** From the root on, and no further than the first folder that is closed. */
-async function expectOpen(server: string, path: string, way: string): Promise<void> {
-  const steps = [way]
-  for (let at = way; at !== dirname(at); at = dirname(at)) steps.unshift(dirname(at))
-  for (const at of steps) {
-    const bits = at === way ? 0o5 : 0o1
-    const found = await stat(at).catch(() => null)
-    if (found === null || (found.mode & bits) !== bits)
-      throw notLaunched(server, `${path} is not a folder that every user may read`, `chmod o+rX ${at}`)
-  }
-}
-
-/** Whether it is a host that may not read what the daemon may. */
-const isForeign = ({ principal, role }: Caller): boolean =>
-  role !== 'operator' && principal.attributes.uid !== process.geteuid?.()

@@ -1,7 +1,7 @@
 // The code of a server: digested as it is registered, held to that digest at each launch.
 import { createHash } from 'node:crypto'
 import { realpathSync } from 'node:fs'
-import { basename, dirname, join, resolve } from 'node:path'
+import { basename, dirname, join, relative, resolve } from 'node:path'
 import { SallyportError } from '../../errors.ts'
 import { isMissing } from '../../lib/missing.ts'
 import { isWithin } from '../../lib/path-overlap.ts'
@@ -88,6 +88,26 @@ export const verifyPackage = async (
       trust,
     )
   return { ...pin, trees }
+}
+
+/** A script of the package is there, and a file; where a link leads is seen at each launch. Throws ERR_ARGUMENT_REFUSED. */
+export const expectScript = ({ server, settings, trees }: PackagePin, script: string): void => {
+  const { target, source, with: beside } = settings
+  const [tree] = trees
+  if (tree === undefined || !isWithin(script, target)) return
+  const steps = relative(target, script).split('/')
+  if (beside.some((path) => basename(path) === steps[0])) return
+  for (let depth = 1; depth <= steps.length; depth++) {
+    const found = tree.entries.get(steps.slice(0, depth).join('/'))
+    if (found?.kind === 'link') return
+    if (found !== undefined && (depth < steps.length || found.kind === 'file')) continue
+    const what = found === undefined ? `does not exist in ${source}` : 'is not a regular file'
+    throw new SallyportError(
+      'ERR_ARGUMENT_REFUSED',
+      `server ${server}: script ${JSON.stringify(script)} ${what}; correct the path, or install the package`,
+      { server, script },
+    )
+  }
 }
 
 const findRoot = async (server: string, path: string, { uid }: Trust): Promise<string> => {
