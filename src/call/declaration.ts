@@ -1,5 +1,6 @@
 // What the operator accepted about a tool: nine fields, and the digest of the surface that they were accepted for.
 import { rounded } from '../lib/one-way.ts'
+import { readsOnly } from '../lib/reads-only.ts'
 import { canonicalize, digestOf } from './canonical.ts'
 
 /** What a tool may do to the world. */
@@ -96,17 +97,20 @@ interface Annotated {
 /**
  * Drafts a declaration from what a server says of a tool. Annotations are claims; an absent one means the worst:
  * destructive, running programs, not idempotent, open world. What the sandbox makes impossible is not drafted, whoever claims it. No
- * annotation speaks of credentials, so the worst is all that the server was given.
+ * annotation speaks of credentials, so the worst is all that the server was given. Where it claims nothing of it, the operator's word
+ * that the tool only reads (`tools.read_only`) is taken.
  */
 export function draftDeclaration(
   tool: Annotated,
   isPossible: (effect: SideEffect) => boolean = () => true,
   credentials: readonly string[] = [],
+  isVouchedFor = false,
 ): ToolDeclaration {
   const { inputSchema, outputSchema, annotations } = rounded(tool) as Annotated
-  const { readOnlyHint, idempotentHint, openWorldHint } = annotations ?? {}
-  const sideEffects: SideEffect[] = readOnlyHint === true ? ['read'] : ['read', 'write']
-  if (readOnlyHint !== true && isPossible('execute')) sideEffects.push('execute')
+  const { idempotentHint, openWorldHint } = annotations ?? {}
+  const isReading = readsOnly(annotations, () => isVouchedFor)
+  const sideEffects: SideEffect[] = isReading ? ['read'] : ['read', 'write']
+  if (!isReading && isPossible('execute')) sideEffects.push('execute')
   if (openWorldHint !== false && isPossible('network')) sideEffects.push('network')
   if (credentials.length > 0) sideEffects.push('secret-access')
   return {
@@ -117,7 +121,7 @@ export function draftDeclaration(
     resourceScopes: [],
     credentials,
     output: outputSchema ?? null,
-    idempotency: idempotentHint === true || readOnlyHint === true ? 'idempotent' : 'unknown',
+    idempotency: idempotentHint === true || isReading ? 'idempotent' : 'unknown',
     failureModes: [],
   }
 }

@@ -4,6 +4,7 @@ import type { Command } from 'commander'
 import { formatDeclaration } from '../config/declaration.ts'
 import { SallyportError } from '../errors.ts'
 import { errnoOf } from '../lib/missing.ts'
+import { counted } from '../lib/counted.ts'
 import { hint, printJson } from './output.ts'
 import { reach, reaching } from './reach.ts'
 import type { ReachOptions } from './reach.ts'
@@ -23,12 +24,12 @@ export function registerDeclare(program: Command): void {
       reach(options, 'operator', async ({ client, signal }) => {
         const result = await client.call('servers/declare', { server }, { signal })
         if (options.json === true) return printJson(result)
-        const text = formatDeclaration(result.declaration, result.claims)
+        const text = formatDeclaration(result.declaration, result.claims, result.instructions)
         if (options.out === undefined) return void process.stdout.write(text)
         await write(options.out, text, options.force === true)
         const count = Object.keys(result.declaration.tools).length
         hint(
-          `${count} tools drafted; read ${options.out}, then: sallyport accept ${server} --declaration ${options.out}`,
+          `${counted(count, 'tool')} drafted; read ${options.out}, then: sallyport accept ${server} --declaration ${options.out}`,
         )
       }),
     )

@@ -5,6 +5,7 @@ import type { InstanceView, ServerDetail } from '../rpc/protocol.ts'
 import type { PoolView } from '../rpc/pool-view.ts'
 import { printFields, printJson } from './output.ts'
 import { reach, reaching } from './reach.ts'
+import { counted } from '../lib/counted.ts'
 import type { ReachOptions } from './reach.ts'
 
 export function registerShow(program: Command): void {
@@ -32,6 +33,8 @@ function print(server: ServerDetail): void {
     ['command', command === null ? [] : [command.path, ...command.args]],
     ['sha256', command?.sha256 ?? []],
     ['package', server.package_digest ?? []],
+    ['tools', declaredIn(server)],
+    ['instructions', server.instructions ?? []],
     ['tags', server.tags.join(', ') || []],
     [
       'mounts',
@@ -59,8 +62,14 @@ function print(server: ServerDetail): void {
   ])
 }
 
+/** Who said what its tools may do, and who says yes to them. */
+function declaredIn({ surface, acceptance, declared }: ServerDetail): string {
+  const by = declared === null ? 'as drafted or accepted' : `declared: ${declared.join(', ') || 'none'}`
+  return `${by}; a ${surface} surface, accepted ${acceptance === 'manual' ? 'by the operator' : 'when first seen'}`
+}
+
 function describePool({ size, waiting, memory_bytes, drawn, missed, reason }: PoolView): string {
-  const held = `${waiting} of ${size} wait, ${Math.round(memory_bytes / 1024)} KiB; ${drawn} calls had one, ${missed} found none`
+  const held = `${waiting} of ${size} wait, ${Math.round(memory_bytes / 1024)} KiB; ${counted(drawn, 'call')} had one, ${missed} found none`
   return reason === null ? held : `${held}; ${reason}`
 }
 
@@ -69,7 +78,7 @@ function describe(instance: InstanceView): readonly string[] {
     ([name, { limit, enforced_by }]) => `${name} ${limit}, held by ${enforced_by}`,
   )
   const state = `${instance.id} ${instance.state}, pid ${instance.pid ?? '–'}, uid ${instance.principal}, restarts ${instance.restarts}`
-  const shared = instance.sessions === null ? [] : [`shared by ${instance.sessions} sessions`]
+  const shared = instance.sessions === null ? [] : [`shared by ${counted(instance.sessions, 'session')}`]
   const waits =
     instance.next_try_at === null
       ? []

@@ -31,19 +31,29 @@ export function declarationOf(value: unknown, server: Granted): Readonly<Record<
 export function formatDeclaration(
   declaration: Declaration,
   claims: Readonly<Record<string, Readonly<Record<string, string>>>>,
+  instructions: string | null = null,
 ): string {
   const claimAt = (at: readonly Step[]): string | null => {
     const [top, tool, field, first] = at
     const isPlace = at.length === 3 || (at.length === 4 && first === 0)
     if (top !== 'tools' || !isPlace) return null
-    return claims[String(tool)]?.[String(field)]?.replaceAll(/[\p{C}\p{Zl}\p{Zp}\p{DI}]+/gu, ' ') ?? null
+    return claims[String(tool)]?.[String(field)]?.replaceAll(unseen, ' ') ?? null
   }
   const head = [
     '# A draft: what the server says of itself, and the worst where it says nothing. Claims are marked.',
     `# Read it, mend it, then: sallyport accept ${declaration.server} --declaration THIS_FILE`,
+    ...(instructions === null
+      ? []
+      : ['# An acceptance covers its instructions, too, which go to the model:', ...quoted(instructions)]),
   ]
   return `${head.join('\n')}\n${formatDocument(declaration, claimAt)}`
 }
+
+const unseen = /[\p{C}\p{Zl}\p{Zp}\p{DI}]+/gu
+
+/** Lines of comment that hold a text and nothing else. */
+const quoted = (text: string): readonly string[] =>
+  (text.replaceAll(unseen, ' ').match(/.{1,110}(?= |$)|.{1,110}/gu) ?? []).map((line) => `#   ${line.trim()}`)
 
 function readDeclaration(
   document: Document,

@@ -3,6 +3,10 @@
 /** `*` stands for any run of characters, `?` for one; everything else for itself. Used for names and permissions. */
 export const matchesName = (glob: string, value: string): boolean => match(glob, value, false)
 
+/** True when one of the globs matches. */
+export const namesAny = (globs: readonly string[], value: string): boolean =>
+  globs.some((glob) => matchesName(glob, value))
+
 /**
  * As `matchesName`, except that `*` and `?` do not cross a `/`, and `**` does. Whoever calls it has made sure with
  * `isPlainPath` that the value means what it says.

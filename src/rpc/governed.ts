@@ -252,6 +252,8 @@ export interface Draft {
   readonly server: string
   readonly version: string
   readonly code_digest: string
+  /** How the server introduces itself to a model, which an acceptance covers: at most 2048 characters; null for no words */
+  readonly instructions: string | null
   readonly declaration: Declaration
   /** Tool -> field -> what the server said of it, which is a claim */
   readonly claims: Readonly<Record<string, Readonly<Record<string, string>>>>

@@ -77,6 +77,14 @@ export interface ServerDetail extends ServerView {
   readonly package_digest: string | null
   readonly justification: string
   readonly tags: readonly string[]
+  /** Whether it may list other tools than it was registered with */
+  readonly surface: 'static' | 'dynamic'
+  /** Who accepts what it lists */
+  readonly acceptance: 'manual' | 'first-use'
+  /** Tools that its entry declares; null where it declares none itself */
+  readonly declared: readonly string[] | null
+  /** How the caller's instance introduces itself, as accepted: at most 2048 characters; null where it says nothing, or runs not */
+  readonly instructions: string | null
   readonly mounts: readonly {
     readonly source: string
     readonly target: string

@@ -3,6 +3,8 @@ import { SallyportError } from '../errors.ts'
 import type { HostState, InstanceState, InstanceView, ServerDetail, ServerView } from '../rpc/protocol.ts'
 import type { ServerSettings } from '../schema/settings.ts'
 import { ControlSlot } from './control/control-slot.ts'
+import { harmless, maxInstructions } from './control/tool-view.ts'
+import { entryView } from './entry-view.ts'
 import type { Lost } from './instance/life.ts'
 import { LogRing } from './instance/log-ring.ts'
 import type { Caller, Policy, Ports } from './ports.ts'
@@ -211,22 +213,13 @@ export class RegisteredServer implements AsyncDisposable {
   }
 
   detail(caller: Caller): ServerDetail {
-    const { justification, tags, mounts, egress, egressWhen, credentials, instance } = this.settings
+    const said = this.#slots.get(caller.principal.id)?.tools?.instructions ?? null
+    const isAccepted = said !== null && this.#ports.governor.introduces(this.settings, said)
     return {
       ...this.view(caller),
       ...this.#ports.describe(this.settings),
-      justification,
-      tags,
-      mounts,
-      egress,
-      egress_when: egressWhen,
-      instance,
-      credentials: credentials.map(({ use, inject, as, hosts }) => ({
-        use,
-        inject,
-        as,
-        hosts: hosts.map(({ host, port }) => `${host}:${port}`),
-      })),
+      ...entryView(this.settings),
+      instructions: isAccepted ? harmless(said, maxInstructions) : null,
     }
   }
 

@@ -10,6 +10,7 @@ import {
 import { isSameServer } from '../../call/live.ts'
 import { missingGrant, namesOf, uncontained } from '../../config/containment.ts'
 import { SallyportError } from '../../errors.ts'
+import { namesAny } from '../../lib/glob.ts'
 import { own } from '../../lib/own.ts'
 import type { Observation } from '../../schema/governor.ts'
 import type { DeclaredTool, ProfileSettings, ServerSettings } from '../../schema/settings.ts'
@@ -191,6 +192,7 @@ function proposal(
       { ...(listed as object), name },
       (effect) => missingGrant(effect, server, profile) === null,
       namesOf(server.credentials),
+      namesAny(server.tools.readOnly, name),
     )
   const declared = own(declaration, name)
   if (declared === undefined || mismatch(declared, listed) !== null) return null

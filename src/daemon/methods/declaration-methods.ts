@@ -8,6 +8,8 @@ import type { DeclaredTool } from '../../schema/settings.ts'
 import type { Supervisor } from '../../supervisor/supervisor.ts'
 import { actor } from '../governance/actor.ts'
 import type { Governance } from '../governance/governance.ts'
+import { namesAny } from '../../lib/glob.ts'
+import { harmless, maxInstructions } from '../../supervisor/control/tool-view.ts'
 import type { MethodCall, MethodTable } from './methods.ts'
 import { digestOfTool } from '../governance/seen.ts'
 import { declarationView } from './tool-methods.ts'
@@ -35,7 +37,8 @@ async function declare(
   { caller, signal }: MethodCall,
 ): Promise<OperatorMethods['servers/declare']['result']> {
   const settings = supervisor.settingsOf(caller, server)
-  const { tools } = await supervisor.look(caller, server, { signal })
+  const { tools, rest } = await supervisor.look(caller, server, { signal })
+  const instructions: unknown = Reflect.get(Object(rest), 'instructions')
   const drafts = [...tools].flatMap(([name, listed]) => {
     const digest = digestOfTool(listed)
     if (digest === null) return []
@@ -43,6 +46,7 @@ async function declare(
       { ...(listed as object), name },
       governance.surfaces.isPossible(settings),
       namesOf(settings.credentials),
+      namesAny(settings.tools.readOnly, name),
     )
     return [{ name, draft, digest, claims: claimsOf(listed, draft) }]
   })
@@ -50,6 +54,7 @@ async function declare(
     server,
     version: settings.version,
     code_digest: governance.codeOf(settings),
+    instructions: typeof instructions === 'string' ? harmless(instructions, maxInstructions) : null,
     declaration: {
       version: 1,
       server,
@@ -88,13 +93,15 @@ async function accept(
 /** What the server said that the draft rests on, and where it said nothing, that the worst was assumed. */
 function claimsOf(listed: unknown, draft: ToolDeclaration): Claims[string] {
   const annotations = { ...(listed as { annotations?: object }).annotations } as Record<string, unknown>
+  const isReading = !draft.sideEffects.includes('write')
+  const isVouchedFor = isReading && annotations['readOnlyHint'] !== true
   const said = (hint: string): string =>
     typeof annotations[hint] === 'boolean'
       ? `claimed by the server: ${hint}: ${annotations[hint]}`
-      : `${hint} is absent, so the worst is assumed`
-  const hints = draft.sideEffects.includes('write')
-    ? ['readOnlyHint', 'openWorldHint', 'destructiveHint']
-    : ['readOnlyHint', 'openWorldHint']
+      : hint === 'readOnlyHint' && isVouchedFor
+        ? vouched
+        : `${hint} is absent, so the worst is assumed`
+  const hints = ['readOnlyHint', 'openWorldHint', ...(isReading ? [] : ['destructiveHint'])]
   const isOpen = annotations['openWorldHint'] !== false
   const without =
     isOpen && !draft.sideEffects.includes('network') ? ['its entry has no egress, so no network'] : []
@@ -102,6 +109,13 @@ function claimsOf(listed: unknown, draft: ToolDeclaration): Claims[string] {
     version: 'yours to count',
     side_effects: [...hints.map(said), ...without].join('; '),
     resource_scopes: 'narrow it: paths as the server sees them',
-    idempotency: draft.idempotency === 'unknown' ? said('idempotentHint') : 'claimed by the server',
+    idempotency:
+      draft.idempotency === 'unknown'
+        ? said('idempotentHint')
+        : isVouchedFor && annotations['idempotentHint'] !== true
+          ? vouched
+          : 'claimed by the server',
   }
 }
+
+const vouched = 'vouched for by tools.read_only of its entry'

@@ -59,6 +59,11 @@ export class ToolSurface {
     return this.#settling
   }
 
+  /** How the server introduced itself, accepted or not. */
+  get instructions(): string | null {
+    return this.#options.client.introduction.instructions
+  }
+
   get tools(): readonly ListedTool[] {
     return [...this.#tools.values()]
   }

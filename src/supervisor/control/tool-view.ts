@@ -1,7 +1,8 @@
 // How control methods show tools: named within limits, described in few words, without characters that deceive.
 import { createHash } from 'node:crypto'
 import type { ToolView } from '../../rpc/governed.ts'
-import { matchesName } from '../../lib/glob.ts'
+import { namesAny } from '../../lib/glob.ts'
+import { readsOnly } from '../../lib/reads-only.ts'
 import { secretShape } from '../../lib/secret-shape.ts'
 import type { Gate } from '../../schema/gate.ts'
 import type { Governor } from '../../schema/governor.ts'
@@ -10,6 +11,8 @@ import type { ListedTool } from '../client/tool-surface.ts'
 
 const maxName = 64
 const maxSchemaDepth = 10
+/** Most characters of a server's instructions that are shown */
+export const maxInstructions = 2048
 
 /** Whether a description is cut as for lists, or as for one tool. */
 export type DescriptionLength = 'list' | 'full'
@@ -51,10 +54,8 @@ function harmOf(
   server: ServerSettings,
   { tool, annotations }: KnownTool,
 ): Pick<ToolView, 'read_only' | 'destructive'> {
-  const claims = { ...(annotations as object) } as Record<string, unknown>
-  const { readOnlyHint: claimed, destructiveHint } = claims
-  const isVouchedFor = (): boolean => server.tools.readOnly.some((glob) => matchesName(glob, tool))
-  const readOnly = typeof claimed === 'boolean' ? claimed : destructiveHint !== true && isVouchedFor()
+  const { destructiveHint } = { ...(annotations as object) } as Record<string, unknown>
+  const readOnly = readsOnly(annotations, () => namesAny(server.tools.readOnly, tool))
   return { read_only: readOnly, destructive: !readOnly && destructiveHint !== false }
 }
 
