@@ -13,12 +13,25 @@ export interface InstanceFolder extends AsyncDisposable {
   readonly connected: Promise<Socket>
 }
 
-/** Makes the folder, its files and its socket, which listens. Only the daemon can pass it, and the engine binds what is in it. */
+/**
+ * Makes the folder, its files and its socket, which listens. Only the daemon can pass it, and the engine binds what is in it.
+ *
+ * Where one of them can't be made nothing listens, and the folder is gone unless that fails, too.
+ */
 export const makeInstanceFolder = async (
   path: string,
   files: readonly DataFile[],
   uid: number,
 ): Promise<InstanceFolder> => {
+  try {
+    return await fill(path, files, uid)
+  } catch (error) {
+    await rm(path, { recursive: true, force: true }).catch(() => undefined)
+    throw error
+  }
+}
+
+const fill = async (path: string, files: readonly DataFile[], uid: number): Promise<InstanceFolder> => {
   await mkdir(path, { recursive: true, mode: 0o700 })
   const written = new Map<string, string>()
   for (const [index, { target, content, mode }] of files.entries()) {
@@ -56,22 +69,20 @@ const listen = async (
   server.maxConnections = 1
   const { promise: listening, resolve: ready, reject } = Promise.withResolvers<void>()
   server.once('error', reject).listen(`/proc/self/fd/${handle.fd}/${name}`, () => ready())
+  const close = async (): Promise<void> => {
+    // Its name goes with it, so the folder's descriptor has to stay until then.
+    if (server.listening) server.close()
+    // An init that connects and ends at once is met by nobody, and its connection would stay.
+    first?.destroy()
+    await handle.close()
+  }
   try {
     await listening
+    await chmod(join(folder, name), 0o600)
+    if (uid !== process.geteuid?.()) await chown(join(folder, name), uid, -1)
   } catch (error) {
-    await handle.close()
+    await close()
     throw error
   }
-  await chmod(join(folder, name), 0o600)
-  if (uid !== process.geteuid?.()) await chown(join(folder, name), uid, -1)
-  return {
-    connected,
-    async [Symbol.asyncDispose]() {
-      // Its name goes with it, so the folder's descriptor has to stay until then.
-      if (server.listening) server.close()
-      // An init that connects and ends at once is met by nobody, and its connection would stay.
-      first?.destroy()
-      await handle.close()
-    },
-  }
+  return { connected, [Symbol.asyncDispose]: close }
 }
