@@ -106,10 +106,10 @@ export const openEngine = async (
         return id
       }),
     attach: (id, stream, waiting) =>
-      ask('attach', quickMs, waiting, (ended) => {
+      ask('attach', quickMs, waiting, (abortSignal) => {
         const streams = { stdin: false, stdout: false, stderr: false, [stream]: true }
-        const options = { stream: true, hijack: true, ...streams }
-        return closing(docker.getContainer(id).attach(options) as Promise<Duplex>, ended)
+        const options = { stream: true, hijack: true, ...streams, abortSignal }
+        return closing(docker.getContainer(id).attach(options) as Promise<Duplex>, abortSignal)
       }),
     start: (id, waiting) =>
       ask('start', slowMs, waiting, async (abortSignal) => {
@@ -137,9 +137,10 @@ export const openEngine = async (
         docker.listContainers({ all: true, filters: { label: [...labels] }, abortSignal }),
       ),
     events: (label, tell, waiting) =>
-      ask('events', quickMs, waiting, async (ended) => {
+      ask('events', quickMs, waiting, async (abortSignal) => {
         const filters = JSON.stringify({ type: ['container'], label: [label] })
-        const stream = await closing(docker.getEvents({ filters }) as Promise<Readable>, ended)
+        const opening = docker.getEvents({ filters, abortSignal }) as Promise<Readable>
+        const stream = await closing(opening, abortSignal)
         // It passes its input's errors on, which nobody but the stream's owner has to hear.
         createInterface({ input: stream })
           .on('line', (line) => tell(eventIn(line)))
@@ -151,14 +152,14 @@ export const openEngine = async (
         get<ImageFacts>(docker, `/images/${reference}/json`, signal),
       ).catch(orNull),
     stat: (id, path, waiting) =>
-      ask('stat', quickMs, waiting, async () => {
-        const answer = (await docker.getContainer(id).infoArchive({ path })) as IncomingMessage
+      ask('stat', quickMs, waiting, async (abortSignal) => {
+        const answer = (await docker.getContainer(id).infoArchive({ path, abortSignal })) as IncomingMessage
         answer.resume()
         return statIn(answer)
       }).catch(orNull),
     importImage: (archive, repo, waiting) =>
-      ask('import', slowMs, waiting, async () => {
-        const stream = (await docker.importImage(Readable.from([archive]), { repo })) as Readable
+      ask('import', slowMs, waiting, async (abortSignal) => {
+        const stream = (await docker.importImage(Readable.from([archive]), { repo, abortSignal })) as Readable
         for await (const _ of stream);
       }),
     pull: (reference, onProgress, waiting) => pull(docker, ask, reference, onProgress, waiting),
@@ -173,20 +174,20 @@ type Ask = <T>(
   request: (signal: AbortSignal) => Promise<T>,
 ) => Promise<T>
 
-// The promise is raced as well as aborted: an answer that stops half-way would else never settle it.
+// The promise is raced as well as aborted: an answer that stops half-way would else never settle it. What a request has led
+// to is aborted where it failed only: the streams of one that did not go on after it.
 const asking =
   (endpoint: Endpoint): Ask =>
   async (what, usualMs, waiting, request) => {
     const ms = waiting?.ms ?? usualMs
     waiting?.signal?.throwIfAborted()
-    const ended = new AbortController()
+    const givenUp = new AbortController()
     try {
-      return await within(request(ended.signal), ms, () => late(endpoint, what, ms), waiting?.signal)
+      return await within(request(givenUp.signal), ms, () => late(endpoint, what, ms), waiting?.signal)
     } catch (error) {
+      givenUp.abort()
       if (waiting?.signal?.aborted === true) throw waiting.signal.reason
       throw failure(endpoint, what, error)
-    } finally {
-      ended.abort()
     }
   }
 
@@ -208,8 +209,9 @@ const pull = async (
 ): Promise<void> => {
   const login = waiting?.login ?? null
   const options = login === null ? {} : { authconfig: login }
-  const open = async (): Promise<Readable> => (await docker.pull(reference, options)) as Readable
-  const stream = await ask('pull', slowMs, waiting, (ended) => closing(open(), ended))
+  const open = async (abortSignal: AbortSignal): Promise<Readable> =>
+    (await docker.pull(reference, { ...options, abortSignal })) as Readable
+  const stream = await ask('pull', slowMs, waiting, (givenUp) => closing(open(givenUp), givenUp))
   const lines = createInterface({ input: stream })[Symbol.asyncIterator]()
   try {
     for (;;) {
@@ -225,9 +227,12 @@ const pull = async (
 }
 
 // A stream that comes after its request was given up is closed, since nobody else will.
-const closing = async <T extends Duplex | Readable>(opening: Promise<T>, ended: AbortSignal): Promise<T> => {
+const closing = async <T extends Duplex | Readable>(
+  opening: Promise<T>,
+  givenUp: AbortSignal,
+): Promise<T> => {
   const stream = await opening
-  if (ended.aborted) stream.destroy()
+  if (givenUp.aborted) stream.destroy()
   return stream
 }
 

@@ -1,7 +1,7 @@
 // An engine on another machine, reached as the docker CLI does: ssh runs `docker system dial-stdio` there.
 import { spawn } from 'node:child_process'
 import type { Agent } from 'node:http'
-import { Duplex, Writable } from 'node:stream'
+import { Duplex, type Readable, Writable } from 'node:stream'
 import { http } from '../../lib/node-http.ts'
 
 const connectSeconds = 10
@@ -28,6 +28,11 @@ export const sshAgent = (
       stdio: ['pipe', 'pipe', 'pipe'],
       env,
     })
+    // Without a descriptor to spare it has no streams, which no type tells; why is told as well, and nobody has to hear it twice.
+    if ((child.stderr as Readable | undefined) === undefined) {
+      child.once('error', () => {})
+      throw Object.assign(new Error('there is no descriptor for ssh'), { code: 'EMFILE' })
+    }
     let said = ''
     child.stderr.setEncoding('utf8').on('data', (text: string) => (said = `${said}${text}`.slice(-1000)))
     const ended = new Promise<string>((resolve) => {
