@@ -157,6 +157,7 @@ function sourceDigest() {
     'tsconfig.build.json',
     '.ci/copy-data.mjs',
     '.ci/schema-types.ts',
+    '.ci/validators.ts',
   ]
   return digestOf(['src', 'sandbox', ...build])
 }

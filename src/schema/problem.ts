@@ -24,6 +24,12 @@ export interface Finding {
   readonly data?: unknown
 }
 
+/** A schema that was compiled: says whether a value fits, and keeps what it found until it is asked again. */
+export interface Check {
+  (value: unknown): boolean
+  readonly errors?: readonly Finding[] | null
+}
+
 /** Writes steps as people read them: `servers.files.mounts[0].source`; odd keys are quoted. */
 export function formatPath(at: readonly Step[]): string {
   return at

@@ -1,8 +1,8 @@
 // Unknown value in, typed value with every default filled in out, or everything that is wrong with it.
 import { readFileSync } from 'node:fs'
-import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
-import { problemFrom, type Finding, type Problem } from './problem.ts'
+import { problemFrom, type Check, type Problem } from './problem.ts'
 import type { Assertions, Config, Control, Declaration, Profile, Project } from './types.gen.ts'
+import { checksOfFiles, checksOfParams } from './validators.gen.ts'
 
 interface Kinds {
   readonly config: Config
@@ -22,7 +22,7 @@ export type Validated<T> =
 
 /** Validates the content of a file. The value is copied; the copy has the schema's defaults. */
 export function validate<K extends Kind>(kind: K, value: unknown): Validated<Kinds[K]> {
-  return run<Kinds[K]>(`${kind}.schema.json`, structuredClone(value))
+  return run<Kinds[K]>(checksOfFiles[kind], structuredClone(value))
 }
 
 /**
@@ -33,15 +33,12 @@ export function validateParams<M extends ControlMethod>(
   method: M,
   params: unknown,
 ): Validated<NonNullable<Control[M]>> {
-  return run<NonNullable<Control[M]>>(
-    `control.schema.json#/properties/${method.replaceAll('/', '~1')}`,
-    params,
-  )
+  return run<NonNullable<Control[M]>>(checksOfParams[method], params)
 }
 
 /** Says whether the control protocol has the method, in this version. */
 export function isControlMethod(method: string): method is ControlMethod {
-  return Object.hasOwn(schemaOf('control')['properties'] as object, method)
+  return Object.hasOwn(checksOfParams, method)
 }
 
 /** The schema of a kind of file, as it ships. */
@@ -56,36 +53,12 @@ export function schemaOf(kind: Kind | 'control'): Readonly<Record<string, unknow
 }
 
 const schemas = new Map<string, Readonly<Record<string, unknown>>>()
-const compiled = new Map<string, ValidateFunction>()
-// One for all, so that what a definition compiles to is made once. The schemas are our own: they are judged by the
-// meta-schema in the tests, and compiling that would take longer than all of them.
-const ajv = new Ajv2020({
-  allErrors: true,
-  verbose: true,
-  useDefaults: true,
-  allowUnionTypes: true,
-  strict: true,
-  validateSchema: false,
-})
-ajv.addVocabulary(['expected', 'mend'])
 
 /** Writes the defaults of the schema into the value. */
-function run<T>(reference: string, value: unknown): Validated<T> {
-  const check = compile(reference)
+function run<T>(check: Check | undefined, value: unknown): Validated<T> {
+  if (check === undefined) throw new Error('there is no such schema')
   if (check(value)) return { ok: true, value: value as T }
   // A key's own error says it all; ajv adds a second one about the mapping that holds the key.
-  const findings: readonly Finding[] = (check.errors ?? []).filter(
-    ({ keyword }) => keyword !== 'propertyNames',
-  )
+  const findings = (check.errors ?? []).filter(({ keyword }) => keyword !== 'propertyNames')
   return { ok: false, problems: findings.map((finding) => problemFrom(finding, value)) }
-}
-
-function compile(reference: string): ValidateFunction {
-  const known = compiled.get(reference)
-  if (known !== undefined) return known
-  const kind = reference.replace(/\.schema\.json.*$/, '') as Kind | 'control'
-  if (ajv.getSchema(`${kind}.schema.json`) === undefined) ajv.addSchema(schemaOf(kind))
-  const check = ajv.compile({ $ref: reference })
-  compiled.set(reference, check)
-  return check
 }

@@ -31,7 +31,7 @@ const nodeAlone = 'Node alone'
 const leastStart = '/bin/true, to its end'
 const root = fileURLToPath(new URL('../..', import.meta.url))
 /** What a daemon needs of npm before it answers */
-const packages = ['ajv/dist/2020.js', 'commander', 'ipaddr.js', 'nanoid', 'pino', 'yaml']
+const packages = ['commander', 'ipaddr.js', 'nanoid', 'pino', 'yaml']
 
 await using stack = new Undoing()
 publish([...(await idle()), ...(await firstByte())])

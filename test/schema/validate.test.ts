@@ -3,9 +3,19 @@ import { execFile } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { Ajv2020 } from 'ajv/dist/2020.js'
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
+import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { isControlMethod, schemaOf, validate, validateParams } from '../../src/schema/validate.ts'
+import { problemFrom } from '../../src/schema/problem.ts'
+import {
+  type ControlMethod,
+  isControlMethod,
+  schemaOf,
+  validate,
+  type Validated,
+  validateParams,
+} from '../../src/schema/validate.ts'
+import { likeSchema } from '../support/like-schema.ts'
 
 type Node = Readonly<Record<string, unknown>>
 const kinds = ['config', 'project', 'profile', 'control'] as const
@@ -73,6 +83,50 @@ describe.each(kinds)('the schema of %s', (kind) => {
 test('the generated types are those of the schemas', async () => {
   const script = fileURLToPath(new URL('../../.ci/schema-types.ts', import.meta.url))
   await promisify(execFile)(process.execPath, [script, '--check'])
+})
+
+describe('what was built of the schemas', () => {
+  const ajv = new Ajv2020({
+    allErrors: true,
+    verbose: true,
+    useDefaults: true,
+    allowUnionTypes: true,
+    validateSchema: false,
+  })
+  ajv.addVocabulary(['expected', 'mend'])
+  const files = ['config', 'project', 'profile', 'declaration', 'assertions'] as const
+  for (const kind of [...files, 'control'] as const) ajv.addSchema(schemaOf(kind))
+
+  /** What a part of a schema as it ships says of a value: the value with its defaults, or the problems. */
+  const sayingOf = (reference: string) => {
+    const check = ajv.compile({ $ref: reference })
+    return (value: unknown): unknown => said(check, value)
+  }
+  const said = (check: ValidateFunction, value: unknown): unknown => {
+    const copy = structuredClone(value)
+    if (check(copy)) return copy
+    const findings = (check.errors ?? []).filter(({ keyword }) => keyword !== 'propertyNames')
+    return findings.map((finding) => problemFrom(finding, copy))
+  }
+  const answerOf = (validated: Validated<unknown>): unknown =>
+    validated.ok ? validated.value : validated.problems
+
+  test.each(files)('%s: judges, fills in and explains like the schema that ships', (kind) => {
+    const values = fc.sample(likeSchema(schemaOf(kind)), { numRuns: 400, seed: 1 })
+    const answers = values.map((value) => validate(kind, value))
+    expect(answers.map(answerOf)).toEqual(values.map(sayingOf(`${kind}.schema.json`)))
+    expect(new Set(answers.map(({ ok }) => ok)).size, 'both accepted and refused').toBe(2)
+  })
+
+  test('parameters: judges and explains like the schema that ships', () => {
+    const methods = schemaOf('control')['properties'] as Readonly<Record<ControlMethod, Node>>
+    for (const method of Object.keys(methods) as ControlMethod[]) {
+      const saidOf = sayingOf(`control.schema.json#/properties/${method.replaceAll('/', '~1')}`)
+      const like = likeSchema(schemaOf('control'), methods[method])
+      for (const params of fc.sample(like, { numRuns: 40, seed: 1 }))
+        expect(answerOf(validateParams(method, params)), method).toEqual(saidOf(params))
+    }
+  })
 })
 
 test('defaults are filled in all the way down, in a copy', () => {

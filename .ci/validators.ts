@@ -1,0 +1,62 @@
+// Writes src/schema/validators.gen.ts, which is built and not committed: what ajv makes of our own schemas, so that no start
+// of the daemon or the command line has to load a compiler and wait for it.
+import { readFileSync, writeFileSync } from 'node:fs'
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import standalone from 'ajv/dist/standalone/index.js'
+
+const folder = new URL('../src/schema/', import.meta.url)
+const header = `// @ts-nocheck
+// Written by .ci/validators.ts from the JSON Schemas: a check for each kind of file, and for each method's parameters.
+import { createRequire } from 'node:module'
+import type { Check } from './problem.ts'
+
+// Two functions of ajv: the length of a text in letters, and whether two values are the same.
+const require = createRequire(import.meta.url)
+`
+
+// The schemas are our own: they are judged by the meta-schema in the tests. What is wrong is said in words of ours.
+const ajv = new Ajv2020({
+  allErrors: true,
+  verbose: true,
+  messages: false,
+  useDefaults: true,
+  allowUnionTypes: true,
+  strict: true,
+  validateSchema: false,
+  code: { source: true, esm: true, lines: true },
+})
+ajv.addVocabulary(['expected', 'mend'])
+
+const kinds = ['config', 'project', 'profile', 'declaration', 'assertions'] as const
+for (const kind of [...kinds, 'control']) ajv.addSchema(schemaOf(kind))
+const methods = Object.keys(schemaOf('control').properties ?? {})
+const references = [
+  ...kinds.map((kind) => `${kind}.schema.json`),
+  ...methods.map((method) => `control.schema.json#/properties/${method.replaceAll('/', '~1')}`),
+]
+const code = standalone.default(
+  ajv,
+  Object.fromEntries(references.map((reference, at) => [`check${at}`, reference])),
+)
+const parts = [
+  header,
+  inAscii(code.replaceAll(/^export (?=const check)/gm, '')),
+  table('checksOfFiles', kinds, 0),
+  table('checksOfParams', methods, kinds.length),
+]
+writeFileSync(new URL('validators.gen.ts', folder), parts.join('\n'))
+
+function schemaOf(kind: string): { properties?: object } {
+  return JSON.parse(readFileSync(new URL(`${kind}.schema.json`, folder), 'utf8')) as object
+}
+
+/** One letter beyond Latin would have the whole text kept in two bytes a letter. */
+function inAscii(text: string): string {
+  return text.replaceAll(/[^\n -~]/g, (letter) => `\\u${letter.charCodeAt(0).toString(16).padStart(4, '0')}`)
+}
+
+/** The checks under the names that they are asked for by. */
+function table(name: string, keys: readonly string[], first: number): string {
+  const rows = keys.map((key, at) => `  ${JSON.stringify(key)}: check${first + at},\n`)
+  return `export const ${name}: Readonly<Record<string, Check>> = {\n${rows.join('')}}\n`
+}
