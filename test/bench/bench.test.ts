@@ -107,7 +107,7 @@ test('two processors of different cores are chosen of those that may be used', (
 })
 
 test('a script that does not come to its end is ended', async () => {
-  const found = await runScript(pathOf('../fixtures/bench/never-ends.ts'), [], 1)
+  const found = await runScript(pathOf('../fixtures/bench/never-ends.ts'), [], { limitMs: 1 })
   expect(found).toEqual({ figures: [], failure: 'no end within 0.001 s', isBrokenOff: false })
 })
 
@@ -126,8 +126,8 @@ test('--help says what there is, and measures nothing', () => {
 test.each([
   [['--onyl', 'launch'], '--only NAME,NAME'],
   [['launch'], '--only NAME,NAME'],
-  [['--only', 'lunch'], 'governed-call, sdk-calls, launch'],
-  [['--only', ''], 'governed-call, sdk-calls, launch'],
+  [['--only', 'lunch'], 'governed-call, sdk-calls, launch, pool'],
+  [['--only', ''], 'governed-call, sdk-calls, launch, pool'],
   [['--json', '/nowhere/at/all'], '/nowhere/at/all cannot be written'],
 ])('%j is refused by what is taken', (args, said) => {
   expect(run('bench.ts', {}, ...args)).toMatchObject({

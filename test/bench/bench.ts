@@ -6,6 +6,7 @@ import { closeSync, openSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { bounding, type Broken, type Figure, text, verdicts, worded } from './figures.ts'
+import { tempDir } from '../support/temp-dir.ts'
 import { asData } from './data.ts'
 import { describeMachine } from './machine.ts'
 import { markdown } from './markdown.ts'
@@ -23,7 +24,8 @@ const scripts: Readonly<
 > = {
   'governed-call': { whole: ['20000', '5'], quick: ['2000', '1'] },
   'sdk-calls': { whole: ['7'], quick: ['1'] },
-  launch: { whole: ['25'], quick: ['2'] },
+  launch: { whole: ['25'], quick: ['1'] },
+  pool: { whole: ['25'], quick: ['1'] },
   'container-launch': { whole: ['15'], quick: ['1'] },
   footprint: { whole: ['100', '30', '3'], quick: ['5', '2', '1'] },
   egress: { whole: ['300', '--peers'], quick: ['5', '--peers'] },
@@ -42,6 +44,7 @@ if (unknown.length > 0)
 for (const file of [options.json, options.html, options.markdown])
   if (file !== undefined) expectWritable(file)
 
+process.stdout.on('error', () => undefined) // a reader that has gone is no reason to write no files
 const processors = holdToTwo()
 const machine = [
   ...describeMachine(),
@@ -51,10 +54,14 @@ const machine = [
 say(machine.join('\n'))
 const figures: Figure[] = []
 const broken: Broken[] = []
+await using peers = await tempDir()
+let isBrokenOff = false
 for (const part of wanted) {
   const script = fileURLToPath(new URL(`${part}.ts`, import.meta.url))
-  const found = await runScript(script, scripts[part]?.[options.quick ? 'quick' : 'whole'] ?? [])
-  if (found.isBrokenOff) process.exit(statusInterrupted)
+  const args = scripts[part]?.[options.quick ? 'quick' : 'whole'] ?? []
+  const found = await runScript(script, args, { peers: peers.path })
+  isBrokenOff = found.isBrokenOff
+  if (isBrokenOff) break
   for (const figure of found.figures) say(`\n${text(figure)}`)
   figures.push(...found.figures)
   if (found.failure === null) continue
@@ -62,9 +69,11 @@ for (const part of wanted) {
   broken.push({ part, reason: `${found.failure}${before}` })
   say(`\n${part}: not measured: ${broken.at(-1)?.reason}`)
 }
-summary()
-writeFiles()
-process.exitCode = broken.length > 0 ? statusFailed : 0
+if (!isBrokenOff) {
+  summary()
+  writeFiles()
+}
+process.exitCode = isBrokenOff ? statusInterrupted : broken.length > 0 ? statusFailed : 0
 
 function summary(): void {
   const judged = figures.flatMap((figure) => verdicts(figure).map((verdict) => ({ figure, verdict })))

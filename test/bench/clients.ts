@@ -6,7 +6,9 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
+import type { Arm } from './figures.ts'
 import { install } from './peers.ts'
+import { endNow } from './starts.ts'
 import { within } from './until.ts'
 
 const fixture = fileURLToPath(new URL('../fixtures/servers/measures.mjs', import.meta.url))
@@ -36,8 +38,7 @@ export async function direct(folder: string, names: readonly string[], address: 
 export async function srt(folder: string, address: string): Promise<Running | string> {
   const program = await install('srt', folder)
   if (typeof program !== 'string') return program.absent
-  const at = join(folder, 'srt')
-  const settings = join(at, 'settings.json')
+  const settings = join(folder, 'srt-client.json')
   await writeFile(
     settings,
     JSON.stringify({
@@ -48,7 +49,7 @@ export async function srt(folder: string, address: string): Promise<Running | st
   const line = `${process.execPath} ${fixture}`
   const child = spawn(program, ['--settings', settings, '-c', line], {
     ...piped,
-    cwd: at,
+    cwd: folder,
     detached: true,
   })
   try {
@@ -95,7 +96,7 @@ async function speaking(child: ChildProcess): Promise<Running> {
           setTimeout(() => child.kill('SIGKILL'), 3000).unref()
         })
       // srt leaves its relays where it is killed
-      for (const pid of tree) if (existsSync(`/proc/${pid}`)) end(pid)
+      for (const pid of tree) if (existsSync(`/proc/${pid}`)) endNow(pid)
     },
   }
   const clientInfo = { name: 'b', version: '1' }
@@ -108,39 +109,35 @@ async function speaking(child: ChildProcess): Promise<Running> {
   return running
 }
 
-function end(pid: number): void {
+/** The processes below one, itself too unless `isApart`, but for the server, which Node runs from that file. */
+export function besideOf(pid: number, isApart: boolean, server = 'measures.mjs'): readonly number[] {
+  return treeOf(pid).filter((it) => !(isApart && it === pid) && isBeside(it, server))
+}
+
+/** What their PSS comes to, MiB, as values of an arm, or why it can't be read. One that has just ended has none. */
+export function pssOf(pids: readonly number[]): Pick<Arm, 'values' | 'absent'> {
   try {
-    process.kill(pid, 'SIGKILL')
-  } catch {
-    // it has just ended
+    return { values: [pids.reduce((sum, pid) => sum + pssKib(pid), 0) / 1024] }
+  } catch (error) {
+    return { values: [], absent: `its memory is not readable: ${(error as Error).message}` }
   }
 }
 
-/** The processes below one, itself too unless `isApart`, but for the server: how many, and their PSS where it can be read. */
-export function besideOf(
-  pid: number,
-  isApart: boolean,
-): { readonly count: number; readonly mib: number | null } {
-  const others = treeOf(pid).filter((it) => !(isApart && it === pid) && isBeside(it))
-  return { count: others.length, mib: pssOf(others) }
-}
-
-/** The PSS of all of them, MiB, or null where it can't be read. */
-export function pssOf(pids: readonly number[]): number | null {
-  const kib = (pid: number): number =>
-    Number(/^Pss:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8'))?.[1])
+function pssKib(pid: number): number {
   try {
-    return pids.reduce((sum, pid) => sum + kib(pid), 0) / 1024
-  } catch {
-    return null
+    return Number(/^Pss:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8'))?.[1] ?? 0)
+  } catch (error) {
+    // A process that is at its end has no memory any more, and one that is gone no file.
+    if (['ENOENT', 'ESRCH'].includes((error as NodeJS.ErrnoException).code ?? '')) return 0
+    throw error
   }
 }
 
 /** Neither the server nor a process that has just ended. */
-const isBeside = (pid: number): boolean => {
+function isBeside(pid: number, server: string): boolean {
   try {
     const [program = '', script = ''] = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0')
-    return !(program.endsWith('node') && script.endsWith('measures.mjs'))
+    return program !== '' && !(program.endsWith('node') && script.endsWith(server))
   } catch {
     return false
   }

@@ -5,21 +5,16 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
-import Docker from 'dockerode'
-import { findEndpoint } from '../../src/sandbox/docker/endpoint.ts'
-import { openEngine } from '../../src/sandbox/docker/engine.ts'
 import type { Settings } from '../../src/schema/settings.ts'
-import { importImage, nodeFiles } from '../support/image.ts'
 import { launchHost, launchProbe, settingsFor } from '../support/launch.ts'
 import { Undoing } from '../support/broken-off.ts'
+import { containers } from './containers.ts'
 import { counts } from './counts.ts'
 import { type Arm, median, publish } from './figures.ts'
 import { byTurns, type Measured } from './turns.ts'
 import { heard } from './until.ts'
 
 const { rounds } = counts({ rounds: 15 })
-const socketPath = '/var/run/docker.sock'
-const environment = { DOCKER_HOST: `unix://${socketPath}` }
 const fixtures = new URL('../fixtures/servers', import.meta.url).pathname
 const says = 'says-status.mjs'
 const names = { run: 'docker run', driver: 'driver: docker' } as const
@@ -29,25 +24,28 @@ const here: Measured[] = [
   { name: 'a bare process', kind: 'base', once: () => spawned(process.execPath, [join(fixtures, says)]) },
 ]
 const absent: Arm[] = []
-const found = await image()
-const drivers = ['bubblewrap', ...('id' in found ? (['docker'] as const) : [])] as const
-const host = await stack.starting(() => launchHost({ environment, drivers }))
+const docker = await stack.starting(containers)
+const host = await stack.starting(() =>
+  'run' in docker
+    ? launchHost({ environment: docker.environment, drivers: ['bubblewrap', 'docker'] })
+    : launchHost({ drivers: ['bubblewrap'] }),
+)
 const inSandbox = await settingsFor(says, [])
 here.push({ name: 'in bubblewrap', kind: 'ours', once: () => launched(inSandbox) })
-if ('id' in found) {
-  const { id } = found
+if ('run' in docker) {
   const inContainer: Settings = {
-    ...(await settingsFor(says, [], { driver: 'docker', image: id, package: null })),
+    ...(await settingsFor(says, [], { driver: 'docker', image: docker.image, package: null })),
     allowedCommands: [{ name: 'node', path: '/usr/local/bin/node', interpreter: null }],
   }
+  const [program, ...args] = docker.run(says)
   here.push(
-    { name: names.run, kind: 'peer', once: () => spawned('docker', runOf(id)) },
+    { name: names.run, kind: 'peer', once: () => spawned(program, args) },
     { name: names.driver, kind: 'ours', once: () => launched(inContainer) },
   )
 } else
   absent.push(
-    { name: names.run, kind: 'peer', values: [], ...found },
-    { name: names.driver, kind: 'ours', values: [], ...found },
+    { name: names.run, kind: 'peer', values: [], absent: docker.absent },
+    { name: names.driver, kind: 'ours', values: [], absent: docker.absent },
   )
 
 const arms = await byTurns(here, rounds)
@@ -59,35 +57,11 @@ publish([
     unit: 'ms',
     arms: [...arms, ...absent],
     judged: [],
-    ...('id' in found && {
+    ...('run' in docker && {
       note: `driver: docker takes ${(taken(names.driver) / taken(names.run)).toFixed(2)} times docker run of the same image. There is no target for either.`,
     }),
   },
 ])
-
-/** What `docker` is told, to run the fixture in a container of that image. */
-function runOf(id: string): readonly string[] {
-  return ['run', '--rm', '--network', 'none', id, '/usr/local/bin/node', `/app/${says}`]
-}
-
-/** An image that holds the fixture, or why there is none, or none that runs. */
-async function image(): Promise<{ readonly id: string } | { readonly absent: string }> {
-  const docker = new Docker({ socketPath })
-  try {
-    await new Docker({ socketPath, timeout: 10_000 }).ping()
-    const engine = stack.use(await openEngine(findEndpoint(environment), environment))
-    const at = { engine, environment, docker, [Symbol.asyncDispose]: () => Promise.resolve() }
-    const files = { ...(await nodeFiles()), [`/app/${says}`]: { from: join(fixtures, says) } }
-    const id = await importImage(at, 'bench-launch', { files })
-    stack.defer(async () => void (await docker.getImage(id).remove({ force: true })))
-    await spawned('docker', runOf(id)) // one may answer and yet run nothing
-    return { id }
-  } catch (error) {
-    return {
-      absent: `it needs an engine at ${socketPath} that runs containers, and its client: ${(error as Error).message}`,
-    }
-  }
-}
 
 /** Time until a process's first bytes, ms; it is awaited to its end, which is not counted. */
 async function firstLine(stdout: Readable, started: number): Promise<number> {

@@ -7,6 +7,7 @@ import { type ChildProcess, fork, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chmod, mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { testAuthority } from '../support/certificates.ts'
 import { configOf, fixture, place, serve } from '../support/daemon.ts'
@@ -17,10 +18,12 @@ import { compile } from './compile.ts'
 import { counts } from './counts.ts'
 import { address, hosts, megabytes } from './egress-setting.ts'
 import { type Arm, boundBy, type Figure, publish } from './figures.ts'
+import { nameOf } from './peers.ts'
 import { byTurns, type Measured } from './turns.ts'
 
 const atOnce = 200
 const warm = 20
+const srtName = nameOf('srt')
 const token = 'bench_0123456789abcdef0123456789abcdef'
 /** What passes bytes on, as often as the relay and the door do; what ends TLS and begins it again, as a swap does */
 const bounds = { one: 'one relay in C', two: 'two relays in C', tls: 'bare TLS proxy in Node' } as const
@@ -77,7 +80,7 @@ publish([
     arms: [...crowd, ...absent],
     judged: [],
   },
-  memory(),
+  await memory(),
 ])
 
 /** One measurement of each way: what the client's tool says, ms, as `read` has it. */
@@ -116,9 +119,9 @@ async function allWays(): Promise<Way[]> {
 async function addPeer(): Promise<readonly Arm[]> {
   if (!words.includes('--peers')) return []
   const peer = await srt(dir.path, address)
-  if (typeof peer === 'string') return [{ name: 'srt', kind: 'peer', values: [], absent: peer }]
+  if (typeof peer === 'string') return [{ name: srtName, kind: 'peer', values: [], absent: peer }]
   const to = { host: address, port, name: hosts.tunnel, ca, token, isProxied: true }
-  ways.push({ name: 'srt', kind: 'peer', client: stack.use(peer), to })
+  ways.push({ name: srtName, kind: 'peer', client: stack.use(peer), to })
   return []
 }
 
@@ -180,19 +183,18 @@ async function throughDaemon(): Promise<Client> {
   }
 }
 
-function memory(): Figure {
+async function memory(): Promise<Figure> {
   const clientOf = (name: string): Client | undefined => ways.find((way) => way.name === name)?.client
-  const ours = besideOf(clientOf('tunnel')?.pid ?? 0, true)
-  const theirs = clientOf('srt')
-  const srtSize = theirs === undefined ? null : besideOf(theirs.pid, false)
-  const size = (mib: number | null): Pick<Arm, 'values' | 'absent'> =>
-    mib === null ? { values: [], absent: 'not readable for this user' } : { values: [mib] }
+  const ours = await atRest(() => besideOf(clientOf('tunnel')?.pid ?? 0, true))
+  const theirs = clientOf(srtName)
+  const srtsOwn = theirs === undefined ? null : await atRest(() => besideOf(theirs.pid, false))
+  const name = `ours, ${ours.length} processes`
   const arms: readonly Arm[] = [
-    { name: bounds.two, kind: 'bound', ...size(pssOf(relays.map(({ pid = 0 }) => pid))) },
-    { name: `ours, ${ours.count} processes`, kind: 'ours', ...size(ours.mib) },
-    ...(srtSize === null
+    { name: bounds.two, kind: 'bound', ...pssOf(relays.map(({ pid = 0 }) => pid)) },
+    { name, kind: 'ours', ...pssOf(ours) },
+    ...(srtsOwn === null
       ? []
-      : [{ name: `srt, ${srtSize.count} processes`, kind: 'peer' as const, ...size(srtSize.mib) }]),
+      : [{ name: `${srtName}, ${srtsOwn.length} processes`, kind: 'peer' as const, ...pssOf(srtsOwn) }]),
     ...absent,
   ]
   return {
@@ -200,13 +202,18 @@ function memory(): Figure {
     what: 'memory beside a server with a way out: all processes but the daemon, PSS',
     unit: 'MiB',
     arms,
-    judged: [
-      {
-        arm: `ours, ${ours.count} processes`,
-        by: 'value',
-        target: 1.5,
-        bounds: [boundBy('value', arms, bounds.two)],
-      },
-    ],
+    judged: [{ arm: name, by: 'value', target: 1.5, bounds: [boundBy('value', arms, bounds.two)] }],
   }
+}
+
+/** The processes once they are as many as a second before: what a connection was, ends after it; after ten seconds what there is. */
+async function atRest(of: () => readonly number[]): Promise<readonly number[]> {
+  let before = of()
+  for (let second = 0; second < 10; second++) {
+    await setTimeout(1000)
+    const now = of()
+    if (now.length === before.length && now.every((pid) => before.includes(pid))) return now
+    before = now
+  }
+  return before
 }

@@ -112,9 +112,10 @@ export const shown = (value: number): string =>
 
 /** In words, such as `host.sock: +12.3 ms (+11.9 to +13), target at most 15 ms: held`. */
 export function worded(verdict: Verdict): string {
-  const { arm, target, unit, isAtLeast, outcome } = verdict
+  const { arm, by, target, unit, isAtLeast, outcome } = verdict
+  const of = by.startsWith('percent') ? ' of the base' : ''
   const asked = `${isAtLeast === true ? 'at least' : 'at most'} ${shown(target)} ${unit}`
-  return `${arm}: ${measuredOf(verdict)}, target ${asked}: ${outcome === 'missed' ? 'MISSED' : outcome}`
+  return `${arm}: ${measuredOf(verdict)}${of}, target ${asked}: ${outcome === 'missed' ? 'MISSED' : outcome}`
 }
 
 /** What was measured, with its spread where there was more than one round. */
@@ -150,12 +151,13 @@ export const signed = (value: number, by: Judged['by']): string =>
 /** The figure as a table for people: medians with their spread, and what each is of the base. */
 export function text(figure: Figure): string {
   const base = median(figure.arms.find(({ kind }) => kind === 'base')?.values ?? [])
+  const width = Math.max(26, ...figure.arms.map(({ name }) => name.length + 1))
   const rows = figure.arms.map(({ name, values, absent }) => {
-    if (values.length === 0) return `  ${name.padEnd(26)}not measured: ${absent ?? 'no value'}`
+    if (values.length === 0) return `  ${name.padEnd(width)}not measured: ${absent ?? 'no value'}`
     const middle = median(values)
     const spread = `(${between(spreadOf(values))})`
     const beside = Number.isNaN(base) ? '' : `${shown((middle / base) * 100)} % of the base`
-    return `  ${name.padEnd(26)}${shown(middle).padStart(9)} ${figure.unit.padEnd(8)} ${spread.padEnd(24)} ${beside}`.trimEnd()
+    return `  ${name.padEnd(width)}${shown(middle).padStart(9)} ${figure.unit.padEnd(8)} ${spread.padEnd(24)} ${beside}`.trimEnd()
   })
   const judged = verdicts(figure).flatMap((it) => [
     `  → ${worded(it)}`,

@@ -8,6 +8,7 @@ import { createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import { runtimePaths } from '../../src/rpc/runtime-dir.ts'
 import { configOf, daemon, fixture } from '../support/daemon.ts'
 import { descendantsOf } from '../support/leaks.ts'
 import { tempDir } from '../support/temp-dir.ts'
@@ -17,17 +18,19 @@ import { pssOf } from './clients.ts'
 import { compile } from './compile.ts'
 import { counts } from './counts.ts'
 import { type Arm, boundBy, type Figure, publish } from './figures.ts'
+import { peersMemory, residentMib } from './footprint-peers.ts'
 import { byTurns, turnOf } from './turns.ts'
 
 const { servers, rounds, starts } = counts({ servers: 100, rounds: 30, starts: 3 })
 const shim = fileURLToPath(new URL(`../../dist/libexec/${process.arch}/sallyport-stdio`, import.meta.url))
 /** Starts in one run of the launcher, before it is the other's turn */
 const launchesAtOnce = 5
-/** KiB in one */
-const mebi = 1024
+/** Servers of each peer: some keep 50 MiB beside one */
+const peersAtOnce = 5
 /** What a daemon that has just answered is given to come to rest, ms */
 const restMs = 3000
 const nodeAlone = 'Node alone'
+const nodeShimName = 'a shim in Node'
 const leastStart = '/bin/true, to its end'
 const root = fileURLToPath(new URL('../..', import.meta.url))
 /** What a daemon needs of npm before it answers */
@@ -52,41 +55,48 @@ async function idle(): Promise<readonly Figure[]> {
   const pid = running.process.pid ?? 0
   for (const server of names) await running.client.call('servers/start', { server })
   const ours = descendantsOf(pid).filter((child) => !isServer(child.pid))
-  const beside = ours.map((child) => memory(child.pid, 'smaps_rollup', 'Pss'))
+  const beside = pssOf(ours.map((child) => child.pid))
   const besides: readonly [Arm, Arm] = [
     await besideAlone(),
-    { name: 'sallyport', kind: 'ours', values: [beside.reduce((sum, it) => sum + it, 0) / servers] },
+    { name: 'sallyport', kind: 'ours', ...beside, values: beside.values.map((mib) => mib / servers) },
   ]
-  const full = memory(pid, 'status', 'VmRSS')
+  const full = residentMib(pid)
   const attached = spawn(shim, ['echo0', '--no-autostart'], {
     env: running.env,
     stdio: ['pipe', 'pipe', 'ignore'],
   })
   attached.stdin.write('{"jsonrpc":"2.0","id":1,"method":"ping"}\n')
   await once(attached.stdout, 'data')
-  const shims: readonly [Arm, Arm] = [
+  const shims: readonly [Arm, Arm, Arm] = [
     await pipeAlone(),
-    { name: 'sallyport-stdio', kind: 'ours', values: [memory(attached.pid ?? 0, 'smaps_rollup', 'Pss')] },
+    { name: 'sallyport-stdio', kind: 'ours', ...pssOf([attached.pid ?? 0]) },
+    await nodeShim(running.runtimeDir),
   ]
   attached.stdin.end()
   await once(attached, 'exit')
+  const folder = await stack.starting(() => tempDir())
+  const peers = await peersMemory(stack, folder.path, Math.min(servers, peersAtOnce))
   const bound = boundBy('value', resting, nodeAlone)
   return [
     {
       id: 'beside',
       what: `memory beside each of ${servers} servers: all processes of ours but the daemon, PSS`,
       unit: 'MiB',
-      arms: besides,
+      arms: [...besides, ...peers.beside],
       judged: [
         { arm: 'sallyport', by: 'value', target: 1.5, bounds: [boundBy('value', besides, besides[0].name)] },
       ],
-      note: `${(ours.length / servers).toFixed(2)} processes for each server`,
+      note: `${(ours.length / servers).toFixed(2)} processes for each server. The others have ${Math.min(servers, peersAtOnce)} servers each, and a proxy or gateway of its own for each of them; dockerd is apart, as our daemon is.`,
     },
     {
       id: 'daemon',
       what: 'the daemon, RSS',
       unit: 'MiB',
-      arms: [...resting, { name: `with ${servers} idle servers`, kind: 'ours', values: [full] }],
+      arms: [
+        ...resting,
+        { name: `with ${servers} idle servers`, kind: 'ours', values: [full] },
+        ...peers.daemons,
+      ],
       judged: [
         { arm: 'at rest', by: 'value', target: 80, bounds: [bound] },
         { arm: `with ${servers} idle servers`, by: 'value', target: 110, bounds: [bound] },
@@ -115,12 +125,9 @@ async function besideAlone(): Promise<Arm> {
     pid,
     ...descendantsOf(pid).flatMap((it) => (it.name === 'bwrap' ? it.pid : [])),
   ])
-  const mib = pssOf(pids)
+  const pss = pssOf(pids)
   for (const it of sandboxes) it.kill('SIGKILL')
-  const name = 'bubblewrap alone'
-  return mib === null
-    ? { name, kind: 'bound', values: [], absent: 'not readable for this user' }
-    : { name, kind: 'bound', values: [mib / servers] }
+  return { name: 'bubblewrap alone', kind: 'bound', ...pss, values: pss.values.map((mib) => mib / servers) }
 }
 
 /** What the least that passes bytes on keeps, MiB. */
@@ -129,10 +136,22 @@ async function pipeAlone(): Promise<Arm> {
   const child = spawn(compile('byte-pipe', folder.path), ['cat'], { stdio: ['pipe', 'pipe', 'ignore'] })
   child.stdin.write('x')
   await once(child.stdout, 'data')
-  const mib = memory(child.pid ?? 0, 'smaps_rollup', 'Pss')
+  const pss = pssOf([child.pid ?? 0])
   child.stdin.end()
   await once(child, 'exit')
-  return { name: 'byte pipe in C', kind: 'bound', values: [mib] }
+  return { name: 'byte pipe in C', kind: 'bound', ...pss }
+}
+
+/** The least that Node can be between a host and the daemon's socket, MiB. */
+async function nodeShim(runtimeDir: string): Promise<Arm> {
+  const script = `${connecting(runtimePaths(runtimeDir).hostSocket)}.once('connect', () => process.stdout.write('up'))`
+  const child = spawn(process.execPath, ['-e', script], { stdio: ['ignore', 'pipe', 'ignore'] })
+  const exit = once(child, 'exit')
+  await once(child.stdout, 'data')
+  const pss = pssOf([child.pid ?? 0])
+  child.kill('SIGKILL')
+  await exit
+  return { name: nodeShimName, kind: 'peer', ...pss }
 }
 
 /** Node with these packages loaded and nothing to do, MiB. */
@@ -142,7 +161,7 @@ async function residentNode(loaded: readonly string[]): Promise<number> {
   const child = spawn(process.execPath, ['--input-type=module', '-e', script], { cwd: root })
   const exit = once(child, 'exit')
   await once(child.stdout, 'data')
-  const mib = memory(child.pid ?? 0, 'status', 'VmRSS')
+  const mib = residentMib(child.pid ?? 0)
   child.kill('SIGKILL')
   await exit
   return mib
@@ -152,7 +171,7 @@ async function residentNode(loaded: readonly string[]): Promise<number> {
 async function residentDaemon(config: object): Promise<number> {
   await using running = await stack.starting(() => daemon(config))
   await setTimeout(restMs)
-  return memory(running.process.pid ?? 0, 'status', 'VmRSS')
+  return residentMib(running.process.pid ?? 0)
 }
 
 /** From the start of the shim to its first byte at a socket that somebody else listens on. */
@@ -175,10 +194,9 @@ async function firstByte(): Promise<readonly Figure[]> {
     socket.destroy()
     return taken
   }
-  const inNode = `require('node:net').connect(${JSON.stringify(path)}).write('hello')`
   const arms = await byTurns(
     [
-      { name: 'a shim in Node', kind: 'peer', once: () => first(process.execPath, ['-e', inNode]) },
+      { name: nodeShimName, kind: 'peer', once: () => first(process.execPath, ['-e', writing(path)]) },
       {
         name: 'sallyport-stdio',
         kind: 'ours',
@@ -226,9 +244,16 @@ async function byLauncher(folder: string): Promise<readonly Arm[]> {
       values: [] as number[],
       of: (socket: string) => times(socket, [shim, 'echo', '--no-autostart', '--socket', socket]),
     },
+    {
+      name: nodeShimName,
+      kind: 'peer',
+      values: [] as number[],
+      of: (socket: string) => times(socket, [process.execPath, '-e', writing(socket)]),
+    },
   ] as const
   for (let round = 0; round < rounds; round++)
-    for (const { values, of } of turnOf(arms, round)) values.push(...of(join(folder, `${round}.sock`)))
+    for (const { values, of, kind } of turnOf(arms, round))
+      values.push(...of(join(folder, `${kind}${round}.sock`)))
   return arms.map(({ name, kind, values }) => ({ name, kind, values }))
 }
 
@@ -242,8 +267,10 @@ function isServer(pid: number): boolean {
   return readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes('echo.mjs')
 }
 
-/** A line of a file of `/proc/PID`, MiB. */
-function memory(pid: number, file: string, key: string): number {
-  const line = new RegExp(`^${key}:\\s+(\\d+)`, 'm').exec(readFileSync(`/proc/${pid}/${file}`, 'utf8'))
-  return Number(line?.[1]) / mebi
+function writing(path: string): string {
+  return `${connecting(path)}.write('hello')`
+}
+
+function connecting(path: string): string {
+  return `require('node:net').connect(${JSON.stringify(path)})`
 }

@@ -3,7 +3,7 @@
 // Run: node test/bench/governed-call.ts [calls a round] [rounds]
 import { type ChildProcess, fork, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { closeSync, openSync, statfsSync, unlinkSync, writeSync } from 'node:fs'
+import { closeSync, openSync, readdirSync, readFileSync, statfsSync, unlinkSync, writeSync } from 'node:fs'
 import { connect } from 'node:net'
 import { freemem } from 'node:os'
 import { join } from 'node:path'
@@ -21,6 +21,7 @@ import { parts } from './parts.ts'
 import { turnOf } from './turns.ts'
 
 const inFlight = 64
+const sdkProxy = 'SDK-built proxy'
 /** The longest that one arm makes calls in one round, ms: a disk that takes long to be written to makes fewer */
 const roundMs = 10_000
 const isCollected = process.send !== undefined
@@ -44,7 +45,7 @@ interface Seen {
 await using stack = new Undoing()
 const backedMib = await backMemory()
 const arms = [direct(), ...(await Promise.all(['pipe', 'relay', 'write', 'fsync'].map(alone)))]
-arms.push(...(await throughDaemon()))
+arms.push(throughProxy(), ...(await throughDaemon()))
 const seen = new Map<Way, Seen>(arms.map((arm) => [arm, { cpuMany: [], cpuOne: [], rate: [], latency: [] }]))
 for (const arm of arms) {
   await introduce(arm)
@@ -85,7 +86,7 @@ function report(): void {
 
 /** What the daemon spends on a call, for who collects the figures. */
 function processor(): Figure {
-  const kinds: Readonly<Record<string, Arm['kind']>> = { pipe: 'bound', relay: 'bound' }
+  const kinds: Readonly<Record<string, Arm['kind']>> = { pipe: 'bound', relay: 'bound', [sdkProxy]: 'peer' }
   const between = [...seen]
     .filter(([{ cpu }]) => cpu !== null)
     .map(([{ name }, { cpuMany }]): Arm => ({ name, kind: kinds[name] ?? 'ours', values: cpuMany }))
@@ -102,7 +103,7 @@ function processor(): Figure {
         bounds: ['relay', 'pipe'].map((name) => boundBy('value', between, name)),
       },
     ],
-    note: `pipe: bytes passed on; relay: each line parsed as JSON; write, fsync: governed, by durability of the journal.${backing()}`,
+    note: `pipe: bytes passed on; relay: each line parsed as JSON; write, fsync: governed, by durability of the journal. The proxy governs and records nothing.${backing()}`,
   }
 }
 
@@ -169,6 +170,25 @@ async function alone(kind: string): Promise<Way> {
     return us
   }
   return { name: kind, write: host, read: host, cpu }
+}
+
+/** What the SDK makes it easy to write, before a server that the SDK can speak to. */
+function throughProxy(): Way {
+  const proxy = fileURLToPath(new URL('sdk-proxy.ts', import.meta.url))
+  const child = spawn(process.execPath, [proxy, process.execPath, fixture('echo.mjs')], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  })
+  stack.defer(() => ended(child, () => child.stdin.end()))
+  const cpu = (): Promise<number> => Promise.resolve(processorTime(child.pid ?? 0))
+  return { name: sdkProxy, write: child.stdin, read: child.stdout, cpu }
+}
+
+/** Of all its threads so far, µs. */
+function processorTime(pid: number): number {
+  const threads = readdirSync(`/proc/${pid}/task`)
+  const taken = (thread: string): number =>
+    Number(readFileSync(`/proc/${pid}/task/${thread}/schedstat`, 'utf8').split(' ')[0])
+  return threads.reduce((sum, thread) => sum + taken(thread) / 1000, 0)
 }
 
 /** The daemon as it is installed, with its server in a sandbox, over its socket and through the shim. */

@@ -18,14 +18,22 @@ export const peers = {
 
 export type Peer = keyof typeof peers
 
-/** Installs it below the folder, without its install scripts. Returns its program's path, or `{ absent }` with the reason. */
+/** With its version, as figures name it. */
+export const nameOf = (peer: Peer): string => `${peer} ${peers[peer].version}`
+
+/** A folder of peers that all scripts of a run share, so that each is installed once */
+export const sharedPeers = 'SALLYPORT_BENCH_PEERS'
+
+/** Installs it below the folder, or the one of the whole run, without its install scripts. Returns its program's path, or `{ absent }` with the reason. */
 export async function install(peer: Peer, folder: string): Promise<string | { readonly absent: string }> {
   const { package: name, version, program, needs } = peers[peer]
   const missing = needs.filter(
     (tool) => !(process.env['PATH'] ?? '').split(':').some((at) => existsSync(join(at, tool))),
   )
   if (missing.length > 0) return { absent: `it needs ${missing.join(', ')}` }
-  const at = join(folder, peer)
+  const at = join(process.env[sharedPeers] ?? folder, peer)
+  const path = join(at, 'node_modules/.bin', program)
+  if (existsSync(path)) return path
   const args = [
     'install',
     '--prefix',
@@ -40,5 +48,5 @@ export async function install(peer: Peer, folder: string): Promise<string | { re
   } catch (error) {
     return { absent: `npm could not install it: ${(error as Error).message.trim().split('\n').at(-1)}` }
   }
-  return join(at, 'node_modules/.bin', program)
+  return path
 }

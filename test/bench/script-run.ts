@@ -5,6 +5,7 @@ import { processesWith } from '../support/leaks.ts'
 import { reasonOf } from '../support/reason.ts'
 import { tempDir } from '../support/temp-dir.ts'
 import type { Figure } from './figures.ts'
+import { sharedPeers } from './peers.ts'
 import { until } from './until.ts'
 
 export interface ScriptRun {
@@ -14,6 +15,12 @@ export interface ScriptRun {
   readonly failure: string | null
   /** Whether a signal to this process has ended it */
   readonly isBrokenOff: boolean
+}
+
+interface RunOptions {
+  readonly limitMs?: number
+  /** A folder where peers are, once they were installed; null for one of the script's own */
+  readonly peers?: string | null
 }
 
 /** What a script says to who has started it. */
@@ -35,14 +42,14 @@ const restMs = 10_000
 export async function runScript(
   path: string,
   args: readonly string[],
-  limitMs = scriptMs,
+  { limitMs = scriptMs, peers = null }: RunOptions = {},
 ): Promise<ScriptRun> {
   await using folder = await tempDir()
   // In a group of its own: what a terminal says to all of us is said to it once, and it undoes what it has started.
   const child = fork(path, [...args], {
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
     detached: true,
-    env: { ...process.env, TMPDIR: folder.path },
+    env: { ...process.env, TMPDIR: folder.path, ...(peers !== null && { [sharedPeers]: peers }) },
   })
   let figures: readonly Figure[] = []
   let said: string | null = null
@@ -71,15 +78,15 @@ export async function runScript(
     : status === 0
       ? null
       : (said ?? signal ?? `status ${status}`)
-  const left = await endWhatIsLeft(child, folder.path)
+  const left = await endWhatIsLeft(child, peers === null ? [folder.path] : [folder.path, peers])
   for (const name of signals) process.off(name, onSignal)
   return { figures, failure: ended ?? left, isBrokenOff }
 }
 
 /** What a script that ended well should not have left; one that was killed leaves daemons, whose guards end their sandboxes. */
-async function endWhatIsLeft(child: ChildProcess, folder: string): Promise<string | null> {
+async function endWhatIsLeft(child: ChildProcess, folders: readonly string[]): Promise<string | null> {
   killGroup(child)
-  const left = (): readonly number[] => processesWith(`${folder}/`)
+  const left = (): readonly number[] => [...new Set(folders.flatMap((folder) => processesWith(`${folder}/`)))]
   const count = left().length
   if (count === 0) return null
   await until('what it left has ended', () => left().length === 0, restMs).catch(() => undefined)

@@ -1,6 +1,6 @@
 // What a host that is written with the SDK feels: its client, a server of the SDK's, and what lies between them. Calls a second
 // with 64 in flight, one call at a time, and a result of 1 MiB; beside them what any process in between costs here. Run after npm run build: node test/bench/sdk-calls.ts [rounds]
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { fileURLToPath } from 'node:url'
@@ -13,12 +13,17 @@ import { configOf, daemon, fixture } from '../support/daemon.ts'
 import { eventually } from '../support/eventually.ts'
 import { fixture as pathOf } from '../support/plain-launch.ts'
 import { tempDir } from '../support/temp-dir.ts'
-import { freePort } from '../support/free-port.ts'
+import { descendantsOf } from '../support/leaks.ts'
+import { reasonOf } from '../support/reason.ts'
 import { Undoing } from '../support/broken-off.ts'
+import { bareSandbox } from './bubblewrap.ts'
 import { compile } from './compile.ts'
+import { type Command, containers } from './containers.ts'
 import { counts } from './counts.ts'
 import { type Arm, boundBy, type Judged, median, publish } from './figures.ts'
-import { install, peers } from './peers.ts'
+import { type Gateway, gateways, startGateway } from './gateways.ts'
+import { install, nameOf } from './peers.ts'
+import { endNow, srtCommand } from './starts.ts'
 import { byTurns, type Measured } from './turns.ts'
 
 const inFlight = 64
@@ -62,6 +67,7 @@ publish([
       judged('sallyport-stdio', rate, { by: 'percent', target: 80, isAtLeast: true }),
       judged('host.sock', rate, { by: 'percent', target: 80, isAtLeast: true }),
     ],
+    note: 'bubblewrap alone, srt and docker run put a wall around the server and look at nothing that is said; the gateways and the proxy hand on what is said and put up no wall.',
   },
   {
     id: 'latency',
@@ -160,8 +166,14 @@ async function connectAll(): Promise<{ readonly ways: readonly Way[]; readonly a
     command: string,
     args: readonly string[],
     env: Readonly<Record<string, string>> = {},
+    stderr: 'inherit' | 'ignore' = 'inherit',
   ): Transport =>
-    new StdioClientTransport({ command, args: [...args], env: { PATH: process.env['PATH'] ?? '', ...env } })
+    new StdioClientTransport({
+      command,
+      args: [...args],
+      env: { PATH: process.env['PATH'] ?? '', TMPDIR: folder.path, ...env },
+      stderr,
+    })
   const proxy = fileURLToPath(new URL('sdk-proxy.ts', import.meta.url))
   const ways = [
     await way('direct stdio', 'base', stdio(process.execPath, [script])),
@@ -177,47 +189,55 @@ async function connectAll(): Promise<{ readonly ways: readonly Way[]; readonly a
     await way('SDK-built proxy', 'peer', stdio(process.execPath, [proxy, process.execPath, script])),
   ]
   const absent: Arm[] = []
-  for (const peer of ['supergateway', 'mcp-proxy'] as const) {
-    const program = await install(peer, folder.path)
-    const name = `${peer} ${peers[peer].version}`
+  for (const [name, connecting] of others(stdio))
     try {
-      if (typeof program === 'string') ways.push(await way(name, 'peer', await gateway(peer, program)))
-      else absent.push({ name, kind: 'peer', values: [], absent: program.absent })
+      const connected = await connecting()
+      if ('absent' in connected) absent.push({ name, kind: 'peer', values: [], ...connected })
+      else ways.push(await way(name, 'peer', connected))
     } catch (error) {
-      absent.push({ name, kind: 'peer', values: [], absent: `it does not run: ${(error as Error).message}` })
+      absent.push({ name, kind: 'peer', values: [], absent: `it does not run: ${reasonOf(error)}` })
     }
-  }
   return { ways, absent }
 }
 
-async function way(name: string, kind: Arm['kind'], transport: Transport): Promise<Way> {
-  const client = new Client({ name: 'bench', version: '1.0.0' })
-  await client.connect(transport)
-  stack.defer(() => client.close())
-  return { name, kind, client }
+type Connecting = () => Promise<Transport | { readonly absent: string }>
+
+/** What others put between the same client and the same server: gateways a protocol, sandboxes a wall. */
+function others(
+  stdio: (
+    command: string,
+    args: readonly string[],
+    env: Readonly<Record<string, string>>,
+    stderr: 'ignore',
+  ) => Transport,
+): readonly (readonly [string, Connecting])[] {
+  const over = (command: Command | { readonly absent: string }) =>
+    'absent' in command ? command : stdio(command[0], command.slice(1), {}, 'ignore')
+  return [
+    ...gateways.map((peer) => [nameOf(peer), () => gateway(peer)] as const),
+    ['bubblewrap alone', async () => over(['bwrap', ...bareSandbox, process.execPath, script])],
+    [
+      nameOf('srt'),
+      async () => {
+        const srt = await srtCommand(folder.path)
+        return over('absent' in srt ? srt : srt(script))
+      },
+    ],
+    [
+      'docker run',
+      async () => {
+        const docker = await stack.starting(containers)
+        return over('absent' in docker ? docker : docker.run(script))
+      },
+    ],
+  ]
 }
 
-/** Starts a peer that serves the same server over HTTP. */
-async function gateway(peer: 'supergateway' | 'mcp-proxy', program: string): Promise<Transport> {
-  const port = await freePort()
-  const args =
-    peer === 'supergateway'
-      ? [
-          '--stdio',
-          `${process.execPath} ${script}`,
-          '--outputTransport',
-          'streamableHttp',
-          '--stateful',
-          '--port',
-          String(port),
-          '--logLevel',
-          'none',
-        ]
-      : ['--port', String(port), '--server', 'stream', '--', process.execPath, script]
-  const child = spawn(process.execPath, [program, ...args], { stdio: 'ignore', detached: true })
-  stack.defer(() => ended(child))
-  const url = new URL(`http://127.0.0.1:${port}/mcp`)
-  await eventually(() => accepts(port), 20_000)
+async function gateway(peer: Gateway): Promise<Transport | { readonly absent: string }> {
+  const program = await install(peer, folder.path)
+  if (typeof program !== 'string') return program
+  const { url } = stack.use(await startGateway(peer, program, script))
+  await eventually(() => accepts(Number(url.port)), 20_000)
   return new StreamableHTTPClientTransport(url)
 }
 
@@ -228,9 +248,17 @@ async function accepts(port: number): Promise<boolean> {
   return true
 }
 
-async function ended(child: ChildProcess): Promise<void> {
-  if (child.exitCode !== null || child.signalCode !== null || child.pid === undefined) return
-  const exit = once(child, 'exit')
-  process.kill(-child.pid, 'SIGKILL')
-  await exit
+async function way(name: string, kind: Arm['kind'], transport: Transport): Promise<Way> {
+  const client = new Client({ name: 'bench', version: '1.0.0' })
+  await client.connect(transport)
+  stack.defer(() => closed(client, transport))
+  return { name, kind, client }
+}
+
+/** srt leaves its relays where its command has ended. */
+async function closed(client: Client, transport: Transport): Promise<void> {
+  const pid = transport instanceof StdioClientTransport ? transport.pid : null
+  const below = pid === null ? [] : descendantsOf(pid)
+  await client.close()
+  for (const it of below) endNow(it.pid)
 }

@@ -1,13 +1,15 @@
 // How long a daemon takes to end with servers that ignore EOF and SIGTERM, and what is left; and what is left of the launches of one
 // that is killed in the midst of them. Run after npm run build: node test/bench/stop.ts [servers] [rounds] [kills]
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
 import { setTimeout } from 'node:timers/promises'
 import { configOf, daemon, fixture, type TestDaemon } from '../support/daemon.ts'
 import { cgroupsOf, descendantsOf, processesWith } from '../support/leaks.ts'
 import { Undoing } from '../support/broken-off.ts'
 import { counts } from './counts.ts'
-import { publish } from './figures.ts'
+import { type Arm, boundBy, publish } from './figures.ts'
+import { isAlive, leftByPeers } from './stop-peers.ts'
+import { heard } from './until.ts'
 
 const { servers, rounds, kills } = counts({ servers: 50, rounds: 3, kills: 15 })
 const ladder = { eof_ms: 500, term_ms: 1000 }
@@ -19,9 +21,12 @@ const config = configOf(Object.fromEntries(names.map((name) => [name, server])))
 /** Launches at once of a daemon that is killed, and the longest that it is let work on them, ms */
 const [launches, window] = [20, 600]
 
+const bareLadder = 'the ladder alone'
+
 await using stack = new Undoing()
 const taken: number[] = []
 const left: number[] = []
+const bare: number[] = []
 for (let round = 0; round < rounds; round++) {
   const running = await stack.starting(() => daemon(config))
   for (const name of names) await running.client.call('servers/start', { server: name })
@@ -32,7 +37,12 @@ for (let round = 0; round < rounds; round++) {
   await exit
   taken.push((performance.now() - began) / 1000)
   left.push(leftOf(running, seen))
+  bare.push(await endBare())
 }
+const stops: readonly Arm[] = [
+  { name: bareLadder, kind: 'bound', values: bare },
+  { name: 'sallyport', kind: 'ours', values: taken },
+]
 const killed: number[] = []
 for (let kill = 0; kill < kills; kill++) {
   const running = await stack.starting(() => daemon(config))
@@ -51,9 +61,16 @@ publish([
     id: 'stop',
     what: `the daemon’s end with ${servers} servers that ignore EOF and SIGTERM`,
     unit: 's',
-    arms: [{ name: 'sallyport', kind: 'ours', values: taken }],
-    judged: [{ arm: 'sallyport', by: 'value', target: (ladder.eof_ms + ladder.term_ms + 500) / 1000 }],
-    note: `The ladder is ${ladder.eof_ms} ms for EOF and ${ladder.term_ms} ms for SIGTERM, and the target half a second more.`,
+    arms: stops,
+    judged: [
+      {
+        arm: 'sallyport',
+        by: 'value',
+        target: (ladder.eof_ms + ladder.term_ms + 500) / 1000,
+        bounds: [boundBy('value', stops, bareLadder)],
+      },
+    ],
+    note: `The ladder is ${ladder.eof_ms} ms for EOF and ${ladder.term_ms} ms for SIGTERM, and the target half a second more. ${bareLadder}: the same for processes with nothing around them.`,
   },
   {
     id: 'left',
@@ -66,25 +83,35 @@ publish([
     id: 'killed',
     what: `processes and control groups left 1 s after a daemon is killed with SIGKILL, in ${kills} kills`,
     unit: 'left',
-    arms: [{ name: 'sallyport', kind: 'ours', values: [sum(killed)] }],
+    arms: [{ name: 'sallyport', kind: 'ours', values: [sum(killed)] }, ...(await leftByPeers(stack, kills))],
     judged: [{ arm: 'sallyport', by: 'value', target: 0 }],
-    note: `Each in the midst of ${Math.min(launches, servers)} launches, from ${Math.round(window / kills)} to ${window} ms after they were asked for.`,
+    note: `Each in the midst of ${Math.min(launches, servers)} launches, from ${Math.round(window / kills)} to ${window} ms after they were asked for. The others: a program that has started as many sandboxes is killed so. What is left is ended.`,
   },
 ])
+
+/** As many processes that ignore both, ended by the same ladder; how long it took, s. */
+async function endBare(): Promise<number> {
+  const ignoring = 'trap "" TERM; echo; while :; do sleep 1; done'
+  const all = names.map(() =>
+    spawn('sh', ['-c', ignoring], { stdio: ['pipe', 'pipe', 'ignore'], detached: true }),
+  )
+  const end = (signal: NodeJS.Signals): void => all.forEach(({ pid = 0 }) => process.kill(-pid, signal))
+  await Promise.all(all.map(({ stdout }) => heard(stdout, 'data')))
+  const exits = Promise.all(all.map((it) => once(it, 'exit')))
+  const began = performance.now()
+  for (const { stdin } of all) stdin.end()
+  await setTimeout(ladder.eof_ms)
+  end('SIGTERM')
+  await setTimeout(ladder.term_ms)
+  end('SIGKILL')
+  await exits
+  return (performance.now() - began) / 1000
+}
 
 /** What is still there of a daemon: processes that were seen below it or are servers of this run, its control groups, its guard. */
 function leftOf({ client, folder }: TestDaemon, seen: readonly number[]): number {
   const alive = new Set([...processesWith(token), ...processesWith(`${folder}/`), ...seen.filter(isAlive)])
   return alive.size + cgroupsOf(client.hello.daemon).length
-}
-
-/** A zombie is none: how soon those are taken away is up to the machine's own PID 1. */
-function isAlive(pid: number): boolean {
-  try {
-    return !/^\d+ \(.*\) Z/s.test(readFileSync(`/proc/${pid}/stat`, 'latin1'))
-  } catch {
-    return false // it is gone
-  }
 }
 
 function sum(values: readonly number[]): number {
