@@ -3,6 +3,7 @@ import { SallyportError } from '../errors.ts'
 import type { HostState, InstanceState, InstanceView, ServerDetail, ServerView } from '../rpc/protocol.ts'
 import type { ServerSettings } from '../schema/settings.ts'
 import { ControlSlot } from './control/control-slot.ts'
+import { ApartRuns } from './control/apart-runs.ts'
 import { harmless, maxInstructions } from './control/tool-view.ts'
 import { entryView } from './entry-view.ts'
 import type { Lost } from './instance/life.ts'
@@ -28,6 +29,7 @@ interface Heritage {
 export class RegisteredServer implements AsyncDisposable {
   readonly settings: ServerSettings
   readonly logs: LogRing
+  readonly apart: ApartRuns
   /** The principal who launched it and alone may see it, or null: everybody may */
   readonly owner: string | null
   readonly #ports: Ports
@@ -54,6 +56,7 @@ export class RegisteredServer implements AsyncDisposable {
     this.#questions = former === null ? new Map<string, Questions>() : former.#questions
     this.logs = former?.logs ?? new LogRing(settings.output.stderrBytes)
     this.logs.resize(settings.output.stderrBytes)
+    this.apart = new ApartRuns({ server: settings, logs: this.logs, ports })
     this.#storm = new StormWatch(settings.restart)
     this.#quarantined = former?.haltedFor ?? null
   }
@@ -149,6 +152,7 @@ export class RegisteredServer implements AsyncDisposable {
     await settleAll([
       ...slots.map((slot) => slot.stop(reason)),
       ...sessions.map((session) => session.stop(reason)),
+      ...this.apart.halt(reason, (principal) => sees(caller, principal)),
     ])
     // Nobody's, as long as somebody else uses the server.
     const everybody = { ...caller, role: 'operator' } as const
@@ -162,7 +166,8 @@ export class RegisteredServer implements AsyncDisposable {
     const everything = [...this.#slots.values(), ...this.#sessions]
     const views = everything.flatMap((one) => one.views())
     for (const { id } of views) this.#ports.governor.forget(id)
-    await settleAll([this.#drain(reason), ...everything.map((one) => one.stop(reason))])
+    const apart = this.apart.halt(reason)
+    await settleAll([this.#drain(reason), ...everything.map((one) => one.stop(reason)), ...apart])
     return views.filter(({ state }) => hasProcess(state)).map(({ id }) => id)
   }
 
@@ -178,7 +183,9 @@ export class RegisteredServer implements AsyncDisposable {
       detail: { reason },
     })
     const everything = [...this.#slots.values(), ...this.#sessions]
-    await settleAll([this.#drain(reason), ...everything.map((one) => one.stop(quarantined(name, reason)))])
+    const why = quarantined(name, reason)
+    const apart = this.apart.halt(why)
+    await settleAll([this.#drain(reason), ...everything.map((one) => one.stop(why)), ...apart])
     if (this.#quarantined === null) return // released while it was being stopped
     for (const { instance } of this.#slots.values()) {
       if (instance.state === 'stopped' || instance.state === 'failed') instance.mark('quarantine', reason)
@@ -226,7 +233,8 @@ export class RegisteredServer implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     const everything = [...this.#slots.values(), ...this.#sessions]
     const reason = 'Sallyport is stopping'
-    await settleAll([this.#drain(reason), ...everything.map((one) => one.stop(reason))])
+    const apart = this.apart.halt(reason)
+    await settleAll([this.#drain(reason), ...everything.map((one) => one.stop(reason)), ...apart])
   }
 
   #drain(reason: string): Promise<void> {

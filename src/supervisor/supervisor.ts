@@ -5,12 +5,10 @@ import { meant } from '../lib/nearest.ts'
 import type { HostMethods, InstanceView, OperatorMethods, ServerDetail, ServerView } from '../rpc/protocol.ts'
 import type { ServerSettings } from '../schema/settings.ts'
 import { callTool } from './control/call-tool.ts'
-import { look } from './control/look.ts'
 import type { Attachment, Caller, Ports, ToolCall } from './ports.ts'
 import { RegisteredServer, sees } from './registered-server.ts'
 import type { Session } from './session/session.ts'
 import { SessionResults } from './session/results.ts'
-import { testServer } from './control/test-server.ts'
 import { type ShownTools, shownTools } from './control/shown-tools.ts'
 import type { Surface } from './client/surface.ts'
 import type { DescriptionLength } from './control/tool-view.ts'
@@ -83,8 +81,7 @@ export class Supervisor implements AsyncDisposable {
   async look(caller: Caller, name: string, waiting: Waiting): Promise<Surface> {
     const server = this.#server(caller, name)
     server.requireRunnable()
-    const { settings, logs } = server
-    return look({ server: settings, principal: caller.principal.id, logs, ports: this.#ports, ...waiting })
+    return server.apart.look(caller.principal.id, waiting)
   }
 
   /** Starts those servers that say `eager`, a few at a time, for one principal; a failure stays with its server. */
@@ -209,14 +206,7 @@ export class Supervisor implements AsyncDisposable {
     server: string,
     waiting: Waiting,
   ): Promise<OperatorMethods['servers/test']['result']> {
-    const { settings, logs } = this.#usable(caller, server)
-    return testServer({
-      server: settings,
-      principal: caller.principal.id,
-      logs,
-      ports: this.#ports,
-      ...waiting,
-    })
+    return this.#usable(caller, server).apart.test(caller.principal.id, waiting)
   }
 
   /** The last lines of a server's stderr. */

@@ -4,6 +4,7 @@ import { McpClient } from '../client/mcp-client.ts'
 import type { RequestOptions } from '../client/options.ts'
 import { Instance } from '../instance/instance.ts'
 import type { LogRing } from '../instance/log-ring.ts'
+import { unavailable } from '../message/unavailable.ts'
 import type { Ports, Running } from '../ports.ts'
 
 export interface LoneProcessOptions {
@@ -13,6 +14,8 @@ export interface LoneProcessOptions {
   readonly ports: Pick<Ports, 'launch' | 'emit' | 'gate'>
   /** Stops it, wherever it stands */
   readonly signal: AbortSignal
+  /** Those of the server that are not stopped: what ends the server ends them */
+  readonly running: Set<LoneProcess>
 }
 
 /** Whoever made it stops it, whatever became of the rest. */
@@ -22,6 +25,7 @@ export class LoneProcess {
   readonly patience: RequestOptions
   readonly #options: LoneProcessOptions
   readonly #callOff: () => void
+  readonly #halted = new AbortController()
 
   /** Starts nothing yet. `calledOff` is the reason of its end where the signal ends it. */
   constructor(options: LoneProcessOptions, calledOff: string) {
@@ -30,9 +34,21 @@ export class LoneProcess {
     const afterLoss = (): { event: 'fail' } => ({ event: 'fail' })
     this.#options = options
     this.instance = new Instance({ server, purpose: 'control', principal, launch, emit, logs, afterLoss })
-    this.patience = { timeoutMs: server.timeouts.initializeMs, signal }
+    const either = AbortSignal.any([signal, this.#halted.signal])
+    this.patience = { timeoutMs: server.timeouts.initializeMs, signal: either }
     this.#callOff = (): void => void this.instance.stop(calledOff).catch(() => undefined)
     signal.addEventListener('abort', this.#callOff, { once: true })
+    options.running.add(this)
+  }
+
+  get principal(): string {
+    return this.#options.principal
+  }
+
+  /** Ends it, whoever waits for it: they are told why. Nothing of it runs any more when this resolves. */
+  async halt(reason: string): Promise<void> {
+    this.#halted.abort(unavailable(this.#options.server.name, reason))
+    await this.instance.stop(reason)
   }
 
   /** Launches it. Fails as a launch does. */
@@ -58,6 +74,6 @@ export class LoneProcess {
   /** Nothing of it runs any more; fails where that cannot be had. */
   async stop(reason: string): Promise<void> {
     this.#options.signal.removeEventListener('abort', this.#callOff)
-    await this.instance.stop(reason)
+    await this.instance.stop(reason).finally(() => this.#options.running.delete(this))
   }
 }

@@ -1,6 +1,7 @@
 // A test of a server says how what it lists stands against what was accepted, and fails where that has changed.
 import { expect, test } from 'vitest'
 import type { ServerSettings } from '../../../src/schema/settings.ts'
+import { eventually } from '../../support/eventually.ts'
 import { serverSettings } from '../../support/server-settings.ts'
 import { caller, superviseAll } from '../../support/supervisor.ts'
 import { tempDir } from '../../support/temp-dir.ts'
@@ -67,3 +68,27 @@ test('a declaration about what the server does not list fails its test, accepted
     detail: expect.stringContaining('it lists no tool of that name') as string,
   })
 })
+
+test.each(['quarantined', 'removed', 'replaced', 'stopped by its operator'])(
+  'a test and a look end with a server that is %s',
+  async (how) => {
+    await using all = await superviseAll([serverSettings('never-initialize.mjs')])
+    const { supervisor } = all
+    const operator = caller(0, 'operator')
+    const signal = new AbortController().signal // nobody else calls them off
+    const tested = supervisor.test(operator, 'fixture', { signal })
+    const looked = supervisor.look(operator, 'fixture', { signal }).catch((error: unknown) => error)
+    const inState = (state: string) =>
+      all.events.filter(({ type, detail }) => type === 'instance/state' && detail['to'] === state).length
+    await eventually(() => inState('starting') === 2 && all.launches() === 2)
+    if (how === 'quarantined') await supervisor.quarantine('fixture', 'a test')
+    else if (how === 'removed') await supervisor.remove(operator, 'fixture')
+    else if (how === 'replaced') await supervisor.replace('fixture', null, 'it was taken out')
+    else await supervisor.stop(operator, 'fixture', { signal })
+    // Nothing of them is left once that is done, long before they would have waited for an answer no more.
+    expect(inState('stopped')).toBe(2)
+    expect(await looked).toMatchObject({ code: 'ERR_SERVER_UNAVAILABLE' })
+    const { ok, steps } = await tested
+    expect([ok, steps.filter((step) => !step.ok).length]).toEqual([false, 1])
+  },
+)
