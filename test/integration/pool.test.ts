@@ -123,6 +123,17 @@ test('all that wait hold no more than pool.memory_bytes, and the server used lon
   })
 })
 
+test('who calls again once answered waits for a process that is slow to end, and is not told to wait', async () => {
+  const stop = { eof_ms: 100, term_ms: 6000 }
+  await using at = await daemon(
+    configOf({ stays: fixture('ignore-sigterm', { instance: 'call', pool: { size: 0 }, stop }) }),
+  )
+  for (let n = 1; n <= 10; n += 1) {
+    const called = await at.client.call('tools/call', { server: 'stays', tool: 'echo', arguments: { n } })
+    expect(called, `call ${n}`).toMatchObject({ type: 'output', data: { structuredContent: { n } } })
+  }
+}, 60_000)
+
 test('a pool where calls have no processes of their own is refused, with what mends it', async () => {
   await using at = await place(configOf({ runs: fixture('runs', { pool: { size: 3 } }) }))
   const { status, stderr } = await at.run(['serve'])

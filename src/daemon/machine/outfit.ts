@@ -87,6 +87,7 @@ export class Outfit implements AsyncDisposable {
   #door: Door | null = null
   #warm: WarmSandbox | null = null
   #isLaunched = false
+  #isOver = false
   #gone: Promise<void> | null = null
 
   constructor({ server, instance, isOfCall }: OutfitRequest, parts: OutfitParts) {
@@ -113,6 +114,11 @@ export class Outfit implements AsyncDisposable {
     return this.#isLaunched
   }
 
+  /** It was made for one call, which is over. */
+  get isOver(): boolean {
+    return this.#isOver
+  }
+
   /** The calls in flight. */
   get calls(): readonly FlyingCall[] {
     return this.#calls.values()
@@ -132,7 +138,10 @@ export class Outfit implements AsyncDisposable {
     const flying = this.#calls.get(call)
     if (flying === undefined) return null
     flying.lease?.end()
-    if (this.isOfCall) this.#held.retire()
+    if (this.isOfCall) {
+      this.#held.retire()
+      this.#isOver = true
+    }
     this.#calls.delete(call)
     this.#leased.delete(flying)
     if (flying.hasNetwork) this.#reaching -= 1

@@ -2,6 +2,7 @@
 import type { CallEquipment, LeaseAsk } from '../../call/ports.ts'
 import { SallyportError } from '../../errors.ts'
 import { BriefMap } from '../../lib/brief-map.ts'
+import { within } from '../../lib/deadline.ts'
 import { type InstanceId, newInstanceId } from '../../lib/ids.ts'
 import type { LaunchSupply, WarmSandbox } from '../../sandbox/launch.ts'
 import type { Lease } from '../../schema/credentials.ts'
@@ -20,6 +21,8 @@ export const noOutfits: Pick<Outfits, 'foresee' | 'equip' | 'settle'> = {
 
 /** Calls of one server that may have processes of their own at once */
 const maxOwnProcesses = 8
+/** What an end may take beyond the server's own ladder, ms */
+const proofMs = 2000
 
 /** What a launch is to add, or the sandbox that was built with it before. */
 export type Fitting = { readonly outfit: Outfit } & (
@@ -43,6 +46,8 @@ export class Outfits implements AsyncDisposable {
   /** Call -> the outfit that it is in flight in */
   readonly #flying = new BriefMap<Outfit>()
   #warm: WarmOutfits | null = null
+  /** Whoever waits for a process of a call to be gone */
+  #gone = Promise.withResolvers<void>()
 
   constructor(settings: Pick<Settings, 'servers'>, parts: OutfitParts) {
     this.#settings = settings
@@ -92,6 +97,8 @@ export class Outfits implements AsyncDisposable {
     this.#outfits.delete(outfit.instance)
     for (const { call } of outfit.calls) this.#flying.delete(call)
     await outfit[Symbol.asyncDispose]()
+    this.#gone.resolve()
+    this.#gone = Promise.withResolvers()
   }
 
   /** What an intent says of the secrets that its call will hold; null where it will hold none. */
@@ -148,13 +155,18 @@ export class Outfits implements AsyncDisposable {
 
   /** A process of its own has secrets of its own: its placeholders are in no other one, and end with it. */
   async #equipOwn(server: ServerSettings, ask: LeaseAsk, waiting: Waiting): Promise<CallEquipment> {
-    const own = [...this.#outfits.values()].filter((one) => one.isOfCall && one.server.name === server.name)
-    if (own.length >= maxOwnProcesses)
-      throw new SallyportError(
+    const busy = (): SallyportError =>
+      new SallyportError(
         'ERR_BUSY',
         `${server.name} has ${maxOwnProcesses} calls in processes of their own; wait for one of them to end`,
         { server: server.name },
       )
+    // Who was answered may call again at once, however long the process of before takes to end.
+    for (let own = this.#ownOf(server); own.length >= maxOwnProcesses; own = this.#ownOf(server)) {
+      if (!own.some(({ isOver }) => isOver)) throw busy()
+      const { eofMs, termMs } = server.stop
+      await within(this.#gone.promise, eofMs + termMs + proofMs, busy, waiting.signal)
+    }
     const outfit = await this.#outfitOfCall(server, waiting)
     const names = namesOf(server, ask.credentials)
     try {
@@ -165,6 +177,10 @@ export class Outfits implements AsyncDisposable {
       await this.dispose(outfit)
       throw error
     }
+  }
+
+  #ownOf({ name }: ServerSettings): readonly Outfit[] {
+    return [...this.#outfits.values()].filter(({ isOfCall, server }) => isOfCall && server.name === name)
   }
 
   /** One that waits with a sandbox around it, where it is as good as a new one. */
