@@ -1,15 +1,16 @@
 // No server outlives its instance, and no sandbox its daemon, however either ends.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { setTimeout as delay } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
 import { eventually } from '../support/eventually.ts'
+import { elapsed, instants } from '../support/instants.ts'
 import { launchHost, launchProbe, settingsFor } from '../support/launch.ts'
 import { ownUid } from '../support/plan.ts'
 import { orphanedSandboxes, processesOf, processesWith } from '../support/processes.ts'
 
 const isRoot = process.getuid?.() === 0
-const rounds = Number(process.env['SALLYPORT_KILL_ROUNDS'] ?? 34)
+/** Into three launches at once, which take longer than one, ms */
+const kills = [...instants(27), 22, 24, 26, 28, 32, 36, 40]
 
 /** A process with three launches under way or done, and what can be seen of them from outside. */
 const doomedDaemon = () => {
@@ -21,10 +22,16 @@ const doomedDaemon = () => {
   // Orphans of somebody else's, which are not this daemon's to answer for.
   const others = new Set(orphanedSandboxes().map(({ pid }) => pid))
   let said = ''
-  daemon.stdout.on('data', (chunk: Buffer) => (said += chunk.toString()))
+  const launching = Promise.withResolvers<void>()
+  daemon.stdout.on('data', (chunk: Buffer) => {
+    said += chunk.toString()
+    if (said.includes('launching')) launching.resolve()
+  })
+  daemon.once('exit', () => launching.reject(new Error('it ended before it launched anything')))
   return {
     marker,
-    hasSaid: (word: string) => said.includes(word),
+    launching: launching.promise,
+    hasLaunched: () => said.includes('launched'),
     left: () => [
       ...processesWith(marker),
       ...orphanedSandboxes().filter(({ pid }) => !others.has(pid)),
@@ -39,27 +46,27 @@ const doomedDaemon = () => {
 
 describe('a daemon that is killed', () => {
   test(
-    `at any instant of ${3 * rounds} launches leaves nothing after a second`,
+    `${kills.length} times, at any instant of ${3 * kills.length} launches, leaves nothing after a second`,
     async () => {
-      for (let round = 0; round < rounds; round++) {
+      for (const ms of kills) {
         const daemon = doomedDaemon()
         {
           await using _ = daemon
-          await eventually(() => daemon.hasSaid('launching'), 10_000)
-          await delay((round * 40) / rounds)
+          await daemon.launching
+          await elapsed(ms)
         }
         // Everything but the daemon itself, which has the marker in its own argv until it is reaped.
         await eventually(() => daemon.left().length === 0, 1_000)
       }
     },
-    rounds * 3_000 + 10_000,
+    kills.length * 3_000 + 10_000,
   )
 
   test('leaves nothing of servers that run, and that would have stayed', async () => {
     const daemon = doomedDaemon()
     {
       await using _ = daemon
-      await eventually(() => daemon.hasSaid('launched') && daemon.left().length > 6, 10_000)
+      await eventually(() => daemon.hasLaunched() && daemon.left().length > 6, 10_000)
     }
     await eventually(() => daemon.left().length === 0, 1_000)
   })

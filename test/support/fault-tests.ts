@@ -11,10 +11,10 @@ export interface FaultRow {
 export const faultRows: readonly FaultRow[] = [
   {
     number: 1,
-    fault: 'the daemon is killed within 20 ms of a launch',
+    fault: 'the daemon is killed within 20 ms of a launch (as often as SALLYPORT_KILLS says, spread evenly)',
     tests: {
       'escape/persistence.test.ts': ['at any instant of'],
-      'integration/killed.test.ts': ['%i ms into the launch for a call'],
+      'integration/killed.test.ts': ['%d ms into the launch for a call'],
       'sandbox/init/stop.test.ts': ['a supervisor killed at any instant of a launch'],
     },
   },

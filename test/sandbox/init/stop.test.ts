@@ -3,6 +3,7 @@ import { readFileSync, readdirSync } from 'node:fs'
 import { expect, it } from 'vitest'
 import { eventually } from '../../support/eventually.ts'
 import { frame } from '../../support/init-frames.ts'
+import { elapsed, instants } from '../../support/instants.ts'
 import { ids, type InitProcess, inParallel, launch, shell } from '../../support/init-sandbox.ts'
 
 /** Host pids below the sandbox tool, PID 1 first. */
@@ -135,11 +136,9 @@ it('a supervisor that reads nothing holds nothing up', async () => {
 
 it('a supervisor killed at any instant of a launch leaves nothing', async () => {
   const marker = `sp-${process.pid}-marker`
-  await inParallel([...Array(60).keys()], async (turn) => {
+  await inParallel(instants(60), async (ms) => {
     const sandbox = launch(shell(`: ${marker}; trap "" TERM; sleep 60`, { eofMs: 50, termMs: 50 }))
-    const timer = Promise.withResolvers<void>()
-    setTimeout(timer.resolve, turn / 4)
-    await timer.promise
+    await elapsed(ms)
     for (const stream of [sandbox.control, sandbox.stdin]) stream.destroy()
     await sandbox.ended
   })
