@@ -1,10 +1,25 @@
 // What the daemon tells V8, which cannot know that it will do the same few things thousands of times a second.
-import { setFlagsFromString } from 'node:v8'
+import { PerformanceObserver } from 'node:perf_hooks'
+import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8'
 
 /** Says whether V8's young generation may double when much of it survives, as it does by default. */
 export function mayGrow(isAllowed: boolean): void {
   setFlagsFromString(`--semi-space-growth-factor=${isAllowed ? 2 : 1}`)
 }
+
+/**
+ * Lets the young generation double as long as it stays within so many bytes. V8 itself stops at 128 MiB on a machine with memory
+ * enough, and gets there: each launch leaves a little that survived, and what survived is added up until it doubles. It
+ * doubles in a collection, so that after each one the next is decided on, a little late: two at once may pass the bound by one.
+ */
+export function growWithin(bytes: number): void {
+  const decide = (): void => mayGrow(youngBytes() * 2 <= bytes)
+  new PerformanceObserver(decide).observe({ entryTypes: ['gc'] })
+  decide()
+}
+
+const youngBytes = (): number =>
+  getHeapSpaceStatistics().find(({ space_name: name }) => name === 'new_space')?.space_size ?? 0
 
 /**
  * Lets V8 put three times as much of what a function calls into its machine code as by default (3000 bytes of bytecode for
