@@ -115,16 +115,31 @@ const inWideUnits = (value: Buffer): readonly Buffer[] => {
   return trimmed[0]?.equals(trimmed[1] ?? little) === true ? trimmed.slice(1) : trimmed
 }
 
+/** How many bytes of needles may still be compared. */
+export interface Effort {
+  left: number
+}
+
+const anyEffort: Effort = { left: Infinity }
+
 /** Returns where the needle that begins at `from` ends, or `differs`, or `endsEarly` where more bytes may complete it. */
-export const matchAt = (bytes: Uint8Array, from: number, needle: Needle): number => {
+export const matchAt = (
+  bytes: Uint8Array,
+  from: number,
+  needle: Needle,
+  effort: Effort = anyEffort,
+): number => {
   const { text, gaps } = needle
   let at = from
   for (let index = 0; index < text.length; index++) {
     if (index > 0 && gaps === 'lines') at = afterGap(bytes, at)
     else if (index > 0 && gaps === 'pairs' && index % 2 === 0) at = afterSeparators(bytes, at)
     at = afterByte(bytes, at, text[index] ?? 0, needle)
-    if (at <= endsEarly) return at
+    if (at > endsEarly) continue
+    effort.left -= index + 1
+    return at
   }
+  effort.left -= text.length
   return at
 }
 
@@ -258,35 +273,3 @@ export const hexDigit = (byte: number): number => {
   const lower = byte | 0x20
   return lower >= 0x61 && lower <= 0x66 ? lower - 0x57 : -1
 }
-
-/** Tells each pair of bytes with which the needle may begin, and each single one. */
-export const beginnings = (needle: Needle, tell: (first: number, second: number | null) => void): void => {
-  const { text, alike, percent, entities, backslash, gaps } = needle
-  const writtenAs = (wanted: number): number[] => {
-    const same = [...alike.keys()].filter((byte) => alike[byte] === alike[wanted])
-    return percent !== 'none' && wanted === 0x20 ? [...same, 0x2b] : same
-  }
-  const escapes = [
-    ...(percent === 'none' ? [] : [0x25]),
-    ...(entities ? [0x26] : []),
-    ...(backslash ? [0x5c] : []),
-  ]
-  const [wanted = 0, next = 0] = text
-  const seconds = [...writtenAs(next), ...escapes, ...(gaps === 'lines' ? [0x0d, 0x0a] : [])]
-  for (const first of writtenAs(wanted)) {
-    tell(first, null)
-    for (const second of seconds) tell(first, second)
-  }
-  for (const escape of escapes) {
-    tell(escape, null)
-    for (let second = 0; second < 256; second++) if (mayFollow(escape, second, wanted)) tell(escape, second)
-  }
-}
-
-const mayFollow = (escape: number, second: number, wanted: number): boolean => {
-  if (escape === 0x5c) return !isDigit(second)
-  if (escape === 0x25) return hexDigit(second) >= 0
-  return second === 0x23 || second === names[wanted]?.charCodeAt(0)
-}
-
-const isDigit = (byte: number): boolean => byte >= 0x30 && byte <= 0x39

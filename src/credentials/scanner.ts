@@ -1,5 +1,6 @@
 // Finds needles in bytes that come in pieces.
-import { beginnings, differs, endsEarly, matchAt, type Needle } from './needle.ts'
+import { beginnings } from './beginnings.ts'
+import { differs, type Effort, endsEarly, matchAt, type Needle } from './needle.ts'
 import { mayStandFor } from './written-byte.ts'
 
 /** Bytes that are, or belong to, a secret. */
@@ -15,6 +16,11 @@ export interface Scan {
   readonly decidedTo: number
 }
 
+/** Bytes of needles that are compared for each byte that is scanned, beside one for each needle, and for a scan in any case */
+const effortOf = { byte: 16, scan: 65_536 } as const
+/** Bytes that one byte of a needle may be written in, with what stands before it */
+const widest = 12
+
 /** A needle and its place among all. */
 interface Ranked {
   readonly needle: Needle
@@ -26,7 +32,8 @@ interface Ranked {
  *
  * A table of the pairs of bytes with which one may begin settles nearly every position with one look. Of what passes it the
  * first byte is read, however it is written, and only needles that begin with that one are compared: whoever writes nothing
- * but escapes makes nobody compare every needle at each.
+ * but escapes makes nobody compare every needle at each. A value that repeats itself can be compared for long at every place of
+ * a text that does so, too: from where a scan has taken its measure, which grows with the bytes alone, all is taken for a hit.
  */
 export class Scanner {
   readonly #needles: readonly Ranked[]
@@ -34,8 +41,11 @@ export class Scanner {
   readonly #byFirst: readonly (readonly Ranked[])[]
   readonly #pairs = new Uint32Array(65_536 / 32)
   readonly #firsts = new Uint8Array(256)
+  /** Bytes at the end of a piece in which a needle may have begun */
+  readonly #reach: number
 
   constructor(needles: readonly Needle[]) {
+    this.#reach = widest * Math.max(0, ...needles.map(({ text }) => text.length))
     this.#needles = needles.map((needle, rank) => ({ needle, rank }))
     this.#byFirst = Array.from({ length: 256 }, (_, first) =>
       this.#needles.filter(({ needle: { text, alike } }) => alike[first] === alike[text[0] ?? 0]),
@@ -50,17 +60,23 @@ export class Scanner {
   }
 
   /**
-   * Scans from `from`. Hits may overlap, since a secret that begins within another is one too. Where `isLast` says that
-   * no more bytes come, everything is decided.
+   * Scans from `from`. Hits may overlap, since a secret that begins within another is one too; those of one credential are
+   * one. Where `isLast` says that no more bytes come, everything is decided.
    */
   scan(bytes: Uint8Array, from: number, isLast: boolean): Scan {
     const hits: Hit[] = []
-    for (let at = this.#next(bytes, from); at < bytes.length; at = this.#next(bytes, at + 1)) {
-      const { hit, isOpen } = this.#judge(bytes, at)
+    const { length } = bytes
+    const effort = { left: effortOf.scan + (length - from) * (effortOf.byte + this.#needles.length) }
+    for (let at = this.#next(bytes, from); at < length; at = this.#next(bytes, at + 1)) {
+      const { hit, isOpen, compared } = this.#judge(bytes, at, effort)
+      if (effort.left < 0) {
+        add(hits, { start: at, end: length, credential: compared })
+        return { hits, decidedTo: isLast ? length : Math.max(at, length - this.#reach) }
+      }
       if (isOpen && !isLast) return { hits, decidedTo: at }
-      if (hit !== null) hits.push(hit)
+      if (hit !== null) add(hits, hit)
     }
-    return { hits, decidedTo: bytes.length }
+    return { hits, decidedTo: length }
   }
 
   #next(bytes: Uint8Array, from: number): number {
@@ -74,31 +90,44 @@ export class Scanner {
     return from <= last && this.#firsts[bytes[last] ?? 0] === 1 ? last : bytes.length
   }
 
-  #judge(bytes: Uint8Array, start: number): { readonly hit: Hit | null; readonly isOpen: boolean } {
+  #judge(bytes: Uint8Array, start: number, effort: Effort): Judged {
     const firsts = mayStandFor(bytes, start)
-    const judged = new Judged(bytes, start)
+    const judged = new Judged(bytes, start, effort)
     if (firsts === null) for (const needle of this.#needles) judged.compare(needle)
     else for (const first of firsts) for (const needle of this.#byFirst[first] ?? []) judged.compare(needle)
     return judged
   }
 }
 
+/** Adds a hit; one that overlaps the last of its credential makes that longer. */
+function add(hits: Hit[], hit: Hit): void {
+  const last = hits.at(-1)
+  if (last === undefined || last.credential !== hit.credential || hit.start >= last.end) hits.push(hit)
+  else if (hit.end > last.end) hits[hits.length - 1] = { ...last, end: hit.end }
+}
+
 /** What begins at one place: the longest, and of equally long ones that which comes first among the needles. */
 class Judged {
   hit: Hit | null = null
   isOpen = false
+  /** The credential that was compared last */
+  compared = ''
+  readonly #effort: Effort
   #rank = 0
   readonly #bytes: Uint8Array
   readonly #start: number
 
-  constructor(bytes: Uint8Array, start: number) {
+  constructor(bytes: Uint8Array, start: number, effort: Effort) {
     this.#bytes = bytes
     this.#start = start
+    this.#effort = effort
   }
 
   compare({ needle, rank }: Ranked): void {
     const start = this.#start
-    const end = matchAt(this.#bytes, start, needle)
+    if (this.#effort.left < 0) return
+    this.compared = needle.credential
+    const end = matchAt(this.#bytes, start, needle, this.#effort)
     if (end === differs) return
     if (end === endsEarly) {
       this.isOpen = true

@@ -29,7 +29,13 @@ function byNeedle(bytes: Uint8Array, isLast: boolean): Scan {
         (best, one) => (best === null || one[0] > best[0] ? one : best),
         null,
       )
-    if (longest !== null) hits.push({ start, end: longest[0], credential: longest[1].credential })
+    if (longest === null) continue
+    const [end, { credential }] = longest
+    const last = hits.at(-1)
+    // Those of one credential that overlap are one.
+    if (last !== undefined && last.credential === credential && start < last.end)
+      hits[hits.length - 1] = { ...last, end: Math.max(last.end, end) }
+    else hits.push({ start, end, credential })
   }
   return { hits, decidedTo: bytes.length }
 }
@@ -94,6 +100,22 @@ test('what is found is what each needle finds by itself', () => {
     }),
     { numRuns: 3000 },
   )
+})
+
+test.each([
+  ['what repeats itself, in a text of it', 'a'.repeat(64), 'a'.repeat(9_000_000)],
+  ['a long one, in a text that nearly is it', 'a'.repeat(4096), `${'a'.repeat(4095)}b`.repeat(2200)],
+  ['one that begins so', `${'ab'.repeat(2000)}-and-ends`, 'ab'.repeat(4_500_000)],
+])('%s is looked for to the end, and what took too long is taken for it', (_what, secret, text) => {
+  const repeating = new Scanner(needlesOf('key', Buffer.from(secret)))
+  const bytes = Buffer.from(text)
+  const { hits, decidedTo } = repeating.scan(bytes, 0, true)
+  expect([hits.length, hits.at(-1)?.end, decidedTo]).toEqual([1, bytes.length, bytes.length])
+  // In pieces, a whole one behind it is still found, whichever piece it begins in.
+  const first = repeating.scan(bytes, 0, false)
+  const rest = Buffer.concat([bytes.subarray(first.decidedTo), Buffer.from(` ${secret}`)])
+  const { hits: found } = repeating.scan(rest, 0, true)
+  expect(found.at(-1)).toMatchObject({ end: rest.length, credential: 'key' })
 })
 
 test('no needle begins where its first byte may not stand', () => {
