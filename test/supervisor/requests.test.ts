@@ -212,3 +212,17 @@ test('a cancelled request may still be answered, and no other can take its id be
   host.send(tell(0, ok(0)))
   await eventually(() => host.lines.length === 5)
 })
+
+test.each(['5', 'null', '["a"]', '{"a":1}', '"\\u0061", "\\u0073allyport/lineage": 5'])(
+  'a lineage that is no text is refused, and nothing is sent: %s',
+  async (lineage) => {
+    await using host = await attach(serverSettings('echo.mjs'))
+    host.send(
+      `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":{},"_meta":{"sallyport/lineage":${lineage}}}}`,
+    )
+    expect((await host.answer(1)).error?.data).toMatchObject({
+      code: expect.stringMatching(/ERR_INVALID_REQUEST|ERR_MESSAGE_AMBIGUOUS/) as string,
+    })
+    expect(host.governed.records().filter(({ type }) => type === 'call.intent')).toEqual([])
+  },
+)

@@ -75,3 +75,29 @@ test('nor does what a failed task comes to hold the address where elicitation is
   expect((await host.answer(3)).error).toMatchObject({ data: { code: 'ERR_METHOD_REFUSED' } })
   expect(host.lines.join('\n')).not.toContain(address)
 })
+
+test.each([
+  ['reaches no host where elicitation is off', {}, '"error":', false],
+  ['reaches no host under another spelling of its key', {}, '"Error":', false],
+  ['passes where elicitation is on', on, '"error":', true],
+])('in 2026-07-28 the address in what a task came to %s', async (_what, more, key, isHeard) => {
+  const failed = `"taskId":"task","status":"failed",${key}${errorOf('"code":-32042')}`
+  const answers: readonly (readonly [string, string])[] = [
+    ['tasks/get', `"result":{"resultType":"complete",${failed}}`],
+    ['tasks/list', `"result":{"tasks":[{${failed}}]}`],
+    [
+      'prompts/list',
+      `"result":{"prompts":[]}}\n{"jsonrpc":"2.0","method":"notifications/tasks","params":{${failed}}`,
+    ],
+  ]
+  for (const [method, answer] of answers) {
+    await using host = await shaking(more)
+    const begun = '"result":{"resultType":"task","taskId":"task","status":"working","ttlMs":60000}'
+    await ask(host, 1, 'tools/call', begun)
+    await ask(host, 2, method, answer)
+    await ask(host, 3, 'ping', '"result":{}')
+    expect(host.lines.join('\n').includes(address), method).toBe(isHeard)
+    if (!isHeard && method.startsWith('tasks/'))
+      expect((await host.answer(2)).error).toMatchObject({ data: { code: 'ERR_METHOD_REFUSED' } })
+  }
+})

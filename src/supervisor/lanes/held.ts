@@ -88,14 +88,16 @@ export function heldOf(opened: HostRequest, request: Request, asks: readonly Ask
   }
 }
 
-/** True when the `_meta` at that place says a lineage that no record has room for. */
-export const hasLongLineage = (text: string, meta: Member | undefined): boolean =>
-  meta !== undefined &&
-  meta.end - meta.start > longestText &&
-  text.charCodeAt(meta.start) === 123 &&
-  members(text, meta.start, meta.end).some(
-    ({ key, start, end }) => key === lineageKey && end - start > longestText,
+/** True when the `_meta` at that place says a lineage that is no text, or one that no record has room for. */
+export const hasNoLineage = (text: string, meta: Member | undefined): boolean => {
+  if (meta === undefined || text.charCodeAt(meta.start) !== 123) return false
+  const raw = text.slice(meta.start, meta.end)
+  if (!raw.includes(lineageKey) && !raw.includes('\\')) return false
+  return members(text, meta.start, meta.end).some(
+    ({ key, start, end }) =>
+      key === lineageKey && (text.charCodeAt(start) !== 34 || end - start > longestText),
   )
+}
 
 const lineageKey = 'sallyport/lineage'
 

@@ -18,7 +18,7 @@ import { awaitAnswer, declaredFor, declineLater, flagSecrets, taskOf, whyNotAske
 import { type Declared, whyNotDeclared } from '../questions/declared.ts'
 import { sensitiveFields } from '../questions/sensitive.ts'
 import { serverMay } from '../questions/server-may.ts'
-import { mayNotSend } from '../questions/url-required.ts'
+import { mayNotSend, mayNotTell } from '../questions/url-required.ts'
 import { overlongLine, unreadableAnswer } from '../message/unavailable.ts'
 import { utf8 } from '../message/utf8.ts'
 import { filterList, shownIn } from './listing.ts'
@@ -276,7 +276,7 @@ export class ServerLane {
       const asked = { method, line: null, text, inner: params.inner }
       const host = { waiting: questions.count(taskOf(asked)), declared: () => talk.declared }
       const verdict = judgeInput(text, params, server, gate, host)
-      if (verdict.action !== 'pass') return 'drop'
+      if (verdict.action !== 'pass' || mayNotTell(server, text, params)) return 'drop'
       awaitAnswer(this.#wire, asked, verdict)
     }
     if (route === 'cancel' && params !== null) {

@@ -1,5 +1,5 @@
 // The 2025-11-25 way in which a server sends a person to an address without a request: an error with a code of its own.
-import { decodeString, members } from '../../lib/json-scan.ts'
+import { decodeString, elements, type Member, members, type Span } from '../../lib/json-scan.ts'
 import { foldKey } from '../../lib/key-folding.ts'
 import type { ServerSettings } from '../../schema/settings.ts'
 import type { Response } from '../message/envelope.ts'
@@ -7,15 +7,49 @@ import { serverMay } from './server-may.ts'
 
 const urlElicitationRequired = -32042
 
-/** True where a server that may ask a person for nothing sends one to an address. */
+type Asker = Pick<ServerSettings, 'trust' | 'elicitation' | 'sampling'>
+
+/** True where a server that may ask a person for nothing sends one to an address: by an error, or by what a task came to. */
 export const mayNotSend = (
-  server: Pick<ServerSettings, 'trust' | 'elicitation' | 'sampling'>,
-  response: Pick<Response, 'text' | 'error'>,
-): boolean => sendsToAddress(response) && !serverMay(server, 'elicitation')
+  server: Asker,
+  { text, error, result }: Pick<Response, 'text' | 'error' | 'result'>,
+): boolean =>
+  !serverMay(server, 'elicitation') &&
+  ((error !== null && sendsToAddress(text, error)) || (result !== null && failedSo(text, result)))
+
+/** The same of what a notification says of a task. */
+export const mayNotTell = (server: Asker, text: string, params: Member): boolean =>
+  !serverMay(server, 'elicitation') && failedSo(text, params)
+
+/** Members of nearly every result; none of them is an error, however it is read */
+const harmless: ReadonlySet<string> = new Set([
+  'content',
+  'structuredContent',
+  'isError',
+  'resultType',
+  '_meta',
+])
+
+/** True for a task, or a list of them, of which one ended with such an error. */
+const failedSo = (text: string, { inner }: Member): boolean =>
+  inner.some((member) => {
+    if (harmless.has(member.key)) return false
+    const key = foldKey(member.key)
+    if (key === 'error') return sendsToAddress(text, member)
+    return key === 'tasks' && listed(text, member).some((task) => failedSo(text, task))
+  })
+
+const listed = (text: string, { start, end }: Member): readonly Member[] =>
+  text.charCodeAt(start) !== 91
+    ? []
+    : elements(text, start, end).map((task) => ({
+        ...task,
+        key: '',
+        inner: text.charCodeAt(task.start) === 123 ? members(text, task.start, task.end) : [],
+      }))
 
 /** True for an error by which a host, however it reads keys, shows a person addresses to open. */
-const sendsToAddress = ({ text, error }: Pick<Response, 'text' | 'error'>): boolean =>
-  error !== null &&
+const sendsToAddress = (text: string, error: Span): boolean =>
   text.charCodeAt(error.start) === 123 &&
   members(text, error.start, error.end).some(
     ({ key, start, end }) =>
