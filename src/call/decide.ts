@@ -1,6 +1,7 @@
 // Decides one request by the server's lists, its trust and the rules. Pure: same question, same answer.
 import { matchesName } from '../lib/glob.ts'
 import type { Decision, GovernedRequest, Hides } from '../schema/gate.ts'
+import type { Action } from '../schema/settings.ts'
 import { type CompiledRule, type Condition, isUnconditionalDeny, names } from './rule.ts'
 import { ambiguousKey, holds } from './where.ts'
 
@@ -50,6 +51,10 @@ export function decide(
     code: null,
   }
 }
+
+/** Whether a decision made again lets a call pass: what was allowed must be allowed, what was approved must not be denied. */
+export const isStill = (action: Action, approval: string | null): boolean =>
+  action === 'allow' || (action === 'ask' && approval !== null)
 
 /** True when no call of the tool could be allowed, whatever its arguments; such a tool is not shown. */
 export function isHidden(

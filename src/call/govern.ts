@@ -1,14 +1,15 @@
 // A governed call, from proposal to outcome: ten steps, in this order, and no other way to a server.
+import { Together } from '../lib/together.ts'
 import { digestOf, sentDigest } from './canonical.ts'
 import type { Admission, Asker, Proposal, Waiting } from '../schema/governor.ts'
-import type { Action } from '../schema/settings.ts'
+import { isStill } from './decide.ts'
 import type { Decided, Permitted, Proposed } from './passed.ts'
 import type { CallEquipment, Ended, GovernPorts, Told } from './ports.ts'
 import { canonical, expectAccepted, expectGranted, expectReadAlike, expectValid, invalid } from './expect.ts'
 import { denied, refusedAtBoundary } from './refusal.ts'
 import { refuse } from './refuse.ts'
 import { repeatDigest } from './repeat.ts'
-import type { TrustRecord } from './trust.ts'
+import { isAsItWas } from './trust.ts'
 
 /** The steps of a governed call; docs/lifecycle.md lists the same words in the same order. */
 export const governSteps = [
@@ -34,12 +35,11 @@ const none: readonly string[] = []
  */
 export function govern(proposal: Proposal, ports: GovernPorts, waiting: Waiting, asker: Asker): void {
   const passage = new Passage(proposal, ports, waiting, asker)
-  try {
-    passage.propose()?.catch((error: unknown) => passage.failed(error))
-  } catch (error) {
-    passage.failed(error)
-  }
+  passage.attempt(() => passage.propose())
 }
+
+/** The calls of one turn are all proposed before any is decided. */
+const deciding = new Together()
 
 /** What is left of the steps where something has to be waited for; null where they were taken in this turn. */
 type Later = Promise<unknown> | null
@@ -59,6 +59,15 @@ class Passage implements Told {
     this.#asker = asker
   }
 
+  /** Takes some steps; a call that fails in one of them is not made. */
+  attempt(steps: () => Later): void {
+    try {
+      steps()?.catch((error: unknown) => this.failed(error))
+    } catch (error) {
+      this.failed(error)
+    }
+  }
+
   propose(): Later {
     const proposal = this.#proposal
     const { server, instance, kind, subject, bytes, evidence } = proposal
@@ -73,7 +82,8 @@ class Passage implements Told {
     const proposed = { standing, text, argumentsDigest, bytes, bytesDigest }
     const problem = invalid(proposal, standing, this.#ports.registry)
     if (problem instanceof Promise) return problem.then((late) => this.#decide(proposed, late))
-    return this.#decide(proposed, problem)
+    deciding.add(() => this.attempt(() => this.#decide(proposed, problem)))
+    return null
   }
 
   #decide(proposed: Proposed, problem: string | null): Later {
@@ -149,7 +159,6 @@ class Passage implements Told {
     this.#permitted = { decided, permit, ask }
 
     // The intent, durable before the effect. Before the check, so that nothing lies between the check and the dispatch.
-    const foreseen = foresee(ask)
     const intent = {
       call,
       about,
@@ -158,7 +167,7 @@ class Passage implements Told {
       permit: id,
       approval,
       lineage,
-      foreseen,
+      foreseen: foresee(ask),
       request: evidence,
     }
     recorder.intent(intent, this)
@@ -288,11 +297,3 @@ export function recordOutcome(
 
 /** The journal's own events tell where it fails, and without a record there is no evidence. */
 const nobody: Told = { durable: () => undefined, failed: () => undefined }
-
-/** What is decided by trust is decided by these two alone. */
-const isAsItWas = (before: TrustRecord, now: TrustRecord): boolean =>
-  before.epoch === now.epoch && before.tier === now.tier
-
-/** A decision made again: what was allowed must be allowed, what was approved must not be denied. */
-const isStill = (action: Action, approval: string | null): boolean =>
-  action === 'allow' || (action === 'ask' && approval !== null)

@@ -118,8 +118,7 @@ export class Permits {
    * A permit is gone after this, whatever came of it.
    */
   spend(permit: Permit, boundary: Boundary): PermitCheck | null {
-    const live = this.#live.get(permit.id)
-    this.#live.delete(permit.id)
+    const live = this.#live.take(permit.id)
     const { binding } = permit
     if (live === undefined || !this.#isAuthentic(permit, live)) return 'authenticity'
     if (this.#now() >= permit.expiresAt) return 'expiry'
@@ -143,8 +142,7 @@ export class Permits {
 
   /** Uses up a permit that was kept: `authenticity` where it was revoked meanwhile, `expiry` where its time is over, else null. */
   redeem(id: string): PermitCheck | null {
-    const permit = this.#live.get(id)
-    this.#live.delete(id)
+    const permit = this.#live.take(id)
     if (permit === undefined) return 'authenticity'
     return this.#now() >= permit.expiresAt ? 'expiry' : null
   }

@@ -80,3 +80,7 @@ export const isProvisional = (record: TrustRecord): boolean => record.tier !== '
 
 const tierOf = (weight: number, { provisionalAfter, trustedAfter }: TrustThresholds): TrustTier =>
   weight >= trustedAfter ? 'trusted' : weight >= provisionalAfter ? 'provisional' : 'untrusted'
+
+/** Whether whatever trust decides is decided the same by both. */
+export const isAsItWas = (before: TrustRecord, now: TrustRecord): boolean =>
+  before.epoch === now.epoch && before.tier === now.tier

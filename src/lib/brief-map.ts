@@ -46,6 +46,15 @@ export class BriefMap<V> {
 
   /** False when it was not there. */
   delete(key: string): boolean {
+    return this.#remove(key) !== null
+  }
+
+  /** What was there, which is not from now on. */
+  take(key: string): V | undefined {
+    return this.#remove(key)?.value
+  }
+
+  #remove(key: string): Entry<V> | null {
     const bucket = bucketOf(key, this.#buckets.length)
     let before: Entry<V> | null = null
     for (let entry = this.#buckets[bucket] ?? null; entry !== null; entry = entry.next) {
@@ -54,11 +63,11 @@ export class BriefMap<V> {
         else before.next = entry.next
         entry.next = null
         this.#size -= 1
-        return true
+        return entry
       }
       before = entry
     }
-    return false
+    return null
   }
 
   clear(): void {

@@ -197,6 +197,22 @@ test('a server that asks for input without end is given up', async () => {
   expect((await host.answer(1)).error?.data).toMatchObject({ code: 'ERR_METHOD_REFUSED' })
 })
 
+test('a call that is taken back in one breath with its request is not sent, and is on record', async () => {
+  await using host = await scripted()
+  const cancel = '{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}'
+  host.send(tell(0, ok(0)))
+  await host.answer(0)
+  host.send(Buffer.from(`${tell(1, ok(1))}\n${cancel}\n${tell(2, ok(2))}\n`))
+  await host.answer(2)
+  const ends = (): readonly unknown[] =>
+    host.governed.records().filter(({ type }) => type === 'call.denied' || type === 'call.outcome')
+  await eventually(() => ends().length === 3)
+  expect(host.governed.records().filter(({ type }) => type === 'call.intent')).toHaveLength(2)
+  const result = { body: { outcome: 'result' } }
+  expect(ends()).toMatchObject([result, { body: { code: 'ERR_CALL_CANCELLED' } }, result])
+  expect(host.lines).toEqual([ok(0), ok(2)])
+})
+
 test('a cancelled request may still be answered, and no other can take its id before', async () => {
   await using host = await scripted()
   host.send(tell(9, ok(9)))

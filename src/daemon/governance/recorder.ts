@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import type { Ended, Intent, Raw, Recorder, Told } from '../../call/ports.ts'
 import { SallyportError } from '../../errors.ts'
 import { isLong, ownTurn } from '../../lib/long-text.ts'
+import { Together } from '../../lib/together.ts'
 import { onePiece } from '../../lib/one-piece.ts'
 import { errnoOf, isMissing } from '../../lib/missing.ts'
 import type { Journal } from '../../journal/journal.ts'
@@ -49,6 +50,7 @@ interface Draft {
 export class JournalRecorder implements Recorder, AsyncDisposable {
   readonly #options: RecorderOptions
   readonly #opening: string
+  readonly #intents = new Together()
   readonly #parts = new WeakMap<object, Redaction>()
   /** What is not with the journal yet, since its evidence is long */
   readonly #underWay = new Set<Promise<void>>()
@@ -72,6 +74,7 @@ export class JournalRecorder implements Recorder, AsyncDisposable {
 
   /** Resolves when the journal has all that was recorded so far; what is long is refused from then on. */
   async [Symbol.asyncDispose](): Promise<void> {
+    this.#intents.now()
     this.#isClosing = true
     await Promise.all(this.#underWay)
   }
@@ -81,6 +84,16 @@ export class JournalRecorder implements Recorder, AsyncDisposable {
    * digests, are made in this life of the daemon, of letters that need no escape.
    */
   intent(intent: Intent, told: Told): void {
+    this.#intents.add(() => {
+      try {
+        this.#addIntent(intent, told)
+      } catch (error) {
+        told.failed(SallyportError.from(error))
+      }
+    })
+  }
+
+  #addIntent(intent: Intent, told: Told): void {
     const { call, permit, approval, argumentsDigest, bytesDigest, lineage, foreseen } = intent
     const { about, request } = intent
     const [of, also] = [
@@ -140,9 +153,8 @@ export class JournalRecorder implements Recorder, AsyncDisposable {
   }
 
   /** `members` is the body's text without its braces, a comma before each member; `raw` comes behind `name`, or beside it. */
-  #add(draft: Draft, { text, hits }: Redaction, name: string, raw: string | null): void {
-    if (raw === null) return this.#append(draft, withHits(text, hits))
-    const body = { text, hits }
+  #add(draft: Draft, body: Redaction, name: string, raw: string | null): void {
+    if (raw === null) return this.#append(draft, withHits(body.text, body.hits))
     const kept = isLong(raw) ? null : this.#options.redactor.redact(raw)
     if (kept !== null && this.#fits(kept.text)) return this.#addWhole(draft, body, name, kept)
     if (this.#isClosing) return queueMicrotask(() => draft.told.failed(stopping()))

@@ -2,8 +2,8 @@
 import { SallyportError } from '../../errors.ts'
 import { BriefMap } from '../../lib/brief-map.ts'
 import { type InstanceId, newCallId, type SessionId } from '../../lib/ids.ts'
-import type { Span } from '../../lib/json-scan.ts'
 import { isLong } from '../../lib/long-text.ts'
+import { Together } from '../../lib/together.ts'
 import type { Comparing } from '../../lib/once-compared.ts'
 import type { Gate } from '../../schema/gate.ts'
 import type { Principal } from '../../rpc/protocol.ts'
@@ -15,7 +15,7 @@ import { Asking, tooManyLong } from './asking.ts'
 import type { Conversation, HostRequest } from '../lanes/conversation.ts'
 import { lineWithCredentials } from '../message/credential-meta.ts'
 import type { Response } from '../message/envelope.ts'
-import { refusalOf } from '../message/governed-request.ts'
+import { denialOf } from '../message/governed-request.ts'
 import { evidenceOf } from '../lanes/held.ts'
 import type { MessageId } from '../message/message-id.ts'
 import { ownAnswer } from './own-answer.ts'
@@ -27,7 +27,7 @@ import { SecretInResult } from '../message/secret-in-result.ts'
 import { type Ending, taskBegun, type TaskIds, taskIn, Tasks } from '../lanes/tasks.ts'
 import { kindOf } from '../message/tool-result.ts'
 import { noAnswer } from '../message/unavailable.ts'
-import { utf8 } from '../message/utf8.ts'
+import { utf8Of } from '../message/utf8.ts'
 import type { Ask, Held } from '../lanes/wire.ts'
 
 export interface GovernedCallsOptions {
@@ -72,12 +72,20 @@ export class GovernedCalls {
   readonly #alarm: Alarm
   /** Calls in processes of their own */
   readonly #own = new Map<string, AbortController>()
-  readonly tasks: Tasks
+  readonly #tasks: Tasks
+  readonly #starting = new Together()
+  readonly #ending = new Together()
 
   constructor(options: GovernedCallsOptions) {
     this.#options = options
     this.#alarm = new Alarm(options.talk, (now) => this.#expire(now))
-    this.tasks = new Tasks(options.tasks)
+    this.#tasks = new Tasks(options.tasks)
+  }
+
+  /** With those that the server's answers so far have begun and ended. */
+  get tasks(): Tasks {
+    this.#ending.now()
+    return this.#tasks
   }
 
   /** True while something waits that a server would have to be started for. */
@@ -93,7 +101,7 @@ export class GovernedCalls {
     const most = 4 * this.#options.server.output.lineBytes
     if (isLong(held.line) && (this.#longHeld += held.line.length) > most)
       return asking.refused(tooManyLong(most))
-    asking.start(() => this.#obstacle(held.asks, patience))
+    this.#starting.add(() => asking.start(() => this.#obstacle(held.asks, patience)))
   }
 
   /** Resolves when whatever is held by now was sent or refused. */
@@ -104,9 +112,8 @@ export class GovernedCalls {
   /** The host waits no longer. True when the request was still held: then nothing is sent, and nothing answered. */
   takeBack(id: MessageId): boolean {
     const { held } = this.#options.talk
-    const patience = held.get(id.key)
+    const patience = held.take(id.key)
     if (patience === undefined) return false
-    held.delete(id.key)
     patience.end(new SallyportError('ERR_CALL_CANCELLED', 'the host took the call back'))
     return true
   }
@@ -116,20 +123,22 @@ export class GovernedCalls {
     this.#settle(wireId.key, 'cancelled', null, 'cancelled by the host')
   }
 
-  /** The server answered; an answer that begins a task ends no call. */
-  answered({ wireId, route, method }: HostRequest, { text, result, error }: Response): void {
-    const sent = this.#sent.get(wireId.key)
-    if (sent === undefined) return
-    const bytes = result === null ? textOf(text, error) : evidenceOf(text, result)
+  /** The server answered. */
+  answered(request: HostRequest, response: Response): void {
+    const sent = this.#sent.take(request.wireId.key)
+    if (sent !== undefined) this.#ending.add(() => this.#answered(sent, request, response))
+  }
+
+  /** An answer that begins a task ends no call. */
+  #answered(sent: Sent, { route, method }: HostRequest, { text, result, error }: Response): void {
+    const bytes = result === null ? utf8Of(text, error) : evidenceOf(text, result)
     const isCall = route === 'call' && result !== null && bytes !== null
     const task = isCall ? taskBegun(bytes, sent.asksTask, this.#options.talk.isLegacy) : null
-    if (task !== null && bytes !== null) {
-      this.#sent.delete(wireId.key)
-      return this.tasks.begin(task, bytes, (...end) => this.#end(sent, ...end))
-    }
+    if (task !== null && bytes !== null)
+      return this.#tasks.begin(task, bytes, (...end) => this.#end(sent, ...end))
     const kind = result === null || bytes === null ? 'error' : kindOf(bytes)
-    this.#settle(wireId.key, kind, bytes, null)
-    if (method.startsWith('tasks/')) this.tasks.answered(method, sent.taskId, kind, bytes ?? '{}')
+    this.#end(sent, kind, bytes, null)
+    if (method.startsWith('tasks/')) this.#tasks.answered(method, sent.taskId, kind, bytes ?? '{}')
   }
 
   /** The server answered, and nobody can read what. */
@@ -208,24 +217,16 @@ export class GovernedCalls {
     asks: readonly Ask[],
     patience: Patience,
   ): Promise<SallyportError | null> | SallyportError | null {
-    const { server, wanted } = this.#options
-    const surface = this.#denial(asks) ?? this.tasks.obstacle(asks, server.name) ?? this.#options.surface()
+    const { gate, server, wanted } = this.#options
+    if (patience.reason !== null) return patience.reason
+    const surface =
+      denialOf(gate, server, asks) ?? this.tasks.obstacle(asks, server.name) ?? this.#options.surface()
     wanted()
     if (surface === null || surface instanceof SallyportError) return surface
     return surface.then(
       () => patience.reason,
       (thrown: unknown) => patience.reason ?? SallyportError.from(thrown),
     )
-  }
-
-  /** What rules deny anyway needs no server: none is started for it. */
-  #denial(asks: readonly Ask[]): SallyportError | null {
-    const { gate, server } = this.#options
-    for (const { kind, subject, arguments: value } of asks) {
-      const decision = gate.decide({ server, kind, subject, arguments: value })
-      if (decision.action === 'deny') return refusalOf(decision, server.name, subject)
-    }
-    return null
   }
 
   readonly #ask = (ask: Ask, asking: Asking): void => {
@@ -275,9 +276,8 @@ export class GovernedCalls {
   }
 
   #settle(key: string, ...ending: Ending): void {
-    const sent = this.#sent.get(key)
+    const sent = this.#sent.take(key)
     if (sent === undefined) return
-    this.#sent.delete(key)
     this.#own.get(key)?.abort(new SallyportError('ERR_CALL_CANCELLED', 'the call is over'))
     this.#end(sent, ...ending)
   }
@@ -294,6 +294,3 @@ export class GovernedCalls {
 
 /** A subscription lasts; a list that only waited for the surface to be known is no governed call. */
 const isTimed = ({ asks, request }: Held): boolean => asks.length > 0 && request.route !== 'listen'
-
-const textOf = (text: string, span: Span | null): string | null =>
-  span === null ? null : utf8(text, span.start, span.end)

@@ -106,9 +106,8 @@ export class Conversation {
 
   /** The request that an answer belongs to, once; `late` when it came too late, null when nobody asked. */
   settle(key: string): HostRequest | 'late' | null {
-    const request = this.hostRequests.get(key)
+    const request = this.hostRequests.take(key)
     if (request !== undefined) {
-      this.hostRequests.delete(key)
       if (this.#resent.size > 0) this.#resent.delete(request.id.key)
       return request
     }
@@ -129,9 +128,8 @@ export class Conversation {
   }
 
   #giveUp(key: string, why: GivenUp['why']): HostRequest | null {
-    const request = this.hostRequests.get(key)
+    const request = this.hostRequests.take(key)
     if (request === undefined) return null
-    this.hostRequests.delete(key)
     this.#resent.delete(request.id.key)
     this.#givenUp.set(key, { request, why })
     const [oldest] = this.#givenUp.keys()

@@ -14,6 +14,12 @@ export function utf8(text: string, start: number, end: number): string {
   return isAllPlain(text) || isPlain(part) ? part : Buffer.from(part, 'latin1').toString('utf8')
 }
 
+/** The same of a place, where there is one. */
+export const utf8Of = (
+  text: string,
+  span: { readonly start: number; readonly end: number } | null,
+): string | null => (span === null ? null : utf8(text, span.start, span.end))
+
 /** The text that was looked at last as a whole, and whether all of it is ASCII: one has many messages, and many parts are asked for */
 let last = ''
 let isLastPlain = true

@@ -195,3 +195,19 @@ test('a task that asks for what is off is an error to the host, and its notifica
   expect((await host.answer(2)).error?.data).toMatchObject({ code: 'ERR_METHOD_REFUSED' })
   expect(host.lines).toHaveLength(2)
 })
+
+test('what a server says of a task in one breath with the answer that begins it reaches the host, and ends its call', async () => {
+  await using host = await attach(serverSettings('raw-script.mjs'))
+  const result = { resultType: 'task', taskId: 't7', status: 'working' }
+  const over = { taskId: 't7', status: 'completed' }
+  const said = [
+    { jsonrpc: '2.0', id: 1, result },
+    { jsonrpc: '2.0', method: 'notifications/tasks', params: over },
+  ]
+  const reply = Buffer.from(said.map((one) => `${JSON.stringify(one)}\n`).join('')).toString('base64')
+  const params = { name: 't', arguments: {}, _meta: { '@reply': reply } }
+  host.send({ jsonrpc: '2.0', id: 1, method: 'tools/call', params })
+  await eventually(() => host.lines.some((line) => line.includes('notifications/tasks')))
+  await eventually(() => bodies(host, 'call.outcome', 't').length > 0)
+  expect(bodies(host, 'call.outcome', 't')).toMatchObject([{ outcome: 'result' }])
+})

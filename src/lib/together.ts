@@ -1,0 +1,21 @@
+// One step of many calls at once: what it takes of the processor's caches is there for all of them but the first.
+//
+// A governed call goes through more machine code than the first cache holds. Taken whole, one call after the other, each
+// fetches all of it anew; taken step by step, 64 calls share most of it.
+
+/** Takes a step for all that came in one turn of the event loop, in their order, once the turn's own work is done. */
+export class Together {
+  #waiting: (() => void)[] = []
+
+  /** `step` does not throw. */
+  add(step: () => void): void {
+    if (this.#waiting.push(step) === 1) queueMicrotask(() => this.now())
+  }
+
+  /** Takes the step for all that wait for it, before whatever needs to know what came of it. */
+  now(): void {
+    const waiting = this.#waiting
+    this.#waiting = []
+    for (const step of waiting) step()
+  }
+}
