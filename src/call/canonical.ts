@@ -23,7 +23,7 @@ export const depthLimit = 128
  * @throws NotCanonical for what I-JSON (RFC 7493) excludes: lone surrogates, numbers that are not finite
  */
 export function canonicalize(value: unknown): string {
-  path.length = 0
+  if (path.length > 0) path.length = 0 // left behind by what was refused
   return write(value)
 }
 
@@ -79,9 +79,24 @@ function writeNumber(value: number): string {
 }
 
 function writeText(value: string): string {
+  if (isPlain(value)) return `"${value}"`
   if (!value.isWellFormed()) throw wrong('holds half of a surrogate pair')
   return JSON.stringify(value)
 }
+
+/** Short, and of characters that stand for themselves in JSON: for such the quotes are all that is to be written. */
+function isPlain(text: string): boolean {
+  if (text.length > longestPlain) return false
+  for (let at = 0; at < text.length; at++) {
+    const char = text.charCodeAt(at)
+    if (char < 32 || char > 126 || char === quote || char === backslash) return false
+  }
+  return true
+}
+
+const longestPlain = 64
+const quote = 34
+const backslash = 92
 
 function wrong(what: string): NotCanonical {
   const segments = path.map((key) => `/${String(key).replaceAll('~', '~0').replaceAll('/', '~1')}`)

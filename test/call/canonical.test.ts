@@ -24,6 +24,14 @@ describe('the canonical form', () => {
     ).toBe('2467153')
   })
 
+  test('writes every character as JSON.stringify does, whatever stands around it', () => {
+    for (let code = 0; code < 0x180; code++) {
+      const text = `a${String.fromCharCode(code)}z`
+      expect(canonicalize(text)).toBe(JSON.stringify(text))
+      expect(canonicalize({ [text]: text.repeat(40) })).toBe(JSON.stringify({ [text]: text.repeat(40) }))
+    }
+  })
+
   test('does not depend on the order in which members were written', () => {
     fc.assert(
       fc.property(fc.dictionary(fc.string(), fc.jsonValue()), (value) => {
