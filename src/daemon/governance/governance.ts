@@ -6,6 +6,7 @@ import { Permits } from '../../call/permit.ts'
 import type { Journal } from '../../journal/journal.ts'
 import type { SallyportError } from '../../errors.ts'
 import { loadKey } from '../../journal/key.ts'
+import { nowMs } from '../../lib/clock.ts'
 import type { DaemonId } from '../../lib/ids.ts'
 import type { ServerSettings, Settings } from '../../schema/settings.ts'
 import type { Emit } from '../../supervisor/ports.ts'
@@ -56,7 +57,7 @@ export interface GovernanceOptions {
 /** The ledger, the permits and the approvals of one daemon; whoever opened it disposes of it, after the servers. */
 export class Governance implements AsyncDisposable {
   readonly ledger: Ledger
-  readonly permits = new Permits(() => performance.now())
+  readonly permits = new Permits(nowMs)
   readonly approvals: Approvals
   readonly surfaces: Surfaces
   readonly consequences: Consequences

@@ -1,6 +1,7 @@
 // The governed requests of one session: held until they may be sent, followed until they are answered.
 import { SallyportError } from '../../errors.ts'
 import { BriefMap } from '../../lib/brief-map.ts'
+import { nowMs } from '../../lib/clock.ts'
 import { type InstanceId, newCallId, type SessionId } from '../../lib/ids.ts'
 import { isLong } from '../../lib/long-text.ts'
 import { Together } from '../../lib/together.ts'
@@ -25,7 +26,7 @@ import type { Person } from '../lanes/person.ts'
 import { comparingOf } from '../client/quiet.ts'
 import { SecretInResult } from '../message/secret-in-result.ts'
 import { type Ending, taskBegun, type TaskIds, taskIn, Tasks } from '../lanes/tasks.ts'
-import { kindOf } from '../message/tool-result.ts'
+import { kindOfListed } from '../message/tool-result.ts'
 import { noAnswer } from '../message/unavailable.ts'
 import { utf8Of } from '../message/utf8.ts'
 import type { Ask, Held } from '../lanes/wire.ts'
@@ -136,7 +137,7 @@ export class GovernedCalls {
     const task = isCall ? taskBegun(bytes, sent.asksTask, this.#options.talk.isLegacy) : null
     if (task !== null && bytes !== null)
       return this.#tasks.begin(task, bytes, (...end) => this.#end(sent, ...end))
-    const kind = result === null || bytes === null ? 'error' : kindOf(bytes)
+    const kind = result === null || bytes === null ? 'error' : kindOfListed(bytes, result)
     this.#end(sent, kind, bytes, null)
     if (method.startsWith('tasks/')) this.#tasks.answered(method, sent.taskId, kind, bytes ?? '{}')
   }
@@ -177,7 +178,7 @@ export class GovernedCalls {
     const taskId = taskIn(asks[0])
     // `tasks/result` waits for its task
     const limitMs = Math.max(server.timeouts.callMs, taskId === undefined ? 0 : this.tasks.leftMs(taskId))
-    const sentAt = performance.now()
+    const sentAt = nowMs()
     const dueAt = isTimed(held) ? talk.now(sentAt) + limitMs : Infinity
     this.#sent.set(request.wireId.key, { admissions, sentAt, dueAt, asksTask, taskId })
     this.#alarm.by(dueAt)
@@ -283,7 +284,7 @@ export class GovernedCalls {
   }
 
   #end({ admissions, sentAt }: Sent, ...[kind, bytes, detail]: Ending): void {
-    const durationMs = Math.round((performance.now() - sentAt) * 1000) / 1000
+    const durationMs = Math.round((nowMs() - sentAt) * 1000) / 1000
     this.#settleAll(admissions, { kind, durationMs, bytes, detail })
   }
 

@@ -1,5 +1,6 @@
 // What is open between one host and one server: who waits for which answer.
 import { BriefMap } from '../../lib/brief-map.ts'
+import { nowMs } from '../../lib/clock.ts'
 import type { Route } from '../../schema/gate.ts'
 import type { MessageId } from '../message/message-id.ts'
 import { type Declared, nothingDeclared } from '../questions/declared.ts'
@@ -94,7 +95,7 @@ export class Conversation {
   }
 
   /** Milliseconds in which the server could work on its answers; none pass while it waits for the host's. */
-  now(at = performance.now()): number {
+  now(at = nowMs()): number {
     return (this.isStanding ? this.#askedAt : at) - this.#askedMs
   }
 
@@ -139,7 +140,7 @@ export class Conversation {
 
   openServer(request: ServerRequest): void {
     this.serverRequests.set(request.id.key, request)
-    if (isQuestion(request) && this.#questions++ === 0) this.#askedAt = performance.now()
+    if (isQuestion(request) && this.#questions++ === 0) this.#askedAt = nowMs()
   }
 
   /** Requests of one kind that the host has from the server. */
@@ -154,7 +155,7 @@ export class Conversation {
     if (request === undefined) return null
     this.serverRequests.delete(key)
     if (request.timer !== null) clearTimeout(request.timer)
-    if (isQuestion(request) && --this.#questions === 0) this.#askedMs += performance.now() - this.#askedAt
+    if (isQuestion(request) && --this.#questions === 0) this.#askedMs += nowMs() - this.#askedAt
     return request
   }
 

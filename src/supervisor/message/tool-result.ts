@@ -1,4 +1,5 @@
 // What a tool's result says of itself.
+import type { Member } from '../../lib/json-scan.ts'
 import { readShallow } from './shallow.ts'
 
 interface Said {
@@ -16,8 +17,14 @@ export function saidBy(raw: string): Said {
   return typeof result === 'object' && result !== null ? result : nothing
 }
 
+type ResultKind = 'result' | 'input-required' | 'tool-error'
+
+/** As `kindOf`, of a result whose members are listed: most say nothing of themselves. */
+export const kindOfListed = (raw: string, { inner }: Member): ResultKind =>
+  inner.some(({ key }) => telling.has(key)) ? kindOf(raw) : 'result'
+
 /** How a call ended that was answered with a result; one with `isError` ran, and failed. */
-export function kindOf(raw: string): 'result' | 'input-required' | 'tool-error' {
+export function kindOf(raw: string): ResultKind {
   const { isError, resultType } = saidBy(raw)
   if (isError === true) return 'tool-error'
   return resultType === 'input_required' ? 'input-required' : 'result'
