@@ -40,13 +40,13 @@ export function registerRun(program: Command): void {
 async function run(command: string, args: readonly string[], flags: RunFlags): Promise<number> {
   process.umask(0o077)
   const host = thisHost()
-  const [{ closeInherited, closeUnstarted }, { createLogger }, { runOne }] = await Promise.all([
+  const [{ closeInherited, failEarly }, { createLogger }, { runOne }] = await Promise.all([
     import('../daemon/descriptors.ts'),
     import('../log.ts'),
     import('../daemon/run-one.ts'),
   ])
   closeInherited()
-  closeUnstarted()
+  failEarly()
   const { settings, name } = await settingsFor(command, args, flags, host)
   const log = createLogger({ level: 'warn', isTerminal: process.stderr.isTTY })
   const interrupted = new AbortController()

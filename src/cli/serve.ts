@@ -54,9 +54,9 @@ async function serve(
 
   // 1. What was inherited: nobody else reads what we make, and no descriptor of the caller's reaches a child of ours.
   process.umask(0o077)
-  const { closeInherited, closeUnstarted } = await import('../daemon/descriptors.ts')
+  const { closeInherited, failEarly } = await import('../daemon/descriptors.ts')
   const closed = closeInherited()
-  closeUnstarted()
+  failEarly()
 
   // 2. Settings, wholly valid or not at all.
   const { createLogger } = await import('../log.ts')

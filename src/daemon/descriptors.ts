@@ -1,6 +1,6 @@
 // Descriptors that somebody forgot to close: whoever started the daemon, and Node where it could start no child.
 import { ChildProcess } from 'node:child_process'
-import { closeSync, readdirSync, readFileSync } from 'node:fs'
+import { closeSync, openSync, readdirSync, readFileSync } from 'node:fs'
 
 const closeOnExec = 0o2000000
 
@@ -24,27 +24,52 @@ function isCloseOnExec(fd: number): boolean {
   }
 }
 
-/** What Node hands down for one of a child's descriptors, as far as anything here depends on it. */
-interface Handed {
-  readonly handle?: { close(): void }
-}
-/** Node's own, which no type tells of: it starts the child that it is a method of, and puts what it made for it into `stdio`. */
-type Start = (this: ChildProcess, options: { readonly stdio: readonly Handed[] }) => number
+/** How a child's descriptors are asked for, as far as anything here depends on it: each pipe takes two of ours while it starts. */
+type Start = (this: ChildProcess, options: { readonly stdio?: string | readonly unknown[] }) => number
+
+/** What a start needs beside the pipes to the child: one for itself, and what other threads may open meanwhile */
+const besidePipes = 2 + 6
 
 /**
- * From now on nothing of a child is left open that could not be started for want of a descriptor.
+ * From now on a child that can't be started for want of descriptors leaves none of them open.
  *
  * The last that a start needs, after all pipes to the child, is a pipe for the start itself. Where that fails with EMFILE, Node
  * has our ends of the others, tells of the error, and forgets them: five sockets for each launch, as long as the daemon lives.
+ * Closing them then breaks Node's memory, so it is not to get so far: where there are too few for all, none is left for the first.
  */
-export function closeUnstarted(): void {
+export function failEarly(): void {
   const start = Reflect.get(ChildProcess.prototype, 'spawn') as Start
-  const startOrClose: Start = function (options) {
-    const status = start.call(this, options)
-    // It had given up before it made streams of them, so nobody else can ever close them.
-    if ((this.stdio as ChildProcess['stdio'] | undefined) === undefined)
-      for (const { handle } of options.stdio) handle?.close()
-    return status
+  const startOrFail: Start = function (options) {
+    const needed = 2 * pipesIn(options.stdio) + besidePipes
+    const held = hold(needed)
+    if (held.length < needed) return lettingGo(held, () => start.call(this, options))
+    lettingGo(held, () => undefined)
+    return start.call(this, options)
   }
-  Reflect.set(ChildProcess.prototype, 'spawn', startOrClose)
+  Reflect.set(ChildProcess.prototype, 'spawn', startOrFail)
+}
+
+const pipesIn = (stdio: string | readonly unknown[] = 'pipe'): number =>
+  (typeof stdio === 'string' ? [stdio, stdio, stdio] : stdio).filter((kind) => isPipe.has(kind)).length
+
+/** What is left out is a pipe, or nothing. */
+const isPipe: ReadonlySet<unknown> = new Set(['pipe', 'overlapped', 'ipc', null, undefined])
+
+/** Opens so many, or as many as there are. */
+function hold(count: number): readonly number[] {
+  const held: number[] = []
+  try {
+    while (held.length < count) held.push(openSync('/dev/null', 'r'))
+  } catch {
+    // None is left, or no memory for one.
+  }
+  return held
+}
+
+function lettingGo<T>(held: readonly number[], act: () => T): T {
+  try {
+    return act()
+  } finally {
+    for (const fd of held) closeSync(fd)
+  }
 }

@@ -29,11 +29,11 @@ it('without that, one beyond the gap would stay', () => {
 
 const starve = fileURLToPath(new URL('../fixtures/starve.ts', import.meta.url))
 /** Starts that failed, and how many sockets more there are after all of them. */
-const starved = (how: 'closing' | 'as-node-does'): { readonly failed: number; readonly left: number } =>
+const starved = (how: 'failing-early' | 'as-node-does'): { readonly failed: number; readonly left: number } =>
   JSON.parse(execFileSync(process.execPath, [starve, how], { encoding: 'utf8' })) as never
 
 it('a child that can’t be started leaves no descriptor, however few of those are there that it needs', () => {
-  const { failed, left } = starved('closing')
+  const { failed, left } = starved('failing-early')
   expect(failed).toBeGreaterThan(5)
   expect(left).toBe(0)
 })

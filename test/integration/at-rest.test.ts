@@ -84,7 +84,7 @@ test('23: a launch that runs out of descriptors, at whichever of those it needs,
     await stop()
     await startAndStop()
   }
-  // Two for each of its five pipes, and two for the start itself.
+  // Two at least for each of its five pipes, and two for the start itself.
   expect(
     failures.filter((words) => /launcher of brief could not be started.*EMFILE/.test(words)).length,
   ).toBeGreaterThan(8)
