@@ -61,6 +61,7 @@ export class Past implements Foldable {
         this.#open.delete(String(said['call']))
         break
       case 'approval.standing':
+        this.#forgetExpired()
         this.#standing.set(String(said['id']), body as Stored)
         break
       case 'approval.revoked':
@@ -104,6 +105,13 @@ export class Past implements Foldable {
       .filter(({ expiresAt }) => expiresAt > now)
   }
 
+  /** Nobody tells that the time of an approval was over. */
+  #forgetExpired(): void {
+    const now = Date.now()
+    for (const [id, { expires_at }] of this.#standing)
+      if (Date.parse(expires_at) <= now) this.#standing.delete(id)
+  }
+
   /** What a server did took along every approval of it. */
   #endApprovals(server: string): void {
     for (const [id, { identity }] of this.#standing)
@@ -112,10 +120,11 @@ export class Past implements Foldable {
 
   /** All of it, as JSON. */
   save(): SavedPast {
+    this.#forgetExpired()
     return {
       ledger: this.ledger.save(),
       open: this.#open.values(),
-      standing: [...this.#standing.values()].filter(({ expires_at }) => Date.parse(expires_at) > Date.now()),
+      standing: [...this.#standing.values()],
       applied: [...this.#applied],
     }
   }

@@ -1,4 +1,6 @@
 // What the journal adds up to is the same whichever of its records were the last before a kill.
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { expect, test } from 'vitest'
 import { Ledger } from '../../../src/call/ledger.ts'
 import { Past } from '../../../src/daemon/governance/past.ts'
@@ -25,4 +27,22 @@ test.each([
   past.fold(standing('b', 'files2/resources/read@1#1'))
   past.fold(quarantined(failure))
   expect(past.standing(0).map(({ id }) => id)).toEqual(left)
+})
+
+test('an approval whose time is over is not kept', async () => {
+  const past = new Past(new Ledger({ provisionalAfter: 10, trustedAfter: 50 }))
+  const over = (n: number): WeakRef<object> => {
+    const record = standing(`a${n}`, 'files/read@1#1')
+    record.body.expires_at = new Date(Date.now() - 1).toISOString()
+    past.fold(record)
+    return new WeakRef(record.body)
+  }
+  const kept = Array.from({ length: 100 }, (_, n) => over(n))
+  past.fold(standing('last', 'files/read@1#1'))
+  setFlagsFromString('--expose-gc')
+  const collect = runInNewContext('gc') as () => void
+  await new Promise((resolve) => setImmediate(resolve)) // what a turn has looked at lives as long as it
+  collect()
+  expect(kept.filter((body) => body.deref() !== undefined)).toEqual([])
+  expect(past.standing(0).map(({ id }) => id)).toEqual(['last'])
 })
