@@ -26,7 +26,10 @@ export class Standings {
     }
     if (live !== null && live.digests.get(subject) !== tool.surfaceDigest) {
       if (!live.digests.has(subject))
-        return { state: 'unknown', reason: `${server} does not list ${subject} any more` }
+        return {
+          state: 'unknown',
+          reason: `${server} does not list ${subject} any more among the tools that are looked at (tools.per_server)`,
+        }
       return {
         state: 'changed',
         reason: `${server} lists ${subject} otherwise than when it was accepted; ${mend}`,

@@ -117,14 +117,15 @@ export interface Reading {
   readonly profileOf: (server: ServerSettings) => ProfileSettings | null
 }
 
-/** Reads what a server lists; what nobody could have looked at is no tool. */
+/** Reads what a server lists; what nobody could have looked at is no tool. What was accepted `before` is read first. */
 export function readSurface(
   { server, tools, rest }: Omit<Observation, 'instance'>,
   { codeOf, profileOf }: Reading,
+  before: AcceptedSurface | null = null,
 ): Seen {
   const codeDigest = codeOf(server)
   const profile = profileOf(server)
-  const { digests, unreadable } = digestsOf(tools)
+  const { digests, unreadable } = digestsOf(tools, before)
   const readable = [...digests].flatMap(([name, surfaceDigest]): [string, AcceptedTool][] => {
     const declaration = proposal(server, profile, name, tools.get(name))
     return declaration === null ? [] : [[name, { declaration, surfaceDigest }]]
@@ -139,12 +140,22 @@ export function readSurface(
   }
 }
 
-/** The tools that there are, each read once: where there are more than anybody could look at, those that come first. */
-function digestsOf(tools: ReadonlyMap<string, unknown>): Pick<Seen, 'digests' | 'unreadable'> {
+/**
+ * The tools that there are, each read once: where there are more than anybody could look at, those that were accepted, and
+ * then those that come first. So nothing that a server lists beside an accepted tool makes that one go unseen.
+ */
+function digestsOf(
+  tools: ReadonlyMap<string, unknown>,
+  before: AcceptedSurface | null,
+): Pick<Seen, 'digests' | 'unreadable'> {
+  const isAccepted = ([name]: readonly [string, unknown]): boolean => before?.tools.has(name) === true
+  const all = [...tools]
+  const inOrder =
+    before === null ? all : [...all.filter(isAccepted), ...all.filter((one) => !isAccepted(one))]
   const digests = new Map<string, string>()
   const unreadable: string[] = []
   let left = maxLength
-  for (const [name, tool] of tools) {
+  for (const [name, tool] of inOrder) {
     if (!toolName.test(name)) continue
     const digest = digestOfTool(tool)
     if (digest === null) {

@@ -14,6 +14,7 @@ import type { InstanceId } from '../../lib/ids.ts'
 import type { Observation, Peer } from '../../schema/governor.ts'
 import type { ServerSettings } from '../../schema/settings.ts'
 import type { Emit } from '../../supervisor/ports.ts'
+import { event } from './failure-events.ts'
 import {
   choose,
   digestOfInstructions,
@@ -53,7 +54,11 @@ export class Surfaces {
 
   /** Notes what an instance lists; what is new since the acceptance is recorded before this resolves. */
   observe(seen: Observation): Promise<void> {
-    return this.#inTurn(seen.server.name, () => this.#observe(readSurface(seen, this.#ports), seen.instance))
+    const { name } = seen.server
+    return this.#inTurn(name, () => {
+      const read = readSurface(seen, this.#ports, this.#ports.ledger.accepted(name))
+      return this.#observe(read, seen.instance, seen.tools.size)
+    })
   }
 
   /**
@@ -65,10 +70,11 @@ export class Surfaces {
     const { server } = seen
     return this.#inTurn(server.name, async () => {
       const { declared, only, by, peer } = acceptance
-      const live = readSurface({ ...seen, server: { ...server, declaration: declared } }, this.#ports)
+      const before = this.#ports.ledger.accepted(server.name)
+      const live = readSurface({ ...seen, server: { ...server, declaration: declared } }, this.#ports, before)
       if (declared !== null) expectListed(server.name, declared, seen.tools)
       expectContained(server, this.#ports.profileOf(server), live.tools)
-      const chosen = choose(live, only, this.#ports.ledger.accepted(server.name))
+      const chosen = choose(live, only, before)
       await this.#accept({ ...live, tools: chosen }, restOf(live), by, null, { peer })
       const accepted = this.#ports.ledger.accepted(server.name)
       if (accepted === null)
@@ -108,7 +114,7 @@ export class Surfaces {
     )
   }
 
-  async #observe(seen: Seen, instance: InstanceId): Promise<void> {
+  async #observe(seen: Seen, instance: InstanceId, listed: number): Promise<void> {
     const { ledger, emit } = this.#ports
     const { server, digests, codeDigest, rest } = seen
     const isFirst = ledger.accepted(server.name) === null
@@ -124,11 +130,15 @@ export class Surfaces {
     }
     if (accepted === null || !isSameServer(accepted, identity)) {
       const reason = accepted === null ? 'nothing was accepted yet' : 'it is another version, or other code'
-      emit(about('surface/unaccepted', server.name, { reason, mend: `sallyport accept ${server.name}` }))
+      emit(event('surface/unaccepted', server.name, { reason, mend: `sallyport accept ${server.name}` }))
     } else {
       for (const name of seen.unreadable) if (accepted.tools.has(name)) digests.set(name, unreadableDigest)
       change = compareSurface(accepted, digests, rest?.restDigest ?? accepted.restDigest)
       change = { ...change, undeclared: await this.#judge(seen, accepted, change) }
+      // They may be listed further on, where nobody looks: they are not callable, and that is nobody's violation.
+      const { missing } = change
+      if (listed >= this.#ports.toolLimit() && missing.length > 0)
+        this.#tellUnaccepted(server.name, missing, beyond(this.#ports.toolLimit()))
     }
     ledger.observe(instance, {
       ...identity,
@@ -157,7 +167,7 @@ export class Surfaces {
       return undeclared
     }
     if (server.acceptance !== 'first-use') {
-      this.#ports.emit(about('surface/unaccepted', server.name, { tools: undeclared }))
+      this.#ports.emit(event('surface/unaccepted', server.name, { tools: undeclared }))
       return undeclared
     }
     const acceptable = undeclared.filter((name) => seen.tools.has(name))
@@ -177,7 +187,7 @@ export class Surfaces {
   #tellUnaccepted(server: string, tools: readonly string[], reason: string): void {
     if (tools.length === 0) return
     const mend = `sallyport accept ${server}`
-    this.#ports.emit(about('surface/unaccepted', server, { tools, reason, mend }))
+    this.#ports.emit(event('surface/unaccepted', server, { tools, reason, mend }))
   }
 
   /** Records changes that were not told before, each a violation of the tool's trust. */
@@ -194,7 +204,7 @@ export class Surfaces {
       ),
       add({ type: 'surface.changed', body: { server, became } }),
     ])
-    emit(about('surface/changed', server, { tools: fresh, failure: 'MP-FH-003' }))
+    emit(event('surface/changed', server, { tools: fresh, failure: 'MP-FH-003' }))
   }
 
   /** Records what is again as it was accepted, so that the same change is told, and costs trust, whenever it comes. */
@@ -210,7 +220,7 @@ export class Surfaces {
     })
     if (back.length === 0) return
     await add({ type: 'surface.changed', body: { server, became: Object.fromEntries(back) } })
-    emit(about('surface/returned', server, { tools: back.map(([name]) => name) }))
+    emit(event('surface/returned', server, { tools: back.map(([name]) => name) }))
   }
 
   /** With a change, only what is undeclared becomes accepted; what was accepted before stays as it was. */
@@ -256,9 +266,12 @@ export class Surfaces {
       evidence,
     )
     accepted(server.name, declarationVersion)
-    emit(about('surface/accepted', server.name, { by, tools: fresh.map(([name]) => name) }))
+    emit(event('surface/accepted', server.name, { by, tools: fresh.map(([name]) => name) }))
   }
 }
+
+const beyond = (limit: number): string =>
+  `they were accepted, and are not among the first ${limit} tools that it lists, which is all that is looked at: raise tools.per_server`
 
 /** What of a surface is no tool, as it becomes accepted. */
 type Rest = Pick<AcceptedSurface, 'restDigest' | 'instructionsDigest'>
@@ -282,11 +295,3 @@ export interface Acceptance {
   /** Only these tools beside those that are accepted already, or null for all that is declared */
   readonly only: readonly string[] | null
 }
-
-const about = (type: string, server: string, detail: Readonly<Record<string, unknown>>) => ({
-  type,
-  server,
-  instance: null,
-  principal: null,
-  detail,
-})

@@ -477,3 +477,46 @@ describe('in an attached session', () => {
     expect(outcomes.map(({ body }) => body)).toMatchObject([{ outcome: 'lost', subject: 'wait' }])
   })
 })
+
+test('an accepted tool beyond what is looked at is not called, is told of, and is neither changed nor accepted anew', async () => {
+  await using state = await tempDir()
+  const life = async (perServer: number) => {
+    const server = serverSettings('rug-pull.mjs', { version: '1', surface: 'dynamic' })
+    const words = { naming: '<server>_<tool>', descriptionList: 200, descriptionFull: 2048 } as const
+    const tools = { ...words, perServer, searchThreshold: 20, searchMatches: 10 }
+    return superviseAll([server], { codeOf: () => 'code', state: state.path, settings: { tools } })
+  }
+  const called = (all: Supervised) =>
+    all.supervisor.call(
+      caller(),
+      {
+        server: 'fixture',
+        tool: 'add',
+        arguments: new RawJson('{}'),
+        timeoutMs: null,
+        generation: null,
+        lineage: null,
+      },
+      waiting,
+    )
+  {
+    await using all = await life(100)
+    expect((await called(all)).metadata.identity).toBe('fixture/add@1#1')
+  }
+  {
+    await using all = await life(2)
+    await expect(called(all)).rejects.toMatchObject({
+      code: 'ERR_TOOL_NOT_FOUND',
+      message: expect.stringContaining('tools.per_server') as string,
+    })
+    expect(all.events.find(({ type }) => type === 'surface/unaccepted')?.detail).toMatchObject({
+      tools: ['add', 'wait'],
+      reason: expect.stringContaining('raise tools.per_server') as string,
+    })
+    expect(all.governed.governance.ledger.trust('fixture', 'add')).toMatchObject({ epoch: 0, evidence: 1 })
+  }
+  await using all = await life(100)
+  expect((await called(all)).metadata.identity).toBe('fixture/add@1#1')
+  const types = all.governed.records().map(({ type }) => type)
+  expect(types.filter((type) => /surface|violat|quarantin/.test(type))).toEqual(['surface.accepted'])
+})

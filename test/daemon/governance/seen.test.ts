@@ -59,3 +59,12 @@ test.each(['constructor', 'toString', '__proto__', 'hasOwnProperty'])(
     expect([...seen.tools.keys()]).toEqual([])
   },
 )
+
+test('what was accepted is read before all else, however much is listed before it', () => {
+  const names = Array.from({ length: 10 }, (_, n) => `t${n}`)
+  const tools = Object.fromEntries(names.map((name) => [name, long(250_000)]))
+  const last = read({ t9: long(250_000) }).tools
+  const before = { tools: last } as unknown as Parameters<typeof readSurface>[2]
+  const seen = readSurface({ server, tools: new Map(Object.entries(tools)), rest: {} }, reading, before)
+  expect([...seen.digests.keys()]).toEqual(['t9', 't0', 't1', 't2'])
+})
