@@ -158,6 +158,7 @@ function sourceDigest() {
     '.ci/copy-data.mjs',
     '.ci/schema-types.ts',
     '.ci/validators.ts',
+    '.ci/bundle.ts',
   ]
   return digestOf(['src', 'sandbox', ...build])
 }
