@@ -80,8 +80,8 @@ async function serve(
 
   // 4. Down, in order; a second signal does not wait for it.
   if (reason !== null) log.error({ code: reason.code, err: reason }, 'daemon must end')
-  await daemon[Symbol.asyncDispose]()
-  return reason?.exitStatus ?? 0
+  const isClean = await daemon.goDown()
+  return reason?.exitStatus ?? (isClean ? 0 : 1)
 }
 
 // Resolves with null on a signal, with the error on a bug that nobody caught: a daemon in an unknown state goes down. One that

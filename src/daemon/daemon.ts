@@ -22,7 +22,7 @@ export class Daemon implements AsyncDisposable {
   /** Goes over to what the configuration says now, on the word of the daemon's own user; rejects where it is refused */
   readonly reload: () => Promise<Reloaded>
   readonly #parts: Parts
-  #isDown: Promise<void> | null = null
+  #isDown: Promise<boolean> | null = null
 
   constructor(
     id: DaemonId,
@@ -38,16 +38,21 @@ export class Daemon implements AsyncDisposable {
     this.#parts = parts
   }
 
+  /** Takes it down; resolves with whether nothing of it is left, for sure. Idempotent. */
+  goDown(): Promise<boolean> {
+    return (this.#isDown ??= this.#goDown(this.#parts))
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#isDown ??= this.#goDown(this.#parts)
-    await this.#isDown
+    await this.goDown()
   }
 
   // Nobody new comes in; then servers end while their hosts are still connected, so that the last answers arrive.
-  async #goDown({ doors, undo, log }: Parts): Promise<void> {
+  async #goDown({ doors, undo, log }: Parts): Promise<boolean> {
     log.info({ daemon: this.id }, 'daemon ends')
     doors.closeIntake()
-    await unwind(undo, log)
+    const isClean = await unwind(undo, log)
     log.info({ daemon: this.id }, 'daemon ended')
+    return isClean
   }
 }

@@ -45,6 +45,7 @@ export class Guard implements AsyncDisposable {
   readonly #leavings: Leaving[] = []
   #child: ChildProcess
   #isDone = false
+  #isClean = true
 
   private constructor(options: GuardOptions, child: ChildProcess) {
     this.runtimeDir = options.runtimeDir
@@ -102,12 +103,23 @@ export class Guard implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    await this.letGo(true)
+  }
+
+  /** A daemon that could not take down all of its own goes without a word: the guard does it, as after a death. */
+  async letGo(isClean: boolean): Promise<void> {
     if (this.#isDone) return
     this.#isDone = true
+    this.#isClean = isClean
     await this.#finish()
   }
 
   async #finish(): Promise<void> {
+    if (!this.#isClean) {
+      this.#child.stdin?.end()
+      this.#child.unref()
+      return
+    }
     if (this.#child.exitCode !== null || this.#child.signalCode !== null) return
     const exit = once(this.#child, 'exit')
     this.#child.stdin?.end('done\n')

@@ -131,8 +131,8 @@ export async function runOne(options: RunOptions, { signal }: { signal: AbortSig
     questions: new Questions(),
     shared: null,
   })
-  halt = (reason) => void session.stop(reason)
-  const stop = (): void => void session.stop('interrupted')
+  halt = (reason) => void session.stop(reason).catch(() => undefined)
+  const stop = (): void => void session.stop('interrupted').catch(() => undefined)
   signal.addEventListener('abort', stop, { once: true })
   session.take(stream, Buffer.alloc(0))
   try {

@@ -73,7 +73,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     const initPath = await findInitBinary()
     const onLost = (error: SallyportError): void => ended.resolve(error)
     const guard = await Guard.hold({ initPath, runtimeDir, stateDir, log, isAnswered: answers, onLost })
-    undo.push({ what: 'the guard', undo: () => guard[Symbol.asyncDispose]() })
+    undo.push({ what: 'the guard', undo: ({ hasFailed }) => guard.letGo(!hasFailed) })
 
     // 3. The machine and what runs on it; from here on a killed daemon leaves work for the guard.
     const id = newDaemonId()

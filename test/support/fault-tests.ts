@@ -212,6 +212,10 @@ export const faultRows: readonly FaultRow[] = [
     fault: 'no room on the disk, no descriptors, no memory for a process',
     tests: {
       'integration/faults.test.ts': ['23: '],
+      'integration/unproven.test.ts': [
+        'a stop of a session fails by name',
+        'a daemon that is told to end does',
+      ],
       'integration/disk.test.ts': ['that fails in any way blocks every call'],
     },
   },

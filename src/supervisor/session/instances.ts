@@ -14,6 +14,7 @@ export class SessionInstances {
   readonly #note: Note
   readonly #guest: Guest
   readonly #all = new Set<Serving>()
+  readonly #unproven = Promise.withResolvers<never>()
   /** The one that the host speaks with, or null */
   serving: Serving | null = null
 
@@ -21,6 +22,12 @@ export class SessionInstances {
     this.#options = options
     this.#note = note
     this.#guest = guest
+    this.#unproven.promise.catch(() => undefined) // mostly nobody waits for it
+  }
+
+  /** Rejects where all were stopped and there is no proof that nothing of them is left. */
+  get unproven(): Promise<never> {
+    return this.#unproven.promise
   }
 
   /** A further one; nothing is started, and it serves once it is told to. */
@@ -42,18 +49,25 @@ export class SessionInstances {
     return [...this.#all].flatMap((one) => (one instanceof Instance ? [one.view()] : []))
   }
 
-  /** Resolves when nothing of it is left, or when it is told that something is; the one that serves is still shown. */
-  async stop(instance: Serving, reason: string): Promise<void> {
+  /** Resolves when nothing of it is left, or with why that is not proven, which is told; the one that serves is still shown. */
+  async stop(instance: Serving, reason: string): Promise<SallyportError | null> {
     try {
       await instance.stop(reason)
       await instance.gone
       if (instance !== this.serving) this.#all.delete(instance)
+      return null
     } catch (thrown) {
-      this.#note('session/not-gone', { reason: SallyportError.from(thrown).message })
+      const error = SallyportError.from(thrown)
+      this.#note('session/not-gone', { reason: error.message })
+      return error
     }
   }
 
-  async stopAll(reason: string): Promise<void> {
-    await Promise.all([...this.#all].map((instance) => this.stop(instance, reason)))
+  /** The same for all of them; whether that is proven. */
+  async stopAll(reason: string): Promise<boolean> {
+    const ends = await Promise.all([...this.#all].map((instance) => this.stop(instance, reason)))
+    const stuck = ends.find((error) => error !== null) ?? null
+    if (stuck !== null) this.#unproven.reject(stuck)
+    return stuck === null
   }
 }

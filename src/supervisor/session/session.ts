@@ -69,10 +69,7 @@ export class Session implements AsyncDisposable {
 
   /** Hands over the host's stream for good; `head` is what was read of it before. */
   take(host: Duplex, head: Buffer): void {
-    if (this.#phase !== 'idle') {
-      host.destroy()
-      return
-    }
+    if (this.#phase !== 'idle') return void host.destroy()
     this.#host = host
     const { server, ports } = this.#options
     this.#relay = new Relay(
@@ -96,10 +93,10 @@ export class Session implements AsyncDisposable {
     this.#relay.open(head)
   }
 
-  /** Ends the session; resolves with how it ended. Idempotent. */
-  async stop(reason: string): Promise<SessionEnd> {
-    await this.#end(reason, null)
-    return this.ended
+  /** Ends the session; resolves with how it ended. Idempotent. Fails where there is no proof of that, though it may come. */
+  stop(reason: string): Promise<SessionEnd> {
+    void this.#end(reason, null)
+    return Promise.race([this.ended, this.#instances.unproven])
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -280,13 +277,15 @@ export class Session implements AsyncDisposable {
     const instance = this.#instances.serving
     const why = (): string => reason ?? instance?.reason ?? 'it ended'
     const isMeeting = instance?.state === 'starting' && !this.#hasHostEnded
-    await Promise.all([this.#instances.stopAll(why()), this.#boundary.stop(why(), isMeeting)])
-    await instance?.drained
+    const boundary = this.#boundary.stop(why(), isMeeting)
+    const [isProven] = await Promise.all([this.#instances.stopAll(why()), boundary])
+    if (isProven) await instance?.drained
     this.#boundary.end(unavailable(this.#options.server.name, why()), this.views(), !this.#hasHostEnded)
     this.#talk.clear()
     this.#relay?.disconnect()
     this.#phase = 'ended'
     if (this.#host !== null) await closeStream(this.#host)
+    await instance?.drained // without proof it is shown until that comes
     const own = instance === null ? 0 : statusOf(instance.exit)
     const end = { status: status ?? own, reason: reason ?? instance?.reason ?? null }
     this.#note('session/ended', { ...end })

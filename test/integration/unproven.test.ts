@@ -1,0 +1,73 @@
+// Where no descriptor is left to look with, nothing proves that a sandbox is gone: whoever stops it is told so, and nobody waits for ever.
+import { execFileSync } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { configOf, daemon, fixture, type TestDaemon } from '../support/daemon.ts'
+import { eventually } from '../support/eventually.ts'
+import { descendantsOf } from '../support/leaks.ts'
+import { RawCaller } from '../support/raw-caller.ts'
+
+const config = configOf({ echo: fixture('echo') })
+
+/** A host whose session has a process. */
+async function attached(at: TestDaemon): Promise<RawCaller> {
+  const host = await RawCaller.open(join(at.runtimeDir, 'host/host.sock'))
+  await host.ask('session/attach', { server: 'echo' })
+  const hello = {
+    protocolVersion: '2025-06-18',
+    capabilities: {},
+    clientInfo: { name: 'host', version: '1' },
+  }
+  expect(await host.ask('initialize', hello)).toMatchObject({ result: { serverInfo: { name: 'echo' } } })
+  return host
+}
+
+/** Gives the daemon no further descriptor; what it returns gives back what it had. */
+function exhaust({ process: { pid } }: TestDaemon): () => void {
+  const limit = (soft: string): unknown => execFileSync('prlimit', ['--pid', `${pid}`, `--nofile=${soft}:`])
+  const usual = /^Max open files\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/limits`, 'utf8'))?.[1] ?? ''
+  limit('3')
+  return () => void limit(usual)
+}
+
+test('a stop of a session fails by name, the session is shown until there is proof, and the server is used on', async () => {
+  await using at = await daemon(config)
+  using _host = await attached(at)
+  const instances = async () => (await at.client.call('servers/get', { server: 'echo' })).instances
+  const [{ id } = { id: '' }] = await instances()
+  const giveBack = exhaust(at)
+  try {
+    await expect(at.client.call('servers/stop', { server: 'echo' })).rejects.toMatchObject({
+      code: 'ERR_INTERNAL',
+      message: expect.stringContaining('is still not gone'),
+    })
+    expect(await instances()).toMatchObject([{ id, purpose: 'session', state: 'failed' }])
+  } finally {
+    giveBack()
+  }
+  await eventually(async () => (await instances()).length === 0, 20_000)
+  using _another = await attached(at)
+}, 90_000)
+
+test('a daemon that is told to end does, says so by its status, and its guard takes down what may be left', async () => {
+  await using at = await daemon(config)
+  using _host = await attached(at)
+  const parts = descendantsOf(at.process.pid ?? 0).map(({ pid }) => pid)
+  expect(parts.length).toBeGreaterThan(3)
+  const ended = once(at.process, 'exit')
+  exhaust(at)
+  at.process.kill('SIGTERM')
+  expect(await ended).toEqual([1, null])
+  await eventually(() => parts.every(isGone), 10_000)
+  expect((await at.run(['audit', 'verify', '--state', at.stateDir])).status).toBe(0)
+}, 60_000)
+
+const isGone = (pid: number): boolean => {
+  try {
+    return /^\d+ \(.*\) Z/s.test(readFileSync(`/proc/${pid}/stat`, 'latin1'))
+  } catch {
+    return true
+  }
+}
