@@ -5,6 +5,7 @@ import { shippedFolder } from '../src/config/profile-layers.ts'
 import { loadProfile } from '../src/config/profile.ts'
 import { catalogue } from '../src/errors.ts'
 import { catalogue as probes } from '../src/verify/catalogue.ts'
+import { findings } from '../test/chaos/seeds.ts'
 import { faultRows } from '../test/support/fault-tests.ts'
 import { type ControlId, controlOf, controls } from '../src/verify/arms/controls.ts'
 
@@ -55,12 +56,16 @@ const tables: Readonly<Record<string, () => string | Promise<string>>> = {
   faults: () =>
     table(
       ['', 'fault', 'shown by'],
-      faultRows.map(({ number, fault, tests }) => [
-        String(number),
-        fault,
-        Object.entries(tests)
-          .map(([file, titles]) => `\`${file}\`: ${titles.map((title) => `“${title.trim()}”`).join(', ')}`)
-          .join('; '),
+      faultRows.map(({ number, fault, tests }) => [String(number), fault, shownBy(tests)]),
+    ),
+  findings: () =>
+    table(
+      ['seed', 'as', 'found', 'held by'],
+      findings.map(({ seed, as, found, tests }) => [
+        seed === null ? 'not on record' : String(seed),
+        as,
+        found,
+        shownBy(tests),
       ]),
     ),
   controls: () =>
@@ -97,6 +102,13 @@ if (import.meta.main) {
       process.exitCode = 1
     } else writeFileSync(new URL(path, root), fresh)
   }
+}
+
+/** Files of tests, each with how their titles begin. */
+function shownBy(tests: Readonly<Record<string, readonly string[]>>): string {
+  return Object.entries(tests)
+    .map(([file, titles]) => `\`${file}\`: ${titles.map((title) => `“${title.trim()}”`).join(', ')}`)
+    .join('; ')
 }
 
 function table(head: readonly string[], rows: readonly (readonly string[])[]): string {

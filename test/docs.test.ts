@@ -3,6 +3,7 @@ import { existsSync, readFileSync, readdirSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import packageJson from '../package.json' with { type: 'json' }
+import { findings } from './chaos/seeds.ts'
 import { faultRows } from './support/fault-tests.ts'
 import { documents, refreshed } from '../.ci/doc-tables.ts'
 import { catalogue } from '../src/errors.ts'
@@ -29,6 +30,18 @@ test.each(documents)('%s links to files and headings that exist', (path) => {
 })
 
 test.each(faultRows)('fault $number of docs/faults.md is shown by tests that are there', ({ tests }) => {
+  expectThere(tests)
+})
+
+test.each(findings)(
+  'what chaos found ($as, seed $seed) is held by tests that are there: $found',
+  ({ tests }) => {
+    expectThere(tests)
+  },
+)
+
+function expectThere(tests: Readonly<Record<string, readonly string[]>>): void {
+  expect(Object.keys(tests)).not.toEqual([])
   for (const [file, titles] of Object.entries(tests)) {
     const said = [...read(`test/${file}`).matchAll(/['`]([^'`\n]+)['`]/g)].map(([, text = '']) => text)
     for (const title of titles)
@@ -37,7 +50,7 @@ test.each(faultRows)('fault $number of docs/faults.md is shown by tests that are
         `${file}: ${title}`,
       ).toBe(true)
   }
-})
+}
 
 test('docs/faults.md has all of the 26', () => {
   expect(faultRows.map(({ number }) => number)).toEqual(Array.from({ length: 26 }, (_, n) => n + 1))

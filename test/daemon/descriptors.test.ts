@@ -43,3 +43,8 @@ it('without that, Node would keep its five sockets', () => {
   expect(failed).toBeGreaterThan(5)
   expect(left).toBeGreaterThanOrEqual(5)
 })
+
+// What a start had made, and Node forgot, can't be closed by anybody: that corrupts Node's memory.
+it('a start that lacks descriptors fails before it has any pipe: with some to spare beyond what it needs', () => {
+  expect(starved('failing-early').failed).toBeGreaterThan(starved('as-node-does').failed)
+})

@@ -216,6 +216,7 @@ export const faultRows: readonly FaultRow[] = [
         'a stop of a session fails by name',
         'a daemon that is told to end does',
       ],
+      'integration/at-rest.test.ts': ['23: '],
       'integration/disk.test.ts': ['that fails in any way blocks every call'],
     },
   },
