@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { realpathSync } from 'node:fs'
 import { basename, dirname, join, relative, resolve } from 'node:path'
 import { SallyportError } from '../../errors.ts'
-import { isMissing } from '../../lib/missing.ts'
+import { errnoOf, isMissing, isShortage } from '../../lib/missing.ts'
 import { isWithin } from '../../lib/path-overlap.ts'
 import type { PackageSettings } from '../../schema/settings.ts'
 import type { Trust } from './command.ts'
@@ -117,8 +117,8 @@ const findRoot = async (server: string, path: string, { uid }: Trust): Promise<s
     const { place, what, mend } = followed.distrust
     throw unsafe(server, place, what, mend)
   } catch (error) {
-    if (!isMissing(error)) throw error
-    throw unsafe(server, path, 'does not exist', 'install it, or correct the path')
+    if (isMissing(error)) throw unsafe(server, path, 'does not exist', 'install it, or correct the path')
+    return unreadable(server, path, error)
   }
 }
 
@@ -174,7 +174,20 @@ const realOrNull = (path: string): string | null => {
 
 const unpinnable = (server: string, error: unknown): never => {
   if (error instanceof UnpinnableError) throw unsafe(server, error.path, error.message, error.mend)
-  throw error
+  const path: unknown = Reflect.get(Object(error), 'path')
+  return unreadable(server, typeof path === 'string' ? path : 'a file', error)
+}
+
+/** What the daemon's own user can't read is no package, whoever named it; what is for want of something else goes on as it is. */
+const unreadable = (server: string, path: string, error: unknown): never => {
+  const errno = errnoOf(error)
+  if (errno === null || isMissing(error) || isShortage(error) || error instanceof SallyportError) throw error
+  throw unsafe(
+    server,
+    path,
+    `cannot be read (${errno})`,
+    'let the daemon’s user read it, or correct the path',
+  )
 }
 
 const unsafe = (server: string, path: string, what: string, mend: string): SallyportError =>

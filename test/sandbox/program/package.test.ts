@@ -151,6 +151,25 @@ describe('a registered package', () => {
 })
 
 describe('a package is refused', () => {
+  test('that the daemon’s user can’t read, by the way to it and below', async () => {
+    await using place = await arrange()
+    const far = place.at('x'.repeat(300))
+    await expectRefusal(
+      () => pin({ ...place.settings, source: far }),
+      'ERR_PACKAGE_UNSAFE',
+      `${far} cannot be read (ENAMETOOLONG)`,
+    )
+    const path = place.at('server/secret')
+    const denied = Object.assign(new Error('EACCES: permission denied'), { code: 'EACCES', path })
+    await expectRefusal(
+      () => pinPackage('probe', place.settings, trust, () => Promise.reject(denied)),
+      'ERR_PACKAGE_UNSAFE',
+      `${path} cannot be read (EACCES)`,
+    )
+    const short = Object.assign(new Error('EMFILE'), { code: 'EMFILE', path })
+    await expect(pinPackage('probe', place.settings, trust, () => Promise.reject(short))).rejects.toBe(short)
+  })
+
   test('that others can write, at any depth or above', async () => {
     await using place = await arrange()
     for (const name of ['server/dist/index.js', 'server/dist', 'server', 'node_modules/dep', '.']) {
