@@ -147,11 +147,32 @@ async function newFile(path: string) {
 function say(record: AuditRecord, { json }: ReachOptions): void {
   if (json === true) return void process.stdout.write(`${visibleJson(record)}\n`)
   const { seq, at, type, body } = record
-  const fields = Object.entries({ ...(body as object) })
-    .filter(([key, value]) => told.has(key) && value !== null)
-    .map(([key, value]) => `${key}=${word(value)}`)
+  const fields = Object.entries({ ...(body as object) }).flatMap(([key, value]) => {
+    const words = told.has(key) ? wordsOf(key, value) : null
+    return words === null ? [] : [`${key}=${words}`]
+  })
   const line = visible(fields.join(' '))
   process.stdout.write(`${paint('dim', `${at.slice(0, 23)} #${seq}`)} ${paint('bold', type)} ${line}\n`)
+}
+
+/** A value in one line: of a list the names in it, as many as can be taken in; null where there is nothing to say. */
+function wordsOf(key: string, value: unknown): string | null {
+  if (value === null || value === '') return null
+  if (typeof value !== 'object') return word(value)
+  const list: readonly unknown[] = Array.isArray(value) ? value : key === 'became' ? Object.keys(value) : []
+  const names = list.map(nameIn).filter((name) => name !== null)
+  if (names.length === 0) return null
+  const more = names.length > mostNames ? [`and ${names.length - mostNames} more`] : []
+  return [...names.slice(0, mostNames), ...more].map(word).join(',')
+}
+
+const mostNames = 8
+
+/** Itself, or of an accepted tool its name. */
+function nameIn(one: unknown): string | null {
+  const name: unknown =
+    typeof one === 'string' ? one : Reflect.get(Object(Reflect.get(Object(one), 'declaration')), 'name')
+  return typeof name === 'string' ? name : null
 }
 
 /** What others wrote must not read as a further field: only a word of plain characters stands unquoted. */
@@ -179,6 +200,16 @@ const told: ReadonlySet<string> = new Set([
   'scope',
   'name',
   'id',
+  'ids',
+  'tools',
+  'declarationVersion',
+  'acceptedBy',
+  'became',
+  'mode',
+  'added',
+  'changed',
+  'removed',
+  'durability',
 ])
 
 function printWhole({ seq, at, type, daemon, segment, hash, prev, body }: AuditRecord): void {

@@ -315,6 +315,38 @@ describe('the operator’s verbs', () => {
     expect((await at.run(['explain', made, '-a', 'x=1'])).status).toBe(7)
   })
 
+  test('audit tail says of each record what it is about', async () => {
+    await call('plain')
+    await call('asked').catch(() => undefined)
+    const accepted = await at.run([
+      'audit',
+      'tail',
+      '--type',
+      'surface.accepted',
+      '--server',
+      'plain',
+      '-n',
+      '1',
+    ])
+    expect(accepted.stdout).toMatch(
+      / server=plain declarationVersion=1 tools=echo,fail,error acceptedBy=first-use\n$/,
+    )
+    const applied = await at.run(['audit', 'tail', '--type', 'config.applied'])
+    expect(applied.stdout).toMatch(/ mode=default\n$/)
+    await using operator = await at.connect('operator')
+    await operator.call('approvals/subscribe', {})
+    const made = call('asked', { tail: 1 })
+    const { id } = await eventually(async () => (await operator.call('approvals/list', {})).pending[0])
+    await operator.call('approvals/approve', { id, scope: 'policy' })
+    await made
+    await operator.call('approvals/deny', { id })
+    const ended = await eventually(async () => {
+      const { stdout } = await at.run(['audit', 'tail', '--type', 'approval.ended'])
+      return stdout.includes(id) && stdout
+    })
+    expect(ended).toMatch(new RegExp(`approval\\.ended ids=${id}\n`))
+  })
+
   test('audit tail -f goes on as calls come, and show has every record of one whole', async () => {
     const child = at.start(['audit', 'tail', '-f', '-n', '1', '--server', 'plain', '--json'])
     let said = ''
