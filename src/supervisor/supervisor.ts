@@ -125,8 +125,13 @@ export class Supervisor implements AsyncDisposable {
   }
 
   /** Stops the caller's instances; the operator's stop is everybody's. */
-  async stop(caller: Caller, server: string, _waiting: Waiting): Promise<readonly InstanceId[]> {
-    return this.#server(caller, server).stop(caller, `${caller.role} ${caller.principal.id} stopped it`)
+  async stop(
+    caller: Caller,
+    server: string,
+    _waiting: Waiting,
+    reason = `${caller.role} ${caller.principal.id} stopped it`,
+  ): Promise<readonly InstanceId[]> {
+    return this.#server(caller, server).stop(caller, reason)
   }
 
   /** Stops a server for all and keeps it from starting until `release`. */

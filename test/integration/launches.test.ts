@@ -5,6 +5,7 @@ import { chmod, cp, mkdir, truncate, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { configOf, fixture, place, serve, type Place } from '../support/daemon.ts'
+import { eventually } from '../support/eventually.ts'
 import { RawCaller } from '../support/raw-caller.ts'
 import { bodiesOf, recordsOf } from '../support/witness.ts'
 
@@ -58,6 +59,18 @@ async function folderOf(name: string, bytes: number): Promise<string> {
   await truncate(join(folder, 'data'), bytes)
   return folder
 }
+
+test('whose call it was that ended with the server is told who removed it', async () => {
+  await reload({ base: fixture('echo') }, { dynamic: { ...dynamic, tools: { allow: ['wait'] } } })
+  const request = { ...requestOf('slow'), args: ['/app/slow.mjs'] }
+  expect((await host.ask('servers/launch', request)).error).toBeUndefined()
+  using other = await open()
+  const call = other.ask('tools/call', { server: 'slow', tool: 'wait', arguments: { ms: 60_000 } })
+  await eventually(() => bodiesOf(at.stateDir, 'call.intent').length > 0)
+  await host.ask('servers/remove', { server: 'slow' })
+  const uid = process.getuid?.()
+  expect((await call).error?.message).toBe(`mcp server slow is unavailable: host ${uid} removed it`)
+})
 
 test('nothing is known of what was launched, called and removed, whatever its names were', async () => {
   for (const name of ['one', 'two', 'one', 'three']) {

@@ -162,7 +162,8 @@ async function remove(
   const revoked = governance.revoke(server)
   // Who takes long to stop holds up nobody's reload.
   const everybody = { ...caller, role: 'operator' } as const
-  const before = await supervisor.stop(everybody, server, waiting)
+  const reason = `${caller.role} ${caller.principal.id} removed it`
+  const before = await supervisor.stop(everybody, server, waiting, reason)
   return inTurn(async () => {
     const settings = supervisor.settingsOf(caller, server)
     expectOwn({ roster, supervisor }, server, caller)
