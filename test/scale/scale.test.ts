@@ -3,6 +3,7 @@ import { execFile } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
 import { tempDir } from '../support/temp-dir.ts'
 import { plot } from './curves.ts'
@@ -35,6 +36,16 @@ async function scale(...args: readonly string[]): Promise<Found> {
   expect(status, said).toBeLessThan(2)
   return { status, said, outcome: JSON.parse(readFileSync(json, 'utf8')), html: readFileSync(html, 'utf8') }
 }
+
+test.concurrent.for([
+  [['--sevrers', '10'], '--sevrers'],
+  [['--servers', 'many'], '--servers many: use a whole number above 0'],
+  [['--servers', '251'], 'use at most 250'],
+  [['--servers', '1', '--hosts', '2'], 'use at most as many hosts as servers, 1'],
+] as const)('%j is refused by what is taken', async ([args, said], { expect }) => {
+  const run = promisify(execFile)(process.execPath, [script, ...args])
+  await expect(run).rejects.toMatchObject({ code: 7, stdout: '', stderr: expect.stringContaining(said) })
+})
 
 test.concurrent(
   'ten servers and five hosts: every call is answered, nothing grows, and the page shows it',

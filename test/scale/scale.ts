@@ -9,17 +9,7 @@ import { judge } from './judge.ts'
 import { page } from './page.ts'
 import { run } from './run.ts'
 
-const { values: options } = parseArgs({
-  options: {
-    servers: { type: 'string', default: '200' },
-    hosts: { type: 'string', default: '100' },
-    seconds: { type: 'string', default: '180' },
-    rate: { type: 'string', default: '5' },
-    load: { type: 'string' },
-    json: { type: 'string' },
-    html: { type: 'string' },
-  },
-})
+const options = readOptions()
 const [servers = 0, hosts = 0, seconds = 0, rate = 0] = (
   ['servers', 'hosts', 'seconds', 'rate'] as const
 ).map((name) => amount(name, options[name]))
@@ -44,6 +34,26 @@ if (options.json !== undefined)
   writeFileSync(options.json, `${JSON.stringify({ machine, ...outcome, verdicts }, null, 2)}\n`)
 if (options.html !== undefined) writeFileSync(options.html, page(machine, outcome, verdicts))
 process.exitCode = verdicts.every(({ isHeld }) => isHeld) ? 0 : 1
+
+function readOptions() {
+  try {
+    return parseArgs({
+      options: {
+        servers: { type: 'string', default: '200' },
+        hosts: { type: 'string', default: '100' },
+        seconds: { type: 'string', default: '180' },
+        rate: { type: 'string', default: '5' },
+        load: { type: 'string' },
+        json: { type: 'string' },
+        html: { type: 'string' },
+      },
+    }).values
+  } catch (error) {
+    return stop(
+      `${(error as Error).message}: use npm run scale -- [--servers N] [--hosts N] [--seconds N] [--rate N] [--json FILE] [--html FILE] [--load MODULE]`,
+    )
+  }
+}
 
 function amount(name: string, text: string): number {
   const value = Number(text)
