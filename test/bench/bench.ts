@@ -22,14 +22,14 @@ const statusInterrupted = 130
 const scripts: Readonly<
   Record<string, { readonly whole: readonly string[]; readonly quick: readonly string[] }>
 > = {
-  'governed-call': { whole: ['20000', '5'], quick: ['2000', '1'] },
-  'sdk-calls': { whole: ['7'], quick: ['1'] },
+  'governed-call': { whole: ['20000', '5'], quick: ['1000', '1'] },
+  'sdk-calls': { whole: ['7'], quick: ['1', '100'] },
   launch: { whole: ['25'], quick: ['1'] },
   pool: { whole: ['25'], quick: ['1'] },
   'container-launch': { whole: ['15'], quick: ['1'] },
-  footprint: { whole: ['100', '30', '3'], quick: ['5', '2', '1'] },
-  egress: { whole: ['300', '--peers'], quick: ['5', '--peers'] },
-  stop: { whole: ['50', '3', '15'], quick: ['5', '1', '1'] },
+  footprint: { whole: ['100', '30', '3'], quick: ['2', '1', '1'] },
+  egress: { whole: ['300', '--peers'], quick: ['1', '--peers'] },
+  stop: { whole: ['50', '3', '15'], quick: ['2', '1', '1'] },
 }
 
 const options = readOptions()

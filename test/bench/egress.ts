@@ -22,7 +22,6 @@ import { nameOf } from './peers.ts'
 import { byTurns, type Measured } from './turns.ts'
 
 const atOnce = 200
-const warm = 20
 const srtName = nameOf('srt')
 const token = 'bench_0123456789abcdef0123456789abcdef'
 /** What passes bytes on, as often as the relay and the door do; what ends TLS and begins it again, as a swap does */
@@ -50,10 +49,12 @@ const relays: ChildProcess[] = []
 const ways = await allWays()
 const absent = await addPeer()
 
-await byTurns(over('request', { path: '/' }), warm)
+/** What takes long is done a few times */
+const few = Math.min(rounds, 5)
+await byTurns(over('request', { path: '/' }), Math.min(rounds, 20)) // compiled by now
 const fresh = await byTurns(over('request', { path: '/' }), rounds)
-const down = await byTurns(over('request', { path: '/big' }, speedOf), 5)
-const crowd = await byTurns(over('crowd', { count: atOnce }), 5)
+const down = await byTurns(over('request', { path: '/big' }, speedOf), few)
+const crowd = await byTurns(over('crowd', { count: atOnce }), few)
 publish([
   {
     id: 'egress',

@@ -1,5 +1,5 @@
 // What a host that is written with the SDK feels: its client, a server of the SDK's, and what lies between them. Calls a second
-// with 64 in flight, one call at a time, and a result of 1 MiB; beside them what any process in between costs here. Run after npm run build: node test/bench/sdk-calls.ts [rounds]
+// with 64 in flight, one call at a time, and a result of 1 MiB; beside them what any process in between costs here. Run after npm run build: node test/bench/sdk-calls.ts [rounds] [calls]
 import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
 import { connect } from 'node:net'
@@ -27,11 +27,10 @@ import { endNow, srtCommand } from './starts.ts'
 import { byTurns, type Measured } from './turns.ts'
 
 const inFlight = 64
-const calls = 1500
-const few = 150
 const trip = 3000
 const mebibyte = 1024 * 1024
-const { rounds } = counts({ rounds: 7 })
+const { rounds, calls } = counts({ rounds: 7, calls: 1500 })
+const few = Math.ceil(calls / 10)
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const shim = `${root}dist/libexec/${process.arch}/sallyport-stdio`
 const script = pathOf('sdk-echo.mjs')

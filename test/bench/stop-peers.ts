@@ -11,6 +11,7 @@ import type { Command } from './containers.ts'
 import type { Arm } from './figures.ts'
 import { nameOf } from './peers.ts'
 import { endNow, srtCommand } from './starts.ts'
+import { until } from './until.ts'
 
 /** So many sandboxes at once, the longest that they are let start, ms, and how often */
 interface Storm {
@@ -35,7 +36,7 @@ export async function leftByPeers(stack: Undoing, kills: number): Promise<readon
   const srt = await srtCommand(folder.path)
   const named = (name: string, { launches, kills: times }: Storm): string =>
     `${name}, ${times} kills of ${launches}`
-  const alone = await leftOf(['bwrap', ...bareSandbox, ...sleep], bubblewrap, token)
+  const alone = await leftOf(['bwrap', ...bareSandbox, ...sleep], bubblewrap, token, folder.path)
   return [
     { name: named('bubblewrap alone', bubblewrap), kind: 'peer', values: [alone] },
     'absent' in srt
@@ -43,20 +44,18 @@ export async function leftByPeers(stack: Undoing, kills: number): Promise<readon
       : {
           name: named(nameOf('srt'), srts),
           kind: 'peer',
-          values: [await leftOf(srt(`-e 'setInterval(() => {}, 1e6)' ${token}`), srts, token)],
+          values: [await leftOf(srt(`-e 'setInterval(() => {}, 1e6)' ${token}`), srts, token, folder.path)],
         },
   ]
 }
 
-async function leftOf(
-  command: Command,
-  { launches, windowMs, kills }: Storm,
-  token: string,
-): Promise<number> {
+async function leftOf(command: Command, storm: Storm, token: string, folder: string): Promise<number> {
+  const { launches, windowMs, kills } = storm
   let left = 0
   for (let kill = 0; kill < kills; kill++) {
     const args = ['-e', starter, String(launches), JSON.stringify(command)]
-    const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'ignore'] })
+    const env = { ...process.env, TMPDIR: folder }
+    const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'ignore'], env })
     const exit = once(child, 'exit')
     await once(child.stdout, 'data')
     await setTimeout(((kill + 1) / kills) * windowMs)
@@ -64,13 +63,19 @@ async function leftOf(
     child.kill('SIGKILL')
     await exit
     await setTimeout(1000)
-    const alive = new Set([...processesWith(token), ...seen.filter(isAlive)])
-    left += alive.size
-    // What they have started since is below them.
-    for (const pid of [...[...alive].flatMap((it) => descendantsOf(it).map((below) => below.pid)), ...alive])
-      endNow(pid)
+    const alive = (): readonly number[] => [
+      ...new Set([...processesWith(token), ...processesWith(`${folder}/`), ...seen.filter(isAlive)]),
+    ]
+    left += alive().length
+    await until('what was left has ended', () => endAll(alive()))
   }
   return left
+}
+
+/** Ends them with what they have started since, and says whether there were none: one may start another meanwhile. */
+function endAll(pids: readonly number[]): boolean {
+  for (const pid of pids) for (const it of [...descendantsOf(pid), { pid }]) endNow(it.pid)
+  return pids.length === 0
 }
 
 /** A zombie is none: how soon those are taken away is up to the machine's own PID 1. */
