@@ -247,3 +247,20 @@ describe('code that a host names', () => {
     expect((await launch('gone')).error).toBeUndefined()
   })
 })
+
+test('the list of who launches a server gains its tools and loses them again', async () => {
+  const tools = async (caller: RawCaller): Promise<readonly string[]> => {
+    const { result } = await caller.ask('tools/list', { all: true })
+    return (result?.['tools'] as readonly { readonly name: string }[]).map(({ name }) => name)
+  }
+  const before = await tools(host)
+  expect((await launch('mine')).error).toBeUndefined()
+  expect((await host.ask('servers/start', { server: 'mine' })).error).toBeUndefined()
+  expect(await tools(host)).toEqual([...before, 'mine_echo'])
+  using again = await open() // another connection of the same host
+  expect(await tools(again)).toEqual([...before, 'mine_echo'])
+  expect((await host.ask('servers/remove', { server: 'mine' })).error).toBeUndefined()
+  expect(await tools(host)).toEqual(before)
+  expect((await launch('mine')).error).toBeUndefined()
+  expect(await tools(host)).toEqual(before) // nothing of its former life
+})

@@ -52,6 +52,7 @@ test('a server that was given up lists nothing until it is started by name', asy
 test('a quarantined server lists nothing, and lists its tools again once it was released and started', async () => {
   await using all = await superviseAll([serverSettings('crash-on-call.mjs')])
   await all.supervisor.start(caller(), 'fixture', waiting)
+  expect(await shown(all)).toEqual(crashing)
   await all.supervisor.quarantine('fixture', 'a test')
   expect(await shown(all)).toEqual([])
   expect(all.supervisor.release('fixture', 'looked at')).toBe(true)
