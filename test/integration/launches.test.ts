@@ -251,7 +251,8 @@ describe('code that a host names', () => {
 test('the list of who launches a server gains its tools and loses them again', async () => {
   const tools = async (caller: RawCaller): Promise<readonly string[]> => {
     const { result } = await caller.ask('tools/list', { all: true })
-    return (result?.['tools'] as readonly { readonly name: string }[]).map(({ name }) => name)
+    const { tools: listed } = result as unknown as { readonly tools: readonly { readonly name: string }[] }
+    return listed.map(({ name }) => name)
   }
   const before = await tools(host)
   expect((await launch('mine')).error).toBeUndefined()
