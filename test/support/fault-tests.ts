@@ -197,8 +197,11 @@ export const faultRows: readonly FaultRow[] = [
   },
   {
     number: 22,
-    fault: 'arguments and variables of any bytes and length; a program that is not there',
+    fault:
+      'arguments and variables of any bytes and length; names that are not UTF-8; a program that is not there',
     tests: {
+      'sandbox/program/package.test.ts': ['with what %s, though there is a name'],
+      'sandbox/mounts/protected.test.ts': ['is refused with a folder whose name is not UTF-8'],
       'integration/faults-of-servers.test.ts': ['22: '],
       'sandbox/init/server.test.ts': [
         'gets argv, environment and folder exactly',

@@ -3,6 +3,7 @@ import type { Dirent } from 'node:fs'
 import { lstat, readdir, realpath } from 'node:fs/promises'
 import { dirname, join, relative } from 'node:path'
 import { SallyportError } from '../../errors.ts'
+import { inexactName, isDoubtful } from '../../lib/exact-name.ts'
 import { errnoOf, isMissing } from '../../lib/missing.ts'
 import { isWithin } from '../../lib/path-overlap.ts'
 import { words } from '../../lib/words.ts'
@@ -40,7 +41,7 @@ const findingLimit = 256
  *
  * Three folders deep; not inside node_modules. What is created later is not protected, nor is a symbolic link of such
  * a name itself: what it leads to is, where that is in the mount. A link in the place of a version-control folder is
- * refused. Throws ERR_MOUNT_REFUSED also where the tree is too large to be searched.
+ * refused. Throws ERR_MOUNT_REFUSED also where the tree is too large to be searched, or a folder's name is not UTF-8.
  */
 export const protectMount = async (server: string, mount: Mount): Promise<readonly Mount[]> => {
   if (mount.kind === 'file') return []
@@ -68,7 +69,9 @@ const search = async (server: string, mount: Mount): Promise<string[]> => {
     for (const folder of level) {
       if (++folders > folderLimit)
         throw refused(server, mount, `holds more than ${folderLimit} folders to search for protected files`)
-      for (const entry of await entriesOf(folder)) {
+      const entries = await entriesOf(folder)
+      if (depth < searchDepth) expectSearchable(server, mount, folder, entries)
+      for (const entry of entries) {
         const path = join(folder, entry.name)
         if (isProtectedName(entry.name)) found.push(path)
         else if (entry.isDirectory() && entry.name !== 'node_modules') below.push(path)
@@ -77,6 +80,13 @@ const search = async (server: string, mount: Mount): Promise<string[]> => {
     level = below
   }
   return found
+}
+
+// A folder whose name is not UTF-8 is another one, or none, by the name that it has as text.
+const expectSearchable = (server: string, mount: Mount, folder: string, entries: readonly Dirent[]): void => {
+  const isUnsure = entries.some((entry) => entry.isDirectory() && isDoubtful(entry.name))
+  const inexact = isUnsure ? inexactName(folder) : null
+  if (inexact !== null) throw refused(server, mount, `holds ${folder}/${inexact}, whose name is not UTF-8`)
 }
 
 // A folder that is gone, or closed to this daemon and so to its sandboxes, holds nothing that they could change.

@@ -11,6 +11,7 @@ import {
   type BigIntStats,
 } from 'node:fs'
 import { setImmediate } from 'node:timers/promises'
+import { inexactName, isDoubtful, isExactLink } from '../../lib/exact-name.ts'
 import { isMissing } from '../../lib/missing.ts'
 
 /** What one name of a tree is. */
@@ -69,7 +70,7 @@ export const anyTree: Bound = { entries: 400_000, bytes: 8 * 1024 ** 3, isOpen: 
  *
  * Reading is synchronous, in slices of a few milliseconds with the event loop in between: file for file that costs a
  * fifth of what promises do, and delays nobody. Throws UnpinnableError where an entry is a device, socket or pipe, has
- * a name that is not UTF-8, or changes while it is read; and before it is opened where it is the kernel's own (reading
+ * a name or is a link that is not UTF-8, or changes while it is read; and before it is opened where it is the kernel's own (reading
  * some of those ends never, or waits) or more than can be read.
  */
 export const readTree = async (
@@ -163,19 +164,33 @@ const factsOf = ({ dev, ino, size, mtimeNs, ctimeNs, uid, gid, mode }: BigIntSta
 const readEntry = async (root: string, path: string, slice: Slice, bounds: Bounds): Promise<TreeEntry> => {
   const full = path === '' ? root : `${root}/${path}`
   const found = lstatOf(root, path)
-  if (found === null)
-    throw new UnpinnableError(full, 'vanished while the tree was read, or its name is not UTF-8')
+  if (found === null) throw new UnpinnableError(full, 'vanished while the tree was read')
   const mode = Number(found.mode & 0o7777n)
   bounds.take(full, found)
   const facts = { facts: factsOf(found), uid: Number(found.uid), gid: Number(found.gid), mode }
-  if (found.isDirectory()) return { ...facts, kind: 'directory', content: readdirSync(full).sort().join('/') }
-  if (found.isSymbolicLink()) return { ...facts, kind: 'link', content: readlinkSync(full) }
+  if (found.isDirectory()) return { ...facts, kind: 'directory', content: namesIn(full).join('/') }
+  if (found.isSymbolicLink()) return { ...facts, kind: 'link', content: textOf(full) }
   if (!found.isFile()) throw new UnpinnableError(full, 'is a device, socket or pipe')
   const content = await digestSlowly(full, found.size, slice)
   const after = lstatOf(root, path)
   if (after === null || factsOf(after) !== facts.facts)
     throw new UnpinnableError(full, 'changed while it was read')
   return { ...facts, kind: 'file', content }
+}
+
+/** Sorted. Two names that are not UTF-8 may be one as text, and what only one of them is would be pinned for both. */
+const namesIn = (folder: string): readonly string[] => {
+  const names = readdirSync(folder)
+  const inexact = names.some(isDoubtful) ? inexactName(folder) : null
+  if (inexact !== null) throw new UnpinnableError(`${folder}/${inexact}`, 'has a name that is not UTF-8')
+  return names.sort()
+}
+
+const textOf = (link: string): string => {
+  const text = readlinkSync(link)
+  if (isDoubtful(text) && !isExactLink(link))
+    throw new UnpinnableError(link, 'is a link to a path that is not UTF-8')
+  return text
 }
 
 const lstatOf = (root: string, path: string): BigIntStats | null => {

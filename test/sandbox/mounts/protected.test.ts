@@ -23,6 +23,17 @@ const shown = (mounts: readonly Mount[]): string[] =>
   mounts.map(({ access, target }) => `${access} ${target}`)
 
 describe('a writable mount', () => {
+  test('is refused with a folder whose name is not UTF-8, which nobody could search by name', async () => {
+    await using place = await arrange('b/x.js')
+    const plant = (name: string): Buffer =>
+      Buffer.concat([Buffer.from(`${place.root}/`), Buffer.from(name, 'latin1')])
+    writeFileSync(plant('file\xff'), '')
+    expect(shown(await place.protect())).toEqual([])
+    mkdirSync(join(place.root, 'a\uFFFD'))
+    mkdirSync(plant('a\xff/.git'), { recursive: true })
+    await expectRefusal(place.protect, 'ERR_MOUNT_REFUSED', 'a\\xff, whose name is not UTF-8')
+  })
+
   test('has its version control, agent, IDE, shell and Sallyport files bound read-only on themselves', async () => {
     await using place = await arrange(
       '.git/config',

@@ -49,6 +49,18 @@ const arrange = async () => {
   return { at, write, settings, [Symbol.asyncDispose]: () => folder[Symbol.asyncDispose]() }
 }
 
+/** A path whose last part is so many bytes, one for each letter. */
+const bytes = (...parts: readonly string[]): Buffer =>
+  Buffer.concat([
+    Buffer.from(
+      parts
+        .slice(0, -1)
+        .map((part) => `${part}/`)
+        .join(''),
+    ),
+    Buffer.from(parts.at(-1) ?? '', 'latin1'),
+  ])
+
 const pin = (settings: PackageSettings): Promise<PackagePin> => pinPackage('probe', settings, trust)
 const verify = (pinned: PackagePin): Promise<PackagePin> => verifyPackage(pinned, trust)
 
@@ -235,6 +247,18 @@ describe('a package is refused', () => {
       link(text)
       await pin(place.settings)
     }
+  })
+
+  // Read as text both names are one, and one file would have been read for two; the same of what a link says.
+  test.each<readonly [string, (folder: string) => void]>([
+    ['has a name that is not UTF-8', (folder) => writeFileSync(bytes(folder, 'a\xff.js'), '')],
+    ['is a link to a path that is not UTF-8', (folder) => symlinkSync(bytes('a\xff.js'), join(folder, 'b'))],
+  ])('with what %s, though there is a name for which it could be taken', async (why, plant) => {
+    await using place = await arrange()
+    place.write('server/dist/a\uFFFD.js', '')
+    await pin(place.settings)
+    plant(place.at('server/dist'))
+    await expectRefusal(() => pin(place.settings), 'ERR_PACKAGE_UNSAFE', why)
   })
 
   test('with a pipe, socket or device in it', async () => {
