@@ -46,13 +46,20 @@ function row(server: ServerView, instance: InstanceView | null): readonly (strin
     instance?.restarts.toString() ?? '–',
     server.profile,
     server.trust,
-    [instance?.reason ?? server.reason ?? '', ...nextTry(instance)].join('; '),
+    [instance?.reason ?? server.reason ?? [], nextTry(instance), left(instance)].flat().join('; '),
   ]
 }
 
 const nextTry = (instance: InstanceView | null): readonly string[] => {
   const at = instance?.next_try_at ?? null
   return at === null ? [] : [`tried again ${inSeconds(at)}`]
+}
+
+const left = (instance: InstanceView | null): readonly string[] => {
+  const orphans = instance?.orphans ?? 0
+  return orphans === 0
+    ? []
+    : [orphans === 1 ? '1 process left to itself' : `${orphans} processes left to themselves`]
 }
 
 function age(since: string | null): string {

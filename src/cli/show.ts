@@ -79,9 +79,11 @@ function describe(instance: InstanceView): readonly string[] {
   )
   const state = `${instance.id} ${instance.state}, pid ${instance.pid ?? '–'}, uid ${instance.principal}, restarts ${instance.restarts}`
   const shared = instance.sessions === null ? [] : [`shared by ${counted(instance.sessions, 'session')}`]
+  const orphans =
+    (instance.orphans ?? 0) === 0 ? [] : [`processes that the server left to themselves: ${instance.orphans}`]
   const waits =
     instance.next_try_at === null
       ? []
       : [`${instance.reason ?? ''}; tried again ${inSeconds(instance.next_try_at)}`]
-  return [state, ...waits, ...shared, ...limits]
+  return [state, ...waits, ...shared, ...orphans, ...limits]
 }

@@ -15,6 +15,7 @@ import { findInitBinary } from '../sandbox/init-binary.ts'
 import type { Caller, Emit } from '../supervisor/ports.ts'
 import { Supervisor } from '../supervisor/supervisor.ts'
 import { recordConfiguration } from './governance/applied.ts'
+import { recordInstanceEvent } from './governance/instance-events.ts'
 import { Daemon } from './daemon.ts'
 import { answers, asAbsolute, Doors, writeRecord } from './door.ts'
 import { EventLog } from './events.ts'
@@ -82,6 +83,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
       // What happens to a server that somebody launched is nobody else's to see.
       const owner = event.server === null ? null : roster.ownerOf(event.server)
       events.emit(concealed({ ...event, principal: event.principal ?? owner }, outside.broker, settings))
+      recordInstanceEvent(governance.recorder, event)
       if (event.type === 'session/ended') governance.approvals.endSession(String(event.detail['session']))
     }
     const outside = await createOutside({

@@ -28,6 +28,8 @@ export interface InstanceView {
   readonly principal: string
   /** Attached sessions that it serves, where they share it; otherwise null */
   readonly sessions: number | null
+  /** Processes that left the server's tree, as daemons do, and live: children of PID 1 beside the server; null where nobody sees */
+  readonly orphans: number | null
   readonly limits: Readonly<Record<'memory' | 'pids' | 'cpu' | 'files' | 'tmp', LimitView>> | null
   /** Why it is where it is: the last error or exit, in one line */
   readonly reason: string | null

@@ -45,6 +45,8 @@ export interface SandboxProcess extends AsyncDisposable {
   readonly enforcedBy: EnforcedLimits
   /** Host pid of the sandbox's PID 1 */
   readonly initPid: number
+  /** Processes that the server left to PID 1, as a daemon leaves its parent; null where that can't be seen */
+  orphans(): number | null
   readonly stdin: ServerInput
   readonly stdout: Readable
   readonly stderr: Readable

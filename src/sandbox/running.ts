@@ -2,6 +2,7 @@
 import type { Logger } from '../lib/logger.ts'
 import type { EnforcedLimits, SandboxExit, SandboxProcess } from './driver.ts'
 import { awaitExit, type HeldSandbox } from './gate.ts'
+import { orphansOf } from './orphans.ts'
 import type { SandboxSpec } from './spec.ts'
 
 /** A sandbox as its driver holds it to the end. */
@@ -32,6 +33,7 @@ export const processOf = (
   spec,
   enforcedBy,
   initPid: sandbox.initPid,
+  orphans: () => orphansOf(sandbox.initPid, spec.network.mode === 'none' ? 1 : 2),
   ...streams,
   terminate: () => sandbox.channel.send({ type: 'terminate' }),
   kill: () => sandbox.end('killed'),

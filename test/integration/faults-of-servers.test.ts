@@ -151,6 +151,30 @@ test('16: of a flood of stderr the newest is kept, and every byte that is not is
     expect(dropped + kept).toBe(2000 * 1001)
     return true
   }, slowMs)
+  const { id } = await eventually(() => instance('plain'))
+  await client.call('servers/stop', { server: 'plain' })
+  const records = await eventually(() => {
+    const found = bodiesOf(at.stateDir, 'logs.dropped').filter((one) => one['server'] === 'plain')
+    return found.length > 0 && found
+  }, slowMs)
+  expect(records).toMatchObject([
+    { server: 'plain', instance: id, principal: String(process.getuid?.()), bytes: 2000 * 1001 - kept },
+  ])
+})
+
+test('6: what a server leaves to itself is counted while it runs, for the host and in `ps`, and ends with the server', async () => {
+  await call('leaves', 'honest')
+  expect(await instance('leaves')).toMatchObject({ state: 'ready', orphans: 0 })
+  await call('leaves', 'leaves')
+  await eventually(async () => (await instance('leaves'))?.orphans === 1, slowMs)
+  const { pid } = await eventually(() => instance('leaves'))
+  const { stdout } = await at.run(['ps'])
+  expect(stdout).toMatch(/^leaves .*\b1 process left to itself$/m)
+  expect((await at.run(['show', 'leaves'])).stdout).toContain('left to themselves: 1')
+  const [orphan] = descendantsOf(pid ?? 0).filter(({ name }) => name === 'sleep')
+  await client.call('servers/stop', { server: 'leaves' })
+  expect(await instance('leaves')).toMatchObject({ state: 'stopped', orphans: null })
+  expect(existsSync(`/proc/${orphan?.pid}`)).toBe(false)
 })
 
 test('22: a server whose program is not there is given up by name, and no call is sent', async () => {

@@ -50,6 +50,7 @@ export const plainLaunch: Launch = async (server, instance, { signal, registered
     enforcedBy: { memory: 'none', pids: 'none', cpu: 'none', files: 'none', tmp: 'none' },
     redactor: null,
     initPid: child.pid ?? 0,
+    orphans: () => null,
     stdin: child.stdin,
     stdout: child.stdout,
     stderr: child.stderr,

@@ -158,9 +158,8 @@ export class Instance implements AsyncDisposable {
   mark(event: 'quarantine' | 'release' | 'disable' | 'enable' | 'ended' | 'fail', reason: string): void {
     const state = next(this.#life.state, event)
     if (state === 'stopped') this.#apply(event, { state, reason }, reason)
-    else if (state === 'quarantined' || state === 'disabled' || state === 'failed') {
+    else if (state === 'quarantined' || state === 'disabled' || state === 'failed')
       this.#apply(event, { state, reason }, reason)
-    }
   }
 
   view(): InstanceView {
@@ -176,6 +175,7 @@ export class Instance implements AsyncDisposable {
       principal,
       sessions: null,
       limits: process === null ? null : this.#limits,
+      orphans: process?.orphans() ?? null,
       reason: this.reason,
       next_try_at: nextTryAt(this.#life),
     }
@@ -187,7 +187,7 @@ export class Instance implements AsyncDisposable {
 
   #adopt(process: Running, launch: AbortController, finish: () => void): void {
     this.#limits = limitsOf(process)
-    keepStderr(process, this.#options.logs)
+    keepStderr(process, this.#options, this.#id)
     for (const stream of [process.stdin, process.stdout]) stream.on('error', ignoreStreamError)
     if (this.#life.state === 'starting') this.#life = { state: 'starting', launch, process }
     else if (this.#life.state === 'stopping') this.#life = { ...this.#life, process }

@@ -29,20 +29,22 @@ export class LogRing {
     this.#size = kept.length
   }
 
-  append(chunk: Buffer): void {
+  /** Returns how many bytes, of this chunk or of those before it, are no longer kept because of it. */
+  append(chunk: Buffer): number {
     if (this.#listeners.size > 0) this.#tell(chunk)
     const kept = chunk.subarray(-this.#limit)
-    this.#dropped += chunk.length - kept.length
     this.#reserve(kept.length)
     const capacity = this.#bytes.length
     const lost = Math.max(0, this.#size + kept.length - capacity)
-    this.#dropped += lost
+    const dropped = chunk.length - kept.length + lost
+    this.#dropped += dropped
     this.#start = (this.#start + lost) % capacity
     this.#size -= lost
     const at = (this.#start + this.#size) % capacity
     const first = kept.copy(this.#bytes, at)
     kept.copy(this.#bytes, 0, first)
     this.#size += kept.length
+    return dropped
   }
 
   /** The last `count` lines, oldest first. */

@@ -1,12 +1,30 @@
 // What a server writes to its stderr, kept for whoever asks for its logs, without the secrets that it was given.
 import type { LogRing } from './log-ring.ts'
-import type { Running } from '../ports.ts'
+import type { InstanceId } from '../../lib/ids.ts'
+import type { ServerSettings } from '../../schema/settings.ts'
+import type { Emit, Running } from '../ports.ts'
 
-/** Keeps all of it until the process has ended. */
-export function keepStderr({ stderr, redactor }: Pick<Running, 'stderr' | 'redactor'>, logs: LogRing): void {
+interface StderrOptions {
+  readonly server: ServerSettings
+  readonly principal: string
+  readonly logs: LogRing
+  readonly emit: Emit
+}
+
+/** Keeps all of it until the process has ended; where earlier bytes had to go for it, or some of it, that is told then. */
+export function keepStderr(
+  { stderr, redactor }: Pick<Running, 'stderr' | 'redactor'>,
+  { logs, emit, principal, server }: StderrOptions,
+  instance: InstanceId,
+): void {
   const clean = redactor?.stream() ?? null
-  stderr.on('data', (chunk: Buffer) => logs.append(clean === null ? chunk : Buffer.from(clean.push(chunk))))
-  if (clean !== null) stderr.on('end', () => logs.append(Buffer.from(clean.flush())))
+  let bytes = 0
+  const keep = (chunk: Buffer): void => void (bytes += logs.append(chunk))
+  stderr.on('data', (chunk: Buffer) => keep(clean === null ? chunk : Buffer.from(clean.push(chunk))))
+  if (clean !== null) stderr.on('end', () => keep(Buffer.from(clean.flush())))
+  stderr.once('close', () => {
+    if (bytes > 0) emit({ type: 'logs/dropped', server: server.name, instance, principal, detail: { bytes } })
+  })
   stderr.on('error', ignoreStreamError)
 }
 

@@ -58,6 +58,7 @@ export class Seat {
       spec,
       enforcedBy,
       initPid,
+      orphans: () => options.process.orphans(),
       redactor,
       stdin,
       stdout,
