@@ -64,12 +64,14 @@ export async function writeSnapshot(
   const path = snapshotPath(here, position.seq)
   const draft = join(folder, '.draft')
   await rm(draft, { force: true })
-  {
-    await using file = await open(draft, 'wx', 0o600)
-    await file.writeFile(seal('snapshot', members, key))
-    await file.sync()
+  try {
+    await drafted(draft, seal('snapshot', members, key))
+    await rename(draft, path)
+  } catch (error) {
+    // Where there was no room for it, it is not to take up what there is.
+    await rm(draft, { force: true }).catch(() => undefined)
+    throw error
   }
-  await rename(draft, path)
   await synced(folder)
   for (const file of names(here).slice(kept)) await rm(join(folder, file), { force: true })
 }
@@ -90,6 +92,12 @@ function names(directory: string): readonly string[] {
     if (isMissing(error)) return []
     throw error
   }
+}
+
+async function drafted(path: string, text: string): Promise<void> {
+  await using file = await open(path, 'wx', 0o600)
+  await file.writeFile(text)
+  await file.sync()
 }
 
 async function synced(path: string): Promise<void> {
