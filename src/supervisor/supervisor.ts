@@ -26,7 +26,8 @@ export class Supervisor implements AsyncDisposable {
   readonly #servers: Map<string, RegisteredServer>
   readonly #results = new SessionResults()
   readonly #calls = new Map<CallId, { readonly principal: string; readonly controller: AbortController }>()
-  #generation = 0
+  /** Beyond all of a daemon before: what was seen of its lists is not what this one lists */
+  #generation = Date.now()
   #isStopping = false
 
   constructor(ports: Ports) {

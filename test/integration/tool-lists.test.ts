@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Client } from '../../src/client/client.ts'
 import type { ToolView } from '../../src/rpc/governed.ts'
-import { configOf, daemon, fixture, type TestDaemon } from '../support/daemon.ts'
+import { configOf, daemon, endServe, fixture, place, serve, type TestDaemon } from '../support/daemon.ts'
 import { eventually } from '../support/eventually.ts'
 import { attached } from '../support/attached.ts'
 
@@ -117,6 +117,29 @@ describe('lists of many tools', () => {
     expect((await session.call('gauge_100')).error?.data.code).toMatch(notATool)
     await host.call('servers/stop', { server: 'most' })
   })
+
+  test('a list that was seen before a restart is not the one that the caller saw', async () => {
+    await using again = await place(configOf({ ten: many(3) }))
+    const called = async (generation: number | null) => {
+      const running = await serve(again)
+      try {
+        await running.client.call('servers/start', { server: 'ten' })
+        const seen = await running.client.call('tools/list', {})
+        const [tool = ''] = seen.tools.map((one) => one.tool)
+        const params = { server: 'ten', tool, arguments: {}, generation: generation ?? seen.generation }
+        const code = await running.client.call('tools/call', params).then(
+          () => 'called',
+          (error: { code: string }) => error.code,
+        )
+        return { code, generation: seen.generation }
+      } finally {
+        await endServe(running)
+      }
+    }
+    const first = await called(null)
+    expect(first.code).toBe('called')
+    expect(await called(first.generation)).toMatchObject({ code: 'ERR_TOOL_NOT_FOUND' })
+  }, 60_000)
 
   test('a list that changes again and again is asked for once in 5 s, and gets one generation', async () => {
     const asked = async (): Promise<number> => {
