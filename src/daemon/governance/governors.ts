@@ -4,9 +4,11 @@ import type { Approvals } from '../../call/approve.ts'
 import { govern } from '../../call/govern.ts'
 import type { Ledger } from '../../call/ledger.ts'
 import type { Permits } from '../../call/permit.ts'
-import type { GovernPorts } from '../../call/ports.ts'
+import type { GovernPorts, Intent, Told } from '../../call/ports.ts'
 import { isProvisional } from '../../call/trust.ts'
 import { uncontained } from '../../config/containment.ts'
+import { SallyportError } from '../../errors.ts'
+import { Together } from '../../lib/together.ts'
 import type { Gate } from '../../schema/gate.ts'
 import type { Admission, Asker, Governor, Outcome, Proposal, Waiting } from '../../schema/governor.ts'
 import type { ServerSettings, Settings } from '../../schema/settings.ts'
@@ -45,6 +47,7 @@ export class Governors implements AsyncDisposable {
   readonly #parts: GovernorParts
   readonly #schemas = new ArgumentSchemas()
   readonly #outcomes: Outcomes
+  readonly #recording = new Together()
 
   constructor(parts: GovernorParts) {
     this.#parts = parts
@@ -67,7 +70,11 @@ export class Governors implements AsyncDisposable {
       approver: approvals,
       permits,
       permitTtlMs: () => settings.permit.ttlMs,
-      recorder,
+      recorder: {
+        record: (...args) => recorder.record(...args),
+        intent: (...args) => this.#recording.add(() => this.#recordIntent(...args)),
+        outcome: (...args) => recorder.outcome(...args),
+      },
       abouts: new Abouts(),
       foresee: (ask) => outfits.foresee(ask),
       equip: (ask, waiting) => outfits.equip(ask, waiting),
@@ -114,18 +121,28 @@ export class Governors implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    this.#recording.now()
     this.#outcomes.close()
     await this.#schemas[Symbol.asyncDispose]()
   }
 
   /** Outcomes that could not be recorded come before anything is called. */
   #govern(proposal: Proposal, ports: GovernPorts, waiting: Waiting, asker: Asker): void {
-    this.#outcomes.record()
     if (!this.#outcomes.areOwed) return govern(proposal, ports, waiting, asker)
     void this.#outcomes.pay().then((failure) => {
       const obstacle = failure ?? proposal.obstacle
       return govern({ ...proposal, obstacle }, ports, waiting, asker)
     })
+  }
+
+  /** What ended before is on record before it, in the same batch. */
+  #recordIntent(intent: Intent, told: Told): void {
+    try {
+      this.#outcomes.record()
+      this.#parts.recorder.intent(intent, told)
+    } catch (error) {
+      told.failed(SallyportError.from(error))
+    }
   }
 
   #settle(admission: Admission, outcome: Outcome): void {

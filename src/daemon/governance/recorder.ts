@@ -5,7 +5,6 @@ import { join } from 'node:path'
 import type { Ended, Intent, Raw, Recorder, Told } from '../../call/ports.ts'
 import { SallyportError } from '../../errors.ts'
 import { isLong, ownTurn } from '../../lib/long-text.ts'
-import { Together } from '../../lib/together.ts'
 import { onePiece } from '../../lib/one-piece.ts'
 import { errnoOf, isMissing } from '../../lib/missing.ts'
 import type { Journal } from '../../journal/journal.ts'
@@ -50,7 +49,6 @@ interface Draft {
 export class JournalRecorder implements Recorder, AsyncDisposable {
   readonly #options: RecorderOptions
   readonly #opening: string
-  readonly #intents = new Together()
   readonly #parts = new WeakMap<object, Redaction>()
   /** What is not with the journal yet, since its evidence is long */
   readonly #underWay = new Set<Promise<void>>()
@@ -74,7 +72,6 @@ export class JournalRecorder implements Recorder, AsyncDisposable {
 
   /** Resolves when the journal has all that was recorded so far; what is long is refused from then on. */
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#intents.now()
     this.#isClosing = true
     await Promise.all(this.#underWay)
   }
@@ -84,16 +81,6 @@ export class JournalRecorder implements Recorder, AsyncDisposable {
    * digests, are made in this life of the daemon, of letters that need no escape.
    */
   intent(intent: Intent, told: Told): void {
-    this.#intents.add(() => {
-      try {
-        this.#addIntent(intent, told)
-      } catch (error) {
-        told.failed(SallyportError.from(error))
-      }
-    })
-  }
-
-  #addIntent(intent: Intent, told: Told): void {
     const { call, permit, approval, argumentsDigest, bytesDigest, lineage, foreseen } = intent
     const { about, request } = intent
     const [of, also] = [
