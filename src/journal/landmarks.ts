@@ -2,7 +2,7 @@
 import { basename } from 'node:path'
 import { headPath, readHead } from './head-file.ts'
 import type { JournalRecord, Position } from './record.ts'
-import { readSnapshots, snapshotPath } from './snapshot.ts'
+import { readSnapshots, snapshotPath, type Unusable } from './snapshot.ts'
 
 /** What is wrong with a journal that lacks one. */
 export interface Lacking {
@@ -24,9 +24,11 @@ const nameOf = ({ seq, hash }: Position): string => `record ${seq} with hash ${h
  * journal's own MAC, unless the journal itself says that a start has refused one.
  */
 export class Landmarks {
+  /** Snapshots that are no landmark, since no start can use them */
+  readonly unusable: readonly Unusable[]
   readonly #all: Landmark[] = []
   readonly #refused = new Set<string>()
-  readonly #unusable: Lacking | null = null
+  readonly #unusableHead: Lacking | null = null
 
   constructor(
     directory: string,
@@ -47,8 +49,10 @@ export class Landmarks {
     const written = key === null ? null : readHead(directory, key)
     if (written !== null && 'seq' in written) add(headPath(directory), 'head', written, 'the last known ')
     else if (written !== null)
-      this.#unusable = { path: headPath(directory), kind: 'head', detail: written.reason }
-    for (const snapshot of key === null ? [] : readSnapshots(directory, key))
+      this.#unusableHead = { path: headPath(directory), kind: 'head', detail: written.reason }
+    const snapshots = key === null ? [] : readSnapshots(directory, key)
+    this.unusable = snapshots.filter((one) => 'reason' in one)
+    for (const snapshot of snapshots)
       if ('position' in snapshot) {
         const path = snapshotPath(directory, snapshot.position.seq)
         add(path, 'snapshot', snapshot.position, 'it was taken behind ')
@@ -80,6 +84,6 @@ export class Landmarks {
         return { path, kind, detail }
       }
     }
-    return this.#unusable
+    return this.#unusableHead
   }
 }

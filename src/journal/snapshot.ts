@@ -7,7 +7,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { mkdir, open, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { errnoOf, isMissing } from '../lib/missing.ts'
+import { errnoOf, isShortage } from '../lib/missing.ts'
 import { seal, unseal } from './sealed.ts'
 import { type SegmentEnd, segmentPath, throughDescriptor } from './segments.ts'
 
@@ -16,7 +16,7 @@ export interface Snapshot extends SegmentEnd {
   readonly state: unknown
 }
 
-/** A snapshot that is not to be used, and why. */
+/** A snapshot, or their whole folder, that is not to be used, and why. */
 export interface Unusable {
   readonly path: string
   readonly reason: string
@@ -31,16 +31,34 @@ const folderOf = (directory: string): string => join(directory, 'snapshots')
 export const snapshotPath = (directory: string, seq: number): string =>
   join(folderOf(directory), `${String(seq).padStart(16, '0')}.json`)
 
-/** The journal's snapshots, newest first; what is no snapshot of this key is named with the reason. */
+/**
+ * The journal's snapshots, newest first; what is no snapshot of this key is named with the reason, as is a folder that can't be
+ * read. Throws where the machine is short of something.
+ */
 export function readSnapshots(directory: string, key: Uint8Array): readonly (Snapshot | Unusable)[] {
-  return names(directory).map((file) => {
-    const path = join(folderOf(directory), file)
-    try {
-      return unseal('snapshot', readFileSync(path, 'utf8'), key) as Snapshot
-    } catch (error) {
-      return { path, reason: error instanceof Error ? error.message : 'it cannot be read' }
-    }
-  })
+  const folder = folderOf(directory)
+  try {
+    return names(directory).flatMap((file) => readSnapshot(join(folder, file), key))
+  } catch (error) {
+    if (isShortage(error)) throw error
+    return [{ path: folder, reason: reasonOf(error) }]
+  }
+}
+
+/** None where it was let go of since the folder was read, as a daemon does beside a verification. */
+function readSnapshot(path: string, key: Uint8Array): readonly (Snapshot | Unusable)[] {
+  try {
+    return [unseal('snapshot', readFileSync(path, 'utf8'), key) as Snapshot]
+  } catch (error) {
+    if (isShortage(error)) throw error
+    return errnoOf(error) === 'ENOENT' ? [] : [{ path, reason: reasonOf(error) }]
+  }
+}
+
+function reasonOf(error: unknown): string {
+  const errno = errnoOf(error)
+  if (errno !== null) return `it cannot be read (${errno})`
+  return error instanceof Error ? error.message : 'it cannot be read'
 }
 
 /** Writes a snapshot whole or not at all, then lets go of all but the last two. */
@@ -89,7 +107,8 @@ function names(directory: string): readonly string[] {
       .sort()
       .toReversed()
   } catch (error) {
-    if (isMissing(error)) return []
+    // A file in the folder's place is no folder that is missing.
+    if (errnoOf(error) === 'ENOENT') return []
     throw error
   }
 }

@@ -4,7 +4,7 @@ import { accountsFor, beginningOf } from './prune.ts'
 import type { JournalRecord, Position } from './record.ts'
 import { beginning, listSegments, readSegment, segmentPath, type Torn } from './segments.ts'
 import { Sidecars } from './sidecars.ts'
-import { readSnapshots, type Unusable } from './snapshot.ts'
+import type { Unusable } from './snapshot.ts'
 
 /** What a verification found. */
 export interface Verification {
@@ -95,7 +95,7 @@ class Reading {
       begins: this.#begins,
       torn: this.#torn,
       shortened: this.#shortened,
-      unusable: this.#key === null ? [] : unusable(this.#directory, this.#key),
+      unusable: this.#landmarks.unusable,
       flaw,
       limit,
     }
@@ -151,9 +151,6 @@ class Reading {
       : { path, line, kind: 'evidence', detail: `record ${record.seq}: ${detail}` }
   }
 }
-
-const unusable = (directory: string, key: Uint8Array): readonly Unusable[] =>
-  readSnapshots(directory, key).filter((one) => 'reason' in one)
 
 const tornOf = (opening: unknown): Torn | null =>
   typeof opening === 'object' && opening !== null && 'torn' in opening ? (opening.torn as Torn | null) : null

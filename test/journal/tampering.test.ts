@@ -300,6 +300,28 @@ describe('what can’t be read', () => {
       unusable: [{ path, reason: 'it does not end as a snapshot does' }],
     })
   })
+
+  test.each<[string, (folder: string) => void, string]>([
+    ['a folder', (folder) => symlinkSync('snapshots', folder), 'ELOOP'],
+    ['a file in the place of the folder', (folder) => writeFileSync(folder, ''), 'ENOTDIR'],
+  ])('of snapshots may be %s: a start goes by the records, and tells', async (_, put, errno) => {
+    await life()
+    const path = join(directory, 'snapshots')
+    rmSync(path, { recursive: true })
+    put(path)
+    const unusable = [{ path, reason: `it cannot be read (${errno})` }]
+    expect(verifyJournal(directory, key)).toMatchObject({ ok: true, flaw: null, unusable })
+    const { keeping, fold } = counting(directory, key)
+    await using _keeping = keeping
+    expect({ count: fold.count, passedOver: keeping.passedOver }).toEqual({ count: 18, passedOver: unusable })
+  })
+
+  test('of snapshots, since a daemon let go of it meanwhile, is not spoken of', async () => {
+    await life()
+    // What a folder still lists, and whoever reads it does not find.
+    symlinkSync('gone', join(directory, 'snapshots', `${'1'.padStart(16, '0')}.json`))
+    expect(verifyJournal(directory, key)).toMatchObject({ ok: true, unusable: [] })
+  })
 })
 
 describe('evidence beside the journal', () => {
