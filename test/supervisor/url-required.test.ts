@@ -1,6 +1,8 @@
 // A server sends a person to an address by an error, too: only where its settings let it ask a person at all.
 import { expect, test } from 'vitest'
 import type { ServerSettings } from '../../src/schema/settings.ts'
+import { readEnvelope } from '../../src/supervisor/message/envelope.ts'
+import { mayNotSend } from '../../src/supervisor/questions/url-required.ts'
 import { attach, type HostEnd } from '../support/attach.ts'
 import { serverSettings } from '../support/server-settings.ts'
 
@@ -100,4 +102,16 @@ test.each([
     if (!isHeard && method.startsWith('tasks/'))
       expect((await host.answer(2)).error).toMatchObject({ data: { code: 'ERR_METHOD_REFUSED' } })
   }
+})
+
+test('a list of tasks inside another is no list of tasks, and is not looked through', () => {
+  const failed = `{"error":${errorOf('"code":-32042')}}`
+  const nested = (levels: number): string => (levels === 0 ? failed : `{"tasks":[${nested(levels - 1)}]}`)
+  const isRefused = (result: string): boolean => {
+    const line = `{"jsonrpc":"2.0","id":1,"result":${result}}`
+    const envelope = readEnvelope(line, 0, line.length)
+    if (envelope.kind !== 'response') throw new Error('that is no response')
+    return mayNotSend(serverSettings('raw-script.mjs'), envelope)
+  }
+  expect([0, 1, 2, 200].map((levels) => isRefused(nested(levels)))).toEqual([true, true, false, false])
 })

@@ -30,14 +30,20 @@ const harmless: ReadonlySet<string> = new Set([
   '_meta',
 ])
 
-/** True for a task, or a list of them, of which one ended with such an error. */
-const failedSo = (text: string, { inner }: Member): boolean =>
-  inner.some((member) => {
-    if (harmless.has(member.key)) return false
-    const key = foldKey(member.key)
-    if (key === 'error') return sendsToAddress(text, member)
-    return key === 'tasks' && listed(text, member).some((task) => failedSo(text, task))
-  })
+/**
+ * True for a task, or a list of them, of which one ended with such an error. A list in a list is none: with each level
+ * the rest of the text would be read once more.
+ */
+const failedSo = (text: string, { inner }: Member): boolean => {
+  const isFailed = (member: Member): boolean =>
+    foldKey(member.key) === 'error' && sendsToAddress(text, member)
+  return inner.some(
+    (member) =>
+      !harmless.has(member.key) &&
+      (isFailed(member) ||
+        (foldKey(member.key) === 'tasks' && listed(text, member).some((task) => task.inner.some(isFailed)))),
+  )
+}
 
 const listed = (text: string, { start, end }: Member): readonly Member[] =>
   text.charCodeAt(start) !== 91
