@@ -47,6 +47,9 @@ const asking = spellings(['resultType', 'status', 'inputRequests', 'requestState
 const question = spellings(['method', 'params'])
 const asks = foldKey('inputRequests')
 
+/** The most that is asked for at once: as many as the longest `elicitation.queue` holds */
+const mostAsked = 1024
+
 const pass: InputVerdict = { action: 'pass', sensitive: [], names: [], isTask: false }
 
 /** Judges a result. One whose parts stand twice is refused: the host could read another one than was judged. */
@@ -77,11 +80,15 @@ export function judgeInput(
   if (text.charCodeAt(requests.start) !== 123 || (!isResult && !isTask))
     return { action: 'refuse', asked: 'something that is no question' }
 
+  const entries = members(text, requests.start, requests.end)
+  if (entries.length > mostAsked) return { action: 'refuse', asked: `more than ${mostAsked} things at once` }
+  let known: Declared | null = null
+  const host = (): Declared => (known ??= declared())
   const answers: string[] = []
   const sensitive: string[] = []
   let passing = 0
   let reason: string | null = null
-  const asked = members(text, requests.start, requests.end).map((entry) => {
+  const asked = entries.map((entry) => {
     const method = methodOf(text, entry)
     return { entry, method, route: gate.route('server', 'request', method) }
   })
@@ -94,7 +101,7 @@ export function judgeInput(
       const isOn = serverMay(server, route)
       const params = isOn ? paramsOf(text, entry) : null
       const fits = questions.length + waiting <= server.elicitation.queue
-      const off = isOn ? whyNotDeclared(declared(), route, params) : whyOff(server)
+      const off = isOn ? whyNotDeclared(host(), route, params) : whyOff(server)
       const why = off ?? (fits ? null : queueIsFull(server))
       if (why === null) {
         passing++
@@ -103,7 +110,7 @@ export function judgeInput(
         reason ??= why
         answers.push(`${ascii(entry.key)}:${ascii(declined)}`)
       }
-    } else if (serverMay(server, route) && whyNotDeclared(declared(), route, null) === null) passing++
+    } else if (serverMay(server, route) && whyNotDeclared(host(), route, null) === null) passing++
     else return { action: 'refuse', asked: method }
   }
   if (answers.length === 0) return { action: 'pass', sensitive, names: questions, isTask: !isResult }

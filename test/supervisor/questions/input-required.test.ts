@@ -1,0 +1,44 @@
+// What a result asks for may be much: what the host declared is read once for it, and there is an end to it.
+import { expect, test } from 'vitest'
+import { gateOf } from '../../../src/call/gate.ts'
+import type { ServerSettings } from '../../../src/schema/settings.ts'
+import { readEnvelope } from '../../../src/supervisor/message/envelope.ts'
+import { type InputVerdict, judgeInput } from '../../../src/supervisor/questions/input-required.ts'
+import { serverSettings } from '../../support/server-settings.ts'
+
+/** The verdict on so many questions of one kind, and how often the host's capabilities were read for it. */
+function judged(
+  questions: number,
+  method: string,
+  settings: Partial<ServerSettings>,
+): { readonly verdict: InputVerdict; readonly reads: number } {
+  const asked = Array.from({ length: questions }, (_, i) => `"q${i}":{"method":"${method}","params":{}}`)
+  const line = `{"jsonrpc":"2.0","id":1,"result":{"resultType":"input_required","inputRequests":{${asked.join()}}}}`
+  const envelope = readEnvelope(line, 0, line.length)
+  if (envelope.kind !== 'response' || envelope.result === null) throw new Error('that is no result')
+  let reads = 0
+  const declared = () => (reads++, { form: true, url: true, sampling: true })
+  const server = serverSettings('echo.mjs', settings)
+  return { verdict: judgeInput(line, envelope.result, server, gateOf([]), { waiting: 0, declared }), reads }
+}
+
+const elicitation = { enabled: true, timeoutMs: 60_000, queue: 1024 }
+
+test.each([
+  ['elicitation/create', { elicitation }],
+  ['sampling/createMessage', { sampling: true }],
+] as const)('what the host declared is read once for however many questions: %s', (method, settings) => {
+  const { verdict, reads } = judged(500, method, settings)
+  expect(verdict.action).toBe('pass')
+  expect(reads).toBe(1)
+})
+
+test('a result that asks for more at once than any queue holds is refused, whatever it asks for', () => {
+  for (const method of ['elicitation/create', 'sampling/createMessage', 'roots/list']) {
+    const most = judged(1024, method, { elicitation, sampling: true })
+    expect(most.verdict.action).toBe(method === 'roots/list' ? 'answer' : 'pass')
+    const { verdict, reads } = judged(1025, method, { elicitation, sampling: true })
+    expect(verdict).toEqual({ action: 'refuse', asked: 'more than 1024 things at once' })
+    expect(reads).toBe(0)
+  }
+})
