@@ -83,7 +83,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
       // What happens to a server that somebody launched is nobody else's to see.
       const owner = event.server === null ? null : roster.ownerOf(event.server)
       events.emit(concealed({ ...event, principal: event.principal ?? owner }, outside.broker, settings))
-      recordInstanceEvent(governance.recorder, event)
+      recordInstanceEvent(() => governance.recorder, event)
       if (event.type === 'session/ended') governance.approvals.endSession(String(event.detail['session']))
     }
     const outside = await createOutside({

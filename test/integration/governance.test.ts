@@ -551,4 +551,19 @@ describe('the journal of a daemon', () => {
       { body: { reason: expect.stringContaining('key') } },
     ])
   })
+
+  test('is taken up where its end was cut off, and says so', async () => {
+    await using at = await daemon(configOf({ echo: fixture('echo') }))
+    const directory = join(at.stateDir, 'journal')
+    await calledOnce(at.client)
+    await eventually(() => /"seq":(?!1\b)/.test(readFileSync(`${directory}.head`, 'utf8')), 5000)
+    await using last = await again(at, () => {
+      const segment = join(directory, '00000001.jsonl')
+      writeFileSync(segment, readFileSync(segment, 'utf8').replace(/(?<=\n)[^]*/, ''))
+    })
+    expect(await records(last, 'journal.shortened')).toMatchObject([
+      { body: { reason: expect.stringContaining('cut off') } },
+    ])
+    expect(await trust(last, 'echo', 'echo')).toBeUndefined()
+  })
 })
