@@ -1,12 +1,13 @@
 // What a run of scale is about: a daemon with so many of the smallest servers, and the process in which their hosts are.
 import { execFileSync, spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { chmodSync, readFileSync, rmSync } from 'node:fs'
+import { chmodSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { configOf, place, serve, type Place } from '../support/daemon.ts'
 import { eventually } from '../support/eventually.ts'
+import { livingAt } from '../support/living.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
 const collects = fileURLToPath(new URL('../chaos/collects.mjs', import.meta.url))
@@ -76,7 +77,7 @@ export class Stage implements AsyncDisposable {
     const path = join(this.at.folder, 'living')
     rmSync(path, { force: true })
     this.daemon.kill('SIGUSR2')
-    return Number(await eventually(() => readFileSync(path, 'utf8'), 30_000)) / 1024 ** 2
+    return (await eventually(() => livingAt(path), 30_000)).bytes / 1024 ** 2
   }
 
   /** Whoever disposes it a second time waits, too. */

@@ -7,6 +7,7 @@ import type { Client } from '../../src/client/client.ts'
 import type { Place } from './daemon.ts'
 import { eventually } from './eventually.ts'
 import { cgroupsOf, descendantsOf } from './leaks.ts'
+import { livingAt } from './living.ts'
 
 const collects = fileURLToPath(new URL('../chaos/collects.mjs', import.meta.url))
 
@@ -69,7 +70,7 @@ export async function livingMib(at: Place, pid: number): Promise<number> {
   for (let left = 3; left > 0; left--) {
     rmSync(path, { force: true })
     process.kill(pid, 'SIGUSR2')
-    readings.push(Number(await eventually(() => readFileSync(path, 'utf8'), 20_000)) / 1024 ** 2)
+    readings.push((await eventually(() => livingAt(path), 20_000)).bytes / 1024 ** 2)
     await delay(100)
   }
   return Math.min(...readings)
