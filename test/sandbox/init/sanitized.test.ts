@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { arch } from 'node:process'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
@@ -27,14 +27,17 @@ const binary = buildInit('asan')
 const env = { ASAN_OPTIONS: 'exitcode=99:detect_leaks=0', UBSAN_OPTIONS: 'exitcode=99' }
 
 const launcher = (): InitProcess => new InitProcess(binary, ['outer'], { env })
-// The host's root, since an empty one has no sanitizer libraries; the rights that init drops are as they always are.
-const init = (more: readonly string[] = []): InitProcess => {
+// What holds the sanitizers' libraries, and not all of the host's root, in which mounts of others come and go; the
+// rights that init drops are as they always are.
+const init = (more: readonly string[] = [], seen: readonly string[] = []): InitProcess => {
   const namespaces = ['--unshare-user', '--unshare-pid', '--uid', '1000', '--gid', '1000', '--as-pid-1']
   const capabilities = ['--cap-drop', 'ALL', '--cap-add', 'CAP_SYS_RESOURCE', '--cap-add', 'CAP_SETPCAP']
-  const root = ['--ro-bind', '/', '/', '--proc', '/proc']
+  const links = ['bin', 'sbin', 'lib', 'lib64'].flatMap((name) => ['--symlink', `usr/${name}`, `/${name}`])
+  const root = `--ro-bind /usr /usr --dir /tmp --ro-bind ${binary} /init --proc /proc`.split(' ')
+  const shown = seen.flatMap((path) => ['--ro-bind', path, path])
   return new InitProcess(
     '/usr/bin/bwrap',
-    [...namespaces, ...capabilities, ...more, ...root, binary, 'init'],
+    [...namespaces, ...capabilities, ...more, ...root, ...links, ...shown, '/init', 'init'],
     { env },
   )
 }
@@ -161,7 +164,7 @@ describe('egress', () => {
       exec 3<>/dev/tcp/198.18.0.1/7000; cat <&3
       (exec 4<>/dev/tcp/1.2.3.4/5); echo x > /dev/udp/1.2.3.4/6; (exec 4<>/dev/tcp/2001:db8::1/7)
       exec 5<>/dev/tcp/127.0.0.1/3128; cat <&5; read wait; exit 7`
-    await using sandbox = init(network)
+    await using sandbox = init(network, [process.execPath, ask, folder.path, dirname(door.path)])
     const server = { argv: ['/usr/bin/bash', '-c', script], program: '/usr/bin/bash' }
     sandbox.send(...orders(door.path), ...initOrders(server))
     for (const notice of [/^tcp 1\.2\.3\.4 5$/, /^udp 1\.2\.3\.4 6$/, /^name /]) await door.noticed(notice)
