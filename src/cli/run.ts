@@ -33,7 +33,11 @@ export function registerRun(program: Command): void {
     .option('--egress <host:port>', 'a target that it may reach', collect)
     .passThroughOptions()
     .action(async (command: string, args: readonly string[], flags: RunFlags) => {
-      process.exit(await run(command, args, flags))
+      const status = await run(command, args, flags).catch((error: unknown) => {
+        setImmediate(() => process.exit()) // once that is told: what could not be ended would keep this process, too
+        throw error
+      })
+      process.exit(status)
     })
 }
 

@@ -10,7 +10,7 @@ import type { Logger } from '../lib/logger.ts'
 import { ownFolder } from '../rpc/runtime-dir.ts'
 import { findInitBinary } from '../sandbox/init-binary.ts'
 import type { Governor, Observation } from '../schema/governor.ts'
-import type { Settings } from '../schema/settings.ts'
+import type { ServerSettings, Settings } from '../schema/settings.ts'
 import { LogRing } from '../supervisor/instance/log-ring.ts'
 import type { Emit, Launch, Running, SessionEnd } from '../supervisor/ports.ts'
 import type { Era } from '../supervisor/message/probe.ts'
@@ -45,15 +45,37 @@ export interface RunOptions {
   }
 }
 
-/** Runs the server until it or its host ends, or the signal is aborted; nothing of it is left when this resolves. */
-export async function runOne(options: RunOptions, { signal }: { signal: AbortSignal }): Promise<SessionEnd> {
-  const { settings, name, host, runtimeDir, stateDir, log, stream } = options
+/**
+ * Runs the server until it or its host ends, or the signal is aborted; nothing of it is left when this resolves. Where it
+ * rejects something may be, which the guard then takes down as after a death.
+ */
+export async function runOne(options: RunOptions, waiting: { signal: AbortSignal }): Promise<SessionEnd> {
+  const { settings, name, stateDir, log } = options
   const server = settings.servers.get(name)
   if (server === undefined) throw new SallyportError('ERR_SERVER_NOT_FOUND', `no server is named ${name}`)
   await mkdir(stateDir, { recursive: true, mode: 0o700 })
   await ownFolder(stateDir, 0o700, null)
   await using folder = await folderIn(stateDir)
-  await using guard = await guardOf(folder.path, log)
+  const guard = await guardOf(folder.path, log)
+  let isClean = false
+  try {
+    const end = await runGuarded({ ...options, server, guard, folder: folder.path }, waiting)
+    isClean = true
+    return end
+  } finally {
+    await guard.letGo(isClean)
+  }
+}
+
+interface GuardedOptions extends RunOptions {
+  readonly server: ServerSettings
+  readonly guard: Guard
+  /** Of this run alone */
+  readonly folder: string
+}
+
+async function runGuarded(options: GuardedOptions, { signal }: { signal: AbortSignal }): Promise<SessionEnd> {
+  const { settings, server, host, runtimeDir, stateDir, log, stream, guard, folder } = options
   const daemon = newDaemonId()
   // Nobody else hears of this run: what a daemon tells its operator of a way out that was refused is said here
   const emit: Emit = ({ type, detail }) =>
@@ -62,7 +84,7 @@ export async function runOne(options: RunOptions, { signal }: { signal: AbortSig
   await using outside = await createOutside({
     settings,
     environment: host.env,
-    runtimeDir: folder.path,
+    runtimeDir: folder,
     guard,
     ...recordOf(() => governance, emit),
   })
@@ -118,7 +140,7 @@ export async function runOne(options: RunOptions, { signal }: { signal: AbortSig
   }
   let era: Era | null = null
   const verdicts = { get: () => era, set: (known: Era) => void (era = known) }
-  await using session = new Session({
+  const session = new Session({
     // There is one session, so nothing is shared
     server: { ...server, acceptance: 'first-use', instance: server.instance === 'call' ? 'call' : 'session' },
     toolLimit: settings.tools.perServer,
@@ -131,12 +153,18 @@ export async function runOne(options: RunOptions, { signal }: { signal: AbortSig
     questions: new Questions(),
     shared: null,
   })
-  halt = (reason) => void session.stop(reason).catch(() => undefined)
-  const stop = (): void => void session.stop('interrupted').catch(() => undefined)
+  // Whose end can't be proven is waited for no longer: what is left of it is the guard's.
+  const unproven = Promise.withResolvers<never>()
+  halt = (reason) => void session.stop(reason).catch(unproven.reject)
+  await using _ending = {
+    [Symbol.asyncDispose]: async () =>
+      void (await session.stop('Sallyport is stopping').catch(unproven.reject)),
+  }
+  const stop = (): void => halt('interrupted')
   signal.addEventListener('abort', stop, { once: true })
   session.take(stream, Buffer.alloc(0))
   try {
-    return await session.ended
+    return await Promise.race([session.ended, unproven.promise])
   } finally {
     signal.removeEventListener('abort', stop)
   }

@@ -3,29 +3,34 @@ import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
-import { configOf, daemon, fixture, type TestDaemon } from '../support/daemon.ts'
+import { configOf, daemon, fixture, place, type TestDaemon } from '../support/daemon.ts'
 import { eventually } from '../support/eventually.ts'
 import { descendantsOf } from '../support/leaks.ts'
 import { RawCaller } from '../support/raw-caller.ts'
 
 const config = configOf({ echo: fixture('echo') })
+const hello = {
+  protocolVersion: '2025-06-18',
+  capabilities: {},
+  clientInfo: { name: 'host', version: '1' },
+}
 
 /** A host whose session has a process. */
 async function attached(at: TestDaemon): Promise<RawCaller> {
   const host = await RawCaller.open(join(at.runtimeDir, 'host/host.sock'))
   await host.ask('session/attach', { server: 'echo' })
-  const hello = {
-    protocolVersion: '2025-06-18',
-    capabilities: {},
-    clientInfo: { name: 'host', version: '1' },
-  }
   expect(await host.ask('initialize', hello)).toMatchObject({ result: { serverInfo: { name: 'echo' } } })
   return host
 }
 
 /** Gives the daemon no further descriptor; what it returns gives back what it had. */
-function exhaust({ process: { pid } }: TestDaemon): () => void {
+function exhaust({
+  process: { pid },
+}: {
+  readonly process: { readonly pid?: number | undefined }
+}): () => void {
   const limit = (soft: string): unknown => execFileSync('prlimit', ['--pid', `${pid}`, `--nofile=${soft}:`])
   const usual = /^Max open files\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/limits`, 'utf8'))?.[1] ?? ''
   limit('3')
@@ -62,6 +67,22 @@ test('a daemon that is told to end does, says so by its status, and its guard ta
   expect(await ended).toEqual([1, null])
   await eventually(() => parts.every(isGone), 10_000)
   expect((await at.run(['audit', 'verify', '--state', at.stateDir])).status).toBe(0)
+}, 60_000)
+
+test('a run that is told to end does, and its guard takes down what may be left', async () => {
+  await using at = await place()
+  const servers = fileURLToPath(new URL('../fixtures/servers', import.meta.url))
+  const command = ['--mount', `${servers}:/app`, '--', process.execPath, '/app/echo.mjs']
+  const child = at.start(['run', ...command], { SALLYPORT_CONFIG: '', HOME: at.folder })
+  child.stdin?.write(`${JSON.stringify({ jsonrpc: '2.0', id: 0, method: 'initialize', params: hello })}\n`)
+  await once(child.stdout ?? child, 'data')
+  const parts = descendantsOf(child.pid ?? 0).map(({ pid }) => pid)
+  expect(parts.length).toBeGreaterThan(3)
+  const ended = once(child, 'exit')
+  exhaust({ process: child })
+  child.kill('SIGTERM')
+  expect(await ended).toEqual([1, null])
+  await eventually(() => parts.every(isGone), 10_000)
 }, 60_000)
 
 const isGone = (pid: number): boolean => {
