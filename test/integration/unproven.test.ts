@@ -56,6 +56,50 @@ test('a stop of a session fails by name, the session is shown until there is pro
   using _another = await attached(at)
 }, 90_000)
 
+test('a control instance that is not proven to be gone is not stopped by saying so once more, until it is', async () => {
+  await using at = await daemon(config)
+  await at.client.call('servers/start', { server: 'echo' })
+  const stop = () => at.client.call('servers/stop', { server: 'echo' })
+  const giveBack = exhaust(at)
+  try {
+    for (const _ of ['once', 'twice'])
+      await expect(stop()).rejects.toMatchObject({ message: expect.stringContaining('is still not gone') })
+  } finally {
+    giveBack()
+  }
+  await eventually(
+    async () =>
+      (await at.client.call('servers/get', { server: 'echo' })).instances[0]?.state === 'stopped' ||
+      undefined,
+    20_000,
+  )
+  expect(await stop()).toEqual({ stopped: [] })
+  await at.client.call('servers/start', { server: 'echo' })
+}, 90_000)
+
+test('a session whose probe was not proven to be gone ends, and whoever ends it is told', async () => {
+  const timeouts = { initialize_ms: 4000 }
+  const server = fixture('discover', { args: ['/app/discover.mjs', 'silent'], timeouts })
+  await using at = await daemon(configOf({ server }))
+  using host = await RawCaller.open(join(at.runtimeDir, 'host/host.sock'))
+  await host.ask('session/attach', { server: 'server' })
+  const instances = async () => (await at.client.call('servers/get', { server: 'server' })).instances
+  const asked = host.ask('server/discover', {})
+  await eventually(async () => typeof (await instances())[0]?.pid === 'number' || undefined, 20_000)
+  const giveBack = exhaust(at)
+  try {
+    expect(await asked).toMatchObject({ error: { code: -32601 } })
+    await eventually(async () => (await instances())[0]?.state === 'failed' || undefined, 20_000)
+    await expect(at.client.call('servers/stop', { server: 'server' })).rejects.toMatchObject({
+      message: expect.stringContaining('is still not gone'),
+    })
+    expect(await instances()).toMatchObject([{ state: 'failed' }])
+  } finally {
+    giveBack()
+  }
+  await eventually(async () => (await instances()).length === 0, 20_000)
+}, 60_000)
+
 test('a daemon that is told to end does, says so by its status, and its guard takes down what may be left', async () => {
   await using at = await daemon(config)
   using _host = await attached(at)

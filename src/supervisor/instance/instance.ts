@@ -5,15 +5,13 @@ import type { ServerSettings } from '../../schema/settings.ts'
 import { catalogue, SallyportError } from '../../errors.ts'
 import { type InstanceId, newInstanceId } from '../../lib/ids.ts'
 import { type Aftermath, calledOff, isNoTry, type Life, limitsOf, type Lost, nextTryAt } from './life.ts'
+import { LaunchLimit } from './launch-limit.ts'
 import type { LogRing } from './log-ring.ts'
 import type { Emit, Launch, Running } from '../ports.ts'
 import { describeExit, release } from './process-end.ts'
 import { type InstanceEvent, next } from './states.ts'
 import { ignoreStreamError, keepStderr } from './stderr.ts'
 import { stop } from './stop.ts'
-
-/** How long the first reading of a server's code may take, ms: hundreds of megabytes on a busy disk */
-const registrationMs = 120_000
 
 export interface InstanceOptions {
   readonly server: ServerSettings
@@ -38,6 +36,8 @@ export class Instance implements AsyncDisposable {
   #gone: Promise<void> = Promise.resolve()
   #drained: Promise<void> = Promise.resolve()
   #stopping: Promise<void> | null = null
+  /** Why it is not proven that nothing is left of a process that was stopped, until it is */
+  #unproven: SallyportError | null = null
   #isUnwanted = false
   #exit: SandboxExit | null = null
 
@@ -80,23 +80,16 @@ export class Instance implements AsyncDisposable {
    */
   async start(id: InstanceId = newInstanceId()): Promise<Running> {
     const launch = new AbortController()
-    const { server } = this.#options
+    const { server, principal } = this.#options
     this.#apply('start', { state: 'starting', launch, process: null }, null, id)
     this.#exit = null
+    this.#unproven = null
     this.#starts++
     this.#startedAt = new Date()
     let finish = (): void => undefined
     this.#gone = new Promise((resolve) => (finish = resolve))
-    const { initializeMs } = server.timeouts
-    const late = (what: string): void =>
-      launch.abort(new SallyportError('ERR_INITIALIZE_TIMEOUT', `server ${server.name} was not ${what}`))
-    const reading = `read within ${registrationMs} ms; see how much its package's \`with\` holds`
-    let timer = setTimeout(() => late(reading), registrationMs)
-    const registered = (): void => {
-      clearTimeout(timer)
-      timer = setTimeout(() => late(`launched within timeouts.initialize_ms (${initializeMs})`), initializeMs)
-    }
-    const waiting = { signal: launch.signal, registered, principal: this.#options.principal }
+    const limit = new LaunchLimit(server, launch)
+    const waiting = { signal: launch.signal, registered: limit.registered, principal }
     let process: Running
     try {
       process = await this.#options.launch(server, id, waiting)
@@ -116,7 +109,7 @@ export class Instance implements AsyncDisposable {
       }
       throw error
     } finally {
-      clearTimeout(timer)
+      limit[Symbol.dispose]()
     }
     this.#adopt(process, launch, finish)
     if (launch.signal.aborted) throw SallyportError.from(launch.signal.reason)
@@ -129,7 +122,7 @@ export class Instance implements AsyncDisposable {
     this.#apply('ready', { state: 'ready', process: this.#life.process, since: performance.now() }, null)
   }
 
-  /** Runs the stop ladder and resolves when nothing is left. In a state without a process it does nothing. */
+  /** Runs the stop ladder and resolves when nothing is left. In a state without a process it does nothing but say so. */
   stop(reason: string): Promise<void> {
     this.#isUnwanted = true
     return this.#end(reason)
@@ -137,6 +130,7 @@ export class Instance implements AsyncDisposable {
 
   #end(reason: string): Promise<void> {
     if (this.state === 'backoff') this.#apply('ended', { state: 'stopped', reason }, reason)
+    if (this.#unproven !== null) return Promise.reject(this.#unproven)
     this.#stopping ??= this.#climbDown(reason).finally(() => (this.#stopping = null))
     return this.#stopping
   }
@@ -270,14 +264,16 @@ export class Instance implements AsyncDisposable {
       if (this.#life.state === 'stopping') {
         this.#apply('fail', { state: 'failed', reason: error.message }, error.message)
         // The proof may only be late, as where there was no descriptor to look with.
-        void this.#untilProven(process, this.#life, reason)
+        this.#unproven = error
+        void this.#untilProven(process, this.#life, error, reason)
       }
       throw error
     }
   }
 
-  async #untilProven(process: SandboxProcess, failed: Life, reason: string): Promise<void> {
-    await process.ended
+  async #untilProven({ ended }: SandboxProcess, failed: Life, why: SallyportError, reason: string) {
+    await ended
+    if (this.#unproven === why) this.#unproven = null
     if (this.#life === failed) this.#apply('ended', { state: 'stopped', reason }, reason)
   }
 

@@ -30,6 +30,11 @@ export class SessionInstances {
     return this.#unproven.promise
   }
 
+  /** Resolves when nothing is left of those that could not be proven to be gone. */
+  get gone(): Promise<unknown> {
+    return Promise.all([...this.#all].map((instance) => instance.gone))
+  }
+
   /** A further one; nothing is started, and it serves once it is told to. */
   add(afterLoss: (lost: Lost) => Aftermath): Serving {
     const { server, caller, ports, logs, shared } = this.#options

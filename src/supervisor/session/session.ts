@@ -285,7 +285,7 @@ export class Session implements AsyncDisposable {
     this.#relay?.disconnect()
     this.#phase = 'ended'
     if (this.#host !== null) await closeStream(this.#host)
-    await instance?.drained // without proof it is shown until that comes
+    await Promise.all([instance?.drained, this.#instances.gone]) // without proof they are shown until that comes
     const own = instance === null ? 0 : statusOf(instance.exit)
     const end = { status: status ?? own, reason: reason ?? instance?.reason ?? null }
     this.#note('session/ended', { ...end })
