@@ -7,15 +7,23 @@
 export class Together {
   #waiting: (() => void)[] = []
 
-  /** `step` does not throw. */
+  /** Where `step` throws, those of its turn are taken all the same. */
   add(step: () => void): void {
     if (this.#waiting.push(step) === 1) queueMicrotask(() => this.now())
   }
 
-  /** Takes the step for all that wait for it, before whatever needs to know what came of it. */
+  /** Takes the step for all that wait for it, before whatever needs to know what came of it; then fails as the first did that failed. */
   now(): void {
     const waiting = this.#waiting
     this.#waiting = []
-    for (const step of waiting) step()
+    let failed: { readonly thrown: unknown } | null = null
+    for (const step of waiting) {
+      try {
+        step()
+      } catch (thrown) {
+        failed ??= { thrown }
+      }
+    }
+    if (failed !== null) throw failed.thrown
   }
 }

@@ -29,3 +29,17 @@ test('who needs to know what came of it has it taken at once, and it is taken on
   await Promise.resolve()
   expect(done).toEqual([1, 2])
 })
+
+test('a step that fails keeps no other of its turn from being taken, and the first failure is told', () => {
+  const steps = new Together()
+  const done: string[] = []
+  for (const name of ['a', 'b', 'c', 'd'])
+    steps.add(() => {
+      if (name === 'b' || name === 'c') throw new Error(name)
+      done.push(name)
+    })
+  expect(() => steps.now()).toThrow('b')
+  expect(done).toEqual(['a', 'd'])
+  steps.now()
+  expect(done).toEqual(['a', 'd'])
+})
