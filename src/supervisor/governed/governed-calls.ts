@@ -17,7 +17,7 @@ import type { Conversation, HostRequest } from '../lanes/conversation.ts'
 import { lineWithCredentials } from '../message/credential-meta.ts'
 import type { Response } from '../message/envelope.ts'
 import { denialOf } from '../message/governed-request.ts'
-import { evidenceOf } from '../lanes/held.ts'
+import { evidenceOf, isTimed } from '../lanes/held.ts'
 import type { MessageId } from '../message/message-id.ts'
 import { ownAnswer } from './own-answer.ts'
 import type { OwnProcesses } from './own-processes.ts'
@@ -126,7 +126,7 @@ export class GovernedCalls {
 
   /** The server answered. */
   answered(request: HostRequest, response: Response): void {
-    const sent = this.#sent.take(request.wireId.key)
+    const sent = this.#take(request.wireId.key)
     if (sent !== undefined) this.#ending.add(() => this.#answered(sent, request, response))
   }
 
@@ -204,10 +204,10 @@ export class GovernedCalls {
       signal: controller.signal,
       timeoutMs: server.timeouts.callMs,
       introduced: talk.isLegacy ? talk.introduced : false,
-      heard: (line) => (this.#sent.has(key) ? toHost(line) : undefined),
+      heard: (line) => (this.#own.get(key) === controller ? toHost(line) : undefined),
     })
-    this.#own.delete(key)
-    if (!this.#sent.has(key)) return // the host was told, or waits no longer
+    if (this.#own.get(key) !== controller) return // the host was told, or waits no longer
+    this.#own.delete(key) // it has answered: nothing of it is called off
     talk.settle(key)
     this.#settle(key, end.kind, end.bytes, end.detail)
     toHost(end.line)
@@ -277,10 +277,15 @@ export class GovernedCalls {
   }
 
   #settle(key: string, ...ending: Ending): void {
-    const sent = this.#sent.take(key)
-    if (sent === undefined) return
+    const sent = this.#take(key)
+    if (sent !== undefined) this.#end(sent, ...ending)
+  }
+
+  /** The call is over, and with it the process of its own; the host may use the id again. */
+  #take(key: string): Sent | undefined {
     this.#own.get(key)?.abort(new SallyportError('ERR_CALL_CANCELLED', 'the call is over'))
-    this.#end(sent, ...ending)
+    this.#own.delete(key)
+    return this.#sent.take(key)
   }
 
   #end({ admissions, sentAt }: Sent, ...[kind, bytes, detail]: Ending): void {
@@ -292,6 +297,3 @@ export class GovernedCalls {
     for (const admission of admissions) this.#options.governor.settle(admission, outcome)
   }
 }
-
-/** A subscription lasts; a list that only waited for the surface to be known is no governed call. */
-const isTimed = ({ asks, request }: Held): boolean => asks.length > 0 && request.route !== 'listen'

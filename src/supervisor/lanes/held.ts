@@ -118,3 +118,6 @@ function valueOf(text: string, span: Span | null): unknown {
   if (span === null) return undefined
   return JSON.parse(utf8(text, span.start, span.end)) as unknown
 }
+
+/** A subscription lasts; a list that only waited for the surface to be known is no governed call. */
+export const isTimed = ({ asks, request }: Held): boolean => asks.length > 0 && request.route !== 'listen'
