@@ -101,6 +101,11 @@ test.each([
     expect(host.lines.join('\n').includes(address), method).toBe(isHeard)
     if (!isHeard && method.startsWith('tasks/'))
       expect((await host.answer(2)).error).toMatchObject({ data: { code: 'ERR_METHOD_REFUSED' } })
+    // What answers nothing is put on record, as an answer is.
+    const unheard = host.eventsOf('session/refused').filter(({ detail }) => detail['sender'] === 'server')
+    expect(unheard.map(({ detail }) => detail['method'])).toEqual(
+      isHeard || method.startsWith('tasks/') ? [] : ['notifications/tasks'],
+    )
   }
 })
 

@@ -227,12 +227,7 @@ export class ServerLane {
     const { gate, server, talk } = this.#wire
     if (!talk.isLegacy) {
       // In the era without handshakes a server writes no requests, and nobody writes answers to it.
-      this.#wire.note('session/refused', {
-        sender: 'server',
-        method: request.method,
-        code: 'ERR_METHOD_REFUSED',
-      })
-      return 'drop'
+      return this.#refused(request.method)
     }
     const route = gate.route('server', 'request', request.method)
     if (route === 'roots') return this.#reply(resultLine(request.id, rootsOf(server)))
@@ -262,10 +257,7 @@ export class ServerLane {
     const { method, params, text } = notification
     const { gate, server, talk, questions } = this.#wire
     const route = gate.route('server', 'notification', method)
-    if (!serverMay(server, route)) {
-      this.#wire.note('session/refused', { sender: 'server', method, code: 'ERR_METHOD_REFUSED' })
-      return 'drop'
-    }
+    if (!serverMay(server, route)) return this.#refused(method)
     if (method.endsWith('/list_changed')) this.#wire.listChanged()
     if (this.#wire.hears(notification)) return 'drop'
     if (params !== null && method.startsWith('notifications/tasks')) {
@@ -276,7 +268,10 @@ export class ServerLane {
       const asked = { method, line: null, text, inner: params.inner }
       const host = { waiting: questions.count(taskOf(asked)), declared: () => talk.declared }
       const verdict = judgeInput(text, params, server, gate, host)
-      if (verdict.action !== 'pass' || mayNotTell(server, text, params)) return 'drop'
+      if (verdict.action !== 'pass' || mayNotTell(server, text, params)) {
+        const what = verdict.action === 'refuse' ? verdict.asked : 'input'
+        return this.#refused(method, mayNotAsk(server.name, method, what))
+      }
       awaitAnswer(this.#wire, asked, verdict)
     }
     if (route === 'cancel' && params !== null) {
@@ -285,6 +280,12 @@ export class ServerLane {
       if (id !== null) talk.settleServer(id.key)
     }
     return 'pass'
+  }
+
+  #refused(method: string, error: SallyportError | null = null): Verdict {
+    const why = error === null ? { code: 'ERR_METHOD_REFUSED' } : { code: error.code, reason: error.message }
+    this.#wire.note('session/refused', { sender: 'server', method, ...why })
+    return 'drop'
   }
 
   #reply(line: string): Verdict {
