@@ -75,7 +75,8 @@ test('23: a launch that runs out of descriptors, at whichever of those it needs,
   const failures: string[] = []
   for (let failure: string | null = ''; failure !== null;) {
     // The launcher that waits has all that it needs already; without it the launch makes its own, and the next.
-    process.kill(waiting() ?? 0, 'SIGKILL')
+    const launcher = await eventually(() => waiting(), slowMs)
+    process.kill(launcher, 'SIGKILL')
     await eventually(() => childrenOf(pid).length === 2)
     limit(withSpare(descriptors(), failures.length))
     failure = await start()
