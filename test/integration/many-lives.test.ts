@@ -8,8 +8,9 @@ import { configOf, daemon, endServe, fixture, place, serve } from '../support/da
 import { eventually } from '../support/eventually.ts'
 import { holdingsOf, livingMib, observed, residentMib, scratchOf } from '../support/holdings.ts'
 import { cgroupsOf, descendantsOf } from '../support/leaks.ts'
+import { often } from '../support/often.ts'
 
-const rounds = Number(process.env['SALLYPORT_CYCLES'] ?? 40) / 4
+const rounds = often('SALLYPORT_CYCLES', 40) / 4
 const children = 50
 
 /** What may be added to the memory of a daemon however often servers come and go, MiB: its young generation, code, its ring of events */

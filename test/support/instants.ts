@@ -1,11 +1,12 @@
 // Instants of a launch at which its supervisor is killed: the first 20 ms, spread evenly, both ends included.
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import { often } from './often.ts'
 
 const windowMs = 20
 
 /** So many, ms after the launch began; SALLYPORT_KILLS in place of what is usual, for a long run. */
 export const instants = (usual: number): readonly number[] => {
-  const count = Number(process.env['SALLYPORT_KILLS'] ?? usual)
+  const count = often('SALLYPORT_KILLS', usual)
   return Array.from({ length: count }, (_, index) => (index * windowMs) / Math.max(1, count - 1))
 }
 
