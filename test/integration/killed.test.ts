@@ -120,6 +120,20 @@ afterAll(async () => {
 const call = (client: Client, server: string, text: string) =>
   client.call('tools/call', { server, tool: 'echo', arguments: { text } })
 
+/** Resolves in the turn in which the launcher that waited is no longer the daemon's only one; fails where the call ends before. */
+async function taken(pid: number, told: Promise<unknown>): Promise<void> {
+  const what = 'the launcher that the daemon starts in place of the one that the call has taken'
+  let isTold = false
+  void told.finally(() => (isTold = true))
+  const began = performance.now()
+  while (childrenOf(pid).length === 3) {
+    if (isTold)
+      throw new Error(`the caller was told ${JSON.stringify(await told)} before it was seen: ${what}`)
+    if (performance.now() - began > 20_000) throw new Error(`not within 20 s: ${what}`)
+    await nextTurn()
+  }
+}
+
 const isGone = (pid: number): boolean => !existsSync(`/proc/${pid}`)
 
 /** Says yes for the session to whatever is asked, until the daemon is gone. */
@@ -146,7 +160,7 @@ describe('a daemon that is killed', () => {
         ({ code }: { code?: unknown }) => code,
       )
       // The launcher is taken, and another one is started in its place.
-      while (childrenOf(client.hello.pid).length === 3) await nextTurn()
+      await taken(client.hello.pid, told)
       await elapsed(ms)
       const dead = once(process, 'exit')
       process.kill('SIGKILL')
