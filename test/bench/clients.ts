@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import type { Arm } from './figures.ts'
+import { isAlive } from '../support/leaks.ts'
 import { install } from './peers.ts'
 import { endNow } from './starts.ts'
 import { within } from './until.ts'
@@ -124,11 +125,14 @@ export function pssOf(pids: readonly number[]): Pick<Arm, 'values' | 'absent'> {
 }
 
 function pssKib(pid: number): number {
+  const path = `/proc/${pid}/smaps_rollup`
   try {
-    return Number(/^Pss:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8'))?.[1] ?? 0)
+    const kib = /^Pss:\s+(\d+)/m.exec(readFileSync(path, 'utf8'))?.[1]
+    if (kib === undefined) throw new Error(`${path} says no Pss`)
+    return Number(kib)
   } catch (error) {
-    // A process that is at its end has no memory any more, and one that is gone no file.
-    if (['ENOENT', 'ESRCH'].includes((error as NodeJS.ErrnoException).code ?? '')) return 0
+    // One that is at its end has no memory any more. A kernel that has no such file says ENOENT of one that lives, too.
+    if ((error as NodeJS.ErrnoException).code === 'ESRCH' || !isAlive(pid)) return 0
     throw error
   }
 }

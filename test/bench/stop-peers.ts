@@ -1,10 +1,9 @@
 // What is left of sandboxes of others where the program that has started them is killed with SIGKILL.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
 import { setTimeout } from 'node:timers/promises'
 import type { Undoing } from '../support/broken-off.ts'
-import { descendantsOf, processesWith } from '../support/leaks.ts'
+import { descendantsOf, isAlive, processesWith } from '../support/leaks.ts'
 import { tempDir } from '../support/temp-dir.ts'
 import { bareSandbox } from './bubblewrap.ts'
 import type { Command } from './containers.ts'
@@ -76,13 +75,4 @@ async function leftOf(command: Command, storm: Storm, token: string, folder: str
 function endAll(pids: readonly number[]): boolean {
   for (const pid of pids) for (const it of [...descendantsOf(pid), { pid }]) endNow(it.pid)
   return pids.length === 0
-}
-
-/** A zombie is none: how soon those are taken away is up to the machine's own PID 1. */
-export function isAlive(pid: number): boolean {
-  try {
-    return !/^\d+ \(.*\) Z/s.test(readFileSync(`/proc/${pid}/stat`, 'latin1'))
-  } catch {
-    return false // it is gone
-  }
 }

@@ -1,14 +1,15 @@
 // How long a daemon takes to end with servers that ignore EOF and SIGTERM, and what is left; and what is left of the launches of one
 // that is killed in the midst of them. Run after npm run build: node test/bench/stop.ts [servers] [rounds] [kills]
-import { spawn } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { tmpdir } from 'node:os'
 import { setTimeout } from 'node:timers/promises'
 import { configOf, daemon, fixture, type TestDaemon } from '../support/daemon.ts'
-import { cgroupsOf, descendantsOf, processesWith } from '../support/leaks.ts'
+import { cgroupsOf, descendantsOf, isAlive, processesWith } from '../support/leaks.ts'
 import { Undoing } from '../support/broken-off.ts'
 import { counts } from './counts.ts'
 import { type Arm, boundBy, publish } from './figures.ts'
-import { isAlive, leftByPeers } from './stop-peers.ts'
+import { leftByPeers } from './stop-peers.ts'
 import { heard } from './until.ts'
 
 const { servers, rounds, kills } = counts({ servers: 50, rounds: 3, kills: 15 })
@@ -93,9 +94,14 @@ publish([
 async function endBare(): Promise<number> {
   const ignoring = 'trap "" TERM; echo; while :; do sleep 1; done'
   const all = names.map(() =>
-    spawn('sh', ['-c', ignoring], { stdio: ['pipe', 'pipe', 'ignore'], detached: true }),
+    // By both arguments they are found where this process is killed
+    spawn('sh', ['-c', ignoring, token, `${tmpdir()}/`], {
+      stdio: ['pipe', 'pipe', 'ignore'],
+      detached: true,
+    }),
   )
-  const end = (signal: NodeJS.Signals): void => all.forEach(({ pid = 0 }) => process.kill(-pid, signal))
+  const end = (signal: NodeJS.Signals): void => all.forEach((it) => endGroup(it, signal))
+  stack.defer(() => end('SIGKILL'))
   await Promise.all(all.map(({ stdout }) => heard(stdout, 'data')))
   const exits = Promise.all(all.map((it) => once(it, 'exit')))
   const began = performance.now()
@@ -106,6 +112,16 @@ async function endBare(): Promise<number> {
   end('SIGKILL')
   await exits
   return (performance.now() - began) / 1000
+}
+
+/** Signals the group that a process leads, for as long as it does. */
+function endGroup({ pid, exitCode, signalCode }: ChildProcess, signal: NodeJS.Signals): void {
+  if (pid === undefined || exitCode !== null || signalCode !== null) return
+  try {
+    process.kill(-pid, signal)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error // it has just ended
+  }
 }
 
 /** What is still there of a daemon: processes that were seen below it or are servers of this run, its control groups, its guard. */

@@ -17,6 +17,16 @@ export function descendantsOf(parent: number): readonly ChildProcess[] {
   return [...children, ...children.flatMap(({ pid }) => descendantsOf(pid))]
 }
 
+/** A zombie is none: how soon those are taken away is up to the machine's own PID 1. */
+export function isAlive(pid: number): boolean {
+  try {
+    return !/^\d+ \(.*\) Z/s.test(readFileSync(`/proc/${pid}/stat`, 'latin1'))
+  } catch (error) {
+    if (['ENOENT', 'ESRCH'].includes((error as NodeJS.ErrnoException).code ?? '')) return false // it is gone
+    throw error
+  }
+}
+
 /** Processes whose command line names the text. */
 export function processesWith(text: string): readonly number[] {
   return pids().filter((pid) => pid !== process.pid && commandLine(pid).includes(text))
