@@ -39,16 +39,26 @@ export async function peersMemory(stack: Undoing, folder: string, servers: numbe
   const srt = await srtCommand(folder)
   const engine = 'absent' in docker ? { values: [], absent: docker.absent } : rssOf(docker.own())
   const all = [
-    await several('SDK-built proxy', servers, () =>
+    await several(stack, 'SDK-built proxy', servers, () =>
       overStdio([process.execPath, proxy, process.execPath, script], folder),
     ),
-    await several(nameOf('srt'), servers, 'absent' in srt ? srt : () => overStdio(srt(script), folder)),
-    await several('docker run', servers, 'absent' in docker ? docker : () => contained(docker, folder)),
+    await several(
+      stack,
+      nameOf('srt'),
+      servers,
+      'absent' in srt ? srt : () => overStdio(srt(script), folder),
+    ),
+    await several(
+      stack,
+      'docker run',
+      servers,
+      'absent' in docker ? docker : () => contained(docker, folder),
+    ),
   ]
   for (const peer of gateways) {
     const program = await install(peer, folder)
     const start = typeof program === 'string' ? () => gateway(peer, program) : program
-    all.push(await several(nameOf(peer), servers, start))
+    all.push(await several(stack, nameOf(peer), servers, start))
   }
   const engineArm: Arm = { name: 'dockerd, no container', kind: 'peer', ...engine }
   return {
@@ -58,6 +68,7 @@ export async function peersMemory(stack: Undoing, folder: string, servers: numbe
 }
 
 async function several(
+  undoing: Undoing,
   name: string,
   servers: number,
   start: (() => Promise<Running>) | { readonly absent: string },
@@ -67,7 +78,7 @@ async function several(
   await using stack = new AsyncDisposableStack()
   try {
     const running: Running[] = []
-    for (let n = 0; n < servers; n++) running.push(stack.use(await start()))
+    for (let n = 0; n < servers; n++) running.push(stack.use(await undoing.starting(start)))
     await setTimeout(restMs)
     const around = new Set((await Promise.all(running.map((it) => it.around()))).flat())
     const pss = pssOf([...around])
@@ -111,7 +122,12 @@ async function contained(docker: Containers, cwd: string): Promise<Running> {
 async function gateway(peer: Gateway, program: string): Promise<Running> {
   const serving = await startGateway(peer, program, script)
   const pid = serving.child.pid ?? 0
-  await initialized(serving, hello)
+  try {
+    await initialized(serving, hello)
+  } catch (error) {
+    await serving[Symbol.asyncDispose]()
+    throw error
+  }
   return {
     around: () => Promise.resolve(besideOf(pid, false, server)),
     daemon: pid,

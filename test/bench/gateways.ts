@@ -53,7 +53,11 @@ export async function initialized({ url, child }: Serving, hello: string): Promi
       if (said.includes('"result"')) return
       throw new Error(`it answered ${answer.status}: ${said.slice(0, 200)}`)
     } catch (error) {
-      if (child.exitCode !== null) throw new Error(`it ended with status ${child.exitCode}`, { cause: error })
+      const how =
+        child.signalCode === null
+          ? `it ended with status ${child.exitCode}`
+          : `it was ended by ${child.signalCode}`
+      if (hasEnded(child)) throw new Error(how, { cause: error })
       const isRefused = (error as { cause?: { code?: string } }).cause?.code === 'ECONNREFUSED'
       if (!isRefused || performance.now() - began > upMs) throw error
     }
@@ -61,8 +65,10 @@ export async function initialized({ url, child }: Serving, hello: string): Promi
   }
 }
 
+const hasEnded = ({ exitCode, signalCode }: ChildProcess): boolean => exitCode !== null || signalCode !== null
+
 async function ended(child: ChildProcess): Promise<void> {
-  if (child.exitCode !== null || child.signalCode !== null || child.pid === undefined) return
+  if (hasEnded(child) || child.pid === undefined) return
   const exit = once(child, 'exit')
   process.kill(-child.pid, 'SIGKILL')
   await exit

@@ -109,7 +109,7 @@ async function others(): Promise<readonly Measured[]> {
 /** A gateway with a server that says what the SDK asks for, until it answers over HTTP. */
 async function served(name: (typeof gateways)[number], program: string): Promise<number> {
   const began = performance.now()
-  await using serving = await startGateway(name, program, pathOf('echo.mjs'))
+  await using serving = await stack.starting(() => startGateway(name, program, pathOf('echo.mjs')))
   await initialized(serving, hello)
   return performance.now() - began
 }

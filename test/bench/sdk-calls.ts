@@ -235,7 +235,7 @@ function others(
 async function gateway(peer: Gateway): Promise<Transport | { readonly absent: string }> {
   const program = await install(peer, folder.path)
   if (typeof program !== 'string') return program
-  const { url } = stack.use(await startGateway(peer, program, script))
+  const { url } = await stack.starting(() => startGateway(peer, program, script))
   await eventually(() => accepts(Number(url.port)), 20_000)
   return new StreamableHTTPClientTransport(url)
 }

@@ -61,15 +61,13 @@ export async function calledOnce(write: Writable, read: Readable): Promise<void>
 
 /** Ends its input, and kills it where it stays, with all that was below it. */
 export async function ended(child: ChildProcess): Promise<void> {
-  if (child.pid === undefined) return
+  if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return
   const below = descendantsOf(child.pid)
-  if (child.exitCode === null && child.signalCode === null) {
-    const exit = once(child, 'exit')
-    child.stdin?.end()
-    const timer = setTimeout(() => child.kill('SIGKILL'), 3000)
-    await exit
-    clearTimeout(timer)
-  }
+  const exit = once(child, 'exit')
+  child.stdin?.end()
+  const timer = setTimeout(() => child.kill('SIGKILL'), 3000)
+  await exit
+  clearTimeout(timer)
   // srt leaves its relays where its command has ended
   for (const { pid } of below) endNow(pid)
 }
