@@ -7,7 +7,7 @@ import { expect, test } from 'vitest'
 import { processesWith } from '../support/leaks.ts'
 import { tempDir } from '../support/temp-dir.ts'
 import { asData } from './data.ts'
-import { type Arm, boundBy, text } from './figures.ts'
+import { type Arm, boundBy, brokenAs, text } from './figures.ts'
 import { markdown } from './markdown.ts'
 import { page } from './page.ts'
 import { allowedOf, twoOf } from './processors.ts'
@@ -35,12 +35,20 @@ test.each([
   ['fails-unawaited', 'thrown where nobody waits'],
   ['is-killed', 'SIGKILL'],
 ])('%s.ts: what it has started and written is gone, and why it ended is kept', async (name, failure) => {
-  const { figures, ...found } = await runScript(pathOf(`../fixtures/bench/${name}.ts`), [])
+  const { figures, ...found } = await runScript(pathOf(`../fixtures/bench/${name}.ts`), [], { restMs: 200 })
   expect(found).toEqual({ failure, isBrokenOff: false })
   const folder = figures[0]?.what ?? 'no figure'
   expect(folder).toMatch(/\/sp-\w+$/)
   expect(processesWith(`${folder}/`)).toEqual([])
   expect(existsSync(folder)).toBe(false)
+})
+
+test.each([
+  ['that ends by itself is nobody’s failure', '0.5', 20_000, null],
+  ['that stays is ended, and named', '600', 200, 'it left what had to be killed: sh'],
+] as const)('what a script leaves %s', async (_, seconds, restMs, failure) => {
+  const found = await runScript(pathOf('../fixtures/bench/leaves-one.ts'), [seconds], { restMs })
+  expect(found).toMatchObject({ failure })
 })
 
 test('a part that fails is not measured, with its reason in every form, and fails the run', async () => {
@@ -52,8 +60,19 @@ test('a part that fails is not measured, with its reason in every form, and fail
   const reason = 'sdk-calls: not measured: spawnSync cc ENOENT'
   expect(found).toMatchObject({ status: 1, stdout: expect.stringContaining(reason) })
   const [data = '', html, markdown] = forms.map(([, path]) => readFileSync(path, 'utf8'))
-  expect(JSON.parse(data)).toMatchObject({ broken: [{ part: 'sdk-calls', reason: 'spawnSync cc ENOENT' }] })
+  expect(JSON.parse(data)).toMatchObject({
+    broken: [{ part: 'sdk-calls', reason: 'spawnSync cc ENOENT', figures: 0 }],
+  })
   expect([html, markdown]).toEqual([expect.stringContaining(reason), expect.stringContaining(reason)])
+})
+
+test('a part that has given figures is said to have failed after them', () => {
+  const broken = [{ part: 'launch', reason: 'status 1', figures: 2 }]
+  for (const form of [broken.map(brokenAs).join(), markdown([], [], broken), page([], [], broken)]) {
+    expect(form).toContain('launch: failed after 2 figures: status 1')
+    expect(form).not.toContain('not measured')
+  }
+  expect(JSON.parse(asData([], [], broken))).toMatchObject({ broken })
 })
 
 test('a target is shown with its spread, its bound and the others in every form, and one without a value as not measured', () => {

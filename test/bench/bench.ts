@@ -2,10 +2,10 @@
 // --json FILE, --html FILE and --markdown FILE as data, as a page with plots and as the table of docs/performance.md. A figure that misses
 // its target is printed as missed, beside what bounds it on this machine. --only NAME[,NAME] runs some of them, --quick a round or two of
 // each, which shows that it works and nothing else.
-import { closeSync, openSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
-import { bounding, type Broken, type Figure, text, verdicts, worded } from './figures.ts'
+import { bounding, type Broken, brokenAs, type Figure, text, verdicts, worded } from './figures.ts'
 import { tempDir } from '../support/temp-dir.ts'
 import { asData } from './data.ts'
 import { describeMachine } from './machine.ts'
@@ -13,6 +13,7 @@ import { markdown } from './markdown.ts'
 import { page } from './page.ts'
 import { holdToTwo } from './processors.ts'
 import { runScript } from './script-run.ts'
+import { unwritable } from './writable.ts'
 
 const statusFailed = 1
 const statusUsage = 7
@@ -41,8 +42,8 @@ const wanted = options.only?.split(',') ?? Object.keys(scripts)
 const unknown = wanted.filter((name) => !Object.hasOwn(scripts, name))
 if (unknown.length > 0)
   stop(`--only ${unknown.join(',')}: no such figures; it takes ${Object.keys(scripts).join(', ')}`)
-for (const file of [options.json, options.html, options.markdown])
-  if (file !== undefined) expectWritable(file)
+const whyNot = unwritable([options.json, options.html, options.markdown])
+if (whyNot !== null) stop(whyNot)
 
 process.stdout.on('error', () => undefined) // a reader that has gone is no reason to write no files
 const processors = holdToTwo()
@@ -65,9 +66,9 @@ for (const part of wanted) {
   for (const figure of found.figures) say(`\n${text(figure)}`)
   figures.push(...found.figures)
   if (found.failure === null) continue
-  const before = found.figures.length === 0 ? '' : ` (after ${found.figures.length} figures)`
-  broken.push({ part, reason: `${found.failure}${before}` })
-  say(`\n${part}: not measured: ${broken.at(-1)?.reason}`)
+  const failed: Broken = { part, reason: found.failure, figures: found.figures.length }
+  broken.push(failed)
+  say(`\n${brokenAs(failed)}`)
 }
 if (!isBrokenOff) {
   summary()
@@ -83,7 +84,7 @@ function summary(): void {
     say(`  ${verdict.outcome}: ${figure.what}: ${worded(verdict)}`)
     for (const bound of bounding(verdict)) say(`    bound here by ${bound}`)
   }
-  for (const { part, reason } of broken) say(`  not measured: ${part}: ${reason}`)
+  for (const failed of broken) say(`  ${brokenAs(failed)}`)
 }
 
 function writeFiles(): void {
@@ -122,15 +123,6 @@ function usage(): string {
     '  --quick     a round or two of each, which shows that it works and nothing else',
     '  --json      the figures as data; --html as a page with plots; --markdown as the table of docs/performance.md',
   ].join('\n')
-}
-
-/** Before minutes are spent for it. */
-function expectWritable(file: string): void {
-  try {
-    closeSync(openSync(file, 'a'))
-  } catch (error) {
-    stop(`${file} cannot be written: ${(error as Error).message}`)
-  }
 }
 
 function stop(why: string): never {

@@ -54,7 +54,13 @@ export interface Verdict extends Judged {
 export interface Broken {
   readonly part: string
   readonly reason: string
+  /** How many it gave before */
+  readonly figures: number
 }
+
+/** As a sentence, such as `launch: not measured: status 1`. */
+export const brokenAs = ({ part, reason, figures }: Broken): string =>
+  `${part}: ${figures === 0 ? 'not measured' : `failed after ${figures} ${figures === 1 ? 'figure' : 'figures'}`}: ${reason}`
 
 /** The value below which the share `q` of them lies, 0 to 1. NaN of none. */
 export const quantile = (values: readonly number[], q: number): number =>

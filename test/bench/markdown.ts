@@ -2,6 +2,7 @@
 import {
   bounding,
   type Broken,
+  brokenAs,
   type Figure,
   measuredOf,
   othersOf,
@@ -19,7 +20,7 @@ export function markdown(
   const rows = figures.flatMap((figure) => verdicts(figure).map((verdict) => row(figure, verdict)))
   const head = ['what', 'target', 'measured', 'bound, in the same run', 'others, in the same run', '']
   const lines = [head, head.map(() => '---'), ...rows].map((cells) => `| ${cells.map(cell).join(' | ')} |`)
-  const failed = broken.map(({ part, reason }) => `${part}: not measured: ${cell(reason)}`)
+  const failed = broken.map((failed) => cell(brokenAs(failed)))
   return `${[machine.join(' '), lines.join('\n'), ...failed].join('\n\n')}\n`
 }
 

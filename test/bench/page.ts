@@ -4,6 +4,7 @@ import {
   between,
   bounding,
   type Broken,
+  brokenAs,
   type Figure,
   measuredOf,
   median,
@@ -33,7 +34,7 @@ export function page(
 <main>
 <h1>What Sallyport costs</h1>
 ${machine.map((line) => `<p class="machine">${escape(line)}</p>`).join('\n')}
-${broken.map(({ part, reason }) => `<p class="missed">${escape(part)}: not measured: ${escape(reason)}</p>`).join('\n')}
+${broken.map((failed) => `<p class="missed">${escape(brokenAs(failed))}</p>`).join('\n')}
 <div class="wide"><table class="targets">
 <thead><tr><th>what</th><th>arm</th><th>target</th><th>measured</th><th></th><th>bound, in the same run</th><th>others, in the same run</th></tr></thead>
 <tbody>

@@ -1,6 +1,7 @@
 // One script of the benchmark in a process of its own, to its end, after which nothing of it is there.
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
 import { processesWith } from '../support/leaks.ts'
 import { reasonOf } from '../support/reason.ts'
 import { tempDir } from '../support/temp-dir.ts'
@@ -19,6 +20,8 @@ export interface ScriptRun {
 
 interface RunOptions {
   readonly limitMs?: number
+  /** What is given to what it has left, ms */
+  readonly restMs?: number
   /** A folder where peers are, once they were installed; null for one of the script's own */
   readonly peers?: string | null
 }
@@ -30,8 +33,8 @@ type Message = { readonly figures: readonly Figure[] } | { readonly failure: str
 const scriptMs = 30 * 60_000
 /** What it is given to undo what it has started, ms */
 const undoMs = 60_000
-/** What is given to what it has left: the guard of a daemon that was killed takes three seconds to end a sandbox, ms */
-const restMs = 10_000
+/** What is usually given to what it has left: the guard of a daemon that was killed takes three seconds to end a sandbox, ms */
+const leftMs = 10_000
 
 /**
  * Runs the script at a path; what it says on stderr is shown, and a signal to this process ends it first. After `limitMs` it
@@ -42,7 +45,7 @@ const restMs = 10_000
 export async function runScript(
   path: string,
   args: readonly string[],
-  { limitMs = scriptMs, peers = null }: RunOptions = {},
+  { limitMs = scriptMs, restMs = leftMs, peers = null }: RunOptions = {},
 ): Promise<ScriptRun> {
   await using folder = await tempDir()
   // In a group of its own: what a terminal says to all of us is said to it once, and it undoes what it has started.
@@ -78,25 +81,43 @@ export async function runScript(
     : status === 0
       ? null
       : (said ?? signal ?? `status ${status}`)
-  const left = await endWhatIsLeft(child, peers === null ? [folder.path] : [folder.path, peers])
+  const left = await endWhatIsLeft(child, peers === null ? [folder.path] : [folder.path, peers], restMs)
   for (const name of signals) process.off(name, onSignal)
   return { figures, failure: ended ?? left, isBrokenOff }
 }
 
-/** What a script that ended well should not have left; one that was killed leaves daemons, whose guards end their sandboxes. */
-async function endWhatIsLeft(child: ChildProcess, folders: readonly string[]): Promise<string | null> {
+/** What had to be killed after `restMs`; one that was killed itself leaves daemons, whose guards end their sandboxes. */
+async function endWhatIsLeft(
+  child: ChildProcess,
+  folders: readonly string[],
+  restMs: number,
+): Promise<string | null> {
   killGroup(child)
   const left = (): readonly number[] => [...new Set(folders.flatMap((folder) => processesWith(`${folder}/`)))]
-  const count = left().length
-  if (count === 0) return null
-  await until('what it left has ended', () => left().length === 0, restMs).catch(() => undefined)
-  for (const pid of left()) kill(pid)
+  const hasEnded = (): Promise<void> => until('what it left has ended', () => left().length === 0, restMs)
+  const isRest = await hasEnded().then(
+    () => true,
+    () => false,
+  )
+  if (isRest) return null
+  const staying = left()
+  const names = staying.map(nameOf)
+  for (const pid of staying) kill(pid)
   try {
-    await until('what it left has ended', () => left().length === 0, restMs)
+    await hasEnded()
   } catch (error) {
     return reasonOf(error)
   }
-  return `it left ${count} processes, which were ended`
+  return names.length === 0 ? null : `it left what had to be killed: ${names.join(', ')}`
+}
+
+/** As the kernel has it. */
+function nameOf(pid: number): string {
+  try {
+    return readFileSync(`/proc/${pid}/comm`, 'utf8').trim()
+  } catch {
+    return 'one that has just ended'
+  }
 }
 
 function killGroup({ pid }: ChildProcess): void {

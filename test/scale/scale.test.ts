@@ -41,6 +41,7 @@ test.concurrent.for([
   [['--sevrers', '10'], '--sevrers'],
   [['--servers', 'many'], '--servers many: use a whole number above 0'],
   [['--servers', '251'], 'use at most 250'],
+  [['--html', '/nowhere/at/all'], '/nowhere/at/all cannot be written'],
   [['--servers', '1', '--hosts', '2'], 'use at most as many hosts as servers, 1'],
 ] as const)('%j is refused by what is taken', async ([args, said], { expect }) => {
   const run = promisify(execFile)(process.execPath, [script, ...args])

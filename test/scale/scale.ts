@@ -5,6 +5,7 @@ import { writeFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { describeMachine } from '../bench/machine.ts'
+import { unwritable } from '../bench/writable.ts'
 import { judge } from './judge.ts'
 import { page } from './page.ts'
 import { run } from './run.ts'
@@ -21,6 +22,8 @@ if (hosts > servers)
   stop(
     `--hosts ${hosts}: each host has servers of its own, so use at most as many hosts as servers, ${servers}`,
   )
+const whyNot = unwritable([options.json, options.html])
+if (whyNot !== null) stop(whyNot)
 
 const machine = describeMachine()
 const say = (line: string): void => void process.stdout.write(`${line}\n`)
