@@ -83,7 +83,7 @@ export function readSegment(
   key: Uint8Array | null,
   visit: Visit,
 ): SegmentRead {
-  const bytes = textOf(segmentPath(directory, segment))
+  const bytes = bytesOrFlaw(segmentPath(directory, segment))
   if ('kind' in bytes) return { end: from, offset: 0, torn: null, flaw: { ...bytes, line: 0 } }
   let sealed = { end: from, offset: 0 }
   let batch: JournalRecord[] = []
@@ -125,7 +125,7 @@ export function readSegment(
 }
 
 /** All of a segment, or why it can't be read; throws where it was let go of, or the machine is short of something. */
-function textOf(path: string): Buffer | Flaw {
+function bytesOrFlaw(path: string): Buffer | Flaw {
   try {
     const placed = {
       kind: 'malformed',
