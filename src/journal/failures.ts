@@ -20,6 +20,20 @@ export const unreadable = (path: string, cause: unknown): SallyportError =>
     cause instanceof Error ? { cause } : {},
   )
 
+const mends: Readonly<Record<string, string>> = {
+  EEXIST: 'expected a folder; move what is there',
+  ENOTDIR: 'expected folders above it; move the file that is one of them',
+}
+
+/** A journal that has no folder, and gets none. */
+export const unmakeable = (directory: string, errno: string, cause: unknown): SallyportError =>
+  new SallyportError(
+    'ERR_JOURNAL',
+    `the journal cannot be made at ${directory} (${errno}): ${mends[errno] ?? 'expected a disk and a folder above it that this user may write to; mend that'}, or name another --state`,
+    { path: directory },
+    { cause },
+  )
+
 /** A journal that takes no records: nothing is called (MP-FH-010). */
 export const unwritable = (directory: string, cause: unknown): SallyportError =>
   new SallyportError(

@@ -3,7 +3,7 @@ import { constants, mkdirSync } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import { SallyportError } from '../errors.ts'
 import { errnoOf, isShortage } from '../lib/missing.ts'
-import { unreadable, unwritable } from './failures.ts'
+import { unmakeable, unreadable, unwritable } from './failures.ts'
 import { type Pending, type Place, settle } from './pending.ts'
 import type { Entry, JournalRecord, Position } from './record.ts'
 import { replayFrom } from './replay.ts'
@@ -184,12 +184,22 @@ export class Journal implements AsyncDisposable {
 
 /** Where what is there ends, once what does not count was cut off. */
 function readAll({ directory, key, replay, from = null, notes = [] }: JournalOptions): SegmentEnd | null {
+  make(directory)
   try {
-    mkdirSync(directory, { recursive: true, mode: 0o700 })
     new UncutNote(notes, key).settle(directory)
     return replayFrom(directory, key, from, replay)
   } catch (error) {
     if (errnoOf(error) === null || error instanceof SallyportError || isShortage(error)) throw error
     throw unreadable(directory, error)
+  }
+}
+
+function make(directory: string): void {
+  try {
+    mkdirSync(directory, { recursive: true, mode: 0o700 })
+  } catch (error) {
+    const errno = errnoOf(error)
+    if (errno === null || isShortage(error)) throw error
+    throw unmakeable(directory, errno, error)
   }
 }

@@ -99,6 +99,8 @@ export function layOutBatch(
 export interface Flaw {
   readonly kind: 'torn' | 'malformed' | 'unreadable' | 'hash' | 'chain' | 'mac'
   readonly detail: string
+  /** What reading it failed with, where it is unreadable */
+  readonly cause?: unknown
 }
 
 const ending = /,"prev":"[0-9a-f]{64}","hash":"[0-9a-f]{64}","mac":"[0-9a-f]{64}"\}$/

@@ -23,7 +23,7 @@ export function replayFrom(
   let end = from
   for (const segment of segments) {
     const read = readSegment(directory, segment, end?.position ?? beginning, key, visit)
-    if (read.flaw?.kind === 'unreadable') throw unreadable(segmentPath(directory, segment), read.flaw.detail)
+    if (read.flaw?.kind === 'unreadable') throw unreadable(segmentPath(directory, segment), read.flaw.cause)
     if (read.flaw !== null) throw corrupt(directory, segment, read.flaw.line, read.flaw.detail)
     // A segment without a first record has told of nothing yet.
     const untold = read.offset === 0 ? (end?.torn ?? null) : null

@@ -134,7 +134,7 @@ function bytesOrFlaw(path: string): Buffer | Flaw {
     return bytesOf(path) ?? placed
   } catch (error) {
     if (isMissing(error) || isShortage(error)) throw error
-    return { kind: 'unreadable', detail: `it cannot be read (${errnoOf(error) ?? 'failed'})` }
+    return { kind: 'unreadable', detail: `it cannot be read (${errnoOf(error) ?? 'failed'})`, cause: error }
   }
 }
 

@@ -275,19 +275,34 @@ describe('what can’t be read', () => {
     expect(start).toThrow(
       expect.objectContaining({
         code: 'ERR_JOURNAL',
-        message: expect.stringMatching(/cannot be read at \S+00000005\.jsonl \(it cannot be read/),
+        message: expect.stringMatching(/cannot be read at \S+00000005\.jsonl \(ERR_FS_FILE_TOO_LARGE\), so/),
       }),
     )
   })
 
-  test('is no journal, where a file stands in the folder’s place', () => {
-    writeFileSync(directory, '')
-    expect(start).toThrow(
-      expect.objectContaining({
-        code: 'ERR_JOURNAL',
-        message: expect.stringContaining(`cannot be read at ${directory} (EEXIST), so nothing can be called`),
-      }),
-    )
+  test.each<[string, string, () => void, string]>([
+    [
+      'where a file stands in the folder’s place',
+      'EEXIST',
+      () => writeFileSync(directory, ''),
+      'expected a folder; move what is there',
+    ],
+    [
+      'where a file stands above it',
+      'ENOTDIR',
+      () => (rmSync(root, { recursive: true }), writeFileSync(root, '')),
+      'expected folders above it; move the file that is one of them',
+    ],
+    [
+      'where a link leads nowhere',
+      'ENOENT',
+      () => symlinkSync(join(root, 'none', 'journal'), directory),
+      'expected a disk and a folder above it that this user may write to; mend that',
+    ],
+  ])('is no journal, %s (%s)', (_, errno, put, mend) => {
+    put()
+    const message = `the journal cannot be made at ${directory} (${errno}): ${mend}, or name another --state`
+    expect(start).toThrow(expect.objectContaining({ code: 'ERR_JOURNAL', message }))
   })
 
   test('of snapshots is named, and no flaw: the records have it all', async () => {
