@@ -4,7 +4,7 @@
 // and thrown away wherever either does not hold. Each step of writing one leaves the ones before as they are:
 //
 //   sync the segment -> draft -> sync -> rename -> sync the folder -> remove what is older than the last two
-import { readdirSync, readFileSync } from 'node:fs'
+import { lstatSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { mkdir, open, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { errnoOf, isShortage } from '../lib/missing.ts'
@@ -26,6 +26,7 @@ const kept = 2
 const name = /^(\d{16})\.json$/
 
 const folderOf = (directory: string): string => join(directory, 'snapshots')
+const draftIn = (folder: string): string => join(folder, '.draft')
 
 /** Path of the snapshot that was taken behind the record of that number. */
 export const snapshotPath = (directory: string, seq: number): string =>
@@ -80,7 +81,7 @@ export async function writeSnapshot(
   const { segment, position, offset, torn } = end
   const members = `"segment":${segment},"position":${JSON.stringify(position)},"offset":${offset},"torn":${JSON.stringify(torn)},"state":${state}`
   const path = snapshotPath(here, position.seq)
-  const draft = join(folder, '.draft')
+  const draft = draftIn(folder)
   await rm(draft, { force: true })
   try {
     await drafted(draft, seal('snapshot', members, key))
@@ -92,6 +93,19 @@ export async function writeSnapshot(
   }
   await synced(folder)
   for (const file of names(here).slice(kept)) await rm(join(folder, file), { force: true })
+}
+
+/**
+ * Removes what a daemon that was killed as it wrote one left of it; called while nobody writes any. Nothing but a plain file of
+ * that name goes, by way of no link; what can't be removed takes up room until the next snapshot, and no more.
+ */
+export function removeDraft(directory: string): void {
+  const folder = folderOf(directory)
+  try {
+    if (lstatSync(folder).isDirectory() && lstatSync(draftIn(folder)).isFile()) rmSync(draftIn(folder))
+  } catch (error) {
+    if (errnoOf(error) === null) throw error
+  }
 }
 
 /** Last segment that may go: the one that the snapshot before the last adds up, so that one of the two may be unusable; else 0. */

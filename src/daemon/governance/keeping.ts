@@ -9,6 +9,7 @@ import { beginning, type SegmentEnd } from '../../journal/segments.ts'
 import {
   coveredSegment,
   readSnapshots,
+  removeDraft,
   type Snapshot,
   type Unusable,
   writeSnapshot,
@@ -79,6 +80,7 @@ export class Keeping implements AsyncDisposable {
   static open(options: KeepingOptions): Keeping {
     const { directory, key } = options
     const passedOver: Unusable[] = []
+    removeDraft(directory)
     for (const candidate of [...readSnapshots(directory, key), null]) {
       if (candidate !== null && 'reason' in candidate) {
         passedOver.push(candidate)
