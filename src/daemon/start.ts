@@ -207,6 +207,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
       key: await loadKey(keyPath),
       policy: whole,
       inTurn,
+      stopping: stopping.signal,
       reload: (caller: Caller) => reload(reloading, caller),
     }
     const attach = attachVia(supervisor)

@@ -1,8 +1,10 @@
 // `sallyport add` as a person types it: what the command line says is what the server gets.
-import { chmod, mkdir, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, truncate, writeFile } from 'node:fs/promises'
+import { readdirSync, readlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { configOf, daemon, fixture } from '../support/daemon.ts'
+import { eventually } from '../support/eventually.ts'
 
 const fixtures = join(import.meta.dirname, '../fixtures/servers')
 
@@ -59,3 +61,49 @@ test('a server that was added has the mounts of its command line, and runs', asy
   ])
   expect((await at.run(['test', 'mine'])).status).toBe(0)
 })
+
+test('a server whose code takes long to read holds up no reload, and is none where its operator goes', async () => {
+  await using at = await daemon(configOf({ base: fixture('echo') }))
+  const source = join(at.folder, 'code')
+  await mkdir(source)
+  await writeFile(join(source, 'large'), '')
+  await truncate(join(source, 'large'), 6 * 2 ** 30)
+  const operator = await at.connect('operator')
+  const said = {
+    version: '1',
+    justification: 'a test',
+    tags: [],
+    trust: 'untrusted',
+    acceptance: 'first-use',
+  }
+  const entry = {
+    ...said,
+    command: 'node',
+    profile: 'node',
+    package: { source, target: '/app' },
+    args: ['/app/large'],
+  }
+  let isAnswered = false
+  const adding = operator
+    .call('servers/add', { server: 'large', entry })
+    .catch(() => null)
+    .finally(() => (isAnswered = true))
+  await eventually(() => readsOf(at.process.pid ?? 0).includes(join(source, 'large')))
+  await at.client.call('daemon/reload', {})
+  expect(isAnswered).toBe(false)
+  await operator[Symbol.asyncDispose]()
+  await adding
+  await eventually(() => !readsOf(at.process.pid ?? 0).includes(join(source, 'large')))
+  const { servers } = await at.client.call('servers/list', {})
+  expect(servers.map(({ name }) => name)).toEqual(['base'])
+})
+
+/** The files that a process has open. */
+const readsOf = (pid: number): readonly string[] =>
+  readdirSync(`/proc/${pid}/fd`).flatMap((fd) => {
+    try {
+      return [readlinkSync(`/proc/${pid}/fd/${fd}`)]
+    } catch {
+      return []
+    }
+  })

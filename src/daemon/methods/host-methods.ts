@@ -22,6 +22,8 @@ export interface MethodPorts {
   readonly tools: ToolMethods
   readonly machine: Pick<Machine, 'pin' | 'unpin' | 'originOf'>
   readonly inTurn: InTurn
+  /** Aborts when the daemon goes down */
+  readonly stopping: AbortSignal
   readonly events: EventLog
   readonly outputs: Outputs
   /** The greeting, save who is greeted */

@@ -22,6 +22,8 @@ export interface RegistrationPorts {
   readonly machine: Pick<Machine, 'pin' | 'unpin' | 'originOf'>
   /** One at a time with the reloads of the configuration */
   readonly inTurn: InTurn
+  /** Aborts when the daemon goes down */
+  readonly stopping: AbortSignal
 }
 
 /** What says which names are taken, and by whom. */
@@ -60,31 +62,51 @@ export function launchMethods(ports: RegistrationPorts): MethodTable<'servers/la
 
 /** `servers/add`, the operator's alone. */
 export function registrationMethods(ports: RegistrationPorts): MethodTable<'servers/add'> {
-  return { 'servers/add': (params, call) => ports.inTurn(() => register(ports, params, call)) }
+  return { 'servers/add': (params, call) => register(ports, params, call) }
 }
 
+/** What could never be launched is not registered: its code is read beside everything else; what is recorded takes a turn. */
 async function register(
-  { roster, supervisor, governance, machine }: RegistrationPorts,
+  ports: RegistrationPorts,
   { server, entry, directory = '/' }: OperatorMethods['servers/add']['params'],
   { caller, signal }: MethodCall,
 ): Promise<OperatorMethods['servers/add']['result']> {
+  const { roster, machine, inTurn, stopping } = ports
   if (roster.isTaken(server)) throw taken(server)
   expectStated(server, entry)
   using _kept = roster.expect(server, null)
-  const judged = await roster.judge(server, entry, { directory, scope: 'registered' })
   const registered: Registered = { server, entry, directory, by: caller.principal.id }
-  // What could never be launched is not registered: its program and code are part of what it is.
-  if (judged.server.enabled) await machine.pin(judged.server, { signal })
-  try {
-    await governance.recorder.record('server.registered', { ...registered, ...actor(caller) })
-    roster.add(judged, null)
-  } catch (error) {
-    machine.unpin([judged.server])
-    throw error
+  const waiting = { signal: AbortSignal.any([signal, stopping]) }
+  for (;;) {
+    const settings = roster.current()
+    const judged = await roster.judge(server, entry, { directory, scope: 'registered' })
+    try {
+      if (judged.server.enabled) await machine.pin(judged.server, waiting)
+      const view = await inTurn(async () => {
+        waiting.signal.throwIfAborted()
+        return settings === roster.current() ? enrol(ports, judged, registered, caller) : null
+      })
+      if (view !== null) return view
+      if (roster.settings.servers.has(server)) throw taken(server)
+    } catch (error) {
+      if (!roster.stands(server)) machine.unpin([judged.server])
+      throw error
+    }
   }
+}
+
+/** Puts on record what was judged and pinned, then takes it. */
+async function enrol(
+  { roster, supervisor, governance }: RegistrationPorts,
+  judged: Awaited<ReturnType<Roster['judge']>>,
+  registered: Registered,
+  caller: Caller,
+): Promise<OperatorMethods['servers/add']['result']> {
+  await governance.recorder.record('server.registered', { ...registered, ...actor(caller) })
+  roster.add(judged, null)
   supervisor.add(judged.server, null)
-  governance.resume([server]) // what was quarantined under this name is, until it is released
-  return supervisor.get(caller, server)
+  governance.resume([registered.server]) // what was quarantined under this name is, until it is released
+  return supervisor.get(caller, registered.server)
 }
 
 async function launch(
