@@ -96,9 +96,12 @@ export class Outfits implements AsyncDisposable {
   async dispose(outfit: Outfit): Promise<void> {
     this.#outfits.delete(outfit.instance)
     for (const { call } of outfit.calls) this.#flying.delete(call)
-    await outfit[Symbol.asyncDispose]()
-    this.#gone.resolve()
-    this.#gone = Promise.withResolvers()
+    try {
+      await outfit[Symbol.asyncDispose]()
+    } finally {
+      this.#gone.resolve()
+      this.#gone = Promise.withResolvers()
+    }
   }
 
   /** What an intent says of the secrets that its call will hold; null where it will hold none. */
@@ -162,10 +165,12 @@ export class Outfits implements AsyncDisposable {
         { server: server.name },
       )
     // Who was answered may call again at once, however long the process of before takes to end.
+    const { eofMs, termMs } = server.stop
+    const end = performance.now() + eofMs + termMs + proofMs
     for (let own = this.#ownOf(server); own.length >= maxOwnProcesses; own = this.#ownOf(server)) {
-      if (!own.some(({ isOver }) => isOver)) throw busy()
-      const { eofMs, termMs } = server.stop
-      await within(this.#gone.promise, eofMs + termMs + proofMs, busy, waiting.signal)
+      const leftMs = end - performance.now()
+      if (leftMs <= 0 || !own.some(({ isOver }) => isOver)) throw busy()
+      await within(this.#gone.promise, leftMs, busy, waiting.signal)
     }
     const outfit = await this.#outfitOfCall(server, waiting)
     const names = namesOf(server, ask.credentials)
