@@ -4,6 +4,7 @@ import { existsSync } from 'node:fs'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { join } from 'node:path'
+import { createInterface } from 'node:readline'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import type { Client } from '../../src/client/client.ts'
 import { expectAftermath } from '../support/aftermath.ts'
@@ -194,7 +195,20 @@ test('18: a host that reads no answers holds up nobody else, and each of its cal
     host.write(`${JSON.stringify({ jsonrpc: '2.0', id, method: 'tools/call', params })}\n`)
   }
   await eventually(() => intentsOf('plain') > before, slowMs)
-  expect(await call('plain', 'honest')).toBe('output')
+  // All of them while it still reads nothing: what comes to it is heard of only after that.
+  const others = await Promise.all(Array.from({ length: 4 }, () => at.connect('host')))
+  const told = await Promise.all(
+    others.flatMap((other) =>
+      Array.from({ length: 5 }, (_, n) => call(n % 2 === 0 ? 'plain' : 'closes', 'honest', other)),
+    ),
+  )
+  expect(told).toEqual(Array<string>(20).fill('output'))
+  for (const other of others) await other[Symbol.asyncDispose]()
+  const ids: unknown[] = []
+  createInterface({ input: host }).on('line', (line) => ids.push((JSON.parse(line) as { id?: unknown }).id))
+  await eventually(() => ids.length >= 5, slowMs)
+  expect(ids).toHaveLength(5)
+  expect(new Set(ids)).toEqual(new Set([0, 1, 2, 3, 4]))
   host.destroy()
 })
 
