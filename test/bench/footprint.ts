@@ -51,13 +51,14 @@ async function idle(): Promise<readonly Figure[]> {
     ],
     starts,
   )
+  const alone = await besideAlone()
   const running = await stack.starting(() => daemon(config))
   const pid = running.process.pid ?? 0
   for (const server of names) await running.client.call('servers/start', { server })
   const ours = descendantsOf(pid).filter((child) => !isServer(child.pid))
   const beside = pssOf(ours.map((child) => child.pid))
   const besides: readonly [Arm, Arm] = [
-    await besideAlone(),
+    alone,
     { name: 'sallyport', kind: 'ours', ...beside, values: beside.values.map((mib) => mib / servers) },
   ]
   const full = residentMib(pid)
@@ -126,7 +127,9 @@ async function besideAlone(): Promise<Arm> {
     ...descendantsOf(pid).flatMap((it) => (it.name === 'bwrap' ? it.pid : [])),
   ])
   const pss = pssOf(pids)
+  const exits = Promise.all(sandboxes.map((it) => once(it, 'exit')))
   for (const it of sandboxes) it.kill('SIGKILL')
+  await exits
   return { name: 'bubblewrap alone', kind: 'bound', ...pss, values: pss.values.map((mib) => mib / servers) }
 }
 
