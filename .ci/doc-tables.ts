@@ -62,7 +62,7 @@ const tables: Readonly<Record<string, () => string | Promise<string>>> = {
     table(
       ['seed', 'as', 'found', 'held by'],
       findings.map(({ seed, as, found, tests }) => [
-        seed === null ? 'not on record' : String(seed),
+        seed === null ? '–' : String(seed),
         as,
         found,
         shownBy(tests),
