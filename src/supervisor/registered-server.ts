@@ -2,6 +2,7 @@
 import { SallyportError } from '../errors.ts'
 import type { HostState, InstanceState, InstanceView, ServerDetail, ServerView } from '../rpc/protocol.ts'
 import type { ServerSettings } from '../schema/settings.ts'
+import type { Generations } from './control/generations.ts'
 import { ControlSlot } from './control/control-slot.ts'
 import { ApartRuns } from './control/apart-runs.ts'
 import { harmless, maxInstructions } from './control/tool-view.ts'
@@ -33,7 +34,7 @@ export class RegisteredServer implements AsyncDisposable {
   /** The principal who launched it and alone may see it, or null: everybody may */
   readonly owner: string | null
   readonly #ports: Ports
-  readonly #nextGeneration: () => number
+  readonly #generations: Generations
   readonly #slots = new Map<string, ControlSlot>()
   readonly #sessions = new Set<Session>()
   readonly #tasks = new Map<string, TaskIds>()
@@ -46,13 +47,13 @@ export class RegisteredServer implements AsyncDisposable {
   constructor(
     settings: ServerSettings,
     ports: Ports,
-    nextGeneration: () => number,
+    generations: Generations,
     { owner = null, former = null }: Heritage = {},
   ) {
     this.settings = settings
     this.owner = owner
     this.#ports = ports
-    this.#nextGeneration = nextGeneration
+    this.#generations = generations
     this.#questions = former === null ? new Map<string, Questions>() : former.#questions
     this.logs = former?.logs ?? new LogRing(settings.output.stderrBytes)
     this.logs.resize(settings.output.stderrBytes)
@@ -104,7 +105,7 @@ export class RegisteredServer implements AsyncDisposable {
       principal,
       ports: this.#ports,
       logs,
-      nextGeneration: this.#nextGeneration,
+      generations: this.#generations,
       lost,
     })
     this.#slots.set(principal, slot)

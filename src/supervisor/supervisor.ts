@@ -4,6 +4,7 @@ import { type CallId, type InstanceId, newCallId, type SessionId } from '../lib/
 import { meant } from '../lib/nearest.ts'
 import type { HostMethods, InstanceView, OperatorMethods, ServerDetail, ServerView } from '../rpc/protocol.ts'
 import type { ServerSettings } from '../schema/settings.ts'
+import { Generations } from './control/generations.ts'
 import { callTool } from './control/call-tool.ts'
 import type { Attachment, Caller, Ports, ToolCall } from './ports.ts'
 import { RegisteredServer, sees } from './registered-server.ts'
@@ -26,8 +27,7 @@ export class Supervisor implements AsyncDisposable {
   readonly #servers: Map<string, RegisteredServer>
   readonly #results = new SessionResults()
   readonly #calls = new Map<CallId, { readonly principal: string; readonly controller: AbortController }>()
-  /** Beyond all of a daemon before: what was seen of its lists is not what this one lists */
-  #generation = Date.now()
+  readonly #generations = new Generations()
   #isStopping = false
 
   constructor(ports: Ports) {
@@ -38,9 +38,8 @@ export class Supervisor implements AsyncDisposable {
 
   /** Takes one more server; `owner` is the principal who alone may see it, beside the operator, or null. */
   add(settings: ServerSettings, owner: string | null): void {
-    const nextGeneration = (): number => ++this.#generation
     const former = this.#servers.get(settings.name) ?? null
-    const server = new RegisteredServer(settings, this.#ports, nextGeneration, { owner, former })
+    const server = new RegisteredServer(settings, this.#ports, this.#generations, { owner, former })
     this.#servers.set(settings.name, server)
   }
 
@@ -154,7 +153,7 @@ export class Supervisor implements AsyncDisposable {
     const named = server === null ? null : this.#server(caller, server)
     await named?.slot(caller.principal.id).settled({ signal })
     const shown = shownTools(named === null ? this.#visible(caller) : [named], caller, this.#ports, length)
-    return { ...shown, generation: this.#generation }
+    return { ...shown, generation: this.#generations.latest }
   }
 
   async call(

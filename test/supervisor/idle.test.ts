@@ -16,6 +16,9 @@ const timeouts = { initializeMs: 10_000, callMs: 20_000, idleMs: 50 }
 const stubborn = (more: Partial<ServerSettings> = {}): ServerSettings =>
   serverSettings('ignore-sigterm.mjs', { timeouts, stop: { eofMs: 100, termMs: 400 }, ...more })
 
+/** Whoever stops it meanwhile comes in time on a busy machine, too. */
+const slowly = { stop: { eofMs: 100, termMs: 3000 } }
+
 const call = ({ supervisor }: Supervised, tool = 'echo'): Promise<unknown> =>
   supervisor
     .call(
@@ -64,7 +67,7 @@ test('a call that comes while its server is ended for want of calls waits for th
 })
 
 test('one whose server somebody stops meanwhile is told so, and starts nothing', async () => {
-  await using all = await superviseAll([stubborn()])
+  await using all = await superviseAll([stubborn(slowly)])
   await call(all)
   await ending(all)
   const made = call(all)
@@ -77,7 +80,7 @@ test('one whose server somebody stops meanwhile is told so, and starts nothing',
 })
 
 test('one whose server is quarantined meanwhile is told so, and starts nothing', async () => {
-  await using all = await superviseAll([stubborn()])
+  await using all = await superviseAll([stubborn(slowly)])
   await call(all)
   await ending(all)
   const made = call(all)
@@ -99,6 +102,14 @@ test('a call that is cancelled meanwhile waits no longer, and the server rests',
   await expect(started).rejects.toThrow('given up')
   await eventually(() => statesOf(all).at(-1) === 'stopped')
   expect(all.launches()).toBe(1)
+})
+
+test('a call that waits until the lists are read again keeps its server up', async () => {
+  await using all = await superviseAll([serverSettings('slow-list.mjs', { timeouts })])
+  expect(await call(all, 't')).toMatchObject({ type: 'output' })
+  expect(await call(all, 't')).toMatchObject({ type: 'output' })
+  expect(all.launches()).toBe(1)
+  await eventually(() => statesOf(all).at(-1) === 'stopped')
 })
 
 test('a session that comes while the process it shares is ended for want of sessions has the next one', async () => {

@@ -419,6 +419,12 @@ test('a new tool gets a new generation, and a call that saw the old one is refus
   })
   await all.supervisor.call(caller(), callOf('echo', '{}', pinned), waiting)
   await all.supervisor.call(caller(), callOf('added', '{}', { generation: after.generation }), waiting)
+  // As a daemon before may have given it, where the clock was set back since
+  const never = { generation: after.generation + 1000 }
+  await expect(all.supervisor.call(caller(), callOf('added', '{}', never), waiting)).rejects.toMatchObject({
+    code: 'ERR_TOOL_NOT_FOUND',
+    message: expect.stringContaining('which this daemon never gave; list the tools again'),
+  })
 })
 
 test('a result over output.line_bytes is refused by name, and the next call passes', async () => {

@@ -15,6 +15,7 @@ import type { Ports, Running, ToolCall } from '../ports.ts'
 import { RestartSchedule } from '../instance/restart.ts'
 import type { SharedDoor } from '../shared/serving.ts'
 import type { Guest, Seat } from '../shared/seat.ts'
+import type { Generations } from './generations.ts'
 import { Idle } from './idle.ts'
 import { type Connection, connectionTo, type Line } from './slot-connection.ts'
 import { soon } from '../instance/stop.ts'
@@ -26,8 +27,7 @@ export interface SlotOptions {
   readonly principal: string
   readonly ports: Ports
   readonly logs: LogRing
-  /** Gives the next generation of tool lists */
-  readonly nextGeneration: () => number
+  readonly generations: Generations
   /** Told of an end that nobody asked for; true when it makes a storm */
   readonly lost: (lost: Lost) => boolean
 }
@@ -110,21 +110,19 @@ export class ControlSlot implements AsyncDisposable, SharedDoor {
     } else await this.#connected(signal)
   }
 
-  /**
-   * The way to the server, once it is known what it lists by now. Whoever finds the server down fails at once; nothing
-   * is repeated.
-   */
+  /** The way to the server, once it is known what it lists by now. Whoever finds it down fails at once; nothing is repeated. */
   async line({ tool, generation }: Asked, waiting: Waiting): Promise<Line> {
     const { client, surface } = await this.#connected(waiting.signal)
-    const { name } = this.#options.server
-    const known = surface.known()
-    if (known !== null) await unlessAborted(known, waiting.signal)
-    const since = surface.find(tool)?.since ?? 0
-    if (generation !== null && since > generation) {
-      const what = `${name} changed ${tool} in generation ${since}, and the caller saw ${generation}`
-      throw new SallyportError('ERR_TOOL_NOT_FOUND', `${what}; list the tools again`, { generation: since })
+    this.#idle.hold() // for whoever waits for the lists, too
+    try {
+      const known = surface.known()
+      if (known !== null) await unlessAborted(known, waiting.signal)
+      const { generations, server } = this.#options
+      generations.requireSeen(server.name, surface.find(tool)?.since ?? 0, { tool, generation })
+    } catch (error) {
+      this.#letGo()
+      throw error
     }
-    this.#idle.hold()
     return {
       instance: this.#instance.id,
       comparing: () => surface.known(),
@@ -199,7 +197,7 @@ export class ControlSlot implements AsyncDisposable, SharedDoor {
 
   /** Launch, handshake, tool list: only then is it ready. */
   async #connect(): Promise<Connection> {
-    const { server, ports, nextGeneration } = this.#options
+    const { server, ports, generations } = this.#options
     const process = await this.#instance.start()
     const instance = this.#instance.id
     const connection = connectionTo({
@@ -207,7 +205,7 @@ export class ControlSlot implements AsyncDisposable, SharedDoor {
       ports,
       process,
       instance,
-      nextGeneration,
+      nextGeneration: () => generations.next(),
       listChanged: () => this.changed(),
       note: (type, detail) => this.#note(type, detail),
     })
