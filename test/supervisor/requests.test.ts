@@ -229,7 +229,7 @@ test('a cancelled request may still be answered, and no other can take its id be
   await eventually(() => host.lines.length === 5)
 })
 
-test.each(['5', 'null', '["a"]', '{"a":1}', '"\\u0061", "\\u0073allyport/lineage": 5'])(
+test.each(['5', 'null', '["a"]', '{"a":1}'])(
   'a lineage that is no text is refused, and nothing is sent: %s',
   async (lineage) => {
     await using host = await attach(serverSettings('echo.mjs'))
@@ -237,7 +237,7 @@ test.each(['5', 'null', '["a"]', '{"a":1}', '"\\u0061", "\\u0073allyport/lineage
       `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":{},"_meta":{"sallyport/lineage":${lineage}}}}`,
     )
     expect((await host.answer(1)).error?.data).toMatchObject({
-      code: expect.stringMatching(/ERR_INVALID_REQUEST|ERR_MESSAGE_AMBIGUOUS/) as string,
+      code: 'ERR_INVALID_REQUEST',
     })
     expect(host.governed.records().filter(({ type }) => type === 'call.intent')).toEqual([])
   },

@@ -24,7 +24,7 @@ const stateOf = ({ supervisor }: Supervised) => supervisor.list(caller())[0]?.in
 const crashing = ['fixture_crash', 'fixture_abort']
 
 test('a server that was lost lists nothing while it waits, its call fails by that name, and its tools are back with it', async () => {
-  const restart = { scheduleS: [0.5], jitter: 0, steadyS: 60, startAttempts: 3, storm: 10 }
+  const restart = { scheduleS: [3], jitter: 0, steadyS: 60, startAttempts: 3, storm: 10 }
   await using all = await superviseAll([serverSettings('crash-on-call.mjs', { restart })])
   await all.supervisor.start(caller(), 'fixture', waiting)
   expect(await shown(all)).toEqual(crashing)
@@ -35,7 +35,7 @@ test('a server that was lost lists nothing while it waits, its call fails by tha
   await expect(call(all, 'crash')).rejects.toMatchObject({
     message: expect.stringContaining('mcp server fixture is unavailable') as string,
   })
-  await eventually(() => stateOf(all) === 'ready') // nobody asked for it
+  await eventually(() => stateOf(all) === 'ready', 10_000) // nobody asked for it
   expect(await shown(all)).toEqual(crashing)
   expect((await all.supervisor.tools(caller(), null, waiting)).generation).toBeGreaterThan(generation)
 })

@@ -12,20 +12,19 @@ import { caller, type Supervised, superviseAll } from '../support/supervisor.ts'
 const waiting = { signal: new AbortController().signal }
 const operator = caller(0, 'operator')
 const restart = { scheduleS: [60], jitter: 0, steadyS: 60, startAttempts: 50, storm: 3 }
-const timeouts = { initializeMs: 10_000, callMs: 300, idleMs: 0 }
 
 const own = (script: string, more: Partial<ServerSettings> = {}): ServerSettings =>
   serverSettings(script, { instance: 'call', restart, ...more })
 
-const call = ({ supervisor }: Supervised, tool: string, args: object = {}): Promise<unknown> =>
+const call = ({ supervisor }: Supervised, tool: string, timeoutMs: number | null = null): Promise<unknown> =>
   supervisor
     .call(
       caller(),
       {
         server: 'fixture',
         tool,
-        arguments: { raw: JSON.stringify(args) },
-        timeoutMs: null,
+        arguments: { raw: '{}' },
+        timeoutMs,
         generation: null,
         lineage: null,
       },
@@ -69,9 +68,10 @@ test('those of calls in a session, too', async () => {
 test('one that ends once it has answered, that answers too late, or whose caller waits no longer is no loss', async () => {
   const once: Launch = (server, ...rest) =>
     plainLaunch(all.launches() === 1 ? server : { ...server, args: [fixture('last-answer.mjs')] }, ...rest)
-  await using all = await superviseAll([own('last-answer.mjs', { timeouts })], { launch: once })
+  await using all = await superviseAll([own('last-answer.mjs')], { launch: once })
   for (const _ of [1, 2, 3, 4]) expect(await call(all, 'answer')).toMatchObject({ type: 'output' })
-  for (const _ of [1, 2, 3, 4]) expect(await call(all, 'never')).toMatchObject({ code: 'ERR_CALL_TIMEOUT' })
+  for (const _ of [1, 2, 3, 4])
+    expect(await call(all, 'never', 300)).toMatchObject({ code: 'ERR_CALL_TIMEOUT' })
   expect(whyHalted(all)).toBe(null)
 })
 
