@@ -20,7 +20,7 @@ export function processesIn(directory: string): readonly number[] {
  * may leave a child, and with no descriptor to be had nobody can be killed so, so whoever needs the group empty calls again
  * until it is: see `removeDirectory`.
  */
-export function killDirectory(directory: string): void {
+export function killDirectory(directory: string, short?: (thrown: unknown) => void): void {
   unlessShort(() => {
     const killed = ifPresent(() => {
       // Without O_CREAT: version 1 has no such file, and may not be asked to make one
@@ -28,9 +28,9 @@ export function killDirectory(directory: string): void {
       return true
     }, false)
     if (killed) return
-    for (const child of childrenOf(directory)) killDirectory(child)
+    for (const child of childrenOf(directory)) killDirectory(child, short)
     for (const pid of processesIn(directory)) signal(pid)
-  })
+  }, short)
 }
 
 /**
@@ -41,19 +41,25 @@ export function killDirectory(directory: string): void {
  */
 export async function removeDirectory(directory: string, deadlineMs = 5000): Promise<void> {
   const deadline = performance.now() + deadlineMs
-  const isRemoved = (): boolean => unlessShort(() => removeIfEmpty(directory)) ?? false
+  let shortage: unknown = null
+  const short = (thrown: unknown): void => void (shortage = thrown)
+  const isRemoved = (): boolean => unlessShort(() => removeIfEmpty(directory), short) ?? false
   for (let pauseMs = 1; !isRemoved(); pauseMs = Math.min(pauseMs * 2, 50)) {
-    if (performance.now() > deadline) {
-      const left = unlessShort(() => processesIn(directory).join(' '))
-      throw new SallyportError(
-        'ERR_INTERNAL',
-        `control group ${directory} is not empty ${deadlineMs} ms after SIGKILL: pids ${left || 'unknown'}`,
-        { directory },
-      )
-    }
-    killDirectory(directory)
+    if (performance.now() > deadline) throw notRemoved(directory, deadlineMs, shortage)
+    shortage = null
+    killDirectory(directory, short)
     await setTimeout(pauseMs)
   }
+}
+
+function notRemoved(directory: string, deadlineMs: number, shortage: unknown): SallyportError {
+  const left = unlessShort(() => processesIn(directory).join(' '))
+  const what =
+    shortage === null
+      ? `is not empty ${deadlineMs} ms after SIGKILL: pids ${left || 'unknown'}`
+      : `could not be looked at or killed for ${deadlineMs} ms: ${errnoOf(shortage)}; raise the limit of open files (LimitNOFILE=)`
+  const cause = shortage === null ? undefined : { cause: shortage }
+  return new SallyportError('ERR_INTERNAL', `control group ${directory} ${what}`, { directory }, cause)
 }
 
 /**
@@ -93,12 +99,13 @@ function signal(pid: number): void {
   }
 }
 
-/** Returns null where descriptors or memory have run out. */
-function unlessShort<T>(act: () => T): T | null {
+/** Returns null where descriptors or memory have run out, of which `short` is told. */
+function unlessShort<T>(act: () => T, short?: (thrown: unknown) => void): T | null {
   try {
     return act()
   } catch (thrown) {
     if (!isShortage(thrown)) throw thrown
+    short?.(thrown)
     return null
   }
 }
