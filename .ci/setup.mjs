@@ -139,6 +139,7 @@ function isCacheWritable() {
 function build() {
   if (isBuilt()) return
   mustBeWritable('dist', 'the build')
+  mustBeWritable('src/schema', 'the generated checks')
   step('building', [npm(['run', '--silent', 'build'], process.env)])
   write(join(root, 'dist/.stamp'), sourceDigest())
 }
@@ -213,7 +214,8 @@ function mustBeWritable(folder, what) {
   ].find((entry) => !isWritable(entry))
   if (foreign === undefined) return
   const { uid } = statSync(foreign)
-  const mend = nearest === path ? `remove it first: sudo rm -rf ${path}` : 'clone into a folder of your own'
+  const isMade = nearest === path && folder !== 'src/schema' // which holds sources, too
+  const mend = isMade ? `remove it first: sudo rm -rf ${path}` : 'clone into a folder of your own'
   stop(
     exitUsage,
     `${foreign} belongs to uid ${uid} and cannot be written, so ${what} cannot go there; ${mend}`,
