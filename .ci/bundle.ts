@@ -1,16 +1,18 @@
 // After tsc: puts the modules of the command line, and with it of the daemon, together in a few files. Node takes longer to
 // find and read three hundred small files than to run them. What is loaded late stays apart, as the imports say.
-import { rmSync } from 'node:fs'
+import { readdirSync, rmSync } from 'node:fs'
 import { relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type Plugin, rolldown } from 'rolldown'
 
 const dist = fileURLToPath(new URL('../dist/', import.meta.url))
 
-/** A module finds what lies beside it from where it was, which is one folder below dist, as is where it is now. */
+/** A module finds what lies beside it from where it was; all that is written is one folder below dist, in cli or in parts. */
 const placed: Plugin = {
   name: 'placed',
   transform(code, id) {
+    if (/import\.meta\b(?!\.url\b)/.test(code))
+      throw new Error(`.ci/bundle.ts: ${id} asks import.meta for more than its url, which is another's here`)
     if (!code.includes('import.meta.url')) return null
     const was = JSON.stringify(`../${relative(dist, id)}`)
     return code.replaceAll('import.meta.url', `new URL(${was}, import.meta.url).href`)
@@ -26,10 +28,13 @@ const bundle = await rolldown({
     throw new Error(`.ci/bundle.ts: ${message}`)
   },
 })
-rmSync(`${dist}parts`, { recursive: true, force: true }) // those of the build before have other names
-await bundle.write({
+const { output } = await bundle.write({
   dir: dist,
   format: 'esm',
   entryFileNames: 'cli/main.js',
   chunkFileNames: 'parts/[name]-[hash].js',
 })
+// Those of the build before have other names, and are there until these are.
+const written = new Set(output.map(({ fileName }) => fileName))
+for (const name of readdirSync(`${dist}parts`))
+  if (!written.has(`parts/${name}`)) rmSync(`${dist}parts/${name}`)
