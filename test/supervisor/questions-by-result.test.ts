@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import type { ServerSettings } from '../../src/schema/settings.ts'
 import { Questions } from '../../src/supervisor/questions/questions.ts'
-import { askableMeta, attach, type HostEnd } from '../support/attach.ts'
+import { allowAll, askableMeta, attach, type HostEnd } from '../support/attach.ts'
 import { eventually } from '../support/eventually.ts'
 import { fixture } from '../support/plain-launch.ts'
 import { serverSettings } from '../support/server-settings.ts'
@@ -271,4 +271,36 @@ test.each([
   host.send({ jsonrpc: '2.0', id: 1, method: 'resources/read', params: { uri: 'x:1', _meta } })
   expect((await host.answer(1)).error).toMatchObject({ data: { code: 'ERR_METHOD_REFUSED' } })
   expect(host.lines.join('\n')).not.toContain('password')
+})
+
+test('a subscription that policy denies declares nothing: by a task nobody is asked until one was sent', async () => {
+  const elicitation = { enabled: true, timeoutMs: 60_000, queue: 2 }
+  const denied = { permission: 'mcp:*:resources/subscribe', action: 'deny', where: {}, origin: 'no' } as const
+  await using host = await attach(serverSettings('raw-script.mjs', { elicitation }), {
+    rules: [denied, ...allowAll],
+  })
+  let id = 0
+  const ask = (method: string, params: string, result: string, before = '') => {
+    id += 1
+    const meta = `"_meta":${askableWith(`${before}{"jsonrpc":"2.0","id":${id},"result":${result}}\n`)}`
+    host.send(`{"jsonrpc":"2.0","id":${id},"method":"${method}","params":{${params},${meta}}}`)
+    return host.answer(id)
+  }
+  const asked = '"inputRequests":{"a":{"method":"elicitation/create","params":{}}}'
+  const task = `{"taskId":"k","status":"input_required",${asked}}`
+  const notice = `{"jsonrpc":"2.0","method":"notifications/tasks","params":${task}}\n`
+  const told = async (): Promise<boolean> => {
+    await ask('tasks/list', '"x":1', '{"tasks":[]}', notice)
+    return host.lines.some((line) => line.includes('notifications/tasks'))
+  }
+  await ask('tools/call', '"name":"t"', '{"resultType":"task","taskId":"k","status":"working"}')
+  const subscribed = await ask(
+    'subscriptions/listen',
+    '"notifications":{"resourceSubscriptions":["x:1"]}',
+    '{}',
+  )
+  expect(subscribed.error).toMatchObject({ data: { code: 'ERR_POLICY_DENIED' } })
+  expect(await told()).toBe(false)
+  await ask('subscriptions/listen', '"notifications":{"taskIds":["k"]}', '{}')
+  expect(await told()).toBe(true)
 })

@@ -13,6 +13,8 @@ export interface HostRequest {
   readonly route: Route
   /** The message, kept only where it may have to be sent again */
   readonly line: string | null
+  /** What the host can be asked for from then on, where it says so: a subscription of the later era */
+  readonly declares: Declared | null
   /** How often it was sent again */
   readonly round: number
   /** The id that the server knows it by: the host's, or ours where it was sent again */
@@ -102,6 +104,7 @@ export class Conversation {
   open(request: HostRequest): void {
     const { key } = request.wireId
     this.hostRequests.set(key, request)
+    if (request.declares !== null) this.declared = request.declares
     if (key !== request.id.key) this.#resent.set(request.id.key, key)
   }
 

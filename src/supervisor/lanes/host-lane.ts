@@ -137,15 +137,16 @@ export class HostLane {
       talk.introduced = { params: wordsOf(request.text, request.params) ?? '{}', initialized: null }
       this.#wire.initializing()
     }
-    if (route === 'listen' && !talk.isLegacy)
-      talk.declared = declaredBy(request.text, request.params?.inner ?? [])
     if (route === 'probe' && (talk.isLegacy || !this.#wire.probing(request.id))) {
       this.#wire.toHost(unknownMethodLine(request.id))
       return 'drop'
     }
     const isGoverned = route === 'call' || route === 'govern'
     const line = isGoverned && !talk.isLegacy ? request.text.slice(request.start, request.end) : null
-    const opened = { id: request.id, wireId: request.id, method: request.method, route, line, round: 0 }
+    const isModernListen = route === 'listen' && !talk.isLegacy
+    const declares = isModernListen ? declaredBy(request.text, request.params?.inner ?? []) : null
+    const { id, method } = request
+    const opened = { id, wireId: id, method, route, line, declares, round: 0 }
     const asks = asksOf(request, route)
     if (asks.length > 0 || route === 'filter') {
       this.#wire.hold(heldOf(opened, request, asks))

@@ -18,6 +18,7 @@ async function course(argument: string, { isTakenBack = false } = {}): Promise<r
     method: request.method,
     route: 'call',
     line: null,
+    declares: null,
     round: 0,
   } as const
   const [ask] = asksOf(request, 'call')
