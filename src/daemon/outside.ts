@@ -1,6 +1,7 @@
 // What one daemon has outside of its sandboxes for them: the broker of secrets, the folder of doors, and who hears of both.
 import { chmod, mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { late } from '../lib/late.ts'
 import { createBroker } from '../credentials/broker.ts'
 import type { Broker } from '../schema/credentials.ts'
 import type { EgressLimits } from '../schema/egress.ts'
@@ -57,12 +58,12 @@ export async function createOutside(options: OutsideOptions): Promise<Outside> {
     broker,
     // A daemon whose servers have no way out does without what opens it.
     async openDoor(policy, parts) {
-      const { openDoor } = await import('../egress/door.ts')
+      const { openDoor } = await late(() => import('../egress/door.ts'))
       return openDoor(policy, parts)
     },
     // HTTP, TLS and what unpacks answers: a daemon whose servers carry no credential does without.
     async createInterceptor(one) {
-      const { createInterceptor } = await import('../egress/intercept/interceptor.ts')
+      const { createInterceptor } = await late(() => import('../egress/intercept/interceptor.ts'))
       return createInterceptor(one)
     },
     limits,

@@ -1,4 +1,5 @@
 // What stands in the way to hosts that carry a credential: it reads what goes up, swaps, and redacts what comes down.
+import { late } from '../../lib/late.ts'
 import { LoopTurns } from '../../lib/loop-turns.ts'
 import type { InterceptorAuthority, InterceptorOptions } from '../../schema/credentials.ts'
 import type { EgressEndpoint, Interceptor } from '../../schema/egress.ts'
@@ -25,7 +26,7 @@ export const createInterceptor = async (
   }
   const trustOf = ({ host, port }: EgressEndpoint): HostTrust | undefined => trusts.get(`${host}:${port}`)
   // It takes 100 ms to load: a daemon whose servers have no such credential does without
-  const { createSigner } = await import('./signer.ts')
+  const { createSigner } = await late(() => import('./signer.ts'))
   const signer = await createSigner(server, [...new Set(carriers.map(({ host }) => host))], life)
   const readRequests = requestReader(limits)
   const turns = new LoopTurns()

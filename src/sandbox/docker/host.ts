@@ -2,6 +2,7 @@
 import { rm } from 'node:fs/promises'
 import { hostname, release } from 'node:os'
 import { dirname, join, relative } from 'node:path'
+import { late } from '../../lib/late.ts'
 import { SallyportError } from '../../errors.ts'
 import { unlessAborted } from '../../lib/deadline.ts'
 import type { DaemonId } from '../../lib/ids.ts'
@@ -71,7 +72,7 @@ export interface DockerHost extends AsyncDisposable, OwnedEngine {
 export const openDockerHost = async (options: DockerHostOptions): Promise<DockerHost> => {
   const { daemon, stateDirectory, environment, initPath, log, signal } = options
   const endpoint = findEndpoint(environment)
-  const { openEngine } = await import('./engine.ts')
+  const { openEngine } = await late(() => import('./engine.ts'))
   const connected = await openEngine(endpoint, environment)
   try {
     const info = await connected.info({ signal })

@@ -2,6 +2,7 @@
 import { existsSync } from 'node:fs'
 import { chmod, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { late } from '../../lib/late.ts'
 import { SallyportError } from '../../errors.ts'
 import type { DaemonId } from '../../lib/ids.ts'
 import type { Logger } from '../../lib/logger.ts'
@@ -110,7 +111,7 @@ const sweepDaemon = async (
   const address = mark?.['engine']
   if (mark === null || mark.daemon !== name || typeof address !== 'string' || !isDead(mark)) return []
   try {
-    const { openEngine } = await import('./engine.ts')
+    const { openEngine } = await late(() => import('./engine.ts'))
     using engine = await openEngine(endpointAt(address, environment), environment)
     const removed = await removeOf(engine, mark, folder, { ms: sweepMs })
     if (!(await isStillMaking(folder))) await rm(folder, { recursive: true, force: true })
