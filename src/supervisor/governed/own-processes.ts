@@ -90,6 +90,7 @@ export class OwnProcesses implements AsyncDisposable {
     const stop = (): void => this.end(id, 'the caller waits no longer')
     options.signal.addEventListener('abort', stop, { once: true })
     let survey: Survey | null = null
+    let isElsewhere = false // what failed is the process that the server's surface is known by: its loss is counted there
     try {
       options.signal.throwIfAborted()
       const { instance, process } = await this.start(id)
@@ -112,7 +113,11 @@ export class OwnProcesses implements AsyncDisposable {
       ports.pools.prepare(server.name)
       survey = this.#surveyOf(client, id, signal)
       const listed = comparingOf(server, () => survey?.known() ?? null)
-      const comparing = (): Promise<void> | null => admitted.comparing() ?? listed()
+      const elsewhere = (thrown: unknown): never => {
+        isElsewhere = true
+        throw thrown
+      }
+      const comparing = (): Promise<void> | null => admitted.comparing()?.catch(elsewhere) ?? listed()
       const values = secrets?.meta ?? null
       const sent = values === null ? params : paramsWithCredentials(params, values)
       const send = async (): Promise<Answer> => {
@@ -124,7 +129,7 @@ export class OwnProcesses implements AsyncDisposable {
     } catch (thrown) {
       const error = SallyportError.from(options.signal.aborted ? options.signal.reason : thrown)
       const why = this.#stoppedFor.get(id) ?? null
-      const lost = this.#lost.get(id) ?? lostWith(error)
+      const lost = this.#lost.get(id) ?? (isElsewhere ? null : lostWith(error))
       if (why === null && !options.signal.aborted && lost?.retryable === true) this.#options.lost(lost)
       throw why !== null && error.code === 'ERR_SERVER_UNAVAILABLE' ? unavailable(server.name, why) : error
     } finally {
