@@ -22,7 +22,7 @@ export type Validated<T> =
 
 /** Validates the content of a file. The value is copied; the copy has the schema's defaults. */
 export function validate<K extends Kind>(kind: K, value: unknown): Validated<Kinds[K]> {
-  return run<Kinds[K]>(checksOfFiles[kind], structuredClone(value))
+  return run<Kinds[K]>(kind, checksOfFiles[kind], structuredClone(value))
 }
 
 /**
@@ -33,7 +33,7 @@ export function validateParams<M extends ControlMethod>(
   method: M,
   params: unknown,
 ): Validated<NonNullable<Control[M]>> {
-  return run<NonNullable<Control[M]>>(checksOfParams[method], params)
+  return run<NonNullable<Control[M]>>(method, checksOfParams[method], params)
 }
 
 /** Says whether the control protocol has the method, in this version. */
@@ -55,8 +55,8 @@ export function schemaOf(kind: Kind | 'control'): Readonly<Record<string, unknow
 const schemas = new Map<string, Readonly<Record<string, unknown>>>()
 
 /** Writes the defaults of the schema into the value. */
-function run<T>(check: Check | undefined, value: unknown): Validated<T> {
-  if (check === undefined) throw new Error('there is no such schema')
+function run<T>(what: string, check: Check | undefined, value: unknown): Validated<T> {
+  if (check === undefined) throw new Error(`there is no check of ${what}; run npm run build`)
   if (check(value)) return { ok: true, value: value as T }
   // A key's own error says it all; ajv adds a second one about the mapping that holds the key.
   const findings = (check.errors ?? []).filter(({ keyword }) => keyword !== 'propertyNames')

@@ -223,3 +223,7 @@ test('a number or a truth value where a text is expected is to be quoted', () =>
     expect(problem?.mend).toBe('write it in quotes')
   }
 })
+
+test('a kind that there is no check of is named, with what makes one', () => {
+  expect(() => validate('nonsense' as 'config', {})).toThrow(/no check of nonsense; run npm run build/)
+})
