@@ -101,7 +101,9 @@ test.each([
 test('a host that does not declare sampling is not asked to sample', async () => {
   const { host, answer } = await asked('sampling/createMessage', on, { elicitation: {} })
   await using _ = host
-  expect(answer).toMatchObject({ error: { data: { code: 'ERR_METHOD_REFUSED' } } })
+  const reason = 'the host did not declare capabilities.sampling'
+  expect(answer).toMatchObject({ error: { data: { code: 'ERR_METHOD_REFUSED', reason } } })
+  expect(host.eventsOf('session/refused').at(-1)?.detail['reason']).toContain(reason)
   expect(host.lines).toHaveLength(2)
 })
 
@@ -167,6 +169,7 @@ test('a result that asks for what is off is an error to the host, which never se
   expect((await host.answer(1)).error?.data).toMatchObject({
     code: 'ERR_METHOD_REFUSED',
     asked: 'sampling/createMessage',
+    reason: 'sampling is false',
   })
 })
 
@@ -227,6 +230,19 @@ test('a cancelled request may still be answered, and no other can take its id be
   expect(host.lines.slice(2)).toEqual([ok(0), ok(1)])
   host.send(tell(0, ok(0)))
   await eventually(() => host.lines.length === 5)
+})
+
+test.each([
+  ['5', 'a number'],
+  ['false', 'a boolean'],
+  ['["a"]', 'an array'],
+  [`"${'x'.repeat(5000)}"`, '5002 bytes with its quotes'],
+])('a lineage that no record has room for is refused with what it is (%#)', async (lineage, got) => {
+  await using host = await attach(serverSettings('echo.mjs'))
+  host.send(
+    `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":{},"_meta":{"sallyport/lineage":${lineage}}}}`,
+  )
+  expect((await host.answer(1)).error?.message).toContain(`a string of at most 4096 bytes, got ${got}`)
 })
 
 test.each(['5', 'null', '["a"]', '{"a":1}'])(

@@ -10,6 +10,7 @@ import { readEnvelope, type Response } from '../message/envelope.ts'
 import { mayNotAsk } from '../lanes/answer-parts.ts'
 import { nothingDeclared } from '../questions/declared.ts'
 import { judgeInput } from '../questions/input-required.ts'
+import { whyOff } from '../questions/server-may.ts'
 import { mayNotSend } from '../questions/url-required.ts'
 import type { RequestOptions } from '../client/options.ts'
 import type { OwnProcesses, Speech } from './own-processes.ts'
@@ -63,7 +64,7 @@ function whyNotPassed(
   const { server, questions } = person
   const { name, output } = server
   if (bytes > output.resultBytes) return tooLarge(name, output.resultBytes)
-  if (mayNotSend(server, response)) return mayNotAsk(name, request.method, 'elicitation')
+  if (mayNotSend(server, response)) return mayNotAsk(name, request.method, 'elicitation', whyOff(server))
   const { text, result } = response
   if (result === null) return null
   const asking = { method: request.method, line: request.line, text, inner: result.inner }
@@ -77,7 +78,8 @@ function whyNotPassed(
     return null
   }
   // In another's stead nobody answers, since the process is over.
-  return mayNotAsk(name, request.method, verdict.action === 'refuse' ? verdict.asked : 'input')
+  const asked = verdict.action === 'refuse' ? verdict.asked : 'input'
+  return mayNotAsk(name, request.method, asked, verdict.reason ?? 'its process, this call’s own, is over')
 }
 
 const tooLarge = (server: string, limit: number): SallyportError =>

@@ -27,22 +27,20 @@ export function oversized(
 }
 
 /** What a host is told in the stead of a result that asks for what it may not. */
-export const mayNotAsk = (server: string, method: string, asked: string): SallyportError =>
+export const mayNotAsk = (server: string, method: string, asked: string, reason: string): SallyportError =>
   new SallyportError(
     'ERR_METHOD_REFUSED',
-    `${server} asked for ${asked} during ${method}, which its settings, or the host's capabilities, do not allow`,
-    { asked },
+    `${server} asked for ${asked} during ${method}, which is not allowed: ${reason}`,
+    { asked, reason },
   )
 
 export const tooManyAsked = (): SallyportError =>
   new SallyportError('ERR_BUSY', 'the host has too many requests of this server, or one with the same id')
 
 /** What a server is told that asks for what it may not. */
-export const refused = (server: string, method: string): SallyportError =>
+export const refused = (server: string, method: string, reason: string): SallyportError =>
   new SallyportError(
     'ERR_METHOD_REFUSED',
-    `${JSON.stringify(method)} is not enabled for ${server}, or the host does not declare it`,
-    {
-      method,
-    },
+    `${JSON.stringify(method)} of ${server} does not reach the host: ${reason}`,
+    { method, reason },
   )

@@ -88,15 +88,28 @@ export function heldOf(opened: HostRequest, request: Request, asks: readonly Ask
   }
 }
 
-/** True when the `_meta` at that place says a lineage that is no text, or one that no record has room for. */
-export const hasNoLineage = (text: string, meta: Member | undefined): boolean => {
-  if (meta === undefined || text.charCodeAt(meta.start) !== 123) return false
+/** What the `_meta` at that place says as a lineage that is no text, or one that no record has room for; else null. */
+export function noLineage(text: string, meta: Member | undefined): string | null {
+  if (meta === undefined || text.charCodeAt(meta.start) !== 123) return null
   const raw = text.slice(meta.start, meta.end)
-  if (!raw.includes(lineageKey) && !raw.includes('\\')) return false
-  return members(text, meta.start, meta.end).some(
+  if (!raw.includes(lineageKey) && !raw.includes('\\')) return null
+  const wrong = members(text, meta.start, meta.end).find(
     ({ key, start, end }) =>
       key === lineageKey && (text.charCodeAt(start) !== 34 || end - start > longestText),
   )
+  if (wrong === undefined) return null
+  const { start, end } = wrong
+  return text.charCodeAt(start) === 34
+    ? `${end - start} bytes with its quotes`
+    : (kinds[text.charAt(start)] ?? 'a number')
+}
+
+const kinds: Readonly<Record<string, string>> = {
+  '{': 'an object',
+  '[': 'an array',
+  t: 'a boolean',
+  f: 'a boolean',
+  n: 'null',
 }
 
 const lineageKey = 'sallyport/lineage'

@@ -5,7 +5,7 @@ import { cancelledLine, errorLine, unknownMethodLine } from '../message/answers.
 import { ambiguousParams } from '../message/params.ts'
 import { withoutCredentials } from '../message/credential-meta.ts'
 import { type Envelope, type Notification, readUnambiguous, type Request } from '../message/envelope.ts'
-import { asksOf, hasNoLineage, heldOf, longestText } from './held.ts'
+import { asksOf, heldOf, longestText, noLineage } from './held.ts'
 import { declining } from '../questions/input-required.ts'
 import { declaredAtStart, declaredBy } from '../questions/declared.ts'
 import { listenAsks } from './listen.ts'
@@ -171,15 +171,12 @@ export class HostLane {
         const found = request.params?.inner ?? []
         const ambiguous = ambiguousParams(request.method, found)
         if (ambiguous !== null) return ambiguous
-        if (
-          hasNoLineage(
-            request.text,
-            found.find((one) => one.key === '_meta'),
-          )
-        )
+        const meta = found.find((one) => one.key === '_meta')
+        const got = noLineage(request.text, meta)
+        if (got !== null)
           return new SallyportError(
             'ERR_INVALID_REQUEST',
-            `a lineage is a string of at most ${longestText} bytes`,
+            `a lineage is a string of at most ${longestText} bytes, got ${got}`,
           )
         if (route === 'listen') return whyNotListen(request)
         const name = route === 'call' ? found.find((one) => one.key === 'name') : null

@@ -15,9 +15,9 @@ import { introduction } from './instructions.ts'
 import { anew, leakIn } from './leak.ts'
 import { type MessageId, messageId } from '../message/message-id.ts'
 import { awaitAnswer, declaredFor, declineLater, flagSecrets, taskOf, whyNotAsked } from './person.ts'
-import { type Declared, whyNotDeclared } from '../questions/declared.ts'
+import type { Declared } from '../questions/declared.ts'
 import { sensitiveFields } from '../questions/sensitive.ts'
-import { serverMay } from '../questions/server-may.ts'
+import { serverMay, whyNotHost, whyOff } from '../questions/server-may.ts'
 import { mayNotSend, mayNotTell } from '../questions/url-required.ts'
 import { overlongLine, unreadableAnswer } from '../message/unavailable.ts'
 import { utf8 } from '../message/utf8.ts'
@@ -26,6 +26,7 @@ import { batchVersion, type Kept, rejoinBatch, type Verdict, type Wire } from '.
 
 /** How often one request may be sent again because the server wants more input */
 const maxRounds = 16
+const tooOften = { asked: 'more input', reason: `it asked ${maxRounds} times already` }
 
 /** Judges lines of the server; answers the requests that the host must not see. */
 export class ServerLane {
@@ -162,14 +163,16 @@ export class ServerLane {
   #answer(request: HostRequest, response: Response): Verdict {
     const { result, text } = response
     const { server } = this.#wire
-    if (mayNotSend(server, response))
-      return { replacement: errorLine(request.id, mayNotAsk(server.name, request.method, 'elicitation')) }
+    const refuse = (asked: string, reason: string): Verdict => ({
+      replacement: errorLine(request.id, mayNotAsk(server.name, request.method, asked, reason)),
+    })
+    if (mayNotSend(server, response)) return refuse('elicitation', whyOff(server))
     if (result === null) return this.#readdress(request, response)
     if (request.route === 'handshake') this.#wire.talk.protocolVersion = versionOf(text, result)
     const isList = request.route === 'filter' || request.route === 'list' || request.method === 'tasks/list'
     // Hosts of the later era take a question by whatever result it comes; here none may, whatever is enabled.
     if ((isList || request.line === null) && !this.#wire.talk.isLegacy && doesAsk(text, result))
-      return { replacement: errorLine(request.id, mayNotAsk(server.name, request.method, 'input')) }
+      return refuse('input', 'no answer to this method may ask')
     if (isList) return this.#list(request, response, result)
     if (request.line !== null) return this.#input(request, request.line, response, result)
     if (request.route === 'handshake' || request.route === 'probe')
@@ -211,8 +214,8 @@ export class ServerLane {
       this.#wire.hold(heldAgain({ ...request, wireId, round }, again))
       return 'drop'
     }
-    const what = verdict.action === 'refuse' ? verdict.asked : `input more than ${maxRounds} times`
-    return { replacement: errorLine(request.id, mayNotAsk(server.name, request.method, what)) }
+    const { asked: what, reason } = verdict.action === 'refuse' ? verdict : tooOften
+    return { replacement: errorLine(request.id, mayNotAsk(server.name, request.method, what, reason)) }
   }
 
   /** Gives an answer the id that the host knows, where the request went out under another. */
@@ -225,10 +228,8 @@ export class ServerLane {
 
   #request(request: Request): Verdict {
     const { gate, server, talk } = this.#wire
-    if (!talk.isLegacy) {
-      // In the era without handshakes a server writes no requests, and nobody writes answers to it.
-      return this.#refused(request.method)
-    }
+    // In the era without handshakes a server writes no requests, and nobody writes answers to it.
+    if (!talk.isLegacy) return this.#refused(request.method)
     const route = gate.route('server', 'request', request.method)
     if (route === 'roots') return this.#reply(resultLine(request.id, rootsOf(server)))
     const asked = route === 'elicitation' && serverMay(server, route) ? valueOf(request) : null
@@ -237,14 +238,12 @@ export class ServerLane {
       this.#wire.note('session/declined', { method: request.method, reason })
       return this.#reply(resultLine(request.id, declined))
     }
-    const error =
-      !serverMay(server, route) || whyNotDeclared(talk.declared, route, asked) !== null
-        ? refused(server.name, request.method)
-        : talk.isServerFull || talk.serverRequests.has(request.id.key)
-          ? tooManyAsked()
-          : null
+    const why = whyNotHost(server, () => talk.declared, route, asked)
+    const isFull = talk.isServerFull || talk.serverRequests.has(request.id.key)
+    const isBusy = isFull ? tooManyAsked() : null
+    const error = why === null ? isBusy : refused(server.name, request.method, why)
     if (error !== null) {
-      this.#wire.note('session/refused', { sender: 'server', method: request.method, code: error.code })
+      this.#refused(request.method, error)
       return this.#reply(errorLine(request.id, error))
     }
     const timer = route === 'elicitation' ? declineLater(this.#wire, request) : null
@@ -270,7 +269,8 @@ export class ServerLane {
       const verdict = judgeInput(text, params, server, gate, host)
       if (verdict.action !== 'pass' || mayNotTell(server, text, params)) {
         const what = verdict.action === 'refuse' ? verdict.asked : 'input'
-        return this.#refused(method, mayNotAsk(server.name, method, what))
+        const reason = ('reason' in verdict ? verdict.reason : null) ?? whyOff(server)
+        return this.#refused(method, mayNotAsk(server.name, method, what, reason))
       }
       awaitAnswer(this.#wire, asked, verdict)
     }

@@ -7,8 +7,8 @@ import { ascii, declined, rootsOf } from '../message/answers.ts'
 import { foldKey, spellings } from '../../lib/key-folding.ts'
 import { confusableIn, readUnambiguous, type Request } from '../message/envelope.ts'
 import { sensitiveFields } from './sensitive.ts'
-import { type Declared, whyNotDeclared } from './declared.ts'
-import { queueIsFull, serverMay, whyOff } from './server-may.ts'
+import type { Declared } from './declared.ts'
+import { queueIsFull, serverMay, whyNotHost } from './server-may.ts'
 import { utf8 } from '../message/utf8.ts'
 
 /**
@@ -33,7 +33,7 @@ export type InputVerdict =
       readonly state: string | null
       readonly reason: string | null
     }
-  | { readonly action: 'refuse'; readonly asked: string }
+  | { readonly action: 'refuse'; readonly asked: string; readonly reason: string }
 
 /** How things stand at the host's end. */
 export interface HostState {
@@ -52,6 +52,9 @@ const mostAsked = 1024
 
 const pass: InputVerdict = { action: 'pass', sensitive: [], names: [], isTask: false }
 
+const twoWays = 'a host could read another question in it than was judged'
+const refuse = (asked: string, reason: string): InputVerdict => ({ action: 'refuse', asked, reason })
+
 /** Judges a result. One whose parts stand twice is refused: the host could read another one than was judged. */
 export function judgeInput(
   text: string,
@@ -63,25 +66,29 @@ export function judgeInput(
   const found = result.inner
   // A reader that takes one spelling for another would ask, and nobody judged what.
   if (found.some(({ key }) => foldKey(key) === asks) && confusableIn(found, asking) !== null)
-    return { action: 'refuse', asked: 'something in two spellings' }
+    return refuse('something in two spellings', twoWays)
   const type = lookUp(found, 'resultType')
-  if (type === 'twice') return { action: 'refuse', asked: 'two things at once' }
+  if (type === 'twice') return refuse('two things at once', twoWays)
   const status = lookUp(found, 'status')
-  if (status === 'twice') return { action: 'refuse', asked: 'two things at once' }
+  if (status === 'twice') return refuse('two things at once', twoWays)
   const isResult = type !== null && textOf(text, type) === 'input_required'
   // A task asks by its status, and is answered with `tasks/update`, not by a retry.
   const isTask = status !== null && textOf(text, status) === 'input_required'
   const requests = lookUp(found, 'inputRequests')
   if (!isResult && !isTask && requests === null) return pass
   const state = lookUp(found, 'requestState')
-  if (requests === 'twice' || state === 'twice') return { action: 'refuse', asked: 'two things at once' }
+  if (requests === 'twice' || state === 'twice') return refuse('two things at once', twoWays)
   if (requests === null || text.slice(requests.start, requests.end) === 'null') return pass
   // A host that goes by the questions alone, or through any list of them, would ask, and nobody judged what.
   if (text.charCodeAt(requests.start) !== 123 || (!isResult && !isTask))
-    return { action: 'refuse', asked: 'something that is no question' }
+    return refuse(
+      'something that is no question',
+      'its inputRequests are no object, or come by no input_required',
+    )
 
   const entries = members(text, requests.start, requests.end)
-  if (entries.length > mostAsked) return { action: 'refuse', asked: `more than ${mostAsked} things at once` }
+  if (entries.length > mostAsked)
+    return refuse(`more than ${mostAsked} things at once`, 'no queue holds as many')
   let known: Declared | null = null
   const host = (): Declared => (known ??= declared())
   const answers: string[] = []
@@ -92,17 +99,14 @@ export function judgeInput(
     const method = methodOf(text, entry)
     return { entry, method, route: gate.route('server', 'request', method) }
   })
-  if (asked.some(({ method }) => method === ''))
-    return { action: 'refuse', asked: 'what could be read in two ways' }
+  if (asked.some(({ method }) => method === '')) return refuse('what could be read in two ways', twoWays)
   const questions = asked.filter(({ route }) => route === 'elicitation').map(({ entry }) => entry.key)
   for (const { entry, method, route } of asked) {
     if (route === 'roots') answers.push(`${ascii(entry.key)}:${ascii(rootsOf(server))}`)
     else if (route === 'elicitation') {
-      const isOn = serverMay(server, route)
-      const params = isOn ? paramsOf(text, entry) : null
+      const params = serverMay(server, route) ? paramsOf(text, entry) : null
       const fits = questions.length + waiting <= server.elicitation.queue
-      const off = isOn ? whyNotDeclared(host(), route, params) : whyOff(server)
-      const why = off ?? (fits ? null : queueIsFull(server))
+      const why = whyNotHost(server, host, route, params) ?? (fits ? null : queueIsFull(server))
       if (why === null) {
         passing++
         sensitive.push(...sensitiveFields(params))
@@ -110,12 +114,15 @@ export function judgeInput(
         reason ??= why
         answers.push(`${ascii(entry.key)}:${ascii(declined)}`)
       }
-    } else if (serverMay(server, route) && whyNotDeclared(host(), route, null) === null) passing++
-    else return { action: 'refuse', asked: method }
+    } else {
+      const why = whyNotHost(server, host, route, null)
+      if (why !== null) return refuse(method, why)
+      passing++
+    }
   }
   if (answers.length === 0) return { action: 'pass', sensitive, names: questions, isTask: !isResult }
-  if (!isResult) return { action: 'refuse', asked: 'input by a task' }
-  if (passing > 0) return { action: 'refuse', asked: 'inputs of which only some are enabled' }
+  if (!isResult) return refuse('input by a task', reason ?? 'no task is told the roots')
+  if (passing > 0) return refuse('inputs of which only some are enabled', reason ?? 'roots are told alone')
   return {
     action: 'answer',
     responses: `{${answers.join(',')}}`,
