@@ -8,6 +8,8 @@ export interface Live {
   readonly change: SurfaceChange
   /** Digests of the tools as they are listed now */
   readonly digests: Map<string, string>
+  /** It lists as many as are looked at, so there may be more */
+  readonly isFull: boolean
   /** Digest of instructions, prompts and resource templates as they are listed now */
   readonly restDigest: string
 }

@@ -28,7 +28,9 @@ export class Standings {
       if (!live.digests.has(subject))
         return {
           state: 'unknown',
-          reason: `${server} does not list ${subject} any more among the tools that are looked at (tools.per_server)`,
+          reason: live.isFull
+            ? `${server} does not list ${subject} any more among the tools that are looked at; raise tools.per_server, or see sallyport tools ${server}`
+            : `${server} does not list ${subject} any more; see sallyport tools ${server}`,
         }
       return {
         state: 'changed',
