@@ -1,6 +1,6 @@
 // After tsc: puts the modules of the command line, and with it of the daemon, together in a few files. Node takes longer to
 // find and read three hundred small files than to run them. What is loaded late stays apart, as the imports say.
-import { readdirSync, rmSync } from 'node:fs'
+import { readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type Plugin, rolldown } from 'rolldown'
@@ -34,6 +34,11 @@ const { output } = await bundle.write({
   entryFileNames: 'cli/main.js',
   chunkFileNames: 'parts/[name]-[hash].js',
 })
+// V8 keeps a text that has one character beyond Latin-1 with two bytes for each: a megabyte and more of a daemon's sources.
+const escaped = (unit: string): string => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`
+for (const part of output)
+  if (part.type === 'chunk')
+    writeFileSync(`${dist}${part.fileName}`, part.code.replaceAll(/[^\x00-\x7f]/g, escaped))
 // Those of the build before have other names, and are there until these are.
 const written = new Set(output.map(({ fileName }) => fileName))
 for (const name of readdirSync(`${dist}parts`))
