@@ -181,7 +181,7 @@ class Passage implements Told {
     try {
       equipping = this.#ports.equip(permitted.ask, this.#waiting)
     } catch (error) {
-      return this.failed(error)
+      return this.failed(error, seq)
     }
     if (equipping instanceof Promise) this.#dispatchEquipped(equipping, permitted, seq)
     else this.#dispatch(permitted, seq, equipping)
@@ -190,7 +190,7 @@ class Passage implements Told {
   #dispatchEquipped(equipping: Promise<CallEquipment>, permitted: Permitted, seq: number): void {
     equipping.then(
       (equipment) => this.#dispatch(permitted, seq, equipment),
-      (error: unknown) => this.failed(error),
+      (error: unknown) => this.failed(error, seq),
     )
   }
 
@@ -202,7 +202,7 @@ class Passage implements Told {
       if (comparing !== null) return this.#dispatchLater(comparing, permitted, seq, equipment)
       admission = this.#check(permitted, seq, equipment)
     } catch (error) {
-      return this.#undispatched(equipment, error)
+      return this.#undispatched(equipment, error, seq)
     }
     // 9. dispatch is the asker's next statement, in the same turn.
     this.#asker.admitted(admission)
@@ -214,15 +214,13 @@ class Passage implements Told {
     seq: number,
     equipment: CallEquipment,
   ): void {
-    comparing.then(
-      () => this.#dispatch(permitted, seq, equipment),
-      (error: unknown) => this.#undispatched(equipment, error),
-    )
+    const failed = (error: unknown): void => this.#undispatched(equipment, error, seq)
+    comparing.then(() => this.#dispatch(permitted, seq, equipment), failed)
   }
 
-  #undispatched(equipment: CallEquipment, error: unknown): void {
+  #undispatched(equipment: CallEquipment, error: unknown, intent: number): void {
     equipment.end()
-    this.failed(error)
+    this.failed(error, intent)
   }
 
   #check({ decided, permit }: Permitted, intent: number, { process, secrets }: CallEquipment): Admission {
@@ -280,9 +278,10 @@ class Passage implements Told {
   }
 
   /** The call is not made: its permit ends, and the asker is told once that is on record. */
-  failed(reason: unknown): void {
+  failed(reason: unknown, intent: number | null = null): void {
     if (this.#permitted !== null) this.#ports.permits.end(this.#permitted.permit)
-    void refuse(this.#proposal, reason, this.#ports).then((failure) => this.#asker.refused(failure))
+    const refused = refuse(this.#proposal, { permitted: this.#permitted, intent }, reason, this.#ports)
+    void refused.then((failure) => this.#asker.refused(failure))
   }
 }
 

@@ -96,7 +96,10 @@ export interface Intent {
 
 /** What is recorded of a call that has ended. */
 export interface Ended {
-  readonly admission: Admission
+  readonly admission: Pick<
+    Admission,
+    'call' | 'server' | 'kind' | 'subject' | 'permit' | 'intent' | 'trustEpoch' | 'target'
+  >
   readonly outcome: Outcome
   /** What became of the call's secrets; null where it had none */
   readonly used: Readonly<Record<string, unknown>> | null
@@ -152,6 +155,8 @@ export interface GovernPorts {
   readonly foresee: (ask: Omit<LeaseAsk, 'permit'>) => Readonly<Record<string, unknown>> | null
   /** Leases them and counts the call in; rejects with ERR_CREDENTIAL_… where a source fails */
   readonly equip: (ask: LeaseAsk, waiting: Waiting) => Promise<CallEquipment> | CallEquipment
+  /** Takes the end of a call that was never sent, to record it as soon as the journal can be written */
+  readonly owe: (ended: Ended) => void
   /** Tells what went wrong, beside the record */
   readonly refuse: (proposal: Proposal, error: SallyportError) => void
 }

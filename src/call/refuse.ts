@@ -2,22 +2,47 @@
 import { SallyportError } from '../errors.ts'
 import type { Proposal } from '../schema/governor.ts'
 import { sentDigest } from './canonical.ts'
-import type { GovernPorts } from './ports.ts'
+import type { Permitted } from './passed.ts'
+import type { Ended, GovernPorts } from './ports.ts'
 
-/** Records and tells of a refusal; never rejects. Where the record fails, that is the error. */
+/** How far a call had come that was never sent. */
+export interface Unsent {
+  readonly permitted: Permitted | null
+  /** Seq of its intent, where that is durable */
+  readonly intent: number | null
+}
+
+/**
+ * Records and tells of a refusal; never rejects. Where the record fails, that is the error, and the end of a call with an
+ * intent is owed to the journal as any outcome is.
+ */
 export async function refuse(
   proposal: Proposal,
+  { permitted, intent }: Unsent,
   error: unknown,
   ports: GovernPorts,
 ): Promise<SallyportError> {
+  let failure = SallyportError.from(error)
   try {
-    const failure = SallyportError.from(error)
     ports.refuse(proposal, failure)
-    if (failure.code !== 'ERR_JOURNAL') await recordDenial(proposal, failure, ports)
-    return failure
+    if (failure.code !== 'ERR_JOURNAL') {
+      await recordDenial(proposal, failure, ports)
+      return failure
+    }
   } catch (thrown) {
-    return SallyportError.from(thrown)
+    failure = SallyportError.from(thrown)
   }
+  if (permitted !== null && intent !== null) ports.owe(endOf(proposal, permitted, intent, failure))
+  return failure
+}
+
+function endOf(proposal: Proposal, permitted: Permitted, intent: number, { message }: Error): Ended {
+  const { call, kind, subject } = proposal
+  const { permit, decided } = permitted
+  const [server, trustEpoch, { target }] = [proposal.server.name, decided.trust.epoch, decided.about]
+  const admission = { call, server, kind, subject, permit: permit.id, intent, trustEpoch, target }
+  const detail = `it was never sent: ${message}`
+  return { admission, outcome: { kind: 'cancelled', durationMs: 0, bytes: null, detail }, used: null }
 }
 
 async function recordDenial(proposal: Proposal, failure: SallyportError, ports: GovernPorts): Promise<void> {

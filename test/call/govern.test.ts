@@ -60,9 +60,11 @@ interface World {
   equip: () => CallEquipment | Promise<CallEquipment>
 }
 let world: World
+let owed: object[]
 let records: { type: string; body: Readonly<Record<string, unknown>> }[]
 
 beforeEach(() => {
+  owed = []
   records = []
   world = {
     standing: accepted,
@@ -132,6 +134,7 @@ function ports(): GovernPorts {
       outcome: ({ admission: { call, intent }, outcome, used }, told) =>
         add('call.outcome', { call, intent, outcome: outcome.kind, ...used }, told),
     },
+    owe: ({ admission: { call, intent }, outcome }) => owed.push({ call, intent, outcome: outcome.kind }),
     abouts: new Abouts(),
     refuse: () => {},
   }
@@ -314,5 +317,21 @@ describe('nothing is sent when', () => {
     await expect(run()).rejects.toMatchObject({ code: 'ERR_JOURNAL' })
     expect(records.filter((record) => record.type === type)).toEqual([])
     expect([...permits.list()]).toEqual([])
+    expect(owed).toEqual([])
   })
+
+  test.each([
+    ['its refusal', { hold: 'held' }, 'call.denied', 'ERR_JOURNAL'],
+    ['nothing', { hold: 'held' }, null, 'ERR_PERMIT_REFUSED'],
+  ])(
+    'once its intent is on record, and %s cannot be: its end is owed',
+    async (_title, change, unwritten, code) => {
+      Object.assign(world, change)
+      world.journal = (written) => {
+        if (written === unwritten) throw new SallyportError('ERR_JOURNAL', 'the disk is full')
+      }
+      await expect(run()).rejects.toMatchObject({ code })
+      expect(owed).toEqual(unwritten === null ? [] : [{ call: 'c-1', intent: 1, outcome: 'cancelled' }])
+    },
+  )
 })

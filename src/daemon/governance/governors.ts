@@ -78,6 +78,7 @@ export class Governors implements AsyncDisposable {
       abouts: new Abouts(),
       foresee: (ask) => outfits.foresee(ask),
       equip: (ask, waiting) => outfits.equip(ask, waiting),
+      owe: (ended) => this.#outcomes.add(ended),
       refuse: (proposal, error) => tellRefusal(proposal, error, emit),
     }
     return {
