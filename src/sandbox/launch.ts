@@ -176,9 +176,10 @@ export const launchToGate = async (
   return {
     ...gate,
     spec: plan.spec,
-    async fits(now, waiting) {
+    // Taken out, not spread: the signal of who waits in a session is a getter of its class, which a spread leaves behind.
+    async fits(now, { signal }) {
       if (!isDeepStrictEqual([now.server, now.profile], [server, profile])) return false
-      const { spec } = await settle({ ...request, ...now }, host, { ...waiting, like: plan.spec })
+      const { spec } = await settle({ ...request, ...now }, host, { signal, like: plan.spec })
       return isDeepStrictEqual(spec, plan.spec)
     },
   }
@@ -189,11 +190,11 @@ export const launchToGate = async (
 const reachGateOf = async (
   plan: LaunchPlan,
   host: LaunchHost,
-  waiting: { readonly signal: AbortSignal },
+  { signal }: { readonly signal: AbortSignal },
 ): Promise<GatedSandbox> => {
   const gate = await (plan.driver === 'docker'
-    ? confineInContainer(plan, waiting)
-    : confine(plan, { ...waiting, start: (path) => host.launchers.take(path) }))
+    ? confineInContainer(plan, { signal })
+    : confine(plan, { signal, start: (path) => host.launchers.take(path) }))
   if (host.facts.uid === 0) host.holdUid(plan.spec.hostUid, gate.ended)
   return gate
 }

@@ -3,6 +3,7 @@ import { chmod, cp, mkdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { attached } from '../support/attached.ts'
 import { configOf, daemon, fixture, place, serve, type TestDaemon } from '../support/daemon.ts'
 import { eventually } from '../support/eventually.ts'
 import { poolOf, run, runs, waitingInits, waits, write } from '../support/pool.ts'
@@ -32,6 +33,22 @@ describe('a call', () => {
       expect(await waits(at, 2)).toMatchObject({ drawn, missed: 0 })
     }
     expect(waitingInits(at).filter((pid) => before.includes(pid))).toEqual([])
+  })
+
+  test('in a session takes one that waited, too, and the others go on waiting', async () => {
+    await using own = await daemon(configOf({ runs: runs() }))
+    await using host = await attached(own, 'runs')
+    await waits(own, 2)
+    const before = await eventually(() => {
+      const inits = waitingInits(own)
+      return inits.length === 2 && inits
+    })
+    expect(await host.call('run', { script: 'echo ran' })).toMatchObject({
+      result: { structuredContent: { stdout: 'ran\n' } },
+    })
+    expect(await waits(own, 2)).toMatchObject({ drawn: 1, missed: 0 })
+    await eventually(() => waitingInits(own).length === 2)
+    expect(waitingInits(own).filter((pid) => before.includes(pid))).toHaveLength(1)
   })
 
   test('a sandbox that waited is to its server what a new one is', async () => {
@@ -68,6 +85,25 @@ describe('what was planned when a sandbox was built is looked at when it is draw
     expect(await poolOf({ client })).toMatchObject({ waiting: 0 })
     await rm(join(code, 'extra.mjs'))
     expect(await run({ client }, 'echo ran')).toBe('ran\n')
+  })
+
+  test('code that changed since is refused to a session, too, and ends no daemon', async () => {
+    await using at = await place()
+    const code = join(at.folder, 'code')
+    await cp(fixtures, code, { recursive: true })
+    await write(at, configOf({ runs: runs({ package: { source: code, target: '/app' } }) }))
+    const { client, process: child } = await serve(at)
+    await using _ = client
+    await using host = await attached(at, 'runs')
+    await waits({ client }, 2)
+    await writeFile(join(code, 'extra.mjs'), '')
+    const { error } = await host.call('run', { script: 'echo ran' })
+    expect(error).toMatchObject({ data: { code: 'ERR_PACKAGE_CHANGED' } })
+    await rm(join(code, 'extra.mjs'))
+    expect(await host.call('run', { script: 'echo ran' })).toMatchObject({
+      result: { structuredContent: { stdout: 'ran\n' } },
+    })
+    expect(child.exitCode).toBe(null)
   })
 
   test('what must not be written to is not, though it is there only since the sandbox was', async () => {
