@@ -6,7 +6,7 @@ import { eventually } from '../support/eventually.ts'
 import { elapsed, instants } from '../support/instants.ts'
 import { launchHost, launchProbe, settingsFor } from '../support/launch.ts'
 import { ownUid } from '../support/plan.ts'
-import { orphanedSandboxes, processesOf, processesWith } from '../support/processes.ts'
+import { orphanedSandboxes, type Process, processesOf, processesWith } from '../support/processes.ts'
 
 const isRoot = process.getuid?.() === 0
 /** Into three launches at once, which take longer than one, ms */
@@ -44,6 +44,12 @@ const doomedDaemon = () => {
   }
 }
 
+/** Fails with the processes, so that whoever waits for none can say which there were. */
+const isNothing = (left: readonly Process[]): true => {
+  expect(left).toEqual([])
+  return true
+}
+
 describe('a daemon that is killed', () => {
   test(
     `${kills.length} times, at any instant of ${3 * kills.length} launches, leaves nothing after a second`,
@@ -56,7 +62,7 @@ describe('a daemon that is killed', () => {
           await elapsed(ms)
         }
         // Everything but the daemon itself, which has the marker in its own argv until it is reaped.
-        await eventually(() => daemon.left().length === 0, 1_000)
+        await eventually(() => isNothing(daemon.left()), 1_000)
       }
     },
     kills.length * 3_000 + 10_000,
@@ -68,7 +74,7 @@ describe('a daemon that is killed', () => {
       await using _ = daemon
       await eventually(() => daemon.hasLaunched() && daemon.left().length > 6, 10_000)
     }
-    await eventually(() => daemon.left().length === 0, 1_000)
+    await eventually(() => isNothing(daemon.left()), 1_000)
   })
 })
 

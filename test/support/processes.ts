@@ -27,12 +27,14 @@ export const processesWith = (word: string): readonly Process[] =>
 export const childrenOf = (pid: number): readonly number[] =>
   readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').filter(Boolean).map(Number)
 
-/** Returns the living processes of sandboxes, from the launcher to PID 1, whose daemon is gone. */
+/** Returns the living processes of bubblewrap's sandboxes, from the launcher to PID 1, whose daemon is gone: an engine's containers are never below a daemon. */
 export const orphanedSandboxes = (): readonly Process[] =>
   pids().flatMap((pid) => {
     const found = read(pid)
     const isSandbox =
-      found !== null && (found.argv[0] === 'sallyport-init' || found.argv.includes('/sallyport/init'))
+      found !== null &&
+      found.argv[1] !== 'container' &&
+      (found.argv[0] === 'sallyport-init' || found.argv.includes('/sallyport/init'))
     return isSandbox && !'ZX'.includes(found.state) && !isBelowNode(found.parent) ? [found] : []
   })
 
