@@ -9,7 +9,7 @@ import { parse } from 'yaml'
 import { root } from '../support/source.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
-const cli = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url))
+const cli = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url))
 const page = await readFile(join(root, 'docs/verify.md'), 'utf8')
 const examples = [...page.matchAll(/^```yaml\n([\s\S]*?)^```/gm)].map(([, text = '']) => text)
 

@@ -8,7 +8,7 @@ import { expect, test } from 'vitest'
 import { openPackage } from '../support/learning.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
-const cli = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url))
+const cli = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url))
 
 async function start(args: readonly string[]) {
   await using home = await tempDir()

@@ -6,7 +6,7 @@ import { hostSupport } from '../support/cgroup-host.ts'
 import { tempDir } from '../support/temp-dir.ts'
 import { isRoot } from '../support/user.ts'
 
-const cli = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url))
+const cli = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url))
 
 /** Covers the control groups for one command of root's; an ordinary user has it as his machine is. */
 const ungrouped = isRoot

@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 
-const cli = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url))
+const cli = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url))
 
 test.each([
   ['nonsense', `unknown command 'nonsense'; see sallyport --help`],

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
 import { tempDir } from '../support/temp-dir.ts'
 
-const cli = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url))
+const cli = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url))
 
 async function sallyport(...args: readonly string[]) {
   await using home = await tempDir()

@@ -22,7 +22,7 @@ const installAs = async (
   at: TestEngine,
   ...args: readonly string[]
 ): Promise<Outcome> => {
-  const command = [join(root, 'src/cli/main.ts'), 'install', ...args]
+  const command = [join(root, 'dist/cli/main.js'), 'install', ...args]
   const env = { PATH: process.env['PATH'] ?? '', HOME: '/nonexistent', ...at.environment, ...more }
   try {
     return { ...(await promisify(execFile)(process.execPath, command, { env })), code: 0 }

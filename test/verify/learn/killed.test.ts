@@ -10,7 +10,7 @@ import { eventually } from '../../support/eventually.ts'
 import { cgroupsOf, processesWith } from '../../support/leaks.ts'
 import { openPackage } from '../../support/learning.ts'
 
-const cli = fileURLToPath(new URL('../../../src/cli/main.ts', import.meta.url))
+const cli = fileURLToPath(new URL('../../../dist/cli/main.js', import.meta.url))
 
 test.each(['SIGTERM', 'SIGKILL'] as const)(
   'a learning that is ended by %s leaves nothing behind',

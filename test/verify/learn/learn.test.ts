@@ -14,7 +14,7 @@ import { green } from '../../support/verification.ts'
 import { tempDir } from '../../support/temp-dir.ts'
 import { isRoot } from '../../support/user.ts'
 
-const cli = fileURLToPath(new URL('../../../src/cli/main.ts', import.meta.url))
+const cli = fileURLToPath(new URL('../../../dist/cli/main.js', import.meta.url))
 
 test('a draft has what was used, and without any of it the same calls fail', async () => {
   await using at = await openPackage('needs.mjs')
