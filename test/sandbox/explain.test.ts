@@ -3,10 +3,10 @@ import { execFileSync } from 'node:child_process'
 import { chmod, chown, mkdir, mkdtemp, readdir, rm, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { asUser, ordinaryUid } from '../support/as-user.ts'
+import { asUser } from '../support/as-user.ts'
 import { type Compared, type Comparison, compare, listedHosts, type Look } from '../support/explained.ts'
+import { isRoot, ordinaryUid } from '../support/user.ts'
 
-const isRoot = process.getuid?.() === 0
 const arms = isRoot ? (['root', 'an ordinary user'] as const) : (['an ordinary user'] as const)
 
 const always = [

@@ -5,8 +5,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { tempDir } from './temp-dir.ts'
-import { ordinaryUid } from './as-user.ts'
-import { isRoot } from './user.ts'
+import { isRoot, ordinaryUid } from './user.ts'
 
 /** Addresses that are local there without being any interface's own, as a public server's are to the code under test. */
 const networks = ['93.184.216.0/24', '10.0.0.0/8', '2606:2800:220:1::/64']

@@ -4,9 +4,8 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-
-/** A uid that owns nothing on any machine. */
-export const ordinaryUid = 47_891
+import { clonePlace, ordinaryCode } from './probe-folder.ts'
+import { ordinaryUid } from './user.ts'
 
 const repository = new URL('../../', import.meta.url).pathname
 
@@ -17,7 +16,8 @@ const repository = new URL('../../', import.meta.url).pathname
  * with the script.
  */
 export const asUser = async (script: string, ...args: readonly string[]): Promise<string> => {
-  const folder = await mkdtemp(join(tmpdir(), 'sp-user-'))
+  const place = clonePlace()
+  const folder = place ?? (await mkdtemp(join(tmpdir(), 'sp-user-')))
   const node = process.execPath.startsWith(repository)
     ? join(folder, process.execPath.slice(repository.length))
     : process.execPath
@@ -40,13 +40,13 @@ export const asUser = async (script: string, ...args: readonly string[]): Promis
       ],
       {
         cwd: '/',
-        env: { PATH: process.env['PATH'], HOME: '/nonexistent' },
+        env: { PATH: process.env['PATH'], HOME: '/nonexistent', ...ordinaryCode() },
         maxBuffer: 1 << 24,
         timeout: 120_000,
       },
     )
     return stdout
   } finally {
-    await rm(folder, { recursive: true, force: true })
+    if (place === undefined) await rm(folder, { recursive: true, force: true })
   }
 }

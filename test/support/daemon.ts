@@ -10,6 +10,7 @@ import { connect } from '../../src/client/client.ts'
 import type { Client } from '../../src/client/client.ts'
 import { eventually } from './eventually.ts'
 import { cgroupsOf, processesWith } from './leaks.ts'
+import { ownCode } from './probe-folder.ts'
 import { tempDir } from './temp-dir.ts'
 
 export const main = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url))
@@ -84,6 +85,7 @@ export async function place(config: object = configOf({})): Promise<Place> {
     SALLYPORT_CONFIG: at('sallyport.yaml'),
     SALLYPORT_RUNTIME_DIR: at('run'),
     SALLYPORT_STATE_DIR: at('state'),
+    ...ownCode(),
   }
   const started: ChildProcess[] = []
   return {

@@ -4,12 +4,12 @@ import { basename, dirname } from 'node:path'
 import { promisify } from 'node:util'
 import type { BubblewrapArgument } from '../../src/sandbox/bubblewrap/argv.ts'
 import type { BubblewrapPlan } from '../../src/sandbox/bubblewrap/driver.ts'
-import { asUser, ordinaryUid } from './as-user.ts'
+import { asUser } from './as-user.ts'
 import { type Difference, outputOf } from './launch.ts'
 import { mountOf, planOf, run } from './plan.ts'
 import { buildProbe } from './probe.ts'
+import { isRoot, ordinaryUid } from './user.ts'
 
-const isRoot = process.getuid?.() === 0
 const fixtures = new URL('../fixtures/servers', import.meta.url).pathname
 
 /** Who the daemon is. An ordinary user can't become root, so there it is one case. */

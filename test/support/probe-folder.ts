@@ -1,15 +1,44 @@
-// Runs once around all tests: the folder of the compiled probes, which every user can read, and which goes away.
-import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
+// Runs once around all tests: the folder of the compiled probes, which every user can read, and which goes away. In it is
+// what V8 made of our sources for those that started before, apart for each user that tests start Node as.
+import { chmodSync, chownSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { isRoot, ordinaryUid } from './user.ts'
 
 /** Variable by which the tests, and what they start, find the folder. */
 export const probeFolderVariable = 'SALLYPORT_TEST_PROBES'
+
+/** Where a test under vitest finds a folder of its run, or undefined where there is no such run. */
+const within = (name: string): string | undefined => {
+  const folder = process.env[probeFolderVariable]
+  return folder === undefined ? undefined : join(folder, name)
+}
+
+/** Mount point for the clone, as the ordinary user's scripts see it: always the same, since compiled code is kept by path. */
+export const clonePlace = (): string | undefined => within('clone')
+
+/** Environment of a Node that is our own user's: with the compiled code of those before, under vitest. */
+export const ownCode = (): Readonly<Record<string, string>> => codeIn(process.env['NODE_COMPILE_CACHE'])
+
+/** The same for a Node of the ordinary user, who may not write where our own reads code. */
+export const ordinaryCode = (): Readonly<Record<string, string>> =>
+  codeIn(isRoot ? within('ordinary-code') : undefined)
+
+const codeIn = (folder: string | undefined): Readonly<Record<string, string>> =>
+  folder === undefined ? {} : { NODE_COMPILE_CACHE: folder }
 
 export function setup(): void {
   const folder = mkdtempSync(join(tmpdir(), 'sallyport-probes-'))
   chmodSync(folder, 0o755)
   process.env[probeFolderVariable] = folder
+  mkdirSync(join(folder, 'clone'))
+  const own = join(folder, 'code')
+  mkdirSync(own, { mode: 0o700 })
+  process.env['NODE_COMPILE_CACHE'] = own
+  if (!isRoot) return
+  const ordinary = join(folder, 'ordinary-code')
+  mkdirSync(ordinary, { mode: 0o700 })
+  chownSync(ordinary, ordinaryUid, ordinaryUid)
 }
 
 export function teardown(): void {

@@ -5,6 +5,9 @@ import { promisify } from 'node:util'
 /** Uid and gid of `nobody`, who owns nothing. */
 export const nobody = 65_534
 
+/** A uid that owns nothing on any machine. */
+export const ordinaryUid = 47_891
+
 /** True where tests may become another user. */
 export const isRoot = process.getuid?.() === 0
 
