@@ -24,7 +24,7 @@ async function census(
       .filter(({ pid }) => pid !== process.pid && !engines.has(pid))
       .map(({ pid, name }) => `${name} (${pid}) ${commandLine(pid)}`),
     mounts: mountsBelow(folder).filter((path) => path !== stage.disk),
-    cgroups: [...stage.daemons].flatMap(cgroupsOf),
+    cgroups: cgroupsOf(...stage.daemons),
     sockets: readFileSync('/proc/net/unix', 'utf8')
       .split('\n')
       .filter((line) => line.includes(`${folder}/`)),

@@ -11,10 +11,18 @@ export function childrenOf(parent: number): readonly ChildProcess[] {
   return processes().filter(({ ppid, state }) => ppid === parent && state !== 'Z')
 }
 
-/** All processes below a process, zombies apart. */
+/** All processes below a process, zombies apart; looked for once, since each look at the machine's processes takes milliseconds. */
 export function descendantsOf(parent: number): readonly ChildProcess[] {
-  const children = childrenOf(parent)
-  return [...children, ...children.flatMap(({ pid }) => descendantsOf(pid))]
+  const living = Map.groupBy(
+    processes().filter(({ state }) => state !== 'Z'),
+    ({ ppid }) => ppid,
+  )
+  const below = (pid: number): readonly ChildProcess[] => {
+    const children = living.get(pid) ?? []
+    living.delete(pid)
+    return [...children, ...children.flatMap((child) => below(child.pid))]
+  }
+  return below(parent)
 }
 
 /** A zombie is none: how soon those are taken away is up to the machine's own PID 1. */
@@ -64,9 +72,9 @@ function commandLine(pid: number): string {
   }
 }
 
-/** Folders of the control groups of one daemon, in every hierarchy. */
-export function cgroupsOf(daemon: string): readonly string[] {
-  return foldersBelow('/sys/fs/cgroup').filter((path) => path.includes(daemon))
+/** Folders of the control groups of one daemon, or of each of some, in every hierarchy. */
+export function cgroupsOf(...daemons: readonly string[]): readonly string[] {
+  return foldersBelow('/sys/fs/cgroup').filter((path) => daemons.some((daemon) => path.includes(daemon)))
 }
 
 function foldersBelow(folder: string): readonly string[] {
