@@ -16,7 +16,7 @@ import { createInterceptor } from '../../src/egress/intercept/interceptor.ts'
 import { type InterceptLimits, interceptLimits } from '../../src/egress/intercept/limits.ts'
 import { newInstanceId } from '../../src/lib/ids.ts'
 import type { CredentialViolation, Injection } from '../../src/schema/credentials.ts'
-import { testAuthority } from './certificates.ts'
+import { commonAuthority } from './certificates.ts'
 import { tempDir } from './temp-dir.ts'
 
 /** Resolved by every client without a server of names; the door is on 127.0.0.1, the host itself on 127.0.0.2 */
@@ -53,7 +53,7 @@ export async function intercepted(options: Options = {}) {
   const { tls = true, isTrusted = true, secret = token } = options
   const dir = await tempDir()
   await chmod(dir.path, 0o755)
-  const authority = await testAuthority(dir.path)
+  const authority = await commonAuthority(dir.path)
   const shown = options.certificate ?? {}
   const issued = await authority.issue(shown.name ?? host, { days: shown.days ?? 1 })
   const certificate =
