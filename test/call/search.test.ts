@@ -53,7 +53,8 @@ test('no more than the limit is found', () => {
 test('a hostile schema or description costs little and breaks nothing', () => {
   const long = 'file '.repeat(100_000)
   const odd = [tool('x', long), tool('y', '', { inputSchema: { properties: [null, 1] } }), ...tools]
-  const began = performance.now()
+  const before = process.cpuUsage()
   expect(search(odd, 'file', 10).length).toBeGreaterThan(2)
-  expect(performance.now() - began).toBeLessThan(2000)
+  // Not by the clock, which others on the machine have a part in
+  expect(process.cpuUsage(before).user / 1e6).toBeLessThan(2)
 })

@@ -44,15 +44,16 @@ describe('LineBuffer', () => {
     expect(() => buffer.next()).toThrow(expect.objectContaining({ code: 'ERR_MESSAGE_TOO_LARGE' }))
   })
 
-  it('takes ten million single bytes in linear time', () => {
+  it('takes two million single bytes in linear time', () => {
     const buffer = new LineBuffer()
     const byte = Buffer.from('x')
-    const started = performance.now()
+    const before = process.cpuUsage()
     for (let i = 0; i < 2_000_000; i++) {
       buffer.push(byte)
       buffer.next()
     }
-    expect(performance.now() - started).toBeLessThan(5000)
+    // Not by the clock, which others on the machine have a part in; what copies all of it each time takes minutes
+    expect(process.cpuUsage(before).user / 1e6).toBeLessThan(5)
     expect(buffer.rest()).toHaveLength(2_000_000)
   })
 
