@@ -18,8 +18,8 @@ export interface Scan {
 
 /** Bytes of needles that are compared for each byte that is scanned, beside one for each needle, and for a scan in any case */
 const effortOf = { byte: 16, scan: 65_536 } as const
-/** Bytes that one byte of a needle may be written in, with what stands before it */
-const widest = 12
+/** Bytes that one byte of a needle may be written in, with what stands before it: `\\r\\n` and `&#x0000041;` */
+const widest = 15
 
 /** A needle and its place among all. */
 interface Ranked {
@@ -33,7 +33,8 @@ interface Ranked {
  * A table of the pairs of bytes with which one may begin settles nearly every position with one look. Of what passes it the
  * first byte is read, however it is written, and only needles that begin with that one are compared: whoever writes nothing
  * but escapes makes nobody compare every needle at each. A value that repeats itself can be compared for long at every place of
- * a text that does so, too: from where a scan has taken its measure, which grows with the bytes alone, all is taken for a hit.
+ * a text that does so, too: from where a scan has taken its measure, which grows with the bytes and with the number of needles,
+ * and not with their length, all is taken for a hit. What may have begun in it and go on in the next piece is scanned again.
  */
 export class Scanner {
   readonly #needles: readonly Ranked[]

@@ -118,6 +118,37 @@ test.each([
   expect(found.at(-1)).toMatchObject({ end: rest.length, credential: 'key' })
 })
 
+const widths: Readonly<Record<string, (byte: number) => string>> = {
+  'as they are': (byte) => String.fromCharCode(byte),
+  'URL-encoded three times': (byte) => `%2525${hex(byte, 2)}`,
+  'as entities of seven digits': (byte) => `&#x${hex(byte, 7)};`,
+  'as such entities, in lines that are escaped': (byte) => `\\r\\n&#x${hex(byte, 7)};`,
+  'as escapes, in lines': (byte) => `\r\n\\u${hex(byte, 4)}`,
+}
+
+test.each(Object.entries(widths))(
+  'where all is taken for a hit, each form of a value that goes on in the next piece is looked at there from its beginning, %s',
+  (_what, write) => {
+    const [value, longer] = [64, 24_000].map((length) => needlesOf('key', Buffer.from('a'.repeat(length))))
+    for (const [n, needle] of (value ?? []).entries()) {
+      const one = new Scanner([needle])
+      // Forms that are never so written are written plainly; the first byte has no line before it.
+      const written = [...needle.text].map((byte) => write(byte)).join('')
+      const inLine = written.replace(/^\\r\\n|^\r\n/, '')
+      const plain = Buffer.from(needle.text).toString('latin1')
+      const text = matchAt(Buffer.from(inLine), 0, needle) > 0 ? inLine : plain
+      const burden = `${Buffer.from(longer?.[n]?.text ?? []).toString('latin1')}!`
+      for (const part of [0.4, 0.79, 0.99]) {
+        const cut = Math.floor(part * text.length)
+        const bytes = Buffer.from(burden + text.slice(0, cut))
+        const { hits, decidedTo } = one.scan(bytes, 0, false)
+        expect(hits.at(-1)?.end, 'all is taken for a hit').toBe(bytes.length)
+        expect(decidedTo, `${cut} of ${text.length}`).toBeLessThanOrEqual(bytes.length - cut)
+      }
+    }
+  },
+)
+
 test('no needle begins where its first byte may not stand', () => {
   fc.assert(
     fc.property(hostile, (bytes) => {
