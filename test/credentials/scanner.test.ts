@@ -21,16 +21,16 @@ const scanner = new Scanner(needles)
 function byNeedle(bytes: Uint8Array, isLast: boolean): Scan {
   const hits: Hit[] = []
   for (let start = 0; start < bytes.length; start++) {
-    const ends = needles.map((needle) => [matchAt(bytes, start, needle), needle] as const)
-    if (!isLast && ends.some(([end]) => end === endsEarly)) return { hits, decidedTo: start }
-    const longest = ends
-      .filter(([end]) => end > endsEarly)
-      .reduce<readonly [number, Needle] | null>(
-        (best, one) => (best === null || one[0] > best[0] ? one : best),
-        null,
-      )
+    let [end, isEarly]: [number, boolean] = [endsEarly, false]
+    let longest: Needle | null = null
+    for (const needle of needles) {
+      const found = matchAt(bytes, start, needle)
+      isEarly ||= found === endsEarly
+      if (found > end) [end, longest] = [found, needle]
+    }
+    if (!isLast && isEarly) return { hits, decidedTo: start }
     if (longest === null) continue
-    const [end, { credential }] = longest
+    const { credential } = longest
     const last = hits.at(-1)
     // Those of one credential that overlap are one.
     if (last !== undefined && last.credential === credential && start < last.end)
@@ -103,9 +103,9 @@ test('what is found is what each needle finds by itself', () => {
 })
 
 test.each([
-  ['what repeats itself, in a text of it', 'a'.repeat(64), 'a'.repeat(9_000_000)],
-  ['a long one, in a text that nearly is it', 'a'.repeat(4096), `${'a'.repeat(4095)}b`.repeat(2200)],
-  ['one that begins so', `${'ab'.repeat(2000)}-and-ends`, 'ab'.repeat(4_500_000)],
+  ['what repeats itself, in a text of it', 'a'.repeat(64), 'a'.repeat(1_000_000)],
+  ['a long one, in a text that nearly is it', 'a'.repeat(4096), `${'a'.repeat(4095)}b`.repeat(244)],
+  ['one that begins so', `${'ab'.repeat(2000)}-and-ends`, 'ab'.repeat(500_000)],
 ])('%s is looked for to the end, and what took too long is taken for it', (_what, secret, text) => {
   const repeating = new Scanner(needlesOf('key', Buffer.from(secret)))
   const bytes = Buffer.from(text)
@@ -158,7 +158,9 @@ test('no needle begins where its first byte may not stand', () => {
         for (const needle of needles) {
           const { alike, text } = needle
           const isAmong = may.some((byte) => alike[byte] === alike[text[0] ?? 0])
-          if (!isAmong) expect(matchAt(bytes, at, needle), `${needle.credential} at ${at}`).toBe(differs)
+          // Asked millions of times: an `expect` for each would take longer than all else
+          if (!isAmong && matchAt(bytes, at, needle) !== differs)
+            expect.fail(`${needle.credential} matches at ${at} of ${JSON.stringify(String(bytes))}`)
         }
       }
     }),
