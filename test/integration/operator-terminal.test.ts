@@ -60,6 +60,8 @@ function terminalOf(columns: number, ...args: readonly string[]) {
     env: { ...at.env, TERM: 'xterm' },
     cwd: at.folder,
   })
+  const ended = once(child, 'exit')
+  child.stdin.on('error', () => undefined) // a command that ended by itself takes no more keys
   let screen = ''
   let from = 0
   child.stdout.on('data', (chunk: Buffer) => (screen += chunk.toString()))
@@ -76,7 +78,6 @@ function terminalOf(columns: number, ...args: readonly string[]) {
       from += found + 1
     },
     async [Symbol.asyncDispose]() {
-      const ended = once(child, 'exit')
       child.stdin.write('\u0003')
       await ended
     },
