@@ -1,9 +1,11 @@
 // The benchmark's command line, and what it keeps of a script that fails; what it measures is nobody's to test.
 import { spawn, spawnSync } from 'node:child_process'
-import { existsSync, readFileSync } from 'node:fs'
+import { once } from 'node:events'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
+import { eventually } from '../support/eventually.ts'
 import { processesWith } from '../support/leaks.ts'
 import { tempDir } from '../support/temp-dir.ts'
 import { asData } from './data.ts'
@@ -128,6 +130,27 @@ test('two processors of different cores are chosen of those that may be used', (
 test('a script that does not come to its end is ended', async () => {
   const found = await runScript(pathOf('../fixtures/bench/never-ends.ts'), [], { limitMs: 1 })
   expect(found).toEqual({ figures: [], failure: 'no end within 0.001 s', isBrokenOff: false })
+})
+
+test.each([
+  ['stdio', /^it ended without an answer$/],
+  ['gateway', /^it was ended by SIGKILL$/],
+])('a run that is broken off does not wait for a peer (over %s) that comes up', async (how, reason) => {
+  await using folder = await tempDir()
+  const peer = join(folder.path, 'peer.mjs')
+  writeFileSync(peer, 'setInterval(() => undefined, 1e6)\n')
+  const child = spawn(process.execPath, [pathOf('../fixtures/bench/never-up.ts'), how, peer], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  const ended = once(child, 'close')
+  let said = ''
+  child.stdout.on('data', (bytes: Buffer) => (said += bytes.toString()))
+  await eventually(() => processesWith(`${process.execPath}\0${peer}`).length > 0, 20_000)
+  child.kill('SIGTERM')
+  expect(await ended).toEqual([130, null])
+  // Not what it says when its time is up.
+  expect(said.trim()).toMatch(reason)
+  expect(processesWith(peer)).toEqual([])
 })
 
 test('--help says what there is, and measures nothing', () => {

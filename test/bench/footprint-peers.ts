@@ -12,7 +12,7 @@ import { type Command, type Containers, containers } from './containers.ts'
 import type { Arm } from './figures.ts'
 import { type Gateway, gateways, initialized, startGateway } from './gateways.ts'
 import { install, nameOf } from './peers.ts'
-import { answered, ended, hello, srtCommand } from './starts.ts'
+import { answered, ended, hello, orEnded, srtCommand } from './starts.ts'
 
 const server = 'echo.mjs'
 const script = pathOf(server)
@@ -39,25 +39,26 @@ export async function peersMemory(stack: Undoing, folder: string, servers: numbe
   const srt = await srtCommand(folder)
   const engine = 'absent' in docker ? { values: [], absent: docker.absent } : rssOf(docker.own())
   const all = [
-    await several(stack, 'SDK-built proxy', servers, () =>
-      overStdio([process.execPath, proxy, process.execPath, script], folder),
+    await several(stack, 'SDK-built proxy', servers, (brokenOff) =>
+      overStdio([process.execPath, proxy, process.execPath, script], folder, brokenOff),
     ),
     await several(
       stack,
       nameOf('srt'),
       servers,
-      'absent' in srt ? srt : () => overStdio(srt(script), folder),
+      'absent' in srt ? srt : (brokenOff) => overStdio(srt(script), folder, brokenOff),
     ),
     await several(
       stack,
       'docker run',
       servers,
-      'absent' in docker ? docker : () => contained(docker, folder),
+      'absent' in docker ? docker : (brokenOff) => contained(docker, folder, brokenOff),
     ),
   ]
   for (const peer of gateways) {
     const program = await install(peer, folder)
-    const start = typeof program === 'string' ? () => gateway(peer, program) : program
+    const start =
+      typeof program === 'string' ? (brokenOff: AbortSignal) => gateway(peer, program, brokenOff) : program
     all.push(await several(stack, nameOf(peer), servers, start))
   }
   const engineArm: Arm = { name: 'dockerd, no container', kind: 'peer', ...engine }
@@ -71,7 +72,7 @@ async function several(
   undoing: Undoing,
   name: string,
   servers: number,
-  start: (() => Promise<Running>) | { readonly absent: string },
+  start: ((brokenOff: AbortSignal) => Promise<Running>) | { readonly absent: string },
 ): Promise<{ readonly beside: Arm; readonly daemon: readonly Arm[] }> {
   const arm = (values: Pick<Arm, 'values' | 'absent'>): Arm => ({ name, kind: 'peer', ...values })
   if ('absent' in start) return { beside: arm({ values: [], absent: start.absent }), daemon: [] }
@@ -97,37 +98,32 @@ async function several(
   }
 }
 
-async function overStdio([program, ...args]: Command, cwd: string): Promise<Running> {
+/** Starts one over its stdin and stdout; resolves when it has answered. Broken off, it is killed and fails at once. */
+export async function overStdio(
+  [program, ...args]: Command,
+  cwd: string,
+  brokenOff: AbortSignal,
+): Promise<Running> {
   const child = spawn(program, args, { stdio: ['pipe', 'pipe', 'ignore'], cwd })
   await once(child, 'spawn')
-  const running: Running = {
+  await orEnded(answered(child.stdin, child.stdout), brokenOff, (graceMs) => ended(child, graceMs))
+  return {
     around: () => Promise.resolve(besideOf(child.pid ?? 0, false, server)),
     [Symbol.asyncDispose]: () => ended(child),
   }
-  try {
-    await answered(child.stdin, child.stdout)
-  } catch (error) {
-    await ended(child)
-    throw error
-  }
-  return running
 }
 
 /** Its client stays for as long as the container, and so does the engine's shim. */
-async function contained(docker: Containers, cwd: string): Promise<Running> {
-  const client = await overStdio(docker.run(server), cwd)
+async function contained(docker: Containers, cwd: string, brokenOff: AbortSignal): Promise<Running> {
+  const client = await overStdio(docker.run(server), cwd, brokenOff)
   return { ...client, around: async () => [...(await client.around()), ...(await docker.beside())] }
 }
 
-async function gateway(peer: Gateway, program: string): Promise<Running> {
+/** Starts one, which is installed at that path, before our server; resolves when it has answered. Broken off, as above. */
+export async function gateway(peer: Gateway, program: string, brokenOff: AbortSignal): Promise<Running> {
   const serving = await startGateway(peer, program, script)
   const pid = serving.child.pid ?? 0
-  try {
-    await initialized(serving, hello)
-  } catch (error) {
-    await serving[Symbol.asyncDispose]()
-    throw error
-  }
+  await orEnded(initialized(serving, hello), brokenOff, async () => serving[Symbol.asyncDispose]())
   return {
     around: () => Promise.resolve(besideOf(pid, false, server)),
     daemon: pid,

@@ -17,6 +17,10 @@ export const hello = `${JSON.stringify({
   params: { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'bench', version: '1' } },
 })}\n`
 
+/** What is usually given to one that is to end, and where nobody has the time, ms */
+const usualMs = 3000
+const brokenOffMs = 500
+
 const initialized = `${JSON.stringify({ jsonrpc: '2.0', method: 'notifications/initialized' })}\n`
 const call = `${JSON.stringify({ jsonrpc: '2.0', id: 2, method: 'tools/call', params: { name: 'echo', arguments: {} } })}\n`
 
@@ -59,17 +63,39 @@ export async function calledOnce(write: Writable, read: Readable): Promise<void>
   await answered(write, read, call)
 }
 
-/** Ends its input, and kills it where it stays, with all that was below it. */
-export async function ended(child: ChildProcess): Promise<void> {
+/** Ends its input, and kills it where it stays for as long, with all that was below it. */
+export async function ended(child: ChildProcess, graceMs = usualMs): Promise<void> {
   if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return
   const below = descendantsOf(child.pid)
   const exit = once(child, 'exit')
   child.stdin?.end()
-  const timer = setTimeout(() => child.kill('SIGKILL'), 3000)
+  const timer = setTimeout(() => child.kill('SIGKILL'), graceMs)
   await exit
   clearTimeout(timer)
   // srt leaves its relays where its command has ended
   for (const { pid } of below) endNow(pid)
+}
+
+/**
+ * What `up` gives. Where that fails, and as soon as the run is broken off, which it then fails by, `end` is called with what
+ * may be left to what was started, ms.
+ */
+export async function orEnded<T>(
+  up: Promise<T>,
+  brokenOff: AbortSignal,
+  end: (graceMs: number) => Promise<void>,
+): Promise<T> {
+  const endSoon = (): void => void end(brokenOffMs)
+  brokenOff.addEventListener('abort', endSoon, { once: true })
+  if (brokenOff.aborted) endSoon()
+  try {
+    return await up
+  } catch (error) {
+    await end(usualMs)
+    throw error
+  } finally {
+    brokenOff.removeEventListener('abort', endSoon)
+  }
 }
 
 /** Kills a process, if it is still there. */

@@ -31,10 +31,15 @@ export class Undoing extends AsyncDisposableStack {
     return this.#breakingOff.signal
   }
 
-  /** Resolves with what starts, which from then on is undone with all else; null where there is nothing to start. */
-  async starting<T extends AsyncDisposable | null>(start: () => Promise<T>): Promise<T> {
+  /**
+   * Resolves with what starts, which from then on is undone with all else; null where there is nothing to start. Where that
+   * takes long, it is to give up when the signal that it is given aborts: a run that is broken off waits for it.
+   */
+  async starting<T extends AsyncDisposable | null>(
+    start: (brokenOff: AbortSignal) => Promise<T>,
+  ): Promise<T> {
     if (this.brokenOff.aborted) throw new Error('the run was broken off')
-    const used = start().then((it) => this.use(it))
+    const used = start(this.brokenOff).then((it) => this.use(it))
     this.#starting.add(used)
     return await used.finally(() => this.#starting.delete(used))
   }
