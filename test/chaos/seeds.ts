@@ -51,6 +51,12 @@ export const findings: readonly Finding[] = [
     tests: { 'journal/snapshot.test.ts': ['one that can’t be written leaves no draft'] },
   },
   {
+    as: 'an ordinary user',
+    seed: 7,
+    found: 'a call that had waited, and was refused while the disk was full, had an intent and no end',
+    tests: { 'call/govern.test.ts': ['once its intent is on record, and %s cannot be: its end is owed'] },
+  },
+  {
     as: 'either',
     seed: null,
     found: 'a server that ended while there was no descriptor to look with took the daemon along',
