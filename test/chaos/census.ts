@@ -1,10 +1,10 @@
 // What there is on the machine of a run's daemons and their sandboxes, for proofs that nothing is left and nothing grows.
 import { readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { setTimeout as delay } from 'node:timers/promises'
 import { cgroupsOf, descendantsOf } from '../support/leaks.ts'
 import type { Invariant } from './account.ts'
 import type { Containers } from './containers.ts'
+import { inGoodTime } from './pace.ts'
 import type { Stage } from './stage.ts'
 
 /** What is there of each kind, by name. */
@@ -44,19 +44,19 @@ export async function expectNothing(
   stage: Stage,
   before: ReadonlySet<string>,
   containers: Containers | null,
+  patienceMs = 10_000,
 ): Promise<void> {
-  const deadline = performance.now() + 10_000
-  for (;;) {
-    const left = Object.entries(await census(stage, before, containers)).filter(
-      ([, names]) => names.length > 0,
-    )
-    if (left.length === 0) return
-    if (performance.now() > deadline) {
-      for (const [kind, names] of left)
-        stage.account.breaks(kind as Invariant, `${names.length}: ${names.slice(0, 8).join('; ')}`)
-      return
-    }
-    await delay(100)
+  let left: readonly (readonly [string, readonly string[]])[] = []
+  const isClean = async (): Promise<boolean> => {
+    left = Object.entries(await census(stage, before, containers)).filter(([, names]) => names.length > 0)
+    return left.length === 0
+  }
+  try {
+    await inGoodTime(isClean, patienceMs)
+  } catch (error) {
+    if (left.length === 0) throw error // nobody could look
+    for (const [kind, names] of left)
+      stage.account.breaks(kind as Invariant, `${names.length}: ${names.slice(0, 8).join('; ')}`)
   }
 }
 

@@ -1,6 +1,7 @@
 // What callers asked for and what they were told, by token, to be held against the journal and the effects.
 import { SallyportError } from '../../src/errors.ts'
 import type { Account } from './account.ts'
+import { orLate } from './pace.ts'
 
 /** What became of one call, as its caller knows it. */
 export interface Told {
@@ -16,7 +17,7 @@ export class Ledger {
   readonly #account: Account
   readonly #patienceMs: number
 
-  /** `patienceMs` is the longest that any answer may take while the machine is busy. */
+  /** `patienceMs` is the longest that any answer may take on a machine at rest. */
   constructor(account: Account, patienceMs = 40_000) {
     this.#account = account
     this.#patienceMs = patienceMs
@@ -42,16 +43,19 @@ export class Ledger {
 
   /** Waits for what must come to an end in time; what does not breaks `answers`. Resolves with a code where it fails. */
   async settled(what: string, made: Promise<unknown>): Promise<string> {
-    const late = Promise.withResolvers<'late'>()
-    const timer = setTimeout(() => late.resolve('late'), this.#patienceMs)
     const told = (error: unknown): string => {
       this.refused(codeOf(error), error instanceof Error ? error.message : String(error))
       return codeOf(error)
     }
-    const end = await Promise.race([made.then(() => 'done', told), late.promise])
-    clearTimeout(timer)
+    const end = await orLate(
+      made.then(() => 'done', told),
+      this.#patienceMs,
+    )
     if (end === 'late')
-      this.#account.breaks('answers', `${what} had no answer in ${this.#patienceMs / 1000} s`)
+      this.#account.breaks(
+        'answers',
+        `${what} had no answer in ${this.#patienceMs / 1000} s, stretched for this machine`,
+      )
     return end
   }
 }

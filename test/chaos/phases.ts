@@ -2,7 +2,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { SallyportError } from '../../src/errors.ts'
 import type { Undoing } from '../support/broken-off.ts'
-import { eventually } from '../support/eventually.ts'
 import type { Chance } from './chance.ts'
 import type { Containers } from './containers.ts'
 import { misfortune } from './faults.ts'
@@ -10,6 +9,7 @@ import { controlHost, sessionHost, type World } from './hosts.ts'
 import type { Ledger } from './ledger.ts'
 import { operator, releaseAll } from './operator.ts'
 import { plantMemory, plantMore } from './plants.ts'
+import { inGoodTime, orLate } from './pace.ts'
 import { atRest, expectLevel, type Rest, restInWords } from './rest.ts'
 import type { Stage } from './stage.ts'
 
@@ -80,9 +80,11 @@ async function atWork(
     Promise.race([ended, delay(breakingOffMs, null, { ref: false })]).then(() => undefined),
   )
   await Promise.race([all, delay(ms)]).finally(() => over.abort())
-  const late = delay(120_000, 'late', { ref: false })
-  if ((await Promise.race([all, late])) === 'late')
-    account.breaks('answers', `two minutes after the end these still wait: ${[...busy].join(', ')}`)
+  if ((await orLate(all, 120_000)) === 'late')
+    account.breaks(
+      'answers',
+      `two minutes after the end, stretched for this machine, these still wait: ${[...busy].join(', ')}`,
+    )
 }
 
 /** Once every fault is over, each server is called again within `ms`, and uses the credential that it has. */
@@ -92,7 +94,7 @@ export async function expectRecovery({ stage, ledger, servers }: Play, ms = 20_0
   await releaseAll(client)
   for (const server of servers.filter((name) => name !== 'asked'))
     try {
-      await eventually(async () => {
+      await inGoodTime(async () => {
         const way = server === 'swapped' ? 'uses' : 'honest'
         const token = ledger.open(server, way)
         const args = { token, way }

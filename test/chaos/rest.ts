@@ -1,8 +1,8 @@
 // A daemon at rest: what it holds while nobody calls, and what it may not hold then.
 import type { Client } from '../../src/client/client.ts'
-import { eventually } from '../support/eventually.ts'
 import { cgroupsOf } from '../support/leaks.ts'
 import { type Holding, holdingOf } from './census.ts'
+import { inGoodTime } from './pace.ts'
 import { expectNoCredentials } from './secrets.ts'
 import { socketsOf } from './sockets.ts'
 import type { Stage } from './stage.ts'
@@ -20,14 +20,14 @@ export async function atRest(stage: Stage): Promise<Rest> {
     await client.call('servers/stop', { server: name }).catch(() => undefined)
   const { pid } = client.hello
   try {
-    await eventually(() => holdingOf(pid).others.length === 0, 15_000)
+    await inGoodTime(() => holdingOf(pid).others.length === 0, 15_000)
   } catch {
     stage.account.breaks('processes', `with every server stopped: ${holdingOf(pid).others.join('; ')}`)
   }
   const groups = (): readonly string[] =>
     cgroupsOf(client.hello.daemon).filter((path) => /\/i-[^/]+$/.test(path))
   try {
-    await eventually(() => groups().length === 0, 10_000)
+    await inGoodTime(() => groups().length === 0, 10_000)
   } catch {
     stage.account.breaks('cgroups', `with every server stopped: ${groups().join('; ')}`)
   }
@@ -44,10 +44,18 @@ export async function expectNoLeases({ account }: Stage, client: Client): Promis
 }
 
 /** Waits until a daemon at rest holds no more than its level; one that goes on holding more breaks the invariant. */
-export async function expectLevel(stage: Stage, invariant: 'flat' | 'level', level: Rest): Promise<void> {
-  const deadline = performance.now() + 20_000
+export async function expectLevel(
+  stage: Stage,
+  invariant: 'flat' | 'level',
+  level: Rest,
+  patienceMs = 20_000,
+): Promise<void> {
   let rest = await atRest(stage)
-  while (excessOf(rest, level).length > 0 && performance.now() < deadline) rest = await atRest(stage)
+  const isLevel = async (): Promise<boolean> => {
+    if (excessOf(rest, level).length > 0) rest = await atRest(stage)
+    return excessOf(rest, level).length === 0
+  }
+  await inGoodTime(isLevel, patienceMs).catch(() => undefined)
   stage.account.say(`at rest again: ${restInWords(rest)}`)
   for (const excess of excessOf(rest, level)) stage.account.breaks(invariant, excess)
   if (excessOf(rest, level).length > 0) explain(stage)

@@ -1,10 +1,10 @@
 // The credentials of a run, and where none may be: with a host, in what is written down, and anywhere once its call is over.
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { eventually } from '../support/eventually.ts'
 import { descendantsOf } from '../support/leaks.ts'
 import type { Account } from './account.ts'
 import type { Api } from './api.ts'
+import { inGoodTime } from './pace.ts'
 
 /** What the sources hold: the daemon's environment, and a file */
 export const secrets = { key: 'chaos-secret-0123456789abcdef', word: 'chaos-word-fedcba9876543210' } as const
@@ -37,7 +37,12 @@ export function expectUnwritten(account: Account, folders: readonly string[]): v
 }
 
 /** Breaks `credentials` where one is anywhere beside the daemon; to be called while no call is in flight. */
-export async function expectNoCredentials(account: Account, api: Api, daemon: number): Promise<void> {
+export async function expectNoCredentials(
+  account: Account,
+  api: Api,
+  daemon: number,
+  patienceMs = 15_000,
+): Promise<void> {
   const left = (): readonly string[] => [
     ...descendantsOf(process.ppid)
       .filter(({ pid }) => pid !== process.pid && pid !== daemon)
@@ -45,7 +50,7 @@ export async function expectNoCredentials(account: Account, api: Api, daemon: nu
     ...(api.carrying() === 0 ? [] : [`${api.carrying()} connections that carried one are open`]),
   ]
   try {
-    await eventually(() => left().length === 0, 15_000)
+    await inGoodTime(() => left().length === 0, patienceMs)
   } catch {
     account.breaks('credentials', left().join('; '))
   }

@@ -1,6 +1,5 @@
 // Where a run takes place: folders, a configuration, and the daemon in them, which is killed, ended and started again.
-import { execFileSync, spawn } from 'node:child_process'
-import type { ChildProcess } from 'node:child_process'
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import {
   closeSync,
@@ -18,7 +17,6 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import type { Client } from '../../src/client/client.ts'
 import { main, place, type Place } from '../support/daemon.ts'
-import { eventually } from '../support/eventually.ts'
 import { type Faults, faults } from '../support/fault.ts'
 import { livingAt } from '../support/living.ts'
 import { isRoot } from '../support/user.ts'
@@ -26,12 +24,13 @@ import { witness, type Witness } from '../support/witness.ts'
 import type { Account } from './account.ts'
 import { type Api, openApi } from './api.ts'
 import { mountDisk } from './disk.ts'
+import { inGoodTime, orLate } from './pace.ts'
 import { secrets } from './secrets.ts'
 import { type Around, configuration, profiles } from './servers.ts'
 
 const collects = fileURLToPath(new URL('collects.mjs', import.meta.url))
-/** A proper end takes the ladder of the slowest server, and this machine may be busy. */
-const endMs = 25_000
+/** What a start may take until it answers, and a proper end, which takes the ladder of the slowest server */
+const [startMs, endMs] = [20_000, 25_000]
 
 export interface StageOptions {
   readonly account: Account
@@ -149,17 +148,22 @@ export class Stage implements AsyncDisposable {
 
   /** Waits until it answers; false where it ends before it does. */
   async #isAnswering(daemon: ChildProcess): Promise<boolean> {
-    const deadline = performance.now() + 20_000
-    while (!hasEnded(daemon)) {
+    const waiting = new AbortController()
+    const isUp = await orLate(this.#answered(daemon, waiting.signal), startMs)
+    waiting.abort()
+    if (isUp !== 'late') return isUp
+    const words = `it does not answer after ${startMs / 1000} s, stretched for this machine`
+    this.account.breaks('recovers', `${words}: ${this.lastWords()}`)
+    return false
+  }
+
+  async #answered(daemon: ChildProcess, signal: AbortSignal): Promise<boolean> {
+    while (!hasEnded(daemon) && !signal.aborted) {
       const client = await this.at.connect('operator').catch(() => null)
       if (client !== null) {
         this.daemons.add(client.hello.daemon)
         await client[Symbol.asyncDispose]()
         return true
-      }
-      if (performance.now() > deadline) {
-        this.account.breaks('recovers', `it does not answer after 20 s: ${this.lastWords()}`)
-        return false
       }
       await delay(20)
     }
@@ -193,7 +197,7 @@ export class Stage implements AsyncDisposable {
   async #reading(): Promise<number> {
     rmSync(this.#living, { force: true })
     if (this.pid !== null) process.kill(this.pid, 'SIGUSR2')
-    return (await eventually(() => livingAt(this.#living), 10_000)).bytes / 1024 ** 2
+    return (await inGoodTime(() => livingAt(this.#living), 10_000)).bytes / 1024 ** 2
   }
 
   /** What Node kept for the daemon when it was last asked how much lives in it. */
@@ -229,11 +233,10 @@ export class Stage implements AsyncDisposable {
     const ended = once(daemon, 'exit')
     if (typeof how === 'function') how()
     else daemon.kill(how)
-    const late = delay(endMs, 'late', { ref: false })
-    if ((await Promise.race([ended, late])) !== 'late') return true
+    if ((await orLate(ended, endMs)) !== 'late') return true
     this.account.breaks(
       'lives',
-      `it did not end within ${endMs / 1000} s; its threads: ${threadsOf(daemon.pid ?? 0)}; its log: ${this.lastWords(12)}`,
+      `it did not end within ${endMs / 1000} s, stretched for this machine; its threads: ${threadsOf(daemon.pid ?? 0)}; its log: ${this.lastWords(12)}`,
     )
     daemon.kill('SIGKILL')
     await ended
