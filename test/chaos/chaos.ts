@@ -15,7 +15,7 @@ import { containersOf, EngineLost } from './containers.ts'
 import { journalOf, judge } from './evidence.ts'
 import { Ledger } from './ledger.ts'
 import { calm, expectRecovery, type Play, siege, storm } from './phases.ts'
-import { plantLeft, plantTold } from './plants.ts'
+import { inVainMs, plantLeft, plantTold } from './plants.ts'
 import { expectUnwritten } from './secrets.ts'
 import { witnessed } from './servers.ts'
 import { probe, Stage } from './stage.ts'
@@ -95,7 +95,7 @@ async function run(): Promise<number> {
     const records = journalOf(stage)
     // One that was killed before it answered is known from the journal alone.
     for (const { daemon } of records ?? []) daemons.add(daemon)
-    await expectNothing(stage, before, containers)
+    await expectNothing(stage, before, containers, values.plant ? inVainMs : undefined)
     expectUnwritten(account, [stage.at.runtimeDir, stage.at.stateDir, stage.scratch])
     if (records !== null) judge(stage, records, ledger, servers)
   } catch (error) {

@@ -8,8 +8,8 @@ import { misfortune } from './faults.ts'
 import { controlHost, sessionHost, type World } from './hosts.ts'
 import type { Ledger } from './ledger.ts'
 import { operator, releaseAll } from './operator.ts'
-import { plantMemory, plantMore } from './plants.ts'
 import { inGoodTime, orLate } from './pace.ts'
+import { inVainMs, plantMemory, plantMore } from './plants.ts'
 import { atRest, expectLevel, type Rest, restInWords } from './rest.ts'
 import type { Stage } from './stage.ts'
 
@@ -39,7 +39,7 @@ export async function siege(play: Play, ms: number, level: Rest, isPlanted: bool
   stage.account.say('the siege is over')
   await expectRecovery(play)
   if (isPlanted) plantMemory(stage)
-  await expectLevel(stage, 'level', level)
+  await expectLevel(stage, 'level', level, isPlanted ? inVainMs : undefined)
 }
 
 async function befallen(play: Play, ms: number, isSpared: boolean): Promise<void> {
@@ -133,6 +133,6 @@ export async function calm(play: Play, ms: number, isPlanted: boolean): Promise<
   stage.account.say(`at rest: ${restInWords(level)}`)
   await round('calm 2')
   await using _ = isPlanted ? await plantMore(stage) : null
-  await expectLevel(stage, 'flat', level)
+  await expectLevel(stage, 'flat', level, isPlanted ? inVainMs : undefined)
   return level
 }
