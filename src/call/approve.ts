@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Waiting } from '../schema/governor.ts'
 import type { ApprovalAnswer, ApprovalQuestion, Approver } from './ports.ts'
-import { headOf, type Piece, pieceOf, summaryOf } from './question.ts'
+import { headOf, makeVisible, type Piece, pieceOf, summaryOf } from './question.ts'
 
 /** A question as the operator sees it. */
 export interface PendingApproval {
@@ -146,7 +146,8 @@ export class Approvals implements Approver {
   /** Says no; false when nothing of that id waits. */
   deny(id: string, reason: string, by: string): boolean {
     const open = this.#open.get(id)
-    open?.settle(refusal(by, reason === '' ? 'an operator said no' : `an operator said no: ${reason}`))
+    const why = makeVisible(reason) // the caller reads it
+    open?.settle(refusal(by, why === '' ? 'an operator said no' : `an operator said no: ${why}`))
     return open !== undefined
   }
 

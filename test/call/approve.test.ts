@@ -78,6 +78,13 @@ describe('a question', () => {
     expect(await answer).toMatchObject({ granted: false, reason: 'an operator said no: not today' })
     expect(approvals.standing()).toEqual([])
   })
+
+  test('that is denied tells the caller why, with nothing invisible in it', async () => {
+    const answer = approvals.ask(question, { signal: never })
+    approvals.deny(firstId(), 'no\u001b[2J\u202e\nat all', '0')
+    const reason = String.raw`an operator said no: no\u001b[2J\u202e\u000aat all`
+    expect(await answer).toMatchObject({ reason })
+  })
 })
 
 describe('an approval for the session', () => {

@@ -209,8 +209,11 @@ describe('holds, trust and the record', () => {
 
   test('a quarantined server is stopped for all, and runs again once it is released', async () => {
     await call(host, 'held')
-    await operator.call('servers/quarantine', { server: 'held', reason: 'a look' })
-    await expect(call(host, 'held')).rejects.toMatchObject({ code: 'ERR_SERVER_UNAVAILABLE' })
+    await operator.call('servers/quarantine', { server: 'held', reason: 'a look\u001b[2J' })
+    await expect(call(host, 'held')).rejects.toMatchObject({
+      code: 'ERR_SERVER_UNAVAILABLE',
+      message: expect.stringContaining(String.raw`a look\u001b[2J`),
+    })
     expect(await operator.call('servers/release', { name: 'held' })).toEqual({ released: ['quarantine'] })
     await call(host, 'held')
   })

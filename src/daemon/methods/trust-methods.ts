@@ -1,6 +1,7 @@
 // What the operator does about trust, permits, holds and quarantine: each a record first, then a fact.
 import type { HoldBody } from '../../call/facts.ts'
 import { governedMethods } from '../../call/methods.ts'
+import { makeVisible } from '../../call/question.ts'
 import { SallyportError } from '../../errors.ts'
 import { meant } from '../../lib/nearest.ts'
 import type { TrustView } from '../../rpc/governed.ts'
@@ -34,7 +35,9 @@ export function trustMethods({ governance, supervisor, machine }: TrustPorts): M
   return {
     async 'servers/quarantine'({ server, reason = 'an operator said so' }, { caller }) {
       supervisor.get(caller, server) // or there is no such server
-      return { server, permits: await governance.consequences.stop(server, reason, actor(caller)) }
+      // Whoever calls it reads the reason.
+      const why = makeVisible(reason)
+      return { server, permits: await governance.consequences.stop(server, why, actor(caller)) }
     },
     async 'servers/release'({ name, reason = 'an operator said so' }, { caller }) {
       const released: ('quarantine' | 'hold')[] = []
