@@ -4,21 +4,8 @@ import { beforeEach, describe, expect, test } from 'vitest'
 import { type ApprovalHappening, Approvals } from '../../src/call/approve.ts'
 import type { ApprovalQuestion } from '../../src/call/ports.ts'
 import { makeVisible, pieceOf } from '../../src/call/question.ts'
-import type { CallId } from '../../src/lib/ids.ts'
+import { approvalQuestion as question } from '../support/approval-question.ts'
 
-const question: ApprovalQuestion = {
-  call: 'c-1' as CallId,
-  identity: 'files/write_file@1#1',
-  argumentsDigest: 'a'.repeat(64),
-  bytesDigest: 'b'.repeat(64),
-  repeatDigest: 'd'.repeat(64),
-  principal: '1000',
-  session: 's-1',
-  policyVersion: 'v1',
-  trustEpoch: 0,
-  text: '{"path":"/workspace/a"}',
-  reason: 'sallyport.yaml rules[1] asks',
-}
 let now = 0
 let listeners = 1
 let told: ApprovalHappening[] = []

@@ -6,6 +6,7 @@ import { actor } from '../governance/actor.ts'
 import { feedApprovals, pendingView } from '../approval-feed.ts'
 import type { EventLog } from '../events.ts'
 import type { Governance } from '../governance/governance.ts'
+import { turnsByName } from '../turns.ts'
 import type { MethodCall, MethodTable } from './methods.ts'
 
 type Methods = `approvals/${'list' | 'text' | 'approve' | 'deny' | 'subscribe'}`
@@ -15,9 +16,13 @@ export interface ApprovalPorts {
   readonly events: EventLog
 }
 
-/** The methods of operator.sock about approvals. What an operator says is recorded before it has effect. */
+/**
+ * The methods of operator.sock about approvals. What an operator says is recorded before it has effect; of what several say of one
+ * question, each finds what the one before it came to, or a no could be on record and the yes beside it stand.
+ */
 export function approvalMethods({ governance, events }: ApprovalPorts): MethodTable<Methods> {
   const { approvals, permits, recorder } = governance
+  const inTurnOf = turnsByName()
   return {
     'approvals/list': () => ({
       pending: approvals.pending().map(pendingView),
@@ -39,28 +44,30 @@ export function approvalMethods({ governance, events }: ApprovalPorts): MethodTa
       if (piece === null) throw notWaiting(id)
       return { id, ...piece }
     },
-    async 'approvals/approve'({ id, scope = 'once' }, { caller }) {
-      const said = { ...aboutQuestion(governance, id), scope, ...actor(caller) }
-      const drafted = scope === 'once' ? null : approvals.draft(id, scope, caller.principal.id)
-      // One batch: what stands was granted, and what was granted to stand does.
-      const records = [recorder.record('approval.granted', said)]
-      if (drafted !== null) records.push(recorder.record('approval.standing', storedApproval(drafted)))
-      await Promise.all(records)
-      if (!approvals.approve(id, caller.principal.id, drafted)) throw notWaiting(id)
-      return { id, scope }
-    },
-    async 'approvals/deny'({ id, reason = '' }, { caller }) {
-      const by = actor(caller)
-      if (approvals.standing().some((standing) => standing.id === id)) {
-        await recorder.record('approval.revoked', { id, ...by, reason })
-        approvals.void((standing) => 'id' in standing && standing.id === id)
-        permits.revoke(({ binding }) => binding.approval === id)
+    'approvals/approve': ({ id, scope = 'once' }, { caller }) =>
+      inTurnOf(id, async () => {
+        const said = { ...aboutQuestion(governance, id), scope, ...actor(caller) }
+        const drafted = scope === 'once' ? null : approvals.draft(id, scope, caller.principal.id)
+        // One batch: what stands was granted, and what was granted to stand does.
+        const records = [recorder.record('approval.granted', said)]
+        if (drafted !== null) records.push(recorder.record('approval.standing', storedApproval(drafted)))
+        await Promise.all(records)
+        if (!approvals.approve(id, caller.principal.id, drafted)) throw notWaiting(id)
+        return { id, scope }
+      }),
+    'approvals/deny': ({ id, reason = '' }, { caller }) =>
+      inTurnOf(id, async () => {
+        const by = actor(caller)
+        if (approvals.standing().some((standing) => standing.id === id)) {
+          await recorder.record('approval.revoked', { id, ...by, reason })
+          approvals.void((standing) => 'id' in standing && standing.id === id)
+          permits.revoke(({ binding }) => binding.approval === id)
+          return { id }
+        }
+        await recorder.record('approval.denied', { ...aboutQuestion(governance, id), ...by, reason })
+        if (!approvals.deny(id, reason, caller.principal.id)) throw notWaiting(id)
         return { id }
-      }
-      await recorder.record('approval.denied', { ...aboutQuestion(governance, id), ...by, reason })
-      if (!approvals.deny(id, reason, caller.principal.id)) throw notWaiting(id)
-      return { id }
-    },
+      }),
     'approvals/subscribe': (_params, call) => subscribe({ governance, events }, call),
   }
 }
