@@ -8,3 +8,13 @@ export const clip = (text: string): string =>
   text.length <= most
     ? text
     : `${text.slice(0, most).toWellFormed()}… (${text.length - most} more characters)`
+
+/** Longest reason of a refusal, and how much of its end is kept beside a beginning, characters */
+const reason = { most: 1024, end: 256 } as const
+
+/** The text, or its beginning and its end with how much is missing between: a reason may begin with a path of any length, and ends with what is wrong. */
+export function clipMiddle(text: string): string {
+  if (text.length <= reason.most) return text
+  const [first, last] = [text.slice(0, reason.most - reason.end), text.slice(-reason.end)]
+  return `${first.toWellFormed()}… (${text.length - reason.most} more characters) …${last.toWellFormed()}`
+}

@@ -309,6 +309,18 @@ describe('nothing is sent when', () => {
     expect([...permits.list()]).toEqual([])
   })
 
+  test.each(['', 'a'])(
+    'a key of the arguments is long, and the reason names it as %j and so on',
+    async (first) => {
+      world.invalid = `arguments/${first}${'😀'.repeat(1_000_000)}${first}: got number, expected string`
+      const { message } = (await run().catch((error: unknown) => error)) as Error
+      expect(message.length).toBeLessThan(1200)
+      expect(message).toMatch(/ was not called: arguments\/a?😀+.*: got number, expected string$/u)
+      expect(message.isWellFormed()).toBe(true)
+      expect(records.at(-1)).toMatchObject({ type: 'call.denied', body: { reason: message } })
+    },
+  )
+
   test.each(['call.intent', 'approval.used'])('%s cannot be recorded', async (type) => {
     world.action = 'ask'
     world.journal = (written) => {
