@@ -8,6 +8,8 @@ export interface Live {
   readonly change: SurfaceChange
   /** Digests of the tools as they are listed now */
   readonly digests: Map<string, string>
+  /** Names of what it lists as nobody can look at: said in two ways, or too long */
+  readonly unreadable: readonly string[]
   /** It lists as many as are looked at, so there may be more */
   readonly isFull: boolean
   /** Digest of instructions, prompts and resource templates as they are listed now */

@@ -22,6 +22,11 @@ export class Standings {
     if (tool === undefined) {
       if (live?.digests.has(subject) === true)
         return { state: 'unaccepted', reason: `${server} lists ${subject}, which was not accepted; ${mend}` }
+      if (live?.unreadable.includes(subject) === true)
+        return {
+          state: 'unaccepted',
+          reason: `${server} lists ${subject} as nobody can look at it, so it can't be accepted: it says a key twice, its name is another tool's too, or it is nested too deep or longer than 262144 characters`,
+        }
       return { state: 'unknown', reason: `${server} has no tool of that name; see sallyport tools ${server}` }
     }
     if (live !== null && live.digests.get(subject) !== tool.surfaceDigest) {

@@ -1,4 +1,4 @@
-// What is said of a tool that a server does not list any more.
+// What is said of a tool that a server does not list any more, or as nobody can read it.
 import { expect, test } from 'vitest'
 import type { AcceptedSurface, AcceptedTool } from '../../src/call/declaration.ts'
 import { Standings } from '../../src/call/standings.ts'
@@ -11,9 +11,23 @@ test.each([
   const tools = new Map([['read', { surfaceDigest: 's' } as AcceptedTool]])
   const accepted = { ...is, server: 'files', tools } as unknown as AcceptedSurface
   const change = { undeclared: [], changed: [], missing: ['read'], isRestChanged: false }
-  const live = { ...is, change, digests: new Map([['write', 'w']]), isFull }
+  const live = { ...is, change, digests: new Map([['write', 'w']]), unreadable: [], isFull }
   expect(new Standings().of(accepted, live, 'tool', 'read')).toEqual({
     state: 'unknown',
     reason: `files does not list read ${words}`,
   })
+})
+
+test('a tool that is listed as nobody can look at it is there, and not to be accepted', () => {
+  const is = { serverVersion: '1', codeDigest: 'c', restDigest: 'r' }
+  const accepted = { ...is, server: 'files', tools: new Map() } as unknown as AcceptedSurface
+  const change = { undeclared: [], changed: [], missing: [], isRestChanged: false }
+  const live = { ...is, change, digests: new Map(), unreadable: ['long'], isFull: false }
+  expect(new Standings().of(accepted, live, 'tool', 'long')).toMatchObject({
+    state: 'unaccepted',
+    reason: expect.stringMatching(
+      /^files lists long as nobody can look at it.*longer than 262144 characters/,
+    ),
+  })
+  expect(new Standings().of(accepted, live, 'tool', 'longer')).toMatchObject({ state: 'unknown' })
 })

@@ -144,6 +144,7 @@ export class Surfaces {
       ...identity,
       change,
       digests,
+      unreadable: seen.unreadable,
       isFull: listed >= this.#ports.toolLimit(),
       restDigest: rest?.restDigest ?? accepted?.restDigest ?? '',
     })
