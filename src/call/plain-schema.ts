@@ -19,6 +19,8 @@ export class TooLong extends Error {
 }
 
 let stepsLeft = maxSteps
+/** Objects -> their members, for as long as a judgement takes: to list many costs as much as to judge them */
+const listed = new Map<object, readonly (readonly [string, unknown])[]>()
 
 function spend(steps: number): void {
   stepsLeft -= steps
@@ -28,7 +30,20 @@ function spend(steps: number): void {
 /** Null, or where and why a value is not what the schema of the check says. Throws TooLong. */
 export function judgePlainly(check: Check, value: unknown, at: string): string | null {
   stepsLeft = maxSteps
-  return check(value, at)
+  try {
+    return check(value, at)
+  } finally {
+    if (listed.size > 0) listed.clear()
+  }
+}
+
+function membersOf(value: object): readonly (readonly [string, unknown])[] {
+  const known = listed.get(value)
+  if (known !== undefined) return known
+  const members = Object.entries(value)
+  spend(members.length)
+  listed.set(value, members)
+  return members
 }
 
 /**
@@ -136,9 +151,9 @@ const keywords: Readonly<Record<string, Keyword>> = {
     if (check === null) return null
     return (value, at) => {
       if (!isSchema(value)) return null
-      const entries = Object.entries(value)
-      spend(entries.length)
-      for (const [name, one] of entries) {
+      const members = membersOf(value)
+      spend(members.length)
+      for (const [name, one] of members) {
         const problem = known.has(name) ? null : check(one, `${at}/${name}`)
         if (problem !== null) return problem
       }

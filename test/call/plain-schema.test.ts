@@ -59,6 +59,33 @@ test('a long list of values is looked up, not looked through, however many are h
   ).toBeNull()
 })
 
+// A listing of 124 000 members takes 120 ms, and each alternative asked for one.
+test('the members of an object are listed once a judgement, however many alternatives look at them', () => {
+  let listings = 0
+  const members = Object.fromEntries(list(1000, (n) => [`k${n}`, n]))
+  const value = new Proxy(members, {
+    ownKeys: (target) => {
+      listings += 1
+      return Reflect.ownKeys(target)
+    },
+  })
+  const schema = within(1, { additionalProperties: { maximum: 998 } })
+  for (let judgement = 1; judgement <= 2; judgement += 1) {
+    expect(judged(schema, [value])).toBeNull()
+    expect(judged(schema, value)).toMatch(/none of 16/)
+    expect(listings).toBe(judgement)
+  }
+})
+
+test('a judgement that was too long leaves nothing of its arguments for the next', () => {
+  const members: Record<string, unknown> = Object.fromEntries(list(50_000, (n) => [`k${n}`, null]))
+  const schema = within(2, { additionalProperties: { type: 'null' }, maximum: 0, type: 'object' })
+  members['last'] = 1
+  expect(() => judged(schema, members)).toThrow(TooLong)
+  members['last'] = null
+  expect(judged(schema, members)).toBeNull()
+})
+
 test('each judgement has all the time there is', () => {
   for (let n = 0; n < 5; n += 1)
     expect(
