@@ -1,6 +1,6 @@
 // Numbers that a double does not hold: found in a text, and held against the schema that would judge another in their place.
-
-import { inexactIn, mayBeInexact, parts, parseWritten, WrittenNumber } from '../lib/one-way.ts'
+import { inexactIn, mayBeInexact, parseWritten, WrittenNumber } from '../lib/one-way.ts'
+import { isSchema, type Reach, reachOf, type Schema } from './reach.ts'
 
 /** A number as it is written, and as a double has it. */
 export interface Inexact {
@@ -29,67 +29,65 @@ export function misjudged(json: string, schema: unknown): Inexact | null {
     if (++count > most.numbers) return first
   }
   if (first === null) return null
-  const value = parseWritten(json)
   try {
-    return new Reading(schema).find(value, schema)
+    return new Reading(schema).find(parseWritten(json), schema)
   } catch (error) {
-    if (error instanceof TooMuch) return firstIn(value)
+    if (error instanceof TooMuch) return first
     throw error
   }
 }
 
-function firstIn(value: unknown): Inexact | null {
-  if (value instanceof WrittenNumber) return value
-  if (typeof value !== 'object' || value === null) return null
-  for (const inner of Object.values(value)) {
-    const found = firstIn(inner)
-    if (found !== null) return found
-  }
-  return null
-}
-
-type Schema = Readonly<Record<string, unknown>>
-
-const isSchema = (value: unknown): value is Schema =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
-const listed = (value: unknown): readonly unknown[] => (Array.isArray(value) ? (value as unknown[]) : [])
-const members = (value: unknown): readonly unknown[] => (isSchema(value) ? Object.values(value) : [])
-
-/** Schemas that judge the same value */
-const beside = ['not', 'if', 'then', 'else'] as const
-const besideLists = ['allOf', 'anyOf', 'oneOf'] as const
-/** Keywords that lead to a schema in ways that are not followed */
-const winding = ['$dynamicRef', '$recursiveRef', '$id', 'id', 'dependencies'] as const
-/** Numbers in a text, looks at a value beside a schema, and how deep one may lead to the next: whoever asks for more has every number taken for misjudged */
-const most = { numbers: 50_000, looks: 200_000, depth: 500 } as const
+/** Numbers in a text, looks at a value beside a schema and at the parts of either, and how deep one may lead to the next: whoever asks for more has every number taken for misjudged */
+const most = { numbers: 16_000, looks: 200_000, depth: 500 } as const
 
 class TooMuch extends Error {}
 
-/** One look at a value beside a schema. More schemas are taken to judge a value than do, never fewer. */
+/** One look at a value beside a schema; what holds none of the numbers is passed over. */
 class Reading {
   readonly #root: unknown
+  readonly #reaches = new Map<Schema, Reach>()
   readonly #seen = new Map<Schema, Set<object>>()
-  #looks = 0
+  /** Lists and objects that hold one of the numbers -> where, and what leads there */
+  readonly #holders = new Map<object, readonly (readonly [string, object])[]>()
+  #looksLeft: number = most.looks
 
   constructor(root: unknown) {
     this.#root = root
   }
 
-  find(value: unknown, schema: unknown, depth = 0): Inexact | null {
-    if (!isSchema(schema)) return null
-    this.#looks += 1 + listed(schema['enum']).length
-    if (this.#looks > most.looks || depth > most.depth) throw new TooMuch()
-    if (typeof value !== 'object' || value === null || this.#knows(schema, value)) return null
-    if (this.#isWinding(schema) || isCompared(value, schema)) {
-      const found = firstIn(value)
+  find(value: unknown, schema: unknown): Inexact | null {
+    if (!isSchema(schema) || !this.#holds(value)) return null
+    return this.#find(value as object, schema, 0)
+  }
+
+  /** Notes where the numbers are. */
+  #holds(value: unknown): boolean {
+    if (typeof value !== 'object' || value === null) return false
+    if (value instanceof WrittenNumber) return true
+    const holding = Object.entries(value).filter(([, inner]) => this.#holds(inner)) as [string, object][]
+    if (holding.length > 0) this.#holders.set(value, holding)
+    return holding.length > 0
+  }
+
+  #find(value: object, schema: Schema, depth: number): Inexact | null {
+    this.#spend(1)
+    if (depth > most.depth) throw new TooMuch()
+    if (this.#knows(schema, value)) return null
+    const reach = this.#reachOf(schema)
+    if (reach.isWinding || isCompared(value, reach)) return this.#firstIn(value)
+    if (value instanceof WrittenNumber && reach.tells(value)) return value
+    for (const other of reach.beside) {
+      const found = this.#find(value, other, depth + 1)
       if (found !== null) return found
     }
-    if (value instanceof WrittenNumber && hangsOn(value, schema)) return value
-    for (const other of this.#beside(schema)) {
-      const found = this.find(value, other, depth + 1)
-      if (found !== null) return found
+    for (const [key, inner] of this.#holders.get(value) ?? []) {
+      this.#spend(1)
+      for (const other of reach.below(key, Array.isArray(value))) {
+        const found = this.#find(inner, other, depth + 1)
+        if (found !== null) return found
+      }
     }
-    return value instanceof WrittenNumber ? null : this.#below(value, schema, depth)
+    return null
   }
 
   #knows(schema: Schema, value: object): boolean {
@@ -98,76 +96,28 @@ class Reading {
     return values.size === values.add(value).size
   }
 
-  #isWinding(schema: Schema): boolean {
-    if (schema['$ref'] !== undefined && this.#resolved(schema['$ref']) === undefined) return true
-    return winding.some(
-      (keyword) => schema[keyword] !== undefined && (schema !== this.#root || !keyword.endsWith('id')),
-    )
+  #reachOf(schema: Schema): Reach {
+    const known = this.#reaches.get(schema)
+    if (known !== undefined) return known
+    const reach = reachOf(schema, this.#root, (parts) => this.#spend(parts))
+    this.#reaches.set(schema, reach)
+    return reach
   }
 
-  #beside(schema: Schema): readonly unknown[] {
-    return [
-      ...beside.map((keyword) => schema[keyword]),
-      ...besideLists.flatMap((keyword) => listed(schema[keyword])),
-      ...members(schema['dependentSchemas']),
-      this.#resolved(schema['$ref']),
-    ]
+  #spend(looks: number): void {
+    this.#looksLeft -= looks
+    if (this.#looksLeft < 0) throw new TooMuch()
   }
 
-  #below(value: object, schema: Schema, depth: number): Inexact | null {
-    const { properties, patternProperties, additionalProperties, unevaluatedProperties } = schema
-    const { items, prefixItems, additionalItems, unevaluatedItems, contains } = schema
-    const ofAll = Array.isArray(value)
-      ? [items, ...listed(items), ...listed(prefixItems), additionalItems, unevaluatedItems, contains]
-      : [...members(patternProperties), additionalProperties, unevaluatedProperties]
-    for (const [key, inner] of Object.entries(value)) {
-      const own = isSchema(properties) && Object.hasOwn(properties, key) ? [properties[key]] : []
-      for (const other of [...own, ...ofAll]) {
-        const found = this.find(inner, other, depth + 1)
-        if (found !== null) return found
-      }
-    }
+  #firstIn(value: object): Inexact | null {
+    for (let at: object | undefined = value; at !== undefined; at = this.#holders.get(at)?.[0]?.[1])
+      if (at instanceof WrittenNumber) return at
     return null
-  }
-
-  /** The schema that a reference within the root names by a pointer; undefined for every other reference. */
-  #resolved(reference: unknown): unknown {
-    if (typeof reference !== 'string' || !/^#(?:\/[^%]*)?$/.test(reference)) return undefined
-    let place: unknown = this.#root
-    for (const step of reference.split('/').slice(1)) {
-      const key = step.replaceAll('~1', '/').replaceAll('~0', '~')
-      if (typeof place !== 'object' || place === null || !Object.hasOwn(place, key)) return undefined
-      place = (place as Schema)[key]
-    }
-    return place
   }
 }
 
 /** Held against values that the schema lists, or against its neighbours, as a whole. */
-function isCompared(value: object, { enum: values, const: constant, uniqueItems }: Schema): boolean {
-  if (Array.isArray(value) && uniqueItems === true && value.length > 1) return true
-  return (
-    !(value instanceof WrittenNumber) &&
-    [constant, ...listed(values)].some((one) => typeof one === 'object' && one !== null)
-  )
-}
-
-/**
- * Rounding keeps the order of numbers, so a bound tells the written number from the read one only where the read one is the
- * bound itself; a list only where the read one is in it.
- */
-function hangsOn({ written, read }: Inexact, schema: Schema): boolean {
-  const { type, minimum, maximum, exclusiveMinimum, exclusiveMaximum, multipleOf } = schema
-  const { digits, power } = parts(written)
-  const isInteger = digits === '' || power >= 0
-  if ([type].flat().includes('integer') && isInteger !== Number.isInteger(read)) return true
-  const told = [
-    minimum,
-    maximum,
-    exclusiveMinimum,
-    exclusiveMaximum,
-    schema['const'],
-    ...listed(schema['enum']),
-  ]
-  return multipleOf !== undefined || told.includes(read)
+function isCompared(value: object, { comparesItems, comparesWhole }: Reach): boolean {
+  if (Array.isArray(value) && comparesItems && value.length > 1) return true
+  return comparesWhole && !(value instanceof WrittenNumber)
 }

@@ -55,13 +55,31 @@ test.each<[string, unknown, string?]>([
   ['a reference by name', n({ $ref: '#id' })],
   ['a reference by a dynamic name', n({ $dynamicRef: '#id' })],
   ['a schema of another address', n({ $id: 'https://example.com/', type: 'number' })],
+  [
+    'a reference in a schema of another address, to a place that is in this one too',
+    {
+      ...n({ $ref: '#/$defs/of/properties/n' }),
+      $defs: {
+        of: {
+          $id: 'https://example.com/of',
+          properties: { n: { $ref: '#/$defs/id' } },
+          $defs: { id: { const: even } },
+        },
+        id: { type: 'integer' },
+      },
+    },
+  ],
+  [
+    'a reference with a tab, which some readers leave out',
+    { ...n({ $ref: '#/$defs/i\td' }), $defs: { 'i\td': { type: 'integer' }, id: { const: even } } },
+  ],
   ['the schema of an old dialect', { dependencies: { n: n({ const: even }) } }],
 ])('is found: %s', (_what, schema, number = id) => {
   expect(misjudged(`{"n":${number}}`, schema)).not.toBeNull()
 })
 
 test('a schema that is too much to look at is taken at its worst, at once', () => {
-  const words = Array.from({ length: 100_000 }, (_, at) => `w${at}`)
+  const words = Array.from({ length: 300_000 }, (_, at) => `w${at}`)
   const numbers = JSON.stringify({ n: Array.from({ length: 1000 }, () => 0) }).replaceAll('0', id)
   expect(misjudged(numbers, n({ items: { enum: words } }))).not.toBeNull()
   let deep: unknown = { type: 'number' }
@@ -74,6 +92,42 @@ test('a schema that is too much to look at is taken at its worst, at once', () =
     ]),
   )
   expect(misjudged(`{"n":${id}}`, { ...n({ $ref: '#/$defs/0' }), $defs: { ...laughs, 40: {} } })).toBeNull()
+})
+
+test('a text of more such numbers than are looked at is taken at its worst, whatever the schema says', () => {
+  const ids = (length: number): string =>
+    JSON.stringify({ n: Array.from({ length }, () => 0) }).replaceAll('0', id)
+  const schema = n({ items: { type: 'integer' } })
+  expect(misjudged(ids(16_000), schema)).toBeNull()
+  expect(misjudged(ids(16_001), schema)?.written).toBe(id)
+})
+
+// Each of these took minutes, in the one thread that all hosts wait for.
+test.each<[string, (many: readonly unknown[]) => unknown]>([
+  ['types', (many) => ({ type: many.map(() => 'string') })],
+  ['schemas that say nothing', () => ({ allOf: Array.from({ length: 240_000 }, () => true) })],
+  ['words', (many) => ({ enum: many })],
+  [
+    'patterns that say nothing',
+    (many) => ({ patternProperties: Object.fromEntries(many.map((_, at) => [at, true])) }),
+  ],
+  [
+    'members that the schema brings',
+    (many) => ({ dependentSchemas: Object.fromEntries(many.map((_, at) => [at, true])) }),
+  ],
+  ['steps of a reference', (many) => ({ $ref: `#/$defs${many.map(() => '/not').join('')}` })],
+])('a schema of many %s is looked at once, however many numbers there are', (_what, schema) => {
+  const said = schema(Array.from({ length: 100_000 }, (_, at) => `w${at}`))
+  const numbers = `[${Array.from({ length: 5000 }, () => id).join()}]`
+  misjudged(numbers, { items: said, prefixItems: Array.from({ length: 100_000 }, () => true) })
+  misjudged(`[${Array.from({ length: 5000 }, () => `{"a":${id}}`).join()}]`, { items: said })
+})
+
+test('a list that the schema has is looked up, not looked through', () => {
+  const words = Array.from({ length: 100_000 }, (_, at) => `w${at}`)
+  const numbers = `[${Array.from({ length: 5000 }, () => id).join()}]`
+  expect(misjudged(numbers, { items: { enum: words } })).toBeNull()
+  expect(misjudged(numbers, { items: { enum: [...words, even] } })).not.toBeNull()
 })
 
 test.each(['', '-', '[', '[12345,', '[-0.5, ', '{"a.1":', '["v1.2.3.4","2026",', '{"12345678901234":'])(
