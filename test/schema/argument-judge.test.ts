@@ -121,6 +121,9 @@ test.each<[string, string, string]>([
   [String.raw`^[\p{L}\@]+$`, 'é@', '1'],
   [String.raw`^[\w-.]+$`, 'a-b.c', '!'],
   ['^#{[a-f]+}$', '#{ab}', '#ab'],
+  ['^#{.}$', '#{😀}', '#{ab}'],
+  [String.raw`^[^\w-]$`, '😀', 'ab'],
+  ['^a{,2}]$', 'a{,2}]', 'aa]'],
 ])('the pattern %s means what whoever wrote it meant', async (pattern, fits, doesNot) => {
   await using judge = new ArgumentJudge()
   const schema = { type: 'object', properties: { text: { pattern } } }
