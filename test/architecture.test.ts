@@ -228,7 +228,7 @@ const parts: readonly Part[] = [
 
 /** Packages that one file wraps, so that replacing one is a change to one file. */
 const wrapped: Readonly<Record<string, string>> = {
-  ajv: 'schema/argument-worker.ts',
+  ajv: 'schema/',
   yaml: 'config/',
   pino: 'log.ts',
   execa: 'lib/exec.ts',

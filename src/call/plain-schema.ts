@@ -1,4 +1,6 @@
 // The plain part of JSON Schema, in which most tools describe their arguments: judged here and now, in linear time.
+import { beginning } from '../lib/clip.ts'
+import { hasPlainWords } from '../schema/dialect/dialects.ts'
 
 /** Null, or where and why a value is not what the schema says. */
 export type Check = (value: unknown, at: string) => string | null
@@ -7,7 +9,7 @@ type Schema = Readonly<Record<string, unknown>>
 
 /** Say something about a value without judging it, or judge it only where a dialect asks for that */
 const annotations = new Set(
-  '$schema $comment title description default examples deprecated readOnly writeOnly format'.split(' '),
+  '$comment title description default examples deprecated readOnly writeOnly format'.split(' '),
 )
 const maxDepth = 32
 /** Steps of one judgement; a schema and a value of some thousands of parts each take millions together */
@@ -56,7 +58,7 @@ export function plainCheck(schema: unknown, depth = 0): Check | null {
   if (!isSchema(schema) || depth > maxDepth) return null
   const checks: Check[] = []
   for (const [keyword, said] of Object.entries(schema)) {
-    if (annotations.has(keyword)) continue
+    if (annotations.has(keyword) || (keyword === '$schema' && depth === 0 && hasPlainWords(said))) continue
     const make = Object.hasOwn(keywords, keyword) ? keywords[keyword] : undefined
     const check = make?.(said, schema, depth) ?? null
     if (check === null) return null
@@ -199,7 +201,7 @@ const isScalar = (value: unknown): boolean =>
 
 function oneOf(allowed: readonly unknown[]): Check {
   const known = new Set(allowed)
-  const expected = JSON.stringify(allowed).slice(0, 200)
+  const expected = beginning(JSON.stringify(allowed), 200)
   return (value, at) => (known.has(value) ? null : `${at}: expected one of ${expected}`)
 }
 

@@ -1,7 +1,9 @@
 // What is judged here and now takes no time, whatever schema stands beside whatever arguments; what would is for the thread.
+import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { judgePlainly, plainCheck, TooLong } from '../../src/call/plain-schema.ts'
 import { ArgumentSchemas } from '../../src/daemon/governance/argument-schemas.ts'
+import { judgeBy } from '../../src/schema/dialect/compile.ts'
 
 const judged = (schema: unknown, value: unknown): string | null => {
   const check = plainCheck(schema)
@@ -105,4 +107,73 @@ test('a type that is named over and over is one', () => {
       list(300_000, () => null),
     ),
   ).toBeNull()
+})
+
+test('a word that draft-04 does not have is a note there, and the thread reads it so', () => {
+  const parameters = { $schema: 'http://json-schema.org/draft-04/schema#', properties: { a: { const: 1 } } }
+  expect(plainCheck(parameters)).toBeNull()
+  expect(judgeBy(parameters)({ a: 2 })).toBeNull()
+  expect(judged({ ...parameters, $schema: 'http://json-schema.org/draft-06/schema#' }, { a: 2 })).toMatch(
+    /a:/,
+  )
+})
+
+const names = fc.constantFrom('a', 'b', 'constructor', '__proto__')
+const scalar = fc.constantFrom(null, true, 0, 1, 1.5, -1, '', 'x', '😀')
+const { value } = fc.letrec<{ value: unknown }>((tie) => ({
+  value: fc.oneof(
+    { maxDepth: 3 },
+    scalar,
+    fc.array(tie('value'), { maxLength: 3 }),
+    fc.dictionary(names, tie('value'), { maxKeys: 3, noNullPrototype: true }),
+  ),
+}))
+const types = ['object', 'array', 'string', 'number', 'integer', 'boolean', 'null']
+const bound = fc.integer({ min: 0, max: 2 })
+const { schema } = fc.letrec<{ schema: unknown }>((tie) => ({
+  schema: fc.oneof(
+    { maxDepth: 2, depthSize: 'small' },
+    fc.constant({ type: 'string' }),
+    fc.record(
+      {
+        $schema: fc.constantFrom(
+          'http://json-schema.org/draft-04/schema#',
+          'http://json-schema.org/draft-07/schema#',
+          'https://json-schema.org/draft/2020-12/schema',
+          'mine',
+        ),
+        type: fc.oneof(
+          fc.constantFrom(...types),
+          fc.uniqueArray(fc.constantFrom(...types), { minLength: 1 }),
+        ),
+        enum: fc.array(scalar, { minLength: 1, maxLength: 3 }),
+        const: scalar,
+        required: fc.uniqueArray(names, { maxLength: 2 }),
+        properties: fc.dictionary(names, tie('schema'), { maxKeys: 2, noNullPrototype: true }),
+        additionalProperties: fc.oneof(fc.boolean(), tie('schema')),
+        items: tie('schema'),
+        anyOf: fc.array(tie('schema'), { minLength: 1, maxLength: 2 }),
+        minimum: bound,
+        exclusiveMaximum: bound,
+        maxLength: bound,
+        minItems: bound,
+        format: fc.constant('email'),
+      },
+      { requiredKeys: [] },
+    ),
+  ),
+}))
+
+test('what is judged here is judged as by the thread', () => {
+  let judgedHere = 0
+  fc.assert(
+    fc.property(schema, value, (said, one) => {
+      const check = plainCheck(said)
+      if (check === null) return
+      judgedHere += 1
+      expect(judgePlainly(check, one, 'arguments') === null).toBe(judgeBy(said)(one) === null)
+    }),
+    { numRuns: 1000 },
+  )
+  expect(judgedHere).toBeGreaterThan(100)
 })

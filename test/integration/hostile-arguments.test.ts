@@ -66,14 +66,15 @@ describe('a hostile schema', () => {
   test.each<[string, Record<string, unknown>, string]>([
     ['redos', { text: `${as}!` }, 'took more than 500 ms of processor time'],
     ['redos-keys', { [`${as}!`]: 'x' }, 'took more than 500 ms of processor time'],
-    ['url', {}, "can't resolve reference http://127.0.0.1:1/schema.json"],
-    ['file', {}, "can't resolve reference file:///etc/passwd"],
+    ['url', {}, 'got "http://127.0.0.1:1/schema.json", expected a part of the schema itself'],
+    ['file', {}, 'got "file:///etc/passwd", expected a part of the schema itself'],
     ['loop', {}, 'cannot be used: Maximum call stack size exceeded'],
     ['dynamic-loop', {}, 'cannot be used: Maximum call stack size exceeded'],
     ['exponential', { text: 'x' }, "judging them by the tool's schema"],
-    ['quadratic', { items: many }, 'took more than 500 ms of processor time'],
+    ['quadratic', { items: [...many, { n: 0 }] }, 'expected no item twice'],
     ['enum', { text: 'none' }, 'expected one of'],
     ['proto', { constructor: 1 }, 'constructor'],
+    ['proto', JSON.parse('{"__proto__":{"constructor":1}}') as Record<string, unknown>, '__proto__'],
   ])('%s is refused with a reason, and the others are served meanwhile', async (tool, args, reason) => {
     for (const turn of ['first', 'again']) {
       const made = host.call('tools/call', { server: 'hostile', tool, arguments: args })
@@ -98,7 +99,7 @@ describe('a hostile schema', () => {
     const call = (tool: string, args: Record<string, unknown>) =>
       host.call('tools/call', { server: 'hostile', tool, arguments: args })
     await call('formats', { text: as }) // formats are notes
-    await call('proto', JSON.parse('{"__proto__":{"constructor":1}}') as Record<string, unknown>)
+    await call('proto', JSON.parse('{"__proto__":"x"}') as Record<string, unknown>)
     await call('honest', { text: 'abc' })
     const threads = () => readdirSync(`/proc/${at.process.pid}/task`).length
     const before = threads()

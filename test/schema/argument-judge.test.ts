@@ -146,7 +146,7 @@ test('a price is a multiple of a cent', async () => {
   for (const price of [19.99, 0.07, 4.35, 1e21, -0.29])
     expect(await ask(judge, 'x', schema, price), `${price}`).toBeNull()
   for (const price of [0.005, 19.999, 1e-300])
-    expect(await ask(judge, 'x', schema, price), `${price}`).toContain('must be a multiple of 0.01')
+    expect(await ask(judge, 'x', schema, price), `${price}`).toContain('expected a multiple of 0.01')
 })
 
 test('disposing answers whoever waits', async () => {
