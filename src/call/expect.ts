@@ -29,10 +29,11 @@ export function canonical(proposal: Said): string {
   }
 }
 
-/** Null, or where and why the arguments are not what the accepted schema says; a promise where that takes long to tell. */
+/** Null, or where and why the arguments, whose canonical form is `text`, are not what the accepted schema says; a promise where that takes long to tell. */
 export function invalid(
   { server, subject, arguments: args, bytes }: Said,
   { tool }: Standing & { state: 'accepted' },
+  text: string,
   registry: Pick<GovernPorts['registry'], 'invalidArguments'>,
 ): Promise<string | null> | string | null {
   if (tool === null) return null
@@ -40,7 +41,7 @@ export function invalid(
     ? inexactArgument(bytes, (text) => misjudged(text, tool.declaration.parameters))
     : null
   if (number !== null) return notExact(number, 'the schema would judge another number')
-  return registry.invalidArguments(server.name, subject, args)
+  return registry.invalidArguments(server.name, subject, args, text)
 }
 
 /** Whether there is any number in a value, which is quicker to tell than whether its text has what only numbers have. */

@@ -80,7 +80,7 @@ class Passage implements Told {
     const text = canonical(proposal)
     const [argumentsDigest, bytesDigest] = [digestOf(text), sentDigest(bytes, evidence)]
     const proposed = { standing, text, argumentsDigest, bytes, bytesDigest }
-    const problem = invalid(proposal, standing, this.#ports.registry)
+    const problem = invalid(proposal, standing, text, this.#ports.registry)
     if (problem instanceof Promise) return problem.then((late) => this.#decide(proposed, late))
     deciding.add(() => this.attempt(() => this.#decide(proposed, problem)))
     return null

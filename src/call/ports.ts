@@ -35,8 +35,13 @@ export interface Registry {
     sideEffects: readonly string[],
     resourceScopes: readonly string[],
   ): string | null
-  /** Null, or where and why the arguments are not what the accepted schema says */
-  invalidArguments(server: string, tool: string, args: unknown): Promise<string | null> | string | null
+  /** Null, or where and why the arguments, whose JSON is `text`, are not what the accepted schema says */
+  invalidArguments(
+    server: string,
+    tool: string,
+    args: unknown,
+    text: string,
+  ): Promise<string | null> | string | null
 }
 
 /** What an operator is asked. */

@@ -4,12 +4,14 @@ import { parentPort } from 'node:worker_threads'
 import { beginning } from '../lib/clip.ts'
 import { judgeBy } from './dialect/compile.ts'
 
-/** What the thread is asked. */
+/** What the thread is asked: in texts, since whoever asks would hold up everybody while it copies what they say part by part. */
 export interface Question {
   /** Names the schema from the first question on */
   readonly digest: string
-  readonly schema: unknown
-  readonly value: unknown
+  /** JSON */
+  readonly schema: string
+  /** JSON */
+  readonly value: string
 }
 
 /** What the thread says: once, when it has loaded, its folder below /proc; then what is wrong in each question, or null. */
@@ -20,10 +22,10 @@ const maxCompiled = 256
 
 /** Null when the value fits; no reference leaves the schema, and formats are what the dialect makes of them: notes. */
 function judge({ digest, schema, value }: Question): string | null {
-  const check = compiled.get(digest) ?? judgeBy(schema)
+  const check = compiled.get(digest) ?? judgeBy(JSON.parse(schema))
   if (compiled.size >= maxCompiled) compiled.clear()
   compiled.set(digest, check)
-  return check(value)
+  return check(JSON.parse(value))
 }
 
 function say(said: Said): void {

@@ -46,8 +46,8 @@ describe('a schema and a value that are long beside each other', () => {
     const [, parameters, value] = long[0] ?? ['', {}, null]
     const tool = { declaration: { parameters }, surfaceDigest: 'd' } as never
     const owner = { server: 's', acceptance: 1 }
-    expect(await schemas.judge(owner, tool, value)).toBeNull()
-    expect(await schemas.judge(owner, tool, 1)).toMatch(/array/)
+    expect(await schemas.judge(owner, tool, value, JSON.stringify(value))).toBeNull()
+    expect(await schemas.judge(owner, tool, 1, '1')).toMatch(/array/)
   })
 })
 

@@ -6,6 +6,7 @@ import { setTimeout } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { ArgumentJudge } from '../../src/schema/argument-judge.ts'
+import type { Question } from '../../src/schema/argument-worker.ts'
 
 const honest = { type: 'object', properties: { text: { pattern: '^[a-z]+$' } } }
 const slow = { type: 'object', properties: { text: { pattern: '^(a+)+$' } } }
@@ -17,7 +18,13 @@ const ask = (
   schema: unknown,
   text: unknown,
   { server = 's', acceptance = 1 } = {},
-): Promise<string | null> => judge.ask({ digest, schema, value: { text } }, { server, acceptance })
+): Promise<string | null> => judge.ask(question(digest, schema, { text }), { server, acceptance })
+
+const question = (digest: string, schema: unknown, value: unknown): Question => ({
+  digest,
+  schema: JSON.stringify(schema),
+  value: JSON.stringify(value),
+})
 
 test('one thread answers one question after another', async () => {
   await using judge = new ArgumentJudge()
@@ -88,9 +95,7 @@ test('only own members count as there', async () => {
   const required = { type: 'object', required: ['constructor'], not: { required: ['toString'] } }
   expect(await ask(judge, 'required', required, 'x')).toContain('constructor')
   const value = { constructor: 1 }
-  expect(
-    await judge.ask({ digest: 'required', schema: required, value }, { server: 's', acceptance: 1 }),
-  ).toBeNull()
+  expect(await judge.ask(question('required', required, value), { server: 's', acceptance: 1 })).toBeNull()
 })
 
 test.each<[string, object, unknown, unknown]>([
@@ -109,8 +114,8 @@ test.each<[string, object, unknown, unknown]>([
 ])('%s is a word like any other to the dialect', async (_, schema, fits, doesNot) => {
   await using judge = new ArgumentJudge()
   const owner = { server: 's', acceptance: 1 }
-  expect(await judge.ask({ digest: 'x', schema, value: fits }, owner)).toBeNull()
-  expect(await judge.ask({ digest: 'x', schema, value: doesNot }, owner)).toMatch(/^arguments/)
+  expect(await judge.ask(question('x', schema, fits), owner)).toBeNull()
+  expect(await judge.ask(question('x', schema, doesNot), owner)).toMatch(/^arguments/)
   // What is said too late is said in the next one's turn.
   expect(await ask(judge, 'honest', honest, 'abc', { server: 'other' })).toBeNull()
 })

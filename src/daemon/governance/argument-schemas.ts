@@ -6,10 +6,17 @@ import { ArgumentJudge, type Owner } from '../../schema/argument-judge.ts'
 /** Knows every accepted tool's schema once. */
 export class ArgumentSchemas implements AsyncDisposable {
   readonly #plain = new WeakMap<AcceptedTool, Check | 'not plain'>()
+  /** For the thread, as JSON */
+  readonly #texts = new WeakMap<AcceptedTool, string>()
   #judge: ArgumentJudge | null = null
 
-  /** Null when the arguments are what the schema says; otherwise where and why not. */
-  judge(owner: Owner, tool: AcceptedTool, args: unknown): Promise<string | null> | string | null {
+  /** Null when the arguments are what the schema says; otherwise where and why not. `text` is the arguments' JSON. */
+  judge(
+    owner: Owner,
+    tool: AcceptedTool,
+    args: unknown,
+    text: string,
+  ): Promise<string | null> | string | null {
     let check = this.#plain.get(tool)
     if (check === undefined) {
       check = plainCheck(tool.declaration.parameters) ?? 'not plain'
@@ -23,8 +30,13 @@ export class ArgumentSchemas implements AsyncDisposable {
         // Beside each other they are long: the thread has the time that there is, and no more.
       }
     this.#judge ??= new ArgumentJudge()
-    const { surfaceDigest: digest, declaration } = tool
-    return this.#judge.ask({ digest, schema: declaration.parameters, value: args }, owner)
+    return this.#judge.ask({ digest: tool.surfaceDigest, schema: this.#textOf(tool), value: text }, owner)
+  }
+
+  #textOf(tool: AcceptedTool): string {
+    const known = this.#texts.get(tool) ?? JSON.stringify(tool.declaration.parameters)
+    this.#texts.set(tool, known)
+    return known
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -65,7 +65,7 @@ export class Governors implements AsyncDisposable {
         trust: (...args) => ledger.trust(...args),
         hold: (...args) => ledger.hold(...args),
         uncontained: (server, effects, scopes) => this.uncontained(server, effects, scopes),
-        invalidArguments: (server, tool, args) => this.invalidArguments(server, tool, args),
+        invalidArguments: (server, tool, args, text) => this.invalidArguments(server, tool, args, text),
       },
       approver: approvals,
       permits,
@@ -100,12 +100,17 @@ export class Governors implements AsyncDisposable {
     }
   }
 
-  /** Null, or where and why the arguments are not what the accepted schema says. */
-  invalidArguments(server: string, name: string, args: unknown): Promise<string | null> | string | null {
+  /** Null, or where and why the arguments, whose JSON is `text`, are not what the accepted schema says. */
+  invalidArguments(
+    server: string,
+    name: string,
+    args: unknown,
+    text: string,
+  ): Promise<string | null> | string | null {
     const accepted = this.#parts.ledger.accepted(server)
     const tool = accepted?.tools.get(name)
     if (accepted === null || tool === undefined) return null
-    return this.#schemas.judge({ server, acceptance: accepted.declarationVersion }, tool, args)
+    return this.#schemas.judge({ server, acceptance: accepted.declarationVersion }, tool, args, text)
   }
 
   /** What of these a server's sandbox does not contain, or null. */

@@ -141,8 +141,9 @@ async function argumentsStep(
   { action }: Decision,
 ): Promise<ExplainedStep> {
   try {
-    canonical(said)
-    if (standing.state === 'accepted') expectValid(await invalid(said, standing, governance.governors), said)
+    const text = canonical(said)
+    if (standing.state === 'accepted')
+      expectValid(await invalid(said, standing, text, governance.governors), said)
     if (action === 'ask') expectReadAlike(said)
   } catch (error) {
     return refuse('arguments', SallyportError.from(error).message)
