@@ -18,14 +18,26 @@ export interface Question {
 export type Said = { readonly task: string } | { readonly problem: string | null }
 
 const compiled = new Map<string, ReturnType<typeof judgeBy>>()
-const maxCompiled = 256
+/** Schemas that are kept compiled, and the characters of all of them: what one server's take of the thread's memory is no other's fault */
+const most = { kept: 256, characters: 262_144 } as const
+let kept = 0
 
 /** Null when the value fits; no reference leaves the schema, and formats are what the dialect makes of them: notes. */
 function judge({ digest, schema, value }: Question): string | null {
-  const check = compiled.get(digest) ?? judgeBy(JSON.parse(schema))
-  if (compiled.size >= maxCompiled) compiled.clear()
+  return (compiled.get(digest) ?? compile(digest, schema))(JSON.parse(value))
+}
+
+function compile(digest: string, schema: string): ReturnType<typeof judgeBy> {
+  const isLong = schema.length > most.characters
+  if (isLong || compiled.size >= most.kept || kept + schema.length > most.characters) {
+    compiled.clear()
+    kept = 0
+  }
+  const check = judgeBy(JSON.parse(schema))
+  if (isLong) return check
   compiled.set(digest, check)
-  return check(JSON.parse(value))
+  kept += schema.length
+  return check
 }
 
 function say(said: Said): void {

@@ -90,6 +90,17 @@ test('a thread that gets no processor is waited for, and its schema is not to bl
   await ended
 })
 
+test('one server’s many schemas take no memory that another one’s are judged in', async () => {
+  await using judge = new ArgumentJudge()
+  const names = Array.from({ length: 1500 }, (_, n) => `p${n}`)
+  const member = (name: string): object => ({ pattern: name, maxLength: 9, minLength: 1, enum: ['x', name] })
+  const schema = { properties: Object.fromEntries(names.map((name) => [name, member(name)])) }
+  for (let n = 0; n < 60; n += 1) {
+    expect(await ask(judge, `hostile ${n}`, { ...schema, n }, 'abc', { server: 'hostile' })).toBeNull()
+    expect(await ask(judge, 'honest', honest, 'abc')).toBeNull()
+  }
+})
+
 test('only own members count as there', async () => {
   await using judge = new ArgumentJudge()
   const required = { type: 'object', required: ['constructor'], not: { required: ['toString'] } }
