@@ -12,6 +12,11 @@ import type { Governance } from './governance/governance.ts'
 import type { Guard } from './guard.ts'
 import { Outfits } from './machine/outfits.ts'
 
+// A daemon whose servers have no way out does without what opens it.
+const door = late(() => import('../egress/door.ts'))
+// HTTP, TLS and what unpacks answers: a daemon whose servers carry no credential does without.
+const interceptor = late(() => import('../egress/intercept/interceptor.ts'))
+
 /** Bounds of one sandbox's way out. */
 const limits: EgressLimits = {
   connections: 256,
@@ -56,14 +61,12 @@ export async function createOutside(options: OutsideOptions): Promise<Outside> {
   const outfits = new Outfits(settings, {
     ...egressRecord(options),
     broker,
-    // A daemon whose servers have no way out does without what opens it.
     async openDoor(policy, parts) {
-      const { openDoor } = await late(() => import('../egress/door.ts'))
+      const { openDoor } = await door()
       return openDoor(policy, parts)
     },
-    // HTTP, TLS and what unpacks answers: a daemon whose servers carry no credential does without.
     async createInterceptor(one) {
-      const { createInterceptor } = await late(() => import('../egress/intercept/interceptor.ts'))
+      const { createInterceptor } = await interceptor()
       return createInterceptor(one)
     },
     limits,

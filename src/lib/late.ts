@@ -1,17 +1,50 @@
 // Loading, when it is first needed, what a daemon can do without until then.
+import { closeSync, openSync } from 'node:fs'
 import { errnoOf } from './missing.ts'
 
+/** More than loading takes at one time, with what Node's own threads may open meanwhile */
+const descriptors = 16
+
 /**
- * Gives what `load` imports. Throws what to do where its file is gone: an upgrade, or another build, has put
- * other files in the place of those that this process began with.
+ * Makes what gives the module that `load` imports.
+ *
+ * It throws EMFILE or ENFILE, and imports nothing, where hardly a descriptor is left: an import that lacked one for what the
+ * module stands on would fail for as long as the process lives. It throws what to do where a file is gone: an upgrade, or
+ * another build, has put other files in the place of those that this process began with.
  */
-export async function late<T>(load: () => Promise<T>): Promise<T> {
+export function late<T>(load: () => Promise<T>): () => Promise<T> {
+  let isThere = false
+  return async () => {
+    try {
+      // Nothing of ours can take them before they are used: Node reads all that is imported in the same turn.
+      if (!isThere) assureDescriptors()
+      const part = await load()
+      isThere = true
+      return part
+    } catch (error) {
+      throw isGone(error) ? new ReplacedError(error) : error
+    }
+  }
+}
+
+function assureDescriptors(): void {
+  const held: number[] = []
   try {
-    return await load()
-  } catch (error) {
-    if (errnoOf(error) !== 'ERR_MODULE_NOT_FOUND') throw error
+    while (held.length < descriptors) held.push(openSync('/dev/null', 'r'))
+  } finally {
+    for (const descriptor of held) closeSync(descriptor)
+  }
+}
+
+/** Says whether a file that was to be loaded is not there; Node has another code for a thread's own. */
+const isGone = (error: unknown): boolean =>
+  ['ERR_MODULE_NOT_FOUND', 'MODULE_NOT_FOUND'].includes(errnoOf(error) ?? '')
+
+/** What happened to whoever finds less, or something else, on disk than it began with; its message is for whoever asked. */
+export class ReplacedError extends Error {
+  constructor(cause?: unknown) {
     const what =
       'sallyport was replaced on disk while this process ran, and a part of it that was not loaded yet is gone; restart the daemon'
-    throw new Error(what, { cause: error })
+    super(what, { cause })
   }
 }

@@ -3,6 +3,7 @@ import type { Duplex } from 'node:stream'
 import type { Socket } from 'node:net'
 import { enough, SallyportError } from '../errors.ts'
 import type { Logger } from '../lib/logger.ts'
+import { ReplacedError } from '../lib/late.ts'
 import { isShortage } from '../lib/missing.ts'
 import type { RawJson } from '../lib/raw-json.ts'
 import {
@@ -258,6 +259,8 @@ class Connection {
   #explain(method: string, thrown: unknown): SallyportError {
     if (thrown instanceof SallyportError) return thrown
     this.#options.log.error({ err: thrown, method }, 'control method failed')
+    if (thrown instanceof ReplacedError)
+      return new SallyportError('ERR_INTERNAL', `${method}: ${thrown.message}`)
     if (isShortage(thrown))
       return new SallyportError('ERR_SHORTAGE', `${method} failed, since the machine is short; ${enough}`)
     return new SallyportError('ERR_INTERNAL', `${method} failed inside the daemon; its log has the cause`)

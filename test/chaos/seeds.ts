@@ -51,6 +51,13 @@ export const findings: readonly Finding[] = [
     tests: { 'journal/snapshot.test.ts': ['one that can’t be written leaves no draft'] },
   },
   {
+    as: 'root',
+    seed: 2004,
+    found:
+      'no container could be made any more, once what that needs was loaded while descriptors had run out',
+    tests: { 'docker/late-engine.test.ts': ['is loaded once there are some'] },
+  },
+  {
     as: 'an ordinary user',
     seed: 7,
     found: 'a call that had waited, and was refused while the disk was full, had an intent and no end',

@@ -9,6 +9,9 @@ import { systemRoots } from './roots.ts'
 import { requestReader } from './strict-server.ts'
 import { HostTrust } from './upstream.ts'
 
+// It takes 100 ms to load: a daemon whose servers have no such credential does without.
+const signing = late(() => import('./signer.ts'))
+
 /**
  * Returns the interceptor of one sandbox, with an authority of its own for exactly the hosts that its entries name.
  *
@@ -25,8 +28,7 @@ export const createInterceptor = async (
     if (caFile !== null || !trusts.has(key)) trusts.set(key, new HostTrust(caFile))
   }
   const trustOf = ({ host, port }: EgressEndpoint): HostTrust | undefined => trusts.get(`${host}:${port}`)
-  // It takes 100 ms to load: a daemon whose servers have no such credential does without
-  const { createSigner } = await late(() => import('./signer.ts'))
+  const { createSigner } = await signing()
   const signer = await createSigner(server, [...new Set(carriers.map(({ host }) => host))], life)
   const readRequests = requestReader(limits)
   const turns = new LoopTurns()

@@ -1,10 +1,12 @@
 // The container engine as the driver sees it: few requests, each with a deadline, each failure with a code of ours.
 import type { Agent, IncomingMessage } from 'node:http'
 import { Agent as TlsAgent } from 'node:https'
+import { createRequire } from 'node:module'
 import { createInterface } from 'node:readline'
 import { type Duplex, Readable } from 'node:stream'
 import type Dockerode from 'dockerode'
 import { within } from '../../lib/deadline.ts'
+import { late as loadedLate } from '../../lib/late.ts'
 import { http } from '../../lib/node-http.ts'
 import {
   type EngineInfo,
@@ -79,16 +81,20 @@ const quickMs = 10_000
 const slowMs = 60_000
 const foreverMs = 2 ** 31 - 1
 
+const require = createRequire(import.meta.url)
+const dockerode = loadedLate(async () => require('dockerode') as typeof Dockerode)
+
 /**
  * Connects to nothing yet: every request has a connection of its own, so that an engine may restart between two.
  *
- * dockerode is loaded here, since a daemon without containers should not hold it in memory.
+ * dockerode is loaded here, since a daemon without containers should not hold it in memory; and not by `import`, which keeps
+ * for good that descriptors had run out when it was tried.
  */
 export const openEngine = async (
   endpoint: Endpoint,
   environment: Readonly<Record<string, string | undefined>>,
 ): Promise<Engine> => {
-  const { default: Docker } = await import('dockerode')
+  const Docker = await dockerode()
   const agent = agentFor(endpoint, environment)
   const docker = new Docker(connectionOptions(endpoint, agent))
   const ask = asking(endpoint)

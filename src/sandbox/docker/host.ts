@@ -29,6 +29,8 @@ import { type OwnedEngine, requireSameFiles } from './look.ts'
 import { targetJudge } from './target-judge.ts'
 import { EngineWatch } from './watch.ts'
 
+const engineClient = late(() => import('./engine.ts'))
+
 /** How long a removal that was owed may take, and how long until it is tried again, ms. */
 const owedMs = 2_000
 /** How long the end of a daemon waits for an engine to remove what is left, ms */
@@ -72,7 +74,7 @@ export interface DockerHost extends AsyncDisposable, OwnedEngine {
 export const openDockerHost = async (options: DockerHostOptions): Promise<DockerHost> => {
   const { daemon, stateDirectory, environment, initPath, log, signal } = options
   const endpoint = findEndpoint(environment)
-  const { openEngine } = await late(() => import('./engine.ts'))
+  const { openEngine } = await engineClient()
   const connected = await openEngine(endpoint, environment)
   try {
     const info = await connected.info({ signal })

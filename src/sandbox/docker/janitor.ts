@@ -14,6 +14,8 @@ import type { Waiting } from './answers.ts'
 import type { Engine } from './engine.ts'
 import { forgetMade, isStillMaking } from './making.ts'
 
+const engineClient = late(() => import('./engine.ts'))
+
 /** Says in a daemon's folder whose it is */
 export const markFile = 'daemon.json'
 
@@ -111,7 +113,7 @@ const sweepDaemon = async (
   const address = mark?.['engine']
   if (mark === null || mark.daemon !== name || typeof address !== 'string' || !isDead(mark)) return []
   try {
-    const { openEngine } = await late(() => import('./engine.ts'))
+    const { openEngine } = await engineClient()
     using engine = await openEngine(endpointAt(address, environment), environment)
     const removed = await removeOf(engine, mark, folder, { ms: sweepMs })
     if (!(await isStillMaking(folder))) await rm(folder, { recursive: true, force: true })
