@@ -37,7 +37,7 @@ function assureDescriptors(): void {
 }
 
 /** Says whether a file that was to be loaded is not there; Node has another code for a thread's own. */
-const isGone = (error: unknown): boolean =>
+export const isGone = (error: unknown): boolean =>
   ['ERR_MODULE_NOT_FOUND', 'MODULE_NOT_FOUND'].includes(errnoOf(error) ?? '')
 
 /** What happened to whoever finds less, or something else, on disk than it began with; its message is for whoever asked. */

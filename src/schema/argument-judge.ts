@@ -2,6 +2,12 @@
 import { ArgumentThread, type Verdict } from './argument-thread.ts'
 import type { Question } from './argument-worker.ts'
 
+/** Memory that the thread has for short arguments, and at most */
+const [usualBytes, mostBytes] = [64 * 1024 * 1024, 1024 * 1024 * 1024]
+/** Of the arguments, that a judgement may make */
+const copies = 8
+/** Arguments that need more than the usual memory are long */
+const longBytes = usualBytes / copies
 /** Times that a schema may end the thread before its tool is refused */
 const maxStrikes = 2
 
@@ -70,14 +76,23 @@ export class ArgumentJudge implements AsyncDisposable {
     const counts = this.#countsOf(asked)
     const { digest } = asked.question
     if ((counts.get(digest) ?? 0) >= maxStrikes) return refusal(asked.server)
-    this.#thread ??= new ArgumentThread()
-    const verdict = await this.#thread.ask(asked.question)
+    const room = roomFor(asked.question)
+    if (room === null) return tooLong
+    if ((this.#thread?.memoryBytes ?? room) < room) this.#letGo()
+    const thread = (this.#thread ??= new ArgumentThread(room))
+    const verdict = await thread.ask(asked.question)
+    if (verdict.kind !== 'answer' || room > usualBytes) this.#letGo()
     if (verdict.kind === 'answer') return verdict.problem
-    void this.#thread[Symbol.asyncDispose]() // on its way out, and nobody listens to it any more
-    this.#thread = null
     if (this.#isOver) return 'Sallyport is stopping'
-    if (verdict.kind === 'fault') counts.set(digest, (counts.get(digest) ?? 0) + 1)
+    if (!isToBlame(verdict, asked.question)) return unjudged(verdict)
+    counts.set(digest, (counts.get(digest) ?? 0) + 1)
     return lost(verdict, (counts.get(digest) ?? 0) >= maxStrikes ? asked.server : null)
+  }
+
+  /** It is on its way out, and nobody listens to it any more. */
+  #letGo(): void {
+    void this.#thread?.[Symbol.asyncDispose]()
+    this.#thread = null
   }
 
   #countsOf({ server, acceptance }: Owner): Map<string, number> {
@@ -92,10 +107,32 @@ export class ArgumentJudge implements AsyncDisposable {
 const refusal = (server: string): string =>
   `judging by the tool's schema went wrong ${maxStrikes} times: it is refused until sallyport accept ${server}`
 
-function lost({ kind, problem }: Exclude<Verdict, { kind: 'answer' }>, refused: string | null): string {
-  const what = `judging them by the tool's schema ${problem}`
-  if (kind === 'starved') return `${what}: the machine is too busy, try again`
+type Failure = Exclude<Verdict, { kind: 'answer' }>
+
+/** Whether the schema is what ended the thread: not where the machine did, or where arguments are long and time was short. */
+const isToBlame = ({ kind }: Failure, { value }: Question): boolean =>
+  kind === 'fault' || kind === 'full' || (kind === 'slow' && bytesOf(value) < longBytes)
+
+/** What the thread is to have for a question: room for some copies of the arguments; null where that is too much. */
+function roomFor({ value }: Question): number | null {
+  const room = Math.max(usualBytes, bytesOf(value) * copies)
+  return room <= mostBytes ? room : null
+}
+
+/** Bytes that the arguments' text, or what is read from it, takes in the thread at most, but for the number of its parts. */
+const bytesOf = (value: string): number => value.length * 2
+
+const tooLong = `they are too long to be judged by the tool's schema: at most ${mostBytes / copies / 2 ** 21} Mi characters`
+const judging = "judging them by the tool's schema"
+
+function unjudged({ kind, problem }: Failure): string {
+  if (kind === 'absent') return `nothing can judge them by the tool's schema: ${problem}`
+  const why = kind === 'starved' ? 'the machine is too busy, try again' : 'they are long, send less at once'
+  return `${judging} ${problem}: ${why}`
+}
+
+function lost({ problem }: Failure, refused: string | null): string {
   return refused === null
-    ? `${what}; once more, and the tool is refused`
-    : `${what}, and not for the first time: the tool is refused until sallyport accept ${refused}`
+    ? `${judging} ${problem}; once more, and the tool is refused`
+    : `${judging} ${problem}, and not for the first time: the tool is refused until sallyport accept ${refused}`
 }

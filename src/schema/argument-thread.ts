@@ -2,6 +2,8 @@
 import { readFileSync } from 'node:fs'
 import { extname } from 'node:path'
 import { Worker } from 'node:worker_threads'
+import { isGone, ReplacedError } from '../lib/late.ts'
+import { errnoOf } from '../lib/missing.ts'
 import type { Question, Said } from './argument-worker.ts'
 
 /** Processor time that one question may take, ms */
@@ -13,24 +15,33 @@ const lookMs = 50
 /** Of a clock tick, in which the kernel tells processor time, ms; the same on every Linux that Node runs on */
 const tickMs = 10
 
-/** How a question ended: with its answer, with the thread through its own fault, or with the thread through nobody's. */
+/**
+ * How a question ended: with its answer, with the thread through its own fault, for want of time or of memory, or with the
+ * thread through nobody's: it had no processor, or never began, since its file is gone or the machine makes no thread.
+ */
 export type Verdict =
   | { readonly kind: 'answer'; readonly problem: string | null }
-  | { readonly kind: 'fault'; readonly problem: string }
-  | { readonly kind: 'starved'; readonly problem: string }
+  | { readonly kind: 'fault' | 'slow' | 'full' | 'starved' | 'absent'; readonly problem: string }
 
 /** Takes one question at a time. It is of no more use once a verdict is anything but an answer. */
 export class ArgumentThread implements AsyncDisposable {
+  readonly memoryBytes: number
   readonly #worker: Worker
   /** Its folder below /proc, once it has loaded */
   #task: string | null = null
 
-  constructor() {
+  /** `memoryBytes` is what values and schemas may take there: much more for one string alone, and V8 ends the process. */
+  constructor(memoryBytes: number) {
+    this.memoryBytes = memoryBytes
     const file = new URL(`./argument-worker${extname(import.meta.url)}`, import.meta.url)
     this.#worker = new Worker(file, {
       execArgv: [],
       env: {},
-      resourceLimits: { maxOldGenerationSizeMb: 64, maxYoungGenerationSizeMb: 16, stackSizeMb: 4 },
+      resourceLimits: {
+        maxOldGenerationSizeMb: Math.ceil(memoryBytes / 1024 ** 2),
+        maxYoungGenerationSizeMb: 16,
+        stackSizeMb: 4,
+      },
     })
     this.#worker.on('error', () => undefined) // whoever asks listens; later nobody needs to know
   }
@@ -44,7 +55,7 @@ export class ArgumentThread implements AsyncDisposable {
     const look = (): void => {
       const usedMs = this.#task === null || spentMs === null ? 0 : processorMs(this.#task) - spentMs
       if (usedMs >= limitMs)
-        resolve({ kind: 'fault', problem: `took more than ${limitMs} ms of processor time` })
+        resolve({ kind: 'slow', problem: `took more than ${limitMs} ms of processor time` })
       else if (performance.now() - beganAt >= patienceMs)
         resolve({
           kind: 'starved',
@@ -58,9 +69,8 @@ export class ArgumentThread implements AsyncDisposable {
       this.#task = message.task
       spentMs = processorMs(message.task)
     }
-    const failed = ({ message }: Error): void =>
-      resolve({ kind: 'fault', problem: `ended the thread: ${message}` })
-    const ended = (): void => resolve({ kind: 'fault', problem: 'ended the thread' })
+    const failed = (error: Error): void => resolve(this.#task === null ? absent(error) : faultOf(error))
+    const ended = (): void => failed(new Error('it ended without a word'))
     worker.on('message', said).on('error', failed).on('exit', ended)
     worker.ref()
     // oxlint-disable-next-line require-post-message-target-origin -- a thread, not a window
@@ -79,6 +89,17 @@ export class ArgumentThread implements AsyncDisposable {
     await this.#worker.terminate()
   }
 }
+
+/** Before it has loaded it has read nothing of any schema. */
+const absent = (error: Error): Verdict => ({
+  kind: 'absent',
+  problem: (isGone(error) ? new ReplacedError(error) : error).message,
+})
+
+const faultOf = (error: Error): Verdict => ({
+  kind: errnoOf(error) === 'ERR_WORKER_OUT_OF_MEMORY' ? 'full' : 'fault',
+  problem: `ended the thread: ${error.message}`,
+})
 
 /** Processor time that a thread has had, ms, in steps of a tick; a thread that is gone had all there is. */
 function processorMs(task: string): number {

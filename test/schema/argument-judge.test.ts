@@ -101,6 +101,26 @@ test('one server’s many schemas take no memory that another one’s are judged
   }
 })
 
+test('long arguments have the room that they need, and are held against no schema; what fills it with little is', async () => {
+  await using judge = new ArgumentJudge()
+  const letters = 'ж'.repeat(24 * 1024 * 1024)
+  const begins = { properties: { text: { items: { pattern: '^ж' } } } }
+  expect(await ask(judge, 'begins', begins, [letters, letters])).toBeNull()
+  for (const _again of [1, 2, 3])
+    expect(await ask(judge, 'begins', begins, [letters, letters, letters])).toMatch(
+      /too long.*64 Mi characters/,
+    )
+  for (const _again of [1, 2])
+    expect(await ask(judge, 'slow', slow, `${'a'.repeat(2 ** 22)}!`)).toMatch(
+      /500 ms.*: they are long, send less/,
+    )
+  expect(await ask(judge, 'slow', slow, 'aaa')).toBeNull()
+  const begin = { properties: { text: { pattern: '^x' } } }
+  const filling = Array.from({ length: 1_300_000 }, () => ({}))
+  expect(await ask(judge, 'begin', begin, filling)).toContain('once more, and the tool is refused')
+  expect(await ask(judge, 'begin', begin, filling)).toContain('is refused until sallyport accept s')
+}, 180_000)
+
 test('only own members count as there', async () => {
   await using judge = new ArgumentJudge()
   const required = { type: 'object', required: ['constructor'], not: { required: ['toString'] } }
