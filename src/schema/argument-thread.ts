@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { extname } from 'node:path'
 import { Worker } from 'node:worker_threads'
+import { build } from '../lib/build.ts'
 import { isGone, ReplacedError } from '../lib/late.ts'
 import { errnoOf } from '../lib/missing.ts'
 import type { Question, Said } from './argument-worker.ts'
@@ -66,6 +67,7 @@ export class ArgumentThread implements AsyncDisposable {
     let timer = setTimeout(look, limitMs)
     const said = (message: Said): void => {
       if ('problem' in message) return resolve({ kind: 'answer', problem: message.problem })
+      if (message.build !== build) return resolve(absent(new ReplacedError()))
       this.#task = message.task
       spentMs = processorMs(message.task)
     }

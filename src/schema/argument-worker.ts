@@ -1,6 +1,7 @@
 // A thread that judges arguments by schemas of servers, which may be hostile: whoever started it stops it when it is late.
 import { readlinkSync } from 'node:fs'
 import { parentPort } from 'node:worker_threads'
+import { build } from '../lib/build.ts'
 import { beginning } from '../lib/clip.ts'
 import { judgeBy } from './dialect/compile.ts'
 
@@ -14,8 +15,8 @@ export interface Question {
   readonly value: string
 }
 
-/** What the thread says: once, when it has loaded, its folder below /proc; then what is wrong in each question, or null. */
-export type Said = { readonly task: string } | { readonly problem: string | null }
+/** What the thread says: once, when it has loaded, its folder below /proc and its build; then what is wrong in each question, or null. */
+export type Said = { readonly task: string; readonly build: string } | { readonly problem: string | null }
 
 const compiled = new Map<string, ReturnType<typeof judgeBy>>()
 /** Schemas that are kept compiled, and the characters of all of them: what one server's take of the thread's memory is no other's fault */
@@ -53,4 +54,4 @@ parentPort?.on('message', (question: Question) => {
     say({ problem: `the tool's schema cannot be used: ${reason}` })
   }
 })
-say({ task: readlinkSync('/proc/thread-self') })
+say({ task: readlinkSync('/proc/thread-self'), build })
