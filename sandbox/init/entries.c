@@ -36,5 +36,5 @@ const char *add_entry(struct entries *entries, const char *line) {
     strcpy(entry->path, path);
     return NULL;
   }
-  return "not one of: cgroup PATH | unlink PATH | rmdir PATH | doors PATH | done";
+  return "not one of: cgroup PATH | unlink PATH | rmdir PATH | doors PATH | ends PID | done";
 }

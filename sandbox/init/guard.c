@@ -73,28 +73,37 @@ static bool take_lock(int fd, const char *word, const char *runtime_dir) {
   return true;
 }
 
-// Takes the daemon's lines until `done` (true) or until the daemon is gone (false).
-static bool hear_out(struct entries *entries) {
+static const char *take_line(struct entries *entries, struct daemon *daemon, const char *line) {
+  static const char ends[] = "ends ";
+  if (strncmp(line, ends, sizeof ends - 1) == 0) return note_end(daemon, line + sizeof ends - 1);
+  return add_entry(entries, line);
+}
+
+enum heard { DONE, GONE, OVERDUE };
+
+// Takes the daemon's lines until `done`, until the daemon is gone, or until it has said that it ends and does not.
+static enum heard hear_out(struct entries *entries, struct daemon *daemon) {
   static char line[LINE_BYTES];
   size_t length = 0;
   bool is_long = false;
-  for (;;) {
+  while (speaks_in_time(daemon, STDIN_FILENO)) {
     char byte;
     ssize_t got = read(STDIN_FILENO, &byte, 1);
     if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) return false;
+    if (got <= 0) return GONE;
     if (byte != '\n') {
       is_long = is_long || byte == '\0' || length == sizeof line - 1;
       if (!is_long) line[length++] = byte;
       continue;
     }
     line[length] = '\0';
-    if (!is_long && strcmp(line, "done") == 0) return true;
-    const char *reason = is_long ? "line too long, or with a NUL" : add_entry(entries, line);
+    if (!is_long && strcmp(line, "done") == 0) return DONE;
+    const char *reason = is_long ? "line too long, or with a NUL" : take_line(entries, daemon, line);
     if (reason != NULL) say("refused", reason);
     length = 0;
     is_long = false;
   }
+  return OVERDUE;
 }
 
 static size_t signal_all(const struct entries *entries, int number) {
@@ -137,21 +146,36 @@ int guard_main(int argc, char **argv) {
   // 1. Out of the daemon's session: what ends the daemon must not end its guard. Nothing else stays open.
   outlive_the_daemon();
   close_from(STDERR_FILENO + 1);
+  struct daemon daemon = hold_daemon();
 
-  // 2. The locks live as long as the guard, so a new daemon waits until the old one's leavings are gone.
-  if (!take_lock(open_lock(argv[0]), "busy", argv[0])) return 1;
-  if (argc == 2 && !take_lock(open_lock(argv[1]), "busy-state", argv[0])) return 1;
+  // 2. The locks live as long as the daemon's things, so a new daemon waits until the old one's leavings are gone.
+  int locks[2] = {-1, -1};
+  static const char *const words[2] = {"busy", "busy-state"};
+  for (int index = 0; index < argc; index++) {
+    locks[index] = open_lock(argv[index]);
+    if (!take_lock(locks[index], words[index], argv[0])) return 1;
+  }
   write_all(STDOUT_FILENO, "held\n", 5);
 
   // 3. The daemon names what it made, before it makes it.
   let_go_of_code();
-  if (hear_out(&entries)) return 0;
+  enum heard heard = hear_out(&entries, &daemon);
 
-  // 4. The daemon died. Every sandbox has lost its channel and ends; what is left after a second is killed.
+  // 4. A proper end: the next daemon need not wait, even if this one can't exit.
+  if (heard == DONE) {
+    for (int index = 0; index < argc; index++) close(locks[index]);
+    if (daemon.deadline != 0) write_all(STDOUT_FILENO, "free\n", 5);
+    see_off(&daemon);
+    return 0;
+  }
+
+  // 5. The daemon died, or dies now. Every sandbox has lost its channel and ends; what is left after a second is killed.
+  if (heard == OVERDUE) see_off(&daemon);
   wait_until_empty(&entries, 0, OWN_END_MS);
   wait_until_empty(&entries, SIGKILL, KILLED_END_MS);
 
-  // 5. Nothing lives in them now.
+  // 6. Nothing lives in them now. One that went without a word, and hangs all the same, still has the locks.
   remove_all(&entries);
+  see_off(&daemon);
   return 0;
 }

@@ -4,6 +4,8 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
 
 enum { ENTRIES_MAX = 256, PATH_BYTES = 4096 };
 
@@ -18,6 +20,22 @@ struct entries {
   size_t count;
   struct entry list[ENTRIES_MAX];
 };
+
+// The process that started the guard; `deadline` is 0 until it says that it ends.
+struct daemon {
+  pid_t pid;
+  int fd;
+  int64_t deadline;
+};
+
+// daemon-end.c: a descriptor of the parent, -1 where there can be none.
+struct daemon hold_daemon(void);
+// From now on the daemon has seconds to end; NULL when that is noted, else the reason why not.
+const char *note_end(struct daemon *daemon, const char *pid);
+// False when the daemon is overdue and has written nothing to `fd`.
+bool speaks_in_time(const struct daemon *daemon, int fd);
+// Returns when a daemon that said that it ends has ended; kills one that is overdue.
+void see_off(const struct daemon *daemon);
 
 // entries.c: NULL when the line is taken, else the reason why not.
 const char *add_entry(struct entries *entries, const char *line);

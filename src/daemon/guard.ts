@@ -4,11 +4,14 @@
 //     |<-- "held" | "busy PID DIR" -------------|   DIR is where the holder answers
 //     |         | "busy-state PID DIR" ---------|
 //     |--- "cgroup P" "unlink P" "rmdir P" "doors P" ---->|   what to remove after a death
+//     |--- "ends PID" ------------------------->|   it has nothing left to do: overdue after five seconds, it is killed
 //     |--- "done" ----------------------------->|   a proper end: nothing to remove
+//     |<-- "free" ------------------------------|   the locks are; only after "ends", where the guard stays until the daemon is gone
 //     |--- (end of stream without "done") ----->|   a death: waits, kills, removes, then lets the lock go
 import { spawn } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
+import { Socket } from 'node:net'
 import { createInterface } from 'node:readline'
 import { setTimeout as delay } from 'node:timers/promises'
 import { SallyportError } from '../errors.ts'
@@ -25,6 +28,8 @@ export interface GuardOptions {
   /** Whose journal no other daemon may write meanwhile; null where nothing in it is shared */
   readonly stateDir: string | null
   readonly log: Logger
+  /** Whether this process does no more than exit once the lock is let go: where that hangs, the guard kills it */
+  readonly exitsAfter: boolean
   /** Called when the lock is lost for good; the daemon must go down */
   readonly onLost: (error: SallyportError) => void
   /** Tells whether a daemon answers on a runtime directory */
@@ -44,13 +49,15 @@ export class Guard implements AsyncDisposable {
   readonly #options: GuardOptions
   readonly #leavings: Leaving[] = []
   #child: ChildProcess
+  #isFree: Promise<void>
   #isDone = false
   #isClean = true
 
-  private constructor(options: GuardOptions, child: ChildProcess) {
+  private constructor(options: GuardOptions, { child, isFree }: Held) {
     this.runtimeDir = options.runtimeDir
     this.#options = options
     this.#child = child
+    this.#isFree = isFree
     this.#watch()
   }
 
@@ -58,7 +65,7 @@ export class Guard implements AsyncDisposable {
   static async hold(options: GuardOptions): Promise<Guard> {
     for (const end = performance.now() + predecessorMs; ; await delay(50)) {
       const answer = await start(options)
-      if (answer.child !== null) return new Guard(options, answer.child)
+      if (answer.child !== null) return new Guard(options, answer)
       if (performance.now() >= end || (await options.isAnswered(answer.runtimeDir)))
         throw running(options, answer)
     }
@@ -85,6 +92,7 @@ export class Guard implements AsyncDisposable {
     if (answer === null) return
     if (answer.child === null) throw running(this.#options, answer)
     this.#child = answer.child
+    this.#isFree = answer.isFree
     this.#watch()
     for (const leaving of this.#leavings) this.#child.stdin?.write(`${leaving}\n`)
     if (this.#isDone) await this.#finish()
@@ -115,15 +123,17 @@ export class Guard implements AsyncDisposable {
   }
 
   async #finish(): Promise<void> {
-    if (!this.#isClean) {
-      this.#child.stdin?.end()
-      this.#child.unref()
-      return
-    }
-    if (this.#child.exitCode !== null || this.#child.signalCode !== null) return
-    const exit = once(this.#child, 'exit')
-    this.#child.stdin?.end('done\n')
-    await within(exit, doneMs, () => new Error('guard does not end')).catch(() => this.#child.kill('SIGKILL'))
+    const { stdin, stdio, exitCode, signalCode } = this.#child
+    if (exitCode !== null || signalCode !== null) return
+    if (this.#options.exitsAfter) stdin?.write(`ends ${process.pid}\n`)
+    stdin?.end(this.#isClean ? 'done\n' : undefined)
+    if (this.#isClean)
+      await within(this.#isFree, doneMs, () => new Error('guard does not end')).catch(() =>
+        this.#child.kill('SIGKILL'),
+      )
+    // It waits for this process, so this process can't wait for it.
+    this.#child.unref()
+    for (const stream of stdio) if (stream instanceof Socket) stream.unref()
   }
 }
 
@@ -136,7 +146,13 @@ interface Holder {
   readonly runtimeDir: string
 }
 
-type Answer = { readonly child: ChildProcess } | Holder
+interface Held {
+  readonly child: ChildProcess
+  /** Resolves when it has the locks no more: after a proper end of the daemon’s, or at its own */
+  readonly isFree: Promise<void>
+}
+
+type Answer = Held | Holder
 
 const busy = /^busy(?<state>-state)? (?<pid>\d*) ?(?<runtimeDir>.*)$/
 
@@ -162,8 +178,13 @@ async function start({ initPath, runtimeDir, stateDir, log }: GuardOptions): Pro
     child.kill('SIGKILL')
     throw failed(runtimeDir, error instanceof Error ? error.message : String(error))
   })
-  lines.on('line', (text) => log.error({ said: text }, 'guard refused what to clean up'))
-  if (line === 'held') return { child }
+  const free = Promise.withResolvers<void>()
+  lines.on('line', (text) => {
+    if (text === 'free') free.resolve()
+    else log.error({ said: text }, 'guard refused what it was told')
+  })
+  child.once('exit', () => free.resolve())
+  if (line === 'held') return { child, isFree: free.promise }
   const found = busy.exec(line)?.groups
   if (found !== undefined)
     return {

@@ -207,6 +207,7 @@ async function guardOf(folder: string, log: Logger): Promise<Guard> {
     runtimeDir: folder,
     stateDir: null,
     log,
+    exitsAfter: false,
     onLost,
     isAnswered,
   })

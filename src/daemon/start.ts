@@ -52,7 +52,8 @@ export interface DaemonOptions {
 
 /**
  * Starts a daemon that answers on both sockets when this resolves. Throws ERR_DAEMON_RUNNING where another one does, and
- * ERR_SEPARATION, ERR_RUNTIME_UNSAFE where it must not run.
+ * ERR_SEPARATION, ERR_RUNTIME_UNSAFE where it must not run. Once it is down, or could not come up, this process has five
+ * seconds to exit: then it is killed.
  */
 export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   const { host, runtimeDir, stateDir, log } = options
@@ -73,7 +74,15 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     await ownFolder(stateDir, 0o700, null)
     const initPath = await findInitBinary()
     const onLost = (error: SallyportError): void => ended.resolve(error)
-    const guard = await Guard.hold({ initPath, runtimeDir, stateDir, log, isAnswered: answers, onLost })
+    const guard = await Guard.hold({
+      initPath,
+      runtimeDir,
+      stateDir,
+      log,
+      exitsAfter: true,
+      isAnswered: answers,
+      onLost,
+    })
     undo.push({ what: 'the guard', undo: ({ hasFailed }) => guard.letGo(!hasFailed) })
 
     // 3. The machine and what runs on it; from here on a killed daemon leaves work for the guard.

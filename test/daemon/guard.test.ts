@@ -19,6 +19,7 @@ const options = (runtimeDir: string, more: Partial<GuardOptions> = {}): GuardOpt
   runtimeDir,
   stateDir: null,
   log: silent,
+  exitsAfter: false,
   onLost: () => undefined,
   isAnswered: async () => true,
   ...more,
@@ -101,7 +102,7 @@ it('after a killed daemon the folder is free again, with nothing of it left', as
   await writeFile(join(made, 'sock'), '')
   const code = `
     import { Guard } from ${JSON.stringify(new URL('../../src/daemon/guard.ts', import.meta.url).href)}
-    const guard = await Guard.hold({ ...${JSON.stringify({ initPath, runtimeDir: folder.path, stateDir: null })}, log: console, onLost() {}, isAnswered: async () => false })
+    const guard = await Guard.hold({ ...${JSON.stringify({ initPath, runtimeDir: folder.path, stateDir: null })}, log: console, exitsAfter: false, onLost() {}, isAnswered: async () => false })
     guard.cleanUp('rmdir ${made}')
     guard.cleanUp('unlink ${made}/sock')
     console.log('held')

@@ -75,10 +75,15 @@ describe('a daemon', () => {
     for (const server of ['echo', 'stubborn']) await at.client.call('servers/start', { server })
     const { daemon: id, pid } = at.client.hello
     const below = descendantsOf(pid).map((child) => child.pid)
+    const guards = processesWith(`guard\0${at.runtimeDir}`)
+    expect(guards).toHaveLength(1)
     const ended = once(at.process, 'exit')
     at.process.kill('SIGTERM')
     expect(await ended).toEqual([0, null])
-    expect(below.filter((child) => descendantsOf(child).length > 0 || isAlive(child))).toEqual([])
+    const isLeft = (child: number): boolean => descendantsOf(child).length > 0 || isAlive(child)
+    expect(below.filter((child) => !guards.includes(child) && isLeft(child))).toEqual([])
+    // The guard stays until the daemon is gone, and ends then.
+    await eventually(() => !guards.some(isLeft))
     expect(cgroupsOf(id)).toEqual([])
     expect(await readdir(join(at.runtimeDir, 'host'))).toEqual([])
     expect(await readdir(join(at.runtimeDir, 'operator'))).toEqual([])

@@ -142,6 +142,94 @@ describe('the lock', () => {
   })
 })
 
+describe('a daemon that says that it ends', () => {
+  // A daemon of its own for each, which lives on whatever it has said, beside a child that has nothing to do with it.
+  const living = `const { spawn } = require('node:child_process')
+    const guard = spawn(process.argv[1], ['guard', process.argv[2]], { env: {}, stdio: ['pipe', 'inherit', 'inherit'] })
+    const beside = spawn('/usr/bin/sleep', ['987'], { stdio: 'ignore' })
+    process.stdin.on('data', (text) => guard.stdin.write(String(text).replace('PID', process.pid).replace('OTHER', beside.pid)))
+    console.log(JSON.stringify({ guard: guard.pid, beside: beside.pid }))`
+
+  class Daemon implements AsyncDisposable {
+    readonly process
+    output = ''
+
+    private constructor(folder: string) {
+      this.process = spawn(process.execPath, ['-e', living, binary, folder], {
+        stdio: ['pipe', 'pipe', 'inherit'],
+      })
+      this.process.stdout.on('data', (text: Buffer) => (this.output += text.toString()))
+    }
+
+    static async held(folder: string): Promise<Daemon> {
+      const daemon = new Daemon(folder)
+      await eventually(() => daemon.output.includes('held\n') && daemon.output.includes('}\n'))
+      return daemon
+    }
+
+    get pids(): { readonly guard: number; readonly beside: number } {
+      return JSON.parse(/^\{.*\}$/m.exec(this.output)?.[0] ?? '')
+    }
+
+    get hasEnded(): boolean {
+      return this.process.exitCode !== null || this.process.signalCode !== null
+    }
+
+    async [Symbol.asyncDispose](): Promise<void> {
+      const { guard, beside } = this.pids
+      for (const pid of [beside, guard]) if (isThere(pid)) process.kill(pid, 'SIGKILL')
+      this.process.kill('SIGKILL')
+      await eventually(() => this.hasEnded)
+    }
+  }
+
+  const isThere = (pid: number): boolean =>
+    existsSync(`/proc/${pid}`) && !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'latin1'))
+
+  it('and does not is killed, after its locks were let go, and nothing beside it', async () => {
+    await using folder = await tempDir()
+    await using daemon = await Daemon.held(folder.path)
+    const kept = join(folder.path, 'kept')
+    writeFileSync(kept, '')
+    daemon.process.stdin.write(`unlink ${kept}\nends PID\ndone\n`)
+    await eventually(() => daemon.output.includes('free\n'))
+    await using next = await Guard.held(folder.path)
+    await eventually(() => daemon.hasEnded, 20_000)
+    expect(daemon.process.signalCode).toBe('SIGKILL')
+    await eventually(() => !isThere(daemon.pids.guard))
+    expect(isThere(daemon.pids.beside)).toBe(true)
+    expect({ kept: existsSync(kept), next: next.child.exitCode }).toEqual({ kept: true, next: null })
+  })
+
+  it('and then says nothing is killed, and cleaned up after', async () => {
+    await using folder = await tempDir()
+    await using daemon = await Daemon.held(folder.path)
+    const made = join(folder.path, 'made')
+    writeFileSync(made, '')
+    daemon.process.stdin.write(`unlink ${made}\nends PID\n`)
+    await eventually(() => daemon.hasEnded, 20_000)
+    expect(daemon.process.signalCode).toBe('SIGKILL')
+    await eventually(() => !isThere(daemon.pids.guard), 20_000)
+    expect({ made: existsSync(made), beside: isThere(daemon.pids.beside) }).toEqual({
+      made: false,
+      beside: true,
+    })
+  })
+
+  it.each(['OTHER', '1', '0', '-1', 'PID1', 'PID x', ''])('can’t have %j ended in its place', async (pid) => {
+    await using folder = await tempDir()
+    await using daemon = await Daemon.held(folder.path)
+    daemon.process.stdin.write(`ends ${pid}\ndone\n`)
+    await eventually(() => daemon.output.includes('refused not the pid of the guard'), 20_000)
+    await eventually(() => !isThere(daemon.pids.guard), 20_000)
+    expect(daemon.output).not.toContain('free')
+    expect({ daemon: daemon.hasEnded, beside: isThere(daemon.pids.beside) }).toEqual({
+      daemon: false,
+      beside: true,
+    })
+  })
+})
+
 describe('what it is told', () => {
   it.each([
     ['nonsense', 'not one of'],

@@ -1,0 +1,63 @@
+// A daemon that is told to end while something hangs, its own exit: it ends all the same, and nothing else does.
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync } from 'node:fs'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { place, type Place, serve } from '../support/daemon.ts'
+import { eventually } from '../support/eventually.ts'
+import { processesWith } from '../support/leaks.ts'
+
+/** Node's own exit stands still where a thread of its platform does; this stands still in the same place of ours. */
+const hang = `import { isMainThread } from 'node:worker_threads'
+if (isMainThread && process.argv.includes('serve')) // and not what reads its configuration
+  process.on('exit', () => {
+    process.stderr.write('exit hangs\\n')
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0)
+  })
+`
+
+interface Hanging {
+  readonly process: ChildProcess
+  readonly said: () => string
+}
+
+async function hanging(at: Place): Promise<Hanging> {
+  const path = join(at.folder, 'hang.mjs')
+  await writeFile(path, hang)
+  const { process: child, client } = await serve(at, { NODE_OPTIONS: `--import=${path}` })
+  await client[Symbol.asyncDispose]()
+  let said = ''
+  child.stderr?.on('data', (text: Buffer) => (said += text.toString()))
+  return { process: child, said: () => said }
+}
+
+const hasEnded = ({ exitCode, signalCode }: ChildProcess): boolean => exitCode !== null || signalCode !== null
+
+test('a daemon that hangs as it exits keeps nobody waiting, and is ended by its guard', async () => {
+  await using at = await place()
+  const daemon = await hanging(at)
+  const bystander = spawn('/usr/bin/sleep', ['987'], { stdio: 'ignore' })
+  try {
+    daemon.process.kill('SIGTERM')
+    await eventually(() => daemon.said().includes('exit hangs'))
+    expect(existsSync(join(at.runtimeDir, 'host', 'host.sock'))).toBe(false)
+    // Its locks are free: the next one comes up beside what is left of it.
+    const next = await serve(at)
+    await eventually(() => hasEnded(daemon.process), 30_000)
+    expect(daemon.process.signalCode).toBe('SIGKILL')
+    expect(await next.client.call('servers/list', {})).toBeTruthy()
+    // One guard: the next daemon's.
+    const guards = (): number => processesWith(`guard\0${at.runtimeDir}`).length
+    await eventually(() => guards() === 1)
+    expect([hasEnded(bystander), hasEnded(next.process)]).toEqual([false, false])
+    await next.client[Symbol.asyncDispose]()
+    next.process.kill('SIGTERM')
+    await once(next.process, 'exit')
+    // Whose own exit does not hang: it says how it went, and nobody kills it.
+    expect(next.process.exitCode).toBe(0)
+  } finally {
+    bystander.kill('SIGKILL')
+  }
+})
