@@ -1,5 +1,6 @@
 // Ctrl-C and SIGTERM for verbs that take back what they made: heard from the program's first lines, since loading takes a while.
 import { SallyportError } from '../errors.ts'
+import { toldBySignals } from './endings.ts'
 
 /** Being asked to end, as a signal that work stops by. */
 export interface Interruption {
@@ -12,9 +13,11 @@ export interface Interruption {
 
 let heard: Interruption | null = null
 
-/** Listens from now on where the command line names such a verb. */
-export function hearEarly([verb, act]: readonly string[]): void {
-  if (verb === 'verify' || (verb === 'profile' && act === 'learn')) heard = listen()
+/** Listens from now on where the command line names such a verb, or a daemon in the foreground. */
+export function hearEarly([verb, ...more]: readonly string[]): void {
+  const [act] = more
+  if (verb === 'serve' && !more.includes('--background')) toldBySignals()
+  else if (verb === 'verify' || (verb === 'profile' && act === 'learn')) heard = listen()
 }
 
 /** What was heard since the start, and what is from now on. The caller disposes of it. */

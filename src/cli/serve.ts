@@ -6,6 +6,7 @@ import { SallyportError } from '../errors.ts'
 import { growWithin, inlineMore, mayGrow } from '../lib/engine.ts'
 import type { Logger } from '../lib/logger.ts'
 import type { Settings } from '../schema/settings.ts'
+import { type Told, toldBySignals } from './endings.ts'
 
 /** Both halves of V8's young generation, once the daemon answers; calls and launches are no faster with more */
 const youngBytes = 32 * 1024 * 1024
@@ -49,6 +50,7 @@ async function serve(
   { config, verbose }: ServeOptions,
   { host, runtimeDir, stateDir }: Place,
 ): Promise<number> {
+  const told = toldBySignals()
   // What a start allocates it allocates once: left alone, V8 keeps 32 MiB for the young because of it, for ever after.
   mayGrow(false)
 
@@ -64,15 +66,17 @@ async function serve(
   if (closed.length > 0) log.debug({ descriptors: closed }, 'inherited descriptors closed')
   const { loadSettings } = await import('../config/load.ts')
   const load = (): Promise<Settings> => loadSettings(config === undefined ? host : { ...host, path: config })
-  const settings = await load()
+  // What is to run by them is loaded meanwhile.
+  const [settings, { startDaemon }] = await Promise.all([load(), import('../daemon/start.ts')])
+  // Who must end already takes nothing.
+  if (told.mustEnd) return 0
   for (const warning of settings.warnings) log.warn({ warning }, 'configuration')
 
   // 3. The daemon, until a signal, its operator or its own trouble ends it.
-  const { startDaemon } = await import('../daemon/start.ts')
-  const end = endings(log)
+  const end = endings(told, log)
   const starting = startDaemon({ settings, load, host, runtimeDir, stateDir, log })
   // The daemon tells what it refuses; whether it started at all is seen below.
-  process.on('SIGHUP', () => void starting.then((one) => one.reload()).catch(() => undefined))
+  told.onReload(() => void starting.then((one) => one.reload()).catch(() => undefined))
   const daemon = await starting
   growWithin(youngBytes)
   inlineMore()
@@ -86,7 +90,7 @@ async function serve(
 
 // Resolves with null on a signal, with the error on a bug that nobody caught: a daemon in an unknown state goes down. One that
 // shows on the way down is told: nothing else would say why it takes long.
-function endings(log: Logger): Promise<SallyportError | null> {
+function endings(told: Told, log: Logger): Promise<SallyportError | null> {
   const { promise, resolve } = Promise.withResolvers<SallyportError | null>()
   let isEnding = false
   const end = (reason: SallyportError | null): void => {
@@ -94,14 +98,7 @@ function endings(log: Logger): Promise<SallyportError | null> {
     isEnding = true
     resolve(reason)
   }
-  for (const [signal, number] of [
-    ['SIGTERM', 15],
-    ['SIGINT', 2],
-  ] as const)
-    process.once(signal, () => {
-      process.once(signal, () => process.exit(128 + number))
-      end(null)
-    })
+  void told.end.then(() => end(null))
   process.on('uncaughtException', (error) => end(SallyportError.from(error)))
   process.on('unhandledRejection', (error) => end(SallyportError.from(error)))
   return promise

@@ -1,19 +1,24 @@
 // Verbs that take back what they made are asked to end while they are loading: they say so by their status, as ever.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
+import { endServe, place, serve } from '../support/daemon.ts'
+import { eventually } from '../support/eventually.ts'
 
-const cli = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url))
+const cli = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url))
 
-/** Has a signal sent just before the verbs are loaded, which takes most of a start. */
-const preload = (signal: string): string =>
+/** Has a signal sent just before the verbs are loaded, which takes most of a start; or elsewhere, or to all of the process group. */
+const preload = (signal: string, { before = 'parts/program-', whom = 'process.pid' } = {}): string =>
   `data:text/javascript,${encodeURIComponent(`
     import { registerHooks } from 'node:module'
     registerHooks({
       load(url, context, next) {
-        if (url.endsWith('/src/cli/program.ts')) process.kill(process.pid, '${signal}')
+        if (url.includes('/dist/${before}')) process.kill(${whom}, '${signal}')
         return next(url, context)
       },
     })`)}`
@@ -37,4 +42,26 @@ test('a verb that makes nothing ends by the signal itself', async () => {
     stdio: 'ignore',
   })
   expect(await once(child, 'exit')).toEqual([null, 'SIGTERM'])
+})
+
+test.each(['SIGTERM', 'SIGINT'] as const)(
+  '%s before a daemon is loaded ends it with 0, and nothing is taken',
+  async (signal) => {
+    await using at = await place()
+    const daemon = at.start(['serve'], { NODE_OPTIONS: `--import=${preload(signal)}` })
+    const exit = once(daemon, 'exit')
+    expect(await text(daemon.stderr ?? Readable.from([]))).toBe('')
+    expect(await exit).toEqual([0, null])
+    expect([existsSync(join(at.runtimeDir, 'host')), existsSync(at.stateDir)]).toEqual([false, false])
+  },
+)
+
+test('SIGHUP before a daemon is loaded has it read its configuration once more when it is up', async () => {
+  await using at = await place()
+  const { process: daemon, client } = await serve(at, { NODE_OPTIONS: `--import=${preload('SIGHUP')}` })
+  await eventually(async () => {
+    const { records } = await client.call('audit/query', { type: 'config.applied', limit: 10 })
+    return records.length === 2
+  })
+  await endServe({ process: daemon, client })
 })

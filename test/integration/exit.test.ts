@@ -5,7 +5,7 @@ import { existsSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { place, type Place, serve } from '../support/daemon.ts'
+import { configOf, fixture, place, type Place, serve } from '../support/daemon.ts'
 import { eventually } from '../support/eventually.ts'
 import { processesWith } from '../support/leaks.ts'
 
@@ -60,4 +60,21 @@ test('a daemon that hangs as it exits keeps nobody waiting, and is ended by its 
   } finally {
     bystander.kill('SIGKILL')
   }
+})
+
+test('a second signal ends a daemon on its way down, even where it would hang as it exits', async () => {
+  const stop = { eof_ms: 100, term_ms: 15_000 }
+  await using at = await place(configOf({ stubborn: fixture('ignore-sigterm', { stop }) }))
+  const daemon = await hanging(at)
+  await using client = await at.connect()
+  await client.call('servers/start', { server: 'stubborn' })
+  daemon.process.kill('SIGTERM')
+  await eventually(() => daemon.said().includes('daemon ends'))
+  daemon.process.kill('SIGTERM')
+  await eventually(() => hasEnded(daemon.process), 20_000)
+  expect(daemon.process.signalCode).toBe('SIGTERM')
+  expect(daemon.said()).not.toContain('exit hangs')
+  // Its guard cleans up after it, as after any death.
+  await eventually(() => processesWith(`${at.folder}/`).length === 0, 30_000)
+  expect(existsSync(join(at.runtimeDir, 'host', 'host.sock'))).toBe(false)
 })
