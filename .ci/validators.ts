@@ -1,12 +1,12 @@
-// Writes src/schema/validators.gen.ts, which is built and not committed: what ajv makes of our own schemas, so that no start
-// of the daemon or the command line has to load a compiler and wait for it.
+// Writes src/schema/files.gen.ts and params.gen.ts, which are built and not committed: what ajv makes of our own schemas, so that no
+// start of the daemon or the command line has to load a compiler and wait for it.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import standalone from 'ajv/dist/standalone/index.js'
 
 const folder = new URL('../src/schema/', import.meta.url)
 const header = `// @ts-nocheck
-// Written by .ci/validators.ts from the JSON Schemas: a check for each kind of file, and for each method's parameters.
+// Written by .ci/validators.ts from the JSON Schemas: a check of each.
 import { createRequire } from 'node:module'
 import type { Check } from './problem.ts'
 
@@ -30,21 +30,23 @@ ajv.addVocabulary(['expected', 'mend'])
 const kinds = ['config', 'project', 'profile', 'declaration', 'assertions'] as const
 for (const kind of [...kinds, 'control']) ajv.addSchema(schemaOf(kind))
 const methods = Object.keys(schemaOf('control').properties ?? {})
-const references = [
-  ...kinds.map((kind) => `${kind}.schema.json`),
-  ...methods.map((method) => `control.schema.json#/properties/${method.replaceAll('/', '~1')}`),
-]
-const code = standalone.default(
-  ajv,
-  Object.fromEntries(references.map((reference, at) => [`check${at}`, reference])),
+write('files.gen.ts', 'checksOfFiles', new Map(kinds.map((kind) => [kind, `${kind}.schema.json`])))
+const pointer = (method: string): string => `#/properties/${method.replaceAll('/', '~1')}`
+write(
+  'params.gen.ts',
+  'checksOfParams',
+  new Map(methods.map((it) => [it, `control.schema.json${pointer(it)}`])),
 )
-const parts = [
-  header,
-  inAscii(code.replaceAll(/^export (?=const check)/gm, '')),
-  table('checksOfFiles', kinds, 0),
-  table('checksOfParams', methods, kinds.length),
-]
-writeFileSync(new URL('validators.gen.ts', folder), parts.join('\n'))
+
+/** One file of checks, under the names that they are asked for by. */
+function write(file: string, name: string, references: ReadonlyMap<string, string>): void {
+  const numbered = [...references.values()].map((reference, at) => [`check${at}`, reference])
+  const code = standalone.default(ajv, Object.fromEntries(numbered))
+  const rows = [...references.keys()].map((key, at) => `  ${JSON.stringify(key)}: check${at},\n`)
+  const table = `export const ${name}: Readonly<Record<string, Check>> = {\n${rows.join('')}}\n`
+  const parts = [header, inAscii(code.replaceAll(/^export (?=const check)/gm, '')), table]
+  writeFileSync(new URL(file, folder), parts.join('\n'))
+}
 
 function schemaOf(kind: string): { properties?: object } {
   return JSON.parse(readFileSync(new URL(`${kind}.schema.json`, folder), 'utf8')) as object
@@ -53,10 +55,4 @@ function schemaOf(kind: string): { properties?: object } {
 /** One letter beyond Latin would have the whole text kept in two bytes a letter. */
 function inAscii(text: string): string {
   return text.replaceAll(/[^\n -~]/g, (letter) => `\\u${letter.charCodeAt(0).toString(16).padStart(4, '0')}`)
-}
-
-/** The checks under the names that they are asked for by. */
-function table(name: string, keys: readonly string[], first: number): string {
-  const rows = keys.map((key, at) => `  ${JSON.stringify(key)}: check${first + at},\n`)
-  return `export const ${name}: Readonly<Record<string, Check>> = {\n${rows.join('')}}\n`
 }

@@ -7,14 +7,9 @@ import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { problemFrom } from '../../src/schema/problem.ts'
-import {
-  type ControlMethod,
-  isControlMethod,
-  schemaOf,
-  validate,
-  type Validated,
-  validateParams,
-} from '../../src/schema/validate.ts'
+import type { Validated } from '../../src/schema/check.ts'
+import { type ControlMethod, isControlMethod, validateParams } from '../../src/schema/params.ts'
+import { schemaOf, validate } from '../../src/schema/validate.ts'
 import { likeSchema } from '../support/like-schema.ts'
 
 type Node = Readonly<Record<string, unknown>>

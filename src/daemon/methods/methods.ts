@@ -4,7 +4,7 @@ import type { Call, HandOver, Service } from '../../rpc/connection.ts'
 import type { HostMethods, OperatorMethods } from '../../rpc/protocol.ts'
 import { formatPath } from '../../schema/problem.ts'
 import type { Problem } from '../../schema/problem.ts'
-import { isControlMethod, validateParams } from '../../schema/validate.ts'
+import { isControlMethod, validateParams } from '../../schema/params.ts'
 import type { Caller } from '../../supervisor/ports.ts'
 
 /** One call: who asks, and what the connection offers beyond an answer. */
