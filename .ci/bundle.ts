@@ -38,7 +38,7 @@ const placed: Plugin = {
 }
 
 /** What is put together shares its parts; the thread that judges arguments has little in common with the daemon, and is one file. */
-const together = [['cli/main', 'journal/verify-thread'], ['schema/argument-worker']]
+const together = [['cli/main', 'config/load-child', 'journal/verify-thread'], ['schema/argument-worker']]
 
 async function put(entries: readonly string[]): Promise<RolldownOutput['output']> {
   const bundle = await rolldown({

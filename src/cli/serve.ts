@@ -64,12 +64,17 @@ async function serve(
   const { createLogger } = await import('../log.ts')
   const log = createLogger({ level: verbose === true ? 'debug' : 'info', isTerminal: process.stderr.isTTY })
   if (closed.length > 0) log.debug({ descriptors: closed }, 'inherited descriptors closed')
-  const { loadSettings } = await import('../config/load.ts')
-  const load = (): Promise<Settings> => loadSettings(config === undefined ? host : { ...host, path: config })
+  const { loadSettingsApart } = await import('../config/load-apart.ts')
+  const load = (waiting: { readonly signal: AbortSignal }): Promise<Settings> =>
+    loadSettingsApart(config === undefined ? host : { ...host, path: config }, waiting)
   // What is to run by them is loaded meanwhile.
-  const [settings, { startDaemon }] = await Promise.all([load(), import('../daemon/start.ts')])
+  const loaded = await Promise.all([load(told), import('../daemon/start.ts')]).catch((error: unknown) => {
+    if (!told.mustEnd) throw error // which may have reached the process that reads the configuration, too
+    return null
+  })
   // Who must end already takes nothing.
-  if (told.mustEnd) return 0
+  if (loaded === null || told.mustEnd) return 0
+  const [settings, { startDaemon }] = loaded
   for (const warning of settings.warnings) log.warn({ warning }, 'configuration')
 
   // 3. The daemon, until a signal, its operator or its own trouble ends it.

@@ -21,7 +21,7 @@ export type Reloaded = OperatorMethods['daemon/reload']['result']
 
 export interface ReloadPorts {
   /** Reads the configuration as the start did */
-  readonly load: () => Promise<Settings>
+  readonly load: (waiting: { readonly signal: AbortSignal }) => Promise<Settings>
   /** Throws where the daemon can't go over to these settings while it runs; what it returns lets in whom they let in */
   readonly expectKept: (next: Settings) => () => void
   /** Told of what goes on after the answer */
@@ -58,7 +58,7 @@ async function reloadNow(ports: ReloadPorts, caller: Caller): Promise<Reloaded> 
   const { load, expectKept, governance, emit, log, signal } = ports
   try {
     signal.throwIfAborted()
-    const next = await load()
+    const next = await load({ signal })
     const letIn = expectKept(next)
     for (const warning of next.warnings) log.warn({ warning }, 'configuration')
     const replaced = await otherCode(ports)

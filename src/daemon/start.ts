@@ -42,8 +42,8 @@ import { type Undo, unwind } from './unwind.ts'
 
 export interface DaemonOptions {
   readonly settings: Settings
-  /** Reads the configuration anew, as `settings` were read */
-  readonly load: () => Promise<Settings>
+  /** Reads the configuration anew, as `settings` were read; who waits for it no longer ends the reading */
+  readonly load: (waiting: { readonly signal: AbortSignal }) => Promise<Settings>
   readonly host: Host
   readonly runtimeDir: string
   readonly stateDir: string

@@ -65,3 +65,16 @@ test('SIGHUP before a daemon is loaded has it read its configuration once more w
   })
   await endServe({ process: daemon, client })
 })
+
+test('SIGTERM to a daemon and to the process that reads its configuration ends it with 0', async () => {
+  await using at = await place()
+  const amid = preload('SIGTERM', { before: 'config/load-child.js', whom: '0' })
+  const daemon = spawn(process.execPath, [cli, 'serve'], {
+    env: { ...at.env, NODE_OPTIONS: `--import=${amid}` },
+    stdio: ['ignore', 'ignore', 'pipe'],
+    detached: true, // in a group of its own
+  })
+  const exit = once(daemon, 'exit')
+  expect(await text(daemon.stderr)).toBe('')
+  expect(await exit).toEqual([0, null])
+})

@@ -1,4 +1,4 @@
-// A daemon that is told to end while something hangs, its own exit: it ends all the same, and nothing else does.
+// A daemon that is told to end while something hangs, its own exit or what reads its configuration: it ends all the same, and nothing else does.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
@@ -78,3 +78,34 @@ test('a second signal ends a daemon on its way down, even where it would hang as
   await eventually(() => processesWith(`${at.folder}/`).length === 0, 30_000)
   expect(existsSync(join(at.runtimeDir, 'host', 'host.sock'))).toBe(false)
 })
+
+test.each(['as it starts', 'at a reload'])(
+  'a daemon that is told to end while its configuration is read, %s, and never will be, ends, and nobody reads on',
+  async (when) => {
+    await using at = await place()
+    const [path, flag] = [join(at.folder, 'halt.mjs'), join(at.folder, 'halted')]
+    await writeFile(
+      path,
+      `import { existsSync } from 'node:fs'
+if (process.argv[1].includes('load-child') && existsSync(${JSON.stringify(flag)}))
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0)
+`,
+    )
+    const env = { NODE_OPTIONS: `--import=${path}` }
+    const begun = when === 'at a reload' ? await serve(at, env) : null
+    await begun?.client[Symbol.asyncDispose]()
+    await writeFile(flag, '')
+    const daemon = begun?.process ?? at.start(['serve'], env)
+    if (begun !== null) daemon.kill('SIGHUP')
+    const readers = (): readonly number[] => processesWith(`"home":"${at.folder}"`)
+    try {
+      await eventually(() => readers().length === 1, 20_000)
+      daemon.kill('SIGTERM')
+      await eventually(() => hasEnded(daemon), 20_000)
+      expect(daemon.exitCode).toBe(0)
+      await eventually(() => readers().length === 0)
+    } finally {
+      for (const pid of readers()) process.kill(pid, 'SIGKILL')
+    }
+  },
+)
