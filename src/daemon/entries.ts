@@ -1,11 +1,14 @@
 // From an entry that came beside the configuration, the operator's or a host's, to settings that are judged as its own are.
 import { dirname } from 'node:path'
 import type { Host } from '../config/host.ts'
-import { settingsOf } from '../config/load.ts'
 import { SallyportError } from '../errors.ts'
+import { late } from '../lib/late.ts'
 import type { LaunchRequest } from '../rpc/governed.ts'
 import type { CredentialSource } from '../schema/credentials.ts'
 import type { ProfileSettings, ServerSettings, Settings } from '../schema/settings.ts'
+
+// What judges entries is much code, which most daemons never need again.
+const judging = late(() => import('../config/load.ts'))
 
 /** A server's entry as the operator wrote it. */
 export interface Registered {
@@ -84,6 +87,7 @@ export async function judge(
   }
   const beside = dirname(settings.sources[0]?.path ?? '/')
   const source = scope === 'dynamic' ? 'the launch' : 'the registration'
+  const { settingsOf } = await judging()
   const judged = await settingsOf(value, directory ?? beside, host, source)
   const found = judged.servers.get(server)
   const profile = judged.profiles.get(found?.profile ?? '')

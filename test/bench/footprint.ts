@@ -34,7 +34,7 @@ const nodeShimName = 'a shim in Node'
 const leastStart = '/bin/true, to its end'
 const root = fileURLToPath(new URL('../..', import.meta.url))
 /** What a daemon needs of npm before it answers */
-const packages = ['commander', 'ipaddr.js', 'nanoid', 'pino', 'yaml']
+const packages = ['commander', 'nanoid', 'pino']
 
 await using stack = new Undoing()
 publish([...(await idle()), ...(await firstByte())])

@@ -1,13 +1,15 @@
 // What settings allow, on one daemon's journal: the policy of all, and what a project's file leaves of it for one session.
 import { gateOf } from '../../call/gate.ts'
-import { projectNarrowing } from '../../config/project.ts'
 import { digestOf } from '../../call/canonical.ts'
+import { late } from '../../lib/late.ts'
 import type { Gate } from '../../schema/gate.ts'
 import type { ServerSettings, Settings } from '../../schema/settings.ts'
 import type { Policy, Ports } from '../../supervisor/ports.ts'
 import { digestOfEntry } from './entry.ts'
 import type { Governance } from './governance.ts'
 import { liveSettings } from './live-settings.ts'
+
+const projects = late(() => import('../../config/project.ts'))
 
 /** Version of what decides about a server that is not there */
 const absent = 'none'
@@ -56,6 +58,7 @@ export function narrowing(
   policy: ReturnType<typeof policyUnder>,
 ): Ports['narrow'] {
   return async (project, { principal }) => {
+    const { projectNarrowing } = await projects()
     const narrow = await projectNarrowing(project, [daemonUid, principal.attributes.uid])
     let whole = now()
     let narrowed = narrow(whole)

@@ -1,15 +1,18 @@
 // The journal as operators ask for it: records that match, records as they come, and whether it is what was written.
-import { placeOfOrigin } from '../../config/origin.ts'
+import type { Place } from '../../config/origin.ts'
 import { type Found, queryJournal } from '../../journal/read.ts'
 import type { JournalRecord } from '../../journal/record.ts'
 import { verifyApart } from '../../journal/verify-apart.ts'
 import { matchesName } from '../../lib/glob.ts'
+import { late } from '../../lib/late.ts'
 import type { AuditQuery as Query } from '../../rpc/governed.ts'
 import type { Policy } from '../../supervisor/ports.ts'
 import { explainCall } from './explain-call.ts'
 import type { Governance } from '../governance/governance.ts'
 import type { MethodCall, MethodTable } from './methods.ts'
 import { policyVersionOf } from '../governance/policy.ts'
+
+const origins = late(() => import('../../config/origin.ts'))
 
 type Methods = 'audit/query' | 'audit/verify' | 'calls/explain'
 
@@ -52,7 +55,7 @@ export function auditMethods({ governance, directory, key, policy }: AuditPorts)
       const { rule, policy: by } = explained
       // Of a file that cannot be read any more, or was decided by before, no line is known.
       const isKnown = rule !== null && by.is_present
-      const place = isKnown ? await placeOfOrigin(rule, policy.settings).catch(() => null) : null
+      const place = isKnown ? await placeOf(rule, policy.settings).catch(() => null) : null
       return { ...explained, place }
     },
     async 'audit/verify'({ anchor = null }, { signal }) {
@@ -60,6 +63,11 @@ export function auditMethods({ governance, directory, key, policy }: AuditPorts)
       return verifyApart({ directory, key, known: { anchor, head: governance.journal.head } }, { signal })
     },
   }
+}
+
+async function placeOf(rule: string, settings: Policy['settings']): Promise<Place | null> {
+  const { placeOfOrigin } = await origins()
+  return placeOfOrigin(rule, settings)
 }
 
 function isAsked({ type, body }: JournalRecord, asked: Query): boolean {

@@ -1,18 +1,20 @@
 // From what a server lists to what may be called: a draft to be read, and the operator's yes to what it was written for.
 import { draftDeclaration } from '../../call/declaration.ts'
 import { namesOf } from '../../config/containment.ts'
-import { declarationOf } from '../../config/declaration.ts'
 import type { ToolDeclaration } from '../../call/declaration.ts'
 import type { OperatorMethods } from '../../rpc/protocol.ts'
-import type { DeclaredTool } from '../../schema/settings.ts'
+import type { DeclaredTool, ServerSettings } from '../../schema/settings.ts'
 import type { Supervisor } from '../../supervisor/supervisor.ts'
 import { actor } from '../governance/actor.ts'
 import type { Governance } from '../governance/governance.ts'
 import { namesAny } from '../../lib/glob.ts'
+import { late } from '../../lib/late.ts'
 import { harmless, maxInstructions } from '../../supervisor/control/tool-view.ts'
 import type { MethodCall, MethodTable } from './methods.ts'
 import { digestOfTool } from '../governance/seen.ts'
 import { declarationView } from './tool-methods.ts'
+
+const declarations = late(() => import('../../config/declaration.ts'))
 
 export interface DeclarationPorts {
   readonly supervisor: Supervisor
@@ -76,7 +78,7 @@ async function accept(
 ): Promise<OperatorMethods['declarations/accept']['result']> {
   const settings = supervisor.settingsOf(caller, server)
   const declared: Readonly<Record<string, DeclaredTool>> | null =
-    declaration === undefined ? settings.declaration : declarationOf(declaration, settings)
+    declaration === undefined ? settings.declaration : await read(declaration, settings)
   const surface = await supervisor.look(caller, server, { signal })
   const accepted = await governance.surfaces.accept(
     { server: settings, ...surface },
@@ -88,6 +90,14 @@ async function accept(
     accepted: [...accepted.tools.keys()],
     left_out: accepted.leftOut,
   }
+}
+
+async function read(
+  declaration: unknown,
+  settings: ServerSettings,
+): Promise<Readonly<Record<string, DeclaredTool>>> {
+  const { declarationOf } = await declarations()
+  return declarationOf(declaration, settings)
 }
 
 /** What the server said that the draft rests on, and where it said nothing, that the worst was assumed. */
