@@ -1,13 +1,14 @@
 // A daemon that outlives its starter: started apart, with the same environment, and awaited until one answers, ours or another's.
 import { spawn } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
-import { closeSync, fstatSync, mkdirSync, openSync, readSync, renameSync } from 'node:fs'
+import { closeSync, fstatSync, openSync, readSync, renameSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { connect } from '../client/client.ts'
 import type { Host } from '../config/host.ts'
 import { isErrorCode, SallyportError } from '../errors.ts'
+import { prepareStateDir } from '../rpc/runtime-dir.ts'
 
 export interface BackgroundOptions {
   readonly host: Host
@@ -26,6 +27,7 @@ const keptLogBytes = 8 * 1024 * 1024
 export async function startInBackground(options: BackgroundOptions): Promise<void> {
   const { runtimeDir, stateDir } = options
   if (await answers(runtimeDir)) return
+  await prepareStateDir(stateDir)
   const log = openLog(stateDir)
   const from = fstatSync(log).size
   const child = start(options, log)
@@ -66,7 +68,6 @@ async function answers(runtimeDir: string): Promise<boolean> {
 
 // One log and the one before it, so that a daemon that is started for years fills no disk.
 function openLog(stateDir: string): number {
-  mkdirSync(stateDir, { recursive: true, mode: 0o700 })
   const path = join(stateDir, 'daemon.log')
   const log = openSync(path, 'a+', 0o600)
   if (fstatSync(log).size < keptLogBytes) return log

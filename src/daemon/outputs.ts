@@ -1,8 +1,9 @@
 // What was too long to be answered at once: files of the state directory, each for its own caller, and not for long.
 import { randomBytes } from 'node:crypto'
-import { mkdir, open, rm, writeFile } from 'node:fs/promises'
+import { open, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { SallyportError } from '../errors.ts'
+import { makeFolder } from '../lib/folder.ts'
 import type { CallId } from '../lib/ids.ts'
 import { isLong } from '../lib/long-text.ts'
 import type { OutputPiece, OutputRequest } from '../rpc/governed.ts'
@@ -43,7 +44,7 @@ export class Outputs implements Overflow, AsyncDisposable {
 
   static async open(options: OutputOptions): Promise<Outputs> {
     await rm(options.directory, { recursive: true, force: true })
-    await mkdir(options.directory, { recursive: true, mode: 0o700 })
+    makeFolder(options.directory, 0o700)
     return new Outputs(options)
   }
 

@@ -1,6 +1,7 @@
 // What one daemon has outside of its sandboxes for them: the broker of secrets, the folder of doors, and who hears of both.
-import { chmod, mkdir, rm } from 'node:fs/promises'
+import { chmod, rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { makeFolder } from '../lib/folder.ts'
 import { late } from '../lib/late.ts'
 import { createBroker } from '../credentials/broker.ts'
 import type { Broker } from '../schema/credentials.ts'
@@ -49,7 +50,7 @@ export async function createOutside(options: OutsideOptions): Promise<Outside> {
   const doors = join(runtimeDir, 'egress')
   guard.cleanUp(`doors /${doors.replace(/^\/+/, '')}`)
   await rm(doors, { recursive: true, force: true })
-  await mkdir(doors, { recursive: true, mode: 0o711 })
+  makeFolder(doors, 0o711)
   await chmod(doors, 0o711) // whatever the umask is: a sandbox's user passes through, and sees nothing
   const broker = createBroker({
     get sources() {

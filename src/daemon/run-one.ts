@@ -1,5 +1,5 @@
 // One server without a daemon: the same launch, the same policy, on a stream of the caller's.
-import { mkdir, mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Duplex } from 'node:stream'
 import type { Host } from '../config/host.ts'
@@ -7,7 +7,7 @@ import { SallyportError } from '../errors.ts'
 import { loadKey } from '../journal/key.ts'
 import { newDaemonId } from '../lib/ids.ts'
 import type { Logger } from '../lib/logger.ts'
-import { ownFolder } from '../rpc/runtime-dir.ts'
+import { prepareStateDir } from '../rpc/runtime-dir.ts'
 import { findInitBinary } from '../sandbox/init-binary.ts'
 import type { Governor, Observation } from '../schema/governor.ts'
 import type { ServerSettings, Settings } from '../schema/settings.ts'
@@ -53,8 +53,7 @@ export async function runOne(options: RunOptions, waiting: { signal: AbortSignal
   const { settings, name, stateDir, log } = options
   const server = settings.servers.get(name)
   if (server === undefined) throw new SallyportError('ERR_SERVER_NOT_FOUND', `no server is named ${name}`)
-  await mkdir(stateDir, { recursive: true, mode: 0o700 })
-  await ownFolder(stateDir, 0o700, null)
+  await prepareStateDir(stateDir)
   await using folder = await folderIn(stateDir)
   const guard = await guardOf(folder.path, log)
   let isClean = false

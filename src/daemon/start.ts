@@ -1,5 +1,5 @@
 // How a daemon comes up: folders, locks, servers, sockets; what a step did is undone in reverse, there and on the way down.
-import { mkdir, rm } from 'node:fs/promises'
+import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Host } from '../config/host.ts'
 import { SallyportError } from '../errors.ts'
@@ -9,7 +9,7 @@ import type { Logger } from '../lib/logger.ts'
 import { packageVersion } from '../lib/version.ts'
 import { PeerQuery } from '../rpc/peer.ts'
 import { protocolId } from '../rpc/protocol.ts'
-import { ownFolder, prepareRuntimeDir } from '../rpc/runtime-dir.ts'
+import { prepareRuntimeDir, prepareStateDir } from '../rpc/runtime-dir.ts'
 import type { Settings } from '../schema/settings.ts'
 import { findInitBinary } from '../sandbox/init-binary.ts'
 import type { Caller, Emit } from '../supervisor/ports.ts'
@@ -70,8 +70,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
 
     // 2. The folders, and the locks that make everything in them ours.
     const paths = await prepareRuntimeDir(runtimeDir, hostGid)
-    await mkdir(stateDir, { recursive: true, mode: 0o700 })
-    await ownFolder(stateDir, 0o700, null)
+    await prepareStateDir(stateDir)
     const initPath = await findInitBinary()
     const onLost = (error: SallyportError): void => ended.resolve(error)
     const guard = await Guard.hold({

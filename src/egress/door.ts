@@ -4,6 +4,7 @@ import { createServer } from 'node:net'
 import type { Server, Socket } from 'node:net'
 import { dirname } from 'node:path'
 import { SallyportError } from '../errors.ts'
+import { makeFolder } from '../lib/folder.ts'
 import { LoopTurns } from '../lib/loop-turns.ts'
 import type { Door, DoorOptions, EgressEndpoint, EgressPolicy, OpenConnection } from '../schema/egress.ts'
 import { isPattern } from './allowlist.ts'
@@ -58,7 +59,7 @@ export async function openDoor(policy: EgressPolicy, options: DoorOptions, share
       'ERR_RUNTIME_UNSAFE',
       `socket path ${options.path} has ${bytes} bytes and the kernel takes ${maxSocketPath}; choose a shorter --runtime`,
     )
-  await makeFolder(dirname(options.path))
+  await makeNewFolder(dirname(options.path))
   const door = new UnixDoor(policy, options, shared)
   try {
     await door.bind(options.uid)
@@ -219,8 +220,8 @@ class UnixDoor implements Door {
 }
 
 /** The folder is ours alone, or may be walked through by the uid that is to connect; it is never one that was there. */
-async function makeFolder(folder: string): Promise<void> {
-  await mkdir(dirname(folder), { recursive: true, mode: 0o711 })
+async function makeNewFolder(folder: string): Promise<void> {
+  makeFolder(dirname(folder), 0o711)
   try {
     await mkdir(folder, { mode: 0o700 })
   } catch (error) {

@@ -1,7 +1,8 @@
 // The one durable store: records in order, durable before their effect, or nothing is called.
-import { constants, mkdirSync } from 'node:fs'
+import { constants } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import { SallyportError } from '../errors.ts'
+import { makeFolder } from '../lib/folder.ts'
 import { errnoOf, isShortage } from '../lib/missing.ts'
 import { unmakeable, unreadable, unwritable } from './failures.ts'
 import { type Pending, type Place, settle } from './pending.ts'
@@ -196,7 +197,7 @@ function readAll({ directory, key, replay, from = null, notes = [] }: JournalOpt
 
 function make(directory: string): void {
   try {
-    mkdirSync(directory, { recursive: true, mode: 0o700 })
+    makeFolder(directory, 0o700)
   } catch (error) {
     const errno = errnoOf(error)
     if (errno === null || isShortage(error)) throw error

@@ -1,7 +1,10 @@
 // The folder that holds the sockets: made, or refused when somebody else could have a hand in it.
-import { chmod, chown, lstat, mkdir } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
+import { chmod, chown, lstat } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { SallyportError } from '../errors.ts'
+import { makeFolder } from '../lib/folder.ts'
+import { errnoOf, isShortage } from '../lib/missing.ts'
 import { isPrivateGroup } from '../lib/private-group.ts'
 
 /** Longest path of a unix socket, bytes (sun_path holds 108 with the NUL). */
@@ -35,7 +38,7 @@ export const whoMayUse = (path: string): string =>
 
 /**
  * Makes the runtime directory (0711) with `host` (0700, or 0750 for the group) and `operator` (0700) in it.
- * Throws ERR_RUNTIME_UNSAFE where one is a symlink, belongs to another user, or can be replaced by one.
+ * Throws ERR_RUNTIME_UNSAFE where one can't be made, is a symlink, belongs to another user, or can be replaced by one.
  */
 export async function prepareRuntimeDir(directory: string, hostGid: number | null): Promise<RuntimePaths> {
   const paths = runtimePaths(directory)
@@ -45,7 +48,7 @@ export async function prepareRuntimeDir(directory: string, hostGid: number | nul
       'ERR_RUNTIME_UNSAFE',
       `socket path ${paths.operatorSocket} has ${length} bytes and the kernel takes ${maxSocketPath}; choose a shorter --runtime`,
     )
-  await mkdir(dirname(directory), { recursive: true, mode: 0o755 })
+  make(dirname(directory), 0o755)
   await checkParents(directory)
   await ownFolder(directory, 0o711, null)
   await ownFolder(paths.hostDirectory, hostGid === null ? 0o700 : 0o750, hostGid)
@@ -53,9 +56,17 @@ export async function prepareRuntimeDir(directory: string, hostGid: number | nul
   return paths
 }
 
-/** Makes a folder with that mode, or takes one that is ours already; ERR_RUNTIME_UNSAFE where it is somebody else's. */
-export async function ownFolder(directory: string, mode: number, gid: number | null): Promise<void> {
-  await mkdir(directory, { mode: 0o700 }).catch(unlessExists)
+/**
+ * Makes the state directory (0700) with what is missing above it, or takes one that is ours already. Throws ERR_RUNTIME_UNSAFE
+ * where it can't be made, or is somebody else's.
+ */
+export async function prepareStateDir(directory: string): Promise<void> {
+  await ownFolder(directory, 0o700, null)
+}
+
+// Makes a folder with that mode, or takes one that is ours already.
+async function ownFolder(directory: string, mode: number, gid: number | null): Promise<void> {
+  make(directory, 0o700)
   const found = await lstat(directory)
   const uid = process.geteuid?.() ?? -1
   if (!found.isDirectory()) throw unsafe(directory, 'is not a folder (symbolic links are not followed)')
@@ -77,14 +88,30 @@ async function checkParents(directory: string): Promise<void> {
   }
 }
 
-function unlessExists(error: NodeJS.ErrnoException): void {
-  if (error.code !== 'EEXIST') throw error
+// What is there, and is no folder, is judged by whoever looks at it next.
+function make(directory: string, mode: number): void {
+  try {
+    makeFolder(directory, mode)
+  } catch (error) {
+    if (errnoOf(error) === null || isShortage(error)) throw error
+    if (existsSync(directory)) return
+    throw unmakeable(directory, error)
+  }
 }
 
 function unsafe(path: string, why: string): SallyportError {
   return new SallyportError(
     'ERR_RUNTIME_UNSAFE',
-    `runtime folder ${path} ${why}; remove it or choose another with --runtime`,
+    `folder ${path} ${why}; remove it or choose another with --runtime or --state`,
     { path },
+  )
+}
+
+function unmakeable(path: string, cause: unknown): SallyportError {
+  return new SallyportError(
+    'ERR_RUNTIME_UNSAFE',
+    `folder ${path} cannot be made: ${String(cause)}; choose one with --runtime or --state below a folder that this user may make folders in`,
+    { path },
+    { cause },
   )
 }

@@ -35,6 +35,24 @@ describe('a daemon', () => {
     expect(await first.client.call('servers/list', {})).toEqual({ servers: [] })
   })
 
+  it.each([
+    ['serve', '--state'],
+    ['serve', '--runtime'],
+    ['serve --background', '--state'],
+  ])(
+    'refuses by name a folder that can’t be made (%s %s), and is not busy for ever',
+    async (verb, option) => {
+      await using at = await place()
+      const { status, stderr } = await at.run([...verb.split(' '), option, '/proc/no-such-process/a/b'])
+      expect(stderr).toContain('/proc/no-such-process')
+      expect(stderr).toContain('cannot be made')
+      expect({ status, isNamed: stderr.includes('(ERR_RUNTIME_UNSAFE)') }).toEqual({
+        status: 7,
+        isNamed: true,
+      })
+    },
+  )
+
   it('starts cleanly after one that was killed, and nothing of that one is left', async () => {
     await using at = await place(configOf({ echo: fixture('echo') }))
     expect((await at.run(['serve', '--background'])).status).toBe(0)

@@ -295,8 +295,14 @@ describe('what can’t be read', () => {
     ],
     [
       'where a link leads nowhere',
-      'ENOENT',
+      'EEXIST',
       () => symlinkSync(join(root, 'none', 'journal'), directory),
+      'expected a folder; move what is there',
+    ],
+    [
+      'where nobody can make a folder',
+      'ENOENT',
+      () => (directory = '/proc/no-such-process/journal'),
       'expected a disk and a folder above it that this user may write to; mend that',
     ],
   ])('is no journal, %s (%s)', (_, errno, put, mend) => {

@@ -1,8 +1,8 @@
 // The folder of the sockets: made with the right modes, refused where somebody else has a hand in it.
-import { chmod, chown, lstat, mkdir, symlink } from 'node:fs/promises'
+import { chmod, chown, lstat, mkdir, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
-import { prepareRuntimeDir } from '../../src/rpc/runtime-dir.ts'
+import { prepareRuntimeDir, prepareStateDir } from '../../src/rpc/runtime-dir.ts'
 import { tempDir } from '../support/temp-dir.ts'
 import { isRoot, nobody } from '../support/user.ts'
 
@@ -74,4 +74,15 @@ it('a path too long for a socket is refused before anything is made', async () =
   const directory = join(folder.path, 'x'.repeat(100))
   await expect(prepareRuntimeDir(directory, null)).rejects.toMatchObject(unsafe)
   await expect(lstat(directory)).rejects.toThrow('ENOENT')
+})
+
+it('one that can’t be made is refused by name', async () => {
+  await using folder = await tempDir()
+  await writeFile(join(folder.path, 'file'), '')
+  for (const directory of ['/proc/no-such-process/a/b', join(folder.path, 'file', 'below')])
+    for (const prepare of [prepareStateDir, (path: string) => prepareRuntimeDir(path, null)])
+      await expect(prepare(directory)).rejects.toMatchObject({
+        ...unsafe,
+        message: expect.stringMatching(/^folder \S+ cannot be made: .*choose one with --runtime or --state/),
+      })
 })

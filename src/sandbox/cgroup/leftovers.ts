@@ -1,6 +1,7 @@
 // Removes the control groups that a dead daemon left, and only those whose daemon is provably dead.
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
+import { makeFolder } from '../../lib/folder.ts'
 import type { DaemonId } from '../../lib/ids.ts'
 import { bootId, type DaemonMark, isDead, markOf, readMark } from '../daemon-mark.ts'
 import { removeDirectory } from './directory.ts'
@@ -13,7 +14,7 @@ interface DaemonRecord extends DaemonMark {
 /** Writes down which groups this daemon owns, in `stateDirectory/daemons`. Call it before the first of them is made. */
 export function recordGroups(stateDirectory: string, daemon: DaemonId, directories: readonly string[]): void {
   const folder = join(stateDirectory, 'daemons')
-  mkdirSync(folder, { recursive: true, mode: 0o700 })
+  makeFolder(folder, 0o700)
   const record: DaemonRecord = { ...markOf(daemon), directories }
   const file = join(folder, `${daemon}.json`)
   // Whole or not at all: half a record would be taken for nobody's
@@ -33,7 +34,7 @@ export function forgetGroups(stateDirectory: string, daemon: DaemonId): void {
  */
 export async function removeLeftovers(stateDirectory: string): Promise<readonly string[]> {
   const folder = join(stateDirectory, 'daemons')
-  mkdirSync(folder, { recursive: true, mode: 0o700 })
+  makeFolder(folder, 0o700)
   const removed: string[] = []
   for (const name of readdirSync(folder).filter((entry) => entry.endsWith('.json'))) {
     const record = parseRecord(readFileSync(join(folder, name), 'utf8'))

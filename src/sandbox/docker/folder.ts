@@ -1,7 +1,8 @@
 // What one container is given of the supervisor's own: the socket that init connects to, and the files that are written for it.
-import { chmod, chown, mkdir, open, rm, writeFile } from 'node:fs/promises'
+import { chmod, chown, open, rm, writeFile } from 'node:fs/promises'
 import { createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
+import { makeFolder } from '../../lib/folder.ts'
 import type { DataFile } from '../spec.ts'
 
 export interface InstanceFolder extends AsyncDisposable {
@@ -32,7 +33,7 @@ export const makeInstanceFolder = async (
 }
 
 const fill = async (path: string, files: readonly DataFile[], uid: number): Promise<InstanceFolder> => {
-  await mkdir(path, { recursive: true, mode: 0o700 })
+  makeFolder(path, 0o700)
   const written = new Map<string, string>()
   for (const [index, { target, content, mode }] of files.entries()) {
     const file = join(path, `${index}`)

@@ -1,7 +1,8 @@
 // Removes the containers that a dead daemon left, and only those whose daemon is provably dead.
 import { existsSync } from 'node:fs'
-import { chmod, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { chmod, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { makeFolder } from '../../lib/folder.ts'
 import { late } from '../../lib/late.ts'
 import { SallyportError } from '../../errors.ts'
 import type { DaemonId } from '../../lib/ids.ts'
@@ -31,7 +32,7 @@ export const makeDaemonFolder = async (
   endpoint: Endpoint,
 ): Promise<string> => {
   const folder = join(folders(stateDirectory), daemon)
-  await mkdir(folder, { recursive: true, mode: 0o700 })
+  makeFolder(folder, 0o700)
   await chmod(folders(stateDirectory), 0o700)
   await writeFile(
     join(folder, `${markFile}.new`),
