@@ -114,7 +114,7 @@ export const catalogue = {
     1081,
     'The journal is not what was written: a record does not fit its hash, its place or its key.',
   ),
-  ERR_JOURNAL_KEY: entry(7, 1082, 'The journal’s key can be read by others, is not the daemon’s, or is no key.'),
+  ERR_JOURNAL_KEY: entry(7, 1082, 'The journal’s key is lost, can be read by others, is not the daemon’s, or is no key.'),
   ERR_PARSE: entry(1, -32700, 'The line is not JSON.'),
   ERR_INVALID_REQUEST: entry(1, -32600, 'The JSON is not a JSON-RPC 2.0 message.'),
   ERR_METHOD_NOT_FOUND: entry(1, -32601, 'The control socket has no such method.'),

@@ -106,7 +106,9 @@ async function runGuarded(options: GuardedOptions, { signal }: { signal: AbortSi
   const logs = new LogRing(server.output.stderrBytes)
   logs.listen(options.onStderr)
   let halt: (reason: string) => void = () => undefined
+  // The daemon's too, with which a run must not begin anew.
   const keyPath = join(stateDir, 'journal.key')
+  const key = await loadKey(keyPath, join(stateDir, 'journal'))
   // A run's own journal: runs go on side by side, and what one of them accepted is not what the next one runs.
   await using governance = await Governance.open({
     settings,
@@ -125,7 +127,7 @@ async function runGuarded(options: GuardedOptions, { signal }: { signal: AbortSi
   })
   await forgetPastRuns({
     stateDir,
-    key: await loadKey(keyPath),
+    key,
     keepDays: settings.journal.keepDays,
     now: Date.now(),
     record: (body) => governance.recorder.record('runs.pruned', body),

@@ -212,7 +212,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
       hello,
       shutDown,
       directory,
-      key: await loadKey(keyPath),
+      key: await loadKey(keyPath, directory),
       policy: whole,
       inTurn,
       stopping: stopping.signal,

@@ -1,22 +1,51 @@
 // The journal's MAC key: made once, kept outside the journal's folder, readable by nobody else.
 import { randomBytes, randomUUID } from 'node:crypto'
 import { chmod, link, open, readFile, rm, stat } from 'node:fs/promises'
+import { dirname } from 'node:path'
 import { SallyportError } from '../errors.ts'
-import { isMissing } from '../lib/missing.ts'
+import { errnoOf, isMissing } from '../lib/missing.ts'
+import { listSegments } from './segments.ts'
 
 const keyBytes = 32
 
 /**
- * Reads the key at `path`, or makes it (mode 0600) where there is none.
+ * Reads the key at `path`, or makes it (mode 0600) where there is none and `journal`, a folder, holds nothing yet: another key
+ * would hide that the journal's own is lost.
  *
- * @throws ERR_JOURNAL_KEY when the file is readable by others, not ours, or not 32 bytes
+ * @throws ERR_JOURNAL_KEY when the file is readable by others, not ours, not 32 bytes, or lost; ERR_JOURNAL where none can be kept
  */
-export async function loadKey(path: string): Promise<Uint8Array> {
+export async function loadKey(path: string, journal: string): Promise<Uint8Array> {
+  const isBegun = listSegments(journal).length > 0 // looked at first: whoever begins one beside us has made the key before
+  const found = await readKey(path).catch((error: unknown) => {
+    if (isMissing(error)) return null
+    throw error
+  })
+  if (isBegun && found !== null) return found
+  if (isBegun)
+    throw new SallyportError(
+      'ERR_JOURNAL_KEY',
+      `the journal's key ${path} is missing, and ${journal} was written with it; restore the file, or move the journal away to begin a new chain`,
+      { path },
+    )
   try {
-    return await readKey(path)
+    const key = found ?? (await makeKey(path))
+    // A name outlives a loss of power only once its folder was synced: before anything is written with the key.
+    await using folder = await open(dirname(path), 'r')
+    await folder.sync()
+    return key
   } catch (error) {
-    if (!isMissing(error)) throw error
+    const why = errnoOf(error)
+    if (why === null || error instanceof SallyportError) throw error
+    throw new SallyportError(
+      'ERR_JOURNAL',
+      `the journal's key cannot be kept in ${path} (${why}), so nothing is called; mend the disk, then start again`,
+      { path },
+      { cause: error },
+    )
   }
+}
+
+async function makeKey(path: string): Promise<Uint8Array> {
   const draft = `${path}.${randomUUID()}`
   try {
     await using file = await open(draft, 'wx', 0o600)
@@ -27,7 +56,7 @@ export async function loadKey(path: string): Promise<Uint8Array> {
   } finally {
     await rm(draft, { force: true })
   }
-  return await readKey(path)
+  return readKey(path)
 }
 
 function unlessExists(error: NodeJS.ErrnoException): void {

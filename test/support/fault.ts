@@ -11,6 +11,7 @@ export type Fault =
   | { readonly errno: keyof typeof constants.errno; readonly needle: string }
   | { readonly torn: keyof typeof constants.errno; readonly needle: string }
   | { readonly sync: keyof typeof constants.errno }
+  | { readonly folder: keyof typeof constants.errno }
   | { readonly stuck: keyof typeof constants.errno }
   | { readonly fork: keyof typeof constants.errno }
 
@@ -41,6 +42,7 @@ function textOf(fault: Fault): string {
   if (typeof fault === 'string') return fault
   if ('fork' in fault) return `fork ${constants.errno[fault.fork]}`
   if ('torn' in fault) return `torn ${constants.errno[fault.torn]} ${fault.needle}`
+  if ('folder' in fault) return `folder ${constants.errno[fault.folder]}`
   if ('stuck' in fault) return `stuck ${constants.errno[fault.stuck]}`
   return 'sync' in fault
     ? `sync ${constants.errno[fault.sync]}`

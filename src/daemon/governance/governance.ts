@@ -124,7 +124,7 @@ export class Governance implements AsyncDisposable {
     const { daemon, emit, redactor, separation } = options
     const ledger = new Ledger(settings.trust)
     const past = new Past(ledger)
-    const key = await loadKey(keyPath)
+    const key = await loadKey(keyPath, directory)
     const tell = (type: string, detail = {}): void => emit(event(type, null, detail))
     const warn = ({ code, message }: SallyportError): void =>
       tell('journal/not-kept', { code, reason: message })

@@ -1,0 +1,71 @@
+// What lies beside the journal, and is not what was put there: a key that is lost.
+import { execFileSync } from 'node:child_process'
+import { existsSync, mkdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { loadKey } from '../../src/journal/key.ts'
+import { segmentPath } from '../../src/journal/segments.ts'
+import { faults } from '../support/fault.ts'
+import { tempDir } from '../support/temp-dir.ts'
+
+const source = new URL('../../src/journal/key.ts', import.meta.url).href
+const key = new Uint8Array(32).fill(7)
+let folder: Awaited<ReturnType<typeof tempDir>>
+let directory: string
+
+beforeEach(async () => {
+  folder = await tempDir()
+  directory = join(folder.path, 'journal')
+  mkdirSync(directory)
+})
+afterEach(() => folder[Symbol.asyncDispose]())
+
+describe('a key', () => {
+  test('is made once, for nobody else to read', async () => {
+    const path = join(folder.path, 'journal.key')
+    const made = await loadKey(path, directory)
+    expect(statSync(path).mode & 0o777).toBe(0o600)
+    writeFileSync(segmentPath(directory, 1), '')
+    expect(await loadKey(path, directory)).toEqual(made)
+  })
+
+  test('that is lost is not made anew while there is a journal that was written with it', async () => {
+    const path = join(folder.path, 'journal.key')
+    writeFileSync(segmentPath(directory, 1), '')
+    await expect(loadKey(path, directory)).rejects.toMatchObject({
+      code: 'ERR_JOURNAL_KEY',
+      message: expect.stringContaining(`${path} is missing, and ${directory} was written with it`),
+    })
+    expect(existsSync(path)).toBe(false)
+    rmSync(directory, { recursive: true })
+    expect(await loadKey(path, directory)).toHaveLength(32)
+  })
+
+  test('is of use once its name is on the disk, before anything is written with it', async () => {
+    const path = join(folder.path, 'journal.key')
+    const fault = faults(folder.path)
+    const program = `const { loadKey } = await import(${JSON.stringify(source)})
+      console.log(await loadKey(...process.argv.slice(1)).then(({ length }) => length, ({ code }) => code))`
+    const load = (): string =>
+      execFileSync(process.execPath, ['--input-type=module', '--eval', program, path, directory], {
+        env: fault.env,
+        encoding: 'utf8',
+      }).trim()
+    fault.arm({ folder: 'EIO' })
+    for (const _again of [1, 2]) expect(load()).toBe('ERR_JOURNAL') // also the one that is there from the first time
+    fault.disarm()
+    expect(load()).toBe('32')
+    writeFileSync(segmentPath(directory, 1), '')
+    fault.arm({ folder: 'EIO' })
+    expect(load()).toBe('32')
+  })
+
+  test('that another process makes meanwhile, and begins the journal with, is not lost', async () => {
+    const path = join(folder.path, 'journal.key')
+    const loading = loadKey(path, directory)
+    for (const end = performance.now() + 100; performance.now() < end;); // it finds none, and goes on once we wait
+    writeFileSync(path, key, { mode: 0o600 })
+    writeFileSync(segmentPath(directory, 1), '')
+    expect([...(await loading)]).toEqual([...key])
+  })
+})
