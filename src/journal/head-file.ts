@@ -1,11 +1,11 @@
 // Where the journal ended lately, in a file beside its folder: what shows offline that an end was cut off.
-import { readFileSync } from 'node:fs'
 import { rename, writeFile } from 'node:fs/promises'
 import { setTimeout as delay } from 'node:timers/promises'
 import { isMissing } from '../lib/missing.ts'
 import type { Journal } from './journal.ts'
 import type { Position } from './record.ts'
 import { seal, unseal } from './sealed.ts'
+import { textOf } from './segments.ts'
 
 /** A head file that is not to be used, and why. */
 export interface UnusableHead {
@@ -20,7 +20,7 @@ export const headPath = (directory: string): string => `${directory}.head`
 /** The place that the journal had reached when it was last written down; null where there is no such file. */
 export function readHead(directory: string, key: Uint8Array): Position | UnusableHead | null {
   try {
-    const { seq, hash } = unseal('head', readFileSync(headPath(directory), 'utf8'), key) as Position
+    const { seq, hash } = unseal('head', textOf(headPath(directory)), key) as Position
     return { seq, hash }
   } catch (error) {
     return isMissing(error) ? null : { reason: error instanceof Error ? error.message : 'it cannot be read' }

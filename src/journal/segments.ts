@@ -171,5 +171,16 @@ export function bytesOf(path: string): Buffer | null {
   }
 }
 
+/** All of a file's text; throws for what is no plain file, also for a pipe, which nobody waits for. */
+export function textOf(path: string): string {
+  const fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
+  try {
+    if (fstatSync(fd).isFile()) return readFileSync(fd, 'utf8')
+  } finally {
+    closeSync(fd)
+  }
+  throw new Error('it is no plain file: something was put in its place')
+}
+
 /** The position before the first record. */
 export const beginning: Position = { seq: 0, hash: genesis }

@@ -4,12 +4,12 @@
 // and thrown away wherever either does not hold. Each step of writing one leaves the ones before as they are:
 //
 //   sync the segment -> draft -> sync -> rename -> sync the folder -> remove what is older than the last two
-import { lstatSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { lstatSync, readdirSync, rmSync } from 'node:fs'
 import { mkdir, open, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { errnoOf, isShortage } from '../lib/missing.ts'
 import { seal, unseal } from './sealed.ts'
-import { type SegmentEnd, segmentPath, throughDescriptor } from './segments.ts'
+import { type SegmentEnd, segmentPath, textOf, throughDescriptor } from './segments.ts'
 
 export interface Snapshot extends SegmentEnd {
   /** What all records up to the position came to; JSON */
@@ -49,7 +49,7 @@ export function readSnapshots(directory: string, key: Uint8Array): readonly (Sna
 /** None where it was let go of since the folder was read, as a daemon does beside a verification. */
 function readSnapshot(path: string, key: Uint8Array): readonly (Snapshot | Unusable)[] {
   try {
-    return [unseal('snapshot', readFileSync(path, 'utf8'), key) as Snapshot]
+    return [unseal('snapshot', textOf(path), key) as Snapshot]
   } catch (error) {
     if (isShortage(error)) throw error
     return errnoOf(error) === 'ENOENT' ? [] : [{ path, reason: reasonOf(error) }]

@@ -5,16 +5,15 @@ import {
   fsyncSync,
   ftruncateSync,
   openSync,
-  readFileSync,
   renameSync,
   rmSync,
   statSync,
   writeFileSync,
 } from 'node:fs'
-import { isMissing } from '../lib/missing.ts'
+import { errnoOf, isMissing } from '../lib/missing.ts'
 import type { Position } from './record.ts'
 import { seal, unseal } from './sealed.ts'
-import { endsSo, listSegments, segmentPath } from './segments.ts'
+import { endsSo, listSegments, segmentPath, textOf } from './segments.ts'
 
 /** What does not count: all of a segment behind `length`. */
 export interface Uncut {
@@ -68,9 +67,9 @@ export class UncutNote {
   #read(path: string): Uncut | null {
     let text: string
     try {
-      text = readFileSync(path, 'utf8')
+      text = textOf(path)
     } catch (error) {
-      if (isMissing(error)) return null
+      if (isMissing(error) || errnoOf(error) === null) return null // or no file, which is nobody's note
       throw error
     }
     this.#isThere = true

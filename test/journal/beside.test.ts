@@ -1,10 +1,15 @@
-// What lies beside the journal, and is not what was put there: a key that is lost.
-import { execFileSync } from 'node:child_process'
+// What lies beside the journal, and is not what was put there: a key that is lost, files that are no files any more.
+import { execFileSync, spawn } from 'node:child_process'
 import { existsSync, mkdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { OwedFile } from '../../src/daemon/governance/owed-file.ts'
+import { redactor } from '../../src/daemon/redactor.ts'
+import { headPath, readHead } from '../../src/journal/head-file.ts'
 import { loadKey } from '../../src/journal/key.ts'
 import { segmentPath } from '../../src/journal/segments.ts'
+import { readSnapshots, snapshotPath } from '../../src/journal/snapshot.ts'
+import { UncutNote } from '../../src/journal/uncut.ts'
 import { faults } from '../support/fault.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
@@ -67,5 +72,39 @@ describe('a key', () => {
     writeFileSync(path, key, { mode: 0o600 })
     writeFileSync(segmentPath(directory, 1), '')
     expect([...(await loading)]).toEqual([...key])
+  })
+})
+
+describe('a pipe in the place of a file is named, and nobody waits for it:', () => {
+  const reason = 'it is no plain file: something was put in its place'
+  const path = (): string => join(folder.path, 'note')
+  const note = (): UncutNote => new UncutNote([path()], key)
+
+  test.each<[string, () => string, () => unknown, unknown]>([
+    ['the head', () => headPath(directory), () => readHead(directory, key), { reason }],
+    [
+      'a snapshot',
+      () => (mkdirSync(join(directory, 'snapshots')), snapshotPath(directory, 1)),
+      () => readSnapshots(directory, key),
+      [expect.objectContaining({ reason })],
+    ],
+    [
+      'what is owed',
+      path,
+      () => new OwedFile({ paths: [path()], key, redactor, warn: () => undefined }).read(),
+      { debts: [], refused: [expect.objectContaining({ reason })] },
+    ],
+    ['what could not be cut off', path, () => note().settle(directory), undefined],
+  ])('%s', (_, place, read, expected) => {
+    const pipe = place()
+    execFileSync('mkfifo', [pipe])
+    // Whoever waits for it gets something, and the end of it.
+    const writer = spawn('sh', ['-c', 'echo "junk" > "$1"', 'sh', pipe], { stdio: 'ignore' })
+    try {
+      expect(read()).toEqual(expected)
+      expect(existsSync(pipe)).toBe(true)
+    } finally {
+      writer.kill()
+    }
   })
 })

@@ -1,8 +1,9 @@
 // What has effect and can't be recorded, kept wherever there is room: a daemon that is killed meanwhile begins with it.
-import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { renameSync, rmSync, writeFileSync } from 'node:fs'
 import type { StrictFact } from '../../call/facts.ts'
 import { SallyportError } from '../../errors.ts'
 import { seal, unseal } from '../../journal/sealed.ts'
+import { textOf } from '../../journal/segments.ts'
 import { isMissing } from '../../lib/missing.ts'
 import type { Redactor } from '../../schema/redactor.ts'
 
@@ -50,7 +51,7 @@ export class OwedFile {
     for (const path of paths)
       try {
         removeDraft(path)
-        const found = (unseal('owed', readFileSync(path, 'utf8'), key) as Owed).debts
+        const found = (unseal('owed', textOf(path), key) as Owed).debts
         if (found.length > debts.length) debts = found
         this.#isThere = true
       } catch (error) {
