@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { errnoOf, isMissing, isShortage } from '../lib/missing.ts'
 import { decodeRecord, type Flaw, flawOfBatch, genesis, type JournalRecord, type Position } from './record.ts'
 
-const name = /^(\d{8})\.jsonl$/
+const name = /^(\d{8}|[1-9]\d{8,14})\.jsonl$/
 
 /** Path of a segment's file. */
 export const segmentPath = (directory: string, segment: number): string =>

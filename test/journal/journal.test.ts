@@ -122,6 +122,18 @@ describe('what was appended', () => {
       expect(lines.map((line) => line.includes(`"${member}":"`))).toEqual([true, false, false, true])
   })
 
+  test('is read back behind the last number of eight digits', async () => {
+    for (const n of [1, 2, 3]) {
+      await using journal = open()
+      await journal.append(note(n))
+      if (n === 1) writeFileSync(segmentPath(directory, 99_999_999), '')
+    }
+    const seen: JournalRecord[] = []
+    await using _again = open(seen)
+    const notes = seen.filter(({ type }) => type === 'test.note').map(({ body }) => body)
+    expect(notes).toEqual([{ n: 1 }, { n: 2 }, { n: 3 }])
+  })
+
   test('is in several segments once one is long enough, and one chain', async () => {
     await using journal = open([], { segmentBytes: 1000 })
     for (let n = 0; n < 30; n += 1) await journal.append(note(n))
