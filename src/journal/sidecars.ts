@@ -1,5 +1,6 @@
 // Evidence that lies beside the journal: whether each file that a record names is there, and is what the record says.
 import { hash } from 'node:crypto'
+import { lstatSync, readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { errnoOf } from '../lib/missing.ts'
 import { bytesOf } from './segments.ts'
@@ -14,6 +15,36 @@ export interface Sidecar {
 
 /** Where the evidence of that digest lies, relative to the journal's folder. */
 export const sidecarPath = (sha256: string): string => `evidence/${sha256}`
+
+const draftName = /^\.[0-9a-f]{64}\.[\d.]+$/
+
+/** The name of evidence while it is written, beside where it will lie; another one each time. */
+export const draftOf = (sha256: string): string => `.${sha256}.${process.pid}.${performance.now()}`
+
+/**
+ * Removes what a daemon that was killed as it wrote evidence left of it; called while nobody writes any. Nothing but plain files
+ * of such a name go, by way of no link; one that can't be removed takes up room, and keeps none of the others.
+ */
+export function removeDrafts(directory: string): void {
+  const folder = join(directory, 'evidence')
+  orLeave(() => {
+    if (!lstatSync(folder).isDirectory()) return
+    for (const name of readdirSync(folder).filter((one) => draftName.test(one)))
+      orLeave(() => {
+        const path = join(folder, name)
+        if (lstatSync(path).isFile()) rmSync(path)
+      })
+  })
+}
+
+/** Does it, unless the file system says no. */
+function orLeave(work: () => void): void {
+  try {
+    work()
+  } catch (error) {
+    if (errnoOf(error) === null) throw error
+  }
+}
 
 /** Members of a record's body that may lie beside it */
 const raw = ['request', 'response'] as const

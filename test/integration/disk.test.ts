@@ -198,6 +198,24 @@ describe('a disk', () => {
     expect(ends).not.toContain('unknown')
   })
 
+  test.runIf(isRoot)('has room for short calls still where there was none for a long one', async () => {
+    await using seen = await witness()
+    await using at = await place(configOf({ plain: seen.entry('plain') }))
+    await using disk = await ownDisk(at)
+    await using host = await at.connect('host')
+    await call(host, 'before')
+    await disk.sh('head -c $(( $(df --output=avail -B1 . | tail -n 1) - 262144 )) /dev/zero > filler')
+    for (let n = 0; n < 3; n += 1)
+      await expect(call(host, `${n}`.repeat(400_000))).rejects.toMatchObject({
+        code: 'ERR_JOURNAL',
+        message: expect.stringContaining('ENOSPC'),
+      })
+    for (let n = 0; n < 5; n += 1) await call(host, 'after')
+    expect((await disk.sh('ls -A journal/evidence')).trim()).toBe('')
+    expect(seen.calls('plain')).toHaveLength(6)
+    await disk.client[Symbol.asyncDispose]()
+  })
+
   test('from which permission is taken blocks whoever needs it', async () => {
     await using seen = await witness()
     await using at = await place(configOf({ plain: seen.entry('plain') }))

@@ -6,6 +6,7 @@ import { Journal, type JournalOptions } from '../../journal/journal.ts'
 import { type Pruned, pruneJournal } from '../../journal/prune.ts'
 import type { Position } from '../../journal/record.ts'
 import { beginning, type SegmentEnd } from '../../journal/segments.ts'
+import { removeDrafts } from '../../journal/sidecars.ts'
 import {
   coveredSegment,
   readSnapshots,
@@ -81,6 +82,7 @@ export class Keeping implements AsyncDisposable {
     const { directory, key } = options
     const passedOver: Unusable[] = []
     removeDraft(directory)
+    removeDrafts(directory)
     for (const candidate of [...readSnapshots(directory, key), null]) {
       if (candidate !== null && 'reason' in candidate) {
         passedOver.push(candidate)

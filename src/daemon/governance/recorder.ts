@@ -1,6 +1,6 @@
 // Evidence on its way into the journal: what was said is kept as it was said, and what is too long lies beside it, by digest.
 import { hash } from 'node:crypto'
-import { type FileHandle, mkdir, open, rename } from 'node:fs/promises'
+import { type FileHandle, mkdir, open, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Ended, Intent, Raw, Recorder, Told } from '../../call/ports.ts'
 import { SallyportError } from '../../errors.ts'
@@ -10,7 +10,7 @@ import { errnoOf, isMissing } from '../../lib/missing.ts'
 import type { Journal } from '../../journal/journal.ts'
 import type { Pending, Place } from '../../journal/pending.ts'
 import { throughDescriptor } from '../../journal/segments.ts'
-import { type Sidecar, sidecarPath } from '../../journal/sidecars.ts'
+import { draftOf, type Sidecar, sidecarPath } from '../../journal/sidecars.ts'
 import type { Redaction, Redactor } from '../../schema/redactor.ts'
 
 export interface RecorderOptions {
@@ -195,13 +195,7 @@ export class JournalRecorder implements Recorder, AsyncDisposable {
     const sha256 = hash('sha256', bytes)
     try {
       await using opened = await journal.folder()
-      const folder = join(throughDescriptor(opened), 'evidence')
-      const draft = join(folder, `.${sha256}.${process.pid}.${performance.now()}`)
-      await using file = await openIn(folder, draft)
-      await file.writeFile(bytes)
-      if (isSynced) await file.sync()
-      await rename(draft, join(folder, sha256))
-      if (isSynced) await syncFolder(folder)
+      await keepIn(join(throughDescriptor(opened), 'evidence'), sha256, bytes, isSynced)
     } catch (error) {
       const path = join(directory, 'evidence')
       const why = errnoOf(error) ?? SallyportError.from(error).message
@@ -246,6 +240,21 @@ class Line implements Pending {
 
   failed(error: SallyportError): void {
     this.#draft.told.failed(error)
+  }
+}
+
+/** What finds no room is not to take up what there is: others' records have to go there. */
+async function keepIn(folder: string, sha256: string, bytes: Buffer, isSynced: boolean): Promise<void> {
+  const draft = join(folder, draftOf(sha256))
+  await using file = await openIn(folder, draft)
+  try {
+    await file.writeFile(bytes)
+    if (isSynced) await file.sync()
+    await rename(draft, join(folder, sha256))
+    if (isSynced) await syncFolder(folder)
+  } catch (error) {
+    await rm(draft, { force: true }).catch(() => undefined)
+    throw error
   }
 }
 

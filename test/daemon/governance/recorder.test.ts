@@ -1,19 +1,23 @@
 // Evidence: whole up to its cap, beside the journal above it, never with a secret that has a known shape, or not at all.
+import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmdirSync, statSync } from 'node:fs'
 import { mkdir, rename, rm, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { Basis, Target } from '../../../src/call/about.ts'
 import type { Ended, Intent, Told } from '../../../src/call/ports.ts'
 import { beginning } from '../../../src/journal/segments.ts'
 import { Journal } from '../../../src/journal/journal.ts'
+import { draftOf, removeDrafts } from '../../../src/journal/sidecars.ts'
 import { type Durable, JournalRecorder } from '../../../src/daemon/governance/recorder.ts'
 import { redactor } from '../../../src/daemon/redactor.ts'
 import type { CallId } from '../../../src/lib/ids.ts'
 import type { Admission } from '../../../src/schema/governor.ts'
+import { counting } from '../../support/keeping.ts'
 import { tempDir } from '../../support/temp-dir.ts'
+import { isRoot } from '../../support/user.ts'
 
 const cap = 1000
 let folder: Awaited<ReturnType<typeof tempDir>>
@@ -110,6 +114,46 @@ describe('a response', () => {
     await recorder.record('call.intent', {}, { request: json(cap + 1) })
     expect(journal.head.seq).toBeGreaterThan(head.seq)
   })
+
+  test('that can’t be kept leaves no draft, which would take the room that others’ records need', async () => {
+    const said = json(cap + 1)
+    const taken = join(directory, 'evidence', createHash('sha256').update(said).digest('hex'))
+    await mkdir(taken, { recursive: true }) // no file takes the name of a folder
+    await expect(recorder.record('call.intent', {}, { request: said })).rejects.toMatchObject({
+      code: 'ERR_JOURNAL',
+      message: expect.stringContaining('EISDIR'),
+    })
+    expect(readdirSync(join(directory, 'evidence'))).toEqual([basename(taken)])
+  })
+})
+
+test('drafts of evidence that a killed daemon left are gone with the next start, and nothing else', async () => {
+  await using dir = await tempDir()
+  const digest = '0a'.repeat(32)
+  const draft = draftOf(digest)
+  mkdirSync(join(dir.path, 'evidence', `${draft}.1`), { recursive: true })
+  for (const name of [draft, digest, '.mine', `.${digest}`])
+    await writeFile(join(dir.path, 'evidence', name), '')
+  await using _keeping = counting(dir.path, Buffer.alloc(32, 1)).keeping
+  expect(readdirSync(join(dir.path, 'evidence')).sort()).toEqual(
+    [digest, '.mine', `.${digest}`, `${draft}.1`].sort(),
+  )
+})
+
+test.runIf(isRoot)('one that can’t be removed keeps none of the others', async () => {
+  await using dir = await tempDir()
+  const evidence = join(dir.path, 'evidence')
+  mkdirSync(evidence)
+  const drafts = ['0a', '0b', '0c'].map((digit) => draftOf(digit.repeat(32)))
+  for (const name of drafts) await writeFile(join(evidence, name), '')
+  const [first = ''] = readdirSync(evidence)
+  execFileSync('mount', ['--bind', join(evidence, first), join(evidence, first)]) // busy, for everybody
+  try {
+    removeDrafts(dir.path)
+    expect(readdirSync(evidence)).toEqual([first])
+  } finally {
+    execFileSync('umount', [join(evidence, first)])
+  }
 })
 
 test('at the end what is under way is recorded first, and what is long is refused from then on', async () => {
