@@ -83,10 +83,13 @@ export function layOutBatch(
 ): Sealed {
   bytes.clear()
   let { seq } = previous
-  let separator = ''
+  let before = '{"seq":'
+  // Put together once for all of a type that follow each other, which are mostly half of a batch.
+  let [lastType, between] = ['', '']
   for (const { type, body } of entries) {
-    bytes.add(`${separator}{"seq":${++seq}${origin}${type}","body":${body}`)
-    separator = '}\n'
+    if (type !== lastType) [lastType, between] = [type, `${origin}${type}","body":`]
+    bytes.add(`${before}${++seq}${between}${body}`)
+    before = '}\n{"seq":'
   }
   bytes.add(`,"prev":"${previous.hash}"`)
   const digest = hash('sha256', bytes.bytes)

@@ -88,9 +88,8 @@ export class JournalRecorder implements Recorder, AsyncDisposable {
       this.#members(foreseen),
     ]
     const from = lineage === null ? noLineage : this.#words('lineage', lineage)
-    const ids = `,"call":"${call}","permit":"${permit}","approval":${quoted(approval)}`
-    const digests = `,"arguments_digest":"${argumentsDigest}","bytes_digest":"${bytesDigest}"`
-    const text = `${ids}${digests}${of.text}${from.text}${also.text}`
+    const rest = of.text + from.text + also.text
+    const text = `,"call":"${call}","permit":"${permit}","approval":${quoted(approval)},"arguments_digest":"${argumentsDigest}","bytes_digest":"${bytesDigest}"${rest}`
     const hits = of.hits + from.hits + also.hits
     const said: unknown = hits === 0 ? { ...about.target, call, permit } : bodyOf(text)
     this.#add({ type: 'call.intent', said, told }, { text, hits }, ',"request":', request)
@@ -102,9 +101,8 @@ export class JournalRecorder implements Recorder, AsyncDisposable {
     const { detail } = outcome
     const why = detail === null ? noDetail : this.#words('detail', detail)
     const [of, also] = [this.#common(target, () => target), this.#members(used)]
-    const ids = `,"call":"${call}","intent":${intent},"permit":"${permit}"`
-    const end = `,"outcome":"${outcome.kind}","duration_ms":${outcome.durationMs}`
-    const text = `${ids}${end}${of.text}${why.text}${also.text}`
+    const rest = of.text + why.text + also.text
+    const text = `,"call":"${call}","intent":${intent},"permit":"${permit}","outcome":"${outcome.kind}","duration_ms":${outcome.durationMs}${rest}`
     const hits = of.hits + why.hits + also.hits
     const said: unknown =
       hits === 0
