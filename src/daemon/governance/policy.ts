@@ -20,6 +20,8 @@ interface Ruling {
   readonly gate: Gate
   /** Digest of what decides about every server */
   readonly digest: string
+  /** Of the servers that were asked about: what decides about their calls */
+  readonly versions: WeakMap<ServerSettings, string>
 }
 
 /**
@@ -37,13 +39,12 @@ export const policyUnder =
       lists: (...tool) => current().gate.lists(...tool),
       hides: (...method) => current().gate.hides(...method),
     }
-    const versions = new WeakMap<object, string>()
     const versionOf = (name: string): string => {
-      const { settings, digest } = current()
+      const { settings, digest, versions } = current()
       const server = settings.servers.get(name)
       if (server === undefined) return absent
       const known = versions.get(server)
-      if (known?.startsWith(digest) === true) return known
+      if (known !== undefined) return known
       const version = versionUnder(digest, settings, server)
       versions.set(server, version)
       return version
@@ -86,4 +87,5 @@ const rulingOf = (settings: Settings): Ruling => ({
   settings,
   gate: gateOf(settings.rules),
   digest: digestOfPolicy(settings),
+  versions: new WeakMap(),
 })
