@@ -80,10 +80,13 @@ export class Doors implements AsyncDisposable {
   }
 }
 
-/** Replaces the record of who answers here, whole or not at all. */
+/** Where such a record is until it is whole. */
+export const draftOf = (path: string): string => `${path}.new`
+
+/** Replaces the record of who answers here, whole or not at all. Its draft is the caller's to remove where this fails, or is killed. */
 export async function writeRecord(path: string, record: object): Promise<void> {
-  await writeFile(`${path}.new`, `${JSON.stringify(record)}\n`, { mode: 0o600 })
-  await rename(`${path}.new`, path)
+  await writeFile(draftOf(path), `${JSON.stringify(record)}\n`, { mode: 0o600 })
+  await rename(draftOf(path), path)
 }
 
 /** Whether a daemon answers at the door of a runtime directory. */

@@ -17,7 +17,7 @@ import { Supervisor } from '../supervisor/supervisor.ts'
 import { recordConfiguration } from './governance/applied.ts'
 import { recordInstanceEvent } from './governance/instance-events.ts'
 import { Daemon } from './daemon.ts'
-import { answers, asAbsolute, Doors, writeRecord } from './door.ts'
+import { answers, asAbsolute, Doors, draftOf, writeRecord } from './door.ts'
 import { EventLog } from './events.ts'
 import { Governance } from './governance/governance.ts'
 import { Guard } from './guard.ts'
@@ -234,8 +234,10 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
 
     // 5. The record of who answers here, and a watch on the doors: a daemon that hosts, or the operator, cannot reach must not keep servers.
     const record = join(paths.hostDirectory, 'daemon.json')
-    guard.cleanUp(`unlink ${asAbsolute(record)}`)
-    undo.push({ what: 'daemon.json', undo: () => rm(record, { force: true }) })
+    for (const path of [record, draftOf(record)]) {
+      guard.cleanUp(`unlink ${asAbsolute(path)}`)
+      undo.push({ what: 'daemon.json', undo: () => rm(path, { force: true }) })
+    }
     await writeRecord(record, {
       id,
       version,

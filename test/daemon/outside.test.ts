@@ -1,7 +1,10 @@
+import { once } from 'node:events'
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { place, serve } from '../support/daemon.ts'
+import { eventually } from '../support/eventually.ts'
+import { faults } from '../support/fault.ts'
 
 // Nobody else does: the guard that would have was killed with its daemon.
 test('a daemon takes away the doors of one before it', async () => {
@@ -12,4 +15,14 @@ test('a daemon takes away the doors of one before it', async () => {
   writeFileSync(join(old, 'door.sock'), '')
   await serve(at)
   expect(readdirSync(doors)).toEqual([])
+})
+
+test('a daemon that is killed as it writes down where it answers leaves no draft of that', async () => {
+  await using at = await place()
+  const fault = faults(at.folder)
+  fault.arm('kill-after "url":"unix:')
+  const daemon = at.start(['serve'], fault.env)
+  await once(daemon, 'exit')
+  expect(daemon.signalCode).toBe('SIGKILL')
+  await eventually(() => readdirSync(join(at.runtimeDir, 'host')).length === 0, 20_000)
 })

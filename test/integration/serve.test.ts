@@ -161,7 +161,13 @@ describe('a daemon', () => {
     expect(await mode(join(at.runtimeDir, 'host', 'daemon.json'))).toBe('600')
     expect(await mode(at.stateDir)).toBe('700')
     const record = JSON.parse(await readFile(join(at.runtimeDir, 'host', 'daemon.json'), 'utf8'))
-    expect(record).toMatchObject({ id: at.client.hello.daemon, pid: at.process.pid, protocol: 'sallyport/1' })
+    expect(record).toEqual({
+      id: at.client.hello.daemon,
+      version: at.client.hello.version,
+      protocol: 'sallyport/1',
+      pid: at.process.pid,
+      url: `unix:${join(at.runtimeDir, 'host', 'host.sock')}`,
+    })
   })
 
   it('says that hosts of its own uid are not separate from it', async () => {
