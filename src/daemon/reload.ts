@@ -54,6 +54,19 @@ export function reload(ports: ReloadPorts, caller: Caller): Promise<Reloaded> {
   return ports.inTurn(() => reloadNow(ports, caller))
 }
 
+/**
+ * The same on the daemon's own word, as a signal gives it, which hears of no answer: however often it is given before its turn
+ * has come, there is one.
+ */
+export function reloadsOnWord(ports: ReloadPorts): () => Promise<Reloaded> {
+  let next: Promise<Reloaded> | null = null
+  return () =>
+    (next ??= ports.inTurn(() => {
+      next = null
+      return reloadNow(ports, ourselves())
+    }))
+}
+
 async function reloadNow(ports: ReloadPorts, caller: Caller): Promise<Reloaded> {
   const { load, expectKept, governance, emit, log, signal } = ports
   try {

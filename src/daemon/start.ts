@@ -34,7 +34,7 @@ import { expectKept } from './kept.ts'
 import { narrowing, policyUnder } from './governance/policy.ts'
 import { Launches } from './launches.ts'
 import { restoreRegistered } from './methods/registration-methods.ts'
-import { reload } from './reload.ts'
+import { reload, reloadsOnWord } from './reload.ts'
 import { Roster } from './roster.ts'
 import { ToolMethods } from './methods/tool-methods.ts'
 import { turns } from './turns.ts'
@@ -263,7 +263,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
       },
     })
     log.info({ daemon: id, socket: paths.hostSocket, separation }, 'daemon ready')
-    return new Daemon(id, paths, () => reload(reloading, ourselves()), ended.promise, { doors, undo, log })
+    return new Daemon(id, paths, reloadsOnWord(reloading), ended.promise, { doors, undo, log })
   } catch (error) {
     await unwind(undo, log)
     throw error

@@ -289,6 +289,33 @@ describe('a reload', () => {
     expect(at.process.exitCode).toBeNull()
   })
 
+  test('by a SIGHUP comes once for all that were sent before its turn, with what the last was sent for', async () => {
+    const stop = { eof_ms: 60_000, term_ms: 60_000 }
+    await using at = await daemon(configOf({ stubborn: fixture('ignore-sigterm', { stop }) }))
+    const { pid } = await at.client
+      .call('servers/start', { server: 'stubborn' })
+      .then(
+        async () => (await at.client.call('servers/get', { server: 'stubborn' })).instances[0] ?? { pid: 0 },
+      )
+    await write(at, configOf({}))
+    at.process.kill('SIGHUP')
+    // It waits for the server that it takes away.
+    await eventually(async () => (await at.client.call('servers/list', {})).servers.length === 0, 20_000)
+    for (let n = 1; n <= 50; n++) {
+      await write(at, configOf({ [`s${n}`]: fixture('echo') }))
+      at.process.kill('SIGHUP')
+      // Which answers when the signal was heard: two of a kind are one to the kernel.
+      await at.client.call('servers/list', {})
+    }
+    process.kill(pid ?? 0, 'SIGKILL')
+    await eventually(
+      async () => (await at.client.call('servers/list', {})).servers[0]?.name === 's50',
+      20_000,
+    )
+    await expectAftermath(at, at.client)
+    expect(await records(at.client, 'config.effect')).toHaveLength(2)
+  })
+
   test('by a SIGHUP is not noticed beside the server that it changes: same process, same session, a call over it', async () => {
     await using seen = await witness()
     const kept = fixture('chaotic', {
