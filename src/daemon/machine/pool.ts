@@ -1,5 +1,6 @@
 // The sandboxes of one server that wait at their gates for its calls, each for one call, with nothing of the server in them.
 import { SallyportError } from '../../errors.ts'
+import { Due } from '../../lib/due.ts'
 import { Rest } from '../../lib/rest.ts'
 import type { PoolView } from '../../rpc/pool-view.ts'
 import type { WarmSandbox } from '../../sandbox/launch.ts'
@@ -38,7 +39,7 @@ export class Pool implements AsyncDisposable {
   readonly #closed = new AbortController()
   #waiting: readonly Waiting[] = []
   #building: Promise<void> | null = null
-  #retry: NodeJS.Timeout | null = null
+  #retry: Due | null = null
   #lastBytes: number | null = null
   #usedAt = performance.now()
   #reason: string | null = null
@@ -99,7 +100,7 @@ export class Pool implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#idle.end()
-    if (this.#retry !== null) clearTimeout(this.#retry)
+    this.#retry?.cancel()
     this.#closed.abort(new SallyportError('ERR_SERVER_UNAVAILABLE', `${this.server.name} needs no sandboxes`))
     const all = this.#waiting.map((one) => this.#take(one))
     await Promise.all([this.#building, ...all.map((one) => one?.[Symbol.asyncDispose]())])
@@ -189,10 +190,10 @@ export class Pool implements AsyncDisposable {
     const retryMs = verdict.action === 'retry' ? verdict.delayMs : 0
     this.#options.tell(type, { code, reason: message, retry_ms: retryMs })
     if (this.#retry !== null || this.#closed.signal.aborted) return
-    this.#retry = setTimeout(() => {
+    this.#retry = new Due(retryMs, () => {
       this.#retry = null
       this.#build()
-    }, retryMs).unref()
+    })
   }
 }
 

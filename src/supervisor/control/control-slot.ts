@@ -2,6 +2,7 @@
 import { catalogue, SallyportError } from '../../errors.ts'
 import type { InstanceId } from '../../lib/ids.ts'
 import { unlessAborted } from '../../lib/deadline.ts'
+import { Due } from '../../lib/due.ts'
 import type { InstanceView } from '../../rpc/protocol.ts'
 import type { ServerSettings } from '../../schema/settings.ts'
 import { paramsWithCredentials } from '../message/credential-meta.ts'
@@ -52,7 +53,7 @@ export class ControlSlot implements AsyncDisposable, SharedDoor {
   #meeting: Connection | null = null
   #toldEarly = 0 // changes, before it was ready
   #starting: Promise<Connection> | null = null
-  #retry: NodeJS.Timeout | undefined
+  #retry: Due | undefined
 
   constructor(options: SlotOptions) {
     this.#options = options
@@ -103,9 +104,10 @@ export class ControlSlot implements AsyncDisposable, SharedDoor {
   /** Starts in so many words: whatever made it give up is forgotten. */
   async start({ signal }: Waiting): Promise<void> {
     const { state } = this.#instance
-    if (state === 'backoff' || state === 'failed' || state === 'needs-auth') {
-      clearTimeout(this.#retry)
-      this.#schedule.reset()
+    const hasGivenUp = state === 'backoff' || state === 'failed' || state === 'needs-auth'
+    if (hasGivenUp || state === 'stopped') this.#schedule.reset()
+    if (hasGivenUp) {
+      this.#retry?.cancel()
       await unlessAborted(this.#begin(), signal)
     } else await this.#connected(signal)
   }
@@ -160,7 +162,7 @@ export class ControlSlot implements AsyncDisposable, SharedDoor {
   }
 
   async #end(reason: string): Promise<void> {
-    clearTimeout(this.#retry)
+    this.#retry?.cancel()
     this.#disconnect(reason)
     await Promise.all([this.#instance.stop(reason), this.#own.stop(reason)])
   }
@@ -281,10 +283,8 @@ export class ControlSlot implements AsyncDisposable, SharedDoor {
     if (this.#options.lost(lost)) return { event: 'quarantine' }
     const verdict = this.#schedule.after(lost)
     if (verdict.action === 'give-up') return { event: 'fail' }
-    const { delayMs } = verdict
-    this.#retry = setTimeout(() => void this.#begin(), delayMs)
-    this.#retry.unref()
-    return { event: 'back-off', until: new Date(Date.now() + delayMs) }
+    this.#retry = new Due(verdict.delayMs, () => void this.#begin())
+    return { event: 'back-off', next: this.#retry }
   }
 
   #note(type: string, detail: Readonly<Record<string, unknown>>): void {

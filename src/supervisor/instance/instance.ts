@@ -238,7 +238,7 @@ export class Instance implements AsyncDisposable {
       case 'need-auth':
         return this.#apply('need-auth', { state: 'needs-auth', reason }, reason)
       case 'back-off':
-        return this.#apply('back-off', { state: 'backoff', reason, until: aftermath.until }, reason)
+        return this.#apply('back-off', { state: 'backoff', reason, next: aftermath.next }, reason)
     }
   }
 

@@ -1,5 +1,6 @@
 // What an instance is doing, how one is lost, and what may become of it then.
 import { SallyportError } from '../../errors.ts'
+import type { Due } from '../../lib/due.ts'
 import { isShortage } from '../../lib/missing.ts'
 import type { InstanceView } from '../../rpc/protocol.ts'
 import type { SandboxExit, SandboxProcess } from '../../sandbox/driver.ts'
@@ -14,7 +15,7 @@ export type Life =
       readonly reason: string
     }
   | { readonly state: 'stopped'; readonly reason: string | null }
-  | { readonly state: 'backoff'; readonly reason: string; readonly until: Date }
+  | { readonly state: 'backoff'; readonly reason: string; readonly next: Due }
   | { readonly state: 'failed' | 'quarantined' | 'disabled' | 'needs-auth'; readonly reason: string }
 
 /** An end that nobody asked for. */
@@ -34,11 +35,11 @@ export interface Lost {
 /** What becomes of an instance that was lost. */
 export type Aftermath =
   | { readonly event: 'ended' | 'fail' | 'quarantine' | 'need-auth' }
-  | { readonly event: 'back-off'; readonly until: Date }
+  | { readonly event: 'back-off'; readonly next: Due }
 
 /** When it is started again by itself; null where it is not. */
 export const nextTryAt = (life: Life): string | null =>
-  life.state === 'backoff' ? life.until.toISOString() : null
+  life.state === 'backoff' ? life.next.at.toISOString() : null
 
 /** The limits that hold on a process, as people see them. */
 export function limitsOf({ spec, enforcedBy }: SandboxProcess): InstanceView['limits'] {
