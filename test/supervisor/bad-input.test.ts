@@ -121,6 +121,17 @@ test('a line over the limit is refused with its id, is not kept, and the next li
   expect((await host.answer('after')).result).toEqual({})
 })
 
+test('what comes before a line over the limit, in the same write, is answered before it', async () => {
+  const output = { resultBytes: 1000, lineBytes: 10_000, stderrBytes: 1000 }
+  await using host = await ready({ output })
+  const long = callWith(`{"x":"${'x'.repeat(20_000)}"}`, '"big"')
+  const unknown = ['"first"', '"last"'].map((id) => `{"jsonrpc":"2.0","id":${id},"method":"no/such"}`)
+  host.send([unknown[0], long, unknown[1]].join('\n'))
+  await host.answer('last')
+  const ids = host.lines.slice(1).map((line) => (JSON.parse(line) as { readonly id: unknown }).id)
+  expect(ids).toEqual(['first', 'big', 'last'])
+})
+
 const many = `[${'{},'.repeat(250_000)}{}]`
 test.each([
   ['behind its id', callWith(`{"name":"echo","arguments":{"v":${many}}}`, '"heavy"')],

@@ -63,7 +63,7 @@ export class McpClient {
     const { lineBytes } = server.output
     let head = ''
     const lines = new LineSplitter(lineBytes, {
-      line: (_bytes, text, start, end) => this.#line(text, start, end),
+      line: (...line) => this.#line(...line),
       overlong: (bytes) => (guests === null ? this.#tooLarge() : (head = bytes.toString('latin1'))),
       overlongEnd: (bytes) => this.#guests !== null && this.#overlong(head, bytes.toString('latin1')),
     })
@@ -204,8 +204,8 @@ export class McpClient {
     }
   }
 
-  #line(text: string, start: number, end: number): void {
-    const envelope = readEnvelope(text, start, end)
+  #line(bytes: Buffer, text: string, start: number, end: number): void {
+    const envelope = readEnvelope(text, start, end, bytes)
     switch (envelope.kind) {
       case 'response':
         if (!this.#waiting.has(envelope.id?.key ?? '') && this.#guests?.answered(envelope) === true) return

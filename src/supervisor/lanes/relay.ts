@@ -6,9 +6,11 @@ import { isUtf8 } from 'node:buffer'
 import type { Duplex, Readable, Writable } from 'node:stream'
 import { SallyportError } from '../../errors.ts'
 import { LineSplitter } from '../../lib/lines.ts'
+import { Together } from '../../lib/together.ts'
 import { inputOf } from '../dispatch.ts'
-import { readHead } from '../message/envelope.ts'
+import { readHead, readLine } from '../message/envelope.ts'
 import { Garbage, overlongFactor } from '../message/garbage.ts'
+import { endlessLine, unanswerableLine } from '../message/unavailable.ts'
 import { HostLane } from './host-lane.ts'
 import { Outlet, put } from './outlet.ts'
 import { ServerLane } from './server-lane.ts'
@@ -43,6 +45,8 @@ export class Relay {
   #isClosed = false
   readonly #waiting = new Map<Writable, Set<Readable>>()
   #checked: Buffer | null = null
+  /** Lines that came together are all read before the first is judged */
+  readonly #judging = new Together()
   readonly #garbage: Garbage
 
   constructor(host: Duplex, wire: Omit<Wire, 'toHost' | 'toServer'>, events: RelayEvents) {
@@ -82,8 +86,10 @@ export class Relay {
     process.stdout.on('data', (chunk: Buffer) => {
       if (this.#server?.process !== process) return
       lines.push(chunk)
+      this.#judging.now()
       this.#toHost.flush()
-      if (lines.pending > overlongFactor * this.#wire.server.output.lineBytes) this.#endless()
+      const { server } = this.#wire
+      if (lines.pending > overlongFactor * server.output.lineBytes) this.#events.broken(endlessLine(server))
     })
     process.stdout.on('end', () => this.#ended(process)).on('close', () => this.#ended(process))
     if (flush) this.release()
@@ -163,17 +169,20 @@ export class Relay {
   #fromHost(chunk: Buffer): void {
     if (this.#isClosed) return
     this.#hostLines.push(chunk)
+    this.#judging.now()
     this.#toServer.flush()
   }
 
   #hostLine(bytes: Buffer, text: string, start: number, end: number): void {
-    if (this.#isClosed) return
-    if (!this.#isUtf8(bytes, start, end)) {
-      return this.#hostLane.refuse(new SallyportError('ERR_PARSE', 'the line is not UTF-8'))
-    }
-    put(this.#toServer, this.#hostLane.judge(text, start, end), bytes, start, end)
-    // What is held is held line by line: a probe goes out alone.
-    if (!this.#isFlowing) this.#toServer.flush()
+    const isText = this.#isUtf8(bytes, start, end)
+    const said = isText ? readLine(bytes, text, start, end, true) : null
+    this.#judging.add(() => {
+      if (this.#isClosed) return
+      if (!isText) return this.#hostLane.refuse(new SallyportError('ERR_PARSE', 'the line is not UTF-8'))
+      put(this.#toServer, this.#hostLane.judge(said, text, start, end), bytes, start, end)
+      // What is held is held line by line: a probe goes out alone.
+      if (!this.#isFlowing) this.#toServer.flush()
+    })
   }
 
   /** True while what the host says goes straight to a server. */
@@ -192,6 +201,7 @@ export class Relay {
   }
 
   #hostOverlong(head: Buffer): void {
+    this.#judging.now()
     const { id } = readHead(head.toString('latin1'))
     const message = `the line is longer than output.line_bytes (${this.#wire.server.output.lineBytes}); send less or raise it`
     this.#hostLane.refuse(new SallyportError('ERR_MESSAGE_TOO_LARGE', message), id)
@@ -201,37 +211,27 @@ export class Relay {
     let head = ''
     return {
       line: (bytes, text, start, end) => {
-        if (this.#server?.process !== process) return
-        const before = lane.garbage
-        const judge = this.#isUtf8(bytes, start, end) ? 'judge' : 'notText'
-        put(this.#toHost, lane[judge](text, start, end), bytes, start, end)
-        if (lane.garbage > before) this.#countGarbage()
+        const isText = this.#isUtf8(bytes, start, end)
+        const said = isText ? readLine(bytes, text, start, end, false) : null
+        this.#judging.add(() => {
+          if (this.#server?.process !== process) return
+          const before = lane.garbage
+          const verdict = isText ? lane.judge(said, text, start, end) : lane.notText(text, start, end)
+          put(this.#toHost, verdict, bytes, start, end)
+          const storm = lane.garbage > before ? this.#garbage.count() : null
+          if (storm !== null) this.#events.broken(storm)
+        })
       },
-      overlong: (bytes) => (head = bytes.toString('latin1')),
+      overlong: (bytes) => {
+        this.#judging.now()
+        head = bytes.toString('latin1')
+      },
       overlongEnd: (tail) => {
-        if (!lane.overlong(head, tail.toString('latin1'))) this.#tooLarge()
+        if (!lane.overlong(head, tail.toString('latin1')))
+          this.#events.broken(unanswerableLine(this.#wire.server))
         head = ''
       },
     }
-  }
-
-  #countGarbage(): void {
-    const storm = this.#garbage.count()
-    if (storm !== null) this.#events.broken(storm)
-  }
-
-  #tooLarge(): void {
-    const { name, output } = this.#wire.server
-    const what = `a line of ${name} is longer than output.line_bytes (${output.lineBytes})`
-    this.#events.broken(
-      new SallyportError('ERR_RESULT_TOO_LARGE', `${what}, and nobody can tell what it answers`),
-    )
-  }
-
-  #endless(): void {
-    const { name, output } = this.#wire.server
-    const what = `${name} wrote ${overlongFactor} times output.line_bytes (${output.lineBytes}) without an end of line`
-    this.#events.broken(new SallyportError('ERR_RESULT_TOO_LARGE', what))
   }
 
   get #input(): Writable | undefined {

@@ -42,12 +42,10 @@ export class ServerLane {
     this.#redactor = redactor
   }
 
-  /** Judges the line from `start` to `end`, in latin1 reading. */
-  judge(text: string, start: number, end: number): Verdict {
-    const first = skipSpace(text, start)
-    if (first >= end) return 'drop'
-    if (text.charCodeAt(first) === 91) return this.#batch(text, start, end)
-    return this.#message(readEnvelope(text, start, end))
+  /** Judges the line from `start` to `end`, in latin1 reading; `said` is what `readLine` gives of it. */
+  judge(said: Envelope | null, text: string, start: number, end: number): Verdict {
+    if (said !== null) return this.#message(said)
+    return skipSpace(text, start) >= end ? 'drop' : this.#batch(text, start, end)
   }
 
   /**

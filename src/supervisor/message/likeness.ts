@@ -1,6 +1,6 @@
 // Messages of one program are alike: between the values that differ stands the same text, which need not be read again.
-import { bound, endOfValue, JsonScanError, type Member, type Span } from '../../lib/json-scan.ts'
-import { onePiece } from '../../lib/one-piece.ts'
+import { endOfValueIn, Piece, viewOf } from '../../lib/json-bytes.ts'
+import { bound, JsonScanError, type Member, type Span } from '../../lib/json-scan.ts'
 import { type MessageId, messageId } from './message-id.ts'
 
 /** Longest message that is learnt from, and longest that is looked at, characters: of a longer one hardly anything is known */
@@ -9,6 +9,7 @@ const longest = { learnt: 1024, read: 65_536 } as const
 const every = 4
 const depths = { id: 1, member: 2 } as const
 const none: readonly Member[] = []
+const nothing = new Piece(Buffer.alloc(0))
 
 /** What a request, or an answer with a result, says of itself. */
 export interface Said {
@@ -22,8 +23,8 @@ export interface Said {
 
 /** One message without its id and without the values of the members of its `params` or `result`. */
 interface Mould {
-  /** Text before each value, and behind the last */
-  readonly pieces: readonly string[]
+  /** What stands before each value, and behind the last */
+  readonly pieces: readonly Piece[]
   /** For each value the key that it has in `params` or `result`; null for the id */
   readonly keys: readonly (string | null)[]
   /** A list that has as many members as `params` or `result` */
@@ -36,8 +37,8 @@ interface Mould {
 }
 
 /**
- * Reads messages that differ from one before in the values alone: a call with short arguments in little more than half of the
- * time that reading it from the beginning takes. What comes of it is the same: text that is letter for letter the same leads to the same place in
+ * Reads messages that differ from one before in the values alone: a call with short arguments in less than half of the time
+ * that reading it from the beginning takes. What comes of it is the same: text that is letter for letter the same leads to the same place in
  * the grammar with the same keys, and each value is read by the grammar from there. All else is left to the one who reads all.
  */
 export class Likeness {
@@ -50,34 +51,38 @@ export class Likeness {
     this.#isStrict = isStrict
   }
 
-  /** The message from `start` to `end`; null for one that is not like the last that was learnt, or that can't be read. */
-  read(text: string, start: number, end: number): Said | null {
+  /**
+   * The message from `start` to `end` of `bytes`, of which `text` is the latin1 reading; null for one that is not like the last
+   * that was learnt, or that can't be read.
+   */
+  read(bytes: Uint8Array, text: string, start: number, end: number): Said | null {
     const mould = this.#mould
     if (mould === null || end - start > longest.read) return null
     try {
-      return this.#readLike(mould, text, start, end)
+      return this.#readLike(mould, bytes, text, start, end)
     } catch (thrown) {
       if (!(thrown instanceof JsonScanError)) throw thrown
       return null
     }
   }
 
-  #readLike(mould: Mould, text: string, start: number, end: number): Said | null {
+  #readLike(mould: Mould, bytes: Uint8Array, text: string, start: number, end: number): Said | null {
     const { pieces, keys, before, behind, method } = mould
-    const last = pieces[keys.length] ?? ''
-    if (!text.startsWith(last, end - last.length)) return null
+    const last = pieces[keys.length] ?? nothing
+    const view = viewOf(bytes)
+    if (end - last.length < start || !last.isAt(view, end - last.length)) return null
     const inner = mould.room.slice() // as long as it will be
     let found = 0
     let idSpan: Member | null = null
     let at = start
     bound(false) // so short a text can't have more parts than are read
     for (let n = 0; n < keys.length; n++) {
-      const piece = pieces[n] ?? ''
-      if (!text.startsWith(piece, at)) return null
+      const piece = pieces[n] ?? nothing
+      if (!piece.isAt(view, at)) return null
       at += piece.length
       const key = keys[n] ?? null
       const value = at
-      at = endOfValue(text, value, this.#isStrict, key === null ? depths.id : depths.member)
+      at = endOfValueIn(bytes, text, value, this.#isStrict, key === null ? depths.id : depths.member)
       if (key === null) idSpan = { key: 'id', start: value, end: at, inner: none }
       else inner[found++] = { key, start: value, end: at, inner: none }
     }
@@ -119,7 +124,7 @@ function mouldOf(
   // Behind the end stands what is not of the message, and decides whether a carriage return may stand before it.
   if (text.charAt(end - 1) !== '}' || end - start > longest.learnt) return null
   return {
-    pieces: pieces.map(([from, to]) => onePiece(text.slice(from, to))),
+    pieces: pieces.map(([from, to]) => new Piece(Buffer.from(text.slice(from, to), 'latin1'))),
     keys: values.map((value) => (value === id ? null : value.key)),
     room: body.inner.map(() => first),
     before: first.start - body.start,

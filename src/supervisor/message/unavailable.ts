@@ -1,5 +1,6 @@
 // What callers are told of a server that is not there: which one, why, and who can mend it.
 import { SallyportError } from '../../errors.ts'
+import { overlongFactor } from './garbage.ts'
 import { inSeconds } from '../../lib/in-seconds.ts'
 import type { ServerSettings } from '../../schema/settings.ts'
 
@@ -65,6 +66,20 @@ export const overlongLine = ({ name, output }: ServerSettings): SallyportError =
   new SallyportError(
     'ERR_RESULT_TOO_LARGE',
     `a line of ${name} is longer than output.line_bytes (${output.lineBytes}); raise it or ask for less`,
+  )
+
+/** What a session ends with where nobody can tell which request such a line answers. */
+export const unanswerableLine = ({ name, output }: ServerSettings): SallyportError =>
+  new SallyportError(
+    'ERR_RESULT_TOO_LARGE',
+    `a line of ${name} is longer than output.line_bytes (${output.lineBytes}), and nobody can tell what it answers`,
+  )
+
+/** What it ends with where such a line has no end. */
+export const endlessLine = ({ name, output }: ServerSettings): SallyportError =>
+  new SallyportError(
+    'ERR_RESULT_TOO_LARGE',
+    `${name} wrote ${overlongFactor} times output.line_bytes (${output.lineBytes}) without an end of line`,
   )
 
 /** What is told of an answer that is no message. */

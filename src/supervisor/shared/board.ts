@@ -92,7 +92,7 @@ export class SharedBoard implements Guests {
     })
     // Both lanes have judged its length; a credential may have made it longer.
     const lines = new LineSplitter(2 * lineBytes + 1_048_576, {
-      line: (_bytes, text, start, end) => this.#said.push(this.#outgoing(seat, text, start, end)),
+      line: (...line) => this.#said.push(this.#outgoing(seat, ...line)),
       overlong: () => undefined,
       overlongEnd: () => undefined,
     })
@@ -215,8 +215,8 @@ export class SharedBoard implements Guests {
   }
 
   /** What is sent of what a session says; in this era that is requests, and that it waits for one no longer. */
-  #outgoing(seat: Seat, text: string, start: number, end: number): string {
-    const envelope = readUnambiguous(text, start, end)
+  #outgoing(seat: Seat, bytes: Buffer, text: string, start: number, end: number): string {
+    const envelope = readUnambiguous(text, start, end, bytes)
     if (envelope.kind === 'request') return this.#ask(seat, envelope)
     const isCancel = envelope.kind === 'notification' && envelope.method === 'notifications/cancelled'
     return isCancel ? this.#takeBack(seat, envelope) : ''

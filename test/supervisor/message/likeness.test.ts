@@ -26,16 +26,19 @@ const strange = {
   answer: '{"id":1,"jsonrpc":"2.0","result":{"p":0}}',
 }
 
-type Read = (text: string, start: number, end: number) => Envelope
+type Read = (text: string, start: number, end: number, bytes: Uint8Array) => Envelope
+
+const bytesOf = (text: string): Buffer => Buffer.from(text, 'latin1')
 
 /** Reads so often that it is learnt from, where it is unlike what was learnt before. */
 const learn = (read: Read, line: string): void => {
-  for (let n = 0; n < 4; n++) read(line, 0, line.length)
+  for (let n = 0; n < 4; n++) read(line, 0, line.length, bytesOf(line))
 }
 
 /** As it comes: lines before and behind it. */
 const within = (line: string): string => `{}\n${line}\n${call}\n`
-const readWithin = (read: Read, line: string): Envelope => read(within(line), 3, 3 + line.length)
+const readWithin = (read: Read, line: string): Envelope =>
+  read(within(line), 3, 3 + line.length, bytesOf(within(line)))
 
 /** Members in the place of others, or beside them. */
 const more = [',"name":1', ',"id":7', '"id":7,', '{"name":0}', '"ID":1,']
@@ -86,21 +89,21 @@ function knowing(): Likeness {
 
 test('a message whose values alone are others is known by the one before', () => {
   const next = call.replace('7', '"eight"').replace('"echo"', '"another"').replace('[1,"b"]', '{"deep":{}}')
-  expect(new Likeness(true).read(next, 0, next.length)).toBeNull()
-  const known = knowing().read(next, 0, next.length)
+  expect(new Likeness(true).read(bytesOf(next), next, 0, next.length)).toBeNull()
+  const known = knowing().read(bytesOf(next), next, 0, next.length)
   const { id, method, params } = readUnambiguous(next, 0, next.length) as Request
   expect(known).toMatchObject({ id, method, body: params })
 })
 
 test('an object that says a key twice is not known by one before that did not', () => {
   const twice = call.replace('"a":', '"a":1,"a":')
-  expect(knowing().read(twice, 0, twice.length)).toBeNull()
+  expect(knowing().read(bytesOf(twice), twice, 0, twice.length)).toBeNull()
 })
 
 test('a message of more parts than are read is not known by one before that had few', () => {
   learn(readUnambiguous, call)
   const many = call.replace('1,', '1,'.repeat(250_000))
-  expect(readUnambiguous(many, 0, many.length)).toMatchObject({
+  expect(readUnambiguous(many, 0, many.length, bytesOf(many))).toMatchObject({
     kind: 'invalid',
     error: { code: 'ERR_MESSAGE_TOO_LARGE' },
   })
