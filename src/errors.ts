@@ -5,7 +5,7 @@ import { isShortage } from './lib/missing.ts'
 interface Entry {
   /** Exit status of the CLI */
   readonly exit: number
-  /** JSON-RPC code; ours are positive, standard ones stay what the standard says */
+  /** JSON-RPC code; ours are positive, those of JSON-RPC and MCP stay what these say */
   readonly rpc: number
   /** MP-FH id of the failure table, where one applies */
   readonly failure: `MP-FH-0${'01' | '02' | '03' | '04' | '05' | '06' | '07' | '08' | '09' | '10'}` | null
@@ -57,7 +57,8 @@ export const catalogue = {
   ERR_CALL_TIMEOUT: entry(1, 1055, 'The server did not answer the call in time.', { failure: 'MP-FH-004', retryable: true }),
   ERR_CALL_CANCELLED: entry(3, 1056, 'The caller cancelled the call.'),
   ERR_RESULT_TOO_LARGE: entry(1, 1057, 'The server’s line is longer than `output.line_bytes`, or a governed answer in a session than `output.result_bytes`.'),
-  ERR_ERA_UNSUPPORTED: entry(7, 1058, 'The process of the server is shared, and host or server does not speak the stateless era that this needs.'),
+  ERR_ERA_UNSUPPORTED: entry(7, 1058, 'The process of the server is shared, and the server does not speak the stateless era that this needs.'),
+  ERR_VERSION_UNSUPPORTED: entry(7, -32022, 'The process of the server is shared, and the request is not of the protocol version that this needs.'),
   ERR_TOOL_NOT_FOUND: entry(8, 1060, 'The server has no such tool, or does not expose it.'),
   ERR_TOOL_FAILED: entry(1, 1061, 'The tool ran and said that it failed.'),
   ERR_POLICY_DENIED: entry(2, 1062, 'A rule, the server’s trust or its tool list denies the call.'),
@@ -117,8 +118,8 @@ export const catalogue = {
   ERR_JOURNAL_KEY: entry(7, 1082, 'The journal’s key is lost, can be read by others, is not the daemon’s, or is no key.'),
   ERR_PARSE: entry(1, -32700, 'The line is not JSON.'),
   ERR_INVALID_REQUEST: entry(1, -32600, 'The JSON is not a JSON-RPC 2.0 message.'),
-  ERR_METHOD_NOT_FOUND: entry(1, -32601, 'The control socket has no such method.'),
-  ERR_INVALID_PARAMS: entry(7, -32602, 'The parameters of a control method are not what its schema says.'),
+  ERR_METHOD_NOT_FOUND: entry(1, -32601, 'The control socket, or the protocol version of a shared process, has no such method.'),
+  ERR_INVALID_PARAMS: entry(7, -32602, 'The parameters of a control method are not what its schema says, or a request to a shared process does not say who speaks.'),
 } as const satisfies Record<string, Entry>
 
 /** A stable failure code. */

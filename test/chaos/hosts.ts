@@ -10,6 +10,7 @@ import type { Client } from '../../src/client/client.ts'
 import type { Account } from './account.ts'
 import type { Chance } from './chance.ts'
 import type { Ledger } from './ledger.ts'
+import { speaker } from '../support/speaker.ts'
 import { hear } from './secrets.ts'
 import { hostileWays, kindWays } from './servers.ts'
 import type { Stage } from './stage.ts'
@@ -200,6 +201,7 @@ export class Session {
   readonly #ledger: Ledger
   #id = 0
   #cut: string | null = null
+  #isStateless = false
 
   constructor(child: ChildProcess, account: Account, ledger: Ledger) {
     this.#child = child
@@ -216,6 +218,7 @@ export class Session {
 
   /** `done`, or why there is no session to be had. */
   async introduce(isStateless: boolean): Promise<string> {
+    this.#isStateless = isStateless
     if (isStateless)
       return Promise.race([this.#ask('server/discover', {}), delay(20_000, 'late', { ref: false })])
     const clientInfo = { name: 'chaos', version: '1' }
@@ -240,7 +243,7 @@ export class Session {
     const id = ++this.#id
     const { promise, resolve } = Promise.withResolvers<string>()
     this.#waiting.set(id, resolve)
-    this.#say({ id, method, params })
+    this.#say({ id, method, params: this.#isStateless ? { _meta: speaker, ...params } : params })
     return promise
   }
 

@@ -6,6 +6,7 @@ import { createInterface } from 'node:readline'
 import { expect, test } from 'vitest'
 import { configOf, daemon, fixture, type Place } from '../support/daemon.ts'
 import { eventually } from '../support/eventually.ts'
+import { speaker } from '../support/speaker.ts'
 
 type Line = Readonly<Record<'id' | 'method' | 'params' | 'result' | 'error', unknown>>
 
@@ -56,7 +57,7 @@ class Host implements Disposable {
     for (let turn = 0; !isOver() && !this.isClosed; turn++) {
       this.#token = `of turn ${turn}`
       this.#steps = 0
-      const called = { name: 'wait', arguments: { ms }, _meta: { progressToken: this.#token } }
+      const called = { name: 'wait', arguments: { ms }, _meta: { ...speaker, progressToken: this.#token } }
       const answer = this.ask('tools/call', called)
       if (turn % 3 === 2) {
         const requestId = this.#id

@@ -2,7 +2,7 @@
 import { cp, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { Client as McpClient } from '@modelcontextprotocol/client'
+import { Client as McpClient, UnsupportedProtocolVersionError } from '@modelcontextprotocol/client'
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Client } from '../../src/client/client.ts'
@@ -10,6 +10,7 @@ import { configOf, fixture, type Place, serve, type TestDaemon } from '../suppor
 import { eventually } from '../support/eventually.ts'
 import { RawCaller } from '../support/raw-caller.ts'
 import { reachingPlace, recordsAbout } from '../support/reaching-out.ts'
+import { speaker } from '../support/speaker.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
 const at = (path: string): string => fileURLToPath(new URL(`../../${path}`, import.meta.url))
@@ -64,11 +65,8 @@ afterAll(async () => {
 })
 
 /** A client in a session of its own. */
-async function client(name = 'shared') {
-  const mcp = new McpClient(
-    { name: 'host', version: '1' },
-    { versionNegotiation: { mode: { pin: '2026-07-28' } } },
-  )
+async function client(name = 'shared', mode: 'auto' | { pin: string } = { pin: '2026-07-28' }) {
+  const mcp = new McpClient({ name: 'host', version: '1' }, { versionNegotiation: { mode } })
   const args = [name, '--no-autostart']
   await mcp.connect(
     new StdioClientTransport({ command: shim, args, env: { ...running.env }, stderr: 'ignore' }),
@@ -122,6 +120,12 @@ describe('clients of the SDK', () => {
     expect(heard).toEqual([['memo://note'], ['memo://note']])
   })
 
+  test('find out by themselves which version is spoken', async () => {
+    await using one = await client('shared', 'auto')
+    expect(one.mcp.getNegotiatedProtocolVersion()).toBe('2026-07-28')
+    expect(await one.text('boot')).not.toBe('')
+  })
+
   test('outlive the process: calls in flight fail, and later ones find the next', async () => {
     await using one = await client()
     await using two = await client()
@@ -159,6 +163,21 @@ test('an approval for a session is for that session, whoever shares its process'
   await watching.catch(() => undefined)
 })
 
+test('a client of the older era alone is told which version there is, in an error that it knows', async () => {
+  const mcp = new McpClient({ name: 'host', version: '1' }, { versionNegotiation: { mode: 'legacy' } })
+  const args = ['shared', '--no-autostart']
+  const transport = new StdioClientTransport({
+    command: shim,
+    args,
+    env: { ...running.env },
+    stderr: 'ignore',
+  })
+  const refused = await mcp.connect(transport).catch((error: unknown) => error)
+  await mcp.close()
+  expect(refused).toBeInstanceOf(UnsupportedProtocolVersionError)
+  expect(refused).toMatchObject({ supported: ['2026-07-28'], requested: '2025-11-25' })
+})
+
 test('a server of the older era is refused by name, with the way', async () => {
   const call = { server: 'legacy', tool: 'echo', arguments: {} }
   await expect(operator.call('tools/call', call)).rejects.toMatchObject({
@@ -181,7 +200,8 @@ test('a secret is lent to the process, on record as a window with the calls of o
   const attach = async () => {
     const host = await RawCaller.open(join(running.runtimeDir, 'host/host.sock'))
     await host.ask('session/attach', { server: 'keyed' })
-    const call = (name: string, args: object = {}) => host.ask('tools/call', { name, arguments: args })
+    const call = (name: string, args: object = {}) =>
+      host.ask('tools/call', { name, arguments: args, _meta: speaker })
     return { host, call, [Symbol.dispose]: () => host[Symbol.dispose]() }
   }
   using one = await attach()

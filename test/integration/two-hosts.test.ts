@@ -11,6 +11,7 @@ import type { Place } from '../support/daemon.ts'
 import { eventually } from '../support/eventually.ts'
 import { RawCaller } from '../support/raw-caller.ts'
 import { serverSettings } from '../support/server-settings.ts'
+import { speaker } from '../support/speaker.ts'
 import { caller, superviseAll } from '../support/supervisor.ts'
 import { isRoot } from '../support/user.ts'
 import { bodiesOf, witness, type Witness } from '../support/witness.ts'
@@ -105,15 +106,14 @@ const asRoot: Readonly<Record<string, () => Promise<void>>> = {
       expect((await host.ask('session/attach', { server: 'shared' })).error).toBeUndefined()
       return host
     }
-    const pidIn = async (host: RawCaller): Promise<string> =>
-      JSON.stringify((await host.ask('tools/call', { name: 'pid', arguments: {} })).result)
+    const call = async (host: RawCaller, name: string): Promise<string> =>
+      JSON.stringify((await host.ask('tools/call', { name, arguments: {}, _meta: speaker })).result)
+    const pidIn = (host: RawCaller): Promise<string> => call(host, 'pid')
     using mine = await sessionOf(ann)
     using alsoMine = await sessionOf(ann)
     using theirs = await sessionOf(bob)
     expect(await pidIn(mine)).toBe(await pidIn(alsoMine))
-    expect(
-      JSON.stringify((await theirs.ask('tools/call', { name: 'heard', arguments: {} })).result),
-    ).not.toContain('pid')
+    expect(await call(theirs, 'heard')).not.toContain('pid')
     const shared = async (host: RawCaller) =>
       (await host.ask('servers/get', { server: 'shared' })).result as unknown as Instances
     using both = pair()

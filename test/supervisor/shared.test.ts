@@ -3,12 +3,16 @@ import { describe, expect, test } from 'vitest'
 import { RawJson } from '../../src/lib/raw-json.ts'
 import { eventually } from '../support/eventually.ts'
 import { type Sharer, shares, sharing } from '../support/sharing.ts'
+import { speaker } from '../support/speaker.ts'
 import { caller } from '../support/supervisor.ts'
 
 const progress = 'notifications/progress'
 const updated = 'notifications/resources/updated'
 const subscription = 'io.modelcontextprotocol/subscriptionId'
-const listen = (...uris: readonly string[]) => ({ notifications: { resourceSubscriptions: uris } })
+const listen = (...uris: readonly string[]) => ({
+  _meta: speaker,
+  notifications: { resourceSubscriptions: uris },
+})
 
 /** Resolves when the server holds a call: what came later is behind it. */
 const holds = (host: Sharer, key: string) =>
@@ -194,9 +198,12 @@ describe('what sets up a connection is refused, with the way', () => {
   ])('%s', async (method, params) => {
     await using all = await sharing()
     const host = await all.host()
-    const { error } = await host.ask(1, method, params)
-    expect(error?.data?.['code']).toBe('ERR_ERA_UNSUPPORTED')
+    // As a server of the later era alone: it has no such version, and in its own no such method.
+    const { error } = await host.ask(1, method, { ...params, _meta: undefined })
+    expect(error).toMatchObject({ code: -32022, data: { supported: ['2026-07-28'] } })
+    expect(error?.data?.['requested']).toBe(Reflect.get(params, 'protocolVersion'))
     expect(error?.message).toMatch(/instance: session/)
+    expect((await host.ask(3, method, params)).error?.code).toBe(-32601)
     expect(all.launches()).toBe(0)
     expect(await host.call(2, 'pid')).toMatch(/^\d+$/)
   })

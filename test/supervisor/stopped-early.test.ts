@@ -8,6 +8,7 @@ import { eventually } from '../support/eventually.ts'
 import { fixture, plainLaunch } from '../support/plain-launch.ts'
 import { serverSettings } from '../support/server-settings.ts'
 import { sharing } from '../support/sharing.ts'
+import { speaker } from '../support/speaker.ts'
 import { caller, type Supervised, superviseAll } from '../support/supervisor.ts'
 
 const never = new AbortController().signal
@@ -122,7 +123,7 @@ test.each(['session', 'shared'] as const)(
     const host = await all.host()
     if (instance === 'session') host.send({ id: 0, method: 'initialize', params: initialize })
     host.begin(1, 'echo', { text: 'x' })
-    host.send({ id: 2, method: 'tools/list' })
+    host.send({ id: 2, method: 'tools/list', params: { _meta: speaker } })
     const asked = instance === 'session' ? [0, 1, 2] : [1, 2]
     const one = await running(all, instance)
     const answers = async () => {

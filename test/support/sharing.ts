@@ -6,6 +6,7 @@ import type { ServerSettings } from '../../src/schema/settings.ts'
 import type { Caller } from '../../src/supervisor/ports.ts'
 import { eventually } from './eventually.ts'
 import { serverSettings } from './server-settings.ts'
+import { speaker } from './speaker.ts'
 import { caller, type Supervised, superviseAll } from './supervisor.ts'
 import { tempDir } from './temp-dir.ts'
 
@@ -56,7 +57,7 @@ export class Sharer implements AsyncDisposable {
   /** A request of that id; resolves with the first answer to it. */
   ask(id: unknown, method: string, params: object = {}): Promise<Message> {
     const before = this.messages.length
-    this.send({ id, method, params })
+    this.send({ id, method, params: { _meta: speaker, ...params } })
     return this.answer(id, before)
   }
 
@@ -69,7 +70,11 @@ export class Sharer implements AsyncDisposable {
 
   /** Sends a call and waits for nothing. */
   begin(id: unknown, name: string, args: object = {}, _meta: object = {}): void {
-    this.send({ id, method: 'tools/call', params: { name, arguments: args, _meta } })
+    this.send({
+      id,
+      method: 'tools/call',
+      params: { name, arguments: args, _meta: { ...speaker, ..._meta } },
+    })
   }
 
   /** The text that a tool gives. */

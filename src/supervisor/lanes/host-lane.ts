@@ -118,7 +118,7 @@ export class HostLane {
         )
       : talk.isFull
         ? new SallyportError('ERR_BUSY', 'too many requests are in flight in this session; wait for answers')
-        : (whyNotShared(this.#wire.server, request.method) ?? this.#judge(request, route))
+        : (whyNotShared(this.#wire.server, request) ?? this.#judge(request, route))
     if (error !== null) {
       this.#wire.toHost(errorLine(request.id, error))
       this.#wire.note('session/refused', {

@@ -55,7 +55,8 @@ export function only(found: readonly Member[], key: string): Member | null {
 export const idAt = (text: string, at: Span | null): MessageId | null =>
   at === null ? null : messageId(text.slice(at.start, at.end))
 
-function metaOf(text: string, said: Member | null): readonly Member[] {
+/** The members of `_meta`; none where it is no object, or stands twice. */
+export function metaOf(text: string, said: Member | null): readonly Member[] {
   const meta = said === null ? null : only(said.inner, '_meta')
   return meta === null || text.charCodeAt(meta.start) !== 123 ? [] : members(text, meta.start, meta.end)
 }
