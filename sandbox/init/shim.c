@@ -10,7 +10,10 @@
 #include "init.h"
 #include "json.h"
 
-enum { ATTACH_MS = 60000, RESULT_MS = 2000 };
+// What we speak, as src/rpc/protocol.ts has it; a test compares. The daemon refuses what it does not speak.
+#define PROTOCOL "sallyport/1"
+
+enum { ATTACH_MS = 60000, RESULT_MS = 2000, PARAMS_MAX_BYTES = NAME_MAX_BYTES + 64 };
 
 void give_up(int status, const char *what, const char *detail) {
   char line[2048];
@@ -90,7 +93,7 @@ static struct json answer_in(const struct buffer *buffer, size_t line_bytes) {
 int stdio_main(int argc, char **argv) {
   static struct buffer down;
   struct json result, value;
-  char session[NAME_MAX_BYTES + 1];
+  char session[NAME_MAX_BYTES + 1], params[PARAMS_MAX_BYTES];
   long status;
 
   // 1. What the host gave us.
@@ -103,7 +106,8 @@ int stdio_main(int argc, char **argv) {
   int socket = dial(path, options.may_start && options.socket == NULL);
 
   // 3. From the answer's newline on this is the MCP session; what came with the line is its beginning.
-  size_t line = ask(socket, "session/attach", "server", options.server, &down, ATTACH_MS);
+  snprintf(params, sizeof params, "{\"server\":\"%s\",\"protocol\":\"" PROTOCOL "\"}", options.server);
+  size_t line = ask(socket, "session/attach", params, &down, ATTACH_MS);
   expect_result(answer_in(&down, line), &result);
   if (!json_member(result, "session", &value) || !json_text(value, session, sizeof session) ||
       !is_name(session))
@@ -117,7 +121,8 @@ int stdio_main(int argc, char **argv) {
 
   // 5. How the server ended is asked on a connection of its own, since the first one carried nothing but MCP.
   down.start = down.end = 0;
-  line = ask(dial(path, false), "session/result", "session", session, &down, RESULT_MS);
+  snprintf(params, sizeof params, "{\"session\":\"%s\"}", session);
+  line = ask(dial(path, false), "session/result", params, &down, RESULT_MS);
   expect_result(answer_in(&down, line), &result);
   if (!json_member(result, "status", &value) || !json_integer(value, &status) || status < 0 || status > 255)
     give_up(STATUS_FAILED, "the daemon gave no exit status for the session", "");

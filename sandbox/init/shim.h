@@ -24,9 +24,9 @@ const char *socket_path(void);
 int dial(const char *path, bool may_start);
 // autostart.c: starts `serve --background`; returns its pid, or -1.
 int start_daemon(void);
-// ask.c: one request, one line of answer. Bytes after the line stay in `buffer`.
-size_t ask(int socket, const char *method, const char *name, const char *value, struct buffer *buffer,
-           int deadline_ms);
+// ask.c: one request, one line of answer. Bytes after the line stay in `buffer`. `params` is JSON: names in it hold letters that
+// JSON never escapes, as the callers have checked; with the method it is shorter than 400 bytes.
+size_t ask(int socket, const char *method, const char *params, struct buffer *buffer, int deadline_ms);
 // relay.c: bytes both ways until the socket ends.
 void relay(int socket, struct buffer *down);
 // statuses.c

@@ -4,6 +4,7 @@ import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
 import { SallyportError } from '../errors.ts'
 import { dial } from '../rpc/dial.ts'
 import { LineBuffer } from '../rpc/framing.ts'
+import { protocolId } from '../rpc/protocol.ts'
 import { runtimePaths } from '../rpc/runtime-dir.ts'
 
 /** Which server of which daemon to attach to. */
@@ -31,11 +32,12 @@ class SocketTransport implements Transport {
     this.#options = options
   }
 
-  /** Attaches. Throws what the daemon refuses with, such as ERR_SERVER_NOT_FOUND. */
+  /** Attaches. Throws what the daemon refuses with: ERR_DAEMON_PROTOCOL where it speaks another protocol, ERR_SERVER_NOT_FOUND… */
   async start(): Promise<void> {
     const { at, server, project } = this.#options
     await using caller = await dial('socket' in at ? at.socket : runtimePaths(at.runtimeDir).hostSocket)
-    await caller.call('session/attach', project === undefined ? { server } : { server, project })
+    const params = { server, protocol: protocolId }
+    await caller.call('session/attach', project === undefined ? params : { ...params, project })
     const { socket, head } = caller.handOver()
     this.#socket = socket
     socket.on('data', (chunk) => this.#receive(chunk))

@@ -180,7 +180,7 @@ export interface HostMethods {
   'calls/output': { params: OutputRequest; result: OutputPiece }
   'events/subscribe': { params: { since?: number }; result: { subscribed: true; seq: number } }
   'session/attach': {
-    params: { server: string; project?: string }
+    params: { server: string; project?: string; protocol?: string }
     result: { session: SessionId; server: string }
   }
   'session/result': {

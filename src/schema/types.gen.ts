@@ -1099,7 +1099,7 @@ export interface Control {
    */
   'sallyport/hello'?: {
     /**
-     * Protocol that the caller speaks
+     * Protocol that the caller speaks; any where absent
      */
     protocol?: string
   }
@@ -1312,6 +1312,10 @@ export interface Control {
      * Absolute path of the project whose file narrows
      */
     project?: string
+    /**
+     * Protocol that the caller speaks; any where absent
+     */
+    protocol?: string
   }
   /**
    * Says how a session ended

@@ -36,10 +36,19 @@ describe('the client', () => {
     })
   })
 
-  it('is refused by a daemon of another protocol, by name', async () => {
-    await using peer = await rawPeer(`${at.runtimeDir}/host/host.sock`)
-    peer.send('{"jsonrpc":"2.0","id":1,"method":"sallyport/hello","params":{"protocol":"sallyport/9"}}\n')
-    expect(await peer.line()).toContain('ERR_DAEMON_PROTOCOL')
+  it.each([
+    ['sallyport/hello', { protocol: 'sallyport/9' }],
+    ['sallyport/hello', { protocol: 'sallyport/9', of: 'another protocol' }],
+    ['session/attach', { protocol: 'sallyport/9', server: 'echo' }],
+    ['session/attach', { protocol: 'sallyport/9', of: 'another protocol' }],
+  ])('is refused by a daemon of another protocol, by name: %s %j', async (method, params) => {
+    for (const socket of ['host/host.sock', 'operator/operator.sock']) {
+      await using peer = await rawPeer(`${at.runtimeDir}/${socket}`)
+      peer.send(`${JSON.stringify({ jsonrpc: '2.0', id: 1, method, params })}\n`)
+      const { error } = JSON.parse((await peer.line()) ?? '{}')
+      expect(error.data).toMatchObject({ code: 'ERR_DAEMON_PROTOCOL', protocol: 'sallyport/1' })
+      expect(error.message).toContain('"sallyport/9"')
+    }
   })
 
   it('makes calls, whose arguments and results keep every byte', async () => {
@@ -114,6 +123,10 @@ describe('a host', () => {
     ['audit/query', {}, 'ERR_NOT_AUTHORISED'],
     ['daemon/obey', {}, 'ERR_METHOD_NOT_FOUND'],
     ['calls/cancel', {}, 'ERR_INVALID_PARAMS'],
+    ['sallyport/hello', { protocol: 1 }, 'ERR_INVALID_PARAMS'],
+    ['session/attach', { server: 'echo', protocol: null }, 'ERR_INVALID_PARAMS'],
+    ['session/attach', { server: 'echo', protocol: '9'.repeat(65) }, 'ERR_INVALID_PARAMS'],
+    ['session/attach', { server: 'echo', of: 'this protocol' }, 'ERR_INVALID_PARAMS'],
   ])('that says %s %j is told %s', async (method, params, code) => {
     await using peer = await rawPeer(`${at.runtimeDir}/host/host.sock`)
     peer.send(`${JSON.stringify({ jsonrpc: '2.0', id: 1, method, params })}\n`)

@@ -1,7 +1,6 @@
 // What hosts can ask of the daemon: their own instances, calls and events, and nothing of anybody else's.
 import { SallyportError } from '../../errors.ts'
 import { RawJson } from '../../lib/raw-json.ts'
-import { protocolId } from '../../rpc/protocol.ts'
 import type { CallResult, Hello, HostMethods } from '../../rpc/protocol.ts'
 import type { EventLog } from '../events.ts'
 import type { Supervisor } from '../../supervisor/supervisor.ts'
@@ -34,10 +33,7 @@ export interface MethodPorts {
 export function hostMethods(ports: MethodPorts): MethodTable<keyof HostMethods> {
   const { supervisor, events, hello, tools, outputs } = ports
   return {
-    'sallyport/hello': ({ protocol }, { principal }) => {
-      if (protocol !== undefined && protocol !== protocolId) throw otherProtocol(protocol, hello.version)
-      return { ...hello, principal }
-    },
+    'sallyport/hello': (_params, { principal }) => ({ ...hello, principal }),
     'servers/list': (_params, { caller }) => ({ servers: supervisor.list(caller) }),
     'servers/get': ({ server }, { caller }) => supervisor.get(caller, server),
     'servers/start': ({ server }, { caller, signal }) => supervisor.start(caller, server, { signal }),
@@ -107,12 +103,4 @@ function subscribe(
       await stream.notify('events/event', event)
   })
   return { subscribed: true, seq }
-}
-
-function otherProtocol(asked: string, version: string): SallyportError {
-  return new SallyportError(
-    'ERR_DAEMON_PROTOCOL',
-    `this daemon (sallyport ${version}) speaks ${protocolId}, the caller ${JSON.stringify(asked)}; use the same version on both ends`,
-    { protocol: protocolId },
-  )
 }

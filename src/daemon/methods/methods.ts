@@ -6,6 +6,7 @@ import { formatPath } from '../../schema/problem.ts'
 import type { Problem } from '../../schema/problem.ts'
 import { isControlMethod, validateParams } from '../../schema/params.ts'
 import type { Caller } from '../../supervisor/ports.ts'
+import { expectProtocol } from './protocol-gate.ts'
 
 /** One call: who asks, and what the connection offers beyond an answer. */
 export interface MethodCall extends Call {
@@ -37,9 +38,11 @@ export function serviceOf(
     async call(method, params, call) {
       const handler = Object.hasOwn(table, method) ? table[method] : undefined
       if (typeof handler !== 'function') throw refusal(method)
+      if (method === 'sallyport/hello') expectProtocol(params)
       return handler(valid(method, params), asCaller(call))
     },
     async attach(params, call) {
+      expectProtocol(params)
       // The schema vouches for the shape.
       return attach(
         valid('session/attach', params) as HostMethods['session/attach']['params'],

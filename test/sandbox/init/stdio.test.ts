@@ -127,7 +127,7 @@ describe('the session', () => {
     await attached({ result }, async (shim, daemon) => {
       expect(await shim.end().ended).toBe(77)
       expect(daemon.requests).toEqual([
-        '{"jsonrpc":"2.0","id":1,"method":"session/attach","params":{"server":"files"}}',
+        '{"jsonrpc":"2.0","id":1,"method":"session/attach","params":{"server":"files","protocol":"sallyport/1"}}',
         '{"jsonrpc":"2.0","id":1,"method":"session/result","params":{"session":"s-1"}}',
       ])
       expect(shim.stderr).toBe('')
