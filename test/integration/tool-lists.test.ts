@@ -179,6 +179,30 @@ describe('lists of many tools', () => {
   })
 })
 
+test('a tool whose name is dots is accepted, called, held and explained as any other', async () => {
+  const names = ['.', '..']
+  const entry = fixture('collides', { args: ['/app/collides.mjs', ...names], acceptance: 'manual' })
+  await using dots = await daemon(configOf({ dots: entry }))
+  const { accepted } = await dots.client.call('declarations/accept', { server: 'dots', tools: names })
+  expect(accepted.toSorted()).toEqual(names)
+  await using session = await attached(dots, 'dots')
+  for (const tool of names) {
+    const { metadata } = await dots.client.call('tools/call', { server: 'dots', tool })
+    expect(metadata.identity).toBe(`dots/${tool}@0#1`)
+    expect((await session.call(tool)).error).toBeUndefined()
+    expect(await dots.client.call('tools/describe', { server: 'dots', tool })).toMatchObject({ tool })
+    expect(await dots.client.call('policy/explain', { server: 'dots', tool })).toMatchObject({
+      outcome: 'sent',
+    })
+    const { name } = await dots.client.call('servers/hold', { server: 'dots', tool })
+    expect((await session.call(tool)).error?.data.code).toBe('ERR_PERMIT_REFUSED')
+    await dots.client.call('servers/release', { name })
+    expect(await dots.client.call('trust/reset', { server: 'dots', tool })).toMatchObject({
+      reset: [{ tool }],
+    })
+  }
+})
+
 describe('hostile schemas in an attached session', () => {
   const as = 'a'.repeat(60)
 
