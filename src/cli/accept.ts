@@ -33,11 +33,13 @@ export function registerAccept(program: Command): void {
           { signal },
         )
         if (options.json === true) return printJson(result)
-        const { accepted, left_out: leftOut, declaration_version: version } = result
+        const { accepted, left_out: leftOut, borrowed, declaration_version: version } = result
+        const noted = (name: string): string =>
+          borrowed.includes(name) ? ', under a name of hosts’ own tools' : ''
         printTable(
           ['TOOL', `DECLARATION ${version}`],
           [
-            ...accepted.map((name) => [name, { text: 'accepted', style: 'green' as const }]),
+            ...accepted.map((name) => [name, { text: `accepted${noted(name)}`, style: 'green' as const }]),
             ...leftOut.map((name) => [name, { text: 'left out: not callable', style: 'dim' as const }]),
           ],
         )

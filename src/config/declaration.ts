@@ -37,7 +37,11 @@ export function formatDeclaration(
     const [top, tool, field, first] = at
     const isPlace = at.length === 3 || (at.length === 4 && first === 0)
     if (top !== 'tools' || !isPlace) return null
-    return claims[String(tool)]?.[String(field)]?.replaceAll(unseen, ' ') ?? null
+    const said = claims[String(tool)]
+    // What is said of its name stands with the first of its fields.
+    const all = [field === 'version' ? said?.['name'] : undefined, said?.[String(field)]]
+    const words = all.filter((one) => one !== undefined)
+    return words.length === 0 ? null : words.join('; ').replaceAll(unseen, ' ')
   }
   const head = [
     '# A draft: what the server says of itself, and the worst where it says nothing. Claims are marked.',

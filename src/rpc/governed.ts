@@ -247,27 +247,6 @@ export interface ExplainedCall {
   readonly change: string
 }
 
-/** A declaration drafted from a confined run. */
-export interface Draft {
-  readonly server: string
-  readonly version: string
-  readonly code_digest: string
-  /** How the server introduces itself to a model, which an acceptance covers: at most 2048 characters; null for no words */
-  readonly instructions: string | null
-  readonly declaration: Declaration
-  /** Tool -> field -> what the server said of it, which is a claim */
-  readonly claims: Readonly<Record<string, Readonly<Record<string, string>>>>
-}
-
-/** What an acceptance came to. */
-export interface Acceptance {
-  readonly server: string
-  readonly declaration_version: number
-  readonly accepted: readonly string[]
-  /** Listed by the server and not accepted */
-  readonly left_out: readonly string[]
-}
-
 /** Names a piece of a result that was too long to be answered at once. */
 export interface OutputRequest {
   readonly call_id: CallId

@@ -1,4 +1,5 @@
 // The control protocol: every method of both sockets, as docs/control-protocol.md lists them; a test holds the two together.
+import type { Acceptance, Draft } from './acceptance.ts'
 import type { InstanceView } from './instance-view.ts'
 import type { PoolView } from './pool-view.ts'
 import type { CallId, DaemonId, InstanceId, SessionId } from '../lib/ids.ts'
@@ -6,12 +7,10 @@ import type { RawJson } from '../lib/raw-json.ts'
 import type { InjectionKind } from '../schema/credentials.ts'
 import type { EgressGrant } from '../schema/egress.ts'
 import type {
-  Acceptance,
   AuditPage,
   AuditQuery,
   AuditRecord,
   AuditVerification,
-  Draft,
   ExplainedCall,
   Explanation,
   HoldView,

@@ -109,3 +109,38 @@ test('what is read as JSON has the names of the control protocol', async () => {
     ).toEqual([])
   }
 })
+
+test('a tool under a name by which hosts know tools of their own is pointed out to who accepts it, and in the event', async () => {
+  const names = ['Bash', 'web-fetch', 'bashful']
+  const borrowed = ['Bash', 'web-fetch']
+  const entry = (acceptance: string): object =>
+    fixture('collides', { args: ['/app/collides.mjs', ...names], acceptance })
+  await using at = await daemon(configOf({ read: entry('manual'), seen: entry('first-use') }))
+  await using operator = await at.connect('operator')
+  const { claims } = await operator.call('servers/declare', { server: 'read' })
+  expect(names.map((name) => claims[name]?.['name'])).toEqual([
+    expect.stringContaining('a tool of their own'),
+    expect.stringContaining('a tool of their own'),
+    undefined,
+  ])
+  const path = join(at.folder, 'read.yaml')
+  await at.run(['declare', 'read', '--out', path])
+  expect(readFileSync(path, 'utf8')).toMatch(
+    /\n {2}Bash:\n {4}version: [^\n]*# hosts know a tool of their own by this name[^\n]*; yours to count\n/,
+  )
+  const { stdout } = await at.run(['accept', 'read', '--declaration', path])
+  expect(stdout).toMatch(/^Bash +accepted, under a name of hosts’ own tools$/m)
+  expect(stdout).toMatch(/^bashful +accepted$/m)
+  expect(await operator.call('declarations/accept', { server: 'read' })).toMatchObject({ borrowed })
+  await at.client.call('servers/start', { server: 'seen' })
+  const told: unknown[] = []
+  const ended = new AbortController()
+  for await (const { type, server, detail } of operator.events({ since: 0, signal: ended.signal })) {
+    if (type === 'surface/accepted' && server === 'seen') told.push(detail['borrowed'])
+    if (told.length > 0) break
+  }
+  expect(told).toEqual([borrowed])
+  // Beside the host’s own it has another name.
+  const shown = (await at.client.call('tools/list', { server: 'seen' })).tools.map(({ name }) => name)
+  expect(shown).toEqual(expect.arrayContaining(['seen_Bash', 'seen_web-fetch']))
+})

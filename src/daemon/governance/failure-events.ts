@@ -1,4 +1,5 @@
 // The events of governance: what each row of the failure table is called, and who may see it.
+import { borrowed } from '../../call/borrowed.ts'
 import { catalogue, type SallyportError } from '../../errors.ts'
 import type { Proposal } from '../../schema/governor.ts'
 import type { Emit, Happening } from '../../supervisor/ports.ts'
@@ -10,6 +11,10 @@ export const event = (
   detail: Happening['detail'],
   principal: string | null = null,
 ): Happening => ({ type, server, instance: null, principal, detail })
+
+/** That tools of a server are accepted from now on; and which of them are called as hosts call tools of their own. */
+export const acceptance = (server: string, by: string, tools: ReadonlyMap<string, unknown>): Happening =>
+  event('surface/accepted', server, { by, tools: [...tools.keys()], borrowed: borrowed(tools.keys()) })
 
 /** What the failure table calls its events. */
 export const failureEvents: Readonly<Record<string, string>> = {

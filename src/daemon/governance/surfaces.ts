@@ -14,7 +14,7 @@ import type { InstanceId } from '../../lib/ids.ts'
 import type { Observation, Peer } from '../../schema/governor.ts'
 import type { ServerSettings } from '../../schema/settings.ts'
 import type { Emit } from '../../supervisor/ports.ts'
-import { event } from './failure-events.ts'
+import { acceptance, event } from './failure-events.ts'
 import {
   choose,
   digestOfInstructions,
@@ -268,7 +268,7 @@ export class Surfaces {
       evidence,
     )
     accepted(server.name, declarationVersion)
-    emit(event('surface/accepted', server.name, { by, tools: fresh.map(([name]) => name) }))
+    emit(acceptance(server.name, by, new Map(fresh)))
   }
 }
 

@@ -1,4 +1,5 @@
 // From what a server lists to what may be called: a draft to be read, and the operator's yes to what it was written for.
+import { borrowed } from '../../call/borrowed.ts'
 import { draftDeclaration } from '../../call/declaration.ts'
 import { namesOf } from '../../config/containment.ts'
 import type { ToolDeclaration } from '../../call/declaration.ts'
@@ -50,7 +51,8 @@ async function declare(
       namesOf(settings.credentials),
       namesAny(settings.tools.readOnly, name),
     )
-    return [{ name, draft, digest, claims: claimsOf(listed, draft) }]
+    const claims = { ...(borrowed([name]).length > 0 && { name: another }), ...claimsOf(listed, draft) }
+    return [{ name, draft, digest, claims }]
   })
   return {
     server,
@@ -89,6 +91,7 @@ async function accept(
     declaration_version: accepted.declarationVersion,
     accepted: [...accepted.tools.keys()],
     left_out: accepted.leftOut,
+    borrowed: borrowed(accepted.tools.keys()),
   }
 }
 
@@ -128,4 +131,5 @@ function claimsOf(listed: unknown, draft: ToolDeclaration): Claims[string] {
   }
 }
 
+const another = 'hosts know a tool of their own by this name, which this one is not'
 const vouched = 'vouched for by tools.read_only of its entry'
