@@ -39,6 +39,12 @@ export const killExactly = (process_: ProcessIdentity): void => {
   }
 }
 
+/** Says whether a process stands still by a signal or for a debugger; false where that is not to be seen. */
+export const isStopped = (pid: number): boolean => {
+  const [state = ''] = unlessShort(() => statFields(pid)) ?? []
+  return state === 'T' || state === 't'
+}
+
 /** Returns a process's only child, or null where it has none or several. */
 export const onlyChildOf = (pid: number): ProcessIdentity | null => {
   const found = processes(childPids(pid)).filter(({ parent }) => parent === pid)

@@ -1,6 +1,6 @@
 // Sandboxes that wait for calls: what ends them, and what follows one that ends by itself.
 import { once } from 'node:events'
-import { existsSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { configOf, daemon } from '../support/daemon.ts'
 import { eventually } from '../support/eventually.ts'
@@ -127,4 +127,25 @@ test('one that is killed as a call takes it costs the call nothing: the call has
   at.process.kill('SIGCONT')
   expect(await made).toBe('ran\n')
   expect(await poolOf(at)).toMatchObject({ drawn: 1 })
+})
+
+test('one that somebody stopped costs its call nothing: the call has another, and that one goes', async () => {
+  await using at = await daemon(configOf({ runs: runs({ pool: { size: 1 } }) }))
+  await at.client.call('servers/start', { server: 'runs' })
+  await waits(at, 1)
+  const over = new AbortController()
+  const events = at.client.events(over)
+  const lost = (async () => {
+    for await (const { type, detail } of events) if (type === 'pool/lost') return detail['reason']
+    return null
+  })()
+  const [init = 0] = waitingInits(at)
+  process.kill(init, 'SIGSTOP')
+  await eventually(() => /^State:\s+T/m.test(readFileSync(`/proc/${init}/status`, 'utf8')))
+  expect(await run(at, 'echo ran')).toBe('ran\n')
+  expect(await lost).toBe(
+    'a sandbox that waited for a call stood still, stopped by a signal, when one took it',
+  )
+  over.abort()
+  await eventually(() => !existsSync(`/proc/${init}`), 20_000)
 })

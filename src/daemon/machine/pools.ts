@@ -75,10 +75,11 @@ export class Pools implements WarmPools, WarmOutfits, AsyncDisposable {
     if (server === undefined || warm === null) return false
     try {
       if (await warm.fits({ server, profile: profileOf(server), settings }, waiting)) {
-        if (!warm.isLost()) return true
+        const flaw = flawOf(warm)
+        if (flaw === null) return true
         // Nothing of the server has run in it: the call has another, which is no second try of anything.
         this.#tell(name, 'pool/lost', {
-          reason: 'a sandbox that waited for a call had ended when one took it',
+          reason: `a sandbox that waited for a call ${flaw} when one took it`,
         })
         return false
       }
@@ -180,6 +181,12 @@ export class Pools implements WarmPools, WarmOutfits, AsyncDisposable {
   #tell(server: string, type: string, detail: Readonly<Record<string, unknown>>): void {
     this.#options.emit({ type, server, instance: null, principal: null, detail })
   }
+}
+
+/** Why it would not answer its call, or not in time; null where it will. */
+function flawOf(warm: WarmSandbox): string | null {
+  if (warm.isLost()) return 'had ended'
+  return warm.isStopped() ? 'stood still, stopped by a signal,' : null
 }
 
 const nothingYet = { waiting: 0, memory_bytes: 0, drawn: 0, missed: 0, lost: 0, reason: null } as const

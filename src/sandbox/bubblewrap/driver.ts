@@ -8,6 +8,7 @@ import type { ChildProcess } from 'node:child_process'
 import { SallyportError } from '../../errors.ts'
 import type { Order } from '../control/control.ts'
 import { type GatedSandbox, type GatePlan, openGate, reachGate } from '../gate.ts'
+import { isStopped } from '../proof.ts'
 import type { BubblewrapArgument } from './argv.ts'
 import { startLauncher } from './launchers.ts'
 import type { StagedSource } from './staging.ts'
@@ -51,6 +52,7 @@ export const confine = async (
     initPid: tree.initPid,
     ended: tree.ended,
     isLost: () => tree.channel.isClosed,
+    isStopped: () => isStopped(tree.initPid),
     open: ({ signal }) => openGate(tree, plan, { signal }),
     [Symbol.asyncDispose]: () => tree[Symbol.asyncDispose](),
   }

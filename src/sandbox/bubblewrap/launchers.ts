@@ -7,6 +7,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { Socket } from 'node:net'
 import { within } from '../../lib/deadline.ts'
+import { isStopped } from '../proof.ts'
 
 /** How long one that is not wanted any more may take to be gone, ms. */
 const goneMs = 2_000
@@ -50,6 +51,11 @@ export class Launchers implements AsyncDisposable {
     // The next one is started while the sandbox of this one is built.
     this.prepare()
     if (spare === null || hasEnded(spare)) return startLauncher(path)
+    // One that somebody stopped would be waited for until the launch is too late.
+    if (isStopped(spare.pid ?? 0)) {
+      void end(spare)
+      return startLauncher(path)
+    }
     for (const held of [spare, ...streamsOf(spare)]) held.ref()
     return spare
   }

@@ -14,6 +14,7 @@ import { innerUser } from './container.ts'
 import type { StreamName } from './answers.ts'
 import type { ContainerPlan, Engine } from './engine.ts'
 import { type InstanceFolder, makeInstanceFolder } from './folder.ts'
+import { isStopped } from '../proof.ts'
 import { unframed } from './unframe.ts'
 import { requireSameSources } from './gvisor.ts'
 import type { EngineWatch } from './watch.ts'
@@ -68,6 +69,7 @@ export const confineInContainer = async (
     initPid: contained.initPid,
     ended: contained.ended,
     isLost: () => contained.channel.isClosed,
+    isStopped: () => isStopped(contained.initPid),
     open: ({ signal }) => openGate(contained, plan, { signal }),
     [Symbol.asyncDispose]: () => contained[Symbol.asyncDispose](),
   }

@@ -59,6 +59,19 @@ describe('one that waits', () => {
     expect(spares()).toEqual([pid])
   })
 
+  test('is not taken where somebody stopped it: it ends, and another is started', async () => {
+    await using launchers = new Launchers(initPath)
+    launchers.prepare()
+    const pid = await waiting()
+    process.kill(pid, 'SIGSTOP')
+    await eventually(() => stateOf(pid) === 'T')
+    const taken = await launchers.take(initPath)
+    expect(taken.pid).not.toBe(pid)
+    await eventually(() => identify(pid) === null)
+    taken.kill('SIGKILL')
+    await once(taken, 'exit')
+  })
+
   test('ends when it is not wanted any more', async () => {
     const launchers = new Launchers(initPath)
     launchers.prepare()
