@@ -26,6 +26,11 @@ static void judge(void) {
     expect(strchr(launch.mounts[index].name, '/') == NULL && launch.mounts[index].name[0] != '.',
            "a staging path that leads away");
   }
+  expect(launch.cover_count <= COVERS_MAX, "more covers than there is room for");
+  for (size_t index = 0; index < launch.cover_count; index++)
+    expect(strncmp(launch.covers[index].path, "/proc/", 6) == 0 &&
+               strstr(launch.covers[index].path, "/..") == NULL,
+           "a cover of what is not in /proc");
   for (size_t index = 0; index < launch.argument_count; index++)
     exact(launch.arguments[index].bytes, launch.arguments[index].length);
 }

@@ -26,6 +26,10 @@ void read_targets(struct orders *orders) {
         expect_room(orders->target_count, TARGETS_MAX, "targets");
         orders->targets[orders->target_count++] = take_absolute_path(&frame);
         break;
+      case 'C':
+        if (orders->is_covered) refuse("gate", "covers", "given twice");
+        orders->is_covered = true;
+        break;
       case 'D': take_door(&orders->egress, &frame); break;
       case 'W': take_watched(&orders->egress, &frame); break;
       case 'N': take_grant(&orders->egress, &frame); break;

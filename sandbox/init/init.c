@@ -76,33 +76,37 @@ int init_main(void) {
   if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0) die("init", "dumpable", errno);
   expect_sandbox();
   wipe_environment();
-  close_from(FD_FIRST_UNLISTED);
+  close_from(FD_COVERS + 1);
   set_cloexec(FD_CONTROL, FD_SERVER_STDERR);
 
-  // 2. Open the way out. Where the network is an allowlist: while the capabilities for it are there, and before
-  // anything is known that the relay should not know.
+  // 2. Have /proc covered. By the launcher's child, from outside; while nobody else is here to have read it.
   read_targets(&orders);
+  if (orders.is_covered) have_covered();
+  close(FD_COVERS);
+
+  // 3. Open the way out. Where the network is an allowlist: while the capabilities for it are there, and before
+  // anything is known that the relay should not know.
   pid_t relay = orders.egress.door == NULL ? 0 : start_egress(&orders.egress);
 
-  // 3. Report ready. With what lies at each mount target; the supervisor compares before it says more.
+  // 4. Report ready. With what lies at each mount target; the supervisor compares before it says more.
   report_targets(&orders);
   on_death(report_failure, false);
 
-  // 4. Wait at the gate. If the supervisor ends before its go, this ends, and nothing of the server ran.
+  // 5. Wait at the gate. If the supervisor ends before its go, this ends, and nothing of the server ran.
   read_go(&orders);
 
-  // 5. Write the files. While nobody but us can have put anything in their place.
+  // 6. Write the files. While nobody but us can have put anything in their place.
   write_files(&orders);
 
-  // 6. Set the counters. While CAP_SYS_RESOURCE is there; after the next step nobody in here can raise them.
+  // 7. Set the counters. While CAP_SYS_RESOURCE is there; after the next step nobody in here can raise them.
   write_counters(&orders);
 
-  // 7. Drop every capability. Before the fork, so that the child has never had one either.
+  // 8. Drop every capability. Before the fork, so that the child has never had one either.
   drop_all_capabilities();
   expect_no_capabilities();
   forbid_new_privileges();
 
-  // 8. Listen for signals. Before the fork, so that no SIGCHLD is missed. And to the watched filter, while there is nobody
+  // 9. Listen for signals. Before the fork, so that no SIGCHLD is missed. And to the watched filter, while there is nobody
   // who could leave no room for a thread.
   struct watch watch = {.relay = relay,
                         .failures = -1,
@@ -113,18 +117,18 @@ int init_main(void) {
   answer_watched();
   if (pipe2(failures, O_CLOEXEC) != 0) die("init", "pipe", errno);
 
-  // 9. Fork the server. All that it becomes is in exec.c.
+  // 10. Fork the server. All that it becomes is in exec.c.
   watch.server = fork();
   if (watch.server < 0) die("init", "fork", errno);
   if (watch.server == 0) become_server(&orders, failures[1]);
 
-  // 10. Let go of what is the server's. Its streams, and the memory that held its environment and files.
+  // 11. Let go of what is the server's. Its streams, and the memory that held its environment and files.
   let_go_of_streams();
   close(failures[1]);
   watch.failures = failures[0];
   arena_wipe();
   let_go_of_code();
 
-  // 11. Supervise. Until the server ends: then this ends, and the kernel ends whatever is left.
+  // 12. Supervise. Until the server ends: then this ends, and the kernel ends whatever is left.
   supervise(&watch);
 }

@@ -14,6 +14,8 @@ enum {
   FD_SERVER_STDOUT = 5,
   FD_SERVER_STDERR = 6,
   FD_FIRST_UNLISTED = 7,
+  // From PID 1 to who covers /proc, and gone before it reports ready; where covers were ordered, and there only.
+  FD_COVERS = 7,
 };
 
 enum { EXIT_SETUP = 125, EXIT_NOT_EXECUTABLE = 126, EXIT_NOT_FOUND = 127, EXIT_SIGNAL = 128 };

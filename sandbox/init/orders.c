@@ -38,6 +38,16 @@ static void add_argument(struct launch *launch, struct argument argument) {
   launch->arguments[launch->argument_count++] = argument;
 }
 
+// Whatever it is that covers, nothing else is ever lost below it.
+static void add_cover(struct launch *launch, struct frame *frame) {
+  bool is_folder = take_u32(frame) != 0;
+  const char *path = take_text(frame);
+  if (strncmp(path, "/proc/", 6) != 0 || path[6] == '\0' || strstr(path, "/.") != NULL)
+    refuse("covers", path, "not a path below /proc");
+  if (launch->cover_count == COVERS_MAX) refuse("covers", path, "more than 128 covers");
+  launch->covers[launch->cover_count++] = (struct cover){.path = path, .is_folder = is_folder};
+}
+
 static void set_ids(struct launch *launch, struct frame *frame) {
   if (launch->has_ids) refuse("identity", "ids", "given twice");
   launch->uid = take_u32(frame);
@@ -58,6 +68,7 @@ void read_launch_orders(struct launch *launch) {
       case 'c': add_cgroup(launch, take_text(&frame)); break;
       case 'm': add_mount(launch, &frame); break;
       case 'u': set_ids(launch, &frame); break;
+      case 'v': add_cover(launch, &frame); break;
       case 'b': set_tool(launch, take_text(&frame)); break;
       case 'a': {
         const char *text = take_text(&frame);

@@ -91,6 +91,9 @@ int outer_main(void) {
   // daemon's end, at which the tool would leave a child that waits for it for ever.
   detach();
 
-  // 8. Execute the tool. With an empty environment and its arguments in memory: others can read /proc.
+  // 8. Start who covers /proc. As nobody by now, and a child of the tool's by then: it ends before anything of the server runs.
+  if (launch.cover_count > 0) start_covers(&launch);
+
+  // 9. Execute the tool. With an empty environment and its arguments in memory: others can read /proc.
   execute_tool(&launch);
 }

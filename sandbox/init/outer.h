@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-enum { CGROUPS_MAX = 16, MOUNTS_MAX = 512, ARGUMENTS_MAX = 8192 };
+enum { CGROUPS_MAX = 16, MOUNTS_MAX = 512, ARGUMENTS_MAX = 8192, COVERS_MAX = 128 };
 
 struct staged {
   const char *source;
@@ -20,11 +20,18 @@ struct argument {
   bool is_data;
 };
 
+// An entry of the sandbox's /proc that shows nothing.
+struct cover {
+  const char *path;
+  bool is_folder;
+};
+
 struct launch {
-  size_t cgroup_count, mount_count, argument_count;
+  size_t cgroup_count, mount_count, argument_count, cover_count;
   const char *cgroups[CGROUPS_MAX];
   struct staged mounts[MOUNTS_MAX];
   struct argument arguments[ARGUMENTS_MAX];
+  struct cover covers[COVERS_MAX];
   const char *tool;
   bool has_ids;
   uid_t uid;
@@ -48,6 +55,8 @@ void leave_out(struct namespace before, const char *tool);
 // identity.c
 void join_new_keyring(void);
 void drop_identity(uid_t uid, gid_t gid);
+// covers.c: starts who makes the covers once PID 1 asks for them, and has PID 1 find him at FD_COVERS.
+void start_covers(const struct launch *launch);
 // tool.c
 _Noreturn void execute_tool(const struct launch *launch);
 

@@ -39,7 +39,7 @@ struct orders {
   struct counter counters[COUNTERS_MAX];
   const char *cwd;
   const char *program;
-  bool has_options, is_one_exec;
+  bool is_covered, has_options, is_one_exec;
   uint32_t eof_ms, term_ms;
 };
 
@@ -47,6 +47,8 @@ struct orders {
 void read_targets(struct orders *orders);
 void report_targets(const struct orders *orders);
 void read_go(struct orders *orders);
+// covered.c: returns when /proc is covered; dies where it can't be.
+void have_covered(void);
 // files.c, limits.c
 void write_files(const struct orders *orders);
 // Where the kernel's counters of the user namespace are mounted; /proc/sys/user until told otherwise.

@@ -59,18 +59,37 @@ export interface GatedSandbox extends AsyncDisposable {
   open(waiting: { readonly signal: AbortSignal }): Promise<SandboxProcess>
 }
 
+/** What a driver has init do before it reports, and how it is seen to be done. */
+export interface GateProof {
+  readonly orders: readonly Order[]
+  /** Paths of the sandbox to report on */
+  readonly targets: readonly string[]
+  /** Throws ERR_SANDBOX_SETUP where it was not done, by what was found at these */
+  require(found: readonly TargetReport[]): void
+}
+
 /**
  * Waits for init's report, and for the proof that every mount is what the plan opened: by init's own word, or where another
- * kernel than this one numbers the files in there, by `look`. Throws ERR_SANDBOX_SETUP.
+ * kernel than this one numbers the files in there, by `look`; and for that of the driver. Throws ERR_SANDBOX_SETUP.
  */
 export const reachGate = async (
   sandbox: HeldSandbox,
   spec: SandboxSpec,
-  { signal, look = null }: { readonly signal: AbortSignal; readonly look?: (() => Promise<void>) | null },
+  {
+    signal,
+    look = null,
+    proof = null,
+  }: {
+    readonly signal: AbortSignal
+    readonly look?: (() => Promise<void>) | null
+    readonly proof?: GateProof | null
+  },
 ): Promise<void> => {
-  sandbox.channel.send(...gateOrders(spec))
-  const ready = await expectReport(sandbox, spec, 'ready', signal)
-  requireSameTargets(spec, ready.targets, look === null)
+  sandbox.channel.send(...gateOrders(spec, proof))
+  const { targets } = await expectReport(sandbox, spec, 'ready', signal)
+  const mounted = mountsOf(spec).length
+  requireSameTargets(spec, targets.slice(0, mounted), look === null)
+  proof?.require(targets.slice(mounted))
   await look?.()
 }
 
@@ -108,8 +127,12 @@ export const awaitExit = async (channel: ControlChannel): Promise<SandboxExit | 
 /** The step that init names when the relay of the network is gone. */
 const egressStep = 'egress'
 
-const gateOrders = (spec: SandboxSpec): Order[] => [
-  ...mountsOf(spec).map(({ target }): Order => ({ type: 'target', path: target })),
+const gateOrders = (spec: SandboxSpec, proof: GateProof | null): Order[] => [
+  ...[...mountsOf(spec).map(({ target }) => target), ...(proof?.targets ?? [])].map((path): Order => ({
+    type: 'target',
+    path,
+  })),
+  ...(proof?.orders ?? []),
   ...egressOrders(spec),
   { type: 'report' },
 ]

@@ -45,11 +45,9 @@ export const isStopped = (pid: number): boolean => {
   return state === 'T' || state === 't'
 }
 
-/** Returns a process's only child, or null where it has none or several. */
-export const onlyChildOf = (pid: number): ProcessIdentity | null => {
-  const found = processes(childPids(pid)).filter(({ parent }) => parent === pid)
-  return found.length === 1 ? (found[0] ?? null) : null
-}
+/** Returns a process's children, without those of which only a zombie is left. */
+export const childrenOf = (pid: number): readonly ProcessIdentity[] =>
+  processes(childPids(pid)).filter(({ parent }) => parent === pid)
 
 /**
  * Sends SIGKILL to every process of a session. Its number is not given away while one of them is there, whether or not its

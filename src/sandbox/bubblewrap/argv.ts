@@ -1,6 +1,5 @@
 // From the spec to bubblewrap's arguments: pure, in the order in which bubblewrap builds the sandbox.
 import { credentialFolder, type Limits, type Mount, mountsOf, type SandboxSpec } from '../spec.ts'
-import type { ProcMask } from './masks.ts'
 
 /** An argument, or bytes that the launcher puts into a sealed memfd, whose number is then the argument. */
 export type BubblewrapArgument = string | { readonly data: Uint8Array }
@@ -13,7 +12,6 @@ export interface BubblewrapHost {
   readonly initPath: string
   /** The system-call filter, as a classic BPF program */
   readonly seccomp: Uint8Array
-  readonly procMasks: readonly ProcMask[]
 }
 
 /** Where init itself is in every sandbox. */
@@ -41,7 +39,7 @@ export const deviceLinks = [
  * Returns the options for one launch, without the command, which is `initCommand`.
  *
  * 1. identity: own namespaces, one mapped uid, no capability but those that init drops after it has used them
- * 2. proc: a new one, the host's switches read-only, the rest of the host's facts masked
+ * 2. proc: a new one, the host's switches read-only; the rest of the host's facts is covered when all of this stands, by the launcher
  * 3. dev: five nodes, nothing else
  * 4. scratch: sized /tmp, home and /dev/shm, and where the server gets secret files a folder for them, gone with the sandbox
  * 5. files: what the supervisor writes into /etc
@@ -53,7 +51,7 @@ export const bubblewrapArguments = (
   host: BubblewrapHost,
 ): readonly BubblewrapArgument[] => [
   ...identity(spec, host),
-  ...proc(host),
+  ...proc,
   ...dev(spec),
   ...scratch(spec.limits, '/tmp'),
   ...scratch(spec.limits, '/home/user'),
@@ -90,17 +88,11 @@ const identity = ({ network }: SandboxSpec, { seccomp }: BubblewrapHost): Bubble
 
 // bubblewrap covers /proc/sys only where access(W_OK) says that it could be written, which the kernel denies even to
 // root: so it is covered here. The counters below /proc/sys/user belong to the sandbox's own user namespace.
-const proc = ({ procMasks }: BubblewrapHost): string[] =>
-  [
-    ['--proc', '/proc'],
-    ['--ro-bind', '/proc/sys', '/proc/sys'],
-    ['--bind', '/proc/sys/user', '/proc/sys/user'],
-    ...procMasks.map(({ path, kind }) =>
-      kind === 'file'
-        ? ['--ro-bind', '/dev/null', path]
-        : [...tmpfs(4096, '0555', path), '--remount-ro', path],
-    ),
-  ].flat()
+const proc = [
+  ['--proc', '/proc'],
+  ['--ro-bind', '/proc/sys', '/proc/sys'],
+  ['--bind', '/proc/sys/user', '/proc/sys/user'],
+].flat()
 
 const dev = ({ limits }: SandboxSpec): string[] =>
   [

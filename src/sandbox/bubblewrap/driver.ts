@@ -10,7 +10,9 @@ import type { Order } from '../control/control.ts'
 import { type GatedSandbox, type GatePlan, openGate, reachGate } from '../gate.ts'
 import { isStopped } from '../proof.ts'
 import type { BubblewrapArgument } from './argv.ts'
+import { coverOrders, coverProof } from './covers.ts'
 import { startLauncher } from './launchers.ts'
+import type { ProcMask } from './masks.ts'
 import type { StagedSource } from './staging.ts'
 import { ConfinedTree, type TreePlan } from './tree.ts'
 
@@ -22,6 +24,8 @@ export interface BubblewrapPlan extends TreePlan, GatePlan {
   /** Host path of bubblewrap */
   readonly tool: string
   readonly arguments: readonly BubblewrapArgument[]
+  /** What of /proc the launcher has covered before init reports */
+  readonly covers: readonly ProcMask[]
   /** What the launcher binds as root before it drops; empty where the daemon is not root */
   readonly staged: readonly StagedSource[]
 }
@@ -42,8 +46,8 @@ export const confine = async (
   const tree = new ConfinedTree(await launcherOf(plan, start), plan)
   try {
     tree.channel.send(...launcherOrders(plan))
-    await reachGate(tree, plan.spec, { signal })
-    tree.identifyInit()
+    await reachGate(tree, plan.spec, { signal, proof: coverProof(plan.spec.server, plan.covers) })
+    await tree.identifyInit()
   } catch (error) {
     await tree[Symbol.asyncDispose]()
     throw error
@@ -80,6 +84,7 @@ const launcherOrders = (plan: BubblewrapPlan): Order[] => [
   ...plan.outerLimits.joinFiles.map((file): Order => ({ type: 'cgroup', file })),
   ...plan.staged.map((mount): Order => ({ type: 'mount', ...mount })),
   { type: 'ids', uid: plan.spec.hostUid, gid: plan.spec.hostGid },
+  ...coverOrders(plan.covers),
   { type: 'tool', path: plan.tool },
   ...plan.arguments.map((argument): Order =>
     typeof argument === 'string' ? { type: 'arg', value: argument } : { type: 'data', bytes: argument.data },

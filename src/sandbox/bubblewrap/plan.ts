@@ -21,7 +21,7 @@ export const planBubblewrap = (
   spec: SandboxSpec,
   seccomp: Uint8Array,
   { initPath, toolPath, procMasks, isRoot }: BubblewrapTools,
-): Pick<BubblewrapPlan, 'driver' | 'spec' | 'launcher' | 'tool' | 'arguments' | 'staged'> => {
+): Pick<BubblewrapPlan, 'driver' | 'spec' | 'launcher' | 'tool' | 'arguments' | 'covers' | 'staged'> => {
   const { staged, stagedSource } = stageSources(
     [...mountsOf(spec).map(({ source }) => source), initPath],
     isRoot,
@@ -35,8 +35,8 @@ export const planBubblewrap = (
       stagedSource,
       initPath: stagedSource({ source: initPath }),
       seccomp,
-      procMasks,
     }),
+    covers: procMasks,
     staged,
   }
 }

@@ -5,7 +5,7 @@ import { SallyportError } from '../../errors.ts'
 import { holdsWithin, within } from '../../lib/deadline.ts'
 import type { SandboxExit, SandboxProcess } from '../driver.ts'
 import type { OuterLimits } from '../limits/limits.ts'
-import { isGone, killExactly, killSession, onlyChildOf, type ProcessIdentity } from '../proof.ts'
+import { childrenOf, isGone, killExactly, killSession, type ProcessIdentity } from '../proof.ts'
 import { ControlChannel } from '../control/channel.ts'
 import { followReports, processOf, type RunningPlan, type RunningSandbox } from '../running.ts'
 import { holdUntilRead, streamOn } from '../streams.ts'
@@ -54,18 +54,26 @@ export class ConfinedTree implements RunningSandbox {
 
   /**
    * Learns which process of the host is the sandbox's PID 1, so that it can be killed and its end proven. Call it when init
-   * has reported ready: the monitor's only child is init then.
+   * has reported ready: once who covered /proc is gone, the monitor's only child is init. Throws ERR_SANDBOX_SETUP where it
+   * isn't, since whoever else came from outside has rights in there.
    *
    * Not from bubblewrap's status descriptor: when the daemon dies, writing there kills bubblewrap by SIGPIPE just before it
    * lets its child go on, and that child would wait for ever.
    */
-  identifyInit(): void {
-    this.#init = onlyChildOf(this.#monitor.pid ?? 0)
-    if (this.#init !== null) return
+  async identifyInit(): Promise<void> {
+    let children: readonly ProcessIdentity[] = []
+    await holdsWithin(() => (children = childrenOf(this.#monitor.pid ?? 0)).length < 2, goneMs)
+    const [init] = children
+    if (init !== undefined && children.length === 1) {
+      this.#init = init
+      return
+    }
     const { server } = this.#plan.spec
     throw new SallyportError(
       'ERR_SANDBOX_SETUP',
-      `PID 1 of the sandbox of ${server} is not to be seen below bubblewrap; was it killed, or is /proc mounted with hidepid?`,
+      init === undefined
+        ? `PID 1 of the sandbox of ${server} is not to be seen below bubblewrap; was it killed, or is /proc mounted with hidepid?`
+        : `${children.length} processes are below bubblewrap ${goneMs} ms after the sandbox of ${server} was ready, expected its PID 1 alone; see who stopped one of pids ${children.map(({ pid }) => pid).join(', ')}`,
       { step: 'gate', server },
     )
   }

@@ -9,11 +9,13 @@ export type Order =
   | { readonly type: 'cgroup'; readonly file: string }
   | { readonly type: 'mount'; readonly source: string; readonly staging: string }
   | { readonly type: 'ids'; readonly uid: number; readonly gid: number }
+  | { readonly type: 'cover'; readonly path: string; readonly isFolder: boolean }
   | { readonly type: 'tool'; readonly path: string }
   | { readonly type: 'arg'; readonly value: string }
   | { readonly type: 'data'; readonly bytes: Uint8Array }
   | { readonly type: 'exec' }
   | { readonly type: 'target'; readonly path: string }
+  | { readonly type: 'covered' }
   | { readonly type: 'door'; readonly path: string; readonly proxyPort: number; readonly pool: number }
   | { readonly type: 'name'; readonly host: string; readonly port: number }
   | { readonly type: 'watched'; readonly filter: Uint8Array }
@@ -81,6 +83,8 @@ export const encodeOrder = (order: Order): Buffer => {
       return encodeFrame('m', text(order.source), text(order.staging))
     case 'ids':
       return encodeFrame('u', u32(order.uid), u32(order.gid))
+    case 'cover':
+      return encodeFrame('v', u32(order.isFolder ? 1 : 0), text(order.path))
     case 'tool':
       return encodeFrame('b', text(order.path))
     case 'arg':
@@ -91,6 +95,8 @@ export const encodeOrder = (order: Order): Buffer => {
       return encodeFrame('x')
     case 'target':
       return encodeFrame('t', text(order.path))
+    case 'covered':
+      return encodeFrame('C')
     case 'door':
       return encodeFrame('D', text(order.path), u32(order.proxyPort), u32(order.pool))
     case 'name':

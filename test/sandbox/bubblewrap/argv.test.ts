@@ -84,10 +84,6 @@ const build = (it: SandboxSpec): readonly BubblewrapArgument[] =>
     stagedSource: ({ source }) => `/staged${source}`,
     initPath: '/staged/sallyport-init',
     seccomp: Buffer.from('the filter'),
-    procMasks: [
-      { path: '/proc/kcore', kind: 'file' },
-      { path: '/proc/bus', kind: 'directory' },
-    ],
   })
 
 const shown = (argument: BubblewrapArgument): string =>

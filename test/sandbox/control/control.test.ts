@@ -10,7 +10,7 @@ import {
   type Order,
 } from '../../../src/sandbox/control/control.ts'
 
-const letter = fc.constantFrom(...'cmubadxtDNrgeflnwoGTsKRSEX'.split(''))
+const letter = fc.constantFrom(...'cmubadvxtCDNrgeflnwoGTsKRSEX'.split(''))
 const frames = fc.array(fc.tuple(letter, fc.uint8Array({ maxLength: 64 })), { maxLength: 12 })
 
 const hex = (order: Order): string => encodeOrder(order).toString('latin1')
@@ -60,6 +60,8 @@ describe('orders', () => {
     expect(hex({ type: 'cgroup', file: '/g' })).toBe('c\x03\0\0\0/g\0')
     expect(hex({ type: 'mount', source: '/a', staging: '0' })).toBe('m\x05\0\0\0/a\x000\0')
     expect(hex({ type: 'ids', uid: 1, gid: 0x102 })).toBe('u\x08\0\0\0\x01\0\0\0\x02\x01\0\0')
+    expect(hex({ type: 'cover', path: '/p', isFolder: true })).toBe('v\x07\0\0\0\x01\0\0\0/p\0')
+    expect(hex({ type: 'covered' })).toBe('C\0\0\0\0')
     expect(hex({ type: 'exec' })).toBe('x\0\0\0\0')
     expect(hex({ type: 'env', name: 'A', value: 'b=c' })).toBe('e\x06\0\0\0A=b=c\0')
     expect(hex({ type: 'file', mode: 0o600, path: '/f', content: Buffer.from('x') })).toBe(
