@@ -1,20 +1,10 @@
 // What stands between a tool and its call, as the journal adds up: acceptance by instance, and holds by name.
 import { beforeEach, describe, expect, test } from 'vitest'
-import { draftDeclaration, surfaceDigest } from '../../src/call/declaration.ts'
 import { Ledger } from '../../src/call/ledger.ts'
 import { newInstanceId } from '../../src/lib/ids.ts'
+import { acceptedBody } from '../support/accepted.ts'
 
-const tool = { name: 'read_file' }
-const accepted = {
-  server: 'files',
-  serverVersion: '1',
-  codeDigest: 'c',
-  declarationVersion: 1,
-  tools: [{ declaration: draftDeclaration(tool), surfaceDigest: surfaceDigest(tool) }],
-  restDigest: 'r',
-  leftOut: [],
-  acceptedBy: '0',
-}
+const accepted = acceptedBody('files', 'read_file')
 let ledger: Ledger
 beforeEach(() => {
   ledger = new Ledger({ provisionalAfter: 2, trustedAfter: 4 })
