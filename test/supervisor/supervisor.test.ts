@@ -327,6 +327,22 @@ test('eager servers start, a few at a time, and one that fails keeps nobody from
   ])
 })
 
+test('of many eager servers no more are on their way up at once than startup.concurrency says', async () => {
+  const names = ['a', 'b', 'c', 'd', 'e', 'f', 'g']
+  const eager = names.map((name) => serverSettings('echo.mjs', { name, start: 'eager' }))
+  await using all = await superviseAll(eager, { concurrency: 3 })
+  await all.supervisor.startEager(caller(), names, waiting)
+  const starting = new Set<string | null>()
+  const counts = all.events.flatMap(({ type, server, detail }) => {
+    if (type !== 'instance/state') return []
+    if (detail['to'] === 'starting') starting.add(server)
+    else starting.delete(server)
+    return [starting.size]
+  })
+  expect(Math.max(...counts)).toBe(3)
+  expect(all.launches()).toBe(names.length)
+})
+
 test('testing a server names each step, and leaves nothing', async () => {
   await using all = await superviseAll([serverSettings('echo.mjs')])
   const report = await all.supervisor.test(caller(0, 'operator'), 'fixture', waiting)
