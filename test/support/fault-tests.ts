@@ -24,6 +24,7 @@ export const faultRows: readonly FaultRow[] = [
     tests: {
       'escape/persistence.test.ts': ['leaves nothing of servers that run'],
       'integration/killed.test.ts': ['$step of a call'],
+      'integration/snapshots.test.ts': ['killed as it writes a snapshot'],
     },
   },
   {
