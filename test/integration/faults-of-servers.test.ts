@@ -19,24 +19,42 @@ interface Row {
   /** The caller's: `output`, or a code */
   readonly told: string
   readonly outcome: 'result' | 'lost' | 'timeout' | 'error'
+  /** What the record says of it; null where there is nothing to say */
+  readonly why: RegExp | null
   /** Whether its process is the same afterwards */
   readonly isSame: boolean
 }
 
 const lost = { told: 'ERR_SERVER_UNAVAILABLE', outcome: 'lost', isSame: false } as const
-const unmoved = { told: 'output', outcome: 'result', isSame: true } as const
+const unmoved = { told: 'output', outcome: 'result', why: null, isSame: true } as const
 const rows: readonly Row[] = [
   { title: '4: a server that ignores signals', way: 'deaf', ...unmoved },
   { title: '6: a server whose children leave its session and its streams', way: 'leaves', ...unmoved },
   { title: '8: a server that forks until it may no more', way: 'bombs', ...unmoved },
   { title: '8: a server that starts threads until it may no more', way: 'threads', ...unmoved },
-  { title: '11: a server that is killed in a call', way: 'dies', ...lost },
+  {
+    title: '11: a server that is killed in a call',
+    way: 'dies',
+    ...lost,
+    why: /it was ended by signal 9$|it ended by itself$/,
+  },
   { title: '14: a server that floods its output', way: 'flood', ...unmoved },
-  { title: '15: a server whose line has no end', way: 'endless', ...lost, told: 'ERR_RESULT_TOO_LARGE' },
+  {
+    title: '15: a server whose line has no end',
+    way: 'endless',
+    ...lost,
+    told: 'ERR_RESULT_TOO_LARGE',
+    why: /output\.line_bytes/,
+  },
   { title: '16: a server that floods stderr', way: 'shouts', ...unmoved },
   { title: '17: a server that says garbage', way: 'garbage', ...unmoved },
-  { title: '21: a server that closes its output', way: 'closes', ...lost },
-  { title: '26: a server one of whose processes uses up the memory', way: 'hog', ...lost },
+  { title: '21: a server that closes its output', way: 'closes', ...lost, why: /closed its output$/ },
+  {
+    title: '26: a server one of whose processes uses up the memory',
+    way: 'hog',
+    ...lost,
+    why: /memory limit$/,
+  },
 ]
 
 const profile = {
@@ -87,10 +105,9 @@ const call = (server: string, way: string, by: Client = client): Promise<unknown
   )
 const instance = async (server: string) =>
   (await client.call('servers/get', { server })).instances.find(({ purpose }) => purpose === 'control')
-const outcomesOf = (server: string): readonly unknown[] =>
-  bodiesOf(at.stateDir, 'call.outcome')
-    .filter((one) => one['server'] === server)
-    .map(({ outcome }) => outcome)
+const endsOf = (server: string) =>
+  bodiesOf(at.stateDir, 'call.outcome').filter((one) => one['server'] === server)
+const outcomesOf = (server: string): readonly unknown[] => endsOf(server).map(({ outcome }) => outcome)
 /** What an instance became, with when, until nothing of it was left. */
 async function endOf(id: string): Promise<readonly { readonly to: unknown; readonly ms: number }[]> {
   const states = []
@@ -105,12 +122,13 @@ const intentsOf = (server: string): number =>
   bodiesOf(at.stateDir, 'call.intent').filter((one) => one['server'] === server).length
 
 test.each(rows)('$title: its call ends once, and nothing of it is left', async (row) => {
-  const { way, told, outcome, isSame } = row
+  const { way, told, outcome, why, isSame } = row
   expect(await call(way, 'honest')).toBe('output')
   const { pid: before } = (await instance(way)) ?? {}
   expect(await call(way, way)).toBe(told)
   await eventually(() => outcomesOf(way).length === 2, slowMs)
   expect(outcomesOf(way)).toEqual(['result', outcome])
+  if (why !== null) expect(endsOf(way).at(-1)?.['detail']).toMatch(why)
   const { pid } = await eventually(async () => {
     const view = await instance(way)
     return view?.state === 'ready' && (view.pid === before) === isSame && view
