@@ -56,6 +56,28 @@ test('a stop of a session fails by name, the session is shown until there is pro
   using _another = await attached(at)
 }, 90_000)
 
+test('how a process ended is told though the proof of it came late', async () => {
+  await using at = await daemon(config)
+  const open = () => RawCaller.open(join(at.runtimeDir, 'host/host.sock'))
+  using host = await open()
+  const { result: { session } = {} } = await host.ask('session/attach', { server: 'echo' })
+  expect(await host.ask('initialize', hello)).toMatchObject({ result: { serverInfo: { name: 'echo' } } })
+  const giveBack = exhaust(at)
+  try {
+    await expect(at.client.call('servers/stop', { server: 'echo' })).rejects.toMatchObject({
+      message: expect.stringContaining('is still not gone'),
+    })
+  } finally {
+    giveBack()
+  }
+  using later = await open()
+  const told = await eventually(
+    async () => (await later.ask('session/result', { session })).result ?? undefined,
+    30_000,
+  )
+  expect(told).toMatchObject({ status: 0 }) // 1 would be that nobody knows
+}, 90_000)
+
 test('a control instance that is not proven to be gone is not stopped by saying so once more, until it is', async () => {
   await using at = await daemon(config)
   await at.client.call('servers/start', { server: 'echo' })
