@@ -1,6 +1,7 @@
 // The runtime directory's lock: one holder, named to the second; handed on after a death; never silently lost.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { readFileSync, statSync } from 'node:fs'
 import { mkdir, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
@@ -29,6 +30,20 @@ const guardsOf = (): number[] =>
     .filter(({ name }) => name === 'sallyport-init')
     .map(({ pid }) => pid)
 
+const theGuard = (): number => {
+  const [pid, ...others] = guardsOf()
+  if (pid === undefined || others.length > 0) throw new Error(`one guard: ${[pid, ...others].join(', ')}`)
+  return pid
+}
+
+/** The process that has the lock of a folder, or undefined: a guard that has just started does not have it yet. */
+function holderOf(folder: string): number | undefined {
+  const inode = statSync(join(folder, 'daemon.lock')).ino
+  const line = new RegExp(`FLOCK\\s+ADVISORY\\s+WRITE (\\d+) \\w+:\\w+:${inode} `)
+  const pid = line.exec(readFileSync('/proc/locks', 'utf8'))?.[1]
+  return pid === undefined ? undefined : Number(pid)
+}
+
 it('the second to come is told who holds the lock', async () => {
   await using folder = await tempDir()
   await using _guard = await Guard.hold(options(folder.path))
@@ -48,9 +63,9 @@ it('a guard that is killed is replaced, and the new one knows what to clean up',
   await using folder = await tempDir()
   const guard = await Guard.hold(options(folder.path))
   guard.cleanUp(`rmdir /${join(folder.path, 'made').slice(1)}`)
-  const [first] = guardsOf()
-  process.kill(first ?? -1, 'SIGKILL')
-  await eventually(() => guardsOf().some((pid) => pid !== first))
+  const first = theGuard()
+  process.kill(first, 'SIGKILL')
+  await eventually(() => ![undefined, first].includes(holderOf(folder.path)))
   await expect(Guard.hold(options(folder.path))).rejects.toMatchObject({ code: 'ERR_DAEMON_RUNNING' })
   await guard[Symbol.asyncDispose]()
   await eventually(() => guardsOf().length === 0)
@@ -70,10 +85,10 @@ it('a guard whose successor is killed as it starts is replaced all the same', as
   const lost: SallyportError[] = []
   const onLost = (error: SallyportError): unknown => lost.push(error)
   await using _guard = await Guard.hold(options(folder.path, { initPath: program, onLost }))
-  const [first] = guardsOf()
+  const first = theGuard()
   await writeFile(isToDie, '')
-  process.kill(first ?? -1, 'SIGKILL')
-  await eventually(() => lost.length > 0 || guardsOf().some((pid) => pid !== first))
+  process.kill(first, 'SIGKILL')
+  await eventually(() => lost.length > 0 || ![undefined, first].includes(holderOf(folder.path)))
   expect(lost).toEqual([])
   await expect(Guard.hold(options(folder.path))).rejects.toMatchObject({ code: 'ERR_DAEMON_RUNNING' })
 })
@@ -83,9 +98,9 @@ it('a daemon whose lock another took meanwhile is told to go down', async () => 
   const lost = Promise.withResolvers<SallyportError>()
   await using _guard = await Guard.hold(options(folder.path, { onLost: lost.resolve }))
   // Stopped, it can't be replaced before the thief is there.
-  const [pid] = guardsOf()
+  const pid = theGuard()
   const thief = spawn('flock', [join(folder.path, 'daemon.lock'), 'sleep', '30'], { stdio: 'ignore' })
-  process.kill(pid ?? -1, 'SIGKILL')
+  process.kill(pid, 'SIGKILL')
   const outcome = await Promise.race([
     lost.promise,
     eventually(() => guardsOf().some((other) => other !== pid)),

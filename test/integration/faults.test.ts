@@ -378,7 +378,7 @@ describe('a fault', () => {
     const isGuard = (child: number) =>
       readFileSync(`/proc/${child}/cmdline`, 'utf8').split('\0')[1] === 'guard'
     const guard = () => guards().find((child) => isGuard(child.pid))?.pid
-    const first = guard() ?? -1
+    const first = await eventually(() => guard())
     const usual = /^Max open files\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/limits`, 'utf8'))?.[1] ?? ''
     const limit = (soft: string): unknown => execFileSync('prlimit', ['--pid', `${pid}`, `--nofile=${soft}:`])
     limit('3')
