@@ -77,7 +77,7 @@ function describe(instance: InstanceView): readonly string[] {
   const limits = Object.entries(instance.limits ?? {}).map(
     ([name, { limit, enforced_by }]) => `${name} ${limit}, held by ${enforced_by}`,
   )
-  const state = `${instance.id} ${instance.state}, pid ${instance.pid ?? '–'}, uid ${instance.principal}, restarts ${instance.restarts}`
+  const state = `${instance.id} ${instance.state}, pid ${instance.pid ?? '–'}, for uid ${instance.principal}, restarts ${instance.restarts}`
   const shared = instance.sessions === null ? [] : [`shared by ${counted(instance.sessions, 'session')}`]
   const orphans =
     (instance.orphans ?? 0) === 0 ? [] : [`processes that the server left to themselves: ${instance.orphans}`]
