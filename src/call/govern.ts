@@ -153,7 +153,7 @@ class Passage implements Told {
       trustEpoch: trust.epoch,
       principal,
     }
-    const permit = permits.issue(binding, permitTtlMs())
+    const permit = permits.issue(binding, permitTtlMs(server.name))
     const { id } = permit
     const ask = { call, permit: id, server: server.name, instance, kind, subject, sideEffects, credentials }
     this.#permitted = { decided, permit, ask }

@@ -153,7 +153,8 @@ export interface GovernPorts {
   readonly registry: Registry
   readonly approver: Approver
   readonly permits: Permits
-  readonly permitTtlMs: () => number
+  /** How long a permit to call this server holds, ms */
+  readonly permitTtlMs: (server: string) => number
   readonly recorder: Recorder
   readonly abouts: Abouts
   /** What the intent says of the secrets that will be leased; null where there are none */

@@ -585,7 +585,7 @@ export interface Config {
    */
   permit: {
     /**
-     * Life, ms
+     * Life, ms; a call with a process of its own has `timeouts.initialize_ms` beside it
      */
     ttl_ms: number
   }

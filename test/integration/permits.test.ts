@@ -6,6 +6,7 @@ import type { Client } from '../../src/client/client.ts'
 import { attached } from '../support/attached.ts'
 import { configOf, daemon, type TestDaemon } from '../support/daemon.ts'
 import { eventually } from '../support/eventually.ts'
+import { elapsed } from '../support/instants.ts'
 import { bodiesOf, witness, type Witness } from '../support/witness.ts'
 
 let seen: Witness
@@ -171,4 +172,19 @@ test('what a session says of permits and approvals is words for the server, and 
   }
   expect(seen.calls('plain').length).toBe(before)
   await operator.call('servers/release', { name: 'pause' })
+})
+
+test('a process that is longer in coming up than a permit lives is asked all the same: its time is counted beside', async () => {
+  const slow = { ...gated('slow'), timeouts: { initialize_ms: 60_000 } }
+  await using apart = await daemon(configOf({ slow }, { permit: { ttl_ms: 20 } }))
+  const { client } = apart
+  await client.call('servers/start', { server: 'slow' })
+  writeFileSync(gateOf('slow'), '')
+  const made = codeOf(call('slow', client))
+  await eventually(() => bodiesOf(apart.stateDir, 'call.intent').length === 1)
+  await elapsed(100)
+  const { permits } = await client.call('permits/list', {})
+  rmSync(gateOf('slow'))
+  expect(await made).toBe('done')
+  expect(permits).toMatchObject([{ identity: expect.stringContaining('slow/echo') }])
 })

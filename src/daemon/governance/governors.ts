@@ -69,7 +69,11 @@ export class Governors implements AsyncDisposable {
       },
       approver: approvals,
       permits,
-      permitTtlMs: () => settings.permit.ttlMs,
+      // A call's own process comes up between its permit and its dispatch.
+      permitTtlMs: (name) => {
+        const server = settings.servers.get(name)
+        return settings.permit.ttlMs + (server?.instance === 'call' ? server.timeouts.initializeMs : 0)
+      },
       recorder: {
         record: (...args) => recorder.record(...args),
         intent: (...args) => this.#recording.add(() => this.#recordIntent(...args)),
