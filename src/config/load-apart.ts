@@ -4,6 +4,7 @@
 //   daemon                            child
 //   options, variables      ->        as its arguments and environment
 //                           <-        length, then build, settings or what was refused
+//   (end of its stdin)      ->        nobody waits any more
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
@@ -46,9 +47,10 @@ export async function loadSettingsApart(
   signal.throwIfAborted()
   const { env, ...others } = options
   const child: ChildProcess = spawn(process.execPath, [file, JSON.stringify(others)], {
-    stdio: ['ignore', 'pipe', 'inherit'],
+    stdio: ['pipe', 'pipe', 'inherit'],
     env,
   })
+  child.stdin?.on('error', () => undefined) // nothing is written to it: its end tells that this process is gone
   const overdue = setTimeout(() => child.kill('SIGKILL'), patienceMs)
   const { promise: failed, reject } = Promise.withResolvers<never>()
   child.once('error', (error) => reject(errnoOf(error) === 'ENOENT' ? new ReplacedError(error) : error))

@@ -34,7 +34,10 @@ export interface ReloadPorts {
   readonly log: Logger
   /** Aborted when the daemon goes down */
   readonly signal: AbortSignal
+  /** One reload at a time, from the reading of its files on */
   readonly inTurn: InTurn
+  /** One at a time with whatever else changes which servers there are; nobody waits in it for files to be read */
+  readonly inRosterTurn: InTurn
 }
 
 /** Which servers another configuration changes, by name. */
@@ -68,15 +71,17 @@ export function reloadsOnWord(ports: ReloadPorts): () => Promise<Reloaded> {
 }
 
 async function reloadNow(ports: ReloadPorts, caller: Caller): Promise<Reloaded> {
-  const { load, expectKept, governance, emit, log, signal } = ports
+  const { load, expectKept, governance, emit, log, signal, inRosterTurn } = ports
   try {
     signal.throwIfAborted()
     const next = await load({ signal })
     const letIn = expectKept(next)
     for (const warning of next.warnings) log.warn({ warning }, 'configuration')
-    const replaced = await otherCode(ports)
-    signal.throwIfAborted()
-    return await goOver(ports, { next, letIn, replaced }, caller)
+    const replaced = await otherCode(ports) // of what is added meanwhile, the code was read only now
+    return await inRosterTurn(() => {
+      signal.throwIfAborted()
+      return goOver(ports, { next, letIn, replaced }, caller)
+    })
   } catch (thrown) {
     const { code, message, details } = SallyportError.from(thrown)
     log.error({ code, reason: message }, 'configuration refused; the former one holds')

@@ -181,7 +181,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     }
     const stopping = new AbortController()
     const waiting = { signal: stopping.signal }
-    const inTurn = turns()
+    const [inTurn, inRosterTurn] = [turns(), turns()]
     let begun: Promise<unknown> = Promise.resolve()
     const reloading = {
       load: options.load,
@@ -199,6 +199,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
       log,
       ...waiting,
       inTurn,
+      inRosterTurn,
     }
     const tools = new ToolMethods({ supervisor, governance, policy: whole })
     const ports = {
@@ -214,7 +215,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
       directory,
       key: await loadKey(keyPath, directory),
       policy: whole,
-      inTurn,
+      inTurn: inRosterTurn,
       stopping: stopping.signal,
       reload: (caller: Caller) => reload(reloading, caller),
     }
@@ -259,6 +260,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
       async undo() {
         stopping.abort(new SallyportError('ERR_DAEMON_UNAVAILABLE', 'Sallyport is stopping'))
         await inTurn(async () => undefined)
+        await inRosterTurn(async () => undefined)
         await begun
       },
     })
