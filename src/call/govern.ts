@@ -1,5 +1,6 @@
 // A governed call, from proposal to outcome: ten steps, in this order, and no other way to a server.
 import { Together } from '../lib/together.ts'
+import { admissionOf } from './admission.ts'
 import { digestOf, sentDigest } from './canonical.ts'
 import type { Admission, Asker, Proposal, Waiting } from '../schema/governor.ts'
 import { isStill } from './decide.ts'
@@ -38,8 +39,8 @@ export function govern(proposal: Proposal, ports: GovernPorts, waiting: Waiting,
   passage.attempt(() => passage.propose())
 }
 
-/** The calls of one turn are all proposed before any is decided. */
-const deciding = new Together()
+/** The calls of one turn are all proposed before any is digested, all digested before any is decided, and so on. */
+const [digesting, deciding, permitting] = [new Together(), new Together(), new Together()]
 
 /** What is left of the steps where something has to be waited for; null where they were taken in this turn. */
 type Later = Promise<unknown> | null
@@ -68,9 +69,15 @@ class Passage implements Told {
     }
   }
 
+  /** Goes on when all calls of this turn have come as far. */
+  #together(step: Together, steps: () => Later): null {
+    step.add(() => this.attempt(steps))
+    return null
+  }
+
   propose(): Later {
     const proposal = this.#proposal
-    const { server, instance, kind, subject, bytes, evidence } = proposal
+    const { server, instance, kind, subject } = proposal
     const { registry } = this.#ports
 
     // 1. propose: the name becomes the canonical identity of something that was accepted, or nothing happens.
@@ -78,12 +85,16 @@ class Passage implements Told {
 
     // 2. canonicalize: one form to digest and to judge, the exact bytes beside it, valid for the accepted schema.
     const text = canonical(proposal)
+    return this.#together(digesting, () => this.#digest(standing, text))
+  }
+
+  #digest(standing: Proposed['standing'], text: string): Later {
+    const { bytes, evidence } = this.#proposal
     const [argumentsDigest, bytesDigest] = [digestOf(text), sentDigest(bytes, evidence)]
     const proposed = { standing, text, argumentsDigest, bytes, bytesDigest }
-    const problem = invalid(proposal, standing, text, this.#ports.registry)
+    const problem = invalid(this.#proposal, standing, text, this.#ports.registry)
     if (problem instanceof Promise) return problem.then((late) => this.#decide(proposed, late))
-    deciding.add(() => this.attempt(() => this.#decide(proposed, problem)))
-    return null
+    return this.#together(deciding, () => this.#decide(proposed, problem))
   }
 
   #decide(proposed: Proposed, problem: string | null): Later {
@@ -107,7 +118,8 @@ class Passage implements Told {
       { session, declaration: declarationVersion, policy: policyVersion, rule, reason, trust: trust.tier },
     )
     const decided = { proposed, request, trust, about, policyVersion }
-    return decision.action === 'ask' ? this.#approve(decided, reason) : this.#permit(decided, null)
+    if (decision.action === 'ask') return this.#approve(decided, reason)
+    return this.#together(permitting, () => this.#permit(decided, null))
   }
 
   async #approve(decided: Decided, reason: string): Promise<unknown> {
@@ -223,10 +235,11 @@ class Passage implements Told {
     this.failed(error, intent)
   }
 
-  #check({ decided, permit }: Permitted, intent: number, { process, secrets }: CallEquipment): Admission {
-    const { call, server, instance, kind, subject, lineage, principal, peer, bytes } = this.#proposal
+  #check(permitted: Permitted, intent: number, equipment: CallEquipment): Admission {
+    const { server, instance, kind, subject, lineage, principal, bytes } = this.#proposal
     const { registry, permits, decide, policyVersion } = this.#ports
-    const { request, trust, proposed, about } = decided
+    const { decided, permit } = permitted
+    const { request, trust, proposed } = decided
     const { identity, approval } = permit.binding
     const { argumentsDigest, bytesDigest } = proposed
 
@@ -254,27 +267,8 @@ class Passage implements Told {
       const outside = registry.uncontained(server.name, sideEffects, resourceScopes)
       throw refusedAtBoundary(this.#proposal, identity, failed, failed === 'side-effects' ? outside : null)
     }
-    if (process !== null) permits.keep(permit) // it is dispatched when its process is up, or not at all
-    return {
-      call,
-      instance,
-      server: server.name,
-      kind,
-      subject,
-      identity,
-      permit: permit.id,
-      intent,
-      approval,
-      policyVersion: decided.policyVersion,
-      trustEpoch: present.epoch,
-      principal,
-      peer,
-      lineage,
-      process,
-      comparing: this.#proposal.comparing,
-      secrets,
-      target: about.target,
-    }
+    if (equipment.process !== null) permits.keep(permit) // it is dispatched when its process is up, or not at all
+    return admissionOf(this.#proposal, permitted, equipment, intent, present.epoch)
   }
 
   /** The call is not made: its permit ends, and the asker is told once that is on record. */

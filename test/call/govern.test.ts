@@ -140,10 +140,10 @@ function ports(): GovernPorts {
   }
 }
 
-const run = (change: Partial<Proposal> = {}): Promise<Admission> =>
+const run = (change: Partial<Proposal> = {}, its = ports()): Promise<Admission> =>
   new Promise((admitted, refused) => {
     const waiting = { signal: new AbortController().signal }
-    govern({ ...proposal, ...change }, ports(), waiting, { admitted, refused })
+    govern({ ...proposal, ...change }, its, waiting, { admitted, refused })
   })
 const outcome = { kind: 'result', durationMs: 1, bytes: '{}', detail: null } as const
 
@@ -159,6 +159,32 @@ test('a call that was approved has the approval on record before its intent', as
   world.action = 'ask'
   expect(await run()).toMatchObject({ approval: 'a-1' })
   expect(records.map(({ type }) => type)).toEqual(['approval.used', 'call.intent'])
+})
+
+test('calls of one turn take each step together, and one that is refused holds up no other', async () => {
+  const seen: string[] = []
+  const watched = (name: string): GovernPorts => {
+    const all = ports()
+    const saw = <T>(step: string, result: T): T => (seen.push(`${step} ${name}`), result)
+    return {
+      ...all,
+      decide: (...asked) =>
+        saw('decide', { ...all.decide(...asked), action: name === 'b' ? 'deny' : 'allow' }),
+      permitTtlMs: (server) => saw('permit', all.permitTtlMs(server)),
+      registry: {
+        ...all.registry,
+        standing: (...asked) => saw('stand', all.registry.standing(...asked)),
+        invalidArguments: (...asked) => saw('digest', all.registry.invalidArguments(...asked)),
+      },
+    }
+  }
+  const ends = await Promise.allSettled(['a', 'b', 'c'].map((name) => run({}, watched(name))))
+  expect(ends.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled'])
+  const all = (step: string): readonly string[] => ['a', 'b', 'c'].map((name) => `${step} ${name}`)
+  expect(seen).toEqual([
+    ...['stand', 'digest', 'decide'].flatMap(all),
+    ...['permit', 'stand'].flatMap((step) => [`${step} a`, `${step} c`]),
+  ])
 })
 
 describe('when other settings come to hold', () => {

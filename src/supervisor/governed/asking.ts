@@ -1,11 +1,15 @@
 // Asks the governor about a held request: about each thing in it that policy governs, one after the other.
 import { SallyportError } from '../../errors.ts'
 import { isLong, ownTurn } from '../../lib/long-text.ts'
+import { Together } from '../../lib/together.ts'
 import type { Admission, Asker } from '../../schema/governor.ts'
 import type { Patience } from '../lanes/patience.ts'
 import type { Ask, Held } from '../lanes/wire.ts'
 
 type Obstacle = () => Promise<SallyportError | null> | SallyportError | null
+
+/** Of the requests of one turn it is known what is in the way of each before any is asked about. */
+const asking = new Together()
 
 /** Hears for itself what the governor says, so that no call waits for a promise that nothing has to be waited for. */
 export class Asking implements Asker {
@@ -77,7 +81,15 @@ export class Asking implements Asker {
   #next(): void {
     const ask = this.held.asks[this.admissions.length]
     if (ask === undefined) this.#decided(this, null)
-    else this.#ask(ask, this)
+    else asking.add(() => this.#askAbout(ask))
+  }
+
+  #askAbout(ask: Ask): void {
+    try {
+      this.#ask(ask, this)
+    } catch (thrown) {
+      this.refused(SallyportError.from(thrown))
+    }
   }
 }
 

@@ -4,11 +4,11 @@ import { SallyportError } from '../../../src/errors.ts'
 import { Asking } from '../../../src/supervisor/governed/asking.ts'
 import { asksOf, heldOf } from '../../../src/supervisor/lanes/held.ts'
 import { Patience } from '../../../src/supervisor/lanes/patience.ts'
+import type { Held } from '../../../src/supervisor/lanes/wire.ts'
 import { readUnambiguous } from '../../../src/supervisor/message/envelope.ts'
 
-/** What happens to a call with such an argument, in its order, with the marks of the event loop between. */
-async function course(argument: string, { isTakenBack = false } = {}): Promise<readonly string[]> {
-  const seen: string[] = []
+/** A call with such an argument, held; `saw` is told when its arguments are read. */
+function heldWith(argument: string, saw: () => void): Held {
   const line = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","arguments":{"x":"${argument}"}}}`
   const request = readUnambiguous(line, 0, line.length)
   if (request.kind !== 'request') throw new Error('it is no request')
@@ -26,14 +26,20 @@ async function course(argument: string, { isTakenBack = false } = {}): Promise<r
   const watched = {
     ...ask,
     get arguments() {
-      seen.push('read')
+      saw()
       return ask.arguments
     },
   }
+  return heldOf(opened, request, [watched])
+}
+
+/** What happens to a call with such an argument, in its order, with the marks of the event loop between. */
+async function course(argument: string, { isTakenBack = false } = {}): Promise<readonly string[]> {
+  const seen: string[] = []
   const patience = new Patience(null, () => undefined)
   const over = Promise.withResolvers<void>()
   const asking = new Asking(
-    heldOf(opened, request, [watched]),
+    heldWith(argument, () => seen.push('read')),
     patience,
     (asked) => {
       expect(asked.arguments).toEqual({ x: argument })
@@ -62,7 +68,7 @@ async function course(argument: string, { isTakenBack = false } = {}): Promise<r
 }
 
 test('a short one is asked about in the turn in which it comes', async () => {
-  expect(await course('short')).toEqual(['obstacle', 'read', 'ERR_POLICY_DENIED', 'started'])
+  expect(await course('short')).toEqual(['obstacle', 'started', 'read', 'ERR_POLICY_DENIED'])
 })
 
 test('a long one is read in a later turn, and asked about in one after that', async () => {
@@ -86,5 +92,37 @@ test('one that is taken back meanwhile is asked about no more', async () => {
     'read',
     'turn',
     'ERR_CALL_CANCELLED',
+  ])
+})
+
+test('of those that come together it is known what is in the way of each before any is asked about, and one that cannot be asked about is refused', async () => {
+  const seen: string[] = []
+  const started = ['a', 'b', 'c'].map((name) => {
+    const over = Promise.withResolvers<void>()
+    const held = heldWith(name, () => undefined)
+    const ask = (): void => {
+      seen.push(`ask ${name}`)
+      if (name === 'b') throw new SallyportError('ERR_INTERNAL', 'no')
+      asking.refused(new SallyportError('ERR_POLICY_DENIED', 'no'))
+    }
+    const decided = (_: Asking, refusal: SallyportError | null): void => {
+      seen.push(`${refusal?.code} ${name}`)
+      over.resolve()
+    }
+    const asking = new Asking(held, new Patience(null, () => undefined), ask, decided)
+    asking.start(() => (seen.push(`meet ${name}`), null))
+    return over.promise
+  })
+  await Promise.all(started)
+  expect(seen).toEqual([
+    'meet a',
+    'meet b',
+    'meet c',
+    'ask a',
+    'ERR_POLICY_DENIED a',
+    'ask b',
+    'ERR_INTERNAL b',
+    'ask c',
+    'ERR_POLICY_DENIED c',
   ])
 })
