@@ -1,4 +1,4 @@
-// Asks the kernel who connected sockets; Node has no call for it.
+// Asks the kernel who connected sockets, and widens what they may be sent at once; Node has a call for neither.
 #include "init.h"
 
 #include <errno.h>
@@ -17,6 +17,18 @@ static int describe(int fd, char *text, size_t size) {
   if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0 || peer.uid == (uid_t)-1 || peer.gid == (gid_t)-1)
     return snprintf(text, size, "-");
   return snprintf(text, size, "%u %u %d", peer.uid, peer.gid, peer.pid);
+}
+
+// As much as the kernel then takes from the daemon before the peer has read any of it; it counts its own pages too, and doubles
+// what is asked for.
+enum { SEND_BYTES = 1 << 20 };
+
+// With the usual 208 KiB the rest of a long result waits in the daemon, behind its digest and its record. A user who may not
+// go beyond net.core.wmem_max gets that much, doubled.
+static void widen(int fd) {
+  int bytes = SEND_BYTES;
+  if (setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &bytes, sizeof bytes) != 0)
+    (void)setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
 }
 
 // Takes what comes next, and the descriptor that comes with it, -1 where none does. False at the channel's end.
@@ -49,6 +61,7 @@ int peer_main(void) {
     char peer[64], line[128];
     if (fd < 0) continue;
     describe(fd, peer, sizeof peer);
+    widen(fd);
     close(fd);
     int length = snprintf(line, sizeof line, "{\"cmd\":\"NODE_HANDLE_ACK\"}\n\"%s\"\n", peer);
     if (!write_all(FD_CONTROL, line, (size_t)length)) return EXIT_SETUP;
