@@ -36,7 +36,13 @@ static void outlive_the_daemon(void) {
   if (prctl(PR_SET_PDEATHSIG, SIGCONT) != 0) die("guard", "the daemon's end", errno);
 }
 
-static int open_lock(const char *directory) {
+// A directory and the file in it that names its holder. Both are locked: a file can be removed under who holds it.
+struct lock {
+  int directory;
+  int file;
+};
+
+static struct lock open_lock(const char *directory) {
   char path[PATH_BYTES];
   struct stat status;
   int length = snprintf(path, sizeof path, "%s/daemon.lock", directory);
@@ -47,7 +53,16 @@ static int open_lock(const char *directory) {
   if (fstat(fd, &status) != 0) die("guard", path, errno);
   if (!S_ISREG(status.st_mode) || status.st_uid != geteuid())
     refuse("guard", path, "not a regular file of this user");
-  return fd;
+  int folder = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (folder < 0) die("guard", directory, errno);
+  return (struct lock){.directory = folder, .file = fd};
+}
+
+// Returns whether nobody else has it, or, where `may_not_lock`, it is of a file system that locks no directories, such as NFS.
+static bool take(int fd, bool may_not_lock) {
+  if (flock(fd, LOCK_EX | LOCK_NB) == 0) return true;
+  if (errno != EWOULDBLOCK && !may_not_lock) die("guard", "flock", errno);
+  return errno != EWOULDBLOCK;
 }
 
 // Tells who holds the lock, as its file names it: the pid, then for a state directory where that daemon answers.
@@ -60,15 +75,14 @@ static void say_busy(int fd, const char *word) {
 }
 
 // Returns whether the lock is ours; its file then names the daemon, for whoever comes second.
-static bool take_lock(int fd, const char *word, const char *runtime_dir) {
+static bool take_lock(struct lock lock, const char *word, const char *runtime_dir) {
   char holder[PATH_BYTES + 16];
-  if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
-    if (errno != EWOULDBLOCK) die("guard", "flock", errno);
-    say_busy(fd, word);
+  if (!take(lock.directory, true) || !take(lock.file, false)) {
+    say_busy(lock.file, word);
     return false;
   }
   int length = snprintf(holder, sizeof holder, "%d %s\n", getppid(), runtime_dir);
-  if (ftruncate(fd, 0) != 0 || pwrite(fd, holder, (size_t)length, 0) != length)
+  if (ftruncate(lock.file, 0) != 0 || pwrite(lock.file, holder, (size_t)length, 0) != length)
     die("guard", "daemon.lock", errno);
   return true;
 }
@@ -149,7 +163,7 @@ int guard_main(int argc, char **argv) {
   struct daemon daemon = hold_daemon();
 
   // 2. The locks live as long as the daemon's things, so a new daemon waits until the old one's leavings are gone.
-  int locks[2] = {-1, -1};
+  struct lock locks[2];
   static const char *const words[2] = {"busy", "busy-state"};
   for (int index = 0; index < argc; index++) {
     locks[index] = open_lock(argv[index]);
@@ -163,7 +177,10 @@ int guard_main(int argc, char **argv) {
 
   // 4. A proper end: the next daemon need not wait, even if this one can't exit.
   if (heard == DONE) {
-    for (int index = 0; index < argc; index++) close(locks[index]);
+    for (int index = 0; index < argc; index++) {
+      close(locks[index].file);
+      close(locks[index].directory);
+    }
     if (daemon.deadline != 0) write_all(STDOUT_FILENO, "free\n", 5);
     see_off(&daemon);
     return 0;

@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync, statSync } from 'node:fs'
-import { mkdir, stat, writeFile } from 'node:fs/promises'
+import { mkdir, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { Guard } from '../../src/daemon/guard.ts'
@@ -158,6 +158,11 @@ it('a state directory belongs to one daemon, wherever the second would answer, a
       ),
     })
     expect(asked).toEqual([one])
+    await rm(join(stateDir, 'daemon.lock')) // under who holds it
+    await expect(Guard.hold(options(two, { stateDir }))).rejects.toMatchObject({
+      code: 'ERR_DAEMON_RUNNING',
+      message: expect.stringContaining('of unknown pid'),
+    })
     await using _apart = await Guard.hold(options(two))
   }
   const holder = spawn(initPath, ['guard', one, stateDir], { stdio: ['pipe', 'pipe', 'inherit'] })

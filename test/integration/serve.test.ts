@@ -151,6 +151,18 @@ describe('a daemon', () => {
     15_000,
   )
 
+  it('is the only one where its locks are removed, and keeps what is its own', async () => {
+    await using at = await daemon()
+    const before = await readFile(join(at.runtimeDir, 'host', 'daemon.json'), 'utf8')
+    for (const folder of [at.runtimeDir, at.stateDir]) await rm(join(folder, 'daemon.lock'))
+    const second = await at.run(['serve'])
+    expect(second).toMatchObject({ status: 1, stderr: expect.stringContaining('ERR_DAEMON_RUNNING') })
+    expect(await readFile(join(at.runtimeDir, 'host', 'daemon.json'), 'utf8')).toBe(before)
+    await using host = await at.connect('host')
+    expect(host.hello.daemon).toBe(at.client.hello.daemon)
+    expect(await at.client.call('audit/verify', {})).toMatchObject({ ok: true })
+  })
+
   it('makes its folders for itself alone', async () => {
     await using at = await daemon()
     expect(await mode(at.runtimeDir)).toBe('711')

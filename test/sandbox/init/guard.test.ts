@@ -6,6 +6,7 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
+  rmSync,
   statSync,
   symlinkSync,
   writeFileSync,
@@ -68,6 +69,21 @@ describe('the lock', () => {
     })
     expect(statSync(join(folder.path, 'daemon.lock')).mode & 0o777).toBe(0o600)
     expect(first.child.exitCode).toBe(null)
+  })
+
+  it('is held without its file, too, which was removed meanwhile', async () => {
+    await using folder = await tempDir()
+    await using first = await Guard.held(folder.path)
+    rmSync(join(folder.path, 'daemon.lock'))
+    for (const _again of [1, 2]) {
+      await using second = new Guard(folder.path)
+      await second.exited
+      expect({ output: second.output, code: second.child.exitCode }).toEqual({ output: 'busy \n', code: 1 })
+    }
+    first.say('done')
+    expect(await first.end()).toBe(0)
+    await using third = await Guard.held(folder.path)
+    expect(third.output).toBe('held\n')
   })
 
   it('is free after done, and after the guard’s own end', async () => {
