@@ -62,7 +62,7 @@ test('SIGHUP before a daemon is loaded has it read its configuration once more w
   await eventually(async () => {
     const { records } = await client.call('audit/query', { type: 'config.applied', limit: 10 })
     return records.length === 2
-  })
+  }, 30_000)
   await endServe({ process: daemon, client })
 })
 
