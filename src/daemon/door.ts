@@ -1,10 +1,11 @@
 // What stands at a daemon's doors: the sockets, the record of who answers, and the watch that each is still ours.
-import { lstat, rename, writeFile } from 'node:fs/promises'
+import { readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { SallyportError } from '../errors.ts'
+import type { DaemonId } from '../lib/ids.ts'
 import type { Logger } from '../lib/logger.ts'
 import type { Service } from '../rpc/connection.ts'
 import { dial } from '../rpc/dial.ts'
-import { listen, type Listener } from '../rpc/listen.ts'
+import { draftOf as bindingOf, listen, type Listener } from '../rpc/listen.ts'
 import type { PeerQuery } from '../rpc/peer.ts'
 import { runtimePaths } from '../rpc/runtime-dir.ts'
 import type { Guard } from './guard.ts'
@@ -20,12 +21,6 @@ interface Door {
   readonly admits: (uid: number) => boolean
 }
 
-/** Which socket is ours at a path. */
-interface Placed {
-  readonly path: string
-  readonly ino: number
-}
-
 interface DoorPorts {
   readonly guard: Pick<Guard, 'cleanUp'>
   readonly peers: PeerQuery
@@ -36,7 +31,6 @@ interface DoorPorts {
 export class Doors implements AsyncDisposable {
   readonly #ports: DoorPorts
   readonly #open: Listener[] = []
-  readonly #placed: Placed[] = []
   #watch: NodeJS.Timeout | null = null
 
   constructor(ports: DoorPorts) {
@@ -46,16 +40,14 @@ export class Doors implements AsyncDisposable {
   /** Answers at a door once this resolves; a killed daemon leaves its removal to the guard. */
   async open({ path, gid, service, admits }: Door): Promise<void> {
     const { guard, peers, log } = this.#ports
-    guard.cleanUp(`unlink ${asAbsolute(path)}`)
+    for (const made of [path, bindingOf(path)]) guard.cleanUp(`unlink ${asAbsolute(made)}`)
     this.#open.push(await listen({ path, gid, service, peers, log, admits: ({ uid }) => admits(uid) }))
-    this.#placed.push({ path, ino: (await lstat(path)).ino })
   }
 
   /** Tells, within two seconds and until the intake is closed, that a socket is not the one that was opened. */
   watch(onLost: (error: SallyportError) => void): void {
-    const look = async ({ path, ino }: Placed): Promise<void> => {
-      const found = await lstat(path).catch(() => null)
-      if (found?.ino === ino || this.#watch === null) return
+    const look = ({ path, isInPlace }: Listener): void => {
+      if (isInPlace) return
       this.#ports.log.error({ path }, 'socket was removed or replaced, standing down')
       onLost(
         new SallyportError(
@@ -64,7 +56,7 @@ export class Doors implements AsyncDisposable {
         ),
       )
     }
-    this.#watch = setInterval(() => void Promise.all(this.#placed.map(look)), watchMs).unref()
+    this.#watch = setInterval(() => this.#open.forEach(look), watchMs).unref()
   }
 
   /** Nobody new comes in. */
@@ -87,6 +79,13 @@ export const draftOf = (path: string): string => `${path}.new`
 export async function writeRecord(path: string, record: object): Promise<void> {
   await writeFile(draftOf(path), `${JSON.stringify(record)}\n`, { mode: 0o600 })
   await rename(draftOf(path), path)
+}
+
+/** Removes the record of a daemon, whole or not; one that another has put in its place stays. */
+export async function removeRecord(path: string, daemon: DaemonId): Promise<void> {
+  await rm(draftOf(path), { force: true })
+  const text = await readFile(path, 'utf8').catch(() => '')
+  if (text.includes(JSON.stringify(daemon))) await rm(path, { force: true })
 }
 
 /** Whether a daemon answers at the door of a runtime directory. */

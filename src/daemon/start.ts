@@ -1,5 +1,4 @@
 // How a daemon comes up: folders, locks, servers, sockets; what a step did is undone in reverse, there and on the way down.
-import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Host } from '../config/host.ts'
 import { SallyportError } from '../errors.ts'
@@ -17,7 +16,7 @@ import { Supervisor } from '../supervisor/supervisor.ts'
 import { recordConfiguration } from './governance/applied.ts'
 import { recordInstanceEvent } from './governance/instance-events.ts'
 import { Daemon } from './daemon.ts'
-import { answers, asAbsolute, Doors, draftOf, writeRecord } from './door.ts'
+import { answers, asAbsolute, Doors, draftOf, removeRecord, writeRecord } from './door.ts'
 import { EventLog } from './events.ts'
 import { Governance } from './governance/governance.ts'
 import { Guard } from './guard.ts'
@@ -235,10 +234,8 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
 
     // 5. The record of who answers here, and a watch on the doors: a daemon that hosts, or the operator, cannot reach must not keep servers.
     const record = join(paths.hostDirectory, 'daemon.json')
-    for (const path of [record, draftOf(record)]) {
-      guard.cleanUp(`unlink ${asAbsolute(path)}`)
-      undo.push({ what: 'daemon.json', undo: () => rm(path, { force: true }) })
-    }
+    for (const path of [record, draftOf(record)]) guard.cleanUp(`unlink ${asAbsolute(path)}`)
+    undo.push({ what: 'daemon.json', undo: () => removeRecord(record, id) })
     await writeRecord(record, {
       id,
       version,

@@ -1,7 +1,8 @@
 // The two sockets of a daemon: bound in folders of their own, answering nobody it does not know.
 import { createServer } from 'node:net'
 import type { Server, Socket } from 'node:net'
-import { chmod, chown, lstat, unlink } from 'node:fs/promises'
+import { lstatSync, unlinkSync } from 'node:fs'
+import { chmod, chown, lstat, rename, unlink } from 'node:fs/promises'
 import { SallyportError } from '../errors.ts'
 import type { Logger } from '../lib/logger.ts'
 import { defaultLimits, serveConnection } from './connection.ts'
@@ -42,13 +43,23 @@ export const defaultListenLimits: ListenLimits = {
   connectionsPerUid: 256,
 }
 
+/** Where a socket is bound, before it has its name: no longer than that, since the kernel bounds both. */
+export const draftOf = (path: string): string => `${path.slice(0, -1)}~`
+
+/** Which file it is, whatever stands at its path. */
+interface Placed {
+  readonly dev: number
+  readonly ino: number
+}
+
 /**
  * Binds the socket and serves it. A stale socket file is replaced, so the caller must hold the runtime directory's lock.
- * Disposing closes the socket, cuts the connections that are still control connections, and removes the file.
+ * Disposing closes the socket, cuts the connections that are still control connections, and removes the file, if it is the one
+ * that was bound.
  */
 export async function listen(options: ListenOptions): Promise<Listener> {
   const limits = { ...defaultListenLimits, ...options.limits }
-  await removeStale(options.path)
+  for (const path of [options.path, draftOf(options.path)]) await removeStale(path)
   const listener = new Listener(options, limits)
   await listener.bind()
   return listener
@@ -61,6 +72,7 @@ export class Listener implements AsyncDisposable {
   readonly #limits: ListenLimits
   readonly #server: Server
   readonly #sockets = new Set<Socket>()
+  #placed: Placed | null = null
   #closed: Promise<void> | null = null
   readonly #perUid = new Map<number, number>()
 
@@ -80,20 +92,36 @@ export class Listener implements AsyncDisposable {
   }
 
   /**
-   * Binds, then says who may connect. Never by the umask, which holds for whatever else the process makes in that moment:
-   * until the mode is set the folder lets in nobody that `admits` would not judge.
+   * Binds, then says who may connect, then gives the socket its name: libuv removes at its end whatever has the name that it bound.
+   * Never by the umask, which holds for whatever else the process makes in that moment: until the mode is set the folder lets in
+   * nobody that `admits` would not judge.
    */
   async bind(): Promise<void> {
+    const draft = draftOf(this.path)
     const { promise, resolve, reject } = Promise.withResolvers<void>()
     this.#server.once('error', reject).once('listening', resolve)
-    this.#server.listen(this.path, this.#limits.connections)
+    this.#server.listen(draft, this.#limits.connections)
     await promise
     this.#server.off('error', reject)
     this.#server.on('error', (error) => this.#options.log.error({ err: error }, 'socket failed'))
-    await chmod(this.path, 0o600)
-    if (this.#options.gid === null) return
-    await chown(this.path, process.geteuid?.() ?? -1, this.#options.gid)
-    await chmod(this.path, 0o660)
+    await chmod(draft, 0o600)
+    if (this.#options.gid !== null) {
+      await chown(draft, process.geteuid?.() ?? -1, this.#options.gid)
+      await chmod(draft, 0o660)
+    }
+    const { dev, ino } = await lstat(draft)
+    await rename(draft, this.path)
+    this.#placed = { dev, ino }
+  }
+
+  /** Whether what stands at the path is what was bound. */
+  get isInPlace(): boolean {
+    try {
+      const { dev, ino } = lstatSync(this.path)
+      return ino === this.#placed?.ino && dev === this.#placed.dev
+    } catch {
+      return false // what can't be looked at, nobody can connect to
+    }
   }
 
   async #accept(socket: Socket): Promise<void> {
@@ -142,9 +170,19 @@ export class Listener implements AsyncDisposable {
     })
   }
 
-  /** Takes no more connections; those that are open go on. The file is removed. */
+  /** Takes no more connections; those that are open go on. The file is removed; one that came in its place is its maker's. */
   closeIntake(): void {
-    this.#closed ??= new Promise((resolve) => this.#server.close(() => resolve())) // libuv removes the file
+    if (this.#closed !== null) return
+    this.#remove()
+    this.#closed = new Promise((resolve) => this.#server.close(() => resolve()))
+  }
+
+  #remove(): void {
+    try {
+      if (this.isInPlace) unlinkSync(this.path)
+    } catch (error) {
+      this.#options.log.warn({ err: error, path: this.path }, 'socket could not be removed')
+    }
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -2,7 +2,8 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { closeSync, openSync } from 'node:fs'
-import { chmod, lstat, readFile, readdir, rm, writeFile } from 'node:fs/promises'
+import { chmod, lstat, readFile, readdir, rename, rm, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { configOf, daemon, fixture, main, place } from '../support/daemon.ts'
@@ -149,6 +150,27 @@ describe('a daemon', () => {
       expect((await ended)[0]).not.toBe(0)
     },
     15_000,
+  )
+
+  it.each(['host', 'operator'])(
+    'stands down beside a socket that came in the place of its own: %s.sock',
+    async (door) => {
+      await using at = await daemon()
+      const ended = once(at.process, 'exit')
+      const path = join(at.runtimeDir, door, `${door}.sock`)
+      const record = join(at.runtimeDir, 'host', 'daemon.json')
+      const foreign = createServer()
+      foreign.listen(`${path}.new`)
+      await once(foreign, 'listening')
+      await writeFile(record, '{"id":"another"}')
+      await rename(`${path}.new`, path)
+      const { ino } = await lstat(path)
+      expect((await ended)[0]).not.toBe(0)
+      expect((await lstat(path)).ino).toBe(ino)
+      expect(await readFile(record, 'utf8')).toBe('{"id":"another"}')
+      foreign.close()
+      for (const made of [path, record]) await rm(made)
+    },
   )
 
   it('is the only one where its locks are removed, and keeps what is its own', async () => {

@@ -1,5 +1,5 @@
 // The sockets themselves: their modes, who is let in, how many, and what is replaced.
-import { chmod, lstat, mkdir, rename, writeFile } from 'node:fs/promises'
+import { chmod, lstat, mkdir, readdir, rename, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
@@ -85,6 +85,19 @@ describe('a socket', () => {
     expect(await caller.call('who', {})).toBeTruthy()
     await listener[Symbol.asyncDispose]()
     await expect(lstat(path)).rejects.toThrow('ENOENT')
+  })
+
+  it('leaves alone what came in its place', async () => {
+    await using folder = await tempDir()
+    const path = join(folder.path, 's')
+    const first = await listen(options(path))
+    expect(first.isInPlace).toBe(true)
+    await using second = await listen(options(path)) // as where two have the lock
+    expect([first.isInPlace, second.isInPlace]).toEqual([false, true])
+    await first[Symbol.asyncDispose]()
+    await using caller = await dial(path)
+    expect(await caller.call('who', {})).toBeTruthy()
+    expect(await readdir(folder.path)).toEqual(['s'])
   })
 
   it('never replaces what is not a socket', async () => {
