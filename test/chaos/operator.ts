@@ -7,7 +7,7 @@ import type { World } from './hosts.ts'
 /** Acts until the storm is over; whatever it halted it lets go again. */
 export async function operator({ stage, ledger, signal, servers }: World, chance: Chance): Promise<void> {
   while (!signal.aborted) {
-    const client = await stage.operator().catch(() => null)
+    const client = await stage.at.connect('operator').catch(() => null) // who may find none: it is killed now and then
     if (client === null) {
       await delay(chance.between(50, 200))
       continue

@@ -257,9 +257,8 @@ export class Stage implements AsyncDisposable {
     })
   }
 
-  operator(): Promise<Client> {
-    return this.at.connect('operator')
-  }
+  /** An operator's connection to a daemon that is to run: a machine that is busy may refuse some first. */
+  operator = (): Promise<Client> => inGoodTime(() => this.at.connect('operator'), startMs)
 
   lastWords(lines = 3): string {
     return readFileSync(this.#log, 'utf8').trim().split('\n').slice(-lines).join(' | ')
