@@ -9,7 +9,10 @@ export class Together {
 
   /** Where `step` throws, those of its turn are taken all the same. */
   add(step: () => void): void {
-    if (this.#waiting.push(step) === 1) queueMicrotask(() => this.now())
+    const waiting = this.#waiting
+    const place = waiting.length
+    waiting[place] = step // `push` would be a call
+    if (place === 0) queueMicrotask(() => this.now())
   }
 
   /** Takes the step for all that wait for it, before whatever needs to know what came of it; then fails as the first did that failed. */
