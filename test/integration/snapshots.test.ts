@@ -55,9 +55,14 @@ test.each([
     const second = await serve(at)
     expect(existsSync(draft)).toBe(false)
     const outcomes = bodiesOf(at.stateDir, 'call.outcome')
-    expect(outcomes.filter(({ outcome }) => outcome === 'result').length).toBeGreaterThanOrEqual(answered)
-    expect(seen.calls('plain').length).toBe(bodiesOf(at.stateDir, 'call.intent').length)
-    expect(await evidenceOf(second.client)).toBeGreaterThanOrEqual(answered)
+    // Another thread writes the snapshot: it may be killed in the turn in which the last answer went on, whose end nobody knows then.
+    const known = answered - 1
+    expect(outcomes.length).toBeGreaterThanOrEqual(answered)
+    expect(outcomes.filter(({ outcome }) => outcome === 'result').length).toBeGreaterThanOrEqual(known)
+    // The last may not have come out of the daemon, or not into the server's file.
+    const intents = bodiesOf(at.stateDir, 'call.intent').length
+    expect(intents - seen.calls('plain').length).toBeOneOf([0, 1])
+    expect(await evidenceOf(second.client)).toBeGreaterThanOrEqual(known)
     await call(second.client)
     await expectAftermath(at, second.client)
     const after = await trustOf(second.client)
