@@ -36,7 +36,11 @@ export default class SummaryReporter implements Reporter {
       console.log(`  ${name}${note ? `: ${note}` : ''}${isFailure ? ' (a failure in CI)' : ''}`)
     const flaky = inState('passed').filter((test) => test.diagnostic()?.flaky === true)
     if (flaky.length > 0) console.log('\npassed at the second try:')
-    for (const test of flaky) console.log(`  ${nameOf(test)}`)
+    for (const test of flaky) {
+      console.log(`  ${nameOf(test)}`)
+      for (const { message } of test.result().errors ?? [])
+        console.log(`    ${message.split('\n', 1)[0]?.slice(0, 300)}`)
+    }
     if (failed > 0) console.log('\nfailed:')
     for (const test of inState('failed')) sayFailed(nameOf(test), test.result().errors?.[0])
     for (const module of broken) sayFailed(module.relativeModuleId, module.errors()[0])
