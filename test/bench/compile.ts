@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 
 /** Builds one of them into a folder with the machine's `cc`; returns its path. */
 export function compile(
-  name: 'byte-pipe' | 'first-byte' | 'round-trip' | 'tcp-relay',
+  name: 'byte-pipe' | 'first-byte' | 'long-answer' | 'round-trip' | 'tcp-relay',
   folder: string,
 ): string {
   const program = join(folder, name)

@@ -50,6 +50,21 @@ it('says uid, gid and pid of the process that connected, of each socket in its t
   close()
 })
 
+it('lets a daemon hand on at once what is longer than a socket takes', async () => {
+  await using folder = await tempDir()
+  const path = join(folder.path, 's')
+  const { socket, close } = await accepting(path)
+  const client = connect(path).pause()
+  const accepted = await socket
+  await query(accepted)
+  // Beyond the 208 KiB that a kernel gives, within what any user may ask of it
+  accepted.write(Buffer.alloc(300 * 1024))
+  expect(accepted.writableLength).toBe(0)
+  client.destroy()
+  accepted.destroy()
+  close()
+})
+
 it.runIf(isRoot)('says the ids of another user, with the pid of their process', async () => {
   await using folder = await tempDir()
   execFileSync('chmod', ['711', folder.path])
