@@ -158,10 +158,10 @@ async function begin(
 }
 
 /** The servers whose program or package is not what was pinned: a reload is the word that what is there now is meant. */
-async function otherCode({ roster, machine }: ReloadPorts): Promise<ReadonlySet<string>> {
+async function otherCode({ roster, machine, signal }: ReloadPorts): Promise<ReadonlySet<string>> {
   const replaced = new Set<string>()
   for (const server of roster.settings.servers.values())
-    if (!(await machine.isAsPinned(server))) replaced.add(server.name)
+    if (!(await machine.isAsPinned(server, { signal }))) replaced.add(server.name)
   return replaced
 }
 

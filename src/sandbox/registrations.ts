@@ -49,7 +49,7 @@ export interface Registration {
 
 /** Who waits for a registration. */
 export interface PinWaiting {
-  /** Ends the reading of code that a host named */
+  /** Ends the reading of code for whoever waits no more, and for those who wait for that reading */
   readonly signal?: AbortSignal
   /** Whether such code must be readable by every user of the machine */
   readonly isOpen?: boolean
@@ -104,7 +104,7 @@ export class Registrations {
     if (known === undefined) this.#pins.set(key, pin)
     try {
       const pinned = await pin.current
-      const registration = known === undefined ? pinned : await this.#recheck(server, pinned)
+      const registration = known === undefined ? pinned : await this.#recheck(server, pinned, waiting)
       pin.current = Promise.resolve(registration)
       pin.latest = registration
       return registration
@@ -155,11 +155,17 @@ export class Registrations {
     return { command, image }
   }
 
-  async #recheck(server: ServerSettings, pinned: Registration): Promise<Registration> {
+  async #recheck(
+    server: ServerSettings,
+    pinned: Registration,
+    { signal }: PinWaiting,
+  ): Promise<Registration> {
     const { image } = pinned
     if (image !== null) await this.#recheckImage(server, image)
     const command = image === null ? await recheckCommand(pinned.command, this.#trust) : pinned.command
-    const recheck = (tree: Tree): ReturnType<typeof recheckTree> => this.#recheckOnce(tree)
+    // Which nobody shares where it can end before it is through.
+    const recheck = (tree: Tree): ReturnType<typeof recheckTree> =>
+      signal === undefined ? this.#recheckOnce(tree) : recheckTree(tree, signal)
     const code = pinned.package && (await verifyPackage(pinned.package, this.#trust, recheck))
     return { command, image, package: code }
   }

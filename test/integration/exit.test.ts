@@ -2,7 +2,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
-import { writeFile } from 'node:fs/promises'
+import { mkdir, readFile, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { configOf, fixture, place, type Place, serve } from '../support/daemon.ts'
@@ -107,5 +107,40 @@ if (process.argv[1].includes('load-child') && existsSync(${JSON.stringify(flag)}
     } finally {
       for (const pid of readers()) process.kill(pid, 'SIGKILL')
     }
+  },
+)
+
+test.each(['for nobody', 'for a call', 'for a reload'])(
+  'a daemon that is told to end while it reads code, %s, reads no further',
+  async (who) => {
+    // Of holes, which cost no disk: 4 GiB are read for seconds on any machine.
+    const [small, big] = [4096, 4 * 1024 ** 3]
+    const code = { package: { source: 'code', target: '/app' } }
+    await using at = await place(configOf({ one: fixture('echo', code), other: fixture('echo', code) }))
+    const hole = join(at.folder, 'code', 'hole')
+    await mkdir(join(at.folder, 'code'), { mode: 0o755 })
+    for (const path of [join(at.folder, 'code', 'echo.mjs'), hole]) await writeFile(path, '')
+    await truncate(hole, who === 'for a reload' ? small : big)
+    const { process: daemon, client } = await serve(at)
+    if (who === 'for a call') void client.call('servers/start', { server: 'other' }).catch(() => null)
+    if (who === 'for a reload') {
+      const pinned = async (): Promise<unknown> =>
+        (await client.call('servers/get', { server: 'other' })).package_digest
+      await eventually(async () => (await pinned()) !== null)
+      await truncate(hole, big)
+      daemon.kill('SIGHUP')
+    }
+    let readBytes = 0
+    const isBeyond = async (bytes: number): Promise<boolean> => {
+      const io = await readFile(`/proc/${daemon.pid}/io`, 'utf8').catch(() => '')
+      readBytes = Math.max(readBytes, Number(/^rchar: (\d+)/m.exec(io)?.[1] ?? 0))
+      return readBytes > bytes
+    }
+    await eventually(() => isBeyond(big / 8), 20_000)
+    daemon.kill('SIGTERM')
+    await eventually(async () => (await isBeyond(big)) || hasEnded(daemon), 60_000)
+    await eventually(() => hasEnded(daemon), 60_000)
+    await client[Symbol.asyncDispose]()
+    expect({ status: daemon.exitCode, isRead: readBytes > big / 2 }).toEqual({ status: 0, isRead: false })
   },
 )

@@ -2,6 +2,7 @@
 import { enterpriseFolder, userFolder } from '../../config/find.ts'
 import type { Host } from '../../config/host.ts'
 import { SallyportError } from '../../errors.ts'
+import { unlessAborted } from '../../lib/deadline.ts'
 import { proxyVariables } from '../../lib/own-variables.ts'
 import type { DaemonId } from '../../lib/ids.ts'
 import type { Logger } from '../../lib/logger.ts'
@@ -49,10 +50,10 @@ export interface Machine extends AsyncDisposable {
   /** Pins what a server runs, or looks whether it is as it was pinned */
   readonly pin: (server: ServerSettings, waiting?: PinWaiting) => Promise<void>
   /** Whether what a server runs is what was pinned, or nothing was yet */
-  readonly isAsPinned: (server: ServerSettings) => Promise<boolean>
+  readonly isAsPinned: (server: ServerSettings, waiting: PinWaiting) => Promise<boolean>
   /** Lets go of what was pinned for these servers */
   readonly unpin: (servers: readonly ServerSettings[]) => void
-  /** Pins the command and the code of these servers where enabled, one after another; what can't be pinned is logged */
+  /** Pins the command and the code of these servers where enabled, one after another, until the signal; what can't be pinned is logged */
   registerAll(servers: readonly ServerSettings[], waiting: { readonly signal: AbortSignal }): Promise<void>
 }
 
@@ -109,9 +110,9 @@ export async function createMachine(options: MachineOptions): Promise<Machine> {
     codeOf: (server) => digestOfCode(server, registrations.latest(server)),
     originOf: (server) => digestOfOrigin(server, registrations.latest(server)),
     pin: async (...asked) => void (await registrations.verified(...asked)),
-    isAsPinned: async (server) =>
+    isAsPinned: async (server, waiting) =>
       registrations.latest(server) === null ||
-      registrations.verified(server).then(
+      registrations.verified(server, waiting).then(
         () => true,
         () => false,
       ),
@@ -120,7 +121,9 @@ export async function createMachine(options: MachineOptions): Promise<Machine> {
       for (const server of servers) {
         if (signal.aborted) return
         if (!server.enabled || server.unenforceable.length > 0) continue
-        await registrations.verified(server, { isOneOfMany: true }).catch((error: unknown) => {
+        const pinned = registrations.verified(server, { isOneOfMany: true, signal })
+        await unlessAborted(pinned, signal).catch((error: unknown) => {
+          if (signal.aborted) return
           const { code, message } = SallyportError.from(error)
           log.warn({ server: server.name, code, reason: message }, 'server can not be registered')
         })

@@ -103,11 +103,14 @@ export const expectWithin = ({ root, entries, bytes }: Tree, bound: Bound): void
  * Looks at every entry of a tree again, reading only what may have changed.
  *
  * Returns the tree, renewed where facts differ and content does not, or the first path whose content, kind, execute
- * permission or existence differs. Throws UnpinnableError as `readTree` does.
+ * permission or existence differs. Throws UnpinnableError as `readTree` does, and the signal's reason where nobody waits any more.
  */
-export const recheckTree = async (tree: Tree): Promise<Tree | { readonly changed: string }> => {
+export const recheckTree = async (
+  tree: Tree,
+  signal?: AbortSignal,
+): Promise<Tree | { readonly changed: string }> => {
   const renewed = new Map<string, TreeEntry>()
-  const slice = new Slice()
+  const slice = new Slice(signal)
   const bounds = new Bounds(tree.root, anyTree)
   for (const [path, entry] of tree.entries) {
     if (slice.isOver()) await slice.next()
