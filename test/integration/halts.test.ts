@@ -7,6 +7,9 @@ import { configOf, daemon, fixture, type TestDaemon } from '../support/daemon.ts
 import { eventually } from '../support/eventually.ts'
 import { bodiesOf } from '../support/witness.ts'
 
+/** What takes a second takes tens of them where others are at work: a daemon comes up when what one before it left is gone */
+const slowMs = 50_000
+
 let at: TestDaemon
 beforeAll(async () => {
   const restart = { schedule_s: [0.05], jitter: 0, start_attempts: 50, storm: 3 }
@@ -24,12 +27,12 @@ async function again(): Promise<Client> {
   const file = join(at.runtimeDir, 'host/daemon.json')
   const { pid } = JSON.parse(readFileSync(file, 'utf8')) as { pid: number }
   process.kill(pid, 'SIGKILL')
-  await eventually(() => !existsSync(`/proc/${pid}`))
+  await eventually(() => !existsSync(`/proc/${pid}`), slowMs)
   at.start(['serve'])
   return eventually(async () => {
     const isOther = (JSON.parse(readFileSync(file, 'utf8')) as { pid: number }).pid !== pid
     return isOther && at.connect('operator').catch(() => null)
-  }, 15_000)
+  }, slowMs)
 }
 
 const start = (client: Client) => client.call('servers/start', { server: 'stormy' })
@@ -40,7 +43,7 @@ const halted = {
 
 test('a storm of ends halts its server on record: also for the next daemon, until it is released, also for the one after', async () => {
   await start(at.client).catch(() => undefined)
-  await eventually(() => bodiesOf(at.stateDir, 'server.quarantined').length > 0)
+  await eventually(() => bodiesOf(at.stateDir, 'server.quarantined').length > 0, slowMs)
   expect(bodiesOf(at.stateDir, 'server.quarantined')).toMatchObject([
     {
       server: 'stormy',
@@ -62,7 +65,7 @@ test('a storm of ends halts its server on record: also for the next daemon, unti
   await using third = await again()
   // It is started, and ends as it always did.
   await expect(start(third)).rejects.toMatchObject({ message: expect.not.stringContaining('quarantined') })
-})
+}, 180_000)
 
 test.each([
   [['hold', 'clam'], 8, /no server is called "clam"; did you mean calm\?; see sallyport ps/],

@@ -153,7 +153,7 @@ describe('a daemon that is killed', () => {
       const { daemon } = client.hello
       const others = new Set(orphanedSandboxes().map(({ pid }) => pid))
       // Its guard, who asks for the credentials of peers, and the launcher of the next sandbox
-      await eventually(() => childrenOf(client.hello.pid).length === 3)
+      await eventually(() => childrenOf(client.hello.pid).length === 3, 20_000)
       const helpers = descendantsOf(client.hello.pid).map(({ pid }) => pid)
       const told = call(client, 'plain', text).then(
         () => 'done',
@@ -196,7 +196,7 @@ describe('a daemon that is killed', () => {
       await operator.call('servers/start', { server })
       const answering = server === 'asked' ? sayYes(operator).catch(() => undefined) : undefined
       if (server === 'asked')
-        await eventually(async () => (await operator.call('approvals/list', {})).listeners > 0)
+        await eventually(async () => (await operator.call('approvals/list', {})).listeners > 0, 20_000)
       const dead = once(process, 'exit')
       fault.arm(what)
       const told = await call(host, server, step).catch((error: unknown) => error)
