@@ -1,13 +1,14 @@
 // Attempts are made: in the sandbox of a launch, in the same with a control taken out, and outside of any.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { open, readFile, writeFile } from 'node:fs/promises'
+import { open, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { within } from '../../lib/deadline.ts'
 import { newInstanceId } from '../../lib/ids.ts'
 import type { EnforcedLimits, SandboxExit, SandboxProcess } from '../../sandbox/driver.ts'
 import { type LaunchPlan, noSupply, openLaunch, planLaunch } from '../../sandbox/launch.ts'
+import { childrenOf } from '../../sandbox/proof.ts'
 import type { SandboxSpec } from '../../sandbox/spec.ts'
 import type { Answer, Attempt, Watched } from '../attempt.ts'
 import { answersOf, asked } from './answers.ts'
@@ -105,9 +106,10 @@ export const tryInside = async (lab: Lab, attempts: readonly Attempt[], alter?: 
     terminate: () => server.terminate(),
     kill: () => (lab.kills ? server.kill() : server.terminate()),
     abandon: () => server.abandon(),
-    endRelay: async (by) => {
-      const [relay] = await childrenOf(server.initPid)
-      if (relay !== undefined) process.kill(relay, by)
+    async endRelay(by) {
+      // PID 1 starts the relay before anything else.
+      const [relay] = childrenOf(server.initPid)
+      if (relay !== undefined) process.kill(relay.pid, by)
     },
     ended: server.ended,
     launched,
@@ -161,10 +163,6 @@ export const tryOutside = async (lab: Lab, attempts: readonly Attempt[]): Promis
     await leftOpen.close()
   }
 }
-
-/** PID 1 starts the relay before anything else. */
-const childrenOf = async (pid: number): Promise<readonly number[]> =>
-  (await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8')).trim().split(' ').map(Number)
 
 const isOverWithin = (work: Promise<unknown>, ms: number): Promise<boolean> =>
   within(work, ms, () => new Error('it goes on')).then(
