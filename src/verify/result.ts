@@ -120,7 +120,10 @@ export interface Verification {
   readonly host: HostReport
   /** ISO 8601, UTC */
   readonly startedAt: string
+  /** Of all tries together */
   readonly durationMs: number
+  /** What an earlier try could not show, in the words of a report, one for each such try; the rest is of the last one alone */
+  readonly earlier: readonly string[]
   readonly probes: readonly ProbeResult[]
   /** Of the server's own processes; none where a profile was verified by itself */
   readonly inspections: readonly Inspection[]

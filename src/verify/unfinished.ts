@@ -1,6 +1,6 @@
 // A verification that did not come to its end: what is said in the place of what was not tried.
 import { SallyportError } from '../errors.ts'
-import type { Inspection, Verification } from './result.ts'
+import { type Inspection, overall, type Verification } from './result.ts'
 
 /** A verification that was not through in time, with what it had come to. */
 export const lateError = (
@@ -26,6 +26,30 @@ export const nothingFound: Found = {
   assertions: [],
   enforcedBy: { memory: 'none', pids: 'none', cpu: 'none', files: 'none', tmp: 'none' },
 }
+
+/** All of it that has a verdict. */
+export const everything = ({
+  probes,
+  inspections,
+  assertions,
+}: Pick<Found, 'probes' | 'inspections' | 'assertions'>) => [...probes, ...inspections, ...assertions]
+
+/**
+ * What of it was not shown, each by its name and why; null where another try is not called for. All that a machine which is busy
+ * leaves untried is tried once more; what was seen open is a failure, and stays one.
+ */
+export const notShown = (found: Found): string | null => {
+  const all = everything(found)
+  if (overall(all) !== 'error' || all.some(({ verdict }) => verdict === 'fail')) return null
+  const lacking = all
+    .filter(({ verdict }) => verdict === 'error')
+    .map((each) => `${'id' in each ? each.id : each.text}: ${each.observed}`)
+  const more = lacking.length - mostNamed
+  return [...lacking.slice(0, mostNamed), ...(more > 0 ? [`and ${more} more`] : [])].join('; ')
+}
+
+/** As many as are named of what was not shown. */
+const mostNamed = 8
 
 /** What stands in the place of all of it. */
 export const notTried = ({ code, message }: SallyportError): Inspection => ({

@@ -32,7 +32,7 @@ import type { NamedCall } from './server/choose-call.ts'
 import { labOf, sceneOf } from './scene.ts'
 import { inspectServer, type RunServer } from './server/inspect-server.ts'
 import { type Subject, subjectOfProfile, subjectOfServer } from './subject.ts'
-import { type Found, lateError, nothingFound, notTried } from './unfinished.ts'
+import { type Found, lateError, nothingFound, notShown, notTried } from './unfinished.ts'
 
 export interface VerifyOptions {
   readonly host: Host
@@ -52,7 +52,7 @@ export interface VerifyOptions {
   readonly assertions?: readonly StatedAssertion[]
   readonly log?: Logger
   readonly signal?: AbortSignal
-  /** How long all of it may take, ms; what is not done then was not tried */
+  /** How long a try of all of it may take, ms; what is not done then was not tried */
   readonly patienceMs?: number
   /** How long what is left may take to end from then on, ms; whoever is told that it did not ends this process */
   readonly graceMs?: number
@@ -70,10 +70,11 @@ export interface ServerOptions extends Omit<VerifyOptions, 'directory'> {
   readonly call: NamedCall | null
 }
 
-const patience = { profileMs: 120_000, serverMs: 240_000 } as const
+const usualPatienceMs = 240_000
 
 /**
- * Verifies a profile by itself, without a server, and returns what was found. Nothing of it is left on the host.
+ * Verifies a profile by itself, without a server, and returns what was found. Nothing of it is left on the host. Where something could
+ * not be shown, and nothing was seen to fail, all of it is tried once more.
  *
  * Throws a `SallyportError` where there is no such profile, or the signal's reason; whatever else goes wrong is a verdict.
  */
@@ -95,21 +96,13 @@ const verifySubject = async (
 ): Promise<Verification> => {
   const { host } = options
   const [startedAt, from] = [new Date().toISOString(), performance.now()]
-  const { patienceMs = real === null ? patience.profileMs : patience.serverMs, graceMs = takeDownMs } =
-    options
-  const late = AbortSignal.timeout(patienceMs)
-  const signal = AbortSignal.any([options.signal ?? [], late].flat())
-  let stage = 'the beginning'
-  const onProgress = (next: string): void => {
-    stage = next
-    options.onProgress?.(next)
-  }
-  const work = tryAll(subject, { ...options, signal, onProgress }, real)
-  const found = await unlessStuck(work, signal, graceMs).catch((error: unknown): Found => {
-    options.signal?.throwIfAborted()
-    const why = late.aborted ? lateError(stage, { patienceMs, isStuck: error instanceof StuckError }) : error
-    return { ...nothingFound, inspections: [notTried(SallyportError.from(why))] }
-  })
+  const { patienceMs = usualPatienceMs } = options
+  const first = await tryInTime(subject, options, real, patienceMs)
+  const lacking = notShown(first)
+  // A server is not called once more for it, nor is there a second try where the first has had all the time.
+  const isAgain = lacking !== null && real === null && performance.now() - from < patienceMs
+  if (isAgain) options.onProgress?.(`once more, since not all was shown: ${lacking}`)
+  const found = isAgain ? await tryInTime(subject, options, real, patienceMs) : first
   const { probes, inspections, assertions, enforcedBy } = found
   return {
     profile: subject.profile.name,
@@ -124,12 +117,34 @@ const verifySubject = async (
     },
     startedAt,
     durationMs: performance.now() - from,
+    earlier: isAgain ? [lacking] : [],
     probes,
     inspections,
     assertions,
     enforcedBy,
     verdict: probes.length === 0 ? 'error' : overall([...probes, ...inspections, ...assertions]),
   }
+}
+
+const tryInTime = async (
+  subject: Subject,
+  options: VerifyOptions,
+  real: ServerOptions | null,
+  patienceMs: number,
+): Promise<Found> => {
+  const late = AbortSignal.timeout(patienceMs)
+  const signal = AbortSignal.any([options.signal ?? [], late].flat())
+  let stage = 'the beginning'
+  const onProgress = (next: string): void => {
+    stage = next
+    options.onProgress?.(next)
+  }
+  const work = tryAll(subject, { ...options, signal, onProgress }, real)
+  return unlessStuck(work, signal, options.graceMs ?? takeDownMs).catch((error: unknown): Found => {
+    options.signal?.throwIfAborted()
+    const why = late.aborted ? lateError(stage, { patienceMs, isStuck: error instanceof StuckError }) : error
+    return { ...nothingFound, inspections: [notTried(SallyportError.from(why))] }
+  })
 }
 
 const tryAll = async (

@@ -61,6 +61,7 @@ export const verification = (more: Partial<Verification> = {}): Verification => 
   host: { kernel: '6.12.0', arch: 'x64', uid: 1000, tool: '0.11.0' },
   startedAt: '2026-01-02T03:04:05.678Z',
   durationMs: 4321,
+  earlier: [],
   probes: [probe()],
   inspections: [],
   assertions: [assertion()],
@@ -113,6 +114,7 @@ export const mixed = (): Verification =>
       assertion({ text: hostile, reason: hostile, verdict: 'fail', observed: hostile, evidence: [hostile] }),
       assertion({ text: 'cannot exceed memory', verdict: 'error', observed: 'could not be tried' }),
     ],
+    earlier: [hostile],
     verdict: 'error',
   })
 

@@ -1,5 +1,6 @@
 // Nothing passes by not running: a battery whose program is silent, dies on the way or never comes to an end is an error.
 import { execFileSync, spawn } from 'node:child_process'
+import { copyFileSync, renameSync } from 'node:fs'
 import { cp, mkdtemp, readdir, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
@@ -10,9 +11,11 @@ import { deniedProbes } from '../../src/verify/battery/denied.ts'
 import { modeProbes } from '../../src/verify/battery/mode.ts'
 import { placedProbes } from '../../src/verify/battery/placed.ts'
 import { isGreen, type ProbeResult, type Verification } from '../../src/verify/result.ts'
+import { notShown } from '../../src/verify/unfinished.ts'
 import type * as Verify from '../../src/verify/verify.ts'
 import { compile } from '../support/compile.ts'
 import { tempDir } from '../support/temp-dir.ts'
+import { isSound, probe, verification } from '../support/verification.ts'
 
 const repository = fileURLToPath(new URL('../../', import.meta.url))
 
@@ -90,13 +93,19 @@ const packageAt = async (name: string): Promise<string> => {
   return at
 }
 
-const verifyIn = async (at: string, patienceMs: number, graceMs?: number): Promise<Verification> => {
+const verifyIn = async (
+  at: string,
+  patienceMs: number,
+  graceMs?: number,
+  onProgress: (stage: string) => void = () => undefined,
+): Promise<Verification> => {
   const { verifyProfile } = (await import(
     pathToFileURL(join(at, 'dist/verify/verify.js')).href
   )) as typeof Verify
   return verifyProfile('offline', {
     host: { env: { LANG: 'C.UTF-8' }, home: folder.path, uid: process.getuid?.() ?? -1 },
     patienceMs,
+    onProgress,
     ...(graceMs !== undefined && { graceMs }),
   })
 }
@@ -108,7 +117,7 @@ const planned = new Set([...deniedProbes, ...modeProbes, ...placedProbes].map(({
 const passed = ({ probes }: { probes: readonly Pick<ProbeResult, 'id' | 'verdict'>[] }): readonly string[] =>
   probes.filter(({ id, verdict }) => isGreen(verdict) && !planned.has(id)).map(({ id }) => id)
 
-test('a program that says nothing: exit status 4, and no probe passed', { timeout: 60_000 }, async () => {
+test('a program that says nothing: exit status 4, and no probe passed', { timeout: 240_000 }, async () => {
   const at = await packageWith('silent', '')
   const args = ['verify', '--profile', 'offline', '--format', 'json']
   const env = { HOME: folder.path, PATH: process.env['PATH'] }
@@ -131,10 +140,33 @@ test('a program that says nothing: exit status 4, and no probe passed', { timeou
   expect(new Set(found?.assertions.map(({ verdict }) => verdict))).toEqual(new Set(['error']))
 })
 
-test('a program that dies in the middle of an answer', { timeout: 60_000 }, async () => {
+test('a program that dies in the middle of an answer', { timeout: 240_000 }, async () => {
   const torn = String.raw`fputs("{\"outcome\":\"EPE", stdout); fflush(stdout); abort();`
   const found = await verifyIn(await packageWith('dies', `${someAnswers} ${torn}`), 50_000)
   expect([found.verdict, passed(found)]).toEqual(['error', []])
+})
+
+test('what was not answered is tried once more, and what became of the first try is said', async () => {
+  const at = await packageWith('silent-once', '')
+  const program = join(at, 'dist/libexec', process.arch, 'sallyport-probes')
+  const stages: string[] = []
+  const found = await verifyIn(at, 100_000, undefined, (stage) => {
+    stages.push(stage)
+    if (!stage.startsWith('once more')) return
+    copyFileSync(join(repository, 'dist/libexec', process.arch, 'sallyport-probes'), `${program}-new`)
+    renameSync(`${program}-new`, program)
+  })
+  expect(found.probes.filter(({ verdict }) => !isSound(verdict)).map(({ id }) => id)).toEqual([])
+  expect(isGreen(found.verdict)).toBe(true)
+  expect(found.earlier).toEqual([expect.stringContaining('files.shadow: stat /etc/shadow: not tried')])
+  expect(stages.filter((stage) => stage === 'inside and outside')).toHaveLength(2)
+}, 240_000)
+
+test('what was seen open is a failure, and is not tried once more for what was not shown beside it', () => {
+  const [error, fail] = [probe({ verdict: 'error', observed: 'late' }), probe({ verdict: 'fail' })]
+  const lacking = (...probes: ProbeResult[]): string | null => notShown(verification({ probes }))
+  expect(lacking(probe(), error)).toBe(`${error.id}: late`)
+  expect([lacking(error, fail), lacking(fail), lacking(probe())]).toEqual([null, null, null])
 })
 
 test('a program that never comes to an end, when the time for all is over', { timeout: 60_000 }, async () => {

@@ -26,7 +26,7 @@ const upstream = async (answers: boolean) => {
 
 test(
   'can connect takes an answer, cannot connect takes that nobody was dialled',
-  { timeout: 60_000 },
+  { timeout: 120_000 },
   async () => {
     await using answering = await upstream(true)
     await using silent = await upstream(false)

@@ -202,6 +202,10 @@ export const assertionFacts = ({
   ...evidence.map((each) => `evidence: ${each}`),
 ]
 
+/** That it was tried before, and why once more, a line for each such try. */
+export const earlierTries = ({ earlier }: Pick<Verification, 'earlier'>): readonly string[] =>
+  earlier.map((lacking) => `tried once more, since at first not all was shown: ${lacking}`)
+
 /** What was verified, in a few words: a profile, or a server under one. */
 export const subjectOf = ({ profile, server }: Verification): string =>
   server === null ? profile : `${server} (${profile})`

@@ -13,6 +13,7 @@ import {
   assertionsTitle,
   byGuarantee,
   countOf,
+  earlierTries,
   factsOf,
   guarantees,
   inspectionFacts,
@@ -191,8 +192,13 @@ ${lines.join('\n')}
 <p class="hint">Press a cell for its evidence. ${legend}</p>`
 }
 
-const rowNote = ({ server, profile, driver, runtime, durationMs }: Verification): string =>
-  `${server === null ? '' : `${profile} · `}${madeBy({ driver, runtime })} · ${(durationMs / 1000).toFixed(1)}\u00a0s`
+const rowNote = (verification: Verification): string =>
+  [
+    ...(verification.server === null ? [] : [verification.profile]),
+    madeBy(verification),
+    `${(verification.durationMs / 1000).toFixed(1)}\u00a0s`,
+    ...earlierTries(verification),
+  ].join(' · ')
 
 const matrixCell = (cell: Cell | undefined): string => {
   if (cell === undefined) return '<td class="none">–</td>'

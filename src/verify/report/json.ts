@@ -43,6 +43,7 @@ const verificationOf = (verification: Verification): object => ({
   host: verification.host,
   started_at: verification.startedAt,
   duration_ms: verification.durationMs,
+  earlier_tries: verification.earlier,
   verdict: verification.verdict,
   counts: countsOf(allOf(verification)),
   enforced_by: verification.enforcedBy,

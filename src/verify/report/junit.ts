@@ -45,6 +45,7 @@ const suite = (verification: Verification, index: number, version: string): read
     kernel: host.kernel,
     arch: host.arch,
     uid: host.uid,
+    ...Object.fromEntries(verification.earlier.map((lacking, at) => [`earlier_try.${at + 1}`, lacking])),
     ...Object.fromEntries(Object.entries(enforcedBy).map(([limit, by]) => [`enforced_by.${limit}`, by])),
   }
   return [

@@ -1,6 +1,14 @@
 // A report as TAP 14: a subtest for each verification, a diagnostic for what did not hold.
 import { isGreen, type Verdict, type Verification } from '../result.ts'
-import { allOf, assertionFacts, factsOf, inspectionFacts, subjectOf, whyNot } from './guarantees.ts'
+import {
+  allOf,
+  assertionFacts,
+  earlierTries,
+  factsOf,
+  inspectionFacts,
+  subjectOf,
+  whyNot,
+} from './guarantees.ts'
 import type { Report } from './format.ts'
 import { oneLine } from './words.ts'
 
@@ -16,6 +24,7 @@ interface Point {
 export const tapReport = ({ reported }: Report): string => {
   const lines = reported.flatMap(({ verification }, index) => [
     `# Subtest: ${escaped(subjectOf(verification))}`,
+    ...earlierTries(verification).map((line) => indented(`# ${escaped(line)}`)),
     ...points(verification).flatMap(pointLines).map(indented),
     indented(`1..${allOf(verification).length}`),
     `${isGreen(verification.verdict) ? 'ok' : 'not ok'} ${index + 1} - ${escaped(subjectOf(verification))}`,

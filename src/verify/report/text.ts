@@ -5,6 +5,7 @@ import {
   assertionFacts,
   byGuarantee,
   countOf,
+  earlierTries,
   factsOf,
   inspectionFacts,
   madeBy,
@@ -18,7 +19,25 @@ import { oneLine } from './words.ts'
 export const textReport = ({ reported, unusable }: Report): string => {
   const all = reported.map(({ verification }) => verification)
   const not = unusable.map(({ driver, why }) => `--   not tried under ${driver}: ${oneLine(why)}`)
-  return `${[...all.flatMap(section), ...not, ...(all.length > 1 ? [total(all)] : [])].join('\n')}\n`
+  const end = all.length > 1 ? [...named(all), total(all)] : []
+  return `${[...all.flatMap(section), ...not, ...end].join('\n')}\n`
+}
+
+/** As many as are named once more at the end */
+const mostNamed = 8
+
+/** What did not hold, of whom and why, a line each: where a report is long, its end is what is read. */
+const named = (all: readonly Verification[]): readonly string[] => {
+  const bad = all.flatMap((verification) =>
+    allOf(verification)
+      .filter(({ verdict }) => !isGreen(verdict) && verdict !== 'not-applicable')
+      .map((each) => {
+        const whose = `${subjectOf(verification)} (${madeBy(verification)})`
+        return `${mark(each.verdict)} ${oneLine(`${whose}: ${'id' in each ? each.id : each.text}: ${each.observed}`)}`
+      }),
+  )
+  const more = bad.length - mostNamed
+  return [...bad.slice(0, mostNamed), ...(more > 0 ? [`     and ${more} more, above`] : [])]
 }
 
 const section = (verification: Verification): readonly string[] => {
@@ -28,6 +47,7 @@ const section = (verification: Verification): readonly string[] => {
   return [
     `${mark(verdict)} ${oneLine(subjectOf(verification))}: ${counted(probes, 'probe')}, ${server === null ? '' : `${counted(inspections, 'inspection')}, `}${counted(assertions, 'assertion')} (${madeBy(verification)}, ${seconds(durationMs)})`,
     ...notHeld(verification),
+    ...earlierTries(verification).map((line) => `     ${oneLine(line)}`),
     `     ${groups.map(({ guarantee, probes: own }) => `${guarantee.group} ${tally(own)}`).join(' · ')}`,
     `     limits held by: ${limits.join(', ')}`,
     ...guards(verification),
