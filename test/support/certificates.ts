@@ -36,7 +36,10 @@ const signed = new Map<string, Promise<Issued>>()
 
 /** The one authority of all that ask for it in this process, and what it signed before: for those that need no other. */
 export async function commonAuthority(folder: string): Promise<TestAuthority> {
-  const { cert, key } = await (common ??= newAuthority())
+  const { cert, key } = await (common ??= newAuthority().catch((error: unknown) => {
+    common = null // the next that asks tries anew
+    throw error
+  }))
   const { caFile, caKey } = filesIn(folder)
   await writeFile(caFile, cert)
   await writeFile(caKey, key, { mode: 0o600 })
@@ -45,9 +48,12 @@ export async function commonAuthority(folder: string): Promise<TestAuthority> {
     ...authority,
     issue: (name, options = {}) => {
       const asked = JSON.stringify([name, options])
-      const known = signed.get(asked) ?? authority.issue(name, options)
-      signed.set(asked, known)
-      return known
+      const known = signed.get(asked)
+      if (known !== undefined) return known
+      const made = authority.issue(name, options)
+      signed.set(asked, made)
+      made.catch(() => signed.delete(asked))
+      return made
     },
   }
 }
