@@ -75,16 +75,20 @@ static void say_busy(int fd, const char *word) {
 }
 
 // Returns whether the lock is ours; its file then names the daemon, for whoever comes second.
-static bool take_lock(struct lock lock, const char *word, const char *runtime_dir) {
+static bool take_lock(struct lock lock, const char *runtime_dir) {
   char holder[PATH_BYTES + 16];
-  if (!take(lock.directory, true) || !take(lock.file, false)) {
-    say_busy(lock.file, word);
-    return false;
-  }
+  if (!take(lock.directory, true) || !take(lock.file, false)) return false;
   int length = snprintf(holder, sizeof holder, "%d %s\n", getppid(), runtime_dir);
   if (ftruncate(lock.file, 0) != 0 || pwrite(lock.file, holder, (size_t)length, 0) != length)
     die("guard", "daemon.lock", errno);
   return true;
+}
+
+static void let_go_of(const struct lock *locks, int count) {
+  for (int index = 0; index < count; index++) {
+    close(locks[index].file);
+    close(locks[index].directory);
+  }
 }
 
 static const char *take_line(struct entries *entries, struct daemon *daemon, const char *line) {
@@ -167,7 +171,10 @@ int guard_main(int argc, char **argv) {
   static const char *const words[2] = {"busy", "busy-state"};
   for (int index = 0; index < argc; index++) {
     locks[index] = open_lock(argv[index]);
-    if (!take_lock(locks[index], words[index], argv[0])) return 1;
+    if (take_lock(locks[index], argv[0])) continue;
+    let_go_of(locks, index); // before it is said: who hears it may take them at once
+    say_busy(locks[index].file, words[index]);
+    return 1;
   }
   write_all(STDOUT_FILENO, "held\n", 5);
 
@@ -177,10 +184,7 @@ int guard_main(int argc, char **argv) {
 
   // 4. A proper end: the next daemon need not wait, even if this one can't exit.
   if (heard == DONE) {
-    for (int index = 0; index < argc; index++) {
-      close(locks[index].file);
-      close(locks[index].directory);
-    }
+    let_go_of(locks, argc);
     if (daemon.deadline != 0) write_all(STDOUT_FILENO, "free\n", 5);
     see_off(&daemon);
     return 0;

@@ -171,7 +171,8 @@ async function start({ initPath, runtimeDir, stateDir, log }: GuardOptions): Pro
   const lines = createInterface({ input: child.stdout })
   const first = Promise.race([
     once(lines, 'line').then(([line]) => String(line)),
-    once(child, 'exit').then(([code]) => `exit ${String(code)}`),
+    // Not its exit, which may be told of before what it said.
+    once(child, 'close').then(([code]) => `exit ${String(code)}`),
   ])
   const late = (): Error => new Error(`no answer within ${answerMs} ms`)
   const line = await within(first, answerMs, late).catch((error: unknown) => {
