@@ -55,7 +55,7 @@ export const confine = async (
   return {
     initPid: tree.initPid,
     ended: tree.ended,
-    isLost: () => tree.channel.isClosed,
+    isLost: () => tree.isLost,
     isStopped: () => isStopped(tree.initPid),
     open: ({ signal }) => openGate(tree, plan, { signal }),
     [Symbol.asyncDispose]: () => tree[Symbol.asyncDispose](),

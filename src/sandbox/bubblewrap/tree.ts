@@ -78,11 +78,16 @@ export class ConfinedTree implements RunningSandbox {
     )
   }
 
-  /** Host pid of the sandbox's PID 1, once it is identified; 0 before that */
   get reason(): SandboxExit['reason'] | null {
     return this.#reason
   }
 
+  /** Whether nothing can be said to PID 1 any more: its channel's end may be heard later than its death is to be seen. */
+  get isLost(): boolean {
+    return this.channel.isClosed || (this.#init !== null && isGone(this.#init))
+  }
+
+  /** Host pid of the sandbox's PID 1, once it is identified; 0 before that */
   get initPid(): number {
     return this.#init?.pid ?? 0
   }

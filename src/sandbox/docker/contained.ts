@@ -62,6 +62,11 @@ export class Contained implements RunningSandbox {
     this.ended = this.#untilNothingIsLeft()
   }
 
+  /** Whether nothing can be said to PID 1 any more: its channel's end may be heard later than its death is to be seen. */
+  get isLost(): boolean {
+    return this.channel.isClosed || (this.#init !== null && isGone(this.#init))
+  }
+
   /**
    * Learns which process of the host is the container's PID 1, so that it can be killed and its end proven without the
    * engine. Where the engine's pids are not ours, as from inside a container, its own word has to do.

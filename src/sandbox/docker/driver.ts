@@ -68,7 +68,7 @@ export const confineInContainer = async (
   return {
     initPid: contained.initPid,
     ended: contained.ended,
-    isLost: () => contained.channel.isClosed,
+    isLost: () => contained.isLost,
     isStopped: () => isStopped(contained.initPid),
     open: ({ signal }) => openGate(contained, plan, { signal }),
     [Symbol.asyncDispose]: () => contained[Symbol.asyncDispose](),
