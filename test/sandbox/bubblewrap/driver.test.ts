@@ -225,6 +225,16 @@ describe('the gate', () => {
     await dispose()
   })
 
+  test('one whose PID 1 was killed is lost in the turn in which that is to be seen, whatever was heard of it', async () => {
+    const { folder, dispose } = await withMarker()
+    await using gate = await confine(await plan(folder), { signal })
+    expect(gate.isLost()).toBe(false)
+    process.kill(gate.initPid, 'SIGKILL')
+    for (const end = performance.now() + 5000; !gate.isLost() && performance.now() < end;);
+    expect(gate.isLost()).toBe(true)
+    await dispose()
+  })
+
   test('stays shut when a source was replaced between plan and mount', async () => {
     const { folder, dispose } = await withMarker()
     const source = join(folder, 'granted')
