@@ -22,7 +22,7 @@ async function census(
   return {
     processes: descendantsOf(process.ppid)
       .filter(({ pid }) => pid !== process.pid && !engines.has(pid))
-      .map(({ pid, name }) => `${name} (${pid}) ${commandLine(pid)}`),
+      .map(({ pid, name }) => `${name} (${pid}) ${commandLine(pid)}${standing(pid)}`),
     mounts: mountsBelow(folder).filter((path) => path !== stage.disk),
     cgroups: cgroupsOf(...stage.daemons),
     sockets: readFileSync('/proc/net/unix', 'utf8')
@@ -127,6 +127,18 @@ const mountsBelow = (folder: string): readonly string[] =>
     .split('\n')
     .map((line) => line.split(' ')[4] ?? '')
     .filter((path) => path.startsWith(`${folder}/`))
+
+/** In which state, in which wait of the kernel's and below whom it is: whether something stopped it, or what it waits for. */
+function standing(pid: number): string {
+  try {
+    const status = readFileSync(`/proc/${pid}/status`, 'utf8')
+    const told = (key: string): string => new RegExp(`^${key}:\\s+(.*)$`, 'm').exec(status)?.[1] ?? '?'
+    const where = readFileSync(`/proc/${pid}/wchan`, 'utf8')
+    return `[${told('State')}, ${where}, below ${told('PPid')}, pids ${told('NSpid')}]`
+  } catch {
+    return '[gone]'
+  }
+}
 
 function commandLine(pid: number): string {
   try {
