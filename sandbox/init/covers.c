@@ -22,9 +22,26 @@
 
 static const unsigned long closed = MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC;
 
-// Again after each change of rights, with which the kernel forgets it.
+// A tool that is killed as it starts leaves a child that waits for it for ever, and the daemon may be gone, too. Until the server
+// runs nothing is in the launcher's group but the tool, that child and we.
+static _Noreturn void end_group(pid_t launcher) {
+  if (getpgrp() == launcher) kill(0, SIGKILL);
+  _exit(EXIT_SETUP);
+}
+
+static pid_t leader;
+
+static void hear_the_end(int number) {
+  (void)number;
+  if (getppid() != leader) end_group(leader);
+}
+
+// By the one signal that wakes who was stopped, too. Again after each change of rights, with which the kernel forgets it.
 static void end_with(pid_t launcher) {
-  if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != launcher) _exit(EXIT_SETUP);
+  leader = launcher;
+  signal(SIGCONT, hear_the_end);
+  if (prctl(PR_SET_PDEATHSIG, SIGCONT) != 0) _exit(EXIT_SETUP);
+  hear_the_end(SIGCONT);
 }
 
 // False where PID 1 ended before it asked: then there is nobody to answer.

@@ -1,5 +1,6 @@
 // What the launcher's child covers of /proc, and that nothing of a server runs where it did not.
 import { readdirSync, readFileSync } from 'node:fs'
+import { setTimeout as delay } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import { identify, isStopped } from '../../../src/sandbox/proof.ts'
 import { compileSeccomp } from '../../../src/sandbox/seccomp.ts'
@@ -75,6 +76,23 @@ describe('under the filter of every sandbox', () => {
     await eventually(() => childrenOf(monitor).length === 1)
   })
 })
+
+/** Who is in a session, zombies apart. */
+const membersOf = (session: number): readonly number[] =>
+  readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .map(Number)
+    .filter((pid) => identify(pid)?.session === session)
+
+it('a tool that is killed as it starts leaves no child that waits for it, whoever else is gone', async () => {
+  for (let round = 0; round < 120; round++) {
+    await using sandbox = launched('sleep 60')
+    const pid = sandbox.child.pid ?? 0
+    await delay(Math.random() * 25)
+    if (sandbox.child.exitCode === null) process.kill(pid, 'SIGKILL')
+    await eventually(() => membersOf(pid).length === 0)
+  }
+}, 60_000)
 
 describe('nothing of a server runs', () => {
   it('where nobody is there to make them', async () => {
