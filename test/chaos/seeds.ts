@@ -64,6 +64,15 @@ export const findings: readonly Finding[] = [
     tests: { 'call/govern.test.ts': ['once its intent is on record, and %s cannot be: its end is owed'] },
   },
   {
+    as: 'an ordinary user',
+    seed: null,
+    found:
+      'bubblewrap that was killed as it started left a child that waited for it, and the daemon that would have ended it was gone',
+    tests: {
+      'sandbox/init/covers.test.ts': ['a tool that is killed as it starts leaves no child that waits for it'],
+    },
+  },
+  {
     as: 'either',
     seed: null,
     found: 'a server that ended while there was no descriptor to look with took the daemon along',
