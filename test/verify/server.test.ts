@@ -145,6 +145,7 @@ test.each(['SIGTERM', 'SIGKILL'] as const)(
     await prepare(at)
     const tmp = join(at.folder, 'tmp')
     await mkdir(tmp)
+    await chmod(at.folder, 0o711) // what is tried outside runs as nobody
     const child = at.start(['verify', '--server', 'echo'], { TMPDIR: tmp })
     let said = ''
     child.stderr?.on('data', (chunk: Buffer) => (said += chunk.toString()))
