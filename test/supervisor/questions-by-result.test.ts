@@ -58,6 +58,8 @@ test('a question that nobody answers in time is declined with a notice, and so i
   expect(host.eventsOf('session/declined')[1]?.detail['reason']).toBe(
     'the answer came after elicitation.timeout_ms (200)',
   )
+  // It is no yes the second time either: the one that was refused may be sent again.
+  expect(await call(host, { inputResponses: said, requestState })).toMatchObject(declined)
   expect(JSON.stringify(host.governed.records())).not.toContain('Ann')
 })
 

@@ -2,7 +2,7 @@
 import { decodeString, type Member } from '../../lib/json-scan.ts'
 import { TaskQuestions } from './task-questions.ts'
 
-/** Times of questions that are remembered as over, since their answer may still come */
+/** Questions that are remembered as over, since their answer may still come, and come again */
 const maxLate = 1024
 
 /** What one result asked. */
@@ -54,8 +54,8 @@ export class Questions {
       clearTimeout(one?.timer)
       return []
     }
-    const late = this.#late.findIndex((one) => one.key === key)
-    return late < 0 ? [] : (this.#late.splice(late, 1)[0]?.names ?? [])
+    // Whatever came of the answer before: what is over stays over.
+    return this.#late.filter((one) => one.key === key).flatMap(({ names }) => names)
   }
 }
 
