@@ -10,7 +10,7 @@ extern FILE *found;
 
 enum { TEXT_BYTES = 65536, ARGUMENTS = 16, NO_EFFECT = 255 };
 
-/** Seconds after which an attempt is late: it counts again from whatever says so. */
+/** Seconds after which an attempt is late, and says nothing of what it tried: it counts again from whatever says so. */
 enum { PATIENCE_S = 20 };
 
 /** One thing to try. Returns -1 with errno set where it was stopped, anything else where it was not. */
@@ -29,6 +29,12 @@ socklen_t parse_address(const char *address, const char *port, struct sockaddr_s
 
 /** Connects to the path of a socket; an @ at the beginning is an abstract name. Returns the socket, or -1. */
 int connect_local(const char *name);
+
+/**
+ * Waits until whoever reads the answers has come to what was there before: what was to be seen or done outside has been by then,
+ * however slow that is. Returns -1 where nobody reads, with errno 0.
+ */
+int await_turn(void);
 
 /** Becomes the sandbox tool, without the calls that its arguments begin with. */
 _Noreturn void become_tool(char **argv);

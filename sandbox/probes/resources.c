@@ -86,7 +86,7 @@ static int touch(const char *bytes, int is_shared, int advice) {
   }
   struct timespec second = {.tv_sec = 1};
   nanosleep(&second, NULL); // a watchdog looks now and then; a control group would have struck already
-  return 0;
+  return await_turn();
 }
 static int touch_memory(int count, char **arguments) { return (void)count, touch(arguments[0], 0, MADV_NORMAL); }
 static int touch_shared(int count, char **arguments) { return (void)count, touch(arguments[0], 1, MADV_NORMAL); }
@@ -117,14 +117,17 @@ static int spin(int count, char **arguments) {
   return 0;
 }
 
-// flood BYTES: says so much on stderr, as long as somebody takes it within a second; EAGAIN where nobody does.
+// flood BYTES: says so much on stderr; EAGAIN where nobody took any of it in a second and until whoever reads the answers had a turn.
 static int flood(int count, char **arguments) {
   (void)count;
   static char piece[65536];
   long wanted = atol(arguments[0]), said = 0;
   while (said < wanted) {
     struct pollfd wait = {.fd = STDERR_FILENO, .events = POLLOUT};
-    if (poll(&wait, 1, 1000) == 0) return errno = EAGAIN, stopped_at(said, wanted);
+    if (poll(&wait, 1, 1000) == 0) {
+      if (await_turn() != 0) return -1;
+      if (poll(&wait, 1, 0) == 0) return errno = EAGAIN, stopped_at(said, wanted);
+    }
     ssize_t wrote = send(STDERR_FILENO, piece, sizeof piece, MSG_DONTWAIT | MSG_NOSIGNAL);
     // A pipe that poll says has room has room for this much.
     if (wrote < 0 && errno == ENOTSOCK) wrote = write(STDERR_FILENO, piece, PIPE_BUF);

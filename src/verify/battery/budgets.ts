@@ -43,7 +43,7 @@ const ofTheDoor = ({ wayOut }: Scene): readonly Attempt[] => {
       `an answer of more than ${scant.bytesDown} bytes`,
     ),
     finds(
-      ['outlast', doorTarget, 'S', to(behind.secure), to(grant), `${to(grant)}x`],
+      ['outlast', doorTarget, get('/'), 'S', to(behind.secure), to(grant), `${to(grant)}x`],
       (text) => (text === '' ? null : text.trim()),
       'not a line, no hello, no word, a word now and then',
     ),
