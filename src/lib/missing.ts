@@ -17,6 +17,8 @@ const shortages: ReadonlySet<string | null> = new Set([
   'EAGAIN',
   'ENOSPC',
   'EDQUOT',
+  // A file would outgrow what files of ours may have (`ulimit -f`)
+  'EFBIG',
   // Node's, for a thread that there was no descriptor or memory for; the errno stands in its message only
   'ERR_WORKER_INIT_FAILED',
   // Node's, for a module that there was no descriptor to load with: a package.json that can't be read on the way to it

@@ -65,6 +65,15 @@ export const findings: readonly Finding[] = [
   },
   {
     as: 'an ordinary user',
+    seed: 817,
+    found:
+      'a server was given up for starts that a limit on the size of files, as its disk was full by, had ended',
+    tests: {
+      'sandbox/bubblewrap/driver.test.ts': ['a launch that finds no room below the limit on a file’s size'],
+    },
+  },
+  {
+    as: 'an ordinary user',
     seed: null,
     found:
       'bubblewrap that was killed as it started left a child that waited for it, and the daemon that would have ended it was gone',

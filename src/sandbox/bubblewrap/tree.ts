@@ -14,6 +14,8 @@ import { holdUntilRead, streamOn } from '../streams.ts'
 const goneMs = 2_000
 /** How much of the launcher's stderr is kept for the error, bytes. */
 const diagnosticBytes = 8_192
+/** How a tool ends that finds no room for a file below the limit on its size: a want as that of a full disk. */
+const endedByFileLimit = 'it ended by SIGXFSZ'
 
 /** What the tree needs of a launch's plan. */
 export interface TreePlan extends RunningPlan {
@@ -124,6 +126,7 @@ export class ConfinedTree implements RunningSandbox {
       'ERR_SANDBOX_SETUP',
       `the sandbox of ${server} could not be built: ${cause}; run sallyport doctor to see what this machine lacks`,
       { step: 'confine', server, status: how, stderr },
+      how === endedByFileLimit ? { cause: Object.assign(new Error(how), { code: 'EFBIG' }) } : undefined,
     )
   }
 

@@ -15,9 +15,11 @@ import { join } from 'node:path'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { afterEach, describe, expect, test } from 'vitest'
+import type { SallyportError } from '../../../src/errors.ts'
 import { confine } from '../../../src/sandbox/bubblewrap/driver.ts'
 import { credentialFolder } from '../../../src/sandbox/spec.ts'
 import { inputOf } from '../../../src/supervisor/dispatch.ts'
+import { isNoTry } from '../../../src/supervisor/instance/life.ts'
 import { eventually } from '../../support/eventually.ts'
 import { mountOf, ownUid, planOf, run, start, textOf } from '../../support/plan.ts'
 import { childrenOf, processesOf, processesWith } from '../../support/processes.ts'
@@ -331,4 +333,15 @@ describe('when something else kills a part', () => {
     await once(daemon, 'exit')
     await eventually(() => processesWith(marker).length === 0, 1_000)
   })
+})
+
+test('a launch that finds no room below the limit on a file’s size is none of its server’s attempts', async () => {
+  await using folder = await tempDir()
+  chmodSync(folder.path, 0o755)
+  const plan = await planOf(['/bin/true'])
+  const launcher = join(folder.path, 'launcher')
+  writeFileSync(launcher, `#!/bin/sh\nulimit -f 1\nexec ${plan.launcher} "$@"\n`, { mode: 0o755 })
+  const failed = await confine({ ...plan, launcher }, { signal }).then(String, (error: unknown) => error)
+  expect(failed).toMatchObject({ code: 'ERR_SANDBOX_SETUP', details: { status: 'it ended by SIGXFSZ' } })
+  expect(isNoTry(failed as SallyportError)).toBe(true)
 })
