@@ -172,7 +172,7 @@ const parts: readonly Part[] = [
   },
   {
     from: 'cli/serve.ts',
-    mayImport: [...foundations, 'log.ts', 'config/', 'client/', 'daemon/', 'rpc/'],
+    mayImport: [...foundations, 'log.ts', 'config/', 'client/', 'daemon/', 'rpc/', 'sandbox/init-binary.ts'],
     reason: 'the daemon’s main program',
   },
   {
@@ -292,8 +292,6 @@ test.each(Object.entries(wrapped))('%s has one importer, in %s', (name, place) =
 
 /** Files that name the standard input of some program, and what they do with it. */
 const namers: Readonly<Record<string, string>> = {
-  'config/load-apart.ts': 'of the process that reads the configuration, which ends with it',
-  'config/load-child.ts': 'its own, whose end ends it',
   'daemon/guard.ts': 'the guard’s, a child of the daemon’s own',
   'sandbox/program/arguments.ts': 'an error’s words',
   'sandbox/bubblewrap/argv.ts': 'a path in the sandbox',

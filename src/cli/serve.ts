@@ -65,8 +65,10 @@ async function serve(
   const log = createLogger({ level: verbose === true ? 'debug' : 'info', isTerminal: process.stderr.isTTY })
   if (closed.length > 0) log.debug({ descriptors: closed }, 'inherited descriptors closed')
   const { loadSettingsApart } = await import('../config/load-apart.ts')
-  const load = (waiting: { readonly signal: AbortSignal }): Promise<Settings> =>
-    loadSettingsApart(config === undefined ? host : { ...host, path: config }, waiting)
+  const { findInitBinary } = await import('../sandbox/init-binary.ts')
+  const initPath = await findInitBinary()
+  const load = ({ signal }: { readonly signal: AbortSignal }): Promise<Settings> =>
+    loadSettingsApart(config === undefined ? host : { ...host, path: config }, { initPath, signal })
   // What is to run by them is loaded meanwhile.
   const loaded = await Promise.all([load(told), import('../daemon/start.ts')]).catch((error: unknown) => {
     if (!told.mustEnd) throw error // which may have reached the process that reads the configuration, too

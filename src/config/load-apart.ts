@@ -1,10 +1,9 @@
 // A configuration read in a process of its own. What reads and judges files is megabytes of code, and what it makes of them is more: a
 // daemon needs both for a moment, and what V8 grew by it keeps. Calls go on meanwhile.
 //
-//   daemon                            child
+//   daemon                            child, which the kernel ends with the daemon
 //   options, variables      ->        as its arguments and environment
 //                           <-        length, then build, settings or what was refused
-//   (end of its stdin)      ->        nobody waits any more
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
@@ -28,6 +27,13 @@ export interface Said {
   readonly loaded: { readonly settings: Settings } | { readonly refused: unknown }
 }
 
+/** What a process of its own takes. */
+export interface Apart {
+  /** The binary that ties it to this one */
+  readonly initPath: string
+  readonly signal?: AbortSignal
+}
+
 /** Those of the length of what the child says, before it */
 export const lengthBytes = 4
 
@@ -38,19 +44,19 @@ const file = fileURLToPath(new URL(`./load-child${extname(import.meta.url)}`, im
 /**
  * As `loadSettings`, and leaves nothing in memory but the settings. Rejects also where what is on disk is another build than
  * this one, whose settings may mean something else, where nothing was read within a minute, and with the signal's reason as
- * soon as that aborts: nobody is left reading then.
+ * soon as that aborts: nobody is left reading then, nor where this process is killed.
  */
 export async function loadSettingsApart(
   options: LoadOptions,
-  { signal = new AbortController().signal }: { readonly signal?: AbortSignal } = {},
+  { initPath, signal = new AbortController().signal }: Apart,
 ): Promise<Settings> {
   signal.throwIfAborted()
   const { env, ...others } = options
-  const child: ChildProcess = spawn(process.execPath, [file, JSON.stringify(others)], {
-    stdio: ['pipe', 'pipe', 'inherit'],
+  const command = [process.execPath, file, JSON.stringify(others)]
+  const child: ChildProcess = spawn(initPath, ['tied', `${process.pid}`, ...command], {
+    stdio: ['ignore', 'pipe', 'inherit'],
     env,
   })
-  child.stdin?.on('error', () => undefined) // nothing is written to it: its end tells that this process is gone
   const overdue = setTimeout(() => child.kill('SIGKILL'), patienceMs)
   const { promise: failed, reject } = Promise.withResolvers<never>()
   child.once('error', (error) => reject(errnoOf(error) === 'ENOENT' ? new ReplacedError(error) : error))
@@ -80,7 +86,7 @@ async function saidBy(child: ChildProcess, stdout: Readable): Promise<Said> {
     return said
   }
   const [status, signal] = await ended
-  if (!existsSync(file)) throw new ReplacedError()
+  if (![process.execPath, file].every((path) => existsSync(path))) throw new ReplacedError()
   if (signal !== null)
     throw new SallyportError(
       'ERR_SHORTAGE',

@@ -1,4 +1,4 @@
-// The process of `loadSettingsApart`: reads once, says what came of it, ends; at once where nobody is left to hear it.
+// The process of `loadSettingsApart`: reads once, says what came of it, ends.
 import { serialize } from 'node:v8'
 import { SallyportError } from '../errors.ts'
 import { build } from '../lib/build.ts'
@@ -6,9 +6,8 @@ import { thisHost } from './host.ts'
 import { lengthBytes, type Said } from './load-apart.ts'
 import { loadSettings, type LoadOptions } from './load.ts'
 
-// Its other end is the daemon's for as long as that lives: by SIGKILL, too, it closes.
-process.stdin.once('close', leave).on('error', leave).resume()
-process.stdout.on('error', leave)
+// A daemon that was killed hears nothing, a moment before this process ends with it.
+process.stdout.on('error', () => process.exit())
 
 const [, , given = ''] = process.argv
 const { env } = thisHost()
@@ -16,11 +15,7 @@ const said: Said = { build, loaded: await load({ ...(JSON.parse(given) as Omit<L
 const bytes = serialize(said)
 const length = Buffer.alloc(lengthBytes)
 length.writeUInt32LE(bytes.length)
-process.stdout.write(Buffer.concat([length, bytes]), () => process.stdin.destroy())
-
-function leave(): never {
-  process.exit()
-}
+process.stdout.write(Buffer.concat([length, bytes]))
 
 async function load(options: LoadOptions): Promise<Said['loaded']> {
   try {

@@ -73,6 +73,15 @@ export const findings: readonly Finding[] = [
     },
   },
   {
+    as: 'root',
+    seed: 7,
+    found:
+      'the process that reads the configuration, stopped when its daemon was killed, stayed with the credentials of its environment',
+    tests: {
+      'integration/reload-reading.test.ts': ['a process that reads and stands still ends with its daemon'],
+    },
+  },
+  {
     as: 'an ordinary user',
     seed: null,
     found:

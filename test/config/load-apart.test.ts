@@ -7,11 +7,13 @@ import { expect, test } from 'vitest'
 import { loadSettingsApart } from '../../src/config/load-apart.ts'
 import { loadSettings } from '../../src/config/load.ts'
 import { SallyportError } from '../../src/errors.ts'
+import { findInitBinary } from '../../src/sandbox/init-binary.ts'
 import { eventually } from '../support/eventually.ts'
 import { processesWith } from '../support/leaks.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
 const uid = process.getuid?.() ?? 0
+const initPath = await findInitBinary()
 const shipped = fileURLToPath(new URL('../../profiles/', import.meta.url))
 
 /** Where each object and function of a value stands that is frozen, and of which kind it is. */
@@ -53,7 +55,7 @@ servers:
     { mode: 0o600 },
   )
   const options = { env: { GREETING: 'grüß dich', TOKEN: 't' }, home: folder.path, uid, path }
-  const [apart, here] = [await loadSettingsApart(options), await loadSettings(options)]
+  const [apart, here] = [await loadSettingsApart(options, { initPath }), await loadSettings(options)]
   expect(apart).toEqual(here)
   expect([...kindsOf(apart)]).toEqual([...kindsOf(here)])
   expect(apart.servers.get('files')?.env['GREETED']).toBe('grüß dich')
@@ -74,7 +76,7 @@ test('refuses what is refused in this process, by the same name and with the sam
     const refusal = await loadSettings(asked).catch((error: unknown) => error)
     if (!(refusal instanceof SallyportError)) throw new Error('not refused')
     expect(refusal.code).toBe(code)
-    await expect(loadSettingsApart(asked)).rejects.toMatchObject({
+    await expect(loadSettingsApart(asked, { initPath })).rejects.toMatchObject({
       code,
       message: refusal.message,
       details: refusal.details,
@@ -91,7 +93,7 @@ test('waits for no more than what was read: a process can hang as it exits', asy
     `process.on('exit', () => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0))\n`,
   )
   const options = { env: { NODE_OPTIONS: `--import=${hang}` }, home: folder.path, uid, path }
-  expect((await loadSettingsApart(options)).servers.size).toBe(0)
+  expect((await loadSettingsApart(options, { initPath })).servers.size).toBe(0)
   await eventually(() => processesWith(path).length === 0)
 })
 
@@ -101,7 +103,7 @@ test('says by what the process that reads was ended before it had read', async (
   writeFileSync(path, 'version: 1\n', { mode: 0o600 })
   writeFileSync(dies, `process.kill(process.pid, 'SIGKILL')\n`)
   const options = { env: { NODE_OPTIONS: `--import=${dies}` }, home: folder.path, uid, path }
-  await expect(loadSettingsApart(options)).rejects.toMatchObject({
+  await expect(loadSettingsApart(options, { initPath })).rejects.toMatchObject({
     code: 'ERR_SHORTAGE',
     message: expect.stringContaining('ended by SIGKILL, as where memory runs out'),
   })
@@ -113,7 +115,7 @@ test('says that the machine is short where there is no descriptor for the proces
     import { openSync } from 'node:fs'
     const { loadSettingsApart } = await import(${JSON.stringify(module)})
     try { for (;;) openSync('/dev/null') } catch {}
-    const told = await loadSettingsApart({ env: {}, home: '/', uid: ${uid} }).catch((error) => error.code)
+    const told = await loadSettingsApart({ env: {}, home: '/', uid: ${uid} }, { initPath: ${JSON.stringify(initPath)} }).catch((error) => error.code)
     console.log(told)`
   const shell = 'ulimit -n 200; exec "$0" --input-type=module -e "$1"'
   expect(execFileSync('bash', ['-c', shell, process.execPath, code], { encoding: 'utf8' })).toBe('EMFILE\n')
