@@ -2,6 +2,9 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { errnoOf } from '../lib/missing.ts'
 
+/** How often a list of children is read at most, where one of them is reaped during each reading. */
+const mostReadings = 100
+
 /** A process of this boot: pids are reused, a pid with its start time is not. */
 export interface ProcessIdentity {
   readonly pid: number
@@ -45,9 +48,19 @@ export const isStopped = (pid: number): boolean => {
   return state === 'T' || state === 't'
 }
 
-/** Returns a process's children, without those of which only a zombie is left. */
-export const childrenOf = (pid: number): readonly ProcessIdentity[] =>
-  processes(childPids(pid)).filter(({ parent }) => parent === pid)
+/**
+ * Returns a process's children, without those of which only a zombie is left.
+ *
+ * The kernel's list skips a living child where one before it is reaped while it is read (proc(5) calls it reliable only for
+ * frozen processes): what names somebody who is no child any more is read again.
+ */
+export const childrenOf = (pid: number): readonly ProcessIdentity[] => {
+  for (let readings = 1; ; readings++) {
+    const listed = childPids(pid).map((child) => ({ pid: child, parent: parentOf(child) }))
+    if (readings < mostReadings && listed.some(({ parent }) => parent !== pid)) continue
+    return processes(listed.map((child) => child.pid)).filter(({ parent }) => parent === pid)
+  }
+}
 
 /**
  * Sends SIGKILL to every process of a session. Its number is not given away while one of them is there, whether or not its
@@ -77,15 +90,18 @@ const unlessShort = <T>(ask: () => T): T | null => {
 const processes = (pids: readonly number[]): ProcessIdentity[] =>
   pids.map(identify).filter((found) => found !== null)
 
-// A kernel without CONFIG_PROC_CHILDREN has no such file: then everybody is looked at.
+// A kernel without CONFIG_PROC_CHILDREN has no such file: then everybody is looked at, and whose child he is.
 const childPids = (pid: number): readonly number[] => {
   try {
     return numbers(readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' '))
   } catch (error) {
     if (errnoOf(error) !== 'ENOENT') throw error
-    return allPids()
+    return allPids().filter((other) => parentOf(other) === pid)
   }
 }
+
+// A zombie has its parent until it is reaped.
+const parentOf = (pid: number): number => Number(statFields(pid)?.[1] ?? -1)
 
 const allPids = (): readonly number[] => numbers(readdirSync('/proc'))
 
