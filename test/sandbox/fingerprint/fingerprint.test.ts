@@ -28,6 +28,25 @@ test('it is taken once in the life of a process', async () => {
   expect(await hostFingerprint()).toBe(await hostFingerprint())
 })
 
+test('one that was taken while something was missing is taken anew', async () => {
+  const url = new URL('../../../src/sandbox/fingerprint/fingerprint.ts', import.meta.url).href
+  const code = `
+    import { execFileSync } from 'node:child_process'
+    const { hostFingerprint } = await import('${url}')
+    const limit = (bytes) => execFileSync('prlimit', ['--pid', String(process.pid), '--fsize=' + bytes + ':'])
+    const told = []
+    limit(0)
+    told.push((await hostFingerprint()).trial?.works)
+    limit('unlimited')
+    process.env.TMPDIR = '/nonexistent'
+    told.push(await hostFingerprint().catch(({ code }) => code))
+    delete process.env.TMPDIR
+    told.push((await hostFingerprint()).egressTrial?.works)
+    console.log(JSON.stringify(told))`
+  const told = execFileSync(process.execPath, ['--input-type=module', '-e', code], { encoding: 'utf8' })
+  expect(JSON.parse(told)).toEqual([false, 'ENOENT', true])
+})
+
 test('a trial leaves no process behind', async () => {
   const children = (): string =>
     execFileSync('ps', ['--ppid', String(process.pid), '-o', 'comm='], { encoding: 'utf8' })
