@@ -16,7 +16,10 @@ import { Outfits } from './machine/outfits.ts'
 // A daemon whose servers have no way out does without what opens it.
 const door = late(() => import('../egress/door.ts'))
 // HTTP, TLS and what unpacks answers: a daemon whose servers carry no credential does without.
-const interceptor = late(() => import('../egress/intercept/interceptor.ts'))
+const interceptor = late(
+  () => import('../egress/intercept/interceptor.ts'),
+  ['reflect-metadata', '@peculiar/x509'],
+)
 
 /** Bounds of one sandbox's way out. */
 const limits: EgressLimits = {

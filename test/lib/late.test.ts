@@ -53,3 +53,41 @@ test.each([
   expect(said.slice(-2)).toEqual(['loaded', 'kept'])
   expect(new Set(said.slice(0, -2))).toEqual(new Set(['EMFILE']))
 })
+
+/** Loads a part while the limit on descriptors is lowered at its hundredth file, as from outside, then once more when it is raised. */
+const withFewerInTheMidst = `
+import { execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import Module from 'node:module'
+const { late } = await import(process.argv[1])
+const limit = (descriptors) => ['--pid', String(process.pid), '--nofile=' + descriptors + ':']
+const raising = spawn('sh', ['-c', 'read line; exec prlimit "$@"', 'sh', ...limit(64)], { stdio: ['pipe', 'ignore', 'inherit'] })
+const read = Module._extensions['.js']
+let files = 0
+Module._extensions['.js'] = (...file) => {
+  if (++files === 100) execFileSync('prlimit', limit(5))
+  return read(...file)
+}
+const part = late(() => import(process.argv[2]), process.argv.slice(3))
+const said = () => part().then(() => 'loaded', ({ code }) => code)
+const first = await said()
+raising.stdin.end('\\n')
+await once(raising, 'exit')
+console.log(JSON.stringify([first, await said()]))
+`
+
+test.each([
+  ['egress/intercept/interceptor', ['reflect-metadata', '@peculiar/x509']],
+  ['sandbox/docker/engine', ['dockerode']],
+])(
+  'what descriptors ran out for in the midst of its packages is loaded once there are more: %s',
+  (part, packages) => {
+    const paths = [`../../src/lib/late.ts`, `../../dist/${part}.js`].map(
+      (path) => new URL(path, import.meta.url).href,
+    )
+    const command = ['--input-type=module', '-e', withFewerInTheMidst, ...paths]
+    const said = (names: readonly string[]): unknown =>
+      JSON.parse(execFileSync(process.execPath, [...command, ...names], { encoding: 'utf8' }))
+    expect(said(packages)).toEqual([expect.stringMatching(/^(EMFILE|ERR_INVALID_PACKAGE_CONFIG)$/), 'loaded'])
+  },
+)

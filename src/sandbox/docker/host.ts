@@ -29,7 +29,7 @@ import { type OwnedEngine, requireSameFiles } from './look.ts'
 import { targetJudge } from './target-judge.ts'
 import { EngineWatch } from './watch.ts'
 
-const engineClient = late(() => import('./engine.ts'))
+const engineClient = late(() => import('./engine.ts'), ['dockerode'])
 
 /** How long a removal that was owed may take, and how long until it is tried again, ms. */
 const owedMs = 2_000

@@ -15,7 +15,7 @@ import type { Waiting } from './answers.ts'
 import type { Engine } from './engine.ts'
 import { forgetMade, isStillMaking } from './making.ts'
 
-const engineClient = late(() => import('./engine.ts'))
+const engineClient = late(() => import('./engine.ts'), ['dockerode'])
 
 /** Says in a daemon's folder whose it is */
 export const markFile = 'daemon.json'
