@@ -19,23 +19,31 @@ export interface Fingerprint {
   readonly cgroups: CgroupSupport
 }
 
+/** What fails sooner may have been missing for a moment; what hangs does so again, ms. */
+const soonMs = 1_000
+
 let kept: Promise<Fingerprint> | undefined
 
 /**
- * Returns this host's fingerprint, taken once in the life of the process: some 50 ms the first time. One in which not every
- * trial worked is given to whoever waits for it and taken anew for the next: what was missing may have been so for a moment.
+ * Returns this host's fingerprint, taken once in the life of the process: some 50 ms the first time. One in which a trial failed
+ * soon is given to whoever waits for it, and taken anew for the next.
  */
 export function hostFingerprint(): Promise<Fingerprint> {
-  kept ??= fingerprint().then(keepIfWhole, (error: unknown) => {
-    kept = undefined
-    throw error
-  })
+  const startedAt = performance.now()
+  const forget = (): void => {
+    if (performance.now() - startedAt < 4 * soonMs) kept = undefined
+  }
+  kept ??= fingerprint().then(
+    (found) => {
+      if (found.egressTrial?.works !== true) forget()
+      return found
+    },
+    (error: unknown) => {
+      forget()
+      throw error
+    },
+  )
   return kept
-}
-
-function keepIfWhole(found: Fingerprint): Fingerprint {
-  if (found.egressTrial?.works !== true) kept = undefined
-  return found
 }
 
 /** Takes a fingerprint now. Changes nothing on the host, and never throws for what the host lacks. */
@@ -54,10 +62,11 @@ export async function fingerprint(): Promise<Fingerprint> {
   }
 }
 
-/** A trial that fails is made once more: its outcome is believed for as long as the daemon lives. */
+/** A trial that fails soon is made once more: a daemon believes its outcome for as long as it lives. */
 async function tryAgain(attempt: typeof tryOnce, tool: string, launcher: string): Promise<Trial> {
+  const startedAt = performance.now()
   const first = await attempt(tool, launcher)
-  return first.works ? first : attempt(tool, launcher)
+  return first.works || performance.now() - startedAt > soonMs ? first : attempt(tool, launcher)
 }
 
 async function findInit(): Promise<Fingerprint['init']> {
