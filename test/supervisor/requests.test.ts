@@ -1,9 +1,13 @@
 // What a server may ask of its host, by its settings: in the era of requests, and in the later one of results.
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import type { ServerSettings } from '../../src/schema/settings.ts'
 import { askable, askableMeta, attach, type HostEnd } from '../support/attach.ts'
 import { eventually } from '../support/eventually.ts'
+import { fixture } from '../support/plain-launch.ts'
 import { serverSettings } from '../support/server-settings.ts'
+import { tempDir } from '../support/temp-dir.ts'
 
 const scripted = (more: Partial<ServerSettings> = {}): Promise<HostEnd> =>
   attach(serverSettings('raw-script.mjs', more))
@@ -136,6 +140,52 @@ test('elicitation that the host does not answer in time is declined, and the hos
     'notifications/cancelled',
     undefined,
   ])
+})
+
+const helloAnswer =
+  '{"jsonrpc":"2.0","id":"i","result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}}}}\n'
+const hello = `"protocolVersion":"2025-11-25","_meta":{"@reply":"${Buffer.from(helloAnswer).toString('base64')}"}`
+
+test('no person is asked by a task: it is the host’s to say how long that waits', async () => {
+  await using folder = await tempDir()
+  const record = join(folder.path, 'record')
+  await using host = await attach(
+    serverSettings('raw-script.mjs', { ...on, args: [fixture('raw-script.mjs'), record] }),
+  )
+  const declared = (more: string): string =>
+    `{"jsonrpc":"2.0","id":"i","method":"initialize","params":{${hello},"capabilities":{"elicitation":{},"sampling":{"x":1.0},"tasks":{"requests":{${more}"sampling":{"createMessage":{}}}}}}}`
+  host.send(declared('"elicitation":{"create":{}},'))
+  await host.answer('i')
+  expect(readFileSync(record, 'latin1')).toBe(`${declared('')}\n`)
+  const asks = (n: number, method: string, task = ''): string =>
+    `{"jsonrpc":"2.0","id":"s${n}","method":"${method}","params":{"message":"a\\u0062",${task}"n":1.0}}`
+  const task = '"task":{"ttl":1},'
+  host.send(
+    tell(
+      1,
+      asks(1, 'elicitation/create', task),
+      asks(2, 'elicitation/create', `${task}"Task":{},`),
+      asks(3, 'sampling/createMessage', task),
+      request('tasks/get', '"s4"'),
+      ok(1),
+    ),
+  )
+  await host.answer(1)
+  expect(host.lines.slice(1, 5)).toEqual([
+    asks(1, 'elicitation/create'),
+    asks(2, 'elicitation/create'),
+    asks(3, 'sampling/createMessage', task),
+    request('tasks/get', '"s4"'),
+  ])
+})
+
+test('where only questions are on, a host hears nothing about tasks of its own', async () => {
+  await using host = await scripted({ elicitation: { enabled: true, timeoutMs: 1000, queue: 1 } })
+  host.send(`{"jsonrpc":"2.0","id":"i","method":"initialize","params":{${hello}}}`)
+  await host.answer('i')
+  host.send(tell(1, request('tasks/get', '"s4"'), ok(1)))
+  await host.answer(1)
+  expect(host.lines).toHaveLength(2)
 })
 
 test('an answer of the host’s to what nobody asked does not reach the server', async () => {

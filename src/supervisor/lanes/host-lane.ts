@@ -6,6 +6,7 @@ import { ambiguousParams } from '../message/params.ts'
 import { withoutCredentials } from '../message/credential-meta.ts'
 import { type Envelope, type Notification, readUnambiguous, type Request } from '../message/envelope.ts'
 import { asksOf, heldOf, longestText, noLineage } from './held.ts'
+import { withoutQuestionTasks } from '../questions/as-task.ts'
 import { declining } from '../questions/input-required.ts'
 import { declaredAtStart, declaredBy } from '../questions/declared.ts'
 import { listenAsks } from './listen.ts'
@@ -90,12 +91,13 @@ export class HostLane {
   }
 
   #request(said: Request): Verdict {
-    const request = this.#inTime(said)
+    const request = withoutQuestionTasks(this.#inTime(said))
     const bare = withoutCredentials(request)
-    if (bare === null) return this.#ask(request)
-    this.#wire.note('session/credentials-stripped', { sender: 'host', method: request.method })
-    const verdict = this.#ask(bare)
-    return verdict === 'pass' ? { replacement: `${bare.text.slice(bare.start, bare.end)}\n` } : verdict
+    if (bare !== null)
+      this.#wire.note('session/credentials-stripped', { sender: 'host', method: request.method })
+    const { text, start, end } = bare ?? request
+    const verdict = this.#ask(bare ?? request)
+    return verdict === 'pass' && text !== said.text ? { replacement: `${text.slice(start, end)}\n` } : verdict
   }
 
   /** The request, or where it answers questions whose time was over, one that declines them. */

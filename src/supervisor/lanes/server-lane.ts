@@ -7,6 +7,7 @@ import type { Redactor } from '../../schema/credentials.ts'
 import type { HostRequest } from './conversation.ts'
 import { lastId, readEnvelope, readHead } from '../message/envelope.ts'
 import type { Envelope, Notification, Request, Response } from '../message/envelope.ts'
+import { askedPlainly } from '../questions/as-task.ts'
 import { doesAsk, judgeInput, retryLine } from '../questions/input-required.ts'
 import { mayNotAsk, oversized, refused, tooManyAsked, versionOf } from './answer-parts.ts'
 import { answerWithoutCredentials } from '../message/credential-meta.ts'
@@ -247,7 +248,8 @@ export class ServerLane {
     const timer = route === 'elicitation' ? declineLater(this.#wire, request) : null
     if (route === 'elicitation') flagSecrets(this.#wire, request.method, sensitiveFields(asked))
     talk.openServer({ id: request.id, route, timer })
-    return 'pass'
+    const plain = route === 'elicitation' ? askedPlainly(request) : null
+    return plain === null ? 'pass' : { replacement: `${plain}\n` }
   }
 
   #notification(notification: Notification): Verdict {

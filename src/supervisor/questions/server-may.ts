@@ -13,11 +13,10 @@ export function serverMay(
     case 'cancel':
       return true
     case 'sampling':
+    case 'client-task':
       return maySample(server)
     case 'elicitation':
       return mayElicit(server)
-    case 'client-task':
-      return maySample(server) || mayElicit(server)
     case 'handshake':
     case 'probe':
     case 'filter':
@@ -34,7 +33,7 @@ export function serverMay(
 const off: Partial<Readonly<Record<Route, string>>> = {
   elicitation: 'elicitation.enabled is false',
   sampling: 'sampling is false',
-  'client-task': 'elicitation.enabled and sampling are false',
+  'client-task': 'sampling is false',
 }
 
 /** Why a server may not send what takes that route, where it may not. */
