@@ -26,7 +26,7 @@ export class NeedleIndex<T> {
   }
 
   add(text: string, what: T): void {
-    const needle = Buffer.from(text)
+    const needle = ofItsOwn(text)
     if (needle.length < leastNeedle)
       throw new RangeError(`got a text of ${needle.length} bytes; expected at least ${leastNeedle}`)
     this.#longest = Math.max(this.#longest, needle.length)
@@ -61,6 +61,13 @@ export class NeedleIndex<T> {
     }
     return null
   }
+}
+
+// A few bytes of Node's pool of 64 KiB would keep all of it for as long as they are kept.
+const ofItsOwn = (text: string): Buffer => {
+  const bytes = Buffer.alloc(Buffer.byteLength(text))
+  bytes.write(text)
+  return bytes
 }
 
 // Of the end: what many have in common, a prefix, is at the beginning
