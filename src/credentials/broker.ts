@@ -53,7 +53,10 @@ export const createBroker = (options: BrokerOptions): Broker => {
         values[Symbol.dispose]()
         stores.delete(values)
       }
-      const disposed = (): void => void setTimeout(forget, rememberedMs).unref()
+      const disposed = (): void => {
+        values.rest()
+        setTimeout(forget, rememberedMs).unref()
+      }
       return new SecretsOfSandbox(request, { values, everybody: placeholders, read, disposed })
     },
     redactor: createRedactor(

@@ -17,8 +17,8 @@ export class KnownValues implements Disposable {
   #known: readonly Known[] = []
   #scanner: Scanner | null = null
   readonly #changed: () => void
-  /** The scanner for what is known now, or null. */
-  readonly scanner = (): Scanner | null => this.#scanner
+  /** The scanner for what is known now, or null; made when it is asked for, being some times the size of what it looks for. */
+  readonly scanner = (): Scanner | null => (this.#scanner ??= scannerFor(this.needles))
 
   /** `changed` is told after each change of what is known. */
   constructor(changed: () => void = () => undefined) {
@@ -41,8 +41,13 @@ export class KnownValues implements Disposable {
       { credential, value: copy, needles: needlesOf(credential, copy) },
     ]
     if (oldest !== undefined) zero(oldest)
-    this.#scanner = scannerFor(this.needles)
+    this.#scanner = null
     this.#changed()
+  }
+
+  /** Nobody scans for these alone any more; the values stay known. */
+  rest(): void {
+    this.#scanner = null
   }
 
   [Symbol.dispose](): void {
