@@ -1,6 +1,7 @@
-// The guard's hold on the daemon itself: one that has given everything back, and whose exit hangs, is ended.
+// The guard's hold on the daemon itself: it wakes in its turn, and where it has given everything back and its exit hangs, it is ended.
 #include <errno.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
@@ -22,6 +23,14 @@ enum { EXIT_MS = 5000 };
 struct daemon hold_daemon(void) {
   pid_t pid = getppid();
   return (struct daemon){.pid = pid, .fd = (int)syscall(SYS_pidfd_open, pid, 0)};
+}
+
+void wake_in_turn(const struct daemon *daemon) {
+  const struct sched_param none = {0};
+  struct pollfd said = {.fd = STDIN_FILENO, .events = POLLIN};
+  // A daemon that died before we asked for our parent has closed its end, and the parent is somebody else.
+  if (poll(&said, 1, 0) != 0 || sched_getscheduler(daemon->pid) != SCHED_OTHER) return;
+  sched_setscheduler(daemon->pid, SCHED_BATCH, &none);
 }
 
 // Who says the number of our parent itself has lived since before it started us: the descriptor is of no other process.

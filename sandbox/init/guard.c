@@ -176,6 +176,7 @@ int guard_main(int argc, char **argv) {
     say_busy(locks[index].file, words[index]);
     return 1;
   }
+  wake_in_turn(&daemon);
   write_all(STDOUT_FILENO, "held\n", 5);
 
   // 3. The daemon names what it made, before it makes it.

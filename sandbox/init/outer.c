@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -50,8 +51,16 @@ static void raise_oom_score(void) {
   close(fd);
 }
 
+// The daemon wakes in its turn (see the guard); a server is scheduled as one that nobody put anything around.
+static void schedule_as_usual(void) {
+  const struct sched_param none = {0};
+  if (sched_getscheduler(0) == SCHED_BATCH && sched_setscheduler(0, SCHED_OTHER, &none) != 0)
+    die("detach", "sched_setscheduler", errno);
+}
+
 static void detach(void) {
   reset_signals();
+  schedule_as_usual();
   end_with_the_daemon(0);
   umask(077);
   if (chdir("/") != 0) die("detach", "/", errno);
@@ -87,8 +96,8 @@ int outer_main(void) {
   // whatever else it is told.
   drop_identity(launch.uid, launch.gid);
 
-  // 7. Detach. What exec would carry over: dispositions, signal mask, umask, folder, terminal, and the signal at the
-  // daemon's end, at which the tool would leave a child that waits for it for ever.
+  // 7. Detach. What exec would carry over: dispositions, signal mask, the daemon's scheduling, umask, folder, terminal, and
+  // the signal at the daemon's end, at which the tool would leave a child that waits for it for ever.
   detach();
 
   // 8. Start who covers /proc. As nobody by now, and a child of the tool's by then: it ends before anything of the server runs.

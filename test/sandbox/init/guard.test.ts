@@ -15,6 +15,7 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { eventually } from '../../support/eventually.ts'
 import { buildInit, isRoot } from '../../support/init-sandbox.ts'
+import { policyOf } from '../../support/scheduling.ts'
 import { tempDir } from '../../support/temp-dir.ts'
 
 const binary = buildInit()
@@ -407,5 +408,23 @@ describe.runIf(isRoot)('cgroups', () => {
     for (const pid of readFileSync(join(parent.path, 'cgroup.procs'), 'utf8').trim().split('\n'))
       process.kill(Number(pid), 'SIGKILL')
     await eventually(() => readFileSync(join(parent.path, 'cgroup.procs'), 'utf8') === '')
+  })
+})
+
+describe('the daemon', () => {
+  const startsGuard = 'exec 3<&0; "$0" guard "$1" <&3 3<&- & exec 3<&- </dev/null; wait'
+  /** A shell that starts a guard of its own, under a policy of `chrt`. */
+  const under = (policy: string, folder: string): Guard =>
+    new Guard(folder, ['chrt', policy, '0', 'sh', '-c', startsGuard, binary, folder])
+
+  it.each([
+    ['--other', 'batch'],
+    ['--idle', 'idle'],
+  ])('under %s is scheduled as %s once its guard holds', async (policy, then) => {
+    await using folder = await tempDir()
+    await using guard = under(policy, folder.path)
+    await eventually(() => guard.output === 'held\n')
+    expect(policyOf(guard.child.pid ?? 0)).toBe(then)
+    expect(await guard.say('done').end()).toBe(0)
   })
 })
