@@ -30,3 +30,13 @@ export function inlineMore(): void {
   setFlagsFromString('--max-inlined-bytecode-size-cumulative=3000')
   setFlagsFromString('--max-inlined-bytecode-size-absolute=9000')
 }
+
+/**
+ * Lets V8 compile what is called again and again sooner: after 100 calls of a function and 600, for 400 and 3000. By its default a
+ * daemon whose host calls one tool at a time goes through unoptimized code for its first ten thousand calls, which few daemons see.
+ */
+export function optimizeSooner(): void {
+  setFlagsFromString('--invocation-count-for-maglev=100')
+  setFlagsFromString('--invocation-count-for-turbofan=600')
+  setFlagsFromString('--minimum-invocations-after-ic-update=100')
+}
