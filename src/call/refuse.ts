@@ -37,10 +37,10 @@ export async function refuse(
 }
 
 function endOf(proposal: Proposal, permitted: Permitted, intent: number, { message }: Error): Ended {
-  const { call, kind, subject } = proposal
+  const { call, kind, subject, principal } = proposal
   const { permit, decided } = permitted
   const [server, trustEpoch, { target }] = [proposal.server.name, decided.trust.epoch, decided.about]
-  const admission = { call, server, kind, subject, permit: permit.id, intent, trustEpoch, target }
+  const admission = { call, server, kind, subject, principal, permit: permit.id, intent, trustEpoch, target }
   const detail = `it was never sent: ${message}`
   return { admission, outcome: { kind: 'cancelled', durationMs: 0, bytes: null, detail }, used: null }
 }

@@ -1,5 +1,6 @@
 // What is taken out of every record: texts with the shape of a secret.
 import type { Logger, LogFields } from '../lib/logger.ts'
+import type { Confided } from '../credentials/confided.ts'
 import type { Broker } from '../schema/credentials.ts'
 import { ownTurn } from '../lib/long-text.ts'
 import { redactLongShapes, redactShapes } from '../lib/secret-shape.ts'
@@ -26,6 +27,23 @@ export function redactorWith(broker: Broker): Redactor {
   }
 }
 
+/** What the one leaves, through the other; null leaves all of it. */
+export function behind(first: Redactor | null, then: Redactor): Redactor {
+  if (first === null) return then
+  return {
+    redact(text) {
+      const known = first.redact(text)
+      const kept = then.redact(known.text)
+      return { text: kept.text, hits: known.hits + kept.hits }
+    },
+    async redactLong(text) {
+      const known = await first.redactLong(text)
+      const kept = await then.redactLong(known.text)
+      return { text: kept.text, hits: known.hits + kept.hits }
+    },
+  }
+}
+
 /** Bytes that are looked through in one turn: whoever is governed can make each of them take a microsecond */
 const pieceBytes = 32_768
 
@@ -43,6 +61,15 @@ async function withoutLongValues(
   parts.push(stream.flush())
   const found = stream.found.size
   return { text: found === 0 ? text : Buffer.concat(parts).toString(), found }
+}
+
+/** An event without what persons told the server that it is about. */
+export function discreet(event: Happening, confided: Pick<Confided, 'of'>): Happening {
+  const { server, principal, detail } = event
+  const told = server === null || principal === null ? null : confided.of(server, principal)
+  if (told === null) return event
+  const { text, hits } = told.redact(JSON.stringify(detail))
+  return hits === 0 ? event : { ...event, detail: JSON.parse(text) as Happening['detail'] }
 }
 
 /** An event without the values that calls have or had of late; where there are no credentials it is not looked at. */

@@ -3,6 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Duplex } from 'node:stream'
 import type { Host } from '../config/host.ts'
+import { Confided } from '../credentials/confided.ts'
 import { SallyportError } from '../errors.ts'
 import { loadKey } from '../journal/key.ts'
 import { newDaemonId } from '../lib/ids.ts'
@@ -24,7 +25,7 @@ import { ourselves } from './ourselves.ts'
 import { createOutside, recordOf } from './outside.ts'
 import { policyUnder } from './governance/policy.ts'
 import { forgetPastRuns, runsFolder } from './past-runs.ts'
-import { concealing, redactorWith } from './redactor.ts'
+import { concealing, discreet, redactorWith } from './redactor.ts'
 
 export interface RunOptions {
   readonly settings: Settings
@@ -77,8 +78,11 @@ async function runGuarded(options: GuardedOptions, { signal }: { signal: AbortSi
   const { settings, server, host, runtimeDir, stateDir, log, stream, guard, folder } = options
   const daemon = newDaemonId()
   // Nobody else hears of this run: what a daemon tells its operator of a way out that was refused is said here
-  const emit: Emit = ({ type, detail }) =>
+  const confided = new Confided()
+  const emit: Emit = (event) => {
+    const { type, detail } = discreet(event, confided)
     told[type === 'egress/refused' ? 'warn' : 'debug']({ ...detail }, type)
+  }
   // Not in the runtime directory, which a daemon may hold: in the folder of this run.
   await using outside = await createOutside({
     settings,
@@ -97,6 +101,7 @@ async function runGuarded(options: GuardedOptions, { signal }: { signal: AbortSi
     stateDir,
     guard,
     outfits,
+    confided,
     emit,
     isHeld: (server) => governance.isHeld(server),
     recordImage: (type, body) => governance.recorder.record(type, body),
@@ -123,6 +128,7 @@ async function runGuarded(options: GuardedOptions, { signal }: { signal: AbortSi
     halt: (_server, reason) => halt(reason),
     redactor: redactorWith(outside.broker),
     outfits,
+    confided,
     separation: 'none', // whoever runs it is the host, the operator and the daemon
   })
   await forgetPastRuns({

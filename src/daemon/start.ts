@@ -1,6 +1,7 @@
 // How a daemon comes up: folders, locks, servers, sockets; what a step did is undone in reverse, there and on the way down.
 import { join } from 'node:path'
 import type { Host } from '../config/host.ts'
+import { Confided } from '../credentials/confided.ts'
 import { SallyportError } from '../errors.ts'
 import { loadKey } from '../journal/key.ts'
 import { newDaemonId } from '../lib/ids.ts'
@@ -26,7 +27,7 @@ import { Outputs } from './outputs.ts'
 import { createMachine } from './machine/machine.ts'
 import { admission } from './separation.ts'
 import { serviceOf } from './methods/methods.ts'
-import { concealed, concealing, redactorWith } from './redactor.ts'
+import { concealed, concealing, discreet, redactorWith } from './redactor.ts'
 import { createOutside, recordOf } from './outside.ts'
 import { ourselves } from './ourselves.ts'
 import { expectKept } from './kept.ts'
@@ -86,10 +87,12 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     // 3. The machine and what runs on it; from here on a killed daemon leaves work for the guard.
     const id = newDaemonId()
     const events = new EventLog()
+    const confided = new Confided()
     const emit: Emit = (event) => {
       // What happens to a server that somebody launched is nobody else's to see.
       const owner = event.server === null ? null : roster.ownerOf(event.server)
-      events.emit(concealed({ ...event, principal: event.principal ?? owner }, outside.broker, settings))
+      const kept = discreet({ ...event, principal: event.principal ?? owner }, confided)
+      events.emit(concealed(kept, outside.broker, settings))
       recordInstanceEvent(() => governance.recorder, event)
       if (event.type === 'session/ended') governance.approvals.endSession(String(event.detail['session']))
     }
@@ -111,6 +114,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
       stateDir,
       guard,
       outfits,
+      confided,
       emit,
       isHeld: (server) => governance.isHeld(server),
       recordImage: (type, body) => governance.recorder.record(type, body),
@@ -130,6 +134,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
       emit,
       folds: { roster, launches },
       redactor,
+      confided,
       outfits,
       separation,
       codeOf: machine.codeOf,

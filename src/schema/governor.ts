@@ -130,6 +130,8 @@ export interface Governor {
   shows(server: ServerSettings, instance: InstanceId | null, tool: unknown): boolean
   /** True when a server's instructions are the accepted ones, or are accepted by being seen first */
   introduces(server: ServerSettings, instructions: string): boolean
+  /** What a principal's person told a server, which is to be in no record of that server */
+  confide(server: string, principal: string, values: readonly string[]): void
   /** The instance is gone */
   forget(instance: InstanceId): void
 }

@@ -4,7 +4,7 @@ import type { CallId, InstanceId, SessionId } from '../lib/ids.ts'
 import type { RawJson } from '../lib/raw-json.ts'
 import type { Principal, ServerDetail, ServerView } from '../rpc/protocol.ts'
 import type { SandboxProcess } from '../sandbox/driver.ts'
-import type { Redactor } from '../schema/credentials.ts'
+import type { RedactingStream, Redactor } from '../schema/credentials.ts'
 import type { Gate } from '../schema/gate.ts'
 import type { Governor } from '../schema/governor.ts'
 import type { ServerSettings, Settings } from '../schema/settings.ts'
@@ -13,6 +13,8 @@ import type { ServerSettings, Settings } from '../schema/settings.ts'
 export interface Running extends SandboxProcess {
   /** Knows its secrets; null where it can have none */
   readonly redactor: Redactor | null
+  /** For what is kept of its stderr: without what persons told it; null where nobody can have told it anything */
+  readonly discreet: (() => RedactingStream) | null
 }
 
 /** Starts a confined server, or fails with the `SallyportError` that says why; aborting leaves nothing behind. */

@@ -5,6 +5,7 @@ import { expect, test } from 'vitest'
 import type { Told } from '../../src/call/ports.ts'
 import type { CallId } from '../../src/lib/ids.ts'
 import type { Admission } from '../../src/schema/governor.ts'
+import { Confided } from '../../src/credentials/confided.ts'
 import { type Durable, JournalRecorder } from '../../src/daemon/governance/recorder.ts'
 import { redactor } from '../../src/daemon/redactor.ts'
 import { Journal } from '../../src/journal/journal.ts'
@@ -34,6 +35,7 @@ async function stage(): Promise<
     evidenceBytes: 1000,
     isSynced: false,
     redactor,
+    confided: new Confided(),
     separation: 'none',
     folded: (record) => folded.push(record),
   })

@@ -1,5 +1,6 @@
 // Governance as the daemon composes it, on a journal in a temporary folder.
 import { join } from 'node:path'
+import { Confided } from '../../src/credentials/confided.ts'
 import { Governance } from '../../src/daemon/governance/governance.ts'
 import { noOutfits } from '../../src/daemon/machine/outfits.ts'
 import type { JournalRecord } from '../../src/journal/record.ts'
@@ -83,6 +84,7 @@ export async function governed(options: Options): Promise<Governed> {
     stands: () => true,
     halt,
     redactor,
+    confided: new Confided(),
     separation: 'none',
     outfits: outfitsOf(servers),
   })

@@ -49,6 +49,7 @@ export const plainLaunch: Launch = async (server, instance, { signal, registered
     spec: { server: server.name, instance, limits: {} } as unknown as SandboxSpec,
     enforcedBy: { memory: 'none', pids: 'none', cpu: 'none', files: 'none', tmp: 'none' },
     redactor: null,
+    discreet: null,
     initPid: child.pid ?? 0,
     orphans: () => null,
     stdin: child.stdin,

@@ -76,6 +76,11 @@ export class RawCaller implements Disposable {
     return this.say(`{"jsonrpc":"2.0","id":$ID,"method":"${method}","params":${JSON.stringify(params)}}`)
   }
 
+  /** Answers a request of the other side's. */
+  answer(id: unknown, result: object): void {
+    this.#input.write(`${JSON.stringify({ jsonrpc: '2.0', id, result })}\n`)
+  }
+
   /** Says what has no answer. */
   tell(method: string, params: object = {}): void {
     this.#input.write(`${JSON.stringify({ jsonrpc: '2.0', method, params })}\n`)

@@ -4,6 +4,7 @@ import type { Fact, RemovedBody } from '../../call/facts.ts'
 import { Ledger } from '../../call/ledger.ts'
 import { Permits } from '../../call/permit.ts'
 import type { Journal } from '../../journal/journal.ts'
+import type { Confided } from '../../credentials/confided.ts'
 import type { SallyportError } from '../../errors.ts'
 import { loadKey } from '../../journal/key.ts'
 import { nowMs } from '../../lib/clock.ts'
@@ -52,6 +53,8 @@ export interface GovernanceOptions {
   readonly folds?: Readonly<Record<string, Foldable>>
   /** Leases for calls, and who was in flight when */
   readonly outfits: Pick<Outfits, 'foresee' | 'equip' | 'settle'>
+  /** What persons told servers */
+  readonly confided: Confided
 }
 
 /** The ledger, the permits and the approvals of one daemon; whoever opened it disposes of it, after the servers. */
@@ -70,7 +73,7 @@ export class Governance implements AsyncDisposable {
   #listeners = 0
 
   private constructor(options: GovernanceOptions, past: Past, keeping: Keeping, owed: OwedFile) {
-    const { settings, directory, emit, codeOf, stands, redactor, separation } = options
+    const { settings, directory, emit, codeOf, stands, redactor, confided, separation } = options
     this.#options = options
     this.ledger = past.ledger
     this.#past = past
@@ -83,6 +86,7 @@ export class Governance implements AsyncDisposable {
       evidenceBytes: settings.journal.evidenceBytes,
       isSynced: settings.journal.durability === 'fsync',
       redactor,
+      confided,
       separation,
       folded: (record) => {
         for (const fold of folds) fold.fold(record)

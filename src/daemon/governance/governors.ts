@@ -7,6 +7,7 @@ import type { Permits } from '../../call/permit.ts'
 import type { GovernPorts, Intent, Told } from '../../call/ports.ts'
 import { isProvisional } from '../../call/trust.ts'
 import { uncontained } from '../../config/containment.ts'
+import type { Confided } from '../../credentials/confided.ts'
 import { SallyportError } from '../../errors.ts'
 import { Together } from '../../lib/together.ts'
 import type { Gate } from '../../schema/gate.ts'
@@ -34,6 +35,7 @@ export interface GovernorParts {
   readonly emit: Emit
   /** Leases for calls, and who was in flight when */
   readonly outfits: Pick<Outfits, 'foresee' | 'equip' | 'settle'>
+  readonly confided: Pick<Confided, 'add'>
 }
 
 /** What decides about calls. */
@@ -56,7 +58,7 @@ export class Governors implements AsyncDisposable {
 
   /** The governor under a policy; `versionOf` tells what decides about a server's calls from what did before. */
   under({ gate, versionOf }: Decider): Governor {
-    const { settings, ledger, permits, approvals, surfaces, recorder, outfits, emit } = this.#parts
+    const { settings, ledger, permits, approvals, surfaces, recorder, outfits, confided, emit } = this.#parts
     const ports: GovernPorts = {
       policyVersion: versionOf,
       decide: (request, trust) => gate.decide(request, isProvisional(trust)),
@@ -97,6 +99,7 @@ export class Governors implements AsyncDisposable {
         gate.decide(request, isProvisional(ledger.trust(request.server.name, request.subject))),
       shows: (server, instance, tool) => this.#shows(server, instance, tool),
       introduces: (server, instructions) => surfaces.introduces(server, instructions),
+      confide: (...told) => confided.add(...told),
       forget: (instance) => {
         ledger.forget(instance)
         approvals.endSession(instance) // a control call's session is its instance

@@ -1,17 +1,19 @@
 // Evidence on its way into the journal: what was said is kept as it was said, and what is too long lies beside it, by digest.
 import { hash } from 'node:crypto'
-import { type FileHandle, mkdir, open, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Ended, Intent, Raw, Recorder, Told } from '../../call/ports.ts'
+import type { Confided } from '../../credentials/confided.ts'
 import { SallyportError } from '../../errors.ts'
 import { isLong, ownTurn } from '../../lib/long-text.ts'
 import { onePiece } from '../../lib/one-piece.ts'
-import { errnoOf, isMissing } from '../../lib/missing.ts'
+import { errnoOf } from '../../lib/missing.ts'
 import type { Journal } from '../../journal/journal.ts'
 import type { Pending, Place } from '../../journal/pending.ts'
 import { throughDescriptor } from '../../journal/segments.ts'
-import { draftOf, type Sidecar, sidecarPath } from '../../journal/sidecars.ts'
+import { type Sidecar, sidecarPath } from '../../journal/sidecars.ts'
 import type { Redaction, Redactor } from '../../schema/redactor.ts'
+import { behind } from '../redactor.ts'
+import { keepIn } from './evidence-file.ts'
 
 export interface RecorderOptions {
   readonly journal: Pick<Journal, 'add' | 'folder'>
@@ -22,6 +24,8 @@ export interface RecorderOptions {
   readonly isSynced: boolean
   /** Takes out of a record, and of what lies beside it, what must not be kept */
   readonly redactor: Redactor
+  /** What persons told servers, which is taken out of what those say */
+  readonly confided: Pick<Confided, 'of'>
   /** Whether the kernel keeps hosts from the daemon; stands in every record */
   readonly separation: 'full' | 'none'
   /** Told of each record once it is durable, in the order of the journal, before whoever recorded it */
@@ -97,9 +101,10 @@ export class JournalRecorder implements Recorder, AsyncDisposable {
 
   /** As `intent`. */
   outcome({ admission, outcome, used }: Ended, told: Told): void {
-    const { call, permit, intent, target, server, kind, subject, trustEpoch } = admission
+    const { call, permit, intent, target, server, kind, subject, principal, trustEpoch } = admission
     const { detail } = outcome
-    const why = detail === null ? noDetail : this.#words('detail', detail)
+    const redactor = behind(this.#options.confided.of(server, principal), this.#options.redactor)
+    const why = detail === null ? noDetail : this.#words('detail', detail, redactor)
     const [of, also] = [this.#common(target, () => target), this.#members(used)]
     const rest = of.text + why.text + also.text
     const text = `,"call":"${call}","intent":${intent},"permit":"${permit}","outcome":"${outcome.kind}","duration_ms":${outcome.durationMs}${rest}`
@@ -108,7 +113,7 @@ export class JournalRecorder implements Recorder, AsyncDisposable {
       hits === 0
         ? { call, server, kind, subject, outcome: outcome.kind, trust_epoch: trustEpoch }
         : bodyOf(text)
-    this.#add({ type: 'call.outcome', said, told }, { text, hits }, ',"response":', outcome.bytes)
+    this.#add({ type: 'call.outcome', said, told }, { text, hits }, ',"response":', outcome.bytes, redactor)
   }
 
   /** Members that many records share, for as long as the object lives that stands for them. */
@@ -128,30 +133,30 @@ export class JournalRecorder implements Recorder, AsyncDisposable {
     return { text: membersOf(text), hits }
   }
 
-  #words(name: string, words: string): Redaction {
-    const { text, hits } = this.#redacted(words)
+  #words(name: string, words: string, redactor = this.#options.redactor): Redaction {
+    const { text, hits } = redactor.redact(JSON.stringify(words))
     return { text: `,"${name}":${text}`, hits }
   }
 
-  #redacted(value: object | string): Redaction {
+  #redacted(value: object): Redaction {
     return this.#options.redactor.redact(JSON.stringify(value))
   }
 
   /** `members` is the body's text without its braces, a comma before each member; `raw` comes behind `name`, or beside it. */
-  #add(draft: Draft, body: Redaction, name: string, raw: string | null): void {
+  #add(
+    draft: Draft,
+    body: Redaction,
+    name: string,
+    raw: string | null,
+    redactor = this.#options.redactor,
+  ): void {
     if (raw === null) return this.#append(draft, withHits(body.text, body.hits))
-    const kept = isLong(raw) ? null : this.#options.redactor.redact(raw)
+    const kept = isLong(raw) ? null : redactor.redact(raw)
     if (kept !== null && this.#fits(kept.text)) return this.#addWhole(draft, body, name, kept)
     if (this.#isClosing) return queueMicrotask(() => draft.told.failed(stopping()))
-    const added = this.#addLate(draft, body, name, kept ?? this.#redactedLong(raw))
+    const added = this.#addLate(draft, body, name, kept ?? redactedLong(raw, redactor))
     this.#underWay.add(added)
     void added.then(() => this.#underWay.delete(added))
-  }
-
-  async #redactedLong(raw: string): Promise<Redaction> {
-    const kept = await this.#options.redactor.redactLong(raw)
-    await ownTurn()
-    return kept
   }
 
   #addWhole(draft: Draft, { text, hits }: Redaction, name: string, kept: Redaction): void {
@@ -241,41 +246,10 @@ class Line implements Pending {
   }
 }
 
-/** What finds no room is not to take up what there is: others' records have to go there. */
-async function keepIn(folder: string, sha256: string, bytes: Buffer, isSynced: boolean): Promise<void> {
-  const draft = join(folder, draftOf(sha256))
-  await using file = await openIn(folder, draft)
-  try {
-    await file.writeFile(bytes)
-    if (isSynced) await file.sync()
-    await rename(draft, join(folder, sha256))
-    if (isSynced) await syncFolder(folder)
-  } catch (error) {
-    await rm(draft, { force: true }).catch(() => undefined)
-    throw error
-  }
-}
-
-/** Opens a new file in a folder, which is made where it is not there. */
-async function openIn(folder: string, path: string): Promise<FileHandle> {
-  try {
-    return await open(path, 'wx', 0o600)
-  } catch (error) {
-    if (!isMissing(error)) throw error
-    await mkdir(folder, { mode: 0o700 }).catch(unlessThere)
-    return open(path, 'wx', 0o600)
-  }
-}
-
-/** Two that come first make it at once. */
-function unlessThere(error: unknown): void {
-  if (errnoOf(error) !== 'EEXIST') throw error
-}
-
-/** A name outlives a loss of power only once its folder was synced. */
-async function syncFolder(path: string): Promise<void> {
-  await using folder = await open(path, 'r')
-  await folder.sync()
+async function redactedLong(raw: string, redactor: Redactor): Promise<Redaction> {
+  const kept = await redactor.redactLong(raw)
+  await ownTurn()
+  return kept
 }
 
 const nothing: Redaction = { text: '', hits: 0 }

@@ -12,6 +12,8 @@ import { createLaunchHost } from '../../sandbox/host.ts'
 import type { LaunchHost } from '../../sandbox/host.ts'
 import { launch, launchToGate, type LaunchSupply, noSupply } from '../../sandbox/launch.ts'
 import type { PinWaiting, RecordImage, Registration } from '../../sandbox/registrations.ts'
+import type { Confided } from '../../credentials/confided.ts'
+import type { RedactingStream } from '../../schema/credentials.ts'
 import type { ProfileSettings, ServerSettings, Settings } from '../../schema/settings.ts'
 import type { Describe, Emit, Launch, Running } from '../../supervisor/ports.ts'
 import { digestOfCode, digestOfOrigin } from './code.ts'
@@ -29,6 +31,7 @@ export interface MachineOptions {
   readonly stateDir: string
   readonly guard: Guard
   readonly outfits: Pick<Outfits, 'forLaunch' | 'dispose' | 'forCallToCome' | 'drawFrom'>
+  readonly confided: Pick<Confided, 'stream'>
   readonly emit: Emit
   /** Whether a hold stands on the whole server */
   readonly isHeld: (server: string) => boolean
@@ -59,8 +62,8 @@ export interface Machine extends AsyncDisposable {
 
 /** Makes the control groups and names them to the guard. Throws ERR_SANDBOX_UNENFORCEABLE where the driver of a server can confine nothing. */
 export async function createMachine(options: MachineOptions): Promise<Machine> {
-  const { settings, daemon, host, runtimeDir, stateDir, guard, outfits, emit, isHeld, recordImage, log } =
-    options
+  const { settings, daemon, host, runtimeDir, stateDir, guard, outfits, confided, emit, isHeld } = options
+  const { recordImage, log } = options
   const configured = settings.sources.map(({ path }) => path)
   const launchHost = await createLaunchHost({
     daemon,
@@ -88,15 +91,16 @@ export async function createMachine(options: MachineOptions): Promise<Machine> {
     async launch(server, instance, waiting) {
       const profile = profileOf(settings, server)
       const made = await outfits.forLaunch(server, profile, instance, waiting)
+      const discreet = (): RedactingStream => confided.stream(server.name, waiting.principal)
       const begin = (supply: LaunchSupply): Promise<SandboxProcess> =>
         launch({ server, profile, settings, instance, supply }, launchHost, waiting)
-      if (made === null) return { ...(await begin(noSupply)), redactor: null }
+      if (made === null) return { ...(await begin(noSupply)), redactor: null, discreet }
       const { outfit, warm, supply } = made
       try {
         // What waits was looked at when it was drawn, as a launch of this turn would have been planned.
         if (warm !== null) waiting.registered()
         const process = await (warm === null ? begin(supply) : warm.open(waiting))
-        return fitted(process, outfit, outfits)
+        return { ...fitted(process, outfit, outfits), discreet }
       } catch (error) {
         await outfits.dispose(outfit)
         throw error
@@ -143,7 +147,11 @@ function driversOf({ servers, driver }: Settings): readonly ServerSettings['driv
 }
 
 /** The process has ended when what it had outside is gone too. */
-function fitted(process: SandboxProcess, outfit: Outfit, outfits: Pick<Outfits, 'dispose'>): Running {
+function fitted(
+  process: SandboxProcess,
+  outfit: Outfit,
+  outfits: Pick<Outfits, 'dispose'>,
+): Omit<Running, 'discreet'> {
   const ended = process.ended.then(async (exit) => {
     await outfits.dispose(outfit)
     return exit

@@ -1,4 +1,4 @@
-// What a server writes to its stderr, kept for whoever asks for its logs, without the secrets that it was given.
+// What a server writes to its stderr, kept for whoever asks for its logs, without the secrets that it was given, and what persons told it.
 import type { LogRing } from './log-ring.ts'
 import type { InstanceId } from '../../lib/ids.ts'
 import type { ServerSettings } from '../../schema/settings.ts'
@@ -13,15 +13,18 @@ interface StderrOptions {
 
 /** Keeps all of it until the process has ended; where earlier bytes had to go for it, or some of it, that is told then. */
 export function keepStderr(
-  { stderr, redactor }: Pick<Running, 'stderr' | 'redactor'>,
+  { stderr, redactor, discreet }: Pick<Running, 'stderr' | 'redactor' | 'discreet'>,
   { logs, emit, principal, server }: StderrOptions,
   instance: InstanceId,
 ): void {
-  const clean = redactor?.stream() ?? null
+  const streams = [redactor?.stream(), discreet?.()].filter((stream) => stream !== undefined)
   let bytes = 0
-  const keep = (chunk: Buffer): void => void (bytes += logs.append(chunk))
-  stderr.on('data', (chunk: Buffer) => keep(clean === null ? chunk : Buffer.from(clean.push(chunk))))
-  if (clean !== null) stderr.on('end', () => keep(Buffer.from(clean.flush())))
+  const keep = (chunk: Uint8Array, from = 0): void => {
+    const kept = streams.slice(from).reduce((said, stream) => stream.push(said), chunk)
+    bytes += logs.append(Buffer.from(kept))
+  }
+  stderr.on('data', (chunk: Buffer) => keep(chunk))
+  stderr.on('end', () => streams.forEach((stream, n) => keep(stream.flush(), n + 1)))
   stderr.once('close', () => {
     if (bytes > 0) emit({ type: 'logs/dropped', server: server.name, instance, principal, detail: { bytes } })
   })

@@ -26,6 +26,8 @@ export interface ServerRequest {
   readonly id: MessageId
   readonly route: Route
   readonly timer: NodeJS.Timeout | null
+  /** What a person is asked, to hold the answer against; null where nobody is, or it is too long */
+  readonly question: string | null
 }
 
 /** Requests in flight, in one direction, beyond which more are refused */

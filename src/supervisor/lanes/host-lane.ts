@@ -11,7 +11,7 @@ import { declining } from '../questions/input-required.ts'
 import { declaredAtStart, declaredBy } from '../questions/declared.ts'
 import { listenAsks } from './listen.ts'
 import { messageId } from '../message/message-id.ts'
-import { tooLate } from './person.ts'
+import { confideAnswer, confideAnswers, tooLate } from './person.ts'
 import { serverMay } from '../questions/server-may.ts'
 import { whyNotShared } from '../shared/refusal.ts'
 import { batchVersion, type Kept, rejoinBatch, type Verdict, type Wire } from './wire.ts'
@@ -80,7 +80,10 @@ export class HostLane {
         return this.#notification(envelope)
       case 'response': {
         const request = envelope.id === null ? null : this.#wire.talk.settleServer(envelope.id.key)
-        if (request !== null) return 'pass'
+        if (request !== null) {
+          confideAnswer(this.#wire, request, envelope)
+          return 'pass'
+        }
         this.#wire.note('session/unexpected-answer', { sender: 'host', id: envelope.id?.raw ?? null })
         return 'drop'
       }
@@ -103,6 +106,7 @@ export class HostLane {
   /** The request, or where it answers questions whose time was over, one that declines them. */
   #inTime(request: Request): Request {
     const { talk, server } = this.#wire
+    if (!talk.isLegacy) confideAnswers(this.#wire, request)
     const late = talk.isLegacy ? [] : tooLate(this.#wire, request)
     if (late.length === 0) return request
     const reason = `the answer came after elicitation.timeout_ms (${server.elicitation.timeoutMs})`

@@ -1,7 +1,11 @@
 // What stands between a server and a person: whether one is asked, for how long an answer is waited for, and what silence means.
 import { cancelledLine, declined, resultLine } from '../message/answers.ts'
 import { members } from '../../lib/json-scan.ts'
-import type { Request } from '../message/envelope.ts'
+import type { Request, Response } from '../message/envelope.ts'
+import { utf8 } from '../message/utf8.ts'
+import type { ServerRequest } from './conversation.ts'
+import { sensitiveFields } from '../questions/sensitive.ts'
+import { givenIn, wordsOf } from '../questions/given.ts'
 import { declaredBy, type Declared, whyNotDeclared } from '../questions/declared.ts'
 import { type InputVerdict, paramsIn } from '../questions/input-required.ts'
 import { questionKey, type Said, valueOf } from '../questions/questions.ts'
@@ -21,8 +25,16 @@ export function whyNotAsked({ server, talk, questions }: Wire, params: unknown):
   return queueIsFull(server)
 }
 
+/** A question that goes to the host now: flagged where it asks for secrets, and declined where no answer comes; `params` are its value. */
+export function questionOf(wire: Wire, request: Request, params: unknown): ServerRequest {
+  const { id, method, text, params: span } = request
+  flagSecrets(wire, method, sensitiveFields(params))
+  const question = span === null ? '' : wordsOf(text, span)
+  return { id, route: 'elicitation', timer: declineLater(wire, request), question }
+}
+
 /** A host that does not answer a request in time has said no: it is told so, and the server gets that answer. */
-export function declineLater(wire: Wire, { id, method }: Request): NodeJS.Timeout {
+function declineLater(wire: Wire, { id, method }: Request): NodeJS.Timeout {
   const { timeoutMs } = wire.server.elicitation
   return setTimeout(() => {
     if (wire.talk.settleServer(id.key) === null) return
@@ -33,7 +45,7 @@ export function declineLater(wire: Wire, { id, method }: Request): NodeJS.Timeou
 }
 
 /** A question passes as it is; that it asks for secrets is told beside it. */
-export function flagSecrets({ note }: Pick<Person, 'note'>, method: string, fields: readonly string[]): void {
+function flagSecrets({ note }: Pick<Person, 'note'>, method: string, fields: readonly string[]): void {
   if (fields.length > 0) note('session/sensitive-question', { method, fields })
 }
 
@@ -57,6 +69,8 @@ export function awaitAnswer(
   flagSecrets({ note }, method, sensitive)
   if (names.length === 0) return
   const { timeoutMs } = server.elicitation
+  const requests = asked.inner.find(({ key }) => key === 'inputRequests')
+  const words = requests === undefined ? '' : wordsOf(asked.text, requests)
   const expired = (): void => note('session/declined', { method, reason: late(timeoutMs) })
   if (isTask) {
     const task = taskOf(asked) ?? ''
@@ -64,10 +78,10 @@ export function awaitAnswer(
       expired()
       declineTask(task, late)
     }
-    return questions.tasks.ask({ task, names, timeoutMs, expired: decline })
+    return questions.tasks.ask({ task, names, words, timeoutMs, expired: decline })
   }
   const params = line === null ? asked : { text: line, inner: paramsIn(line) }
-  questions.ask({ key: questionKey(method, params, asked), names, timeoutMs, expired })
+  questions.ask({ key: questionKey(method, params, asked), names, words, timeoutMs, expired })
 }
 
 /** What the host can be asked for by this: it says so in the request that is answered, else in its subscription. */
@@ -78,6 +92,30 @@ export const declaredFor = ({ line }: AskedBy, subscribed: Declared): Declared =
 export const taskOf = (said: AskedBy): string | null =>
   (said.line === null ? null : valueOf({ text: said.line, inner: paramsIn(said.line) }, 'taskId')) ??
   valueOf(said, 'taskId')
+
+/** What the answer to a server's request says of a person's own. */
+export function confideAnswer(
+  wire: Pick<Wire, 'confide'>,
+  { question }: ServerRequest,
+  { text, result }: Response,
+): void {
+  if (result !== null) wire.confide(givenIn(utf8(text, result.start, result.end), question))
+}
+
+/** The same of a request's answers; to be told before they are taken for given. */
+export function confideAnswers(wire: Wire, { method, text, params }: Request): void {
+  const { questions } = wire
+  const inner = params?.inner ?? []
+  const answers = inner.find(({ key }) => key === 'inputResponses')
+  if (answers === undefined || text.charCodeAt(answers.start) !== 123) return
+  const said = { text, inner }
+  const asked =
+    method === 'tasks/update'
+      ? questions.tasks.words(valueOf(said, 'taskId') ?? '')
+      : questions.words(questionKey(method, said))
+  for (const { start, end } of members(text, answers.start, answers.end))
+    wire.confide(givenIn(utf8(text, start, end), asked))
+}
 
 /** The names in a request's answers for which it is too late. */
 export function tooLate({ questions }: Person, { method, text, params }: Request): readonly string[] {

@@ -15,9 +15,8 @@ import { heldAgain } from './held.ts'
 import { introduction } from './instructions.ts'
 import { anew, leakIn } from './leak.ts'
 import { type MessageId, messageId } from '../message/message-id.ts'
-import { awaitAnswer, declaredFor, declineLater, flagSecrets, taskOf, whyNotAsked } from './person.ts'
+import { awaitAnswer, declaredFor, questionOf, taskOf, whyNotAsked } from './person.ts'
 import type { Declared } from '../questions/declared.ts'
-import { sensitiveFields } from '../questions/sensitive.ts'
 import { serverMay, whyNotHost, whyOff } from '../questions/server-may.ts'
 import { mayNotSend, mayNotTell } from '../questions/url-required.ts'
 import { overlongLine, unreadableAnswer } from '../message/unavailable.ts'
@@ -245,10 +244,10 @@ export class ServerLane {
       this.#refused(request.method, error)
       return this.#reply(errorLine(request.id, error))
     }
-    const timer = route === 'elicitation' ? declineLater(this.#wire, request) : null
-    if (route === 'elicitation') flagSecrets(this.#wire, request.method, sensitiveFields(asked))
-    talk.openServer({ id: request.id, route, timer })
-    const plain = route === 'elicitation' ? askedPlainly(request) : null
+    const isQuestion = route === 'elicitation'
+    const opened = { id: request.id, route, timer: null, question: null }
+    talk.openServer(isQuestion ? questionOf(this.#wire, request, asked) : opened)
+    const plain = isQuestion ? askedPlainly(request) : null
     return plain === null ? 'pass' : { replacement: `${plain}\n` }
   }
 

@@ -49,6 +49,8 @@ export interface Wire {
   declineTask(task: string, names: readonly string[]): void
   /** True for a task that the host's principal has created */
   ownsTask(id: string): boolean
+  /** A person told the server these, which no record of it is to have */
+  confide(values: readonly string[]): void
   /** False for instructions that are not the accepted ones */
   introduces(instructions: string): boolean
   /** False for a tool that is not the accepted one */

@@ -11,6 +11,8 @@ export interface Asked {
   readonly key: string
   /** Names under which a person is to answer */
   readonly names: readonly string[]
+  /** The questions, to hold their answers against; null where they are too long */
+  readonly words: string | null
   readonly timeoutMs: number
   /** Told once, when no answer came in time */
   readonly expired: () => void
@@ -38,12 +40,20 @@ export class Questions {
   ask(asked: Asked): void {
     const timer = setTimeout(() => {
       this.#waiting.splice(this.#waiting.indexOf(waiting), 1)
-      this.#late.push(asked)
+      this.#late.push({ ...asked, words: null }) // what answers it now reaches no server
       if (this.#late.length > maxLate) this.#late.shift()
       asked.expired()
     }, asked.timeoutMs).unref()
     const waiting = { ...asked, timer }
     this.#waiting.push(waiting)
+  }
+
+  /** What is asked, or was, under that key; empty where nobody knows of it. */
+  words(key: string): string | null {
+    return (
+      this.#waiting.find((one) => one.key === key) ??
+      this.#late.find((one) => one.key === key) ?? { words: '' }
+    ).words
   }
 
   /** An answer came: the names in it for which it is too late. */

@@ -1,7 +1,7 @@
 // Questions of tasks: a task says again, whenever it is asked how it is, what it waits for, so each of its questions counts once.
 
-/** Tasks of one principal, and questions of one task, that are remembered */
-const most = { tasks: 1024, names: 1024 } as const
+/** Tasks of one principal, questions of one task, and characters of those, that are remembered */
+const most = { tasks: 1024, names: 1024, characters: 65_536 } as const
 
 type State = 'waiting' | 'late' | 'answered'
 
@@ -9,6 +9,8 @@ type State = 'waiting' | 'late' | 'answered'
 export interface AskedByTask {
   readonly task: string
   readonly names: readonly string[]
+  /** The questions, to hold their answers against; null where they are too long */
+  readonly words: string | null
   readonly timeoutMs: number
   /** Told once, with those that were not answered in time, if any */
   readonly expired: (late: readonly string[]) => void
@@ -17,6 +19,8 @@ export interface AskedByTask {
 /** A name stands for one question in all of a task's life; one whose time is over stays so. */
 export class TaskQuestions {
   readonly #tasks = new Map<string, Map<string, State>>()
+  /** What each asked so far: JSON texts, or null where they are too long */
+  readonly #words = new Map<string, readonly string[] | null>()
 
   /** Questions of all tasks but one that wait for the host. */
   countBut(task: string | null): number {
@@ -26,7 +30,8 @@ export class TaskQuestions {
     return count
   }
 
-  ask({ task, names, timeoutMs, expired }: AskedByTask): void {
+  ask({ task, names, words, timeoutMs, expired }: AskedByTask): void {
+    put(this.#words, task, this.#wordsWith(task, words), most.tasks)
     const known = this.#of(task)
     const fresh = names.filter((name) => !known.has(name))
     if (fresh.length === 0) return
@@ -38,12 +43,27 @@ export class TaskQuestions {
     }, timeoutMs).unref()
   }
 
+  /** What a task asked, as JSON; empty where nobody knows of it, null where it is too long. */
+  words(task: string): string | null {
+    const words = this.#words.get(task)
+    if (words === undefined) return ''
+    return words === null ? null : `[${words.join(',')}]`
+  }
+
   /** An answer came: the names in it for which it is too late. */
   answer(task: string, names: readonly string[]): readonly string[] {
     const known = this.#tasks.get(task)
     if (known === undefined) return []
     for (const name of names) if (known.get(name) === 'waiting') known.set(name, 'answered')
     return names.filter((name) => known.get(name) === 'late')
+  }
+
+  #wordsWith(task: string, words: string | null): readonly string[] | null {
+    const known = this.#words.get(task) ?? []
+    if (words === null || this.#words.get(task) === null) return null
+    if (known.includes(words)) return known
+    const all = [...known, words]
+    return all.join('').length > most.characters ? null : all
   }
 
   #of(task: string): Map<string, State> {

@@ -45,6 +45,7 @@ type BoundaryWire = Pick<
   | 'taskSaid'
   | 'ownsTask'
   | 'declineTask'
+  | 'confide'
 >
 
 /** How long the records of calls that are not sent may take, for their hosts to be told, ms */
@@ -129,7 +130,7 @@ export class SessionBoundary {
   /** The boundary's part of the session's wire. */
   wire(): BoundaryWire {
     const { options, note } = this.#options
-    const { server, ports, questions } = options
+    const { server, ports, questions, caller } = options
     return {
       questions,
       note,
@@ -144,6 +145,7 @@ export class SessionBoundary {
       taskSaid: (params) => this.#calls.tasks.said(params),
       declineTask: this.#declineTask,
       ownsTask: (id) => this.#calls.tasks.owns(id),
+      confide: (values) => ports.governor.confide(server.name, caller.principal.id, values),
       introduces: (instructions) => ports.governor.introduces(server, instructions),
       shows: (tool) => ports.governor.shows(server, this.#options.instance(), tool),
     }

@@ -50,7 +50,7 @@ export class Seat {
 
   constructor(options: SeatOptions) {
     this.#options = options
-    const { spec, enforcedBy, initPid, redactor, stderr } = options.process
+    const { spec, enforcedBy, initPid, redactor, discreet, stderr } = options.process
     this.#stdin = new Writable({ write: (bytes: Buffer, _, done) => options.forward(this, bytes, done) })
     const [stdin, stdout] = [this.#stdin, this.#stdout]
     const nothing = (): void => undefined // the process is not this guest's to end
@@ -60,6 +60,7 @@ export class Seat {
       initPid,
       orphans: () => options.process.orphans(),
       redactor,
+      discreet,
       stdin,
       stdout,
       stderr,

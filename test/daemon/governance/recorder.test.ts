@@ -11,6 +11,7 @@ import type { Ended, Intent, Told } from '../../../src/call/ports.ts'
 import { beginning } from '../../../src/journal/segments.ts'
 import { Journal } from '../../../src/journal/journal.ts'
 import { draftOf, removeDrafts } from '../../../src/journal/sidecars.ts'
+import { Confided } from '../../../src/credentials/confided.ts'
 import { type Durable, JournalRecorder } from '../../../src/daemon/governance/recorder.ts'
 import { redactor } from '../../../src/daemon/redactor.ts'
 import type { CallId } from '../../../src/lib/ids.ts'
@@ -42,6 +43,7 @@ const recorderOf = (of: Journal, at: string): JournalRecorder =>
     evidenceBytes: cap,
     isSynced: true,
     redactor,
+    confided: new Confided(),
     separation: 'none',
     folded: (record) => folded.push(record),
   })

@@ -1,0 +1,141 @@
+// What persons told servers that asked them: taken out of what is recorded of those servers, and of nothing else.
+import type { RedactingStream } from '../schema/credentials.ts'
+import type { Redaction, Redactor } from '../schema/redactor.ts'
+import { behindLiteral, ownTurn, piecesOf } from '../lib/long-text.ts'
+import { createRedactor } from './redactor.ts'
+import { KnownValues, rememberedValues } from './values.ts'
+
+/** Principals' servers whose answers are remembered; the one that was answered longest ago is forgotten first */
+const mostScopes = 128
+/** Characters in which a long answer is looked for, one piece after the other */
+const pieceCharacters = 256
+/** Answers shorter than this, characters, are words and counts that stand everywhere */
+const leastConfided = 4
+/** Names of members shorter than this, characters, are the protocol's more often than a person's */
+const leastName = 8
+/** What any JSON says */
+const common: ReadonlySet<string> = new Set(['true', 'false', 'null'])
+const mark = 'an answer'
+
+/** Per server and principal the pieces that were answered last, as many as `KnownValues` remembers of one credential. */
+export class Confided {
+  readonly #scopes = new Map<string, ConfidedTo>()
+
+  /** A principal's person gave the server these values. */
+  add(server: string, principal: string, values: readonly string[]): void {
+    const pieces = values.flatMap((value) => piecesIn(value))
+    if (pieces.length === 0) return
+    const key = keyOf(server, principal)
+    const known = this.#scopes.get(key) ?? new ConfidedTo()
+    this.#scopes.delete(key)
+    this.#scopes.set(key, known)
+    known.add(pieces)
+    const [oldest] = this.#scopes.keys()
+    if (this.#scopes.size > mostScopes && oldest !== undefined) this.#forget(oldest)
+  }
+
+  /** What takes them out of records; null where there are none. */
+  of(server: string, principal: string): ConfidedTo | null {
+    return this.#scopes.get(keyOf(server, principal)) ?? null
+  }
+
+  /** Takes them out of a stream, those too that are given while it flows. */
+  stream(server: string, principal: string): RedactingStream {
+    return createRedactor(() => this.of(server, principal)?.scanner() ?? null).stream()
+  }
+
+  #forget(key: string): void {
+    this.#scopes.get(key)?.[Symbol.dispose]()
+    this.#scopes.delete(key)
+  }
+}
+
+/** What one principal's persons told one server. */
+export class ConfidedTo implements Redactor, Disposable {
+  readonly #values = new KnownValues()
+  readonly scanner = this.#values.scanner
+  readonly #redactor = createRedactor(this.scanner)
+
+  add(pieces: readonly string[]): void {
+    for (const piece of pieces) this.#values.add(mark, Buffer.from(piece))
+  }
+
+  /** Of a text that is no JSON. */
+  words(text: string): Redaction {
+    const { text: kept, found } = this.#redactor.redact(text)
+    return { text: kept, hits: found.length }
+  }
+
+  /** Each string of a JSON text is read before it is looked through; a number becomes a string. */
+  redact(json: string): Redaction {
+    const parts: string[] = []
+    let hits = 0
+    const keep = (text: string, kept: string): void => {
+      parts.push(kept)
+      if (kept !== text) hits += 1
+    }
+    for (let from = 0; from < json.length;) {
+      const at = json.indexOf('"', from)
+      const literal = at === -1 ? json.length : at
+      const between = json.slice(from, literal)
+      keep(between, this.#withoutNumbers(between))
+      from = at === -1 ? json.length : behindLiteral(json, at)
+      const text = json.slice(literal, from)
+      keep(text, isShortName(json, from, text.length) ? text : this.#literal(text))
+    }
+    return { text: hits === 0 ? json : parts.join(''), hits }
+  }
+
+  async redactLong(json: string): Promise<Redaction> {
+    const parts: string[] = []
+    let hits = 0
+    for (const piece of piecesOf(json)) {
+      await ownTurn()
+      const kept = this.redact(piece)
+      parts.push(kept.text)
+      hits += kept.hits
+    }
+    return { text: hits === 0 ? json : parts.join(''), hits }
+  }
+
+  [Symbol.dispose](): void {
+    this.#values[Symbol.dispose]()
+  }
+
+  #literal(literal: string): string {
+    if (literal.length < leastConfided + 2) return literal
+    const { text, hits } = this.words(literal.includes('\\') ? read(literal) : literal.slice(1, -1))
+    return hits === 0 ? literal : JSON.stringify(text)
+  }
+
+  #withoutNumbers(between: string): string {
+    if (between.length < leastConfided) return between
+    return between.replaceAll(/[-+.\dEe]{4,}/g, (number) => {
+      const { text } = this.words(number)
+      return text === `[redacted:${mark}]` ? JSON.stringify(text) : number
+    })
+  }
+}
+
+const keyOf = (server: string, principal: string): string => `${principal} ${server}`
+
+function piecesIn(value: string): readonly string[] {
+  if (value.length < leastConfided || common.has(value.toLowerCase())) return []
+  if (value.length <= pieceCharacters) return [value]
+  const characters = Array.from(value.slice(0, pieceCharacters * rememberedValues))
+  const count = Math.ceil(characters.length / pieceCharacters)
+  const length = Math.ceil(characters.length / count)
+  return Array.from({ length: count }, (_, n) => characters.slice(n * length, (n + 1) * length).join(''))
+}
+
+/** Where a colon follows it names a member. */
+const isShortName = (json: string, end: number, length: number): boolean =>
+  length < leastName + 2 && /^\s*:/.test(json.slice(end, end + 16))
+
+function read(literal: string): string {
+  try {
+    return JSON.parse(literal) as string
+  } catch {
+    return literal // a piece of no JSON
+  }
+}
