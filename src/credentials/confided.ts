@@ -1,7 +1,8 @@
 // What persons told servers that asked them: taken out of what is recorded of those servers, and of nothing else.
 import type { RedactingStream } from '../schema/credentials.ts'
 import type { Redaction, Redactor } from '../schema/redactor.ts'
-import { behindLiteral, ownTurn, piecesOf } from '../lib/long-text.ts'
+import { ownTurn, piecesOf } from '../lib/long-text.ts'
+import { redactJson } from './in-json.ts'
 import { createRedactor } from './redactor.ts'
 import { KnownValues, rememberedValues } from './values.ts'
 
@@ -66,24 +67,18 @@ export class ConfidedTo implements Redactor, Disposable {
     return { text: kept, hits: found.length }
   }
 
-  /** Each string of a JSON text is read before it is looked through; a number becomes a string. */
+  /** Of a JSON text, whose short names stay; a number is found as a whole. */
   redact(json: string): Redaction {
-    const parts: string[] = []
-    let hits = 0
-    const keep = (text: string, kept: string): void => {
-      parts.push(kept)
-      if (kept !== text) hits += 1
-    }
-    for (let from = 0; from < json.length;) {
-      const at = json.indexOf('"', from)
-      const literal = at === -1 ? json.length : at
-      const between = json.slice(from, literal)
-      keep(between, this.#withoutNumbers(between))
-      from = at === -1 ? json.length : behindLiteral(json, at)
-      const text = json.slice(literal, from)
-      keep(text, isShortName(json, from, text.length) ? text : this.#literal(text))
-    }
-    return { text: hits === 0 ? json : parts.join(''), hits }
+    return redactJson(json, {
+      text: (said, isName) => {
+        const isCommon = said.length < leastConfided || (isName && said.length < leastName)
+        return isCommon ? said : this.words(said).text
+      },
+      number: (written) => {
+        const { text } = written.length < leastConfided ? nothing : this.words(written)
+        return text === `[redacted:${mark}]` ? text : null
+      },
+    })
   }
 
   async redactLong(json: string): Promise<Redaction> {
@@ -101,21 +96,9 @@ export class ConfidedTo implements Redactor, Disposable {
   [Symbol.dispose](): void {
     this.#values[Symbol.dispose]()
   }
-
-  #literal(literal: string): string {
-    if (literal.length < leastConfided + 2) return literal
-    const { text, hits } = this.words(literal.includes('\\') ? read(literal) : literal.slice(1, -1))
-    return hits === 0 ? literal : JSON.stringify(text)
-  }
-
-  #withoutNumbers(between: string): string {
-    if (between.length < leastConfided) return between
-    return between.replaceAll(/[-+.\dEe]{4,}/g, (number) => {
-      const { text } = this.words(number)
-      return text === `[redacted:${mark}]` ? JSON.stringify(text) : number
-    })
-  }
 }
+
+const nothing: Redaction = { text: '', hits: 0 }
 
 const keyOf = (server: string, principal: string): string => `${principal} ${server}`
 
@@ -126,16 +109,4 @@ function piecesIn(value: string): readonly string[] {
   const count = Math.ceil(characters.length / pieceCharacters)
   const length = Math.ceil(characters.length / count)
   return Array.from({ length: count }, (_, n) => characters.slice(n * length, (n + 1) * length).join(''))
-}
-
-/** Where a colon follows it names a member. */
-const isShortName = (json: string, end: number, length: number): boolean =>
-  length < leastName + 2 && /^\s*:/.test(json.slice(end, end + 16))
-
-function read(literal: string): string {
-  try {
-    return JSON.parse(literal) as string
-  } catch {
-    return literal // a piece of no JSON
-  }
 }

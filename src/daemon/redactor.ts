@@ -1,10 +1,11 @@
 // What is taken out of every record: texts with the shape of a secret.
 import type { Logger, LogFields } from '../lib/logger.ts'
+import { redactJson } from '../credentials/in-json.ts'
 import type { Confided } from '../credentials/confided.ts'
 import type { Broker } from '../schema/credentials.ts'
 import { ownTurn } from '../lib/long-text.ts'
 import { redactLongShapes, redactShapes } from '../lib/secret-shape.ts'
-import type { Redactor } from '../schema/redactor.ts'
+import type { Redaction, Redactor } from '../schema/redactor.ts'
 import type { Settings } from '../schema/settings.ts'
 import type { Happening } from '../supervisor/ports.ts'
 
@@ -15,15 +16,40 @@ export const redactor: Redactor = { redact: redactShapes, redactLong: redactLong
 export function redactorWith(broker: Broker): Redactor {
   return {
     redact(text) {
-      const known = broker.redactor.redact(text)
+      const known = withoutKnown(text, broker)
       const { text: kept, hits } = redactor.redact(known.text)
-      return { text: kept, hits: hits + known.found.length }
+      return { text: kept, hits: hits + known.hits }
     },
     async redactLong(text) {
       const known = await withoutLongValues(text, broker)
       const { text: kept, hits } = await redactor.redactLong(known.text)
       return { text: kept, hits: hits + known.found }
     },
+  }
+}
+
+/**
+ * A JSON text without the values, and still a JSON text: of `\\n` and `pm_…` in it together a value that begins with an n could be
+ * taken out, with half of the escape, and whoever knows one could write that.
+ */
+function withoutKnown(json: string, { redactor: known }: Broker): Redaction {
+  const { text, found } = known.redact(json)
+  if (found.length === 0 || isJson(text)) return { text, hits: found.length }
+  return redactJson(json, {
+    text: (said) => known.redact(said).text,
+    number: (written) => {
+      const kept = known.redact(written)
+      return kept.found.length === 0 ? null : kept.text
+    },
+  })
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text)
+    return true
+  } catch {
+    return false
   }
 }
 
@@ -82,9 +108,8 @@ export function concealed(
 }
 
 function withoutValues(event: Happening, broker: Broker): Happening {
-  const text = JSON.stringify(event.detail)
-  const clean = broker.redactor.redact(text)
-  if (clean.found.length === 0) return event
+  const clean = withoutKnown(JSON.stringify(event.detail), broker)
+  if (clean.hits === 0) return event
   return { ...event, detail: JSON.parse(clean.text) as Happening['detail'] }
 }
 
@@ -104,8 +129,8 @@ export function concealing(
           ? String(value)
           : value,
     )
-    const { text: kept, found } = broker.redactor.redact(text)
-    return found.length === 0 ? fields : (JSON.parse(kept) as LogFields)
+    const { text: kept, hits } = withoutKnown(text, broker)
+    return hits === 0 ? fields : (JSON.parse(kept) as LogFields)
   }
   return {
     error: (fields, message) => log.error(clean(fields), message),

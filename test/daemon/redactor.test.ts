@@ -21,10 +21,10 @@ const injection = {
 const credentials = { key: { kind: 'env', variable: 'KEY' } } as const
 
 /** A broker with an open lease of the value. */
-async function leased() {
+async function leased(secret = value) {
   const broker = createBroker({
     sources: credentials,
-    environment: { KEY: value },
+    environment: { KEY: secret },
     uid: process.geteuid?.() ?? -1,
   })
   const secrets = broker.forSandbox({
@@ -82,4 +82,18 @@ test('a long text is looked through in turns of the event loop, and a value is f
   expect(turns).toBeGreaterThan(8)
   expect(kept.text).toBe(text.replaceAll(value, '[redacted:key]').repeat(5))
   expect(kept.hits).toBe(1)
+})
+
+test('what JSON makes look like a value leaves a JSON text, in events and records', async () => {
+  using at = await leased('npm_0123456789abcdefghij')
+  const { broker } = at
+  const detail = { reason: 'a line\npm_0123456789abcdefghij', also: 'npm_0123456789abcdefghij', n: 1 }
+  const event = { type: 't', server: 'x', instance: null, principal: null, detail }
+  const kept = { ...detail, also: '[redacted:key]' }
+  expect(concealed(event, broker, { credentials }).detail).toEqual(kept)
+  expect(JSON.parse(redactorWith(broker).redact(JSON.stringify(detail)).text)).toEqual(kept)
+  using digits = await leased('481516234200')
+  expect(JSON.parse(redactorWith(digits.broker).redact('{"n":481516234200}').text)).toEqual({
+    n: '[redacted:key]',
+  })
 })
