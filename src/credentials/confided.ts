@@ -37,7 +37,7 @@ export class Confided {
 
   /** What takes them out of records; null where there are none. */
   of(server: string, principal: string): ConfidedTo | null {
-    return this.#scopes.get(keyOf(server, principal)) ?? null
+    return this.#scopes.size === 0 ? null : (this.#scopes.get(keyOf(server, principal)) ?? null)
   }
 
   /** Takes them out of a stream, those too that are given while it flows. */

@@ -126,3 +126,17 @@ test('what one person told is looked for in nobody else’s record, nor in anoth
   const echoed = bodiesOf(at.stateDir, 'call.outcome').filter(({ server }) => server === 'echo')
   expect(echoed.at(-1)?.['response']).toContain('Überall')
 })
+
+test('of a server that may ask nobody nothing is taken for an answer, whatever a host says', async () => {
+  const more = { args: ['/app/repeats-person.mjs', 'modern'] }
+  await using at = await daemon(configOf({ repeats: fixture('repeats-person', more) }))
+  using session = await RawCaller.open(join(at.runtimeDir, 'host/host.sock'))
+  await session.ask('session/attach', { server: 'repeats' })
+  const inputResponses = { who: { action: 'accept', content } }
+  await session.ask('tools/call', { name: 'ask', arguments: {}, _meta: askableMeta, inputResponses })
+  await session.ask('tools/call', { name: 'again', arguments: {}, _meta: askableMeta })
+  await at.client.call('audit/query', { limit: 1 })
+  const outcomes = bodiesOf(at.stateDir, 'call.outcome').map(({ response }) => String(response))
+  expect(outcomes).toHaveLength(2)
+  for (const response of outcomes) expect(response).toContain('48151623')
+})

@@ -21,7 +21,7 @@ export function keepStderr(
   let bytes = 0
   const keep = (chunk: Uint8Array, from = 0): void => {
     const kept = streams.slice(from).reduce((said, stream) => stream.push(said), chunk)
-    bytes += logs.append(Buffer.from(kept))
+    bytes += logs.append(Buffer.from(kept.buffer, kept.byteOffset, kept.byteLength))
   }
   stderr.on('data', (chunk: Buffer) => keep(chunk))
   stderr.on('end', () => streams.forEach((stream, n) => keep(stream.flush(), n + 1)))

@@ -102,9 +102,10 @@ export function confideAnswer(
   if (result !== null) wire.confide(givenIn(utf8(text, result.start, result.end), question))
 }
 
-/** The same of a request's answers; to be told before they are taken for given. */
+/** The same of a request's answers, before they are taken for given; where nobody may be asked, nobody has answered. */
 export function confideAnswers(wire: Wire, { method, text, params }: Request): void {
-  const { questions } = wire
+  const { questions, server } = wire
+  if (!serverMay(server, 'elicitation')) return
   const inner = params?.inner ?? []
   const answers = inner.find(({ key }) => key === 'inputResponses')
   if (answers === undefined || text.charCodeAt(answers.start) !== 123) return
