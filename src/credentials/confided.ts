@@ -2,7 +2,7 @@
 import type { RedactingStream } from '../schema/credentials.ts'
 import type { Redaction, Redactor } from '../schema/redactor.ts'
 import { ownTurn, piecesOf } from '../lib/long-text.ts'
-import { redactJson } from './in-json.ts'
+import { type Parts, redactJson } from './in-json.ts'
 import { createRedactor } from './redactor.ts'
 import { KnownValues, rememberedValues } from './values.ts'
 
@@ -24,7 +24,7 @@ export class Confided {
 
   /** A principal's person gave the server these values. */
   add(server: string, principal: string, values: readonly string[]): void {
-    const pieces = values.flatMap((value) => piecesIn(value))
+    const pieces = values.flatMap((value) => piecesIn(value)).slice(0, rememberedValues)
     if (pieces.length === 0) return
     const key = keyOf(server, principal)
     const known = this.#scopes.get(key) ?? new ConfidedTo()
@@ -56,6 +56,13 @@ export class ConfidedTo implements Redactor, Disposable {
   readonly #values = new KnownValues()
   readonly scanner = this.#values.scanner
   readonly #redactor = createRedactor(this.scanner)
+  readonly #parts: Parts = {
+    text: (said, isName) => (isName && said.length < leastName ? said : this.words(said).text),
+    number: (written) => {
+      const { text } = this.words(written)
+      return text === `[redacted:${mark}]` ? text : null
+    },
+  }
 
   add(pieces: readonly string[]): void {
     for (const piece of pieces) this.#values.add(mark, Buffer.from(piece))
@@ -69,16 +76,8 @@ export class ConfidedTo implements Redactor, Disposable {
 
   /** Of a JSON text, whose short names stay; a number is found as a whole. */
   redact(json: string): Redaction {
-    return redactJson(json, {
-      text: (said, isName) => {
-        const isCommon = said.length < leastConfided || (isName && said.length < leastName)
-        return isCommon ? said : this.words(said).text
-      },
-      number: (written) => {
-        const { text } = written.length < leastConfided ? nothing : this.words(written)
-        return text === `[redacted:${mark}]` ? text : null
-      },
-    })
+    const hits = this.scanner()?.scan(Buffer.from(json), 0, true).hits ?? []
+    return hits.length === 0 ? { text: json, hits: 0 } : redactJson(json, this.#parts, hits)
   }
 
   async redactLong(json: string): Promise<Redaction> {
@@ -97,8 +96,6 @@ export class ConfidedTo implements Redactor, Disposable {
     this.#values[Symbol.dispose]()
   }
 }
-
-const nothing: Redaction = { text: '', hits: 0 }
 
 const keyOf = (server: string, principal: string): string => `${principal} ${server}`
 

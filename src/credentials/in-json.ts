@@ -10,43 +10,62 @@ export interface Parts {
   readonly number: (written: string) => string | null
 }
 
-/** Returns the same text, and 0, where nothing becomes of anything. */
-export function redactJson(json: string, parts: Parts): Redaction {
-  const kept: string[] = []
-  let hits = 0
-  const keep = (was: string, is: string): void => {
-    kept.push(is)
-    if (is !== was) hits += 1
-  }
-  for (let from = 0; from < json.length;) {
-    const quote = json.indexOf('"', from)
-    const at = quote === -1 ? json.length : quote
-    const between = json.slice(from, at)
-    keep(between, withNumbers(between, parts))
-    from = quote === -1 ? at : behindLiteral(json, at)
-    const literal = json.slice(at, from)
-    keep(literal, withText(literal, isFollowedByColon(json, from), parts))
-  }
-  return { text: hits === 0 ? json : kept.join(''), hits }
+/** Bytes of the text in which something may be. */
+export interface Place {
+  readonly start: number
+  readonly end: number
 }
+
+/** Looks at what is in those places, which are in order, or at all of it. Returns the same text, and 0, where nothing becomes of it. */
+export function redactJson(json: string, parts: Parts, places: readonly Place[] | null = null): Redaction {
+  const bytes = Buffer.from(json).toString('latin1')
+  const kept: string[] = []
+  let [hits, copied, next] = [0, 0, 0]
+  const isLookedAt = (from: number, to: number): boolean => {
+    if (places === null) return from < to
+    while ((places[next]?.end ?? Infinity) <= from) next += 1
+    return (places[next]?.start ?? Infinity) < to
+  }
+  const put = (from: number, to: number, text: string): void => {
+    const was = bytes.slice(from, to)
+    if (text === was) return
+    kept.push(bytes.slice(copied, from), text)
+    copied = to
+    hits += 1
+  }
+  for (let from = 0; from < bytes.length;) {
+    const quote = bytes.indexOf('"', from)
+    const at = quote === -1 ? bytes.length : quote
+    if (isLookedAt(from, at)) put(from, at, withNumbers(bytes.slice(from, at), parts))
+    from = quote === -1 ? at : behindLiteral(bytes, at)
+    if (isLookedAt(at, from))
+      put(at, from, withText(bytes.slice(at, from), isFollowedByColon(bytes, from), parts))
+  }
+  const text = (): string => unicode(kept.join('') + bytes.slice(copied))
+  return { text: hits === 0 ? json : text(), hits }
+}
+
+const unicode = (latin1: string): string => Buffer.from(latin1, 'latin1').toString('utf8')
+const latin1 = (text: string): string => Buffer.from(text).toString('latin1')
 
 const withNumbers = (between: string, { number }: Parts): string =>
   between.replaceAll(/-?\d[-+.\dEe]*/g, (written) => {
     const text = number(written)
-    return text === null ? written : JSON.stringify(text)
+    return text === null ? written : latin1(JSON.stringify(text))
   })
 
 function withText(literal: string, isName: boolean, { text }: Parts): string {
   if (literal.length <= 2) return literal
-  const said = literal.includes('\\') ? read(literal) : literal.slice(1, -1)
+  const said = read(unicode(literal))
   const kept = text(said, isName)
-  return kept === said ? literal : JSON.stringify(kept)
+  return kept === said ? literal : latin1(JSON.stringify(kept))
 }
 
 /** Of a text of more than a few spaces before it nothing is known to be a name. */
 const isFollowedByColon = (json: string, end: number): boolean => /^\s*:/.test(json.slice(end, end + 16))
 
 function read(literal: string): string {
+  if (!literal.includes('\\')) return literal.slice(1, -1)
   try {
     return JSON.parse(literal) as string
   } catch {

@@ -5,7 +5,7 @@ import type { Request, Response } from '../message/envelope.ts'
 import { utf8 } from '../message/utf8.ts'
 import type { ServerRequest } from './conversation.ts'
 import { sensitiveFields } from '../questions/sensitive.ts'
-import { givenIn, wordsOf } from '../questions/given.ts'
+import { givenIn, givenInAll, wordsOf } from '../questions/given.ts'
 import { declaredBy, type Declared, whyNotDeclared } from '../questions/declared.ts'
 import { type InputVerdict, paramsIn } from '../questions/input-required.ts'
 import { questionKey, type Said, valueOf } from '../questions/questions.ts'
@@ -114,8 +114,13 @@ export function confideAnswers(wire: Wire, { method, text, params }: Request): v
     method === 'tasks/update'
       ? questions.tasks.words(valueOf(said, 'taskId') ?? '')
       : questions.words(questionKey(method, said))
-  for (const { start, end } of members(text, answers.start, answers.end))
-    wire.confide(givenIn(utf8(text, start, end), asked))
+  const all = members(text, answers.start, answers.end)
+  wire.confide(
+    givenInAll(
+      all.map(({ start, end }) => utf8(text, start, end)),
+      asked,
+    ),
+  )
 }
 
 /** The names in a request's answers for which it is too late. */

@@ -12,6 +12,16 @@ const longestAnswer = 262_144
 export const wordsOf = (text: string, { start, end }: Span): string | null =>
   end - start > longestQuestion ? null : utf8(text, start, end)
 
+/** Words of one answer, and answers of one request, that are looked at */
+const most = { words: 64, answers: 64 } as const
+
+/** The texts and numbers of these answers of one request; of very many the first. */
+export const givenInAll = (answers: readonly string[], question: string | null): readonly string[] =>
+  answers
+    .slice(0, most.answers)
+    .flatMap((answer) => givenIn(answer, question))
+    .slice(0, most.words)
+
 /**
  * The texts and numbers of an answer (the JSON of `{action, content}`) that are not in the question. What a server offers,
  * or has a person copy, is its own: it could take out of the record whatever it likes, if that were.
@@ -20,7 +30,7 @@ export function givenIn(answer: string, question: string | null): readonly strin
   if (question === null || answer.length > longestAnswer) return []
   const said = parseWritten(answer)
   if (member(said, 'action') !== 'accept') return []
-  const given = wordsIn(member(said, 'content'), false)
+  const given = [...new Set(wordsIn(member(said, 'content'), false))].slice(0, most.words)
   if (given.length === 0) return []
   const asked = question === '' ? '' : wordsIn(parseWritten(question), true).join('\n')
   return given.filter((word) => !asked.includes(word))

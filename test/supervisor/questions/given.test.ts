@@ -1,6 +1,6 @@
 // Of an answer only that is a person's own which the question does not say: a server can't have its own words taken for one.
 import { expect, test } from 'vitest'
-import { givenIn, wordsOf } from '../../../src/supervisor/questions/given.ts'
+import { givenIn, givenInAll, wordsOf } from '../../../src/supervisor/questions/given.ts'
 import { Questions } from '../../../src/supervisor/questions/questions.ts'
 
 const question = JSON.stringify({
@@ -45,6 +45,13 @@ test('of a question that is too long to be remembered nothing is taken for a per
   const long = `"${'x'.repeat(70_000)}"`
   expect(wordsOf(long, { start: 0, end: long.length })).toBeNull()
   expect(givenIn(accept({ a: 'Ann Other' }), null)).toEqual([])
+})
+
+test('of very many words and answers the first are looked at, so that nobody waits for all of them', () => {
+  const words = Array.from({ length: 10_000 }, (_, n) => `word ${n}`)
+  expect(givenIn(accept({ a: words }), question)).toHaveLength(64)
+  const all = words.map((word) => accept({ a: word }))
+  expect(givenInAll(all, question)).toEqual(words.slice(0, 64))
 })
 
 test('what a task asks is remembered over all that it asks, and what a result asks until it is answered', () => {
