@@ -79,6 +79,12 @@ export function entriesOf(rest: unknown): ReadonlySet<string> {
   return new Set(lists.flat().map((entry) => JSON.stringify(entry)))
 }
 
+/** Whether all of the list that this method gives was read, of which `limit` entries are at most. */
+export function isWhole(method: string, rest: unknown, limit: number): boolean {
+  const list = asRecord(rest)[restLists.get(method) ?? '']
+  return !Array.isArray(list) || list.length < limit
+}
+
 /** The same of the result of one such list; none of every other method's. What is more than is read is an entry that nobody accepted. */
 export function entriesIn(method: string, result: string): readonly string[] {
   const list = restLists.get(method)

@@ -13,6 +13,7 @@ import {
   entriesOf,
   type Introduction,
   introductionOf,
+  isWhole,
   readIntroduction,
   readSurface,
   type Surface,
@@ -45,8 +46,8 @@ export class SessionSurface {
   #introduction: Introduction | null = null
   /** Prompts and templates that were compared last; null before the first time */
   #entries: ReadonlySet<string> | null = null
-  /** Those that the host was given since, and were not among them */
-  readonly #suspects = new Set<string>()
+  /** Those that the host was given since, and were not among them, each with the method that gave it */
+  readonly #suspects = new Map<string, string>()
   /** Those that the server did not list to us when it was asked for it: they stand beside what is compared from then on */
   readonly #lies = new Set<string>()
   #isReady = false
@@ -98,7 +99,7 @@ export class SessionSurface {
     const shown = entriesIn(method, utf8(text, result.start, result.end))
     const fresh = shown.filter((entry) => this.#entries?.has(entry) !== true).slice(0, maxSuspects)
     if (fresh.length === 0) return
-    for (const entry of fresh) if (this.#suspects.size < maxSuspects) this.#suspects.add(entry)
+    for (const entry of fresh) if (this.#suspects.size < maxSuspects) this.#suspects.set(entry, method)
     if (this.#entries !== null) this.#survey.changed() // else they are compared when it is asked
   }
 
@@ -134,11 +135,11 @@ export class SessionSurface {
     if (id !== null) await governor.observe({ server, instance: id, tools: surface.tools, rest })
   }
 
-  /** Of a list that is longer than what was read of it nothing can be told. */
+  /** Of a list that is longer than what was read of it nothing can be told; of the other one it can. */
   #compareShown(rest: unknown): void {
     const entries = entriesOf(rest)
-    const isWhole = entries.size < this.#options.toolLimit
-    for (const entry of isWhole ? this.#suspects : []) if (!entries.has(entry)) this.#lies.add(entry)
+    for (const [entry, method] of this.#suspects)
+      if (!entries.has(entry) && isWhole(method, rest, this.#options.toolLimit)) this.#lies.add(entry)
     this.#entries = entries
     this.#suspects.clear()
   }
