@@ -11,7 +11,7 @@ import { askedPlainly } from '../questions/as-task.ts'
 import { doesAsk, judgeInput, retryLine } from '../questions/input-required.ts'
 import { mayNotAsk, oversized, refused, tooManyAsked, versionOf } from './answer-parts.ts'
 import { answerWithoutCredentials } from '../message/credential-meta.ts'
-import { heldAgain } from './held.ts'
+import { evidenceOf, heldAgain } from './held.ts'
 import { introduction } from './instructions.ts'
 import { anew, leakIn } from './leak.ts'
 import { type MessageId, messageId } from '../message/message-id.ts'
@@ -259,7 +259,7 @@ export class ServerLane {
     if (method.endsWith('/list_changed')) this.#wire.listChanged()
     if (this.#wire.hears(notification)) return 'drop'
     if (params !== null && method.startsWith('notifications/tasks')) {
-      if (!this.#wire.taskSaid(utf8(text, params.start, params.end))) {
+      if (!this.#wire.taskSaid(evidenceOf(text, params))) {
         this.#wire.note('session/refused', { sender: 'server', method, code: 'ERR_TASK_NOT_FOUND' })
         return 'drop'
       }

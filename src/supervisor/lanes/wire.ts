@@ -43,7 +43,7 @@ export interface Wire {
   own(response: Response): boolean
   /** True for a notification of a subscription of Sallyport's own */
   hears(notification: Notification): boolean
-  /** The server says how a task is, outside of an answer; `params` is its JSON. False where the host is not to hear of it */
+  /** The server says how a task is, outside of an answer; `params` is its JSON, as it is recorded. False where the host is not to hear of it */
   taskSaid(params: string): boolean
   /** Says no to questions of a task in the host's stead */
   declineTask(task: string, names: readonly string[]): void

@@ -171,6 +171,30 @@ test.each(['tasks/get', 'a notification'])(
   },
 )
 
+test('what a person answers a task is in no record, however the server says it again', async () => {
+  const elicitation = { enabled: true, timeoutMs: 30_000, queue: 16 }
+  await using host = await ready('2026-07-28', {}, 30_000, elicitation)
+  await call(host, 'work')
+  const question = { method: 'elicitation/create', params: { message: 'who are you?' } }
+  const asking = { taskId: 't0', status: 'input_required', inputRequests: { who: question } }
+  await ask(host, 'subscriptions/listen', { notifications: { taskIds: ['t0'] }, _meta: askableMeta })
+  await call(host, 'set', { ...asking, notify: true })
+  const content = { name: 'Ann Person', pin: '17' }
+  const inputResponses = { who: { action: 'accept', content } }
+  await ask(host, 'tasks/update', { taskId: 't0', inputResponses, _meta: askableMeta })
+  const [outcome] = (await ended(host)) as readonly { response?: string }[]
+  expect(host.lines.some((line) => line.includes('"pin":"17"'))).toBe(true)
+  expect(JSON.parse(outcome?.response ?? '')).toMatchObject({
+    status: 'completed',
+    inputResponses: '[not recorded]',
+  })
+  await call(host, 'announce', { taskId: 't0', status: 'working', note: `it was ${content.name}` })
+  await call(host, 'plain', { text: content.name }) // what is asked is recorded as it is
+  const written = JSON.stringify(host.governed.records())
+  expect(written).not.toContain('\\"pin\\":\\"17')
+  expect(written.split(content.name)).toHaveLength(3)
+})
+
 test('tasks obey their rules', async () => {
   const deny: Rule = { permission: 'mcp:fixture:tasks/*', action: 'deny', where: {}, origin: 'rules[0]' }
   await using host = await ready('2025-11-25', { rules: [deny, ...allowAll] })
