@@ -9,8 +9,12 @@ export interface Searchable {
   readonly inputSchema: unknown
 }
 
-interface Indexed<T> {
+interface Indexed<T> extends Words {
   readonly entry: T
+}
+
+/** The words of one tool. */
+interface Words {
   /** Term -> weighted occurrences */
   readonly terms: ReadonlyMap<string, number>
   readonly length: number
@@ -35,7 +39,7 @@ export function search<T extends Searchable>(
 ): readonly T[] {
   const asked = new Set(words(query))
   if (asked.size === 0 || entries.length === 0) return []
-  const index = entries.map(indexed)
+  const index = entries.map((entry) => ({ entry, ...wordsOf(entry) }))
   const averageLength = index.reduce((sum, { length }) => sum + length, 0) / index.length
   const rarity = new Map([...asked].map((term) => [term, rarityOf(term, index)]))
   return index
@@ -65,7 +69,19 @@ function rarityOf<T>(term: string, index: readonly Indexed<T>[]): number {
   return Math.log(1 + (index.length - having + 0.5) / (having + 0.5))
 }
 
-function indexed<T extends Searchable>(entry: T): Indexed<T> {
+/** By their schemas, of which each tool has its own: the words of those that are searched again */
+const known = new WeakMap<object, Searchable & Words>()
+
+function wordsOf({ server, tool, description, inputSchema }: Searchable): Words {
+  const schema = typeof inputSchema === 'object' ? inputSchema : null
+  const before = schema === null ? undefined : known.get(schema)
+  if (before?.server === server && before.tool === tool && before.description === description) return before
+  const { terms, length } = indexed({ server, tool, description, inputSchema })
+  if (schema !== null) known.set(schema, { server, tool, description, inputSchema: null, terms, length })
+  return { terms, length }
+}
+
+function indexed(entry: Searchable): Words {
   const terms = new Map<string, number>()
   let length = 0
   const add = (text: string, weight: number): void => {
@@ -78,7 +94,7 @@ function indexed<T extends Searchable>(entry: T): Indexed<T> {
   add(entry.server, weights.server)
   add(entry.description, weights.description)
   for (const text of parameterTexts(entry.inputSchema)) add(text, weights.parameter)
-  return { entry, terms, length }
+  return { terms, length }
 }
 
 function parameterTexts(schema: unknown): readonly string[] {

@@ -32,3 +32,15 @@ export function remembered<T>(work: (text: string) => T, most: number): (text: s
     return result
   }
 }
+
+/** Returns `work`, a function of nothing but what an object holds, which does not change, such that it runs once for each object. */
+export function rememberedOf<K extends object, T>(work: (of: K) => T): (of: K) => T {
+  const known = new WeakMap<K, { readonly result: T }>()
+  return (of) => {
+    const before = known.get(of)
+    if (before !== undefined) return before.result
+    const result = work(of)
+    known.set(of, { result })
+    return result
+  }
+}

@@ -58,3 +58,20 @@ test('a hostile schema or description costs little and breaks nothing', () => {
   // Not by the clock, which others on the machine have a part in
   expect(process.cpuUsage(before).user / 1e6).toBeLessThan(2)
 })
+
+test('a tool that is searched again is not read again, and one that says something else is', () => {
+  let reads = 0
+  const inputSchema = {
+    get properties() {
+      reads += 1
+      return { recipient: {} }
+    },
+  }
+  const post = tool('post', 'Posts a letter.', { inputSchema })
+  const find = (one: Searchable, query: string): number => search([one], query, 10).length
+  expect([find(post, 'recipient'), find({ ...post }, 'letter'), find({ ...post }, 'recipient')]).toEqual([
+    1, 1, 1,
+  ])
+  expect(reads).toBe(1)
+  expect([find({ ...post, description: 'Sends a parcel.' }, 'parcel'), find(post, 'parcel')]).toEqual([1, 0])
+})

@@ -12,6 +12,7 @@ import { missingGrant, namesOf, uncontained } from '../../config/containment.ts'
 import { SallyportError } from '../../errors.ts'
 import { namesAny } from '../../lib/glob.ts'
 import { own } from '../../lib/own.ts'
+import { rememberedOf } from '../../lib/remembered.ts'
 import type { Observation } from '../../schema/governor.ts'
 import type { DeclaredTool, ProfileSettings, ServerSettings } from '../../schema/settings.ts'
 
@@ -212,13 +213,17 @@ function proposal(
 }
 
 /** Null for what is too long, or what two readers could read differently: it is no tool. */
-export function digestOfTool(tool: unknown): string | null {
+export const digestOfTool = (tool: unknown): string | null =>
+  typeof tool === 'object' && tool !== null ? digestOfListed(tool) : null
+
+/** The same objects are shown, and compared before, as often as anybody asks what there is */
+const digestOfListed = rememberedOf((tool: object): string | null => {
   try {
-    return tool === null || lengthOf(tool) > maxToolLength ? null : surfaceDigest(tool)
+    return lengthOf(tool) > maxToolLength ? null : surfaceDigest(tool)
   } catch {
     return null
   }
-}
+})
 
 /** Characters of a tool's text; Infinity for one that is nested too deep to be written. */
 function lengthOf(tool: unknown): number {

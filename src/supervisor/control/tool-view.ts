@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto'
 import type { ToolView } from '../../rpc/governed.ts'
 import { namesAny } from '../../lib/glob.ts'
+import { rememberedOf } from '../../lib/remembered.ts'
 import { readsOnly } from '../../lib/reads-only.ts'
 import { secretShape } from '../../lib/secret-shape.ts'
 import type { Gate } from '../../schema/gate.ts'
@@ -41,13 +42,18 @@ export function viewTools(
       name: displayName(server.name, listed.tool, settings.naming),
       server: server.name,
       tool: listed.tool,
-      description: harmless(listed.description, limit),
+      description: descriptionOf(listed)(limit),
       decision: governor.decide({ server, kind: 'tool', subject: listed.tool, arguments: {} }).action,
-      input_schema: schemaView(listed.inputSchema),
+      input_schema: schemaOf(listed),
       ...harmOf(server, listed),
-      annotations: prune(listed.annotations, maxSchemaDepth),
+      annotations: annotationsOf(listed),
     }))
 }
+
+// A tool is cleaned once, however often it is listed and searched: of hundreds of long ones that takes a second.
+const schemaOf = rememberedOf(({ inputSchema }: KnownTool) => schemaView(inputSchema))
+const annotationsOf = rememberedOf(({ annotations }: KnownTool) => prune(annotations, maxSchemaDepth))
+const descriptionOf = rememberedOf(({ description }: KnownTool) => harmlessly(description))
 
 /** What a call may do: the server's own claims go before the operator's word for it, and absent means the worst. */
 function harmOf(
@@ -82,10 +88,13 @@ export function displayName(server: string, tool: string, naming: Settings['tool
 }
 
 /** Plain text that does not look as if it held a secret; one that does is withheld whole. */
-export function harmless(text: string, limit: number): string {
+export const harmless = (text: string, limit: number): string => harmlessly(text)(limit)
+
+function harmlessly(text: string): (limit: number) => string {
   // Again without what is taken out: a secret may be held together by what nobody sees.
-  const kind = secretShape(text) ?? secretShape(plain(text, Infinity))
-  return kind === null ? plain(text, limit) : withheld(kind)
+  const clean = plain(text, Infinity)
+  const kind = secretShape(text) ?? secretShape(clean)
+  return (limit) => (kind === null ? cut(clean, limit) : withheld(kind))
 }
 
 const withheld = (kind: string): string => `(withheld: it holds what looks like ${kind})`
@@ -103,8 +112,11 @@ export function plain(text: string, limit: number): string {
     .replace(/\u001b\[[0-?]*[ -/]*[@-~]/g, '')
     .replace(/[\p{C}\p{Zl}\p{Zp}\p{DI}]+/gu, ' ')
     .trim()
-  return clean.length <= limit ? clean : `${clean.slice(0, limit - 1)}…`
+  return cut(clean, limit)
 }
+
+const cut = (text: string, limit: number): string =>
+  text.length <= limit ? text : `${text.slice(0, limit - 1)}…`
 
 /** The value, with everything deeper than `depth` levels replaced by an empty object, and its words made harmless. */
 export function prune(value: unknown, depth: number): unknown {

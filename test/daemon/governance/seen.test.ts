@@ -1,6 +1,6 @@
 // What a server lists is read within bounds, whatever it lists: more than that is no tool, and takes no time.
 import { expect, test } from 'vitest'
-import { readSurface } from '../../../src/daemon/governance/seen.ts'
+import { digestOfTool, readSurface } from '../../../src/daemon/governance/seen.ts'
 import { parseOneWay } from '../../../src/lib/one-way.ts'
 import { serverSettings } from '../../support/server-settings.ts'
 
@@ -67,4 +67,20 @@ test('what was accepted is read before all else, however much is listed before i
   const before = { tools: last } as unknown as Parameters<typeof readSurface>[2]
   const seen = readSurface({ server, tools: new Map(Object.entries(tools)), rest: {} }, reading, before)
   expect([...seen.digests.keys()]).toEqual(['t9', 't0', 't1', 't2'])
+})
+
+test('a tool is digested once, however often it is compared and shown', () => {
+  let reads = 0
+  const listed = {
+    name: 't',
+    get description() {
+      reads += 1
+      return 'Says it again.'
+    },
+  }
+  const digest = digestOfTool(listed)
+  const before = reads
+  expect(digestOfTool(listed)).toBe(digest)
+  expect(reads).toBe(before)
+  expect(digestOfTool({ ...listed, description: 'Says it.' })).not.toBe(digest)
 })

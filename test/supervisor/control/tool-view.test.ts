@@ -94,3 +94,25 @@ test('a secret is taken out of a schema wherever it stands, and nothing else is'
     },
   })
 })
+
+test('a tool is cleaned once, however often it is listed, in whatever length', () => {
+  let reads = 0
+  const listed = {
+    tool: 't',
+    get description() {
+      reads += 1
+      return 'x'.repeat(300)
+    },
+    inputSchema: { type: 'object', properties: { a: { description: 'b\u200bc' } } },
+    annotations: { title: 'T' },
+  }
+  const gate = gateOf(allowAll)
+  const tools = { descriptionList: 200, descriptionFull: 2048, naming: '<server>_<tool>' }
+  const view = (length: 'list' | 'full') =>
+    viewTools(serverOf({}), [listed], { gate, governor: gate, settings: { tools } as never }, length)[0]
+  const [first, again] = [view('list'), view('full')]
+  expect([first?.description.length, again?.description.length]).toEqual([200, 300])
+  expect(again?.input_schema).toBe(first?.input_schema)
+  expect(again?.annotations).toBe(first?.annotations)
+  expect(reads).toBe(1)
+})
