@@ -378,8 +378,8 @@ describe('nothing reaches a server but through the dispatch', () => {
     // What it is asked that no policy governs: what it lists, and who it is.
     expect(saying(/\bclient\.(request|ask)\(/)).toEqual([
       'supervisor/client/tool-surface.ts',
-      'supervisor/control/control-slot.ts',
       'supervisor/control/look.ts',
+      'supervisor/control/slot-connection.ts',
       'supervisor/governed/own-processes.ts',
     ])
     expect(saying(/\bclient\.ask\((?!method, params, options\))/)).toEqual([])
@@ -396,7 +396,7 @@ describe('nothing reaches a server but through the dispatch', () => {
       'supervisor/governed/governed-calls.ts',
     ])
     expect(saying(/\.request\('tools\/call'/)).toEqual([
-      'supervisor/control/control-slot.ts',
+      'supervisor/control/slot-connection.ts',
       'supervisor/governed/own-processes.ts',
     ])
     expect(saying(/\bline\.send\(/)).toEqual(['supervisor/control/call-tool.ts'])

@@ -1,5 +1,6 @@
 // Asking a person: one question, one deadline, an answer that is good for exactly what was asked.
 import { randomBytes } from 'node:crypto'
+import { SallyportError } from '../errors.ts'
 import type { Waiting } from '../schema/governor.ts'
 import type { ApprovalAnswer, ApprovalQuestion, Approver } from './ports.ts'
 import { headOf, makeVisible, type Piece, pieceOf, summaryOf } from './question.ts'
@@ -219,7 +220,7 @@ export class Approvals implements Approver {
       tell({ kind: 'settled', id, answer })
       resolve(answer)
     }
-    const cancelled = (): void => settle(refusal(null, 'the caller took the call back'))
+    const cancelled = (): void => settle(refusal(null, SallyportError.from(signal.reason).message))
     const late = `no operator answered within ${waitMs} ms`
     const timer = setTimeout(() => settle({ ...refusal(null, late), isTimeout: true }), waitMs)
     signal.addEventListener('abort', cancelled)

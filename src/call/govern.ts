@@ -140,6 +140,8 @@ class Passage implements Told {
     const { call, server, lineage } = proposal
     const used = { call, ...about.target, ...about.basis, lineage, ...digests, ...answer }
     await ports.recorder.record('approval.used', used)
+    // Nobody said no: the call was taken back, or what it was for is gone.
+    if (!answer.granted && answer.by === null) this.#waiting.signal.throwIfAborted()
     // The question was one of a policy that does not hold any more: what holds now decides, from the beginning.
     if (ports.policyVersion(server.name) !== policyVersion) return this.propose()
     return this.#permit(decided, expectGranted(answer, proposal))

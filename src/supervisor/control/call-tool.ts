@@ -64,7 +64,12 @@ export async function callTool(parts: Parts): Promise<CallResult> {
       obstacle,
       comparing: comparingOf(settings, () => line?.comparing() ?? null),
     },
-    { signal },
+    // Mostly nobody waits for anything: then no signal is made.
+    {
+      get signal() {
+        return line?.until(signal) ?? signal
+      },
+    },
   )
   const sent = performance.now()
   const timeoutMs = Math.min(call.timeoutMs ?? Infinity, settings.timeouts.callMs)

@@ -5,7 +5,6 @@ import { unlessAborted } from '../../lib/deadline.ts'
 import { Due } from '../../lib/due.ts'
 import type { InstanceView } from '../../rpc/protocol.ts'
 import type { ServerSettings } from '../../schema/settings.ts'
-import { paramsWithCredentials } from '../message/credential-meta.ts'
 import { Instance } from '../instance/instance.ts'
 import type { Aftermath, Lost } from '../instance/life.ts'
 import type { LogRing } from '../instance/log-ring.ts'
@@ -18,7 +17,7 @@ import type { SharedDoor } from '../shared/serving.ts'
 import type { Guest, Seat } from '../shared/seat.ts'
 import type { Generations } from './generations.ts'
 import { Idle } from './idle.ts'
-import { type Connection, connectionTo, type Line } from './slot-connection.ts'
+import { type Connection, connectionTo, type Line, lineOf } from './slot-connection.ts'
 import { soon } from '../instance/stop.ts'
 import type { ToolSurface } from '../client/tool-surface.ts'
 import { unavailable, whyNot } from '../message/unavailable.ts'
@@ -114,7 +113,8 @@ export class ControlSlot implements AsyncDisposable, SharedDoor {
 
   /** The way to the server, once it is known what it lists by now. Whoever finds it down fails at once; nothing is repeated. */
   async line({ tool, generation }: Asked, waiting: Waiting): Promise<Line> {
-    const { client, surface } = await this.#connected(waiting.signal)
+    const connection = await this.#connected(waiting.signal)
+    const { surface } = connection
     this.#idle.hold() // for whoever waits for the lists, too
     try {
       const known = surface.known()
@@ -125,19 +125,11 @@ export class ControlSlot implements AsyncDisposable, SharedDoor {
       this.#letGo()
       throw error
     }
-    return {
+    return lineOf(connection, {
       instance: this.#instance.id,
-      comparing: () => surface.known(),
-      dress: (params) => client.dress(params),
-      send: (admission, params, options) => {
-        const { process, secrets } = admission
-        if (process !== null) return this.#own.call({ ...admission, process }, params, options)
-        const values = secrets?.meta ?? null
-        const sent = values === null ? params : paramsWithCredentials(params, values)
-        return client.request('tools/call', sent, options)
-      },
-      [Symbol.dispose]: () => this.#letGo(),
-    }
+      own: this.#own,
+      letGo: () => this.#letGo(),
+    })
   }
 
   async join(guest: Guest): Promise<Seat> {
@@ -272,6 +264,7 @@ export class ControlSlot implements AsyncDisposable, SharedDoor {
     const gone = unavailable(this.#options.server.name, reason)
     this.#meeting?.client.close(gone)
     connection?.client.close(gone)
+    connection?.gone.abort(gone)
     connection?.surface.close()
     connection?.board?.end(reason)
   }

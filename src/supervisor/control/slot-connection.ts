@@ -4,6 +4,8 @@ import type { Comparing } from '../../lib/once-compared.ts'
 import type { Admission } from '../../schema/governor.ts'
 import type { Answer, RequestOptions } from '../client/options.ts'
 import { McpClient } from '../client/mcp-client.ts'
+import type { OwnProcesses } from '../governed/own-processes.ts'
+import { paramsWithCredentials } from '../message/credential-meta.ts'
 import type { Ports, Running } from '../ports.ts'
 import { SharedBoard } from '../shared/board.ts'
 import { ToolSurface } from '../client/tool-surface.ts'
@@ -14,6 +16,8 @@ export interface Connection {
   readonly surface: ToolSurface
   /** Null where sessions have processes of their own */
   readonly board: SharedBoard | null
+  /** Aborted when the process is, or is to be, no more, with what whoever waits is told */
+  readonly gone: AbortController
 }
 
 /** A connected server, kept from resting until disposed of. */
@@ -21,6 +25,8 @@ export interface Line extends Disposable {
   readonly instance: InstanceId
   /** Null while what the server lists is known; otherwise resolves when it was compared */
   readonly comparing: Comparing
+  /** A signal for whatever is waited for before the call is sent: the given one, or that there is nobody to send it to */
+  readonly until: (signal: AbortSignal) => AbortSignal
   /** Parameters as `send` takes them: in the later era they also say who speaks */
   readonly dress: (params: string) => string
   /** Sends the `tools/call` that was admitted, in this turn */
@@ -60,5 +66,30 @@ export function connectionTo(parts: Parts): Connection {
     next: nextGeneration,
     observe: (seen) => ports.governor.observe({ server, instance, ...seen }),
   })
-  return { client, surface, board }
+  return { client, surface, board, gone: new AbortController() }
+}
+
+interface LineParts {
+  readonly instance: InstanceId
+  /** For servers that have a process for each call */
+  readonly own: OwnProcesses
+  readonly letGo: () => void
+}
+
+/** What one call has of it. */
+export function lineOf({ client, surface, gone }: Connection, { instance, own, letGo }: LineParts): Line {
+  return {
+    instance,
+    comparing: () => surface.known(),
+    until: (signal) => AbortSignal.any([signal, gone.signal]),
+    dress: (params) => client.dress(params),
+    send: (admission, params, options) => {
+      const { process, secrets } = admission
+      if (process !== null) return own.call({ ...admission, process }, params, options)
+      const values = secrets?.meta ?? null
+      const sent = values === null ? params : paramsWithCredentials(params, values)
+      return client.request('tools/call', sent, options)
+    },
+    [Symbol.dispose]: letGo,
+  }
 }
