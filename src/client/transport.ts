@@ -3,7 +3,7 @@ import type { Socket } from 'node:net'
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
 import { SallyportError } from '../errors.ts'
 import { dial } from '../rpc/dial.ts'
-import { LineBuffer } from '../rpc/framing.ts'
+import { LineBuffer } from '../rpc/line-buffer.ts'
 import { protocolId } from '../rpc/protocol.ts'
 import { runtimePaths } from '../rpc/runtime-dir.ts'
 

@@ -1,22 +1,16 @@
 // One accepted control connection: requests in, answers out, all of it bounded; or handed over to an MCP session.
-import type { Duplex } from 'node:stream'
 import type { Socket } from 'node:net'
 import { enough, SallyportError } from '../errors.ts'
 import type { Logger } from '../lib/logger.ts'
 import { ReplacedError } from '../lib/late.ts'
 import { isShortage } from '../lib/missing.ts'
-import type { RawJson } from '../lib/raw-json.ts'
-import {
-  errorLine,
-  LineBuffer,
-  maxLineBytes,
-  notificationLine,
-  noId,
-  parseRequest,
-  resultLine,
-} from './framing.ts'
+import { errorLine, idIn, notificationLine, noId, parseRequest, resultLine } from './framing.ts'
+import { LineBuffer, maxLineBytes } from './line-buffer.ts'
 import type { Request } from './framing.ts'
-import type { Notifications, Principal } from './protocol.ts'
+import { busy, Holding } from './holding.ts'
+import type { Share } from './allowance.ts'
+import type { Principal } from './protocol.ts'
+import type { Call, Notifier, Service } from './answering.ts'
 
 /** Bounds of one connection. */
 export interface ConnectionLimits {
@@ -38,44 +32,12 @@ export const defaultLimits: ConnectionLimits = {
   lingerMs: 5000,
 }
 
-/** A call as its handler sees it: who asks, until when, and how to tell more than one answer. */
-export interface Call {
-  readonly principal: Principal
-  /** Aborted when the peer is gone or has cancelled the call */
-  readonly signal: AbortSignal
-  /** The text of one member of `params` as the peer wrote it, or null when absent */
-  text(member: string): RawJson | null
-  /** Aborts another call of this connection by its request id; false when none is in flight */
-  cancel(requestId: string | number): boolean
-  /** Starts work that lives until the connection ends, once the answer is written. */
-  afterReply(task: (stream: Notifier) => Promise<void>): void
-}
-
-/** Notifications to one peer, as fast as it reads and no faster. */
-export interface Notifier {
-  readonly signal: AbortSignal
-  notify<M extends keyof Notifications>(method: M, params: Notifications[M]): Promise<void>
-}
-
-/** A session that takes the connection over; `head` is what was read behind the request. */
-export interface HandOver {
-  readonly result: unknown
-  take(stream: Duplex, head: Buffer): void
-  /** The peer was gone before the session could take over */
-  abandon(): void
-}
-
-/** What is served on a socket. Both throw SallyportErrors; anything else is logged and answered as ERR_INTERNAL. */
-export interface Service {
-  call(method: string, params: unknown, call: Call): Promise<unknown>
-  /** Serves the one method that ends the control protocol on its connection, `session/attach` */
-  attach(params: unknown, call: Call): Promise<HandOver>
-}
-
 interface Options {
   readonly service: Service
   readonly principal: Principal
   readonly limits: ConnectionLimits
+  /** Its part of what its uid may have the daemon keep */
+  readonly share: Share
   readonly log: Logger
 }
 
@@ -88,6 +50,7 @@ class Connection {
   readonly #socket: Socket
   readonly #options: Options
   readonly #lines: LineBuffer
+  readonly #holding: Holding
   readonly #gone = new AbortController()
   readonly #inFlight = new Map<string, AbortController>()
   #streams = 0
@@ -108,6 +71,7 @@ class Connection {
     this.#socket = socket
     this.#options = options
     this.#lines = new LineBuffer(options.limits.lineBytes)
+    this.#holding = new Holding(socket, this.#lines, options.share)
   }
 
   open(): void {
@@ -124,6 +88,7 @@ class Connection {
         if (line === null) break
         this.#receive(line)
       }
+      if (this.#state === 'open') this.#expectRoom()
     } catch (error) {
       this.#write(errorLine(noId, SallyportError.from(error)))
       this.#end()
@@ -131,6 +96,14 @@ class Connection {
     if (this.#state !== 'open' && this.#state !== 'attaching') return
     if (this.#state === 'attaching' || this.#socket.writableNeedDrain) this.#socket.pause()
     else this.#socket.resume()
+  }
+
+  /** A line that there is no room for is refused by its id, and its rest not kept; without one, its connection ends. */
+  #expectRoom(): void {
+    if (this.#lines.heldBytes === 0 || this.#holding.hasRoom) return
+    const id = idIn(this.#lines.drop())
+    if (id === null) throw busy()
+    this.#write(errorLine(id, busy()))
   }
 
   #receive(line: Buffer): void {
@@ -143,13 +116,13 @@ class Connection {
         this.#write(errorLine(message.id, message.error))
         return
       case 'request':
-        void this.#serve(message) // never rejects
+        void this.#serve(message, line.length) // never rejects
     }
   }
 
-  async #serve(request: Request): Promise<void> {
+  async #serve(request: Request, bytes: number): Promise<void> {
     const { id, method } = request
-    const refusal = this.#refusal(request)
+    const refusal = this.#refusal(request) ?? this.#holding.begin(bytes)
     if (refusal !== null) {
       this.#write(errorLine(id, refusal))
       return
@@ -176,6 +149,7 @@ class Connection {
       if (this.#state === 'attaching') this.#end()
     } finally {
       this.#inFlight.delete(id.raw)
+      this.#holding.end(bytes)
       if (this.#state === 'ending') this.#endWhenAnswered()
     }
   }
@@ -246,7 +220,7 @@ class Connection {
   #write(line: string): boolean {
     if (!this.#socket.writable) return false
     const isDrained = this.#socket.write(line)
-    if (this.#socket.writableLength > this.#options.limits.unreadBytes) {
+    if (this.#socket.writableLength > this.#options.limits.unreadBytes || !this.#holding.hasRoom) {
       this.#options.log.warn(
         { principal: this.#options.principal.id },
         'host reads too slowly, connection cut',

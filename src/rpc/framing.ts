@@ -1,4 +1,4 @@
-// Bytes of a control connection into lines, and lines into requests: bounded, strict, and exact about ids.
+// Lines of a control connection into requests: bounded, strict, and exact about ids.
 import { isUtf8 } from 'node:buffer'
 import { SallyportError } from '../errors.ts'
 
@@ -6,78 +6,6 @@ import { JsonScanError, members, skipSpace } from '../lib/json-scan.ts'
 import type { Member } from '../lib/json-scan.ts'
 import { confusable, foldKey, spellings } from '../lib/key-folding.ts'
 import { RawJson, stringifyRaw } from '../lib/raw-json.ts'
-
-/** Longest line that a control connection may carry, bytes. */
-export const maxLineBytes = 16 * 1024 * 1024
-
-/** Splits a byte stream at line feeds, holding at most one unfinished line of `limitBytes`. */
-export class LineBuffer {
-  readonly #limitBytes: number
-  readonly #chunks: Buffer[] = []
-  #partial = Buffer.alloc(0)
-  #partialBytes = 0
-
-  constructor(limitBytes = maxLineBytes) {
-    this.#limitBytes = limitBytes
-  }
-
-  push(chunk: Buffer): void {
-    this.#chunks.push(chunk)
-  }
-
-  /** The next whole line without its line feed, or null. Throws ERR_MESSAGE_TOO_LARGE once a line exceeds the limit. */
-  next(): Buffer | null {
-    for (let chunk = this.#chunks.shift(); chunk !== undefined; chunk = this.#chunks.shift()) {
-      const end = chunk.indexOf(0x0a)
-      const piece = end === -1 ? chunk : chunk.subarray(0, end)
-      if (this.#partialBytes + piece.length > this.#limitBytes) throw tooLarge(this.#limitBytes)
-      if (end === -1) {
-        this.#keep(piece)
-        continue
-      }
-      if (end + 1 < chunk.length) this.#chunks.unshift(chunk.subarray(end + 1))
-      return this.#finish(piece)
-    }
-    return null
-  }
-
-  /** Everything that was read and not yet taken as a line; the buffer is empty afterwards. */
-  rest(): Buffer {
-    const rest = Buffer.concat([this.#partial.subarray(0, this.#partialBytes), ...this.#chunks])
-    this.#chunks.length = 0
-    this.#partialBytes = 0
-    return rest
-  }
-
-  // Copies into a buffer that doubles: a peer that sends single bytes costs neither a chunk each nor quadratic time.
-  #keep(piece: Buffer): void {
-    const needed = this.#partialBytes + piece.length
-    if (needed > this.#partial.length) {
-      const grown = Buffer.allocUnsafe(Math.max(needed, 2 * this.#partial.length, 4096))
-      this.#partial.copy(grown, 0, 0, this.#partialBytes)
-      this.#partial = grown
-    }
-    piece.copy(this.#partial, this.#partialBytes)
-    this.#partialBytes = needed
-  }
-
-  #finish(piece: Buffer): Buffer {
-    if (this.#partialBytes === 0) return piece
-    this.#keep(piece)
-    const line = this.#partial.subarray(0, this.#partialBytes)
-    this.#partial = Buffer.alloc(0)
-    this.#partialBytes = 0
-    return line
-  }
-}
-
-function tooLarge(limitBytes: number): SallyportError {
-  return new SallyportError(
-    'ERR_MESSAGE_TOO_LARGE',
-    `a line on the control connection is longer than ${limitBytes} bytes; send less in one message`,
-    { limit_bytes: limitBytes },
-  )
-}
 
 /** The id of an error that answers no request in particular. */
 export const noId = new RawJson('null')
@@ -150,6 +78,18 @@ function paramsOf(members: readonly Member[]): readonly Member[] {
     folded.add(foldKey(key))
   }
   return parts
+}
+
+/** The id of a request of which only the beginning is known; null where none, or no single one, stands in that. */
+export function idIn(head: Buffer): RawJson | null {
+  const found: Member[] = []
+  try {
+    members(head.toString('latin1'), 0, head.length, {}, found)
+  } catch (error) {
+    if (!(error instanceof JsonScanError)) throw error
+  }
+  const id = idOf(head, found)
+  return id === noId ? null : id
 }
 
 const inside = new Set(['params'])

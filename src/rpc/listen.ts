@@ -5,8 +5,10 @@ import { lstatSync, unlinkSync } from 'node:fs'
 import { chmod, chown, lstat, rename, unlink } from 'node:fs/promises'
 import { SallyportError } from '../errors.ts'
 import type { Logger } from '../lib/logger.ts'
+import { Allowance, type AllowanceLimits, type Share } from './allowance.ts'
 import { defaultLimits, serveConnection } from './connection.ts'
-import type { ConnectionLimits, Service } from './connection.ts'
+import type { ConnectionLimits } from './connection.ts'
+import type { Service } from './answering.ts'
 import { errorLine, noId } from './framing.ts'
 import type { PeerCredentials, PeerQuery } from './peer.ts'
 import type { Principal } from './protocol.ts'
@@ -26,7 +28,7 @@ export interface ListenOptions {
 }
 
 /** Bounds of a socket, beside those of each connection. */
-export interface ListenLimits extends ConnectionLimits {
+export interface ListenLimits extends ConnectionLimits, AllowanceLimits {
   /** Connections at once, known or not */
   readonly connections: number
   /** Connections of one uid */
@@ -41,6 +43,8 @@ export const defaultListenLimits: ListenLimits = {
   ...defaultLimits,
   connections: 1024,
   connectionsPerUid: 256,
+  ownBytes: 256 * 1024,
+  sharedBytes: 64 * 1024 * 1024,
 }
 
 /** Where a socket is bound, before it has its name: no longer than that, since the kernel bounds both. */
@@ -74,7 +78,7 @@ export class Listener implements AsyncDisposable {
   readonly #sockets = new Set<Socket>()
   #placed: Placed | null = null
   #closed: Promise<void> | null = null
-  readonly #perUid = new Map<number, number>()
+  readonly #perUid = new Map<number, Allowance>()
 
   constructor(options: ListenOptions, limits: ListenLimits) {
     this.path = options.path
@@ -131,8 +135,9 @@ export class Listener implements AsyncDisposable {
     socket.on('error', ignored)
     try {
       const peer = await this.#options.peers.ask(socket)
-      this.#count(socket, peer)
+      const share = this.#shareOf(socket, peer)
       serveConnection(socket, {
+        share,
         service: this.#options.service,
         principal: principalOf(peer),
         limits: this.#limits,
@@ -151,23 +156,28 @@ export class Listener implements AsyncDisposable {
     }
   }
 
-  #count(socket: Socket, peer: PeerCredentials): void {
+  #shareOf(socket: Socket, peer: PeerCredentials): Share {
     if (!this.#options.admits(peer))
       throw new SallyportError(
         'ERR_NOT_AUTHORISED',
         `uid ${peer.uid} may not use ${this.path}; ${whoMayUse(this.path)}`,
         { uid: peer.uid },
       )
-    const open = this.#perUid.get(peer.uid) ?? 0
-    if (open >= this.#limits.connectionsPerUid)
-      throw new SallyportError('ERR_BUSY', `uid ${peer.uid} has ${open} connections open; close one`)
-    if (socket.destroyed) return
-    this.#perUid.set(peer.uid, open + 1)
-    socket.once('close', () => {
-      const rest = (this.#perUid.get(peer.uid) ?? 1) - 1
-      if (rest === 0) this.#perUid.delete(peer.uid)
-      else this.#perUid.set(peer.uid, rest)
-    })
+    const allowance = this.#perUid.get(peer.uid) ?? new Allowance(this.#limits)
+    if (allowance.connections >= this.#limits.connectionsPerUid)
+      throw new SallyportError(
+        'ERR_BUSY',
+        `uid ${peer.uid} has ${allowance.connections} connections open; close one`,
+      )
+    this.#perUid.set(peer.uid, allowance)
+    const share = allowance.open()
+    const over = (): void => {
+      share[Symbol.dispose]()
+      if (allowance.connections === 0) this.#perUid.delete(peer.uid)
+    }
+    if (socket.destroyed) over()
+    else socket.once('close', over)
+    return share
   }
 
   /** Takes no more connections; those that are open go on. The file is removed; one that came in its place is its maker's. */

@@ -5,7 +5,7 @@ import type { ApprovalQuestion } from '../../src/call/ports.ts'
 import { feedApprovals } from '../../src/daemon/approval-feed.ts'
 import { EventLog } from '../../src/daemon/events.ts'
 import type { CallId } from '../../src/lib/ids.ts'
-import type { Notifier } from '../../src/rpc/connection.ts'
+import type { Notifier } from '../../src/rpc/answering.ts'
 import type { PendingApproval, SettledApproval } from '../../src/rpc/governed.ts'
 import type { Caller } from '../../src/supervisor/ports.ts'
 

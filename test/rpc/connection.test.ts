@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest'
 import { SallyportError } from '../../src/errors.ts'
 import { RawJson } from '../../src/lib/raw-json.ts'
-import type { Call, HandOver, Service } from '../../src/rpc/connection.ts'
+import type { Call, HandOver, Service } from '../../src/rpc/answering.ts'
 import { eventually } from '../support/eventually.ts'
 import { rawPeer, serveOn } from '../support/control.ts'
 
@@ -11,6 +11,7 @@ class TestService implements Service {
   running = 0
   cancelled = 0
   notified = 0
+  answered = 0
   head = ''
   abandoned = 0
   attachGate: Promise<void> = Promise.resolve()
@@ -20,6 +21,7 @@ class TestService implements Service {
       case 'echo':
         return { params, raw: call.text('value') }
       case 'big':
+        this.answered += 1
         return new RawJson(`"${'x'.repeat(Number(call.text('size')?.raw))}"`)
       case 'wait':
         return this.#wait(call.signal)
@@ -229,6 +231,69 @@ describe('a host that does not read', () => {
     peer.send(call(99, 'big', { size: 2_000_000 }))
     peer.socket.resume()
     await eventually(() => peer.socket.destroyed || peer.socket.readableEnded)
+  })
+})
+
+describe('the connections of one uid', () => {
+  const limits = { ownBytes: 1000, sharedBytes: 100_000 }
+  const begun = `{"jsonrpc":"2.0","id":1,"method":"echo","params":{"value":"${'x'.repeat(30_000)}`
+
+  it('have lines kept that have not ended, as far as there is room for one user, and the rest are told so', async () => {
+    await using served = await serveOn(new TestService(), limits)
+    const peers = await Promise.all(Array.from({ length: 5 }, () => rawPeer(served.path)))
+    const lines = peers.map((peer) => peer.line())
+    for (const peer of peers) peer.send(begun)
+    let cut = 0
+    for (const line of lines) void line.then(() => (cut += 1))
+    await eventually(() => cut === 2)
+    for (const peer of peers) peer.send('"}}\n')
+    const codes = (await Promise.all(lines)).map(codeOf)
+    expect(codes.filter((code) => code === 'ERR_BUSY')).toHaveLength(2)
+    expect(codes.filter((code) => code === undefined)).toHaveLength(3)
+    // Whoever was refused goes on behind the line that was.
+    for (const peer of peers) {
+      peer.send(`${begun}"}}\n`)
+      expect(JSON.parse((await peer.line()) ?? '{}')).toHaveProperty('result')
+    }
+    for (const peer of peers) await peer[Symbol.asyncDispose]()
+  })
+
+  it('are ended where a line without room does not begin with an id', async () => {
+    await using served = await serveOn(new TestService(), limits)
+    await using peer = await rawPeer(served.path)
+    peer.send(`{"jsonrpc":"2.0","params":{"value":"${'x'.repeat(200_000)}`)
+    expect(codeOf(await peer.line())).toBe('ERR_BUSY')
+    expect(await peer.line()).toBeNull()
+  })
+
+  it('have calls kept that are not answered, as far as there is room; small ones always', async () => {
+    const service = new TestService()
+    await using served = await serveOn(service, limits)
+    await using one = await rawPeer(served.path)
+    await using other = await rawPeer(served.path)
+    const long = { value: 'x'.repeat(30_000) }
+    for (const id of [1, 2, 3]) one.send(call(id, 'wait', long))
+    await eventually(() => service.running === 3)
+    other.send(call(1, 'echo', long))
+    expect(codeOf(await other.line())).toBe('ERR_BUSY')
+    other.send(call(2, 'echo', { value: 1 }))
+    expect(codeOf(await other.line())).toBeUndefined()
+    one.send(call(9, 'cancel', { id: 2 }))
+    await eventually(() => service.running === 2)
+    other.send(call(3, 'echo', long))
+    expect(codeOf(await other.line())).toBeUndefined()
+  })
+
+  it('have answers kept that are not read, as far as there is room', async () => {
+    const service = new TestService()
+    await using served = await serveOn(service, { ownBytes: 1000, sharedBytes: 3_000_000 })
+    const peers = await Promise.all(Array.from({ length: 4 }, () => rawPeer(served.path)))
+    for (const peer of peers) peer.socket.pause()
+    for (const peer of peers) peer.send(call(1, 'big', { size: 2_000_000 }))
+    await eventually(() => service.answered === 4)
+    const lines = await Promise.all(peers.map((peer) => (peer.socket.resume(), peer.line())))
+    expect(lines.filter((line) => line?.endsWith('}') === true)).toHaveLength(1)
+    for (const peer of peers) await peer[Symbol.asyncDispose]()
   })
 })
 

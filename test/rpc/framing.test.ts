@@ -1,7 +1,8 @@
 // Lines and messages of the control protocol: bounds, exact ids, named faults.
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { LineBuffer, parseReply, parseRequest, resultLine } from '../../src/rpc/framing.ts'
+import { parseReply, parseRequest, resultLine } from '../../src/rpc/framing.ts'
+import { LineBuffer } from '../../src/rpc/line-buffer.ts'
 import { RawJson } from '../../src/lib/raw-json.ts'
 
 const parse = (text: string | Buffer) => parseRequest(Buffer.from(text))

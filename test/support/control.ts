@@ -3,24 +3,30 @@ import { connect, createServer } from 'node:net'
 import type { Socket } from 'node:net'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { defaultLimits, serveConnection } from '../../src/rpc/connection.ts'
-import type { ConnectionLimits, Service } from '../../src/rpc/connection.ts'
+import { Allowance } from '../../src/rpc/allowance.ts'
+import { serveConnection } from '../../src/rpc/connection.ts'
+import { defaultListenLimits, type ListenLimits } from '../../src/rpc/listen.ts'
+import type { Service } from '../../src/rpc/answering.ts'
 import { silent } from '../../src/lib/logger.ts'
 import { tempDir } from './temp-dir.ts'
 
 const principal = { kind: 'uid', id: '7', attributes: { uid: 7, gid: 7, pid: 7 } } as const
 
-/** Serves `service` on a socket of a temporary folder. */
+/** Serves `service` on a socket of a temporary folder, to connections of one uid. */
 export async function serveOn(
   service: Service,
-  limits: Partial<ConnectionLimits> = {},
+  more: Partial<ListenLimits> = {},
 ): Promise<AsyncDisposable & { readonly path: string }> {
   const folder = await tempDir()
   const path = join(folder.path, 's')
   const sockets = new Set<Socket>()
+  const limits = { ...defaultListenLimits, ...more }
+  const allowance = new Allowance(limits)
   const server = createServer({ allowHalfOpen: true, pauseOnConnect: true }, (socket) => {
     sockets.add(socket)
-    serveConnection(socket, { service, principal, limits: { ...defaultLimits, ...limits }, log: silent })
+    const share = allowance.open()
+    socket.once('close', () => share[Symbol.dispose]())
+    serveConnection(socket, { service, principal, limits, share, log: silent })
   })
   await new Promise<void>((resolve) => server.listen(path, resolve))
   return {

@@ -1,6 +1,6 @@
 // From a method's name to its handler: who may call it, whether its parameters are right, and nothing more.
 import { SallyportError } from '../../errors.ts'
-import type { Call, HandOver, Service } from '../../rpc/connection.ts'
+import type { Call, HandOver, Service } from '../../rpc/answering.ts'
 import type { HostMethods, OperatorMethods } from '../../rpc/protocol.ts'
 import { formatPath } from '../../schema/problem.ts'
 import type { Problem } from '../../schema/problem.ts'

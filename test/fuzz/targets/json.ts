@@ -6,7 +6,8 @@ import { canonicalize, depthLimit, NotCanonical } from '../../../src/call/canoni
 import { inexactNumber } from '../../../src/call/inexact.ts'
 import { SallyportError } from '../../../src/errors.ts'
 import { LineSplitter } from '../../../src/lib/lines.ts'
-import { LineBuffer, parseReply, parseRequest } from '../../../src/rpc/framing.ts'
+import { parseReply, parseRequest } from '../../../src/rpc/framing.ts'
+import { LineBuffer } from '../../../src/rpc/line-buffer.ts'
 import { readUnambiguous } from '../../../src/supervisor/message/envelope.ts'
 import type { Target } from '../target.ts'
 
