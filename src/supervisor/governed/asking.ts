@@ -92,10 +92,3 @@ export class Asking implements Asker {
     }
   }
 }
-
-/** Too much of a session's is held already; `most` in bytes. */
-export const tooManyLong = (most: number): SallyportError =>
-  new SallyportError(
-    'ERR_BUSY',
-    `long requests of over ${most} bytes would wait in this session; send the next when one is answered`,
-  )

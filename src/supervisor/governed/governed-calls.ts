@@ -3,7 +3,6 @@ import { SallyportError } from '../../errors.ts'
 import { BriefMap } from '../../lib/brief-map.ts'
 import { nowMs } from '../../lib/clock.ts'
 import { type InstanceId, newCallId, type SessionId } from '../../lib/ids.ts'
-import { isLong } from '../../lib/long-text.ts'
 import { Together } from '../../lib/together.ts'
 import type { Comparing } from '../../lib/once-compared.ts'
 import type { Gate } from '../../schema/gate.ts'
@@ -12,8 +11,9 @@ import type { Admission, Governor, Outcome } from '../../schema/governor.ts'
 import type { ServerSettings } from '../../schema/settings.ts'
 import { Alarm } from './alarm.ts'
 import { cancelledLine, errorLine } from '../message/answers.ts'
-import { Asking, tooManyLong } from './asking.ts'
+import { Asking } from './asking.ts'
 import type { Conversation, HostRequest } from '../lanes/conversation.ts'
+import { KeptLines } from './kept-lines.ts'
 import { lineWithCredentials } from '../message/credential-meta.ts'
 import type { Response } from '../message/envelope.ts'
 import { denialOf } from '../message/governed-request.ts'
@@ -69,7 +69,7 @@ interface Sent {
 export class GovernedCalls {
   readonly #options: GovernedCallsOptions
   readonly #sent = new BriefMap<Sent>()
-  #longHeld = 0
+  readonly #kept: KeptLines
   readonly #alarm: Alarm
   /** Calls in processes of their own */
   readonly #own = new Map<string, AbortController>()
@@ -79,6 +79,7 @@ export class GovernedCalls {
 
   constructor(options: GovernedCallsOptions) {
     this.#options = options
+    this.#kept = new KeptLines(4 * options.server.output.lineBytes)
     this.#alarm = new Alarm(options.talk, (now) => this.#expire(now))
     this.#tasks = new Tasks(options.tasks)
   }
@@ -99,9 +100,8 @@ export class GovernedCalls {
     const patience = new Patience(held.progressToken, toHost)
     talk.held.set(held.request.id.key, patience)
     const asking = new Asking(held, patience, this.#ask, this.#decided)
-    const most = 4 * this.#options.server.output.lineBytes
-    if (isLong(held.line) && (this.#longHeld += held.line.length) > most)
-      return asking.refused(tooManyLong(most))
+    const tooMuch = this.#kept.wait(held.line)
+    if (tooMuch !== null) return asking.refused(tooMuch)
     this.#starting.add(() => asking.start(() => this.#obstacle(held.asks, patience)))
   }
 
@@ -112,8 +112,7 @@ export class GovernedCalls {
 
   /** The host waits no longer. True when the request was still held: then nothing is sent, and nothing answered. */
   takeBack(id: MessageId): boolean {
-    const { held } = this.#options.talk
-    const patience = held.take(id.key)
+    const patience = this.#options.talk.held.take(id.key)
     if (patience === undefined) return false
     patience.end(new SallyportError('ERR_CALL_CANCELLED', 'the host took the call back'))
     return true
@@ -160,12 +159,12 @@ export class GovernedCalls {
   readonly #decided = ({ held, patience, admissions }: Asking, refusal: SallyportError | null): void => {
     const { talk, toHost } = this.#options
     const { request } = held
-    if (isLong(held.line)) this.#longHeld -= held.line.length
     patience.close()
     const isWanted = talk.held.get(request.id.key) === patience
     if (isWanted) talk.held.delete(request.id.key)
     const error = refusal ?? patience.reason
     if (error === null && isWanted) return this.#send(held, admissions)
+    this.#kept.drop(held.line)
     const detail = 'it was never sent'
     this.#settleAll(admissions, { kind: 'cancelled', durationMs: 0, bytes: null, detail })
     if (isWanted && error !== null) toHost(errorLine(request.id, error))
@@ -175,11 +174,11 @@ export class GovernedCalls {
     const { request, asks, line, asksTask } = held
     const { talk, send, server } = this.#options
     talk.open(request)
-    const taskId = taskIn(asks[0])
-    // `tasks/result` waits for its task
+    const taskId = taskIn(asks[0]) // whose `tasks/result` waits for it
     const limitMs = Math.max(server.timeouts.callMs, taskId === undefined ? 0 : this.tasks.leftMs(taskId))
     const sentAt = nowMs()
     const dueAt = isTimed(held) ? talk.now(sentAt) + limitMs : Infinity
+    this.#kept.send(request, line)
     this.#sent.set(request.wireId.key, { admissions, sentAt, dueAt, asksTask, taskId })
     this.#alarm.by(dueAt)
     const [first] = admissions
@@ -285,6 +284,7 @@ export class GovernedCalls {
   #take(key: string): Sent | undefined {
     this.#own.get(key)?.abort(new SallyportError('ERR_CALL_CANCELLED', 'the call is over'))
     this.#own.delete(key)
+    this.#kept.answer(key)
     return this.#sent.take(key)
   }
 

@@ -137,7 +137,7 @@ export class Conversation {
     const request = this.hostRequests.take(key)
     if (request === undefined) return null
     this.#resent.delete(request.id.key)
-    this.#givenUp.set(key, { request, why })
+    this.#givenUp.set(key, { request: { ...request, line: null }, why }) // it is not sent again
     const [oldest] = this.#givenUp.keys()
     if (this.#givenUp.size > maxGivenUp && oldest !== undefined) this.#givenUp.delete(oldest)
     return request

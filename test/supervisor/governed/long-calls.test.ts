@@ -58,3 +58,18 @@ test('of those that wait no more are kept than four of the longest', async () =>
   expect((await host.answer(4)).error?.data).toMatchObject({ code: 'ERR_BUSY' })
   expect(host.lines).toHaveLength(1)
 })
+
+test('of those that may have to be sent again, as in the later era, no more are kept either, until they are answered', async () => {
+  const output = { resultBytes: 1_048_576, lineBytes: 400_000, stderrBytes: 1_048_576 }
+  await using host = await attach(serverSettings('slow.mjs', { output }))
+  const wait = (id: number): string =>
+    call(id, 350_000).replace('"echo"', '"wait"').replace('{"x"', '{"ms":60000,"x"')
+  const intents = (): number => host.governed.records().filter(({ type }) => type === 'call.intent').length
+  host.send(...Array.from({ length: 4 }, (_, n) => wait(n)))
+  await eventually(() => intents() === 4)
+  host.send(wait(4))
+  expect((await host.answer(4)).error?.data).toMatchObject({ code: 'ERR_BUSY' })
+  host.send({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 1 } }, wait(5))
+  await eventually(() => intents() === 5)
+  expect(host.lines).toHaveLength(1)
+})
