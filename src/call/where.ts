@@ -1,6 +1,7 @@
 // Whether a rule's conditions hold for some arguments, where it can be told at all.
-import { isPlainPath, matchesPath } from '../lib/glob.ts'
+import { isPlainPath } from '../lib/glob.ts'
 import { foldKey } from '../lib/key-folding.ts'
+import { matchesPlainly } from '../lib/path-glob.ts'
 import { matchesUri } from '../lib/uri-glob.ts'
 import type { Condition } from './rule.ts'
 
@@ -12,8 +13,7 @@ export function holds(conditions: readonly Condition[], value: unknown): Holds {
   let answer: Holds = 'yes'
   for (const { segments, glob } of conditions) {
     const found = read(value, segments)
-    const matches = glob.includes('://') ? matchesUri : matchesPath
-    const one = isComparable(glob, found) ? matches(glob, found) : null
+    const one = isText(found) ? matches(glob, found) : null
     if (one === false) return 'no'
     if (one === null) answer = 'unclear'
   }
@@ -37,8 +37,12 @@ export function ambiguousKey(conditions: readonly Condition[], value: unknown): 
   return null
 }
 
-const isComparable = (glob: string, value: unknown): value is string =>
-  typeof value === 'string' && value.isWellFormed() && isPlainPath(glob, value)
+const isText = (value: unknown): value is string => typeof value === 'string' && value.isWellFormed()
+
+function matches(glob: string, value: string): boolean | null {
+  if (!glob.includes('://')) return matchesPlainly(glob, value)
+  return isPlainPath(glob, value) ? matchesUri(glob, value) : null
+}
 
 const confusableWith = (
   { key, fold }: Condition['segments'][number],

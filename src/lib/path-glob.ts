@@ -1,0 +1,52 @@
+// Globs for paths and other texts that are no URIs, of which one thing has many spellings: `%2e%2e/x`, `．．/x`, `x` for `/home/x`.
+import { isUtf8 } from 'node:buffer'
+import { isPlainPath, matchesPath } from './glob.ts'
+import { latin1 } from './one-way.ts'
+
+/** No path of Linux is as long; what is longer is looked at in no other reading */
+const longest = 65_536
+/** Times that something may be escaped in itself */
+const rounds = 3
+
+/**
+ * As `matchesPath`: true or false where every reader of the value is told the same, whether it takes escapes and look-alikes for
+ * what they stand for or does not; null where they are not, where a relative path stands against an absolute one, and for
+ * what is no plain path to one of them. The glob's own spelling is the normal one.
+ */
+export function matchesPlainly(glob: string, value: string): boolean | null {
+  if (!isPlainPath(glob, value) || isElsewhere(glob, value)) return null
+  const verdict = matchesPath(glob, value)
+  if (/^[\x20-\x24\x26-\x7e]*$/.test(value) || glob === value) return verdict
+  const readings = readingsOf(value)
+  const isAgreed = readings?.every((text) => isPlainPath(glob, text) && matchesPath(glob, text) === verdict)
+  return isAgreed === true ? verdict : null
+}
+
+/** Where a relative path leads is for the server to say. */
+function isElsewhere(glob: string, value: string): boolean {
+  if (glob.startsWith('/')) return !value.startsWith('/')
+  return value.startsWith('/') && glob.includes('/') && !/^[*?]/.test(glob)
+}
+
+/** What else the value says to readers that decode or normalize; null where they would not agree themselves. */
+function readingsOf(value: string): readonly string[] | null {
+  if (value.length > longest) return null
+  const readings = [value.normalize('NFKC')]
+  let text = value
+  for (let round = 0; round <= rounds; round++) {
+    const plain = unescaped(text)
+    if (plain === text) return readings
+    if (plain === null) return null
+    readings.push(plain, plain.normalize('NFKC'))
+    text = plain
+  }
+  return null
+}
+
+/** As lenient readers decode: what is no escape stays as it is. Null where that is not UTF-8. */
+function unescaped(text: string): string | null {
+  if (!text.includes('%')) return text
+  const byte = (_escape: string, hex: string): string => String.fromCharCode(Number(`0x${hex}`))
+  const bytes = Buffer.from(latin1(text).replaceAll(/%([\da-f]{2})/gi, byte), 'latin1')
+  return isUtf8(bytes) ? bytes.toString('utf8') : null
+}
