@@ -250,6 +250,7 @@ class Passage implements Told {
     const tool = now.state === 'accepted' ? now.tool : null
     const { sideEffects = none, resourceScopes = none } = tool?.declaration ?? {}
     const present = registry.trust(server.name, subject)
+    const hold = registry.hold(server.name, subject, lineage)
     const failed = permits.spend(permit, {
       identity: now.state === 'accepted' ? now.identity : '',
       argumentsDigest,
@@ -263,11 +264,11 @@ class Passage implements Told {
       principal,
       contains: (effects, scopes) => registry.uncontained(server.name, effects, scopes) === null,
       isEligible: isAsItWas(trust, present) || isStill(decide(request, present).action, approval),
-      hold: registry.hold(server.name, subject, lineage),
+      hold,
     })
     if (failed !== null) {
       const outside = registry.uncontained(server.name, sideEffects, resourceScopes)
-      throw refusedAtBoundary(this.#proposal, identity, failed, failed === 'side-effects' ? outside : null)
+      throw refusedAtBoundary(this.#proposal, identity, failed, { outside, hold })
     }
     if (equipment.process !== null) permits.keep(permit) // it is dispatched when its process is up, or not at all
     return admissionOf(this.#proposal, permitted, equipment, intent, present.epoch)

@@ -32,17 +32,43 @@ export const denied = (
     },
   )
 
-/** The error of a permit that failed a check; `outside` is what the sandbox does not contain, where that is why. */
+/** What stands in the way where a check fails: what the sandbox does not contain, or the hold that covers the call. */
+interface Obstacle {
+  readonly outside: string | null
+  readonly hold: string | null
+}
+
+/** The error of a permit that failed a check; nothing was sent. */
 export function refusedAtBoundary(
-  { server, subject }: Pick<Proposal, 'server' | 'subject'>,
+  { server, subject }: { readonly server: Pick<Proposal['server'], 'name'>; readonly subject: string },
   identity: string,
   check: PermitCheck,
-  outside: string | null,
+  obstacle: Obstacle,
 ): SallyportError {
-  const why = outside === null ? check : `${check}: ${outside}`
   return new SallyportError(
     'ERR_PERMIT_REFUSED',
-    `the permit for ${identity} was refused at the boundary: ${why}; nothing was sent`,
+    `the permit for ${identity} was refused at the boundary: ${check}: ${whyFailed(check, obstacle)}; nothing was sent`,
     { check, server: server.name, tool: subject },
   )
+}
+
+function whyFailed(check: PermitCheck, { outside, hold }: Obstacle): string {
+  switch (check) {
+    case 'authenticity':
+      return 'it was ended, by itself or with what it stood on'
+    case 'expiry':
+      return 'it was not used within permit.ttl_ms'
+    case 'identity':
+      return 'the server that would get the call, or what it lists, is not the one that it was for'
+    case 'arguments':
+      return 'what would be sent is not what it was for'
+    case 'side-effects':
+      return outside ?? 'the tool declares others than it was for'
+    case 'lineage':
+      return 'it was for another lineage'
+    case 'trust':
+      return 'the tool has lost the trust, or the rules have changed, under which it was issued'
+    case 'checkpoint':
+      return `the hold ${hold ?? ''} stands on it, which an operator ends with sallyport release ${hold ?? ''}`
+  }
 }

@@ -198,7 +198,10 @@ describe('holds, trust and the record', () => {
   test('a hold stops calls at the boundary until it is released', async () => {
     await call(host, 'held')
     expect((await at.run(['hold', 'held', 'echo', '--name', 'pause'])).status).toBe(0)
-    await expect(call(host, 'held')).rejects.toMatchObject({ code: 'ERR_PERMIT_REFUSED' })
+    await expect(call(host, 'held')).rejects.toMatchObject({
+      code: 'ERR_PERMIT_REFUSED',
+      message: expect.stringContaining('sallyport release pause') as string,
+    })
     const explained = await at.run(['explain', 'held', 'echo'])
     expect(explained).toMatchObject({ status: 2 })
     expect(explained.stdout).toContain('the hold pause covers it')

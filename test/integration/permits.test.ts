@@ -74,7 +74,11 @@ const permitOf = async (server: string): Promise<string> =>
     return permits.find(({ identity }) => identity.startsWith(`${server}/`))?.id
   })
 
-const refusedAs = (check: string) => ({ code: 'ERR_PERMIT_REFUSED', details: { check } })
+const refusedAs = (check: string, why: string) => ({
+  code: 'ERR_PERMIT_REFUSED',
+  details: { check },
+  message: expect.stringContaining(why) as string,
+})
 
 describe('a permit of a call that waits', () => {
   test.each<[string, string, (server: string, permit: string) => Promise<unknown>, object]>([
@@ -82,26 +86,26 @@ describe('a permit of a call that waits', () => {
       'it is revoked by its name',
       'gated',
       async (_server, id) => expect(await operator.call('permits/revoke', { id })).toEqual({ revoked: [id] }),
-      refusedAs('authenticity'),
+      refusedAs('authenticity', 'it was ended'),
     ],
     [
       'those of its server are revoked',
       'gated',
       async (server, id) =>
         expect(await operator.call('permits/revoke', { server })).toEqual({ revoked: [id] }),
-      refusedAs('authenticity'),
+      refusedAs('authenticity', 'it was ended'),
     ],
     [
       'its tool’s trust is reset',
       'gated',
       (server) => operator.call('trust/reset', { server, tool: 'echo' }),
-      refusedAs('authenticity'),
+      refusedAs('authenticity', 'it was ended'),
     ],
     [
       'a hold covers it',
       'gated',
       (server) => operator.call('servers/hold', { server }),
-      refusedAs('checkpoint'),
+      refusedAs('checkpoint', 'sallyport release gated'),
     ],
     ['its server is quarantined', 'gated', (server) => operator.call('servers/quarantine', { server }), {}],
     [
@@ -149,7 +153,7 @@ test('a permit ends with the approval that it stands on', async () => {
   const { made, open, sent } = await waiting('asking')
   await operator.call('approvals/deny', { id: standing[0]?.id ?? '' })
   open()
-  expect(await made).toMatchObject(refusedAs('authenticity'))
+  expect(await made).toMatchObject(refusedAs('authenticity', 'it was ended'))
   expect(sent()).toBe(0)
   ended.abort()
   await granting

@@ -1,7 +1,7 @@
 // A second look at what was admitted, for a call that had to wait for a process of its own.
 import type { Ledger } from '../../call/ledger.ts'
 import type { Permits } from '../../call/permit.ts'
-import { SallyportError } from '../../errors.ts'
+import { refusedAtBoundary } from '../../call/refusal.ts'
 import type { Admission } from '../../schema/governor.ts'
 
 /** Uses the permit up; throws ERR_PERMIT_REFUSED where it was revoked, or the world is not the one any more in which the call was admitted. */
@@ -19,12 +19,8 @@ export function confirm(
     return standing.state === 'accepted' && standing.identity === identity
   })
   const isTrusted = ledger.trust(server, subject).epoch === trustEpoch && versionOf(server) === policyVersion
-  const isHeld = ledger.hold(server, subject, lineage) !== null
-  const check = failed ?? (!isSame ? 'identity' : !isTrusted ? 'trust' : isHeld ? 'checkpoint' : null)
+  const hold = ledger.hold(server, subject, lineage)
+  const check = failed ?? (!isSame ? 'identity' : !isTrusted ? 'trust' : hold !== null ? 'checkpoint' : null)
   if (check === null) return
-  throw new SallyportError(
-    'ERR_PERMIT_REFUSED',
-    `what was admitted of ${identity} may not be sent any more: ${check}`,
-    { check, server, tool: subject },
-  )
+  throw refusedAtBoundary({ server: { name: server }, subject }, identity, check, { outside: null, hold })
 }
