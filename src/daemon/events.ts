@@ -16,7 +16,8 @@ export class EventLog {
   readonly #capacity: number
   readonly #entries: Entry[] = []
   #seq = 0
-  #news = Promise.withResolvers<void>()
+  /** Followers that have seen all there is */
+  readonly #waiting = new Set<() => void>()
 
   constructor(capacity = defaultCapacity) {
     this.#capacity = capacity
@@ -36,8 +37,8 @@ export class EventLog {
       principal,
     })
     if (this.#entries.length > this.#capacity) this.#entries.shift()
-    this.#news.resolve()
-    this.#news = Promise.withResolvers<void>()
+    for (const wake of this.#waiting) wake()
+    this.#waiting.clear()
   }
 
   /**
@@ -45,8 +46,8 @@ export class EventLog {
    * one `events/lost` says how many numbers are missing, which may include events of others.
    */
   async *follow(caller: Caller, since: number, signal: AbortSignal): AsyncGenerator<SallyportEvent> {
-    const aborted = Promise.withResolvers<void>()
-    const onAbort = (): void => aborted.resolve()
+    let wake = (): void => undefined
+    const onAbort = (): void => wake()
     signal.addEventListener('abort', onAbort, { once: true })
     try {
       for (let last = since; !signal.aborted;) {
@@ -57,13 +58,18 @@ export class EventLog {
         }
         const entry = this.#entries[last + 1 - first]
         if (entry === undefined) {
-          await Promise.race([this.#news.promise, aborted.promise])
+          // Raced with the signal's promise, each wait would leave something at that for as long as it is followed.
+          const news = Promise.withResolvers<void>()
+          wake = news.resolve
+          this.#waiting.add(wake)
+          await news.promise
           continue
         }
         last = entry.event.seq
         if (maySee(caller, entry)) yield entry.event
       }
     } finally {
+      this.#waiting.delete(wake)
       signal.removeEventListener('abort', onAbort)
     }
   }

@@ -1,4 +1,6 @@
 // The event log: in order, once each, nobody's events to others, and a word where some are gone.
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { expect, it } from 'vitest'
 import { EventLog } from '../../src/daemon/events.ts'
 import type { SallyportEvent } from '../../src/rpc/protocol.ts'
@@ -73,4 +75,26 @@ it('a follower ends with its signal', async () => {
   })()
   stop.abort()
   expect(await taking).toBe('ended')
+})
+
+it('a subscriber keeps nothing of what it has read, however long it is subscribed', async () => {
+  setFlagsFromString('--expose-gc')
+  const collect = runInNewContext('gc') as () => void
+  const stop = new AbortController()
+  const log = new EventLog()
+  const followed = log.follow(caller(1), 0, stop.signal)
+  const read = async (count: number): Promise<number> => {
+    for (let n = 0; n < count; n++) {
+      const next = followed.next() // it waits
+      log.emit(happening('x'))
+      await next
+    }
+    collect()
+    return process.memoryUsage().heapUsed
+  }
+  const before = await read(10_000)
+  expect((await read(50_000)) - before).toBeLessThan(4 * 1024 * 1024)
+  const last = followed.next()
+  stop.abort()
+  expect(await last).toMatchObject({ done: true })
 })
