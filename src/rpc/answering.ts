@@ -12,7 +12,7 @@ export interface Call {
   text(member: string): RawJson | null
   /** Aborts another call of this connection by its request id; false when none is in flight */
   cancel(requestId: string | number): boolean
-  /** Starts work that lives until the connection ends, once the answer is written. */
+  /** Starts work that lives until the connection ends, once the answer is written. Throws ERR_BUSY where there is much of that already. */
   afterReply(task: (stream: Notifier) => Promise<void>): void
 }
 

@@ -18,6 +18,8 @@ export interface ConnectionLimits {
   readonly lineBytes: number
   /** Calls that may be unanswered at once */
   readonly callsInFlight: number
+  /** Streams (events, logs, records, questions) that may be followed at once */
+  readonly streams: number
   /** Answers that wait for a peer that does not read, bytes; beyond it the connection is cut */
   readonly unreadBytes: number
   /** Time that answers get after the peer said it will send no more, ms */
@@ -28,6 +30,7 @@ export interface ConnectionLimits {
 export const defaultLimits: ConnectionLimits = {
   lineBytes: maxLineBytes,
   callsInFlight: 64,
+  streams: 8,
   unreadBytes: 64 * 1024 * 1024,
   lingerMs: 5000,
 }
@@ -135,7 +138,10 @@ class Connection {
       signal: AbortSignal.any([cancelled.signal, this.#gone.signal]),
       text: (member) => request.text(member),
       cancel: (requestId) => this.#cancel(requestId),
-      afterReply: (task) => void tasks.push(task),
+      afterReply: (task) => {
+        this.#beginStream()
+        tasks.push(task)
+      },
     }
     try {
       if (method === 'session/attach') {
@@ -145,6 +151,7 @@ class Connection {
         for (const task of tasks) void this.#stream(task) // never rejects
       }
     } catch (error) {
+      this.#streams -= tasks.length // which nobody follows
       this.#write(errorLine(id, this.#explain(method, error)))
       if (this.#state === 'attaching') this.#end()
     } finally {
@@ -174,6 +181,14 @@ class Connection {
     return null
   }
 
+  // Each is woken by whatever happens, which everybody pays for.
+  #beginStream(): void {
+    const { streams } = this.#options.limits
+    if (this.#streams >= streams)
+      throw new SallyportError('ERR_BUSY', `${streams} streams are followed on this connection; open another`)
+    this.#streams += 1
+  }
+
   #cancel(requestId: string | number): boolean {
     const call = this.#inFlight.get(JSON.stringify(requestId))
     call?.abort(new SallyportError('ERR_CALL_CANCELLED', 'the caller cancelled the call'))
@@ -195,7 +210,6 @@ class Connection {
   }
 
   async #stream(task: (stream: Notifier) => Promise<void>): Promise<void> {
-    this.#streams += 1
     try {
       await task({ signal: this.#gone.signal, notify: (method, params) => this.#notify(method, params) })
     } catch (error) {

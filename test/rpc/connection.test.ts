@@ -208,6 +208,19 @@ describe('a host that does not read', () => {
     await eventually(() => service.notified > stopped + 100)
   })
 
+  it('follows eight streams on one connection, and no more, however they are asked for', async () => {
+    await using served = await serveOn(new TestService())
+    await using peer = await rawPeer(served.path)
+    peer.send([1, 2, 3, 4, 5, 6, 7, 8, 9].map((id) => call(id, 'flood')).join(''))
+    const codes: unknown[] = []
+    while (codes.length < 9) {
+      const line = (await peer.line()) ?? '{"id":0}'
+      if ('id' in JSON.parse(line)) codes.push(codeOf(line))
+    }
+    expect(codes.filter((code) => code === undefined)).toHaveLength(8)
+    expect(codes).toContain('ERR_BUSY')
+  })
+
   it('slows nobody else', async () => {
     const service = new TestService()
     await using served = await serveOn(service)

@@ -78,7 +78,6 @@ function subscribe(
   call: MethodCall,
 ): OperatorMethods['approvals/subscribe']['result'] {
   const { seq } = events
-  const stop = governance.listen()
   const pending = (): readonly PendingApproval[] => governance.approvals.pending()
   const waiting = pending()
   call.afterReply(async (stream) => {
@@ -89,6 +88,7 @@ function subscribe(
       stop()
     }
   })
+  const stop = governance.listen() // once there is room for it to be told
   return { subscribed: true, pending: waiting.map(pendingView) }
 }
 
