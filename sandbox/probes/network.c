@@ -119,7 +119,12 @@ static size_t put_name(unsigned char *at, const char *name) {
   return length;
 }
 
-// dns SERVER PORT NAME TYPE [CLASS]: open where the answer has at least one record; else ENOENT (no such name), EACCES (refused), ENODATA.
+// Why an answer has nothing in it: ENOENT (no such name), EACCES (refused), ENODATA; a server that failed says nothing of the name.
+static int nothing_by(int code) {
+  return errno = code == 2 ? 0 : code == 3 ? ENOENT : code == 5 ? EACCES : ENODATA, -1;
+}
+
+// dns SERVER PORT NAME TYPE [CLASS]: open where the answer has at least one record.
 static int dns(int count, char **arguments) {
   unsigned char query[512] = {0x53, 0x50, 1, 0, 0, 1}, reply[1500];
   struct sockaddr_storage at;
@@ -137,7 +142,7 @@ static int dns(int count, char **arguments) {
   int code = reply[3] & 15, answers = reply[6] << 8 | reply[7];
   fprintf(found, "rcode %d, %d records", code, answers);
   if (code == 0 && answers > 0) return 0;
-  return errno = code == 3 ? ENOENT : code == 5 ? EACCES : ENODATA, -1;
+  return nothing_by(code);
 }
 
 static size_t skip_name(const unsigned char *at, size_t place, size_t end) {
@@ -196,7 +201,7 @@ static int host(int count, char **arguments) {
   if (send(fd, query, bytes + 4, 0) < 0) return -1;
   ssize_t got = recv(fd, reply, sizeof reply, 0);
   if (got < 12) return got < 0 ? -1 : (errno = EBADMSG, -1);
-  if (!first_address(reply, (size_t)got, address, sizeof address)) return errno = ENOENT, -1;
+  if (!first_address(reply, (size_t)got, address, sizeof address)) return nothing_by(reply[3] & 15);
   fprintf(found, "%s, ", address);
   fd = socket(AF_INET, SOCK_STREAM, 0);
   if (fd < 0 || connect(fd, (struct sockaddr *)&at, parse_address(address, arguments[2], &at)) != 0) return -1;

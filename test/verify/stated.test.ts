@@ -1,11 +1,13 @@
 // What is stated of connections and of calls, for a real server: bytes that came back, bytes that never left, and who decides.
-import { createServer, type AddressInfo } from 'node:net'
+import { connect, createServer, type AddressInfo } from 'node:net'
 import { once } from 'node:events'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
+import { Worker } from 'node:worker_threads'
 import { expect, test } from 'vitest'
 import { configOf, fixture, place } from '../support/daemon.ts'
+import { freePort } from '../support/free-port.ts'
 
 /** Counts what comes, and answers only where it is to. */
 const upstream = async (answers: boolean) => {
@@ -24,6 +26,26 @@ const upstream = async (answers: boolean) => {
   return { port, seen, [Symbol.asyncDispose]: async () => void server.close() }
 }
 
+/** Listens, takes nobody, and has no room for another: whoever dials it waits. */
+const full = async () => {
+  const listens = `const { parentPort } = require('node:worker_threads')
+    const server = require('node:net').createServer().listen({ port: 0, host: '127.0.0.1', backlog: 1 }, () => {
+      parentPort.postMessage(server.address().port)
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0)
+    })`
+  const worker = new Worker(listens, { eval: true })
+  const [port] = (await once(worker, 'message')) as [number]
+  const waiting = [1, 2, 3].map(() => connect(port, '127.0.0.1').on('error', () => undefined))
+  await Promise.all(waiting.slice(0, 2).map((socket) => once(socket, 'connect')))
+  return {
+    port,
+    [Symbol.asyncDispose]: async () => {
+      for (const socket of waiting) socket.destroy()
+      await worker.terminate()
+    },
+  }
+}
+
 test(
   'can connect takes an answer, cannot connect takes that nobody was dialled',
   { timeout: 120_000 },
@@ -31,9 +53,11 @@ test(
     await using answering = await upstream(true)
     await using silent = await upstream(false)
     await using apart = await upstream(true)
+    await using busy = await full()
+    const closed = await freePort()
     const host = 'api.stated.test'
     const grant = (port: number) => ({ host, port, address: '127.0.0.1', private: true, reason: 'r' })
-    const egress = [grant(answering.port), grant(silent.port)]
+    const egress = [answering.port, silent.port, busy.port, closed].map(grant)
     const rules = [
       { permission: 'mcp:echo:fail', action: 'deny', where: { '/text': 'x' } },
       { permission: 'mcp:echo:error', action: 'allow', where: { '/text': 'x' } },
@@ -58,6 +82,10 @@ test(
       [`cannot connect ${host}:${answering.port}`]: 'fail',
       [`can connect ${host}:${silent.port}`]: 'fail',
       [`cannot connect ${host}:${silent.port}`]: 'fail',
+      [`can connect ${host}:${busy.port}`]: 'error',
+      [`cannot connect ${host}:${busy.port}`]: 'error',
+      [`can connect ${host}:${closed}`]: 'fail',
+      [`cannot connect ${host}:${closed}`]: 'error',
       [`can connect ${host}:${apart.port}`]: 'fail',
       [`cannot connect ${host}:${apart.port}`]: 'pass',
       [`cannot connect 127.0.0.1:${answering.port}`]: 'pass',

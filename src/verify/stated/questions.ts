@@ -1,6 +1,7 @@
 // What each stated line asks of the probes' program, what its answer means, and what is told of it.
 import { isIP } from 'node:net'
 import { matchesName } from '../../lib/glob.ts'
+import { words } from '../../lib/words.ts'
 import type { Assertion } from '../../schema/assertion.ts'
 import { type EgressEvent, type EgressGrant, tlsPorts } from '../../schema/egress.ts'
 import type { ProfileSettings } from '../../schema/settings.ts'
@@ -53,9 +54,9 @@ export const questionOf = async (
     case 'connect': {
       const { host, port } = assertion
       const granted = grants.find((grant) => grant.port === port && matchesName(grant.host, host))
-      const words = await opening({ host, port, isTls: granted?.tls ?? tlsPorts.has(port) })
+      const said = await opening({ host, port, isTls: granted?.tls ?? tlsPorts.has(port) })
       const asks = isIP(host) === 0 ? ['host', resolver, host] : ['say', host]
-      return connecting([...asks, String(port), words.toString('hex')], assertion, profile)
+      return connecting([...asks, String(port), said.toString('hex')], assertion, profile)
     }
     case 'resolve':
       return resolving(assertion)
@@ -69,6 +70,12 @@ export const questionOf = async (
   }
 }
 
+/** Of whoever was in no state to try, or of a machine that was not: it says neither yes nor no to what was tried. */
+const saysNothing: ReadonlySet<string> = new Set(
+  words(`killed ETIMEDOUT EINTR EAGAIN EIO ESTALE EBADMSG ECONNRESET EPIPE
+    ENOMEM ENOBUFS EMFILE ENFILE ENOSPC EDQUOT ETXTBSY`),
+)
+
 /** An attempt that is open where it reaches what it names. `told` is what was tried and what came of it, a line each. */
 const reaching = (
   asks: readonly string[],
@@ -77,11 +84,12 @@ const reaching = (
 ): Question => ({
   asks,
   isAlone: false,
-  judge: (answer, doors) => ({
-    verdict: verdictOf((answer.outcome === 'open') === isAllowed),
-    observed: answer.outcome,
-    evidence: told(answer, doors),
-  }),
+  judge: (answer, doors) => {
+    const { outcome } = answer
+    const evidence = told(answer, doors)
+    if (saysNothing.has(outcome)) return untried(`it came to nothing: ${outcome}`, evidence)
+    return { verdict: verdictOf((outcome === 'open') === isAllowed), observed: outcome, evidence }
+  },
 })
 
 const resolving = (assertion: Extract<Assertion, { about: 'resolve' }>): Question =>
@@ -92,6 +100,17 @@ const resolving = (assertion: Extract<Assertion, { about: 'resolve' }>): Questio
 
 const toldAtDoor = ({ kind, address, reason, bytesUp, bytesDown }: EgressEvent): string =>
   `at the door: ${[kind, address, reason].filter((part) => part !== null).join(' ')}, ${bytesUp} bytes up, ${bytesDown} down`
+
+/** The door's no to a name, a port or an address. What ends a connection otherwise, as time does, keeps nobody from the next. */
+const isRefused = ({ verdict, reason }: EgressEvent): boolean =>
+  verdict === 'refused' &&
+  /^(no-door|name-not-listed|port-not-listed|name-invalid|address-refused:.*)$/.test(reason ?? '')
+
+/** What the sandbox itself says to whoever looks a name up there, or goes to an address to which nobody leads. */
+const refusedInside: ReadonlySet<string> = new Set(
+  words(`ENOENT ENODATA EACCES EPERM
+    ECONNREFUSED ENETUNREACH EHOSTUNREACH EADDRNOTAVAIL EAFNOSUPPORT`),
+)
 
 /** Something is reached where the door dialled it, and bytes of it came back; what the door itself answers is not it. */
 const connecting = (
@@ -110,16 +129,21 @@ const connecting = (
       `inside: ${host}:${port} dialled: ${[outcome, ...linesOf(text.replace(/, $/, ''))].join(', ')}`,
       ...(own.length === 0 ? [nothingAtDoor(network.mode)] : own.map(toldAtDoor)),
     ]
+    const last = own.findLast(({ reason }) => reason !== null)?.reason ?? outcome
     if (isAllowed) {
       const isReached = isOpen && heard
+      if (!isReached && /^(connect|dns|hello|head)-timeout$/.test(last))
+        return untried(`it came to nothing: ${last}`, evidence)
       const missed = isOpen ? 'answered by the door, not by the host' : outcome
       return { verdict: verdictOf(isReached), observed: isReached ? 'bytes came back' : missed, evidence }
     }
     // Without a door whatever answers is not ours.
     const isReached = dialled.length > 0 || (isOpen && network.mode === 'none')
-    const refused = own.find(({ kind }) => kind === 'refused')?.reason ?? outcome
-    const observed = isReached ? 'it was dialled' : `not a byte reached it: ${refused}`
-    return { verdict: verdictOf(!isReached), observed, evidence }
+    if (isReached) return { verdict: 'fail', observed: 'it was dialled', evidence }
+    const isHeld = own.length > 0 ? own.every(isRefused) : refusedInside.has(outcome)
+    return isHeld
+      ? { verdict: 'pass', observed: `not a byte reached it: ${last}`, evidence }
+      : untried(`nothing refused it: ${last}`, evidence)
   },
 })
 
