@@ -73,9 +73,9 @@ const tables: Readonly<Record<string, () => string | Promise<string>>> = {
       ['control', 'what it is', 'probes', 'without it'],
       (Object.keys(controls) as ControlId[]).map((id) => {
         const { what, arm } = controlOf(id)
-        const isRefused = arm.isRefused?.({ network: { mode: 'none' } }) === true
+        const mustRefuse = (arm.refusal?.({ network: { mode: 'none' } }) ?? null) !== null
         const guards = probes.filter(({ control }) => control === id).map(({ number }) => number)
-        return [`\`${id}\``, what, guards.join(', '), isRefused ? 'nothing is started' : 'they go red']
+        return [`\`${id}\``, what, guards.join(', '), mustRefuse ? 'nothing is started' : 'they go red']
       }),
     ),
 }

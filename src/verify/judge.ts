@@ -103,17 +103,18 @@ const positive = ({ trial, arm, probe }: Findings, bare: readonly Meaning[]): Po
 const broken = ({ probe, trial, arm, isSelfCheck, spec, driver }: Findings): BrokenArm | null => {
   if (!isSelfCheck || arm === null || trial.isHeldBeside === true) return null
   const { control } = probe
-  const mustRefuse = armOf(control, driver).isRefused(spec)
-  if ('refused' in arm) return { control, observed: `refused: ${arm.refused}`, isRed: mustRefuse }
+  const refusal = armOf(control, driver).refusal(spec)
+  if ('refused' in arm)
+    return { control, observed: `refused: ${arm.refused}`, isRed: refusal?.test(arm.refused) === true }
   const seen = meanings(trial.attempts, arm.answers)
   const at = seen.findIndex(({ is }) => is === 'open' || is === 'otherwise')
-  const isRed = at >= 0 && !mustRefuse
+  const isRed = at >= 0 && refusal === null
   const observed = at < 0 ? 'as with it' : `${trial.attempts[at]?.label}: ${seen[at]?.observed}`
   return { control, observed, isRed }
 }
 
 const decide = (
-  { trial, isStrict }: Findings,
+  { trial, arm, isStrict }: Findings,
   seen: readonly Meaning[],
   positiveControl: PositiveControl | null,
   brokenArm: BrokenArm | null,
@@ -132,6 +133,8 @@ const decide = (
     return ['not-applicable', `${inapplicable.because}; it applies ${inapplicable.where}`]
   if (positiveControl?.isOpen !== true)
     return ['error', 'it was seen open nowhere, so that it is shut here proves nothing']
+  if (brokenArm?.isRed === false && arm !== null && 'refused' in arm)
+    return ['error', `without ${brokenArm.control} there was no sandbox to try it in: ${arm.refused}`]
   if (brokenArm?.isRed === false)
     return ['error', `it stayed green without ${brokenArm.control}: it does not guard it`]
   return ['pass', null]

@@ -136,7 +136,24 @@ describe('what nothing here holds', () => {
 test('a sandbox that must not come up without a control is red by that, and green by coming up', () => {
   const refusing: Probe = { ...probe, control: 'pid-namespace' }
   const isSelfCheck = true
-  expect(judged({ probe: refusing, isSelfCheck, arm: { refused: 'not 1' } }).verdict).toBe('pass')
+  const refused = 'sallyport-init: init: pid: not 1: init runs as the first process of a pid namespace only'
+  expect(judged({ probe: refusing, isSelfCheck, arm: { refused } }).verdict).toBe('pass')
   const came = judged({ probe: refusing, isSelfCheck, arm: { answers: answers('open', 'open') } })
   expect(came).toMatchObject({ verdict: 'error', brokenArm: { isRed: false } })
+})
+
+test.each([
+  'the sandbox did not report ready within 10000 ms; see whether the machine is overloaded',
+  'the launcher of probes could not be started: Error: spawn EAGAIN',
+  'bwrap: Creating new namespace failed: Resource temporarily unavailable',
+])('a sandbox that must not come up shows nothing by not coming up otherwise: %s', (refused) => {
+  const found = judged({
+    probe: { ...probe, control: 'pid-namespace' },
+    isSelfCheck: true,
+    arm: { refused },
+  })
+  expect(found).toMatchObject({
+    verdict: 'error',
+    detail: `without pid-namespace there was no sandbox to try it in: ${refused}`,
+  })
 })

@@ -1,4 +1,4 @@
-// One control's arm under one driver: how a launch is made without it, and whether that must even come up.
+// One control's arm under one driver: how a launch is made without it, and the words by which that must not even come up.
 import type { LaunchPlan } from '../../sandbox/launch.ts'
 import type { SandboxSpec } from '../../sandbox/spec.ts'
 import { containerArms } from './container-arms.ts'
@@ -10,17 +10,17 @@ import type { Exposure } from '../lab/removal.ts'
 export interface Arm {
   readonly alter: (plan: LaunchPlan, exposure: Exposure) => LaunchPlan
   readonly around: (lab: Lab) => Lab
-  readonly isRefused: (spec: Pick<SandboxSpec, 'network'>) => boolean
+  readonly refusal: (spec: Pick<SandboxSpec, 'network'>) => RegExp | null
 }
 
 /** Returns the arm, as the driver has it. */
 export const armOf = (id: ControlId, driver: LaunchPlan['driver']): Arm => {
   const { arm }: Control = controlOf(id)
   const contained = isOfBoth(id) ? null : containerArms[id]
-  const isRefused = driver === 'docker' ? contained?.isRefused : arm.isRefused
+  const refusal = driver === 'docker' ? contained?.refusal : arm.refusal
   return {
     around: (driver === 'docker' ? contained?.around : undefined) ?? arm.around ?? ((lab) => lab),
-    isRefused: isRefused ?? (() => false),
+    refusal: refusal ?? (() => null),
     alter: (plan, exposure) =>
       plan.driver === 'bubblewrap'
         ? { ...plan, ...arm.without?.(plan, exposure) }

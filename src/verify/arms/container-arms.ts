@@ -12,7 +12,7 @@ import {
   withoutNetwork,
   withoutRelay,
 } from '../lab/container-removal.ts'
-import type { ArmOf } from './control.ts'
+import { type ArmOf, notPid1 } from './control.ts'
 import type { ControlId } from './controls.ts'
 import {
   filesThatAreNone,
@@ -81,7 +81,7 @@ export const containerArms: Readonly<Record<Exclude<ControlId, NotInContainers>,
       })),
       withoutCalls([['prctl', [0, 0xff, getNoNewPrivileges]]]),
     ),
-    isRefused: () => true,
+    refusal: () => /: no new privileges: /,
   },
   'proc-masks': { without: unmasked((path) => path.startsWith('/proc/')) },
   'proc-sys': { without: hosting(() => ({ ReadonlyPaths: [] })) },
@@ -102,20 +102,23 @@ export const containerArms: Readonly<Record<Exclude<ControlId, NotInContainers>,
       HostConfig: { ...asked.HostConfig, IpcMode: 'host', UTSMode: 'host', CgroupnsMode: 'host' },
     })),
   },
-  'pid-namespace': { without: hosting(() => ({ PidMode: 'host' })), isRefused: () => true },
+  'pid-namespace': { without: hosting(() => ({ PidMode: 'host' })), refusal: () => notPid1 },
   'net-namespace': {
     without: withoutNetwork,
-    isRefused: ({ network }) => network.mode === 'allowlist',
+    refusal: ({ network }) => (network.mode === 'allowlist' ? /: egress: / : null),
   },
-  'user-mapping': { without: asking((asked) => ({ ...asked, User: '0:0' })), isRefused: () => true },
+  'user-mapping': {
+    without: asking((asked) => ({ ...asked, User: '0:0' })),
+    refusal: () => /never runs as root/,
+  },
   capabilities: {
     without: both(
       hosting(() => ({ CapDrop: [] })),
       withoutCalls([['capset'], ['prctl', [0, 0xff, dropBounding]]]),
     ),
-    isRefused: () => true,
+    refusal: () => /: capabilities: /,
   },
-  'first-process': { without: hosting(() => ({ PidMode: 'host' })), isRefused: () => true },
+  'first-process': { without: hosting(() => ({ PidMode: 'host' })), refusal: () => notPid1 },
   'pid-1': {
     without: withoutCalls([
       ['prctl', [0, 0xff, setDumpable], [1, 1, 0]],
@@ -131,7 +134,7 @@ export const containerArms: Readonly<Record<Exclude<ControlId, NotInContainers>,
   'clean-start': { without: withoutCalls([['umask', [0, 0xfff, 0o022]]], ['umask 077']) },
   descriptors: { without: withoutCalls([['close_range']], ['+/']) },
   // Told of a group that nobody asked for, init starts nothing.
-  launcher: { without: hosting(() => ({ GroupAdd: ['1'] })), isRefused: () => true },
+  launcher: { without: hosting(() => ({ GroupAdd: ['1'] })), refusal: () => /: container: groups: / },
   // What the engine holds it holds as long as the container is there.
   'stream-ends': { around: (lab) => ({ ...lab, kills: false }) },
   streams: {

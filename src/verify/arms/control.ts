@@ -14,11 +14,14 @@ export interface Control {
 }
 
 /**
- * A launch without a control: `without` changes its plan, `around` what the supervisor has around it. Where `isRefused` says so,
- * that sandbox must not even come up.
+ * A launch without a control: `without` changes its plan, `around` what the supervisor has around it. Where `refusal` has words,
+ * that sandbox must not even come up, and these are said of why. What keeps it from coming up otherwise shows nothing.
  */
 export interface ArmOf<Plan extends LaunchPlan> {
   readonly without?: RemoveOf<Plan>
   readonly around?: (lab: Lab) => Lab
-  readonly isRefused?: (spec: Pick<SandboxSpec, 'network'>) => boolean
+  readonly refusal?: (spec: Pick<SandboxSpec, 'network'>) => RegExp | null
 }
+
+/** What sallyport-init says where another process is the first one. */
+export const notPid1 = /not 1: init runs as the first process/

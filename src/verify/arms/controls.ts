@@ -1,6 +1,6 @@
 // The controls that the probes guard: what each is, and the same sandbox with that one taken out.
 import type { BubblewrapPlan } from '../../sandbox/bubblewrap/driver.ts'
-import type { Control } from './control.ts'
+import { type Control, notPid1 } from './control.ts'
 import { egressControls } from './egress-controls.ts'
 import { environmentControls } from './environment-controls.ts'
 import { gateControls } from './gate-controls.ts'
@@ -79,7 +79,7 @@ export const controls = {
     // Told that the kernel did not keep it, sallyport-init starts nothing.
     arm: {
       without: withoutCalls([['prctl', [0, 0xff, getNoNewPrivileges]]]),
-      isRefused: () => true,
+      refusal: () => /: no new privileges: /,
     },
   },
   'proc-masks': {
@@ -112,7 +112,7 @@ export const controls = {
   'pid-namespace': {
     what: 'processes numbered from 1, with nobody else’s among them',
     layer: 'namespace',
-    arm: { without: withoutOptions('--unshare-pid', '--as-pid-1'), isRefused: () => true },
+    arm: { without: withoutOptions('--unshare-pid', '--as-pid-1'), refusal: () => notPid1 },
   },
   'net-namespace': {
     what: 'a network of the sandbox’s own, with a loopback interface and nobody behind it',
@@ -120,7 +120,7 @@ export const controls = {
     arm: {
       without: withoutOptions('--unshare-net'),
       // The relay needs rights over its network, which nobody here has over the host's.
-      isRefused: ({ network }) => network.mode === 'allowlist',
+      refusal: ({ network }) => (network.mode === 'allowlist' ? /: egress: / : null),
     },
   },
   'user-mapping': {
@@ -128,7 +128,7 @@ export const controls = {
     layer: 'namespace',
     arm: {
       without: ({ spec }) => ({ spec: { ...spec, hostUid: 0, hostGid: 0 } }),
-      isRefused: () => true,
+      refusal: () => /never runs as root/,
     },
   },
   capabilities: {
@@ -136,13 +136,13 @@ export const controls = {
     layer: 'capability',
     arm: {
       without: withoutRuns(2, ([option, name]) => option === '--cap-add' && name === 'CAP_SETPCAP'),
-      isRefused: () => true,
+      refusal: () => /: capabilities: /,
     },
   },
   'first-process': {
     what: 'sallyport-init itself as PID 1, which the kernel protects from what it starts, and not the sandbox tool',
     layer: 'kernel',
-    arm: { without: withoutOptions('--as-pid-1'), isRefused: () => true },
+    arm: { without: withoutOptions('--as-pid-1'), refusal: () => notPid1 },
   },
   'pid-1': {
     what: 'a PID 1 into which nobody looks, since it is not dumpable, and which holds nothing for others',
