@@ -109,13 +109,19 @@ export const lookup = (): Lookup => {
   }
 }
 
-/** What no attempt comes near. */
+/** Why a connection ended that had no time, or no judgement: another one would have gone another way. */
+export const isOfTime = (reason: string | null): boolean =>
+  /-timeout$|-late$|^(idle|too-long|too-many|failed|unreachable|internal|client-left|handshake)$/.test(
+    reason ?? '',
+  )
+
+/** What no attempt comes near: whoever waits at such a door gives up before, and says so. */
 export const ample: EgressLimits = {
   connections: 64,
-  connectMs: 2000,
-  handshakeMs: 2000,
-  idleMs: 10_000,
-  totalMs: 60_000,
+  connectMs: 60_000,
+  handshakeMs: 60_000,
+  idleMs: 60_000,
+  totalMs: 120_000,
   bytesUp: 1_048_576,
   bytesDown: 1_048_576,
 }

@@ -7,12 +7,16 @@ import { duplexPair } from 'node:stream'
 import { connect, createServer } from 'node:tls'
 import { createInterceptor } from '../../egress/intercept/interceptor.ts'
 import { createSigner } from '../../egress/intercept/signer.ts'
+import { within } from '../../lib/deadline.ts'
 import { newInstanceId } from '../../lib/ids.ts'
 import type { Injection, SandboxSecrets } from '../../schema/credentials.ts'
+import { ampleMs } from './patience.ts'
 
 const named = 'api.sallyport.test'
-const patienceMs = 5000
 const greeting = 'the host says'
+
+/** Why whoever puts the value in lets something through no further. */
+const [elsewhere, noUpgrade] = ['credential-other-place', 'upgrade'] as const
 
 /** The parts of a request in which an entry has its credential put. */
 export type Parts = Pick<Injection, 'query' | 'body' | 'websocket'>
@@ -21,12 +25,14 @@ export type Parts = Pick<Injection, 'query' | 'body' | 'websocket'>
 export type HoldingParts = (
   host: { readonly host: string; readonly port: number; readonly caFile: string },
   parts: Parts,
+  violated: (reason: string) => void,
 ) => SandboxSecrets
 
-/** What the host heard and what the client did, until the end. */
+/** What the host heard and what the client did, until the end, and why it went no further where somebody said so. */
 interface Said {
   readonly up: string
   readonly down: string
+  readonly why: readonly string[]
 }
 
 /** Requests to that host at this port. */
@@ -54,7 +60,10 @@ const frame = (text: string, by: 'client' | 'host'): string => {
   return `\x81${length}${by === 'client' ? '\0\0\0\0' : ''}${text}`
 }
 
-/** Returns the parts in which the value, or what stands for it, came where it should not, or did not where it should. */
+/**
+ * Returns the parts in which the value, or what stands for it, came where it should not, or did not where it should. That nothing
+ * came shows nothing by itself: whoever let it through no further must have said so. Throws where a conversation has no end.
+ */
 export const astrayInParts = async (
   folder: string,
   hold: HoldingParts,
@@ -97,22 +106,29 @@ export const astrayInParts = async (
 
   /** A sandbox whose entry has these parts, in a call: says something to the host, and more once that has answered. */
   const sandbox = async (parts: Parts) => {
-    const secrets = end.use(hold({ host: named, port, caFile }, parts))
+    let why: string[] = []
+    const secrets = end.use(
+      hold({ host: named, port, caFile }, parts, (reason) => why.push(`credential-${reason}`)),
+    )
     end.use(await lease(secrets))
     const instance = newInstanceId()
     const interceptor = await createInterceptor({ server: 'probes', instance, life: 'call', ...secrets })
     const grant = { host: named, port, address: null, private: true, tls: true, reason: 'a verification' }
     const target = { ...grant, grant, server: 'probes', instance, connection: 'e-0' }
-    const log = { swapped: () => undefined, redacted: () => undefined, cut: () => undefined }
+    const log = {
+      swapped: () => undefined,
+      redacted: () => undefined,
+      cut: (reason: string) => why.push(reason),
+    }
     const say = async (text: string, afterwards: string | null = null): Promise<Said> => {
       up = ''
+      why = []
       let down = ''
       const [client, ours] = duplexPair()
       // One end of such a pair does not see the other destroyed.
       ours.once('close', () => client.destroy())
       const over = interceptor.serve(ours, target, reach, log)
       const secured = connect({ socket: client, servername: named, ca: interceptor.certificate })
-      const timer = setTimeout(() => secured.destroy(), patienceMs)
       const closed = new Promise((resolve) => secured.once('close', resolve))
       secured.on('error', () => secured.destroy()).write(text, 'latin1')
       secured.on('data', (said: Buffer) => {
@@ -121,11 +137,15 @@ export const astrayInParts = async (
         secured.write(afterwards, 'latin1')
         afterwards = null
       })
-      await closed
-      clearTimeout(timer)
-      ours.destroy()
+      const late = (): Error => new Error(`a conversation with the host was not over within ${ampleMs} ms`)
+      try {
+        await within(closed, ampleMs, late)
+      } finally {
+        secured.destroy()
+        ours.destroy()
+      }
       await over
-      return { up, down }
+      return { up, down, why }
     }
     return { say, placeholder: secrets.swap.placeholders[0] ?? '' }
   }
@@ -135,6 +155,10 @@ export const astrayInParts = async (
   const found: string[] = []
   const expects = (what: string, is: boolean): void => void (is || found.push(what))
   const isHere = ({ up }: Said): boolean => up.includes(value)
+  const isStopped = (what: string, { up, why }: Said, word: string, isWhole = true): void => {
+    if (isWhole && up !== '') found.push(`${what}: something`)
+    else if (!why.includes(word)) found.push(`${what}: ${why.join(', ') || 'nothing'} in place of ${word}`)
+  }
   const { get, post, upgrade } = requestsAt(port)
   const query = ({ placeholder }: typeof granted): string => get(`/?token=${placeholder}`)
 
@@ -146,16 +170,17 @@ export const astrayInParts = async (
     'in a body that its entry names: not the value',
     isHere(await granted.say(post(granted.placeholder))),
   )
-  const path = await granted.say(get(`/${granted.placeholder}`))
-  expects('in a path: something', path.up === '')
+  isStopped('in a path', await granted.say(get(`/${granted.placeholder}`)), elsewhere)
   const told = await granted.say(upgrade, frame(`a ${granted.placeholder}`, 'client'))
   expects('in a websocket’s messages: the value', !told.down.includes(value))
   expects('in a websocket’s messages: no websocket', told.down.includes(greeting))
   expects('in what is said by websocket: it', !isHere(told) && !told.up.includes(granted.placeholder))
+  isStopped('in what is said by websocket', told, elsewhere, false)
 
-  expects('in a query that its entry does not name: something', (await plain.say(query(plain))).up === '')
+  isStopped('in a query that its entry does not name', await plain.say(query(plain)), elsewhere)
   const body = await plain.say(post(plain.placeholder))
   expects('in a body that its entry does not name: it', !isHere(body) && !body.up.includes(plain.placeholder))
-  expects('in a websocket that its entry does not name: something', (await plain.say(upgrade)).up === '')
+  isStopped('in a body that its entry does not name', body, elsewhere, false)
+  isStopped('in a websocket that its entry does not name', await plain.say(upgrade), noUpgrade)
   return found
 }

@@ -1,5 +1,8 @@
 // The end of patience: work that was told to end and takes what it made down is waited for, and not for ever.
 
+/** For what takes moments on a machine at rest, ms. What has not come by then has no verdict: the machine may be that busy. */
+export const ampleMs = 30_000
+
 /** How long what was made may take to be gone once the signal has come, ms: twice what a sandbox that will not end is given. */
 export const takeDownMs = 20_000
 

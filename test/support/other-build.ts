@@ -1,0 +1,35 @@
+// The built package with something of it otherwise: a control that is not there, or one that takes its time.
+import { cp, readFile, symlink, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fileURLToPath, pathToFileURL } from 'node:url'
+import { tempDir } from './temp-dir.ts'
+
+const repository = fileURLToPath(new URL('../../', import.meta.url))
+
+/** What stands in a module below dist, and what in its place. */
+export type Change = readonly [module: string, from: string, to: string]
+
+export interface OtherBuild extends AsyncDisposable {
+  readonly path: string
+  /** Loads a module below dist */
+  load(module: string): Promise<unknown>
+}
+
+/** Makes it. Throws where a module has nothing of the kind, so that no test passes by missing what it changes. */
+export const otherBuild = async (...changes: readonly Change[]): Promise<OtherBuild> => {
+  const folder = await tempDir()
+  const at = (...names: readonly string[]): string => join(folder.path, ...names)
+  for (const part of ['dist', 'profiles', 'package.json', 'sandbox/seccomp'])
+    await cp(join(repository, part), at(part), { recursive: true })
+  await symlink(join(repository, 'node_modules'), at('node_modules'))
+  for (const [module, from, to] of changes) {
+    const text = await readFile(at('dist', module), 'utf8')
+    if (!text.includes(from)) throw new Error(`${module} has no ${from}`)
+    await writeFile(at('dist', module), text.replace(from, to))
+  }
+  return {
+    path: folder.path,
+    load: (module) => import(pathToFileURL(at('dist', module)).href),
+    [Symbol.asyncDispose]: () => folder[Symbol.asyncDispose](),
+  }
+}
