@@ -147,11 +147,16 @@ static char *settled(char *argument) {
   return settled;
 }
 
-// `stay`: from now on this program ends neither with its stdin nor by being asked to.
+// `stay`: from now on this program ends neither with its stdin nor by being asked to, and says so each time that it is asked.
 static volatile sig_atomic_t stays;
+static void refuse_end(int number) {
+  static const char word[] = "asked to end, and goes on\n";
+  (void)number;
+  if (write(STDERR_FILENO, word, sizeof word - 1) < 0) return;
+}
 static void stay(int number) {
   stays = number;
-  signal(SIGTERM, SIG_IGN);
+  signal(SIGTERM, refuse_end);
 }
 
 // `let-go`: nothing is written to stderr any more.

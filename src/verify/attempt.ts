@@ -1,4 +1,5 @@
 // One thing that a probe tries, and what each answer to it means.
+import { holdsWithin, within } from '../lib/deadline.ts'
 import type { LaunchPlan } from '../sandbox/launch.ts'
 import type { Lab } from './lab/lab.ts'
 
@@ -14,7 +15,13 @@ export interface Answer {
 /** `open`: what was to be shut was not; `broken`: it could not be tried, so nothing is known */
 export type Meaning =
   | { readonly is: 'shut' | 'open' | 'otherwise'; readonly observed: string; readonly errno: string | null }
-  | { readonly is: 'broken'; readonly observed: string; readonly errno: null }
+  | {
+      readonly is: 'broken'
+      readonly observed: string
+      readonly errno: null
+      /** What was to come did not: nothing by itself, since a machine may be that busy */
+      readonly isLate?: true
+    }
 
 /** A program that makes attempts, as it is seen from outside while it stands. */
 export interface Watched {
@@ -29,8 +36,12 @@ export interface Watched {
   readonly ended: Promise<unknown>
   /** What it was launched by and from, and null outside of a sandbox */
   readonly launched: { readonly lab: Lab; readonly plan: LaunchPlan } | null
-  /** Whether its stderr comes to an end within that time */
-  readonly stderrEnds: (ms: number) => Promise<boolean>
+  /** How long what is to come is waited for, ms */
+  readonly patienceMs: number
+  /** Resolves with its stderr once that ends */
+  readonly stderrEnd: () => Promise<unknown>
+  /** Resolves once it has said the word on its stderr */
+  readonly says: (word: string) => Promise<void>
 }
 
 /** As much as the program says of one attempt, in bytes; what is longer ends there. */
@@ -123,17 +134,44 @@ export const stopsOrFinds = (
   }
 }
 
-/** An attempt that is seen from outside: `wrong` names what is amiss, else null. */
-export const seen = (label: string, watch: (program: Watched) => Promise<string>, wrong: Wrong): Attempt => ({
-  ...finds([], wrong, label),
-  watch: async (program) => {
-    const from = performance.now()
-    const [outcome, text] = await watch(program).then(
-      (text) => ['open', text] as const,
-      (error: unknown) => ['unknown', String(error)] as const,
-    )
-    return { outcome, text, ms: performance.now() - from }
-  },
-})
+/** What was to come and did not in the time that there was for it. */
+class Late extends Error {}
+
+/** Returns what comes of it, or throws, for `seen`, that it did not come in as much time as whoever looks has. */
+export const comes = <T>(
+  work: Promise<T>,
+  { patienceMs }: Pick<Watched, 'patienceMs'>,
+  otherwise: string,
+): Promise<T> => within(work, patienceMs, () => new Late(`${otherwise}, ${patienceMs} ms later`))
+
+/** The same for what nothing announces. */
+export const holds = async (
+  condition: () => boolean,
+  { patienceMs }: Pick<Watched, 'patienceMs'>,
+  otherwise: () => string,
+): Promise<void> => {
+  if (!(await holdsWithin(condition, patienceMs))) throw new Late(`${otherwise()}, ${patienceMs} ms later`)
+}
+
+/** An attempt that is seen from outside: `wrong` names what is amiss, else null. What does not come in time says nothing. */
+export const seen = (label: string, watch: (program: Watched) => Promise<string>, wrong: Wrong): Attempt => {
+  const found = finds([], wrong, label)
+  return {
+    ...found,
+    watch: async (program) => {
+      const from = performance.now()
+      const [outcome, text] = await watch(program).then(
+        (text) => ['open', text] as const,
+        (error: unknown) =>
+          error instanceof Late ? (['late', error.message] as const) : (['unknown', String(error)] as const),
+      )
+      return { outcome, text, ms: performance.now() - from }
+    },
+    meaning: (answer) =>
+      answer.outcome === 'late'
+        ? { is: 'broken', observed: answer.text, errno: null, isLate: true }
+        : found.meaning(answer),
+  }
+}
 
 type Wrong = (text: string) => string | null

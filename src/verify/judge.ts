@@ -100,14 +100,23 @@ const positive = ({ trial, arm, probe }: Findings, bare: readonly Meaning[]): Po
   return { observed: `${shut}; ${there}: ${without[0]?.observed ?? 'nothing was tried'}`, isOpen: false }
 }
 
-const broken = ({ probe, trial, arm, isSelfCheck, spec, driver }: Findings): BrokenArm | null => {
+/** Whether what did not come without the control had come with it in less than half of the time that was waited for it. */
+const wasSooner = (held: Answer | undefined, without: Answer | undefined): boolean =>
+  held !== undefined && without !== undefined && held.outcome !== 'late' && held.ms * 2 < without.ms
+
+const broken = ({ probe, trial, inside, arm, isSelfCheck, spec, driver }: Findings): BrokenArm | null => {
   if (!isSelfCheck || arm === null || trial.isHeldBeside === true) return null
   const { control } = probe
   const refusal = armOf(control, driver).refusal(spec)
   if ('refused' in arm)
     return { control, observed: `refused: ${arm.refused}`, isRed: refusal?.test(arm.refused) === true }
   const seen = meanings(trial.attempts, arm.answers)
-  const at = seen.findIndex(({ is }) => is === 'open' || is === 'otherwise')
+  const at = seen.findIndex(
+    (meaning, index) =>
+      meaning.is === 'open' ||
+      meaning.is === 'otherwise' ||
+      (meaning.is === 'broken' && meaning.isLate === true && wasSooner(inside[index], arm.answers[index])),
+  )
   const isRed = at >= 0 && refusal === null
   const observed = at < 0 ? 'as with it' : `${trial.attempts[at]?.label}: ${seen[at]?.observed}`
   return { control, observed, isRed }

@@ -10,6 +10,7 @@ import type { SandboxSpec } from '../sandbox/spec.ts'
 import type { Canaries } from './lab/canaries.ts'
 import { type Exhibit, setuidPrograms } from './lab/exhibit.ts'
 import type { Lab } from './lab/lab.ts'
+import { ampleMs } from './lab/patience.ts'
 import type { Neighbour } from './lab/neighbour.ts'
 import type { Exposure } from './lab/removal.ts'
 import type { Confined } from './lab/try.ts'
@@ -52,6 +53,7 @@ export const labOf = async (
     readsAtOnce: false,
     kills: true,
     disagrees: true,
+    patienceMs: ampleMs,
     secrets: noSupply.secrets(),
     variables: canaries.variables,
     signal,

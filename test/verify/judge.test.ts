@@ -1,6 +1,6 @@
 // A verdict is a pass only where the attempt was made, was stopped as expected, and is known to be open without the control.
 import { describe, expect, test } from 'vitest'
-import { type Answer, stops } from '../../src/verify/attempt.ts'
+import { type Answer, seen, stops } from '../../src/verify/attempt.ts'
 import { type Findings, judge } from '../../src/verify/judge.ts'
 import type { Probe, Trial } from '../../src/verify/probe.ts'
 
@@ -90,6 +90,37 @@ describe('is an error, never a pass', () => {
     expect(judged({ isSelfCheck, arm: { answers: answers('open', 'open') } }).verdict).toBe('pass')
     expect(judged({ isSelfCheck, arm: { answers: answers('EPERM', 'EPERM') } }).verdict).toBe('error')
     expect(judged({ isSelfCheck, arm: { refused: 'no such option' } }).verdict).toBe('error')
+  })
+})
+
+describe('what was to come and did not', () => {
+  const coming = seen(
+    'an end',
+    () => Promise.resolve(''),
+    () => null,
+  )
+  const at = (ms: number, outcome: string): Answer[] => [{ outcome, text: 'it goes on', ms }]
+  const ending = { ...trial, attempts: [coming], outside: [stops(['one'], [])] }
+  const found = (more: Partial<Findings>): ReturnType<typeof judge> =>
+    judged({ trial: ending, isSelfCheck: true, ...more })
+
+  test('is an error that says so', () => {
+    expect(found({ inside: at(30_000, 'late') })).toMatchObject({
+      verdict: 'error',
+      observed: 'an end: it goes on',
+    })
+  })
+
+  test('is red without its control where it came far sooner with it, and nothing where that took as long', () => {
+    const arm = { answers: at(6000, 'late') }
+    expect(found({ inside: at(800, 'open'), arm })).toMatchObject({
+      verdict: 'pass',
+      brokenArm: { isRed: true, observed: 'an end: it goes on' },
+    })
+    expect(found({ inside: at(4000, 'open'), arm })).toMatchObject({
+      verdict: 'error',
+      brokenArm: { isRed: false },
+    })
   })
 })
 

@@ -8,6 +8,7 @@ import type { Lab } from '../lab/lab.ts'
 import { type Alter, tryInside } from '../lab/try.ts'
 import { aloneInside, type Planned } from '../lab/inside.ts'
 import { type Listeners, startNeighbour } from '../lab/neighbour.ts'
+import { withoutControlMs } from '../lab/patience.ts'
 import type { Probe } from '../probe.ts'
 import type { Exposure } from '../lab/removal.ts'
 
@@ -56,7 +57,7 @@ const tryArm = async (
   found: Map<Probe, ArmFinding>,
 ): Promise<void> => {
   const arm = armOf(control, whole.server.driver)
-  const lab = arm.around(whole)
+  const lab = { ...arm.around(whole), patienceMs: withoutControlMs }
   const alter: Alter = (plan) => arm.alter(plan, exposure)
   const together = planned.filter(({ probe }) => probe.isAlone !== true)
   const run = async (its: readonly Planned[], make: () => Promise<readonly Answer[]>): Promise<void> => {

@@ -42,7 +42,7 @@ export const egressControls = {
   budgets: {
     what: 'connections at once, and bytes, silence and life of each',
     layer: 'proxy',
-    arm: { around: (lab) => ({ ...lab, doors: { ...lab.doors, scant: lab.doors.own } }) },
+    arm: { around: (lab) => ({ ...lab, doors: { ...lab.doors, scant: lab.doors.generous } }) },
   },
   placeholders: {
     what: 'a proxy that lets nothing pass which stands for a credential, nor a credential, but where its entry says',

@@ -1,6 +1,5 @@
 // What a server in a sandbox says to its name server, to the proxy beside it, and at the door itself.
-import { setTimeout as pause } from 'node:timers/promises'
-import { stops, stopsOrFinds, type Attempt } from '../attempt.ts'
+import { holds, seen, stops, stopsOrFinds, type Attempt, type Watched } from '../attempt.ts'
 import { proxyPort } from '../../lib/own-variables.ts'
 import { doorTarget } from '../../sandbox/spec.ts'
 import type { WayOut } from '../lab/way-out.ts'
@@ -45,16 +44,23 @@ export const says = (host: string, port: number, greeting: string): Attempt =>
 /** What somebody is told who asks a proxy or at a door that are not there; whoever answers at all is one too many. */
 export const toNobody = ({ asks, label }: Attempt): Attempt => stops(asks, [...nobodyThere, 'ENOENT'], label)
 
-/** For what is told inside to be heard outside. */
-const heardMs = 5000
-const lookMs = 20
-
-/** Returns which of these words the door that was opened last has not heard, in a while; nothing where it has them all. */
-export const unheard = async (
+/** Looks at what the door that was opened last has heard: all of these words, in time. */
+export const hearsOf = (
+  label: string,
   { reasons }: Pick<WayOut, 'reasons'>,
-  words: readonly string[],
-): Promise<string> => {
-  const missing = (): string => words.filter((word) => !reasons().includes(word)).join(', ')
-  for (let waited = 0; missing() !== '' && waited < heardMs; waited += lookMs) await pause(lookMs)
-  return missing()
-}
+  wordsOf: (program: Watched) => readonly string[] | Promise<readonly string[]>,
+): Attempt =>
+  seen(
+    label,
+    async (program) => {
+      const words = await wordsOf(program)
+      const missing = (): readonly string[] => words.filter((word) => !reasons().includes(word))
+      await holds(
+        () => missing().length === 0,
+        program,
+        () => `nothing of ${missing().join(', ')}`,
+      )
+      return ''
+    },
+    () => null,
+  )

@@ -1,9 +1,10 @@
 // Probe 137: so many connections at once, and of each so many bytes, so long a silence, and so long a life.
 import { doorTarget } from '../../sandbox/spec.ts'
-import { finds, seen, type Attempt } from '../attempt.ts'
+import { finds, type Attempt } from '../attempt.ts'
 import { scant } from '../lab/behind.ts'
 import { withoutNetworkThereIs } from '../gvisor/inapplicable.ts'
 import type { Probe, Scene } from '../probe.ts'
+import { hearsOf } from './asking.ts'
 import { longPath } from '../lab/way-out.ts'
 
 const line = '\\r\\n'
@@ -52,11 +53,7 @@ const ofTheDoor = ({ wayOut }: Scene): readonly Attempt[] => {
       (text) => (Number(text) > 0 && Number(text) <= scant.connections ? null : `${text} at once`),
       `${tooMany} connections at once`,
     ),
-    seen(
-      'why they were ended',
-      () => Promise.resolve(why.filter((reason) => !wayOut.reasons().includes(reason)).join(', ')),
-      (text) => (text === '' ? null : `none by ${text}`),
-    ),
+    hearsOf('why they were ended', wayOut, () => why),
   ]
 }
 

@@ -1,17 +1,13 @@
 // Probes 124, 126 to 129, 149 and 150: what a launch is refused, what a sandbox is before its gate opens, and what becomes of it when its supervisor is gone.
-import { setTimeout as pause } from 'node:timers/promises'
 import { join } from 'node:path'
 import { credentialFolder } from '../../sandbox/spec.ts'
-import { finds, refusesLaunch, seen, stops } from '../attempt.ts'
+import { comes, finds, refusesLaunch, seen, stops } from '../attempt.ts'
 import { givenTarget } from '../arms/gate-controls.ts'
 import type { Lab } from '../lab/lab.ts'
 import { inapplicable } from '../gvisor/inapplicable.ts'
 import { nested } from '../lab/people.ts'
 import type { Probe } from '../probe.ts'
 import { mounting } from '../arms/wanted.ts'
-
-/** PID 1 gives a server less than a second by itself; the rest is for a machine that is busy. */
-const alongMs = 3000
 
 const secret = join(credentialFolder, 'verify')
 
@@ -38,12 +34,11 @@ export const gateProbes: readonly Probe[] = [
         finds(['stay'], () => null, 'refusing every end'),
         seen(
           'left by its supervisor',
-          async ({ abandon, kill, ended }) => {
-            const over = ended.then(() => 'gone')
+          async (program) => {
+            const { abandon, kill, ended } = program
             abandon()
-            const outcome = await Promise.race([over, pause(alongMs, 'it goes on')])
-            kill()
-            return outcome
+            await comes(ended, program, 'it goes on').finally(kill)
+            return 'gone'
           },
           (text) => (text === 'gone' ? null : text),
         ),

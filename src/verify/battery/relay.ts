@@ -1,13 +1,9 @@
 // Probes 119, 123 and 133: the relay beside a server has no rights, and a server does not go on without it.
-import { setTimeout as pause } from 'node:timers/promises'
 import type { SandboxExit } from '../../sandbox/driver.ts'
-import { type Attempt, finds, seen, stops } from '../attempt.ts'
+import { type Attempt, comes, finds, seen, stops } from '../attempt.ts'
 import { inapplicable, withoutNetworkThereIs } from '../gvisor/inapplicable.ts'
 import type { Probe } from '../probe.ts'
 import { ask, nobodyThere, types } from './asking.ts'
-
-/** For PID 1 to see that its relay is gone, and to end with all that is in the sandbox. */
-const endMs = 5000
 
 /** Addresses and ports that a relay may listen on, the two ends of each of its connections, and some of its own. */
 const mostDescriptors = 2048 + 2 * 256 + 64
@@ -55,11 +51,11 @@ const ends = (
       attempts: [
         seen(
           `the relay, ${how} from outside`,
-          async ({ endRelay, kill, ended }) => {
+          async (program) => {
+            const { endRelay, kill, ended } = program
             await endRelay(by)
-            const exit = await Promise.race([ended, pause(endMs, null)])
-            kill()
-            return exit === null ? 'the sandbox goes on' : (exit as SandboxExit).reason
+            const exit = await comes(ended, program, 'the sandbox goes on').finally(kill)
+            return (exit as SandboxExit).reason
           },
           (text) => (text === 'egress-lost' ? null : text),
         ),

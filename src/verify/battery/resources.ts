@@ -1,6 +1,5 @@
 // Probes 100 to 108, 115, 116 and 130: a server that takes all it can gets what its profile says.
-import { setTimeout as pause } from 'node:timers/promises'
-import { finds, seen, stops } from '../attempt.ts'
+import { comes, finds, seen, stops } from '../attempt.ts'
 import { swapOfGroup } from '../lab/held.ts'
 import type { Probe } from '../probe.ts'
 import { memoryVersion, takingMemory, takingProcessors, takingTasks } from './taking.ts'
@@ -20,7 +19,9 @@ const held = (name: string, value: number) =>
   )
 
 const floodBytes = 16_777_216
-const [askedMs, killedMs] = [150, 5000]
+
+/** What the program says that refuses every end, each time that it is asked. */
+const refusal = 'asked to end, and goes on'
 
 export const resourceProbes: readonly Probe[] = [
   {
@@ -103,12 +104,15 @@ export const resourceProbes: readonly Probe[] = [
         finds(['stay'], () => null, 'refusing every end'),
         seen(
           'asked to end, then ended',
-          async ({ terminate, kill, ended }) => {
-            const over = ended.then(() => true)
+          async (program) => {
+            const { terminate, kill, ended, says } = program
+            const over = ended.then(() => 'it ended by itself')
             terminate()
-            if (await Promise.race([over, pause(askedMs, false)])) return 'it ended by itself'
-            kill()
-            return (await Promise.race([over, pause(killedMs, false)])) ? 'gone' : 'still there'
+            const heard = Promise.race([says(refusal), over])
+            const sooner = await comes(heard, program, 'it did not hear that it was to end').finally(kill)
+            if (sooner !== undefined) return sooner
+            await comes(over, program, 'still there')
+            return 'gone'
           },
           (text) => (text === 'gone' ? null : text),
         ),

@@ -4,7 +4,7 @@ import { doorTarget } from '../../sandbox/spec.ts'
 import { finds, seen, stops, stopsOrFinds, type Attempt } from '../attempt.ts'
 import { withoutNetworkThereIs } from '../gvisor/inapplicable.ts'
 import type { Probe, Scene } from '../probe.ts'
-import { ask, types, unheard } from './asking.ts'
+import { ask, hearsOf, types } from './asking.ts'
 
 const line = '\\r\\n'
 const lost = ['ECONNRESET', 'EPIPE'] as const
@@ -79,14 +79,8 @@ const atDoor = ({ wayOut }: Scene): readonly Attempt[] => {
       lost,
       'its placeholder, in what is no name',
     ),
-    seen(
-      'its placeholder in a name, as it is told',
-      () =>
-        unheard(
-          wayOut,
-          [asked, requested, unnamed].map((name) => `${elsewhere} ${name}`),
-        ),
-      (text) => (text === '' ? null : `nothing of ${text}`),
+    hearsOf('its placeholder in a name, as it is told', wayOut, () =>
+      [asked, requested, unnamed].map((name) => `${elsewhere} ${name}`),
     ),
     finds(
       ['exchange', doorTarget, '0', get('/', 'Authorization: Bearer nothing')],

@@ -3,7 +3,7 @@ import { finds, seen, stopsOrFinds, type Attempt } from '../attempt.ts'
 import { doorsShut } from '../lab/behind.ts'
 import { withoutNetworkThereIs } from '../gvisor/inapplicable.ts'
 import type { Probe, Scene } from '../probe.ts'
-import { atDoor } from './asking.ts'
+import { atDoor, hearsOf } from './asking.ts'
 
 const atDoors = ({ wayOut }: Scene): readonly Attempt[] => {
   const { grant, behind, greeting } = wayOut
@@ -30,17 +30,10 @@ const atDoors = ({ wayOut }: Scene): readonly Attempt[] => {
       () => Promise.resolve(wayOut.lookedUp().includes(shut.host) ? shut.host : ''),
       (text) => (text === '' ? null : text),
     ),
-    seen(
-      'why they were ended',
-      () =>
-        Promise.resolve(
-          hosts.filter((host) => !wayOut.reasons().includes(`${doorsShut} ${host}`)).join(', '),
-        ),
-      (text) => (text === '' ? null : `not ${doorsShut}: ${text}`),
-    ),
+    hearsOf('why they were ended', wayOut, () => hosts.map((host) => `${doorsShut} ${host}`)),
     seen(
       'what goes on of a connection whose door is closed',
-      async () => (await wayOut.outliving()).join(', '),
+      () => wayOut.outliving(),
       (text) => (text === '' ? null : text),
     ),
   ]

@@ -1,6 +1,7 @@
 // Probes 121, 122 and 132: what a sandbox is started with and who holds its streams, as it is seen from outside.
 import { readFile, readdir, readlink } from 'node:fs/promises'
-import { finds, seen, stops, type Attempt, type Watched } from '../attempt.ts'
+import { setTimeout as pause } from 'node:timers/promises'
+import { comes, finds, seen, stops, type Attempt, type Watched } from '../attempt.ts'
 import { inapplicable } from '../gvisor/inapplicable.ts'
 import type { Probe } from '../probe.ts'
 import { otherStart } from './privileges.ts'
@@ -9,8 +10,7 @@ import { both, withoutFilter, withoutOtherFilters } from '../lab/removal.ts'
 /** Options of the tool beside which another layer stands: without them nothing of it is to be seen. */
 const layered = ['--unshare-user', '--new-session', '--clearenv', '--cap-drop'] as const
 
-/** For a stream that ended to be seen to. */
-const endMs = 2000
+/** For a stream that nobody ends to be seen to go on. */
 const keptMs = 100
 
 const fieldOf = async (pid: number, name: string): Promise<string> => {
@@ -87,9 +87,15 @@ const passedToPid1 = (folder: string): Attempt =>
 
 const streamThatNobodyClosed = seen(
   'stderr that nobody closed',
-  async ({ stderrEnds }) => ((await stderrEnds(keptMs)) ? '' : 'it is open'),
+  ({ stderrEnd }) => Promise.race([stderrEnd().then(() => ''), pause(keptMs, 'it is open')]),
   amiss,
 )
+
+/** Nothing, once its stderr has come to an end. */
+const endOf = async (program: Watched): Promise<string> => {
+  await comes(program.stderrEnd(), program, 'somebody else holds it open')
+  return ''
+}
 
 const passedOn = (word: string, folder: string): readonly Attempt[] => [
   seen(
@@ -251,9 +257,9 @@ export const startProbes: readonly Probe[] = [
               finds(['stay'], () => null, 'refusing every end'),
               seen(
                 'stderr of a container that was ended',
-                async ({ stderrEnds, kill }) => {
-                  kill()
-                  return (await stderrEnds(endMs)) ? '' : 'somebody else holds it open'
+                async (program) => {
+                  program.kill()
+                  return endOf(program)
                 },
                 amiss,
               ),
@@ -266,11 +272,7 @@ export const startProbes: readonly Probe[] = [
             attempts: [
               ...(isRoot ? [ownStreams, ownFiles] : []),
               finds(['let-go'], () => null),
-              seen(
-                'stderr, closed by the server',
-                async ({ stderrEnds }) => ((await stderrEnds(endMs)) ? '' : 'somebody else holds it open'),
-                amiss,
-              ),
+              seen('stderr, closed by the server', endOf, amiss),
             ],
             outside: [streamThatNobodyClosed],
           },

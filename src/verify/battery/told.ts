@@ -1,11 +1,11 @@
 // Probe 148: what a server was refused on its way out is told, also where nothing of it left the sandbox.
 import { readFile } from 'node:fs/promises'
 import { doorTarget } from '../../sandbox/spec.ts'
-import { seen, stops, stopsOrFinds } from '../attempt.ts'
+import { stops, stopsOrFinds } from '../attempt.ts'
 import { withoutNetworkThereIs } from '../gvisor/inapplicable.ts'
 import type { Probe } from '../probe.ts'
 import { callNumber } from '../lab/removal.ts'
-import { ask, connects, types, unheard } from './asking.ts'
+import { ask, connects, hearsOf, types } from './asking.ts'
 
 const nobody = ['192.0.2.1', '2001:db8::1'] as const
 /** The kernel may let these through: nobody is there who hears them, and it is told all the same. */
@@ -79,11 +79,7 @@ export const toldProbes: readonly Probe[] = [
             ['ECONNRESET', 'EPIPE'],
             'a word of the relay’s',
           ),
-          seen(
-            'what the door heard',
-            async ({ pid }) => unheard(wayOut, await whyIn(pid)),
-            (text) => (text === '' ? null : `nothing of ${text}`),
-          ),
+          hearsOf('what the door heard', wayOut, ({ pid }) => whyIn(pid)),
         ],
         outside: [stops(['datagram', '127.0.0.1', '9'], [], 'a datagram of which nobody hears')],
       }

@@ -41,6 +41,8 @@ export interface Lab {
   readonly kills: boolean
   /** Whether a launch that is to disagree with its profile on a way out does */
   readonly disagrees: boolean
+  /** How long what is to be seen from outside is waited for, ms */
+  readonly patienceMs: number
   /** Secrets that the launch is given, as a call's own process is */
   readonly secrets: GateSecrets
   /** The daemon's variables, as a child without a sandbox inherits them */

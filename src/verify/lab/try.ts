@@ -4,7 +4,6 @@ import { once } from 'node:events'
 import { open, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
-import { within } from '../../lib/deadline.ts'
 import { newInstanceId } from '../../lib/ids.ts'
 import type { EnforcedLimits, SandboxExit, SandboxProcess } from '../../sandbox/driver.ts'
 import { type LaunchPlan, noSupply, openLaunch, planLaunch } from '../../sandbox/launch.ts'
@@ -100,7 +99,8 @@ export const tryInside = async (lab: Lab, attempts: readonly Attempt[], alter?: 
   const kill = (): void => server.kill()
   lab.signal.addEventListener('abort', kill, { once: true })
   // Otherwise not before the end: what nobody reads, a server cannot go on writing.
-  let early = lab.readsAtOnce ? textOf(server.stderr) : null
+  const stderr = heardOn(server.stderr)
+  if (lab.readsAtOnce) void stderr.end()
   const answers = await answersOf(server.stdout, attempts, {
     pid: server.initPid,
     terminate: () => server.terminate(),
@@ -113,17 +113,19 @@ export const tryInside = async (lab: Lab, attempts: readonly Attempt[], alter?: 
     },
     ended: server.ended,
     launched,
-    stderrEnds: (ms) => isOverWithin((early ??= textOf(server.stderr)), ms),
+    patienceMs: lab.patienceMs,
+    stderrEnd: stderr.end,
+    says: stderr.says,
     isOver: () => {
       server.stdin.end()
       if (!lab.kills) server.kill()
     },
   })
-  const stderr = await (early ?? textOf(server.stderr))
+  const said = await stderr.end()
   const exit = await server.ended
   lab.signal.removeEventListener('abort', kill)
   lab.signal.throwIfAborted()
-  return { answers, exit, stderr }
+  return { answers, exit, stderr: said }
 }
 
 /** Makes them outside, as an ordinary user, with a folder left open and the daemon's variables. */
@@ -141,7 +143,7 @@ export const tryOutside = async (lab: Lab, attempts: readonly Attempt[]): Promis
       signal: lab.signal,
     })
     const ended = once(child, 'close')
-    const said = textOf(child.stderr)
+    const said = heardOn(child.stderr)
     child.stdin?.on('error', () => undefined)
     const [answers, stderr] = await Promise.all([
       answersOf(child.stdout, attempts, {
@@ -152,10 +154,12 @@ export const tryOutside = async (lab: Lab, attempts: readonly Attempt[]): Promis
         endRelay: () => Promise.resolve(),
         ended,
         launched: null,
-        stderrEnds: (ms) => isOverWithin(said, ms),
+        patienceMs: lab.patienceMs,
+        stderrEnd: said.end,
+        says: said.says,
         isOver: () => child.stdin?.end(),
       }),
-      said,
+      said.end(),
       ended,
     ])
     return { answers, exit: null, stderr }
@@ -164,14 +168,31 @@ export const tryOutside = async (lab: Lab, attempts: readonly Attempt[]): Promis
   }
 }
 
-const isOverWithin = (work: Promise<unknown>, ms: number): Promise<boolean> =>
-  within(work, ms, () => new Error('it goes on')).then(
-    () => true,
-    () => false,
-  )
-
-const textOf = async (stream: Readable | null): Promise<string> => {
-  const chunks: Buffer[] = []
-  for await (const chunk of stream ?? []) chunks.push(chunk as Buffer)
-  return Buffer.concat(chunks).toString('latin1')
+/** Reads what is written there from when it is first asked for, to its end. */
+const heardOn = (stream: Readable | null) => {
+  const words = new Map<string, () => void>()
+  let heard = ''
+  const listen = async (): Promise<string> => {
+    for await (const chunk of stream ?? []) {
+      heard += (chunk as Buffer).toString('latin1')
+      for (const [word, resolve] of words) if (heard.includes(word)) resolve()
+    }
+    return heard
+  }
+  let whole: Promise<string> | null = null
+  const end = (): Promise<string> => {
+    whole ??= listen()
+    whole.catch(() => undefined) // whoever asks for the end hears of it
+    return whole
+  }
+  return {
+    end,
+    says: (word: string): Promise<void> => {
+      const { promise, resolve } = Promise.withResolvers<void>()
+      words.set(word, resolve)
+      if (heard.includes(word)) resolve()
+      void end()
+      return promise
+    },
+  }
 }

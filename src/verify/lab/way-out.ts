@@ -47,8 +47,8 @@ export interface WayOut extends AsyncDisposable {
   readonly reasons: () => readonly string[]
   /** Names that this door had looked up, so far */
   readonly lookedUp: () => readonly string[]
-  /** What goes on of a connection whose door is closed */
-  readonly outliving: () => Promise<readonly string[]>
+  /** What goes on of a connection whose door is closed; nothing where it is over */
+  readonly outliving: () => Promise<string>
   /** A door for a launch that is granted all that the pattern says as well */
   readonly doorFor: (pattern: string) => OpenDoor
   /** A door that leads where these grants say, by this machine's resolver, and tells what happens at it. Disposing closes it */
@@ -66,8 +66,9 @@ export interface LabDoors {
   readonly unheard: OpenDoor
   /** Names lead inwards */
   readonly inward: OpenDoor
-  /** With budgets that are soon used up */
+  /** With budgets that are soon used up, and the same with those that nothing comes near but silence */
   readonly scant: OpenDoor
+  readonly generous: OpenDoor
   /** Whose events are kept, and the same with nobody who keeps them */
   readonly heard: OpenDoor
   readonly unheardOf: OpenDoor
@@ -94,6 +95,12 @@ const nothing = Buffer.alloc(0)
 /** A path whose answer is long, bytes. */
 export const longPath = '/long'
 const longBytes = 8192
+
+/** Silence that is waited for where nothing else is to come, ms */
+const silenceMs = 5000
+
+/** For a host of the world outside, ms: less than whoever asks for it waits, so that what the door says of it is heard. */
+const knockMs = 5000
 
 /** Words that the server says nothing to; nor does it to a field that was for the proxy. */
 const unanswered = 'x'.charCodeAt(0)
@@ -179,6 +186,7 @@ export const openWayOut = async ({ word, folder }: Canaries, signal: AbortSignal
       unheard: doorFor([...grants, { ...secure, tls: false }]),
       inward: doorFor([...grants, { ...inwards, host: nameAt('127.0.0.1'), private: true }]),
       scant: doorFor(grants, { limits: scant }),
+      generous: doorFor(grants, { limits: { ...ample, idleMs: silenceMs } }),
       heard: doorFor(grants),
       unheardOf: doorFor(grants, { isHeard: false }),
       screened: doorFor(grants, { screen: secret.screen }),
@@ -232,7 +240,7 @@ const realDoor = (
   return {
     async open({ uid }) {
       const door = await openEgressDoor(
-        { server: 'probes', instance, grants, limits: ample },
+        { server: 'probes', instance, grants, limits: { ...ample, connectMs: knockMs } },
         {
           watch: { event: tell, mayConnect: alwaysOpen },
           interceptor: null,

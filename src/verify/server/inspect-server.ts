@@ -10,6 +10,7 @@ import type { Settings } from '../../schema/settings.ts'
 import type { Canaries } from '../lab/canaries.ts'
 import type { Inspection } from '../result.ts'
 import type { KernelInside } from '../lab/lab.ts'
+import { ampleMs } from '../lab/patience.ts'
 import type { Subject } from '../subject.ts'
 import { chooseCall, type NamedCall } from './choose-call.ts'
 import { containerGroup, givenDemands, placeDemands, statusDemands } from './demands.ts'
@@ -49,8 +50,6 @@ export interface InspectedServer {
   /** All tools that it lists, whether policy shows them or not; null where it did not come to a list */
   readonly listed: ReadonlyMap<string, unknown> | null
 }
-
-const goneMs = 5000
 
 /** Never throws but when the signal is aborted: what goes wrong is an inspection that says so, and so is what was not reached. */
 export const inspectServer = async (
@@ -120,12 +119,12 @@ export const inspectServer = async (
   const process = answering ?? seen.launched.at(-1)?.process ?? null
   inspections.push(...(process === null ? [] : lookAt(process, server, canaries, kernel)))
   mine.end()
-  const gone = await within(ended, server.stop.eofMs + server.stop.termMs + goneMs, late).catch(
-    (error: unknown) => {
-      stop.abort()
-      return SallyportError.from(error)
-    },
-  )
+  const goneMs = server.stop.eofMs + server.stop.termMs + ampleMs
+  const late = (): Error => new Error(`it was not gone ${goneMs} ms after it was told to end`)
+  const gone = await within(ended, goneMs, late).catch((error: unknown) => {
+    stop.abort()
+    return SallyportError.from(error)
+  })
   await ended
   signal.throwIfAborted()
   inspections.push(await left(seen.launched, gone))
@@ -133,7 +132,6 @@ export const inspectServer = async (
 }
 
 const startMs = 120_000
-const late = (): Error => new Error('it was not gone in time')
 
 /** The operator names the call, and so may make it: as a rule for just that tool, which no deny yields to. */
 const allowing = (settings: Settings, server: string, { tool }: NamedCall): Settings => ({

@@ -4,6 +4,7 @@ import { SallyportError } from '../../errors.ts'
 import { holdsWithin } from '../../lib/deadline.ts'
 import type { SandboxProcess } from '../../sandbox/driver.ts'
 import { mountsOf } from '../../sandbox/spec.ts'
+import { ampleMs } from '../lab/patience.ts'
 import type { Inspection } from '../result.ts'
 import type { Choice } from './choose-call.ts'
 import { processesOf } from './processes.ts'
@@ -113,7 +114,7 @@ export const left = async (
   ended: { readonly status: number; readonly reason: string | null } | SallyportError,
 ): Promise<Inspection> => {
   if (launched.length === 0) return inspection('server.gone', 'error', 'it never started')
-  if (ended instanceof SallyportError) return inspection('server.gone', 'fail', ended.message)
+  if (ended instanceof SallyportError) return inspection('server.gone', 'error', ended.message)
   const files = launched.flatMap(({ process: { spec }, groups }) => [
     ...groups,
     ...mountsOf(spec)
@@ -126,7 +127,7 @@ export const left = async (
     ),
     ...files.filter((path) => existsSync(path)),
   ]
-  await holdsWithin(() => remains().length === 0, leftMs)
+  await holdsWithin(() => remains().length === 0, ampleMs)
   const still = remains()
   const how = ended.reason ?? `status ${ended.status}`
   return still.length === 0
@@ -136,7 +137,5 @@ export const left = async (
         `nothing is left; it ended with ${how}`,
         files.map((path) => `gone: ${path}`),
       )
-    : inspection('server.gone', 'fail', `left: ${still.join(', ')}`)
+    : inspection('server.gone', 'error', `there ${ampleMs} ms after its end: ${still.join(', ')}`)
 }
-
-const leftMs = 2000
