@@ -6,6 +6,7 @@ import type { SandboxSpec } from '../sandbox/spec.ts'
 import type { ProfileSettings, ServerSettings } from '../schema/settings.ts'
 import type { Attempt } from './attempt.ts'
 import type { Canaries } from './lab/canaries.ts'
+import type { Exhibit } from './lab/exhibit.ts'
 import type { ControlId } from './arms/controls.ts'
 import type { KernelInside, Lab } from './lab/lab.ts'
 import type { Layer, ProbeGroup } from './result.ts'
@@ -28,8 +29,8 @@ export interface Scene {
   readonly hostName: string
   /** Whether the daemon is root, and drops before it starts a server */
   readonly isRoot: boolean
-  /** Whether a sandbox here can have a network, be it that of another profile */
-  readonly canConnect: boolean
+  /** Whether a sandbox here can have a network, be it that of another profile; `unknown` where the trial of it was late */
+  readonly canConnect: boolean | 'unknown'
   /** Why a control group holds nothing here, and what mends it; null where one can hold everything */
   readonly groupsMissing: string | null
   /** Whether the machine swaps */
@@ -39,7 +40,9 @@ export interface Scene {
   /** Programs of the host that have a setuid bit */
   readonly setuidPrograms: readonly string[]
   /** A file on the host with a capability for whoever executes it, or null where there is none */
-  readonly capable: string | null
+  readonly capable: Exhibit['capable']
+  /** Why there is none */
+  readonly incapable: Exhibit['incapable']
   readonly launchers: Exposure['launchers']
   /** Memory that this process could still have */
   readonly freeBytes: number

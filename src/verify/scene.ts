@@ -79,12 +79,13 @@ export const sceneOf = async (
     namespaces: await ownNamespaces(),
     hostName: hostname(),
     isRoot: process.geteuid?.() === 0,
-    canConnect: server.driver === 'docker' || host.fingerprint.egressTrial?.works === true,
+    canConnect: server.driver === 'docker' || connects(host),
     groupsMissing: missingIn(host.limits),
     hasSwap: (await readFile('/proc/swaps', 'utf8')).trim().includes('\n'),
     countsPerNamespace: host.limits.nprocPerNamespace,
     setuidPrograms: await setuidPrograms(),
     capable: exhibit.capable,
+    incapable: exhibit.incapable,
     launchers: exposure.launchers,
     freeBytes: process.availableMemory(),
     neighbour,
@@ -93,6 +94,9 @@ export const sceneOf = async (
     isHidden: (path) => isHidden(spec, path),
   }
 }
+
+const connects = ({ fingerprint: { egressTrial } }: LaunchHost): Scene['canConnect'] =>
+  egressTrial?.works === false && egressTrial.isLate === true ? 'unknown' : egressTrial?.works === true
 
 const missingIn = ({ cgroups: { cause, mend } }: LaunchHost['limits']): string | null =>
   cause === null ? null : [cause, mend].filter((part) => part !== null).join('; ')

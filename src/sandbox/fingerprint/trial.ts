@@ -22,7 +22,13 @@ export type Trial =
       /** Exit status of what ran in it */
       readonly status: number | null
     }
-  | { readonly works: false; readonly message: string; readonly stderr: string }
+  | {
+      readonly works: false
+      readonly message: string
+      readonly stderr: string
+      /** It took too long, so that nobody knows whether it would have worked */
+      readonly isLate?: true
+    }
 
 /** Under whom the trial runs where the daemon is root: nobody, who owns nothing. */
 const nobody = 65_534
@@ -66,7 +72,13 @@ async function attempt(planFor: (isRoot: boolean) => Promise<BubblewrapPlan>): P
     return { works: true, tookMs: performance.now() - startedAt, status: code }
   } catch (thrown) {
     const { message, details } = SallyportError.from(thrown)
-    return { works: false, message, stderr: String(details['stderr'] ?? '') }
+    const isLate = signal.aborted || details['timeoutMs'] !== undefined
+    return {
+      works: false,
+      message,
+      stderr: String(details['stderr'] ?? ''),
+      ...(isLate && { isLate }),
+    }
   }
 }
 

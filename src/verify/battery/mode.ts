@@ -1,5 +1,6 @@
 // Probe 152: a way out and the profile that says whether there is one agree, whoever composed them. Nothing of it is started.
 import { finds } from '../attempt.ts'
+import { networkUnknown, neverTried } from '../gvisor/inapplicable.ts'
 import type { Lab } from '../lab/lab.ts'
 import { refusesPlans, type Wanted } from '../lab/planned.ts'
 import type { Rule } from '../lab/rules.ts'
@@ -21,9 +22,11 @@ const disagreeing = (what: string, mode: Lab['profile']['network']['mode']): Wan
   },
 })
 
+const expected = 'each refused'
+
 const wanted = ({ canConnect }: Scene): readonly Wanted[] => [
   disagreeing('a way out beside a profile that has none', 'none'),
-  ...(canConnect ? [disagreeing('none beside a profile that has one', 'allowlist')] : []),
+  ...(canConnect === true ? [disagreeing('none beside a profile that has one', 'allowlist')] : []),
 ]
 
 export const modeProbes: readonly Probe[] = [
@@ -35,16 +38,19 @@ export const modeProbes: readonly Probe[] = [
       'A server has a way out where its profile says so, and nowhere else, whatever it was launched with.',
     control: 'network-mode',
     isAlone: true,
-    trial: (scene) => ({
-      expected: 'each refused',
-      attempts: wanted(scene).map((one) => refusesPlans(one.what, [one], asStated)),
-      outside: [
-        finds(
-          ['exchange', '127.0.0.1', `${scene.wayOut.grant.port}`, 'GET / HTTP/1.1\\r\\n\\r\\n'],
-          (text) => (text.includes(scene.wayOut.greeting) ? 'the server answers' : null),
-          'the server, without a door',
-        ),
-      ],
-    }),
+    trial: (scene) =>
+      scene.canConnect === 'unknown'
+        ? neverTried(expected, networkUnknown)
+        : {
+            expected,
+            attempts: wanted(scene).map((one) => refusesPlans(one.what, [one], asStated)),
+            outside: [
+              finds(
+                ['exchange', '127.0.0.1', `${scene.wayOut.grant.port}`, 'GET / HTTP/1.1\\r\\n\\r\\n'],
+                (text) => (text.includes(scene.wayOut.greeting) ? 'the server answers' : null),
+                'the server, without a door',
+              ),
+            ],
+          },
   },
 ]

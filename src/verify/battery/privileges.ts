@@ -1,7 +1,7 @@
 // Probes 19, 69, 70, 117, 118 and 120: with what a server starts, and whether any program that it starts has more.
 import { isWithin } from '../../lib/path-overlap.ts'
 import { finds, stops, stopsOrFinds } from '../attempt.ts'
-import { inapplicable } from '../gvisor/inapplicable.ts'
+import { inapplicable, neverTried } from '../gvisor/inapplicable.ts'
 import { capableTarget } from '../lab/try.ts'
 import type { SandboxSpec } from '../../sandbox/spec.ts'
 import type { Probe } from '../probe.ts'
@@ -93,12 +93,13 @@ export const privilegeProbes: readonly Probe[] = [
     group: 'capabilities',
     protects: 'A program whose file has capabilities gives a server none.',
     control: 'no-new-privileges',
-    trial: ({ capable }) => {
+    trial: ({ capable, incapable }) => {
       const expected = 'five empty sets, or EPERM where the file insists on its own'
+      if (capable === null && incapable.isUntried) return neverTried(expected, incapable.because)
       return capable === null
         ? inapplicable(
             expected,
-            'none of the usual programs here has capabilities, and only root can give a file any',
+            incapable.because,
             'as root, and where /usr has such a program, as ping often is',
           )
         : {

@@ -1,7 +1,7 @@
 // Probes 119, 123 and 133: the relay beside a server has no rights, and a server does not go on without it.
 import type { SandboxExit } from '../../sandbox/driver.ts'
 import { type Attempt, comes, finds, seen, stops } from '../attempt.ts'
-import { inapplicable, withoutNetworkThereIs } from '../gvisor/inapplicable.ts'
+import { inapplicable, networkUnknown, neverTried, withoutNetworkThereIs } from '../gvisor/inapplicable.ts'
 import type { Probe } from '../probe.ts'
 import { ask, nobodyThere, types } from './asking.ts'
 
@@ -73,8 +73,10 @@ export const relayProbes: readonly Probe[] = [
     protects: 'The relay beside a server has no right, starts nothing, and is not to be read into.',
     control: 'relay-rights',
     trial({ spec, canConnect }) {
-      if (spec.network.mode === 'none')
-        return canConnect
+      const isShut = spec.network.mode === 'none'
+      if (isShut && canConnect === 'unknown') return neverTried('no relay', networkUnknown)
+      if (isShut)
+        return canConnect === true
           ? { expected: 'no relay', attempts: noRelay, outside: [], note: 'the profile has no network' }
           : inapplicable(
               'no relay',

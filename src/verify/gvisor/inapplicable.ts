@@ -17,3 +17,10 @@ export const withoutNetworkThereIs = (expected: string, nothing: string): Trial 
 /** Where this machine has none of what the trial looks for, which is looked for all the same. */
 export const absent = (because: string, { attempts }: Pick<Trial, 'attempts'>): Trial =>
   inapplicable('nothing there', because, 'where a machine has it', attempts)
+
+/** A trial of what nobody could look for: an error, with the reason. */
+export const neverTried = (expected: string, note: string): Trial => ({ expected, attempts: [], note })
+
+/** For what depends on whether this machine can make a network at all. */
+export const networkUnknown =
+  'whether a sandbox here can have a network is not known: the trial of it was late'

@@ -5,11 +5,12 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { newInstanceId } from '../../lib/ids.ts'
+import { errnoOf } from '../../lib/missing.ts'
 import { findProbesBinary } from '../../sandbox/init-binary.ts'
 import type { Janitor } from './janitor.ts'
+import { ampleMs } from './patience.ts'
 
 const nobody = 65_534
-const patienceMs = 5_000
 
 /** Programs that hosts have with a setuid bit, and which do nothing when they are asked for their help. */
 const usual = ['su', 'mount', 'umount', 'passwd', 'chsh', 'gpasswd', 'sudo', 'fusermount3']
@@ -42,7 +43,13 @@ const usuallyCapable = [
 export interface Exhibit extends AsyncDisposable {
   /** One that was made by root, else one that the host has; null where there is neither */
   readonly capable: string | null
+  /** Why there is neither; or that it could not be found out */
+  readonly incapable: { readonly because: string; readonly isUntried: boolean }
 }
+
+/** A program that could not be started, or did not come to its end: it says nothing of what it would have had. */
+class Untried extends Error {}
+const unknown = 'whether a file gives capabilities here is not known'
 
 /** Makes the file where any user may execute it, on a file system that honours what it gives. */
 export const makeExhibit = async (janitor: Pick<Janitor, 'takes'>): Promise<Exhibit> => {
@@ -50,10 +57,20 @@ export const makeExhibit = async (janitor: Pick<Janitor, 'takes'>): Promise<Exhi
   const takeAway = async (): Promise<void> => {
     for (const folder of folders.splice(0)) await rm(folder, { recursive: true, force: true })
   }
+  const isRoot = process.geteuid?.() === 0
+  const because = isRoot
+    ? `in neither of ${parents().join(' and ')} a file gives whoever executes it the capability that it has`
+    : 'none of the usual programs here has capabilities, and only root can give a file any'
   try {
-    const capable = await (process.geteuid?.() === 0 ? plant : find)(janitor, folders)
-    return { capable, [Symbol.asyncDispose]: takeAway }
+    const capable = await (isRoot ? plant : find)(janitor, folders)
+    return { capable, incapable: { because, isUntried: false }, [Symbol.asyncDispose]: takeAway }
   } catch (error) {
+    if (error instanceof Untried)
+      return {
+        capable: null,
+        incapable: { because: error.message, isUntried: true },
+        [Symbol.asyncDispose]: takeAway,
+      }
     await takeAway()
     throw error
   }
@@ -71,9 +88,11 @@ const makeFolder = async (
   return folder
 }
 
+const parents = (): readonly string[] => [...new Set([tmpdir(), '/var/tmp'])]
+
 const plant = async (janitor: Pick<Janitor, 'takes'>, folders: string[]): Promise<string | null> => {
   const probes = await findProbesBinary()
-  for (const parent of new Set([tmpdir(), '/var/tmp'])) {
+  for (const parent of parents()) {
     const folder = await makeFolder(parent, janitor, folders)
     const capable = join(folder, 'capable')
     await copyFile(probes, capable)
@@ -99,15 +118,22 @@ const find = async (janitor: Pick<Janitor, 'takes'>, folders: string[]): Promise
   return null
 }
 
-// What it says, and nothing where it cannot be started: a folder above may be shut to that user.
+// What it says, and nothing where a folder above is shut to that user.
 const ask = async (program: string, id: number | null, line: string): Promise<string> => {
   const list = join(dirname(program), 'asked')
   await writeFile(list, `${line}\n`, { mode: 0o644 })
   const drop = id === null ? {} : { uid: id, gid: id }
-  const running = promisify(execFile)(program, [list], { ...drop, env: {}, timeout: patienceMs })
+  const running = promisify(execFile)(program, [list], { ...drop, env: {}, timeout: ampleMs })
   running.child.stdin?.on('error', () => undefined).end()
   return running.then(
-    ({ stdout }) => stdout,
-    () => '',
+    ({ stdout }) => {
+      const [, outcome] = /"outcome":"(late|killed|no-effect|unknown)"/.exec(stdout) ?? []
+      if (outcome !== undefined) throw new Untried(`${unknown}: ${outcome}`)
+      return stdout
+    },
+    (error: unknown) => {
+      if (errnoOf(error) === 'EACCES') return ''
+      throw new Untried(`${unknown}: ${String(error).split('\n', 1).join('')}`, { cause: error })
+    },
   )
 }
