@@ -11,15 +11,16 @@ import { isRoot } from '../support/user.ts'
 import { Account, invariants } from './account.ts'
 import { expectNothing, filesOf } from './census.ts'
 import { Chance } from './chance.ts'
+import { probe } from './clock.ts'
 import { containersOf, EngineLost } from './containers.ts'
-import { journalOf, judge } from './evidence.ts'
+import { expectAlone, journalOf, judge } from './evidence.ts'
 import { inTurn, seedsOf } from './in-turn.ts'
 import { Ledger } from './ledger.ts'
 import { calm, expectRecovery, type Play, siege, storm } from './phases.ts'
-import { inVainMs, plantLeft, plantTold } from './plants.ts'
+import { inVainMs, plantLeft, plantReloads, plantRival, plantTold } from './plants.ts'
 import { expectUnwritten } from './secrets.ts'
-import { witnessed } from './servers.ts'
-import { probe, Stage } from './stage.ts'
+import { extras, untouched, witnessed } from './servers.ts'
+import { Stage } from './stage.ts'
 
 const { values } = parseArgs({
   options: {
@@ -123,7 +124,10 @@ async function run(): Promise<number> {
     for (const { daemon } of records ?? []) daemons.add(daemon)
     await expectNothing(stage, before, containers, values.plant ? inVainMs : undefined)
     expectUnwritten(account, [stage.at.runtimeDir, stage.at.stateDir, stage.scratch])
-    if (records !== null) judge(stage, records, ledger, servers)
+    if (records !== null) {
+      expectAlone(account, values.plant ? [...records.slice(-1), ...records] : records)
+      judge(stage, records, ledger, [...servers, untouched, ...extras])
+    }
   } catch (error) {
     if (error instanceof EngineLost) return unproven(error.message)
     account.breaks(
@@ -149,6 +153,8 @@ async function planted(play: Play): Promise<Disposable> {
   const { stage, ledger, containers } = play
   await stage.start()
   await expectRecovery({ ...play, servers: ['planted'] }, 100)
+  await plantReloads(play)
+  await plantRival(stage)
   await plantTold(stage)
   return plantLeft(stage, ledger, { daemon: [...stage.daemons].at(-1) ?? '', containers })
 }

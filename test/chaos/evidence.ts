@@ -34,6 +34,14 @@ export function journalOf({ at, account }: Stage): readonly JournalRecord[] | nu
   }
 }
 
+/** Breaks `alone` for each daemon that wrote on after another one had begun to. */
+export function expectAlone(account: Account, records: readonly Pick<JournalRecord, 'daemon'>[]): void {
+  const runs = records.map(({ daemon }) => daemon).filter((daemon, n, all) => daemon !== all[n - 1])
+  for (const [daemon, all] of Map.groupBy(runs, (run) => run))
+    if (all.length > 1)
+      account.breaks('alone', `${daemon} wrote to the journal while another one did, ${all.length} times`)
+}
+
 /** Judges everything that is on record; says how much that was. */
 export function judge(
   { seen, account }: Stage,

@@ -5,26 +5,13 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { eventually } from '../support/eventually.ts'
 import { hostKill } from '../support/cgroup-host.ts'
 import type { ChildProcess } from '../support/leaks.ts'
-import type { Chance } from './chance.ts'
-import type { Containers } from './containers.ts'
+import { configurationFaults } from './configured.ts'
 import { takeRoom } from './disk.ts'
+import { leaseFaults } from './in-flight.ts'
+import { journalFaults } from './journal-folder.ts'
 import { essential, isBeside, limit, onePart, partsOf, signal, stopped } from './parts.ts'
-import type { Stage } from './stage.ts'
-
-interface Scene {
-  readonly stage: Stage
-  readonly chance: Chance
-  readonly containers: Containers | null
-}
-
-interface Fault {
-  /** How often, beside the others */
-  readonly weight: number
-  /** Whether the daemon ends by it, or may */
-  readonly isFatal?: boolean
-  /** Returns what it did, for people */
-  readonly befall: (scene: Scene) => Promise<string>
-}
+import { rivalFaults } from './rivals.ts'
+import { again, type Fault, Missed } from './scene.ts'
 
 const day = 86_400_000
 
@@ -36,13 +23,14 @@ const killed = (isOfKind: (part: ChildProcess) => boolean): Fault => ({
       const all = partsOf(stage).filter(isOfKind)
       return all.length > 0 && all
     }, 3000).catch(() => [])
-    if (parts.length === 0) return 'there was none'
+    if (parts.length === 0) return new Missed('there was none')
     signal(chance.pick(parts).pid, 'SIGKILL')
     return 'killed'
   },
 })
 
-const faults: Readonly<Record<string, Fault>> = {
+/** All of them, by what they are called. */
+export const faults: Readonly<Record<string, Fault>> = {
   'the daemon is killed': {
     weight: 1.5,
     isFatal: true,
@@ -103,7 +91,8 @@ const faults: Readonly<Record<string, Fault>> = {
   },
   'the daemon stands still': {
     weight: 1,
-    befall: ({ stage, chance }) => stopped(stage.pid, chance.between(50, 2000)),
+    befall: async ({ stage: { pid }, chance }) =>
+      pid === null ? new Missed('no daemon') : stopped(pid, chance.between(50, 2000)),
   },
   ...Object.fromEntries(
     Object.entries(essential).map(([name, isOfKind]) => [`${name} is killed`, killed(isOfKind)]),
@@ -112,7 +101,7 @@ const faults: Readonly<Record<string, Fault>> = {
     weight: 3,
     async befall({ stage, chance }) {
       const part = onePart(chance, partsOf(stage))
-      if (part === null) return 'there was none'
+      if (part === null) return new Missed('there was none')
       signal(part.pid, 'SIGKILL')
       return part.name
     },
@@ -121,7 +110,7 @@ const faults: Readonly<Record<string, Fault>> = {
     weight: 3,
     async befall({ stage, chance }) {
       const part = onePart(chance, partsOf(stage))
-      if (part === null) return 'there was none'
+      if (part === null) return new Missed('there was none')
       return `${part.name}: ${await stopped(part.pid, chance.between(50, 3000))}`
     },
   },
@@ -138,7 +127,7 @@ const faults: Readonly<Record<string, Fault>> = {
   'descriptors run out': {
     weight: 2,
     async befall({ stage: { pid }, chance }) {
-      if (pid === null) return 'no daemon'
+      if (pid === null) return new Missed('no daemon')
       const ms = chance.between(100, 1500)
       try {
         const most = Math.max(...readdirSync(`/proc/${pid}/fd`).map(Number))
@@ -148,7 +137,7 @@ const faults: Readonly<Record<string, Fault>> = {
         mend()
         return `none from ${soft} on for ${ms} ms, and it has up to ${most}`
       } catch {
-        return 'it ended meanwhile'
+        return new Missed('it ended meanwhile')
       }
     },
   },
@@ -189,12 +178,12 @@ const faults: Readonly<Record<string, Fault>> = {
   'a container is killed': {
     weight: 2,
     async befall({ containers, chance }) {
-      if (containers === null) return 'there is no engine'
+      if (containers === null) return new Missed('there is no engine')
       const ids = await eventually(async () => {
         const all = await containers.ids()
         return all.length > 0 && all
       }, 5000).catch(() => [])
-      if (ids.length === 0) return 'there was none'
+      if (ids.length === 0) return new Missed('there was none')
       await containers.kill(chance.pick(ids))
       return 'killed'
     },
@@ -215,43 +204,8 @@ const faults: Readonly<Record<string, Fault>> = {
       return `${ms} ms`
     },
   },
-}
-
-/**
- * Lets one fault after the other befall the daemon, with pauses between, until that is over: of all, or of those alone
- * that a daemon has to survive. Says which of them there was no time for.
- */
-export async function misfortune(
-  scene: Scene & { readonly signal: AbortSignal; readonly isSpared: boolean },
-): Promise<void> {
-  const { stage, chance, signal: over, containers, isSpared } = scene
-  const weights = Object.entries(faults)
-    .filter(
-      ([name, { isFatal }]) => (containers !== null || !name.includes('container')) && !(isSpared && isFatal),
-    )
-    .map(([name, { weight }]) => [weight, name] as const)
-  const missing = new Set(weights.map(([, name]) => name))
-  for (const name of course(chance, weights)) {
-    await delay(chance.between(50, 1500))
-    if (over.aborted) break
-    const what = await faults[name]?.befall(scene)
-    stage.account.count('faults', name)
-    missing.delete(name)
-    stage.account.say(`${name}: ${what}`)
-  }
-  if (missing.size > 0) stage.account.say(`no time for these: ${[...missing].join('; ')}`)
-  stage.setClock(0)
-}
-
-/** Every fault once in any order, since a short run is to have each of them, and from then on as often as they weigh. */
-function* course(chance: Chance, weights: readonly (readonly [number, string])[]): Generator<string> {
-  const first = [...weights]
-  while (first.length > 0) yield* first.splice(chance.between(0, first.length - 1), 1).map(([, name]) => name)
-  for (;;) yield chance.weighed(weights)
-}
-
-async function again(stage: Stage, chance: Chance): Promise<string> {
-  const ms = chance.between(0, 500)
-  await delay(ms)
-  return `${(await stage.start()) ? 'up' : 'not up'} again after ${ms} ms`
+  ...configurationFaults,
+  ...journalFaults,
+  ...leaseFaults,
+  ...rivalFaults,
 }

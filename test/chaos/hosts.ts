@@ -1,9 +1,10 @@
 // Hosts: those that call through the control socket, those with a session through the shim, the slow and the vanishing.
-import { spawn, type ChildProcess } from 'node:child_process'
+import { spawn, type ChildProcess, type ChildProcessByStdio } from 'node:child_process'
 import { once } from 'node:events'
 import { connect as dial } from 'node:net'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
+import type { Readable, Writable } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import type { Client } from '../../src/client/client.ts'
@@ -153,10 +154,7 @@ export async function sessionHost(world: World, chance: Chance): Promise<void> {
   const { stage, ledger, signal, servers } = world
   while (!signal.aborted) {
     const server = chance.pick(servers)
-    const child = spawn(shim, [server, '--no-autostart'], {
-      env: stage.at.env,
-      stdio: ['pipe', 'pipe', 'ignore'],
-    })
+    const child = shimTo(server, stage)
     const ended = once(child, 'exit')
     const session = new Session(child, stage.account, ledger)
     const said = await session.introduce(server === 'shared')
@@ -187,6 +185,10 @@ export async function sessionHost(world: World, chance: Chance): Promise<void> {
     await delay(chance.between(10, 300))
   }
 }
+
+/** A shim that begins a session of a server. */
+export const shimTo = (server: string, { at }: Stage): ChildProcessByStdio<Writable, Readable, null> =>
+  spawn(shim, [server, '--no-autostart'], { env: at.env, stdio: ['pipe', 'pipe', 'ignore'] })
 
 interface Answer {
   readonly id?: unknown
@@ -229,13 +231,21 @@ export class Session {
     return Promise.race([this.#ask('tools/list', {}), delay(20_000, 'late', { ref: false })])
   }
 
-  async effect({ ledger, stage }: World, server: string, way: string, chance: Chance): Promise<void> {
+  /** Resolves with how it ended. */
+  async effect(
+    { ledger, stage }: Pick<World, 'ledger' | 'stage'>,
+    server: string,
+    way: string,
+    chance: Chance,
+  ): Promise<string> {
     const token = ledger.open(server, way)
     stage.account.count('ways', way)
     const args = { token, way, ms: chance.between(1, 300) }
     const made = this.#ask('tools/call', { name: 'effect', arguments: args })
     const late = await ledger.settled(`${way} of ${server} in a session (${token})`, made)
-    ledger.close(token, late === 'late' ? late : await made)
+    const end = late === 'late' ? late : await made
+    ledger.close(token, end)
+    return end
   }
 
   #ask(method: string, params: object): Promise<string> {

@@ -35,10 +35,11 @@ export async function operator({ stage, ledger, signal, servers }: World, chance
       verify: () => client.call('audit/verify', {}),
       query: () => client.call('audit/query', { limit: 100 }),
       logs: () => client.call('servers/logs', { server: server(), lines: 10 }),
-      reload: () => {
-        stage.configure({ permit: { ttl_ms: chance.between(20_000, 40_000) } })
-        return client.call('daemon/reload', {})
-      },
+      reload: () =>
+        stage.config.inTurn(() => {
+          stage.config.write({ more: { permit: { ttl_ms: chance.between(20_000, 40_000) } } })
+          return client.call('daemon/reload', {})
+        }),
     }
     for (let left = chance.between(5, 30); left > 0 && !signal.aborted; left--) {
       const name = chance.pick(Object.keys(acts))

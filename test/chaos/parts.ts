@@ -1,7 +1,8 @@
 // The processes that a fault can pick from, and what can be done to one from outside.
 import { execFileSync } from 'node:child_process'
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
+import { eventually } from '../support/eventually.ts'
 import { type ChildProcess, descendantsOf } from '../support/leaks.ts'
 import type { Chance } from './chance.ts'
 import type { Stage } from './stage.ts'
@@ -14,10 +15,22 @@ export function partsOf({ pid }: Stage): readonly ChildProcess[] {
 /** What stands beside all sandboxes: it is never about to become one, as a launcher is. */
 export const isBeside = (pid: number): boolean => ['guard', 'peer'].includes(roleOf(pid))
 
+/** The process that reads the configuration, once there is one; null where none comes. */
+export const readerOf = (stage: Stage): Promise<number | null> =>
+  eventually(() => partsOf(stage).find(({ pid }) => argvOf(pid).includes('load-child'))?.pid, 5000).catch(
+    () => null,
+  )
+
+/** The guards below a daemon, or below whoever adopted them. */
+export const guardsBelow = (pid: number): readonly number[] =>
+  descendantsOf(pid).flatMap((part) => (roleOf(part.pid) === 'guard' ? [part.pid] : []))
+
 /** What a process of ours is for, as its first argument says; empty for one that has just ended. */
-function roleOf(pid: number): string {
+const roleOf = (pid: number): string => argvOf(pid).split('\0')[1] ?? ''
+
+function argvOf(pid: number): string {
   try {
-    return readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0')[1] ?? ''
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8')
   } catch {
     return ''
   }
@@ -38,8 +51,7 @@ export function onePart(chance: Chance, parts: readonly ChildProcess[]): ChildPr
 }
 
 /** Stops it for so long; returns what it did, for people. */
-export async function stopped(pid: number | null, ms: number): Promise<string> {
-  if (pid === null) return 'no daemon'
+export async function stopped(pid: number, ms: number): Promise<string> {
   signal(pid, 'SIGSTOP')
   await delay(ms)
   signal(pid, 'SIGCONT')
@@ -70,3 +82,14 @@ export function limit(pid: number, resource: 'nofile' | 'fsize' | 'data', soft: 
   prlimit(`--${resource}=${soft}:`)
   return () => void (former !== '' && prlimit(`--${resource}=${former}:`))
 }
+
+/** Where each thread of a process stands in the kernel. */
+export const threadsOf = (pid: number): string =>
+  readdirSync(`/proc/${pid}/task`)
+    .map((tid) => {
+      const [name, state] = ['comm', 'wchan'].map((file) =>
+        readFileSync(`/proc/${pid}/task/${tid}/${file}`, 'utf8').trim(),
+      )
+      return `${name} in ${state}`
+    })
+    .join(', ')

@@ -16,9 +16,13 @@ const unplanted = (said: string): ReadonlySet<string> =>
 
 /** What is found of those whose end is waited for: what was planted, and not what would have been gone a little later */
 const found: Readonly<Record<string, RegExp>> = {
+  untouched: /a session of steady .*was told.*steady was i-.*and is/s,
+  configured:
+    /changed is said to be , and is plain.*a reload was told done.*no event.*the log does not tell/s,
+  alone: /two daemons run.*wrote to the journal while/s,
   flat: /^descriptors: .*socket/,
   level: /MiB alive/,
-  credentials: /sleep has one in its environment/,
+  credentials: /sleep has one in its environment.*has one in its arguments/s,
   processes: /sleep \(\d+\) sleep 600/,
   mounts: /\/planted/,
   cgroups: /\/planted-/,

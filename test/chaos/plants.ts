@@ -17,12 +17,17 @@ import { listSegments, segmentPath } from '../../src/journal/segments.ts'
 import { eventually } from '../support/eventually.ts'
 import { isRoot } from '../support/user.ts'
 import { bodiesOf } from '../support/witness.ts'
+import { ruin, swap } from './configured.ts'
 import type { Containers } from './containers.ts'
 import { Session } from './hosts.ts'
+import { expectNowhere } from './in-flight.ts'
 import { Ledger } from './ledger.ts'
 import { expectNoLeases } from './rest.ts'
+import type { Scene } from './scene.ts'
 import { expectNoCredentials, secrets } from './secrets.ts'
+import { extras, untouched } from './servers.ts'
 import type { Stage } from './stage.ts'
+import { undisturbed } from './undisturbed.ts'
 
 /** Where a control group can be made: in the hierarchy of the pids controller, or the only one; null where in none */
 export const groups: string | null =
@@ -80,11 +85,38 @@ export async function plantTold(stage: Stage): Promise<void> {
   await lost
 }
 
-/** A process that has a credential while no call is in flight. */
-async function plantCredential({ account, api }: Stage, daemon: number): Promise<void> {
+/** A process that has a credential while no call is in flight, and one that was told it in its arguments. */
+async function plantCredential(stage: Stage, daemon: number): Promise<void> {
   const child = spawn('sleep', ['600'], { stdio: 'ignore', env: { ...process.env, WORD: secrets.word } })
-  await expectNoCredentials(account, api, daemon, inVainMs)
+  await expectNoCredentials(stage.account, stage.api, daemon, inVainMs)
   child.kill('SIGKILL')
+  const words = ['-e', 'setInterval(() => undefined, 60_000)', secrets.word]
+  const told = spawn(process.execPath, words, { stdio: 'ignore' })
+  await once(told, 'spawn')
+  expectNowhere({ stage })
+  told.kill('SIGKILL')
+}
+
+/** Reloads that change whom they must not, come to something else than they say, or take what they must refuse. */
+export async function plantReloads(scene: Scene): Promise<void> {
+  const { stage } = scene
+  await undisturbed(scene, async (client) => {
+    stage.config.write({ variation: { changed: [untouched], mark: 'planted' } })
+    await client.call('daemon/reload', {})
+    return 'it changed'
+  })
+  await undisturbed(scene, (client) =>
+    swap(scene, client, { added: [extras[0]], changed: ['plain'] }, { added: [extras[0]] }),
+  )
+  await undisturbed(scene, (client, session) => ruin(scene, client, session, null, inVainMs))
+}
+
+/** Another daemon that goes on beside the first, in folders of its own. */
+export async function plantRival(stage: Stage): Promise<void> {
+  const folder = join(stage.at.folder, 'rival')
+  mkdirSync(folder, { mode: 0o700 })
+  const env = { SALLYPORT_RUNTIME_DIR: join(folder, 'run'), SALLYPORT_STATE_DIR: join(folder, 'state') }
+  await stage.contend(async () => undefined, { env, patienceMs: inVainMs })
 }
 
 /** Once no daemon runs: something of each kind that is left, and a record that is not the truth. Disposing removes the former. */

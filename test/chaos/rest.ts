@@ -1,6 +1,9 @@
 // A daemon at rest: what it holds while nobody calls, and what it may not hold then.
+import { rmSync } from 'node:fs'
+import { setTimeout as delay } from 'node:timers/promises'
 import type { Client } from '../../src/client/client.ts'
 import { cgroupsOf } from '../support/leaks.ts'
+import { livingAt } from '../support/living.ts'
 import { type Holding, holdingOf } from './census.ts'
 import { inGoodTime } from './pace.ts'
 import { expectNoCredentials } from './secrets.ts'
@@ -32,7 +35,7 @@ export async function atRest(stage: Stage): Promise<Rest> {
     stage.account.breaks('cgroups', `with every server stopped: ${groups().join('; ')}`)
   }
   await expectNoLeases(stage, client)
-  return { ...holdingOf(pid), livingMib: await stage.livingMib() }
+  return { ...holdingOf(pid), livingMib: await livingMib(stage) }
 }
 
 /** Breaks `leases` where a permit or a question is there; to be called while no call is in flight. */
@@ -64,7 +67,7 @@ export async function expectLevel(
 /** Says what the daemon holds, so that whoever reads of too much finds out whose it is. */
 function explain(stage: Stage): void {
   stage.account.say(`its sockets: ${socketsOf(stage.pid ?? 0).join('; ')}`)
-  stage.account.say(`its handles: ${stage.handles.join('; ')}`)
+  stage.account.say(`its handles: ${livingAt(stage.living).handles.join('; ')}`)
 }
 
 /** What is resident depends on when V8 last thought of collecting; what is alive then, on us alone. */
@@ -84,4 +87,23 @@ export const restInWords = ({ descriptors, livingMib, residentMib }: Rest): stri
 
 function tally(names: readonly string[]): string {
   return [...Map.groupBy(names, (name) => name)].map(([name, { length }]) => `${name} ${length}`).join(', ')
+}
+
+/**
+ * What lives in the daemon once all garbage is collected, MiB: the least of some readings, since V8 frees the memory of
+ * buffers beside the collection that found them dead, and what was cut off is let go of a moment later.
+ */
+async function livingMib(stage: Stage): Promise<number> {
+  const readings: number[] = []
+  for (let left = 6; left > 0; left--) {
+    readings.push(await reading(stage))
+    await delay(500)
+  }
+  return Math.min(...readings)
+}
+
+async function reading({ living, pid }: Stage): Promise<number> {
+  rmSync(living, { force: true })
+  if (pid !== null) process.kill(pid, 'SIGUSR2')
+  return (await inGoodTime(() => livingAt(living), 10_000)).bytes / 1024 ** 2
 }

@@ -31,29 +31,44 @@ export function expectUnwritten(account: Account, folders: readonly string[]): v
   const paths = folders.flatMap((folder) =>
     readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((name) => join(folder, name)),
   )
-  for (const path of paths)
-    if (statSync(path, { throwIfNoEntry: false })?.isFile() === true && isTelling(readFileSync(path)))
-      account.breaks('secrets', `${path} tells a secret`)
+  for (const path of paths) if (isToldBy(path)) account.breaks('secrets', `${path} tells a secret`)
+}
+
+function isToldBy(path: string): boolean {
+  try {
+    return statSync(path).isFile() && isTelling(readFileSync(path))
+  } catch {
+    return false // it is gone, or nothing that can be read
+  }
 }
 
 /** Breaks `credentials` where one is anywhere beside the daemon; to be called while no call is in flight. */
 export async function expectNoCredentials(
   account: Account,
   api: Api,
-  daemon: number,
+  daemon: number | null,
   patienceMs = 15_000,
 ): Promise<void> {
-  const left = (): readonly string[] => [
-    ...descendantsOf(process.ppid)
-      .filter(({ pid }) => pid !== process.pid && pid !== daemon)
-      .flatMap(({ pid, name }) => heldBy(pid).map((what) => `${name} has ${what}`)),
-    ...(api.carrying() === 0 ? [] : [`${api.carrying()} connections that carried one are open`]),
-  ]
   try {
-    await inGoodTime(() => left().length === 0, patienceMs)
+    await inGoodTime(() => credentialsHeld(api, daemon).length === 0, patienceMs)
   } catch {
-    account.breaks('credentials', left().join('; '))
+    account.breaks('credentials', credentialsHeld(api, daemon).join('; '))
   }
+}
+
+/** Where one is, beside the daemon: processes that have it, and connections that carried it. */
+export const credentialsHeld = (api: Api, daemon: number | null): readonly string[] => [
+  ...descendantsOf(process.ppid)
+    .filter(({ pid }) => pid !== process.pid && pid !== daemon)
+    .flatMap(({ pid, name }) => heldBy(pid).map((what) => `${name} has ${what}`)),
+  ...(api.carrying() === 0 ? [] : [`${api.carrying()} connections that carried one are open`]),
+]
+
+/** Breaks `credentials` for each process that was told one in its arguments, which everybody may read: none is at any time. */
+export function expectNoneInArguments(account: Account): void {
+  for (const { pid, name } of descendantsOf(process.ppid))
+    if (read(() => (isTelling(readFileSync(`/proc/${pid}/cmdline`)) ? ['one'] : [])).length > 0)
+      account.breaks('credentials', `${name} has one in its arguments`)
 }
 
 /** Where a process of a sandbox has one: what its user may not look at is as if it were not there. */

@@ -15,6 +15,21 @@ export const witnessed = [
   'boxed',
 ] as const
 
+/** The one that no reload changes, no fault picks and nobody stops: what a reload does to it is done to one that it must leave. */
+export const untouched = 'steady'
+
+/** Those that a configuration may have beside them for a while; one of them is started by itself. */
+export const extras = ['extra0', 'extra1', 'extra2'] as const
+
+/** How a configuration differs from the one that holds otherwise: servers by name, and what is changed of one */
+export interface Variation {
+  readonly added?: readonly string[]
+  readonly changed?: readonly string[]
+  readonly removed?: readonly string[]
+  /** What the changed ones get, another each time */
+  readonly mark?: string
+}
+
 /** Ways after which an honest answer comes. */
 export const kindWays = [
   'honest',
@@ -55,8 +70,12 @@ export interface Around {
   readonly port: number
 }
 
-/** A configuration that allows most, asks for some, and lets nothing take long. */
-export function configuration(seen: Witness, { hasContainers, port }: Around, more: object = {}): object {
+/** A configuration that allows most, asks for some, and lets nothing take long; `more` is of the top level. */
+export function configuration(
+  seen: Witness,
+  { hasContainers, port }: Around,
+  { more = {}, variation = {} }: { readonly more?: object; readonly variation?: Variation } = {},
+): object {
   const entry = (name: string, own: object = {}): object =>
     fixture('chaotic', {
       args: ['/app/chaotic.mjs', `/seen/${name}`],
@@ -68,7 +87,7 @@ export function configuration(seen: Witness, { hasContainers, port }: Around, mo
       elicitation: { enabled: true, timeout_ms: 1000, queue: 2 },
       ...own,
     })
-  const servers = {
+  const servers: Record<string, object> = {
     plain: entry('plain'),
     hostile: entry('hostile', { output: { line_bytes: 1_048_576 } }),
     asked: entry('asked'),
@@ -98,11 +117,17 @@ export function configuration(seen: Witness, { hasContainers, port }: Around, mo
       // Long enough that a connection is cut because its call is over, and not since the server ended.
       timeouts: { initialize_ms: 15_000, call_ms: 4000, idle_ms: 60_000 },
     }),
+    // Never stopped while a session of it is idle, so that only a reload can have ended it.
+    [untouched]: entry(untouched, { timeouts: { initialize_ms: 15_000, call_ms: 20_000, idle_ms: 600_000 } }),
     stormy: fixture('crash-at-start', {
       restart: { schedule_s: [0.1], steady_s: 30, storm: 4, start_attempts: 9 },
     }),
     ...(hasContainers ? { boxed: entry('boxed', { driver: 'docker' }) } : {}),
   }
+  for (const name of variation.added ?? [])
+    servers[name] = entry(name, { start: name === extras[0] ? 'eager' : 'lazy' })
+  for (const name of variation.changed ?? []) servers[name] = remarked(servers[name], variation.mark ?? '')
+  for (const name of variation.removed ?? []) delete servers[name]
   return configOf(servers, {
     credentials: { key: { env: 'CHAOS_KEY' }, word: { file: 'word' } },
     rules: [
@@ -115,6 +140,11 @@ export function configuration(seen: Witness, { hasContainers, port }: Around, mo
     ...more,
   })
 }
+
+const remarked = (entry: { readonly env?: object } = {}, mark: string): object => ({
+  ...entry,
+  env: { ...entry.env, MARK: mark },
+})
 
 /** What one of them may reach, by a plain connection. */
 const reached = { host: 'api.chaos.test', address: '127.0.0.1', private: true, reason: 'the API' }

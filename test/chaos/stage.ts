@@ -1,30 +1,22 @@
 // Where a run takes place: folders, a configuration, and the daemon in them, which is killed, ended and started again.
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import {
-  closeSync,
-  ftruncateSync,
-  mkdirSync,
-  openSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-  writeSync,
-} from 'node:fs'
+import { closeSync, mkdirSync, openSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import type { Client } from '../../src/client/client.ts'
 import { main, place, type Place } from '../support/daemon.ts'
 import { type Faults, faults } from '../support/fault.ts'
-import { livingAt } from '../support/living.ts'
 import { isRoot } from '../support/user.ts'
 import { witness, type Witness } from '../support/witness.ts'
 import type { Account } from './account.ts'
 import { type Api, openApi } from './api.ts'
+import { type Clock, openClock } from './clock.ts'
+import { ConfigFile } from './config-file.ts'
 import { mountDisk } from './disk.ts'
 import { inGoodTime, orLate } from './pace.ts'
+import { threadsOf } from './parts.ts'
 import { secrets } from './secrets.ts'
 import { type Around, configuration, profiles } from './servers.ts'
 
@@ -54,18 +46,18 @@ export class Stage implements AsyncDisposable {
   readonly scratch: string
   /** What it is that has no room any more when the disk is full */
   readonly disk: string
+  /** Where the daemon writes down how much lives in it, and what Node keeps for it */
+  readonly living: string
   /** What befalls the daemon from within, once it is armed */
   readonly fault: Faults
-  readonly #around: Around
+  readonly config: ConfigFile
+  readonly #clock: Clock
   #owned = new AsyncDisposableStack()
   #daemon: ChildProcess | null = null
   #isEnding = false
   #isOver = false
   #log: string
-  /** Where the daemon writes down how much lives in it */
-  #living: string
   #env: Readonly<Record<string, string>>
-  #clock: number
 
   private constructor(at: Place, seen: Witness, api: Api, around: Around, options: StageOptions) {
     const { account, daemons, engine } = options
@@ -76,22 +68,18 @@ export class Stage implements AsyncDisposable {
     this.scratch = join(at.folder, 'tmp')
     this.disk = at.stateDir
     this.fault = faults(at.folder)
-    this.#around = around
+    this.config = new ConfigFile(at.config, seen, around)
     this.daemons = daemons
     this.#log = join(at.folder, 'daemon.log')
-    this.#living = join(at.folder, 'living')
-    const clock = join(at.folder, 'clock')
-    this.#clock = openSync(clock, 'w+', 0o600)
-    ftruncateSync(this.#clock, 8)
-    const library = join(at.folder, 'clock.so')
-    execFileSync('cc', ['-shared', '-fPIC', '-O1', '-o', library, probe('clock')])
+    this.living = join(at.folder, 'living')
+    this.#clock = openClock(at.folder)
     this.#env = {
       ...at.env,
       ...engine,
       ...this.fault.env,
-      LD_PRELOAD: `${this.fault.env['LD_PRELOAD']}:${library}`,
-      SALLYPORT_CLOCK: clock,
-      SALLYPORT_CHAOS_LIVING: this.#living,
+      LD_PRELOAD: `${this.fault.env['LD_PRELOAD']}:${this.#clock.library}`,
+      SALLYPORT_CLOCK: this.#clock.path,
+      SALLYPORT_CHAOS_LIVING: this.living,
       TMPDIR: this.scratch,
       CHAOS_KEY: secrets.key,
     }
@@ -111,7 +99,7 @@ export class Stage implements AsyncDisposable {
     if (isRoot) owned.use(mountDisk(at.stateDir, options.seconds))
     writeFileSync(join(at.folder, 'word'), secrets.word, { mode: 0o600 })
     const stage = new Stage(at, seen, api, around, options)
-    owned.defer(() => closeSync(stage.#clock))
+    owned.use(stage.#clock)
     mkdirSync(stage.scratch, { mode: 0o700 })
     stage.#owned = owned.move()
     return stage
@@ -124,26 +112,64 @@ export class Stage implements AsyncDisposable {
   }
 
   /** Starts it and waits until it answers; false where it was ended before it did, or the stage is gone. */
-  async start(): Promise<boolean> {
+  async start({ mayEnd = false } = {}): Promise<boolean> {
     if (this.#isOver) return false
-    this.#isEnding = false
-    const log = openSync(this.#log, 'a')
-    const daemon: ChildProcess = spawn(
-      process.execPath,
-      ['--expose-gc', '--import', collects, main, 'serve'],
-      {
-        env: this.#env,
-        cwd: this.at.folder,
-        stdio: ['ignore', 'ignore', log],
-      },
-    )
-    closeSync(log)
+    this.#isEnding = mayEnd
+    const daemon = this.#spawn()
     this.#daemon = daemon
+    const isUp = await this.#isAnswering(daemon)
+    if (mayEnd) this.#isEnding = !isUp
+    return isUp
+  }
+
+  #spawn(more: object = {}): ChildProcess {
+    const log = openSync(this.#log, 'a')
+    const args = ['--expose-gc', '--import', collects, main, 'serve']
+    const daemon = spawn(process.execPath, args, {
+      env: { ...this.#env, ...more },
+      cwd: this.at.folder,
+      stdio: ['ignore', 'ignore', log],
+    })
+    closeSync(log)
     daemon.once('exit', (code, signal) => {
       if (this.#daemon === daemon && !this.#isEnding)
         this.account.breaks('lives', `it ended by itself with ${code ?? signal}: ${this.lastWords()}`)
     })
-    return this.#isAnswering(daemon)
+    return daemon
+  }
+
+  /**
+   * Starts another daemon beside the one that runs, and does what may have it take that one's place. Resolves with which of them goes on,
+   * once the other has ended as one that must not; breaks `alone` where both go on, and `lives` where neither does.
+   */
+  async contend(
+    act: (other: number) => Promise<void>,
+    { env = {}, patienceMs = startMs + endMs }: { readonly env?: object; readonly patienceMs?: number } = {},
+  ): Promise<'the first' | 'the other' | 'neither'> {
+    const first = this.#daemon
+    if (first === null || this.pid === null) return 'neither'
+    this.#isEnding = true
+    const other = this.#spawn(env)
+    const [one, two] = [once(first, 'exit'), once(other, 'exit')]
+    await act(other.pid ?? 0)
+    if ((await orLate(Promise.race([one, two]), patienceMs)) === 'late') {
+      this.account.breaks('alone', `two daemons run: ${first.pid} and ${other.pid}: ${this.lastWords()}`)
+      other.kill('SIGKILL')
+      await two
+    }
+    const isFirst = hasEnded(other)
+    this.#daemon = isFirst ? first : other
+    const loser = isFirst ? other : first
+    if (loser.exitCode !== 1 && loser.signalCode !== 'SIGKILL')
+      this.account.breaks(
+        'lives',
+        `the daemon that had to give way ended with ${loser.exitCode ?? loser.signalCode}`,
+      )
+    const isUp = await this.#isAnswering(this.#daemon)
+    this.#isEnding = !isUp
+    if (isUp) return isFirst ? 'the first' : 'the other'
+    this.account.breaks('lives', `of two daemons neither lives: ${this.lastWords(6)}`)
+    return 'neither'
   }
 
   /** Waits until it answers; false where it ends before it does. */
@@ -179,30 +205,6 @@ export class Stage implements AsyncDisposable {
     const isUp = await this.#isAnswering(daemon)
     this.#isEnding = !isUp
     return isUp
-  }
-
-  /**
-   * What lives in the daemon once all garbage is collected, MiB: the least of some readings, since V8 frees the memory of
-   * buffers beside the collection that found them dead, and what was cut off is let go of a moment later.
-   */
-  async livingMib(): Promise<number> {
-    const readings: number[] = []
-    for (let left = 6; left > 0; left--) {
-      readings.push(await this.#reading())
-      await delay(500)
-    }
-    return Math.min(...readings)
-  }
-
-  async #reading(): Promise<number> {
-    rmSync(this.#living, { force: true })
-    if (this.pid !== null) process.kill(this.pid, 'SIGUSR2')
-    return (await inGoodTime(() => livingAt(this.#living), 10_000)).bytes / 1024 ** 2
-  }
-
-  /** What Node kept for the daemon when it was last asked how much lives in it. */
-  get handles(): readonly string[] {
-    return livingAt(this.#living).handles
   }
 
   /** SIGKILL. */
@@ -245,20 +247,16 @@ export class Stage implements AsyncDisposable {
 
   /** Puts its wall clock so far from the machine's. */
   setClock(offsetMs: number): void {
-    const bytes = Buffer.alloc(8)
-    bytes.writeBigInt64LE(BigInt(offsetMs))
-    writeSync(this.#clock, bytes, 0, 8, 0)
-  }
-
-  /** Writes the configuration anew, for a daemon that reads it again. */
-  configure(more: object): void {
-    writeFileSync(this.at.config, JSON.stringify(configuration(this.seen, this.#around, more)), {
-      mode: 0o600,
-    })
+    this.#clock.set(offsetMs)
   }
 
   /** An operator's connection to a daemon that is to run: a machine that is busy may refuse some first. */
   operator = (): Promise<Client> => inGoodTime(() => this.at.connect('operator'), startMs)
+
+  /** How often its log has said this. */
+  saidSo(words: string): number {
+    return readFileSync(this.#log, 'utf8').split(words).length - 1
+  }
 
   lastWords(lines = 3): string {
     return readFileSync(this.#log, 'utf8').trim().split('\n').slice(-lines).join(' | ')
@@ -280,19 +278,4 @@ export class Stage implements AsyncDisposable {
   }
 }
 
-/** The source of a C program beside the tests. */
-export const probe = (name: string): string =>
-  new URL(`../fixtures/probes/${name}.c`, import.meta.url).pathname
-
 const hasEnded = (child: ChildProcess): boolean => child.exitCode !== null || child.signalCode !== null
-
-/** Where each thread of a process stands in the kernel. */
-const threadsOf = (pid: number): string =>
-  readdirSync(`/proc/${pid}/task`)
-    .map((tid) => {
-      const [name, state] = ['comm', 'wchan'].map((file) =>
-        readFileSync(`/proc/${pid}/task/${tid}/${file}`, 'utf8').trim(),
-      )
-      return `${name} in ${state}`
-    })
-    .join(', ')

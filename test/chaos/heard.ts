@@ -1,0 +1,55 @@
+// What a daemon says of its configuration: which servers there are, and the events of its reloads.
+import type { Client } from '../../src/client/client.ts'
+import { SallyportError } from '../../src/errors.ts'
+import type { SallyportEvent } from '../../src/rpc/protocol.ts'
+import { inGoodTime } from './pace.ts'
+
+/** How soon a daemon at rest has gone over to what it was told of: it stops what that changes first */
+export const reloadMs = 30_000
+
+/** Those of the configuration, by name. */
+export const namesOf = async (client: Client): Promise<readonly string[]> =>
+  (await client.call('servers/list', {})).servers
+    .map(({ name }) => name)
+    .filter((name) => !name.startsWith('mine-'))
+    .toSorted()
+
+/** What the daemon says of its configuration from now on. */
+export class Heard implements AsyncDisposable {
+  readonly #all: SallyportEvent[] = []
+  readonly #over = new AbortController()
+  #done: Promise<void> = Promise.resolve()
+
+  static async from(client: Client): Promise<Heard> {
+    const heard = new Heard()
+    heard.#done = heard.#listen(client).catch((error: unknown) => {
+      if (!(error instanceof SallyportError)) throw error
+    })
+    await client.call('servers/list', {}) // it is asked after the daemon was told that somebody listens
+    return heard
+  }
+
+  async #listen(client: Client): Promise<void> {
+    for await (const event of client.events({ signal: this.#over.signal }))
+      if (event.type.startsWith('config/')) this.#all.push(event)
+  }
+
+  count(type: string): number {
+    return this.#all.filter((event) => event.type === type).length
+  }
+
+  /** Whether that comes, or has. */
+  async has(type: string, ms = 5000): Promise<boolean> {
+    return await inGoodTime(() => this.count(type) > 0, ms).catch(() => false)
+  }
+
+  /** The first that comes, or has; null where none does. */
+  async next(): Promise<SallyportEvent | null> {
+    return await inGoodTime(() => this.#all[0], reloadMs).catch(() => null)
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#over.abort()
+    await this.#done
+  }
+}
