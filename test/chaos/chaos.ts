@@ -1,6 +1,6 @@
 // Chaos: hosts, operators and hostile servers at work on a real daemon, while everything is killed, filled, stopped and
 // shifted at random from a seed; then nothing may be left, and the record must be the truth.
-// Run: npm run chaos -- [--seconds N] [--seed S | --seeds known | --seeds S,S…] [--keep] [--plant]
+// Run: npm run chaos -- [--seconds N] [--seed S | --seeds known | --seeds S,S…] [--keep] [--only W,W…] [--plant]
 import { execFileSync, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
@@ -29,6 +29,7 @@ const { values } = parseArgs({
     keep: { type: 'boolean', default: false },
     plant: { type: 'boolean', default: false },
     seeds: { type: 'string' },
+    only: { type: 'string', default: '' },
     help: { type: 'boolean', default: false },
     inside: { type: 'boolean', default: false },
   },
@@ -40,14 +41,16 @@ const own = [
   values.seconds,
   ...(values.keep ? ['--keep'] : []),
   ...(values.plant ? ['--plant'] : []),
+  ...(values.only === '' ? [] : ['--only', values.only]),
 ]
-const usage = `npm run chaos -- [--seconds N] [--seed S | --seeds known | --seeds S,S…] [--keep] [--plant]
+const usage = `npm run chaos -- [--seconds N] [--seed S | --seeds known | --seeds S,S…] [--keep] [--only W,W…] [--plant]
 
   --seconds N   how long everything befalls the daemon, 60 unless said; the proofs at the end come on top
   --seed S      what the draws come from; any word, a number of its own unless said
   --seeds S,S…  a run for each, one after the other, and at the end a line for each
   --seeds known the same for the seeds that once failed for who runs this: as root, or as an ordinary user
   --keep        copies the folder of a run that broke an invariant before it goes, and says where to
+  --only W,W…   lets only those faults befall that have any of these words in their name
   --plant       breaks every invariant on purpose: each has to be found
 
 Status 0: all held, 1: an invariant is broken, 2: nothing is proven, 130: broken off. docs/faults.md says what is tried.
@@ -105,7 +108,7 @@ async function run(): Promise<number> {
   const chance = new Chance(values.seed)
   const ledger = new Ledger(account)
   const servers = witnessed.filter((name) => containers !== null || name !== 'boxed')
-  const play: Play = { stage, ledger, servers, containers, chance, undoing }
+  const play: Play = { stage, ledger, servers, containers, chance, undoing, only: values.only }
   try {
     // What a daemon leaves that did nothing is what one may leave that did all of this.
     await stage.start()

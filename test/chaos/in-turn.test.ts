@@ -55,6 +55,6 @@ test('what may be said of a run is told, and nothing is run', () => {
   const chaos = fileURLToPath(new URL('chaos.ts', import.meta.url))
   const { status, stdout } = spawnSync(process.execPath, [chaos, '--help'], { encoding: 'utf8' })
   expect(status).toBe(0)
-  for (const option of ['--seconds', '--seed S', '--seeds known', '--keep', '--plant'])
+  for (const option of ['--seconds', '--seed S', '--seeds known', '--keep', '--only', '--plant'])
     expect(stdout).toContain(option)
 })

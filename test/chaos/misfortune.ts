@@ -10,14 +10,16 @@ import { Missed, type Scene } from './scene.ts'
  * nobody each time.
  */
 export async function misfortune(
-  scene: Scene & { readonly signal: AbortSignal; readonly isSpared: boolean },
+  scene: Scene & { readonly signal: AbortSignal; readonly isSpared: boolean; readonly only: string },
 ): Promise<void> {
-  const { stage, chance, signal: over, containers, isSpared } = scene
+  const { stage, chance, signal: over, containers, isSpared, only } = scene
   const weights = Object.entries(faults)
     .filter(
       ([name, { isFatal }]) => (containers !== null || !name.includes('container')) && !(isSpared && isFatal),
     )
+    .filter(([name]) => only.split(',').some((words) => name.includes(words)))
     .map(([name, { weight }]) => [weight, name] as const)
+  if (weights.length === 0) return stage.account.say('there is no such fault for this part')
   const names = weights.map(([, name]) => name)
   const [tried, taken] = [new Set<string>(), new Set<string>()]
   for (const name of course(chance, weights)) {

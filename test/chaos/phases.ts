@@ -24,6 +24,8 @@ export interface Play {
   readonly containers: Containers | null
   readonly chance: Chance
   readonly undoing: Undoing
+  /** Words with commas between, of which every fault has some in its name; empty for all of them */
+  readonly only: string
 }
 
 /** Everybody at work for so long, and everything that can befall them. */
@@ -43,11 +45,11 @@ export async function siege(play: Play, ms: number, level: Rest, isPlanted: bool
 }
 
 async function befallen(play: Play, ms: number, isSpared: boolean): Promise<void> {
-  const { chance, containers } = play
+  const { chance, containers, only } = play
   await atWork(play, ms, (world) => ({
     ...hostsOf(world, chance, 3),
     operator: operator(world, chance.of('operator')),
-    misfortune: misfortune({ ...world, chance: chance.of('misfortune'), containers, isSpared }),
+    misfortune: misfortune({ ...world, chance: chance.of('misfortune'), containers, isSpared, only }),
   }))
 }
 
@@ -80,7 +82,9 @@ async function atWork(
     Promise.race([ended, delay(breakingOffMs, null, { ref: false })]).then(() => undefined),
   )
   await Promise.race([all, delay(ms)]).finally(() => over.abort())
-  if ((await orLate(all, 120_000)) === 'late')
+  const telling = setInterval(() => account.say(`still at work: ${[...busy].join(', ')}`), 5000)
+  const isLate = (await orLate(all, 120_000).finally(() => clearInterval(telling))) === 'late'
+  if (isLate)
     account.breaks(
       'answers',
       `two minutes after the end, stretched for this machine, these still wait: ${[...busy].join(', ')}`,
