@@ -58,6 +58,16 @@ static struct lock open_lock(const char *directory) {
   return (struct lock){.directory = folder, .file = fd};
 }
 
+// The daemon's own descriptors of it, which it passes from 3 on: what is locked then is so until both of us have closed them.
+static struct lock passed_lock(int index, const char *directory) {
+  struct lock lock = {.file = STDERR_FILENO + 1 + 2 * index, .directory = STDERR_FILENO + 2 + 2 * index};
+  struct stat folder, file;
+  if (fstat(lock.directory, &folder) != 0 || fstat(lock.file, &file) != 0) die("guard", directory, errno);
+  if (!S_ISDIR(folder.st_mode)) refuse("guard", directory, "not a directory");
+  if (!S_ISREG(file.st_mode) || file.st_uid != geteuid()) refuse("guard", directory, "its lock is not a regular file of this user");
+  return lock;
+}
+
 // Returns whether nobody else has it, or, where `may_not_lock`, it is of a file system that locks no directories, such as NFS.
 static bool take(int fd, bool may_not_lock) {
   if (flock(fd, LOCK_EX | LOCK_NB) == 0) return true;
@@ -84,8 +94,11 @@ static bool take_lock(struct lock lock, const char *runtime_dir) {
   return true;
 }
 
+// Unlocks before it closes: the daemon may have the same open files still.
 static void let_go_of(const struct lock *locks, int count) {
   for (int index = 0; index < count; index++) {
+    flock(locks[index].file, LOCK_UN);
+    flock(locks[index].directory, LOCK_UN);
     close(locks[index].file);
     close(locks[index].directory);
   }
@@ -159,18 +172,21 @@ static void remove_all(const struct entries *entries) {
 
 int guard_main(int argc, char **argv) {
   static struct entries entries;
-  if (argc != 1 && argc != 2) refuse("guard", "arguments", "expected: guard RUNTIME_DIR [STATE_DIR]");
+  bool is_passed = argc > 0 && strcmp(argv[0], "passed") == 0;
+  if (is_passed) argc--, argv++;
+  if (argc != 1 && argc != 2) refuse("guard", "arguments", "expected: guard [passed] RUNTIME_DIR [STATE_DIR]");
 
   // 1. Out of the daemon's session: what ends the daemon must not end its guard. Nothing else stays open.
   outlive_the_daemon();
-  close_from(STDERR_FILENO + 1);
+  close_from(STDERR_FILENO + 1 + (is_passed ? 2 * argc : 0));
   struct daemon daemon = hold_daemon();
 
-  // 2. The locks live as long as the daemon's things, so a new daemon waits until the old one's leavings are gone.
+  // 2. The locks live as long as the daemon and its things: a new daemon waits until the old one's leavings are gone, and
+  // while the old one lives, be it stopped and without a guard, none comes in.
   struct lock locks[2];
   static const char *const words[2] = {"busy", "busy-state"};
   for (int index = 0; index < argc; index++) {
-    locks[index] = open_lock(argv[index]);
+    locks[index] = is_passed ? passed_lock(index, argv[index]) : open_lock(argv[index]);
     if (take_lock(locks[index], argv[0])) continue;
     let_go_of(locks, index); // before it is said: who hears it may take them at once
     say_busy(locks[index].file, words[index]);

@@ -1,6 +1,6 @@
 // The daemon's second: a process that holds the locks of its directories and cleans up when the daemon is killed.
 //
-//   daemon                                  sallyport-init guard RUNTIME_DIR [STATE_DIR]
+//   daemon, which opened what is locked     sallyport-init guard passed RUNTIME_DIR [STATE_DIR]
 //     |<-- "held" | "busy PID DIR" -------------|   DIR is where the holder answers
 //     |         | "busy-state PID DIR" ---------|
 //     |--- "cgroup P" "unlink P" "rmdir P" "doors P" ---->|   what to remove after a death
@@ -11,7 +11,9 @@
 import { spawn } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
+import { closeSync, constants, openSync } from 'node:fs'
 import { Socket } from 'node:net'
+import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout as delay } from 'node:timers/promises'
 import { SallyportError } from '../errors.ts'
@@ -48,14 +50,16 @@ export class Guard implements AsyncDisposable {
   readonly runtimeDir: string
   readonly #options: GuardOptions
   readonly #leavings: Leaving[] = []
+  readonly #locks: Locks
   #child: ChildProcess
   #isFree: Promise<void>
   #isDone = false
   #isClean = true
 
-  private constructor(options: GuardOptions, { child, isFree }: Held) {
+  private constructor(options: GuardOptions, locks: Locks, { child, isFree }: Held) {
     this.runtimeDir = options.runtimeDir
     this.#options = options
+    this.#locks = locks
     this.#child = child
     this.#isFree = isFree
     this.#watch()
@@ -64,8 +68,13 @@ export class Guard implements AsyncDisposable {
   /** Takes the locks of prepared directories. Throws ERR_DAEMON_RUNNING, naming the pid, where a daemon holds one. */
   static async hold(options: GuardOptions): Promise<Guard> {
     for (const end = performance.now() + predecessorMs; ; await delay(50)) {
-      const answer = await start(options)
-      if (answer.child !== null) return new Guard(options, answer)
+      const locks = Locks.open(lockedBy(options))
+      const answer = await start(options, locks).catch((error: unknown) => {
+        locks[Symbol.dispose]()
+        throw error
+      })
+      if (answer.child !== null) return new Guard(options, locks, answer)
+      locks[Symbol.dispose]()
       if (performance.now() >= end || (await options.isAnswered(answer.runtimeDir)))
         throw running(options, answer)
     }
@@ -102,7 +111,7 @@ export class Guard implements AsyncDisposable {
   async #another(): Promise<Answer | null> {
     for (const end = performance.now() + replaceMs; !this.#isDone; await delay(50))
       try {
-        return await start(this.#options)
+        return await start(this.#options, this.#locks)
       } catch (error) {
         if (performance.now() >= end) throw error
         this.#options.log.warn({ err: error }, 'guard could not be started, trying again')
@@ -123,6 +132,11 @@ export class Guard implements AsyncDisposable {
   }
 
   async #finish(): Promise<void> {
+    await this.#endChild()
+    this.#locks[Symbol.dispose]()
+  }
+
+  async #endChild(): Promise<void> {
     const { stdin, stdio, exitCode, signalCode } = this.#child
     if (exitCode !== null || signalCode !== null) return
     if (this.#options.exitsAfter) stdin?.write(`ends ${process.pid}\n`)
@@ -134,6 +148,40 @@ export class Guard implements AsyncDisposable {
     // It waits for this process, so this process can't wait for it.
     this.#child.unref()
     for (const stream of stdio) if (stream instanceof Socket) stream.unref()
+  }
+}
+
+/**
+ * What is locked, opened by the daemon itself: the lock is on the open file, which the guard only shares. So it is held while
+ * either lives, and no other daemon comes in between the end of a guard and the next one, however long this process stands still.
+ */
+class Locks implements Disposable {
+  readonly descriptors: readonly number[]
+  #isOpen = true
+
+  private constructor(descriptors: readonly number[]) {
+    this.descriptors = descriptors
+  }
+
+  /** Throws where a directory is not there, or its lock can't be opened. */
+  static open(directories: readonly string[]): Locks {
+    const { O_CREAT, O_DIRECTORY, O_NOFOLLOW, O_RDONLY, O_RDWR } = constants
+    const descriptors: number[] = []
+    try {
+      for (const directory of directories) {
+        descriptors.push(openSync(join(directory, 'daemon.lock'), O_RDWR | O_CREAT | O_NOFOLLOW, 0o600))
+        descriptors.push(openSync(directory, O_RDONLY | O_DIRECTORY))
+      }
+      return new Locks(descriptors)
+    } catch (error) {
+      for (const descriptor of descriptors) closeSync(descriptor)
+      throw failed(directories[0] ?? '', error instanceof Error ? error.message : String(error))
+    }
+  }
+
+  [Symbol.dispose](): void {
+    if (this.#isOpen) for (const descriptor of this.descriptors) closeSync(descriptor)
+    this.#isOpen = false
   }
 }
 
@@ -156,19 +204,24 @@ type Answer = Held | Holder
 
 const busy = /^busy(?<state>-state)? (?<pid>\d*) ?(?<runtimeDir>.*)$/
 
-async function start({ initPath, runtimeDir, stateDir, log }: GuardOptions): Promise<Answer> {
-  const directories = stateDir === null ? [runtimeDir] : [runtimeDir, stateDir]
-  const child = spawn(initPath, ['guard', ...directories], {
-    stdio: ['pipe', 'pipe', 'pipe'],
+const lockedBy = ({ runtimeDir, stateDir }: GuardOptions): readonly string[] =>
+  stateDir === null ? [runtimeDir] : [runtimeDir, stateDir]
+
+async function start(options: GuardOptions, { descriptors }: Locks): Promise<Answer> {
+  const { initPath, runtimeDir, log } = options
+  const child = spawn(initPath, ['guard', 'passed', ...lockedBy(options)], {
+    stdio: ['pipe', 'pipe', 'pipe', ...descriptors],
     env: {},
     cwd: '/',
   })
+  const { stdin, stdout, stderr } = child
   // It has no streams then.
-  if (child.pid === undefined) throw failed(runtimeDir, String((await once(child, 'error'))[0]))
+  if (child.pid === undefined || stdin === null || stdout === null || stderr === null)
+    throw failed(runtimeDir, String((await once(child, 'error'))[0]))
   const complaints: string[] = []
-  child.stdin.on('error', (error) => log.debug({ err: error }, 'guard does not listen'))
-  createInterface({ input: child.stderr }).on('line', (line) => complaints.push(line))
-  const lines = createInterface({ input: child.stdout })
+  stdin.on('error', (error) => log.debug({ err: error }, 'guard does not listen'))
+  createInterface({ input: stderr }).on('line', (line) => complaints.push(line))
+  const lines = createInterface({ input: stdout })
   const first = Promise.race([
     once(lines, 'line').then(([line]) => String(line)),
     // Not its exit, which may be told of before what it said.

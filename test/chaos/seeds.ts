@@ -89,6 +89,17 @@ export const findings: readonly Finding[] = [
     },
   },
   {
+    as: 'root',
+    seed: 3005,
+    found:
+      'a daemon that stood still, and whose guard was killed, went on writing to the journal that another one had begun to write',
+    tests: {
+      'daemon/guard.test.ts': [
+        'nobody else gets the lock of a daemon that stands still, and whose guard was killed',
+      ],
+    },
+  },
+  {
     as: 'an ordinary user',
     seed: null,
     found:

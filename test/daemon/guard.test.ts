@@ -1,7 +1,6 @@
 // The runtime directory's lock: one holder, named to the second; handed on after a death; never silently lost.
-import { spawn } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readFileSync, statSync } from 'node:fs'
 import { mkdir, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
@@ -11,7 +10,7 @@ import type { SallyportError } from '../../src/errors.ts'
 import { silent } from '../../src/lib/logger.ts'
 import { findInitBinary } from '../../src/sandbox/init-binary.ts'
 import { eventually } from '../support/eventually.ts'
-import { childrenOf } from '../support/leaks.ts'
+import { childrenOf, isAlive } from '../support/leaks.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
 const initPath = await findInitBinary()
@@ -36,13 +35,22 @@ const theGuard = (): number => {
   return pid
 }
 
-/** The process that has the lock of a folder, or undefined: a guard that has just started does not have it yet. */
-function holderOf(folder: string): number | undefined {
-  const inode = statSync(join(folder, 'daemon.lock')).ino
-  const line = new RegExp(`FLOCK\\s+ADVISORY\\s+WRITE (\\d+) \\w+:\\w+:${inode} `)
-  const pid = line.exec(readFileSync('/proc/locks', 'utf8'))?.[1]
-  return pid === undefined ? undefined : Number(pid)
+/** A process that holds the lock of a folder, does that, and lives on. */
+async function holding(runtimeDir: string, act = ''): Promise<ChildProcess> {
+  const code = `
+    import { Guard } from ${JSON.stringify(new URL('../../src/daemon/guard.ts', import.meta.url).href)}
+    const guard = await Guard.hold({ ...${JSON.stringify({ initPath, runtimeDir, stateDir: null })}, log: console, exitsAfter: false, onLost() {}, isAnswered: async () => false })
+    ${act}
+    console.log('held')
+    setInterval(() => {}, 1000)`
+  const daemon = spawn(process.execPath, ['--input-type=module', '-e', code], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  await once(daemon.stdout, 'data')
+  return daemon
 }
+
+const hasOtherThan = (first: number): boolean => guardsOf().some((pid) => pid !== first)
 
 it('the second to come is told who holds the lock', async () => {
   await using folder = await tempDir()
@@ -65,7 +73,7 @@ it('a guard that is killed is replaced, and the new one knows what to clean up',
   guard.cleanUp(`rmdir /${join(folder.path, 'made').slice(1)}`)
   const first = theGuard()
   process.kill(first, 'SIGKILL')
-  await eventually(() => ![undefined, first].includes(holderOf(folder.path)))
+  await eventually(() => hasOtherThan(first))
   await expect(Guard.hold(options(folder.path))).rejects.toMatchObject({ code: 'ERR_DAEMON_RUNNING' })
   await guard[Symbol.asyncDispose]()
   await eventually(() => guardsOf().length === 0)
@@ -88,26 +96,30 @@ it('a guard whose successor is killed as it starts is replaced all the same', as
   const first = theGuard()
   await writeFile(isToDie, '')
   process.kill(first, 'SIGKILL')
-  await eventually(() => lost.length > 0 || ![undefined, first].includes(holderOf(folder.path)))
+  await eventually(() => lost.length > 0 || hasOtherThan(first))
   expect(lost).toEqual([])
   await expect(Guard.hold(options(folder.path))).rejects.toMatchObject({ code: 'ERR_DAEMON_RUNNING' })
 })
 
-it('a daemon whose lock another took meanwhile is told to go down', async () => {
+it('nobody else gets the lock of a daemon that stands still, and whose guard was killed', async () => {
   await using folder = await tempDir()
-  const lost = Promise.withResolvers<SallyportError>()
-  await using _guard = await Guard.hold(options(folder.path, { onLost: lost.resolve }))
-  // Stopped, it can't be replaced before the thief is there.
-  const pid = theGuard()
-  const thief = spawn('flock', [join(folder.path, 'daemon.lock'), 'sleep', '30'], { stdio: 'ignore' })
-  process.kill(pid, 'SIGKILL')
-  const outcome = await Promise.race([
-    lost.promise,
-    eventually(() => guardsOf().some((other) => other !== pid)),
-  ])
-  thief.kill('SIGKILL')
-  // Either the thief was quicker, then the daemon knows; or the new guard was, then the lock never was free.
-  if (typeof outcome === 'object') expect(outcome).toMatchObject({ code: 'ERR_DAEMON_RUNNING' })
+  const daemon = await holding(folder.path)
+  const [guard] = childrenOf(daemon.pid ?? 0)
+  daemon.kill('SIGSTOP')
+  process.kill(guard?.pid ?? 0, 'SIGKILL')
+  try {
+    await eventually(() => !isAlive(guard?.pid ?? 0))
+    const other = Guard.hold(options(folder.path)).then((one) => one.letGo(true))
+    await expect(other).rejects.toMatchObject({
+      code: 'ERR_DAEMON_RUNNING',
+      message: expect.stringContaining(String(daemon.pid)),
+    })
+    daemon.kill('SIGCONT')
+    await eventually(() => childrenOf(daemon.pid ?? 0).some(({ pid }) => pid !== guard?.pid))
+  } finally {
+    daemon.kill('SIGKILL')
+  }
+  await using _next = await Guard.hold(options(folder.path, { isAnswered: async () => false }))
 })
 
 it('after a killed daemon the folder is free again, with nothing of it left', async () => {
@@ -115,17 +127,10 @@ it('after a killed daemon the folder is free again, with nothing of it left', as
   const made = join(folder.path, 'made')
   await mkdir(made)
   await writeFile(join(made, 'sock'), '')
-  const code = `
-    import { Guard } from ${JSON.stringify(new URL('../../src/daemon/guard.ts', import.meta.url).href)}
-    const guard = await Guard.hold({ ...${JSON.stringify({ initPath, runtimeDir: folder.path, stateDir: null })}, log: console, exitsAfter: false, onLost() {}, isAnswered: async () => false })
-    guard.cleanUp('rmdir ${made}')
-    guard.cleanUp('unlink ${made}/sock')
-    console.log('held')
-    setInterval(() => {}, 1000)`
-  const daemon = spawn(process.execPath, ['--input-type=module', '-e', code], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  })
-  await once(daemon.stdout, 'data')
+  const daemon = await holding(
+    folder.path,
+    `guard.cleanUp('rmdir ${made}'); guard.cleanUp('unlink ${made}/sock')`,
+  )
   daemon.kill('SIGKILL')
   await using _next = await Guard.hold(options(folder.path, { isAnswered: async () => false }))
   await expect(stat(made)).rejects.toThrow('ENOENT')

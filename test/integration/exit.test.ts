@@ -49,7 +49,7 @@ test('a daemon that hangs as it exits keeps nobody waiting, and is ended by its 
     expect(daemon.process.signalCode).toBe('SIGKILL')
     expect(await next.client.call('servers/list', {})).toBeTruthy()
     // One guard: the next daemon's.
-    const guards = (): number => processesWith(`guard\0${at.runtimeDir}`).length
+    const guards = (): number => processesWith(`guard\0passed\0${at.runtimeDir}`).length
     await eventually(() => guards() === 1)
     expect([hasEnded(bystander), hasEnded(next.process)]).toEqual([false, false])
     await next.client[Symbol.asyncDispose]()

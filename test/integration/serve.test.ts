@@ -94,7 +94,7 @@ describe('a daemon', () => {
     for (const server of ['echo', 'stubborn']) await at.client.call('servers/start', { server })
     const { daemon: id, pid } = at.client.hello
     const below = descendantsOf(pid).map((child) => child.pid)
-    const guards = processesWith(`guard\0${at.runtimeDir}`)
+    const guards = processesWith(`guard\0passed\0${at.runtimeDir}`)
     expect(guards).toHaveLength(1)
     const ended = once(at.process, 'exit')
     at.process.kill('SIGTERM')
