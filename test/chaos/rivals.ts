@@ -15,9 +15,18 @@ export const rivalFaults: Readonly<Record<string, Fault>> = {
       const [guard] = guardsOf(stage)
       if (guard === undefined) return new Missed('no guard')
       let when = ''
-      const who = await stage.contend(async (other) => {
+      const who = await stage.contend(async (first, other) => {
+        // One that stands still has no other guard at once, and the locks are anybody's.
+        const stands = chance.percent(50)
+        if (stands) signal(first, 'SIGSTOP')
+        if (stands) signal(guard, 'SIGKILL')
         when = await someMoment(other, chance)
-        signal(guard, 'SIGKILL')
+        if (!stands) signal(guard, 'SIGKILL')
+        if (!stands) return
+        const ms = chance.between(0, 3000)
+        await delay(ms)
+        signal(first, 'SIGCONT')
+        when = `while its daemon stood still, which it did until ${when}, and ${ms} ms`
       })
       return who === 'neither' ? again(stage, chance) : `killed ${when}: ${who} goes on`
     },

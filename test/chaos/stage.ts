@@ -143,7 +143,7 @@ export class Stage implements AsyncDisposable {
    * once the other has ended as one that must not; breaks `alone` where both go on, and `lives` where neither does.
    */
   async contend(
-    act: (other: number) => Promise<void>,
+    act: (first: number, other: number) => Promise<void>,
     { env = {}, patienceMs = startMs + endMs }: { readonly env?: object; readonly patienceMs?: number } = {},
   ): Promise<'the first' | 'the other' | 'neither'> {
     const first = this.#daemon
@@ -151,7 +151,7 @@ export class Stage implements AsyncDisposable {
     this.#isEnding = true
     const other = this.#spawn(env)
     const [one, two] = [once(first, 'exit'), once(other, 'exit')]
-    await act(other.pid ?? 0)
+    await act(first.pid ?? 0, other.pid ?? 0)
     if ((await orLate(Promise.race([one, two]), patienceMs)) === 'late') {
       this.account.breaks('alone', `two daemons run: ${first.pid} and ${other.pid}: ${this.lastWords()}`)
       other.kill('SIGKILL')
