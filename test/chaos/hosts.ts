@@ -120,9 +120,11 @@ async function launch({ ledger }: World, host: Client, server: string, chance: C
   }
   const end = await ledger.settled(`the launch of ${server}`, host.call('servers/launch', request))
   const args = { token: 'nobody writes it down', way: chance.pick(hostileWays) }
+  // What it launches has the timeouts that are the default, which no run has the time for.
+  const signal = AbortSignal.timeout(5000)
   await ledger.settled(
     `a call of ${server}`,
-    host.call('tools/call', { server, tool: 'effect', arguments: args }),
+    host.call('tools/call', { server, tool: 'effect', arguments: args }, { signal }),
   )
   if (chance.percent(70))
     await ledger.settled(`the end of ${server}`, host.call('servers/remove', { server }))
