@@ -30,6 +30,22 @@ export const configurationFaults: Readonly<Record<string, Fault>> = {
     weight: 1,
     befall: (scene) => undisturbed(scene, (client) => signals(scene, client)),
   },
+  'SIGHUP comes as the daemon starts': {
+    weight: 0.3,
+    isFatal: true,
+    befall: ({ stage, chance }) =>
+      stage.config.inTurn(async () => {
+        await stage.kill()
+        const started = stage.start()
+        // Before its first lines a process has nothing that hears a signal; once it reads, it has.
+        const reader = await readerOf(stage)
+        const sent = reader === null ? 0 : await burst(stage, chance)
+        const isUp = await started
+        if (isUp) await burst(stage, chance)
+        const words = `${sent} signals as it reads, and it is ${isUp ? 'up, which gets more' : await again(stage, chance)}`
+        return sent === 0 || !isUp ? new Missed(words) : words
+      }),
+  },
   'the reader of the configuration is killed': {
     weight: 0.5,
     befall: (scene) =>
@@ -105,6 +121,10 @@ export async function swap(
   const { changed = [], removed = [], added = [] } = expected
   const isWrong = (words: string): void => stage.account.breaks('configured', words)
   const affected = [...changed, ...removed]
+  // Whose end is nothing to see where none of them runs.
+  await Promise.all(
+    affected.slice(0, 2).map((server) => client.call('servers/start', { server }).catch(codeOf)),
+  )
   const before = (await Promise.all(affected.map((name) => pidsOf(client, name)))).flat()
   stage.config.write({ variation: written })
   const result = await client.call('daemon/reload', {})
@@ -168,51 +188,50 @@ async function signalled(stage: Stage, heard: Heard): Promise<string> {
 
 const codeIn = ({ detail: { code } }: SallyportEvent): string => (typeof code === 'string' ? code : 'done')
 
+/** So many signals, one soon after the other; returns how many. */
+async function burst(stage: Stage, chance: Chance): Promise<number> {
+  const count = chance.between(5, 40)
+  for (let left = count; left > 0; left--) {
+    if (stage.pid !== null) signal(stage.pid, 'SIGHUP')
+    if (chance.percent(50)) await delay(chance.between(0, 10))
+  }
+  return count
+}
+
 /** Signals in bursts, each with another configuration before it, while reloads run and servers start: the last one holds. */
 async function signals(scene: Scene, client: Client): Promise<string | Missed> {
   const { stage, chance } = scene
   await using heard = await Heard.from(client)
   let sent = 0
-  const burst = async (): Promise<void> => {
-    for (let left = chance.between(5, 40); left > 0; left--) {
-      if (stage.pid === null) return
-      signal(stage.pid, 'SIGHUP')
-      sent += 1
-      if (chance.percent(50)) await delay(chance.between(0, 10))
-    }
-  }
   const starts: Promise<unknown>[] = []
+  const amid: string[] = []
   for (let left = chance.between(2, 4); left > 0; left--) {
     stage.config.write({ variation: variationOf(chance, `signals-${left}`) })
     starts.push(...scene.servers.map((server) => client.call('servers/start', { server }).catch(codeOf)))
-    await burst()
-    // The next ones come as it is read, as servers are stopped and started by it, or at any time.
-    const until = chance.pick([() => readerOf(stage), () => heard.has('config/applied'), () => delay(100)])
-    await until()
+    sent += await burst(stage, chance)
+    // The next ones come as it is read, or as servers are stopped and started by it.
+    if (chance.percent(50)) amid.push((await readerOf(stage)) === null ? 'at any time' : 'as it is read')
+    else amid.push((await heard.has('config/applied')) ? 'as servers change' : 'at any time')
   }
-  const last = { added: [extras[2]], mark: 'last' }
-  stage.config.write({ variation: last })
-  await burst()
+  stage.config.write({ variation: { added: [extras[2]] } })
+  sent += await burst(stage, chance)
   await Promise.all(starts.map((start) => orLate(start, reloadMs)))
-  const holds = async (): Promise<boolean> => {
+  const isLast = async (): Promise<boolean> => {
     const names = await namesOf(client)
-    return (
-      names.includes(extras[2]) &&
-      !names.includes(extras[0]) &&
-      witnessed.every((name) => name === 'boxed' || names.includes(name))
-    )
+    return names.includes(extras[2]) && !names.includes(extras[0]) && heard.tells(extras[2])
   }
   try {
-    await inGoodTime(holds, reloadMs)
+    await inGoodTime(isLast, reloadMs)
   } catch {
+    const names = (await namesOf(client)).join()
     stage.account.breaks(
       'configured',
-      `after ${sent} signals there are these servers: ${(await namesOf(client)).join()}`,
+      `after ${sent} signals, the last of which came last, there are ${names}`,
     )
   }
   const reloads = heard.count('config/applied')
   if (reloads === 0) return new Missed(`${sent} signals, and no reload`)
-  return `${sent} signals, ${reloads} reloads, ${heard.count('config/refused')} refused`
+  return `${sent} signals, ${amid.join(', ')}: ${reloads} reloads, ${heard.count('config/refused')} refused`
 }
 
 /** While another configuration is read, as a signal has it: what becomes of who reads. The event tells which configuration holds. */

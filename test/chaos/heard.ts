@@ -38,6 +38,13 @@ export class Heard implements AsyncDisposable {
     return this.#all.filter((event) => event.type === type).length
   }
 
+  /** Whether one that was gone over to names this server. */
+  tells(server: string): boolean {
+    return this.#all.some(
+      ({ type, detail }) => type === 'config/applied' && JSON.stringify(detail).includes(`"${server}"`),
+    )
+  }
+
   /** Whether that comes, or has. */
   async has(type: string, ms = 5000): Promise<boolean> {
     return await inGoodTime(() => this.count(type) > 0, ms).catch(() => false)
