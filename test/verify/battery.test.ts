@@ -12,7 +12,7 @@ import { isSound } from '../support/verification.ts'
 type Found = Verification & { readonly leftAtHome: readonly string[] }
 
 const script = new URL('../support/run-verify.ts', import.meta.url).pathname
-const patienceMs = 150_000
+const patienceMs = 240_000
 
 const verify = async (daemon: 'root' | 'user', ...args: readonly string[]): Promise<Found> => {
   const isOther = process.getuid?.() === 0 && daemon === 'user'

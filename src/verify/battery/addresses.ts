@@ -3,7 +3,7 @@ import { proxyPort } from '../../lib/own-variables.ts'
 import { finds, stopsOrFinds, type Attempt } from '../attempt.ts'
 import { nameAt } from '../lab/behind.ts'
 import type { Probe, Scene } from '../probe.ts'
-import { atDoor, toNobody } from './asking.ts'
+import { atDoor, established, toNobody } from './asking.ts'
 
 /** Word of the refusal -> addresses that are refused by it: some of each range, and of each way to write one within another. */
 const inward: Readonly<Record<string, string>> = {
@@ -39,7 +39,7 @@ const inward: Readonly<Record<string, string>> = {
 /** Refused by that word before anything is dialled: by any other, it was not this judgement that stood there. */
 const refused = (host: string, port: number, word: string, label: string): Attempt =>
   finds(
-    ['exchange', '127.0.0.1', `${proxyPort}`, `CONNECT ${host}:${port} HTTP/1.1\\r\\n\\r\\n`],
+    ['exchange', '127.0.0.1', `${proxyPort}`, `CONNECT ${host}:${port} HTTP/1.1\\r\\n\\r\\n`, established],
     (text) => {
       if (text.includes(`address-refused:${word}\n`)) return null
       return /sallyport: (\S+)/.exec(text)?.[1] ?? (text.slice(0, 40) || 'no answer')

@@ -2,6 +2,7 @@
 import { holds, seen, stops, stopsOrFinds, type Attempt, type Watched } from '../attempt.ts'
 import { proxyPort } from '../../lib/own-variables.ts'
 import { doorTarget } from '../../sandbox/spec.ts'
+import { isOfTime } from '../lab/behind.ts'
 import type { WayOut } from '../lab/way-out.ts'
 
 export const resolver = '127.0.0.53'
@@ -12,18 +13,42 @@ const noAnswer = ['ECONNRESET', 'EPIPE', ...nobodyThere] as const
 export const ask = (name: string, type: number, by: readonly string[]): Attempt =>
   stops(['dns', resolver, '53', name, `${type}`], by, `name ${name.slice(0, 60)}, type ${type}`)
 
-export const connects = (host: string, port: number): Attempt =>
-  stopsOrFinds(
+/** Behind it nobody says anything, and nothing more is to be waited for. */
+export const established = ' 200 '
+
+/** What the proxy must refuse, and say so: what it lets through comes to an answer, or to nothing behind it. */
+export const connects = (host: string, port: number): Attempt => {
+  const attempt = stopsOrFinds(
     [
       'exchange',
       '127.0.0.1',
       `${proxyPort}`,
       `CONNECT ${host}:${port} HTTP/1.1\\r\\nHost: ${host}:${port}\\r\\n\\r\\n`,
+      established,
     ],
-    noAnswer,
-    (text) => (/^HTTP\/1\.[01] 2/.test(text) ? 'connected' : null),
+    [],
+    (text) => (/^HTTP\/1\.[01] 2/.test(text) ? 'connected' : letThrough(text)),
     `CONNECT ${host}:${port}`,
   )
+  return {
+    ...attempt,
+    meaning(answer) {
+      const word = wordOf(answer.text)
+      const isUntried = answer.outcome === 'open' && isOfTime(word)
+      return isUntried
+        ? { is: 'broken', observed: `not tried: ${word}`, errno: null }
+        : attempt.meaning(answer)
+    },
+  }
+}
+
+/** The word with which the proxy refuses, or says what became of it; null where it says none. */
+const wordOf = (text: string): string | null => /\(sallyport: (\S+)\)/.exec(text)?.[1] ?? null
+
+const letThrough = (text: string): string | null =>
+  /^HTTP\/1\.[01] 4\d\d /.test(text) && wordOf(text) !== null
+    ? null
+    : `let through, or not ours: ${wordOf(text) ?? text.slice(0, 40)}`
 
 /** What the relay says at the door, said by the server itself. */
 export const atDoor = (host: string, port: number): readonly string[] => [

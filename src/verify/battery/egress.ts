@@ -2,7 +2,7 @@
 import { finds, stops, type Attempt } from '../attempt.ts'
 import { proxyPort } from '../../lib/own-variables.ts'
 import { doorTarget } from '../../sandbox/spec.ts'
-import { ask, atDoor, connects, nobodyThere, resolver, says, toNobody, types } from './asking.ts'
+import { ask, atDoor, connects, hearsOf, nobodyThere, resolver, says, toNobody, types } from './asking.ts'
 import type { Probe, Scene, Trial } from '../probe.ts'
 
 /** A class of names beside the internet's. */
@@ -198,6 +198,13 @@ export const egressProbes: readonly Probe[] = [
           ...[wayOut.behind.inward.host, '127.0.0.1', 'other.sallyport.test', 'localhost'].map((host) =>
             says(host, wayOut.grant.port, wayOut.greeting),
           ),
+          hearsOf('why they were refused there', wayOut, () => [
+            `address-refused:loopback ${wayOut.behind.inward.host}:${wayOut.grant.port}`,
+            'name-invalid 127.0.0.1',
+            ...['other.sallyport.test', 'localhost'].map(
+              (host) => `name-not-listed ${host}:${wayOut.grant.port}`,
+            ),
+          ]),
         ],
         outside: serverOutside(scene),
       }

@@ -4,7 +4,7 @@ import { besides, wildPattern } from '../lab/behind.ts'
 import { withoutNetworkThereIs } from '../gvisor/inapplicable.ts'
 import type { Lab } from '../lab/lab.ts'
 import type { Probe, Scene } from '../probe.ts'
-import { ask, atDoor, resolver, says, types } from './asking.ts'
+import { ask, atDoor, hearsOf, resolver, says, types } from './asking.ts'
 
 /** More names than there are addresses for. */
 const names = 300
@@ -27,7 +27,11 @@ const atPattern = ({ wayOut }: Scene): readonly Attempt[] => {
   const name = pattern.slice(2)
   const known = below.map((label) => `${label}.${name}`)
   const unknown = [...besides, `a b.${name}`, `a%00.${name}`, `a.${name}.evil.test`, `wild.${name}.test`]
-  const refused = [...besides, `${name}.`, `.${name}`, `a..${name}`, `xn--a.${name}`, `a.${name}.evil.test`]
+  const unlisted = [...besides, `a.${name}.evil.test`]
+  const invalid = [`.${name}`, `a..${name}`, `xn--a.${name}`]
+  const refused = [...unlisted, `${name}.`, ...invalid]
+  const [own = ''] = known
+  const otherPort = port === 65_535 ? 1 : port + 1
   return [
     ...known.map((host) =>
       finds(['dns', resolver, '53', host, `${types.A}`], () => null, `name ${host}, below`),
@@ -41,7 +45,12 @@ const atPattern = ({ wayOut }: Scene): readonly Attempt[] => {
       ),
     ),
     ...refused.map((host) => says(host, port, wayOut.greeting)),
-    says(known[0] ?? '', port === 65_535 ? 1 : port + 1, wayOut.greeting),
+    says(own, otherPort, wayOut.greeting),
+    hearsOf('why they were refused there', wayOut, () => [
+      ...unlisted.map((host) => `name-not-listed ${host}:${port}`),
+      ...invalid.map((host) => `name-invalid ${host}`),
+      `port-not-listed ${own}:${otherPort}`,
+    ]),
     finds(
       ['dns-many', resolver, name, `${names}`],
       (text) => {

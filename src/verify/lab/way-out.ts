@@ -43,7 +43,7 @@ export interface WayOut extends AsyncDisposable {
   doors(grants: readonly EgressGrant[]): LabDoors
   /** A credential that no host of these doors is to have */
   readonly secret: CanarySecret
-  /** Why connections were ended at the door that was opened last, so far: each reason, and with its host */
+  /** Why connections were ended at the door that was opened last, so far: each reason, and with its host, and its port */
   readonly reasons: () => readonly string[]
   /** Names that this door had looked up, so far */
   readonly lookedUp: () => readonly string[]
@@ -149,8 +149,9 @@ export const openWayOut = async ({ word, folder }: Canaries, signal: AbortSignal
         {
           watch: {
             event: (event) => {
-              const { reason, host } = event
-              if (reason !== null && isHeard) own.push(reason, `${reason} ${host}`)
+              const { reason, host, port } = event
+              if (reason !== null && isHeard)
+                own.push(reason, `${reason} ${host}`, `${reason} ${host}:${port}`)
               if (isShutting) cutAtEnd(door, more, event)
             },
             mayConnect: isShutting ? shutting(more) : alwaysOpen,
