@@ -6,10 +6,11 @@ import { guardsBelow, signal } from './parts.ts'
 import { again, type Fault, Missed, type Scene } from './scene.ts'
 import {
   credentialsHeld,
-  expectNoCredentials,
+  expectGone,
   expectNoneInArguments,
   expectUnwritten,
   hear,
+  holdersBeside,
 } from './secrets.ts'
 
 /** Servers that are given one for a call, each in its own way, and what they do with it for as long as they are let */
@@ -35,10 +36,14 @@ export const leaseFaults: Readonly<Record<string, Fault>> = {
       const guards = chance.percent(50) ? guardsBelow(pid) : []
       for (const guard of guards) signal(guard, 'SIGKILL')
       await stage.kill()
+      const left = holdersBeside(null)
       expectNowhere(scene)
       await Promise.all(calls)
+      await inGoodTime(() => stage.api.carrying() === 0, 15_000).catch(() =>
+        stage.account.breaks('credentials', 'a connection that carried one is open, and its daemon is gone'),
+      )
       const said = await again(stage, chance)
-      await expectNoCredentials(stage.account, stage.api, stage.pid)
+      await expectGone(stage.account, left)
       if (seen.length === 0) return new Missed(`nobody was seen to have one; the daemon is ${said}`)
       return `${seen.join(', ')}; ${guards.length > 0 ? 'the guard, too; ' : ''}${said}`
     },

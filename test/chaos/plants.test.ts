@@ -22,7 +22,8 @@ const found: Readonly<Record<string, RegExp>> = {
   alone: /two daemons run.*wrote to the journal while/s,
   flat: /^descriptors: .*socket/,
   level: /MiB alive/,
-  credentials: /sleep has one in its environment.*has one in its arguments/s,
+  credentials:
+    /sleep \(\d+\) has one in its environment.*killed, and these live on: sleep.*has one in its arguments/s,
   processes: /sleep \(\d+\) sleep 600/,
   mounts: /\/planted/,
   cgroups: /\/planted-/,

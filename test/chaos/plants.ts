@@ -24,7 +24,7 @@ import { expectNowhere } from './in-flight.ts'
 import { Ledger } from './ledger.ts'
 import { expectNoLeases } from './rest.ts'
 import type { Scene } from './scene.ts'
-import { expectNoCredentials, secrets } from './secrets.ts'
+import { expectGone, expectNoCredentials, holdersBeside, secrets } from './secrets.ts'
 import { extras, untouched } from './servers.ts'
 import type { Stage } from './stage.ts'
 import { undisturbed } from './undisturbed.ts'
@@ -89,6 +89,7 @@ export async function plantTold(stage: Stage): Promise<void> {
 async function plantCredential(stage: Stage, daemon: number): Promise<void> {
   const child = spawn('sleep', ['600'], { stdio: 'ignore', env: { ...process.env, WORD: secrets.word } })
   await expectNoCredentials(stage.account, stage.api, daemon, inVainMs)
+  await expectGone(stage.account, holdersBeside(daemon), inVainMs)
   child.kill('SIGKILL')
   const words = ['-e', 'setInterval(() => undefined, 60_000)', secrets.word]
   const told = spawn(process.execPath, words, { stdio: 'ignore' })

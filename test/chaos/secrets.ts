@@ -58,11 +58,35 @@ export async function expectNoCredentials(
 
 /** Where one is, beside the daemon: processes that have it, and connections that carried it. */
 export const credentialsHeld = (api: Api, daemon: number | null): readonly string[] => [
-  ...descendantsOf(process.ppid)
-    .filter(({ pid }) => pid !== process.pid && pid !== daemon)
-    .flatMap(({ pid, name }) => heldBy(pid).map((what) => `${name} has ${what}`)),
+  ...holdersBeside(daemon).map(({ words }) => words),
   ...(api.carrying() === 0 ? [] : [`${api.carrying()} connections that carried one are open`]),
 ]
+
+/** A process that has one, and in words where. */
+interface Holder {
+  readonly pid: number
+  readonly words: string
+}
+
+export const holdersBeside = (daemon: number | null): readonly Holder[] =>
+  descendantsOf(process.ppid)
+    .filter(({ pid }) => pid !== process.pid && pid !== daemon)
+    .flatMap(({ pid, name }) => heldBy(pid).map((what) => ({ pid, words: `${name} (${pid}) has ${what}` })))
+
+/** Breaks `credentials` where any of those that had one when their daemon was killed has it still, whatever others have by now. */
+export async function expectGone(
+  account: Account,
+  holders: readonly Holder[],
+  patienceMs = 15_000,
+): Promise<void> {
+  const left = (): readonly Holder[] => holders.filter(({ pid }) => heldBy(pid).length > 0)
+  try {
+    await inGoodTime(() => left().length === 0, patienceMs)
+  } catch {
+    const words = left().map((holder) => holder.words)
+    account.breaks('credentials', `their daemon was killed, and these live on: ${words.join('; ')}`)
+  }
+}
 
 /** Breaks `credentials` for each process that was told one in its arguments, which everybody may read: none is at any time. */
 export function expectNoneInArguments(account: Account): void {
