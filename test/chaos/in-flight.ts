@@ -24,8 +24,10 @@ export const leaseFaults: Readonly<Record<string, Fault>> = {
     async befall(scene) {
       const { stage, chance } = scene
       const { pid } = stage
-      const host = await stage.at.connect('host').catch(() => null)
-      if (host === null || pid === null) return new Missed('no daemon')
+      if (pid === null) return new Missed('no daemon')
+      // One that has just come up may be busy.
+      const host = await inGoodTime(() => stage.at.connect('host'), 5000).catch(() => null)
+      if (host === null) return new Missed('no connection')
       await using _ = host
       const calls = Object.entries(holders).map(([server, way]) => held(scene, host, server, way))
       const seen = await inGoodTime(() => {
