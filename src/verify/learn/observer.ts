@@ -1,6 +1,7 @@
 // The observer beside a sandbox: attached while nothing of the server has run, and read until all of it has ended.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { open } from 'node:fs/promises'
 import { createInterface } from 'node:readline'
 import { SallyportError } from '../../errors.ts'
 import { within } from '../../lib/deadline.ts'
@@ -21,17 +22,22 @@ export class Observer {
   readonly attach = async ({ server, hostUid, hostGid }: SandboxSpec, initPid: number): Promise<void> => {
     // As the sandbox's own user, who owns its user namespace and so may trace what is in it: never as root.
     const isRoot = process.geteuid?.() === 0
-    const child = spawn(await findObserveBinary(), [String(initPid)], {
+    // By its descriptor: that user can't search every folder above it, such as root's home.
+    await using program = await open(await findObserveBinary())
+    const child = spawn('/proc/self/fd/3', [String(initPid)], {
+      argv0: 'sallyport-observe',
       cwd: '/',
       env: {},
-      stdio: ['ignore', 'pipe', 'pipe'],
+      stdio: ['ignore', 'pipe', 'pipe', program.fd],
       ...(isRoot ? { uid: hostUid, gid: hostGid } : {}),
     })
     this.#child = child
+    const { stdout, stderr } = child
+    if (stdout === null || stderr === null) throw this.#refused(server, 'it has no streams')
     let complaint = ''
-    child.stderr.on('data', (chunk: Buffer) => (complaint = `${complaint}${chunk.toString()}`.slice(0, 500)))
+    stderr.on('data', (chunk: Buffer) => (complaint = `${complaint}${chunk.toString()}`.slice(0, 500)))
     const ready = Promise.withResolvers<boolean>()
-    const lines = createInterface({ input: child.stdout })
+    const lines = createInterface({ input: stdout })
     lines.on('line', (line) => (line === 'ready' ? ready.resolve(true) : this.#notebook.take(line)))
     this.#read = once(lines, 'close').then(() => ready.resolve(false))
     child.once('error', (error) => {

@@ -243,3 +243,24 @@ test('an ordinary user learns the same', async () => {
   expect(verification).toMatchObject({ verdict: green })
   expect(readsOf(draft)).toContain(join(at.documents, 'letter.txt'))
 }, 120_000)
+
+test.runIf(isRoot)(
+  'root learns by code that is in a folder of its own, such as its home',
+  async () => {
+    await using at = await openPackage('echo.mjs')
+    await using home = await tempDir()
+    const clone = join(home.path, 'clone')
+    await mkdir(clone)
+    await chmod(home.path, 0o700)
+    const root = fileURLToPath(new URL('../../..', import.meta.url))
+    const asked = JSON.stringify({ args: [at.server], calls: [['echo', { text: 'x' }]] })
+    const there = 'mount --bind "$0" "$1" && exec "$2" "$1/test/support/run-learn.ts" "$3"'
+    const { stdout } = await promisify(execFile)(
+      'unshare',
+      ['--mount', 'sh', '-c', there, root, clone, process.execPath, asked],
+      { maxBuffer: 1 << 24 },
+    )
+    expect(learnedIn(stdout)).toMatchObject({ proof: { holds: true, failed: [] } })
+  },
+  120_000,
+)
