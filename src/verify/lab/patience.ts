@@ -4,7 +4,7 @@
 export const ampleMs = 30_000
 
 /** The same where a control is gone without which it does not come, as it did with it just now. */
-export const withoutControlMs = 6000
+export const withoutControlMs = 3000
 
 /** How long what was made may take to be gone once the signal has come, ms: twice what a sandbox that will not end is given. */
 export const takeDownMs = 20_000
