@@ -2,6 +2,7 @@
 import type { Command } from 'commander'
 import { SallyportError } from '../errors.ts'
 import type { CallResult } from '../rpc/protocol.ts'
+import { isJson } from '../lib/is-json.ts'
 import { members } from '../lib/json-scan.ts'
 import { RawJson } from '../lib/raw-json.ts'
 import { printJson, visible } from './output.ts'
@@ -63,15 +64,6 @@ function membersOf(args: string): [string, string][] {
     ])
   } catch (error) {
     throw usage(`--args: ${error instanceof Error ? error.message : String(error)}`)
-  }
-}
-
-function isJson(text: string): boolean {
-  try {
-    JSON.parse(text)
-    return true
-  } catch {
-    return false
   }
 }
 

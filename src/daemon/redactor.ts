@@ -3,6 +3,7 @@ import type { Logger, LogFields } from '../lib/logger.ts'
 import { redactJson } from '../credentials/in-json.ts'
 import type { Confided } from '../credentials/confided.ts'
 import type { Broker } from '../schema/credentials.ts'
+import { isJson } from '../lib/is-json.ts'
 import { ownTurn } from '../lib/long-text.ts'
 import { redactLongShapes, redactShapes } from '../lib/secret-shape.ts'
 import type { Redaction, Redactor } from '../schema/redactor.ts'
@@ -42,15 +43,6 @@ function withoutKnown(json: string, { redactor: known }: Broker): Redaction {
       return kept.found.length === 0 ? null : kept.text
     },
   })
-}
-
-function isJson(text: string): boolean {
-  try {
-    JSON.parse(text)
-    return true
-  } catch {
-    return false
-  }
 }
 
 /** What the one leaves, through the other; null leaves all of it. */
