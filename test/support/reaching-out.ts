@@ -49,12 +49,15 @@ export interface Recorded {
   readonly body: Record<string, unknown>
 }
 
-/** Every record of the daemon's journal so far. */
+/** Every record of the daemon's journal so far. What is being written while this reads, has no end of line yet. */
 export const recordsOf = ({ stateDir }: Pick<Place, 'stateDir'>): readonly Recorded[] =>
   readdirSync(join(stateDir, 'journal'))
     .filter((name) => name.endsWith('.jsonl'))
-    .flatMap((name) => readFileSync(join(stateDir, 'journal', name), 'utf8').split('\n'))
-    .filter((line) => line !== '')
+    .flatMap((name) =>
+      readFileSync(join(stateDir, 'journal', name), 'utf8')
+        .split('\n')
+        .slice(0, -1),
+    )
     .map((line) => JSON.parse(line) as Recorded)
 
 /** The records of one type about one server. */
