@@ -3,7 +3,7 @@ import type { Command } from 'commander'
 import { thisHost } from '../config/host.ts'
 import { runtimeDirectory, stateDirectory } from '../config/paths.ts'
 import { SallyportError } from '../errors.ts'
-import { growWithin, inlineMore, mayGrow, optimizeSooner } from '../lib/engine.ts'
+import { growWithin, inlineMore, markLater, mayGrow, optimizeSooner } from '../lib/engine.ts'
 import type { Logger } from '../lib/logger.ts'
 import type { Settings } from '../schema/settings.ts'
 import { type Told, toldBySignals } from './endings.ts'
@@ -88,6 +88,7 @@ async function serve(
   growWithin(youngBytes)
   inlineMore()
   optimizeSooner()
+  markLater()
   const reason = await Promise.race([daemon.ended, end])
 
   // 4. Down, in order; a second signal does not wait for it.

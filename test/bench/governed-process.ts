@@ -7,7 +7,7 @@
 //   fsync   the same, whose journal survives a loss of power
 import { createServer, type Socket } from 'node:net'
 import type { Readable } from 'node:stream'
-import { inlineMore, optimizeSooner } from '../../src/lib/engine.ts'
+import { inlineMore, markLater, optimizeSooner } from '../../src/lib/engine.ts'
 import { LineSplitter } from '../../src/lib/lines.ts'
 import { inputOf } from '../../src/supervisor/dispatch.ts'
 import { LogRing } from '../../src/supervisor/instance/log-ring.ts'
@@ -22,8 +22,9 @@ import { serverSettings } from '../support/server-settings.ts'
 import { caller } from '../support/supervisor.ts'
 
 const [path = '', kind = 'write'] = process.argv.slice(2)
-inlineMore() // both as the daemon does
+inlineMore() // all three as the daemon does
 optimizeSooner()
+markLater()
 const server = serverSettings('raw-echo.mjs')
 const durability = kind === 'fsync' ? 'fsync' : 'write'
 const settings = { journal: { ...governanceDefaults.journal, durability } } as const
