@@ -6,6 +6,16 @@ import { tempDir } from './temp-dir.ts'
 
 const repository = fileURLToPath(new URL('../../', import.meta.url))
 
+/** Copies the package as it is built into a folder. What tools keep in `dist`, by names with a dot, is no part of it, and comes and goes. */
+export const copyPackage = async (folder: string): Promise<void> => {
+  for (const part of ['dist', 'profiles', 'package.json', 'sandbox/seccomp'])
+    await cp(join(repository, part), join(folder, part), {
+      recursive: true,
+      filter: (file) => !file.startsWith(`${join(repository, 'dist')}/.`),
+    })
+  await symlink(join(repository, 'node_modules'), join(folder, 'node_modules'))
+}
+
 /** What stands in a module below dist, and what in its place. */
 export type Change = readonly [module: string, from: string, to: string]
 
@@ -19,9 +29,7 @@ export interface OtherBuild extends AsyncDisposable {
 export const otherBuild = async (...changes: readonly Change[]): Promise<OtherBuild> => {
   const folder = await tempDir()
   const at = (...names: readonly string[]): string => join(folder.path, ...names)
-  for (const part of ['dist', 'profiles', 'package.json', 'sandbox/seccomp'])
-    await cp(join(repository, part), at(part), { recursive: true })
-  await symlink(join(repository, 'node_modules'), at('node_modules'))
+  await copyPackage(folder.path)
   for (const [module, from, to] of changes) {
     const text = await readFile(at('dist', module), 'utf8')
     if (!text.includes(from)) throw new Error(`${module} has no ${from}`)

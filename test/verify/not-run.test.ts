@@ -1,7 +1,7 @@
 // Nothing passes by not running: a battery whose program is silent, dies on the way or never comes to an end is an error.
 import { execFileSync, spawn } from 'node:child_process'
 import { copyFileSync, renameSync } from 'node:fs'
-import { cp, mkdtemp, readdir, symlink, writeFile } from 'node:fs/promises'
+import { mkdtemp, readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath, pathToFileURL } from 'node:url'
@@ -14,6 +14,7 @@ import { isGreen, type ProbeResult, type Verification } from '../../src/verify/r
 import { notShown } from '../../src/verify/unfinished.ts'
 import type * as Verify from '../../src/verify/verify.ts'
 import { compile } from '../support/compile.ts'
+import { copyPackage } from '../support/other-build.ts'
 import { tempDir } from '../support/temp-dir.ts'
 import { isSound, probe, verification } from '../support/verification.ts'
 
@@ -84,12 +85,7 @@ const packageWithLauncher = async (
 
 const packageAt = async (name: string): Promise<string> => {
   const at = await mkdtemp(join(folder.path, name))
-  for (const part of ['dist', 'profiles', 'package.json', 'sandbox/seccomp'])
-    await cp(join(repository, part), join(at, part), {
-      recursive: true,
-      filter: (file) => !file.includes('/.fuzz'),
-    })
-  await symlink(join(repository, 'node_modules'), join(at, 'node_modules'))
+  await copyPackage(at)
   return at
 }
 
