@@ -4,7 +4,7 @@ import { doorTarget } from '../../sandbox/spec.ts'
 import { finds, seen, stops, stopsOrFinds, type Attempt } from '../attempt.ts'
 import { withoutNetworkThereIs } from '../gvisor/inapplicable.ts'
 import type { Probe, Scene } from '../probe.ts'
-import { ask, hearsOf, types } from './asking.ts'
+import { ask, established, hearsOf, types } from './asking.ts'
 
 const line = '\\r\\n'
 const lost = ['ECONNRESET', 'EPIPE'] as const
@@ -59,6 +59,7 @@ const atDoor = ({ wayOut }: Scene): readonly Attempt[] => {
         '127.0.0.1',
         `${proxyPort}`,
         `CONNECT ${grant.host}:${grant.port} HTTP/1.1${line}Proxy-Authorization: Basic ${secret.own}${line}${line}`,
+        established,
       ],
       (text) => (text.includes(elsewhere) ? null : text.slice(0, 60)),
       'its placeholder, said to the proxy',
