@@ -37,8 +37,8 @@ test('an end, a word or a door that comes late has come', { timeout: 150_000 }, 
     [lab, 'process.kill(relay.pid, by)', `{ ${stopped(6000)} process.kill(relay.pid, by); }`],
     [
       wayOut,
-      'own.push(reason, `${reason} ${host}`, `${reason} ${host}:${port}`)',
-      later(6000, 'own.push(reason, `${reason} ${host}`, `${reason} ${host}:${port}`)'),
+      'reasons.push(reason, `${reason} ${host}`, `${reason} ${host}:${port}`)',
+      later(6000, 'reasons.push(reason, `${reason} ${host}`, `${reason} ${host}:${port}`)'),
     ],
     ['egress/door.js', "passage.cut('door-closed')", later(4000, "passage.cut('door-closed')")],
     [
@@ -58,7 +58,7 @@ test('what never comes is an error that says so', { timeout: 150_000 }, async ()
     [lab, 'terminate: () => server.terminate()', 'terminate: () => undefined'],
     [lab, 'abandon: () => server.abandon()', 'abandon: () => undefined'],
     [lab, 'process.kill(relay.pid, by)', 'relay.pid'],
-    [wayOut, 'own.push(reason, `${reason} ${host}`, `${reason} ${host}:${port}`)', 'host.length'],
+    [wayOut, 'reasons.push(reason, `${reason} ${host}`, `${reason} ${host}:${port}`)', 'host.length'],
   ]
   const found = await verdictsIn(never, ['end', 'orphan-end', 'relay-end', 'told'])
   expect(found).toEqual({

@@ -69,17 +69,24 @@ export const says = (host: string, port: number, greeting: string): Attempt =>
 /** What somebody is told who asks a proxy or at a door that are not there; whoever answers at all is one too many. */
 export const toNobody = ({ asks, label }: Attempt): Attempt => stops(asks, [...nobodyThere, 'ENOENT'], label)
 
-/** Looks at what the door that was opened last has heard: all of these words, in time. */
+/** The path of the door behind which the program is; nothing where it has none. */
+export const doorOf = ({ launched }: Pick<Watched, 'launched'>): string => {
+  const network = launched?.plan.spec.network
+  return network?.mode === 'allowlist' ? network.door.source : ''
+}
+
+/** Looks at what the program's own door has heard: all of these words, in time. */
 export const hearsOf = (
   label: string,
-  { reasons }: Pick<WayOut, 'reasons'>,
+  { heardAt }: Pick<WayOut, 'heardAt'>,
   wordsOf: (program: Watched) => readonly string[] | Promise<readonly string[]>,
 ): Attempt =>
   seen(
     label,
     async (program) => {
       const words = await wordsOf(program)
-      const missing = (): readonly string[] => words.filter((word) => !reasons().includes(word))
+      const { reasons } = heardAt(doorOf(program))
+      const missing = (): readonly string[] => words.filter((word) => !reasons.includes(word))
       await holds(
         () => missing().length === 0,
         program,

@@ -3,7 +3,7 @@ import { finds, seen, stopsOrFinds, type Attempt } from '../attempt.ts'
 import { doorsShut } from '../lab/behind.ts'
 import { withoutNetworkThereIs } from '../gvisor/inapplicable.ts'
 import type { Probe, Scene } from '../probe.ts'
-import { atDoor, hearsOf } from './asking.ts'
+import { atDoor, doorOf, hearsOf } from './asking.ts'
 
 const atDoors = ({ wayOut }: Scene): readonly Attempt[] => {
   const { grant, behind, greeting } = wayOut
@@ -27,7 +27,8 @@ const atDoors = ({ wayOut }: Scene): readonly Attempt[] => {
     refused(ending, 'once it was connected'),
     seen(
       'names that were looked up while they were shut',
-      () => Promise.resolve(wayOut.lookedUp().includes(shut.host) ? shut.host : ''),
+      (program) =>
+        Promise.resolve(wayOut.heardAt(doorOf(program)).lookedUp.includes(shut.host) ? shut.host : ''),
       (text) => (text === '' ? null : text),
     ),
     hearsOf('why they were ended', wayOut, () => hosts.map((host) => `${doorsShut} ${host}`)),

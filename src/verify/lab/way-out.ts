@@ -43,10 +43,8 @@ export interface WayOut extends AsyncDisposable {
   doors(grants: readonly EgressGrant[]): LabDoors
   /** A credential that no host of these doors is to have */
   readonly secret: CanarySecret
-  /** Why connections were ended at the door that was opened last, so far: each reason, and with its host, and its port */
-  readonly reasons: () => readonly string[]
-  /** Names that this door had looked up, so far */
-  readonly lookedUp: () => readonly string[]
+  /** What was heard so far at the door with this path */
+  readonly heardAt: (door: string) => Heard
   /** What goes on of a connection whose door is closed; nothing where it is over */
   readonly outliving: () => Promise<string>
   /** A door for a launch that is granted all that the pattern says as well */
@@ -78,6 +76,14 @@ export interface LabDoors {
   readonly shutting: OpenDoor
 }
 
+/** What is known of one door of a launch. */
+export interface Heard {
+  /** Why connections were ended there: each reason, and with its host, and its port */
+  readonly reasons: readonly string[]
+  /** Names that it had looked up */
+  readonly lookedUp: readonly string[]
+}
+
 /** How a door differs from one that lets through whatever is granted. */
 interface Ways {
   readonly limits: EgressLimits
@@ -91,6 +97,7 @@ export interface RealDoor extends AsyncDisposable {
 }
 
 const nothing = Buffer.alloc(0)
+const nothingHeard: Heard = { reasons: [], lookedUp: [] }
 
 /** A path whose answer is long, bytes. */
 export const longPath = '/long'
@@ -130,8 +137,7 @@ export const openWayOut = async ({ word, folder }: Canaries, signal: AbortSignal
   undo.defer(async () => {
     for (const door of doors) await door[Symbol.asyncDispose]()
   })
-  let told: readonly string[] = []
-  let asked: readonly string[] = []
+  const heard = new Map<string, Heard>()
   const doorFor =
     (
       grants: readonly EgressGrant[],
@@ -139,11 +145,11 @@ export const openWayOut = async ({ word, folder }: Canaries, signal: AbortSignal
     ): OpenDoor =>
     async (user) => {
       const instance = newInstanceId()
-      const own: string[] = []
-      const names: string[] = []
+      const path = join(folder, instance, 'door')
+      const reasons: string[] = []
+      const lookedUp: string[] = []
+      heard.set(path, { reasons, lookedUp })
       const lead = lookup()
-      told = own
-      asked = names
       const door: Door = await openEgressDoor(
         { server: 'probes', instance, grants: [...grants, ...Object.values(more)], limits },
         {
@@ -151,19 +157,19 @@ export const openWayOut = async ({ word, folder }: Canaries, signal: AbortSignal
             event: (event) => {
               const { reason, host, port } = event
               if (reason !== null && isHeard)
-                own.push(reason, `${reason} ${host}`, `${reason} ${host}:${port}`)
+                reasons.push(reason, `${reason} ${host}`, `${reason} ${host}:${port}`)
               if (isShutting) cutAtEnd(door, more, event)
             },
             mayConnect: isShutting ? shutting(more) : alwaysOpen,
           },
           interceptor: null,
           screen,
-          path: join(folder, instance, 'door'),
+          path,
           uid: user.uid,
         },
         {
           lookup: (host, signal) => {
-            names.push(host)
+            lookedUp.push(host)
             return lead(host, signal)
           },
           slots,
@@ -194,8 +200,7 @@ export const openWayOut = async ({ word, folder }: Canaries, signal: AbortSignal
       shutting: doorFor(grants, { isShutting: true }),
     }),
     secret,
-    reasons: () => told,
-    lookedUp: () => asked,
+    heardAt: (door) => heard.get(door) ?? nothingHeard,
     outliving: () => outliving(folder),
     doorFor: (host) => doorFor([grant, { ...grant, host }]),
     openRealDoor: (grants, tell) => realDoor(folder, grants, tell),
