@@ -4,6 +4,7 @@ import { Option, type Command } from 'commander'
 import { readAssertions } from '../config/assertion-file.ts'
 import { type Host, thisHost } from '../config/host.ts'
 import { SallyportError } from '../errors.ts'
+import { inLanes } from '../lib/lanes.ts'
 import { errnoOf } from '../lib/missing.ts'
 import { packageVersion } from '../lib/version.ts'
 import type { Report, Reported } from '../verify/report/format.ts'
@@ -133,14 +134,13 @@ async function eachInTurn(
   verifyOne: (subject: Verifiable, index: number) => Promise<Reported>,
 ): Promise<readonly Reported[]> {
   const found = new Map<number, Reported>()
-  const lane = async (waiting: [number, Verifiable][]): Promise<void> => {
-    for (let next = waiting.shift(); next !== undefined; next = waiting.shift())
-      found.set(next[0], await verifyOne(next[1], next[0]))
-  }
-  const lanes = Object.entries(atOnce).flatMap(([driver, count]) => {
-    const waiting = [...subjects.entries()].filter(([, subject]) => subject.driver === driver)
-    return Array.from({ length: count }, () => lane(waiting))
-  })
+  const lanes = Object.entries(atOnce).map(([driver, count]) =>
+    inLanes(
+      [...subjects.entries()].filter(([, subject]) => subject.driver === driver),
+      count,
+      async ([index, subject]) => found.set(index, await verifyOne(subject, index)),
+    ),
+  )
   const failed = (await Promise.allSettled(lanes)).find(({ status }) => status === 'rejected')
   if (failed?.status === 'rejected') throw failed.reason
   return [...subjects.keys()].flatMap((index) => found.get(index) ?? [])

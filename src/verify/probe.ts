@@ -91,6 +91,8 @@ export interface Probe {
   readonly control: ControlId
   /** Takes so much, or ends so badly, that it has a launch to itself */
   readonly isAlone?: true
+  /** Takes so much of the machine, or changes what others look at, that nothing else is tried meanwhile */
+  readonly isApart?: true
   /** Changes the launch that it has to itself, so that what stands before its control has failed already */
   readonly provoke?: Remove
   /** The same in a container */

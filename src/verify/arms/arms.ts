@@ -5,12 +5,12 @@ import type { Answer } from '../attempt.ts'
 import { type ControlId } from './controls.ts'
 import { type ArmFinding, needsControl } from '../judge.ts'
 import type { Lab } from '../lab/lab.ts'
-import { type Alter, tryInside } from '../lab/try.ts'
-import { aloneInside, type Planned } from '../lab/inside.ts'
+import { answersOfLaunch, inLaunches, type Launch, launchesOf, type Planned, shared } from '../lab/inside.ts'
 import { type Listeners, startNeighbour } from '../lab/neighbour.ts'
 import { withoutControlMs } from '../lab/patience.ts'
 import type { Probe } from '../probe.ts'
 import type { Exposure } from '../lab/removal.ts'
+import type { Alter } from '../lab/try.ts'
 
 /** Which probes need an arm: all in a self-check, else those that were open nowhere outside. */
 export interface ArmChoice {
@@ -33,8 +33,13 @@ export const tryArms = async (
       ((choice.selfCheck && it.trial.isHeldBeside !== true) || !isOpenOutside(it, choice)),
   )
   const found = new Map<Probe, ArmFinding>()
-  for (const [control, its] of Map.groupBy(needed, ({ probe }) => probe.control))
-    await tryArm(lab, control, { exposure, listeners: choice.listeners }, its, found)
+  const launches = [...Map.groupBy(needed, ({ probe }) => probe.control)].flatMap(([control, its]) =>
+    launchesOf(its).map((launch): ArmLaunch => ({ control, launch })),
+  )
+  await inLaunches(launches, async (it) => {
+    const findings = await tryArm(lab, it, { exposure, listeners: choice.listeners })
+    for (const [probe, finding] of findings) found.set(probe, finding)
+  })
   return found
 }
 
@@ -49,34 +54,27 @@ const isOpenOutside = ({ probe, trial }: Planned, { outside }: ArmChoice): boole
 /** How a sandbox does not come up: by itself, or since this machine cannot hold what it takes. */
 const refusals: ReadonlySet<string> = new Set(['ERR_SANDBOX_SETUP', 'ERR_SANDBOX_UNENFORCEABLE'])
 
+/** A launch without a control. */
+interface ArmLaunch {
+  readonly control: ControlId
+  readonly launch: Launch
+}
+
 const tryArm = async (
   whole: Lab,
-  control: ControlId,
+  { control, launch }: ArmLaunch,
   { exposure, listeners }: { readonly exposure: Exposure; readonly listeners: Listeners },
-  planned: readonly Planned[],
-  found: Map<Probe, ArmFinding>,
-): Promise<void> => {
+): Promise<ReadonlyMap<Probe, ArmFinding>> => {
   const arm = armOf(control, whole.server.driver)
   const lab = { ...arm.around(whole), patienceMs: withoutControlMs }
   const alter: Alter = (plan) => arm.alter(plan, exposure)
-  const together = planned.filter(({ probe }) => probe.isAlone !== true)
-  const run = async (its: readonly Planned[], make: () => Promise<readonly Answer[]>): Promise<void> => {
-    try {
-      const answers = await make()
-      let at = 0
-      for (const { probe, trial } of its)
-        found.set(probe, { answers: answers.slice(at, (at += trial.attempts.length)) })
-    } catch (error) {
-      if (!(error instanceof SallyportError) || !refusals.has(error.code)) throw error
-      for (const { probe } of its) found.set(probe, { refused: error.message })
-    }
+  const isBetweenTwo = control === 'net-namespace' && launch[0].probe.isAlone !== true
+  try {
+    await using _ = isBetweenTwo ? await startNeighbour(lab, listeners, alter) : null
+    const answers = await answersOfLaunch(lab, launch, exposure, alter)
+    return new Map([...shared(launch, answers)].map(([probe, own]) => [probe, { answers: own }]))
+  } catch (error) {
+    if (!(error instanceof SallyportError) || !refusals.has(error.code)) throw error
+    return new Map(launch.map(({ probe }) => [probe, { refused: error.message }]))
   }
-  if (together.length > 0)
-    await run(together, async () => {
-      const attempts = together.flatMap(({ trial }) => trial.attempts)
-      await using _ = control === 'net-namespace' ? await startNeighbour(lab, listeners, alter) : null
-      return (await tryInside(lab, attempts, alter)).answers
-    })
-  for (const it of planned.filter(({ probe }) => probe.isAlone === true))
-    await run([it], () => aloneInside(lab, it, exposure, alter))
 }

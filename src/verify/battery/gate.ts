@@ -133,6 +133,8 @@ export const gateProbes: readonly Probe[] = [
       'What makes the host run something, such as a hook of git, is not changed in a folder that may be written.',
     control: 'protected-names',
     isAlone: true,
+    // Outside, and without the control, the project is changed by it.
+    isApart: true,
     within: mounting(({ workspace }) => ({ source: workspace, access: 'write' })),
     trial: ({ canaries: { workspace } }) => ({
       expected: 'EROFS and EBUSY, beside what may be written',

@@ -31,6 +31,7 @@ export const resourceProbes: readonly Probe[] = [
     protects: 'A server that forks without end stops at the processes that its profile gives it.',
     control: 'process-limit',
     isAlone: true,
+    isApart: true,
     trial: (scene) => takingTasks(scene, 'fork-many'),
   },
   {
@@ -41,6 +42,7 @@ export const resourceProbes: readonly Probe[] = [
       'A server that takes more memory than its profile gives it is ended, and its whole tree with it.',
     control: 'memory-limit',
     isAlone: true,
+    isApart: true,
     endsBy: 'oom',
     trial: (scene) => takingMemory(scene, 'touch-shared'),
   },
@@ -51,6 +53,7 @@ export const resourceProbes: readonly Probe[] = [
     protects: 'A server does not get around its memory by swapping.',
     control: 'memory-limit',
     isAlone: true,
+    isApart: true,
     endsBy: 'oom',
     trial(scene) {
       const { enforcedBy, hasSwap } = scene
@@ -78,6 +81,7 @@ export const resourceProbes: readonly Probe[] = [
     protects: 'A server that computes without end has no more of the processors than its profile gives it.',
     control: 'cpu-limit',
     isAlone: true,
+    isApart: true,
     trial: takingProcessors,
   },
   {
@@ -203,6 +207,7 @@ export const resourceProbes: readonly Probe[] = [
     protects: 'Threads count as processes do, and stop where they do.',
     control: 'process-limit',
     isAlone: true,
+    isApart: true,
     trial: (scene) => takingTasks(scene, 'thread-many'),
   },
 ]

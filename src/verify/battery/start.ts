@@ -186,6 +186,8 @@ export const startProbes: readonly Probe[] = [
     protects: 'Whatever a daemon has when it starts a sandbox, nothing of it is passed on.',
     control: 'launcher',
     isAlone: true,
+    // The launcher of both tells of its start in one file.
+    isApart: true,
     // Of keys the filter lets nobody ask: without it the launcher alone stands before them.
     provoke: both(both(withoutFilter, withoutOtherFilters), (_plan, { launchers }) => ({
       launcher: launchers.spoilt,
@@ -224,6 +226,7 @@ export const startProbes: readonly Probe[] = [
     protects: 'What a daemon of root mounts for a sandbox shows nowhere else on the machine.',
     control: 'staging',
     isAlone: true,
+    isApart: true,
     provoke: (_plan, { launchers }) => ({ launcher: launchers.spoilt }),
     trial: ({ driver, isRoot }) => {
       const expected = 'no mount that is shared'

@@ -1,6 +1,7 @@
-// The battery's own runs: all probes in one sandbox, those that take everything in one each, and all of them outside.
+// The battery's own runs: all probes in one sandbox, those that are alone in one each beside it, and all of them outside.
 import type { Answer } from '../attempt.ts'
 import { SallyportError } from '../../errors.ts'
+import { inLanes } from '../../lib/lanes.ts'
 import type { Lab } from './lab.ts'
 import { type Alter, tryInside, tryOutside } from './try.ts'
 import { tryPlans } from './planned.ts'
@@ -13,11 +14,38 @@ export interface Planned {
   readonly trial: Trial
 }
 
+/** What is tried in one sandbox: all probes that share it, or the one that has it to itself. */
+export type Launch = readonly [Planned, ...(readonly Planned[])]
+
+/** Launches beside each other: most of what each does is to wait, and more of them would wait for the machine. */
+const atOnce = 4
+
+/** Returns the launches in which these are tried. */
+export const launchesOf = (planned: readonly Planned[]): readonly Launch[] => {
+  const [first, ...others] = planned.filter(({ probe }) => probe.isAlone !== true)
+  const alone = planned.filter(({ probe }) => probe.isAlone === true)
+  return [...(first === undefined ? [] : [[first, ...others] as const]), ...alone.map((it) => [it] as const)]
+}
+
+/** Makes the launches beside each other, and when nothing else goes on those that are to be apart, one after another. */
+export const inLaunches = async <T extends { readonly launch: Launch }>(
+  all: readonly T[],
+  make: (it: T) => Promise<unknown>,
+): Promise<void> => {
+  const isApart = ({ launch }: T): boolean => launch.some(({ probe }) => probe.isApart === true)
+  await inLanes(
+    all.filter((it) => !isApart(it)),
+    atOnce,
+    make,
+  )
+  await inLanes(all.filter(isApart), 1, make)
+}
+
 /** Answers of one run, given back to the probes whose attempts they were. */
-const shared = (
+export const shared = (
   planned: readonly Planned[],
   answers: readonly Answer[],
-  of: (trial: Trial) => number,
+  of: (trial: Trial) => number = ({ attempts }) => attempts.length,
 ): Map<Probe, readonly Answer[]> => {
   const each = new Map<Probe, readonly Answer[]>()
   let at = 0
@@ -31,19 +59,32 @@ export const answersInside = async (
   planned: readonly Planned[],
   exposure: Exposure,
 ): Promise<Map<Probe, readonly Answer[]>> => {
-  const together = planned.filter(({ probe }) => probe.isAlone !== true)
-  const { answers } = await tryInside(
-    lab,
-    together.flatMap(({ trial }) => trial.attempts),
+  const all = new Map<Probe, readonly Answer[]>()
+  await inLaunches(
+    launchesOf(planned).map((launch) => ({ launch })),
+    async ({ launch }) => {
+      const answers = await answersOfLaunch(lab, launch, exposure)
+      for (const [probe, own] of shared(launch, answers)) all.set(probe, own)
+    },
   )
-  const all = shared(together, answers, ({ attempts }) => attempts.length)
-  for (const { probe, trial } of planned.filter(({ probe }) => probe.isAlone === true))
-    all.set(probe, await aloneInside(lab, { probe, trial }, exposure))
   return all
 }
 
+/** Makes the attempts of one launch, in their order. */
+export const answersOfLaunch = async (
+  lab: Lab,
+  launch: Launch,
+  exposure: Exposure,
+  alter?: Alter,
+): Promise<readonly Answer[]> => {
+  const [first] = launch
+  if (first.probe.isAlone === true) return aloneInside(lab, first, exposure, alter)
+  const attempts = launch.flatMap(({ trial }) => trial.attempts)
+  return (await tryInside(lab, attempts, alter)).answers
+}
+
 /** A launch that is ended for want of memory has no answer but that, nor has one that must be refused at its gate. */
-export const aloneInside = async (
+const aloneInside = async (
   lab: Lab,
   { probe: { provoke, provokeContainer, within, endsBy }, trial: { attempts } }: Planned,
   exposure: Exposure,
