@@ -1,7 +1,8 @@
 // The built package with something of it otherwise: a control that is not there, or one that takes its time.
 import { cp, readFile, symlink, writeFile } from 'node:fs/promises'
+import { createRequire } from 'node:module'
 import { join } from 'node:path'
-import { fileURLToPath, pathToFileURL } from 'node:url'
+import { fileURLToPath } from 'node:url'
 import { tempDir } from './temp-dir.ts'
 
 const repository = fileURLToPath(new URL('../../', import.meta.url))
@@ -16,13 +17,18 @@ export const copyPackage = async (folder: string): Promise<void> => {
   await symlink(join(repository, 'node_modules'), join(folder, 'node_modules'))
 }
 
+const require = createRequire(import.meta.url)
+
+/** Loads a module of such a copy as Node does: the test runner would compile hundreds of them, which takes seconds, and keep them. */
+export const loadFrom = (copy: string, module: string): unknown => require(join(copy, 'dist', module))
+
 /** What stands in a module below dist, and what in its place. */
 export type Change = readonly [module: string, from: string, to: string]
 
 export interface OtherBuild extends AsyncDisposable {
   readonly path: string
   /** Loads a module below dist */
-  load(module: string): Promise<unknown>
+  load(module: string): unknown
 }
 
 /** Makes it. Throws where a module has nothing of the kind, so that no test passes by missing what it changes. */
@@ -37,7 +43,7 @@ export const otherBuild = async (...changes: readonly Change[]): Promise<OtherBu
   }
   return {
     path: folder.path,
-    load: (module) => import(pathToFileURL(at('dist', module)).href),
+    load: (module) => loadFrom(folder.path, module),
     [Symbol.asyncDispose]: () => folder[Symbol.asyncDispose](),
   }
 }

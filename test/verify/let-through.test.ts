@@ -17,7 +17,7 @@ test('names and ports that nobody granted, which lead to nobody', { timeout: 120
     'ampleMs = 30_000',
     'ampleMs = 1_000',
   ])
-  const { verifyProfile } = (await build.load('verify/verify.js')) as typeof Verify
+  const { verifyProfile } = build.load('verify/verify.js') as typeof Verify
   const host = { env: { LANG: 'C.UTF-8' }, home: home.path, uid: process.getuid?.() ?? -1 }
   const controls = ['proxy', 'patterns'] as const
   const { probes } = await verifyProfile('allowlisted-egress', { host, controls })

@@ -4,7 +4,7 @@ import { copyFileSync, renameSync } from 'node:fs'
 import { mkdtemp, readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
-import { fileURLToPath, pathToFileURL } from 'node:url'
+import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { answersIn } from '../../src/verify/lab/answers.ts'
 import { deniedProbes } from '../../src/verify/battery/denied.ts'
@@ -14,7 +14,7 @@ import { isGreen, type ProbeResult, type Verification } from '../../src/verify/r
 import { notShown } from '../../src/verify/unfinished.ts'
 import type * as Verify from '../../src/verify/verify.ts'
 import { compile } from '../support/compile.ts'
-import { copyPackage } from '../support/other-build.ts'
+import { copyPackage, loadFrom } from '../support/other-build.ts'
 import { tempDir } from '../support/temp-dir.ts'
 import { isSound, probe, verification } from '../support/verification.ts'
 
@@ -95,9 +95,7 @@ const verifyIn = async (
   graceMs?: number,
   onProgress: (stage: string) => void = () => undefined,
 ): Promise<Verification> => {
-  const { verifyProfile } = (await import(
-    pathToFileURL(join(at, 'dist/verify/verify.js')).href
-  )) as typeof Verify
+  const { verifyProfile } = loadFrom(at, 'verify/verify.js') as typeof Verify
   return verifyProfile('offline', {
     host: { env: { LANG: 'C.UTF-8' }, home: folder.path, uid: process.getuid?.() ?? -1 },
     patienceMs,

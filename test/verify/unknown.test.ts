@@ -7,7 +7,7 @@ import { tempDir } from '../support/temp-dir.ts'
 const verdictsIn = async (change: Change): Promise<ReadonlyMap<string, string>> => {
   await using home = await tempDir()
   await using build = await otherBuild(change)
-  const { verifyProfile } = (await build.load('verify/verify.js')) as typeof Verify
+  const { verifyProfile } = build.load('verify/verify.js') as typeof Verify
   const host = { env: { LANG: 'C.UTF-8' }, home: home.path, uid: process.getuid?.() ?? -1 }
   const controls = ['relay-rights', 'no-new-privileges', 'network-mode'] as const
   const { probes } = await verifyProfile('offline', { host, controls })

@@ -8,7 +8,7 @@ import { tempDir } from '../../support/temp-dir.ts'
 const astrayIn = async (...changes: readonly Change[]): Promise<readonly string[]> => {
   await using folder = await tempDir()
   await using build = await otherBuild(...changes)
-  const { leaseCanary: lease } = (await build.load('verify/lab/secrets.js')) as {
+  const { leaseCanary: lease } = build.load('verify/lab/secrets.js') as {
     leaseCanary: typeof leaseCanary
   }
   const { signal } = new AbortController()
