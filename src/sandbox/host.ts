@@ -13,6 +13,7 @@ import { type DockerHost, openDockerHost } from './docker/host.ts'
 import { keepSweeping } from './docker/janitor.ts'
 import type { LimitSupport } from './limits/enforcement.ts'
 import { type Fingerprint, hostFingerprint } from './fingerprint/fingerprint.ts'
+import type { PinFile } from './program/pinned-file.ts'
 import { type RecordImage, Registrations } from './registrations.ts'
 import type { HostFacts } from './resolve.ts'
 import { compileSeccomp } from './seccomp.ts'
@@ -54,6 +55,8 @@ export interface LaunchHostOptions {
   readonly drivers: readonly ServerSettings['driver'][]
   /** Where what the names of images led to is written down; nowhere unless given */
   readonly recordImage?: RecordImage
+  /** Reads the programs of every config; each config's are read anew unless given */
+  readonly pinFile?: PinFile
   readonly log: Logger
 }
 
@@ -65,7 +68,7 @@ export interface LaunchHostOptions {
  */
 export const createLaunchHost = async (options: LaunchHostOptions): Promise<LaunchHost> => {
   const { daemon, stateDirectory, own, homes, environment, drivers, log } = options
-  const { recordImage = () => Promise.resolve() } = options
+  const { recordImage = () => Promise.resolve(), pinFile } = options
   const found = await hostFingerprint()
   const { initPath } = requireInit(found)
   if (drivers.includes('bubblewrap')) requireSandbox(found)
@@ -119,7 +122,7 @@ export const createLaunchHost = async (options: LaunchHostOptions): Promise<Laun
       getOrMake(
         registrations,
         settings,
-        () => new Registrations(settings, { uid }, { engine: dockerHost, record: recordImage }),
+        () => new Registrations(settings, { uid }, { engine: dockerHost, record: recordImage }, pinFile),
       ),
     seccompOf: (policy, network) =>
       getOrMake(filters, JSON.stringify([policy, network]), () =>

@@ -8,7 +8,7 @@ import type { OwnedEngine } from './docker/look.ts'
 import { judgeArguments } from './program/arguments.ts'
 import { pinCommand, recheckCommand, type CommandPin, type Trust } from './program/command.ts'
 import { expectScript, pinPackage, verifyPackage, type PackagePin } from './program/package.ts'
-import { pinFileOnce } from './program/pinned-file.ts'
+import { type PinFile, pinFileOnce } from './program/pinned-file.ts'
 import {
   anyTree,
   type Bound,
@@ -80,12 +80,19 @@ export class Registrations {
   readonly #trust: Trust
   readonly #images: Images
   readonly #pins = new Map<string, Pin>()
-  readonly #pinFile = pinFileOnce()
+  readonly #pinFile: PinFile
   readonly #trees = new Map<string, Promise<Tree>>()
   readonly #rechecks = new Map<Tree, ReturnType<typeof recheckTree>>()
 
-  constructor(settings: RegistrationSettings, trust: Trust, images: Images = noImages) {
+  /** `pinFile` reads programs: what was read for this config alone, unless it is another's too. */
+  constructor(
+    settings: RegistrationSettings,
+    trust: Trust,
+    images: Images = noImages,
+    pinFile: PinFile = pinFileOnce(),
+  ) {
     this.#images = images
+    this.#pinFile = pinFile
     this.#settings = settings
     this.#trust = trust
   }

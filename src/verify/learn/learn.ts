@@ -13,6 +13,7 @@ import { silent } from '../../lib/logger.ts'
 import { groupDirectories } from '../../sandbox/cgroup/cgroup.ts'
 import { hostFingerprint } from '../../sandbox/fingerprint/fingerprint.ts'
 import { createLaunchHost } from '../../sandbox/host.ts'
+import { pinFileOnce } from '../../sandbox/program/pinned-file.ts'
 import { type Janitor, startJanitor } from '../lab/janitor.ts'
 import type { Verification } from '../result.ts'
 import { verifyProfile } from '../verify.ts'
@@ -65,6 +66,8 @@ export const learnProfile = async (options: LearnOptions): Promise<Learned> => {
     homes: [host.home],
     environment: host.env,
     drivers: ['bubblewrap'],
+    // Each draft is a config of its own, and the server's program one and the same file.
+    pinFile: pinFileOnce(),
     log,
   })
   await judgeWritable(options.write, launchHost.facts)
