@@ -54,6 +54,8 @@ export interface VerifyOptions {
   readonly signal?: AbortSignal
   /** How long a try of all of it may take, ms; what is not done then was not tried */
   readonly patienceMs?: number
+  /** Leaves it at the first try, whatever that has not shown */
+  readonly isTriedOnce?: boolean
   /** How long what is left may take to end from then on, ms; whoever is told that it did not ends this process */
   readonly graceMs?: number
   /** Called before each stage, in people's words */
@@ -100,7 +102,8 @@ const verifySubject = async (
   const first = await tryInTime(subject, options, real, patienceMs)
   const lacking = notShown(first)
   // A server is not called once more for it, nor is there a second try where the first has had all the time.
-  const isAgain = lacking !== null && real === null && performance.now() - from < patienceMs
+  const mayTryAgain = real === null && options.isTriedOnce !== true && performance.now() - from < patienceMs
+  const isAgain = lacking !== null && mayTryAgain
   if (isAgain) options.onProgress?.(`once more, since not all was shown: ${lacking}`)
   const found = isAgain ? await tryInTime(subject, options, real, patienceMs) : first
   const { probes, inspections, assertions, enforcedBy } = found

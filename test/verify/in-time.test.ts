@@ -20,7 +20,7 @@ const verdictsIn = async (
   await using build = await otherBuild(...changes)
   const { verifyProfile } = build.load('verify/verify.js') as typeof Verify
   const host = { env: { LANG: 'C.UTF-8' }, home: home.path, uid: process.getuid?.() ?? -1 }
-  const { probes } = await verifyProfile('allowlisted-egress', { host, controls })
+  const { probes } = await verifyProfile('allowlisted-egress', { host, controls, isTriedOnce: true })
   return Object.fromEntries(probes.map(({ id, verdict, observed }) => [id, `${verdict}: ${observed}`]))
 }
 

@@ -10,7 +10,8 @@ const verdictsIn = async (change: Change): Promise<ReadonlyMap<string, string>> 
   const { verifyProfile } = build.load('verify/verify.js') as typeof Verify
   const host = { env: { LANG: 'C.UTF-8' }, home: home.path, uid: process.getuid?.() ?? -1 }
   const controls = ['relay-rights', 'no-new-privileges', 'network-mode'] as const
-  const { probes } = await verifyProfile('offline', { host, controls })
+  const { probes, earlier } = await verifyProfile('offline', { host, controls, isTriedOnce: true })
+  expect(earlier, 'tried before').toEqual([])
   return new Map(probes.map(({ id, verdict, detail }) => [id, `${verdict}: ${detail}`]))
 }
 
