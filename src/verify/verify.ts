@@ -184,7 +184,7 @@ const tryAll = async (
     answersOutside(lab, planned),
   ])
   onProgress(selfCheck ? 'without each control' : 'without the controls that are not to be seen open outside')
-  const arms = await tryArms(lab, exposure, planned, { outside, selfCheck, listeners: neighbour })
+  const arms = await tryArms(lab, exposure, planned, { inside, outside, selfCheck, listeners: neighbour })
   const probes = planned.map(({ probe, trial }): ProbeResult => {
     return judge({
       probe,

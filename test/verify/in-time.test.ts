@@ -15,12 +15,18 @@ const [lab, wayOut] = ['verify/lab/try.js', 'verify/lab/way-out.js']
 const verdictsIn = async (
   changes: readonly Change[],
   controls: readonly ControlId[],
+  selfCheck = false,
 ): Promise<Readonly<Record<string, string>>> => {
   await using home = await tempDir()
   await using build = await otherBuild(...changes)
   const { verifyProfile } = build.load('verify/verify.js') as typeof Verify
   const host = { env: { LANG: 'C.UTF-8' }, home: home.path, uid: process.getuid?.() ?? -1 }
-  const { probes } = await verifyProfile('allowlisted-egress', { host, controls, isTriedOnce: true })
+  const { probes } = await verifyProfile('allowlisted-egress', {
+    host,
+    controls,
+    selfCheck,
+    isTriedOnce: true,
+  })
   return Object.fromEntries(probes.map(({ id, verdict, observed }) => [id, `${verdict}: ${observed}`]))
 }
 
@@ -70,6 +76,14 @@ test('what never comes is an error that says so', { timeout: 150_000 }, async ()
       /^error: what the door heard: nothing of name-not-listed, .*, 1000 ms later$/,
     ),
   })
+})
+
+test('what comes late with a control is waited for longer without it', { timeout: 120_000 }, async () => {
+  const slow: readonly Change[] = [
+    [lab, 'lab.kills ? server.kill() :', `lab.kills ? ${later(2000, 'server.kill()')} :`],
+  ]
+  const found = await verdictsIn(slow, ['end'], true)
+  expect(found).toEqual({ 'resources.end': 'pass: as expected' })
 })
 
 test('a process that is gone a while after its server is not left', async () => {

@@ -14,6 +14,7 @@ import type { Alter } from '../lab/try.ts'
 
 /** Which probes need an arm: all in a self-check, else those that were open nowhere outside. */
 export interface ArmChoice {
+  readonly inside: ReadonlyMap<Probe, readonly Answer[]>
   readonly outside: ReadonlyMap<Probe, readonly Answer[]>
   readonly selfCheck: boolean
   /** What listens in the other sandbox, which is without the control too where the control is between the two */
@@ -37,11 +38,21 @@ export const tryArms = async (
     launchesOf(its).map((launch): ArmLaunch => ({ control, launch })),
   )
   await inLaunches(launches, async (it) => {
-    const findings = await tryArm(lab, it, { exposure, listeners: choice.listeners })
+    const patienceMs = withoutControlMs(heldMs(it.launch, choice))
+    const findings = await tryArm({ ...lab, patienceMs }, it, { exposure, listeners: choice.listeners })
     for (const [probe, finding] of findings) found.set(probe, finding)
   })
   return found
 }
+
+/** How long what is looked at from outside took to come with the control, ms. */
+const heldMs = (launch: Launch, { inside }: ArmChoice): number =>
+  Math.max(
+    0,
+    ...launch.flatMap(({ probe, trial }) =>
+      trial.attempts.map(({ watch }, index) => (watch && inside.get(probe)?.[index]?.ms) ?? 0),
+    ),
+  )
 
 const isOpenOutside = ({ probe, trial }: Planned, { outside }: ArmChoice): boolean => {
   const answers = outside.get(probe) ?? []
@@ -66,7 +77,7 @@ const tryArm = async (
   { exposure, listeners }: { readonly exposure: Exposure; readonly listeners: Listeners },
 ): Promise<ReadonlyMap<Probe, ArmFinding>> => {
   const arm = armOf(control, whole.server.driver)
-  const lab = { ...arm.around(whole), patienceMs: withoutControlMs }
+  const lab = arm.around(whole)
   const alter: Alter = (plan) => arm.alter(plan, exposure)
   const isBetweenTwo = control === 'net-namespace' && launch[0].probe.isAlone !== true
   try {

@@ -3,8 +3,11 @@
 /** For what takes moments on a machine at rest, ms. What has not come by then has no verdict: the machine may be that busy. */
 export const ampleMs = 30_000
 
-/** The same where a control is gone without which it does not come, as it did with it just now. */
-export const withoutControlMs = 3000
+/**
+ * The same where a control is gone without which it does not come, as it did with it just now, in so many ms: so long that this was
+ * less than half of it, also on a machine that is busy.
+ */
+export const withoutControlMs = (heldMs: number): number => Math.min(ampleMs, Math.max(3000, 3 * heldMs))
 
 /** How long what was made may take to be gone once the signal has come, ms: twice what a sandbox that will not end is given. */
 export const takeDownMs = 20_000
