@@ -224,7 +224,14 @@ export const faultRows: readonly FaultRow[] = [
       'integration/disk.test.ts': ['that fails in any way blocks every call'],
     },
   },
-  { number: 24, fault: 'the clock jumps', tests: { 'integration/faults.test.ts': ['24: '] } },
+  {
+    number: 24,
+    fault: 'the clock jumps',
+    tests: {
+      'integration/faults.test.ts': ['24: '],
+      'integration/clock.test.ts': ['an approval that stands %s'],
+    },
+  },
   {
     number: 25,
     fault: 'a reload',

@@ -20,7 +20,10 @@ const factTypes: ReadonlySet<string> = new Set<Fact['type']>([
 ])
 
 type Body = Readonly<Record<string, unknown>>
-type Stored = Omit<StandingApproval, 'expiresAt'> & { readonly expires_at: string }
+type Stored = Omit<StandingApproval, 'expiresAt'> & {
+  readonly granted_at: string
+  readonly expires_at: string
+}
 
 /** What a snapshot keeps of the past. */
 export interface SavedPast {
@@ -94,14 +97,19 @@ export class Past implements Foldable {
     }))
   }
 
-  /** Approvals that outlive sessions, on the clock whose present is `now`. */
+  /**
+   * Approvals that outlive sessions, on the clock whose present is `now`. One that the wall clock has not come to yet is over: it
+   * was put back, nobody knows how far, and what is left would be so much longer than what was granted.
+   */
   standing(now: number): readonly StandingApproval[] {
+    const wallNow = Date.now()
     return [...this.#standing.values()]
       .filter(({ scope }) => scope === 'policy')
-      .map(({ expires_at, ...approval }) => ({
-        ...approval,
-        expiresAt: now + Date.parse(expires_at) - Date.now(),
-      }))
+      .flatMap(({ granted_at, expires_at, ...approval }) =>
+        Date.parse(granted_at) <= wallNow
+          ? [{ ...approval, expiresAt: now + Date.parse(expires_at) - wallNow }]
+          : [],
+      )
       .filter(({ expiresAt }) => expiresAt > now)
   }
 

@@ -95,7 +95,9 @@ function subscribe(
 /** An approval as it is recorded: on the wall clock, which outlives the daemon. */
 function storedApproval({ expiresAt, ...approval }: StandingApproval): Readonly<Record<string, unknown>> {
   const leftMs = expiresAt - performance.now()
-  return { ...approval, expires_at: new Date(Date.now() + leftMs).toISOString() }
+  const nowMs = Date.now()
+  const at = (ms: number): string => new Date(ms).toISOString()
+  return { ...approval, granted_at: at(nowMs), expires_at: at(nowMs + leftMs) }
 }
 
 /** What the record of an answer says of its question. */

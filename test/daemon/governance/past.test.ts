@@ -7,7 +7,13 @@ import { Past } from '../../../src/daemon/governance/past.ts'
 
 const standing = (id: string, identity: string) => ({
   type: 'approval.standing',
-  body: { id, identity, scope: 'policy', expires_at: new Date(Date.now() + 60_000).toISOString() },
+  body: {
+    id,
+    identity,
+    scope: 'policy',
+    granted_at: new Date().toISOString(),
+    expires_at: new Date(Date.now() + 60_000).toISOString(),
+  },
   seq: 1,
 })
 const quarantined = (failure: string) => ({

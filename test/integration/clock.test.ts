@@ -1,0 +1,53 @@
+// A wall clock that is put to another time while no daemon runs: what was said by the former is not held for longer than it was said for.
+import { expect, onTestFinished, test } from 'vitest'
+import type { Client } from '../../src/client/client.ts'
+import { openClock } from '../chaos/clock.ts'
+import { configOf, endServe, fixture, place, serve } from '../support/daemon.ts'
+import { eventually } from '../support/eventually.ts'
+
+const config = configOf(
+  { plain: fixture('echo') },
+  { rules: [{ permission: 'mcp:*:*', action: 'ask' }], approval: { ttl_ms: 3_600_000 } },
+)
+
+const call = (client: Client) =>
+  client.call('tools/call', { server: 'plain', tool: 'echo', arguments: { text: 'a' } })
+
+/** Calls once, and says yes to that and to all that is like it. */
+async function approved(client: Client): Promise<void> {
+  const over = new AbortController()
+  const watched = (async () => {
+    for await (const { method, params } of client.approvals(over))
+      if (method === 'approvals/asked')
+        await client.call('approvals/approve', { id: params.id, scope: 'policy' })
+  })()
+  await eventually(async () => (await client.call('approvals/list', {})).listeners > 0)
+  await call(client)
+  over.abort()
+  await watched
+}
+
+test.each([
+  ['is kept by a daemon after it', 0, 0, 1],
+  ['is kept where half of its time is over', 0, 0.5 / 24, 1],
+  ['ends where its time is over', 0, 400, 0],
+  ['ends where the clock is put back behind it', 0, -400, 0],
+  ['ends where it was given by a clock that was ahead', 400, 0, 0],
+])('an approval that stands %s', async (_, days, later, standing) => {
+  const at = await place(config)
+  onTestFinished(() => at[Symbol.asyncDispose]())
+  using clock = openClock(at.folder)
+  const env = { LD_PRELOAD: clock.library, SALLYPORT_CLOCK: clock.path }
+  clock.set(days * 86_400_000)
+  const first = await serve(at, env)
+  await approved(first.client)
+  await endServe(first)
+  clock.set(later * 86_400_000)
+  const { client } = await serve(at, env)
+  onTestFinished(() => client[Symbol.asyncDispose]())
+  expect((await client.call('approvals/list', {})).standing).toHaveLength(standing)
+  if (standing === 0) await expect(call(client)).rejects.toMatchObject({ code: 'ERR_APPROVAL_UNAVAILABLE' })
+  else await call(client)
+  expect(await client.call('audit/verify', {})).toMatchObject({ ok: true })
+  await client.call('daemon/shutdown', {})
+})
