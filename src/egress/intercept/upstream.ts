@@ -34,12 +34,12 @@ export class HostTrust {
 
   /** What the host gave to a connection that was verified, for the next one; null where there is none of late. */
   get session(): Buffer | null {
-    return this.#session !== null && this.#session.until > Date.now() ? this.#session.ticket : null
+    return this.#session !== null && this.#session.until > performance.now() ? this.#session.ticket : null
   }
 
   /** Keeps what a host gave to a connection whose certificate was verified. */
   keepSession(ticket: Buffer): void {
-    this.#session = { ticket, until: Date.now() + sessionMs }
+    this.#session = { ticket, until: performance.now() + sessionMs }
   }
 }
 

@@ -12,6 +12,7 @@ import { runInNewContext } from 'node:vm'
 import { describe, expect, test, vi } from 'vitest'
 import { createInterceptor } from '../../../src/egress/intercept/interceptor.ts'
 import { createSigner } from '../../../src/egress/intercept/signer.ts'
+import { HostTrust } from '../../../src/egress/intercept/upstream.ts'
 import { eventually } from '../../support/eventually.ts'
 import { host, intercepted, talk, token } from '../../support/intercepted.ts'
 import { tempDir } from '../../support/temp-dir.ts'
@@ -306,14 +307,33 @@ describe('what a host gives to take a conversation up again', () => {
 
   test('is not used once it is ten minutes old: the certificate is looked at anew', async () => {
     await using at = await intercepted({ http: resumed })
-    expect(await use(at)).toContain('<false>')
-    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 601_000 })
+    vi.useFakeTimers({ toFake: ['performance'] })
     try {
+      expect(await use(at)).toContain('<false>')
+      vi.advanceTimersByTime(601_000)
       expect(await use(at)).toContain('<false>')
     } finally {
       vi.useRealTimers()
     }
   })
+
+  test.each([400, -400])(
+    'is ten minutes old when they have passed, though the clock jumps by %i days',
+    (days) => {
+      vi.useFakeTimers({ toFake: ['Date', 'performance'] })
+      try {
+        const trust = new HostTrust(null)
+        trust.keepSession(Buffer.from('a ticket'))
+        vi.setSystemTime(Date.now() + days * 86_400_000)
+        vi.advanceTimersByTime(599_000)
+        expect(trust.session).not.toBeNull()
+        vi.advanceTimersByTime(2000)
+        expect(trust.session).toBeNull()
+      } finally {
+        vi.useRealTimers()
+      }
+    },
+  )
 
   test('stays with its sandbox', async () => {
     await using at = await intercepted({ http: resumed })
