@@ -25,8 +25,8 @@ const authorityMs = { call: 25 * 3_600_000, session: 10 * 365 * 86_400_000 } as 
 /** Life of a host's certificate, ms, and what is left of it when it is made anew */
 const hostMs = 3_600_000
 const renewMs = 600_000
-/** Clocks inside are the machine's own, which may be set back under a sandbox that runs, ms */
-const authorityGraceMs = 86_400_000
+/** Clocks inside are the machine's own, which may be set back under a sandbox that runs, by years where they were ahead, ms */
+const authorityGraceMs = { call: 86_400_000, session: authorityMs.session } as const
 const hostGraceMs = 60_000
 
 /**
@@ -68,7 +68,7 @@ export const createSigner = async (
     serialNumber: serial(),
     subject: name,
     issuer: name,
-    notBefore: new Date(bornMs - authorityGraceMs),
+    notBefore: new Date(bornMs - authorityGraceMs[life]),
     notAfter: new Date(bornMs + authorityMs[life]),
     publicKey: authority.publicKey,
     signingKey: authority.privateKey,

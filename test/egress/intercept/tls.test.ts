@@ -261,6 +261,7 @@ describe('a session of any length', () => {
     ['two days', 48 * hour],
     ['a year', 365 * 24 * hour],
     ['a clock that was set back by six hours', -6 * hour],
+    ['a clock that was set back by three years', -3 * 365 * 24 * hour],
   ])('of %s keeps its hosts: their certificates are made anew, the authority is believed', async (_, ms) => {
     await using at = await intercepted()
     const path = await given(`${at.dir.path}/ca.pem`, at.interceptor.certificate)
