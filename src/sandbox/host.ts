@@ -1,5 +1,6 @@
 // What one daemon has for all its launches: found, pinned and made once, taken down with the daemon.
 import { SallyportError } from '../errors.ts'
+import { accountGroup } from '../lib/account-group.ts'
 import type { Logger } from '../lib/logger.ts'
 import type { DaemonId } from '../lib/ids.ts'
 import type { ServerSettings, Settings } from '../schema/settings.ts'
@@ -117,7 +118,7 @@ export const createLaunchHost = async (options: LaunchHostOptions): Promise<Laun
     tools: () => ({ ...requireSandbox(found), procMasks, isRoot: uid === 0 }),
     launchers,
     log,
-    facts: { own, homes, environment, uid, gid: process.getgid?.() ?? -1, uidsInUse },
+    facts: { own, homes, environment, uid, gid: process.getgid?.() ?? -1, groupOf: accountGroup, uidsInUse },
     registrationsOf: (settings) =>
       getOrMake(
         registrations,

@@ -30,6 +30,8 @@ export interface HostFacts extends FilesystemFacts {
   /** The daemon's own ids */
   readonly uid: number
   readonly gid: number
+  /** Gid for a uid that is not the daemon's, or null where there is none that is that user's */
+  readonly groupOf: (uid: number) => number | null
   /** Host uids of the daemon's other sandboxes; a fresh one is none of them */
   readonly uidsInUse: ReadonlySet<number>
 }
@@ -55,7 +57,7 @@ const freshUids = 1 << 24
  * Returns what runs and as whom.
  *
  * 1. refuse what this version can't enforce, by name
- * 2. the user: the daemon's own, or for a root daemon `run_as` or a fresh uid; never 0
+ * 2. the user: the daemon's own, or for a root daemon `run_as` with its account's group, or a fresh uid; never 0
  * 3. the arguments, judged
  *
  * Throws ERR_SANDBOX_UNENFORCEABLE or ERR_ARGUMENT_REFUSED.
@@ -127,7 +129,8 @@ const judgeEnforceable = (server: ServerSettings): void => {
     )
 }
 
-const chooseUser = ({ name, runAs }: ServerSettings, { uid, gid, uidsInUse }: HostFacts): SandboxUser => {
+const chooseUser = ({ name, runAs }: ServerSettings, facts: HostFacts): SandboxUser => {
+  const { uid, gid, uidsInUse, groupOf } = facts
   if (uid !== 0) {
     if (runAs === null || runAs === uid) return { uid, gid, isSelf: true }
     throw unenforceableUser(
@@ -137,7 +140,15 @@ const chooseUser = ({ name, runAs }: ServerSettings, { uid, gid, uidsInUse }: Ho
     )
   }
   if (runAs === 0) throw unenforceableUser(name, runAs, 'no sandbox runs as root; choose another uid')
-  if (runAs !== null) return { uid: runAs, gid: runAs, isSelf: false }
+  if (runAs !== null) {
+    const group = groupOf(runAs)
+    if (group !== null) return { uid: runAs, gid: group, isSelf: false }
+    throw unenforceableUser(
+      name,
+      runAs,
+      'it has no account, and the group of that number is of others; make it one',
+    )
+  }
   for (;;) {
     const fresh = firstFreshUid + randomInt(freshUids)
     if (!uidsInUse.has(fresh)) return { uid: fresh, gid: fresh, isSelf: false }

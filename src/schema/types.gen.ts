@@ -538,7 +538,7 @@ export interface Config {
         storm: number
       }
       /**
-       * Host uid to run as where the daemon is root; null gives each sandbox one of its own
+       * Host uid to run as where the daemon is root, with the group of its account; null gives each sandbox one of its own
        */
       run_as: number | null
     }

@@ -1,5 +1,6 @@
 // The whole sequence: what each step refuses, what a launch reports of itself, and that nothing is left of it.
-import { existsSync, readdirSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { newInstanceId } from '../../src/lib/ids.ts'
 import type { CgroupSupport } from '../../src/sandbox/cgroup/level.ts'
@@ -87,6 +88,15 @@ describe('a launch', () => {
     await Promise.all(servers.map((server) => server[Symbol.asyncDispose]()))
     if (isRoot) for (const uid of uids) expect(processesOf(uid)).toEqual([])
     expect(groups()).toEqual([])
+  })
+
+  test.runIf(isRoot)('as an account has the group of that, whatever group has its number', async () => {
+    // Of Debian's `games`, whose uid is the gid of `tty`
+    const [uid, gid] = ['-u', '-g'].map((which) => Number(execFileSync('id', [which, 'games'])))
+    await using server = await launchWith({ runAs: uid ?? 0 })
+    const status = readFileSync(`/proc/${server.initPid}/status`, 'utf8')
+    expect(status).toMatch(new RegExp(`^Gid:(\\t${gid}){4}$`, 'm'))
+    expect(gid).not.toBe(uid)
   })
 })
 

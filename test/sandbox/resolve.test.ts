@@ -122,6 +122,16 @@ describe('the user', () => {
     expect(await ids({ facts, server: { runAs: 4321 } })).toEqual([4321, 4321])
     await expectRefusal(() => ids({ facts, server: { runAs: 0 } }), 'ERR_SANDBOX_UNENFORCEABLE', 'root')
   })
+
+  test('of a root daemon that is to be an account has the group of that, and nobody else’s', async () => {
+    const facts = { uid: 0, gid: 0, groupOf: (uid: number) => (uid === 42 ? 65_534 : null) }
+    expect(await ids({ facts, server: { runAs: 42 } })).toEqual([42, 65_534])
+    await expectRefusal(
+      () => ids({ facts, server: { runAs: 27 } }),
+      'ERR_SANDBOX_UNENFORCEABLE',
+      'the group of that number is of others',
+    )
+  })
 })
 
 describe('a script', () => {

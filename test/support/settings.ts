@@ -121,6 +121,7 @@ export const profileOf = ({
 export const factsOf = (more: Partial<HostFacts> = {}): HostFacts => ({
   uid,
   gid,
+  groupOf: (other) => other,
   uidsInUse: new Set(),
   own: [],
   homes: [],
