@@ -38,7 +38,7 @@ export const whoMayUse = (path: string): string =>
 
 /**
  * Makes the runtime directory (0711) with `host` (0700, or 0750 for the group) and `operator` (0700) in it.
- * Throws ERR_RUNTIME_UNSAFE where one can't be made, is a symlink, belongs to another user, or can be replaced by one.
+ * Throws ERR_RUNTIME_UNSAFE where one can't be made or given to the group, is a symlink, belongs to another user, or can be replaced by one.
  */
 export async function prepareRuntimeDir(directory: string, hostGid: number | null): Promise<RuntimePaths> {
   const paths = runtimePaths(directory)
@@ -71,8 +71,22 @@ async function ownFolder(directory: string, mode: number, gid: number | null): P
   const uid = process.geteuid?.() ?? -1
   if (!found.isDirectory()) throw unsafe(directory, 'is not a folder (symbolic links are not followed)')
   if (found.uid !== uid) throw unsafe(directory, `belongs to uid ${found.uid}, not to uid ${uid}`)
-  if (gid !== null && found.gid !== gid) await chown(directory, uid, gid)
+  if (gid !== null && found.gid !== gid) await giveToGroup(directory, uid, gid)
   if ((found.mode & 0o7777) !== mode) await chmod(directory, mode)
+}
+
+async function giveToGroup(directory: string, uid: number, gid: number): Promise<void> {
+  try {
+    await chown(directory, uid, gid)
+  } catch (error) {
+    if (errnoOf(error) !== 'EPERM') throw error
+    throw new SallyportError(
+      'ERR_RUNTIME_UNSAFE',
+      `folder ${directory} cannot be given to group ${gid}, the host_group, by uid ${uid}, whose process is not in it; start the daemon as root, or with that group beside its own (SupplementaryGroups= of systemd, setpriv --groups)`,
+      { path: directory, gid },
+      { cause: error },
+    )
+  }
 }
 
 // A folder above that another user may write lets them rename ours away and put theirs in its place.

@@ -25,6 +25,14 @@ it('the hosts’ folder is 0750 and the group’s where a group is admitted', as
   expect((await lstat(paths.hostDirectory)).gid).toBe(gid)
 })
 
+it.skipIf(isRoot)('a group that this user is not in is refused with what helps', async () => {
+  await using folder = await tempDir()
+  await expect(prepareRuntimeDir(join(folder.path, 'run'), 0)).rejects.toMatchObject({
+    ...unsafe,
+    message: expect.stringContaining('host_group') as unknown,
+  })
+})
+
 it('modes that somebody loosened are put right', async () => {
   await using folder = await tempDir()
   const directory = join(folder.path, 'run')
