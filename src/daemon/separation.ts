@@ -89,7 +89,7 @@ function notSeparate(daemonUid: number, hostGroup: string | null): SallyportErro
   const why = hostGroup === null ? 'host_group is not set, so hosts are' : `a member of ${hostGroup} is`
   return new SallyportError(
     'ERR_SEPARATION',
-    `require_separation: ${why} uid ${daemonUid} like the daemon or a sandbox; run the daemon as a user of its own and name the hosts' group in host_group`,
+    `require_separation: ${why} uid ${daemonUid} like the daemon or a sandbox; run the daemon as root, or as a user who is not listed in the hosts' group, and name that in host_group`,
     { uid: daemonUid },
   )
 }
