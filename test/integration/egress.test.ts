@@ -78,6 +78,13 @@ describe('a server on an allowlist', () => {
     expect(of('egress.refused', 'open').at(-1)?.body).toMatchObject({ verdict: 'refused', address: null })
   })
 
+  test('is shown by a tail of the journal with where it went', async () => {
+    const shown = async (type: string): Promise<string> =>
+      (await at.run(['audit', 'tail', '--server', 'open', '--type', type])).stdout
+    expect(await shown('egress.connected')).toContain(`host=${api.host} port=${api.plainPort} `)
+    expect(await shown('egress.refused')).toContain('host=elsewhere.example.org ')
+  })
+
   test('has events of it for operators and for its owner', async () => {
     const heard: string[] = []
     const stop = new AbortController()
