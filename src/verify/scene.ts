@@ -1,6 +1,7 @@
 // Where a subject is verified: the lab in which its launches are tried, and the scene that trials are made for.
 import { readFile, readlink } from 'node:fs/promises'
 import { hostname } from 'node:os'
+import { isMissing } from '../lib/missing.ts'
 import { isWithin } from '../lib/path-overlap.ts'
 import { presentProcMasks } from '../sandbox/bubblewrap/masks.ts'
 import type { LaunchHost } from '../sandbox/host.ts'
@@ -81,7 +82,7 @@ export const sceneOf = async (
     isRoot: process.geteuid?.() === 0,
     canConnect: server.driver === 'docker' || connects(host),
     groupsMissing: missingIn(host.limits),
-    hasSwap: (await readFile('/proc/swaps', 'utf8')).trim().includes('\n'),
+    hasSwap: await swaps(),
     countsPerNamespace: host.limits.nprocPerNamespace,
     setuidPrograms: await setuidPrograms(),
     capable: exhibit.capable,
@@ -93,6 +94,15 @@ export const sceneOf = async (
     asked: askedOf(subject),
     isHidden: (path) => isHidden(spec, path),
   }
+}
+
+// A kernel that can't swap has no such file.
+const swaps = async (): Promise<boolean> => {
+  const table = await readFile('/proc/swaps', 'utf8').catch((error: unknown) => {
+    if (isMissing(error)) return ''
+    throw error
+  })
+  return table.trim().includes('\n')
 }
 
 const connects = ({ fingerprint: { egressTrial } }: LaunchHost): Scene['canConnect'] =>

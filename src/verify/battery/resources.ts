@@ -68,7 +68,10 @@ export const resourceProbes: readonly Probe[] = [
       const swap = seen(
         'swap of the control group',
         async ({ pid }) => `${await swapOfGroup(pid, version)}`,
-        (text) => (text === '0' || text === 'uncounted' ? null : text),
+        (text) => {
+          if (text === 'uncounted') return hasSwap ? 'not counted, and this machine swaps' : null
+          return text === '0' ? null : text
+        },
       )
       const isThere = finds(['text', '/proc/self/status'], () => null, 'a process in it')
       return { expected, attempts: [isThere, swap], outside: [swap] }

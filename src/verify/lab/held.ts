@@ -1,6 +1,7 @@
 // What the kernel holds a process to by its control group, read from outside: what stands in the group's own files.
 import { readFile } from 'node:fs/promises'
 import { join, relative } from 'node:path'
+import { isMissing } from '../../lib/missing.ts'
 import { isWithin } from '../../lib/path-overlap.ts'
 import type { Control } from '../../sandbox/cgroup/level.ts'
 
@@ -15,7 +16,7 @@ const files = {
 
 /**
  * Returns the limit of the group that the process is in, or null where there is none or the group is this process's own: bytes,
- * tasks, or processors as a fraction. `either` is the version that has the control on this machine.
+ * tasks, or processors as a fraction. `either` is the version that has the control on this machine. Throws where it can't be read.
  */
 export const heldByGroup = async (
   pid: number,
@@ -25,9 +26,9 @@ export const heldByGroup = async (
   const version = await versionOf(pid, which, control)
   const folder = await ownFolder(pid, version, control)
   if (folder === null) return null
-  const values = files[version][control].map((name) => readFile(join(folder, name), 'utf8'))
-  const [value, period = 1] = (await Promise.all(values)).join(' ').trim().split(/\s+/).map(Number)
-  return value === undefined || Number.isNaN(value) || value < 0 ? null : value / period
+  const found = await Promise.all(files[version][control].map((name) => numbersIn(join(folder, name))))
+  const [value = null, period = 1] = found.flat()
+  return value === null || period === null ? null : value / period
 }
 
 /**
@@ -41,13 +42,31 @@ export const swapOfGroup = async (
   const version = await versionOf(pid, which, 'memory')
   const folder = await ownFolder(pid, version, 'memory')
   if (folder === null) return null
-  const read = async (name: string): Promise<number> => Number(await readFile(join(folder, name), 'utf8'))
-  const swapFile = version === 1 ? 'memory.memsw.limit_in_bytes' : 'memory.swap.max'
-  const most = await read(swapFile).catch(() => 'uncounted' as const)
+  const read = async (name: string): Promise<number | null> =>
+    (await numbersIn(join(folder, name)))[0] ?? null
+  const [memoryFile] = files[version].memory
+  const memory = await read(memoryFile)
+  // In a folder that has the one, the other is missing only where it isn't counted.
+  const most = await read(version === 1 ? 'memory.memsw.limit_in_bytes' : 'memory.swap.max').catch(
+    (error: unknown) => {
+      if (isMissing(error)) return 'uncounted' as const
+      throw error
+    },
+  )
   if (most === 'uncounted' || version === 2) return most
-  const memory = await read('memory.limit_in_bytes')
-  return memory < unlimited ? most - memory : null
+  return most === null || memory === null || memory >= unlimited ? null : most - memory
 }
+
+/** The numbers in a file of a group, each null where that is no limit. Throws where it has something else, or nothing. */
+const numbersIn = async (path: string): Promise<readonly (number | null)[]> =>
+  (await readFile(path, 'utf8'))
+    .trim()
+    .split(/\s+/)
+    .map((word) => {
+      if (word === 'max' || word === '-1') return null
+      if (/^\d+$/.test(word)) return Number(word)
+      throw new Error(`${path} says ${JSON.stringify(word)}, which is no limit`)
+    })
 
 /** What version 1 gives as the limit of a group that has none, and above it */
 const unlimited = 2 ** 62
