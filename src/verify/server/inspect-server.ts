@@ -17,8 +17,8 @@ import { containerGroup, givenDemands, placeDemands, statusDemands } from './dem
 import { fileDemands } from './files-demands.ts'
 import { gvisorDemands } from './gvisor-demands.ts'
 import { look, type Sight } from './look.ts'
-import { isRead, namespaceKinds, processesOf } from './processes.ts'
-import { called, introduced, type Launched, left, started, toolsListed, unreached } from './steps.ts'
+import { attempt, isRead, namespaceKinds, processesOf } from './processes.ts'
+import { called, introduced, type Launched, left, started, toolsListed, unreached, unseen } from './steps.ts'
 import { Talk } from './talk.ts'
 
 /** Runs the server of these settings on a stream, apart from every daemon; resolves when nothing of it is left. */
@@ -80,7 +80,7 @@ export const inspectServer = async (
         onStderr: (line) => void (complaints.length < 5 && complaints.push(line.slice(0, 200))),
         watch: {
           launched: (process) => {
-            seen.launched.push({ process, groups: groupsOf(process, server.driver) })
+            seen.launched.push({ process, groups: attempt(() => groupsOf(process, server.driver)) })
           },
           listed: (tools) => (seen.listed = tools),
         },
@@ -117,7 +117,10 @@ export const inspectServer = async (
     inspections.push(...unreached(inspections, SallyportError.from(error).message, complaints))
   }
   const process = answering ?? seen.launched.at(-1)?.process ?? null
-  inspections.push(...(process === null ? [] : lookAt(process, server, canaries, kernel)))
+  if (process !== null) {
+    const looked = attempt(() => lookAt(process, server, canaries, kernel))
+    inspections.push(...(isRead(looked) ? looked : [unseen(looked)]))
+  }
   mine.end()
   const goneMs = server.stop.eofMs + server.stop.termMs + ampleMs
   const late = (): Error => new Error(`it was not gone ${goneMs} ms after it was told to end`)
@@ -148,7 +151,8 @@ const groupsOf = (
   driver: Subject['server']['driver'],
 ): readonly string[] => {
   const [init] = processesOf(initPid)
-  if (init === undefined || !isRead(init.groups)) return []
+  if (init === undefined) return []
+  if (!isRead(init.groups)) throw Object.assign(new Error('unread'), { code: init.groups.unread })
   return init.groups
     .trim()
     .split('\n')

@@ -48,11 +48,14 @@ export interface Socket {
   readonly state: string
 }
 
-/** Everything from PID 1 of a sandbox down, PID 1 first. What ends while it is looked at is left out. */
+/**
+ * Everything from PID 1 of a sandbox down, PID 1 first. What ends while it is looked at is left out. Throws where /proc doesn't
+ * say who is there: that nothing was seen of a process is no sign that there is none.
+ */
 export const processesOf = (initPid: number): readonly SeenProcess[] => {
   const parents = new Map<number, number>()
   for (const name of readdirSync('/proc').filter((entry) => /^\d+$/.test(entry))) {
-    const status = fieldsOf(attempt(() => readFileSync(`/proc/${name}/status`, 'utf8')))
+    const status = fieldsOf(unlessGone(() => readFileSync(`/proc/${name}/status`, 'utf8')))
     if (status !== null && !/^[ZX]/.test(status['State'] ?? 'X'))
       parents.set(Number(name), Number(status['PPid']))
   }
@@ -66,7 +69,7 @@ export const processesOf = (initPid: number): readonly SeenProcess[] => {
 
 const seen = (pid: number): SeenProcess | null => {
   const at = (file: string): string => readFileSync(`/proc/${pid}/${file}`, 'utf8')
-  const status = fieldsOf(attempt(() => at('status')))
+  const status = fieldsOf(unlessGone(() => at('status')))
   if (status === null) return null
   return {
     pid,
@@ -85,9 +88,9 @@ const seen = (pid: number): SeenProcess | null => {
     mounts: attempt(() => at('mountinfo')),
     descriptors: attempt(() =>
       readdirSync(`/proc/${pid}/fd`).flatMap((fd): Descriptor[] => {
-        const leadsTo = attempt(() => readlinkSync(`/proc/${pid}/fd/${fd}`))
-        const info = attempt(() => at(`fdinfo/${fd}`))
-        if (typeof leadsTo !== 'string' || typeof info !== 'string') return [] // it was closed meanwhile
+        const leadsTo = unlessGone(() => readlinkSync(`/proc/${pid}/fd/${fd}`))
+        const info = unlessGone(() => at(`fdinfo/${fd}`))
+        if (leadsTo === null || info === null) return [] // it was closed meanwhile
         return [{ fd: Number(fd), leadsTo, mount: Number(/^mnt_id:\s+(\d+)/m.exec(info)?.[1]) }]
       }),
     ),
@@ -121,14 +124,24 @@ export const attempt = <T>(read: () => T): Read<T> => {
   }
 }
 
+/** Reads what a process has, or returns null where it has that no more, or is gone. Throws whatever else keeps it from being read. */
+const unlessGone = <T>(read: () => T): T | null => {
+  try {
+    return read()
+  } catch (error) {
+    if (['ENOENT', 'ESRCH'].includes(errnoOf(error) ?? '')) return null
+    throw error
+  }
+}
+
 const orNone = (value: Read<readonly string[]>): readonly string[] => (isRead(value) ? value : [])
 
-const fieldsOf = (text: Read<string>): Record<string, string> | null =>
-  isRead(text)
-    ? Object.fromEntries(
+const fieldsOf = (text: string | null): Record<string, string> | null =>
+  text === null
+    ? null
+    : Object.fromEntries(
         text.split('\n').map((line) => [line.split(':')[0] ?? '', line.slice(line.indexOf(':') + 1).trim()]),
       )
-    : null
 
 const socketsIn = (protocol: string, table: string): Socket[] =>
   table

@@ -1,5 +1,5 @@
 // What is said of each step of a real server's run: that it came to it, and what was answered.
-import { existsSync } from 'node:fs'
+import { lstatSync } from 'node:fs'
 import { SallyportError } from '../../errors.ts'
 import { holdsWithin } from '../../lib/deadline.ts'
 import type { SandboxProcess } from '../../sandbox/driver.ts'
@@ -7,12 +7,12 @@ import { mountsOf } from '../../sandbox/spec.ts'
 import { ampleMs } from '../lab/patience.ts'
 import type { Inspection } from '../result.ts'
 import type { Choice } from './choose-call.ts'
-import { processesOf } from './processes.ts'
+import { isRead, processesOf, type Read, type Unread } from './processes.ts'
 import type { Reply } from './talk.ts'
 
 /** The steps in their order; each is an inspection of that name, whether it was reached or not. */
 export const steps = ['server.started', 'server.introduced', 'server.listed', 'server.called'] as const
-type Step = (typeof steps)[number] | 'server.gone'
+type Step = (typeof steps)[number] | 'process.tree' | 'server.gone'
 
 const about: Readonly<Record<Step, Pick<Inspection, 'protects' | 'expected'>>> = {
   'server.started': {
@@ -25,6 +25,10 @@ const about: Readonly<Record<Step, Pick<Inspection, 'protects' | 'expected'>>> =
   },
   'server.listed': { protects: 'The server says what it can do.', expected: 'an answer to tools/list' },
   'server.called': { protects: 'The server answers a call that changes nothing.', expected: 'an answer' },
+  'process.tree': {
+    protects: 'The server is what was planned, and all that it starts stays below the sandbox’s PID 1.',
+    expected: 'every process, as the host’s /proc shows it',
+  },
   'server.gone': {
     protects: 'Nothing of the server is left when it has ended.',
     expected: 'no process, no group, no door',
@@ -102,10 +106,14 @@ export const unreached = (
       ),
     )
 
+/** Of all that is looked for in its processes, where nobody could say which they are. */
+export const unseen = ({ unread }: Unread): Inspection =>
+  inspection('process.tree', 'error', `its processes could not be looked at (${unread})`)
+
 /** A sandbox that was launched, with the folders of its control groups. */
 export interface Launched {
   readonly process: SandboxProcess
-  readonly groups: readonly string[]
+  readonly groups: Read<readonly string[]>
 }
 
 /** Looks for what a server could leave, calls' own sandboxes with it: processes, control groups, the socket of a door. */
@@ -115,8 +123,11 @@ export const left = async (
 ): Promise<Inspection> => {
   if (launched.length === 0) return inspection('server.gone', 'error', 'it never started')
   if (ended instanceof SallyportError) return inspection('server.gone', 'error', ended.message)
+  const hidden = launched.flatMap(({ groups }) => (isRead(groups) ? [] : [groups.unread]))
+  if (hidden[0] !== undefined)
+    return inspection('server.gone', 'error', `which control groups it had could not be read (${hidden[0]})`)
   const files = launched.flatMap(({ process: { spec }, groups }) => [
-    ...groups,
+    ...(isRead(groups) ? groups : []),
     ...mountsOf(spec)
       .filter(({ origin }) => origin === 'supervisor')
       .map(({ source }) => source),
@@ -125,10 +136,13 @@ export const left = async (
     ...launched.flatMap(({ process: { initPid } }) =>
       processesOf(initPid).map(({ pid, name }) => `process ${pid} ${name}`),
     ),
-    ...files.filter((path) => existsSync(path)),
+    // What may not be looked at may be there: that throws.
+    ...files.filter((path) => lstatSync(path, { throwIfNoEntry: false }) !== undefined),
   ]
-  await holdsWithin(() => remains().length === 0, ampleMs)
-  const still = remains()
+  const still = await holdsWithin(() => remains().length === 0, ampleMs).then(remains, (error: unknown) =>
+    inspection('server.gone', 'error', `what is left of it could not be seen: ${String(error)}`),
+  )
+  if ('verdict' in still) return still
   const how = ended.reason ?? `status ${ended.status}`
   return still.length === 0
     ? inspection(
