@@ -5,6 +5,7 @@ import { createServer, type AddressInfo, type Server } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { newInstanceId } from '../../lib/ids.ts'
+import { errnoOf } from '../../lib/missing.ts'
 import { findProbesBinary } from '../../sandbox/init-binary.ts'
 import type { Janitor } from './janitor.ts'
 import { plantPeople, plantProject } from './people.ts'
@@ -32,7 +33,7 @@ export interface Canaries {
   readonly abstract: string
   /** Port on 127.0.0.1 */
   readonly port: number
-  /** Port on ::1, or null where this machine has no IPv6 */
+  /** Port on ::1, or null where this machine has no such address */
   readonly port6: number | null
   /** Variables of the daemon's environment */
   readonly variables: Readonly<Record<string, string>>
@@ -113,7 +114,11 @@ const plant = async (
   await chmod(socket, 0o777)
   await listen(`\0${word}`)
   const port = portOf(await listen(0, '127.0.0.1'))
-  const port6 = await listen(0, '::1').then(portOf, () => null)
+  // Only an address that this machine has not is nobody's to reach.
+  const port6 = await listen(0, '::1').then(portOf, (error: unknown) => {
+    if (['EADDRNOTAVAIL', 'EAFNOSUPPORT'].includes(errnoOf(error) ?? '')) return null
+    throw error
+  })
   const program = join(folder, 'sallyport-probes')
   await copyFile(await findProbesBinary(), program)
   await chmod(program, 0o755)

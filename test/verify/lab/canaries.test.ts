@@ -20,3 +20,17 @@ test('a verification that is PID 1 of a container plants another number than tha
   expect(found).toMatchObject({ self: 1, isThere: true })
   expect(found.planted).toBeGreaterThan(1)
 })
+
+test.each([
+  ['has', 'ip link set lo up', expect.any(Number)],
+  ['has not', 'echo 1 >/proc/sys/net/ipv6/conf/lo/disable_ipv6; ip link set lo up', null],
+])('what listens on ::1 is planted where a machine %s that address', async (_, setUp, port6) => {
+  await using home = await tempDir()
+  const ownNetwork = ['--user', '--map-root-user', '--net', 'sh', '-c', `${setUp}; exec "$@"`, 'sh']
+  const { stdout } = await promisify(execFile)(
+    'unshare',
+    [...ownNetwork, process.execPath, script, home.path],
+    { timeout: 30_000 },
+  )
+  expect(JSON.parse(stdout)).toMatchObject({ port6 })
+})
