@@ -11,6 +11,7 @@ import { confineInContainer, type DockerPlan } from './docker/driver.ts'
 import { engineEnforcement, withMountedLinks } from './docker/host.ts'
 import type { SandboxProcess } from './driver.ts'
 import { requireEgress, requireSandbox } from './fingerprint/diagnose.ts'
+import { withEgressTried } from './fingerprint/fingerprint.ts'
 import { chooseEnforcement } from './limits/enforcement.ts'
 import { buildEnvironment } from './environment.ts'
 import { planFilesystem } from './mounts/filesystem.ts'
@@ -102,12 +103,13 @@ export const planLaunch = async (
   signal.throwIfAborted()
   const { server, profile, instance, supply } = request
 
-  // 1. fingerprint: a real sandbox was tried when the daemon started; where it failed, the missing control is named.
-  //    In a container the engine has the say, and init tries the way out itself before anything of the server runs.
+  // 1. fingerprint: a real sandbox was tried when the daemon started; where it failed, the missing control is named. Where the
+  //    way out was only late, it is tried anew. In a container the engine has the say, and init tries the way out itself before anything of the server runs.
   const docker = server.driver === 'docker' ? await unlessAborted(host.docker(), signal) : null
   if (docker === null) {
     requireSandbox(host.fingerprint)
-    if (profile.network.mode === 'allowlist') requireEgress(host.fingerprint)
+    if (profile.network.mode === 'allowlist')
+      requireEgress(await unlessAborted(withEgressTried(host.fingerprint), signal))
   }
   refuseOtherNetwork(server, profile, supply)
 

@@ -4,6 +4,7 @@ import { hostname } from 'node:os'
 import { isMissing } from '../lib/missing.ts'
 import { isWithin } from '../lib/path-overlap.ts'
 import { presentProcMasks } from '../sandbox/bubblewrap/masks.ts'
+import { withEgressTried } from '../sandbox/fingerprint/fingerprint.ts'
 import type { LaunchHost } from '../sandbox/host.ts'
 import { findProbesBinary } from '../sandbox/init-binary.ts'
 import { noSupply } from '../sandbox/launch.ts'
@@ -80,7 +81,7 @@ export const sceneOf = async (
     namespaces: await ownNamespaces(),
     hostName: hostname(),
     isRoot: process.geteuid?.() === 0,
-    canConnect: server.driver === 'docker' || connects(host),
+    canConnect: server.driver === 'docker' || (await connects(host)),
     groupsMissing: missingIn(host.limits),
     hasSwap: await swaps(),
     countsPerNamespace: host.limits.nprocPerNamespace,
@@ -105,8 +106,10 @@ const swaps = async (): Promise<boolean> => {
   return table.trim().includes('\n')
 }
 
-const connects = ({ fingerprint: { egressTrial } }: LaunchHost): Scene['canConnect'] =>
-  egressTrial?.works === false && egressTrial.isLate === true ? 'unknown' : egressTrial?.works === true
+const connects = async ({ fingerprint }: LaunchHost): Promise<Scene['canConnect']> => {
+  const { egressTrial } = await withEgressTried(fingerprint)
+  return egressTrial?.works === false && egressTrial.isLate === true ? 'unknown' : egressTrial?.works === true
+}
 
 const missingIn = ({ cgroups: { cause, mend } }: LaunchHost['limits']): string | null =>
   cause === null ? null : [cause, mend].filter((part) => part !== null).join('; ')

@@ -46,6 +46,29 @@ export function hostFingerprint(): Promise<Fingerprint> {
   return kept
 }
 
+let egressSince: Promise<Trial> | undefined
+
+/**
+ * Returns the fingerprint with its trial of the network made anew, where that was late: a machine that was busy when a daemon
+ * started need not be so for as long as it lives. Whoever asks meanwhile waits for the same one; what works is believed from then on.
+ */
+export async function withEgressTried(found: Fingerprint): Promise<Fingerprint> {
+  const { egressTrial, bubblewrap, init } = found
+  const isLate = egressTrial?.works === false && egressTrial.isLate === true
+  if (!isLate || bubblewrap === null || init.path === null) return found
+  egressSince ??= tryAgain(tryEgress, bubblewrap.path, init.path).then(
+    (trial) => {
+      if (!trial.works) egressSince = undefined
+      return trial
+    },
+    (error: unknown) => {
+      egressSince = undefined
+      throw error
+    },
+  )
+  return { ...found, egressTrial: await egressSince }
+}
+
 /** Takes a fingerprint now. Changes nothing on the host, and never throws for what the host lacks. */
 export async function fingerprint(): Promise<Fingerprint> {
   const [bubblewrap, init] = await Promise.all([findBubblewrap(), findInit()])
