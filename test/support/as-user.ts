@@ -15,13 +15,25 @@ const repository = new URL('../../', import.meta.url).pathname
  * A clone below /root is closed to that user, so the clone is bound to a folder that is not, in a mount namespace that ends
  * with the script.
  */
-export const asUser = async (script: string, ...args: readonly string[]): Promise<string> => {
+export const asUser = (script: string, ...args: readonly string[]): Promise<string> =>
+  runAs(ordinaryUid, [], script, args)
+
+/** The same as a user of whom nobody else is, and who may have no more processes and threads than that. */
+export const asPoorUser = (most: number, script: string, ...args: readonly string[]): Promise<string> =>
+  runAs(64_123, ['prlimit', `--nproc=${most}:${most}`], script, args)
+
+const runAs = async (
+  uid: number,
+  under: readonly string[],
+  script: string,
+  args: readonly string[],
+): Promise<string> => {
   const place = clonePlace()
   const folder = place ?? (await mkdtemp(join(tmpdir(), 'sp-user-')))
   const node = process.execPath.startsWith(repository)
     ? join(folder, process.execPath.slice(repository.length))
     : process.execPath
-  const drop = ['setpriv', `--reuid=${ordinaryUid}`, `--regid=${ordinaryUid}`, '--clear-groups']
+  const drop = ['setpriv', `--reuid=${uid}`, `--regid=${uid}`, '--clear-groups', ...under]
   const inner = ['mount --bind "$1" "$2" && shift 2 && exec "$@"', 'sh', repository, folder]
   try {
     const { stdout } = await promisify(execFile)(

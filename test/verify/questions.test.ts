@@ -200,6 +200,14 @@ const rows: readonly Row[] = [
     'stopped by EPERM, which is not how this limit says no',
     ['the limit is 1000 bytes, 67109864 were tried: EPERM'],
   ],
+  ...['killed', 'ENOMEM'].map((outcome): Row => [
+    'cannot exceed memory',
+    [outcome, ''],
+    [],
+    'error',
+    `stopped by ${outcome}, which is not how this limit says no`,
+    [`the limit is 1000 bytes, 67109864 were tried: ${outcome}`],
+  ]),
   [
     'cannot exceed pids',
     ['EAGAIN', '7'],

@@ -1,10 +1,17 @@
 // What could not be found out of a machine is an error, and does not pass for something that this machine has not.
+import { execFile } from 'node:child_process'
+import { mkdir, rmdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { describe, expect, test } from 'vitest'
 import { detectCgroups } from '../../src/sandbox/cgroup/level.ts'
 import type { ControlId } from '../../src/verify/arms/controls.ts'
+import type { Verification } from '../../src/verify/result.ts'
 import type * as Verify from '../../src/verify/verify.ts'
+import { asPoorUser } from '../support/as-user.ts'
 import { type Change, otherBuild } from '../support/other-build.ts'
 import { tempDir } from '../support/temp-dir.ts'
+import { isRoot } from '../support/user.ts'
 
 const verdictsIn = async (
   changes: readonly Change[],
@@ -36,6 +43,39 @@ test(
   },
 )
 
+test(
+  'whether ::1 of the host is reached, where nothing could be planted there',
+  { timeout: 60_000 },
+  async () => {
+    const shut: Change = ['verify/lab/canaries.js', "listen(0, '::1')", "listen('/nonexistent/socket')"]
+    await using home = await tempDir()
+    await using build = await otherBuild(shut)
+    const { verifyProfile } = build.load('verify/verify.js') as typeof Verify
+    const host = { env: { LANG: 'C.UTF-8' }, home: home.path, uid: process.getuid?.() ?? -1 }
+    const { verdict, inspections } = await verifyProfile('offline', { host, controls: ['net-namespace'] })
+    expect([verdict, inspections]).toEqual([
+      'error',
+      [
+        expect.objectContaining({
+          id: 'run.complete',
+          observed: expect.stringContaining('/nonexistent/socket'),
+        }),
+      ],
+    ])
+  },
+)
+
+test('a trial of the network that was late is made anew, and then known', { timeout: 120_000 }, async () => {
+  const lateOnce: Change = [
+    'sandbox/fingerprint/trial.js',
+    'const network = await planNetwork(',
+    'if (!tryEgress.isBusyNoMore) await new Promise((resolve) => setTimeout(resolve, 6000)); tryEgress.isBusyNoMore = true; const network = await planNetwork(',
+  ]
+  const found = await verdictsIn([lateOnce])
+  expect(found.get('network.relay')).toMatch(/^not-applicable|^pass/)
+  expect(found.get('network.as-stated')).toMatch(/^pass/)
+})
+
 test.each([
   ['a program that hangs', "['-c', 'sleep 9']", 'timeout: 200'],
   ['one that fails', "['-c', 'exit 3']", 'timeout: 30_000'],
@@ -50,12 +90,52 @@ test.each([
   )
 })
 
-const memory = detectCgroups().bases.memory?.version ?? null
+const base = detectCgroups().bases.memory
 
-describe.runIf(memory !== null)('what may be swapped beyond the memory of a control group', () => {
+describe('what a limit may have stopped is no pass where the machine', () => {
+  const [pids, memory] = ['cannot exceed pids', 'cannot exceed memory']
+
+  test.runIf(isRoot)('has no more processes for its user', { timeout: 120_000 }, async () => {
+    const script = 'support/run-verify.ts'
+    const { assertions } = JSON.parse(await asPoorUser(300, script, 'browser', 'plain', pids)) as Verification
+    expect(assertions.filter(({ text }) => text === pids)).toEqual([
+      expect.objectContaining({
+        verdict: 'error',
+        observed: 'it was not to be had outside of the sandbox either',
+        evidence: [
+          expect.stringMatching(/^the limit is 512 processes, 528 were tried: EAGAIN/),
+          'outside: EAGAIN',
+        ],
+      }),
+    ])
+  })
+
+  test.runIf(isRoot && base !== null)('has no more memory than that', { timeout: 120_000 }, async () => {
+    const group = join(base?.path ?? '', `sp-poor-${process.pid}`)
+    const most = base?.version === 1 ? 'memory.limit_in_bytes' : 'memory.max'
+    await mkdir(group)
+    try {
+      await writeFile(join(group, most), `${700 * 2 ** 20}`)
+      const script = new URL('../support/run-verify.ts', import.meta.url).pathname
+      const inGroup = ['-c', 'echo $$ > "$0/cgroup.procs" && exec "$@"', group, process.execPath, script]
+      const { stdout } = await promisify(execFile)('sh', [...inGroup, 'node', 'plain', memory])
+      const { assertions } = JSON.parse(stdout) as Verification
+      expect(assertions.filter(({ text }) => text === memory)).toEqual([
+        expect.objectContaining({
+          verdict: 'error',
+          observed: expect.stringMatching(/^it takes 1140850688 bytes, and this host has \d+ free$/),
+        }),
+      ])
+    } finally {
+      await rmdir(group)
+    }
+  })
+})
+
+describe.runIf(base !== null)('what may be swapped beyond the memory of a control group', () => {
   // Neither can be read, by root either.
   const [swapFile, shut, absent] =
-    memory === 1
+    base?.version === 1
       ? ["'memory.memsw.limit_in_bytes'", "'memory.force_empty'", "'memory.absent'"]
       : ["'memory.swap.max'", "'cgroup.kill'", "'memory.absent'"]
   const heldBy = (file: string): Change => ['verify/lab/held.js', swapFile, file]

@@ -7,7 +7,9 @@ import type { Scene, Trial } from '../probe.ts'
 
 const margin = 32
 const aboveMemory = 67_108_864
-const reserveBytes = 268_435_456
+
+/** What a host must have left for others, where more memory than a limit is taken: else its own want of it may be what ends that */
+export const reserveBytes = 268_435_456
 
 const cgroupVersion = (by: EnforcedBy): 1 | 2 | null =>
   by === 'cgroup-v1' ? 1 : by === 'cgroup-v2' ? 2 : null

@@ -3,7 +3,8 @@ import type { Assertion, StatedAssertion } from '../../schema/assertion.ts'
 import type { EgressEvent, EgressGrant } from '../../schema/egress.ts'
 import { type Answer, finds } from '../attempt.ts'
 import type { KernelInside, Lab } from '../lab/lab.ts'
-import { type Tried, tryInside } from '../lab/try.ts'
+import { reserveBytes } from '../battery/taking.ts'
+import { type Tried, tryInside, tryOutside } from '../lab/try.ts'
 import type { AssertionResult } from '../result.ts'
 import { type CallScene, judgeCall } from './calls.ts'
 import { type Judged, linesOf, type Question, questionOf, untried } from './questions.ts'
@@ -49,11 +50,9 @@ export const tryAssertions = async (
     const judged =
       question === null
         ? await judgedByPolicy(assertion, calls)
-        : judgedBy(
-            question,
-            question.isAlone ? await aloneAnswer(lab, question, kernel) : answers[next++],
-            doors,
-          )
+        : question.isAlone
+          ? await judgedAlone(lab, question, kernel)
+          : judgedBy(question, answers[next++], doors)
     results.push({ text, reason, file, line, ...judged })
   }
   return results
@@ -64,6 +63,21 @@ const ask = (lab: Lab, questions: readonly (Question | null)[]): Promise<Tried> 
     lab,
     questions.flatMap((question) => (question === null ? [] : [finds(question.asks, () => null)])),
   )
+
+/** What a limit stops passes only where the machine would not have stopped it, too. */
+const judgedAlone = async (lab: Lab, question: Question, kernel: KernelInside): Promise<Judged> => {
+  const { asks, takesBytes = 0, isToBeHadOutside = false } = question
+  const free = process.availableMemory()
+  if (takesBytes > 0 && free < takesBytes + reserveBytes)
+    return untried(`it takes ${takesBytes} bytes, and this host has ${free} free`)
+  const judged = judgedBy(question, await aloneAnswer(lab, question, kernel), [])
+  if (judged.verdict !== 'pass' || !isToBeHadOutside) return judged
+  const [outside] = (await tryOutside(lab, [finds(asks, () => null)])).answers
+  const evidence = [...judged.evidence, `outside: ${outside?.outcome ?? 'no answer'}`]
+  return outside?.outcome === 'open'
+    ? { ...judged, evidence }
+    : untried('it was not to be had outside of the sandbox either', evidence)
+}
 
 const aloneAnswer = async (
   lab: Lab,

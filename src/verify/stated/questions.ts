@@ -14,6 +14,10 @@ export interface Question {
   readonly asks: readonly string[]
   /** Whether it takes so much that it has a launch to itself */
   readonly isAlone: boolean
+  /** Bytes that it takes of the machine's memory, where nothing stops it */
+  readonly takesBytes?: number
+  /** Whether the machine, too, may answer as its limit does: the same must then be had outside */
+  readonly isToBeHadOutside?: true
   /** `doors` is what happened at the way out of the sandbox that answered; empty where there is none */
   judge(answer: Answer, doors: readonly EgressEvent[]): Judged
 }
@@ -169,9 +173,9 @@ const seeing = (glob: string): Question => ({
 
 type LimitName = Extract<Assertion, { about: 'exceed' }>['limit']
 
-/** How each limit says no. What is stopped by something else has not met it. */
+/** How each limit says no. What is stopped by something else has not met it: a machine out of memory kills, too, and says ENOMEM. */
 const ends: Readonly<Record<LimitName, readonly string[]>> = {
-  memory: ['killed', 'oom', 'ENOMEM', 'ended'],
+  memory: ['oom', 'ended'],
   pids: ['EAGAIN', 'ended'],
   files: ['EMFILE'],
   disk: ['ENOSPC', 'EFBIG'],
@@ -180,6 +184,8 @@ const ends: Readonly<Record<LimitName, readonly string[]>> = {
 const exceeding = (limit: LimitName, profile: ProfileSettings): Question => ({
   asks: asksBeyond(limit, profile),
   isAlone: limit === 'memory' || limit === 'pids',
+  ...(limit === 'memory' && { takesBytes: profile.limits.memoryBytes + beyond.bytes }),
+  ...(limit === 'pids' && { isToBeHadOutside: true }),
   judge: ({ outcome, text }) => {
     const [bound, more] = boundOf(limit, profile)
     const unit = { memory: 'bytes', pids: 'processes', files: 'open files', disk: 'bytes in /tmp' }[limit]
