@@ -125,7 +125,14 @@ export const tryInside = async (lab: Lab, attempts: readonly Attempt[], alter?: 
   const exit = await server.ended
   lab.signal.removeEventListener('abort', kill)
   lab.signal.throwIfAborted()
-  return { answers, exit, stderr: said }
+  return { answers: answers.length === 0 ? endedByItself(exit) : answers, exit, stderr: said }
+}
+
+/** Of a program that came to its own end before it answered anything: nothing stopped it, as what ends a whole sandbox would. */
+const endedByItself = ({ code, signal, reason }: SandboxExit): readonly Answer[] => {
+  if (reason !== 'exited' && reason !== 'exec-failed') return []
+  const how = signal === null ? `status ${code}` : `signal ${signal}`
+  return [{ outcome: 'unknown', text: `the program ended by itself, with ${how}`, ms: 0 }]
 }
 
 /** Makes them outside, as an ordinary user, with a folder left open and the daemon's variables. */
