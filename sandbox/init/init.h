@@ -28,6 +28,7 @@ int stdio_main(int argc, char **argv);
 int peer_main(void);
 int nowhere_main(void);
 int tied_main(char **argv);
+int kept_main(char **argv);
 int guard_main(int argc, char **argv);
 
 // die.c: one line on stderr, the last word where one is set, and the end.

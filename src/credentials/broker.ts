@@ -14,7 +14,7 @@ export const rememberedMs = 600_000
 
 /** Returns the broker for the configured sources. It keeps no value but those of sandboxes that live, or have just died. */
 export const createBroker = (options: BrokerOptions): Broker => {
-  const { environment, uid } = options
+  const { environment, uid, initPath } = options
   const stores = new Set<KnownValues>()
   const placeholders = new Placeholders()
   let everywhere: Scanner | null | undefined
@@ -28,7 +28,7 @@ export const createBroker = (options: BrokerOptions): Broker => {
     const { sources } = options // whichever hold by now
     const source = Object.hasOwn(sources, credential) ? sources[credential] : undefined
     if (source === undefined) throw sourceFailed(credential, 'it has no source under `credentials`')
-    return readSecret(credential, source, kinds, { environment, uid }, signal)
+    return readSecret(credential, source, kinds, { environment, uid, initPath }, signal)
   }
 
   return {

@@ -16,6 +16,7 @@ export const shortestSwapped = 16
 export interface SourceFacts {
   readonly environment: Readonly<Record<string, string | undefined>>
   readonly uid: number
+  readonly initPath: string
 }
 
 /**
@@ -48,16 +49,16 @@ export const readSecret = async (
 const readSource = async (
   credential: string,
   source: CredentialSource,
-  { environment, uid }: SourceFacts,
+  { environment, ...host }: SourceFacts,
   signal: AbortSignal,
 ): Promise<Buffer> => {
   switch (source.kind) {
     case 'env':
       return readVariable(credential, source.variable, environment)
     case 'file':
-      return readSecretFile(credential, source.path, uid)
+      return readSecretFile(credential, source.path, host.uid)
     case 'command':
-      return runForSecret(credential, source.argv, uid, signal)
+      return runForSecret(credential, source.argv, host, signal)
   }
 }
 

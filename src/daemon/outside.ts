@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { makeFolder } from '../lib/folder.ts'
 import { late } from '../lib/late.ts'
 import { createBroker } from '../credentials/broker.ts'
+import { findInitBinary } from '../sandbox/init-binary.ts'
 import type { Broker } from '../schema/credentials.ts'
 import type { EgressLimits } from '../schema/egress.ts'
 import type { Settings } from '../schema/settings.ts'
@@ -61,6 +62,7 @@ export async function createOutside(options: OutsideOptions): Promise<Outside> {
     },
     environment,
     uid: process.geteuid?.() ?? -1,
+    initPath: await findInitBinary(),
   })
   const outfits = new Outfits(settings, {
     ...egressRecord(options),

@@ -200,6 +200,8 @@ export interface BrokerOptions {
   readonly environment: Readonly<Record<string, string | undefined>>
   /** The daemon's uid: files of secrets must be its own or root's, and nobody else's to read */
   readonly uid: number
+  /** sallyport-init, which keeps commands: none outlives the daemon */
+  readonly initPath: string
 }
 
 /** What an interceptor is made of; `createInterceptor` of egress/intercept/ also returns the certificate that signs. */

@@ -11,6 +11,7 @@ import { createRedactor } from '../../src/credentials/redactor.ts'
 import { KnownValues } from '../../src/credentials/values.ts'
 import { createInterceptor } from '../../src/egress/intercept/interceptor.ts'
 import { newInstanceId } from '../../src/lib/ids.ts'
+import { findInitBinary } from '../../src/sandbox/init-binary.ts'
 import { testAuthority } from '../support/certificates.ts'
 import { tempDir } from '../support/temp-dir.ts'
 import { counts } from './counts.ts'
@@ -26,6 +27,7 @@ const sandboxFor = async (port: number, caFile: string | null) => {
     sources: { api: { kind: 'env', variable: 'API' } },
     environment: { API: token },
     uid: process.getuid?.() ?? 0,
+    initPath: await findInitBinary(),
   })
   const secrets = broker.forSandbox({
     server: 'bench',

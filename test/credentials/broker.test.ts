@@ -9,11 +9,13 @@ import type {
   Injection,
   LeaseRequest,
 } from '../../src/schema/credentials.ts'
+import { findInitBinary } from '../../src/sandbox/init-binary.ts'
 import { eventually } from '../support/eventually.ts'
 import { expectRefusal } from '../support/refusal.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
 const uid = process.getuid?.() ?? 0
+const initPath = await findInitBinary()
 const api = { host: 'api.example.com', port: 443 }
 const elsewhere = { host: 'evil.example.net', port: 443 }
 const authorization = { in: 'header', name: 'authorization' } as const
@@ -52,7 +54,7 @@ const sandbox = (
   } = {},
 ) => {
   const violations: CredentialViolation[] = []
-  const broker = createBroker({ sources, environment, uid })
+  const broker = createBroker({ sources, environment, uid, initPath })
   const secrets = broker.forSandbox({
     server: 'files',
     instance: newInstanceId(),
@@ -282,6 +284,7 @@ describe('what was handed out', () => {
       sources: { one: variable('ONE'), two: variable('TWO') },
       environment: values,
       uid,
+      initPath,
     })
     const given = { server: 's', violated: () => undefined }
     const [one, two] = [injection('one'), injection('two')].map((it) =>

@@ -3,6 +3,7 @@ import { chmod, chown, mkdir, readFile, rename, symlink, writeFile } from 'node:
 import { describe, expect, test } from 'vitest'
 import { readSecret } from '../../src/credentials/secret.ts'
 import type { CredentialSource, InjectionKind } from '../../src/schema/credentials.ts'
+import { findInitBinary } from '../../src/sandbox/init-binary.ts'
 import { eventually } from '../support/eventually.ts'
 import { processesWith } from '../support/leaks.ts'
 import { withoutDescriptors } from '../support/no-descriptors.ts'
@@ -11,6 +12,7 @@ import { tempDir } from '../support/temp-dir.ts'
 import { isRoot, nobody } from '../support/user.ts'
 
 const uid = process.getuid?.() ?? 0
+const initPath = await findInitBinary()
 const token = 'tok_0123456789abcdef'
 
 const read = async (
@@ -25,7 +27,8 @@ const read = async (
     readonly ms?: number
   } = {},
 ): Promise<string> => {
-  const bytes = await readSecret('github', source, kinds, { environment, uid }, AbortSignal.timeout(ms))
+  const host = { environment, uid, initPath }
+  const bytes = await readSecret('github', source, kinds, host, AbortSignal.timeout(ms))
   return bytes.toString()
 }
 

@@ -4,6 +4,7 @@ import { createBroker } from '../../src/credentials/broker.ts'
 import { concealed, concealing, redactorWith } from '../../src/daemon/redactor.ts'
 import type { InstanceId } from '../../src/lib/ids.ts'
 import { silent } from '../../src/lib/logger.ts'
+import { findInitBinary } from '../../src/sandbox/init-binary.ts'
 
 const value = 'the-value-of-a-secret-0123456789'
 const injection = {
@@ -26,6 +27,7 @@ async function leased(secret = value) {
     sources: credentials,
     environment: { KEY: secret },
     uid: process.geteuid?.() ?? -1,
+    initPath: await findInitBinary(),
   })
   const secrets = broker.forSandbox({
     server: 'x',

@@ -4,6 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { createBroker } from '../../src/credentials/broker.ts'
 import { newInstanceId } from '../../src/lib/ids.ts'
 import type { CredentialViolation, Injection } from '../../src/schema/credentials.ts'
+import { findInitBinary } from '../../src/sandbox/init-binary.ts'
 import { testDoor, upstream } from '../support/egress-door.ts'
 import { eventually } from '../support/eventually.ts'
 
@@ -29,7 +30,7 @@ async function sandbox(kind: (typeof kinds)[number]) {
   )
   const { port } = server
   const violations: CredentialViolation[] = []
-  const broker = createBroker({ sources: {}, environment: {}, uid: 0 })
+  const broker = createBroker({ sources: {}, environment: {}, uid: 0, initPath: await findInitBinary() })
   const make = (name: string) =>
     broker.forSandbox({
       server: name,

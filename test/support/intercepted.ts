@@ -16,6 +16,7 @@ import { createInterceptor } from '../../src/egress/intercept/interceptor.ts'
 import { type InterceptLimits, interceptLimits } from '../../src/egress/intercept/limits.ts'
 import { newInstanceId } from '../../src/lib/ids.ts'
 import type { CredentialViolation, Injection } from '../../src/schema/credentials.ts'
+import { findInitBinary } from '../../src/sandbox/init-binary.ts'
 import { commonAuthority } from './certificates.ts'
 import { tempDir } from './temp-dir.ts'
 
@@ -76,6 +77,7 @@ export async function intercepted(options: Options = {}) {
     sources: { api: { kind: 'env', variable: 'API' }, other: { kind: 'env', variable: 'OTHER' } },
     environment: { API: secret, OTHER: otherToken },
     uid: process.getuid?.() ?? 0,
+    initPath: await findInitBinary(),
   })
   const defaults: Injection = {
     use: 'api',

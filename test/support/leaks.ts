@@ -40,6 +40,23 @@ export function processesWith(text: string): readonly number[] {
   return pids().filter((pid) => pid !== process.pid && commandLine(pid).includes(text))
 }
 
+/** Processes of a group, those that have ended aside. */
+export function processesOfGroup(group: number): readonly number[] {
+  return pids().filter((pid) => groupOf(pid) === group)
+}
+
+/** The group of a process, or null where that has ended. */
+export function groupOf(pid: number): number | null {
+  if (!isAlive(pid)) return null
+  try {
+    const [, group] = /^\d+ \(.*\) \S \d+ (\d+)/s.exec(readFileSync(`/proc/${pid}/stat`, 'latin1')) ?? []
+    return Number(group)
+  } catch (error) {
+    if (['ENOENT', 'ESRCH'].includes((error as NodeJS.ErrnoException).code ?? '')) return null
+    throw error
+  }
+}
+
 interface Status extends ChildProcess {
   readonly ppid: number
   readonly state: string

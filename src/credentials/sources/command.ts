@@ -1,6 +1,7 @@
 // A secret that a program prints.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { open } from 'node:fs/promises'
 import { isAbsolute } from 'node:path'
 import { followTrusted } from '../../lib/trusted-path.ts'
 import { sourceFailed } from './failure.ts'
@@ -13,13 +14,14 @@ const nobody = 65_534
  * Runs the program and returns what it printed.
  *
  * No shell, an empty environment, `/` as its folder, no input, a process group of its own that is killed when it ends,
- * prints too much or is late, so that nothing of it stays. Never root: a root daemon runs it as `nobody`, without groups.
+ * prints too much or is late, or the daemon is killed (sandbox/init/kept.c), so that nothing of it stays. Never root: a root daemon
+ * runs it as `nobody`, without groups.
  * What it says on stderr is thrown away, since it may hold the secret.
  */
 export const runForSecret = async (
   credential: string,
   argv: readonly string[],
-  uid: number,
+  { uid, initPath }: { readonly uid: number; readonly initPath: string },
   signal: AbortSignal,
 ): Promise<Buffer> => {
   const [program = '', ...args] = argv
@@ -33,25 +35,31 @@ export const runForSecret = async (
   if ((place.found.mode & 0o6000n) !== 0n) throw failed('has a setuid or setgid bit')
   if (signal.aborted) throw failed('was not run in time')
 
+  const unstarted = (error: NodeJS.ErrnoException): Error =>
+    failed(`could not be run: ${error.code ?? 'unknown'}`)
+  // By its descriptor: nobody can't search every folder above it, such as root's home.
+  await using keeper = await open(initPath).catch((error: NodeJS.ErrnoException) => {
+    throw unstarted(error)
+  })
   // The path as it was written: programs that are links look at their name, and every step to it was judged
-  const child = spawn(program, args, {
+  const child = spawn('/proc/self/fd/3', ['kept', `${process.pid}`, program, ...args], {
+    argv0: 'sallyport-init',
     cwd: '/',
     env: {},
-    stdio: ['ignore', 'pipe', 'ignore'],
+    stdio: ['ignore', 'pipe', 'ignore', keeper.fd],
     detached: true,
     ...(uid === 0 ? { uid: nobody, gid: nobody } : {}),
   })
-  const unstarted = (error: NodeJS.ErrnoException): Error =>
-    failed(`could not be run: ${error.code ?? 'unknown'}`)
   // Without a descriptor to spare it has no streams either.
-  if (child.pid === undefined) throw unstarted((await once(child, 'error'))[0] as Error)
+  const { pid, stdout } = child
+  if (pid === undefined || stdout === null) throw unstarted((await once(child, 'error'))[0] as Error)
   const { promise, resolve, reject } = Promise.withResolvers<Buffer>()
   const parts: Buffer[] = []
   let length = 0
   const late = (): void => reject(failed('did not end in time'))
   signal.addEventListener('abort', late, { once: true })
   child.on('error', (error) => reject(unstarted(error)))
-  child.stdout.on('data', (part: Buffer) => {
+  stdout.on('data', (part: Buffer) => {
     parts.push(part)
     length += part.length
     if (length > sourceLimit) reject(failed(`printed more than ${sourceLimit} bytes`))
@@ -64,8 +72,8 @@ export const runForSecret = async (
     return await promise
   } finally {
     signal.removeEventListener('abort', late)
-    if (child.pid !== undefined) killGroup(child.pid)
-    child.stdout.destroy()
+    killGroup(pid)
+    stdout.destroy()
     for (const part of parts) part.fill(0)
   }
 }

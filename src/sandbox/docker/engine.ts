@@ -18,6 +18,7 @@ import {
   eventIn,
   statIn,
 } from './answers.ts'
+import { findInitBinary } from '../init-binary.ts'
 import type { Endpoint } from './endpoint.ts'
 import { failure, late, refusal, statusOf } from './engine-failure.ts'
 import type { Login } from './login.ts'
@@ -95,7 +96,7 @@ export const openEngine = async (
   environment: Readonly<Record<string, string | undefined>>,
 ): Promise<Engine> => {
   const Docker = await dockerode()
-  const agent = agentFor(endpoint, environment)
+  const agent = await agentFor(endpoint, environment)
   const docker = new Docker(connectionOptions(endpoint, agent))
   const ask = asking(endpoint)
   const quiet = (error: unknown, ...statuses: readonly number[]): void => {
@@ -242,11 +243,11 @@ const closing = async <T extends Duplex | Readable>(
   return stream
 }
 
-const agentFor = (
+const agentFor = async (
   endpoint: Endpoint,
   environment: Readonly<Record<string, string | undefined>>,
-): Agent | TlsAgent => {
-  if (endpoint.kind === 'ssh') return sshAgent(endpoint, environment)
+): Promise<Agent | TlsAgent> => {
+  if (endpoint.kind === 'ssh') return sshAgent(endpoint, environment, await findInitBinary())
   return endpoint.kind === 'tcp' && endpoint.tls !== null ? new TlsAgent() : new http.Agent()
 }
 

@@ -11,11 +11,13 @@ const passed = ['PATH', 'HOME', 'USER', 'LOGNAME', 'SSH_AUTH_SOCK', 'LANG'] as c
 
 /**
  * An agent whose connections are ssh sessions, with the user's own ssh configuration, keys and known hosts; it asks
- * nothing, so an unknown host key fails. Each request is a session; destroying the agent ends those that run.
+ * nothing, so an unknown host key fails. Each request is a session; destroying the agent ends those that run, and so does the end of
+ * this process, be it killed (sandbox/init/kept.c).
  */
 export const sshAgent = (
   { destination, port }: { readonly destination: string; readonly port: number | null },
   environment: Readonly<Record<string, string | undefined>>,
+  initPath: string,
 ): Agent => {
   const options = ['-T', '-o', 'BatchMode=yes', '-o', `ConnectTimeout=${connectSeconds}`]
   const at = port === null ? [] : ['-p', String(port)]
@@ -24,7 +26,8 @@ export const sshAgent = (
   )
   const agent = new http.Agent()
   agent.createConnection = () => {
-    const child = spawn('ssh', [...options, ...at, '--', destination, 'docker', 'system', 'dial-stdio'], {
+    const session = ['ssh', ...options, ...at, '--', destination, 'docker', 'system', 'dial-stdio']
+    const child = spawn(initPath, ['kept', `${process.pid}`, ...session], {
       stdio: ['pipe', 'pipe', 'pipe'],
       env,
     })
@@ -45,10 +48,10 @@ export const sshAgent = (
       if (problem !== '') throw new Error(`ssh ended with ${problem}`)
     }
     // A session that ended takes no more, and the read side says why.
-    const session = child.stdin.on('error', () => {})
+    const input = child.stdin.on('error', () => {})
     const writable = new Writable({
-      write: (chunk, _, done) => void session.write(chunk, () => done()),
-      final: (done) => void session.end(() => done()),
+      write: (chunk, _, done) => void input.write(chunk, () => done()),
+      final: (done) => void input.end(() => done()),
     })
     const stream = Duplex.from({ readable: read(), writable })
     // Whoever sent the request hears of it; when there is none any more, nobody has to.

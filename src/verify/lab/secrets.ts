@@ -4,6 +4,7 @@ import { SallyportError } from '../../errors.ts'
 import { createBroker } from '../../credentials/broker.ts'
 import { within } from '../../lib/deadline.ts'
 import { newInstanceId } from '../../lib/ids.ts'
+import { findInitBinary } from '../../sandbox/init-binary.ts'
 import type {
   CredentialViolation,
   Injection,
@@ -84,6 +85,7 @@ export const leaseCanary = async (folder: string, signal: AbortSignal): Promise<
     sources: { canary: { kind: 'env', variable: 'CANARY' }, second: { kind: 'env', variable: 'SECOND' } },
     environment: { CANARY: value, SECOND: `second-${newInstanceId()}` },
     uid: process.getuid?.() ?? 0,
+    initPath: await findInitBinary(),
   })
   const sandboxWith = (injections: readonly Injection[], violated: Violated = () => undefined) =>
     broker.forSandbox({ server: 'probes', instance: newInstanceId(), injections, violated })

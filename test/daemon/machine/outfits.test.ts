@@ -6,6 +6,7 @@ import { Outfits } from '../../../src/daemon/machine/outfits.ts'
 import type { Outfit } from '../../../src/daemon/machine/outfit.ts'
 import { type CallId, newInstanceId } from '../../../src/lib/ids.ts'
 import type { WarmSandbox } from '../../../src/sandbox/launch.ts'
+import { findInitBinary } from '../../../src/sandbox/init-binary.ts'
 import { settingsFor } from '../../support/launch.ts'
 
 const { signal } = new AbortController()
@@ -30,7 +31,7 @@ async function full() {
   const outfits = new Outfits(
     { servers },
     {
-      broker: createBroker({ sources: {}, environment: {}, uid: 0 }),
+      broker: createBroker({ sources: {}, environment: {}, uid: 0, initPath: await findInitBinary() }),
       openDoor: never,
       createInterceptor: never,
       limits: {
