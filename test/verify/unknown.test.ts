@@ -45,7 +45,7 @@ test(
 
 test(
   'whether ::1 of the host is reached, where nothing could be planted there',
-  { timeout: 60_000 },
+  { timeout: 120_000 },
   async () => {
     const shut: Change = ['verify/lab/canaries.js', "listen(0, '::1')", "listen('/nonexistent/socket')"]
     await using home = await tempDir()
@@ -140,18 +140,18 @@ describe.runIf(base !== null)('what may be swapped beyond the memory of a contro
       : ["'memory.swap.max'", "'cgroup.kill'", "'memory.absent'"]
   const heldBy = (file: string): Change => ['verify/lab/held.js', swapFile, file]
 
-  test('by a file that can’t be read', { timeout: 60_000 }, async () => {
+  test('by a file that can’t be read', { timeout: 120_000 }, async () => {
     const found = await verdictsIn([heldBy(shut)], ['memory-limit'])
     expect(found.get('resources.swap')).toBe('error: it could not be tried')
   })
 
-  test('by a group that is none, which has no such file either', { timeout: 60_000 }, async () => {
+  test('by a group that is none, which has no such file either', { timeout: 120_000 }, async () => {
     const elsewhere: Change = ['verify/lab/held.js', 'return join(target, ', "return join('/proc', target, "]
     const found = await verdictsIn([elsewhere], ['memory-limit'])
     expect(found.get('resources.swap')).toBe('error: it could not be tried')
   })
 
-  test('where nothing counts it, on a machine that swaps', { timeout: 60_000 }, async () => {
+  test('where nothing counts it, on a machine that swaps', { timeout: 120_000 }, async () => {
     const swapping: Change = ['verify/scene.js', "includes('\\n')", "includes('F')"]
     const found = await verdictsIn([heldBy(absent), swapping], ['memory-limit'])
     expect(found.get('resources.swap')).toMatch(
@@ -159,7 +159,7 @@ describe.runIf(base !== null)('what may be swapped beyond the memory of a contro
     )
   })
 
-  test('where nothing counts it, on one that does not', { timeout: 60_000 }, async () => {
+  test('where nothing counts it, on one that does not', { timeout: 120_000 }, async () => {
     const still: Change = ['verify/scene.js', "includes('\\n')", "includes('\\n\\n')"]
     const found = await verdictsIn([heldBy(absent), still], ['memory-limit'])
     expect(found.get('resources.swap')).toMatch(/^pass/)
