@@ -34,6 +34,11 @@ export class LineSplitter {
     return this.#size + this.#dropped
   }
 
+  /** Bytes that are kept of it. */
+  get held(): number {
+    return this.#size
+  }
+
   push(chunk: Buffer): void {
     let from = 0
     if (this.pending > 0) {
@@ -62,23 +67,26 @@ export class LineSplitter {
     }
   }
 
+  /** Lets go of the line that has begun, as if it were too long, and gives how it begins; what follows of it is dropped. */
+  drop(): Buffer {
+    return this.#letGo(nothing)
+  }
+
   #hold(piece: Buffer): void {
     if (this.#dropped > 0) return this.#drop(piece)
-    const size = this.#size + piece.length
-    if (size > this.#limit) {
-      const held = this.#held.subarray(0, this.#size)
-      const head = Buffer.concat([held.subarray(0, headBytes), piece.subarray(0, headBytes)]).subarray(
-        0,
-        headBytes,
-      )
-      this.#tail = Buffer.from(held.subarray(-tailBytes))
-      this.#dropped = this.#size
-      this.#held = nothing
-      this.#size = 0
-      this.#drop(piece)
-      return this.#sink.overlong(head)
-    }
+    if (this.#size + piece.length > this.#limit) return this.#sink.overlong(this.#letGo(piece))
     this.#append(piece)
+  }
+
+  #letGo(piece: Buffer): Buffer {
+    const held = this.#held.subarray(0, this.#size)
+    const head = Buffer.concat([held.subarray(0, headBytes), piece.subarray(0, headBytes)])
+    this.#tail = Buffer.from(held.subarray(-tailBytes))
+    this.#dropped = this.#size
+    this.#held = nothing
+    this.#size = 0
+    this.#drop(piece)
+    return head.subarray(0, headBytes)
   }
 
   #append(piece: Buffer): void {

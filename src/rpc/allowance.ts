@@ -1,4 +1,5 @@
 // What the connections of one uid may have the daemon keep together, so that no host can fill its memory.
+import type { Room } from '../schema/room.ts'
 
 /** Bounds of what is kept for one uid. */
 export interface AllowanceLimits {
@@ -11,8 +12,8 @@ export interface AllowanceLimits {
 /** Of one uid, for as long as it has connections. */
 export class Allowance {
   readonly #limits: AllowanceLimits
-  #shared = 0
-  #connections = 0
+  /** What each of them holds beyond its own, bytes */
+  readonly #beyond = new Set<() => number>()
 
   constructor(limits: AllowanceLimits) {
     this.#limits = limits
@@ -20,36 +21,37 @@ export class Allowance {
 
   /** Connections that have a share of it. */
   get connections(): number {
-    return this.#connections
+    return this.#beyond.size
   }
 
   /** The share of one more connection, until it is disposed of. */
   open(): Share {
-    this.#connections += 1
-    let beyond = 0
-    const take = (held: number): boolean => {
-      const wanted = Math.max(0, held - this.#limits.ownBytes)
-      const isMore = wanted > beyond
-      if (isMore && this.#shared - beyond + wanted > this.#limits.sharedBytes) return false
-      this.#shared += wanted - beyond
-      beyond = wanted
-      return true
-    }
-    let isOpen = true
+    const { ownBytes, sharedBytes } = this.#limits
+    let held = (): number => 0
+    let most = sharedBytes
+    const beyond = (): number => Math.max(0, held() - ownBytes)
+    this.#beyond.add(beyond)
     return {
-      take: (held) => isOpen && take(held),
-      [Symbol.dispose]: () => {
-        if (!isOpen) return
-        take(0)
-        isOpen = false
-        this.#connections -= 1
+      weigh: (by, lineBytes = 0) => {
+        held = by
+        most = Math.max(sharedBytes, lineBytes)
       },
+      hasRoom: (more = 0) => {
+        if (!this.#beyond.has(beyond)) return false
+        const all = held() + more
+        return all <= ownBytes || this.#together() - beyond() + all - ownBytes <= most
+      },
+      [Symbol.dispose]: () => void this.#beyond.delete(beyond),
     }
+  }
+
+  // Counted when it is asked for: what was read, or answered, since then is nobody's to tell.
+  #together(): number {
+    let bytes = 0
+    for (const beyond of this.#beyond) bytes += beyond()
+    return bytes
   }
 }
 
-/** What one connection holds of its uid's allowance; nothing once it is disposed of. */
-export interface Share extends Disposable {
-  /** Says how much the connection holds by now, bytes; false, and nothing changes, where that is more than there is room for */
-  readonly take: (held: number) => boolean
-}
+/** What one connection holds of its uid's allowance; there is room for nothing once it is disposed of. */
+export interface Share extends Room, Disposable {}

@@ -1,6 +1,7 @@
 // What answers on a socket, as connections see it, and what a connection offers to it.
 import type { Duplex } from 'node:stream'
 import type { RawJson } from '../lib/raw-json.ts'
+import type { Room } from '../schema/room.ts'
 import type { Notifications, Principal } from './protocol.ts'
 
 /** A call as its handler sees it: who asks, until when, and how to tell more than one answer. */
@@ -22,10 +23,10 @@ export interface Notifier {
   notify<M extends keyof Notifications>(method: M, params: Notifications[M]): Promise<void>
 }
 
-/** A session that takes the connection over; `head` is what was read behind the request. */
+/** A session that takes the connection over, and its room; `head` is what was read behind the request. */
 export interface HandOver {
   readonly result: unknown
-  take(stream: Duplex, head: Buffer): void
+  take(stream: Duplex, head: Buffer, room: Room): void
   /** The peer was gone before the session could take over */
   abandon(): void
 }

@@ -7,7 +7,8 @@ import { isShortage } from '../lib/missing.ts'
 import { errorLine, idIn, notificationLine, noId, parseRequest, resultLine } from './framing.ts'
 import { LineBuffer, maxLineBytes } from './line-buffer.ts'
 import type { Request } from './framing.ts'
-import { busy, Holding } from './holding.ts'
+import { Holding } from './holding.ts'
+import { noRoom } from '../schema/room.ts'
 import type { Share } from './allowance.ts'
 import type { Principal } from './protocol.ts'
 import type { Call, Notifier, Service } from './answering.ts'
@@ -105,8 +106,8 @@ class Connection {
   #expectRoom(): void {
     if (this.#lines.heldBytes === 0 || this.#holding.hasRoom) return
     const id = idIn(this.#lines.drop())
-    if (id === null) throw busy()
-    this.#write(errorLine(id, busy()))
+    if (id === null) throw noRoom()
+    this.#write(errorLine(id, noRoom()))
   }
 
   #receive(line: Buffer): void {
@@ -206,7 +207,7 @@ class Connection {
     this.#socket.off('close', this.#onClose).off('error', this.#onError)
     this.#socket.write(resultLine(request.id, session.result))
     this.#socket.resume() // flows on the next turn, to whoever listens by then; a pause in between wins
-    session.take(this.#socket, this.#lines.rest())
+    session.take(this.#socket, this.#lines.rest(), this.#options.share)
   }
 
   async #stream(task: (stream: Notifier) => Promise<void>): Promise<void> {

@@ -7,6 +7,7 @@ import type { SandboxProcess } from '../sandbox/driver.ts'
 import type { RedactingStream, Redactor } from '../schema/credentials.ts'
 import type { Gate } from '../schema/gate.ts'
 import type { Governor } from '../schema/governor.ts'
+import type { Room } from '../schema/room.ts'
 import type { ServerSettings, Settings } from '../schema/settings.ts'
 
 /** A server that runs, and what must not come out of it. */
@@ -110,8 +111,8 @@ export interface ToolCall {
 export interface Attachment {
   readonly session: SessionId
   readonly server: string
-  /** Hands over the stream for good; `head` is what was read behind the attach request */
-  take(stream: Duplex, head: Buffer): void
+  /** Hands over the stream for good, and its room; `head` is what was read behind the attach request */
+  take(stream: Duplex, head: Buffer, room: Room): void
   /** The host was gone before it could take over: the session ends */
   abandon(): void
 }

@@ -288,7 +288,7 @@ function attachmentOf(session: Session, server: string): Attachment {
   return {
     session: session.id,
     server,
-    take: (stream, head) => session.take(stream, head),
+    take: (...host) => session.take(...host),
     abandon: () => void session.stop('the host went away').catch(() => undefined),
   }
 }

@@ -297,6 +297,16 @@ describe('the connections of one uid', () => {
     expect(codeOf(await other.line())).toBeUndefined()
   })
 
+  it('have room again for what was read', async () => {
+    await using served = await serveOn(new TestService(), { ownBytes: 1000, sharedBytes: 3_000_000 })
+    for (const _ of [1, 2]) {
+      const reader = await rawPeer(served.path)
+      reader.send(call(1, 'big', { size: 2_000_000 }))
+      // Its connection stays, and asks for nothing more.
+      expect(await reader.line()).toMatch(/^.{2000000,}}$/)
+    }
+  })
+
   it('have answers kept that are not read, as far as there is room', async () => {
     const service = new TestService()
     await using served = await serveOn(service, { ownBytes: 1000, sharedBytes: 3_000_000 })

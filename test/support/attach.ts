@@ -2,6 +2,7 @@
 import { createServer, connect, type Socket } from 'node:net'
 import { once } from 'node:events'
 import { join } from 'node:path'
+import { boundless, type Room } from '../../src/schema/room.ts'
 import type { Rule, ServerSettings, Settings } from '../../src/schema/settings.ts'
 import type { Era } from '../../src/supervisor/message/probe.ts'
 import { LogRing } from '../../src/supervisor/instance/log-ring.ts'
@@ -34,6 +35,8 @@ interface Options {
   readonly settings?: Partial<Settings>
   readonly state?: string
   readonly codeOf?: (server: ServerSettings) => string
+  /** What may be kept for the host; without it nobody counts */
+  readonly room?: Room
 }
 
 /** A host's end of an attached session. Disposing ends both. */
@@ -121,6 +124,7 @@ export async function attach(
     era = null,
     tasks = new TaskIds(),
     questions = new Questions(),
+    room = boundless,
     ...more
   }: Options = {},
 ): Promise<HostEnd> {
@@ -164,7 +168,7 @@ export async function attach(
     shared: null,
   })
   // Paused, as a control connection hands it over
-  session.take(far.pause(), Buffer.alloc(0))
+  session.take(far.pause(), Buffer.alloc(0), room)
   return new HostEnd({
     session,
     socket,

@@ -2,6 +2,7 @@
 import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
+import { boundless } from '../../src/schema/room.ts'
 import type { ServerSettings } from '../../src/schema/settings.ts'
 import type { Caller } from '../../src/supervisor/ports.ts'
 import { eventually } from './eventually.ts'
@@ -124,7 +125,7 @@ export async function sharing(
       const [far] = (await once(listener, 'connection')) as [Socket]
       listener.close()
       await dir[Symbol.asyncDispose]()
-      attachment.take(far.pause(), Buffer.alloc(0))
+      attachment.take(far.pause(), Buffer.alloc(0), boundless)
       const host = new Sharer(socket, attachment.session)
       hosts.push(host)
       return host

@@ -80,7 +80,7 @@ export function attachVia(supervisor: Supervisor): Attach {
     const attachment = await supervisor.attach(caller, params)
     return {
       result: { session: attachment.session, server: attachment.server },
-      take: (stream, head) => attachment.take(stream, head),
+      take: (...host) => attachment.take(...host),
       abandon: () => attachment.abandon(),
     }
   }

@@ -13,7 +13,7 @@ import { Alarm } from './alarm.ts'
 import { cancelledLine, errorLine } from '../message/answers.ts'
 import { Asking } from './asking.ts'
 import type { Conversation, HostRequest } from '../lanes/conversation.ts'
-import { KeptLines } from './kept-lines.ts'
+import type { KeptLines } from './kept-lines.ts'
 import { lineWithCredentials } from '../message/credential-meta.ts'
 import type { Response } from '../message/envelope.ts'
 import { denialOf } from '../message/governed-request.ts'
@@ -38,6 +38,7 @@ export interface GovernedCallsOptions {
   readonly gate: Gate
   readonly governor: Governor
   readonly talk: Conversation
+  readonly kept: KeptLines
   readonly tasks: TaskIds
   readonly person: Person
   /** Null when the server's surface is known; otherwise resolves when it is */
@@ -51,7 +52,8 @@ export interface GovernedCallsOptions {
   readonly send: (line: string) => void
   /** Says a line of Sallyport's own to the server */
   readonly say: (line: string) => void
-  readonly toHost: (line: string) => void
+  /** With the id of the request that it answers, a line that has no room gives way to a refusal */
+  readonly toHost: (line: string, answers?: MessageId) => void
 }
 
 interface Sent {
@@ -69,7 +71,6 @@ interface Sent {
 export class GovernedCalls {
   readonly #options: GovernedCallsOptions
   readonly #sent = new BriefMap<Sent>()
-  readonly #kept: KeptLines
   readonly #alarm: Alarm
   /** Calls in processes of their own */
   readonly #own = new Map<string, AbortController>()
@@ -79,7 +80,6 @@ export class GovernedCalls {
 
   constructor(options: GovernedCallsOptions) {
     this.#options = options
-    this.#kept = new KeptLines(4 * options.server.output.lineBytes)
     this.#alarm = new Alarm(options.talk, (now) => this.#expire(now))
     this.#tasks = new Tasks(options.tasks)
   }
@@ -100,7 +100,7 @@ export class GovernedCalls {
     const patience = new Patience(held.progressToken, toHost)
     talk.held.set(held.request.id.key, patience)
     const asking = new Asking(held, patience, this.#ask, this.#decided)
-    const tooMuch = this.#kept.wait(held.line)
+    const tooMuch = this.#options.kept.wait(held.line)
     if (tooMuch !== null) return asking.refused(tooMuch)
     this.#starting.add(() => asking.start(() => this.#obstacle(held.asks, patience)))
   }
@@ -164,7 +164,7 @@ export class GovernedCalls {
     if (isWanted) talk.held.delete(request.id.key)
     const error = refusal ?? patience.reason
     if (error === null && isWanted) return this.#send(held, admissions)
-    this.#kept.drop(held.line)
+    this.#options.kept.drop(held.line)
     const detail = 'it was never sent'
     this.#settleAll(admissions, { kind: 'cancelled', durationMs: 0, bytes: null, detail })
     if (isWanted && error !== null) toHost(errorLine(request.id, error))
@@ -178,7 +178,7 @@ export class GovernedCalls {
     const limitMs = Math.max(server.timeouts.callMs, taskId === undefined ? 0 : this.tasks.leftMs(taskId))
     const sentAt = nowMs()
     const dueAt = isTimed(held) ? talk.now(sentAt) + limitMs : Infinity
-    this.#kept.send(request, line)
+    this.#options.kept.send(request, line)
     this.#sent.set(request.wireId.key, { admissions, sentAt, dueAt, asksTask, taskId })
     this.#alarm.by(dueAt)
     const [first] = admissions
@@ -209,7 +209,7 @@ export class GovernedCalls {
     this.#own.delete(key) // it has answered: nothing of it is called off
     talk.settle(key)
     this.#settle(key, end.kind, end.bytes, end.detail)
-    toHost(end.line)
+    toHost(end.line, request.id)
   }
 
   /** Why the request can't be sent whatever policy says; waits until what the server lists is known. */
@@ -284,7 +284,7 @@ export class GovernedCalls {
   #take(key: string): Sent | undefined {
     this.#own.get(key)?.abort(new SallyportError('ERR_CALL_CANCELLED', 'the call is over'))
     this.#own.delete(key)
-    this.#kept.answer(key)
+    this.#options.kept.answer(key)
     return this.#sent.take(key)
   }
 

@@ -1,22 +1,27 @@
 // How much of a session's requests is kept at a time: of those that wait, and of those that may have to be sent again.
 import { SallyportError } from '../../errors.ts'
+import { noRoom } from '../../schema/room.ts'
 import type { HostRequest } from '../lanes/conversation.ts'
+import type { SessionHolding } from '../lanes/holding.ts'
 
 /** One session's; a request of which more would be kept is refused. */
 export class KeptLines {
   readonly #mostBytes: number
+  readonly #holding: SessionHolding
   /** Bytes of sent requests that are kept, by the id that the server knows */
   readonly #sent = new Map<string, number>()
   #bytes = 0
 
-  constructor(mostBytes: number) {
+  constructor(mostBytes: number, holding: SessionHolding) {
     this.#mostBytes = mostBytes
+    this.#holding = holding
+    holding.add(() => this.#bytes)
   }
 
   /** Counts the line of a request that waits; gives the refusal where it is too much. */
   wait(line: string): SallyportError | null {
     this.#bytes += line.length
-    if (this.#bytes <= this.#mostBytes) return null
+    if (this.#bytes <= this.#mostBytes) return this.#holding.fits(this.#bytes) ? null : noRoom()
     return new SallyportError(
       'ERR_BUSY',
       `requests of over ${this.#mostBytes} bytes would be kept for this session; send the next when one is answered`,

@@ -98,6 +98,11 @@ export class Conversation {
     return this.#questions > 0
   }
 
+  /** Bytes that are kept of how the host introduced itself. */
+  get introducedBytes(): number {
+    return (this.introduced?.params.length ?? 0) + (this.introduced?.initialized?.length ?? 0)
+  }
+
   /** Milliseconds in which the server could work on its answers; none pass while it waits for the host's. */
   now(at = nowMs()): number {
     return (this.isStanding ? this.#askedAt : at) - this.#askedMs

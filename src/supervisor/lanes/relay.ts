@@ -2,18 +2,23 @@
 //
 //   host ──data──> lines ──> host lane ──pass──> outlet ──> server's stdin     a full pipe pauses its own source,
 //   host <── outlet <──pass── server lane <── lines <──data── server's stdout  and nothing else
-import { isUtf8 } from 'node:buffer'
-import type { Duplex, Readable, Writable } from 'node:stream'
+import type { Duplex, Writable } from 'node:stream'
 import { SallyportError } from '../../errors.ts'
 import { LineSplitter } from '../../lib/lines.ts'
 import { Together } from '../../lib/together.ts'
+import { noRoom, type Room } from '../../schema/room.ts'
 import { inputOf } from '../dispatch.ts'
+import { errorLine } from '../message/answers.ts'
 import { readHead, readLine } from '../message/envelope.ts'
-import { Garbage, overlongFactor } from '../message/garbage.ts'
-import { endlessLine, unanswerableLine } from '../message/unavailable.ts'
+import { Garbage } from '../message/garbage.ts'
+import type { MessageId } from '../message/message-id.ts'
+import { TextCheck } from '../message/utf8.ts'
+import { FullStreams } from './full-streams.ts'
+import type { SessionHolding } from './holding.ts'
 import { HostLane } from './host-lane.ts'
 import { Outlet, put } from './outlet.ts'
 import { ServerLane } from './server-lane.ts'
+import { ServerReader } from './server-reader.ts'
 import type { Running } from '../ports.ts'
 import type { Wire } from './wire.ts'
 
@@ -43,15 +48,18 @@ export class Relay {
   #admitted: string[] = []
   #heldBytes = 0
   #isClosed = false
-  readonly #waiting = new Map<Writable, Set<Readable>>()
-  #checked: Buffer | null = null
+  readonly #full = new FullStreams((source) => (source === this.#host ? this.#resumeHost() : source.resume()))
+  readonly #holding: SessionHolding
   /** Lines that came together are all read before the first is judged */
   readonly #judging = new Together()
   readonly #garbage: Garbage
+  readonly #text = new TextCheck()
 
   constructor(host: Duplex, wire: Omit<Wire, 'toHost' | 'toServer'>, events: RelayEvents) {
     this.#host = host
     this.#events = events
+    this.#holding = wire.holding
+    wire.holding.add(() => this.#keptBytes)
     this.#wire = {
       ...wire,
       toHost: (line) => this.answer(line),
@@ -68,8 +76,9 @@ export class Relay {
     })
   }
 
-  /** Begins to listen to the host; `head` is what was read of it before. */
-  open(head: Buffer): void {
+  /** Begins to listen to the host, for which there is that room; `head` is what was read of it before. */
+  open(head: Buffer, room: Room): void {
+    this.#holding.within(room, this.#wire.server.output.lineBytes)
     this.#host.on('data', (chunk: Buffer) => this.#fromHost(chunk))
     for (const end of ['end', 'close', 'error']) this.#host.on(end, () => this.#events.hostEnded())
     // It came paused: nothing was to be read while the request was judged
@@ -82,15 +91,17 @@ export class Relay {
     const lane = new ServerLane(this.#wire, process.redactor)
     lane.isMuted = muted
     this.#server = { process, lane }
-    const lines = new LineSplitter(this.#wire.server.output.lineBytes, this.#serverSink(process, lane))
-    process.stdout.on('data', (chunk: Buffer) => {
-      if (this.#server?.process !== process) return
-      lines.push(chunk)
-      this.#judging.now()
-      this.#toHost.flush()
-      const { server } = this.#wire
-      if (lines.pending > overlongFactor * server.output.lineBytes) this.#events.broken(endlessLine(server))
+    const reader = new ServerReader(lane, {
+      server: this.#wire.server,
+      holding: this.#holding,
+      judging: this.#judging,
+      garbage: this.#garbage,
+      isServed: () => this.#server?.process === process,
+      toHost: this.#toHost,
+      overfilled: () => this.#overfill(),
+      broken: (error) => this.#events.broken(error),
     })
+    process.stdout.on('data', (chunk: Buffer) => reader.read(chunk))
     process.stdout.on('end', () => this.#ended(process)).on('close', () => this.#ended(process))
     if (flush) this.release()
   }
@@ -138,7 +149,7 @@ export class Relay {
 
   /** Lets go of the server with whatever it was still to hear. */
   forget(): void {
-    if (this.#input !== undefined) this.#waiting.delete(this.#input)
+    this.#full.forget(this.#input)
     this.disconnect()
     this.#held = []
     this.#heldBytes = 0
@@ -171,10 +182,11 @@ export class Relay {
     this.#hostLines.push(chunk)
     this.#judging.now()
     this.#toServer.flush()
+    if (!this.#holding.fits(this.#hostLines.held)) this.#refuseLine(this.#hostLines.drop(), noRoom())
   }
 
   #hostLine(bytes: Buffer, text: string, start: number, end: number): void {
-    const isText = this.#isUtf8(bytes, start, end)
+    const isText = this.#text.isText(bytes, start, end)
     const said = isText ? readLine(bytes, text, start, end, true) : null
     this.#judging.add(() => {
       if (this.#isClosed) return
@@ -190,48 +202,22 @@ export class Relay {
     return this.#server !== null && !this.#server.lane.isMuted
   }
 
-  /** Whole chunks are checked at once; only where that fails, line by line. */
-  #isUtf8(bytes: Buffer, start: number, end: number): boolean {
-    if (bytes === this.#checked) return true
-    if (isUtf8(bytes)) {
-      this.#checked = bytes
-      return true
-    }
-    return isUtf8(bytes.subarray(start, end))
-  }
-
   #hostOverlong(head: Buffer): void {
     this.#judging.now()
-    const { id } = readHead(head.toString('latin1'))
     const message = `the line is longer than output.line_bytes (${this.#wire.server.output.lineBytes}); send less or raise it`
-    this.#hostLane.refuse(new SallyportError('ERR_MESSAGE_TOO_LARGE', message), id)
+    this.#refuseLine(head, new SallyportError('ERR_MESSAGE_TOO_LARGE', message))
   }
 
-  #serverSink(process: Running, lane: ServerLane): ConstructorParameters<typeof LineSplitter>[1] {
-    let head = ''
-    return {
-      line: (bytes, text, start, end) => {
-        const isText = this.#isUtf8(bytes, start, end)
-        const said = isText ? readLine(bytes, text, start, end, false) : null
-        this.#judging.add(() => {
-          if (this.#server?.process !== process) return
-          const before = lane.garbage
-          const verdict = isText ? lane.judge(said, text, start, end) : lane.notText(text, start, end)
-          put(this.#toHost, verdict, bytes, start, end)
-          const storm = lane.garbage > before ? this.#garbage.count() : null
-          if (storm !== null) this.#events.broken(storm)
-        })
-      },
-      overlong: (bytes) => {
-        this.#judging.now()
-        head = bytes.toString('latin1')
-      },
-      overlongEnd: (tail) => {
-        if (!lane.overlong(head, tail.toString('latin1')))
-          this.#events.broken(unanswerableLine(this.#wire.server))
-        head = ''
-      },
-    }
+  #refuseLine(head: Buffer, error: SallyportError): void {
+    this.#hostLane.refuse(error, readHead(head.toString('latin1')).id)
+  }
+
+  /** What the host has not ended, what its server has not taken, and what it has not read itself, bytes. */
+  get #keptBytes(): number {
+    const unsent = this.#hostLines.held + this.#heldBytes + (this.#input?.writableLength ?? 0)
+    const unread = this.#host.destroyed ? 0 : this.#host.writableLength
+    const waiting = this.#server?.process.stdout.readableLength ?? 0
+    return this.#wire.talk.introducedBytes + unsent + unread + waiting
   }
 
   get #input(): Writable | undefined {
@@ -241,26 +227,37 @@ export class Relay {
   #writeServer(bytes: Buffer): void {
     const stdin = this.#input
     if (stdin === undefined || !this.#isFlowing) return this.#hold(bytes)
-    if (stdin.writable && !stdin.write(bytes)) this.#pauseUntilDrain(stdin, this.#host)
+    if (stdin.writable && !stdin.write(bytes)) this.#full.pause(stdin, this.#host)
   }
 
   #hold(bytes: Buffer): void {
     this.#held.push(bytes)
     this.#heldBytes += bytes.length
-    if (this.#heldBytes > this.#wire.server.output.lineBytes) this.#host.pause()
+    const { lineBytes } = this.#wire.server.output
+    if (this.#heldBytes > lineBytes || !this.#holding.fits(this.#heldBytes)) this.#host.pause()
     this.#events.wanted()
   }
 
   #writeHost(bytes: Buffer): void {
     const stdout = this.#server?.process.stdout
     if (!this.#host.writable || this.#host.write(bytes) || stdout === undefined) return
-    this.#pauseUntilDrain(this.#host, stdout)
+    this.#full.pause(this.#host, stdout)
   }
 
-  /** Our own words to the host: one that does not listen is not listened to. */
-  answer(line: string): void {
-    if (this.#host.writable && !this.#host.write(line, 'latin1'))
-      this.#pauseUntilDrain(this.#host, this.#host)
+  /** Our own words to the host: one that does not listen is not listened to, nor told anything in the end. */
+  answer(line: string, answers: MessageId | null = null): void {
+    if (!this.#host.writable) return
+    const isTooMuch = answers !== null && !this.#holding.hasRoomFor(line.length)
+    if (this.#host.write(isTooMuch ? errorLine(answers, noRoom()) : line, 'latin1')) return
+    this.#full.pause(this.#host, this.#host)
+    if (!this.#holding.fits(this.#host.writableLength)) this.#overfill()
+  }
+
+  /** The host leaves more unread than there is room for. */
+  #overfill(): void {
+    if (this.#isClosed) return
+    this.#isClosed = true
+    this.#events.broken(noRoom())
   }
 
   /** Our own words to the server: one that asks and never reads would fill our memory with answers. */
@@ -274,26 +271,8 @@ export class Relay {
     }
   }
 
-  #pauseUntilDrain(full: Writable, source: Readable): void {
-    source.pause()
-    const waiting = this.#waiting.get(full) ?? new Set()
-    const isNew = waiting.size === 0
-    waiting.add(source)
-    this.#waiting.set(full, waiting)
-    if (!isNew) return
-    full.once('drain', () => {
-      this.#waiting.delete(full)
-      for (const paused of waiting) {
-        if (paused === this.#host) this.#resumeHost()
-        else paused.resume()
-      }
-    })
-  }
-
   #resumeHost(): void {
-    const isFull = [this.#host, this.#input].some(
-      (full) => full !== undefined && this.#waiting.get(full)?.has(this.#host),
-    )
+    const isFull = [this.#host, this.#input].some((full) => this.#full.isWaiting(this.#host, full))
     if (!isFull && this.#heldBytes <= this.#wire.server.output.lineBytes) this.#host.resume()
   }
 }

@@ -4,6 +4,7 @@ import { newRequestId } from '../../lib/ids.ts'
 import { elements, JsonScanError, type Member, skipSpace } from '../../lib/json-scan.ts'
 import { declined, errorLine, resultLine, rootsOf } from '../message/answers.ts'
 import type { Redactor } from '../../schema/credentials.ts'
+import { noRoom } from '../../schema/room.ts'
 import type { HostRequest } from './conversation.ts'
 import { lastId, readEnvelope, readHead } from '../message/envelope.ts'
 import type { Envelope, Notification, Request, Response } from '../message/envelope.ts'
@@ -151,7 +152,8 @@ export class ServerLane {
   }
 
   #answered(request: HostRequest, response: Response): Verdict {
-    const large = oversized(this.#wire.server, request, response)
+    const hasRoom = this.#wire.holding.hasRoomFor(response.end - response.start)
+    const large = oversized(this.#wire.server, request, response) ?? (hasRoom ? null : noRoom())
     if (large !== null) this.#wire.note('session/too-large', { code: large.code, reason: large.message })
     const verdict =
       large === null ? this.#answer(request, response) : { replacement: errorLine(request.id, large) }

@@ -4,6 +4,7 @@ import type { Gate, GovernedRequest } from '../../schema/gate.ts'
 import type { ServerSettings } from '../../schema/settings.ts'
 import type { Notification, Response } from '../message/envelope.ts'
 import type { Conversation, HostRequest } from './conversation.ts'
+import type { SessionHolding } from './holding.ts'
 import type { MessageId } from '../message/message-id.ts'
 import type { Questions } from '../questions/questions.ts'
 
@@ -17,6 +18,8 @@ export interface Wire {
   readonly talk: Conversation
   /** Of the era in which the server asks by a result */
   readonly questions: Questions
+  /** What is kept for the host */
+  readonly holding: SessionHolding
   toHost(line: string): void
   toServer(line: string): void
   /** Something that people should be able to find out; counted, and told ever less often */

@@ -1,5 +1,5 @@
 // From latin1 reading back to what was written.
-import { isAscii } from 'node:buffer'
+import { isAscii, isUtf8 } from 'node:buffer'
 
 // oxlint-disable-next-line no-control-regex
 const beyondAscii = /[^\x00-\x7f]/
@@ -40,4 +40,19 @@ function isPlain(part: string): boolean {
     if (!isAscii(window.subarray(0, length))) return false
   }
   return true
+}
+
+/** Longest chunk that is remembered: what is longer is one line, which nothing but itself is worth keeping for, bytes */
+const longestChunk = 65_536
+
+/** Whether lines are UTF-8: whole chunks are checked at once; only where that fails, line by line. */
+export class TextCheck {
+  #checked: Buffer | null = null
+
+  isText(bytes: Buffer, start: number, end: number): boolean {
+    if (bytes === this.#checked) return true
+    if (!isUtf8(bytes)) return isUtf8(bytes.subarray(start, end))
+    if (bytes.length <= longestChunk) this.#checked = bytes
+    return true
+  }
 }

@@ -6,10 +6,12 @@ import { ascii, declined, errorLine } from '../message/answers.ts'
 import type { Conversation, HostRequest } from '../lanes/conversation.ts'
 import type { Response } from '../message/envelope.ts'
 import { GovernedCalls } from '../governed/governed-calls.ts'
+import { KeptLines } from '../governed/kept-lines.ts'
 import { OwnProcesses } from '../governed/own-processes.ts'
 import { OwnRequests } from '../client/own-requests.ts'
 import { unavailable } from '../message/unavailable.ts'
 import { soon } from '../instance/stop.ts'
+import { SessionHolding } from '../lanes/holding.ts'
 import type { Relay } from '../lanes/relay.ts'
 import type { SessionOptions } from './options.ts'
 import { SessionSurface } from './surface.ts'
@@ -46,6 +48,7 @@ type BoundaryWire = Pick<
   | 'ownsTask'
   | 'declineTask'
   | 'confide'
+  | 'holding'
 >
 
 /** How long the records of calls that are not sent may take, for their hosts to be told, ms */
@@ -57,6 +60,8 @@ export class SessionBoundary {
   readonly #requests: OwnRequests
   readonly #surface: SessionSurface | SharedSurface
   readonly #own: OwnProcesses
+  /** What is kept for its host */
+  readonly holding = new SessionHolding()
 
   constructor(options: BoundaryOptions) {
     this.#options = options
@@ -81,6 +86,7 @@ export class SessionBoundary {
       gate,
       governor,
       talk,
+      kept: new KeptLines(4 * server.output.lineBytes, this.holding),
       person: {
         server,
         questions: options.options.questions,
@@ -93,7 +99,7 @@ export class SessionBoundary {
       instance,
       send: (line) => relay()?.admit(line),
       say,
-      toHost: (line) => relay()?.answer(line),
+      toHost: (line, answers) => relay()?.answer(line, answers),
     })
   }
 
@@ -134,6 +140,7 @@ export class SessionBoundary {
     return {
       questions,
       note,
+      holding: this.holding,
       unreadable: (request, error) => this.#calls.unreadable(request, error),
       initialized: () => this.#surface.begin(),
       listChanged: () => this.#surface.changed(),

@@ -4,6 +4,7 @@ import { SallyportError } from '../../errors.ts'
 import { newSessionId } from '../../lib/ids.ts'
 import type { InstanceView } from '../../rpc/protocol.ts'
 import type { SandboxProcess } from '../../sandbox/driver.ts'
+import { boundless } from '../../schema/room.ts'
 import { unknownMethodLine } from '../message/answers.ts'
 import { Conversation, type HostRequest } from '../lanes/conversation.ts'
 import type { Response } from '../message/envelope.ts'
@@ -41,8 +42,6 @@ export class Session implements AsyncDisposable {
     this.#options = options
     this.#talk = new Conversation(options.shared === null ? undefined : mostShared)
     this.#notes = new Notes(options.ports.emit, { server: options.server.name, principal: this.principal })
-    const guest = { broken: (error: SallyportError) => this.#fail(error) }
-    this.#instances = new SessionInstances(options, (type, detail) => this.#note(type, detail), guest)
     this.#boundary = new SessionBoundary({
       session: this.id,
       options,
@@ -52,6 +51,8 @@ export class Session implements AsyncDisposable {
       wanted: () => this.#wanted(),
       note: (type, detail) => this.#note(type, detail),
     })
+    const guest = { broken: (error: SallyportError) => this.#fail(error), holding: this.#boundary.holding }
+    this.#instances = new SessionInstances(options, (type, detail) => this.#note(type, detail), guest)
   }
 
   get principal(): string {
@@ -67,8 +68,8 @@ export class Session implements AsyncDisposable {
     return [...this.#instances.views(), ...this.#boundary.views()]
   }
 
-  /** Hands over the host's stream for good; `head` is what was read of it before. */
-  take(host: Duplex, head: Buffer): void {
+  /** Hands over the host's stream for good; `head` is what was read of it before, `room` is for what is kept. */
+  take(host: Duplex, head: Buffer, room = boundless): void {
     if (this.#phase !== 'idle') return void host.destroy()
     this.#host = host
     const { server, ports } = this.#options
@@ -90,7 +91,7 @@ export class Session implements AsyncDisposable {
         broken: (error) => this.#fail(error),
       },
     )
-    this.#relay.open(head)
+    this.#relay.open(head, room)
   }
 
   /** Ends the session; resolves with how it ended. Idempotent. Fails where there is no proof of that, though it may come. */

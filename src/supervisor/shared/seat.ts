@@ -10,6 +10,8 @@ import { soon } from '../instance/stop.ts'
 export interface Guest {
   /** It can't be served any longer, while the process and the others go on */
   readonly broken: (error: SallyportError) => void
+  /** Whether as many bytes may wait for it, beside what else is kept for its host */
+  readonly holding: { readonly fits: (bytes: number) => boolean }
 }
 
 export interface SeatOptions {
@@ -102,9 +104,10 @@ export class Seat {
     if (this.#isOver) return
     this.#stdout.push(Buffer.from(lines, 'latin1'))
     const { limitBytes, server, guest } = this.#options
-    if (this.#stdout.readableLength <= limitBytes) return
+    const unread = this.#stdout.readableLength
+    if (unread <= limitBytes && guest.holding.fits(unread)) return
     this.leave()
-    const what = `the host left ${limitBytes} bytes of ${server} unread, whose process it shares`
+    const what = `the host left ${unread} bytes of ${server} unread, whose process it shares`
     guest.broken(new SallyportError('ERR_BUSY', `${what}; read faster, or ask for less at once`))
   }
 

@@ -1,0 +1,79 @@
+// Reads what one server writes: in lines, each judged and passed on; one that can't be read, or kept, is somebody's error.
+import type { SallyportError } from '../../errors.ts'
+import { LineSplitter } from '../../lib/lines.ts'
+import type { Together } from '../../lib/together.ts'
+import type { ServerSettings } from '../../schema/settings.ts'
+import { readLine } from '../message/envelope.ts'
+import { type Garbage, overlongFactor } from '../message/garbage.ts'
+import { endlessLine, unanswerableLine } from '../message/unavailable.ts'
+import { TextCheck } from '../message/utf8.ts'
+import type { SessionHolding } from './holding.ts'
+import { type Outlet, put } from './outlet.ts'
+import type { ServerLane } from './server-lane.ts'
+
+export interface ServerReaderOptions {
+  readonly server: ServerSettings
+  readonly holding: SessionHolding
+  /** Lines that came together are all read before the first is judged */
+  readonly judging: Together
+  readonly garbage: Garbage
+  /** False once the session has let go of the process */
+  readonly isServed: () => boolean
+  readonly toHost: Outlet
+  /** The host would have more to read than there is room for */
+  readonly overfilled: () => void
+  /** The session cannot go on */
+  readonly broken: (error: SallyportError) => void
+}
+
+export class ServerReader {
+  readonly #lane: ServerLane
+  readonly #options: ServerReaderOptions
+  readonly #lines: LineSplitter
+  readonly #text = new TextCheck()
+  /** How a line begins that is too long */
+  #head = ''
+
+  constructor(lane: ServerLane, options: ServerReaderOptions) {
+    this.#lane = lane
+    this.#options = options
+    this.#lines = new LineSplitter(options.server.output.lineBytes, {
+      line: (bytes, text, start, end) => this.#line(bytes, text, start, end),
+      overlong: (head) => {
+        options.judging.now()
+        this.#head = head.toString('latin1')
+      },
+      overlongEnd: (tail) => {
+        if (!lane.overlong(this.#head, tail.toString('latin1')))
+          options.broken(unanswerableLine(options.server))
+        this.#head = ''
+      },
+    })
+  }
+
+  read(chunk: Buffer): void {
+    const { server, judging, isServed, toHost, broken } = this.#options
+    if (!isServed()) return
+    this.#lines.push(chunk)
+    judging.now()
+    toHost.flush()
+    if (this.#lines.pending > overlongFactor * server.output.lineBytes) broken(endlessLine(server))
+  }
+
+  #line(bytes: Buffer, text: string, start: number, end: number): void {
+    const { holding, judging, garbage, isServed, toHost, overfilled, broken } = this.#options
+    const isText = this.#text.isText(bytes, start, end)
+    const said = isText ? readLine(bytes, text, start, end, false) : null
+    judging.add(() => {
+      if (!isServed()) return
+      const lane = this.#lane
+      const before = lane.garbage
+      const verdict = isText ? lane.judge(said, text, start, end) : lane.notText(text, start, end)
+      const passes = verdict === 'drop' ? 0 : verdict === 'pass' ? end - start : verdict.replacement.length
+      if (!holding.hasRoomFor(passes)) return overfilled()
+      put(toHost, verdict, bytes, start, end)
+      const storm = lane.garbage > before ? garbage.count() : null
+      if (storm !== null) broken(storm)
+    })
+  }
+}

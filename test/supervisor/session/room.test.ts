@@ -1,0 +1,108 @@
+// What sessions have kept for their hosts, against what one user may have kept: whoever is too much is told, and the others go on.
+import { expect, test } from 'vitest'
+import { Allowance } from '../../../src/rpc/allowance.ts'
+import { attach, type HostEnd } from '../../support/attach.ts'
+import { eventually } from '../../support/eventually.ts'
+import { serverSettings } from '../../support/server-settings.ts'
+
+const limits = { ownBytes: 70_000, sharedBytes: 1_000_000 }
+const output = { resultBytes: 1_000_000, lineBytes: 1_000_000, stderrBytes: 1000 }
+const long = 'x'.repeat(500_000)
+const begun = (id: string) =>
+  `{"jsonrpc":"2.0","id":"${id}","method":"tools/call","params":{"name":"huge","arguments":{"bytes":1,"text":"${long}`
+const call = (id: string, name: string, args: object) => ({
+  jsonrpc: '2.0',
+  id,
+  method: 'tools/call',
+  params: { name, arguments: args },
+})
+
+interface Hosts extends AsyncDisposable {
+  readonly all: readonly HostEnd[]
+}
+
+/** Hosts of one user, each with a session of its own. */
+async function hostsOf(count: number): Promise<Hosts> {
+  const allowance = new Allowance(limits)
+  const all = await Promise.all(
+    Array.from({ length: count }, async () => {
+      const host = await attach(serverSettings('huge-line.mjs', { output }), { room: allowance.open() })
+      host.send({ jsonrpc: '2.0', id: 'i', method: 'initialize', params: { protocolVersion: '2025-11-25' } })
+      host.send({ jsonrpc: '2.0', method: 'notifications/initialized' })
+      await host.answer('i', 20_000)
+      return host
+    }),
+  )
+  return {
+    all,
+    async [Symbol.asyncDispose]() {
+      await Promise.all(all.map((host) => host[Symbol.asyncDispose]()))
+    },
+  }
+}
+
+const refusalOf = (host: HostEnd, id: string): string | undefined =>
+  host.lines.find((line) => line.includes(`"id":"${id}"`) && line.includes('ERR_BUSY'))
+
+test('lines that have not ended are kept as far as there is room, and the rest are refused by their id', async () => {
+  await using hosts = await hostsOf(4)
+  const [one, two, three, small] = hosts.all
+  if (one === undefined || two === undefined || three === undefined || small === undefined) return
+  for (const host of [one, two, three]) host.send(Buffer.from(begun('long')))
+  const refused = await eventually(
+    () => [one, two, three].find((host) => refusalOf(host, 'long') !== undefined),
+    20_000,
+  )
+  const kept = [one, two, three].filter((host) => host !== refused)
+  expect(refused.eventsOf('session/refused')[0]?.detail).toMatchObject({ code: 'ERR_BUSY' })
+  // Who asks for little notices nothing.
+  small.send(call('small', 'echo', { a: 1 }))
+  expect(await small.answer('small', 20_000)).toHaveProperty('result')
+  // Those that were kept arrive whole, and whoever was refused goes on behind the line that was.
+  for (const host of [one, two, three]) host.send(Buffer.from('"}}}\n'))
+  for (const host of kept) expect((await host.answer('long', 20_000)).error).toBeUndefined()
+  refused.send(call('again', 'huge', { bytes: 1, text: long }))
+  expect(await refused.answer('again', 20_000)).toHaveProperty('result')
+  expect(kept.flatMap((host) => host.eventsOf('session/refused'))).toEqual([])
+}, 60_000)
+
+test('calls that are not answered are kept as far as there is room', async () => {
+  const allowance = new Allowance(limits)
+  const settings = serverSettings('slow.mjs', { output })
+  await using one = await attach(settings, { room: allowance.open(), era: 'modern' })
+  await using other = await attach(settings, { room: allowance.open(), era: 'modern' })
+  const waits = (id: string) => call(id, 'wait', { ms: 60_000, text: long + long.slice(0, 200_000) })
+  one.send(waits('1'))
+  await eventually(() => one.governed.records().some(({ type }) => type === 'call.intent'), 20_000)
+  other.send(waits('2'))
+  expect((await other.answer('2', 20_000)).error?.data).toMatchObject({ code: 'ERR_BUSY', retryable: true })
+}, 60_000)
+
+test('answers that are not read wait as far as there is room; beyond it a call is told, and its session goes on', async () => {
+  await using hosts = await hostsOf(2)
+  const [one, other] = hosts.all
+  if (one === undefined || other === undefined) return
+  const bytes = 950_000
+  one.socket.pause()
+  one.send(call('big', 'huge', { bytes }))
+  await eventually(() => one.governed.records().some(({ type }) => type === 'call.outcome'), 20_000)
+  other.send(call('big', 'huge', { bytes }))
+  expect((await other.answer('big', 20_000)).error?.data).toMatchObject({ code: 'ERR_BUSY' })
+  // Once it is read there is room again.
+  one.socket.resume()
+  expect(await one.answer('big', 20_000)).toHaveProperty('result')
+  other.send(call('again', 'huge', { bytes }))
+  expect(await other.answer('again', 20_000)).toHaveProperty('result')
+}, 60_000)
+
+test('a host that reads none of its refusals is let go once there is no room for them', async () => {
+  await using hosts = await hostsOf(2)
+  const [deaf, other] = hosts.all
+  if (deaf === undefined || other === undefined) return
+  deaf.socket.pause()
+  deaf.send(Buffer.from('{}\n'.repeat(60_000)))
+  await eventually(() => deaf.eventsOf('session/failed').length > 0, 30_000)
+  expect(deaf.eventsOf('session/failed')[0]?.detail).toMatchObject({ code: 'ERR_BUSY' })
+  other.send(call('small', 'echo', { a: 1 }))
+  expect(await other.answer('small', 20_000)).toHaveProperty('result')
+}, 90_000)
