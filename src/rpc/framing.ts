@@ -175,10 +175,19 @@ function parse(line: Buffer): unknown {
     return JSON.parse(line.toString('utf8'))
   } catch (error) {
     // V8 quotes the text around the fault, and a line may hold what a log should not.
-    const position = /position \d+/.exec(error instanceof Error ? error.message : '')
-    throw notJson(position === null ? 'it ends too early' : `unexpected character at ${position[0]}`)
+    throw notJson(whyNotJson(line, error instanceof Error ? error.message : ''))
   }
 }
+
+function whyNotJson(line: Buffer, said: string): string {
+  if (line.subarray(0, 3).equals(byteOrderMark))
+    return 'it begins with a byte order mark; send it without one'
+  const position = /position \d+/.exec(said)
+  if (said.startsWith('Unexpected end') || said.startsWith('Unterminated')) return 'it ends too early'
+  return `unexpected character${position === null ? '' : ` at ${position[0]}`}`
+}
+
+const byteOrderMark = Buffer.from('\ufeff')
 
 function fields(message: unknown): Record<string, unknown> {
   return typeof message === 'object' && message !== null ? { ...message } : {}

@@ -119,6 +119,15 @@ describe('a request', () => {
     expect(fault(line)).toBe(outcome)
   })
 
+  it.each([
+    ['\ufeff{"jsonrpc":"2.0","id":1,"method":"m"}', 'it begins with a byte order mark; send it without one'],
+    ['nonsense', 'unexpected character'],
+    ['"begun', 'it ends too early'],
+  ])('%j is refused with a word that is true of it', (line, why) => {
+    const message = parse(line)
+    expect(message.kind === 'fault' ? message.error.message : '').toContain(why)
+  })
+
   it('that is not UTF-8 is refused', () => {
     expect(fault(Buffer.from([0x22, 0xff, 0xfe, 0x22]))).toBe('ERR_PARSE null')
     expect(fault(Buffer.from([0xed, 0xa0, 0x80]))).toBe('ERR_PARSE null')
