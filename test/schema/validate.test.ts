@@ -222,3 +222,14 @@ test('a number or a truth value where a text is expected is to be quoted', () =>
 test('a kind that there is no check of is named, with what makes one', () => {
   expect(() => validate('nonsense' as 'config', {})).toThrow(/no check of nonsense; run npm run build/)
 })
+
+test.each(['-rf', '--help', '-'])(
+  'no server gets the name %s, which a command line takes for an option',
+  (name) => {
+    expect(validateParams('servers/launch', { name, command: 'node' }).ok).toBe(false)
+    expect(validateParams('servers/add', { server: name, entry: {} }).ok).toBe(false)
+    // One that has it from before is found, and can be removed.
+    expect(validateParams('servers/remove', { server: name }).ok).toBe(true)
+    expect(validateParams('servers/launch', { name: `a${name}`, command: 'node' }).ok).toBe(true)
+  },
+)
