@@ -1,8 +1,10 @@
 // Removes the control groups that a dead daemon left, and only those whose daemon is provably dead.
 import { existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
+import { SallyportError } from '../../errors.ts'
 import { makeFolder } from '../../lib/folder.ts'
 import type { DaemonId } from '../../lib/ids.ts'
+import { errnoOf } from '../../lib/missing.ts'
 import { bootId, type DaemonMark, isDead, markOf, readMark } from '../daemon-mark.ts'
 import { removeDirectory } from './directory.ts'
 
@@ -13,13 +15,28 @@ interface DaemonRecord extends DaemonMark {
 
 /** Writes down which groups this daemon owns, in `stateDirectory/daemons`. Call it before the first of them is made. */
 export function recordGroups(stateDirectory: string, daemon: DaemonId, directories: readonly string[]): void {
-  const folder = join(stateDirectory, 'daemons')
-  makeFolder(folder, 0o700)
+  const folder = recordsIn(stateDirectory)
   const record: DaemonRecord = { ...markOf(daemon), directories }
   const file = join(folder, `${daemon}.json`)
   // Whole or not at all: half a record would be taken for nobody's
   writeFileSync(`${file}.new`, JSON.stringify(record), { mode: 0o600 })
   renameSync(`${file}.new`, file)
+}
+
+/** The folder of the records, made where it is missing. */
+function recordsIn(stateDirectory: string): string {
+  const folder = join(stateDirectory, 'daemons')
+  try {
+    makeFolder(folder, 0o700)
+    return folder
+  } catch (error) {
+    throw new SallyportError(
+      'ERR_RUNTIME_UNSAFE',
+      `the records of daemons cannot be kept in ${folder} (${errnoOf(error) ?? String(error)}): expected a folder; move what is there, or name another --state`,
+      { path: folder },
+      { cause: error },
+    )
+  }
 }
 
 /** Forgets this daemon's record, once its groups are gone. */
@@ -33,8 +50,7 @@ export function forgetGroups(stateDirectory: string, daemon: DaemonId): void {
  * A record of another pid namespace, or one that can't be read, is left alone.
  */
 export async function removeLeftovers(stateDirectory: string): Promise<readonly string[]> {
-  const folder = join(stateDirectory, 'daemons')
-  makeFolder(folder, 0o700)
+  const folder = recordsIn(stateDirectory)
   const removed: string[] = []
   for (const name of readdirSync(folder).filter((entry) => entry.endsWith('.json'))) {
     const record = parseRecord(readFileSync(join(folder, name), 'utf8'))

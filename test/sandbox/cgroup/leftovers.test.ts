@@ -1,7 +1,7 @@
 // Leftovers go when, and only when, their daemon is provably dead.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { createCgroups } from '../../../src/sandbox/cgroup/cgroup.ts'
@@ -94,4 +94,18 @@ test.runIf(hostSupport.level !== 'none')('what runs in a dead daemon’s groups 
   expect(await removeLeftovers(state.path)).toEqual(there)
   expect(await exit).toEqual([null, 'SIGKILL'])
   expect(leftOf(root.directories)).toEqual([])
+})
+
+test.each([
+  ['a file', (path: string) => writeFileSync(path, '')],
+  ['a link to nowhere', (path: string) => symlinkSync('/nowhere/at/all', path)],
+])('%s in the place of the records is named, with what to do', async (_what, put) => {
+  await using state = await tempDir()
+  put(join(state.path, 'daemons'))
+  const told = {
+    code: 'ERR_RUNTIME_UNSAFE',
+    message: `the records of daemons cannot be kept in ${join(state.path, 'daemons')} (EEXIST): expected a folder; move what is there, or name another --state`,
+  }
+  await expect(removeLeftovers(state.path)).rejects.toMatchObject(told)
+  expect(() => recordGroups(state.path, newDaemonId(), [])).toThrow(expect.objectContaining(told))
 })
