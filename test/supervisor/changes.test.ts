@@ -149,6 +149,14 @@ test.each([
   expect(at.reached()).toEqual(['prompts/get', 'prompts/get'])
 })
 
+test('a template that stands behind many is compared as the first one is', async () => {
+  await using at = await stage({ further: 150 })
+  expect((await at.ask('prompts/get', { name: 'hello' })).error).toBeUndefined()
+  await at.change('resourceTemplates', { description: 'All notes.' })
+  expect((await at.ask('prompts/get', { name: 'hello' })).error).toMatchObject(mismatch)
+  expect(at.reached()).toEqual(['prompts/get'])
+})
+
 test.each([
   ['', 0],
   [', however many templates the server lists beside it', 99],

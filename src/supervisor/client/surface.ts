@@ -21,6 +21,8 @@ export const unknownServer: Introduction = { capabilities: null, instructions: n
 const maxPages = 100
 /** Longest lists, all pages together, characters */
 const maxLength = 8_388_608
+/** Prompts, and templates, that are compared with what was accepted: what is beyond of such a list is not */
+const maxRest = 1024
 const methodNotFound = -32601
 
 /** Reads what of the handshake's result says who the server is. */
@@ -49,8 +51,8 @@ export async function readSurface(
   const none: readonly unknown[] = []
   const [tools, prompts, templates] = await Promise.all([
     has('tools') ? readTools(request, limit) : new Map<string, unknown>(),
-    has('prompts') ? readRest(request, 'prompts/list', 'prompts', limit) : none,
-    has('resources') ? readRest(request, 'resources/templates/list', 'resourceTemplates', limit) : none,
+    has('prompts') ? readRest(request, 'prompts/list', 'prompts', maxRest) : none,
+    has('resources') ? readRest(request, 'resources/templates/list', 'resourceTemplates', maxRest) : none,
   ])
   return { tools, rest: { instructions, prompts, templates } }
 }
@@ -79,10 +81,10 @@ export function entriesOf(rest: unknown): ReadonlySet<string> {
   return new Set(lists.flat().map((entry) => JSON.stringify(entry)))
 }
 
-/** Whether all of the list that this method gives was read, of which `limit` entries are at most. */
-export function isWhole(method: string, rest: unknown, limit: number): boolean {
+/** Whether all of the list that this method gives was read. */
+export function isWhole(method: string, rest: unknown): boolean {
   const list = asRecord(rest)[restLists.get(method) ?? '']
-  return !Array.isArray(list) || list.length < limit
+  return !Array.isArray(list) || list.length < maxRest
 }
 
 /** The same of the result of one such list; none of every other method's. What is more than is read is an entry that nobody accepted. */

@@ -139,7 +139,7 @@ export class SessionSurface {
   #compareShown(rest: unknown): void {
     const entries = entriesOf(rest)
     for (const [entry, method] of this.#suspects)
-      if (!entries.has(entry) && isWhole(method, rest, this.#options.toolLimit)) this.#lies.add(entry)
+      if (!entries.has(entry) && isWhole(method, rest)) this.#lies.add(entry)
     this.#entries = entries
     this.#suspects.clear()
   }
