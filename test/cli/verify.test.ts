@@ -110,7 +110,7 @@ test('what is stated is tried, and told apart: what holds, what does not, what c
     /^the limit is \d+ open files, \d+ were tried: EMFILE, it had \d+$/,
   )
   expect(told('cannot exceed pids')).toMatch(
-    /^the limit is \d+ processes, \d+ were tried: EAGAIN, it had \d+$/,
+    /^the limit is \d+ processes, \d+ were tried: EAGAIN, it had \d+\noutside: open$/,
   )
   expect(told('cannot exceed disk')).toMatch(/^the limit is \d+ bytes in \/tmp, \d+ were tried: E\w+$/)
   expect(out).not.toContain('STATED_TOKEN=')
