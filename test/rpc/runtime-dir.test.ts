@@ -4,10 +4,22 @@ import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { prepareRuntimeDir, prepareStateDir } from '../../src/rpc/runtime-dir.ts'
 import { tempDir } from '../support/temp-dir.ts'
-import { isRoot, nobody } from '../support/user.ts'
+import { isRoot, nobody, ordinaryUid } from '../support/user.ts'
 
 const mode = async (path: string): Promise<string> => ((await lstat(path)).mode & 0o7777).toString(8)
 const unsafe = { code: 'ERR_RUNTIME_UNSAFE' }
+const nobodysGroup = 47_892
+
+/** From now on this process is an ordinary user's, where it is root's; disposing makes it root's again. */
+const asOrdinaryUser = () => {
+  if (isRoot) process.seteuid?.(ordinaryUid)
+  return {
+    uid: isRoot ? ordinaryUid : process.getuid?.(),
+    [Symbol.asyncDispose]: async () => {
+      if (isRoot) process.seteuid?.(0)
+    },
+  }
+}
 
 it('the folder is 0711, with both of its folders 0700', async () => {
   await using folder = await tempDir()
@@ -25,12 +37,14 @@ it('the hosts’ folder is 0750 and the group’s where a group is admitted', as
   expect((await lstat(paths.hostDirectory)).gid).toBe(gid)
 })
 
-it.skipIf(isRoot)('a group that this user is not in is refused with what helps', async () => {
+it('a group that this user is not in is refused with what helps', async () => {
+  await using user = asOrdinaryUser()
   await using folder = await tempDir()
-  await expect(prepareRuntimeDir(join(folder.path, 'run'), 0)).rejects.toMatchObject({
+  await expect(prepareRuntimeDir(join(folder.path, 'run'), nobodysGroup)).rejects.toMatchObject({
     ...unsafe,
     message: expect.stringContaining('host_group') as unknown,
   })
+  expect(process.geteuid?.()).toBe(user.uid)
 })
 
 it('modes that somebody loosened are put right', async () => {
