@@ -61,19 +61,18 @@ export class ServerReader {
   }
 
   #line(bytes: Buffer, text: string, start: number, end: number): void {
-    const { holding, judging, garbage, isServed, toHost, overfilled, broken } = this.#options
     const isText = this.#text.isText(bytes, start, end)
     const said = isText ? readLine(bytes, text, start, end, false) : null
-    judging.add(() => {
-      if (!isServed()) return
+    this.#options.judging.add(() => {
+      if (!this.#options.isServed()) return
       const lane = this.#lane
       const before = lane.garbage
       const verdict = isText ? lane.judge(said, text, start, end) : lane.notText(text, start, end)
       const passes = verdict === 'drop' ? 0 : verdict === 'pass' ? end - start : verdict.replacement.length
-      if (!holding.hasRoomFor(passes)) return overfilled()
-      put(toHost, verdict, bytes, start, end)
-      const storm = lane.garbage > before ? garbage.count() : null
-      if (storm !== null) broken(storm)
+      if (!this.#options.holding.hasRoomFor(passes)) return this.#options.overfilled()
+      put(this.#options.toHost, verdict, bytes, start, end)
+      const storm = lane.garbage > before ? this.#options.garbage.count() : null
+      if (storm !== null) this.#options.broken(storm)
     })
   }
 }
