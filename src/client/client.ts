@@ -21,6 +21,10 @@ interface Waiting {
   readonly signal?: AbortSignal | undefined
 }
 
+interface Subscribing {
+  readonly subscribed?: (() => void) | undefined
+}
+
 const helloDeadlineMs = 10_000
 
 /**
@@ -79,14 +83,19 @@ export class Client implements AsyncDisposable {
     return this.#caller.callText(method, params, { signal })
   }
 
-  /** Events from now on, or from after `since`, on a connection of their own: a slow reader slows only itself. */
+  /**
+   * Events from now on, or from after `since`, on a connection of their own: a slow reader slows only itself. From when on none
+   * is missed, `subscribed` is told: calls over other connections may be answered before.
+   */
   async *events({
     since,
     signal,
-  }: Waiting & { readonly since?: number } = {}): AsyncGenerator<SallyportEvent> {
+    subscribed,
+  }: Waiting & Subscribing & { readonly since?: number } = {}): AsyncGenerator<SallyportEvent> {
     await using caller = await dial(this.#caller.path, { signal })
     const events = notifications(caller, 'events/event', { signal })
     await caller.call('events/subscribe', since === undefined ? {} : { since }, { signal })
+    subscribed?.()
     yield* events
   }
 
@@ -106,10 +115,7 @@ export class Client implements AsyncDisposable {
    * Questions for an operator: first those that wait, then each as it is asked or settled, on a connection of their own.
    * While this is read, calls that need approval wait for an answer; from when on, `subscribed` is told.
    */
-  async *approvals({
-    signal,
-    subscribed,
-  }: Waiting & { readonly subscribed?: (() => void) | undefined } = {}): AsyncGenerator<
+  async *approvals({ signal, subscribed }: Waiting & Subscribing = {}): AsyncGenerator<
     Notification<'approvals/asked' | 'approvals/settled'>
   > {
     await using caller = await dial(this.#caller.path, { signal })

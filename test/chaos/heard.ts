@@ -22,15 +22,16 @@ export class Heard implements AsyncDisposable {
 
   static async from(client: Client): Promise<Heard> {
     const heard = new Heard()
-    heard.#done = heard.#listen(client).catch((error: unknown) => {
+    const { promise: subscribed, resolve } = Promise.withResolvers<void>()
+    heard.#done = heard.#listen(client, resolve).catch((error: unknown) => {
       if (!(error instanceof SallyportError)) throw error
     })
-    await client.call('servers/list', {}) // it is asked after the daemon was told that somebody listens
+    await Promise.race([subscribed, heard.#done])
     return heard
   }
 
-  async #listen(client: Client): Promise<void> {
-    for await (const event of client.events({ signal: this.#over.signal }))
+  async #listen(client: Client, subscribed: () => void): Promise<void> {
+    for await (const event of client.events({ signal: this.#over.signal, subscribed }))
       if (event.type.startsWith('config/')) this.#all.push(event)
   }
 

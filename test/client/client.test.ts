@@ -75,6 +75,22 @@ describe('the client', () => {
     expect(seen).toEqual([1, 2])
   })
 
+  it('is told from when on no event is missed', async () => {
+    await using client = await at.connect('operator')
+    const stop = new AbortController()
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const seen: string[] = []
+    const following = (async () => {
+      for await (const { type } of client.events({ signal: stop.signal, subscribed: resolve }))
+        seen.push(type)
+    })()
+    await promise
+    await client.call('daemon/reload', {})
+    await eventually(() => seen.includes('config/applied'))
+    stop.abort()
+    await following
+  })
+
   it('is told when `since` is of another life of the daemon', async () => {
     await using client = await at.connect()
     await expect(client.call('events/subscribe', { since: 1_000_000 })).rejects.toMatchObject({

@@ -50,7 +50,7 @@ test('a question of such a process has its time and its place in the queue, and 
   const events: string[] = []
   const ended = new AbortController()
   const following = (async () => {
-    for await (const { type, detail } of at.client.events({ signal: ended.signal }))
+    for await (const { type, detail } of at.client.events({ since: 0, signal: ended.signal }))
       events.push(`${type} ${JSON.stringify(detail)}`)
   })()
   const told = (type: string, what: string): boolean =>

@@ -134,7 +134,7 @@ test('one that somebody stopped costs its call nothing: the call has another, an
   await at.client.call('servers/start', { server: 'runs' })
   await waits(at, 1)
   const over = new AbortController()
-  const events = at.client.events(over)
+  const events = at.client.events({ since: 0, signal: over.signal })
   const lost = (async () => {
     for await (const { type, detail } of events) if (type === 'pool/lost') return detail['reason']
     return null

@@ -24,7 +24,8 @@ test('whoever knows a secret, host or server, ends no daemon by writing what JSO
   const events: string[] = []
   const ended = new AbortController()
   const following = (async () => {
-    for await (const event of client.events({ signal: ended.signal })) events.push(JSON.stringify(event))
+    for await (const event of client.events({ since: 0, signal: ended.signal }))
+      events.push(JSON.stringify(event))
   })().catch(() => undefined)
   using session = await RawCaller.open(join(at.runtimeDir, 'host/host.sock'))
   await session.ask('session/attach', { server: 'scripted' })

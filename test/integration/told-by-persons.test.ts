@@ -74,7 +74,7 @@ test.each(['legacy', 'modern'])(
     const events: unknown[] = []
     const ended = new AbortController()
     const following = (async () => {
-      for await (const event of at.client.events({ signal: ended.signal })) events.push(event)
+      for await (const event of at.client.events({ since: 0, signal: ended.signal })) events.push(event)
     })()
     using session = await RawCaller.open(join(at.runtimeDir, 'host/host.sock'))
     await session.ask('session/attach', { server: 'repeats' })
