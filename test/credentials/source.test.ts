@@ -200,6 +200,16 @@ describe('a command', () => {
     expect(await withoutDescriptors('secret', '/usr/bin/true')).toContain('could not be run: EMFILE')
   })
 
+  test.each([
+    ['has no interpreter', '#!/nowhere/at/all\n', 'what it is to be run by is not there'],
+    ['has a folder for an interpreter', '#!/etc\n', 'it may not be executed'],
+  ])('that %s is refused, and told so', async (_, text, why) => {
+    await using at = await place()
+    const argv = await at.program('')
+    await writeFile(String(argv[0]), text)
+    await expectRefusal(() => read({ kind: 'command', argv }), 'ERR_CREDENTIAL_SOURCE', why)
+  })
+
   test('that is late is killed with all that it started', async () => {
     await using at = await place()
     const argv = await at.program(`sleep 987654 & echo ${token}; exec sleep 987653`)

@@ -66,7 +66,8 @@ export const runForSecret = async (
   })
   child.on('close', (status, by) => {
     if (status === 0) resolve(Buffer.concat(parts))
-    else reject(failed(by === null ? `ended with status ${status}` : `was ended by ${by}`))
+    else
+      reject(failed(by === null ? `ended with status ${status}${unexecuted(status)}` : `was ended by ${by}`))
   })
   try {
     return await promise
@@ -77,6 +78,12 @@ export const runForSecret = async (
     for (const part of parts) part.fill(0)
   }
 }
+
+/** What the keeper's own statuses say, which a program may have, too (sandbox/README.md). */
+const unexecuted = (status: number | null): string =>
+  ({ 126: ', as where it may not be executed', 127: ', as where what it is to be run by is not there' })[
+    status ?? 0
+  ] ?? ''
 
 const killGroup = (group: number): void => {
   try {
