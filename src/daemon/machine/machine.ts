@@ -1,4 +1,5 @@
 // What the supervisor launches on: this machine, with what was registered for each server and what one daemon owns.
+import { join } from 'node:path'
 import { enterpriseFolder, userFolder } from '../../config/find.ts'
 import type { Host } from '../../config/host.ts'
 import { SallyportError } from '../../errors.ts'
@@ -11,6 +12,8 @@ import type { SandboxProcess } from '../../sandbox/driver.ts'
 import { createLaunchHost } from '../../sandbox/host.ts'
 import type { LaunchHost } from '../../sandbox/host.ts'
 import { launch, launchToGate, type LaunchSupply, noSupply } from '../../sandbox/launch.ts'
+import { pinFileKept } from '../../sandbox/program/known-programs.ts'
+import { pinFileOnce } from '../../sandbox/program/pinned-file.ts'
 import type { PinWaiting, RecordImage, Registration } from '../../sandbox/registrations.ts'
 import type { Confided } from '../../credentials/confided.ts'
 import type { RedactingStream } from '../../schema/credentials.ts'
@@ -73,6 +76,7 @@ export async function createMachine(options: MachineOptions): Promise<Machine> {
     environment: host.env,
     drivers: driversOf(settings),
     recordImage,
+    pinFile: pinFileOnce(pinFileKept(join(stateDir, 'programs.json'), log)),
     log,
   })
   for (const directory of launchHost.cgroups.directories) guard.cleanUp(`cgroup /${directory.slice(1)}`)

@@ -68,7 +68,7 @@ export const digestFile = async (path: string, markers: readonly string[] = []):
 }
 
 /** A file with what reading it once has said. */
-interface Pinned {
+export interface Pinned {
   readonly pin: PinnedFile
   readonly digested: Digested
 }
@@ -87,15 +87,15 @@ export const pinFile: PinFile = async (path, changed, markers = []) => {
   return { pin: { path, sha256: digested.sha256, ...before }, digested }
 }
 
-/** `pinFile` for many servers that share their programs: a file that was read is read again only when its facts differ. */
-export const pinFileOnce = (): PinFile => {
+/** `read` for many servers that share their programs: a file that was read is read again only when its facts differ. */
+export const pinFileOnce = (read: PinFile = pinFile): PinFile => {
   const known = new Map<string, Promise<Pinned>>()
   return async (path, changed, markers = []) => {
     const key = JSON.stringify([path, markers])
     // Whatever went wrong for another server is found again for this one, in its own words.
     const before = await known.get(key)?.catch(() => null)
     if (before && isSameFile(before.pin, await lstat(path, { bigint: true }))) return before
-    const reading = pinFile(path, changed, markers)
+    const reading = read(path, changed, markers)
     known.set(key, reading)
     return reading
   }
