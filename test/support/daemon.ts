@@ -3,14 +3,14 @@ import { execFile, spawn } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, readdirSync } from 'node:fs'
-import { writeFile } from 'node:fs/promises'
+import { copyFile, mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { connect } from '../../src/client/client.ts'
 import type { Client } from '../../src/client/client.ts'
 import { eventually } from './eventually.ts'
 import { cgroupsOf, processesWith } from './leaks.ts'
-import { ownCode } from './probe-folder.ts'
+import { knownPrograms, ownCode } from './probe-folder.ts'
 import { tempDir } from './temp-dir.ts'
 
 export const main = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url))
@@ -119,6 +119,7 @@ export async function serve(
   at: Place,
   env: Readonly<Record<string, string>> = {},
 ): Promise<Pick<TestDaemon, 'process' | 'client'>> {
+  await knowsRuntime(at)
   const child = at.start(['serve'], env)
   let said = ''
   child.stderr?.on('data', (chunk: Buffer) => (said = (said + chunk.toString()).slice(-4000)))
@@ -130,6 +131,14 @@ export async function serve(
   // The operator's door opens first, and this record is written when the hosts' door is open, too.
   await eventually(() => existsSync(join(at.runtimeDir, 'host', 'daemon.json')), 20_000)
   return { process: child, client }
+}
+
+/** Gives a place what a daemon before it would have left of the runtime, where there is nothing yet. */
+async function knowsRuntime({ stateDir }: Place): Promise<void> {
+  const [known, own] = [knownPrograms(), join(stateDir, 'programs.json')]
+  if (known === undefined || !existsSync(known) || existsSync(own)) return
+  if (!existsSync(stateDir)) await mkdir(stateDir, { mode: 0o700 })
+  await copyFile(known, own)
 }
 
 /** Leaves a daemon that `serve` started, asks it to end, and waits until it has. */

@@ -7,12 +7,12 @@ import { tempDir } from './temp-dir.ts'
 
 const repository = fileURLToPath(new URL('../../', import.meta.url))
 
-/** Copies the package as it is built into a folder. What tools keep in `dist`, by names with a dot, is no part of it, and comes and goes. */
+/** Copies the package as it is built into a folder, without its types. What tools keep in `dist`, by names with a dot, is no part of it, and comes and goes. */
 export const copyPackage = async (folder: string): Promise<void> => {
   for (const part of ['dist', 'profiles', 'package.json', 'sandbox/seccomp'])
     await cp(join(repository, part), join(folder, part), {
       recursive: true,
-      filter: (file) => !file.startsWith(`${join(repository, 'dist')}/.`),
+      filter: (file) => !file.startsWith(`${join(repository, 'dist')}/.`) && !file.endsWith('.d.ts'),
     })
   await symlink(join(repository, 'node_modules'), join(folder, 'node_modules'))
 }

@@ -1,8 +1,10 @@
 // Runs once around all tests: the folder of the compiled probes, which every user can read, and which goes away. In it is
 // what V8 made of our sources for those that started before, apart for each user that tests start Node as.
-import { chmodSync, chownSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { chmodSync, chownSync, mkdirSync, mkdtempSync, realpathSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { silent } from '../../src/lib/logger.ts'
+import { pinFileKept } from '../../src/sandbox/program/known-programs.ts'
 import { isRoot, ordinaryUid } from './user.ts'
 
 /** Variable by which the tests, and what they start, find the folder. */
@@ -27,7 +29,10 @@ export const ordinaryCode = (): Readonly<Record<string, string>> =>
 const codeIn = (folder: string | undefined): Readonly<Record<string, string>> =>
   folder === undefined ? {} : { NODE_COMPILE_CACHE: folder }
 
-export function setup(): void {
+/** Where it is kept what the runtime of the tests' servers was found to be: a daemon of each test would read all of it. */
+export const knownPrograms = (): string | undefined => within('programs.json')
+
+export async function setup(): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'sallyport-probes-'))
   chmodSync(folder, 0o755)
   process.env[probeFolderVariable] = folder
@@ -35,10 +40,17 @@ export function setup(): void {
   const own = join(folder, 'code')
   mkdirSync(own, { mode: 0o700 })
   process.env['NODE_COMPILE_CACHE'] = own
+  await keepRuntime(join(folder, 'programs.json'))
   if (!isRoot) return
   const ordinary = join(folder, 'ordinary-code')
   mkdirSync(ordinary, { mode: 0o700 })
   chownSync(ordinary, ordinaryUid, ordinaryUid)
+}
+
+/** As a daemon keeps it; one that was installed seconds ago is not kept, and then every daemon reads it. */
+async function keepRuntime(path: string): Promise<void> {
+  const node = realpathSync(process.execPath)
+  await pinFileKept(path, silent)(node, () => new Error(`${node} changed while it was read`))
 }
 
 export function teardown(): void {
