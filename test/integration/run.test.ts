@@ -64,7 +64,7 @@ it('runs a server of this machine without any set-up, and says how it is confine
   const ended = once(child, 'exit')
   child.stdin?.end()
   expect(await ended).toEqual([0, null])
-  expect(await readdir(at.stateDir)).toEqual(['daemons', 'journal.key', 'runs'])
+  expect(await readdir(at.stateDir)).toEqual(['daemons', 'journal.key', 'programs.json', 'runs'])
 })
 
 it.each([
