@@ -1,6 +1,6 @@
 // Runs once around all tests: the folder of the compiled probes, which every user can read, and which goes away. In it is
 // what V8 made of our sources for those that started before, apart for each user that tests start Node as.
-import { chmodSync, chownSync, mkdirSync, mkdtempSync, realpathSync, rmSync } from 'node:fs'
+import { chmodSync, chownSync, existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { silent } from '../../src/lib/logger.ts'
@@ -51,6 +51,7 @@ export async function setup(): Promise<void> {
 async function keepRuntime(path: string): Promise<void> {
   const node = realpathSync(process.execPath)
   await pinFileKept(path, silent)(node, () => new Error(`${node} changed while it was read`))
+  if (existsSync(path)) chmodSync(path, 0o644) // some daemons are an ordinary user's
 }
 
 export function teardown(): void {
