@@ -1,11 +1,13 @@
 // What is run for the daemon: it ends as it would by itself, and with the process that had it started.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { createInterface } from 'node:readline'
+import type { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { expect, test } from 'vitest'
 import { findInitBinary } from '../../../src/sandbox/init-binary.ts'
 import { eventually } from '../../support/eventually.ts'
-import { processesOfGroup } from '../../support/leaks.ts'
+import { groupOf, isAlive, processesOfGroup } from '../../support/leaks.ts'
 
 const init = await findInitBinary()
 
@@ -46,7 +48,7 @@ test('one that can’t be run is said to, and none is run for who is not the par
 test('a signal that asks for its end reaches the program', async () => {
   const child = spawn(
     init,
-    ['kept', `${process.pid}`, 'sh', '-c', 'trap "exit 5" TERM; echo; sleep 60 & wait'],
+    ['kept', `${process.pid}`, 'sh', '-c', 'trap "exit 5" TERM; sleep 60 & echo; wait'],
     {
       stdio: ['ignore', 'pipe', 'ignore'],
     },
@@ -80,3 +82,49 @@ test('a parent that is killed at any instant of the start leaves nothing', { tim
     )
   }
 })
+
+/** Each leaves its session for one of its own, one of them from a parent that ends at once, and tells its number. */
+const leavers = `
+  setsid sh -c 'trap "" TERM HUP; echo $$; sleep 987655 & wait' &
+  (setsid sh -c 'setsid sh -c "echo \\$\\$; sleep 987656; :" & echo $$; sleep 987657; :' &)
+`
+
+test('a parent that is killed leaves nothing of what left its program’s group, and its session', async () => {
+  const code = `
+    const { spawn } = require('node:child_process')
+    const command = ['kept', String(process.pid), 'sh', '-c', process.argv[2]]
+    spawn(process.argv[1], command, { stdio: ['ignore', 'inherit', 'ignore'] })
+    setInterval(() => undefined, 1000)`
+  const parent = spawn(process.execPath, ['-e', code, init, `${leavers} sleep 987658; :`], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  const left = await leftBy(parent.stdout)
+  try {
+    parent.kill('SIGKILL')
+    await eventually(() => left.every((pid) => !isAlive(pid)), 20_000)
+  } finally {
+    for (const pid of left) if (isAlive(pid)) process.kill(-pid, 'SIGKILL')
+  }
+})
+
+test('what left its group stays where a program ends by itself, as an agent is to', async () => {
+  const child = spawn(init, ['kept', `${process.pid}`, 'sh', '-c', `${leavers} read word`], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  })
+  const left = await leftBy(child.stdout)
+  try {
+    child.stdin.end('\n')
+    expect(await once(child, 'exit')).toEqual([0, null])
+    expect(left.map(isAlive)).toEqual([true, true, true])
+  } finally {
+    for (const pid of left) process.kill(-pid, 'SIGKILL')
+  }
+})
+
+/** The three that leave, once all of them have told their numbers; each leads a group of its own. */
+const leftBy = async (output: Readable): Promise<readonly number[]> => {
+  const numbers: number[] = []
+  for await (const line of createInterface({ input: output })) if (numbers.push(Number(line)) === 3) break
+  expect(numbers.map(groupOf)).toEqual(numbers)
+  return numbers
+}
