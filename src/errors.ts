@@ -130,8 +130,10 @@ export function isErrorCode(code: unknown): code is ErrorCode {
   return typeof code === 'string' && Object.hasOwn(catalogue, code)
 }
 
-/** What an error adds for machines: names, paths, digests; never a secret. */
-export type ErrorDetails = Readonly<Record<string, string | number | boolean | null | readonly string[]>>
+/** What an error adds for machines: names, paths, digests; never a secret, and never what the catalogue says of its code. */
+export type ErrorDetails = Readonly<Record<string, string | number | boolean | null | readonly string[]>> & {
+  readonly [said in 'code' | 'failure' | 'retryable']?: never
+}
 
 /** The one error class of Sallyport: a message for people, a code and details for programs. */
 export class SallyportError extends Error {
@@ -173,7 +175,7 @@ export class SallyportError extends Error {
     return {
       code: rpc,
       message: this.message,
-      data: { code: this.code, failure, retryable, ...this.details },
+      data: { ...this.details, code: this.code, failure, retryable },
     }
   }
 }

@@ -19,6 +19,16 @@ test('anything else that nobody foresaw is ours', () => {
   expect(SallyportError.from(new Error('EMFILE'))).toMatchObject({ code: 'ERR_INTERNAL', message: 'EMFILE' })
 })
 
+test('no detail takes the place of what the catalogue says of a code', () => {
+  const details = JSON.parse('{"code":"EMFILE","failure":"none","retryable":false,"errno":"EMFILE"}')
+  expect(new SallyportError('ERR_BUSY', 'busy', details).toRpc().data).toEqual({
+    code: 'ERR_BUSY',
+    failure: null,
+    retryable: true,
+    errno: 'EMFILE',
+  })
+})
+
 test('no two codes have one number', () => {
   const numbers = Object.values(catalogue).map(({ rpc }) => rpc)
   expect(numbers).toEqual([...new Set(numbers)])

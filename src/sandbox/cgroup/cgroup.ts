@@ -1,8 +1,8 @@
 // The control groups of one daemon: a parent in each hierarchy, and below it one group for each instance.
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { SallyportError } from '../../errors.ts'
-import { errnoOf } from '../../lib/missing.ts'
+import { enough, SallyportError } from '../../errors.ts'
+import { errnoOf, isShortage } from '../../lib/missing.ts'
 import type { DaemonId, InstanceId } from '../../lib/ids.ts'
 import { killDirectory, removeDirectory, removeIfEmpty } from './directory.ts'
 import { controls, type CgroupBase, type CgroupSupport, type Control } from './level.ts'
@@ -21,7 +21,7 @@ export interface CgroupRoot extends AsyncDisposable {
   /**
    * Makes an instance's groups and sets its limits, each where this machine can.
    *
-   * Throws ERR_SANDBOX_UNENFORCEABLE, with nothing left behind, when the kernel refuses one.
+   * Throws ERR_SANDBOX_UNENFORCEABLE, with nothing left behind, when the kernel refuses one, and ERR_SHORTAGE where it only has no room.
    */
   forInstance(id: InstanceId, limits: GroupLimits): InstanceCgroup
 }
@@ -137,7 +137,9 @@ function setLimit(base: CgroupBase, control: Control, directory: string, limits:
     } catch (thrown) {
       // Version 1 refuses a quota above that of a group higher up: that one holds then, and is the stricter
       const isBounded =
-        file === 'cpu.cfs_quota_us' && thrown instanceof SallyportError && thrown.details['code'] === 'EINVAL'
+        file === 'cpu.cfs_quota_us' &&
+        thrown instanceof SallyportError &&
+        thrown.details['errno'] === 'EINVAL'
       if (!isBounded) throw thrown
     }
   }
@@ -177,11 +179,12 @@ function attempt(act: string, run: () => unknown): void {
   try {
     run()
   } catch (thrown) {
-    const code = errnoOf(thrown) ?? 'unknown error'
+    const errno = errnoOf(thrown) ?? 'unknown error'
+    const isShort = isShortage(thrown)
     throw new SallyportError(
-      'ERR_SANDBOX_UNENFORCEABLE',
-      `control groups: cannot ${act}: ${code}; see \`sallyport doctor\``,
-      { code },
+      isShort ? 'ERR_SHORTAGE' : 'ERR_SANDBOX_UNENFORCEABLE',
+      `control groups: cannot ${act}: ${errno}; ${isShort ? enough : 'see `sallyport doctor`'}`,
+      { errno },
       { cause: thrown },
     )
   }

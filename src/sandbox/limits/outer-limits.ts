@@ -11,7 +11,7 @@ const scratch = ['/tmp', '/home/user', '/dev/shm']
 /**
  * Sets what `enforced` promises of memory, pids and cpu for one launch. The caller disposes of it, which kills what is left.
  *
- * Throws ERR_SANDBOX_UNENFORCEABLE where the kernel refuses a limit; nothing is left then.
+ * Throws ERR_SANDBOX_UNENFORCEABLE where the kernel refuses a limit, ERR_SHORTAGE where it has no room for one; nothing is left then.
  */
 export function holdFromOutside(
   groups: CgroupRoot,

@@ -15,6 +15,7 @@ import type { CgroupSupport } from '../../../src/sandbox/cgroup/level.ts'
 import { newDaemonId, newInstanceId } from '../../../src/lib/ids.ts'
 import { firstLine, hostKill, hostSupport, leftOf, spawnInside } from '../../support/cgroup-host.ts'
 import { eventually } from '../../support/eventually.ts'
+import { withoutDescriptors } from '../../support/no-descriptors.ts'
 import { buildProbe } from '../../support/probe.ts'
 
 const limits = { memoryBytes: 64 * 2 ** 20, pids: 20, cpu: 0.2 }
@@ -134,6 +135,14 @@ describe.runIf(hostSupport.level !== 'none')('a group of an instance', () => {
       }),
     )
     expect(leftOf(root.directories.map((directory) => join(directory, id)))).toEqual([])
+  })
+
+  test('tells of a want of descriptors as of the shortage that it is, and leaves nothing', async () => {
+    expect(JSON.parse(await withoutDescriptors('group'))).toMatchObject({
+      code: 'ERR_SHORTAGE',
+      retryable: true,
+      errno: 'EMFILE',
+    })
   })
 
   test('takes a share of a core that is above what its daemon has itself', async () => {
