@@ -21,7 +21,8 @@ interface Forgetting {
   readonly stateDir: string
   readonly key: Uint8Array
   readonly keepDays: number
-  readonly now: number
+  /** The time by which they are old; null while it is not to be gone by */
+  readonly agesBy: () => Promise<number | null>
   /** Makes the record of it durable; nothing is removed before */
   readonly record: (body: {
     readonly keep_days: number
@@ -33,8 +34,10 @@ interface Forgetting {
  * Removes what runs recorded that are over and were last written to more than `keepDays` ago; 0 keeps everything. Call it
  * once dead daemons' marks are gone: a run whose mark is there is not over, however long it was silent.
  */
-export async function forgetPastRuns({ stateDir, key, keepDays, now, record }: Forgetting): Promise<void> {
+export async function forgetPastRuns({ stateDir, key, keepDays, agesBy, record }: Forgetting): Promise<void> {
   if (keepDays === 0) return
+  const now = await agesBy()
+  if (now === null) return
   const folder = runsFolder(stateDir)
   const old: PastRun[] = []
   for (const run of (await namesIn(folder)).filter((name) => /^d-[\w-]+$/.test(name))) {

@@ -7,6 +7,7 @@ import { Confided } from '../credentials/confided.ts'
 import { SallyportError } from '../errors.ts'
 import { loadKey } from '../journal/key.ts'
 import { newDaemonId } from '../lib/ids.ts'
+import { timeThatStands } from '../lib/standing-clock.ts'
 import type { Logger } from '../lib/logger.ts'
 import { prepareStateDir } from '../rpc/runtime-dir.ts'
 import { findInitBinary } from '../sandbox/init-binary.ts'
@@ -112,13 +113,14 @@ async function runGuarded(options: GuardedOptions, { signal }: { signal: AbortSi
   logs.listen(options.onStderr)
   let halt: (reason: string) => void = () => undefined
   // The daemon's too, with which a run must not begin anew.
-  const keyPath = join(stateDir, 'journal.key')
+  const [keyPath, clockPath] = [join(stateDir, 'journal.key'), join(stateDir, 'clock')]
   const key = await loadKey(keyPath, join(stateDir, 'journal'))
   // A run's own journal: runs go on side by side, and what one of them accepted is not what the next one runs.
   await using governance = await Governance.open({
     settings,
     directory: join(runsFolder(stateDir), daemon),
     keyPath,
+    clockPath,
     daemon,
     emit,
     codeOf: machine.codeOf,
@@ -135,7 +137,7 @@ async function runGuarded(options: GuardedOptions, { signal }: { signal: AbortSi
     stateDir,
     key,
     keepDays: settings.journal.keepDays,
-    now: Date.now(),
+    agesBy: () => timeThatStands(clockPath),
     record: (body) => governance.recorder.record('runs.pruned', body),
   }).catch((error: unknown) => log.warn({ err: error }, 'journals of past runs could not be let go'))
   const { gate, governor } = policyUnder(governance)(() => settings)

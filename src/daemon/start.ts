@@ -128,6 +128,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
       settings,
       directory,
       keyPath,
+      clockPath: join(stateDir, 'clock'),
       owedPaths: [stateDir, runtimeDir].map((folder) => join(folder, 'journal.owed')),
       notes: [stateDir, runtimeDir].map((folder) => join(folder, 'journal.uncut')),
       daemon: id,

@@ -1,4 +1,6 @@
 // A wall clock that is put to another time while no daemon runs: what was said by the former is not held for longer than it was said for.
+import { existsSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import type { Client } from '../../src/client/client.ts'
 import { openClock } from '../chaos/clock.ts'
@@ -49,5 +51,34 @@ test.each([
   if (standing === 0) await expect(call(client)).rejects.toMatchObject({ code: 'ERR_APPROVAL_UNAVAILABLE' })
   else await call(client)
   expect(await client.call('audit/verify', {})).toMatchObject({ ok: true })
+  await client.call('daemon/shutdown', {})
+})
+
+test('a clock that is a year ahead as a daemon starts takes away nothing of what journal.keep_days keeps', async () => {
+  const at = await place(configOf({ plain: fixture('echo') }, { journal: { keep_days: 30 } }))
+  onTestFinished(() => at[Symbol.asyncDispose]())
+  using clock = openClock(at.folder)
+  const env = { LD_PRELOAD: clock.library, SALLYPORT_CLOCK: clock.path }
+  const journal = join(at.stateDir, 'journal')
+  const named = (folder: string) => (existsSync(folder) ? readdirSync(folder) : [])
+  const segments = () => named(journal).filter((name) => name.endsWith('.jsonl'))
+  /** One daemon, from its start to its end: its snapshot is what makes the segments before it dispensable. */
+  const live = async (): Promise<void> => {
+    const before = segments().length
+    const one = await serve(at, env)
+    await call(one.client)
+    await eventually(() => named(join(journal, 'snapshots')).length >= Math.min(2, before), 20_000)
+    await endServe(one)
+  }
+  for (let lives = 0; lives < 3; lives++) await live()
+  const there = segments()
+  expect(there.length).toBeGreaterThanOrEqual(3)
+  clock.set(400 * 86_400_000)
+  await live()
+  clock.set(0)
+  const { client } = await serve(at, env)
+  onTestFinished(() => client[Symbol.asyncDispose]())
+  expect(segments()).toEqual(expect.arrayContaining(there))
+  expect(await client.call('audit/verify', {})).toMatchObject({ ok: true, begins: { seq: 0 } })
   await client.call('daemon/shutdown', {})
 })

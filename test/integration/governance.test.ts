@@ -9,6 +9,7 @@ import { attached } from '../support/attached.ts'
 import { configOf, daemon, fixture } from '../support/daemon.ts'
 import type { TestDaemon } from '../support/daemon.ts'
 import { eventually } from '../support/eventually.ts'
+import { clockStood } from '../support/standing.ts'
 
 const ask = [{ permission: 'mcp:*:*', action: 'ask' }]
 const fixtures = fileURLToPath(new URL('../fixtures/servers', import.meta.url))
@@ -524,7 +525,10 @@ describe('the journal of a daemon', () => {
     await at.client.call('servers/hold', { server: 'echo', name: 'lunch' })
     await using _second = await again(at, aged)
     await eventually(() => isKept(snapshots), 5000)
-    await using last = await again(at, aged)
+    await using last = await again(at, () => {
+      aged()
+      clockStood(join(at.stateDir, 'clock'))
+    })
     await eventually(() => !segments().includes('00000001.jsonl'), 5000)
     expect(await last.call('servers/holds', {})).toMatchObject({ holds: [{ name: 'lunch' }] })
     expect(await trust(last, 'echo', 'echo')).toMatchObject({ evidence: 1 })

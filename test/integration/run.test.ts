@@ -8,6 +8,7 @@ import { configOf, place } from '../support/daemon.ts'
 import type { Place, Ran } from '../support/daemon.ts'
 import { eventually } from '../support/eventually.ts'
 import { processesWith } from '../support/leaks.ts'
+import { clockStood } from '../support/standing.ts'
 
 const fixtures = fileURLToPath(new URL('../fixtures/servers', import.meta.url))
 const say = (id: number, method: string, params: object = {}): string =>
@@ -186,8 +187,11 @@ it('keeps the journal of each run, which can be verified, and lets go of those t
   expect([status, seq > 0]).toEqual([0, true])
 
   await writeFile(at.config, JSON.stringify(configOf({}, { ...entry, journal: { keep_days: 3 } })))
+  const unsure = await run() // nobody has seen for how long the clock stands
+  expect(await runsOf(at)).toContain(old)
+  clockStood(join(at.stateDir, 'clock'))
   const last = await run()
-  expect((await runsOf(at)).toSorted()).toEqual([busy, young, forEver, last].toSorted())
+  expect((await runsOf(at)).toSorted()).toEqual([busy, young, forEver, unsure, last].toSorted())
   expect(await readdir(runs)).not.toContain(`${old}.head`)
   const segment = join(runs, last, '00000001.jsonl')
   const records = (await readFile(segment, 'utf8')).trim().split('\n')

@@ -75,6 +75,7 @@ export async function governed(options: Options): Promise<Governed> {
     settings,
     directory,
     keyPath,
+    clockPath: join(state, 'clock'),
     owedPaths: options.owedPaths ?? [join(state, 'journal.owed')],
     daemon: newDaemonId(),
     emit,

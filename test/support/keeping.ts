@@ -54,6 +54,7 @@ export function counting(
     durability: 'write',
     segmentBytes: 1 << 20,
     keepDays: 0,
+    agesBy: async () => Date.now(),
     folds: { count: fold },
     record: async (type, body) => {
       const position = await keeping.journal.append({ type, body: JSON.stringify(body) })

@@ -9,6 +9,7 @@ import type { SallyportError } from '../../errors.ts'
 import { loadKey } from '../../journal/key.ts'
 import { nowMs } from '../../lib/clock.ts'
 import type { DaemonId } from '../../lib/ids.ts'
+import { timeThatStands } from '../../lib/standing-clock.ts'
 import type { ServerSettings, Settings } from '../../schema/settings.ts'
 import type { Emit } from '../../supervisor/ports.ts'
 import type { Redactor } from '../../schema/redactor.ts'
@@ -34,6 +35,8 @@ export interface GovernanceOptions {
   readonly directory: string
   /** Outside of it */
   readonly keyPath: string
+  /** Where it is kept since when the wall clock has stood, by which segments are old; outside of it, too */
+  readonly clockPath: string
   /** Where a violation is kept that the journal does not take: files on disks that may fail independently */
   readonly owedPaths?: readonly string[]
   /** Where it is noted what the journal holds and should not: files on disks that may fail independently */
@@ -124,7 +127,7 @@ export class Governance implements AsyncDisposable {
 
   /** Reads the journal and ends what it left open. Throws what `Keeping.open` throws. */
   static async open(options: GovernanceOptions): Promise<Governance> {
-    const { settings, directory, keyPath, owedPaths = [], notes = [] } = options
+    const { settings, directory, keyPath, clockPath, owedPaths = [], notes = [] } = options
     const { daemon, emit, redactor, separation } = options
     const ledger = new Ledger(settings.trust)
     const past = new Past(ledger)
@@ -140,6 +143,7 @@ export class Governance implements AsyncDisposable {
       durability: settings.journal.durability,
       segmentBytes: settings.journal.segmentBytes,
       keepDays: settings.journal.keepDays,
+      agesBy: () => timeThatStands(clockPath),
       notes,
       about: { separation },
       folds: { past, ...options.folds },

@@ -29,6 +29,8 @@ export interface Foldable {
 
 export interface KeepingOptions extends Omit<JournalOptions, 'replay' | 'from' | 'closed' | 'segmentMs'> {
   readonly keepDays: number
+  /** The time by which segments are old; null while it is not to be gone by */
+  readonly agesBy: () => Promise<number | null>
   /** By the name that a snapshot gives it */
   readonly folds: Readonly<Record<string, Foldable>>
   /** Makes a record durable; called only after `open` returned */
@@ -133,12 +135,14 @@ export class Keeping implements AsyncDisposable {
   }
 
   #prune(): void {
-    const { directory, keepDays, record } = this.#options
+    const { directory, keepDays, agesBy, record } = this.#options
     if (keepDays === 0) return
     this.#then(async () => {
+      const now = await agesBy()
+      if (now === null) return
       const covered = this.#covered
       const body = (pruned: Pruned): Promise<unknown> => record('journal.pruned', { ...pruned })
-      await pruneJournal(directory, { keepDays, covered, now: Date.now(), record: body })
+      await pruneJournal(directory, { keepDays, covered, now, record: body })
     })
   }
 
