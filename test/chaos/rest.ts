@@ -46,13 +46,13 @@ export async function expectNoLeases({ account }: Stage, client: Client): Promis
     account.breaks('leases', `${permits.length} permits, ${pending.length} questions with nobody waiting`)
 }
 
-/** Waits until a daemon at rest holds no more than its level; one that goes on holding more breaks the invariant. */
+/** Waits until a daemon at rest holds no more than its level, and returns what it holds; one that goes on holding more breaks the invariant. */
 export async function expectLevel(
   stage: Stage,
   invariant: 'flat' | 'level',
   level: Rest,
   patienceMs = 20_000,
-): Promise<void> {
+): Promise<Rest> {
   let rest = await atRest(stage)
   const isLevel = async (): Promise<boolean> => {
     if (excessOf(rest, level).length > 0) rest = await atRest(stage)
@@ -62,6 +62,7 @@ export async function expectLevel(
   stage.account.say(`at rest again: ${restInWords(rest)}`)
   for (const excess of excessOf(rest, level)) stage.account.breaks(invariant, excess)
   if (excessOf(rest, level).length > 0) explain(stage)
+  return rest
 }
 
 /** Says what the daemon holds, so that whoever reads of too much finds out whose it is. */
