@@ -26,8 +26,8 @@ export interface LaunchHost extends AsyncDisposable {
   readonly fingerprint: Fingerprint
   readonly limits: LimitSupport
   readonly cgroups: CgroupRoot
-  /** What a sandbox of bubblewrap is made with. Throws ERR_SANDBOX_UNENFORCEABLE where this machine can make none */
-  tools(): BubblewrapTools
+  /** What a sandbox of bubblewrap is made with. Throws ERR_SANDBOX_UNENFORCEABLE where this machine was found to make none */
+  tools(found: Fingerprint): BubblewrapTools
   /** Where the first process of a sandbox of bubblewrap comes from */
   readonly launchers: Launchers
   readonly log: Logger
@@ -115,7 +115,7 @@ export const createLaunchHost = async (options: LaunchHostOptions): Promise<Laun
       processTree: kernel.processTree,
     },
     cgroups,
-    tools: () => ({ ...requireSandbox(found), procMasks, isRoot: uid === 0 }),
+    tools: (tried) => ({ ...requireSandbox(tried), procMasks, isRoot: uid === 0 }),
     launchers,
     log,
     facts: { own, homes, environment, uid, gid: process.getgid?.() ?? -1, groupOf: accountGroup, uidsInUse },

@@ -11,7 +11,7 @@ import { confineInContainer, type DockerPlan } from './docker/driver.ts'
 import { engineEnforcement, withMountedLinks } from './docker/host.ts'
 import type { SandboxProcess } from './driver.ts'
 import { requireEgress, requireSandbox } from './fingerprint/diagnose.ts'
-import { withEgressTried } from './fingerprint/fingerprint.ts'
+import { withLateTried } from './fingerprint/fingerprint.ts'
 import { chooseEnforcement } from './limits/enforcement.ts'
 import { buildEnvironment } from './environment.ts'
 import { planFilesystem } from './mounts/filesystem.ts'
@@ -103,13 +103,17 @@ export const planLaunch = async (
   signal.throwIfAborted()
   const { server, profile, instance, supply } = request
 
-  // 1. fingerprint: a real sandbox was tried when the daemon started; where it failed, the missing control is named. Where the
-  //    way out was only late, it is tried anew. In a container the engine has the say, and init tries the way out itself before anything of the server runs.
+  // 1. fingerprint: a real sandbox was tried when the daemon started; where it failed, the missing control is named. Where a
+  //    trial was only late, it is made anew. In a container the engine has the say, and init tries the way out itself before anything of the server runs.
   const docker = server.driver === 'docker' ? await unlessAborted(host.docker(), signal) : null
+  const hasEgress = profile.network.mode === 'allowlist'
+  const found =
+    docker === null
+      ? await unlessAborted(withLateTried(host.fingerprint, hasEgress), signal)
+      : host.fingerprint
   if (docker === null) {
-    requireSandbox(host.fingerprint)
-    if (profile.network.mode === 'allowlist')
-      requireEgress(await unlessAborted(withEgressTried(host.fingerprint), signal))
+    requireSandbox(found)
+    if (hasEgress) requireEgress(found)
   }
   refuseOtherNetwork(server, profile, supply)
 
@@ -132,7 +136,7 @@ export const planLaunch = async (
     )
   }
   const enforcedBy = chooseEnforcement(limits, host.limits)
-  const planned = { ...planBubblewrap(spec, seccomp, host.tools()), ...inner, enforcedBy }
+  const planned = { ...planBubblewrap(spec, seccomp, host.tools(found)), ...inner, enforcedBy }
   // Last, since nobody would take them down where something after it failed.
   return { ...planned, outerLimits: holdFromOutside(host.cgroups, { instance, limits }, enforcedBy) }
 }

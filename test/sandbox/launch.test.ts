@@ -156,22 +156,32 @@ describe('a launch is refused', () => {
     ).rejects.toMatchObject(refused('egress'))
   })
 
-  test('and not by a trial of the way out that was late as the daemon started: it is made anew', async () => {
-    const server = settings.servers.get('probe')
-    const profile = settings.profiles.get('node')
-    if (server === undefined || profile === undefined) throw new Error('no server or profile')
+  test('and not by a trial of a sandbox that was late as the daemon started: it is made anew', async () => {
     const trial = { works: false, message: 'late', stderr: '', isLate: true } as const
-    const busy = { ...host, fingerprint: { ...host.fingerprint, egressTrial: trial } }
-    const openDoor = (): Promise<string> => Promise.reject(new Error('it came to the door'))
-    const request = {
-      server,
-      profile: { ...profile, network: { mode: 'allowlist', allow: [] } },
-      settings,
-      instance: newInstanceId(),
-      supply: { ...noSupply, openDoor },
-    } as const
-    await expect(launch(request, busy, { signal })).rejects.toThrow('it came to the door')
+    const busy = { ...host, fingerprint: { ...host.fingerprint, trial, egressTrial: null } }
+    await using server = await launchWith({}, busy)
+    expect(server.initPid).toBeGreaterThan(1)
   })
+
+  test.each(['trial', 'egressTrial'] as const)(
+    'nor one with a way out, by a late %s: what it left untried is tried as well',
+    async (which) => {
+      const server = settings.servers.get('probe')
+      const profile = settings.profiles.get('node')
+      if (server === undefined || profile === undefined) throw new Error('no server or profile')
+      const trial = { works: false, message: 'late', stderr: '', isLate: true } as const
+      const busy = { ...host, fingerprint: { ...host.fingerprint, egressTrial: null, [which]: trial } }
+      const openDoor = (): Promise<string> => Promise.reject(new Error('it came to the door'))
+      const request = {
+        server,
+        profile: { ...profile, network: { mode: 'allowlist', allow: [] } },
+        settings,
+        instance: newInstanceId(),
+        supply: { ...noSupply, openDoor },
+      } as const
+      await expect(launch(request, busy, { signal })).rejects.toThrow('it came to the door')
+    },
+  )
 
   test.runIf(isRoot)('as root, whoever asks for it', async () => {
     await expect(launchWith({ runAs: 0 })).rejects.toMatchObject({ code: 'ERR_SANDBOX_UNENFORCEABLE' })

@@ -46,27 +46,47 @@ export function hostFingerprint(): Promise<Fingerprint> {
   return kept
 }
 
-let egressSince: Promise<Trial> | undefined
+const since: { trial?: Promise<Trial> | undefined; egressTrial?: Promise<Trial> | undefined } = {}
 
 /**
- * Returns the fingerprint with its trial of the network made anew, where that was late: a machine that was busy when a daemon
- * started need not be so for as long as it lives. Whoever asks meanwhile waits for the same one; what works is believed from then on.
+ * Returns the fingerprint with those trials made anew that were late, the one of the network where that is needed: a machine that was
+ * busy when a daemon started need not be so for as long as it lives. Whoever asks meanwhile waits for the same one; what works is believed from then on.
  */
-export async function withEgressTried(found: Fingerprint): Promise<Fingerprint> {
-  const { egressTrial, bubblewrap, init } = found
-  const isLate = egressTrial?.works === false && egressTrial.isLate === true
-  if (!isLate || bubblewrap === null || init.path === null) return found
-  egressSince ??= tryAgain(tryEgress, bubblewrap.path, init.path).then(
+export async function withLateTried(found: Fingerprint, isEgressNeeded: boolean): Promise<Fingerprint> {
+  const { bubblewrap, init } = found
+  if (bubblewrap === null || init.path === null) return found
+  const [tool, launcher] = [bubblewrap.path, init.path]
+  const isOfLater = isLate(found.trial)
+  const trial = isOfLater ? await tryOnceMore('trial', tryOnce, tool, launcher) : found.trial
+  // Where the first was late, the second was not made at all.
+  const isEgressOwed = isLate(found.egressTrial) || (isOfLater && trial?.works === true)
+  const egressTrial =
+    isEgressNeeded && isEgressOwed
+      ? await tryOnceMore('egressTrial', tryEgress, tool, launcher)
+      : found.egressTrial
+  return { ...found, trial, egressTrial }
+}
+
+/** Whether it took so long that nobody knows what would have come of it. */
+export const isLate = (trial: Trial | null): boolean => trial?.works === false && trial.isLate === true
+
+function tryOnceMore(
+  which: keyof typeof since,
+  attempt: typeof tryOnce,
+  tool: string,
+  launcher: string,
+): Promise<Trial> {
+  since[which] ??= tryAgain(attempt, tool, launcher).then(
     (trial) => {
-      if (!trial.works) egressSince = undefined
+      if (!trial.works) since[which] = undefined
       return trial
     },
     (error: unknown) => {
-      egressSince = undefined
+      since[which] = undefined
       throw error
     },
   )
-  return { ...found, egressTrial: await egressSince }
+  return since[which]
 }
 
 /** Takes a fingerprint now. Changes nothing on the host, and never throws for what the host lacks. */
