@@ -234,12 +234,24 @@ const rows: readonly Row[] = [
   ],
   [
     'cannot exceed disk',
-    ['ENOSPC', ''],
+    ['ENOSPC', '4096'],
     [],
     'pass',
     'stopped: ENOSPC',
-    ['the limit is 700 bytes in /tmp, 701 were tried: ENOSPC'],
+    ['the limit is 700 bytes in /tmp, 701 were tried: ENOSPC, there are 4096'],
   ],
+  ...[
+    ['ENOSPC', '1073741824'],
+    ['EFBIG', '1073741824'],
+    ['ENOSPC', ''],
+  ].map(([outcome = '', text = '']): Row => [
+    'cannot exceed disk',
+    [outcome, text],
+    [],
+    'error',
+    `stopped by ${outcome}, of something else: its file system is not of this size`,
+    [expect.stringMatching(/^the limit is 700 bytes in \/tmp, 701 were tried: /)],
+  ]),
 ]
 
 test.each(rows)(

@@ -189,14 +189,26 @@ const exceeding = (limit: LimitName, profile: ProfileSettings): Question => ({
   judge: ({ outcome, text }) => {
     const [bound, more] = boundOf(limit, profile)
     const unit = { memory: 'bytes', pids: 'processes', files: 'open files', disk: 'bytes in /tmp' }[limit]
-    const came = text === '' ? '' : `, it had ${text}`
+    const came = text === '' ? '' : `, ${limit === 'disk' ? 'there are' : 'it had'} ${text}`
     const evidence = [`the limit is ${bound} ${unit}, ${bound + more} were tried: ${outcome}${came}`]
     if (outcome === 'open') return { verdict: 'fail', observed: 'taken in full', evidence }
-    return ends[limit].includes(outcome)
-      ? { verdict: 'pass', observed: `stopped: ${outcome}`, evidence }
-      : untried(`stopped by ${outcome}, which is not how this limit says no`, evidence)
+    if (!ends[limit].includes(outcome))
+      return untried(`stopped by ${outcome}, which is not how this limit says no`, evidence)
+    if (limit === 'disk' && !isSizedTo(bound, text))
+      return untried(
+        `stopped by ${outcome}, of something else: its file system is not of this size`,
+        evidence,
+      )
+    return { verdict: 'pass', observed: `stopped: ${outcome}`, evidence }
   },
 })
+
+/** Pages are of that size at most, and a file system has whole ones. */
+const pageBytes = 65_536
+
+/** Whether the file system by itself has no room for more: one file is stopped by the limit on files, and any by a machine that is full. */
+const isSizedTo = (bound: number, sizeBytes: string): boolean =>
+  sizeBytes !== '' && Number(sizeBytes) < bound + pageBytes
 
 const asksBeyond = (limit: LimitName, profile: ProfileSettings): readonly string[] => {
   const [bound, more] = boundOf(limit, profile)
