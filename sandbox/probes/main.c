@@ -182,6 +182,9 @@ int main(int argc, char **argv) {
     int count = 0;
     for (char *word; count <= ARGUMENTS && (word = strsep(&rest, "\t")) != NULL; count++)
       words[count] = count > 0 && is_stated(words[0]) ? word : settled(word);
+    // Whoever hears of no answer knows by this that it came to trying.
+    putchar(' ');
+    fflush(stdout);
     started_ms = now_ms();
     const struct attempt *attempt = find(words[0]);
     if (attempt == NULL || count - 1 < attempt->arguments)

@@ -4,13 +4,14 @@ import type { Answer, Attempt, Watched } from '../attempt.ts'
 
 /**
  * Reads the answers to what was asked; once all are there, looks at what is to be seen from outside. `isOver` is called then.
- * Fewer answers than attempts are those up to the first that has none.
+ * Fewer answers than attempts are those up to the first that has none; `hasBegun` tells whether one was made at all, which the program
+ * says by a space before each.
  */
 export const answersOf = async (
   stdout: Readable | null,
   attempts: readonly Attempt[],
   program: Watched & { readonly isOver: () => void },
-): Promise<readonly Answer[]> => {
+): Promise<{ readonly answers: readonly Answer[]; readonly hasBegun: boolean }> => {
   const count = asked(attempts).length
   const watched = new Map<Attempt, Answer>()
   const lookAround = async (): Promise<void> => {
@@ -35,7 +36,7 @@ export const answersOf = async (
     if (answer === undefined) break
     answers.push(answer)
   }
-  return answers
+  return { answers, hasBegun: output !== '' }
 }
 
 /** Those that the program is asked; the others are looked at from outside. */

@@ -1,6 +1,7 @@
 // A second sandbox of the same profile, up while the first is tried: what is in it, the first must not reach.
 import { once } from 'node:events'
 import { createServer, type AddressInfo } from 'node:net'
+import { createInterface } from 'node:readline'
 import { SallyportError } from '../../errors.ts'
 import { newInstanceId } from '../../lib/ids.ts'
 import { finds } from '../attempt.ts'
@@ -35,11 +36,13 @@ export const startNeighbour = async (lab: Lab, listeners: Listeners, alter?: Alt
   const asks = ['hold-listeners', `${listeners.port}`, listeners.abstract ?? '-']
   const sandbox = await startInside(lab, [finds(asks, () => null)], alter)
   try {
-    const [line] = (await once(sandbox.stdout, 'data', { signal: lab.signal })) as [Buffer]
-    if (!line.toString().includes('"open"'))
+    const lines = createInterface({ input: sandbox.stdout })
+    const said = ['line', 'close'].map((event) => once(lines, event, { signal: lab.signal }))
+    const [line = 'it ended'] = (await Promise.race(said)) as [string?]
+    if (!line.includes('"open"'))
       throw new SallyportError(
         'ERR_SANDBOX_SETUP',
-        `nothing could listen in a second sandbox of ${lab.profile.name}: ${line.toString().trim()}; see sallyport doctor`,
+        `nothing could listen in a second sandbox of ${lab.profile.name}: ${line.trim()}; see sallyport doctor`,
         { step: 'verify', profile: lab.profile.name },
       )
     sandbox.stdout.resume()

@@ -101,7 +101,7 @@ export const tryInside = async (lab: Lab, attempts: readonly Attempt[], alter?: 
   // Otherwise not before the end: what nobody reads, a server cannot go on writing.
   const stderr = heardOn(server.stderr)
   if (lab.readsAtOnce) void stderr.end()
-  const answers = await answersOf(server.stdout, attempts, {
+  const { answers, hasBegun } = await answersOf(server.stdout, attempts, {
     pid: server.initPid,
     terminate: () => server.terminate(),
     kill: () => (lab.kills ? server.kill() : server.terminate()),
@@ -125,14 +125,19 @@ export const tryInside = async (lab: Lab, attempts: readonly Attempt[], alter?: 
   const exit = await server.ended
   lab.signal.removeEventListener('abort', kill)
   lab.signal.throwIfAborted()
-  return { answers: answers.length === 0 ? endedByItself(exit) : answers, exit, stderr: said }
+  return { answers: answers.length === 0 ? endedUntried(exit, hasBegun) : answers, exit, stderr: said }
 }
 
-/** Of a program that came to its own end before it answered anything: nothing stopped it, as what ends a whole sandbox would. */
-const endedByItself = ({ code, signal, reason }: SandboxExit): readonly Answer[] => {
-  if (reason !== 'exited' && reason !== 'exec-failed') return []
+/**
+ * Of a program that came to its own end before it answered anything, nothing stopped it, as what ends a whole sandbox would; nor has
+ * what ended a sandbox stopped an attempt that had not begun.
+ */
+const endedUntried = ({ code, signal, reason }: SandboxExit, hasBegun: boolean): readonly Answer[] => {
+  const unknown = (text: string): readonly Answer[] => [{ outcome: 'unknown', text, ms: 0 }]
   const how = signal === null ? `status ${code}` : `signal ${signal}`
-  return [{ outcome: 'unknown', text: `the program ended by itself, with ${how}`, ms: 0 }]
+  if (reason === 'exited' || reason === 'exec-failed')
+    return unknown(`the program ended by itself, with ${how}`)
+  return hasBegun ? [] : unknown(`the sandbox ended before anything was tried in it: ${reason}`)
 }
 
 /** Makes them outside, as an ordinary user, with a folder left open and the daemon's variables. */
@@ -152,7 +157,7 @@ export const tryOutside = async (lab: Lab, attempts: readonly Attempt[]): Promis
     const ended = once(child, 'close')
     const said = heardOn(child.stderr)
     child.stdin?.on('error', () => undefined)
-    const [answers, stderr] = await Promise.all([
+    const [{ answers }, stderr] = await Promise.all([
       answersOf(child.stdout, attempts, {
         pid: child.pid ?? 0,
         terminate: () => child.kill('SIGTERM'),
