@@ -163,6 +163,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     await launches.end(governance, String(uid))
     await recordConfiguration(governance, options.settings)
     await restoreRegistered({ roster, supervisor }, log)
+    governance.endReplaced()
     governance.resume()
     const peers = new PeerQuery(initPath)
     undo.push({ what: 'questions after peers', undo: async () => peers[Symbol.dispose]() })

@@ -116,6 +116,7 @@ export class Governance implements AsyncDisposable {
           ({ identity }) => identity.startsWith(`${server}/`) && !identity.endsWith(`#${version}`),
         )
       },
+      replaced: (server) => this.#voidOf(server),
       toolLimit: () => settings.tools.perServer,
       profileOf: ({ profile }) => settings.profiles.get(profile) ?? null,
       violate: (...violation) => this.consequences.violate(...violation),
@@ -175,6 +176,15 @@ export class Governance implements AsyncDisposable {
     await this.recorder.record(type, { ...body, ...evidence })
   }
 
+  /** Of the approvals that outlived the last life those end whose server is gone, or another version; other code shows when it runs. */
+  endReplaced(): void {
+    const { servers } = this.#options.settings
+    this.approvals.void(({ identity }) => {
+      const server = servers.get(identity.slice(0, identity.indexOf('/')))
+      return server === undefined || !identity.includes(`@${server.version}#`)
+    })
+  }
+
   /** Ends all permits of a server, and says which. */
   revoke(server: string): readonly string[] {
     return this.permits.revoke(({ binding }) => binding.identity.startsWith(`${server}/`))
@@ -182,7 +192,7 @@ export class Governance implements AsyncDisposable {
 
   /** Nothing of a server stands any more, from what its last calls came to on. Resolves with the permits that ended. */
   async remove(server: string, scope: RemovedBody['scope'], actor: Actor): Promise<readonly string[]> {
-    this.approvals.void(({ identity }) => identity.startsWith(`${server}/`))
+    this.#voidOf(server)
     const permits = this.revoke(server)
     await this.governors.settled()
     const fact: Fact = { type: 'server.removed', body: { server, by: actor.by, scope } }
@@ -259,6 +269,10 @@ export class Governance implements AsyncDisposable {
   /** The server did what its declaration or its grants do not cover (MP-FH-008). */
   async violateScope(server: string, detail: string): Promise<void> {
     await this.consequences.quarantine(server, 'MP-FH-008', detail)
+  }
+
+  #voidOf(server: string): void {
+    this.approvals.void(({ identity }) => identity.startsWith(`${server}/`))
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

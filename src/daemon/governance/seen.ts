@@ -170,6 +170,16 @@ function digestsOf(
   return { digests, unreadable }
 }
 
+/** What was seen beside its tools; throws where they alone were looked at. */
+export function restOf({ server, rest }: Seen): SeenRest {
+  if (rest === null)
+    throw new SallyportError(
+      'ERR_INTERNAL',
+      `${server.name} was to be accepted, and only its tools were seen`,
+    )
+  return rest
+}
+
 const digestsOfRest = (rest: object): SeenRest => ({
   restDigest: digestOfRest(rest),
   instructionsDigest: digestOfInstructions(Reflect.get(rest, 'instructions')),

@@ -22,6 +22,7 @@ import {
   expectListed,
   type Reading,
   readSurface,
+  restOf,
   type Seen,
   unreadableDigest,
 } from './seen.ts'
@@ -37,6 +38,8 @@ export interface SurfacePorts extends Reading {
   readonly stands: (server: string) => boolean
   /** A server has this declaration version from now on, and no other */
   readonly accepted: (server: string, declarationVersion: number) => void
+  /** What runs as a server is another version, or other code, than what was accepted */
+  readonly replaced: (server: string) => void
   /** Most tools of a server that are accepted on the operator's standing word, over all that it ever lists */
   readonly toolLimit: () => number
   readonly violate: (server: string, tool: string, failure: string, detail: string) => Promise<void>
@@ -129,6 +132,7 @@ export class Surfaces {
       isRestChanged: true,
     }
     if (accepted === null || !isSameServer(accepted, identity)) {
+      this.#ports.replaced(server.name)
       const reason = accepted === null ? 'nothing was accepted yet' : 'it is another version, or other code'
       emit(event('surface/unaccepted', server.name, { reason, mend: `sallyport accept ${server.name}` }))
     } else {
@@ -277,15 +281,6 @@ const beyond = (limit: number): string =>
 
 /** What of a surface is no tool, as it becomes accepted. */
 type Rest = Pick<AcceptedSurface, 'restDigest' | 'instructionsDigest'>
-
-function restOf({ server, rest }: Seen): Rest {
-  if (rest === null)
-    throw new SallyportError(
-      'ERR_INTERNAL',
-      `${server.name} was to be accepted, and only its tools were seen`,
-    )
-  return rest
-}
 
 /** What is to be accepted of a surface, and in whose words. */
 export interface Acceptance {

@@ -1,0 +1,113 @@
+// An approval that stands when its daemon ends, and what it is for is another when the next one comes: it stands no more, whatever comes back.
+import { appendFile, cp, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import type { Client } from '../../src/client/client.ts'
+import { configOf, endServe, fixture, place, type Place, serve } from '../support/daemon.ts'
+import { eventually } from '../support/eventually.ts'
+import { bodiesOf } from '../support/witness.ts'
+
+const fixtures = new URL('../fixtures/servers', import.meta.url).pathname
+
+const call = (client: Client) =>
+  client.call('tools/call', { server: 'plain', tool: 'echo', arguments: { text: 'a' } })
+
+const standing = async (client: Client): Promise<readonly string[]> =>
+  (await client.call('approvals/list', {})).standing.map(({ id }) => id)
+
+/** Calls once, and says yes to that and to all that is like it. */
+async function approved(client: Client): Promise<void> {
+  const over = new AbortController()
+  const watched = (async () => {
+    for await (const { method, params } of client.approvals(over))
+      if (method === 'approvals/asked')
+        await client.call('approvals/approve', { id: params.id, scope: 'policy' })
+  })()
+  await eventually(async () => (await client.call('approvals/list', {})).listeners > 0)
+  await call(client)
+  over.abort()
+  await watched
+}
+
+/** A place whose one server runs code of its own, and asks for every call; `entry` and `others` are of its next life. */
+async function staged() {
+  const at = await place()
+  const code = join(at.folder, 'code')
+  const configure = async (entry: object = {}, others: object = {}): Promise<void> => {
+    const plain = fixture('echo', { package: { source: code, target: '/app' }, version: '1', ...entry })
+    const rules = [{ permission: 'mcp:*:*', action: 'ask' }]
+    await writeFile(at.config, JSON.stringify(configOf({ plain, ...others }, { rules })))
+  }
+  await cp(fixtures, code, { recursive: true })
+  await configure()
+  return { at, code, configure }
+}
+
+/** One life of the daemon. */
+async function living<T>(at: Place, act: (client: Client) => Promise<T>): Promise<T> {
+  const life = await serve(at)
+  const done = await act(life.client)
+  await endServe(life)
+  return done
+}
+
+type Staged = Awaited<ReturnType<typeof staged>>
+
+test.each<[string, (stage: Staged) => Promise<void>, (stage: Staged) => Promise<void>, boolean]>([
+  [
+    'has another version',
+    ({ configure }) => configure({ version: '2' }),
+    ({ configure }) => configure(),
+    false,
+  ],
+  [
+    'is not there',
+    ({ at }) => writeFile(at.config, JSON.stringify(configOf({}))),
+    ({ configure }) => configure(),
+    false,
+  ],
+  [
+    'runs other code',
+    ({ code }) => appendFile(join(code, 'echo.mjs'), '\n// changed\n'),
+    ({ code }) => cp(fixtures, code, { recursive: true }),
+    true,
+  ],
+  [
+    'runs with other arguments',
+    ({ configure }) => configure({ args: ['/app/echo.mjs', 'more'] }),
+    ({ configure }) => configure(),
+    true,
+  ],
+])(
+  'in a life in which its server %s an approval ends',
+  async (_title, change, putBack, isSeenRunning) => {
+    const stage = await staged()
+    onTestFinished(() => stage.at[Symbol.asyncDispose]())
+    await living(stage.at, approved)
+    await change(stage)
+    const between = await living(stage.at, async (client) => {
+      if (isSeenRunning) await client.call('servers/start', { server: 'plain' })
+      return standing(client)
+    })
+    expect(between).toEqual([])
+    await putBack(stage)
+    await living(stage.at, async (client) => {
+      await expect(call(client)).rejects.toMatchObject({ code: 'ERR_APPROVAL_UNAVAILABLE' })
+      expect(await standing(client)).toEqual([])
+      expect(await client.call('audit/verify', {})).toMatchObject({ ok: true })
+    })
+    expect(bodiesOf(stage.at.stateDir, 'approval.ended')).toHaveLength(1)
+  },
+  60_000,
+)
+
+test('in a life in which another server was added it stands', async () => {
+  const { at, configure } = await staged()
+  onTestFinished(() => at[Symbol.asyncDispose]())
+  await living(at, approved)
+  await configure({}, { other: fixture('echo') })
+  await living(at, async (client) => {
+    expect(await standing(client)).toHaveLength(1)
+    await call(client)
+  })
+}, 60_000)
