@@ -26,7 +26,7 @@ const entry = (
 export const catalogue = {
   ERR_INTERNAL: entry(1, 1000, 'Sallyport itself failed in a way that it did not foresee.'),
   ERR_USAGE: entry(7, 1001, 'The command line is not one that the verb takes.'),
-  ERR_CONFIG_NOT_FOUND: entry(7, 1010, 'No configuration file was found where one is needed.'),
+  ERR_CONFIG_NOT_FOUND: entry(7, 1010, 'No configuration file was found where one is needed, or a file that was named is not there or cannot be read.'),
   ERR_CONFIG_SYNTAX: entry(7, 1011, 'A configuration or profile file is not valid YAML or JSON.'),
   ERR_CONFIG_INVALID: entry(7, 1012, 'A configuration file holds a key or a value that its schema refuses.'),
   ERR_CONFIG_UNSAFE: entry(7, 1013, 'A configuration or profile file can be written by somebody who must not.'),
@@ -101,7 +101,7 @@ export const catalogue = {
   ERR_BATCH_REFUSED: entry(2, 1067, 'A JSON-RPC batch came outside protocol version 2025-03-26.'),
   ERR_DAEMON_UNAVAILABLE: entry(5, 1070, 'No daemon answers on the socket.', { retryable: true }),
   ERR_DAEMON_RUNNING: entry(1, 1071, 'Another daemon holds this runtime or state directory.'),
-  ERR_NOT_AUTHORISED: entry(6, 1072, 'The caller is not allowed to use this socket or this method.'),
+  ERR_NOT_AUTHORISED: entry(6, 1072, 'The caller is not allowed to use this socket or this method, or to read this journal.'),
   ERR_BUSY: entry(1, 1073, 'A bound on connections, queued messages or calls in flight is reached.', { retryable: true }),
   ERR_SEPARATION: entry(7, 1074, '`require_separation` is set, and a host shares a uid with the daemon or a sandbox.'),
   ERR_RUNTIME_UNSAFE: entry(7, 1075, 'The runtime or state folder can’t be made, or it or one above it belongs to or can be replaced by somebody else.'),

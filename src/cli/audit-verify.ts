@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Command } from 'commander'
 import { thisHost } from '../config/host.ts'
+import { onNamed } from '../config/named-file.ts'
 import { stateDirectory } from '../config/paths.ts'
 import { SallyportError } from '../errors.ts'
 import { verifyJournal } from '../journal/verify.ts'
@@ -58,21 +59,30 @@ async function verifyThere(options: VerifyOptions): Promise<AuditVerification> {
 
 async function verifyHere({ state, run, anchor: kept }: VerifyOptions): Promise<AuditVerification> {
   const folder = stateDirectory(state, thisHost())
-  const key = await readFile(join(folder, 'journal.key')).catch((error: unknown) => {
-    if (!isMissing(error)) throw error
-    hint(
-      `${folder} has no journal.key, so MACs are not checked: whoever could write the journal could rewrite it`,
-    )
-    return null
-  })
   const journal = join(folder, run === undefined ? 'journal' : join('runs', run))
-  const found = verifyJournal(journal, key, { anchor: kept ?? null })
+  const mend = 'verify it as the user whose daemon wrote it, or as root'
+  const named = { path: folder, access: 'read', code: 'ERR_NOT_AUTHORISED', mend } as const
+  const found = await onNamed(named, async () =>
+    verifyJournal(journal, await keyIn(folder), { anchor: kept ?? null }),
+  )
   // Where all of it was taken away, the head file beside it knows.
   if (found.segments > 0 || found.flaw !== null) return found
   throw new SallyportError(
     'ERR_RECORD_NOT_FOUND',
     `${journal} holds no journal; name the state folder with --state, and the folder of a run in its runs with --run`,
   )
+}
+
+async function keyIn(folder: string): Promise<Buffer | null> {
+  try {
+    return await readFile(join(folder, 'journal.key'))
+  } catch (error) {
+    if (!isMissing(error)) throw error
+    hint(
+      `${folder} has no journal.key, so MACs are not checked: whoever could write the journal could rewrite it`,
+    )
+    return null
+  }
 }
 
 function runId(text: string): string {

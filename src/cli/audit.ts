@@ -2,6 +2,7 @@
 import { open } from 'node:fs/promises'
 import { type Command, Option } from 'commander'
 import type { Client } from '../client/client.ts'
+import { onNamed, outFile } from '../config/named-file.ts'
 import { SallyportError } from '../errors.ts'
 import type { AuditAnchor, AuditPage, AuditQuery, AuditRecord } from '../rpc/governed.ts'
 import { registerVerify } from './audit-verify.ts'
@@ -128,7 +129,7 @@ async function exportAll(
     if (records.length === 0) break
     const text = records.map((record) => `${lineOf(record)}\n`).join('')
     if (file === null) process.stdout.write(text)
-    else await file.handle.writeFile(text)
+    else await onNamed(outFile(file.path), () => file.handle.writeFile(text))
     from = records.at(-1)?.seq ?? head.seq
     for (const { seq, hash } of records) if (hash !== null) last = { seq, hash }
   }
@@ -140,8 +141,10 @@ const lineOf = ({ prev, hash, mac, ...record }: AuditRecord): string =>
   JSON.stringify(hash === null ? record : { ...record, prev, hash, mac })
 
 async function newFile(path: string) {
-  const handle = await open(path, 'wx', 0o600)
-  return { handle, [Symbol.asyncDispose]: () => handle.close() }
+  const handle = await onNamed(outFile(path, 'name a file that is not there yet'), () =>
+    open(path, 'wx', 0o600),
+  )
+  return { path, handle, [Symbol.asyncDispose]: () => handle.close() }
 }
 
 function say(record: AuditRecord, { json }: ReachOptions): void {

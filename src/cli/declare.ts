@@ -2,8 +2,7 @@
 import { writeFile } from 'node:fs/promises'
 import type { Command } from 'commander'
 import { formatDeclaration } from '../config/declaration.ts'
-import { SallyportError } from '../errors.ts'
-import { errnoOf } from '../lib/missing.ts'
+import { onNamed, outFile } from '../config/named-file.ts'
 import { counted } from '../lib/counted.ts'
 import { hint, printJson } from './output.ts'
 import { reach, reaching } from './reach.ts'
@@ -36,12 +35,7 @@ export function registerDeclare(program: Command): void {
 }
 
 async function write(path: string, text: string, replaces: boolean): Promise<void> {
-  try {
-    await writeFile(path, text, { flag: replaces ? 'w' : 'wx', mode: 0o644 })
-  } catch (error) {
-    const code = errnoOf(error)
-    const what =
-      code === 'EEXIST' ? 'is there already; --force replaces it' : `cannot be written (${code ?? 'failed'})`
-    throw new SallyportError('ERR_USAGE', `${path} ${what}`, { path }, { cause: error })
-  }
+  const options = { flag: replaces ? 'w' : 'wx', mode: 0o644 }
+  const mend = replaces ? 'name another' : 'name another, or replace it with --force'
+  await onNamed(outFile(path, mend), () => writeFile(path, text, options))
 }

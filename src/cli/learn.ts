@@ -5,6 +5,7 @@ import { Duplex } from 'node:stream'
 import { Option, type Command } from 'commander'
 import { thisHost } from '../config/host.ts'
 import { isThere } from '../config/is-there.ts'
+import { onNamed, outFile } from '../config/named-file.ts'
 import { SallyportError } from '../errors.ts'
 import type { Drive } from '../verify/learn/drive.ts'
 import type { Learned } from '../verify/learn/learn.ts'
@@ -71,7 +72,7 @@ async function learn(command: string, args: readonly string[], flags: LearnFlags
   const save = async (text: string): Promise<void> => {
     // A host ends its servers when it goes; what it has made this one do is still to be proven.
     interrupted.ignoreTermination()
-    if (out !== undefined) await writeFile(out, text, { mode: 0o600 })
+    if (out !== undefined) await onNamed(outFile(out), () => writeFile(out, text, { mode: 0o600 }))
   }
   const variables = flags.env.map(parseVariable)
   const learned = await learnProfile({
@@ -96,7 +97,7 @@ async function learn(command: string, args: readonly string[], flags: LearnFlags
     onUnproven: save,
   })
   interrupted[Symbol.dispose]()
-  if (out !== undefined) await writeFile(out, learned.text, { mode: 0o600 })
+  if (out !== undefined) await onNamed(outFile(out), () => writeFile(out, learned.text, { mode: 0o600 }))
   if (flags.json === true) process.stdout.write(`${JSON.stringify(asJson(learned), null, 2)}\n`)
   else if (out === undefined) process.stdout.write(learned.text)
   for (const line of summaryOf(learned)) hint(visible(line))
@@ -122,7 +123,7 @@ async function judgeFlags({ drive, stdio, out, json, name }: LearnFlags): Promis
           ? '--stdio leaves stdout to your host; leave --json out'
           : name !== undefined && !/^[A-Za-z0-9_.-]{1,128}$/.test(name)
             ? `--name: got ${JSON.stringify(name)}, expected letters, digits, _, . and -`
-            : out !== undefined && (await isThere(out))
+            : out !== undefined && (await onNamed(outFile(out), () => isThere(out)))
               ? `--out ${out}: is there already; remove it, or name another`
               : null
   if (wrong !== null) throw new SallyportError('ERR_USAGE', wrong)

@@ -3,9 +3,9 @@ import { writeFile } from 'node:fs/promises'
 import { Option, type Command } from 'commander'
 import { readAssertions } from '../config/assertion-file.ts'
 import { type Host, thisHost } from '../config/host.ts'
+import { onNamed, outFile } from '../config/named-file.ts'
 import { SallyportError } from '../errors.ts'
 import { inLanes } from '../lib/lanes.ts'
-import { errnoOf } from '../lib/missing.ts'
 import { packageVersion } from '../lib/version.ts'
 import type { Report, Reported } from '../verify/report/format.ts'
 import { formats } from '../verify/report/formats.ts'
@@ -99,8 +99,9 @@ async function verify(flags: VerifyFlags): Promise<void> {
     reported,
     unusable,
   })
-  if (flags.out === undefined) process.stdout.write(report)
-  else await writeReport(flags.out, report)
+  const { out } = flags
+  if (out === undefined) process.stdout.write(report)
+  else await onNamed(outFile(out), () => writeFile(out, report))
   const verdict = overall(reported.map(({ verification }) => verification))
   if (!isGreen(verdict)) process.exitCode = verificationFailed
   if (verdict === 'not-enforced')
@@ -167,21 +168,6 @@ function parsed(text: string): unknown {
     return JSON.parse(text)
   } catch {
     return null
-  }
-}
-
-async function writeReport(file: string, report: string): Promise<void> {
-  try {
-    await writeFile(file, report)
-  } catch (error) {
-    const got = errnoOf(error)
-    if (got === null) throw error
-    throw new SallyportError(
-      'ERR_USAGE',
-      `--out ${file}: cannot be written (${got}); name a file in a folder that you can write`,
-      { file, got },
-      { cause: error },
-    )
   }
 }
 

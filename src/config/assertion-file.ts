@@ -3,12 +3,12 @@ import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { SallyportError } from '../errors.ts'
 import { matchesName } from '../lib/glob.ts'
-import { errnoOf } from '../lib/missing.ts'
 import type { StatedAssertion } from '../schema/assertion.ts'
 import type { Assertions } from '../schema/types.gen.ts'
 import { validate } from '../schema/validate.ts'
 import { checkAssertions, statedIn } from './assertions.ts'
 import { parseDocument } from './document.ts'
+import { onNamed } from './named-file.ts'
 import { issue, refuse, type Issue } from './refusal.ts'
 
 /** What is verified: a profile by itself, or a server under its profile. */
@@ -26,7 +26,9 @@ export async function readAssertions(
   verified: readonly Verified[],
 ): Promise<readonly (readonly StatedAssertion[])[]> {
   const path = resolve(file)
-  const document = parseDocument(path, await textOf(path))
+  const mend = 'name a file of assertions'
+  const named = { path, access: 'read', code: 'ERR_CONFIG_NOT_FOUND', mend } as const
+  const document = parseDocument(path, await onNamed(named, () => readFile(path, 'utf8')))
   const validated = validate('assertions', document.value)
   if (!validated.ok) {
     refuse(validated.problems.map((problem): Issue => ({ code: 'ERR_CONFIG_INVALID', document, problem })))
@@ -66,18 +68,3 @@ const isFor = (
 
 const nameOf = ({ profile, server }: Verified): string =>
   server === null ? profile : `${server} (${profile})`
-
-async function textOf(path: string): Promise<string> {
-  try {
-    return await readFile(path, 'utf8')
-  } catch (error) {
-    const got = errnoOf(error)
-    if (got === null) throw error
-    throw new SallyportError(
-      'ERR_CONFIG_NOT_FOUND',
-      `${path}: cannot be read (${got}); name a file of assertions`,
-      { file: path, got },
-      { cause: error },
-    )
-  }
-}

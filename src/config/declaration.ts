@@ -6,6 +6,7 @@ import { validate } from '../schema/validate.ts'
 import { SallyportError } from '../errors.ts'
 import { type Granted, isInside, missingGrant, ownFolders } from './containment.ts'
 import { formatDocument, inMemory, parseDocument, type Document } from './document.ts'
+import { onNamed } from './named-file.ts'
 import { readTrusted } from './read.ts'
 import { issue, refuse, type Issue } from './refusal.ts'
 
@@ -18,7 +19,9 @@ export async function loadDeclaration(
   owners: readonly number[],
   server: Granted,
 ): Promise<{ readonly declaration: Declaration; readonly tools: Readonly<Record<string, DeclaredTool>> }> {
-  const file = await readTrusted(path, owners)
+  const mend = `draft one with sallyport declare ${server.name}`
+  const named = { path, access: 'read', code: 'ERR_CONFIG_NOT_FOUND', mend } as const
+  const file = await onNamed(named, () => readTrusted(path, owners))
   return readDeclaration(parseDocument(file.path, file.text), server)
 }
 

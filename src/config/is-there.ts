@@ -1,6 +1,5 @@
 // Whether a path leads to something.
 import { stat } from 'node:fs/promises'
-import { SallyportError } from '../errors.ts'
 import { isMissing } from '../lib/missing.ts'
 
 /** Links are followed. Fails where nobody can say, as where a folder above it may not be entered. */
@@ -10,6 +9,6 @@ export const isThere = async (path: string): Promise<boolean> => {
     return true
   } catch (error) {
     if (isMissing(error)) return false
-    throw SallyportError.from(error)
+    throw error
   }
 }

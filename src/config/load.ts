@@ -11,6 +11,7 @@ import { findConfig, type FindOptions, type FoundFile } from './find.ts'
 import { freeze } from './freeze.ts'
 import { checkSources } from './injection.ts'
 import { makeLayer, type Layer } from './layer.ts'
+import { troubleOf } from './named-file.ts'
 import { loadProfile } from './profile.ts'
 import { profileSearch } from './profile-layers.ts'
 import { narrowByProject } from './project.ts'
@@ -71,7 +72,7 @@ async function readLayer(file: FoundFile, { uid }: LoadOptions): Promise<Layer> 
   } catch (error) {
     const code = errnoOf(error)
     if (error instanceof SallyportError || code === null) throw error
-    const problem = isMissing(error) ? 'no such file' : `cannot be read (${code})`
+    const problem = troubleOf(code, 'read')
     throw new SallyportError(
       'ERR_CONFIG_NOT_FOUND',
       `${file.path}: ${problem}, though ${file.by} names it; write it, or name another`,
@@ -220,8 +221,14 @@ async function withDeclaration(
     const { tools } = await loadDeclaration(resolve(directory, declaration), [uid], server)
     return { ...server, declaration: tools }
   } catch (error) {
-    if (!isMissing(error)) throw error
-    const said = { expected: 'a file that is there', mend: `draft one with sallyport declare ${server.name}` }
+    if (!(error instanceof SallyportError) || error.code !== 'ERR_CONFIG_NOT_FOUND') throw error
+    const { cause } = error
+    const said = isMissing(cause)
+      ? { expected: 'a file that is there', mend: `draft one with sallyport declare ${server.name}` }
+      : {
+          expected: 'a file that can be read',
+          mend: `${troubleOf(errnoOf(cause) ?? '', 'read')}; make it readable, or name another`,
+        }
     refuse([issue('ERR_CONFIG_NOT_FOUND', document, ['servers', server.name, 'declaration'], said)])
     throw error
   }

@@ -12,6 +12,7 @@ import { enterpriseFolder, userFolder } from './find.ts'
 import type { Host } from './host.ts'
 import { isThere } from './is-there.ts'
 import { mended } from './profile-mend.ts'
+import { type Named, onNamed, refusalOf } from './named-file.ts'
 import { readTrusted } from './read.ts'
 import { issue, refuse, type Issue } from './refusal.ts'
 
@@ -115,21 +116,27 @@ async function readLayer(
 }
 
 async function readDocument(path: string, { owners }: ProfileSearch): Promise<Document> {
-  if (dirname(path) === shippedFolder) return parseDocument(path, await readFile(path, 'utf8'))
-  try {
-    const file = await readTrusted(path, owners)
-    return parseDocument(path, file.text)
-  } catch (error) {
-    if (isMissing(error))
-      throw new SallyportError(
-        'ERR_PROFILE_UNKNOWN',
-        `${path}: no such profile file`,
-        { file: path },
-        { cause: error },
-      )
-    throw error
-  }
+  const text =
+    dirname(path) === shippedFolder
+      ? readFile(path, 'utf8')
+      : readTrusted(path, owners).then((file) => file.text)
+  return parseDocument(
+    path,
+    await text.catch((error: unknown) => {
+      if (!isMissing(error)) throw refusalOf(error, theirs(path)) ?? error
+      const said = `${path}: no such profile file`
+      throw new SallyportError('ERR_PROFILE_UNKNOWN', said, { file: path }, { cause: error })
+    }),
+  )
 }
+
+/** What is not known to hold no profile of that name may hold one, which decides. */
+const theirs = (path: string): Named => ({
+  path,
+  access: 'read',
+  code: 'ERR_CONFIG_NOT_FOUND',
+  mend: 'make it readable to whoever is to use its profiles',
+})
 
 /** A name that two folders hold is refused: no profile may quietly stand in for another, least of all for a shipped one. */
 async function findOne(
@@ -140,7 +147,7 @@ async function findOne(
   const paths: string[] = []
   for (const folder of allFolders(search)) {
     const path = join(folder, `${name}.yaml`)
-    if (isProfileName(name) && (await isThere(path))) paths.push(path)
+    if (isProfileName(name) && (await onNamed(theirs(path), () => isThere(path)))) paths.push(path)
   }
   const [path, second] = paths
   if (path === undefined) throw await unknown(name, search, child)
@@ -195,6 +202,6 @@ async function entries(folder: string): Promise<string[]> {
     return await readdir(folder)
   } catch (error) {
     if (isMissing(error)) return []
-    throw SallyportError.from(error)
+    throw refusalOf(error, theirs(folder)) ?? error
   }
 }

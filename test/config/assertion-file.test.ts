@@ -62,7 +62,7 @@ describe('is refused:', () => {
     const { code, message } = await refusal(() => readAssertions('/nonexistent/t.yaml', [alone('node')]))
     expect([code, message]).toEqual([
       'ERR_CONFIG_NOT_FOUND',
-      expect.stringContaining('/nonexistent/t.yaml: cannot be read (ENOENT)'),
+      expect.stringContaining('/nonexistent/t.yaml: no such file'),
     ])
   })
 })

@@ -4,10 +4,10 @@ import { access, constants, readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import type { Duplex } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
+import { onNamed } from '../../config/named-file.ts'
 import { SallyportError } from '../../errors.ts'
 import { within } from '../../lib/deadline.ts'
 import { LineSplitter } from '../../lib/lines.ts'
-import { errnoOf } from '../../lib/missing.ts'
 import { packageVersion } from '../../lib/version.ts'
 import type { SandboxProcess } from '../../sandbox/driver.ts'
 import { type Answer, feed, lineBytes, type Message, parseMessage, Talk } from './talk.ts'
@@ -58,23 +58,19 @@ export const briefDrive: Drive = {
 /** Reads a file: a program that anybody may execute drives by itself, else each line is a call of a tool. */
 export const readDrive = async (file: string): Promise<Drive> => {
   const path = resolve(file)
-  try {
-    const text = await readFile(path, 'utf8')
-    const isProgram = await access(path, constants.X_OK).then(
-      () => true,
-      () => false,
-    )
-    return isProgram ? programDrive(path) : scriptDrive(path, text)
-  } catch (error) {
-    const got = errnoOf(error)
-    if (got === null) throw error
-    throw new SallyportError(
-      'ERR_USAGE',
-      `--drive ${file}: cannot be read (${got}); name a file of calls, a line each, or a program that speaks MCP`,
-      { file: path, got },
-      { cause: error },
-    )
-  }
+  const named = {
+    path,
+    as: `--drive ${file}`,
+    access: 'read',
+    code: 'ERR_USAGE',
+    mend: 'name a file of calls, a line each, or a program that speaks MCP',
+  } as const
+  const text = await onNamed(named, () => readFile(path, 'utf8'))
+  const isProgram = await access(path, constants.X_OK).then(
+    () => true,
+    () => false,
+  )
+  return isProgram ? programDrive(path) : scriptDrive(path, text)
 }
 
 const scriptDrive = (path: string, text: string): Drive => {
