@@ -35,10 +35,15 @@ export const unmakeable = (directory: string, errno: string, cause: unknown): Sa
   )
 
 /** A journal that takes no records: nothing is called (MP-FH-010). */
-export const unwritable = (directory: string, cause: unknown): SallyportError =>
-  new SallyportError(
+export const unwritable = (directory: string, cause: unknown): SallyportError => {
+  const errno = errnoOf(cause)
+  const why = errno ?? (cause instanceof Error ? cause.message : 'closed')
+  // What was done to its files says itself how it is mended; no disk is to blame.
+  const mend = errno === null ? '' : '; mend the disk, calls resume by themselves'
+  return new SallyportError(
     'ERR_JOURNAL',
-    `the journal in ${directory} cannot be written (${errnoOf(cause) ?? (cause instanceof Error ? cause.message : 'closed')}), so nothing is called; mend the disk, calls resume by themselves`,
+    `the journal in ${directory} cannot be written (${why}), so nothing is called${mend}`,
     { path: directory },
     { cause },
   )
+}

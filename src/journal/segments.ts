@@ -30,11 +30,12 @@ export function listSegments(directory: string): readonly number[] {
 export function expectInPlace(path: string, open: { readonly ino: number; readonly length: number }): void {
   const { ino, nlink, size } = lstatSync(path)
   if (ino === open.ino && nlink === 1 && size === open.length) return
-  if (ino === open.ino && nlink === 1)
-    throw new Error(
-      `${path} has ${size} bytes, and ${open.length} were written: restart to see what is missing`,
-    )
-  throw new Error(`${path} was replaced: put it back, or restart to see what is missing`)
+  if (ino !== open.ino)
+    throw new Error(`${path} was replaced: put it back, or restart to see what is missing`)
+  if (nlink > 1) throw new Error(`${path} has a second name: remove that, or restart to see what is missing`)
+  throw new Error(
+    `${path} has ${size} bytes, and ${open.length} were written: restart, then sallyport audit verify says what it is now`,
+  )
 }
 
 /** Bytes behind the last sealed record of a segment: a batch that a crash or a full disk cut off. */

@@ -148,7 +148,7 @@ export class Tail {
     const path = segment?.path ?? this.#lastPath
     if (path === null) return
     const { ino } = lstatSync(join(folder, basename(path)))
-    if (segment !== null && ino !== segment.ino) throw new Error(`${path} was replaced`)
+    if (segment !== null && ino !== segment.ino) throw new Error(`${path} was replaced: put it back`)
   }
 
   #writeBatch(segment: Segment, entries: readonly Entry[]): void {

@@ -2,7 +2,9 @@
 import { execFileSync } from 'node:child_process'
 import {
   appendFileSync,
+  copyFileSync,
   cpSync,
+  linkSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -336,6 +338,31 @@ test('nothing is written behind what is not ours: an end that was cut off, or ad
     })
     expect(readFileSync(segmentPath(folder, 1))).toHaveLength(length)
   }
+})
+
+test.each([
+  ['a second name', (path: string) => linkSync(path, `${path}.kept`), 'has a second name: remove that'],
+  ['another in its place', (path: string) => renameSync(path, `${path}.kept`), 'ENOENT'],
+  [
+    'a copy in its place',
+    (path: string) => {
+      renameSync(path, `${path}.kept`)
+      copyFileSync(`${path}.kept`, path)
+    },
+    'was replaced: put it back',
+  ],
+])('%s is told as what it is, and calls resume once it is undone', async (_what, change, words) => {
+  await using journal = open([])
+  await journal.append(note(1))
+  const path = segmentPath(directory, 1)
+  change(path)
+  const refused: unknown = await journal.append(note(2)).catch((error: unknown) => error)
+  expect(refused).toMatchObject({ code: 'ERR_JOURNAL', message: expect.stringContaining(words) })
+  // A disk is to be mended where it is the disk that failed, and nowhere else
+  expect(String(refused).includes('mend the disk')).toBe(words === 'ENOENT')
+  renameSync(`${path}.kept`, path)
+  rmSync(`${path}.kept`, { force: true }) // which a rename to itself leaves
+  await journal.append(note(3))
 })
 
 function truncateAtRecord(path: string): void {
