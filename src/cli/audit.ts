@@ -37,7 +37,7 @@ export function registerAudit(program: Command): void {
 function registerTail(audit: Command): void {
   reaching(audit.command('tail', { isDefault: true }))
     .description('show the last records')
-    .option('-n, --lines <count>', 'most records of the past', wholeNumber, 20)
+    .option('-n, --lines <count>', 'most records of the past, up to 1000', linesFrom, 20)
     .option('-f, --follow', 'go on with records as they come')
     .option('--server <name>', 'only records about this server')
     .option('--type <type>', 'only records of this type; call.* is every type that begins so')
@@ -46,7 +46,7 @@ function registerTail(audit: Command): void {
       reach(options, 'operator', async ({ client, signal }) => {
         const { lines, follow, server, type, call } = options
         const query = {
-          limit: Math.min(Math.max(lines, 1), 1000),
+          limit: lines,
           ...(server === undefined ? {} : { server }),
           ...(type === undefined ? {} : { type }),
           ...(call === undefined ? {} : { call }),
@@ -66,18 +66,16 @@ function registerShow(audit: Command): void {
   reaching(audit.command('show'))
     .description('show one record, or all records of one call, whole')
     .argument('<which>', 'number of a record, or id of a call')
-    .action((which: string, options: ReachOptions) =>
-      reach(options, 'operator', async ({ client, signal }) => {
-        const query = which.startsWith('c-')
-          ? { call: which, limit: 1000 }
-          : { seq: wholeNumber(which), limit: 1 }
+    .action((which: string, options: ReachOptions) => {
+      const query = which.startsWith('c-') ? { call: which, limit: 1000 } : { seq: numberOf(which), limit: 1 }
+      return reach(options, 'operator', async ({ client, signal }) => {
         const result = await queryAll(client, query, signal)
         if (result.records.length === 0)
           throw new SallyportError('ERR_RECORD_NOT_FOUND', `the journal has no record of ${which}`)
         if (options.json === true) printJson(result)
         else result.records.forEach(printWhole)
-      }),
-    )
+      })
+    })
 }
 
 /** The last records that match, however many answers they take. */
@@ -128,13 +126,19 @@ async function exportAll(
     const { records } = await client.call('audit/query', query, { signal })
     if (records.length === 0) break
     const text = records.map((record) => `${lineOf(record)}\n`).join('')
-    if (file === null) process.stdout.write(text)
+    if (file === null) await written(text)
     else await onNamed(outFile(file.path), () => file.handle.writeFile(text))
     from = records.at(-1)?.seq ?? head.seq
     for (const { seq, hash } of records) if (hash !== null) last = { seq, hash }
   }
   return last
 }
+
+/** What stdout does not take ends this process, which then has no anchor to say. */
+const written = (text: string): Promise<void> =>
+  new Promise((resolve) => {
+    process.stdout.write(text, (error) => void (error ?? resolve()))
+  })
 
 /** The record in the form of the journal: what holds a batch stands in the last of it. */
 const lineOf = ({ prev, hash, mac, ...record }: AuditRecord): string =>
@@ -236,6 +240,20 @@ function printWhole({ seq, at, type, daemon, segment, hash, prev, body }: AuditR
     ),
   ])
   process.stdout.write('\n')
+}
+
+function linesFrom(text: string): number {
+  const value = Number(text)
+  if (Number.isInteger(value) && value >= 1 && value <= 1000) return value
+  throw new SallyportError('ERR_USAGE', `--lines: got ${text}, expected a whole number from 1 to 1000`)
+}
+
+function numberOf(which: string): number {
+  if (/^\d{1,15}$/.test(which)) return Number(which)
+  throw new SallyportError(
+    'ERR_USAGE',
+    `audit show: got ${which}, expected the number of a record, or the id of a call, which begins with c-`,
+  )
 }
 
 function wholeNumber(text: string): number {

@@ -1,5 +1,6 @@
 // The verbs, each loaded only when it is asked for.
 import { Command, CommanderError } from 'commander'
+import { refusalOf } from '../config/named-file.ts'
 import { SallyportError } from '../errors.ts'
 import { packageVersion } from '../lib/version.ts'
 import { printJson, visible } from './output.ts'
@@ -42,7 +43,7 @@ const verbs: Readonly<Record<string, () => Promise<Register>>> = {
 
 /** Runs one command line; sets the exit status of the process and never throws. */
 export async function main(argv: readonly string[]): Promise<void> {
-  process.stdout.on('error', endQuietly)
+  process.stdout.on('error', endUnheard)
   const wantsJson = argv.includes('--json') && argv[0] !== 'run' // what follows `run` may be the server's
   try {
     if (argv[0] === '--version' || argv[0] === '-V') {
@@ -100,7 +101,11 @@ function sentence({ message, details }: SallyportError): string {
   return typeof reason !== 'string' || message.includes(reason) ? message : `${message}: ${reason}`
 }
 
-// `sallyport events | head` is a proper end.
-function endQuietly(error: NodeJS.ErrnoException): void {
-  process.exit(error.code === 'EPIPE' ? 0 : 1)
+// `sallyport events | head` is a proper end; a full disk is none.
+function endUnheard(error: NodeJS.ErrnoException): void {
+  if (error.code === 'EPIPE') process.exit(0)
+  const stdout = { path: 'stdout', access: 'write', code: 'ERR_INTERNAL', mend: 'send it elsewhere' } as const
+  const failure = refusalOf(error, stdout) ?? SallyportError.from(error)
+  process.stderr.write(`sallyport: ${failure.message} (${failure.code})\n`)
+  process.exit(failure.exitStatus)
 }

@@ -1,0 +1,48 @@
+// What verbs say of an output that is full, and of a number that they do not take.
+import { spawnSync } from 'node:child_process'
+import { closeSync, openSync } from 'node:fs'
+import { expect, test } from 'vitest'
+import { daemon, main, place, type Place } from '../support/daemon.ts'
+
+/** Runs a verb whose stdout takes nothing. */
+function intoFull(
+  { env, folder }: Place,
+  line: string,
+): { readonly status: number | null; readonly stderr: string } {
+  const full = openSync('/dev/full', 'w')
+  try {
+    return spawnSync(process.execPath, [main, ...line.split(' ')], {
+      env,
+      cwd: folder,
+      stdio: ['ignore', full, 'pipe'],
+      encoding: 'utf8',
+    })
+  } finally {
+    closeSync(full)
+  }
+}
+
+test('an output that is full is told, and no anchor of an export that nobody has', async () => {
+  await using at = await daemon()
+  for (const line of ['profile list', 'ps', 'ps --json', 'audit tail', 'audit export']) {
+    const { status, stderr } = intoFull(at, line)
+    expect({ line, status, stderr }).toEqual({
+      line,
+      status: 1,
+      stderr: expect.stringMatching(
+        /^sallyport: stdout: cannot be written \(ENOSPC\); .* \(ERR_SHORTAGE\)\n$/,
+      ),
+    })
+  }
+}, 60_000)
+
+test.each([
+  ['audit tail -n 0', '--lines: got 0, expected a whole number from 1 to 1000'],
+  ['audit tail -n 1001', '--lines: got 1001, expected a whole number from 1 to 1000'],
+  ['audit show nope', 'audit show: got nope, expected the number of a record, or the id of a call'],
+])('sallyport %s is refused with what is expected', async (line, words) => {
+  await using at = await place()
+  const { status, stderr, stdout } = await at.run(line.split(' '))
+  expect({ status, stdout }).toEqual({ status: 7, stdout: '' })
+  expect(stderr).toContain(words)
+})
