@@ -28,7 +28,7 @@ const styles = { allow: 'green', ask: 'yellow', deny: 'red' } as const
 function print(tools: readonly ToolView[], server: string | undefined): void {
   if (tools.length === 0)
     return hint(
-      `no tools: a server that is not connected lists none; sallyport test ${server ?? 'NAME'} tries one`,
+      `no tools: a server that is not connected lists none; sallyport start ${server ?? 'NAME'} connects it`,
     )
   printTable(
     ['SERVER', 'TOOL', 'POLICY', 'DESCRIPTION'],

@@ -1,8 +1,8 @@
-// What verbs say of an output that is full, and of a number that they do not take.
+// What verbs say of an output that is full, of a number that they do not take, and of a list with nothing in it.
 import { spawnSync } from 'node:child_process'
 import { closeSync, openSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { daemon, main, place, type Place } from '../support/daemon.ts'
+import { configOf, daemon, fixture, main, place, type Place } from '../support/daemon.ts'
 
 /** Runs a verb whose stdout takes nothing. */
 function intoFull(
@@ -46,3 +46,11 @@ test.each([
   expect({ status, stdout }).toEqual({ status: 7, stdout: '' })
   expect(stderr).toContain(words)
 })
+
+test('where no server is connected the list of tools says what connects one', async () => {
+  await using at = await daemon(configOf({ plain: fixture('echo') }))
+  const { stderr } = await at.run(['tools', 'plain'])
+  const [, verb = 'none'] = /; sallyport (\w+) plain connects it$/m.exec(stderr) ?? []
+  expect((await at.run([verb, 'plain'])).status).toBe(0)
+  expect((await at.run(['tools', 'plain'])).stdout).toContain('echo')
+}, 60_000)
