@@ -1,6 +1,7 @@
 // Every way to fail that a caller can see: code, exit status, JSON-RPC code, MP failure, retryable.
 import { clip } from './lib/clip.ts'
 import { isShortage } from './lib/missing.ts'
+import { StacklessError } from './lib/stackless-error.ts'
 
 interface Entry {
   /** Exit status of the CLI */
@@ -136,7 +137,7 @@ export type ErrorDetails = Readonly<Record<string, string | number | boolean | n
 }
 
 /** The one error class of Sallyport: a message for people, a code and details for programs. */
-export class SallyportError extends Error {
+export class SallyportError extends StacklessError {
   override readonly name = 'SallyportError'
   readonly code: ErrorCode
   readonly details: ErrorDetails

@@ -29,6 +29,13 @@ test('no detail takes the place of what the catalogue says of a code', () => {
   })
 })
 
+test('where a refusal was made is not written down: whoever provokes many would have us do nothing else', () => {
+  expect(new SallyportError('ERR_PARSE', 'no JSON').stack).not.toContain('\n')
+  expect(new Error('ours').stack).toContain('\n')
+  const cause = new Error('ours')
+  expect(SallyportError.from(cause).cause).toBe(cause)
+})
+
 test('no two codes have one number', () => {
   const numbers = Object.values(catalogue).map(({ rpc }) => rpc)
   expect(numbers).toEqual([...new Set(numbers)])

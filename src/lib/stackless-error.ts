@@ -2,10 +2,10 @@
 
 /** Has no stack: whoever provokes one after another does not have us write down where each was made. */
 export class StacklessError extends Error {
-  constructor(message: string) {
+  constructor(message: string, options?: ErrorOptions) {
     const { stackTraceLimit } = Error
     Error.stackTraceLimit = 0
-    super(message)
+    super(message, options)
     Error.stackTraceLimit = stackTraceLimit
   }
 }
