@@ -39,25 +39,32 @@ export class LineSplitter {
     return this.#size
   }
 
-  push(chunk: Buffer): void {
+  /** Takes no more of the lines that the chunk has whole than `most`; gives what it did not take. */
+  push(chunk: Buffer, most = Infinity): Buffer {
     let from = 0
     if (this.pending > 0) {
       const feed = chunk.indexOf(lineFeed)
-      if (feed < 0) return this.#hold(chunk)
+      if (feed < 0) {
+        this.#hold(chunk)
+        return nothing
+      }
       this.#finish(chunk.subarray(0, feed + 1))
       from = feed + 1
     }
     const last = chunk.lastIndexOf(lineFeed)
     if (last >= from) {
-      this.#whole(chunk, from, last)
-      from = last + 1
+      from = this.#whole(chunk, from, last, most)
+      if (from <= last) return chunk.subarray(from)
     }
     if (from < chunk.length) this.#hold(chunk.subarray(from))
+    return nothing
   }
 
-  #whole(chunk: Buffer, from: number, last: number): void {
+  /** Gives where the first line begins that it did not take. */
+  #whole(chunk: Buffer, from: number, last: number, most: number): number {
     const text = chunk.toString('latin1', 0, last + 1)
-    for (let start = from; start <= last;) {
+    let start = from
+    for (let left = most; start <= last && left > 0; left--) {
       const end = text.indexOf('\n', start)
       if (end - start > this.#limit) {
         this.#sink.overlong(chunk.subarray(start, Math.min(end, start + headBytes)))
@@ -65,6 +72,7 @@ export class LineSplitter {
       } else this.#sink.line(chunk, text, start, end)
       start = end + 1
     }
+    return start
   }
 
   /** Lets go of the line that has begun, as if it were too long, and gives how it begins; what follows of it is dropped. */

@@ -47,6 +47,20 @@ test('however the bytes are cut, the lines are the same', () => {
   )
 })
 
+test('no more lines are taken at once than are asked for, and none is lost or read twice', () => {
+  const { made, lines } = splitter(100)
+  made.push(Buffer.from('be'))
+  const pieces: string[] = []
+  for (let rest: Buffer = Buffer.from('gun\none\ntwo\nthree\nfour\nfi'); rest.length > 0;) {
+    pieces.push(rest.toString())
+    rest = made.push(rest, 2)
+  }
+  expect(pieces).toEqual(['gun\none\ntwo\nthree\nfour\nfi', 'three\nfour\nfi'])
+  expect(lines).toEqual(['begun', 'one', 'two', 'three', 'four'])
+  expect(made.push(Buffer.from('ve\n'), 2)).toHaveLength(0)
+  expect(lines.at(-1)).toBe('five')
+})
+
 test('what is held of a line without end stays within the limit', () => {
   const { made, long } = splitter(1000)
   for (let i = 0; i < 100_000; i++) made.push(Buffer.from('x'))

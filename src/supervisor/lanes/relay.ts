@@ -4,19 +4,17 @@
 //   host <── outlet <──pass── server lane <── lines <──data── server's stdout  and nothing else
 import type { Duplex, Writable } from 'node:stream'
 import { SallyportError } from '../../errors.ts'
-import { LineSplitter } from '../../lib/lines.ts'
 import { Together } from '../../lib/together.ts'
 import { noRoom, type Room } from '../../schema/room.ts'
 import { inputOf } from '../dispatch.ts'
 import { errorLine } from '../message/answers.ts'
-import { readHead, readLine } from '../message/envelope.ts'
 import { Garbage } from '../message/garbage.ts'
 import type { MessageId } from '../message/message-id.ts'
-import { TextCheck } from '../message/utf8.ts'
 import { FullStreams } from './full-streams.ts'
 import type { SessionHolding } from './holding.ts'
 import { HostLane } from './host-lane.ts'
-import { Outlet, put } from './outlet.ts'
+import { HostReader } from './host-reader.ts'
+import { Outlet } from './outlet.ts'
 import { ServerLane } from './server-lane.ts'
 import { ServerReader } from './server-reader.ts'
 import type { Running } from '../ports.ts'
@@ -39,8 +37,7 @@ export class Relay {
   readonly #host: Duplex
   readonly #wire: Wire
   readonly #events: RelayEvents
-  readonly #hostLane: HostLane
-  readonly #hostLines: LineSplitter
+  readonly #reader: HostReader
   readonly #toServer: Outlet
   readonly #toHost: Outlet
   #server: { readonly process: Running; readonly lane: ServerLane } | null = null
@@ -53,7 +50,6 @@ export class Relay {
   /** Lines that came together are all read before the first is judged */
   readonly #judging = new Together()
   readonly #garbage: Garbage
-  readonly #text = new TextCheck()
 
   constructor(host: Duplex, wire: Omit<Wire, 'toHost' | 'toServer'>, events: RelayEvents) {
     this.#host = host
@@ -66,13 +62,15 @@ export class Relay {
       toServer: (line) => this.#answerServer(line),
     }
     this.#garbage = new Garbage(wire.server.name)
-    this.#hostLane = new HostLane(this.#wire)
     this.#toServer = new Outlet((bytes) => this.#writeServer(bytes))
     this.#toHost = new Outlet((bytes) => this.#writeHost(bytes))
-    this.#hostLines = new LineSplitter(wire.server.output.lineBytes, {
-      line: (bytes, text, start, end) => this.#hostLine(bytes, text, start, end),
-      overlong: (head) => this.#hostOverlong(head),
-      overlongEnd: () => undefined,
+    this.#reader = new HostReader(new HostLane(this.#wire), {
+      server: wire.server,
+      holding: wire.holding,
+      judging: this.#judging,
+      isClosed: () => this.#isClosed,
+      isFlowing: () => this.#isFlowing,
+      toServer: this.#toServer,
     })
   }
 
@@ -177,24 +175,14 @@ export class Relay {
     if (this.#server?.process === process) this.#events.serverEnded(process)
   }
 
+  /** Of what is many lines, those that are too many for one turn wait for the next, and longer for a host that does not read. */
   #fromHost(chunk: Buffer): void {
     if (this.#isClosed) return
-    this.#hostLines.push(chunk)
-    this.#judging.now()
-    this.#toServer.flush()
-    if (!this.#holding.fits(this.#hostLines.held)) this.#refuseLine(this.#hostLines.drop(), noRoom())
-  }
-
-  #hostLine(bytes: Buffer, text: string, start: number, end: number): void {
-    const isText = this.#text.isText(bytes, start, end)
-    const said = isText ? readLine(bytes, text, start, end, true) : null
-    this.#judging.add(() => {
-      if (this.#isClosed) return
-      if (!isText) return this.#hostLane.refuse(new SallyportError('ERR_PARSE', 'the line is not UTF-8'))
-      put(this.#toServer, this.#hostLane.judge(said, text, start, end), bytes, start, end)
-      // What is held is held line by line: a probe goes out alone.
-      if (!this.#isFlowing) this.#toServer.flush()
-    })
+    const rest = this.#reader.read(chunk)
+    if (rest.length === 0) return
+    this.#host.pause()
+    this.#host.unshift(rest)
+    setImmediate(() => this.#resumeHost())
   }
 
   /** True while what the host says goes straight to a server. */
@@ -202,19 +190,9 @@ export class Relay {
     return this.#server !== null && !this.#server.lane.isMuted
   }
 
-  #hostOverlong(head: Buffer): void {
-    this.#judging.now()
-    const message = `the line is longer than output.line_bytes (${this.#wire.server.output.lineBytes}); send less or raise it`
-    this.#refuseLine(head, new SallyportError('ERR_MESSAGE_TOO_LARGE', message))
-  }
-
-  #refuseLine(head: Buffer, error: SallyportError): void {
-    this.#hostLane.refuse(error, readHead(head.toString('latin1')).id)
-  }
-
   /** What the host has not ended, what its server has not taken, and what it has not read itself, bytes. */
   get #keptBytes(): number {
-    const unsent = this.#hostLines.held + this.#heldBytes + (this.#input?.writableLength ?? 0)
+    const unsent = this.#reader.held + this.#heldBytes + (this.#input?.writableLength ?? 0)
     const unread = this.#host.destroyed ? 0 : this.#host.writableLength
     const waiting = this.#server?.process.stdout.readableLength ?? 0
     return this.#wire.talk.introducedBytes + unsent + unread + waiting

@@ -22,12 +22,12 @@ interface Hosts extends AsyncDisposable {
 }
 
 /** Hosts of one user, each with a session of its own. */
-async function hostsOf(count: number): Promise<Hosts> {
+async function hostsOf(count: number, protocolVersion = '2025-11-25'): Promise<Hosts> {
   const allowance = new Allowance(limits)
   const all = await Promise.all(
     Array.from({ length: count }, async () => {
       const host = await attach(serverSettings('huge-line.mjs', { output }), { room: allowance.open() })
-      host.send({ jsonrpc: '2.0', id: 'i', method: 'initialize', params: { protocolVersion: '2025-11-25' } })
+      host.send({ jsonrpc: '2.0', id: 'i', method: 'initialize', params: { protocolVersion } })
       host.send({ jsonrpc: '2.0', method: 'notifications/initialized' })
       await host.answer('i', 20_000)
       return host
@@ -95,12 +95,44 @@ test('answers that are not read wait as far as there is room; beyond it a call i
   expect(await other.answer('again', 20_000)).toHaveProperty('result')
 }, 60_000)
 
-test('a host that reads none of its refusals is let go once there is no room for them', async () => {
+const refusedLines = (host: HostEnd): number =>
+  host.received.toString('latin1').split('ERR_INVALID_REQUEST').length - 1
+
+test('of a host that reads none of its refusals no more is read, until it does', async () => {
   await using hosts = await hostsOf(2)
   const [deaf, other] = hosts.all
   if (deaf === undefined || other === undefined) return
+  const all = 25_000
   deaf.socket.pause()
-  deaf.send(Buffer.from('{}\n'.repeat(60_000)))
+  deaf.send(Buffer.from('{}\n'.repeat(all)))
+  await eventually(() => deaf.eventsOf('session/refused').length > 8, 30_000)
+  other.send(call('big', 'huge', { bytes: 900_000 }))
+  expect(await other.answer('big', 20_000)).toHaveProperty('result')
+  deaf.socket.resume()
+  await eventually(() => refusedLines(deaf) === all, 60_000)
+  expect(deaf.eventsOf('session/failed')).toEqual([])
+  deaf.send(call('small', 'echo', { a: 1 }))
+  expect(await deaf.answer('small', 20_000)).toHaveProperty('result')
+}, 120_000)
+
+test('a host that says much at once that is refused has others wait for none of it', async () => {
+  await using hosts = await hostsOf(2)
+  const [loud, other] = hosts.all
+  if (loud === undefined || other === undefined) return
+  const all = 20_000 // which one piece of a stream has room for
+  loud.send(Buffer.from('{}\n'.repeat(all)))
+  other.send(Buffer.from('{}\n'))
+  await eventually(() => refusedLines(other) === 1, 30_000)
+  expect(refusedLines(loud)).toBeLessThan(all)
+  await eventually(() => refusedLines(loud) === all, 30_000)
+}, 90_000)
+
+test('a host that reads none of the refusals of its batches is let go once there is no room for them', async () => {
+  await using hosts = await hostsOf(2, '2025-03-26')
+  const [deaf, other] = hosts.all
+  if (deaf === undefined || other === undefined) return
+  deaf.socket.pause()
+  deaf.send(Buffer.from(`[${Array.from({ length: 10_000 }, () => '{}').join(',')}]\n`))
   await eventually(() => deaf.eventsOf('session/failed').length > 0, 30_000)
   expect(deaf.eventsOf('session/failed')[0]?.detail).toMatchObject({ code: 'ERR_BUSY' })
   other.send(call('small', 'echo', { a: 1 }))
