@@ -1,4 +1,5 @@
 // Finding a tool by what it is for: BM25 over names, descriptions and parameters, so that long lists need not be read.
+import { inTurns } from '../lib/in-turns.ts'
 
 /** What a tool is searched by. */
 export interface Searchable {
@@ -32,14 +33,14 @@ const maxParameters = 100
  *
  * Words are compared folded and without their plural; `readFile`, `read_file` and `read-file` are the same two words.
  */
-export function search<T extends Searchable>(
+export async function search<T extends Searchable>(
   entries: readonly T[],
   query: string,
   limit: number,
-): readonly T[] {
+): Promise<readonly T[]> {
   const asked = new Set(words(query))
   if (asked.size === 0 || entries.length === 0) return []
-  const index = entries.map((entry) => ({ entry, ...wordsOf(entry) }))
+  const index = await inTurns(indexing(entries))
   const averageLength = index.reduce((sum, { length }) => sum + length, 0) / index.length
   const rarity = new Map([...asked].map((term) => [term, rarityOf(term, index)]))
   return index
@@ -48,6 +49,10 @@ export function search<T extends Searchable>(
     .toSorted((a, b) => b.score - a.score)
     .slice(0, limit)
     .map(({ entry }) => entry)
+}
+
+function* indexing<T extends Searchable>(entries: readonly T[]): Generator<Indexed<T>, undefined> {
+  for (const entry of entries) yield { entry, ...wordsOf(entry) }
 }
 
 function scoreOf<T>(

@@ -152,8 +152,9 @@ export class Supervisor implements AsyncDisposable {
   ): Promise<ShownTools & { readonly generation: number }> {
     const named = server === null ? null : this.#server(caller, server)
     await named?.slot(caller.principal.id).settled({ signal })
-    const shown = shownTools(named === null ? this.#visible(caller) : [named], caller, this.#ports, length)
-    return { ...shown, generation: this.#generations.latest }
+    const servers = named === null ? this.#visible(caller) : [named]
+    const generation = this.#generations.latest // of before: what changes while they are looked at is another
+    return { ...(await shownTools(servers, caller, this.#ports, length)), generation }
   }
 
   async call(

@@ -3,17 +3,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { isLong, ownTurn, piecesOf } from '../../src/lib/long-text.ts'
 import { redactLongShapes, redactShapes } from '../../src/lib/secret-shape.ts'
-
-/** Turns of the event loop so far, as long as somebody looks. */
-function turns(): { readonly count: () => number; readonly stop: () => void } {
-  let [count, isOver] = [0, false]
-  const next = (): void => {
-    count += 1
-    if (!isOver) setImmediate(next)
-  }
-  setImmediate(next)
-  return { count: () => count, stop: () => (isOver = true) }
-}
+import { turns } from '../support/turns.ts'
 
 test('of many who ask, each has a turn that no other has', async () => {
   const seen = turns()

@@ -5,6 +5,7 @@ import { eventually } from '../support/eventually.ts'
 import { fixture } from '../support/plain-launch.ts'
 import { serverSettings } from '../support/server-settings.ts'
 import { caller, superviseAll, type Supervised } from '../support/supervisor.ts'
+import { turns } from '../support/turns.ts'
 
 const waiting = {
   get signal() {
@@ -132,4 +133,14 @@ test('that a tool has broken its word is an event, and it loses its trust and it
   expect(permits.list().filter(({ identity }) => identity.includes('/echo@'))).toEqual([])
   await all.supervisor.stop(caller(), 'fixture', waiting)
   await held
+})
+
+test('others have their turns while many tools are cleaned that were not shown before', async () => {
+  const args = [fixture('many-tools.mjs'), '100']
+  await using all = await superviseAll([serverSettings('many-tools.mjs', { args })])
+  await all.supervisor.start(caller(), 'fixture', waiting)
+  const seen = turns()
+  expect(await shown(all)).toHaveLength(100)
+  seen.stop()
+  expect(seen.count()).toBeGreaterThan(0)
 })

@@ -92,7 +92,7 @@ export class ToolMethods {
     const { tools, generation } = await supervisor.tools(caller, server, { signal, length: 'full' })
     const entries = tools.map((view) => ({ ...view, inputSchema: view.input_schema, view }))
     const most = Math.min(limit ?? searchMatches, searchMatches)
-    const matches = search(entries, query, most).map(({ view }) => view)
+    const matches = (await search(entries, query, most)).map(({ view }) => view)
     this.#remember(
       caller.principal.id,
       matches.map(({ name }) => name),
@@ -133,7 +133,8 @@ export class ToolMethods {
   /** What is known of an accepted tool that its server does not list now; undefined where policy hides it. */
   #acceptedView(server: ServerSettings, { name, parameters }: ToolDeclaration): ToolView | undefined {
     const known = { tool: name, description: '', inputSchema: parameters, annotations: null }
-    return viewTools(server, [known], this.#ports.policy, 'full')[0]
+    const [view] = viewTools(server, [known], this.#ports.policy, 'full')
+    return view
   }
 }
 

@@ -28,17 +28,17 @@ export interface ViewPolicy {
   readonly settings: Pick<Settings, 'tools'>
 }
 
-/** The tools of one server as its settings let them be seen; what could never be called is left out. */
-export function viewTools(
+/** The tools of one server as its settings let them be seen, each cleaned as it is taken; what could never be called is left out. */
+export function* viewTools(
   server: ServerSettings,
   tools: readonly KnownTool[],
   { gate, governor, settings: { tools: settings } }: ViewPolicy,
   length: DescriptionLength,
-): readonly ToolView[] {
+): Generator<ToolView, undefined> {
   const limit = length === 'list' ? settings.descriptionList : settings.descriptionFull
-  return tools
-    .filter(({ tool }) => gate.lists(server, tool))
-    .map((listed) => ({
+  for (const listed of tools) {
+    if (!gate.lists(server, listed.tool)) continue
+    yield {
       name: displayName(server.name, listed.tool, settings.naming),
       server: server.name,
       tool: listed.tool,
@@ -47,7 +47,8 @@ export function viewTools(
       input_schema: schemaOf(listed),
       ...harmOf(server, listed),
       annotations: annotationsOf(listed),
-    }))
+    }
+  }
 }
 
 // A tool is cleaned once, however often it is listed and searched: of hundreds of long ones that takes a second.

@@ -61,7 +61,7 @@ test.each([
     const tools = { descriptionList: 200, descriptionFull: 2048, naming: '<server>_<tool>' }
     const settings = { tools } as never
     const gate = gateOf(allowAll)
-    expect(viewTools(server, [listed], { gate, governor: gate, settings }, 'list')).toMatchObject([
+    expect([...viewTools(server, [listed], { gate, governor: gate, settings }, 'list')]).toMatchObject([
       { read_only: reads, destructive: harms },
     ])
   },
@@ -109,7 +109,7 @@ test('a tool is cleaned once, however often it is listed, in whatever length', (
   const gate = gateOf(allowAll)
   const tools = { descriptionList: 200, descriptionFull: 2048, naming: '<server>_<tool>' }
   const view = (length: 'list' | 'full') =>
-    viewTools(serverOf({}), [listed], { gate, governor: gate, settings: { tools } as never }, length)[0]
+    [...viewTools(serverOf({}), [listed], { gate, governor: gate, settings: { tools } as never }, length)][0]
   const [first, again] = [view('list'), view('full')]
   expect([first?.description.length, again?.description.length]).toEqual([200, 300])
   expect(again?.input_schema).toBe(first?.input_schema)
