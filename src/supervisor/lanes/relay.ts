@@ -45,6 +45,8 @@ export class Relay {
   #admitted: string[] = []
   #heldBytes = 0
   #isClosed = false
+  /** True while nothing more is taken from the host, until a server takes what is held */
+  #isHostWaiting = false
   readonly #full = new FullStreams((source) => (source === this.#host ? this.#resumeHost() : source.resume()))
   readonly #holding: SessionHolding
   /** Lines that came together are all read before the first is judged */
@@ -110,6 +112,7 @@ export class Relay {
     const held = this.#held
     this.#held = []
     this.#heldBytes = 0
+    this.#isHostWaiting = false
     this.#resumeHost()
     for (const bytes of held) this.#writeServer(bytes)
   }
@@ -152,6 +155,7 @@ export class Relay {
     this.#held = []
     this.#heldBytes = 0
     this.#admitted = []
+    this.#isHostWaiting = false
     this.#resumeHost()
   }
 
@@ -159,7 +163,9 @@ export class Relay {
     return this.#held.length > 0
   }
 
+  /** Takes nothing more from the host until there is a server that takes what is held. */
   pauseHost(): void {
+    this.#isHostWaiting = true
     this.#host.pause()
   }
 
@@ -212,7 +218,7 @@ export class Relay {
     this.#held.push(bytes)
     this.#heldBytes += bytes.length
     const { lineBytes } = this.#wire.server.output
-    if (this.#heldBytes > lineBytes || !this.#holding.fits(this.#heldBytes)) this.#host.pause()
+    if (this.#heldBytes > lineBytes || !this.#holding.fits(this.#heldBytes)) this.pauseHost()
     this.#events.wanted()
   }
 
@@ -251,6 +257,6 @@ export class Relay {
 
   #resumeHost(): void {
     const isFull = [this.#host, this.#input].some((full) => this.#full.isWaiting(this.#host, full))
-    if (!isFull && this.#heldBytes <= this.#wire.server.output.lineBytes) this.#host.resume()
+    if (!isFull && !this.#isHostWaiting) this.#host.resume()
   }
 }

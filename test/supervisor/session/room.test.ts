@@ -1,8 +1,12 @@
 // What sessions have kept for their hosts, against what one user may have kept: whoever is too much is told, and the others go on.
 import { expect, test } from 'vitest'
 import { Allowance } from '../../../src/rpc/allowance.ts'
+import { ownTurn } from '../../../src/lib/long-text.ts'
+import type { Room } from '../../../src/schema/room.ts'
+import type { Launch } from '../../../src/supervisor/ports.ts'
 import { attach, type HostEnd } from '../../support/attach.ts'
 import { eventually } from '../../support/eventually.ts'
+import { plainLaunch } from '../../support/plain-launch.ts'
 import { serverSettings } from '../../support/server-settings.ts'
 
 const limits = { ownBytes: 70_000, sharedBytes: 1_000_000 }
@@ -16,6 +20,9 @@ const call = (id: string, name: string, args: object) => ({
   method: 'tools/call',
   params: { name, arguments: args },
 })
+
+const lines = (messages: readonly object[]) =>
+  Buffer.from(messages.map((message) => `${JSON.stringify(message)}\n`).join(''))
 
 interface Hosts extends AsyncDisposable {
   readonly all: readonly HostEnd[]
@@ -138,3 +145,28 @@ test('a host that reads none of the refusals of its batches is let go once there
   other.send(call('small', 'echo', { a: 1 }))
   expect(await other.answer('small', 20_000)).toHaveProperty('result')
 }, 90_000)
+
+test('while its server starts no more is taken of a host than what it had begun to say', async () => {
+  let held = (): number => 0
+  let most = 0
+  const room: Room = {
+    weigh: (by) => void (held = by),
+    hasRoom: () => (most = Math.max(most, held())) < 2_000_000,
+  }
+  const isLet = Promise.withResolvers<void>()
+  const launch: Launch = async (...args) => {
+    await isLet.promise
+    return plainLaunch(...args)
+  }
+  await using host = await attach(serverSettings('echo.mjs'), { room, launch })
+  const hello = { jsonrpc: '2.0', id: 'i', method: 'initialize', params: { protocolVersion: '2025-11-25' } }
+  const said = (text: string) => ({ jsonrpc: '2.0', method: 'notifications/initialized', params: { text } })
+  const flood = Array.from({ length: 10_000 }, () => said('x'.repeat(200)))
+  host.send(lines([hello, ...Array.from({ length: 200 }, () => said('')), ...flood]))
+  await eventually(() => host.launches() === 1, 20_000)
+  for (let turn = 0; turn < 3000; turn += 1) await ownTurn()
+  expect(most).toBeLessThan(400_000)
+  isLet.resolve()
+  host.send(call('last', 'echo', { a: 1 }))
+  expect(await host.answer('last', 20_000)).toHaveProperty('result')
+}, 60_000)
