@@ -1,7 +1,6 @@
 // The supervisor as an MCP client of its own: for control calls, where no host speaks MCP itself.
 import { isUtf8 } from 'node:buffer'
 import { SallyportError } from '../../errors.ts'
-import { LineSplitter } from '../../lib/lines.ts'
 import { RawJson } from '../../lib/raw-json.ts'
 import { type Answer, type ClientOptions, errorAnswer, type RequestOptions, type Waiter } from './options.ts'
 import { cancelledLine, declined, errorLine, resultLine, rootsOf } from '../message/answers.ts'
@@ -10,12 +9,12 @@ import { Garbage, overlongFactor } from '../message/garbage.ts'
 import { meet } from './handshake.ts'
 import { inModernDress } from '../message/modern-dress.ts'
 import type { Introduced } from '../lanes/conversation.ts'
+import { ServerLines } from '../message/server-lines.ts'
 import { SecretInResult } from '../message/secret-in-result.ts'
 import {
   cancelledRequest,
   lateAnswer,
   noHandshake,
-  overlongLine,
   unavailable,
   unreadableAnswer,
 } from '../message/unavailable.ts'
@@ -61,11 +60,10 @@ export class McpClient {
     this.#isModern = isModern
     this.#garbage = new Garbage(server.name)
     const { lineBytes } = server.output
-    let head = ''
-    const lines = new LineSplitter(lineBytes, {
+    const lines = new ServerLines(server, process.stdout, {
       line: (...line) => this.#line(...line),
-      overlong: (bytes) => (guests === null ? this.#tooLarge() : (head = bytes.toString('latin1'))),
-      overlongEnd: (bytes) => this.#guests !== null && this.#overlong(head, bytes.toString('latin1')),
+      tooLong: (error) => guests === null && this.#tooLarge(error),
+      tooLongEnd: (head, tail, error) => this.#guests !== null && this.#overlong(head, tail, error),
     })
     process.stdout.on('data', (chunk: Buffer) => {
       lines.push(chunk)
@@ -275,17 +273,15 @@ export class McpClient {
   }
 
   /** Which answer it was nobody can tell, so whoever waits is told. */
-  #tooLarge(): void {
-    const error = overlongLine(this.#options.server)
+  #tooLarge(error: SallyportError): void {
     for (const { reject } of this.#waiting.values()) reject(error)
     this.#waiting.clear()
   }
 
   /** Of a line that nobody read to its end; whom it is for is told, or else nobody knows whom it should not have kept. */
-  #overlong(head: string, tail: string): void {
+  #overlong(head: string, tail: string, error: SallyportError): void {
     const { id, hasMethod } = readHead(head)
     if (hasMethod) return
-    const error = overlongLine(this.#options.server)
     const answers = id ?? lastId(tail)
     const waiter = this.#waiting.get(answers?.key ?? '')
     if (waiter !== undefined) waiter.reject(error)

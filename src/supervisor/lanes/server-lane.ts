@@ -20,7 +20,7 @@ import { awaitAnswer, declaredFor, questionOf, taskOf, whyNotAsked } from './per
 import type { Declared } from '../questions/declared.ts'
 import { serverMay, whyNotHost, whyOff } from '../questions/server-may.ts'
 import { mayNotSend, mayNotTell } from '../questions/url-required.ts'
-import { overlongLine, unreadableAnswer } from '../message/unavailable.ts'
+import { unreadableAnswer } from '../message/unavailable.ts'
 import { utf8 } from '../message/utf8.ts'
 import { filterList, shownIn } from './listing.ts'
 import { batchVersion, type Kept, rejoinBatch, type Verdict, type Wire } from './wire.ts'
@@ -53,10 +53,9 @@ export class ServerLane {
    * A line was longer than `output.line_bytes` and nothing of it is left but its ends. Answers the request that it
    * belongs to and returns true; false when that cannot be told, and then the session cannot go on.
    */
-  overlong(head: string, tail: string): boolean {
+  overlong(head: string, tail: string, error: SallyportError): boolean {
     const { id, hasMethod } = readHead(head)
     const key = (id ?? lastId(tail))?.key
-    const error = overlongLine(this.#wire.server)
     this.#wire.note('session/too-large', { code: error.code, reason: error.message })
     if (hasMethod) {
       if (id !== null) this.#wire.toServer(errorLine(id, error))

@@ -1,10 +1,11 @@
 // Reads what one server writes: in lines, each judged and passed on; one that can't be read, or kept, is somebody's error.
+import type { Readable } from 'node:stream'
 import type { SallyportError } from '../../errors.ts'
-import { LineSplitter } from '../../lib/lines.ts'
 import type { Together } from '../../lib/together.ts'
 import type { ServerSettings } from '../../schema/settings.ts'
 import { readLine } from '../message/envelope.ts'
 import { type Garbage, overlongFactor } from '../message/garbage.ts'
+import { ServerLines } from '../message/server-lines.ts'
 import { endlessLine, unanswerableLine } from '../message/unavailable.ts'
 import { TextCheck } from '../message/utf8.ts'
 import type { SessionHolding } from './holding.ts'
@@ -29,24 +30,17 @@ export interface ServerReaderOptions {
 export class ServerReader {
   readonly #lane: ServerLane
   readonly #options: ServerReaderOptions
-  readonly #lines: LineSplitter
+  readonly #lines: ServerLines
   readonly #text = new TextCheck()
-  /** How a line begins that is too long */
-  #head = ''
 
-  constructor(lane: ServerLane, options: ServerReaderOptions) {
+  constructor(lane: ServerLane, stdout: Readable, options: ServerReaderOptions) {
     this.#lane = lane
     this.#options = options
-    this.#lines = new LineSplitter(options.server.output.lineBytes, {
+    this.#lines = new ServerLines(options.server, stdout, {
       line: (bytes, text, start, end) => this.#line(bytes, text, start, end),
-      overlong: (head) => {
-        options.judging.now()
-        this.#head = head.toString('latin1')
-      },
-      overlongEnd: (tail) => {
-        if (!lane.overlong(this.#head, tail.toString('latin1')))
-          options.broken(unanswerableLine(options.server))
-        this.#head = ''
+      tooLong: () => options.judging.now(),
+      tooLongEnd: (head, tail, error) => {
+        if (!lane.overlong(head, tail, error)) options.broken(unanswerableLine(error))
       },
     })
   }

@@ -1,6 +1,7 @@
 // What callers are told of a server that is not there: which one, why, and who can mend it.
 import { SallyportError } from '../../errors.ts'
 import { overlongFactor } from './garbage.ts'
+import { halfLineBytes } from './half-lines.ts'
 import { inSeconds } from '../../lib/in-seconds.ts'
 import type { ServerSettings } from '../../schema/settings.ts'
 
@@ -68,12 +69,16 @@ export const overlongLine = ({ name, output }: ServerSettings): SallyportError =
     `a line of ${name} is longer than output.line_bytes (${output.lineBytes}); raise it or ask for less`,
   )
 
-/** What a session ends with where nobody can tell which request such a line answers. */
-export const unanswerableLine = ({ name, output }: ServerSettings): SallyportError =>
+/** What is told of a line that took too long to come while others came, too. */
+export const crowdedOut = ({ name }: Pick<ServerSettings, 'name'>): SallyportError =>
   new SallyportError(
     'ERR_RESULT_TOO_LARGE',
-    `a line of ${name} is longer than output.line_bytes (${output.lineBytes}), and nobody can tell what it answers`,
+    `a line of ${name} had not ended when those that all servers had begun were more than ${halfLineBytes} bytes together; ask for less, or again`,
   )
+
+/** What a session ends with where nobody can tell which request such a line answers. */
+export const unanswerableLine = ({ message }: SallyportError): SallyportError =>
+  new SallyportError('ERR_RESULT_TOO_LARGE', `${message}; nobody can tell what it answers`)
 
 /** What it ends with where such a line has no end. */
 export const endlessLine = ({ name, output }: ServerSettings): SallyportError =>
