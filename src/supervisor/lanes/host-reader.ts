@@ -64,8 +64,9 @@ export class HostReader {
   #line(bytes: Buffer, text: string, start: number, end: number): void {
     const isText = this.#text.isText(bytes, start, end)
     const said = isText ? readLine(bytes, text, start, end, true) : null
-    const { judging, isClosed, isFlowing, toServer } = this.#options
-    judging.add(() => {
+    // Each line's own, and no more: of what all have in common none holds anything.
+    this.#options.judging.add(() => {
+      const { isClosed, isFlowing, toServer } = this.#options
       if (isClosed()) return
       if (!isText) return this.#lane.refuse(new SallyportError('ERR_PARSE', 'the line is not UTF-8'))
       put(toServer, this.#lane.judge(said, text, start, end), bytes, start, end)
