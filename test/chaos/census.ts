@@ -100,9 +100,14 @@ function leadsTo(descriptor: string): readonly string[] {
   }
 }
 
-/** Segments, snapshots and evidence, whose names the journal itself accounts for; and the folder of folders of containers. */
+/**
+ * Segments, snapshots and evidence, whose names the journal itself accounts for; the folder of folders of containers; and what programs were
+ * found to be, which a daemon that is ended sooner than it has read them leaves to the next.
+ */
 const isJournal = (path: string): boolean =>
-  /^(docker|journal\/(\d+\.jsonl|snapshots|snapshots\/\d+\.json|evidence|evidence\/[0-9a-f]{64}))$/.test(path)
+  /^(docker|programs\.json|journal\/(\d+\.jsonl|snapshots|snapshots\/\d+\.json|evidence|evidence\/[0-9a-f]{64}))$/.test(
+    path,
+  )
 
 /** The folder of a killed daemon, which stays for ten minutes where an engine may still make what it was asked for. */
 function isAwaited(path: string): boolean {
