@@ -3,6 +3,7 @@ import { SallyportError } from '../errors.ts'
 import type { Step } from '../schema/problem.ts'
 import { formatPath } from '../schema/problem.ts'
 import type { Profile } from '../schema/types.gen.ts'
+import { errnoOf } from '../lib/missing.ts'
 import { dangersOf } from './dangers.ts'
 import { isThere } from './is-there.ts'
 import { checkLayers, mergeLayers } from './profile.ts'
@@ -92,11 +93,8 @@ async function warningsOf(
   const unmounted: string[] = []
   for (const access of ['read', 'write'] as const)
     for (const [index, { path }] of profile.filesystem[access].entries()) {
-      const isPresent = await isThere(path)
-      const why = isPresent ? judgeMount(path, access) : 'does not exist on this machine'
-      const then = !isPresent && access === 'read' ? 'a launch leaves it out' : 'a launch would be refused'
-      if (why !== null)
-        unmounted.push(`${place(document, ['filesystem', access, index])}: ${path} ${why}: ${then}`)
+      const why = await whyNotMounted(path, access, judgeMount)
+      if (why !== null) unmounted.push(`${place(document, ['filesystem', access, index])}: ${path} ${why}`)
     }
   const dangers = dangersOf(profile).map(
     ({ at, got, why }) => `${place(document, at)}: ${got} is dangerous: ${why}`,
@@ -111,6 +109,24 @@ async function warningsOf(
     ({ at, got, why }) => `${place(document, at)}: ${got} ${why}`,
   )
   return [...unread, ...dangers, ...shadows, ...overlaps, ...unmounted]
+}
+
+/** What would come of mounting a path, or null where it is mounted. */
+async function whyNotMounted(
+  path: string,
+  access: 'read' | 'write',
+  judgeMount: MountJudge,
+): Promise<string | null> {
+  try {
+    if (!(await isThere(path)))
+      return `does not exist on this machine: a launch ${access === 'read' ? 'leaves it out' : 'would be refused'}`
+    const why = judgeMount(path, access)
+    return why === null ? null : `${why}: a launch would be refused`
+  } catch (error) {
+    const errno = errnoOf(error)
+    if (errno === null || error instanceof SallyportError) throw error
+    return `cannot be looked at by uid ${process.geteuid?.()} (${errno}): a launch by it would be refused`
+  }
 }
 
 function place(document: ProfileLayer['document'], at: readonly Step[]): string {

@@ -1,10 +1,11 @@
 // A file that a person names and that cannot be had: one line that says which, why, and what to do, and never a failure of ours.
-import { mkdir, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { asUser } from '../support/as-user.ts'
 import { configOf, daemon, fixture, place } from '../support/daemon.ts'
-import { isRoot } from '../support/user.ts'
+import { tempDir } from '../support/temp-dir.ts'
+import { isRoot, ordinaryUid } from '../support/user.ts'
 
 /** Verb, a path in the folder of the daemon, code and exit status, and the words. */
 const cases = [
@@ -76,6 +77,21 @@ describe.runIf(isRoot)('what an ordinary user may not read', () => {
     expect(status).toBe(7)
     expect(stderr).toMatch(
       /^sallyport: \/.*x\.yaml: uid \d+ may not read it \(EACCES\); .*\(ERR_CONFIG_NOT_FOUND\)\n$/,
+    )
+  })
+
+  test('is a warning where a profile grants it', async () => {
+    await using at = await place()
+    await using open = await tempDir()
+    await chmod(open.path, 0o755)
+    const profile = join(open.path, 'x.yaml')
+    const grant = { path: join(at.folder, 'x'), reason: 'a test' }
+    await writeFile(profile, JSON.stringify({ version: 1, name: 'x', filesystem: { read: [grant] } }), {
+      mode: 0o644,
+    })
+    const said = await asUser('../dist/cli/main.js', 'profile', 'lint', profile)
+    expect(said).toContain(
+      `${grant.path} cannot be looked at by uid ${ordinaryUid} (EACCES): a launch by it would be refused`,
     )
   })
 
