@@ -1,7 +1,7 @@
 // What long programs were found to be, kept from one life of a daemon to the next: a runtime of a hundred MiB takes a third of a
 // second to digest, which the first launch of every life would wait for.
 import { constants } from 'node:fs'
-import { lstat, open, rename, writeFile } from 'node:fs/promises'
+import { lstat, open, rename, rm, writeFile } from 'node:fs/promises'
 import type { Logger } from '../../lib/logger.ts'
 import { isMissing } from '../../lib/missing.ts'
 import type { FileIdentity, Pinned, PinFile } from './pinned-file.ts'
@@ -38,8 +38,9 @@ export const pinFileKept = (path: string, log: Logger): PinFile => {
     const others = (await (known ?? [])).filter(({ path: other, markers }) => !isOf(kept, other, markers))
     const all = [kept, ...others].slice(0, mostPrograms)
     known = Promise.resolve(all)
-    await writeFile(`${path}.draft`, JSON.stringify({ version: 1, programs: all }), { mode: 0o600 })
-    await rename(`${path}.draft`, path)
+    // Where another process is at it, its own is as good.
+    await writeFile(draftOf(path), JSON.stringify({ version: 1, programs: all }), { mode: 0o600, flag: 'wx' })
+    await rename(draftOf(path), path)
   }
   return async (file, changed, markers = []) => {
     const before = identityOf(await lstat(file, { bigint: true }))
@@ -64,12 +65,15 @@ export const pinFileKept = (path: string, log: Logger): PinFile => {
   }
 }
 
+const draftOf = (path: string): string => `${path}.draft`
+
 const isOf = (one: Kept, path: string, markers: readonly string[]): boolean =>
   one.path === path && one.markers.join('\0') === markers.join('\0')
 
 /** Throws where the file is not the daemon's own, or not what `keep` writes. */
 const readKept = async (path: string): Promise<readonly Kept[]> => {
   try {
+    await rm(draftOf(path), { force: true }) // of whoever was killed as it wrote; who still writes does so again another time
     await using file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
     const { uid, mode, size } = await file.stat()
     if (uid !== process.getuid?.() || (mode & 0o022) !== 0 || size > mostFileBytes)

@@ -1,5 +1,5 @@
 // What programs were found to be, from one life to the next: believed where every fact of the file is the same, and never else.
-import { chmodSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import { chmodSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { realpath } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -116,6 +116,15 @@ test.each<[string, (path: string) => void | Promise<unknown>]>([
   const { pin, warned } = await found(path)
   expect(pin.sha256).toBe(truth.sha256)
   expect(warned).toHaveLength(1)
+})
+
+test('what whoever was killed as it wrote left is taken away, and in nobody’s way', async () => {
+  await using folder = await tempDir()
+  const path = join(folder.path, 'programs.json')
+  writeFileSync(`${path}.draft`, '{"version":1,"pro')
+  await found(path)
+  expect(readdirSync(folder.path)).toEqual(['programs.json'])
+  expect((await found(path)).share).toBeLessThan(0.01)
 })
 
 test('where it can not be written, nothing fails', async () => {
