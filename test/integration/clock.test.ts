@@ -2,8 +2,8 @@
 import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import type { Client } from '../../src/client/client.ts'
 import { openClock } from '../chaos/clock.ts'
+import { approved, callPlain as call } from '../support/approved.ts'
 import { configOf, endServe, fixture, place, serve } from '../support/daemon.ts'
 import { eventually } from '../support/eventually.ts'
 
@@ -11,23 +11,6 @@ const config = configOf(
   { plain: fixture('echo') },
   { rules: [{ permission: 'mcp:*:*', action: 'ask' }], approval: { ttl_ms: 3_600_000 } },
 )
-
-const call = (client: Client) =>
-  client.call('tools/call', { server: 'plain', tool: 'echo', arguments: { text: 'a' } })
-
-/** Calls once, and says yes to that and to all that is like it. */
-async function approved(client: Client): Promise<void> {
-  const over = new AbortController()
-  const watched = (async () => {
-    for await (const { method, params } of client.approvals(over))
-      if (method === 'approvals/asked')
-        await client.call('approvals/approve', { id: params.id, scope: 'policy' })
-  })()
-  await eventually(async () => (await client.call('approvals/list', {})).listeners > 0)
-  await call(client)
-  over.abort()
-  await watched
-}
 
 test.each([
   ['is kept by a daemon after it', 0, 0, 1],

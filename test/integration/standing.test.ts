@@ -3,31 +3,14 @@ import { appendFile, cp, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import type { Client } from '../../src/client/client.ts'
+import { approved, callPlain as call } from '../support/approved.ts'
 import { configOf, endServe, fixture, place, type Place, serve } from '../support/daemon.ts'
-import { eventually } from '../support/eventually.ts'
 import { bodiesOf } from '../support/witness.ts'
 
 const fixtures = new URL('../fixtures/servers', import.meta.url).pathname
 
-const call = (client: Client) =>
-  client.call('tools/call', { server: 'plain', tool: 'echo', arguments: { text: 'a' } })
-
 const standing = async (client: Client): Promise<readonly string[]> =>
   (await client.call('approvals/list', {})).standing.map(({ id }) => id)
-
-/** Calls once, and says yes to that and to all that is like it. */
-async function approved(client: Client): Promise<void> {
-  const over = new AbortController()
-  const watched = (async () => {
-    for await (const { method, params } of client.approvals(over))
-      if (method === 'approvals/asked')
-        await client.call('approvals/approve', { id: params.id, scope: 'policy' })
-  })()
-  await eventually(async () => (await client.call('approvals/list', {})).listeners > 0)
-  await call(client)
-  over.abort()
-  await watched
-}
 
 /** A place whose one server runs code of its own, and asks for every call; `entry` and `others` are of its next life. */
 async function staged() {
