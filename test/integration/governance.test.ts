@@ -9,7 +9,7 @@ import { attached } from '../support/attached.ts'
 import { configOf, daemon, fixture } from '../support/daemon.ts'
 import type { TestDaemon } from '../support/daemon.ts'
 import { eventually } from '../support/eventually.ts'
-import { clockStood } from '../support/standing.ts'
+import { clockStood } from '../support/clock-stood.ts'
 
 const ask = [{ permission: 'mcp:*:*', action: 'ask' }]
 const fixtures = fileURLToPath(new URL('../fixtures/servers', import.meta.url))

@@ -8,7 +8,7 @@ import { configOf, place } from '../support/daemon.ts'
 import type { Place, Ran } from '../support/daemon.ts'
 import { eventually } from '../support/eventually.ts'
 import { processesWith } from '../support/leaks.ts'
-import { clockStood } from '../support/standing.ts'
+import { clockStood } from '../support/clock-stood.ts'
 
 const fixtures = fileURLToPath(new URL('../fixtures/servers', import.meta.url))
 const say = (id: number, method: string, params: object = {}): string =>

@@ -4,7 +4,7 @@ import { uptime } from 'node:os'
 import { join } from 'node:path'
 import { beforeEach, expect, onTestFinished, test } from 'vitest'
 import { timeThatStands } from '../../src/lib/standing-clock.ts'
-import { clockStood } from '../support/standing.ts'
+import { clockStood } from '../support/clock-stood.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
 const [hourMs, yearMs] = [3_600_000, 365 * 86_400_000]
