@@ -9,6 +9,7 @@ import { type Logger, silent } from '../lib/logger.ts'
 import { groupDirectories } from '../sandbox/cgroup/cgroup.ts'
 import { hostFingerprint } from '../sandbox/fingerprint/fingerprint.ts'
 import { createLaunchHost, type LaunchHost } from '../sandbox/host.ts'
+import { pinFileOnce } from '../sandbox/program/pinned-file.ts'
 import { tlsPorts } from '../schema/egress.ts'
 import type { Settings } from '../schema/settings.ts'
 import type { StatedAssertion } from '../schema/assertion.ts'
@@ -213,6 +214,9 @@ const tryAll = async (
   return { probes, inspections: seen?.inspections ?? [], assertions, enforcedBy }
 }
 
+/** Each control is tried under configs of their own, and their programs are the same few files. */
+const pinFile = pinFileOnce()
+
 const launchHostFor = (
   daemon: DaemonId,
   canaries: Canaries,
@@ -227,5 +231,6 @@ const launchHostFor = (
     homes: [host.home],
     environment: { ...host.env, ...canaries.variables },
     drivers: [server.driver],
+    pinFile,
     log,
   })

@@ -8,8 +8,11 @@ import type { SandboxProcess } from '../../src/sandbox/driver.ts'
 import { createLaunchHost, type LaunchHost } from '../../src/sandbox/host.ts'
 import { launch, noSupply } from '../../src/sandbox/launch.ts'
 import type { OpenDoor } from '../../src/sandbox/network.ts'
+import { pinFileKept } from '../../src/sandbox/program/known-programs.ts'
+import { pinFileOnce } from '../../src/sandbox/program/pinned-file.ts'
 import type { ProfileSettings, Settings } from '../../src/schema/settings.ts'
 import { textOf } from './plan.ts'
+import { knownPrograms } from './probe-folder.ts'
 import { tempDir } from './temp-dir.ts'
 
 const fixtures = new URL('../fixtures/servers', import.meta.url).pathname
@@ -49,6 +52,10 @@ export const settingsFor = async (
   return { ...settings, profiles: new Map(profiles) }
 }
 
+/** What the runtime was found to be is read once for all tests, as a daemon of theirs does. */
+const known = knownPrograms()
+const pinFile = pinFileOnce(known === undefined ? undefined : pinFileKept(known, silent))
+
 /** A host for launches with a state folder of its own; disposing takes both down. */
 export const launchHost = async (
   more: Partial<Parameters<typeof createLaunchHost>[0]> = {},
@@ -62,6 +69,7 @@ export const launchHost = async (
     homes: [],
     environment: {},
     drivers: ['bubblewrap'],
+    pinFile,
     log: silent,
     ...more,
   })
