@@ -32,6 +32,12 @@ export const identify = (pid: number): ProcessIdentity | null => {
  */
 export const isGone = (process_: ProcessIdentity): boolean => look(process_) === 'gone'
 
+/** Says whether the process, or the parent that it had, has provably ended: the kernel has given it another one then. */
+export const isGoneOrOrphan = (process_: ProcessIdentity): boolean => {
+  const found = seen(process_)
+  return found !== null && (found.now === null || found.now.parent !== process_.parent)
+}
+
 /** Sends SIGKILL to that very process; a pid that now belongs to another one, or to nobody knows whom, is left alone. */
 export const killExactly = (process_: ProcessIdentity): void => {
   if (look(process_) !== 'there') return
@@ -71,10 +77,16 @@ export const killSession = (session: number): void => {
     if (member.session === session) killExactly(member)
 }
 
-const look = ({ pid, startTime }: ProcessIdentity): 'there' | 'gone' | 'unknown' => {
-  const found = unlessShort(() => ({ now: identify(pid) }))
+const look = (process_: ProcessIdentity): 'there' | 'gone' | 'unknown' => {
+  const found = seen(process_)
   if (found === null) return 'unknown'
-  return found.now?.startTime === startTime ? 'there' : 'gone'
+  return found.now === null ? 'gone' : 'there'
+}
+
+/** That very process as it is now, null where it has ended; null altogether where that is not to be seen. */
+const seen = ({ pid, startTime }: ProcessIdentity): { readonly now: ProcessIdentity | null } | null => {
+  const found = unlessShort(() => ({ now: identify(pid) }))
+  return found && { now: found.now?.startTime === startTime ? found.now : null }
 }
 
 /** Returns null where descriptors or memory have run out, which says nothing of what was asked. */

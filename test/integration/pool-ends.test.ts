@@ -7,6 +7,9 @@ import { eventually } from '../support/eventually.ts'
 import { descendantsOf } from '../support/leaks.ts'
 import { poolOf, run, runs, waitingInits, waits, write } from '../support/pool.ts'
 
+const parentOf = (pid: number): number =>
+  Number(/^PPid:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1])
+
 describe('nothing waits', () => {
   test('for a server that is stopped, held, quarantined or removed, and others go on waiting', async () => {
     await using at = await daemon(configOf({ runs: runs(), other: runs() }))
@@ -111,23 +114,30 @@ test('one that is killed while it waits is counted, told of, and followed by ano
   expect(await at.client.call('servers/get', { server: 'runs' })).toMatchObject({ state: 'connected' })
 })
 
-test('one that is killed as a call takes it costs the call nothing: the call has another', async () => {
-  await using at = await daemon(configOf({ runs: runs() }))
-  await at.client.call('servers/start', { server: 'runs' })
-  await waits(at, 2)
-  const inits = await eventually(() => {
-    const found = waitingInits(at)
-    return found.length === 2 && found
-  })
-  at.process.kill('SIGSTOP') // until all is there for it to see at once
-  for (const pid of inits) process.kill(pid, 'SIGKILL')
-  const isLeft = (pid: number): boolean => existsSync(`/proc/${pid}/root/proc`)
-  await eventually(() => !inits.some(isLeft))
-  const made = run(at, 'echo ran')
-  at.process.kill('SIGCONT')
-  expect(await made).toBe('ran\n')
-  expect(await poolOf(at)).toMatchObject({ drawn: 1 })
-})
+test.each([
+  ['PID 1', (init: number) => init],
+  ['bubblewrap', (init: number) => parentOf(init)],
+])(
+  'one whose %s is killed as a call takes it costs the call nothing: the call has another',
+  async (_, of) => {
+    await using at = await daemon(configOf({ runs: runs() }))
+    await at.client.call('servers/start', { server: 'runs' })
+    await waits(at, 2)
+    const inits = await eventually(() => {
+      const found = waitingInits(at)
+      return found.length === 2 && found
+    })
+    at.process.kill('SIGSTOP') // until all is there for it to see at once
+    const killed = inits.map(of)
+    for (const pid of killed) process.kill(pid, 'SIGKILL')
+    const isLeft = (pid: number): boolean => existsSync(`/proc/${pid}/root/proc`)
+    await eventually(() => !killed.some(isLeft))
+    const made = run(at, 'echo ran')
+    at.process.kill('SIGCONT')
+    expect(await made).toBe('ran\n')
+    expect(await poolOf(at)).toMatchObject({ drawn: 1 })
+  },
+)
 
 test('one that somebody stopped costs its call nothing: the call has another, and that one goes', async () => {
   await using at = await daemon(configOf({ runs: runs({ pool: { size: 1 } }) }))

@@ -5,7 +5,14 @@ import { SallyportError } from '../../errors.ts'
 import { holdsWithin, within } from '../../lib/deadline.ts'
 import type { SandboxExit, SandboxProcess } from '../driver.ts'
 import type { OuterLimits } from '../limits/limits.ts'
-import { childrenOf, isGone, killExactly, killSession, type ProcessIdentity } from '../proof.ts'
+import {
+  childrenOf,
+  isGone,
+  isGoneOrOrphan,
+  killExactly,
+  killSession,
+  type ProcessIdentity,
+} from '../proof.ts'
 import { ControlChannel } from '../control/channel.ts'
 import { followReports, processOf, type RunningPlan, type RunningSandbox } from '../running.ts'
 import { holdUntilRead, streamOn } from '../streams.ts'
@@ -84,9 +91,9 @@ export class ConfinedTree implements RunningSandbox {
     return this.#reason
   }
 
-  /** Whether nothing can be said to PID 1 any more: its channel's end may be heard later than its death is to be seen. */
+  /** Whether PID 1 has ended, or is about to with its monitor: both may be heard of later than they are to be seen. */
   get isLost(): boolean {
-    return this.channel.isClosed || (this.#init !== null && isGone(this.#init))
+    return this.channel.isClosed || (this.#init !== null && isGoneOrOrphan(this.#init))
   }
 
   /** Host pid of the sandbox's PID 1, once it is identified; 0 before that */
