@@ -115,6 +115,18 @@ describe('a permit of a call that waits', () => {
         expect(await operator.call('servers/remove', { server })).toMatchObject({ permits: [permit] }),
       {},
     ],
+    [
+      'the process by which its server is known is killed',
+      'gated',
+      async (server) => {
+        const lister = async () =>
+          (await host.call('servers/get', { server })).instances.find(({ purpose }) => purpose === 'control')
+        const { id, pid } = (await lister()) ?? {}
+        process.kill(pid ?? 0, 'SIGKILL')
+        await eventually(async () => (await lister())?.state === 'backoff' || (await lister())?.id !== id)
+      },
+      { code: 'ERR_SERVER_UNAVAILABLE', message: expect.stringMatching(/its sandbox was lost$/) as string },
+    ],
   ])('carries nothing when %s', async (_title, server, end, error) => {
     const { made, permit, open, sent } = await waiting(server)
     await end(server, permit)

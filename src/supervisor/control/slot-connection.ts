@@ -23,7 +23,7 @@ export interface Connection {
 /** A connected server, kept from resting until disposed of. */
 export interface Line extends Disposable {
   readonly instance: InstanceId
-  /** Null while what the server lists is known; otherwise resolves when it was compared */
+  /** Null while what the server lists is known; otherwise resolves when it was compared, or rejects where nobody is left to ask */
   readonly comparing: Comparing
   /** A signal for whatever is waited for before the call is sent: the given one, or that there is nobody to send it to */
   readonly until: (signal: AbortSignal) => AbortSignal
@@ -80,7 +80,7 @@ interface LineParts {
 export function lineOf({ client, surface, gone }: Connection, { instance, own, letGo }: LineParts): Line {
   return {
     instance,
-    comparing: () => surface.known(),
+    comparing: () => (gone.signal.aborted ? nobodyLeft(gone.signal) : surface.known()),
     until: (signal) => AbortSignal.any([signal, gone.signal]),
     dress: (params) => client.dress(params),
     send: (admission, params, options) => {
@@ -92,4 +92,8 @@ export function lineOf({ client, surface, gone }: Connection, { instance, own, l
     },
     [Symbol.dispose]: letGo,
   }
+}
+
+async function nobodyLeft({ reason }: AbortSignal): Promise<never> {
+  throw reason
 }
