@@ -2,6 +2,7 @@
 import { type FileHandle, open } from 'node:fs/promises'
 import { isMissing } from '../lib/missing.ts'
 import type { JournalRecord } from './record.ts'
+import { numberAt, seek } from './seek.ts'
 import { listSegments, segmentFlags, segmentPath } from './segments.ts'
 
 /** Which records are asked for; nothing is verified here, `verifyJournal` does that. */
@@ -32,13 +33,11 @@ export async function queryJournal(directory: string, query: Query): Promise<Fou
   const found: JournalRecord[] = []
   let bytes = 0
   const isForward = query.from === 'oldest'
-  const segments = isForward ? listSegments(directory) : listSegments(directory).toReversed()
-  for (const [index, segment] of segments.entries()) {
-    if (isForward && (await isBefore(directory, segments[index + 1], query.after))) continue
+  for (const segment of await segmentsFor(directory, query)) {
     await using file = await openSegment(directory, segment)
     if (file === null) continue
     const end = await sealedEnd(file.handle)
-    const lines = isForward ? forward(file.handle) : backward(file.handle)
+    const lines = isForward ? linesBehind(file.handle, query.after) : linesBefore(file.handle, query.before)
     for await (const line of lines) {
       const record = recordOf(line)
       if (record === null || record.seq > end) continue
@@ -65,18 +64,28 @@ const inOrder = (found: JournalRecord[], isForward: boolean, isCut = false): Fou
   isCut,
 })
 
-/** True when a segment begins at or before `seq` + 1, so that the one before it holds nothing that is wanted. */
-async function isBefore(directory: string, next: number | undefined, seq: number): Promise<boolean> {
-  if (next === undefined) return false
-  await using file = await openSegment(directory, next)
-  if (file === null) return false
-  for await (const line of forward(file.handle)) return (recordOf(line)?.seq ?? Infinity) <= seq + 1
-  return false
+/** In the order in which they are read; of those that end before what is wanted, none. */
+async function segmentsFor(directory: string, { from, after }: Query): Promise<readonly number[]> {
+  const segments = listSegments(directory)
+  if (from === 'newest') return segments.toReversed()
+  let [first, behind] = [0, segments.length]
+  while (behind - first > 1) {
+    const middle = Math.floor((first + behind) / 2)
+    if (await beginsBy(directory, segments[middle] ?? 0, after + 1)) first = middle
+    else behind = middle
+  }
+  return segments.slice(first)
+}
+
+/** True when a segment begins at or before `seq`. */
+async function beginsBy(directory: string, segment: number, seq: number): Promise<boolean> {
+  await using file = await openSegment(directory, segment)
+  return file !== null && ((await numberAt(file.handle, 0)) ?? Infinity) <= seq
 }
 
 /** Number of the last record that is sealed, alone or with its batch; 0 where none is. */
 async function sealedEnd(file: FileHandle): Promise<number> {
-  for await (const line of backward(file)) {
+  for await (const line of backward(file, (await file.stat()).size)) {
     const record = recordOf(line)
     if (record !== null && record.mac !== null) return record.seq
   }
@@ -110,10 +119,22 @@ function recordOf(line: string): JournalRecord | null {
 /** What the last record of a batch has; null in the others. */
 const noSeal = { prev: null, hash: null, mac: null }
 
-async function* forward(file: FileHandle): AsyncGenerator<string> {
+/** Lines in order, from some line on that is not behind the first that is wanted. */
+async function* linesBehind(file: FileHandle, after: number): AsyncGenerator<string> {
+  const { start } = await seek(file, after, chunkBytes)
+  yield* forward(file, start)
+}
+
+/** Lines in reverse, from some line on that is not before the last that is wanted. */
+async function* linesBefore(file: FileHandle, before: number | null): AsyncGenerator<string> {
+  const end = before === null ? (await file.stat()).size : (await seek(file, before - 1, chunkBytes)).end
+  yield* backward(file, end)
+}
+
+async function* forward(file: FileHandle, start: number): AsyncGenerator<string> {
   const buffer = Buffer.alloc(chunkBytes)
   let rest: Buffer[] = []
-  for (let position = 0; ;) {
+  for (let position = start; ;) {
     const { bytesRead } = await file.read(buffer, 0, chunkBytes, position)
     if (bytesRead === 0) return
     position += bytesRead
@@ -127,9 +148,9 @@ async function* forward(file: FileHandle): AsyncGenerator<string> {
   }
 }
 
-/** From the last newline on: what stands behind it was cut off, whatever it says. */
-async function* backward(file: FileHandle): AsyncGenerator<string> {
-  let { size: position } = await file.stat()
+/** From the last newline before `from` on: what stands behind it was cut off, whatever it says. */
+async function* backward(file: FileHandle, from: number): AsyncGenerator<string> {
+  let position = from
   let rest: Buffer[] = [] // of the line that the last chunk began in the middle of
   let isEnded = false
   while (position > 0) {
