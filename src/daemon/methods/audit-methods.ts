@@ -28,17 +28,19 @@ const usualLimit = 100
 const followLimit = 1000
 /** Most of the journal in one answer: a client's longest line has room for it */
 const answerBytes = 8 * 1024 * 1024
+/** Most of it that a follower holds: it may not read on for as long as it likes */
+const followBytes = 256 * 1024
 
 /** The methods of operator.sock about the journal; they only read. */
 export function auditMethods({ governance, directory, key, policy }: AuditPorts): MethodTable<Methods> {
-  const find = async (query: Query): Promise<Found> => {
+  const find = async (query: Query, limitBytes = answerBytes): Promise<Found> => {
     const { after = 0, before = null, limit = usualLimit, from = 'newest', seq } = query
     // What is being synced is in the file, and may be taken back.
     const end = governance.journal.head.seq + 1
     const until = { after, before: Math.min(before ?? end, end) }
     const range = seq === undefined ? until : { after: seq - 1, before: Math.min(seq + 1, end) }
     const matches = (record: JournalRecord): boolean => isAsked(record, query)
-    return queryJournal(directory, { ...range, limit, limitBytes: answerBytes, from, matches })
+    return queryJournal(directory, { ...range, limit, limitBytes, from, matches })
   }
   return {
     async 'audit/query'(query, call) {
@@ -89,7 +91,7 @@ const member = (body: unknown, key: string): unknown =>
 
 function follow(
   { journal }: Governance,
-  find: (query: Query) => Promise<Found>,
+  find: (query: Query, limitBytes: number) => Promise<Found>,
   query: Query,
   call: MethodCall,
 ): void {
@@ -102,7 +104,7 @@ function follow(
         continue
       }
       const page = { ...query, after, before: seq + 1, from: 'oldest', limit: followLimit } as const
-      const { records, isCut } = await find(page)
+      const { records, isCut } = await find(page, followBytes)
       for (const record of records) await stream.notify('audit/record', record)
       after = isCut || records.length === followLimit ? (records.at(-1)?.seq ?? seq) : seq
     }
