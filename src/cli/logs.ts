@@ -20,7 +20,7 @@ export function registerLogs(program: Command): void {
       reach(options, 'operator', async ({ client, signal }) => {
         const { lines } = options
         if (options.follow === true) {
-          for await (const line of client.logs(name, { lines, signal }))
+          for await (const line of client.logs(name, { lines, signal, lost: sayLost }))
             if (options.json === true) process.stdout.write(`${visibleJson({ server: name, line })}\n`)
             else print(line)
           return
@@ -32,6 +32,8 @@ export function registerLogs(program: Command): void {
       }),
     )
 }
+
+const sayLost = (count: number): void => hint(`${count} lines went by here, since these were read too slowly`)
 
 function print(line: string): void {
   process.stdout.write(`${process.stdout.isTTY ? visible(line) : line}\n`)

@@ -25,6 +25,11 @@ interface Subscribing {
   readonly subscribed?: (() => void) | undefined
 }
 
+interface Followed {
+  readonly lines?: number
+  readonly lost?: ((count: number) => void) | undefined
+}
+
 const helloDeadlineMs = 10_000
 
 /**
@@ -99,16 +104,19 @@ export class Client implements AsyncDisposable {
     yield* events
   }
 
-  /** Lines of a server's log, the last `lines` first, then as they come, on a connection of their own. */
-  async *logs(
-    server: string,
-    { lines = 0, signal }: Waiting & { readonly lines?: number } = {},
-  ): AsyncGenerator<string> {
+  /**
+   * Lines of a server's log, the last `lines` first, then as they come, on a connection of their own. `lost` is told before a
+   * line how many went by, since these were read too slowly.
+   */
+  async *logs(server: string, { lines = 0, signal, lost }: Waiting & Followed = {}): AsyncGenerator<string> {
     await using caller = await dial(this.#caller.path, { signal })
     const news = notifications(caller, 'servers/log', { signal })
     const past = await caller.call('servers/logs', { server, lines, follow: true }, { signal })
     yield* (past as OperatorMethods['servers/logs']['result']).lines
-    for await (const { line } of news) yield line
+    for await (const { line, lost: count } of news) {
+      if (count > 0) lost?.(count)
+      yield line
+    }
   }
 
   /**

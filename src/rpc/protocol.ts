@@ -266,10 +266,17 @@ export interface OperatorMethods extends HostMethods {
   'daemon/shutdown': { params: { reason?: string }; result: { stopping: true } }
 }
 
+/** A line of a server's log, as it comes. */
+export interface LogLine {
+  readonly line: string
+  /** Lines before it that went by, since they were read too slowly */
+  readonly lost: number
+}
+
 /** Notifications of the daemon on a control connection. */
 export interface Notifications {
   'events/event': SallyportEvent
-  'servers/log': { server: string; line: string }
+  'servers/log': { server: string } & LogLine
   'approvals/asked': PendingApproval
   'approvals/settled': SettledApproval
   'audit/record': AuditRecord

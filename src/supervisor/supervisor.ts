@@ -2,11 +2,19 @@
 import { SallyportError } from '../errors.ts'
 import { type CallId, type InstanceId, newCallId, type SessionId } from '../lib/ids.ts'
 import { meant } from '../lib/nearest.ts'
-import type { HostMethods, InstanceView, OperatorMethods, ServerDetail, ServerView } from '../rpc/protocol.ts'
+import type {
+  HostMethods,
+  InstanceView,
+  LogLine,
+  OperatorMethods,
+  ServerDetail,
+  ServerView,
+} from '../rpc/protocol.ts'
 import type { ServerSettings } from '../schema/settings.ts'
 import { Generations } from './control/generations.ts'
 import { callTool } from './control/call-tool.ts'
 import type { Attachment, Caller, Ports, ToolCall } from './ports.ts'
+import { followLog } from './instance/log-follow.ts'
 import { RegisteredServer, sees } from './registered-server.ts'
 import type { Session } from './session/session.ts'
 import { SessionResults } from './session/results.ts'
@@ -17,9 +25,6 @@ import type { DescriptionLength } from './control/tool-view.ts'
 interface Waiting {
   readonly signal: AbortSignal
 }
-
-/** Lines that a follower of logs may be behind before it loses the oldest */
-const maxLogLag = 1000
 
 /** Every failure is a `SallyportError`; every wait ends with the signal or its own deadline. Disposing stops everything. */
 export class Supervisor implements AsyncDisposable {
@@ -221,27 +226,9 @@ export class Supervisor implements AsyncDisposable {
     return { lines: logs.lines(lines), dropped: logs.dropped }
   }
 
-  /** Lines from now on; a reader that falls behind loses the oldest. */
-  async *followLogs(caller: Caller, server: string, { signal }: Waiting): AsyncIterable<string> {
-    const lines: string[] = []
-    let wake = (): void => undefined
-    const ignore = this.#server(caller, server).logs.listen((line) => {
-      lines.push(line)
-      if (lines.length > maxLogLag) lines.shift()
-      wake()
-    })
-    const abort = (): void => wake()
-    signal.addEventListener('abort', abort, { once: true })
-    try {
-      while (!signal.aborted) {
-        const line = lines.shift()
-        if (line !== undefined) yield line
-        else await new Promise<void>((resolve) => (wake = resolve))
-      }
-    } finally {
-      ignore()
-      signal.removeEventListener('abort', abort)
-    }
+  /** Lines from now on, each with how many went by before it. */
+  followLogs(caller: Caller, server: string, { signal }: Waiting): AsyncIterable<LogLine> {
+    return followLog(this.#server(caller, server).logs, signal)
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -476,7 +476,7 @@ test('logs are followed line by line until the signal', async () => {
   const controller = new AbortController()
   const lines: string[] = []
   const following = (async () => {
-    for await (const line of all.supervisor.followLogs(caller(0, 'operator'), 'fixture', controller)) {
+    for await (const { line } of all.supervisor.followLogs(caller(0, 'operator'), 'fixture', controller)) {
       lines.push(line)
       controller.abort()
     }

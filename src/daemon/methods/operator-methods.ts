@@ -77,6 +77,6 @@ const whyDown = (own: InstanceView | undefined): string | null =>
 function followLogs({ supervisor }: OperatorPorts, server: string, call: MethodCall): void {
   call.afterReply(async (stream) => {
     const lines = supervisor.followLogs(call.caller, server, { signal: stream.signal })
-    for await (const line of lines) await stream.notify('servers/log', { server, line })
+    for await (const { line, lost } of lines) await stream.notify('servers/log', { server, line, lost })
   })
 }
