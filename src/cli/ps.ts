@@ -42,7 +42,7 @@ function row(server: ServerView, instance: InstanceView | null): readonly (strin
     instance === null ? state : { ...state, text: instance.state },
     instance?.id ?? '–',
     instance?.pid?.toString() ?? '–',
-    age(instance?.started_at ?? null),
+    age(instance?.up_ms ?? null),
     instance?.restarts.toString() ?? '–',
     server.profile,
     server.trust,
@@ -62,9 +62,9 @@ const left = (instance: InstanceView | null): readonly string[] => {
     : [orphans === 1 ? '1 process left to itself' : `${orphans} processes left to themselves`]
 }
 
-function age(since: string | null): string {
-  if (since === null) return '–'
-  const seconds = Math.max(0, Math.round((Date.now() - Date.parse(since)) / 1000))
+function age(upMs: number | null): string {
+  if (upMs === null) return '–'
+  const seconds = Math.round(upMs / 1000)
   if (seconds < 120) return `${seconds}s`
   if (seconds < 7200) return `${Math.floor(seconds / 60)}m`
   return seconds < 172_800 ? `${Math.floor(seconds / 3600)}h` : `${Math.floor(seconds / 86_400)}d`

@@ -24,6 +24,8 @@ export interface InstanceView {
   readonly purpose: 'session' | 'control' | 'call' | 'shared'
   readonly pid: number | null
   readonly started_at: string | null
+  /** For how long its process has run, whatever was made of the wall clock meanwhile; null without one */
+  readonly up_ms: number | null
   readonly restarts: number
   readonly principal: string
   /** Attached sessions that it serves, where they share it; otherwise null */

@@ -65,3 +65,21 @@ test('a clock that is a year ahead as a daemon starts takes away nothing of what
   expect(await client.call('audit/verify', {})).toMatchObject({ ok: true, begins: { seq: 0 } })
   await client.call('daemon/shutdown', {})
 })
+
+test('a clock that is a day ahead makes no server older', async () => {
+  const at = await place(configOf({ plain: fixture('echo') }))
+  onTestFinished(() => at[Symbol.asyncDispose]())
+  using clock = openClock(at.folder)
+  const env = { LD_PRELOAD: clock.library, SALLYPORT_CLOCK: clock.path }
+  clock.set(0)
+  const { client } = await serve(at, env)
+  onTestFinished(() => client[Symbol.asyncDispose]())
+  await client.call('servers/start', { server: 'plain' })
+  clock.set(2.5 * 86_400_000)
+  const { stdout } = await at.run(['ps'], { env })
+  expect(stdout).toMatch(/^plain +ready +\S+ +\d+ +\d+[sm] /m)
+  await client.call('servers/stop', { server: 'plain' })
+  const { servers } = await client.call('servers/list', {})
+  expect(servers[0]?.instances).toMatchObject([{ state: 'stopped', up_ms: null }])
+  await client.call('daemon/shutdown', {})
+})

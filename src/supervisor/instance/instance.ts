@@ -31,6 +31,7 @@ export class Instance implements AsyncDisposable {
   #id = newInstanceId()
   #life: Life = { state: 'stopped', reason: null }
   #startedAt: Date | null = null
+  #startedMs = 0
   #starts = 0
   #limits: InstanceView['limits'] = null
   #gone: Promise<void> = Promise.resolve()
@@ -86,6 +87,7 @@ export class Instance implements AsyncDisposable {
     this.#unproven = null
     this.#starts++
     this.#startedAt = new Date()
+    this.#startedMs = performance.now()
     let finish = (): void => undefined
     this.#gone = new Promise((resolve) => (finish = resolve))
     const limit = new LaunchLimit(server, launch)
@@ -165,6 +167,7 @@ export class Instance implements AsyncDisposable {
       purpose,
       pid: process?.initPid ?? null,
       started_at: this.#startedAt?.toISOString() ?? null,
+      up_ms: process === null ? null : Math.round(performance.now() - this.#startedMs),
       restarts: Math.max(0, this.#starts - 1),
       principal,
       sessions: null,
