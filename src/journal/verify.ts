@@ -1,4 +1,5 @@
 // Whether a journal is what was written: every record, every segment, every torn end, every file beside it accounted for.
+import { isMissing } from '../lib/missing.ts'
 import { Landmarks } from './landmarks.ts'
 import { accountsFor, beginningOf } from './prune.ts'
 import type { JournalRecord, Position } from './record.ts'
@@ -46,14 +47,22 @@ type Flaw = NonNullable<Verification['flaw']>
 const limit =
   'records of the last 100 ms before a daemon was killed can be cut off without a trace; so can an end whose head file was taken back with it, which only an anchor kept elsewhere shows'
 
-/** Reads the whole journal in `directory`; with a key the MACs are checked too. */
-export function verifyJournal(
-  directory: string,
-  key: Uint8Array | null,
-  { anchor = null, head = null }: Known = {},
-): Verification {
-  const landmarks = new Landmarks(directory, key, { anchor, head })
-  return new Reading(directory, key, landmarks).read()
+/**
+ * Reads the whole journal in `directory`; with a key the MACs are checked too. Where its beginning is let go of meanwhile, as
+ * `journal.keep_days` says, what is missing since then may be that, and what is left is read anew.
+ */
+export function verifyJournal(directory: string, key: Uint8Array | null, known: Known = {}): Verification {
+  const [first] = listSegments(directory)
+  const isThere = (): boolean => listSegments(directory)[0] === first
+  const { anchor = null, head = null } = known
+  try {
+    const landmarks = new Landmarks(directory, key, { anchor, head })
+    const found = new Reading(directory, key, landmarks).read()
+    if (found.ok || isThere()) return found
+  } catch (error) {
+    if (!isMissing(error) || isThere()) throw error
+  }
+  return verifyJournal(directory, key, known)
 }
 
 class Reading {
