@@ -73,7 +73,7 @@ function registerShow(audit: Command): void {
         if (result.records.length === 0)
           throw new SallyportError('ERR_RECORD_NOT_FOUND', `the journal has no record of ${which}`)
         if (options.json === true) printJson(result)
-        else result.records.forEach(printWhole)
+        else result.records.forEach((record) => printWhole(record, result.lacking))
       })
     })
 }
@@ -85,15 +85,16 @@ async function queryAll(
   signal: AbortSignal,
 ): Promise<AuditPage> {
   const last = await client.call('audit/query', query, { signal })
-  let [records, more] = [last.records, last.more]
+  let [records, more, lacking] = [last.records, last.more, last.lacking]
   while (more) {
     const [first] = records
     const page = { ...query, limit: query.limit - records.length, before: first?.seq ?? 0 }
     const before = await client.call('audit/query', page, { signal })
     records = [...before.records, ...records]
+    lacking = [...before.lacking, ...lacking]
     more = before.more && before.records.length > 0
   }
-  return { records, more, head: last.head }
+  return { records, more, head: last.head, lacking }
 }
 
 function registerExport(audit: Command): void {
@@ -224,7 +225,10 @@ const told: ReadonlySet<string> = new Set([
   'durability',
 ])
 
-function printWhole({ seq, at, type, daemon, segment, hash, prev, body }: AuditRecord): void {
+function printWhole(
+  { seq, at, type, daemon, segment, hash, prev, body }: AuditRecord,
+  lacking: AuditPage['lacking'],
+): void {
   printFields([
     ['record', `${seq} ${type}`],
     ['at', at],
@@ -238,6 +242,9 @@ function printWhole({ seq, at, type, daemon, segment, hash, prev, body }: AuditR
     ...Object.entries({ ...(body as object) }).map(
       ([key, value]) => [key, typeof value === 'string' ? value : JSON.stringify(value)] as const,
     ),
+    ...lacking
+      .filter((one) => one.seq === seq)
+      .map(({ member, detail }) => [`${member} lacks`, detail] as const),
   ])
   process.stdout.write('\n')
 }

@@ -49,6 +49,59 @@ function orLeave(work: () => void): void {
 /** Members of a record's body that may lie beside it */
 const raw = ['request', 'response'] as const
 
+type Member = (typeof raw)[number]
+
+/** That what a record says to lie beside it does not. */
+export interface Lacking {
+  readonly seq: number
+  readonly member: Member
+  readonly detail: string
+}
+
+/** What lies beside these records no more, or has another length; a verification is what reads it. */
+export function lackingBeside(directory: string, records: readonly Named[]): readonly Lacking[] {
+  return records.flatMap(({ seq, body }) =>
+    namedIn(body).flatMap(([member, sidecar]) => {
+      const detail = isPlace(sidecar) ? missing(directory, sidecar) : noPlace
+      return detail === null ? [] : [{ seq, member, detail }]
+    }),
+  )
+}
+
+interface Named {
+  readonly seq: number
+  readonly body: unknown
+}
+
+/** What a record says of what lies beside it, by its member. */
+const namedIn = (body: unknown): readonly (readonly [Member, Partial<Sidecar>])[] =>
+  raw.flatMap((member) => {
+    const said: unknown = Reflect.get(Object(body), member)
+    return typeof said === 'object' && said !== null ? [[member, said] as const] : []
+  })
+
+const isPlace = (said: Partial<Sidecar>): said is Sidecar => {
+  const { sha256, path } = said
+  return typeof sha256 === 'string' && /^[0-9a-f]{64}$/.test(sha256) && path === sidecarPath(sha256)
+}
+
+function missing(directory: string, { path, bytes }: Sidecar): string | null {
+  try {
+    const found = lstatSync(join(directory, path))
+    if (!found.isFile()) return notPlain
+    return found.size === bytes ? null : otherLength(found.size, bytes)
+  } catch (error) {
+    return unreadable(error)
+  }
+}
+
+const noPlace = 'that is no place for evidence'
+const notPlain = 'it is no plain file: something was put in its place'
+const otherLength = (found: number, said: number): string =>
+  `the file has ${found} bytes, the record says ${said}`
+const unreadable = (error: unknown): string =>
+  errnoOf(error) === 'ENOENT' ? 'the file is missing' : `it cannot be read (${errnoOf(error) ?? 'failed'})`
+
 /** Reads each file once, however many records name it. */
 export class Sidecars {
   readonly #directory: string
@@ -66,35 +119,28 @@ export class Sidecars {
 
   /** Why what lies beside this record is not what it says, or null. */
   flawOf(body: unknown): string | null {
-    for (const member of raw) {
-      const said: unknown = Reflect.get(Object(body), member)
-      if (typeof said !== 'object' || said === null) continue
-      const flaw = this.#flaw(said)
-      if (flaw !== null)
-        return `its ${member} is to lie in ${String((said as Partial<Sidecar>).path)}: ${flaw}`
+    for (const [member, said] of namedIn(body)) {
+      const flaw = isPlace(said) ? this.#flaw(said) : noPlace
+      if (flaw !== null) return `its ${member} is to lie in ${String(said.path)}: ${flaw}`
     }
     return null
   }
 
-  #flaw({ sha256, bytes, path }: Partial<Sidecar>): string | null {
-    if (typeof sha256 !== 'string' || !/^[0-9a-f]{64}$/.test(sha256) || path !== sidecarPath(sha256))
-      return 'that is no place for evidence'
+  #flaw({ sha256, bytes, path }: Sidecar): string | null {
     const seen = this.#seen.get(sha256) ?? this.#look(sha256, path)
     this.#seen.set(sha256, seen)
     if (typeof seen === 'string') return seen
-    return seen === bytes ? null : `the file has ${seen} bytes, the record says ${String(bytes)}`
+    return seen === bytes ? null : otherLength(seen, bytes)
   }
 
   #look(sha256: string, path: string): number | string {
     try {
       const found = bytesOf(join(this.#directory, path))
-      if (found === null) return 'it is no plain file: something was put in its place'
+      if (found === null) return notPlain
       const digest = hash('sha256', found)
       return digest === sha256 ? found.length : `the file’s digest is ${digest}: it was changed`
     } catch (error) {
-      return errnoOf(error) === 'ENOENT'
-        ? 'the file is missing'
-        : `it cannot be read (${errnoOf(error) ?? 'failed'})`
+      return unreadable(error)
     }
   }
 }

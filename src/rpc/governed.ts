@@ -122,6 +122,12 @@ export interface AuditPage {
   /** True where what was asked for is too long for one answer */
   readonly more: boolean
   readonly head: AuditAnchor
+  /** With `seq` or `call`, what lies beside these records no more, or has another length */
+  readonly lacking: readonly {
+    readonly seq: number
+    readonly member: 'request' | 'response'
+    readonly detail: string
+  }[]
 }
 
 /** A record of the journal as it was written; the last three say what holds its batch, and are null but in the last of it. */

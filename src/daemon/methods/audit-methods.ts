@@ -2,6 +2,7 @@
 import type { Place } from '../../config/origin.ts'
 import { type Found, queryJournal } from '../../journal/read.ts'
 import type { JournalRecord } from '../../journal/record.ts'
+import { lackingBeside } from '../../journal/sidecars.ts'
 import { verifyApart } from '../../journal/verify-apart.ts'
 import { matchesName } from '../../lib/glob.ts'
 import { late } from '../../lib/late.ts'
@@ -48,7 +49,8 @@ export function auditMethods({ governance, directory, key, policy }: AuditPorts)
       const { head } = governance.journal
       const { records, isCut } = await find(query)
       if (query.follow === true) follow(governance, find, { ...query, after: head.seq }, call)
-      return { records, more: isCut, head }
+      const isLookedAt = query.seq !== undefined || query.call !== undefined
+      return { records, more: isCut, head, lacking: isLookedAt ? lackingBeside(directory, records) : [] }
     },
     async 'calls/explain'({ call_id: call }) {
       await governance.governors.settled()
