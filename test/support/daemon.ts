@@ -8,6 +8,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { connect } from '../../src/client/client.ts'
 import type { Client } from '../../src/client/client.ts'
+import { findInitBinary } from '../../src/sandbox/init-binary.ts'
 import { eventually } from './eventually.ts'
 import { cgroupsOf, processesWith } from './leaks.ts'
 import { knownPrograms, ownCode } from './probe-folder.ts'
@@ -37,7 +38,7 @@ export interface Place extends AsyncDisposable {
   readonly env: Readonly<Record<string, string>>
   /** Runs the command line to its end; stdin is empty unless given */
   run(args: readonly string[], options?: RunOptions): Promise<Ran>
-  /** Starts it and leaves it running; its streams are pipes. Disposing the place kills it */
+  /** Starts it and leaves it running; its streams are pipes. Disposing the place kills it, and so does the end of this process, however that ends */
   start(args: readonly string[], env?: Readonly<Record<string, string>>): ChildProcess
   connect(role?: 'host' | 'operator'): Promise<Client>
 }
@@ -76,7 +77,7 @@ export function configOf(servers: Readonly<Record<string, object>>, more: object
 /** Makes a place with a configuration, and no daemon. */
 export async function place(config: object = configOf({})): Promise<Place> {
   if (!existsSync(main)) throw new Error(`${main} is missing; run npm run build`)
-  const folder = await tempDir()
+  const [folder, initPath] = [await tempDir(), await findInitBinary()]
   const at = (name: string): string => join(folder.path, name)
   await writeFile(at('sallyport.yaml'), JSON.stringify(config), { mode: 0o600 })
   const env = {
@@ -97,7 +98,8 @@ export async function place(config: object = configOf({})): Promise<Place> {
     run: (args, options = {}) => run(args, { ...options, env: { ...env, ...options.env } }),
     start(args, more) {
       const options = { env: { ...env, ...more }, cwd: folder.path, stdio: 'pipe' } as const
-      const child = spawn(process.execPath, [main, ...args], options)
+      const tied = ['tied', `${process.pid}`, process.execPath, main]
+      const child = spawn(initPath, [...tied, ...args], options)
       started.push(child)
       return child
     },
