@@ -16,9 +16,8 @@ static void judge(void) {
          "more than there is room for");
   expect(launch.argument_count <= ARGUMENTS_MAX, "more arguments than there is room for");
   for (size_t index = 0; index < launch.cgroup_count; index++) {
-    const char *procs = launch.cgroups[index];
-    size_t length = strlen(procs);
-    expect(procs[0] == '/' && length > 13 && strcmp(procs + length - 13, "/cgroup.procs") == 0,
+    const char *path = launch.cgroups[index], *name = strrchr(path, '/');
+    expect(path[0] == '/' && name > path && (strcmp(name, "/cgroup.procs") == 0 || strcmp(name, "/tasks") == 0),
            "a file that is no cgroup's");
   }
   for (size_t index = 0; index < launch.mount_count; index++) {
