@@ -160,6 +160,7 @@ async function runGuarded(options: GuardedOptions, { signal }: { signal: AbortSi
     lost: () => undefined,
     tasks: new TaskIds(),
     questions: new Questions(),
+    runsUnasked: true,
     shared: null,
   })
   // Whose end can't be proven is waited for no longer: what is left of it is the guard's.

@@ -120,16 +120,16 @@ export class RegisteredServer implements AsyncDisposable {
   /** Makes a session that waits for its stream; `policy` may be narrower than the config's own. */
   open(caller: Caller, policy: Policy): Session {
     const server = policy.settings.servers.get(this.settings.name) ?? this.settings
-    const { gate, governor, settings } = policy
     const { launch, emit, pools } = this.#ports
     const isShared = this.settings.instance === 'shared'
     const session = new Session({
       server,
       caller,
-      ports: { gate, governor, launch, emit, pools },
-      toolLimit: settings.tools.perServer,
+      ports: { ...policy, launch, emit, pools },
+      toolLimit: policy.settings.tools.perServer,
       logs: this.logs,
       verdicts: isShared ? { get: () => 'modern', set: () => undefined } : this.#verdicts,
+      runsUnasked: false,
       shared: isShared ? this.slot(caller.principal.id) : null,
       lost: (loss) => void this.#lost(loss),
       tasks: kept(this.#tasks, caller.principal.id, () => new TaskIds()),

@@ -54,6 +54,7 @@ async function serve(host: Socket): Promise<void> {
     lost: () => undefined,
     tasks: new TaskIds(),
     questions: new Questions(),
+    runsUnasked: false,
     shared: null,
   }).take(host, Buffer.alloc(0))
 }

@@ -102,6 +102,20 @@ it('says of a script that the sandbox does not see how it would', async () => {
   expect(status).not.toBe(0)
 })
 
+it.each([
+  ['nope', 8, 'nope is in none of the folders of command_path (/usr/local/bin, /usr/bin); install it'],
+  ['/usr', 2, '/usr is not a regular file; give the path of the program itself'],
+  ['false', 1, 'the host closed its end, and it exited with status 1'],
+  ['true', 0, 'running true'],
+])('runs %s for a host that says nothing, too, and tells how that went', async (program, status, told) => {
+  await using at = await place()
+  expect(await at.run(['run', '--', program], { env: bare(at) })).toEqual({
+    status,
+    stdout: '',
+    stderr: expect.stringContaining(told),
+  })
+})
+
 it('obeys a configuration where there is one: its commands, its rules', async () => {
   await using at = await place(configOf({}, { allowed_commands: ['cat'] }))
   const { status, stderr } = await talk(at, ['--', 'node', '/app/echo.mjs'], hello, {})

@@ -165,6 +165,7 @@ export async function attach(
     lost: () => undefined,
     tasks,
     questions,
+    runsUnasked: false,
     shared: null,
   })
   // Paused, as a control connection hands it over

@@ -2,6 +2,7 @@
 import { constants } from 'node:os'
 import type { Duplex } from 'node:stream'
 import type { SandboxExit, SandboxProcess } from '../../sandbox/driver.ts'
+import type { SessionEnd } from '../ports.ts'
 import { soon } from './stop.ts'
 
 /** How long the last output of a process may take to be read, ms */
@@ -33,6 +34,21 @@ export const statusOf = (exit: SandboxExit | null): number => {
   if (exit === null) return 1
   if (isKilled(exit)) return 128 + constants.signals.SIGKILL
   return exit.signal === null ? (exit.code ?? 1) : 128 + exit.signal
+}
+
+/** Why a session ends whose host said all that it had to */
+export const hostLeft = 'the host closed its end'
+
+/** How a session ended that was ended for that reason, with that status where it is not its server's own. */
+export function sessionEnd(
+  reason: string | null,
+  status: number | null,
+  server: { readonly exit: SandboxExit | null; readonly reason: string | null } | null,
+): SessionEnd {
+  const own = server === null ? 0 : statusOf(server.exit)
+  const why = reason ?? server?.reason ?? null
+  const exit = why === hostLeft && own !== 0 ? (server?.exit ?? null) : null
+  return { status: status ?? own, reason: exit === null ? why : `${why}, and ${describeExit(exit)}` }
 }
 
 /** Killed with its sandbox, nobody was left to say how the server itself ended. */

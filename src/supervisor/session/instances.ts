@@ -15,6 +15,8 @@ export class SessionInstances {
   readonly #guest: Guest
   readonly #all = new Set<Serving>()
   readonly #unproven = Promise.withResolvers<never>()
+  /** Whether there ever was one */
+  isUsed = false
   /** The one that the host speaks with, or null */
   serving: Serving | null = null
 
@@ -38,6 +40,7 @@ export class SessionInstances {
   /** A further one; nothing is started, and it serves once it is told to. */
   add(afterLoss: (lost: Lost) => Aftermath): Serving {
     const { server, caller, ports, logs, shared } = this.#options
+    this.isUsed = true
     if (shared !== null) {
       const place = new SharedPlace(shared, this.#guest, server.stop.eofMs)
       this.#all.add(place)

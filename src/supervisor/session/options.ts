@@ -23,6 +23,8 @@ export interface SessionOptions {
   readonly tasks: TaskIds
   /** What this server has asked this caller by results */
   readonly questions: Questions
+  /** Whether its server runs even for a host that leaves without a word, as a program does that is given no input */
+  readonly runsUnasked: boolean
   /** The process that this caller's sessions share, or null: each has its own */
   readonly shared: SharedDoor | null
 }

@@ -11,7 +11,7 @@ import type { Response } from '../message/envelope.ts'
 import type { MessageId } from '../message/message-id.ts'
 import { Notes } from '../instance/notes.ts'
 import type { SessionEnd } from '../ports.ts'
-import { closeStream, statusOf, whyClosed } from '../instance/process-end.ts'
+import { closeStream, hostLeft, sessionEnd, whyClosed } from '../instance/process-end.ts'
 import { isModernAnswer } from '../message/probe.ts'
 import { Relay } from '../lanes/relay.ts'
 import { afterLoss, type Phase, type SessionOptions } from './options.ts'
@@ -22,7 +22,7 @@ import { mostShared } from '../shared/refusal.ts'
 import { soon } from '../instance/stop.ts'
 import { noHandshake, unavailable } from '../message/unavailable.ts'
 
-/** Starts its instance at the host's first message; ends when either side does. Of its own nothing is restarted: hosts do that. */
+/** Starts its instance at the host's first message, or where told so at its end without one; ends when either side does. Of its own nothing is restarted: hosts do that. */
 export class Session implements AsyncDisposable {
   readonly id = newSessionId()
   readonly #options: SessionOptions
@@ -228,9 +228,10 @@ export class Session implements AsyncDisposable {
   async #hostEnded(): Promise<void> {
     this.#hasHostEnded = true
     const isNew = this.#phase === 'idle'
+    if (this.#options.runsUnasked && !this.#instances.isUsed) this.#wanted()
     if (this.#phase !== 'starting') await soon(this.#boundary.decided(), this.#options.server.stop.eofMs)
     if (this.#phase === 'starting' || (isNew && this.#phase !== 'idle')) return // the start goes on with it
-    await this.#end('the host closed its end', null)
+    await this.#end(hostLeft, null)
   }
 
   #serverEnded(process: SandboxProcess): void {
@@ -287,8 +288,7 @@ export class Session implements AsyncDisposable {
     this.#phase = 'ended'
     if (this.#host !== null) await closeStream(this.#host)
     await Promise.all([instance?.drained, this.#instances.gone]) // without proof they are shown until that comes
-    const own = instance === null ? 0 : statusOf(instance.exit)
-    const end = { status: status ?? own, reason: reason ?? instance?.reason ?? null }
+    const end = sessionEnd(reason, status, instance)
     this.#note('session/ended', { ...end })
     this.#ended.resolve(end)
   }
