@@ -1,4 +1,5 @@
 // Watching a server at work, run after run, until it asks for nothing more that it may be shown.
+import { constants } from 'node:fs'
 import { open, realpath, stat } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import type { ProfileSettings } from '../../schema/settings.ts'
@@ -81,10 +82,10 @@ const showCode = async (view: View, file: string): Promise<void> => {
 }
 
 const startsAsScript = async (path: string): Promise<boolean> => {
-  const file = await open(path, 'r').catch(() => null)
-  if (file === null) return false
+  // What is no regular file may have nobody at its other end, ever; the launch refuses it by name
+  await using file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK).catch(() => null)
+  if (file === null || !(await file.stat()).isFile()) return false
   const { buffer } = await file.read(Buffer.alloc(2), 0, 2, 0)
-  await file.close()
   return buffer.toString('latin1') === '#!'
 }
 

@@ -117,6 +117,22 @@ const failures = async (
   )
 }
 
+test.each([
+  ['a folder', 'mkdir'],
+  ['a pipe that nobody writes to', 'mkfifo'],
+])('%s is no program, and refused by name', async (_what, make) => {
+  await using folder = await tempDir()
+  const program = join(folder.path, 'program')
+  await promisify(execFile)(make, ['-m', '0755', program])
+  const options = { env: { PATH: process.env['PATH'] ?? '', HOME: folder.path }, timeout: 40_000 }
+  const args = [cli, 'profile', 'learn', '--', program]
+  const ran = promisify(execFile)(process.execPath, args, { ...options, killSignal: 'SIGKILL' })
+  await expect(ran).rejects.toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining(`${program} is not a regular file; give the path of the program itself`),
+  })
+})
+
 test('nothing is proven of a server that did not answer while it was watched', async () => {
   await using at = await openPackage('echo.mjs')
   const ends = join(at.path, 'ends.mjs')
