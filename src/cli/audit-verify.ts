@@ -41,6 +41,8 @@ export function registerVerify(audit: Command): void {
     })
 }
 
+const elsewhere = 'a state folder that this user may read is named with --state'
+
 async function verifyThere(options: VerifyOptions): Promise<AuditVerification> {
   try {
     let found: AuditVerification | null = null
@@ -51,7 +53,10 @@ async function verifyThere(options: VerifyOptions): Promise<AuditVerification> {
     if (found !== null) return found
     throw new SallyportError('ERR_CALL_CANCELLED', 'interrupted')
   } catch (error) {
-    if (!(error instanceof SallyportError) || error.code !== 'ERR_DAEMON_UNAVAILABLE') throw error
+    if (!(error instanceof SallyportError)) throw error
+    if (error.code === 'ERR_NOT_AUTHORISED')
+      throw new SallyportError(error.code, `${error.message}; ${elsewhere}`, error.details)
+    if (error.code !== 'ERR_DAEMON_UNAVAILABLE') throw error
     hint('no daemon answers; the state folder is verified instead')
     return verifyHere(options)
   }
@@ -60,7 +65,7 @@ async function verifyThere(options: VerifyOptions): Promise<AuditVerification> {
 async function verifyHere({ state, run, anchor: kept }: VerifyOptions): Promise<AuditVerification> {
   const folder = stateDirectory(state, thisHost())
   const journal = join(folder, run === undefined ? 'journal' : join('runs', run))
-  const mend = 'verify it as the user whose daemon wrote it, or as root'
+  const mend = `verify it as the user whose daemon wrote it, or as root; ${elsewhere}`
   const named = { path: folder, access: 'read', code: 'ERR_NOT_AUTHORISED', mend } as const
   const found = await onNamed(named, async () =>
     verifyJournal(journal, await keyIn(folder), { anchor: kept ?? null }),

@@ -116,7 +116,7 @@ function make(directory: string, mode: number): void {
 function unsafe(path: string, why: string): SallyportError {
   return new SallyportError(
     'ERR_RUNTIME_UNSAFE',
-    `folder ${path} ${why}; remove it or choose another with --runtime or --state`,
+    `folder ${path} ${why}; remove it or choose another with --runtime, --state, $SALLYPORT_RUNTIME_DIR or $SALLYPORT_STATE_DIR`,
     { path },
   )
 }
@@ -124,7 +124,7 @@ function unsafe(path: string, why: string): SallyportError {
 function unmakeable(path: string, cause: unknown): SallyportError {
   return new SallyportError(
     'ERR_RUNTIME_UNSAFE',
-    `folder ${path} cannot be made: ${String(cause)}; choose one with --runtime or --state below a folder that this user may make folders in`,
+    `folder ${path} cannot be made: ${String(cause)}; choose one with --runtime, --state, $SALLYPORT_RUNTIME_DIR or $SALLYPORT_STATE_DIR below a folder that this user may make folders in`,
     { path },
     { cause },
   )

@@ -61,13 +61,19 @@ describe.runIf(isRoot)('what an ordinary user may not read', () => {
     return { status: code, stderr }
   }
 
-  test('is told, and as whom it is verified', async () => {
+  test('is told, and as whom or where a journal is verified', async () => {
     await using at = await place()
+    const elsewhere = String.raw`; a state folder that .* is named with --state \(ERR_NOT_AUTHORISED\)\n$`
     const { status, stderr } = await asked('audit', 'verify', '--state', at.folder)
     expect(status).toBe(6)
     expect(stderr).toMatch(
-      /^sallyport: \/.*: uid \d+ may not read it \(EACCES\); verify it as the user .*, or as root \(ERR_NOT_AUTHORISED\)\n$/,
+      new RegExp(
+        String.raw`^sallyport: \/.*: uid \d+ may not read it \(EACCES\); verify it as the user .*, or as root${elsewhere}`,
+      ),
     )
+    const there = await asked('audit', 'verify', '--runtime', at.runtimeDir)
+    expect(there.status).toBe(6)
+    expect(there.stderr).toMatch(new RegExp(String.raw`^sallyport: this user may not open \/.*${elsewhere}`))
   })
 
   test.each([['show'], ['explain']])('as a profile, by sallyport profile %s', async (act) => {

@@ -105,6 +105,8 @@ it('one that can’t be made is refused by name', async () => {
     for (const prepare of [prepareStateDir, (path: string) => prepareRuntimeDir(path, null)])
       await expect(prepare(directory)).rejects.toMatchObject({
         ...unsafe,
-        message: expect.stringMatching(/^folder \S+ cannot be made: .*choose one with --runtime or --state/),
+        message: expect.stringMatching(
+          /^folder \S+ cannot be made: .*choose one with --runtime, --state, \$SALLYPORT_RUNTIME_DIR or \$SALLYPORT_STATE_DIR/,
+        ),
       })
 })
