@@ -13,7 +13,7 @@ import { requireInit, requireSandbox } from './fingerprint/diagnose.ts'
 import { type DockerHost, openDockerHost } from './docker/host.ts'
 import { keepSweeping } from './docker/janitor.ts'
 import type { LimitSupport } from './limits/enforcement.ts'
-import { type Fingerprint, hostFingerprint } from './fingerprint/fingerprint.ts'
+import { type Fingerprint, hostFingerprint, withLateTried } from './fingerprint/fingerprint.ts'
 import type { PinFile } from './program/pinned-file.ts'
 import { type RecordImage, Registrations } from './registrations.ts'
 import type { HostFacts } from './resolve.ts'
@@ -72,7 +72,8 @@ export const createLaunchHost = async (options: LaunchHostOptions): Promise<Laun
   const { recordImage = () => Promise.resolve(), pinFile } = options
   const found = await hostFingerprint()
   const { initPath } = requireInit(found)
-  if (drivers.includes('bubblewrap')) requireSandbox(found)
+  // A trial that was late says nothing of the machine, which is busy as it starts
+  if (drivers.includes('bubblewrap')) requireSandbox(await withLateTried(found, false))
   const { kernel, cgroups: support } = found
   const procMasks = await presentProcMasks()
   const removed = await removeLeftovers(stateDirectory)
