@@ -36,7 +36,7 @@ export interface InstanceCgroup {
   onOom(listener: () => void): void
   /** Sends SIGKILL to the whole tree; `remove` makes sure of it */
   kill(): void
-  /** Kills what is left and removes the groups. Throws ERR_INTERNAL where the tree won't die within 5 s */
+  /** Kills what is left and removes the groups. Throws ERR_INTERNAL where the tree won't die within 5 s, ERR_SHORTAGE where nobody could look */
   remove(): Promise<void>
 }
 

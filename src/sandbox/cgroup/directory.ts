@@ -37,7 +37,8 @@ export function killDirectory(directory: string, short?: (thrown: unknown) => vo
  * Kills what is in a group and below it and removes it, children first. Returns at once when it is gone already; with no
  * descriptor or memory to look with it tries again.
  *
- * Throws ERR_INTERNAL, with the pids that are left, when it is not empty after `deadlineMs`: processes stuck in the kernel.
+ * Throws ERR_INTERNAL, with the pids that are left, when it is not empty after `deadlineMs`: processes stuck in the kernel; and
+ * ERR_SHORTAGE where there was nothing to look with to the last.
  */
 export async function removeDirectory(directory: string, deadlineMs = 5000): Promise<void> {
   const deadline = performance.now() + deadlineMs
@@ -58,8 +59,9 @@ function notRemoved(directory: string, deadlineMs: number, shortage: unknown): S
     shortage === null
       ? `is not empty ${deadlineMs} ms after SIGKILL: pids ${left || 'unknown'}`
       : `could not be looked at or killed for ${deadlineMs} ms: ${errnoOf(shortage)}; raise the limit of open files (LimitNOFILE=)`
-  const cause = shortage === null ? undefined : { cause: shortage }
-  return new SallyportError('ERR_INTERNAL', `control group ${directory} ${what}`, { directory }, cause)
+  const [code, cause] =
+    shortage === null ? (['ERR_INTERNAL'] as const) : (['ERR_SHORTAGE', { cause: shortage }] as const)
+  return new SallyportError(code, `control group ${directory} ${what}`, { directory }, cause)
 }
 
 /**

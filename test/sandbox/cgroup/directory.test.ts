@@ -13,7 +13,7 @@ const held = []
 try { for (;;) held.push(openSync('/dev/null')) } catch {}
 const failed = await removeDirectory(process.argv[1], 50).catch((error) => error)
 for (const descriptor of held) closeSync(descriptor)
-console.log(JSON.stringify({ message: failed.message, cause: failed.cause?.code }))
+console.log(JSON.stringify({ code: failed.code, message: failed.message, cause: failed.cause?.code }))
 `
 
 test('a group that no descriptor is left to look at is not said to have been killed', async () => {
@@ -22,6 +22,7 @@ test('a group that no descriptor is left to look at is not said to have been kil
   const command = [process.execPath, '--input-type=module', '-e', remove, join(folder.path, 'group')]
   const said = execFileSync('prlimit', ['--nofile=64', ...command], { encoding: 'utf8', timeout: 60_000 })
   expect(JSON.parse(said)).toEqual({
+    code: 'ERR_SHORTAGE',
     message: expect.stringMatching(/could not be looked at or killed for 50 ms: EMFILE; raise the limit/),
     cause: 'EMFILE',
   })
