@@ -146,7 +146,9 @@ function egressRow({ trial, egressTrial }: Fingerprint): Diagnosis {
     ? 'boot a kernel with CONFIG_PACKET'
     : /descriptors/.test(cause)
       ? 'raise the hard limit of open files of the daemon (ulimit -Hn)'
-      : 'see the line of init, and the kernel log'
+      : /temporary folder/.test(cause)
+        ? 'set TMPDIR to a folder with a short path that this user can write to'
+        : 'see the line of init, and the kernel log'
   return { ...row, ok: false, enforcedBy: null, cause, mend }
 }
 

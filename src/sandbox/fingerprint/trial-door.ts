@@ -4,6 +4,8 @@ import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { SallyportError } from '../../errors.ts'
+import { errnoOf, isShortage } from '../../lib/missing.ts'
 import { pidNamespace } from '../daemon-mark.ts'
 import { identify } from '../proof.ts'
 
@@ -13,10 +15,26 @@ export interface TrialDoor extends AsyncDisposable {
   openFor(uid: number): Promise<string>
 }
 
-/** Takes every connection and reads it to its end. What a process left that was killed in a trial of its own is removed. */
+/**
+ * Takes every connection and reads it to its end. What a process left that was killed in a trial of its own is removed. Throws
+ * ERR_SANDBOX_SETUP where the temporary folder takes none, or lies too deep for the path of a socket.
+ */
 export async function openTrialDoor(): Promise<TrialDoor> {
-  const folder = await mkdtemp(join(tmpdir(), `${prefix()}${nameOf(process.pid)}-`))
   const swept = sweep()
+  let folder: string | null = null
+  try {
+    folder = await mkdtemp(join(tmpdir(), `${prefix()}${nameOf(process.pid)}-`))
+    return await listenIn(folder, swept)
+  } catch (thrown) {
+    if (folder !== null) await rm(folder, { recursive: true, force: true })
+    await swept
+    if (isShortage(thrown)) throw thrown
+    const message = `the temporary folder ${tmpdir()} takes no socket (${errnoOf(thrown) ?? String(thrown)})`
+    throw new SallyportError('ERR_SANDBOX_SETUP', message, {}, { cause: thrown })
+  }
+}
+
+async function listenIn(folder: string, swept: Promise<void>): Promise<TrialDoor> {
   const path = join(folder, 'door')
   const server = createServer((socket) => socket.on('error', () => socket.destroy()).resume())
   server.listen(path)

@@ -48,7 +48,9 @@ export async function tryOnce(tool: string, launcher: string): Promise<Trial> {
  * which leads nowhere fails where it is sent.
  */
 export async function tryEgress(tool: string, launcher: string): Promise<Trial> {
-  await using door = await openTrialDoor()
+  const opened = await openTrialDoor().catch((thrown: unknown) => SallyportError.from(thrown))
+  if (opened instanceof SallyportError) return { works: false, message: opened.message, stderr: '' }
+  await using door = opened
   return await attempt(async (isRoot) => {
     const spec = trialSpec(isRoot, 'nowhere')
     const user = { uid: spec.hostUid, gid: spec.hostGid, isSelf: !isRoot }

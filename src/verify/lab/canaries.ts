@@ -4,8 +4,10 @@ import { chmod, copyFile, mkdir, realpath, rm, writeFile } from 'node:fs/promise
 import { createServer, type AddressInfo, type Server } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { onNamed } from '../../config/named-file.ts'
 import { newInstanceId } from '../../lib/ids.ts'
 import { errnoOf } from '../../lib/missing.ts'
+import { ground } from './ground.ts'
 import { findProbesBinary } from '../../sandbox/init-binary.ts'
 import type { Janitor } from './janitor.ts'
 import { plantPeople, plantProject } from './people.ts'
@@ -48,7 +50,7 @@ export interface Planted extends AsyncDisposable {
   readonly program: string
 }
 
-/** Plants them all, each named to the janitor before. Throws what the file system says where it cannot. */
+/** Plants them all, each named to the janitor before. Throws ERR_USAGE where the home or the temporary folder takes nothing. */
 export const plantCanaries = async (homeFolder: string, janitor: Janitor): Promise<Planted> => {
   const undo: (() => Promise<unknown>)[] = []
   const takeAway = async (): Promise<void> => {
@@ -73,9 +75,10 @@ const plant = async (
     undo.push(() => rm(path, { recursive: true, force: true }))
   }
   const makeEmpty = async (parent: string, name: string, mode: number): Promise<string> => {
-    const path = join(await realpath(parent), `${name}${newInstanceId()}`)
+    const real = await onNamed(ground(parent, 'read'), () => realpath(parent))
+    const path = join(real, `${name}${newInstanceId()}`)
     await willMake(path)
-    await mkdir(path, { mode })
+    await onNamed(ground(parent, 'write'), () => mkdir(path, { mode }))
     await chmod(path, mode)
     return path
   }

@@ -1,12 +1,12 @@
 // Copies of what a server may write to: a draft that nobody has read never writes to the folders themselves.
-import { chown, cp, lstat, mkdtemp, readdir, realpath, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { chown, cp, lstat, readdir, realpath, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { SallyportError } from '../../errors.ts'
 import { isMissing } from '../../lib/missing.ts'
 import { isNormal, overlapOf } from '../../lib/path-overlap.ts'
 import { type DenialFacts, findDenials } from '../../sandbox/mounts/denials.ts'
 import type { MountSettings } from '../../schema/settings.ts'
+import { temporary } from '../lab/ground.ts'
 import type { Janitor } from '../lab/janitor.ts'
 
 /** Copies for one run, gone with it. */
@@ -46,7 +46,7 @@ export const copyAll = async (
   owner: number | null,
   janitor: Janitor,
 ): Promise<Copies> => {
-  const root = await mkdtemp(join(await realpath(tmpdir()), 'sp-copies-'))
+  const root = await temporary('sp-copies-')
   await janitor.takes(`tree /${root.slice(1)}`)
   const takeAway = (): Promise<void> => rm(root, { recursive: true, force: true })
   const mounts: MountSettings[] = []

@@ -2,8 +2,7 @@
 //
 //   show what was named ─> run, observed ─> it asked for more that may be shown? ─> again
 //     └> needs ─> draft ─> the same drive under the draft ─> without each grant in turn ─> verify
-import { mkdir, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { basename, join, resolve } from 'node:path'
 import { userFolder } from '../../config/find.ts'
 import { stateDirectory } from '../../config/paths.ts'
@@ -14,6 +13,7 @@ import { groupDirectories } from '../../sandbox/cgroup/cgroup.ts'
 import { hostFingerprint } from '../../sandbox/fingerprint/fingerprint.ts'
 import { createLaunchHost } from '../../sandbox/host.ts'
 import { pinFileOnce } from '../../sandbox/program/pinned-file.ts'
+import { temporary } from '../lab/ground.ts'
 import { type Janitor, startJanitor } from '../lab/janitor.ts'
 import type { Verification } from '../result.ts'
 import { verifyProfile } from '../verify.ts'
@@ -143,7 +143,7 @@ const verify = async (
 
 /** Of a short name, since the path of a socket lies in it; others may pass through to what is theirs. */
 const ownFolder = async (janitor: Janitor): Promise<AsyncDisposable & { readonly path: string }> => {
-  const path = await mkdtemp(join(await realpath(tmpdir()), 'sp-learn-'))
+  const path = await temporary('sp-learn-')
   await janitor.takes(`tree /${path.slice(1)}`)
   return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) }
 }
