@@ -107,6 +107,49 @@ it('a host that is killed in a call leaves an outcome in the journal, and nothin
   })
 })
 
+/** A host on the socket itself, that the kernel has all of the lines of before it ends itself. */
+const killedHost = `
+import { once } from 'node:events'
+import { connect } from 'node:net'
+const socket = connect(process.argv[1])
+const ask = async (id, method, params) => {
+  socket.write(JSON.stringify({ jsonrpc: '2.0', id, method, params }) + '\\n')
+  await once(socket, 'data')
+}
+await ask(1, 'session/attach', { server: 'echo', protocol: 'sallyport/1' })
+await ask(2, 'initialize', { protocolVersion: '2025-11-25', capabilities: {} })
+const call = (id) => JSON.stringify({ jsonrpc: '2.0', id, method: 'tools/call', params: { name: 'echo', arguments: { id } } })
+socket.pause()
+socket.write(Array.from({ length: 200 }, (_, n) => call(n + 3) + '\\n').join(''), () => process.kill(process.pid, 'SIGKILL'))
+`
+
+it('what a host said in one breath before it was killed is carried out, or refused on record, to its last line', async () => {
+  await using at = await daemon(configOf({ echo: fixture('echo') }))
+  const args = ['--input-type=module', '-e', killedHost, join(at.runtimeDir, 'host', 'host.sock')]
+  expect(() => execFileSync(process.execPath, args, { timeout: 20_000, stdio: 'pipe' })).toThrow(
+    expect.objectContaining({ signal: 'SIGKILL' }),
+  )
+  const count = async (type: string) =>
+    (await at.client.call('audit/query', { type, limit: 500 })).records.length
+  await eventually(async () => (await count('call.outcome')) + (await count('call.denied')) === 200, 20_000)
+})
+
+it('a host that said all that it had to is told why its server could not be started', async () => {
+  await using at = await daemon(
+    configOf({ nope: { ...fixture('echo'), command: 'nope' } }, { allowed_commands: ['nope'] }),
+  )
+  const params = { protocolVersion: '2025-11-25', capabilities: {} }
+  for (let times = 0; times < 8; times++) {
+    const input = `${JSON.stringify({ jsonrpc: '2.0', id: times, method: 'initialize', params })}\n`
+    const { stdout, status } = await at.run(['stdio', 'nope'], { input })
+    expect(status).toBe(8)
+    expect(JSON.parse(stdout)).toMatchObject({
+      id: times,
+      error: { data: { code: 'ERR_COMMAND_NOT_FOUND' } },
+    })
+  }
+})
+
 it('the command of the package becomes the shim beside it, wherever it is linked to', async () => {
   await using dir = await tempDir()
   const of = (...names: string[]): string => join(dir.path, ...names)

@@ -41,6 +41,8 @@ export class Relay {
   readonly #toServer: Outlet
   readonly #toHost: Outlet
   #server: { readonly process: Running; readonly lane: ServerLane } | null = null
+  /** What the host's stream was given back, for its next turn */
+  #unread: Buffer = Buffer.alloc(0)
   #held: Buffer[] = []
   #admitted: string[] = []
   #heldBytes = 0
@@ -80,7 +82,7 @@ export class Relay {
   open(head: Buffer, room: Room): void {
     this.#holding.within(room, this.#wire.server.output.lineBytes)
     this.#host.on('data', (chunk: Buffer) => this.#fromHost(chunk))
-    for (const end of ['end', 'close', 'error']) this.#host.on(end, () => this.#events.hostEnded())
+    for (const end of ['end', 'close', 'error']) this.#host.on(end, () => this.#hostEnded())
     // It came paused: nothing was to be read while the request was judged
     this.#host.resume()
     if (head.length > 0) this.#fromHost(head)
@@ -184,11 +186,17 @@ export class Relay {
   /** Of what is many lines, those that are too many for one turn wait for the next, and longer for a host that does not read. */
   #fromHost(chunk: Buffer): void {
     if (this.#isClosed) return
-    const rest = this.#reader.read(chunk)
-    if (rest.length === 0) return
+    this.#unread = this.#reader.read(chunk)
+    if (this.#unread.length === 0) return
     this.#host.pause()
-    this.#host.unshift(rest)
+    this.#host.unshift(this.#unread)
     setImmediate(() => this.#resumeHost())
+  }
+
+  /** A stream that breaks off drops what it was given back: it was said all the same, and nobody is there to be told too much. */
+  #hostEnded(): void {
+    while (this.#unread.length > 0 && !this.#isClosed) this.#unread = this.#reader.read(this.#unread)
+    this.#events.hostEnded()
   }
 
   /** True while what the host says goes straight to a server. */

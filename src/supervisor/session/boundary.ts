@@ -118,7 +118,7 @@ export class SessionBoundary {
     this.#surface.end(error)
     this.#requests.fail(error)
     for (const patience of talk.held.values()) patience.end(error)
-    if (isMeeting) this.lost(error, true)
+    if (isMeeting) this.lost(error)
     const stopped = this.#own.stop(reason).catch(() => undefined) // the instance's own event tells of what stays
     await Promise.all([soon(this.#calls.decided(), refusedMs), stopped])
   }
@@ -172,18 +172,18 @@ export class SessionBoundary {
     if (request.route === 'handshake' || request.route === 'probe') this.#surface.introduce(response)
   }
 
-  /** What waits is not sent, and what was sent and not answered is lost: a host that did not close its end is told. */
-  lost(error: SallyportError, isHostThere: boolean): void {
+  /** What waits is not sent, and what was sent and not answered is lost: a host that still listens is told. */
+  lost(error: SallyportError): void {
     const { talk, relay } = this.#options
-    for (const { id } of isHostThere ? talk.giveUp() : []) relay()?.answer(errorLine(id, error))
+    for (const { id } of talk.giveUp()) relay()?.answer(errorLine(id, error))
     this.#surface.fail(error)
     this.#requests.fail(error)
     this.#calls.end(error)
   }
 
   /** The same, and no call is sent from here on. */
-  end(error: SallyportError, instances: readonly { readonly id: InstanceId }[], isHostThere: boolean): void {
-    this.lost(error, isHostThere)
+  end(error: SallyportError, instances: readonly { readonly id: InstanceId }[]): void {
+    this.lost(error)
     for (const { id } of instances) this.#options.options.ports.governor.forget(id)
   }
 

@@ -259,13 +259,13 @@ export class Session implements AsyncDisposable {
     this.#note('session/lost', { code: error.code, reason: error.message })
     this.#relay?.forget()
     this.#retire(error.message)
-    this.#boundary.lost(error, !this.#hasHostEnded)
+    this.#boundary.lost(error)
     if (this.#hasHostEnded) void this.#hostEnded()
   }
 
   #fail(error: SallyportError): void {
     if (this.#phase === 'ending' || this.#phase === 'ended') return
-    this.#boundary.end(error, this.views(), !this.#hasHostEnded)
+    this.#boundary.end(error, this.views())
     this.#note('session/failed', { code: error.code, reason: error.message })
     void this.#end(error.message, error.exitStatus)
   }
@@ -278,11 +278,11 @@ export class Session implements AsyncDisposable {
     this.#relay?.close()
     const instance = this.#instances.serving
     const why = (): string => reason ?? instance?.reason ?? 'it ended'
-    const isMeeting = instance?.state === 'starting' && !this.#hasHostEnded
+    const isMeeting = instance?.state === 'starting'
     const boundary = this.#boundary.stop(why(), isMeeting)
     const [isProven] = await Promise.all([this.#instances.stopAll(why()), boundary])
     if (isProven) await instance?.drained
-    this.#boundary.end(unavailable(this.#options.server.name, why()), this.views(), !this.#hasHostEnded)
+    this.#boundary.end(unavailable(this.#options.server.name, why()), this.views())
     this.#talk.clear()
     this.#relay?.disconnect()
     this.#phase = 'ended'
