@@ -45,6 +45,7 @@ static int fork_many(int count, char **arguments) {
   int error = errno;
   for (long index = 0; index < amount; index++) kill(pids[index], SIGKILL);
   while (wait(NULL) > 0) continue;
+  free(pids);
   errno = error;
   return stopped_at(amount, wanted);
 }
