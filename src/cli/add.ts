@@ -25,6 +25,8 @@ interface AddOptions extends ReachOptions {
   readonly declaration?: string
 }
 
+type Said = AddOptions & { readonly serverVersion?: string }
+
 export function registerAdd(program: Command): void {
   reaching(program.command('add'))
     .description('register a server for good: sallyport add NAME --command node … -- ARGS, or --entry FILE')
@@ -51,8 +53,9 @@ export function registerAdd(program: Command): void {
     .option('--mount <mount...>', 'folders that it sees, each SOURCE:TARGET or SOURCE:TARGET:rw', [])
     .option('--tag <mode...>', 'deployment modes in which it runs; none is every mode', [])
     .option('--allow <tool...>', 'expose only these tools', [])
-    .action((server: string, args: readonly string[], options: AddOptions & { serverVersion?: string }) =>
-      reach(options, 'operator', async ({ client, signal }) => {
+    .action((server: string, args: readonly string[], options: Said, command: Command) => {
+      refuseUnheard(args, options, command)
+      return reach(options, 'operator', async ({ client, signal }) => {
         const { entry, directory } =
           options.entry === undefined
             ? { entry: entryOf(args, options), directory: process.cwd() }
@@ -63,14 +66,29 @@ export function registerAdd(program: Command): void {
           hint(
             `${server} ${result.version} is registered; sallyport declare ${server} drafts what there is to accept`,
           )
-      }),
+      })
+    })
+}
+
+/** What would change nothing of what is registered is refused rather than believed to. */
+function refuseUnheard(args: readonly string[], options: Said, command: Command): void {
+  if (options.package === undefined && options.with.length > 0)
+    throw new SallyportError('ERR_USAGE', '--with is for the code of --package SOURCE:TARGET; say that, too')
+  if (options.entry === undefined) return
+  const said = command.options.filter(
+    (option) =>
+      command.getOptionValueSource(option.attributeName()) === 'cli' &&
+      !['--entry', '--json', '--runtime'].includes(option.long ?? ''),
+  )
+  const unheard = [...said.map(({ long }) => long), ...(args.length > 0 ? ['the arguments'] : [])]
+  if (unheard.length > 0)
+    throw new SallyportError(
+      'ERR_USAGE',
+      `add: --entry says all of it; leave out ${unheard.join(', ')}, or write that into the file`,
     )
 }
 
-function entryOf(
-  args: readonly string[],
-  options: AddOptions & { serverVersion?: string },
-): Record<string, unknown> {
+function entryOf(args: readonly string[], options: Said): Record<string, unknown> {
   const { command, serverVersion: version, justification, declaration } = options
   const missing = Object.entries({ command, 'server-version': version, justification })
     .filter(([, value]) => value === undefined)

@@ -3,6 +3,7 @@ import { writeFile } from 'node:fs/promises'
 import type { Command } from 'commander'
 import { formatDeclaration } from '../config/declaration.ts'
 import { onNamed, outFile } from '../config/named-file.ts'
+import { SallyportError } from '../errors.ts'
 import { counted } from '../lib/counted.ts'
 import { hint, printJson } from './output.ts'
 import { reach, reaching } from './reach.ts'
@@ -21,10 +22,13 @@ export function registerDeclare(program: Command): void {
     .option('--force', 'replace that file')
     .action((server: string, options: DeclareOptions) =>
       reach(options, 'operator', async ({ client, signal }) => {
+        if (options.force === true && options.out === undefined)
+          throw new SallyportError('ERR_USAGE', '--force replaces the file of --out FILE; say that, too')
         const result = await client.call('servers/declare', { server }, { signal })
-        if (options.json === true) return printJson(result)
         const text = formatDeclaration(result.declaration, result.claims, result.instructions)
-        if (options.out === undefined) return void process.stdout.write(text)
+        if (options.json === true) printJson(result)
+        else if (options.out === undefined) process.stdout.write(text)
+        if (options.out === undefined) return
         await write(options.out, text, options.force === true)
         const count = Object.keys(result.declaration.tools).length
         hint(

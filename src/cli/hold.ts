@@ -26,13 +26,18 @@ export function registerHold(program: Command): void {
         const { lineage, name, reason, stop } = options
         const why = reason === undefined ? {} : { reason }
         if (stop === true) {
-          if (server === undefined || tool !== undefined || lineage !== undefined)
+          if (server === undefined || [tool, lineage, name].some((other) => other !== undefined))
             throw new SallyportError('ERR_USAGE', '--stop takes a server alone: sallyport hold SERVER --stop')
           const result = await client.call('servers/quarantine', { server, ...why }, { signal })
           return options.json === true
             ? printJson(result)
             : hint(`${server} is stopped and quarantined; sallyport release ${server} ends it`)
         }
+        if (server === undefined && lineage === undefined && (name ?? reason) !== undefined)
+          throw new SallyportError(
+            'ERR_USAGE',
+            '--name and --reason are of a hold; say what is held: sallyport hold SERVER, or --lineage',
+          )
         if (server === undefined && lineage === undefined)
           return list(await client.call('servers/holds', {}, { signal }), options)
         const asked = {
