@@ -1,6 +1,8 @@
 // The stop ladder: end of input, SIGTERM, SIGKILL, and proof that nothing is left.
 import type { SandboxExit, SandboxProcess } from '../../sandbox/driver.ts'
-import { SallyportError } from '../../errors.ts'
+import { enough, SallyportError } from '../../errors.ts'
+import { errnoOf } from '../../lib/missing.ts'
+import { shortOf } from '../../lib/short-of.ts'
 
 /** The steps in their order; docs/lifecycle.md has them in the same words. Whoever calls `stop` has taken the first. */
 export const stopSteps = ['intake', 'eof', 'term', 'kill', 'proof'] as const
@@ -20,7 +22,7 @@ interface Ladder {
 /**
  * Makes a server end, in the order that MCP asks for, and returns how it ended once nothing of it is left. The caller
  * has closed the intake. Takes at most `eofMs + termMs` and the time that the kernel needs; fails with ERR_INTERNAL
- * where the kernel does not finish, and then nothing may be reported as stopped.
+ * where the kernel does not finish, or ERR_SHORTAGE where nobody can look, and then nothing may be reported as stopped.
  */
 export async function stop(process: SandboxProcess, ladder: Ladder): Promise<SandboxExit> {
   process.stdin.end()
@@ -35,9 +37,19 @@ export async function stop(process: SandboxProcess, ladder: Ladder): Promise<San
   process.kill()
   const afterKill = await soon(process.ended, proofMs)
   if (afterKill !== null) return afterKill
-  throw new SallyportError(
-    'ERR_INTERNAL',
-    `server ${process.spec.server} was killed and is still not gone after ${proofMs} ms; see init pid ${process.initPid}`,
+  throw notGone(process)
+}
+
+/** Who has nothing to look with sees nobody go. */
+function notGone({ spec, initPid }: SandboxProcess): SallyportError {
+  const what = `server ${spec.server} was killed and is still not gone after ${proofMs} ms; see init pid ${initPid}`
+  const short = shortOf()
+  if (short === null) return new SallyportError('ERR_INTERNAL', what)
+  return new SallyportError(
+    'ERR_SHORTAGE',
+    `${what}: it may be, and nobody can look (${errnoOf(short)}); ${enough}`,
+    {},
+    { cause: short },
   )
 }
 
