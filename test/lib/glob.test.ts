@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { isPlainPath, matchesName, matchesPath } from '../../src/lib/glob.ts'
+import { processorMs } from '../support/processor-time.ts'
 
 const glob = fc.string({ unit: fc.constantFrom('a', '😀', '*', '?', '/'), maxLength: 8 })
 const value = fc.string({ unit: fc.constantFrom('a', '😀', '/'), maxLength: 10 })
@@ -30,10 +31,11 @@ test('a path glob means what the regular expression means', () => {
 })
 
 test('no pattern takes long, whatever it is held against', () => {
-  const began = performance.now()
-  matchesName('*a'.repeat(200) + 'b', 'a'.repeat(10_000))
-  matchesPath('**/a*'.repeat(50) + 'b', 'a/'.repeat(5000))
-  expect(performance.now() - began).toBeLessThan(2000)
+  const took = processorMs(() => {
+    matchesName('*a'.repeat(200) + 'b', 'a'.repeat(10_000))
+    matchesPath('**/a*'.repeat(50) + 'b', 'a/'.repeat(5000))
+  })
+  expect(took).toBeLessThan(2000)
 })
 
 test.each([

@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { matchesPath } from '../../src/lib/glob.ts'
 import { matchesPlainly } from '../../src/lib/path-glob.ts'
+import { processorMs } from '../support/processor-time.ts'
 
 test.each([
   ['/ok/**', '/ok/a', true],
@@ -52,8 +53,9 @@ test('what nobody reads otherwise is told as its glob says', () => {
 })
 
 test('no value takes long, whatever it is', () => {
-  const began = performance.now()
-  for (const value of ['\ufdfa'.repeat(60_000), '%25'.repeat(20_000), '\ufdfa'.repeat(5_000_000)])
-    matchesPlainly('/**/a*'.repeat(20), `/${value}`)
-  expect(performance.now() - began).toBeLessThan(5000)
+  const took = processorMs(() => {
+    for (const value of ['\ufdfa'.repeat(60_000), '%25'.repeat(20_000), '\ufdfa'.repeat(5_000_000)])
+      matchesPlainly('/**/a*'.repeat(20), `/${value}`)
+  })
+  expect(took).toBeLessThan(5000)
 })
