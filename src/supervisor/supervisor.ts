@@ -220,10 +220,15 @@ export class Supervisor implements AsyncDisposable {
     return this.#usable(caller, server).apart.test(caller.principal.id, waiting)
   }
 
-  /** The last lines of a server's stderr. */
-  logs(caller: Caller, server: string, lines: number): OperatorMethods['servers/logs']['result'] {
+  /** The last lines of a server's stderr; who follows gets one that has no end yet once it has. */
+  logs(
+    caller: Caller,
+    server: string,
+    lines: number,
+    follow = false,
+  ): OperatorMethods['servers/logs']['result'] {
     const { logs } = this.#server(caller, server)
-    return { lines: logs.lines(lines), dropped: logs.dropped }
+    return { lines: logs.lines(lines, follow ? 'ended' : 'all'), dropped: logs.dropped }
   }
 
   /** Lines from now on, each with how many went by before it. */

@@ -34,7 +34,7 @@ export function operatorMethods(ports: OperatorPorts): MethodTable<keyof Operato
     ...hostMethods(ports),
     'servers/test': ({ server }, { caller, signal }) => supervisor.test(caller, server, { signal }),
     'servers/logs': ({ server, lines = 100, follow = false }, call) => {
-      const past = supervisor.logs(call.caller, server, lines)
+      const past = supervisor.logs(call.caller, server, lines, follow)
       if (follow) followLogs(ports, server, call)
       return past
     },

@@ -8,7 +8,8 @@ export class LogRing {
   #start = 0
   #size = 0
   #dropped = 0
-  #unfinished = ''
+  /** What came of a line that has no end yet, where somebody listens */
+  #unfinished = Buffer.alloc(0)
 
   constructor(limit: number) {
     this.#limit = limit
@@ -47,19 +48,19 @@ export class LogRing {
     return dropped
   }
 
-  /** The last `count` lines, oldest first. */
-  lines(count: number): readonly string[] {
+  /** The last `count` lines, oldest first; without one that has no end yet where only `ended` ones are asked for. */
+  lines(count: number, which: 'all' | 'ended' = 'all'): readonly string[] {
     const all = this.#contents().toString('utf8').split('\n')
-    if (all.at(-1) === '') all.pop()
+    if (all.at(-1) === '' || which === 'ended') all.pop()
     return count > 0 ? all.slice(-count) : []
   }
 
-  /** Calls `listener` for every line from now on, until the returned function is called. */
+  /** Calls `listener` for every line that ends from now on, until the returned function is called. */
   listen(listener: (line: string) => void): () => void {
+    if (this.#listeners.size === 0) this.#keepUnfinished(this.#contents())
     this.#listeners.add(listener)
     return () => {
       this.#listeners.delete(listener)
-      if (this.#listeners.size === 0) this.#unfinished = ''
     }
   }
 
@@ -81,10 +82,20 @@ export class LogRing {
     this.#start = 0
   }
 
-  /** A line without end is cut at 64 KiB, so that a listener costs no more than that. */
+  /** Characters may lie in two chunks, as lines do: nothing is text before its line has ended. */
   #tell(chunk: Buffer): void {
-    const lines = (this.#unfinished + chunk.toString('utf8')).split('\n')
-    this.#unfinished = (lines.pop() ?? '').slice(-65_536)
-    for (const line of lines) for (const listener of this.#listeners) listener(line)
+    const bytes = Buffer.concat([this.#unfinished, chunk])
+    this.#keepUnfinished(bytes)
+    let from = 0
+    for (let end = bytes.indexOf(10); end >= 0; end = bytes.indexOf(10, from)) {
+      const line = bytes.toString('utf8', from, end)
+      for (const listener of this.#listeners) listener(line)
+      from = end + 1
+    }
+  }
+
+  /** A line without end is cut at 64 KiB, so that a listener costs no more than that. */
+  #keepUnfinished(bytes: Buffer): void {
+    this.#unfinished = Buffer.from(bytes.subarray(bytes.lastIndexOf(10) + 1).subarray(-65_536))
   }
 }

@@ -51,3 +51,36 @@ test('the last lines are the last ones, oldest first', () => {
   expect(ring.lines(2)).toEqual(['3', '4'])
   expect(ring.lines(0)).toEqual([])
 })
+
+test('a character that came in two chunks is told as it is', () => {
+  const ring = new LogRing(1000)
+  const heard: string[] = []
+  ring.listen((line) => heard.push(line))
+  const bytes = Buffer.from('größer ⚓\n')
+  for (const byte of bytes) ring.append(Buffer.from([byte]))
+  expect(heard).toEqual(['größer ⚓'])
+})
+
+test('a line that was begun before anybody listened is told whole, once it has ended, and not before', () => {
+  const ring = new LogRing(1000)
+  const heard: string[] = []
+  ring.append(Buffer.from('before\nbeg'))
+  expect(ring.lines(9, 'ended')).toEqual(['before'])
+  expect(ring.lines(9)).toEqual(['before', 'beg'])
+  const stop = ring.listen((line) => heard.push(line))
+  ring.append(Buffer.from('un\nhalf'))
+  stop()
+  ring.append(Buffer.from(' and half'))
+  ring.listen((line) => heard.push(line))
+  ring.append(Buffer.from(', ended\n'))
+  expect(heard).toEqual(['begun', 'half and half, ended'])
+})
+
+test('of a line without end no more than its last 64 KiB are kept for who listens', () => {
+  const ring = new LogRing(1000)
+  const heard: string[] = []
+  ring.listen((line) => heard.push(line))
+  for (let n = 0; n < 5; n += 1) ring.append(Buffer.from('x'.repeat(30_000)))
+  ring.append(Buffer.from('end\n'))
+  expect(heard).toEqual([`${'x'.repeat(65_536)}end`])
+})
