@@ -1,8 +1,8 @@
 // Letting go of old segments: said in the journal first, with the places where the chain was cut, then done, oldest first.
-import { closeSync, openSync, readSync } from 'node:fs'
+import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
 import { readdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { isMissing } from '../lib/missing.ts'
+import { errnoOf, isMissing, isShortage } from '../lib/missing.ts'
 import type { Position } from './record.ts'
 import { listSegments, segmentFlags, segmentPath } from './segments.ts'
 
@@ -75,10 +75,12 @@ export function beginningOf(directory: string, segment: number): Position | null
   return head === null ? null : { seq: Number(head[1]) - 1, hash: head[2] ?? '' }
 }
 
+/** Nothing where none can be read: whoever reads the whole segment finds out why, and says so. */
 function firstLine(path: string): string {
   try {
     const fd = openSync(path, segmentFlags)
     try {
+      if (!fstatSync(fd).isFile()) return ''
       const bytes = Buffer.alloc(headerBytes)
       const [line = ''] = bytes.toString('utf8', 0, readSync(fd, bytes)).split('\n', 1)
       return line
@@ -86,8 +88,8 @@ function firstLine(path: string): string {
       closeSync(fd)
     }
   } catch (error) {
-    if (isMissing(error)) return ''
-    throw error
+    if (errnoOf(error) === null || isShortage(error)) throw error
+    return ''
   }
 }
 

@@ -1,6 +1,7 @@
 // A journal whose beginning is let go of while it is verified is whole, as far as it still is there.
+import { execFileSync } from 'node:child_process'
 import { hash } from 'node:crypto'
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
@@ -81,3 +82,19 @@ test('what nobody said would go is missed, though it goes meanwhile', async () =
   })
   expect(verifyJournal(directory, key, { anchor })).toMatchObject({ ok: false, flaw: { kind: 'beginning' } })
 })
+
+test.each<[string, (path: string) => void]>([
+  ['a link to it', (path) => symlinkSync(`${path}.away`, path)],
+  ['a folder', (path) => mkdirSync(path)],
+  ['a pipe', (path) => execFileSync('mkfifo', [path])],
+])(
+  'where the beginning was let go of, %s in place of the segment that is first now is a flaw',
+  async (_, put) => {
+    const directory = await journalWithOldSegments()
+    for (const segment of [1, 2]) rmSync(segmentPath(directory, segment))
+    const path = segmentPath(directory, 3)
+    renameSync(path, `${path}.away`)
+    put(path)
+    expect(verifyJournal(directory, key)).toMatchObject({ ok: false, flaw: { path, kind: 'malformed' } })
+  },
+)
