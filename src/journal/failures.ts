@@ -20,6 +20,20 @@ export const unreadable = (path: string, cause: unknown): SallyportError =>
     cause instanceof Error ? { cause } : {},
   )
 
+/** A segment of which nothing can be looked up: without an errno, or with that of a link, it is none. */
+export const unaskable = (path: string, errno: string | null): SallyportError =>
+  errno === null || errno === 'ELOOP'
+    ? new SallyportError(
+        'ERR_JOURNAL_CORRUPT',
+        `${path} is no plain file: something was put in its place; sallyport audit verify says what the journal is now`,
+        { path },
+      )
+    : new SallyportError(
+        'ERR_JOURNAL',
+        `the journal cannot be read at ${path} (${errno}); mend the disk, or who may read there`,
+        { path },
+      )
+
 const mends: Readonly<Record<string, string>> = {
   EEXIST: 'expected a folder; move what is there',
   ENOTDIR: 'expected folders above it; move the file that is one of them',

@@ -1,6 +1,7 @@
 // Looking into a journal: records in order, from either end, without reading more of it than is asked for.
 import { type FileHandle, open } from 'node:fs/promises'
-import { isMissing } from '../lib/missing.ts'
+import { errnoOf, isMissing, isShortage } from '../lib/missing.ts'
+import { unaskable } from './failures.ts'
 import type { JournalRecord } from './record.ts'
 import { numberAt, seek } from './seek.ts'
 import { listSegments, segmentFlags, segmentPath } from './segments.ts'
@@ -28,7 +29,11 @@ export interface Found {
 
 const chunkBytes = 262_144
 
-/** Returns the records that match. A torn end is passed over, also where it holds whole lines: their numbers went to others. */
+/**
+ * Returns the records that match. A torn end is passed over, also where it holds whole lines: their numbers went to others.
+ *
+ * Throws ERR_JOURNAL_CORRUPT where something else stands in a segment's place, ERR_JOURNAL where one may not be read.
+ */
 export async function queryJournal(directory: string, query: Query): Promise<Found> {
   const found: JournalRecord[] = []
   let bytes = 0
@@ -96,13 +101,15 @@ async function openSegment(
   directory: string,
   segment: number,
 ): Promise<({ readonly handle: FileHandle } & AsyncDisposable) | null> {
-  try {
-    const handle = await open(segmentPath(directory, segment), segmentFlags)
-    return { handle, [Symbol.asyncDispose]: () => handle.close() }
-  } catch (error) {
+  const path = segmentPath(directory, segment)
+  const handle = await open(path, segmentFlags).catch((error: unknown) => {
     if (isMissing(error)) return null
-    throw error
-  }
+    throw isShortage(error) ? error : unaskable(path, errnoOf(error))
+  })
+  if (handle === null) return null
+  if ((await handle.stat()).isFile()) return { handle, [Symbol.asyncDispose]: () => handle.close() }
+  await handle.close()
+  throw unaskable(path, null)
 }
 
 function recordOf(line: string): JournalRecord | null {

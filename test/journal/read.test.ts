@@ -1,5 +1,15 @@
 // Looking into a journal gives the records that were asked for, in order, from either end and over all segments.
-import { appendFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import {
+  appendFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
@@ -182,3 +192,17 @@ test.each([
     expect(await find({ after: 1, before: 3 })).toMatchObject([{ seq: 2, type: 'segment.opened' }])
   },
 )
+
+test.each<[string, (path: string) => void]>([
+  ['a link to it', (path) => symlinkSync(`${path}.away`, path)],
+  ['a folder', (path) => mkdirSync(path)],
+  ['a pipe', (path) => execFileSync('mkfifo', [path])],
+])('where %s stands in a segment’s place, that is said by whoever looks into it', async (_, put) => {
+  const path = segmentPath(directory, 2)
+  renameSync(path, `${path}.away`)
+  put(path)
+  const found = expect.objectContaining({ code: 'ERR_JOURNAL_CORRUPT', details: { path } })
+  await expect(ask({})).rejects.toEqual(found)
+  await expect(ask({ from: 'newest' })).rejects.toEqual(found)
+  expect(await ask({ from: 'newest', limit: 3 })).toEqual([57, 58, 59])
+})
