@@ -28,6 +28,8 @@ export interface Found {
 }
 
 const chunkBytes = 262_144
+/** What is read of a place that may be all that is wanted */
+const nearBytes = 16_384
 
 /**
  * Returns the records that match. A torn end is passed over, also where it holds whole lines: their numbers went to others.
@@ -128,30 +130,31 @@ const noSeal = { prev: null, hash: null, mac: null }
 
 /** Lines in order, from some line on that is not behind the first that is wanted. */
 async function* linesBehind(file: FileHandle, after: number): AsyncGenerator<string> {
-  const { start } = await seek(file, after, chunkBytes)
+  const { start } = await seek(file, after, nearBytes)
   yield* forward(file, start)
 }
 
 /** Lines in reverse, from some line on that is not before the last that is wanted. */
 async function* linesBefore(file: FileHandle, before: number | null): AsyncGenerator<string> {
-  const end = before === null ? (await file.stat()).size : (await seek(file, before - 1, chunkBytes)).end
+  const end = before === null ? (await file.stat()).size : (await seek(file, before - 1, nearBytes)).end
   yield* backward(file, end)
 }
 
 async function* forward(file: FileHandle, start: number): AsyncGenerator<string> {
-  const buffer = Buffer.alloc(chunkBytes)
+  const buffer = Buffer.allocUnsafeSlow(chunkBytes)
   let rest: Buffer[] = []
   for (let position = start; ;) {
     const { bytesRead } = await file.read(buffer, 0, chunkBytes, position)
     if (bytesRead === 0) return
     position += bytesRead
+    const chunk = buffer.subarray(0, bytesRead)
     let from = 0
-    for (let end = buffer.indexOf(10); end >= 0 && end < bytesRead; end = buffer.indexOf(10, from)) {
-      yield Buffer.concat([...rest, buffer.subarray(from, end)]).toString('utf8')
+    for (let end = chunk.indexOf(10); end >= 0; end = chunk.indexOf(10, from)) {
+      yield Buffer.concat([...rest, chunk.subarray(from, end)]).toString('utf8')
       rest = []
       from = end + 1
     }
-    if (from < bytesRead) rest.push(Buffer.from(buffer.subarray(from, bytesRead)))
+    if (from < bytesRead) rest.push(Buffer.from(chunk.subarray(from)))
   }
 }
 
@@ -160,8 +163,8 @@ async function* backward(file: FileHandle, from: number): AsyncGenerator<string>
   let position = from
   let rest: Buffer[] = [] // of the line that the last chunk began in the middle of
   let isEnded = false
-  while (position > 0) {
-    const length = Math.min(chunkBytes, position)
+  for (let most = nearBytes; position > 0; most = chunkBytes) {
+    const length = Math.min(most, position)
     position -= length
     const buffer = Buffer.alloc(length)
     const { bytesRead } = await file.read(buffer, 0, length, position)

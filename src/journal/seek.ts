@@ -12,13 +12,16 @@ export interface Between {
 const probeBytes = 16_384
 const headBytes = 32
 
-/** Places before and behind the end of the record `seq`, as near to it as `nearBytes` and the lines there allow. */
+/**
+ * Places before and behind the end of the record `seq`, as near to it as `nearBytes` and the lines there allow. It is looked for
+ * near the end of the segment first: whoever follows is there.
+ */
 export async function seek(file: FileHandle, seq: number, nearBytes: number): Promise<Between> {
   let start = 0
   let { size: end } = await file.stat()
   if (((await numberAt(file, 0)) ?? 0) > seq) return { start, end: 0 }
-  for (let limit = end; limit - start > nearBytes;) {
-    const middle = start + Math.floor((limit - start) / 2)
+  for (let [limit, step] = [end, nearBytes]; limit - start > nearBytes; step *= 4) {
+    const middle = limit - Math.min(step, Math.ceil((limit - start) / 2))
     const line = await lineBehind(file, middle, limit)
     const number = line === null ? null : await numberAt(file, line)
     if (line !== null && number !== null && number <= seq) start = line

@@ -49,13 +49,16 @@ test.each(['oldest', 'newest'] as const)('every place of it is found, from the %
 })
 
 test.each([
-  { what: 'what was written last', from: 'oldest', back: 3 },
-  { what: 'one record in the middle', from: 'oldest', back: 8000 },
-  { what: 'one record in the middle', from: 'newest', back: 8000 },
-  { what: 'the first', from: 'newest', back: 16_000 },
-] as const)('$what costs a small part of the reading of all, from the $from', async ({ from, back }) => {
-  const after = last - back
-  const before = bytesRead()
-  expect(await find({ after, before: after + 2, from })).toEqual([after + 1])
-  expect(bytesRead() - before).toBeLessThan(3_500_000)
-})
+  { what: 'what was written last', from: 'oldest', back: 3, most: 150_000 },
+  { what: 'one record in the middle', from: 'oldest', back: 8000, most: 3_500_000 },
+  { what: 'one record in the middle', from: 'newest', back: 8000, most: 3_500_000 },
+  { what: 'the first', from: 'newest', back: 16_000, most: 3_500_000 },
+] as const)(
+  '$what costs a small part of the reading of all, from the $from',
+  async ({ from, back, most }) => {
+    const after = last - back
+    const before = bytesRead()
+    expect(await find({ after, before: after + 2, from })).toEqual([after + 1])
+    expect(bytesRead() - before).toBeLessThan(most)
+  },
+)
