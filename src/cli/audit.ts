@@ -1,11 +1,10 @@
 // `sallyport audit`: what was decided and done, by whom, and whether the record of it is whole.
-import { open } from 'node:fs/promises'
 import { type Command, Option } from 'commander'
 import type { Client } from '../client/client.ts'
-import { onNamed, outFile } from '../config/named-file.ts'
 import { SallyportError } from '../errors.ts'
 import type { AuditAnchor, AuditPage, AuditQuery, AuditRecord } from '../rpc/governed.ts'
 import { registerVerify } from './audit-verify.ts'
+import { newOut } from './out.ts'
 import { hint, paint, printFields, printJson, visible, visibleJson } from './output.ts'
 import { reach, reaching } from './reach.ts'
 import type { ReachOptions } from './reach.ts'
@@ -119,7 +118,7 @@ async function exportAll(
   { after, out }: ExportOptions,
   signal: AbortSignal,
 ): Promise<AuditAnchor | null> {
-  await using file = out === undefined ? null : await newFile(out)
+  await using file = out === undefined ? null : await newOut(out, 0o600, 'name a file that is not there yet')
   const { head } = await client.call('audit/query', { limit: 1 }, { signal })
   let last: AuditAnchor | null = null
   for (let from = after; from < head.seq;) {
@@ -128,10 +127,11 @@ async function exportAll(
     if (records.length === 0) break
     const text = records.map((record) => `${lineOf(record)}\n`).join('')
     if (file === null) await written(text)
-    else await onNamed(outFile(file.path), () => file.handle.writeFile(text))
+    else await file.write(text)
     from = records.at(-1)?.seq ?? head.seq
     for (const { seq, hash } of records) if (hash !== null) last = { seq, hash }
   }
+  await file?.keep()
   return last
 }
 
@@ -144,13 +144,6 @@ const written = (text: string): Promise<void> =>
 /** The record in the form of the journal: what holds a batch stands in the last of it. */
 const lineOf = ({ prev, hash, mac, ...record }: AuditRecord): string =>
   JSON.stringify(hash === null ? record : { ...record, prev, hash, mac })
-
-async function newFile(path: string) {
-  const handle = await onNamed(outFile(path, 'name a file that is not there yet'), () =>
-    open(path, 'wx', 0o600),
-  )
-  return { path, handle, [Symbol.asyncDispose]: () => handle.close() }
-}
 
 function say(record: AuditRecord, { json }: ReachOptions): void {
   if (json === true) return void process.stdout.write(`${visibleJson(record)}\n`)

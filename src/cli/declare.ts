@@ -1,10 +1,9 @@
 // `sallyport declare NAME`: what a server says of its tools, as a draft for the operator to read and mend.
-import { writeFile } from 'node:fs/promises'
 import type { Command } from 'commander'
 import { formatDeclaration } from '../config/declaration.ts'
-import { onNamed, outFile } from '../config/named-file.ts'
 import { SallyportError } from '../errors.ts'
 import { counted } from '../lib/counted.ts'
+import { newOut, replaceOut } from './out.ts'
 import { hint, printJson } from './output.ts'
 import { reach, reaching } from './reach.ts'
 import type { ReachOptions } from './reach.ts'
@@ -39,7 +38,8 @@ export function registerDeclare(program: Command): void {
 }
 
 async function write(path: string, text: string, replaces: boolean): Promise<void> {
-  const options = { flag: replaces ? 'w' : 'wx', mode: 0o644 }
-  const mend = replaces ? 'name another' : 'name another, or replace it with --force'
-  await onNamed(outFile(path, mend), () => writeFile(path, text, options))
+  if (replaces) return replaceOut(path, text, 0o644, 'name another')
+  await using file = await newOut(path, 0o644, 'name another, or replace it with --force')
+  await file.write(text)
+  await file.keep()
 }

@@ -1,5 +1,4 @@
 // `sallyport profile learn -- CMD ARGS`: watches a server at work, and drafts the least profile that it needed.
-import { writeFile } from 'node:fs/promises'
 import { basename, join, resolve } from 'node:path'
 import { Duplex } from 'node:stream'
 import { Option, type Command } from 'commander'
@@ -11,6 +10,7 @@ import type { Drive } from '../verify/learn/drive.ts'
 import type { Learned } from '../verify/learn/learn.ts'
 import { isGreen, type Verdict } from '../verify/result.ts'
 import { interruption } from './interruption.ts'
+import { replaceOut } from './out.ts'
 import { hint, visible } from './output.ts'
 import { counted } from '../lib/counted.ts'
 import { parseTarget } from './target.ts'
@@ -72,7 +72,7 @@ async function learn(command: string, args: readonly string[], flags: LearnFlags
   const save = async (text: string): Promise<void> => {
     // A host ends its servers when it goes; what it has made this one do is still to be proven.
     interrupted.ignoreTermination()
-    if (out !== undefined) await onNamed(outFile(out), () => writeFile(out, text, { mode: 0o600 }))
+    if (out !== undefined) await replaceOut(out, text, 0o600)
   }
   const variables = flags.env.map(parseVariable)
   const learned = await learnProfile({
@@ -97,7 +97,7 @@ async function learn(command: string, args: readonly string[], flags: LearnFlags
     onUnproven: save,
   })
   interrupted[Symbol.dispose]()
-  if (out !== undefined) await onNamed(outFile(out), () => writeFile(out, learned.text, { mode: 0o600 }))
+  if (out !== undefined) await replaceOut(out, learned.text, 0o600)
   if (flags.json === true) process.stdout.write(`${JSON.stringify(asJson(learned), null, 2)}\n`)
   else if (out === undefined) process.stdout.write(learned.text)
   for (const line of summaryOf(learned)) hint(visible(line))

@@ -1,9 +1,7 @@
 // `sallyport verify`: the battery and what people state, tried in the very sandbox of a profile's or a server's launches.
-import { writeFile } from 'node:fs/promises'
 import { Option, type Command } from 'commander'
 import { readAssertions } from '../config/assertion-file.ts'
 import { type Host, thisHost } from '../config/host.ts'
-import { onNamed, outFile } from '../config/named-file.ts'
 import { SallyportError } from '../errors.ts'
 import { inLanes } from '../lib/lanes.ts'
 import { packageVersion } from '../lib/version.ts'
@@ -13,6 +11,7 @@ import { isGreen, overall } from '../verify/result.ts'
 import type { NamedCall } from '../verify/server/choose-call.ts'
 import { type DriverName, driversIn, examineHost } from '../sandbox/drivers.ts'
 import { interruption } from './interruption.ts'
+import { replaceOut } from './out.ts'
 import { hint, visible } from './output.ts'
 import { subjectsOf, type Verifiable } from './verify-subjects.ts'
 
@@ -101,7 +100,7 @@ async function verify(flags: VerifyFlags): Promise<void> {
   })
   const { out } = flags
   if (out === undefined) process.stdout.write(report)
-  else await onNamed(outFile(out), () => writeFile(out, report))
+  else await replaceOut(out, report, 0o666)
   const verdict = overall(reported.map(({ verification }) => verification))
   if (!isGreen(verdict)) process.exitCode = verificationFailed
   if (verdict === 'not-enforced')

@@ -23,5 +23,7 @@ export const newCallId = (): CallId => `${prefixes.call}-${nanoid(12)}` as CallI
 export const newSessionId = (): SessionId => `${prefixes.session}-${nanoid(22)}` as SessionId
 /** Returns a new daemon id. */
 export const newDaemonId = (): DaemonId => `${prefixes.daemon}-${nanoid(12)}` as DaemonId
+/** Returns a name for a file that is not whole yet; no two have the same, and `ls` does not show it. */
+export const newDraftName = (): string => `.sallyport-${nanoid(12)}.draft`
 /** Returns an id for a JSON-RPC request of Sallyport's own in somebody else's session; neither side can guess it. */
 export const newRequestId = (): string => `sallyport-${nanoid(22)}`
