@@ -1,15 +1,29 @@
-// One at a time, in the order of asking.
+// One at a time, or a few, in the order of asking.
 
-/** Begins the work when all that was asked for before has ended, in whatever way. */
+/** Begins the work when what was asked for before has ended, in whatever way, or all but a few of it. */
 export type InTurn = <T>(work: () => Promise<T>) => Promise<T>
 
-/** Makes a queue of one. */
-export function turns(): InTurn {
-  let last: Promise<unknown> = Promise.resolve()
-  return (work) => {
-    const done = last.then(work)
-    last = done.catch(() => undefined)
-    return done
+/** Makes a queue of one, or of so many at once. */
+export function turns(most = 1): InTurn {
+  const waiting: (() => void)[] = []
+  let free = most
+  const begin = (): void => {
+    const next = waiting.shift()
+    if (next === undefined) return
+    free -= 1
+    next()
+  }
+  return async (work) => {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    waiting.push(resolve)
+    if (free > 0) begin()
+    await promise
+    try {
+      return await work()
+    } finally {
+      free += 1
+      begin()
+    }
   }
 }
 

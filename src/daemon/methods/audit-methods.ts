@@ -10,12 +10,15 @@ import type { AuditQuery as Query } from '../../rpc/governed.ts'
 import type { Policy } from '../../supervisor/ports.ts'
 import { explainCall } from './explain-call.ts'
 import type { Governance } from '../governance/governance.ts'
+import { turns } from '../turns.ts'
 import type { MethodCall, MethodTable } from './methods.ts'
 import { policyVersionOf } from '../governance/policy.ts'
 
 const origins = late(() => import('../../config/origin.ts'))
 
 type Methods = 'audit/query' | 'audit/verify' | 'calls/explain'
+
+type Waiting = Pick<MethodCall, 'signal'>
 
 export interface AuditPorts {
   readonly governance: Governance
@@ -29,32 +32,40 @@ const usualLimit = 100
 const followLimit = 1000
 /** Most of the journal in one answer: a client's longest line has room for it */
 const answerBytes = 8 * 1024 * 1024
+/** Answers that are put together at once: each takes several times its length until it is written */
+const mostAnswers = 4
 /** Most of it that a follower holds: it may not read on for as long as it likes */
 const followBytes = 256 * 1024
 
 /** The methods of operator.sock about the journal; they only read. */
 export function auditMethods({ governance, directory, key, policy }: AuditPorts): MethodTable<Methods> {
-  const find = async (query: Query, limitBytes = answerBytes): Promise<Found> => {
+  const find = async (query: Query, limitBytes: number, { signal }: Waiting): Promise<Found> => {
     const { after = 0, before = null, limit = usualLimit, from = 'newest', seq } = query
     // What is being synced is in the file, and may be taken back.
     const end = governance.journal.head.seq + 1
     const until = { after, before: Math.min(before ?? end, end) }
     const range = seq === undefined ? until : { after: seq - 1, before: Math.min(seq + 1, end) }
-    const matches = (record: JournalRecord): boolean => isAsked(record, query)
+    const matches = (record: JournalRecord): boolean => {
+      signal.throwIfAborted()
+      return isAsked(record, query)
+    }
     return queryJournal(directory, { ...range, limit, limitBytes, from, matches })
   }
+  const inTurn = turns(mostAnswers)
+  const findInTurn = (query: Query, waiting: Waiting): Promise<Found> =>
+    inTurn(() => find(query, answerBytes, waiting))
   return {
     async 'audit/query'(query, call) {
       await governance.governors.settled()
       const { head } = governance.journal
-      const { records, isCut } = await find(query)
+      const { records, isCut } = await findInTurn(query, call)
       if (query.follow === true) follow(governance, find, { ...query, after: head.seq }, call)
       const isLookedAt = query.seq !== undefined || query.call !== undefined
       return { records, more: isCut, head, lacking: isLookedAt ? lackingBeside(directory, records) : [] }
     },
-    async 'calls/explain'({ call_id: call }) {
+    async 'calls/explain'({ call_id: call }, waiting) {
       await governance.governors.settled()
-      const { records } = await find({ call, limit: followLimit })
+      const { records } = await findInTurn({ call, limit: followLimit }, waiting)
       const explained = explainCall(call, records, (server) => policyVersionOf(policy.settings, server))
       const { rule, policy: by } = explained
       // Of a file that cannot be read any more, or was decided by before, no line is known.
@@ -93,7 +104,7 @@ const member = (body: unknown, key: string): unknown =>
 
 function follow(
   { journal }: Governance,
-  find: (query: Query, limitBytes: number) => Promise<Found>,
+  find: (query: Query, limitBytes: number, waiting: Waiting) => Promise<Found>,
   query: Query,
   call: MethodCall,
 ): void {
@@ -106,7 +117,7 @@ function follow(
         continue
       }
       const page = { ...query, after, before: seq + 1, from: 'oldest', limit: followLimit } as const
-      const { records, isCut } = await find(page, followBytes)
+      const { records, isCut } = await find(page, followBytes, stream)
       for (const record of records) await stream.notify('audit/record', record)
       after = isCut || records.length === followLimit ? (records.at(-1)?.seq ?? seq) : seq
     }

@@ -1,4 +1,4 @@
-// Who follows the journal and does not read holds a small part of it, however much was written meanwhile.
+// The journal is read as far as somebody takes it up: for a follower that does not read, and for many who ask at once.
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { auditMethods } from '../../../src/daemon/methods/audit-methods.ts'
@@ -13,7 +13,10 @@ test('a follower that does not read has little read for it, and misses nothing o
   const { governance, directory, policy } = at
   const methods = auditMethods({ governance, directory, policy, key: new Uint8Array(32) })
   const tasks: ((stream: Notifier) => Promise<void>)[] = []
-  const call = { afterReply: (task: (typeof tasks)[0]) => tasks.push(task) } as unknown as MethodCall
+  const call = {
+    signal: new AbortController().signal,
+    afterReply: (task: (typeof tasks)[0]) => tasks.push(task),
+  } as unknown as MethodCall
   const { head } = await methods['audit/query']({ follow: true, limit: 1 }, call)
   const text = 'x'.repeat(20_000)
   await Promise.all(Array.from({ length: 600 }, () => governance.recorder.record('test.note', { text })))
@@ -34,4 +37,32 @@ test('a follower that does not read has little read for it, and misses nothing o
   reader.resolve()
   await done
   expect(told).toEqual(Array.from({ length: 600 }, (_, n) => head.seq + 1 + n))
+})
+
+test('of many answers that are asked for at once a few are put together, and all are given', async () => {
+  await using at = await governed({ rules: [], emit: () => undefined })
+  const { governance, directory, policy } = at
+  const methods = auditMethods({ governance, directory, policy, key: new Uint8Array(32) })
+  const text = 'x'.repeat(20_000)
+  await Promise.all(Array.from({ length: 100 }, () => governance.recorder.record('test.note', { text })))
+  const call = { signal: new AbortController().signal } as MethodCall
+  const ask = async () => methods['audit/query']({ type: 'test.note' }, call)
+  await ask()
+  const before = bytesRead()
+  const all = Array.from({ length: 40 }, ask)
+  await Promise.race(all)
+  // One reads two megabytes.
+  expect(bytesRead() - before).toBeLessThan(20_000_000)
+  for (const { records } of await Promise.all(all)) expect(records).toHaveLength(100)
+})
+
+test('an answer that nobody waits for any more is not put together', async () => {
+  await using at = await governed({ rules: [], emit: () => undefined })
+  const { governance, directory, policy } = at
+  const methods = auditMethods({ governance, directory, policy, key: new Uint8Array(32) })
+  await governance.recorder.record('test.note', {})
+  const gone = new AbortController()
+  const asked = methods['audit/query']({}, { signal: gone.signal } as MethodCall)
+  gone.abort(new Error('gone'))
+  await expect(asked).rejects.toThrow('gone')
 })
