@@ -110,6 +110,10 @@ export const openGate = async (
   return sandbox.follow()
 }
 
+/** Whether a gate was not opened because the relay of its network was gone: init looks before it forks, so nothing of the server ran. */
+export const hasNoRelay = (error: unknown): boolean =>
+  error instanceof SallyportError && error.code === 'ERR_SANDBOX_SETUP' && error.details['at'] === egressStep
+
 /** How a server ended, as init tells it: what init did not live to tell is `sandbox-lost`. Throws where it breaks its channel. */
 export const awaitExit = async (channel: ControlChannel): Promise<SandboxExit | null> => {
   const report = await channel.next()

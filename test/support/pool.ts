@@ -42,7 +42,7 @@ export const waitingInits = (at: TestDaemon): readonly number[] => {
   const below = descendantsOf(at.process.pid ?? 0).filter(({ name }) => name === 'bwrap')
   return below.flatMap(({ pid }) => {
     const inside = descendantsOf(pid)
-    return inside.some(({ name }) => name !== 'bwrap' && name !== 'init')
+    return inside.some(({ name }) => !['bwrap', 'init', 'egress'].includes(name))
       ? []
       : inside.slice(0, 1).map((it) => it.pid)
   })

@@ -9,9 +9,10 @@ import type { DaemonId } from '../../lib/ids.ts'
 import type { Logger } from '../../lib/logger.ts'
 import { buildEnvironment } from '../../sandbox/environment.ts'
 import type { SandboxProcess } from '../../sandbox/driver.ts'
+import { hasNoRelay } from '../../sandbox/gate.ts'
 import { createLaunchHost } from '../../sandbox/host.ts'
 import type { LaunchHost } from '../../sandbox/host.ts'
-import { launch, launchToGate, type LaunchSupply, noSupply } from '../../sandbox/launch.ts'
+import { launch, launchToGate, type LaunchSupply, noSupply, type WarmSandbox } from '../../sandbox/launch.ts'
 import { pinFileKept } from '../../sandbox/program/known-programs.ts'
 import { pinFileOnce } from '../../sandbox/program/pinned-file.ts'
 import type { PinWaiting, RecordImage, Registration } from '../../sandbox/registrations.ts'
@@ -98,12 +99,21 @@ export async function createMachine(options: MachineOptions): Promise<Machine> {
       const discreet = (): RedactingStream => confided.stream(server.name, waiting.principal)
       const begin = (supply: LaunchSupply): Promise<SandboxProcess> =>
         launch({ server, profile, settings, instance, supply }, launchHost, waiting)
+      // What waits was looked at when it was drawn, as a launch of this turn would have been planned.
+      const open = async (warm: WarmSandbox, outfit: Outfit): Promise<SandboxProcess> => {
+        waiting.registered()
+        try {
+          return await warm.open(waiting)
+        } catch (error) {
+          if (!hasNoRelay(error)) throw error
+          pools.lost(server.name, 'had no relay any more')
+          return begin(await outfit.supplyAgain(profile))
+        }
+      }
       if (made === null) return { ...(await begin(noSupply)), redactor: null, discreet }
       const { outfit, warm, supply } = made
       try {
-        // What waits was looked at when it was drawn, as a launch of this turn would have been planned.
-        if (warm !== null) waiting.registered()
-        const process = await (warm === null ? begin(supply) : warm.open(waiting))
+        const process = await (warm === null ? begin(supply) : open(warm, outfit))
         return { ...fitted(process, outfit, outfits), discreet }
       } catch (error) {
         await outfits.dispose(outfit)

@@ -174,6 +174,14 @@ export class Outfit implements AsyncDisposable {
     return this.#warm
   }
 
+  /** The same for another sandbox, where the first is gone and nothing of the server ran in it: that one's way out is closed. */
+  async supplyAgain(profile: ProfileSettings): Promise<LaunchSupply> {
+    const door = this.#door
+    this.#door = null
+    await door?.[Symbol.asyncDispose]()
+    return this.supply(profile)
+  }
+
   /** Everything that the launch is to add to the sandbox; what a call's lease brings is asked for when the gate opens. */
   async supply(profile: ProfileSettings): Promise<LaunchSupply> {
     const { server, secrets } = this

@@ -77,10 +77,7 @@ export class Pools implements WarmPools, WarmOutfits, AsyncDisposable {
       if (await warm.fits({ server, profile: profileOf(server), settings }, waiting)) {
         const flaw = flawOf(warm)
         if (flaw === null) return true
-        // Nothing of the server has run in it: the call has another, which is no second try of anything.
-        this.#tell(name, 'pool/lost', {
-          reason: `a sandbox that waited for a call ${flaw} when one took it`,
-        })
+        this.lost(name, flaw)
         return false
       }
     } catch (error) {
@@ -89,6 +86,11 @@ export class Pools implements WarmPools, WarmOutfits, AsyncDisposable {
     }
     void this.drain(name, 'a launch would not be planned now as they were')
     return false
+  }
+
+  /** One was drawn that is of no use. Nothing of the server has run in it: the call has another, which is no second try of anything. */
+  lost(name: string, flaw: string): void {
+    this.#tell(name, 'pool/lost', { reason: `a sandbox that waited for a call ${flaw} when one took it` })
   }
 
   async drain(name: string, reason: string): Promise<void> {
