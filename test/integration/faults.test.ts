@@ -364,7 +364,7 @@ describe('a fault', () => {
     limit('3')
     try {
       // There is none to look with whether it is gone, and what is not proven is not reported.
-      expect(await codeOf(client.call('servers/stop', { server: 'brief' }))).toBe('ERR_INTERNAL')
+      expect(await codeOf(client.call('servers/stop', { server: 'brief' }))).toBe('ERR_SHORTAGE')
     } finally {
       limit(usual)
     }
