@@ -125,3 +125,23 @@ test('the time in which the host itself is asked does not count', async () => {
   host.send({ jsonrpc: '2.0', id: 'ask', result: { action: 'cancel' } })
   expect((await host.answer(1)).result).toMatchObject({ structuredContent: { result: { action: 'cancel' } } })
 })
+
+test('the time in which the host does not read what it was answered does not count', async () => {
+  const output = { resultBytes: 1_000_000, lineBytes: 1_000_000, stderrBytes: 1000 }
+  await using host = await ready('huge-line.mjs', { timeouts: within(1500), output })
+  host.socket.pause()
+  const ids = Array.from({ length: 64 }, (_, index) => index + 1)
+  host.send(...ids.map((id) => call(id, 'huge', { bytes: 100_000 })))
+  await new Promise((resolve) => setTimeout(resolve, 3000))
+  host.socket.resume()
+  await eventually(() => outcomes(host).length === ids.length, 20_000)
+  expect(outcomes(host).filter((outcome) => !JSON.stringify(outcome).includes('"outcome":"result"'))).toEqual(
+    [],
+  )
+  await eventually(() => host.received.length > ids.length * 100_000, 20_000)
+  expect(host.lines.filter((line) => line.includes('"error"'))).toEqual([])
+  expect(host.eventsOf('call/timeout')).toEqual([])
+  // From then on it counts again.
+  host.send(call(99, 'begin', { bytes: 1 }))
+  expect((await host.answer(99)).error?.data).toMatchObject({ code: 'ERR_CALL_TIMEOUT' })
+})

@@ -67,9 +67,10 @@ export class Conversation {
   /** Host's key -> ours, for requests that were sent again */
   readonly #resent = new Map<string, string>()
   readonly #limit: number
-  #questions = 0
-  #askedAt = 0
-  #askedMs = 0
+  /** Why the clock stands: questions of the server's that the host has, and streams that are not read since it does not */
+  #stands = 0
+  #stoodAt = 0
+  #stoodMs = 0
 
   constructor(limit = maxInFlight) {
     this.#limit = limit
@@ -93,9 +94,18 @@ export class Conversation {
     )
   }
 
-  /** True while a question of the server's is with the host. */
+  /** True while a question of the server's is with the host, or the host does not read. */
   get isStanding(): boolean {
-    return this.#questions > 0
+    return this.#stands > 0
+  }
+
+  /** The clock stands until `go` was said as often as this. */
+  stand(): void {
+    if (this.#stands++ === 0) this.#stoodAt = nowMs()
+  }
+
+  go(): void {
+    if (--this.#stands === 0) this.#stoodMs += nowMs() - this.#stoodAt
   }
 
   /** Bytes that are kept of how the host introduced itself. */
@@ -103,9 +113,9 @@ export class Conversation {
     return (this.introduced?.params.length ?? 0) + (this.introduced?.initialized?.length ?? 0)
   }
 
-  /** Milliseconds in which the server could work on its answers; none pass while it waits for the host's. */
+  /** Milliseconds in which the server could work on its answers, and say them; none pass while it waits for the host. */
   now(at = nowMs()): number {
-    return (this.isStanding ? this.#askedAt : at) - this.#askedMs
+    return (this.isStanding ? this.#stoodAt : at) - this.#stoodMs
   }
 
   open(request: HostRequest): void {
@@ -150,7 +160,7 @@ export class Conversation {
 
   openServer(request: ServerRequest): void {
     this.serverRequests.set(request.id.key, request)
-    if (isQuestion(request) && this.#questions++ === 0) this.#askedAt = nowMs()
+    if (isQuestion(request)) this.stand()
   }
 
   /** Requests of one kind that the host has from the server. */
@@ -165,7 +175,7 @@ export class Conversation {
     if (request === undefined) return null
     this.serverRequests.delete(key)
     if (request.timer !== null) clearTimeout(request.timer)
-    if (isQuestion(request) && --this.#questions === 0) this.#askedMs += nowMs() - this.#askedAt
+    if (isQuestion(request)) this.go()
     return request
   }
 

@@ -11,14 +11,18 @@ export class FullStreams {
     this.#resume = resume
   }
 
-  /** Reads nothing of the source until the full stream has drained. */
-  pause(full: Writable, source: Readable): void {
+  /** Reads nothing of the source until the full stream has drained. True where it did not wait for it already. */
+  pause(full: Writable, source: Readable): boolean {
     source.pause()
     const waiting = this.#waiting.get(full) ?? new Set()
-    const isNew = waiting.size === 0
+    const { size } = waiting
     waiting.add(source)
     this.#waiting.set(full, waiting)
-    if (!isNew) return
+    if (size === 0) this.#untilDrained(full, waiting)
+    return waiting.size > size
+  }
+
+  #untilDrained(full: Writable, waiting: ReadonlySet<Readable>): void {
     full.once('drain', () => {
       this.#waiting.delete(full)
       for (const paused of waiting) this.#resume(paused)

@@ -2,7 +2,7 @@
 //
 //   host ──data──> lines ──> host lane ──pass──> outlet ──> server's stdin     a full pipe pauses its own source,
 //   host <── outlet <──pass── server lane <── lines <──data── server's stdout  and nothing else
-import type { Duplex, Writable } from 'node:stream'
+import type { Duplex, Readable, Writable } from 'node:stream'
 import { SallyportError } from '../../errors.ts'
 import { Together } from '../../lib/together.ts'
 import { noRoom, type Room } from '../../schema/room.ts'
@@ -49,7 +49,9 @@ export class Relay {
   #isClosed = false
   /** True while nothing more is taken from the host, until a server takes what is held */
   #isHostWaiting = false
-  readonly #full = new FullStreams((source) => (source === this.#host ? this.#resumeHost() : source.resume()))
+  readonly #full = new FullStreams((source) =>
+    source === this.#host ? this.#resumeHost() : this.#resumeServer(source),
+  )
   readonly #holding: SessionHolding
   /** Lines that came together are all read before the first is judged */
   readonly #judging = new Together()
@@ -233,7 +235,13 @@ export class Relay {
   #writeHost(bytes: Buffer): void {
     const stdout = this.#server?.process.stdout
     if (!this.#host.writable || this.#host.write(bytes) || stdout === undefined) return
-    this.#full.pause(this.#host, stdout)
+    // What it has answered in time is not too late because its host reads it later.
+    if (this.#full.pause(this.#host, stdout)) this.#wire.talk.stand()
+  }
+
+  #resumeServer(stdout: Readable): void {
+    this.#wire.talk.go()
+    stdout.resume()
   }
 
   /** Our own words to the host: one that does not listen is not listened to, nor told anything in the end. */
