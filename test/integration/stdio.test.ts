@@ -70,23 +70,55 @@ it('has the statuses of the command line for a server that is not there and a na
   expect((await at.run(['stdio', 'a b'])).status).toBe(7)
 })
 
-it('a host that closes its end is not kept waiting, and its server is gone', async () => {
+/** It goes on with what it was asked when its input ends. */
+const lasting = fixture('slow', { args: ['/app/slow.mjs', 'to-the-end'] })
+
+it('a host that closes its end, and then ends it, is not kept waiting, and its server is gone', async () => {
   await using at = await daemon(config)
   const child = at.start(['stdio', 'never'])
   child.stdin?.write('{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}\n')
-  await eventually(async () => {
-    const { servers } = await at.client.call('servers/list', {})
-    return servers.some(({ instances }) => instances.some(({ pid }) => pid !== null))
-  })
+  const pids = async () => {
+    const { instances } = await at.client.call('servers/get', { server: 'never' })
+    return instances.filter(({ pid }) => pid !== null)
+  }
+  await eventually(async () => (await pids()).length > 0)
   const ended = once(child, 'exit')
   child.stdin?.end()
+  child.kill('SIGTERM')
   await ended
-  const { instances } = await at.client.call('servers/get', { server: 'never' })
-  expect(instances.filter(({ pid }) => pid !== null)).toEqual([])
+  await eventually(async () => (await pids()).length === 0)
+})
+
+it('a host that says all at once, closes its end and reads on has every answer', async () => {
+  await using at = await daemon(
+    configOf({ slow: fixture('slow', { args: ['/app/slow.mjs', 'to-the-end'] }) }),
+  )
+  const wait = (id: number, ms: number) => ({
+    id,
+    method: 'tools/call',
+    params: { name: 'wait', arguments: { ms } },
+  })
+  const messages = [
+    { id: 0, method: 'initialize', params: { protocolVersion: '2025-11-25', capabilities: {} } },
+    { method: 'notifications/initialized' },
+    wait(1, 1500), // three times as long as a server has to end by itself
+    { id: 2, method: 'ping' },
+    wait(3, 0),
+  ]
+  const input = messages.map((message) => `${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`).join('')
+  const { stdout, status } = await at.run(['stdio', 'slow'], { input })
+  const answers = stdout
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line))
+  expect(answers.map(({ id, error }) => ({ id, error }))).toEqual(
+    expect.arrayContaining([0, 1, 2, 3].map((id) => ({ id }))),
+  )
+  expect(status).toBe(0)
 })
 
 it('a host that is killed in a call leaves an outcome in the journal, and nothing running', async () => {
-  await using at = await daemon(configOf({ slow: fixture('slow') }))
+  await using at = await daemon(configOf({ slow: lasting }))
   const shim = at.start(['stdio', 'slow'])
   const say = (message: object): void =>
     void shim.stdin?.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`)

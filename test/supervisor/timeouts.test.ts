@@ -128,11 +128,11 @@ test('the time in which the host itself is asked does not count', async () => {
 
 test('the time in which the host does not read what it was answered does not count', async () => {
   const output = { resultBytes: 1_000_000, lineBytes: 1_000_000, stderrBytes: 1000 }
-  await using host = await ready('huge-line.mjs', { timeouts: within(1500), output })
+  await using host = await ready('huge-line.mjs', { timeouts: within(3000), output })
   host.socket.pause()
   const ids = Array.from({ length: 64 }, (_, index) => index + 1)
   host.send(...ids.map((id) => call(id, 'huge', { bytes: 100_000 })))
-  await new Promise((resolve) => setTimeout(resolve, 3000))
+  await new Promise((resolve) => setTimeout(resolve, 4500))
   host.socket.resume()
   await eventually(() => outcomes(host).length === ids.length, 20_000)
   expect(outcomes(host).filter((outcome) => !JSON.stringify(outcome).includes('"outcome":"result"'))).toEqual(
@@ -144,4 +144,15 @@ test('the time in which the host does not read what it was answered does not cou
   // From then on it counts again.
   host.send(call(99, 'begin', { bytes: 1 }))
   expect((await host.answer(99)).error?.data).toMatchObject({ code: 'ERR_CALL_TIMEOUT' })
+})
+
+test('a host that has said all, and is asked, is waited for no longer', async () => {
+  const elicitation = { enabled: true, timeoutMs: 600_000, queue: 1 }
+  await using host = await ready('asks.mjs', { timeouts: within(600_000), elicitation })
+  host.send(call(1, 'ask', { method: 'elicitation/create' }))
+  await eventually(() => host.lines.some((line) => line.includes('elicitation/create')))
+  host.socket.end()
+  await host.session.ended
+  const [outcome] = await eventually(() => outcomes(host).length > 0 && outcomes(host))
+  expect(outcome).toMatchObject({ outcome: 'lost' })
 })

@@ -99,6 +99,11 @@ export class Conversation {
     return this.#stands > 0
   }
 
+  /** True while a question of the server's is with the host. */
+  get isAsking(): boolean {
+    return [...this.serverRequests.values()].some(isQuestion)
+  }
+
   /** The clock stands until `go` was said as often as this. */
   stand(): void {
     if (this.#stands++ === 0) this.#stoodAt = nowMs()

@@ -3,6 +3,7 @@
 //   host ──data──> lines ──> host lane ──pass──> outlet ──> server's stdin     a full pipe pauses its own source,
 //   host <── outlet <──pass── server lane <── lines <──data── server's stdout  and nothing else
 import type { Duplex, Readable, Writable } from 'node:stream'
+import { setImmediate as turn } from 'node:timers/promises'
 import { SallyportError } from '../../errors.ts'
 import { Together } from '../../lib/together.ts'
 import { noRoom, type Room } from '../../schema/room.ts'
@@ -171,6 +172,19 @@ export class Relay {
   pauseHost(): void {
     this.#isHostWaiting = true
     this.#host.pause()
+  }
+
+  /** The connected server hears no more. */
+  endInput(): void {
+    this.#toServer.flush()
+    this.#input?.end()
+  }
+
+  /** False once the host has closed both of its ends: of a socket a write of nothing tells that from the end of what it says. */
+  async stillReads(): Promise<boolean> {
+    if (this.#host.writable && this.#host.writableLength === 0) this.#host.write('')
+    await turn()
+    return this.#host.writable
   }
 
   /** Nothing more is taken from the host; what it says is read and dropped, so that its end is clean. */

@@ -128,6 +128,12 @@ export class SessionBoundary {
     return this.#calls.isWaiting
   }
 
+  /** True while the server has a request of the host's that it can answer without it. */
+  get isAwaited(): boolean {
+    const { talk } = this.#options
+    return !talk.isAsking && talk.hostRequests.values().some(isAnswered)
+  }
+
   /** Resolves when whatever waits by now was sent or refused. */
   decided(): Promise<void> {
     return this.#calls.decided()
@@ -198,3 +204,6 @@ export class SessionBoundary {
     if (this.#surface.isWanted) this.#options.wanted()
   }
 }
+
+/** A subscription is answered when it ends. */
+const isAnswered = ({ route }: HostRequest): boolean => route !== 'listen'

@@ -17,9 +17,9 @@ import { Relay } from '../lanes/relay.ts'
 import { afterLoss, type Phase, type SessionOptions } from './options.ts'
 import { SessionBoundary } from './boundary.ts'
 import { SessionInstances } from './instances.ts'
+import { lastAnswers } from './last-answers.ts'
 import type { Serving } from '../shared/serving.ts'
 import { mostShared } from '../shared/refusal.ts'
-import { soon } from '../instance/stop.ts'
 import { noHandshake, unavailable } from '../message/unavailable.ts'
 
 /** Starts its instance at the host's first message, or where told so at its end without one; ends when either side does. Of its own nothing is restarted: hosts do that. */
@@ -35,7 +35,7 @@ export class Session implements AsyncDisposable {
   #host: Duplex | null = null
   #deadline: NodeJS.Timeout | undefined
   #probe: MessageId | null = null
-  #hasHostEnded = false
+  #left: typeof hostLeft | null = null
   readonly #boundary: SessionBoundary
 
   constructor(options: SessionOptions) {
@@ -124,7 +124,7 @@ export class Session implements AsyncDisposable {
       this.#watch(instance, process)
       this.#relay?.connect(process, { muted: false, flush: true })
       this.#awaitHandshake(instance)
-      if (this.#hasHostEnded) void this.#hostEnded()
+      if (this.#left !== null) void this.#hostEnded()
     } catch (thrown) {
       if (this.#instances.serving === instance) this.#lost(SallyportError.from(thrown))
     }
@@ -224,12 +224,12 @@ export class Session implements AsyncDisposable {
   }
 
   // The end.
-  /** What a host said before it closed its end still reaches its server, as it would without us. */
+  /** What a host said before it closed its end still reaches its server, as it would without us; one that still reads is answered. */
   async #hostEnded(): Promise<void> {
-    this.#hasHostEnded = true
+    this.#left = hostLeft
     const isNew = this.#phase === 'idle'
     if (this.#options.runsUnasked && !this.#instances.isUsed) this.#wanted()
-    if (this.#phase !== 'starting') await soon(this.#boundary.decided(), this.#options.server.stop.eofMs)
+    if (this.#phase !== 'starting') await lastAnswers(this.#relay, this.#boundary, this.#options.server)
     if (this.#phase === 'starting' || (isNew && this.#phase !== 'idle')) return // the start goes on with it
     await this.#end(hostLeft, null)
   }
@@ -239,7 +239,7 @@ export class Session implements AsyncDisposable {
     if (instance === null || this.#phase === 'ending' || this.#phase === 'ended') return
     if (this.#options.shared !== null) return // the end of the process is told apart
     if (this.#phase === 'probing') return this.#goLegacy(instance, this.#probe, 'it closed its output', true)
-    void whyClosed(process, 'the server closed its output').then((why) => this.#end(why, null))
+    void whyClosed(process, 'the server closed its output').then((why) => this.#end(this.#left ?? why, null))
   }
 
   /** Follows a process to its end: what it said last still reaches the host. */
@@ -247,7 +247,7 @@ export class Session implements AsyncDisposable {
     void process.ended.then(() => {
       if (this.#instances.serving !== instance) return undefined
       if (this.#phase === 'probing') return this.#goLegacy(instance, this.#probe, 'it ended', true)
-      if (this.#options.shared === null) return this.#end(null, null)
+      if (this.#options.shared === null) return this.#end(this.#left, null)
       return this.#lost(unavailable(this.#options.server.name, instance.reason))
     })
   }
@@ -260,7 +260,7 @@ export class Session implements AsyncDisposable {
     this.#relay?.forget()
     this.#retire(error.message)
     this.#boundary.lost(error)
-    if (this.#hasHostEnded) void this.#hostEnded()
+    if (this.#left !== null) void this.#hostEnded()
   }
 
   #fail(error: SallyportError): void {
