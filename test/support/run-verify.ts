@@ -1,11 +1,15 @@
-// Verifies a profile in a process of its own, which may be another user's: `run-verify.ts PROFILE [self-check | strict | plain [ASSERTION...]]` prints it.
+// Verifies a profile in a process of its own, which may be another user's: `run-verify.ts PROFILE [HOW [ASSERTION...]]` prints it,
+// where HOW is self-check, strict or plain, or `self-check:CONTROL,…` for the probes of these controls alone.
 import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseAssertion, type StatedAssertion } from '../../src/schema/assertion.ts'
+import type { ControlId } from '../../src/verify/arms/controls.ts'
 import { verifyProfile } from '../../src/verify/verify.ts'
 
-const [profile = 'offline', more, ...texts] = process.argv.slice(2)
+const [profile = 'offline', more = 'plain', ...texts] = process.argv.slice(2)
+const [how, only] = more.split(':')
+const controls = only?.split(',') as ControlId[] | undefined
 const assertions = texts.map((text, index): StatedAssertion => {
   const parsed = parseAssertion(text)
   if (!parsed.ok) throw new Error(`${text}: ${parsed.problem.expected}`)
@@ -14,8 +18,8 @@ const assertions = texts.map((text, index): StatedAssertion => {
 const home = await mkdtemp(join(tmpdir(), 'sp-home-'))
 try {
   const host = { env: { LANG: 'C.UTF-8' }, home, uid: process.getuid?.() ?? -1 }
-  const [selfCheck, strict] = [more === 'self-check', more === 'strict']
-  const found = await verifyProfile(profile, { host, selfCheck, strict, assertions })
+  const options = { host, selfCheck: how === 'self-check', strict: how === 'strict', assertions }
+  const found = await verifyProfile(profile, { ...options, ...(controls && { controls }) })
   process.stdout.write(JSON.stringify({ ...found, leftAtHome: await readdir(home) }))
 } finally {
   await rm(home, { recursive: true })
