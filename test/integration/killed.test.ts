@@ -14,6 +14,8 @@ import { cgroupsOf, descendantsOf } from '../support/leaks.ts'
 import { type Fault, type Faults, faults } from '../support/fault.ts'
 import { bodiesOf, recordsOf, witness, type Witness } from '../support/witness.ts'
 
+type Life = Awaited<ReturnType<typeof serve>>
+
 interface Row {
   readonly step: string
   readonly fault: Fault
@@ -107,12 +109,22 @@ const rules = [
 let seen: Witness
 let at: Place
 let fault: Faults
+let life: Life | null = null
+
+/** A daemon that faults can befall: the one in which the last test has looked at what a kill has left, else a new one. */
+async function living(): Promise<Life> {
+  if (life !== null && life.process.exitCode === null && life.process.signalCode === null) return life
+  fault.disarm()
+  return (life = await serve(at, fault.env))
+}
+
 beforeAll(async () => {
   seen = await witness()
   at = await place(configOf({ plain: seen.entry('plain'), asked: seen.entry('asked') }, { rules }))
   fault = faults(at.folder)
 })
 afterAll(async () => {
+  if (life !== null) await endServe(life)
   await at[Symbol.asyncDispose]()
   await seen[Symbol.asyncDispose]()
 })
@@ -149,7 +161,7 @@ describe('a daemon that is killed', () => {
     '%d ms into the launch for a call leaves its caller told, one end of what is on record, and nothing else',
     async (ms) => {
       const text = `launch-${Math.random()}`
-      const { process, client } = await serve(at)
+      const { process, client } = await living()
       const { daemon } = client.hello
       const others = new Set(orphanedSandboxes().map(({ pid }) => pid))
       // Its guard, who asks for the credentials of peers, and the launcher of the next sandbox
@@ -171,7 +183,7 @@ describe('a daemon that is killed', () => {
       await eventually(() => orphanedSandboxes().every(({ pid }) => others.has(pid)), 20_000)
       await eventually(() => cgroupsOf(daemon).length === 0, 20_000)
 
-      const again = await serve(at)
+      const again = await living()
       const intents = bodiesOf(at.stateDir, 'call.intent').filter(({ request }) =>
         String(request).includes(text),
       )
@@ -181,7 +193,6 @@ describe('a daemon that is killed', () => {
       expect(reached).toBeLessThanOrEqual(intents.length)
       if ((await told) === 'done') expect([intents.length, reached]).toEqual([1, 1])
       await expectAftermath(at, again.client)
-      await endServe(again)
     },
   )
 
@@ -190,7 +201,7 @@ describe('a daemon that is killed', () => {
     const tornBefore = bodiesOf(at.stateDir, 'segment.opened').filter(({ torn }) => torn !== null).length
     let questions: readonly unknown[] = []
     {
-      const { process, client } = await serve(at, fault.env)
+      const { process, client } = await living()
       await using operator = client
       await using host = await at.connect('host')
       await operator.call('servers/start', { server })
@@ -211,8 +222,7 @@ describe('a daemon that is killed', () => {
     const reached = seen.calls(server).length - before
     if (expected.reached !== 'perhaps') expect(reached).toBe(expected.reached === 'once' ? 1 : 0)
 
-    const { process, client } = await serve(at, fault.env)
-    await using operator = client
+    const { client: operator } = await living()
     // The chain holds, and what was cut off is told of by the segment after it.
     expect(await operator.call('audit/verify', {})).toMatchObject({ ok: true, flaw: null })
     const torn = bodiesOf(at.stateDir, 'segment.opened').filter(({ torn: end }) => end !== null)
@@ -236,9 +246,6 @@ describe('a daemon that is killed', () => {
     expect(again).toBeLessThanOrEqual(1)
     expect(again).toBe(seen.calls(server).length - before - (server === 'plain' ? 1 : 0))
     await expectAftermath(at, operator)
-    const ended = once(process, 'exit')
-    process.kill('SIGTERM')
-    await ended
     const calls = recordsOf(at.stateDir).filter(({ type }) => type === 'call.outcome')
     expect(new Set(calls.map(({ body }) => (body as { call: string }).call)).size).toBe(calls.length)
   })
