@@ -1,8 +1,9 @@
 // Runs a script of ours as an ordinary user, from tests that run as root, wherever the clone lies.
-import { execFile } from 'node:child_process'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { createInterface } from 'node:readline'
 import { promisify } from 'node:util'
 import { clonePlace, ordinaryCode } from './probe-folder.ts'
 import { ordinaryUid } from './user.ts'
@@ -28,37 +29,70 @@ const runAs = async (
   script: string,
   args: readonly string[],
 ): Promise<string> => {
+  using command = commandAs(uid, under, script, args)
+  const options = { ...command.options, maxBuffer: 1 << 24, timeout: 120_000 }
+  return (await promisify(execFile)('unshare', command.args, options)).stdout
+}
+
+/** What `unshare` is to be asked for, and its environment; disposing takes away what the clone was bound to. */
+const commandAs = (uid: number, under: readonly string[], script: string, args: readonly string[]) => {
   const place = clonePlace()
-  const folder = place ?? (await mkdtemp(join(tmpdir(), 'sp-user-')))
+  const folder = place ?? mkdtempSync(join(tmpdir(), 'sp-user-'))
   const node = process.execPath.startsWith(repository)
     ? join(folder, process.execPath.slice(repository.length))
     : process.execPath
   const drop = ['setpriv', `--reuid=${uid}`, `--regid=${uid}`, '--clear-groups', ...under]
-  const inner = ['mount --bind "$1" "$2" && shift 2 && exec "$@"', 'sh', repository, folder]
-  try {
-    const { stdout } = await promisify(execFile)(
-      'unshare',
-      [
-        '--mount',
-        '--propagation',
-        'private',
-        'sh',
-        '-c',
-        ...inner,
-        ...drop,
-        node,
-        join(folder, 'test', script),
-        ...args,
-      ],
-      {
-        cwd: '/',
-        env: { PATH: process.env['PATH'], HOME: '/nonexistent', ...ordinaryCode() },
-        maxBuffer: 1 << 24,
-        timeout: 120_000,
-      },
-    )
-    return stdout
-  } finally {
-    if (place === undefined) await rm(folder, { recursive: true, force: true })
+  const bind = ['sh', '-c', 'mount --bind "$1" "$2" && shift 2 && exec "$@"', 'sh', repository, folder]
+  const command = [...drop, node, join(folder, 'test', script), ...args]
+  return {
+    args: ['--mount', '--propagation', 'private', ...bind, ...command],
+    options: {
+      cwd: '/',
+      env: { PATH: process.env['PATH'], HOME: '/nonexistent', ...ordinaryCode() },
+    },
+    [Symbol.dispose]: () => {
+      if (place === undefined) rmSync(folder, { recursive: true, force: true })
+    },
   }
+}
+
+/** What that process says of one request: what was found, or why nothing was. */
+export type Answer = readonly [id: number, said: unknown, error: string | null]
+
+const waiting = new Map<number, PromiseWithResolvers<unknown>>()
+let answering: ChildProcess | null = null
+let asked = 0
+
+/**
+ * Has the ordinary user's process answer, `answer-as-user.ts`, and returns what it answered. There is one to a test file, since what it has to load
+ * takes longer than most of what it is asked; it ends with the file's own process.
+ */
+export const askUser = (what: 'fixture' | 'egress', args: unknown): Promise<unknown> => {
+  answering ??= startAnswering()
+  const id = asked++
+  const answer = Promise.withResolvers<unknown>()
+  waiting.set(id, answer)
+  answering.stdin?.write(`${JSON.stringify([id, what, args])}\n`)
+  return answer.promise
+}
+
+const startAnswering = (): ChildProcess => {
+  const command = commandAs(ordinaryUid, [], 'support/answer-as-user.ts', [])
+  const child = spawn('unshare', command.args, { ...command.options, stdio: ['pipe', 'pipe', 'inherit'] })
+  createInterface(child.stdout).on('line', (line) => {
+    const [id, said, error] = JSON.parse(line) as Answer
+    const answer = waiting.get(id)
+    waiting.delete(id)
+    if (error === null) answer?.resolve(said)
+    else answer?.reject(new Error(error))
+  })
+  child.once('close', (code) => {
+    answering = null
+    command[Symbol.dispose]()
+    for (const [id, answer] of waiting) {
+      waiting.delete(id)
+      answer.reject(new Error(`the ordinary user’s process ended with ${code}`))
+    }
+  })
+  return child
 }

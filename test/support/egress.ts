@@ -4,7 +4,7 @@ import type { BubblewrapPlan } from '../../src/sandbox/bubblewrap/driver.ts'
 import type { SandboxExit } from '../../src/sandbox/driver.ts'
 import { etcFiles, withResolver } from '../../src/sandbox/mounts/etc.ts'
 import { planNetwork } from '../../src/sandbox/network.ts'
-import { asUser } from './as-user.ts'
+import { askUser } from './as-user.ts'
 import { forwardTo, openTestDoor, type TestDoor } from './sandbox-door.ts'
 import { launchHost, launchProbe, settingsFor } from './launch.ts'
 import { mountOf, ownUid, planOf, textOf } from './plan.ts'
@@ -41,7 +41,7 @@ const withoutProxy = 'unset HTTP_PROXY HTTPS_PROXY http_proxy https_proxy NO_PRO
 /** Runs it under a daemon of that user. */
 export const tryInside = async (daemon: 'root' | 'user', request: EgressRequest): Promise<EgressOutcome> =>
   process.getuid?.() === 0 && daemon === 'user'
-    ? (JSON.parse(await asUser('support/run-egress.ts', JSON.stringify(request))) as EgressOutcome)
+    ? ((await askUser('egress', request)) as EgressOutcome)
     : runInside(request)
 
 /** Runs it under a daemon of our own user. */

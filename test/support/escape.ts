@@ -4,7 +4,7 @@ import { basename, dirname } from 'node:path'
 import { promisify } from 'node:util'
 import type { BubblewrapArgument } from '../../src/sandbox/bubblewrap/argv.ts'
 import type { BubblewrapPlan } from '../../src/sandbox/bubblewrap/driver.ts'
-import { asUser } from './as-user.ts'
+import { askUser } from './as-user.ts'
 import { type Difference, outputOf } from './launch.ts'
 import { mountOf, planOf, run } from './plan.ts'
 import { buildProbe } from './probe.ts'
@@ -23,7 +23,7 @@ export const confined = async (
   more: Difference = {},
 ): Promise<string> =>
   isRoot && daemon === 'user'
-    ? asUser('support/run-fixture.ts', fixture, JSON.stringify(args), JSON.stringify(more))
+    ? ((await askUser('fixture', [fixture, args, more])) as string)
     : outputOf(fixture, args, more)
 
 /** Runs the fixture with nothing around it: what it finds open here is what the sandbox must close. */
