@@ -6,8 +6,8 @@ import { describe, expect, test } from 'vitest'
 import type { Client } from '../../src/client/client.ts'
 import type { AuditRecord, PendingApproval, TrustView } from '../../src/rpc/governed.ts'
 import { attached } from '../support/attached.ts'
-import { configOf, daemon, fixture } from '../support/daemon.ts'
-import type { TestDaemon } from '../support/daemon.ts'
+import { configOf, daemon, fixture, place, serve } from '../support/daemon.ts'
+import type { Place } from '../support/daemon.ts'
 import { eventually } from '../support/eventually.ts'
 import { clockStood } from '../support/clock-stood.ts'
 
@@ -46,7 +46,7 @@ async function answering(client: Client, answer: (question: PendingApproval) => 
 }
 
 /** Kills the daemon, lets `change` have its way, and starts another. */
-async function again(at: TestDaemon, change: () => void = () => undefined): Promise<Client> {
+async function again(at: Place, change: () => void = () => undefined): Promise<Client> {
   // Its doors open before it writes down who it is, and they are open until the kernel has ended all of it.
   const record = await eventually(
     () => readFileSync(join(at.runtimeDir, 'host', 'daemon.json'), 'utf8'),
@@ -150,7 +150,7 @@ describe('an approval that stands', () => {
   /** A daemon with a standing approval for pull/echo, and an operator who answers no question any more. */
   async function standing() {
     const rules = [{ permission: 'mcp:pull:poison', action: 'allow' }, ...ask]
-    const at = await daemon(configOf({}, { approval: { wait_ms: 3000 } }))
+    const at = await place()
     const folder = join(at.folder, 'code')
     cpSync(fixtures, folder, { recursive: true })
     const config = (more: object = {}): void =>
@@ -160,7 +160,8 @@ describe('an approval that stands', () => {
           configOf({ pull: rugPull({ package: { source: folder, target: '/app' }, ...more }) }, { rules }),
         ),
       )
-    const operator = await again(at, config)
+    config()
+    const { client: operator } = await serve(at)
     {
       await using _watch = await answering(operator, ({ id }) =>
         operator.call('approvals/approve', { id, scope: 'policy' }),
