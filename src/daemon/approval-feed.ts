@@ -30,7 +30,7 @@ export async function feedApprovals(
   { events, pending }: FeedPorts,
   { seq, known }: FeedStart,
   caller: Caller,
-  stream: Notifier,
+  stream: Pick<Notifier, 'signal' | 'notify'>,
 ): Promise<void> {
   const open = new Set(known)
   const ask = async (question: PendingApproval): Promise<void> => {

@@ -9,6 +9,7 @@ import { type Pending, type Place, settle } from './pending.ts'
 import type { Entry, JournalRecord, Position } from './record.ts'
 import { replayFrom } from './replay.ts'
 import { beginning, type SegmentEnd, throughDescriptor } from './segments.ts'
+import type { Newest } from './newest.ts'
 import { Tail, type TailOptions } from './tail.ts'
 import { UncutNote } from './uncut.ts'
 
@@ -62,6 +63,11 @@ export class Journal implements AsyncDisposable {
   /** The last durable record. */
   get head(): Position {
     return this.#tail.head
+  }
+
+  /** The last records that are durable, while somebody follows. */
+  get newest(): Newest {
+    return this.#tail.newest
   }
 
   /** Resolves when there are newer records than at present, or with the signal. */

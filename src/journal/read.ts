@@ -114,14 +114,15 @@ async function openSegment(
   throw unaskable(path, null)
 }
 
-function recordOf(line: string): JournalRecord | null {
+/** Reads a line; null for the torn end of a batch that never counted. */
+export function recordOf(line: string): JournalRecord | null {
   try {
     const value: unknown = JSON.parse(line)
     return typeof value === 'object' && value !== null && 'seq' in value && 'body' in value
-      ? ({ ...noSeal, ...value } as JournalRecord)
+      ? ((Object.hasOwn(value, 'mac') ? value : { ...value, ...noSeal }) as JournalRecord)
       : null
   } catch {
-    return null // the torn end of a batch that never counted
+    return null
   }
 }
 

@@ -13,6 +13,7 @@ import {
 import { type FileHandle, open } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { BatchBytes } from './batch-bytes.ts'
+import { Newest } from './newest.ts'
 import { type Entry, layOutBatch, originOf, type Position } from './record.ts'
 import { UncutNote } from './uncut.ts'
 import {
@@ -71,7 +72,11 @@ export class Tail {
   /** The segment that was closed and has no next one yet, which is made beside it or nowhere */
   #lastPath: string | null = null
   #head: Position
+  /** The last records that count, while somebody follows */
+  readonly newest = new Newest()
   readonly #bytes = new BatchBytes()
+  /** Number of the record before those that `#bytes` holds, once the last `write` has written them */
+  #written: number | null = null
   #torn: Torn | null
   /** The open segment holds more than counts, which must be gone before anything is added */
   #isBehind = false
@@ -94,6 +99,7 @@ export class Tail {
 
   /** Writes the entries as one batch; with none it opens the segment. It counts once it is kept. */
   write(entries: readonly Entry[]): void {
+    this.#written = null
     const segment = this.#openSegment()
     if (entries.length > 0) this.#writeBatch(segment, entries)
   }
@@ -103,6 +109,7 @@ export class Tail {
     if (this.#segment === null) return
     const { length, mac } = this.#segment
     this.#segment.kept = { length, mac, head: this.#head }
+    if (this.#written !== null) this.newest.add(this.#written, this.#bytes.bytes)
   }
 
   /** What was written survives a loss of power; a new segment's name, too. */
@@ -156,6 +163,7 @@ export class Tail {
     const seal = { key: this.#options.key, after: segment.mac }
     const { seq, hash, mac } = layOutBatch(this.#bytes, entries, origin, this.#head, seal)
     this.#writeBytes(segment, this.#bytes.bytes)
+    this.#written = this.#head.seq
     segment.mac = mac
     this.#head = { seq, hash }
   }

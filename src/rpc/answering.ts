@@ -21,6 +21,8 @@ export interface Call {
 export interface Notifier {
   readonly signal: AbortSignal
   notify<M extends keyof Notifications>(method: M, params: Notifications[M]): Promise<void>
+  /** Notifications that are laid out already, any number of lines, in one write */
+  pass(lines: Buffer): Promise<void>
 }
 
 /** A session that takes the connection over, and its room; `head` is what was read behind the request. */

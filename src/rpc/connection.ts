@@ -212,7 +212,11 @@ class Connection {
 
   async #stream(task: (stream: Notifier) => Promise<void>): Promise<void> {
     try {
-      await task({ signal: this.#gone.signal, notify: (method, params) => this.#notify(method, params) })
+      await task({
+        signal: this.#gone.signal,
+        notify: (method, params) => this.#pass(notificationLine(method, params)),
+        pass: (lines) => this.#pass(lines),
+      })
     } catch (error) {
       if (!this.#gone.signal.aborted) this.#options.log.error({ err: error }, 'stream to a host failed')
       this.#end()
@@ -221,9 +225,9 @@ class Connection {
     }
   }
 
-  async #notify(method: string, params: unknown): Promise<void> {
+  async #pass(lines: string | Buffer): Promise<void> {
     this.#gone.signal.throwIfAborted()
-    if (this.#write(notificationLine(method, params))) return
+    if (this.#write(lines)) return
     const { promise, resolve } = Promise.withResolvers<void>()
     this.#socket.once('drain', resolve).once('close', resolve)
     await promise
@@ -232,9 +236,9 @@ class Connection {
   }
 
   /** False once the peer should read before more is written. */
-  #write(line: string): boolean {
+  #write(lines: string | Buffer): boolean {
     if (!this.#socket.writable) return false
-    const isDrained = this.#socket.write(line)
+    const isDrained = this.#socket.write(lines)
     if (this.#socket.writableLength > this.#options.limits.unreadBytes || !this.#holding.hasRoom) {
       this.#options.log.warn(
         { principal: this.#options.principal.id },

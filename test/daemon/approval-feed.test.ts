@@ -5,7 +5,6 @@ import type { ApprovalQuestion } from '../../src/call/ports.ts'
 import { feedApprovals } from '../../src/daemon/approval-feed.ts'
 import { EventLog } from '../../src/daemon/events.ts'
 import type { CallId } from '../../src/lib/ids.ts'
-import type { Notifier } from '../../src/rpc/answering.ts'
 import type { PendingApproval, SettledApproval } from '../../src/rpc/governed.ts'
 import type { Caller } from '../../src/supervisor/ports.ts'
 
@@ -44,7 +43,7 @@ function arrange(): {
     waits.shift()?.(`${method} ${names.get(id)}${granted}`)
     return new Promise((resolve) => reads.push(resolve))
   }
-  const stream: Notifier = { signal: ended.signal, notify }
+  const stream = { signal: ended.signal, notify }
   const start = { seq: 0, known: [] }
   const feeding = feedApprovals({ events, pending: () => approvals.pending() }, start, operator, stream)
   return {

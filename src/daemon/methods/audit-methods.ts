@@ -10,6 +10,7 @@ import type { AuditQuery as Query } from '../../rpc/governed.ts'
 import type { Policy } from '../../supervisor/ports.ts'
 import { explainCall } from './explain-call.ts'
 import type { Governance } from '../governance/governance.ts'
+import { JournalFeed } from '../journal-feed.ts'
 import { turns } from '../turns.ts'
 import type { MethodCall, MethodTable } from './methods.ts'
 import { policyVersionOf } from '../governance/policy.ts'
@@ -29,13 +30,12 @@ export interface AuditPorts {
 }
 
 const usualLimit = 100
-const followLimit = 1000
+/** Most records of a call that it is explained by */
+const mostOfCall = 1000
 /** Most of the journal in one answer: a client's longest line has room for it */
 const answerBytes = 8 * 1024 * 1024
 /** Answers that are put together at once: each takes several times its length until it is written */
 const mostAnswers = 4
-/** Most of it that a follower holds: it may not read on for as long as it likes */
-const followBytes = 256 * 1024
 
 /** The methods of operator.sock about the journal; they only read. */
 export function auditMethods({ governance, directory, key, policy }: AuditPorts): MethodTable<Methods> {
@@ -51,6 +51,7 @@ export function auditMethods({ governance, directory, key, policy }: AuditPorts)
     }
     return queryJournal(directory, { ...range, limit, limitBytes, from, matches })
   }
+  const feed = new JournalFeed(governance.journal, directory)
   const inTurn = turns(mostAnswers)
   const findInTurn = (query: Query, waiting: Waiting): Promise<Found> =>
     inTurn(() => find(query, answerBytes, waiting))
@@ -59,13 +60,16 @@ export function auditMethods({ governance, directory, key, policy }: AuditPorts)
       await governance.governors.settled()
       const { head } = governance.journal
       const { records, isCut } = await findInTurn(query, call)
-      if (query.follow === true) follow(governance, find, { ...query, after: head.seq }, call)
+      if (query.follow === true) {
+        const matches = asksForAll(query) ? null : (record: JournalRecord) => isAsked(record, query)
+        call.afterReply((stream) => feed.tell({ after: head.seq, matches }, stream))
+      }
       const isLookedAt = query.seq !== undefined || query.call !== undefined
       return { records, more: isCut, head, lacking: isLookedAt ? lackingBeside(directory, records) : [] }
     },
     async 'calls/explain'({ call_id: call }, waiting) {
       await governance.governors.settled()
-      const { records } = await findInTurn({ call, limit: followLimit }, waiting)
+      const { records } = await findInTurn({ call, limit: mostOfCall }, waiting)
       const explained = explainCall(call, records, (server) => policyVersionOf(policy.settings, server))
       const { rule, policy: by } = explained
       // Of a file that cannot be read any more, or was decided by before, no line is known.
@@ -85,7 +89,11 @@ async function placeOf(rule: string, settings: Policy['settings']): Promise<Plac
   return placeOfOrigin(rule, settings)
 }
 
-function isAsked({ type, body }: JournalRecord, asked: Query): boolean {
+const asksForAll = ({ type, server, call, seq }: Query): boolean =>
+  [type, server, call, seq].every((asked) => asked === undefined)
+
+function isAsked({ seq, type, body }: JournalRecord, asked: Query): boolean {
+  if (asked.seq !== undefined && seq !== asked.seq) return false
   if (asked.type !== undefined && !matchesName(asked.type, type)) return false
   if (asked.server !== undefined && serverOf(body) !== asked.server) return false
   return asked.call === undefined || member(body, 'call') === asked.call
@@ -101,25 +109,3 @@ const member = (body: unknown, key: string): unknown =>
   typeof body === 'object' && body !== null && Object.hasOwn(body, key)
     ? (body as Record<string, unknown>)[key]
     : undefined
-
-function follow(
-  { journal }: Governance,
-  find: (query: Query, limitBytes: number, waiting: Waiting) => Promise<Found>,
-  query: Query,
-  call: MethodCall,
-): void {
-  call.afterReply(async (stream) => {
-    let after = query.after ?? 0
-    while (!stream.signal.aborted) {
-      const { seq } = journal.head
-      if (seq <= after) {
-        await journal.moved(stream)
-        continue
-      }
-      const page = { ...query, after, before: seq + 1, from: 'oldest', limit: followLimit } as const
-      const { records, isCut } = await find(page, followBytes, stream)
-      for (const record of records) await stream.notify('audit/record', record)
-      after = isCut || records.length === followLimit ? (records.at(-1)?.seq ?? seq) : seq
-    }
-  })
-}

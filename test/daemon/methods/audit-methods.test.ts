@@ -24,14 +24,16 @@ test('a follower that does not read has little read for it, and misses nothing o
   const [reader, first] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
   const over = new AbortController()
   const told: number[] = []
-  const notify = async (_method: string, record: unknown): Promise<void> => {
+  const pass = async (lines: Buffer): Promise<void> => {
     first.resolve()
     await reader.promise
-    told.push((record as { seq: number }).seq)
+    const said = lines.toString().trimEnd().split('\n')
+    told.push(...said.map((line) => (JSON.parse(line) as { params: { seq: number } }).params.seq))
     if (told.length === 600) over.abort()
   }
+  const notify = (): Promise<void> => Promise.reject(new Error('one by one'))
   const before = bytesRead()
-  const done = Promise.all(tasks.map((task) => task({ signal: over.signal, notify })))
+  const done = Promise.all(tasks.map((task) => task({ signal: over.signal, notify, pass })))
   await first.promise
   expect(bytesRead() - before).toBeLessThan(2_000_000)
   reader.resolve()

@@ -1,0 +1,124 @@
+// What followers of the journal are told: each record that they asked for once, in order, however slowly they read.
+import type { Journal } from '../journal/journal.ts'
+import { type Found, queryJournal, recordOf } from '../journal/read.ts'
+import type { JournalRecord } from '../journal/record.ts'
+import { RawJson } from '../lib/raw-json.ts'
+import type { Notifier } from '../rpc/answering.ts'
+import { notificationLine } from '../rpc/framing.ts'
+
+type Matches = (record: JournalRecord) => boolean
+
+/** What one of them asked for. */
+export interface Following {
+  /** Number of the last record before it */
+  readonly after: number
+  /** Null for all */
+  readonly matches: Matches | null
+}
+
+/** Most of the journal that a follower holds, bytes: it may not read on for as long as it likes. Laid out, it is less than twice as long */
+const pageBytes = 131_072
+const pageRecords = 1000
+/** How long news are gathered before they are told */
+const gatherMs = 5
+
+/** Records behind another, for all followers that are up to the same. */
+interface Page {
+  readonly after: number
+  readonly texts: readonly string[]
+  /** All of them as they are told, and as they are looked at: for the first who needs it */
+  all: Buffer | null
+  records: readonly (JournalRecord | null)[] | null
+}
+
+/** Feeds the followers of one journal. Who is up with it is fed from memory, who is not from the files. */
+export class JournalFeed {
+  readonly #journal: Pick<Journal, 'newest' | 'head' | 'moved'>
+  readonly #directory: string
+  #page: Page | null = null
+  #gathering: Promise<void> | null = null
+
+  constructor(journal: Pick<Journal, 'newest' | 'head' | 'moved'>, directory: string) {
+    this.#journal = journal
+    this.#directory = directory
+  }
+
+  /** Tells one of them of records as they come, a page in one write, until the stream's signal. */
+  async tell({ after: begin, matches }: Following, stream: Notifier): Promise<void> {
+    using _ = this.#journal.newest.follow()
+    let after = begin
+    while (!stream.signal.aborted) {
+      const { seq } = this.#journal.head
+      if (seq <= after) {
+        await this.#journal.moved(stream)
+        await this.#gathered()
+        continue
+      }
+      const page = this.#pageBehind(after)
+      if (page === null) {
+        const { records, isCut } = await this.#find({ after, matches }, seq, stream)
+        await pass(stream, laidOut(records.map((record) => JSON.stringify(record))))
+        after = isCut || records.length === pageRecords ? (records.at(-1)?.seq ?? seq) : seq
+      } else {
+        await pass(stream, matches === null ? allOf(page) : someOf(page, matches))
+        after += page.texts.length
+      }
+    }
+  }
+
+  /** Resolves a little later, for all at once: a write for each record would cost more than the call that it tells of. */
+  #gathered(): Promise<void> {
+    this.#gathering ??= new Promise((resolve) => {
+      setTimeout(() => {
+        this.#gathering = null
+        resolve()
+      }, gatherMs).unref()
+    })
+    return this.#gathering
+  }
+
+  #pageBehind(after: number): Page | null {
+    if (this.#page?.after === after) return this.#page
+    const lines = this.#journal.newest.behind(after, pageBytes)
+    if (lines === null) return null
+    this.#page = { after, texts: lines.map(({ text }) => text), all: null, records: null }
+    return this.#page
+  }
+
+  #find({ after, matches }: Following, upTo: number, { signal }: Notifier): Promise<Found> {
+    return queryJournal(this.#directory, {
+      after,
+      before: upTo + 1,
+      limit: pageRecords,
+      limitBytes: pageBytes,
+      from: 'oldest',
+      matches(record) {
+        signal.throwIfAborted()
+        return matches?.(record) ?? true
+      },
+    })
+  }
+}
+
+const allOf = (page: Page): Buffer => (page.all ??= laidOut(page.texts.map(paramsOf)))
+
+function someOf(page: Page, matches: Matches): Buffer {
+  page.records ??= page.texts.map(recordOf)
+  const { texts, records } = page
+  const isAsked = (_text: string, n: number): boolean => {
+    const record = records[n] ?? null
+    return record !== null && matches(record)
+  }
+  return laidOut(texts.filter(isAsked).map(paramsOf))
+}
+
+/** What `recordOf` makes of a line: all records of a batch but its last say that they carry no seal. */
+const paramsOf = (line: string): string =>
+  line.endsWith('}}') ? `${line.slice(0, -1)},"prev":null,"hash":null,"mac":null}` : line
+
+const laidOut = (records: readonly string[]): Buffer =>
+  Buffer.from(records.map((record) => notificationLine('audit/record', new RawJson(record))).join(''))
+
+/** Nothing is written where nothing was asked for. */
+const pass = async (stream: Notifier, lines: Buffer): Promise<void> =>
+  lines.length > 0 ? stream.pass(lines) : undefined

@@ -1,0 +1,151 @@
+// Followers of the journal are told of what they asked for, all of it once and in order, and what they do costs little.
+import { readFileSync } from 'node:fs'
+import { setImmediate } from 'node:timers/promises'
+import { expect, test } from 'vitest'
+import { auditMethods } from '../../src/daemon/methods/audit-methods.ts'
+import type { MethodCall } from '../../src/daemon/methods/methods.ts'
+import type { Notifier } from '../../src/rpc/answering.ts'
+import { notificationLine } from '../../src/rpc/framing.ts'
+import type { AuditQuery, AuditRecord } from '../../src/rpc/governed.ts'
+import { eventually } from '../support/eventually.ts'
+import { type Governed, governanceDefaults, governed } from '../support/governance.ts'
+
+const bytesRead = (): number => Number(/^rchar: (\d+)/m.exec(readFileSync('/proc/self/io', 'utf8'))?.[1])
+
+const methodsOf = ({ governance, directory, policy }: Governed) =>
+  auditMethods({ governance, directory, policy, key: new Uint8Array(32) })
+
+interface Follower extends AsyncDisposable {
+  readonly seq: number
+  /** What each write to it said */
+  readonly writes: readonly (readonly AuditRecord[])[]
+  readonly told: readonly AuditRecord[]
+}
+
+/** Follows from now on; `read` is how long it takes to read what is written at once. */
+async function follow(
+  methods: ReturnType<typeof methodsOf>,
+  query: AuditQuery = {},
+  read: () => Promise<void> = () => Promise.resolve(),
+): Promise<Follower> {
+  const [over, writes] = [new AbortController(), [] as AuditRecord[][]]
+  const pass = async (lines: string): Promise<void> => {
+    const said = lines.trimEnd().split('\n')
+    writes.push(said.map((line) => (JSON.parse(line) as { params: AuditRecord }).params))
+    await read()
+  }
+  const stream: Notifier = {
+    signal: over.signal,
+    notify: (method, params) => pass(notificationLine(method, params)),
+    pass: (lines) => pass(lines.toString()),
+  }
+  const tasks: Promise<void>[] = []
+  const call = {
+    signal: over.signal,
+    afterReply: (task: (stream: Notifier) => Promise<void>) => tasks.push(task(stream)),
+  } as unknown as MethodCall
+  const { head } = await methods['audit/query']({ ...query, limit: 1, follow: true }, call)
+  return {
+    seq: head.seq,
+    writes,
+    get told() {
+      return writes.flat()
+    },
+    async [Symbol.asyncDispose]() {
+      over.abort(new Error('over'))
+      await Promise.allSettled(tasks)
+    },
+  }
+}
+
+const note = ({ governance }: Governed, body: Readonly<Record<string, unknown>> = {}, type = 'test.note') =>
+  governance.recorder.record(type, body)
+const notes = (at: Governed, count: number, body?: Readonly<Record<string, unknown>>) =>
+  Promise.all(Array.from({ length: count }, () => note(at, body)))
+const upTo = (from: number, count: number): readonly number[] =>
+  Array.from({ length: count }, (_, n) => from + 1 + n)
+const seqs = (records: readonly AuditRecord[]): readonly number[] => records.map(({ seq }) => seq)
+
+test('what is written to the journal at once is told in one write', async () => {
+  await using at = await governed({ rules: [], emit: () => undefined })
+  await using follower = await follow(methodsOf(at))
+  await notes(at, 100)
+  await eventually(() => follower.told.length === 100, 10_000)
+  expect(follower.writes).toHaveLength(1)
+  expect(seqs(follower.told)).toEqual(upTo(follower.seq, 100))
+})
+
+test('many who are up with the journal are told of what is new without a look into its files', async () => {
+  await using at = await governed({ rules: [], emit: () => undefined })
+  const methods = methodsOf(at)
+  await using all = new AsyncDisposableStack()
+  const followers = await Promise.all(Array.from({ length: 20 }, async () => all.use(await follow(methods))))
+  const before = bytesRead()
+  for (let n = 0; n < 30; n += 1) {
+    await notes(at, 10, { text: 'x'.repeat(1000) })
+    await setImmediate()
+  }
+  await eventually(() => followers.every(({ told }) => told.length === 300), 10_000)
+  // For each of them 300 kB would have to be read.
+  expect(bytesRead() - before).toBeLessThan(1_000_000)
+  for (const { seq, told } of followers) expect(seqs(told)).toEqual(upTo(seq, 300))
+})
+
+test.each<[string, AuditQuery]>([
+  ['all', {}],
+  ['those of a type', { type: 'test.*' }],
+  ['those of a server', { server: 'a' }],
+  ['those of a call', { call: 'c-1' }],
+])('%s are told as they are found in the files, from memory and to a slow reader', async (_, query) => {
+  await using at = await governed({ rules: [], emit: () => undefined })
+  const methods = methodsOf(at)
+  const gate = Promise.withResolvers<void>()
+  await using quick = await follow(methods, query)
+  await using slow = await follow(methods, query, () => gate.promise)
+  for (let n = 0; n < 60; n += 1) {
+    const text = `é }}\n"} ${'ü'.repeat(n % 20 === 0 ? 40_000 : 5)}`
+    await Promise.all([
+      note(at, { server: 'a', call: 'c-1', text }),
+      note(at, { identity: 'a/b@1#1', text }, 'other.note'),
+      note(at, { server: 'b', call: `c-${n}`, text }),
+    ])
+  }
+  const answer = await methods['audit/query']({ ...query, after: quick.seq, limit: 1000, from: 'oldest' }, {
+    signal: new AbortController().signal,
+  } as MethodCall)
+  expect(answer.records.length).toBeGreaterThan(50)
+  gate.resolve()
+  for (const follower of [quick, slow]) {
+    await eventually(() => follower.told.length >= answer.records.length, 10_000)
+    expect(follower.told).toEqual(answer.records)
+  }
+})
+
+test('over many segments nothing is missing, nor told twice, at any pace', async () => {
+  const journal = { ...governanceDefaults.journal, segmentBytes: 20_000 }
+  await using at = await governed({ rules: [], emit: () => undefined, settings: { journal } })
+  const methods = methodsOf(at)
+  await using quick = await follow(methods)
+  await using slow = await follow(methods, {}, () => setImmediate())
+  for (let n = 0; n < 100; n += 1) {
+    await notes(at, 1 + (n % 7), { text: 'x'.repeat(n * 30) })
+    if (n % 3 === 0) await setImmediate()
+  }
+  const count = at.governance.journal.head.seq - quick.seq
+  expect(new Set(at.records().map(({ segment }) => segment)).size).toBeGreaterThan(10)
+  await eventually(() => [quick, slow].every(({ told }) => told.length >= count), 10_000)
+  for (const { told } of [quick, slow]) expect(seqs(told)).toEqual(upTo(quick.seq, count))
+})
+
+test('who follows with a number that was there is not told of it again', async () => {
+  await using at = await governed({ rules: [], emit: () => undefined })
+  const methods = methodsOf(at)
+  const { seq } = at.governance.journal.head
+  await using one = await follow(methods, { seq })
+  await using all = await follow(methods)
+  await note(at)
+  await eventually(() => all.told.length === 1, 10_000)
+  await note(at)
+  await eventually(() => all.told.length === 2, 10_000)
+  expect(one.told).toEqual([])
+})
