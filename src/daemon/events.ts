@@ -18,6 +18,7 @@ export class EventLog {
   #seq = 0
   /** Followers that have seen all there is */
   readonly #waiting = new Set<() => void>()
+  #isWaking = false
 
   constructor(capacity = defaultCapacity) {
     this.#capacity = capacity
@@ -28,7 +29,7 @@ export class EventLog {
     return this.#seq
   }
 
-  /** Numbers the event, keeps it, and wakes who waits; never blocks and never throws. */
+  /** Numbers the event, keeps it, and wakes who waits once what goes on has gone on; never blocks and never throws. */
   readonly emit: Emit = ({ principal, detail: said, ...happening }: Happening) => {
     this.#seq += 1
     const detail = clipped(said)
@@ -37,15 +38,25 @@ export class EventLog {
       principal,
     })
     if (this.#entries.length > this.#capacity) this.#entries.shift()
-    for (const wake of this.#waiting) wake()
-    this.#waiting.clear()
+    this.#wake()
+  }
+
+  /** As `pages`, one by one. */
+  async *follow(caller: Caller, since: number, signal: AbortSignal): AsyncGenerator<SallyportEvent> {
+    for await (const events of this.pages(caller, since, 1, signal)) yield* events
   }
 
   /**
-   * Events after `since` that the caller may see, then each as it comes, until the signal. Where the ring has moved on,
-   * one `events/lost` says how many numbers are missing, which may include events of others.
+   * Events after `since` that the caller may see, then others as they come, until the signal; each time those that there are
+   * of so many numbers. Where the ring has moved on, one `events/lost` says how many numbers are missing, which may include
+   * events of others.
    */
-  async *follow(caller: Caller, since: number, signal: AbortSignal): AsyncGenerator<SallyportEvent> {
+  async *pages(
+    caller: Caller,
+    since: number,
+    most: number,
+    signal: AbortSignal,
+  ): AsyncGenerator<readonly SallyportEvent[]> {
     let wake = (): void => undefined
     const onAbort = (): void => wake()
     signal.addEventListener('abort', onAbort, { once: true })
@@ -53,11 +64,12 @@ export class EventLog {
       for (let last = since; !signal.aborted;) {
         const first = this.#seq - this.#entries.length + 1
         if (last + 1 < first) {
-          yield lost(first - 1, first - 1 - last)
+          yield [lost(first - 1, first - 1 - last)]
           last = first - 1
         }
-        const entry = this.#entries[last + 1 - first]
-        if (entry === undefined) {
+        const from = last + 1 - first
+        const entries = this.#entries.slice(from, from + most)
+        if (entries.length === 0) {
           // Raced with the signal's promise, each wait would leave something at that for as long as it is followed.
           const news = Promise.withResolvers<void>()
           wake = news.resolve
@@ -65,13 +77,25 @@ export class EventLog {
           await news.promise
           continue
         }
-        last = entry.event.seq
-        if (maySee(caller, entry)) yield entry.event
+        last += entries.length
+        const visible = entries.filter((entry) => maySee(caller, entry))
+        if (visible.length > 0) yield visible.map(({ event }) => event)
       }
     } finally {
       this.#waiting.delete(wake)
       signal.removeEventListener('abort', onAbort)
     }
+  }
+
+  /** All at once, and once for all that is told in this turn of the event loop. */
+  #wake(): void {
+    if (this.#isWaking || this.#waiting.size === 0) return
+    this.#isWaking = true
+    setImmediate(() => {
+      this.#isWaking = false
+      for (const wake of this.#waiting) wake()
+      this.#waiting.clear()
+    })
   }
 }
 

@@ -2,6 +2,7 @@
 import { SallyportError } from '../../errors.ts'
 import { RawJson } from '../../lib/raw-json.ts'
 import type { CallResult, Hello, HostMethods } from '../../rpc/protocol.ts'
+import { feedEvents } from '../event-feed.ts'
 import type { EventLog } from '../events.ts'
 import type { Supervisor } from '../../supervisor/supervisor.ts'
 import type { Governance } from '../governance/governance.ts'
@@ -98,9 +99,6 @@ function subscribe(
       `events/subscribe: params.since: got ${since}, expected at most ${seq}; the daemon is a new one, subscribe without since`,
       { seq },
     )
-  call.afterReply(async (stream) => {
-    for await (const event of events.follow(call.caller, since, stream.signal))
-      await stream.notify('events/event', event)
-  })
+  call.afterReply((stream) => feedEvents(events, since, call.caller, stream))
   return { subscribed: true, seq }
 }
