@@ -154,10 +154,13 @@ export async function endServe({
 }
 
 /** Starts a daemon on a configuration and waits until it answers. */
-export async function daemon(config: object = configOf({})): Promise<TestDaemon> {
+export async function daemon(
+  config: object = configOf({}),
+  env: Readonly<Record<string, string>> = {},
+): Promise<TestDaemon> {
   const at = await place(config)
   try {
-    const { process: child, client } = await serve(at)
+    const { process: child, client } = await serve(at, env)
     return {
       ...at,
       process: child,

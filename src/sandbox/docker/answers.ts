@@ -74,7 +74,16 @@ export const statIn = ({ headers }: IncomingMessage): FileStat => {
   return { mode: mode & 0o777, ...type, size, mtimeMs: Date.parse(mtime), linkTarget }
 }
 
+/** What a line tells; of nothing where it is none, as where the engine went away amid it. */
 export const eventIn = (line: string): ContainerEvent => {
-  const { Actor, Action } = JSON.parse(line) as { Actor?: { ID?: string }; Action?: string }
+  const { Actor, Action } = said(line) as { Actor?: { ID?: string }; Action?: string }
   return { id: Actor?.ID ?? '', action: Action ?? '' }
+}
+
+const said = (line: string): object => {
+  try {
+    return Object(JSON.parse(line)) as object
+  } catch {
+    return {}
+  }
 }

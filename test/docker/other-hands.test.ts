@@ -1,0 +1,45 @@
+// Containers at the hands of others, who kill, pause or cut them off: who waits hears of it at once, and what is told of it is true.
+import { describe, expect } from 'vitest'
+import { configOf, daemon, fixture, type TestDaemon } from '../support/daemon.ts'
+import { cuttableEngine } from '../support/cut-engine.ts'
+import { engineTest } from '../support/engine.ts'
+import { eventually } from '../support/eventually.ts'
+import type { TestEngine } from '../support/own-engine.ts'
+import { recordsAbout } from '../support/reaching-out.ts'
+
+const socketOf = ({ environment }: TestEngine): string => environment.DOCKER_HOST.replace('unix://', '')
+
+/** Begins a call that nobody answers soon, and returns it once it is on record. */
+const callThatLasts = async (at: TestDaemon): Promise<{ readonly refused: Promise<unknown> }> => {
+  await at.client.call('servers/start', { server: 'slow' })
+  const called = at.client.call('tools/call', { server: 'slow', tool: 'wait', arguments: { ms: 30_000 } })
+  const refused = called.then(
+    () => null,
+    (error: unknown) => error,
+  )
+  await eventually(() => recordsAbout(at, 'call.intent', 'slow').length > 0, 10_000)
+  return { refused }
+}
+
+const boxed = (more: object = {}) => configOf({ slow: fixture('slow', more) }, { driver: 'docker' })
+
+/** A call ends long before its own time is up, which is 30 s. */
+const soonMs = 20_000
+
+describe('a container', () => {
+  engineTest(
+    'whose engine breaks off amid a word ends as with an engine that goes away, and the daemon goes on',
+    async ({ engine }) => {
+      await using way = await cuttableEngine(socketOf(engine))
+      await using at = await daemon(boxed(), { DOCKER_HOST: way.address })
+      const { refused } = await callThatLasts(at)
+      way.say(/^GET \S*\/events\?/, '9\r\n{"Actor":\r\n0\r\n\r\n')
+      expect(await refused).toMatchObject({
+        code: 'ERR_SERVER_UNAVAILABLE',
+        message:
+          'mcp server slow is unavailable: the engine that its container ran on went away, and it was ended',
+      })
+      await eventually(() => at.client.call('servers/start', { server: 'slow' }), soonMs)
+    },
+  )
+})
