@@ -54,7 +54,8 @@ export const followReports = async (
 ): Promise<Pick<SandboxExit, 'code' | 'signal'> | null> => {
   try {
     const exit = await awaitExit(sandbox.channel)
-    if (exit !== null) sandbox.end(exit.reason)
+    // Said before it is proven: whoever sees its streams end meanwhile is not to take it for the server's doing.
+    sandbox.end(exit?.reason ?? 'sandbox-lost')
     return exit
   } catch (error) {
     log.warn({ server, instance, ...names, error }, 'sandbox broke its control channel')

@@ -9,6 +9,13 @@ import { recordsAbout } from '../support/reaching-out.ts'
 
 const socketOf = ({ environment }: TestEngine): string => environment.DOCKER_HOST.replace('unix://', '')
 
+/** The containers of a daemon. */
+const containersOf = async ({ docker }: TestEngine, { client }: TestDaemon) => {
+  const label = [`io.sallyport.daemon=${client.hello.daemon}`]
+  const listed = await docker.listContainers({ all: true, filters: { label } })
+  return listed.map(({ Id }) => docker.getContainer(Id))
+}
+
 /** Begins a call that nobody answers soon, and returns it once it is on record. */
 const callThatLasts = async (at: TestDaemon): Promise<{ readonly refused: Promise<unknown> }> => {
   await at.client.call('servers/start', { server: 'slow' })
@@ -28,6 +35,23 @@ const soonMs = 20_000
 
 describe('a container', () => {
   engineTest(
+    'that somebody kills amid a call fails it at once, and says that it was lost',
+    async ({ engine }) => {
+      await using at = await daemon(boxed(), engine.environment)
+      for (let round = 0; round < 3; round++) {
+        const { refused } = await callThatLasts(at)
+        const [container] = await containersOf(engine, at)
+        await container?.kill()
+        expect(await refused).toMatchObject({
+          code: 'ERR_SERVER_UNAVAILABLE',
+          message: 'mcp server slow is unavailable: its sandbox was lost',
+        })
+        await at.client.call('servers/stop', { server: 'slow' })
+      }
+    },
+  )
+
+  engineTest(
     'whose engine breaks off amid a word ends as with an engine that goes away, and the daemon goes on',
     async ({ engine }) => {
       await using way = await cuttableEngine(socketOf(engine))
@@ -41,5 +65,20 @@ describe('a container', () => {
       })
       await eventually(() => at.client.call('servers/start', { server: 'slow' }), soonMs)
     },
+  )
+
+  engineTest(
+    'whose output comes in no frames any more is ended at once',
+    async ({ engine }) => {
+      await using way = await cuttableEngine(socketOf(engine))
+      await using at = await daemon(boxed(), { DOCKER_HOST: way.address })
+      const { refused } = await callThatLasts(at)
+      way.say(/^POST \S*\/attach\?\S*stdout=(1|true)/, 'no frame')
+      expect(await refused).toMatchObject({
+        code: 'ERR_SERVER_UNAVAILABLE',
+        message: 'mcp server slow is unavailable: its sandbox was lost',
+      })
+    },
+    soonMs,
   )
 })

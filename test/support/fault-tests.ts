@@ -33,6 +33,7 @@ export const faultRows: readonly FaultRow[] = [
     tests: {
       'integration/faults.test.ts': ['3: '],
       'sandbox/bubblewrap/driver.test.ts': ['when something else kills a part'],
+      'docker/other-hands.test.ts': ['that somebody kills amid a call'],
     },
   },
   {

@@ -59,6 +59,7 @@ export class Contained implements RunningSandbox {
     this.#plan = plan
     this.channel = new ControlChannel(parts.control)
     this.#hearing = parts.watch.of(parts.id, (event) => this.#hear(event))
+    for (const stream of [parts.stdout, parts.stderr]) stream.once('error', (error) => this.#lose(error))
     this.ended = this.#untilNothingIsLeft()
   }
 
@@ -148,6 +149,12 @@ export class Contained implements RunningSandbox {
     }
     // What it says and hears goes through the engine: without that there is no server to speak with.
     if (event === 'lost') this.end('engine-lost')
+  }
+
+  // Where frames can't be told apart any more nothing more is heard of it.
+  #lose(error: Error): void {
+    this.#plan.log.error({ ...this.#names, error }, 'what a container says can not be read')
+    this.end('sandbox-lost')
   }
 
   // An ordinary daemon may not signal another uid's process, which a root daemon's containers have.
