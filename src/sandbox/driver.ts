@@ -58,6 +58,8 @@ export interface SandboxProcess extends AsyncDisposable {
   abandon(): void
   /** Why it is being ended, from when that was decided; null before */
   readonly ending: () => SandboxExit['reason'] | null
+  /** Whether somebody has paused its container: it answers nothing until it goes on */
+  isPaused(): boolean
   /** Resolves once nothing is left: processes, cgroups, mounts. Never rejects */
   readonly ended: Promise<SandboxExit>
 }

@@ -53,7 +53,7 @@ export interface GatedSandbox extends AsyncDisposable {
   readonly ended: Promise<SandboxExit>
   /** Whether it is known by now that no process of it is left, however long the proof takes */
   readonly isLost: () => boolean
-  /** Whether its PID 1 stands still by a signal, and would open no gate until it is let go on */
+  /** Whether its PID 1 stands still, by a signal or since its container is paused, and would open no gate until it is let go on */
   readonly isStopped: () => boolean
   /** Starts the server. Throws ERR_SANDBOX_EXEC where its program cannot be executed; all has ended then */
   open(waiting: { readonly signal: AbortSignal }): Promise<SandboxProcess>

@@ -11,6 +11,8 @@ export interface RunningSandbox extends HeldSandbox {
   readonly initPid: number
   /** Why it is being ended; null before */
   readonly reason: SandboxExit['reason'] | null
+  /** Whether whoever runs it for us was asked by somebody else to hold it still */
+  readonly isPaused: boolean
   /** Resolves once nothing is left; never rejects */
   readonly ended: Promise<SandboxExit>
   /** Kills everything at once; the first reason is kept */
@@ -42,6 +44,7 @@ export const processOf = (
     sandbox.channel.end()
   },
   ending: () => sandbox.reason,
+  isPaused: () => sandbox.isPaused,
   ended: sandbox.ended,
   [Symbol.asyncDispose]: () => sandbox[Symbol.asyncDispose](),
 })

@@ -1,10 +1,12 @@
 // Containers at the hands of others, who kill, pause or cut them off: who waits hears of it at once, and what is told of it is true.
 import { describe, expect } from 'vitest'
+import { identify } from '../../src/sandbox/proof.ts'
 import { configOf, daemon, fixture, type TestDaemon } from '../support/daemon.ts'
 import { cuttableEngine } from '../support/cut-engine.ts'
 import { engineTest } from '../support/engine.ts'
 import { eventually } from '../support/eventually.ts'
 import type { TestEngine } from '../support/own-engine.ts'
+import { poolOf, run, runs, waits } from '../support/pool.ts'
 import { recordsAbout } from '../support/reaching-out.ts'
 
 const socketOf = ({ environment }: TestEngine): string => environment.DOCKER_HOST.replace('unix://', '')
@@ -14,6 +16,16 @@ const containersOf = async ({ docker }: TestEngine, { client }: TestDaemon) => {
   const label = [`io.sallyport.daemon=${client.hello.daemon}`]
   const listed = await docker.listContainers({ all: true, filters: { label } })
   return listed.map(({ Id }) => docker.getContainer(Id))
+}
+
+/** The container that waits for a call: no instance has it. */
+const waitingContainer = async (engine: TestEngine, at: TestDaemon) => {
+  const { instances } = await at.client.call('servers/get', { server: 'runs' })
+  for (const one of await containersOf(engine, at)) {
+    const { Pid } = (await one.inspect()).State
+    if (instances.every(({ pid }) => pid !== Pid)) return { one, pid: Pid }
+  }
+  throw new Error('no container waits')
 }
 
 /** Begins a call that nobody answers soon, and returns it once it is on record. */
@@ -30,6 +42,8 @@ const callThatLasts = async (at: TestDaemon): Promise<{ readonly refused: Promis
 
 const boxed = (more: object = {}) => configOf({ slow: fixture('slow', more) }, { driver: 'docker' })
 
+/** What a server that says nothing would take to be given up */
+const initializeMs = 10_000
 /** A call ends long before its own time is up, which is 30 s. */
 const soonMs = 20_000
 
@@ -81,4 +95,43 @@ describe('a container', () => {
     },
     soonMs,
   )
+
+  engineTest('that somebody has paused is shown so for as long as it is', async ({ engine }) => {
+    await using at = await daemon(boxed(), engine.environment)
+    await at.client.call('servers/start', { server: 'slow' })
+    const why = async () => (await at.client.call('servers/get', { server: 'slow' })).instances[0]?.reason
+    const [container] = await containersOf(engine, at)
+    expect(await why()).toBeNull()
+    await container?.pause()
+    await eventually(async () => /its container is paused/.test((await why()) ?? ''))
+    await container?.unpause()
+    await eventually(async () => (await why()) === null)
+  })
+
+  for (const [way, kind] of [
+    ['was paused', 'container'],
+    ['whose shim was stopped', 'shim'],
+  ] as const)
+    engineTest(
+      `that waited for a call and ${way} costs it nothing: the call has another`,
+      async ({ engine }) => {
+        const server = runs({ pool: { size: 1 }, driver: 'docker' })
+        await using at = await daemon(configOf({ runs: server }), engine.environment)
+        await at.client.call('servers/start', { server: 'runs' })
+        await waits(at, 1)
+        const { one, pid } = await waitingContainer(engine, at)
+        const shim = identify(pid)?.parent ?? 0
+        if (kind === 'container') await one.pause()
+        else process.kill(shim, 'SIGSTOP')
+        try {
+          const began = performance.now()
+          expect(await run(at, 'echo ran')).toBe('ran\n')
+          expect(performance.now() - began).toBeLessThan(initializeMs)
+          expect(await poolOf(at)).toMatchObject({ drawn: 1 })
+        } finally {
+          if (kind === 'shim') process.kill(shim, 'SIGCONT')
+        }
+        await eventually(async () => (await one.inspect().catch(() => null)) === null, soonMs)
+      },
+    )
 })

@@ -154,7 +154,7 @@ test('one that somebody stopped costs its call nothing: the call has another, an
   await eventually(() => /^State:\s+T/m.test(readFileSync(`/proc/${init}/status`, 'utf8')))
   expect(await run(at, 'echo ran')).toBe('ran\n')
   expect(await lost).toBe(
-    'a sandbox that waited for a call stood still, stopped by a signal, when one took it',
+    'a sandbox that waited for a call stood still, stopped by a signal or paused, when one took it',
   )
   over.abort()
   await eventually(() => !existsSync(`/proc/${init}`), 20_000)

@@ -81,6 +81,7 @@ export const faultRows: readonly FaultRow[] = [
     fault: 'a server is stopped by a signal',
     tests: {
       'integration/faults.test.ts': ['9: '],
+      'docker/other-hands.test.ts': ['that somebody has paused'],
       'sandbox/init/stop.test.ts': ['SIGTERM reaches a server that is stopped'],
     },
   },

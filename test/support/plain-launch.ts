@@ -59,6 +59,7 @@ export const plainLaunch: Launch = async (server, instance, { signal, registered
     kill,
     abandon: () => void child.stdin.end(),
     ending: () => null,
+    isPaused: () => false,
     ended,
     [Symbol.asyncDispose]: async () => {
       kill()

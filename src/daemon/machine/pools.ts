@@ -188,7 +188,7 @@ export class Pools implements WarmPools, WarmOutfits, AsyncDisposable {
 /** Why it would not answer its call, or not in time; null where it will. */
 function flawOf(warm: WarmSandbox): string | null {
   if (warm.isLost()) return 'had ended'
-  return warm.isStopped() ? 'stood still, stopped by a signal,' : null
+  return warm.isStopped() ? 'stood still, stopped by a signal or paused,' : null
 }
 
 const nothingYet = { waiting: 0, memory_bytes: 0, drawn: 0, missed: 0, lost: 0, reason: null } as const

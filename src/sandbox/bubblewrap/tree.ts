@@ -91,6 +91,9 @@ export class ConfinedTree implements RunningSandbox {
     return this.#reason
   }
 
+  /** Nobody is asked to: who stops it does so by signals, process by process. */
+  readonly isPaused = false
+
   /** Whether PID 1 has ended, or is about to with its monitor: both may be heard of later than they are to be seen. */
   get isLost(): boolean {
     return this.channel.isClosed || (this.#init !== null && isGoneOrOrphan(this.#init))

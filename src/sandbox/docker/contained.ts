@@ -8,7 +8,7 @@ import { ControlChannel } from '../control/channel.ts'
 import type { SandboxExit, SandboxProcess } from '../driver.ts'
 import type { GatePlan } from '../gate.ts'
 import { followReports, processOf, type RunningPlan, type RunningSandbox } from '../running.ts'
-import { identify, isGone, killExactly, type ProcessIdentity } from '../proof.ts'
+import { identify, isGone, isStopped, killExactly, type ProcessIdentity } from '../proof.ts'
 import type { Engine } from './engine.ts'
 import type { EngineWatch } from './watch.ts'
 
@@ -53,6 +53,7 @@ export class Contained implements RunningSandbox {
   #reason: SandboxExit['reason'] | null = null
   #exit: Pick<SandboxExit, 'code' | 'signal'> = { code: null, signal: null }
   #isOutOfMemory = false
+  #isPaused = false
 
   constructor(parts: ContainerParts, plan: ContainedPlan) {
     this.#parts = parts
@@ -101,6 +102,15 @@ export class Contained implements RunningSandbox {
     return this.#reason
   }
 
+  get isPaused(): boolean {
+    return this.#isPaused
+  }
+
+  /** Whether nothing in it moves, or nobody moves what it says: it is paused, or PID 1 or the engine’s process around it stands still. */
+  get isStopped(): boolean {
+    return this.#isPaused || (this.#init !== null && [this.#init.pid, this.#init.parent].some(isStopped))
+  }
+
   get initPid(): number {
     return this.#initPid
   }
@@ -147,6 +157,7 @@ export class Contained implements RunningSandbox {
       this.#isOutOfMemory = true
       this.end('oom')
     }
+    if (event === 'pause' || event === 'unpause') this.#isPaused = event === 'pause'
     // What it says and hears goes through the engine: without that there is no server to speak with.
     if (event === 'lost') this.end('engine-lost')
   }

@@ -14,7 +14,6 @@ import { innerUser } from './container.ts'
 import type { StreamName } from './answers.ts'
 import type { ContainerPlan, Engine } from './engine.ts'
 import { type InstanceFolder, makeInstanceFolder } from './folder.ts'
-import { isStopped } from '../proof.ts'
 import { unframed } from './unframe.ts'
 import { requireSameSources } from './gvisor.ts'
 import type { EngineWatch } from './watch.ts'
@@ -69,7 +68,7 @@ export const confineInContainer = async (
     initPid: contained.initPid,
     ended: contained.ended,
     isLost: () => contained.isLost,
-    isStopped: () => isStopped(contained.initPid),
+    isStopped: () => contained.isStopped,
     open: ({ signal }) => openGate(contained, plan, { signal }),
     [Symbol.asyncDispose]: () => contained[Symbol.asyncDispose](),
   }

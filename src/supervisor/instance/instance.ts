@@ -8,7 +8,7 @@ import { type Aftermath, calledOff, isNoTry, type Life, limitsOf, type Lost, nex
 import { LaunchLimit } from './launch-limit.ts'
 import type { LogRing } from './log-ring.ts'
 import type { Emit, Launch, Running } from '../ports.ts'
-import { describeExit, release } from './process-end.ts'
+import { describeExit, release, whyStill } from './process-end.ts'
 import { type InstanceEvent, next } from './states.ts'
 import { ignoreStreamError, keepStderr } from './stderr.ts'
 import { stop } from './stop.ts'
@@ -173,7 +173,7 @@ export class Instance implements AsyncDisposable {
       sessions: null,
       limits: process === null ? null : this.#limits,
       orphans: process?.orphans() ?? null,
-      reason: this.reason,
+      reason: this.reason ?? whyStill(process),
       next_try_at: nextTryAt(this.#life),
     }
   }

@@ -21,6 +21,12 @@ export function describeExit(exit: SandboxExit): string {
   return exit.code === null ? 'it ended by itself' : `it exited with status ${exit.code}`
 }
 
+/** Why a process that runs answers nothing, where that is known; else null. */
+export const whyStill = (process: SandboxProcess | null): string | null =>
+  process?.isPaused() === true
+    ? 'its container is paused, by somebody outside, and answers nothing until it is unpaused or stopped'
+    : null
+
 /** Why a stream of a server's ended, in words: how the server did, where that is known soon, else `what`, since it lives on. */
 export async function whyClosed(process: SandboxProcess, what: string): Promise<string> {
   const exit = await soon(process.ended, 50)

@@ -70,6 +70,7 @@ export class Seat {
       kill: nothing,
       abandon: nothing,
       ending: options.process.ending,
+      isPaused: () => options.process.isPaused(),
       ended: this.#ended.promise,
       [Symbol.asyncDispose]: () => Promise.resolve(this.leave()),
     }
