@@ -130,6 +130,36 @@ describe.runIf(canStartEngine)('an engine', () => {
     expect(existsSync(busy)).toBe(false)
   })
 
+  test('that hangs as a server is started again is told as that, and held against no server', async () => {
+    const restart = { schedule_s: [0.1], jitter: 0, steady_s: 60, start_attempts: 2 }
+    const boxed = fixture('echo', { driver: 'docker', restart, timeouts: { initialize_ms: 3000 } })
+    await using where = await place(configOf({ boxed }))
+    const { process: child, client } = await serve(where, at.environment)
+    const instance = async () => (await client.call('servers/get', { server: 'boxed' })).instances[0]
+    try {
+      await client.call('servers/start', { server: 'boxed' })
+      await client.call('servers/stop', { server: 'boxed' })
+      at.dockerd.kill('SIGSTOP')
+      await expect(client.call('servers/start', { server: 'boxed' })).rejects.toMatchObject({
+        code: 'ERR_ENGINE_TIMEOUT',
+        message: expect.stringContaining(
+          'server boxed was not launched within timeouts.initialize_ms (3000)',
+        ) as string,
+      })
+      await eventually(async () => ((await instance())?.restarts ?? 0) >= 4, 40_000)
+      expect((await instance())?.state).not.toBe('failed')
+      at.dockerd.kill('SIGCONT')
+      const call = { server: 'boxed', tool: 'echo', arguments: {} }
+      await eventually(async () => (await client.call('tools/call', call)).type === 'output', 20_000)
+    } finally {
+      at.dockerd.kill('SIGCONT')
+      await client[Symbol.asyncDispose]()
+      child.kill('SIGTERM')
+      await eventually(() => child.exitCode !== null, 20_000)
+    }
+    await eventually(async () => (await at.engine.list([])).length === 0, 20_000)
+  })
+
   test('that stays away is waited for: a server that was to start meanwhile is not given up', async () => {
     const restart = { schedule_s: [0.1], jitter: 0, steady_s: 60, start_attempts: 2 }
     const boxed = fixture('echo', { driver: 'docker', restart })

@@ -14,25 +14,27 @@ export class LaunchLimit implements Disposable {
   constructor(server: ServerSettings, launch: AbortController) {
     this.#server = server
     this.#launch = launch
-    const reading = `read within ${registrationMs} ms; see how much its package's \`with\` holds`
-    this.#timer = setTimeout(() => this.#late(reading), registrationMs)
+    const reading = `was not read within ${registrationMs} ms; see how much its package's \`with\` holds`
+    this.#timer = setTimeout(() => this.#late('ERR_INITIALIZE_TIMEOUT', reading), registrationMs)
   }
 
   /** The code is read: the server's own time begins. */
   readonly registered = (): void => {
     clearTimeout(this.#timer)
-    const { initializeMs } = this.#server.timeouts
-    const launched = `launched within timeouts.initialize_ms (${initializeMs})`
-    this.#timer = setTimeout(() => this.#late(launched), initializeMs)
+    const { driver, timeouts } = this.#server
+    const launched = `was not launched within timeouts.initialize_ms (${timeouts.initializeMs})`
+    // Nothing of a server has run yet: of a container it is the engine that all of this is asked of.
+    const isAsked = driver === 'docker'
+    const code = isAsked ? 'ERR_ENGINE_TIMEOUT' : 'ERR_INITIALIZE_TIMEOUT'
+    const what = isAsked ? `${launched}, for which its container engine is asked; look at its log` : launched
+    this.#timer = setTimeout(() => this.#late(code, what), timeouts.initializeMs)
   };
 
   [Symbol.dispose](): void {
     clearTimeout(this.#timer)
   }
 
-  #late(what: string): void {
-    this.#launch.abort(
-      new SallyportError('ERR_INITIALIZE_TIMEOUT', `server ${this.#server.name} was not ${what}`),
-    )
+  #late(code: 'ERR_INITIALIZE_TIMEOUT' | 'ERR_ENGINE_TIMEOUT', what: string): void {
+    this.#launch.abort(new SallyportError(code, `server ${this.#server.name} ${what}`))
   }
 }
