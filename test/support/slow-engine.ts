@@ -1,4 +1,4 @@
-// A way to the engine on which what asks for a container waits until a test lets it go: the engine behind it is the real one.
+// A way to the engine on which what asks for a container, or another thing, waits until a test lets it go: the engine behind it is the real one.
 import { once } from 'node:events'
 import { connect, createServer } from 'node:net'
 import { join } from 'node:path'
@@ -7,15 +7,18 @@ import { tempDir } from './temp-dir.ts'
 export interface SlowEngine extends AsyncDisposable {
   /** As $DOCKER_HOST takes it */
   readonly address: string
-  /** Resolves once a server's container was asked for, which the engine has not heard of */
+  /** Resolves once that was asked for, which the engine has not heard of */
   readonly asked: Promise<void>
-  /** Lets the engine hear of it, whoever is gone by then */
+  /** Lets the engine hear of it, whoever is gone by then, and of what is asked for from now on */
   letGo(): void
 }
 
-export const slowEngine = async (socketPath: string): Promise<SlowEngine> => {
+const aServersContainer = /^POST \S*\/containers\/create\?name=sallyport-d-\S+?-i-/
+
+export const slowEngine = async (socketPath: string, what = aServersContainer): Promise<SlowEngine> => {
   const folder = await tempDir()
   const held: (() => void)[] = []
+  let isOpen = false
   const { promise: asked, resolve } = Promise.withResolvers<void>()
   const server = createServer({ allowHalfOpen: true }, (near) => {
     const far = connect({ path: socketPath, allowHalfOpen: true })
@@ -23,7 +26,7 @@ export const slowEngine = async (socketPath: string): Promise<SlowEngine> => {
     near.on('error', () => undefined)
     far.on('error', () => near.destroy()).pipe(near)
     near.on('data', (bytes: Buffer) => {
-      isHeld ||= /^POST \S*\/containers\/create\?name=sallyport-d-\S+?-i-/.test(bytes.toString('latin1'))
+      isHeld ||= !isOpen && what.test(bytes.toString('latin1'))
       if (!isHeld) return void far.write(bytes)
       held.push(() => far.write(bytes))
       resolve()
@@ -36,7 +39,10 @@ export const slowEngine = async (socketPath: string): Promise<SlowEngine> => {
   return {
     address: `unix://${path}`,
     asked,
-    letGo: () => held.splice(0).forEach((write) => write()),
+    letGo() {
+      isOpen = true
+      for (const write of held.splice(0)) write()
+    },
     async [Symbol.asyncDispose]() {
       server.close()
       await folder[Symbol.asyncDispose]()

@@ -9,11 +9,22 @@ export const statusOf = (error: unknown): number => {
   return typeof status === 'number' ? status : 0
 }
 
+/**
+ * Whether another try may fare better: the engine failed, or did not take up what it had made. Somebody may have removed that, or
+ * what it runs it with was killed, which it tells with the status of a request that can’t be right, too.
+ */
+export const mayPass = (error: SallyportError): boolean =>
+  error.code === 'ERR_ENGINE_REFUSED' &&
+  (statusOf(error) >= 500 || ofMade.has(String(error.details['request'])))
+
+/** What is asked of a container that was just made */
+const ofMade: ReadonlySet<string> = new Set(['attach', 'start', 'inspect'])
+
 /** Whatever went wrong with a request, as an error of ours. */
 export const failure = (endpoint: Endpoint, what: string, error: unknown): SallyportError => {
   if (error instanceof SallyportError) return error
   const { statusCode } = error as { statusCode?: unknown }
-  if (typeof statusCode === 'number') return refusal(what, wordsOf(error), statusCode)
+  if (typeof statusCode === 'number' && !isHalfThere(error)) return refusal(what, wordsOf(error), statusCode)
   const at = describeEndpoint(endpoint)
   return new SallyportError(
     'ERR_ENGINE_UNREACHABLE',
@@ -23,7 +34,11 @@ export const failure = (endpoint: Endpoint, what: string, error: unknown): Sally
   )
 }
 
+// What runs its containers is a process of its own, which is started again where it ends. gRPC’s word for that is at the end.
+const isHalfThere = (error: unknown): boolean => wordsOf(error).trim().endsWith(': unavailable')
+
 const mendOf = (error: unknown): string => {
+  if (isHalfThere(error)) return 'see that its containerd runs, and stays'
   const code = errnoOf(error) ?? ''
   if (code === 'EACCES')
     return 'the daemon’s user may not use it: add that user to the group of the socket, which makes it root on this machine, or run the daemon as root'

@@ -2,9 +2,9 @@
 import type { InstanceState, InstanceView } from '../../rpc/protocol.ts'
 import type { SandboxExit, SandboxProcess } from '../../sandbox/driver.ts'
 import type { ServerSettings } from '../../schema/settings.ts'
-import { catalogue, SallyportError } from '../../errors.ts'
+import { SallyportError } from '../../errors.ts'
 import { type InstanceId, newInstanceId } from '../../lib/ids.ts'
-import { type Aftermath, calledOff, isNoTry, type Life, limitsOf, type Lost, nextTryAt } from './life.ts'
+import { type Aftermath, calledOff, type Life, limitsOf, type Lost, lostLaunch, nextTryAt } from './life.ts'
 import { LaunchLimit } from './launch-limit.ts'
 import type { LogRing } from './log-ring.ts'
 import type { Emit, Launch, Running } from '../ports.ts'
@@ -98,14 +98,7 @@ export class Instance implements AsyncDisposable {
     } catch (thrown) {
       const error = SallyportError.from(launch.signal.aborted ? launch.signal.reason : thrown)
       try {
-        this.#lose({
-          reason: String(error.details['reason'] ?? error.message),
-          readyMs: null,
-          retryable: catalogue[error.code].retryable || isNoTry(error),
-          isNoTry: isNoTry(error),
-          needsAuth: error.code === 'ERR_CREDENTIAL_SOURCE' || error.code === 'ERR_CREDENTIAL_REFUSED',
-          exit: null,
-        })
+        this.#lose(lostLaunch(error))
       } finally {
         finish()
       }

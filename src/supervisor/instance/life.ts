@@ -1,8 +1,9 @@
 // What an instance is doing, how one is lost, and what may become of it then.
-import { SallyportError } from '../../errors.ts'
+import { catalogue, SallyportError } from '../../errors.ts'
 import type { Due } from '../../lib/due.ts'
 import { isShortage } from '../../lib/missing.ts'
 import type { InstanceView } from '../../rpc/protocol.ts'
+import { mayPass } from '../../sandbox/docker/engine-failure.ts'
 import type { SandboxExit, SandboxProcess } from '../../sandbox/driver.ts'
 
 /** What an instance is doing; each state has only its own data. */
@@ -57,6 +58,16 @@ const engineAway: ReadonlySet<string> = new Set(['ERR_ENGINE_UNREACHABLE', 'ERR_
 
 /** Whether a launch failed for want of descriptors, memory or room, or of the engine that its container is for. */
 export const isNoTry = (error: SallyportError): boolean => isShortage(error) || engineAway.has(error.code)
+
+/** A launch that failed, as the loss of what never was ready. */
+export const lostLaunch = (error: SallyportError): Lost => ({
+  reason: String(error.details['reason'] ?? error.message),
+  readyMs: null,
+  retryable: catalogue[error.code].retryable || isNoTry(error) || mayPass(error),
+  isNoTry: isNoTry(error),
+  needsAuth: error.code === 'ERR_CREDENTIAL_SOURCE' || error.code === 'ERR_CREDENTIAL_REFUSED',
+  exit: null,
+})
 
 /** Why a launch is not gone on with, for whoever waits for it. */
 export const calledOff = (server: string, reason: string): SallyportError =>
