@@ -207,7 +207,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
       inTurn,
       inRosterTurn,
     }
-    const tools = new ToolMethods({ supervisor, governance, policy: whole })
+    const tools = new ToolMethods({ supervisor, governance, machine, policy: whole })
     const ports = {
       supervisor,
       governance,

@@ -13,13 +13,14 @@ import { latin1 } from '../../lib/one-way.ts'
 import type { RawJson } from '../../lib/raw-json.ts'
 import type { Decision } from '../../schema/gate.ts'
 import type { ServerSettings } from '../../schema/settings.ts'
-import type { OperatorMethods } from '../../rpc/protocol.ts'
+import type { InstanceView, OperatorMethods } from '../../rpc/protocol.ts'
 import type { ExplainedStep } from '../../rpc/governed.ts'
 import { parseArguments } from '../../supervisor/control/call-tool.ts'
 import { ambiguousParams } from '../../supervisor/message/params.ts'
 import type { Policy } from '../../supervisor/ports.ts'
 import type { Governance } from '../governance/governance.ts'
 import { policyVersionOf } from '../governance/policy.ts'
+import { foreseen, type ForeseenPorts } from './foreseen.ts'
 
 /** The call, its arguments as they are written: numbers, escapes and keys that come twice included. */
 interface Asked {
@@ -28,23 +29,23 @@ interface Asked {
   readonly arguments: RawJson
   /** Why the server is down and not started by a call, or null */
   readonly down: string | null
-  /** Whose call it would be, and in which session of the server's */
+  /** Whose call it would be, and what would serve it */
   readonly principal: string
-  readonly session: string
+  readonly own: InstanceView | undefined
 }
 type Explanation = OperatorMethods['policy/explain']['result']
 
-export interface ExplainPorts {
-  readonly governance: Governance
+export interface ExplainPorts extends ForeseenPorts {
   readonly policy: Policy
 }
 
 /** Explains one call; `server` is the one that it names. Starts nothing, records nothing. Throws for a method that no rule is asked about. */
 export async function explain(
-  { governance, policy }: ExplainPorts,
+  ports: ExplainPorts,
   server: ServerSettings,
-  { tool, arguments: given, lineage, down, principal, session }: Asked,
+  { tool, arguments: given, lineage, down, principal, own }: Asked,
 ): Promise<Explanation> {
+  const { governance, policy } = ports
   const { ledger } = governance
   const kind = tool.includes('/') ? 'method' : 'tool'
   if (kind === 'method' && !governedMethods.includes(tool))
@@ -58,7 +59,7 @@ export async function explain(
   const bytes = kind === 'tool' ? `{"name":${JSON.stringify(tool)},"arguments":${given.raw}}` : given.raw
   const request = { server, kind, subject: tool, arguments: value, bytes } as const
   const trust = ledger.trust(server.name, tool)
-  const standing = ledger.standing(server.name, null, kind, tool)
+  const standing = foreseen(ports, server, own, request)
   const decision = policy.gate.decide(request, isProvisional(trust))
   const hold = ledger.hold(server.name, tool, lineage)
   const judged =
@@ -73,15 +74,13 @@ export async function explain(
           argumentsDigest: digestOf(canonical(request)),
           repeatDigest: repeatDigest(bytes),
           principal,
-          session,
+          session: own?.id ?? '', // a control call's session is its instance
           policyVersion: policyVersionOf(policy.settings, server.name),
           trustEpoch: trust.epoch,
         })
   const steps: ExplainedStep[] = [
     serverStep(governance, server, down),
-    standing.state === 'accepted'
-      ? pass('acceptance', `accepted as ${standing.identity}`)
-      : refuse('acceptance', standing.reason),
+    acceptanceStep(governance, server, standing),
     judged,
     rulesStep(decision),
     trustStep(
@@ -121,6 +120,21 @@ function serverStep({ ledger }: Governance, server: ServerSettings, down: string
   return pass('server', `${name} ${server.version}, profile ${server.profile}, may run`)
 }
 
+/** What is accepted when it is first seen is not refused for not being accepted yet. */
+function acceptanceStep(
+  { ledger }: Governance,
+  { name, acceptance }: ServerSettings,
+  standing: Standing,
+): ExplainedStep {
+  if (standing.state === 'accepted') return pass('acceptance', `accepted as ${standing.identity}`)
+  const isFirst = standing.state === 'unaccepted' && ledger.accepted(name) === null
+  if (!isFirst || acceptance !== 'first-use') return refuse('acceptance', standing.reason)
+  return pass(
+    'acceptance',
+    `nothing of ${name} was accepted yet; what it lists when it first runs is (acceptance: first-use)`,
+  )
+}
+
 /** A method's are the params of its request, whose keys are judged, too. */
 function readArguments(method: string | null, given: RawJson): { readonly value: unknown } | SallyportError {
   try {
@@ -149,6 +163,8 @@ async function argumentsStep(
     return refuse('arguments', SallyportError.from(error).message)
   }
   if (said.kind === 'method') return pass('arguments', 'methods declare none')
+  if (standing.state !== 'accepted')
+    return pass('arguments', 'there is no accepted schema to hold them against')
   return pass('arguments', 'they are what the accepted schema says')
 }
 

@@ -5,6 +5,7 @@ import { approvalMethods } from './approval-methods.ts'
 import { auditMethods } from './audit-methods.ts'
 import { declarationMethods } from './declaration-methods.ts'
 import { explain } from './explain.ts'
+import { ownInstance } from './foreseen.ts'
 import { hostMethods } from './host-methods.ts'
 import type { MethodPorts } from './host-methods.ts'
 import type { Machine } from '../machine/machine.ts'
@@ -12,7 +13,6 @@ import type { MethodCall, MethodTable } from './methods.ts'
 import { registrationMethods } from './registration-methods.ts'
 import { trustMethods } from './trust-methods.ts'
 import type { Caller, Policy } from '../../supervisor/ports.ts'
-import type { Supervisor } from '../../supervisor/supervisor.ts'
 import type { Reloaded } from '../reload.ts'
 
 /** What the operator's methods stand on beside those of hosts. */
@@ -48,7 +48,7 @@ export function operatorMethods(ports: OperatorPorts): MethodTable<keyof Operato
       const { caller } = call
       const { id: principal } = caller.principal
       const own = ownInstance(supervisor, caller, server)
-      const callers = { principal, session: own?.id ?? '', down: whyDown(own) }
+      const callers = { principal, own, down: whyDown(own) }
       const asked = { tool, lineage, arguments: given, ...callers }
       return explain(ports, supervisor.settingsOf(caller, server), asked)
     },
@@ -58,16 +58,6 @@ export function operatorMethods(ports: OperatorPorts): MethodTable<keyof Operato
       return { stopping: true }
     },
   }
-}
-
-/** What serves the caller's own control calls, or would but for its state. */
-function ownInstance(supervisor: Supervisor, caller: Caller, server: string): InstanceView | undefined {
-  return supervisor
-    .get(caller, server)
-    .instances.find(
-      ({ principal, purpose }) =>
-        principal === caller.principal.id && (purpose === 'control' || purpose === 'shared'),
-    )
 }
 
 /** Why a call fails at once, or null. */

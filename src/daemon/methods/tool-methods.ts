@@ -10,14 +10,13 @@ import { newCallId } from '../../lib/ids.ts'
 import { displayName, schemaView, viewTools } from '../../supervisor/control/tool-view.ts'
 import type { Policy } from '../../supervisor/ports.ts'
 import type { Supervisor } from '../../supervisor/supervisor.ts'
-import type { Governance } from '../governance/governance.ts'
+import { foreseen, type ForeseenPorts, ownInstance } from './foreseen.ts'
 import type { MethodCall, MethodTable } from './methods.ts'
 
 type Methods = 'tools/list' | 'tools/describe' | 'tools/search'
 
-export interface ToolPorts {
+export interface ToolPorts extends ForeseenPorts {
   readonly supervisor: Supervisor
-  readonly governance: Governance
   readonly policy: Pick<Policy, 'settings' | 'gate' | 'governor'>
 }
 
@@ -108,12 +107,14 @@ export class ToolMethods {
   async #describe(server: string, tool: string, { caller, signal }: MethodCall): Promise<ToolDetail> {
     const { supervisor, governance } = this.#ports
     const { ledger } = governance
+    const settings = supervisor.settingsOf(caller, server)
     const { tools } = await supervisor.tools(caller, server, { signal, length: 'full' })
-    const standing = ledger.standing(server, null, 'tool', tool)
+    const own = ownInstance(supervisor, caller, server)
+    const standing = foreseen(this.#ports, settings, own, { kind: 'tool', subject: tool })
     const accepted = ledger.accepted(server)?.tools.get(tool)?.declaration ?? null
     const view =
       tools.find((one) => one.tool === tool) ??
-      (accepted === null ? undefined : this.#acceptedView(supervisor.settingsOf(caller, server), accepted))
+      (accepted === null ? undefined : this.#acceptedView(settings, accepted))
     if (view === undefined)
       throw new SallyportError(
         'ERR_TOOL_NOT_FOUND',

@@ -1,0 +1,66 @@
+// What is said of a call beforehand goes by what its server lists now, and by what would run: not by what was accepted once.
+import { readFileSync, writeFileSync } from 'node:fs'
+import { expect, test } from 'vitest'
+import type { Client } from '../../src/client/client.ts'
+import { configOf, daemon, fixture } from '../support/daemon.ts'
+
+const call = (client: Client, server: string, tool: string) =>
+  client.call('tools/call', { server, tool, arguments: {} }).then(
+    () => 'sent',
+    ({ code }: { code: string }) => code,
+  )
+
+async function said(client: Client, server: string, tool: string) {
+  const { outcome, steps, identity } = await client.call('policy/explain', { server, tool })
+  const { verdict, detail } = steps.find(({ step }) => step === 'acceptance') ?? {}
+  return { outcome, verdict, detail, identity }
+}
+
+test('a tool that its server lists otherwise by now would be refused, and stands halted', async () => {
+  await using at = await daemon(configOf({ pull: fixture('rug-pull', { surface: 'dynamic' }) }))
+  expect(await call(at.client, 'pull', 'echo')).toBe('sent')
+  expect(await said(at.client, 'pull', 'echo')).toMatchObject({ outcome: 'sent' })
+  expect(await call(at.client, 'pull', 'poison')).toBe('sent')
+  expect(await call(at.client, 'pull', 'echo')).toBe('ERR_DECLARATION_MISMATCH')
+  const detail = expect.stringContaining('lists echo otherwise than when it was accepted')
+  expect(await said(at.client, 'pull', 'echo')).toEqual({
+    outcome: 'refused',
+    verdict: 'refuse',
+    detail,
+    identity: null,
+  })
+  const { halted } = await at.client.call('tools/describe', { server: 'pull', tool: 'echo' })
+  expect(halted).toEqual(detail)
+  expect((await at.run(['explain', 'pull', 'echo'])).status).toBe(2)
+  // Its next process lists what was accepted.
+  await at.client.call('servers/stop', { server: 'pull' })
+  expect(await said(at.client, 'pull', 'echo')).toMatchObject({ outcome: 'sent' })
+  expect(await call(at.client, 'pull', 'echo')).toBe('sent')
+})
+
+test('a call to another version than was accepted would be refused, before that runs and after', async () => {
+  const entry = fixture('echo', { version: '1' })
+  await using at = await daemon(configOf({ plain: entry }))
+  expect(await call(at.client, 'plain', 'echo')).toBe('sent')
+  writeFileSync(at.config, readFileSync(at.config, 'utf8').replace('"version":"1"', '"version":"2"'))
+  await at.client.call('daemon/reload', {})
+  const replaced = { outcome: 'refused', detail: expect.stringContaining('plain is version 2') }
+  expect(await said(at.client, 'plain', 'echo')).toMatchObject(replaced)
+  expect(await call(at.client, 'plain', 'echo')).toBe('ERR_IDENTITY_CHANGED')
+  expect(await said(at.client, 'plain', 'echo')).toMatchObject(replaced)
+})
+
+test('what is accepted when it is first seen is not said to be refused for want of an acceptance', async () => {
+  await using at = await daemon(
+    configOf({ plain: fixture('echo'), manual: fixture('echo', { acceptance: 'manual' }) }),
+  )
+  expect(await said(at.client, 'plain', 'echo')).toEqual({
+    outcome: 'sent',
+    verdict: 'pass',
+    detail: expect.stringContaining('acceptance: first-use'),
+    identity: null,
+  })
+  expect(await call(at.client, 'plain', 'echo')).toBe('sent')
+  expect(await said(at.client, 'manual', 'echo')).toMatchObject({ outcome: 'refused', verdict: 'refuse' })
+  expect(await call(at.client, 'manual', 'echo')).toBe('ERR_DECLARATION_MISSING')
+})
