@@ -70,6 +70,11 @@ export class Journal implements AsyncDisposable {
     return this.#tail.newest
   }
 
+  /** Nothing that is written beside it now may look older than this: it would go with segments from before. */
+  get endedMs(): number {
+    return this.#tail.endedMs
+  }
+
   /** Resolves when there are newer records than at present, or with the signal. */
   async moved({ signal }: { readonly signal: AbortSignal }): Promise<void> {
     if (signal.aborted) return

@@ -1,10 +1,11 @@
 // Letting go of old segments: said in the journal first, with the places where the chain was cut, then done, oldest first.
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
-import { readdir, rm, stat } from 'node:fs/promises'
+import { lstat, readdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { errnoOf, isMissing, isShortage } from '../lib/missing.ts'
 import type { Position } from './record.ts'
 import { listSegments, segmentFlags, segmentPath } from './segments.ts'
+import { isSidecarName } from './sidecars.ts'
 
 /** Where a removed segment ended: what the first one that is left hangs on. */
 export interface Cut extends Position {
@@ -20,7 +21,8 @@ export interface Pruned {
 }
 
 const dayMs = 86_400_000
-// A sidecar is written before its record, and again with each that names it: this much before is nobody's any more.
+// A sidecar is written before its record, and again with each that names it, and is no older than segments that had ended
+// by then: this much before is nobody's any more.
 const marginMs = 3_600_000
 const headerBytes = 65_536
 
@@ -93,14 +95,26 @@ function firstLine(path: string): string {
   }
 }
 
+/** Nothing but evidence goes, by way of no link; a file that can't be removed keeps none of the others, and is told of. */
 async function pruneEvidence(folder: string, before: number): Promise<void> {
-  const files = await readdir(folder).catch((error: unknown) => {
-    if (isMissing(error)) return []
-    throw error
-  })
-  for (const file of files) {
-    const path = join(folder, file)
-    const { mtimeMs } = await stat(path)
-    if (mtimeMs < before) await rm(path, { force: true })
+  const isThere = await lstat(folder).then((found) => found.isDirectory(), ifMissing(false))
+  const failures: unknown[] = []
+  for (const name of isThere ? await readdir(folder).catch(ifMissing([])) : []) {
+    if (!isSidecarName(name)) continue
+    const path = join(folder, name)
+    try {
+      const found = await lstat(path)
+      if (found.isFile() && found.mtimeMs < before) await rm(path, { force: true })
+    } catch (error) {
+      if (!isMissing(error)) failures.push(error)
+    }
   }
+  if (failures.length > 0) throw failures[0]
 }
+
+const ifMissing =
+  <T>(value: T) =>
+  (error: unknown): T => {
+    if (isMissing(error)) return value
+    throw error
+  }

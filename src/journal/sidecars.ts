@@ -16,6 +16,9 @@ export interface Sidecar {
 /** Where the evidence of that digest lies, relative to the journal's folder. */
 export const sidecarPath = (sha256: string): string => `evidence/${sha256}`
 
+/** Whether a file is called as evidence is. */
+export const isSidecarName = (name: string): boolean => /^[0-9a-f]{64}$/.test(name)
+
 const draftName = /^\.[0-9a-f]{64}\.[\d.]+$/
 
 /** The name of evidence while it is written, beside where it will lie; another one each time. */
@@ -82,7 +85,7 @@ const namedIn = (body: unknown): readonly (readonly [Member, Partial<Sidecar>])[
 
 const isPlace = (said: Partial<Sidecar>): said is Sidecar => {
   const { sha256, path } = said
-  return typeof sha256 === 'string' && /^[0-9a-f]{64}$/.test(sha256) && path === sidecarPath(sha256)
+  return typeof sha256 === 'string' && isSidecarName(sha256) && path === sidecarPath(sha256)
 }
 
 function missing(directory: string, { path, bytes }: Sidecar): string | null {

@@ -8,6 +8,7 @@ import {
   ftruncateSync,
   lstatSync,
   openSync,
+  statSync,
   writeSync,
 } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
@@ -81,6 +82,7 @@ export class Tail {
   /** The open segment holds more than counts, which must be gone before anything is added */
   #isBehind = false
   readonly #uncut: UncutNote
+  #endedMs = 0
   /** A segment behind whose records stands what could neither be written nor taken back */
   #broken: Segment | null = null
 
@@ -95,6 +97,11 @@ export class Tail {
   /** The last record that counts. */
   get head(): Position {
     return this.#segment?.kept.head ?? this.#head
+  }
+
+  /** Last change of the segments that have ended, on the wall clock of its day: the latest one, whatever that clock says now. */
+  get endedMs(): number {
+    return this.#endedMs
   }
 
   /** Writes the entries as one batch; with none it opens the segment. It counts once it is kept. */
@@ -230,7 +237,9 @@ export class Tail {
 
   #newSegment(directory: string): Segment {
     if (this.#lastPath !== null) lstatSync(this.#lastPath) // throws where the folder is another one
-    const number = (listSegments(directory).at(-1) ?? 0) + 1
+    const ended = listSegments(directory)
+    this.#endedMs = Math.max(this.#endedMs, ...ended.map((one) => changedMs(segmentPath(directory, one))))
+    const number = (ended.at(-1) ?? 0) + 1
     const path = segmentPath(directory, number)
     const fd = openSync(
       path,
@@ -257,6 +266,9 @@ export class Tail {
     this.#writeBatch(segment, [{ type: 'segment.opened', body }])
   }
 }
+
+/** 0 for one that was let go of meanwhile. */
+const changedMs = (path: string): number => statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0
 
 const synced = (fd: number): Promise<void> =>
   new Promise((resolve, reject) => fdatasync(fd, (error) => (error === null ? resolve() : reject(error))))

@@ -16,7 +16,7 @@ import { behind } from '../redactor.ts'
 import { keepIn } from './evidence-file.ts'
 
 export interface RecorderOptions {
-  readonly journal: Pick<Journal, 'add' | 'folder'>
+  readonly journal: Pick<Journal, 'add' | 'folder' | 'endedMs'>
   /** The journal's folder; long evidence goes to `evidence/` in it */
   readonly directory: string
   /** Longest request or response that a record holds whole, bytes */
@@ -198,7 +198,8 @@ export class JournalRecorder implements Recorder, AsyncDisposable {
     const sha256 = hash('sha256', bytes)
     try {
       await using opened = await journal.folder()
-      await keepIn(join(throughDescriptor(opened), 'evidence'), sha256, bytes, isSynced)
+      const folder = join(throughDescriptor(opened), 'evidence')
+      await keepIn(folder, sha256, bytes, { isSynced, notBefore: journal.endedMs })
     } catch (error) {
       const path = join(directory, 'evidence')
       const why = errnoOf(error) ?? SallyportError.from(error).message

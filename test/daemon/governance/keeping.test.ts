@@ -202,8 +202,8 @@ describe('keep_days', () => {
     const evidence = join(directory, 'evidence')
     mkdirSync(evidence)
     for (const [name, days] of [
-      ['old', 40],
-      ['young', 1],
+      ['0'.repeat(64), 40],
+      ['1'.repeat(64), 1],
     ] as const) {
       writeFileSync(join(evidence, name), '')
       const then = Date.now() / 1000 - days * 86_400
@@ -214,7 +214,7 @@ describe('keep_days', () => {
     expect(listSegments(directory).slice(0, before.length)).toEqual(before)
     age(31)
     await start(keep)
-    expect(readdirSync(evidence)).toEqual(['young'])
+    expect(readdirSync(evidence)).toEqual(['1'.repeat(64)])
   })
 
   test('a beginning that no record accounts for is found out', async () => {
