@@ -50,8 +50,15 @@ parentPort?.on('message', (question: Question) => {
   try {
     say({ problem: judge(question) })
   } catch (error) {
-    const reason = error instanceof Error ? beginning(error.message, 300) : 'no reason'
-    say({ problem: `the tool's schema cannot be used: ${reason}` })
+    say({ problem: `the tool's schema cannot be used: ${reasonOf(error)}` })
   }
 })
+
+/** The stack is all that a judgement can run out of. */
+function reasonOf(error: unknown): string {
+  if (error instanceof RangeError)
+    return 'its references lead round in a circle, or deeper than can be followed'
+  return error instanceof Error ? beginning(error.message, 300) : 'no reason'
+}
+
 say({ task: readlinkSync('/proc/thread-self'), build })

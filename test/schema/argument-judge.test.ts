@@ -172,9 +172,19 @@ test.each([String.raw`^\d+\Z`, '(?i)^a$', '^[z-a]$', String.raw`^\p{Nope}\-$`])(
   async (pattern) => {
     await using judge = new ArgumentJudge()
     const schema = { type: 'object', properties: { text: { pattern } } }
-    expect(await ask(judge, 'x', schema, 'a')).toContain("the tool's schema cannot be used: Invalid regular")
+    expect(await ask(judge, 'x', schema, 'a')).toMatch(
+      /^the tool's schema cannot be used: #\/properties\/text\/pattern: got ".*", expected a regular expression \(.+\)$/,
+    )
   },
 )
+
+test('a schema that leads to itself without end is told as that, and not in the words of the engine', async () => {
+  await using judge = new ArgumentJudge()
+  const schema = { $defs: { a: { $ref: '#/$defs/b' }, b: { $ref: '#/$defs/a' } }, $ref: '#/$defs/a' }
+  expect(await ask(judge, 'x', schema, 'a')).toBe(
+    "the tool's schema cannot be used: its references lead round in a circle, or deeper than can be followed",
+  )
+})
 
 test('a price is a multiple of a cent', async () => {
   await using judge = new ArgumentJudge()

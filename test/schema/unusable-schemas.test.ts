@@ -94,7 +94,16 @@ describe('no schema to judge by:', () => {
       { $defs: { a: { $id: 'a', $schema: draft07 } } },
       'expected 2020-12, as the schema around it',
     ],
-    ['a pattern that is none', { pattern: '(' }, 'Invalid regular expression'],
+    [
+      'a pattern that is none',
+      { properties: { a: { pattern: '(' } } },
+      '#/properties/a/pattern: got "(", expected a regular expression (Unterminated group)',
+    ],
+    [
+      'a name by a pattern that is none',
+      { patternProperties: { '[': true } },
+      '#/patternProperties: got "[", expected a regular expression (Unterminated character class)',
+    ],
   ])('%s', (_what, schema, said) => {
     expect(() => judgeBy(schema)).toThrow(said)
   })

@@ -104,10 +104,16 @@ export function texts(said: unknown, place: string): readonly string[] {
   throw new Unusable(place, said, 'a list of names')
 }
 
-/** @throws Unusable for what is no text, SyntaxError for what is no pattern */
+/** @throws Unusable for what is no text, or no pattern */
 export function regularExpression(said: unknown, place: string): RegExp {
   if (typeof said !== 'string') throw new Unusable(place, said, 'a regular expression')
-  return patternOf(said)
+  try {
+    return patternOf(said)
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error
+    const why = error.message.split(': ').at(-1) // behind the pattern itself, which may be long
+    throw new Unusable(place, said, `a regular expression (${why})`)
+  }
 }
 
 /** A number's bound; in draft-04 the exclusive ones are words about `minimum` and `maximum`. */
