@@ -4,6 +4,7 @@ import type { Client } from '../client/client.ts'
 import { SallyportError } from '../errors.ts'
 import type { AuditAnchor, AuditPage, AuditQuery, AuditRecord } from '../rpc/governed.ts'
 import { registerVerify } from './audit-verify.ts'
+import { wholeNumber } from './number.ts'
 import { newOut } from './out.ts'
 import { hint, paint, printFields, printJson, visible, visibleJson } from './output.ts'
 import { reach, reaching } from './reach.ts'
@@ -100,7 +101,7 @@ function registerExport(audit: Command): void {
   reaching(audit.command('export'), { reads: false })
     .description('write every record, one JSON object a line, and say the anchor to keep')
     .addOption(new Option('--format <format>', 'ndjson').choices(['ndjson']).default('ndjson'))
-    .option('--after <seq>', 'only records behind this number', wholeNumber, 0)
+    .option('--after <seq>', 'only records behind this number', afterFrom, 0)
     .option('--out <file>', 'into this file instead of stdout; it must not exist')
     .action((options: ExportOptions) =>
       reach(options, 'operator', async ({ client, signal }) => {
@@ -243,9 +244,12 @@ function printWhole(
 }
 
 function linesFrom(text: string): number {
-  const value = Number(text)
-  if (Number.isInteger(value) && value >= 1 && value <= 1000) return value
-  throw new SallyportError('ERR_USAGE', `--lines: got ${text}, expected a whole number from 1 to 1000`)
+  const value = wholeNumber(text, 1, 1000)
+  if (value !== null) return value
+  throw new SallyportError(
+    'ERR_USAGE',
+    `--lines: got ${JSON.stringify(text)}, expected a whole number from 1 to 1000`,
+  )
 }
 
 function numberOf(which: string): number {
@@ -256,8 +260,8 @@ function numberOf(which: string): number {
   )
 }
 
-function wholeNumber(text: string): number {
-  const value = Number(text)
-  if (Number.isSafeInteger(value) && value >= 0) return value
-  throw new SallyportError('ERR_USAGE', `got ${text}, expected a whole number`)
+function afterFrom(text: string): number {
+  const value = wholeNumber(text)
+  if (value !== null) return value
+  throw new SallyportError('ERR_USAGE', `--after: got ${JSON.stringify(text)}, expected a whole number`)
 }

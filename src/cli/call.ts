@@ -5,6 +5,7 @@ import type { CallResult } from '../rpc/protocol.ts'
 import { isJson } from '../lib/is-json.ts'
 import { members } from '../lib/json-scan.ts'
 import { RawJson } from '../lib/raw-json.ts'
+import { wholeNumber } from './number.ts'
 import { printJson, visible } from './output.ts'
 import { reach, reaching } from './reach.ts'
 import type { ReachOptions } from './reach.ts'
@@ -22,7 +23,7 @@ export function registerCall(program: Command): void {
     .argument('<tool>', 'the server’s own name for it')
     .option('--args <json>', 'arguments as one JSON object')
     .option('-a <key=value...>', 'one argument; the value is JSON where it reads as JSON, else text')
-    .option('--timeout <ms>', 'wait shorter than the server’s call_ms', wholeNumber)
+    .option('--timeout <ms>', 'wait shorter than the server’s call_ms', timeoutFrom)
     .action((server: string, tool: string, options: CallOptions) => {
       const given = argumentsOf(options)
       return reach(options, 'any', async ({ client, signal }) => {
@@ -97,10 +98,9 @@ function lines(text: string, { isTTY }: { readonly isTTY: boolean }): string {
   return isTTY ? text.split('\n').map(visible).join('\n') : text
 }
 
-function wholeNumber(text: string): number {
-  const value = Number(text)
-  if (!Number.isSafeInteger(value) || value < 1)
-    throw usage(`--timeout: got ${text}, expected a whole number of ms`)
+function timeoutFrom(text: string): number {
+  const value = wholeNumber(text, 1)
+  if (value === null) throw usage(`--timeout: got ${JSON.stringify(text)}, expected a whole number of ms`)
   return value
 }
 

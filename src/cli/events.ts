@@ -2,6 +2,7 @@
 import type { Command } from 'commander'
 import { SallyportError } from '../errors.ts'
 import type { SallyportEvent } from '../rpc/protocol.ts'
+import { wholeNumber } from './number.ts'
 import { paint, visible, visibleJson } from './output.ts'
 import { reach, reaching } from './reach.ts'
 import type { ReachOptions } from './reach.ts'
@@ -32,7 +33,10 @@ function line({ seq, at, type, server, detail }: SallyportEvent): string {
 }
 
 function number(text: string): number {
-  const value = Number(text)
-  if (Number.isSafeInteger(value) && value >= 0) return value
-  throw new SallyportError('ERR_USAGE', `--since: got ${text}, expected the number of an event`)
+  const value = wholeNumber(text)
+  if (value !== null) return value
+  throw new SallyportError(
+    'ERR_USAGE',
+    `--since: got ${JSON.stringify(text)}, expected the number of an event`,
+  )
 }

@@ -13,6 +13,7 @@ import { interruption } from './interruption.ts'
 import { replaceOut } from './out.ts'
 import { hint, visible } from './output.ts'
 import { counted } from '../lib/counted.ts'
+import { collect } from './repeated.ts'
 import { parseTarget } from './target.ts'
 
 interface LearnFlags {
@@ -203,8 +204,4 @@ const asJson = (learned: Learned): unknown => {
     },
     withheld,
   }
-}
-
-function collect(value: string, before: readonly string[]): readonly string[] {
-  return [...before, value]
 }

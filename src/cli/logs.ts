@@ -1,6 +1,7 @@
 // `sallyport logs NAME`: what a server wrote to stderr.
 import type { Command } from 'commander'
 import { SallyportError } from '../errors.ts'
+import { wholeNumber } from './number.ts'
 import { hint, printJson, visible, visibleJson } from './output.ts'
 import { reach, reaching } from './reach.ts'
 import type { ReachOptions } from './reach.ts'
@@ -40,7 +41,10 @@ function print(line: string): void {
 }
 
 function count(text: string): number {
-  const value = Number(text)
-  if (Number.isInteger(value) && value >= 0 && value <= 100_000) return value
-  throw new SallyportError('ERR_USAGE', `--lines: got ${text}, expected a whole number up to 100000`)
+  const value = wholeNumber(text, 0, 100_000)
+  if (value !== null) return value
+  throw new SallyportError(
+    'ERR_USAGE',
+    `--lines: got ${JSON.stringify(text)}, expected a whole number up to 100000`,
+  )
 }

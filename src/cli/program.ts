@@ -4,6 +4,7 @@ import { refusalOf } from '../config/named-file.ts'
 import { SallyportError } from '../errors.ts'
 import { packageVersion } from '../lib/version.ts'
 import { printJson, visible } from './output.ts'
+import { expectOnce } from './repeated.ts'
 
 type Register = (program: Command) => void
 
@@ -71,6 +72,7 @@ export async function programFor(verb: string | undefined): Promise<Command> {
   const loaders = load === undefined ? Object.values(verbs) : [load]
   for (const register of await Promise.all(loaders.map((loader) => loader()))) register(program)
   for (const command of program.commands) command.exitOverride().copyInheritedSettings(program)
+  expectOnce(program)
   return program
 }
 

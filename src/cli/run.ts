@@ -11,6 +11,7 @@ import { SallyportError } from '../errors.ts'
 import { isWithin } from '../lib/path-overlap.ts'
 import type { Settings } from '../schema/settings.ts'
 import { parseMount } from './mount.ts'
+import { collect } from './repeated.ts'
 import { parseTarget } from './target.ts'
 import { hint, visible } from './output.ts'
 
@@ -171,8 +172,4 @@ function unlessNotFound(config: string | undefined): (error: unknown) => null {
       return null
     throw error
   }
-}
-
-function collect(value: string, before: readonly string[] = []): readonly string[] {
-  return [...before, value]
 }

@@ -13,6 +13,7 @@ import { type DriverName, driversIn, examineHost } from '../sandbox/drivers.ts'
 import { interruption } from './interruption.ts'
 import { replaceOut } from './out.ts'
 import { hint, visible } from './output.ts'
+import { collect } from './repeated.ts'
 import { subjectsOf, type Verifiable } from './verify-subjects.ts'
 
 interface VerifyFlags {
@@ -168,8 +169,4 @@ function parsed(text: string): unknown {
   } catch {
     return null
   }
-}
-
-function collect(value: string, before: readonly string[]): readonly string[] {
-  return [...before, value]
 }

@@ -37,8 +37,8 @@ test('an output that is full is told, and no anchor of an export that nobody has
 }, 60_000)
 
 test.each([
-  ['audit tail -n 0', '--lines: got 0, expected a whole number from 1 to 1000'],
-  ['audit tail -n 1001', '--lines: got 1001, expected a whole number from 1 to 1000'],
+  ['audit tail -n 0', '--lines: got "0", expected a whole number from 1 to 1000'],
+  ['audit tail -n 1001', '--lines: got "1001", expected a whole number from 1 to 1000'],
   ['audit show nope', 'audit show: got nope, expected the number of a record, or the id of a call'],
 ])('sallyport %s is refused with what is expected', async (line, words) => {
   await using at = await place()

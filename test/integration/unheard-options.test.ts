@@ -22,10 +22,25 @@ test.each([
   ['declare echo --force', '--force replaces the file of --out FILE'],
   ['hold --name mine --reason now', 'say what is held'],
   ['hold echo --stop --name mine', '--stop takes a server alone'],
+  ['hold echo --lineage one --lineage two', '--lineage is given twice'],
+  ['audit tail -n 1 --server echo --lines 2', '--lines is given twice'],
+  ['permits revoke --server echo --server=other', '--server is given twice'],
+  ['declare echo -o ENTRY --out ENTRY', '--out is given twice'],
 ])('%s', async (said, told) => {
   const args = said.replace('ENTRY', join(at.folder, 'entry.json')).split(' ')
   expect(await at.run(args)).toEqual({ status: 7, stdout: '', stderr: expect.stringContaining(told) })
   await expect(at.client.call('servers/get', { server: 'other' })).rejects.toThrow('other')
+})
+
+test.each([
+  [['logs', 'echo', '--lines='], '--lines: got ""'],
+  [['logs', 'echo', '--lines', ' '], '--lines: got " "'],
+  [['audit', 'export', '--after='], '--after: got ""'],
+  [['audit', 'tail', '--lines', '0x10'], '--lines: got "0x10"'],
+  [['events', '--since='], '--since: got ""'],
+  [['call', 'echo', 'echo', '--timeout', '1e3'], '--timeout: got "1e3"'],
+])('%j: what is no number to a person is none', async (args, told) => {
+  expect(await at.run(args)).toEqual({ status: 7, stdout: '', stderr: expect.stringContaining(told) })
 })
 
 test('a draft goes to its file also where it is printed as JSON', async () => {
