@@ -31,7 +31,14 @@ const runAs = async (
 ): Promise<string> => {
   using command = commandAs(uid, under, script, args)
   const options = { ...command.options, maxBuffer: 1 << 24, timeout: 120_000 }
-  return (await promisify(execFile)('unshare', command.args, options)).stdout
+  try {
+    return (await promisify(execFile)('unshare', command.args, options)).stdout
+  } catch (error) {
+    const { code, signal, stderr } = error as { code?: unknown; signal?: unknown; stderr?: string }
+    throw new Error(`${script} ended with ${String(signal ?? code)}, and said: ${stderr ?? ''}`, {
+      cause: error,
+    })
+  }
 }
 
 /** What `unshare` is to be asked for, and its environment; disposing takes away what the clone was bound to. */
