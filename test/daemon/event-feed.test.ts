@@ -4,10 +4,10 @@ import { EventLog } from '../../src/daemon/events.ts'
 import { hostMethods, type MethodPorts } from '../../src/daemon/methods/host-methods.ts'
 import type { MethodCall } from '../../src/daemon/methods/methods.ts'
 import type { Notifier } from '../../src/rpc/answering.ts'
-import { notificationLine } from '../../src/rpc/framing.ts'
 import type { SallyportEvent } from '../../src/rpc/protocol.ts'
 import type { Caller } from '../../src/supervisor/ports.ts'
 import { eventually } from '../support/eventually.ts'
+import { notifierTo } from '../support/notifier.ts'
 
 const host: Caller = {
   principal: { kind: 'uid', id: '1', attributes: { uid: 1, gid: 1, pid: 1 } },
@@ -28,11 +28,7 @@ async function subscribe(log: EventLog, read = (): Promise<void> => Promise.reso
     writes.push(lines)
     await read()
   }
-  const stream: Notifier = {
-    signal: over.signal,
-    notify: (method, params) => pass(notificationLine(method, params)),
-    pass: (lines) => pass(lines.toString()),
-  }
+  const stream = notifierTo(over.signal, pass)
   const tasks: Promise<void>[] = []
   const afterReply = (task: (stream: Notifier) => Promise<void>): unknown => tasks.push(task(stream))
   const call = { caller: host, signal: over.signal, afterReply } as unknown as MethodCall

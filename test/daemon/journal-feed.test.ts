@@ -5,10 +5,10 @@ import { expect, test } from 'vitest'
 import { auditMethods } from '../../src/daemon/methods/audit-methods.ts'
 import type { MethodCall } from '../../src/daemon/methods/methods.ts'
 import type { Notifier } from '../../src/rpc/answering.ts'
-import { notificationLine } from '../../src/rpc/framing.ts'
 import type { AuditQuery, AuditRecord } from '../../src/rpc/governed.ts'
 import { eventually } from '../support/eventually.ts'
 import { type Governed, governanceDefaults, governed } from '../support/governance.ts'
+import { notifierTo } from '../support/notifier.ts'
 
 const bytesRead = (): number => Number(/^rchar: (\d+)/m.exec(readFileSync('/proc/self/io', 'utf8'))?.[1])
 
@@ -34,11 +34,7 @@ async function follow(
     writes.push(said.map((line) => (JSON.parse(line) as { params: AuditRecord }).params))
     await read()
   }
-  const stream: Notifier = {
-    signal: over.signal,
-    notify: (method, params) => pass(notificationLine(method, params)),
-    pass: (lines) => pass(lines.toString()),
-  }
+  const stream = notifierTo(over.signal, pass)
   const tasks: Promise<void>[] = []
   const call = {
     signal: over.signal,
