@@ -35,9 +35,8 @@ const runAs = async (
     return (await promisify(execFile)('unshare', command.args, options)).stdout
   } catch (error) {
     const { code, signal, stderr } = error as { code?: unknown; signal?: unknown; stderr?: string }
-    throw new Error(`${script} ended with ${String(signal ?? code)}, and said: ${stderr ?? ''}`, {
-      cause: error,
-    })
+    const said = `${script} ended with ${String(signal ?? code)}, and said: ${stderr ?? ''}`
+    throw Object.assign(new Error(said, { cause: error }), { code, signal, stderr })
   }
 }
 
