@@ -15,12 +15,18 @@
 
 enum { ATTACH_MS = 60000, RESULT_MS = 2000, PARAMS_MAX_BYTES = NAME_MAX_BYTES + 64 };
 
+// A path comes from outside: a newline or an escape sequence in it must not forge a line on the host's terminal.
+static void blank_controls(char *line) {
+  for (; *line != '\0'; line++)
+    if ((unsigned char)*line < 0x20 || *line == 0x7f) *line = '?';
+}
+
 void give_up(int status, const char *what, const char *detail) {
   char line[2048];
-  int length = snprintf(line, sizeof line - 1, "sallyport: %s%s", what, detail);
-  size_t bytes = length < 0 ? 0 : (size_t)length < sizeof line - 1 ? (size_t)length : sizeof line - 2;
-  line[bytes] = '\n';
-  write_all(STDERR_FILENO, line, bytes + 1);
+  snprintf(line, sizeof line - 1, "sallyport: %s%s", what, detail);
+  blank_controls(line);
+  strcat(line, "\n");
+  write_all(STDERR_FILENO, line, strlen(line));
   _exit(status);
 }
 

@@ -35,8 +35,7 @@ export async function startInBackground(options: BackgroundOptions): Promise<voi
     for (const end = performance.now() + startMs; performance.now() < end; await delay(20)) {
       if (await answers(runtimeDir)) return
       const hasEnded = child.exitCode !== null || child.signalCode !== null
-      // Where another daemon holds the lock, that one is about to answer.
-      if (hasEnded && !lastWords(log, from).includes('(ERR_DAEMON_RUNNING)')) break
+      if (hasEnded && !isAnother(lastWords(log, from), runtimeDir)) break
     }
     throw failed(lastWords(log, from), stateDir)
   } finally {
@@ -87,6 +86,11 @@ function lastWords(log: number, from: number): string {
     ''
   )
 }
+
+// Whether another daemon holds the lock there, and so is about to answer. One that only keeps the same state answers elsewhere.
+const isAnother = (said: string, runtimeDir: string): boolean =>
+  said.includes('(ERR_DAEMON_RUNNING)') &&
+  [`serves ${runtimeDir};`, `serves ${runtimeDir},`].some((words) => said.includes(words))
 
 // Its own complaint keeps its own code, and so the exit status that `serve` would have had.
 function failed(said: string, stateDir: string): SallyportError {

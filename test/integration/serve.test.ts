@@ -262,6 +262,18 @@ describe('starting in the background', () => {
     expect(processesWith(`serve\0--runtime\0${at.runtimeDir}`)).toEqual([client.hello.pid])
   })
 
+  it('waits for nobody where another daemon keeps its state', async () => {
+    await using at = await daemon()
+    const elsewhere = join(at.folder, 'elsewhere')
+    const asked = performance.now()
+    const { status, stderr } = await at.run(['serve', '--background', '--runtime', elsewhere])
+    expect({ status, stderr }).toEqual({
+      status: 1,
+      stderr: `sallyport: daemon ${at.client.hello.pid}, which serves ${at.runtimeDir}, already keeps its journal in ${at.stateDir}; stop it, or choose another --state (ERR_DAEMON_RUNNING)\n`,
+    })
+    expect(performance.now() - asked, 'before it gives up on a daemon that starts').toBeLessThan(14_000)
+  })
+
   it('does nothing where a daemon runs', async () => {
     await using at = await daemon()
     expect(await at.run(['serve', '--background'])).toEqual({ status: 0, stdout: '', stderr: '' })

@@ -368,6 +368,17 @@ describe('the socket', () => {
       )
     }
   })
+
+  it('whose path has an escape sequence and a line break is told in one line that does nothing to a terminal', async () => {
+    await using shim = new Shim([
+      'files',
+      '--no-autostart',
+      '--socket',
+      '/nonexistent/\u001b[31m\nsallyport: é',
+    ])
+    expect(await shim.ended).toBe(5)
+    expect(shim.stderr).toMatch(/: \/nonexistent\/\?\[31m\?sallyport: é\n$/)
+  })
 })
 
 describe('without a daemon', () => {
