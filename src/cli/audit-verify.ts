@@ -84,7 +84,7 @@ async function keyIn(folder: string): Promise<Buffer | null> {
   } catch (error) {
     if (!isMissing(error)) throw error
     hint(
-      `${folder} has no journal.key, so MACs are not checked: whoever could write the journal could rewrite it`,
+      `${visible(folder)} has no journal.key, so MACs are not checked: whoever could write the journal could rewrite it`,
     )
     return null
   }

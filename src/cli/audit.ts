@@ -9,6 +9,7 @@ import { newOut } from './out.ts'
 import { hint, paint, printFields, printJson, visible, visibleJson } from './output.ts'
 import { reach, reaching } from './reach.ts'
 import type { ReachOptions } from './reach.ts'
+import { wordFor } from './word.ts'
 
 interface TailOptions extends ReachOptions {
   readonly lines: number
@@ -39,9 +40,13 @@ function registerTail(audit: Command): void {
     .description('show the last records')
     .option('-n, --lines <count>', 'most records of the past, up to 1000', linesFrom, 20)
     .option('-f, --follow', 'go on with records as they come')
-    .option('--server <name>', 'only records about this server')
-    .option('--type <type>', 'only records of this type; call.* is every type that begins so')
-    .option('--call <id>', 'only records of this call')
+    .option('--server <name>', 'only records about this server', wordFor('--server'))
+    .option(
+      '--type <type>',
+      'only records of this type; call.* is every type that begins so',
+      wordFor('--type'),
+    )
+    .option('--call <id>', 'only records of this call', wordFor('--call'))
     .action((options: TailOptions) =>
       reach(options, 'operator', async ({ client, signal }) => {
         const { lines, follow, server, type, call } = options

@@ -4,6 +4,7 @@ import { SallyportError } from '../errors.ts'
 import { hint, printJson, printTable } from './output.ts'
 import { reach, reaching } from './reach.ts'
 import type { ReachOptions } from './reach.ts'
+import { wordFor } from './word.ts'
 
 interface HoldOptions extends ReachOptions {
   readonly lineage?: string
@@ -17,7 +18,7 @@ export function registerHold(program: Command): void {
     .description('hold the calls of a server, a tool or a lineage; without arguments, list what is held')
     .argument('[server]')
     .argument('[tool]')
-    .option('--lineage <text>', 'only calls of this lineage')
+    .option('--lineage <text>', 'only calls of this lineage', wordFor('--lineage'))
     .option('--name <name>', 'name of the hold, for release')
     .option('--reason <text>', 'why, for the record')
     .option('--stop', 'quarantine the server: stop it, too, and start nothing of it')

@@ -102,9 +102,9 @@ export const visibleJson = (value: unknown, space = 0): string =>
       .join(''),
   )
 
-/** A word to a person on stderr, beside the results. */
+/** A word to a person on stderr, beside the results; what is invisible in a line of it is made visible. */
 export function hint(text: string): void {
-  process.stderr.write(`${text}\n`)
+  process.stderr.write(`${text.split('\n').map(visible).join('\n')}\n`)
 }
 
 function styled(text: string, style: Style | undefined): string {

@@ -1,7 +1,9 @@
 // What a command line that is not understood is told: one line that names the word, and the help of the verb.
 import { spawnSync } from 'node:child_process'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
+import { tempDir } from '../support/temp-dir.ts'
 
 const cli = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url))
 
@@ -11,6 +13,8 @@ test.each([
   ['ps --jsn', `unknown option '--jsn' (Did you mean --json?); see sallyport ps --help`],
   ['profile', 'a verb is missing; see sallyport profile --help'],
   ['profile shw', `unknown command 'shw' (Did you mean show?); see sallyport profile --help`],
+  ['hold --lineage=', '--lineage: got "", expected a name; mend it or leave it out'],
+  ['audit tail --call=', '--call: got "", expected a name; mend it or leave it out'],
   ['help nonsense', `unknown command 'nonsense'; see sallyport --help`],
 ])('sallyport %s', (line, said) => {
   const { status, stdout, stderr } = spawnSync(process.execPath, [cli, ...line.split(' ')], {
@@ -21,4 +25,16 @@ test.each([
     stdout: '',
     stderr: `sallyport: ${said} (ERR_USAGE)\n`,
   })
+})
+
+test('a state folder whose name does something to a terminal is told without doing it', async () => {
+  await using home = await tempDir()
+  const { status, stderr } = spawnSync(
+    process.execPath,
+    [cli, 'audit', 'verify', '--state', join(home.path, '\u001b[31mx')],
+    { encoding: 'utf8' },
+  )
+  expect(status).toBe(8)
+  expect(stderr).toContain(`${home.path}/\\x1b[31mx has no journal.key`)
+  expect(stderr).not.toContain('\u001b')
 })
