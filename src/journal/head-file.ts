@@ -74,8 +74,9 @@ export class HeadKeeper implements AsyncDisposable {
       const { head } = this.#journal
       if (head.seq !== written) await this.#write(head)
       written = head.seq
-      if (signal.aborted && this.#journal.head.seq === written) return
-      await this.#journal.moved({ signal })
+      const isWritten = this.#journal.head.seq === written // else it has moved meanwhile, and may not do so again
+      if (signal.aborted && isWritten) return
+      if (isWritten) await this.#journal.moved({ signal })
       await delay(pauseMs, undefined, { signal, ref: false }).catch(() => undefined)
     }
   }
