@@ -6,26 +6,70 @@ import { describe, expect, test } from 'vitest'
 import type { Client } from '../../src/client/client.ts'
 import type { AuditRecord, PendingApproval, TrustView } from '../../src/rpc/governed.ts'
 import { attached } from '../support/attached.ts'
-import { configOf, daemon, fixture, place, serve } from '../support/daemon.ts'
-import type { Place } from '../support/daemon.ts'
+import { configOf, daemon, fixture } from '../support/daemon.ts'
 import { eventually } from '../support/eventually.ts'
 import { clockStood } from '../support/clock-stood.ts'
+import { sharedDaemon } from '../support/shared-daemon.ts'
 
-const ask = [{ permission: 'mcp:*:*', action: 'ask' }]
 const fixtures = fileURLToPath(new URL('../fixtures/servers', import.meta.url))
 const rugPull = (more: object = {}): object => fixture('rug-pull', { surface: 'dynamic', ...more })
+const changes = (more: object = {}): object =>
+  fixture('changes', { args: ['/app/changes.mjs', '/tmp/reached'], ...more })
+
+/** Each test has servers of its own in it; all calls of those that are called `asked-…` are asked for, but `poison`. */
+const configured = (further: Readonly<Record<string, object>> = {}): object =>
+  configOf(
+    {
+      earns: rugPull({ trust: 'untrusted', tools: { allow: ['*'] } }),
+      attached: rugPull(),
+      spreads: rugPull(),
+      'asked-outlives': rugPull(),
+      'asked-plain': fixture('echo'),
+      'asked-violates': rugPull(),
+      grown: changes(),
+      grows: rugPull(),
+      'asked-withdrawn': rugPull(),
+      'asked-waits': rugPull(),
+      partly: rugPull(),
+      churning: changes({ surface: 'dynamic' }),
+      recorded: fixture('echo'),
+      declared: fixture('echo', { acceptance: 'manual' }),
+      tampered: fixture('echo'),
+      cut: fixture('echo'),
+      ...further,
+    },
+    {
+      rules: [
+        { permission: 'mcp:*:poison', action: 'allow' },
+        { permission: 'mcp:asked-*:*', action: 'ask' },
+        { permission: 'mcp:grown:resources/read', action: 'ask' },
+        { permission: 'mcp:grows:echo', action: 'ask' },
+        { permission: 'mcp:*:*', action: 'allow' },
+      ],
+      trust: { provisional_after: 3, trusted_after: 5 },
+      tools: { per_server: 5 },
+      dynamic: { enabled: true, profile: 'node', tools: { allow: ['echo'] }, trust: 'trusted' },
+    },
+  )
+const shared = sharedDaemon(configured())
 
 const call = (client: Client, server: string, tool = 'echo', args: Record<string, unknown> = { text: 'a' }) =>
   client.call('tools/call', { server, tool, arguments: args })
 
-const records = async (client: Client, type: string): Promise<readonly AuditRecord[]> =>
-  (await client.call('audit/query', { type, limit: 1000 })).records
+const records = async (client: Client, type: string, server?: string): Promise<readonly AuditRecord[]> =>
+  (await client.call('audit/query', { type, limit: 1000, ...(server !== undefined && { server }) })).records
+
+const standingOf = async (client: Client, server: string) =>
+  (await client.call('approvals/list', {})).standing.filter(({ identity }) =>
+    identity.startsWith(`${server}/`),
+  )
 
 const trust = async (client: Client, server: string, tool: string): Promise<TrustView | undefined> =>
   (await client.call('trust/list', { server })).trust.find((one) => one.tool === tool)
 
 /** An operator who answers each question, until disposed. */
 async function answering(client: Client, answer: (question: PendingApproval) => Promise<unknown> | null) {
+  await eventually(async () => (await client.call('approvals/list', {})).listeners === 0, 5000)
   const ended = new AbortController()
   const asked: PendingApproval[] = []
   const watched = (async () => {
@@ -45,43 +89,28 @@ async function answering(client: Client, answer: (question: PendingApproval) => 
   }
 }
 
-/** Kills the daemon, lets `change` have its way, and starts another. */
-async function again(at: Place, change: () => void = () => undefined): Promise<Client> {
-  // Its doors open before it writes down who it is, and they are open until the kernel has ended all of it.
-  const record = await eventually(
-    () => readFileSync(join(at.runtimeDir, 'host', 'daemon.json'), 'utf8'),
-    5000,
+/** Whether a snapshot stands in the folder, whole, that says this. */
+const isKept = (snapshots: string, part = ''): boolean =>
+  existsSync(snapshots) &&
+  readdirSync(snapshots).some(
+    (name) => name.endsWith('.json') && readFileSync(join(snapshots, name), 'utf8').includes(part),
   )
-  const { pid } = JSON.parse(record) as { pid: number }
-  process.kill(pid, 'SIGKILL')
-  await eventually(() => !existsSync(`/proc/${pid}`), 5000)
-  change()
-  at.start(['serve'])
-  return eventually(() => at.connect('operator').catch(() => null), 15_000)
-}
-
-/** Whether a snapshot stands in the folder, whole. */
-const isKept = (snapshots: string): boolean =>
-  existsSync(snapshots) && readdirSync(snapshots).some((name) => name.endsWith('.json'))
 
 describe('trust', () => {
   test('a tool of an untrusted server is asked for until it has earned its own trust, then not; a change takes it all', async () => {
-    const thresholds = { provisional_after: 3, trusted_after: 5 }
-    await using at = await daemon(
-      configOf({ pull: rugPull({ trust: 'untrusted', tools: { allow: ['*'] } }) }, { trust: thresholds }),
-    )
-    await using operator = await at.connect('operator')
+    const at = await shared.living()
+    const operator = at.client
     await using watch = await answering(operator, ({ id }) => operator.call('approvals/approve', { id }))
     const tiers: unknown[] = []
     const shown: unknown[] = []
     for (let n = 1; n <= 6; n += 1) {
-      await call(operator, 'pull', 'echo', { text: String(n) })
-      await eventually(async () => (await trust(operator, 'pull', 'echo'))?.evidence === n, 5000)
-      tiers.push((await trust(operator, 'pull', 'echo'))?.tier)
-      const { tools } = await operator.call('tools/list', { server: 'pull' })
-      const found = await operator.call('tools/search', { query: 'echo', server: 'pull' })
+      await call(operator, 'earns', 'echo', { text: String(n) })
+      await eventually(async () => (await trust(operator, 'earns', 'echo'))?.evidence === n, 5000)
+      tiers.push((await trust(operator, 'earns', 'echo'))?.tier)
+      const { tools } = await operator.call('tools/list', { server: 'earns' })
+      const found = await operator.call('tools/search', { query: 'echo', server: 'earns' })
       const all = [...tools, ...found.tools].filter(({ tool }) => tool === 'echo')
-      const { decision } = await operator.call('tools/describe', { server: 'pull', tool: 'echo' })
+      const { decision } = await operator.call('tools/describe', { server: 'earns', tool: 'echo' })
       shown.push([...new Set([decision, ...all.map((view) => view.decision)])].join())
     }
     expect(shown).toEqual(['ask', 'ask', 'allow', 'allow', 'allow', 'allow'])
@@ -90,7 +119,7 @@ describe('trust', () => {
     expect(JSON.parse((await at.run(['trust', 'list', '--json'])).stdout)).toMatchObject({
       trust: expect.arrayContaining([
         expect.objectContaining({
-          identity: 'pull/echo@0#1',
+          identity: 'earns/echo@0#1',
           tier: 'trusted',
           evidence: 6,
           confidence: 1,
@@ -98,43 +127,42 @@ describe('trust', () => {
         }),
       ]),
     })
-    await call(operator, 'pull', 'poison', {})
-    await eventually(async () => (await trust(operator, 'pull', 'echo'))?.epoch === 1, 15_000)
-    expect(await trust(operator, 'pull', 'echo')).toMatchObject({
+    await call(operator, 'earns', 'poison', {})
+    await eventually(async () => (await trust(operator, 'earns', 'echo'))?.epoch === 1, 15_000)
+    expect(await trust(operator, 'earns', 'echo')).toMatchObject({
       tier: 'untrusted',
       evidence: 0,
       confidence: 0.5,
       violations: [{ failure: 'MP-FH-003' }],
     })
-    expect(await trust(operator, 'pull', 'add')).toMatchObject({ epoch: 0 })
-    await operator.call('trust/reset', { server: 'pull', tool: 'echo', reason: 'looked at' })
-    const after = await again(at)
-    expect(await trust(after, 'pull', 'echo')).toMatchObject({
+    expect(await trust(operator, 'earns', 'add')).toMatchObject({ epoch: 0 })
+    await operator.call('trust/reset', { server: 'earns', tool: 'echo', reason: 'looked at' })
+    const { client: after } = await shared.again()
+    expect(await trust(after, 'earns', 'echo')).toMatchObject({
       epoch: 2,
       confidence: 1,
       violations: [{ failure: 'MP-FH-003' }],
     })
-    await after[Symbol.asyncDispose]()
   })
 
   test('is lost for what a session’s server changes, though nobody calls anything more', async () => {
-    await using at = await daemon(configOf({ pull: rugPull() }))
-    await using operator = await at.connect('operator')
-    await using host = await attached(at, 'pull')
+    const at = await shared.living()
+    await using host = await attached(at, 'attached')
     await host.call('echo', { text: 'a' })
     await host.call('poison') // at once, when it was just looked at
-    await eventually(async () => (await trust(operator, 'pull', 'echo'))?.epoch === 1, 15_000)
+    await eventually(async () => (await trust(at.client, 'attached', 'echo'))?.epoch === 1, 15_000)
   })
 
   test.each(['tool', 'server'] as const)(
     'with contaminate: %s a violation reaches just that far',
     async (contaminate) => {
-      await using at = await daemon(configOf({ pull: rugPull() }, { trust: { contaminate } }))
-      await using operator = await at.connect('operator')
-      await call(operator, 'pull')
-      await call(operator, 'pull', 'poison', {})
-      await eventually(async () => (await trust(operator, 'pull', 'echo'))?.epoch === 1, 15_000)
-      const epochs = (await operator.call('trust/list', { server: 'pull' })).trust
+      const config = configOf({ spreads: rugPull() }, { trust: { contaminate } })
+      await using own = contaminate === 'tool' ? null : await daemon(config) // that is what it is unless stated
+      const { client: operator } = own ?? (await shared.living())
+      await call(operator, 'spreads')
+      await call(operator, 'spreads', 'poison', {})
+      await eventually(async () => (await trust(operator, 'spreads', 'echo'))?.epoch === 1, 15_000)
+      const epochs = (await operator.call('trust/list', { server: 'spreads' })).trust
         .map(({ tool, epoch }) => `${tool} ${epoch}`)
         .sort()
       expect(epochs).toEqual(
@@ -147,60 +175,38 @@ describe('trust', () => {
 })
 
 describe('an approval that stands', () => {
-  /** A daemon with a standing approval for pull/echo, and an operator who answers no question any more. */
-  async function standing() {
-    const rules = [{ permission: 'mcp:pull:poison', action: 'allow' }, ...ask]
-    const at = await place()
-    const folder = join(at.folder, 'code')
-    cpSync(fixtures, folder, { recursive: true })
-    const config = (more: object = {}): void =>
-      writeFileSync(
-        at.config,
-        JSON.stringify(
-          configOf({ pull: rugPull({ package: { source: folder, target: '/app' }, ...more }) }, { rules }),
-        ),
-      )
-    config()
-    const { client: operator } = await serve(at)
+  /** A standing approval for this server’s echo; the operator answers no question any more. */
+  async function standing(server: string): Promise<Client> {
+    const { client: operator } = await shared.living()
     {
       await using _watch = await answering(operator, ({ id }) =>
         operator.call('approvals/approve', { id, scope: 'policy' }),
       )
-      await call(operator, 'pull')
+      await call(operator, server)
     }
-    await call(operator, 'pull') // nobody watches, and it passes
-    return {
-      at,
-      operator,
-      config,
-      folder,
-      async [Symbol.asyncDispose]() {
-        await operator[Symbol.asyncDispose]()
-        await at[Symbol.asyncDispose]()
-      },
-    }
+    await call(operator, server) // nobody watches, and it passes
+    return operator
   }
-  const isAskedFor = async (client: Client): Promise<void> => {
-    expect((await client.call('approvals/list', {})).standing).toEqual([])
-    await expect(call(client, 'pull')).rejects.toMatchObject({ code: 'ERR_APPROVAL_UNAVAILABLE' })
+  const isAskedFor = async (client: Client, server: string): Promise<void> => {
+    expect(await standingOf(client, server), server).toEqual([])
+    await expect(call(client, server), server).rejects.toMatchObject({ code: 'ERR_APPROVAL_UNAVAILABLE' })
   }
 
   test('is on record before it has effect, and outlives a kill', async () => {
-    await using stage = await standing()
-    const order = (await stage.operator.call('audit/query', { from: 'oldest', limit: 1000 })).records.map(
-      ({ type }) => type,
-    )
+    const operator = await standing('asked-outlives')
+    const order = (
+      await operator.call('audit/query', { server: 'asked-outlives', from: 'oldest', limit: 1000 })
+    ).records.map(({ type }) => type)
     expect(order.indexOf('approval.standing')).toBe(order.indexOf('approval.granted') + 1)
     expect(order.indexOf('approval.standing')).toBeLessThan(order.indexOf('approval.used'))
-    const after = await again(stage.at)
-    await call(after, 'pull')
-    await after[Symbol.asyncDispose]()
+    const { client: after } = await shared.again()
+    await call(after, 'asked-outlives')
   })
 
   test('is good for the same request, whatever number it has, and not for the same arguments in another', async () => {
-    await using at = await daemon(configOf({ plain: fixture('echo') }, { rules: ask }))
+    const at = await shared.living()
     const operator = at.client
-    await using session = await attached(at, 'plain')
+    await using session = await attached(at, 'asked-plain')
     const request = (more: object) => ({ name: 'echo', arguments: { text: 'a' }, ...more })
     const isCalled = async (params: object): Promise<boolean> =>
       (await session.ask('tools/call', params)).error === undefined
@@ -219,24 +225,18 @@ describe('an approval that stands', () => {
   })
 
   test('ends with a violation of its tool, also for whoever accepts the tool anew', async () => {
-    await using stage = await standing()
-    const { operator } = stage
-    await call(operator, 'pull', 'poison', {})
-    await eventually(async () => (await operator.call('approvals/list', {})).standing.length === 0, 15_000)
-    await expect(call(operator, 'pull')).rejects.toMatchObject({ code: 'ERR_DECLARATION_MISMATCH' })
-    await operator.call('servers/stop', { server: 'pull' })
-    await operator.call('declarations/accept', { server: 'pull' })
-    await isAskedFor(operator)
+    const operator = await standing('asked-violates')
+    await call(operator, 'asked-violates', 'poison', {})
+    await eventually(async () => (await standingOf(operator, 'asked-violates')).length === 0, 15_000)
+    await expect(call(operator, 'asked-violates')).rejects.toMatchObject({ code: 'ERR_DECLARATION_MISMATCH' })
+    await operator.call('servers/stop', { server: 'asked-violates' })
+    await operator.call('declarations/accept', { server: 'asked-violates' })
+    await isAskedFor(operator, 'asked-violates')
   })
 
   test('of what is no tool ends where its server is halted for what it did, and stays ended through a kill', async () => {
-    const rules = [
-      { permission: 'mcp:*:resources/read', action: 'ask' },
-      { permission: 'mcp:*:*', action: 'allow' },
-    ]
-    const grown = fixture('changes', { args: ['/app/changes.mjs', '/tmp/reached'] })
-    await using at = await daemon(configOf({ grown }, { rules }))
-    await using operator = await at.connect('operator')
+    const at = await shared.living()
+    const operator = at.client
     const host = await attached(at, 'grown')
     const read = () => host.ask('resources/read', { uri: 'note:///a' })
     {
@@ -245,82 +245,90 @@ describe('an approval that stands', () => {
       )
       await read()
     }
+    expect(await standingOf(operator, 'grown')).toHaveLength(1)
     expect(await read()).not.toHaveProperty('error') // nobody watches, and it passes
     await host.call('change', { list: 'tools', patch: { name: 'added' } })
     expect(await read()).toMatchObject({ error: { data: { code: 'ERR_SURFACE_UNGOVERNED' } } })
     await host[Symbol.asyncDispose]()
-    expect((await operator.call('approvals/list', {})).standing).toEqual([])
-    const after = await again(at)
+    expect(await standingOf(operator, 'grown')).toEqual([])
+    const { client: after } = await shared.again()
     await after.call('servers/release', { name: 'grown' })
-    expect((await after.call('approvals/list', {})).standing).toEqual([])
-    await after[Symbol.asyncDispose]()
+    expect(await standingOf(after, 'grown')).toEqual([])
   })
 
   test('ends, and a question with it, where more of its server is accepted on the operator’s standing word', async () => {
-    const rules = [
-      { permission: 'mcp:pull:echo', action: 'ask' },
-      { permission: 'mcp:*:*', action: 'allow' },
-    ]
-    await using at = await daemon(configOf({ pull: rugPull() }, { rules }))
-    await using operator = await at.connect('operator')
+    const { client: operator } = await shared.living()
     await using watch = await answering(operator, ({ id, text }) =>
       text.includes('stands') ? operator.call('approvals/approve', { id, scope: 'policy' }) : null,
     )
-    await call(operator, 'pull', 'echo', { text: 'stands' })
-    const waiting = call(operator, 'pull', 'echo', { text: 'waits' })
+    await call(operator, 'grows', 'echo', { text: 'stands' })
+    const waiting = call(operator, 'grows', 'echo', { text: 'waits' })
     const refused = expect(waiting).rejects.toMatchObject({ code: 'ERR_APPROVAL_UNAVAILABLE' })
     await eventually(() => watch.asked.length === 2, 5000)
-    await call(operator, 'pull', 'add', {})
+    await call(operator, 'grows', 'add', {})
     await refused
-    expect((await operator.call('approvals/list', {})).standing).toEqual([])
+    expect(await standingOf(operator, 'grows')).toEqual([])
   })
 
   test('ends where an operator takes it back, and stays ended through a kill', async () => {
-    await using stage = await standing()
-    const [one] = (await stage.operator.call('approvals/list', {})).standing
-    await stage.operator.call('approvals/deny', { id: one?.id ?? '' })
-    const after = await again(stage.at)
-    await isAskedFor(after)
-    await after[Symbol.asyncDispose]()
+    const operator = await standing('asked-withdrawn')
+    const [one] = await standingOf(operator, 'asked-withdrawn')
+    await operator.call('approvals/deny', { id: one?.id ?? '' })
+    const { client: after } = await shared.again()
+    await isAskedFor(after, 'asked-withdrawn')
   })
 
-  test.each([
-    ['another version', { version: '2' }, ''],
-    ['another package', {}, '\n// changed\n'],
-  ] as const)('is none of %s, nor of the old one that comes back', async (_title, more, appended) => {
-    await using stage = await standing()
-    const script = join(stage.folder, 'rug-pull.mjs')
+  test('is none of another version or of another package, nor of the old one that comes back', async () => {
+    const servers = ['asked-version', 'asked-package']
+    const { folder, config, client } = await shared.living()
+    const write = (version: object): void => {
+      const entryOf = (name: string) => rugPull({ package: { source: join(folder, name), target: '/app' } })
+      const others = { 'asked-version': { ...entryOf('asked-version'), ...version } }
+      writeFileSync(
+        config,
+        JSON.stringify(configured({ ...others, 'asked-package': entryOf('asked-package') })),
+      )
+    }
+    for (const server of servers) cpSync(fixtures, join(folder, server), { recursive: true })
+    const script = join(folder, 'asked-package', 'rug-pull.mjs')
     const text = readFileSync(script, 'utf8')
-    const changed = await again(stage.at, () => {
-      stage.config(more)
-      writeFileSync(script, text + appended)
+    const expectAnother = async (operator: Client): Promise<void> => {
+      for (const server of servers) {
+        await expect(call(operator, server), server).rejects.toMatchObject({ code: 'ERR_IDENTITY_CHANGED' })
+        await operator.call('declarations/accept', { server })
+        await isAskedFor(operator, server)
+      }
+    }
+    write({})
+    await client.call('daemon/reload', {})
+    for (const server of servers) await standing(server)
+    const changed = await shared.again(() => {
+      write({ version: '2' })
+      writeFileSync(
+        script,
+        `${text}
+// changed
+`,
+      )
     })
-    await expect(call(changed, 'pull')).rejects.toMatchObject({ code: 'ERR_IDENTITY_CHANGED' })
-    await changed.call('declarations/accept', { server: 'pull' })
-    await isAskedFor(changed)
-    await changed[Symbol.asyncDispose]()
-    const back = await again(stage.at, () => {
-      stage.config()
+    await expectAnother(changed.client)
+    const back = await shared.again(() => {
+      write({})
       writeFileSync(script, text)
     })
-    await expect(call(back, 'pull')).rejects.toMatchObject({ code: 'ERR_IDENTITY_CHANGED' })
-    await back.call('declarations/accept', { server: 'pull' })
-    await isAskedFor(back)
-    await back[Symbol.asyncDispose]()
+    await expectAnother(back.client)
   })
 
   test('a question that waits ends when its tool changes, whatever an operator says then', async () => {
-    const rules = [{ permission: 'mcp:pull:poison', action: 'allow' }, ...ask]
-    await using at = await daemon(configOf({ pull: rugPull() }, { rules }))
-    await using operator = await at.connect('operator')
+    const { client: operator } = await shared.living()
     await using watch = await answering(operator, () => null)
-    await call(operator, 'pull', 'poison', { not: 'yet' }).catch(() => undefined)
-    await operator.call('servers/stop', { server: 'pull' })
-    await operator.call('declarations/accept', { server: 'pull' })
-    const waiting = call(operator, 'pull', 'add', {})
+    await call(operator, 'asked-waits', 'poison', { not: 'yet' }).catch(() => undefined)
+    await operator.call('servers/stop', { server: 'asked-waits' })
+    await operator.call('declarations/accept', { server: 'asked-waits' })
+    const waiting = call(operator, 'asked-waits', 'add', {})
     const refused = expect(waiting).rejects.toMatchObject({ code: expect.stringMatching(/^ERR_APPROVAL/) })
     await eventually(() => watch.asked.length > 0, 5000)
-    await operator.call('declarations/accept', { server: 'pull' })
+    await operator.call('declarations/accept', { server: 'asked-waits' })
     await refused
     await expect(operator.call('approvals/approve', { id: watch.asked[0]?.id ?? '' })).rejects.toMatchObject({
       code: 'ERR_APPROVAL_NOT_FOUND',
@@ -330,37 +338,35 @@ describe('an approval that stands', () => {
 
 describe('what is accepted on the operator’s standing word', () => {
   test('is never what an operator left out', async () => {
-    await using at = await daemon(configOf({ pull: rugPull() }))
-    await using operator = await at.connect('operator')
-    await operator.call('declarations/accept', { server: 'pull', tools: ['echo', 'add'] })
-    await call(operator, 'pull', 'add', {})
-    await call(operator, 'pull', 'added', {}) // which is new
-    await operator.call('servers/stop', { server: 'pull' }) // and looked at again
-    await call(operator, 'pull')
+    const { client: operator } = await shared.living()
+    await operator.call('declarations/accept', { server: 'partly', tools: ['echo', 'add'] })
+    await call(operator, 'partly', 'add', {})
+    await call(operator, 'partly', 'added', {}) // which is new
+    await operator.call('servers/stop', { server: 'partly' }) // and looked at again
+    await call(operator, 'partly')
     for (const tool of ['poison', 'wait'])
-      await expect(call(operator, 'pull', tool, {})).rejects.toMatchObject({
+      await expect(call(operator, 'partly', tool, {})).rejects.toMatchObject({
         code: 'ERR_DECLARATION_MISSING',
       })
   })
 
   test('is no more than tools.per_server, however often a server lists other tools', async () => {
-    const churning = fixture('changes', { args: ['/app/changes.mjs', '/tmp/reached'], surface: 'dynamic' })
-    await using at = await daemon(configOf({ churning }, { tools: { per_server: 4 } }))
-    await using operator = await at.connect('operator')
+    const at = await shared.living() // which has 5
     await using host = await attached(at, 'churning')
     const made: string[] = []
-    for (const name of ['a', 'b', 'c', 'd']) {
+    for (const name of ['a', 'b', 'c', 'd', 'e']) {
       await host.call('change', { list: 'tools', patch: { name } })
       made.push((await host.call(name)).error?.data.code ?? 'done')
     }
-    expect(made).toEqual(['done', 'done', 'ERR_DECLARATION_MISSING', 'ERR_DECLARATION_MISSING'])
-    const accepted = await records(operator, 'surface.accepted')
-    expect(accepted.map(({ body }) => (body as { tools: unknown[] }).tools.length)).toEqual([2, 3, 4])
+    expect(made).toEqual(['done', 'done', 'done', 'ERR_DECLARATION_MISSING', 'ERR_DECLARATION_MISSING'])
+    const accepted = await records(at.client, 'surface.accepted', 'churning')
+    expect(accepted.map(({ body }) => (body as { tools: unknown[] }).tools.length)).toEqual([2, 3, 4, 5])
   })
 })
 
 describe('what hosts launch', () => {
   const dynamic = { enabled: true, profile: 'node', tools: { allow: ['echo'] } }
+  const own = sharedDaemon(configOf({}, { dynamic }))
   const launch = (client: Client, name: string, target = '/app', ...more: string[]) =>
     client.call('servers/launch', {
       name,
@@ -370,9 +376,9 @@ describe('what hosts launch', () => {
     })
 
   test('stands under the operator’s dynamic record, which is written when it changes', async () => {
-    await using at = await daemon(configOf({}, { dynamic }))
+    const at = await own.living()
+    const operator = at.client
     await using host = await at.connect('host')
-    await using operator = await at.connect('operator')
     await launch(host, 'mine')
     const [record, ...others] = await records(operator, 'dynamic.applied')
     expect(others).toEqual([])
@@ -388,48 +394,46 @@ describe('what hosts launch', () => {
       under: { seq: record?.seq, digest: expect.stringMatching(/^[0-9a-f]{64}$/) },
       peer: { uid: process.getuid?.(), gid: process.getgid?.(), pid: process.pid },
     })
-    const same = await again(at)
+    const { client: same } = await own.again()
     expect(await records(same, 'dynamic.applied')).toHaveLength(1)
-    await same[Symbol.asyncDispose]()
-    const other = await again(at, () =>
+    const { client: other } = await own.again(() =>
       writeFileSync(at.config, JSON.stringify(configOf({}, { dynamic, max_dynamic_servers: 3 }))),
     )
     expect(await records(other, 'dynamic.applied')).toHaveLength(2)
     expect(await records(other, 'config.applied')).toHaveLength(1)
-    await other[Symbol.asyncDispose]()
   })
 
   test('leaves nothing to what has its name in the next life of the daemon', async () => {
-    const trusting = { dynamic: { ...dynamic, trust: 'trusted' } }
-    await using at = await daemon(configOf({}, trusting))
+    const at = await shared.living()
     await using host = await at.connect('host')
     await launch(host, 'mine')
     await call(host, 'mine', 'echo', {})
-    const same = fixture('echo', { acceptance: 'manual' })
-    await using after = await again(at, () =>
-      writeFileSync(at.config, JSON.stringify(configOf({ mine: same }, trusting))),
+    const { client: after } = await shared.again(() =>
+      writeFileSync(
+        at.config,
+        JSON.stringify(configured({ mine: fixture('echo', { acceptance: 'manual' }) })),
+      ),
     )
     await expect(call(after, 'mine', 'echo', {})).rejects.toMatchObject({ code: 'ERR_DECLARATION_MISSING' })
     // Its tools may not have been looked at anew yet: then it has no trust at all.
     const { tier, evidence } = (await trust(after, 'mine', 'echo')) ?? { tier: 'untrusted', evidence: 0 }
     expect({ tier, evidence }).toEqual({ tier: 'untrusted', evidence: 0 })
-    expect((await records(after, 'server.removed')).at(-1)?.body).toMatchObject({
+    expect((await records(after, 'server.removed', 'mine')).at(-1)?.body).toMatchObject({
       server: 'mine',
       reason: expect.stringContaining('gone with the daemon'),
     })
     await after.call('declarations/accept', { server: 'mine' })
     await call(after, 'mine', 'echo', {})
-    await using last = await again(at)
+    const { client: last } = await shared.again()
     await call(last, 'mine', 'echo', {}) // and the operator’s word for it stays
   })
 
   test('does not get out of quarantine under another name, in another place, or with more arguments', async () => {
-    await using at = await daemon(configOf({}, { dynamic }))
+    const at = await shared.living()
     await using host = await at.connect('host')
-    await using operator = await at.connect('operator')
     await launch(host, 'bad')
     await call(host, 'bad')
-    await operator.call('servers/quarantine', { server: 'bad', reason: 'it lied' })
+    await at.client.call('servers/quarantine', { server: 'bad', reason: 'it lied' })
     await host.call('servers/remove', { server: 'bad' })
     const refusal = { code: 'ERR_DYNAMIC_REFUSED', message: expect.stringContaining('it lied') }
     await expect(launch(host, 'bad')).rejects.toMatchObject(refusal)
@@ -439,34 +443,35 @@ describe('what hosts launch', () => {
     })
     await expect(launch(host, 'good', '/elsewhere')).rejects.toMatchObject(refusal)
     await expect(launch(host, 'good', '/app', 'more')).rejects.toMatchObject(refusal)
-    const after = await again(at)
+    const { client: after } = await shared.again()
     await using later = await at.connect('host')
     await expect(launch(later, 'good')).rejects.toMatchObject(refusal)
     await after.call('servers/release', { name: 'bad' })
     await launch(later, 'good')
     expect((await call(later, 'good', 'echo', {})).type).toBe('output')
-    await after[Symbol.asyncDispose]()
   })
 })
 
 describe('the record', () => {
   test('says in every line how far hosts are separate, and of every act whose it was and from where', async () => {
     const token = 'ghp_0123456789abcdefghijklmnopqrstuvwxyz'
-    await using at = await daemon(configOf({ echo: fixture('echo') }))
+    const at = await shared.living()
+    const operator = at.client
     await using host = await at.connect('host')
-    await using operator = await at.connect('operator')
     expect(host.hello.separation).toBe('none')
-    await call(host, 'echo', 'echo', { token })
-    await operator.call('servers/hold', { server: 'echo', reason: 'lunch' })
-    await expect(call(host, 'echo')).rejects.toMatchObject({ code: 'ERR_PERMIT_REFUSED' })
-    await operator.call('servers/release', { name: 'echo' })
-    await operator.call('trust/reset', { server: 'echo', tool: 'echo' })
-    await operator.call('permits/revoke', { server: 'echo' })
-    await operator.call('servers/quarantine', { server: 'echo' })
-    await operator.call('servers/release', { name: 'echo' })
-    await operator.call('declarations/accept', { server: 'echo' })
+    await call(host, 'recorded', 'echo', { token })
+    await operator.call('servers/hold', { server: 'recorded', reason: 'lunch' })
+    await expect(call(host, 'recorded')).rejects.toMatchObject({ code: 'ERR_PERMIT_REFUSED' })
+    await operator.call('servers/release', { name: 'recorded' })
+    await operator.call('trust/reset', { server: 'recorded', tool: 'echo' })
+    await operator.call('permits/revoke', { server: 'recorded' })
+    await operator.call('servers/quarantine', { server: 'recorded' })
+    await operator.call('servers/release', { name: 'recorded' })
+    await operator.call('declarations/accept', { server: 'recorded' })
     const all = (await operator.call('audit/query', { from: 'oldest', limit: 1000 })).records
     for (const { type, body } of all) expect({ type, body }).toMatchObject({ body: { separation: 'none' } })
+    const own = (await operator.call('audit/query', { server: 'recorded', from: 'oldest', limit: 1000 }))
+      .records
     const peer = { uid: process.getuid?.(), gid: process.getgid?.(), pid: process.pid }
     for (const type of [
       'call.intent',
@@ -479,24 +484,23 @@ describe('the record', () => {
       'server.quarantined',
       'server.released',
     ])
-      expect(all.find((one) => one.type === type)).toMatchObject({ body: { peer } })
-    expect(all.findLast(({ type }) => type === 'surface.accepted')).toMatchObject({ body: { peer } })
-    const intent = all.find(({ type }) => type === 'call.intent')
+      expect(own.find((one) => one.type === type)).toMatchObject({ body: { peer } })
+    expect(own.findLast(({ type }) => type === 'surface.accepted')).toMatchObject({ body: { peer } })
+    const intent = own.find(({ type }) => type === 'call.intent')
     expect(intent?.body).toMatchObject({ reason: expect.stringContaining('allows'), redacted: 1 })
     expect(JSON.stringify(all)).not.toContain(token)
   })
 
   test('a declaration of what the sandbox does not grant is refused, with the class and the grant', async () => {
-    await using at = await daemon(configOf({ echo: fixture('echo', { acceptance: 'manual' }) }))
-    await using operator = await at.connect('operator')
-    const { declaration } = await operator.call('servers/declare', { server: 'echo' })
+    const { client: operator } = await shared.living()
+    const { declaration } = await operator.call('servers/declare', { server: 'declared' })
     const tools = {
       ...declaration.tools,
       echo: { ...declaration.tools['echo'], side_effects: ['read', 'network'] },
     }
     await expect(
       operator.call('declarations/accept', {
-        server: 'echo',
+        server: 'declared',
         declaration: { ...declaration, tools },
       }),
     ).rejects.toMatchObject({
@@ -508,25 +512,26 @@ describe('the record', () => {
 
 describe('the journal of a daemon', () => {
   // An outcome is recorded behind its answer: a kill right there leaves it unknown.
-  const calledOnce = async (client: Client): Promise<void> => {
-    await call(client, 'echo')
-    await eventually(async () => (await trust(client, 'echo', 'echo'))?.evidence === 1, 5000)
+  const calledOnce = async (client: Client, server: string): Promise<void> => {
+    await call(client, server)
+    await eventually(async () => (await trust(client, server, 'echo'))?.evidence === 1, 5000)
   }
 
+  // Of what it let go of there is no snapshot to be spoiled.
+  const own = sharedDaemon(configOf({ echo: fixture('echo') }, { journal: { keep_days: 30 } }))
   test('lets go of old segments, comes to the same without them, and says where it begins', async () => {
-    const config = configOf({ echo: fixture('echo') }, { journal: { keep_days: 30 } })
-    await using at = await daemon(config)
+    const at = await own.living()
     const journal = join(at.stateDir, 'journal')
     const snapshots = join(journal, 'snapshots')
     const segments = (): readonly string[] => readdirSync(journal).filter((name) => name.endsWith('.jsonl'))
     const aged = (): void => {
       for (const name of segments()) utimesSync(join(journal, name), 1, 1)
     }
-    await calledOnce(at.client)
+    await calledOnce(at.client, 'echo')
     await at.client.call('servers/hold', { server: 'echo', name: 'lunch' })
-    await using _second = await again(at, aged)
-    await eventually(() => isKept(snapshots), 5000)
-    await using last = await again(at, () => {
+    await own.again(aged)
+    await eventually(() => isKept(snapshots, 'echo'), 5000)
+    const { client: last } = await own.again(() => {
       aged()
       clockStood(join(at.stateDir, 'clock'))
     })
@@ -540,35 +545,42 @@ describe('the journal of a daemon', () => {
   })
 
   test('is folded whole where its snapshots were tampered with, and says so', async () => {
-    await using at = await daemon(configOf({ echo: fixture('echo') }))
+    const at = await shared.living()
     const snapshots = join(at.stateDir, 'journal', 'snapshots')
-    await calledOnce(at.client)
-    await (await again(at))[Symbol.asyncDispose]()
-    await eventually(() => isKept(snapshots), 5000)
-    await using last = await again(at, () => {
+    await calledOnce(at.client, 'tampered')
+    await shared.again()
+    await eventually(() => isKept(snapshots, 'tampered'), 5000)
+    const { client: last } = await shared.again(() => {
       for (const name of readdirSync(snapshots)) {
         const text = readFileSync(join(snapshots, name), 'utf8')
-        writeFileSync(join(snapshots, name), text.replace('"evidence":1', '"evidence":99'))
+        writeFileSync(join(snapshots, name), text.replaceAll('"evidence":1', '"evidence":99'))
       }
     })
-    expect(await trust(last, 'echo', 'echo')).toMatchObject({ evidence: 1, tier: 'untrusted' })
-    expect(await records(last, 'snapshot.refused')).toMatchObject([
-      { body: { reason: expect.stringContaining('key') } },
-    ])
+    expect(await trust(last, 'tampered', 'echo')).toMatchObject({ evidence: 1, tier: 'untrusted' })
+    const refused = (await records(last, 'snapshot.refused')).map(
+      ({ body }) => (body as { reason: string }).reason,
+    )
+    expect(refused).not.toEqual([])
+    for (const reason of refused) expect(reason).toContain('key')
   })
 
   test('is taken up where its end was cut off, and says so', async () => {
-    await using at = await daemon(configOf({ echo: fixture('echo') }))
-    const directory = join(at.stateDir, 'journal')
-    await calledOnce(at.client)
-    await eventually(() => /"seq":(?!1\b)/.test(readFileSync(`${directory}.head`, 'utf8')), 5000)
-    await using last = await again(at, () => {
-      const segment = join(directory, '00000001.jsonl')
+    const { client, stateDir } = await shared.living()
+    const directory = join(stateDir, 'journal')
+    await calledOnce(client, 'cut')
+    const [{ seq } = { seq: Infinity }] = (await client.call('audit/query', { limit: 1 })).records
+    await eventually(
+      () => Number(/"seq":(\d+)/.exec(readFileSync(`${directory}.head`, 'utf8'))?.[1]) >= seq,
+      5000,
+    )
+    const { client: last } = await shared.again(() => {
+      const segments = readdirSync(directory).filter((name) => name.endsWith('.jsonl'))
+      const segment = join(directory, segments.toSorted().at(-1) ?? '')
       writeFileSync(segment, readFileSync(segment, 'utf8').replace(/(?<=\n)[^]*/, ''))
     })
     expect(await records(last, 'journal.shortened')).toMatchObject([
       { body: { reason: expect.stringContaining('cut off') } },
     ])
-    expect(await trust(last, 'echo', 'echo')).toBeUndefined()
+    expect(await trust(last, 'cut', 'echo')).toBeUndefined()
   })
 })
