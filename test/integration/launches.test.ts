@@ -4,9 +4,10 @@ import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { chmod, cp, mkdir, truncate, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { configOf, fixture, place, serve, type Place } from '../support/daemon.ts'
+import { configOf, fixture, type TestDaemon } from '../support/daemon.ts'
 import { eventually } from '../support/eventually.ts'
 import { RawCaller } from '../support/raw-caller.ts'
+import { sharedDaemon } from '../support/shared-daemon.ts'
 import { bodiesOf, recordsOf } from '../support/witness.ts'
 
 const mebibyte = 1024 ** 2
@@ -15,24 +16,33 @@ const fixtures = join(import.meta.dirname, '../fixtures/servers')
 
 /** What a record of a launch says of the operator's word that it was made on. */
 interface Launched {
+  readonly server: string
   readonly entry: { readonly tools: { readonly allow: readonly string[] } }
   readonly under: { readonly seq: number }
 }
 
-let at: Place
-let life: Awaited<ReturnType<typeof serve>>
+const shared = sharedDaemon(configOf({ base: fixture('echo') }, { dynamic }))
+let at: TestDaemon
 let host: RawCaller
+let isConfigured = true
 beforeEach(async () => {
-  at = await place(configOf({ base: fixture('echo') }, { dynamic }))
+  at = await shared.living()
   await chmod(at.folder, 0o711)
-  life = await serve(at)
   host = await open()
 })
-afterEach(async () => {
+afterEach(async ({ task }) => {
   host[Symbol.dispose]()
-  await life.client[Symbol.asyncDispose]()
-  await at[Symbol.asyncDispose]()
+  if (task.result?.state !== 'fail') await tidy() // else it goes
+  isConfigured = true
 })
+
+/** The next test finds nothing launched, and the first configuration. */
+async function tidy(): Promise<void> {
+  const { servers } = await at.client.call('servers/list', {})
+  for (const { name, scope } of servers)
+    if (scope === 'dynamic') await at.client.call('servers/remove', { server: name })
+  if (!isConfigured) await reload({ base: fixture('echo') })
+}
 
 const hostSocket = (): string => join(at.runtimeDir, 'host/host.sock')
 const open = (): Promise<RawCaller> => RawCaller.open(hostSocket())
@@ -46,9 +56,10 @@ const launch = (name: string, ...more: [string?, (readonly string[])?]) =>
   host.ask('servers/launch', requestOf(name, ...more))
 const echo = (server: string) => host.ask('tools/call', { server, tool: 'echo', arguments: { text: 'x' } })
 const reload = (servers: Readonly<Record<string, object>>, more: object = {}) =>
-  writeFile(at.config, JSON.stringify(configOf(servers, { dynamic, ...more }))).then(() =>
-    life.client.call('daemon/reload', {}),
-  )
+  writeFile(at.config, JSON.stringify(configOf(servers, { dynamic, ...more }))).then(() => {
+    isConfigured = false
+    return at.client.call('daemon/reload', {})
+  })
 
 /** A folder with a server, and with a file of that many bytes that takes no room on the disk. */
 async function folderOf(name: string, bytes: number): Promise<string> {
@@ -66,30 +77,33 @@ test('whose call it was that ended with the server is told who removed it', asyn
   expect((await host.ask('servers/launch', request)).error).toBeUndefined()
   using other = await open()
   const call = other.ask('tools/call', { server: 'slow', tool: 'wait', arguments: { ms: 60_000 } })
-  await eventually(() => bodiesOf(at.stateDir, 'call.intent').length > 0)
+  await eventually(() => bodiesOf(at.stateDir, 'call.intent').some(({ server }) => server === 'slow'))
   await host.ask('servers/remove', { server: 'slow' })
   const uid = process.getuid?.()
   expect((await call).error?.message).toBe(`mcp server slow is unavailable: host ${uid} removed it`)
 })
 
 test('nothing is known of what was launched, called and removed, whatever its names were', async () => {
-  for (const name of ['one', 'two', 'one', 'three']) {
+  const names = ['known-1', 'known-2', 'known-1', 'known-3']
+  for (const name of names) {
     expect((await launch(name)).error).toBeUndefined()
     expect((await echo(name)).result).toMatchObject({ type: 'output' })
     expect((await host.ask('servers/remove', { server: name })).result).toMatchObject({ removed: name })
   }
   await echo('base')
-  const { trust } = await life.client.call('trust/list', {})
-  expect([...new Set(trust.map(({ server }) => server))]).toEqual(['base'])
-  const accepted = await life.client.call('audit/query', { type: 'surface.accepted', limit: 100 })
+  const { trust } = await at.client.call('trust/list', {})
+  const known = new Set(trust.map(({ server }) => server))
+  expect([...names, 'base'].filter((server) => known.has(server))).toEqual(['base'])
+  const accepted = await at.client.call('audit/query', { type: 'surface.accepted', limit: 100 })
   const versions = accepted.records.map(({ body }) => body as { server: string; declarationVersion: number })
-  expect(new Set(versions.map(({ server, declarationVersion: n }) => `${server}#${n}`)).size).toBe(5)
+  const own = versions.filter(({ server }) => [...names, 'base'].includes(server))
+  expect(new Set(own.map(({ server, declarationVersion: n }) => `${server}#${n}`)).size).toBe(5)
 })
 
 test('the name of what the daemon answers itself is given to no server, by a launch or a registration', async () => {
   expect((await launch('sallyport')).error?.data.code).toBe('ERR_SERVER_EXISTS')
   const entry = fixture('echo', { version: '1', justification: 'a try', tags: [] }) as Record<string, unknown>
-  const added = life.client.call('servers/add', { server: 'sallyport', entry })
+  const added = at.client.call('servers/add', { server: 'sallyport', entry })
   await expect(added).rejects.toMatchObject({ code: 'ERR_SERVER_EXISTS' })
 })
 
@@ -103,19 +117,20 @@ test('a name that the operator’s server had stays that one’s, with what was 
 
 test('what is quarantined takes its host’s room until it is released, gone or not', async () => {
   await reload({}, { max_dynamic_servers: 2 })
-  for (const name of ['one', 'two']) {
+  for (const name of ['room-one', 'room-two']) {
     expect(
-      (await launch(name, await folderOf(name, name.length + (name === 'one' ? 1 : 2)))).error,
+      (await launch(name, await folderOf(name, name.length + (name === 'room-one' ? 1 : 2)))).error,
     ).toBeUndefined()
-    await life.client.call('servers/quarantine', { server: name })
+    await at.client.call('servers/quarantine', { server: name })
     await host.ask('servers/remove', { server: name })
   }
-  expect((await launch('three')).error).toMatchObject({
+  expect((await launch('room-three')).error).toMatchObject({
     message: expect.stringContaining('2 of them quarantined'),
     data: { code: 'ERR_DYNAMIC_REFUSED' },
   })
-  await life.client.call('servers/release', { name: 'one' })
-  expect((await launch('three')).error).toBeUndefined()
+  await at.client.call('servers/release', { name: 'room-one' })
+  expect((await launch('room-three')).error).toBeUndefined()
+  await at.client.call('servers/release', { name: 'room-two' })
 })
 
 test('a name is one’s who was first to ask for it, host or operator', async () => {
@@ -125,14 +140,15 @@ test('a name is one’s who was first to ask for it, host or operator', async ()
     const server = `same-${n}`
     const [launched, added] = await Promise.all([
       launch(server),
-      life.client.call('servers/add', { server, entry }).catch((error: unknown) => error),
+      at.client.call('servers/add', { server, entry }).catch((error: unknown) => error),
     ])
     const isLaunched = launched.error === undefined
-    expect((await life.client.call('servers/get', { server })).scope).toBe(
+    expect((await at.client.call('servers/get', { server })).scope).toBe(
       isLaunched ? 'dynamic' : 'registered',
     )
     const other: unknown = isLaunched ? added : launched.error.data
     expect(other).toMatchObject({ code: 'ERR_SERVER_EXISTS' })
+    await at.client.call('servers/remove', { server })
   }
 })
 
@@ -162,8 +178,8 @@ test('a reload ends, however fast hosts launch and remove', async () => {
 })
 
 test('a launch that is made while a reload looks at what runs names the settings that it was made under', async () => {
-  const large = await folderOf('large', 400 * mebibyte)
-  expect((await launch('large', large)).error).toBeUndefined()
+  const large = await folderOf('read-again', 100 * mebibyte)
+  expect((await launch('read-again', large)).error).toBeUndefined()
   await utimes(join(large, 'data'), 1, 1) // so that it is read again
   const over = new AbortController()
   const other = { dynamic: { ...dynamic, tools: { allow: ['fail'] } }, max_dynamic_servers: 1000 }
@@ -172,10 +188,12 @@ test('a launch that is made while a reload looks at what runs names the settings
     expect((await launch(`n-${n}`)).error).toBeUndefined()
     await host.ask('servers/remove', { server: `n-${n}` })
   }
-  expect(await reloading).toMatchObject({ changed: expect.arrayContaining(['large']) })
+  expect(await reloading).toMatchObject({ changed: expect.arrayContaining(['read-again']) })
   expect((await launch('after')).error).toBeUndefined()
   const said = new Map(recordsOf(at.stateDir).map(({ seq, body }) => [seq, body as { allow: string[] }]))
-  const launched = bodiesOf(at.stateDir, 'server.launched') as unknown as Launched[]
+  const launched = (bodiesOf(at.stateDir, 'server.launched') as unknown as Launched[]).filter(({ server }) =>
+    /^(read-again|n-\d+|after)$/.test(server),
+  )
   const allowed = launched.map(({ entry }) => entry.tools.allow)
   expect(launched.map(({ under }) => said.get(under.seq)?.allow)).toEqual(allowed)
   expect(new Set(allowed.flat())).toEqual(new Set(['echo', 'fail']))
@@ -192,14 +210,14 @@ test('a reload that can’t record all that it takes away changes nothing, and t
       .split('\n')
       .findLast((line) => line.includes(`"type":"${type}"`))?.length ?? 0
   const limitFiles = (bytes: number | 'unlimited') =>
-    execFileSync('prlimit', ['--pid', `${life.process.pid}`, `--fsize=${bytes}:`])
+    execFileSync('prlimit', ['--pid', `${at.process.pid}`, `--fsize=${bytes}:`])
   const none = { dynamic: { enabled: false } }
   const launchTwo = async () => {
-    for (const name of ['one', 'two']) expect((await launch(name)).error).toBeUndefined()
+    for (const name of ['full-one', 'full-two']) expect((await launch(name)).error).toBeUndefined()
   }
   // What a reload writes that takes the first away, and not the second.
   await launchTwo()
-  expect(await reload({}, none)).toMatchObject({ left_out: [{ server: 'one' }, { server: 'two' }] })
+  expect(await reload({}, none)).toMatchObject({ left_out: [{ server: 'full-one' }, { server: 'full-two' }] })
   const recorded = ['config.applied', 'dynamic.applied', 'server.removed']
   const room = recorded.reduce((sum, type) => sum + lengthOf(type), 40)
   await reload({ base: fixture('echo') })
@@ -207,29 +225,32 @@ test('a reload that can’t record all that it takes away changes nothing, and t
   limitFiles(statSync(segment).size + room)
   await expect(reload({}, none)).rejects.toMatchObject({ code: 'ERR_JOURNAL' })
   limitFiles('unlimited')
-  for (const name of ['one', 'two', 'base'])
+  for (const name of ['full-one', 'full-two', 'base'])
     expect((await echo(name)).result).toMatchObject({ type: 'output' })
-  expect(await reload({}, none)).toMatchObject({ removed: expect.arrayContaining(['one', 'two', 'base']) })
-  for (const name of ['one', 'two']) expect((await echo(name)).error?.data.code).toBe('ERR_SERVER_NOT_FOUND')
+  expect(await reload({}, none)).toMatchObject({
+    removed: expect.arrayContaining(['full-one', 'full-two', 'base']),
+  })
+  for (const name of ['full-one', 'full-two'])
+    expect((await echo(name)).error?.data.code).toBe('ERR_SERVER_NOT_FOUND')
 })
 
 describe('code that a host names', () => {
   test('is no more than 1 GiB, in all its folders together', async () => {
     const [small, large] = [await folderOf('small', mebibyte), await folderOf('large', 1024 * mebibyte)]
-    expect((await launch('mine', large)).error).toMatchObject({
+    expect((await launch('too-large', large)).error).toMatchObject({
       message: expect.stringContaining('holds more than 1024 MiB'),
       data: { code: 'ERR_PACKAGE_UNSAFE' },
     })
     await truncate(join(large, 'data'), 1024 * mebibyte - 2000)
-    expect((await launch('mine', small, [large])).error).toMatchObject({
+    expect((await launch('too-large', small, [large])).error).toMatchObject({
       message: expect.stringMatching(/large holds more than 102[23] MiB/),
     })
     // The operator's is what the operator says.
-    expect(JSON.stringify(await host.ask('servers/list', {}))).not.toContain('"mine"')
+    expect(JSON.stringify(await host.ask('servers/list', {}))).not.toContain('"too-large"')
   })
 
   test('is read for one launch of a host at a time, and for none that nobody waits for', async () => {
-    const large = await folderOf('large', 400 * mebibyte)
+    const large = await folderOf('read-once', 100 * mebibyte)
     const answers: string[] = []
     const asked = [launch('first', large), launch('second')]
     for (const [n, answer] of asked.entries())
@@ -244,6 +265,7 @@ describe('code that a host names', () => {
     expect((await launch('next')).error).toBeUndefined()
     const listed = JSON.stringify(await host.ask('servers/list', {}))
     expect([listed.includes('"next"'), listed.includes('"gone"')]).toEqual([true, false])
+    await truncate(join(large, 'data'), mebibyte)
     expect((await launch('gone')).error).toBeUndefined()
   })
 })
@@ -255,13 +277,13 @@ test('the list of who launches a server gains its tools and loses them again', a
     return listed.map(({ name }) => name)
   }
   const before = await tools(host)
-  expect((await launch('mine')).error).toBeUndefined()
-  expect((await host.ask('servers/start', { server: 'mine' })).error).toBeUndefined()
-  expect(await tools(host)).toEqual([...before, 'mine_echo'])
+  expect((await launch('listed')).error).toBeUndefined()
+  expect((await host.ask('servers/start', { server: 'listed' })).error).toBeUndefined()
+  expect(await tools(host)).toEqual([...before, 'listed_echo'])
   using again = await open() // another connection of the same host
-  expect(await tools(again)).toEqual([...before, 'mine_echo'])
-  expect((await host.ask('servers/remove', { server: 'mine' })).error).toBeUndefined()
+  expect(await tools(again)).toEqual([...before, 'listed_echo'])
+  expect((await host.ask('servers/remove', { server: 'listed' })).error).toBeUndefined()
   expect(await tools(host)).toEqual(before)
-  expect((await launch('mine')).error).toBeUndefined()
+  expect((await launch('listed')).error).toBeUndefined()
   expect(await tools(host)).toEqual(before) // nothing of its former life
 })
