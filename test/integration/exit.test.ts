@@ -136,7 +136,7 @@ test.each(['for nobody', 'for a call', 'for a reload'])(
       readBytes = Math.max(readBytes, Number(/^rchar: (\d+)/m.exec(io)?.[1] ?? 0))
       return readBytes > bytes
     }
-    await eventually(() => isBeyond(big / 8), 20_000)
+    await eventually(() => isBeyond(big / 32), 20_000) // it reads it: all else that it reads is a tenth of that
     daemon.kill('SIGTERM')
     await eventually(async () => (await isBeyond(big)) || hasEnded(daemon), 60_000)
     await eventually(() => hasEnded(daemon), 60_000)
