@@ -10,8 +10,9 @@ import { createTransport } from '../../src/client/transport.ts'
 import { catalogue } from '../../src/errors.ts'
 import type { AuditRecord, PendingApproval } from '../../src/rpc/governed.ts'
 import { expectAftermath } from '../support/aftermath.ts'
-import { configOf, daemon, fixture, type Place } from '../support/daemon.ts'
+import { configOf, daemon, fixture, type Place, type TestDaemon } from '../support/daemon.ts'
 import { eventually } from '../support/eventually.ts'
+import { sharedDaemon } from '../support/shared-daemon.ts'
 import { witness } from '../support/witness.ts'
 
 const fixtures = fileURLToPath(new URL('../fixtures/servers', import.meta.url))
@@ -19,11 +20,32 @@ const fixtures = fileURLToPath(new URL('../fixtures/servers', import.meta.url))
 const write = (at: Place, config: unknown): Promise<void> =>
   writeFile(at.config, typeof config === 'string' ? config : JSON.stringify(config))
 
+/** A daemon, and where its journal stood when its test began. */
+interface Begun extends TestDaemon {
+  readonly since: number
+}
+
+const shared = sharedDaemon(configOf({}))
+
+/** The daemon that the tests share, gone over to this configuration; of the servers of others none is in it. */
+async function on(config: object): Promise<Begun> {
+  const at = await shared.living()
+  await write(at, config)
+  await at.client.call('daemon/reload', {})
+  const [last] = (await at.client.call('audit/query', { limit: 1 })).records
+  return { ...at, since: last?.seq ?? 0 }
+}
+
+/** A daemon of a test's own: what it registers stays. */
+async function begun(config: object): Promise<Begun> {
+  return { ...(await daemon(config)), since: 0 }
+}
+
 const call = (client: Client, server: string, tool = 'echo', args: Record<string, unknown> = { a: 1 }) =>
   client.call('tools/call', { server, tool, arguments: args })
 
-const records = async (client: Client, type: string): Promise<readonly AuditRecord[]> =>
-  (await client.call('audit/query', { type, limit: 1000 })).records
+const records = async ({ client, since }: Begun, type: string): Promise<readonly AuditRecord[]> =>
+  (await client.call('audit/query', { type, after: since, limit: 1000 })).records
 
 const pidsOf = async (client: Client, server: string): Promise<readonly (number | null)[]> =>
   (await client.call('servers/get', { server })).instances.map(({ pid }) => pid)
@@ -50,6 +72,7 @@ async function attached(at: Place, server: string) {
 
 /** An operator who watches until disposed, with what it was asked. */
 async function watching(operator: Client) {
+  await eventually(async () => (await operator.call('approvals/list', {})).listeners === 0, 5000)
   const ended = new AbortController()
   const asked: PendingApproval[] = []
   const watched = (async () => {
@@ -76,7 +99,7 @@ const ask = { permission: 'mcp:*:echo', action: 'ask' }
 describe('a reload', () => {
   test('stops the servers that it changes, begins those that it adds, ends those that it takes away, and no other', async () => {
     const before = { kept: fixture('echo'), other: fixture('echo'), gone: fixture('echo') }
-    await using at = await daemon(configOf(before))
+    const at = await on(configOf(before))
     for (const name of Object.keys(before)) await call(at.client, name)
     await using kept = await attached(at, 'kept')
     await using other = await attached(at, 'other')
@@ -110,8 +133,8 @@ describe('a reload', () => {
       async () => (await at.client.call('servers/get', { server: 'fresh' })).state === 'connected',
       10_000,
     )
-    expect(await records(at.client, 'config.applied')).toHaveLength(2)
-    expect((await records(at.client, 'config.effect'))[0]?.body).toMatchObject({
+    expect(await records(at, 'config.applied')).toHaveLength(1)
+    expect((await records(at, 'config.effect'))[0]?.body).toMatchObject({
       changed: ['other'],
       by: String(process.getuid?.()),
       peer: { pid: process.pid },
@@ -120,7 +143,7 @@ describe('a reload', () => {
   }, 60_000)
 
   test('puts other rules before the next call of a session that goes on', async () => {
-    await using at = await daemon(configOf({ echo: fixture('echo') }))
+    const at = await on(configOf({ echo: fixture('echo') }))
     await using host = await attached(at, 'echo')
     await host.echo({ n: 1 })
     const pids = await pidsOf(at.client, 'echo')
@@ -138,7 +161,7 @@ describe('a reload', () => {
   }, 30_000)
 
   test('holds for a session that a project narrows, too: what the project denies stays denied', async () => {
-    await using at = await daemon(configOf({ echo: fixture('echo') }))
+    const at = await on(configOf({ echo: fixture('echo') }))
     const project = join(at.folder, 'project')
     await mkdir(project)
     const narrow = { version: 1, rules: [{ permission: 'mcp:*:fail', action: 'deny' }] }
@@ -157,7 +180,7 @@ describe('a reload', () => {
   }, 30_000)
 
   test('takes away a mount from what runs: the process ends, and the next one does not see it', async () => {
-    await using at = await daemon(configOf({}))
+    const at = await on(configOf({}))
     await writeFile(join(at.folder, 'profile.yaml'), '')
     const docs = join(at.folder, 'docs')
     await mkdir(docs)
@@ -169,7 +192,7 @@ describe('a reload', () => {
       widens: true,
       filesystem: { mounts: 'read' },
     }
-    await mkdir(join(at.folder, 'profiles'))
+    await mkdir(join(at.folder, 'profiles'), { recursive: true })
     await writeFile(join(at.folder, 'profiles/reads.yaml'), JSON.stringify(profile), { mode: 0o600 })
     const mounts = [{ source: docs, target: '/workspace', access: 'read', reason: 'the letter' }]
     const entry = (more: object) => fixture('hostile', { profile: 'reads', ...more })
@@ -203,8 +226,8 @@ describe('a reload', () => {
     }
     const egress = [{ host: 'api.example.com', port: 443, reason: 'a test' }]
     const key = { use: 'key', inject: 'egress', as: 'KEY', hosts: ['api.example.com:443'] }
-    await using at = await daemon(configOf({}))
-    await mkdir(join(at.folder, 'profiles'))
+    const at = await on(configOf({}))
+    await mkdir(join(at.folder, 'profiles'), { recursive: true })
     await writeFile(join(at.folder, 'profiles/allowlisted-node.yaml'), JSON.stringify(profile), {
       mode: 0o600,
     })
@@ -237,7 +260,7 @@ describe('a reload', () => {
   }, 40_000)
 
   test('of a file that is wrong changes nothing, and says what a start would say', async () => {
-    await using at = await daemon(configOf({ echo: fixture('echo') }))
+    const at = await on(configOf({ echo: fixture('echo') }))
     await call(at.client, 'echo')
     const pids = await pidsOf(at.client, 'echo')
     await write(at, configOf({ echo: fixture('echo', { timeout: 3 }) }, { rules: [deny] }))
@@ -254,16 +277,16 @@ describe('a reload', () => {
     expect((await at.run(['reload'])).status).toBe(7)
     expect((await call(at.client, 'echo')).type).toBe('output')
     expect(await pidsOf(at.client, 'echo')).toEqual(pids)
-    const refused = await records(at.client, 'config.refused')
+    const refused = await records(at, 'config.refused')
     expect(refused.map(({ body }) => (body as { code: string }).code)).toEqual([
       'ERR_CONFIG_INVALID',
       'ERR_CONFIG_SYNTAX',
     ])
-    expect(await records(at.client, 'config.applied')).toHaveLength(1)
+    expect(await records(at, 'config.applied')).toEqual([])
   }, 30_000)
 
   test('refuses by name what takes a restart, and changes nothing else with it', async () => {
-    await using at = await daemon(configOf({ echo: fixture('echo') }))
+    const at = await on(configOf({ echo: fixture('echo') }))
     const restart = { host_group: 'root', journal: { durability: 'fsync', keep_days: 3 } }
     await write(at, configOf({}, restart))
     await expect(at.client.call('daemon/reload', {})).rejects.toMatchObject({
@@ -276,10 +299,10 @@ describe('a reload', () => {
   })
 
   test('follows a SIGHUP, and one that is refused ends nothing', async () => {
-    await using at = await daemon(configOf({ echo: fixture('echo') }))
+    const at = await on(configOf({ echo: fixture('echo') }))
     await write(at, '{}')
     at.process.kill('SIGHUP')
-    await eventually(async () => (await records(at.client, 'config.refused')).length === 1, 5000)
+    await eventually(async () => (await records(at, 'config.refused')).length === 1, 5000)
     await write(at, configOf({ other: fixture('echo') }))
     at.process.kill('SIGHUP')
     await eventually(
@@ -291,7 +314,7 @@ describe('a reload', () => {
 
   test('by a SIGHUP comes once for all that were sent before its turn, with what the last was sent for', async () => {
     const stop = { eof_ms: 60_000, term_ms: 60_000 }
-    await using at = await daemon(configOf({ stubborn: fixture('ignore-sigterm', { stop }) }))
+    const at = await on(configOf({ stubborn: fixture('ignore-sigterm', { stop }) }))
     const { pid } = await at.client
       .call('servers/start', { server: 'stubborn' })
       .then(
@@ -313,49 +336,49 @@ describe('a reload', () => {
       20_000,
     )
     await expectAftermath(at, at.client)
-    expect(await records(at.client, 'config.effect')).toHaveLength(2)
+    expect(await records(at, 'config.effect')).toHaveLength(2)
   })
 
   test('by a SIGHUP is not noticed beside the server that it changes: same process, same session, a call over it', async () => {
     await using seen = await witness()
-    const kept = fixture('chaotic', {
-      args: ['/app/chaotic.mjs', '/seen/kept'],
+    const chaotic = fixture('chaotic', {
+      args: ['/app/chaotic.mjs', '/seen/chaotic'],
       profile: 'workspace-write',
       mounts: [seen.mount],
     })
-    const config = (env: object) => configOf({ kept, other: fixture('echo', { env }) })
-    await using at = await daemon(config({}))
-    for (const server of ['kept', 'other']) await at.client.call('servers/start', { server })
-    await using host = await attached(at, 'kept')
+    const config = (env: object) => configOf({ chaotic, other: fixture('echo', { env }) })
+    const at = await on(config({}))
+    for (const server of ['chaotic', 'other']) await at.client.call('servers/start', { server })
+    await using host = await attached(at, 'chaotic')
     await using affected = await attached(at, 'other')
-    const pids = await pidsOf(at.client, 'kept')
+    const pids = await pidsOf(at.client, 'chaotic')
     const ended = await pidsOf(at.client, 'other')
     expect([pids.length, ended.length]).toEqual([2, 2])
     const effect = (token: string) => ({ token, way: 'waits' })
     const inSession = host.mcp.callTool({ name: 'effect', arguments: effect('session') })
-    const byVerb = call(at.client, 'kept', 'effect', effect('verb'))
+    const byVerb = call(at.client, 'chaotic', 'effect', effect('verb'))
     for (const held of [inSession, byVerb]) held.catch(() => undefined) // where the test fails before it awaits them
     const tokens = async () =>
-      (await readFile(join(seen.source, 'kept'), 'utf8')).split('\n').filter(Boolean).toSorted()
+      (await readFile(join(seen.source, 'chaotic'), 'utf8')).split('\n').filter(Boolean).toSorted()
     await eventually(async () => (await tokens()).length === 2, 30_000)
     await write(at, config({ A: '1' }))
     at.process.kill('SIGHUP')
     await affected.closed
-    await eventually(async () => (await records(at.client, 'config.effect')).length === 1, 30_000)
+    await eventually(async () => (await records(at, 'config.effect')).length === 1, 30_000)
     expect(ended.filter(isAlive)).toEqual([])
-    expect(await pidsOf(at.client, 'kept')).toEqual(pids)
-    await writeFile(join(seen.source, 'kept.go'), '')
+    expect(await pidsOf(at.client, 'chaotic')).toEqual(pids)
+    await writeFile(join(seen.source, 'chaotic.go'), '')
     expect((await inSession).structuredContent).toEqual({ token: 'session' })
     expect(await byVerb).toMatchObject({ data: { structuredContent: { token: 'verb' } } })
     expect(await tokens()).toEqual(['session', 'verb'])
-    const outcomes = (await records(at.client, 'call.outcome')).map(({ body }) => body)
+    const outcomes = (await records(at, 'call.outcome')).map(({ body }) => body)
     expect(outcomes).toMatchObject([{ outcome: 'result' }, { outcome: 'result' }])
     expect((await call(at.client, 'other')).type).toBe('output')
     await expectAftermath(at, at.client)
   }, 60_000)
 
   test('is the operator’s: a host is refused', async () => {
-    await using at = await daemon(configOf({ echo: fixture('echo') }))
+    const at = await on(configOf({ echo: fixture('echo') }))
     await write(at, configOf({}))
     await using host = await at.connect('host')
     await expect(host.call('daemon/reload', {})).rejects.toMatchObject({ code: 'ERR_NOT_AUTHORISED' })
@@ -365,7 +388,7 @@ describe('a reload', () => {
 
   test('decides a call that waits for an approval again: denied, allowed, or asked anew', async () => {
     const more = (rules: readonly object[]) => configOf({ echo: fixture('echo') }, { rules })
-    await using at = await daemon(more([ask, allow]))
+    const at = await on(more([ask, allow]))
     await using host = await at.connect('host')
     await using watch = await watching(at.client)
     const first = call(host, 'echo')
@@ -394,44 +417,47 @@ describe('a reload', () => {
 
   test('ends the approvals that stood under the former policy, and no others', async () => {
     const more = (rules: readonly object[], also: object = {}) =>
-      configOf({ echo: fixture('echo'), ...also }, { rules })
-    await using at = await daemon(more([ask, allow]))
+      configOf({ stands: fixture('echo'), ...also }, { rules })
+    const at = await on(more([ask, allow]))
     await using host = await at.connect('host')
     await using watch = await watching(at.client)
-    const first = call(host, 'echo')
+    const first = call(host, 'stands')
     await at.client.call('approvals/approve', { id: (await watch.next()).id, scope: 'policy' })
     await first
     await write(at, more([ask, allow], { added: fixture('echo') }))
     await at.client.call('daemon/reload', {})
-    await call(host, 'echo') // it stands
+    await call(host, 'stands') // it stands
     await write(at, more([ask, deny]))
     await at.client.call('daemon/reload', {})
     await write(at, more([ask, allow]))
     await at.client.call('daemon/reload', {})
     expect((await at.client.call('approvals/list', {})).standing).toEqual([])
-    const again = call(host, 'echo')
+    const again = call(host, 'stands')
     await at.client.call('approvals/deny', { id: (await watch.next(2)).id })
     await expect(again).rejects.toMatchObject({ code: 'ERR_APPROVAL_DENIED' })
   }, 30_000)
 
   test('measures trust anew by other thresholds', async () => {
-    const untrusted = { echo: fixture('echo', { trust: 'untrusted', tools: { allow: ['echo'] } }) }
-    const exact = [{ permission: 'mcp:echo:echo', action: 'allow' }]
-    await using at = await daemon(configOf(untrusted, { rules: exact }))
-    for (let n = 0; n < 3; n++) await call(at.client, 'echo')
-    const tier = async () => (await at.client.call('trust/list', {})).trust[0]?.tier
-    await eventually(async () => (await at.client.call('trust/list', {})).trust[0]?.evidence === 3, 5000)
+    const untrusted = { earns: fixture('echo', { trust: 'untrusted', tools: { allow: ['echo'] } }) }
+    const exact = [{ permission: 'mcp:earns:echo', action: 'allow' }]
+    const at = await on(configOf(untrusted, { rules: exact }))
+    for (let n = 0; n < 3; n++) await call(at.client, 'earns')
+    const tier = async () => (await at.client.call('trust/list', { server: 'earns' })).trust[0]?.tier
+    await eventually(
+      async () => (await at.client.call('trust/list', { server: 'earns' })).trust[0]?.evidence === 3,
+      5000,
+    )
     expect(await tier()).toBe('untrusted')
-    await expect(call(at.client, 'echo', 'fail')).rejects.toThrow()
+    await expect(call(at.client, 'earns', 'fail')).rejects.toThrow()
     await write(at, configOf(untrusted, { rules: [allow], trust: { provisional_after: 3 } }))
     await at.client.call('daemon/reload', {})
     expect(await tier()).toBe('provisional')
-    expect((await call(at.client, 'echo')).type).toBe('output') // by a pattern, since it has earned it
+    expect((await call(at.client, 'earns')).type).toBe('output') // by a pattern, since it has earned it
   })
 
   test('keeps the name of a registration that it leaves out, and what was accepted under it', async () => {
     const dynamic = { enabled: true, profile: 'node', tools: { allow: ['echo'] } }
-    await using at = await daemon(configOf({}, { dynamic }))
+    await using at = await begun(configOf({}, { dynamic }))
     await using host = await at.connect('host')
     const profile = join(at.folder, 'profiles/own.yaml')
     await mkdir(dirname(profile))
@@ -452,12 +478,12 @@ describe('a reload', () => {
     })
     await withProfile()
     await call(host, 'added')
-    expect(await records(at.client, 'surface.accepted')).toHaveLength(1)
+    expect(await records(at, 'surface.accepted')).toHaveLength(1)
   })
 
   test('keeps what was launched and added; what it does not allow any more goes', async () => {
     const dynamic = { enabled: true, profile: 'node', tools: { allow: ['echo'] } }
-    await using at = await daemon(configOf({ base: fixture('echo') }, { dynamic }))
+    await using at = await begun(configOf({ base: fixture('echo') }, { dynamic }))
     await using host = await at.connect('host')
     const source = { command: 'node', args: ['/app/echo.mjs'], package: { source: fixtures, target: '/app' } }
     await host.call('servers/launch', { name: 'mine', ...source })
@@ -475,7 +501,7 @@ describe('a reload', () => {
       added: ['more'],
     })
     expect([...(await pidsOf(host, 'mine')), ...(await pidsOf(host, 'added'))]).toEqual(pids)
-    expect(await records(at.client, 'dynamic.applied')).toHaveLength(1)
+    expect(await records(at, 'dynamic.applied')).toHaveLength(1)
     await write(
       at,
       configOf({ base: fixture('echo') }, { dynamic: { ...dynamic, tools: { allow: ['fail'] } } }),
@@ -485,7 +511,7 @@ describe('a reload', () => {
       unchanged: ['base', 'added'],
     })
     await expect(call(host, 'mine')).rejects.toMatchObject({ code: 'ERR_POLICY_DENIED' })
-    expect(await records(at.client, 'dynamic.applied')).toHaveLength(2)
+    expect(await records(at, 'dynamic.applied')).toHaveLength(2)
     await write(at, configOf({}, { allowed_commands: ['sh'] }))
     expect(await at.client.call('daemon/reload', {})).toMatchObject({
       removed: expect.arrayContaining(['mine']),
@@ -495,7 +521,7 @@ describe('a reload', () => {
   }, 30_000)
 
   test('is the word that other code is meant: what was refused for it runs again', async () => {
-    await using at = await daemon(configOf({}))
+    const at = await on(configOf({}))
     const app = join(at.folder, 'app')
     await cp(fixtures, app, { recursive: true })
     const entry = fixture('echo', { package: { source: app, target: '/app' } })
@@ -515,7 +541,7 @@ describe('a reload', () => {
   test('waits for the one before it, and loses no call that is made meanwhile', async () => {
     const config = (n: number) =>
       configOf({ kept: fixture('echo'), other: fixture('echo', { env: { N: String(n) } }) })
-    await using at = await daemon(config(0))
+    const at = await on(config(0))
     await using host = await at.connect('host')
     for (const server of ['kept', 'other']) await call(host, server)
     const over = new AbortController()
@@ -557,7 +583,7 @@ describe('a reload', () => {
           ),
       ),
     ).toEqual([])
-    const effects = await records(at.client, 'config.effect')
+    const effects = await records(at, 'config.effect')
     expect(effects.map(({ body }) => (body as { changed: string[] }).changed)).toEqual([
       ['other'],
       [],
@@ -569,7 +595,7 @@ describe('a reload', () => {
   }, 40_000)
 
   test('of a server that is just starting ends that start, and leaves nothing of it', async () => {
-    await using at = await daemon(configOf({ slow: fixture('never-initialize') }))
+    const at = await on(configOf({ slow: fixture('never-initialize') }))
     const starting = at.client.call('servers/start', { server: 'slow' })
     starting.catch(() => undefined)
     const [pid] = await eventually(async () => {
@@ -584,7 +610,7 @@ describe('a reload', () => {
   }, 30_000)
 
   test('that is under way when the daemon is told to end does not keep it from ending', async () => {
-    await using at = await daemon(configOf({ stubborn: fixture('ignore-sigterm') }))
+    const at = await on(configOf({ stubborn: fixture('ignore-sigterm') }))
     await at.client.call('servers/start', { server: 'stubborn' })
     const [pid] = await pidsOf(at.client, 'stubborn')
     await write(at, configOf({}))
