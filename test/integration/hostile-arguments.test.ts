@@ -212,8 +212,14 @@ const plain = [
 ]
 
 describe.each(Object.entries(ways))('on %s', (_name, open) => {
+  // One for all: what is refused ends no connection, and a session of each would be a process of each.
+  let way: Way
+  beforeAll(async () => {
+    way = await open()
+  })
+  afterAll(() => way[Symbol.dispose]())
+
   test.each(twisted)('a call for /secret is seen through: %s', async (_what, args, code) => {
-    using way = await open()
     const before = seen.calls('json').length
     const { error } = await way.says(args)
     expect(error?.data.code).toMatch(code)
@@ -221,7 +227,6 @@ describe.each(Object.entries(ways))('on %s', (_name, open) => {
   })
 
   test.each(plain)('what policy read is what the server reads: %s', async (args) => {
-    using way = await open()
     const { error } = await way.says(args)
     expect(error).toBeUndefined()
     expect(seen.calls('json').at(-1)).toContain(`"arguments":${args}`)
@@ -247,7 +252,6 @@ describe.each(Object.entries(ways))('on %s', (_name, open) => {
       '',
     ],
   ])('a request that says %s reaches nobody', async (_what, params, more) => {
-    using way = await open()
     const before = seen.calls('json').length
     const { error } = await way.request(params, more)
     expect(error?.data.code).toMatch(ambiguous)
