@@ -1,11 +1,12 @@
 // A journal that can't be written blocks every call at once, whatever is wrong with its disk, until it is mended.
 import { once } from 'node:events'
-import { describe, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import type { Client } from '../../src/client/client.ts'
 import type { SallyportError } from '../../src/errors.ts'
-import { configOf, place, serve } from '../support/daemon.ts'
+import { configOf, endServe, place, serve } from '../support/daemon.ts'
+import type { Place } from '../support/daemon.ts'
 import { eventually } from '../support/eventually.ts'
-import { faults } from '../support/fault.ts'
+import { type Faults, faults } from '../support/fault.ts'
 import { ownDisk } from '../support/own-disk.ts'
 import { isRoot } from '../support/user.ts'
 import { bodiesOf, recordsOf, witness, type Witness } from '../support/witness.ts'
@@ -233,21 +234,33 @@ describe('a disk', () => {
 })
 
 describe('a write', () => {
-  test.each(['EIO', 'EFBIG', 'ENOSPC'] as const)('that gives %s is taken back whole', async (errno) => {
-    await using seen = await witness()
-    await using at = await place(configOf({ plain: seen.entry('plain') }))
-    const fault = faults(at.folder)
-    const { process, client } = await serve(at, fault.env)
-    await using host = client
-    await call(host, 'before')
-    fault.arm({ errno, needle: '"type":"call.intent"' })
-    await expectBlocked(host, seen, errno)
-    fault.disarm()
-    await call(host, 'after')
-    expect(await host.call('audit/verify', {})).toMatchObject({ ok: true, torn: [] })
-    const ended = once(process, 'exit')
-    process.kill('SIGTERM')
-    await ended
+  describe('that gives an error', () => {
+    let seen: Witness
+    let at: Place
+    let fault: Faults
+    let life: Awaited<ReturnType<typeof serve>>
+    beforeAll(async () => {
+      seen = await witness()
+      at = await place(configOf({ plain: seen.entry('plain') }))
+      fault = faults(at.folder)
+      life = await serve(at, fault.env)
+    })
+    afterAll(async () => {
+      await endServe(life)
+      await at[Symbol.asyncDispose]()
+      await seen[Symbol.asyncDispose]()
+    })
+    afterEach(() => fault.disarm())
+
+    test.each(['EIO', 'EFBIG', 'ENOSPC'] as const)('%s, is taken back whole', async (errno) => {
+      const { client: host } = life
+      await call(host, 'before')
+      fault.arm({ errno, needle: '"type":"call.intent"' })
+      await expectBlocked(host, seen, errno)
+      fault.disarm()
+      await call(host, 'after')
+      expect(await host.call('audit/verify', {})).toMatchObject({ ok: true, torn: [] })
+    })
   })
 
   test('that fails half-way, and cannot be taken back, is told of by the next segment', async () => {

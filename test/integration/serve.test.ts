@@ -9,9 +9,13 @@ import { describe, expect, it } from 'vitest'
 import { configOf, daemon, fixture, main, place } from '../support/daemon.ts'
 import { eventually } from '../support/eventually.ts'
 import { cgroupsOf, descendantsOf, processesWith } from '../support/leaks.ts'
+import { sharedDaemon } from '../support/shared-daemon.ts'
 import { isRoot, nobody, nodeAs } from '../support/user.ts'
 
 const mode = async (path: string): Promise<string> => ((await lstat(path)).mode & 0o7777).toString(8)
+
+/** For those who only look at it */
+const shared = sharedDaemon(configOf({}))
 
 describe('a daemon', () => {
   it('refuses to share a state directory, names who has it, and may have it once that one was killed', async () => {
@@ -29,7 +33,7 @@ describe('a daemon', () => {
   })
 
   it('refuses to be the second on a runtime directory, and names the first', async () => {
-    await using first = await daemon()
+    const first = await shared.living()
     const second = await first.run(['serve'])
     expect(second.status).toBe(1)
     expect(second.stderr).toContain(`daemon ${first.process.pid} already serves`)
@@ -186,7 +190,7 @@ describe('a daemon', () => {
   })
 
   it('makes its folders for itself alone', async () => {
-    await using at = await daemon()
+    const at = await shared.living()
     expect(await mode(at.runtimeDir)).toBe('711')
     expect(await mode(join(at.runtimeDir, 'host'))).toBe('700')
     expect(await mode(join(at.runtimeDir, 'operator'))).toBe('700')
@@ -205,7 +209,7 @@ describe('a daemon', () => {
   })
 
   it('says that hosts of its own uid are not separate from it', async () => {
-    await using at = await daemon()
+    const at = await shared.living()
     expect(at.client.hello).toMatchObject({ separation: 'none', runtime_dir: at.runtimeDir })
   })
 
@@ -263,7 +267,7 @@ describe('starting in the background', () => {
   })
 
   it('waits for nobody where another daemon keeps its state', async () => {
-    await using at = await daemon()
+    const at = await shared.living()
     const elsewhere = join(at.folder, 'elsewhere')
     const asked = performance.now()
     const { status, stderr } = await at.run(['serve', '--background', '--runtime', elsewhere])
@@ -275,7 +279,7 @@ describe('starting in the background', () => {
   })
 
   it('does nothing where a daemon runs', async () => {
-    await using at = await daemon()
+    const at = await shared.living()
     expect(await at.run(['serve', '--background'])).toEqual({ status: 0, stdout: '', stderr: '' })
     expect(processesWith(`serve\0--runtime\0${at.runtimeDir}`)).toEqual([])
   })
