@@ -23,8 +23,9 @@ import { eventually } from '../support/eventually.ts'
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const patienceMs = 60_000
 
-/** What lies in dist and is none of it, such as what the test runner keeps there and writes at any moment. */
-const isNotShipped = (path: string): boolean => path.startsWith(`${join(root, 'dist')}/.`)
+/** What lies in dist and is none of it, such as what the test runner keeps there and writes at any moment, and what no program reads. */
+const isNotRun = (path: string): boolean =>
+  path.startsWith(`${join(root, 'dist')}/.`) || path.endsWith('.d.ts')
 
 /** What is installed, in a folder of its own. */
 function install(folder: string): string {
@@ -33,7 +34,7 @@ function install(folder: string): string {
   for (const part of ['dist', 'profiles', 'package.json', 'sandbox/seccomp', 'sandbox/sallyport-stdio'])
     cpSync(join(root, part), join(installed, part), {
       recursive: true,
-      filter: (path) => !isNotShipped(path),
+      filter: (path) => !isNotRun(path),
     })
   mkdirSync(join(installed, 'node_modules'))
   for (const name of readdirSync(join(root, 'node_modules')))
