@@ -17,7 +17,7 @@ RUN apt-get update \
 WORKDIR /build
 COPY . .
 # In one step, so that no layer has the packages that only the build needs.
-RUN npm ci && npm run build && npm prune --omit=dev && rm -rf ~/.npm
+RUN node .ci/for-build.mjs && npm ci && npm run build && npm prune --omit=dev && rm -rf ~/.npm
 
 FROM ${BASE}
 RUN apt-get update \

@@ -47,7 +47,8 @@ const makeBase = async (docker: Docker): Promise<void> => {
   }
   const npm = dirname(dirname(await realpath(await said('which', ['npm']))))
   await cp(join(root, 'node_modules/node/bin/node'), at('/usr/local/bin/node'))
-  await cp(npm, at('/usr/local/lib/node_modules/npm'), { recursive: true, dereference: true })
+  await mkdir(at('/usr/local/lib/node_modules'), { recursive: true })
+  await promisify(execFile)('cp', ['-rL', npm, at('/usr/local/lib/node_modules/npm')])
   await promisify(execFile)('ln', ['-s', '../lib/node_modules/npm/bin/npm-cli.js', at('/usr/local/bin/npm')])
   await copyNpmCache(at('/var/cache/npm'))
   const ours = (await readdir(folder.path)).toSorted()
