@@ -1,6 +1,8 @@
 // The engine's own answers: what Sallyport asks of one, and what it makes of an engine that fails it.
 import { cp, writeFile } from 'node:fs/promises'
+import { Socket } from 'node:net'
 import { join } from 'node:path'
+import { inspect } from 'node:util'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { findEndpoint } from '../../src/sandbox/docker/endpoint.ts'
 import { type ContainerPlan, openEngine } from '../../src/sandbox/docker/engine.ts'
@@ -68,6 +70,18 @@ describe('a container through its life', () => {
       details: { status: 404 },
     })
     expect(await engine.image('sallyport-test/nowhere')).toBeNull()
+  })
+
+  engineTest('a request looks into no connection that is open', async ({ engine: { engine } }) => {
+    let looks = 0
+    const value = (): string => `look ${++looks}`
+    Object.defineProperty(Socket.prototype, inspect.custom, { value, configurable: true })
+    onTestFinished(() => void Reflect.deleteProperty(Socket.prototype, inspect.custom))
+    const events = await engine.events('sallyport.test=engine', () => undefined)
+    onTestFinished(() => void events.destroy())
+    await engine.info()
+    expect(looks).toBe(0)
+    expect(inspect(new Socket())).toBe('look 1')
   })
 
   engineTest('an image of this machine’s Node runs it', async ({ engine: it }) => {

@@ -4,6 +4,7 @@ import { Agent as TlsAgent } from 'node:https'
 import { createRequire } from 'node:module'
 import { createInterface } from 'node:readline'
 import { type Duplex, Readable } from 'node:stream'
+import { inspect } from 'node:util'
 import type Dockerode from 'dockerode'
 import { within } from '../../lib/deadline.ts'
 import { late as loadedLate } from '../../lib/late.ts'
@@ -96,7 +97,7 @@ export const openEngine = async (
   environment: Readonly<Record<string, string | undefined>>,
 ): Promise<Engine> => {
   const Docker = await dockerode()
-  const agent = await agentFor(endpoint, environment)
+  const agent = unseen(await agentFor(endpoint, environment))
   const docker = new Docker(connectionOptions(endpoint, agent))
   const ask = asking(endpoint)
   const quiet = (error: unknown, ...statuses: readonly number[]): void => {
@@ -250,6 +251,10 @@ const agentFor = async (
   if (endpoint.kind === 'ssh') return sshAgent(endpoint, environment, await findInitBinary())
   return endpoint.kind === 'tcp' && endpoint.tls !== null ? new TlsAgent() : new http.Agent()
 }
+
+// dockerode writes each request out for a log that nobody reads, and would write every open connection with it.
+const unseen = <T extends Agent | TlsAgent>(agent: T): T =>
+  Object.defineProperty(agent, inspect.custom, { value: () => 'agent' })
 
 // Everything is said: what is left out, dockerode would take from the process's own environment.
 const connectionOptions = (endpoint: Endpoint, agent: Agent): Dockerode.DockerOptions => {
