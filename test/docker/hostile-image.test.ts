@@ -1,18 +1,16 @@
 // Images whose files are made to change how they are confined: refused before anything of theirs runs, or without effect.
-import { join } from 'node:path'
 import { describe, expect } from 'vitest'
 import { newDaemonId } from '../../src/lib/ids.ts'
 import { findInitBinary } from '../../src/sandbox/init-binary.ts'
 import type { Settings } from '../../src/schema/settings.ts'
-import { compile } from '../support/compile.ts'
 import { engineTest } from '../support/engine.ts'
 import type { TestEngine } from '../support/own-engine.ts'
 import { type ImageSource, importImage } from '../support/image.ts'
 import { launchHost, launchProbe, settingsFor } from '../support/launch.ts'
 import { textOf } from '../support/plan.ts'
+import { buildProbe } from '../support/probe.ts'
 import { expectRefusal } from '../support/refusal.ts'
 import { rewritingEngine } from '../support/rewriting-engine.ts'
-import { tempDir } from '../support/temp-dir.ts'
 
 /** Where the engine is when it mounts, and where it is not any more when it starts: a link through it leads to two places. */
 const elsewhere = '/proc/self/cwd'
@@ -21,11 +19,7 @@ const fixtures = new URL('../fixtures/servers', import.meta.url).pathname
 
 /** Settings of a server whose command is the image's `/bin/says`, a static program that says its variables; and the image. */
 const saysIn = async (at: TestEngine, { files, changes = [] }: ImageSource): Promise<Settings> => {
-  await using folder = await tempDir()
-  const source = `#include <stdio.h>
-extern char **environ;
-int main(void) { puts("it runs"); for (char **it = environ; *it; it++) puts(*it); return getchar() == EOF ? 0 : 1; }`
-  const from = compile(join(folder.path, 'says'), source)
+  const from = buildProbe('says')
   await importImage(at, 'hostile', { files: { '/bin/says': { from }, ...files }, changes })
   const image = 'sallyport-test/hostile'
   const mounts = [{ source: fixtures, target: '/data/of/mine', access: 'read', reason: 'a test' }]

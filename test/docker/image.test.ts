@@ -19,8 +19,8 @@ console.log(JSON.stringify({ env: process.env, argv: process.argv, roots: fs.rea
   etc: fs.readdirSync('/etc'), writable: ['/', '/code', '/data', '/tmp', '/etc', '/home/user'].filter(writable), ids: [process.getuid(), process.getgid()] }))`
 
 /** Node, a script, and everything that an image can ask for and should not get. */
-const greedyImage = async (at: TestEngine, name: string): Promise<string> =>
-  importImage(at, name, {
+const greedyImage = async (at: TestEngine): Promise<string> =>
+  importImage(at, 'greedy', {
     files: { ...(await nodeFiles()), '/code/looks.cjs': { text: looks } },
     changes: [
       'ENV IMAGE_SAYS=what-no-server-should-see LD_PRELOAD=/code/evil.so NODE_OPTIONS=--require=/code/evil.js',
@@ -44,7 +44,7 @@ const serverIn = async (image: string, more: Readonly<Record<string, unknown>> =
 
 describe('a server in an image', () => {
   engineTest('runs the image’s files, and the image says nothing of how', async ({ engine: at }) => {
-    const id = await greedyImage(at, 'greedy')
+    const id = await greedyImage(at)
     const settings = await serverIn(id)
     await using host = await launchHost({ environment: at.environment })
     const volumes = (await at.docker.listVolumes()).Volumes.length
@@ -124,7 +124,7 @@ describe('a server in an image', () => {
     ['no path that the image has', { path: '/nowhere/node', interpreter: null }, 'ERR_COMMAND_NOT_FOUND'],
     ['a folder', { path: '/code', interpreter: 'none' }, 'ERR_COMMAND_NOT_FOUND'],
   ] as const)('refuses a command that is %s', async ([, allowed, code], { engine: at }) => {
-    const id = await greedyImage(at, 'greedy')
+    const id = await importImage(at, 'refused', { files: { '/code/looks.cjs': { text: looks } } })
     const settings = { ...(await serverIn(id)), allowedCommands: [{ name: 'node', ...allowed }] }
     await using host = await launchHost({ environment: at.environment })
     await expectRefusal(() => launchProbe(settings, host), code, '/')
