@@ -75,7 +75,7 @@ function report(name: string, { input, said }: NonNullable<Outcome['finding']>):
 }
 
 async function native({ name, longestBytes }: Harness, each: number, folder: string): Promise<Outcome> {
-  const program = harnessAt(folder, 'engine', name)
+  const program = harnessAt(folder, name)
   const corpus = unpack(folder, name)
   const met = join(folder, `met-${name}`)
   mkdirSync(met)

@@ -10,22 +10,31 @@ type Build = 'engine' | 'replay' | 'plain'
 
 /** Builds harnesses in a tree, which is the repository or has the same of it. */
 export function make(builds: readonly Build[], tree = root): void {
-  const programs = builds.map((build) => join(tree, 'dist/.fuzz', build, 'run'))
+  const programs = builds.map((build) => programOf(build, tree))
   execFileSync('make', ['-s', `-j${availableParallelism()}`, '-C', join(tree, 'sandbox'), ...programs], {
     stdio: ['ignore', 'inherit', 'pipe'],
   })
 }
 
-/** Copies what the harnesses are built of, for who wants to change it. */
-export function copyTree(to: string): void {
-  for (const part of ['sandbox/Makefile', 'sandbox/init', 'sandbox/fuzz', 'src/errors.ts'])
-    cpSync(join(root, part), join(to, part), { recursive: true })
+/** The program of a build. */
+export const programOf = (build: Build, tree = root): string => join(tree, 'dist/.fuzz', build, 'run')
+
+/** Copies what the harnesses are built of, for who wants to change it, and a build, of which the rest need not be built again. */
+export function copyTree(to: string, build: Build): void {
+  const built = join('dist/.fuzz', build)
+  for (const part of ['sandbox/Makefile', 'sandbox/init', 'sandbox/fuzz', 'src/errors.ts', built])
+    cpSync(join(root, part), join(to, part), { recursive: true, preserveTimestamps: true })
+  // What a part is made of is named by its whole path.
+  for (const name of readdirSync(join(to, built), { recursive: true, encoding: 'utf8' })) {
+    const path = join(to, built, name)
+    if (name.endsWith('.d')) writeFileSync(path, readFileSync(path, 'utf8').replaceAll(root, join(to, '/')))
+  }
 }
 
-/** The path under which a build is the harness of that name. */
-export function harnessAt(folder: string, build: Build, name: string, tree = root): string {
-  const path = join(folder, `${build}-${name}`)
-  symlinkSync(join(tree, 'dist/.fuzz', build, 'run'), path)
+/** The path under which the engine's build is the harness of that name. */
+export function harnessAt(folder: string, name: string): string {
+  const path = join(folder, `engine-${name}`)
+  symlinkSync(programOf('engine'), path)
   return path
 }
 
