@@ -8,19 +8,9 @@ import { parseArgs } from 'node:util'
 import { Undoing } from '../support/broken-off.ts'
 import { tempDir } from '../support/temp-dir.ts'
 import { isRoot } from '../support/user.ts'
-import { Account, invariants } from './account.ts'
-import { expectNothing, filesOf } from './census.ts'
-import { Chance } from './chance.ts'
 import { probe } from './clock.ts'
-import { containersOf, EngineLost } from './containers.ts'
-import { expectAlone, journalOf, judge } from './evidence.ts'
 import { inTurn, seedsOf } from './in-turn.ts'
-import { Ledger } from './ledger.ts'
-import { calm, expectRecovery, type Play, siege, storm } from './phases.ts'
-import { inVainMs, plantLeft, plantReloads, plantRival, plantTold } from './plants.ts'
-import { expectUnwritten } from './secrets.ts'
-import { extras, untouched, witnessed } from './servers.ts'
-import { Stage } from './stage.ts'
+import { unproven } from './unproven.ts'
 
 const { values } = parseArgs({
   options: {
@@ -60,7 +50,12 @@ if (!Number.isFinite(seconds) || seconds < 1)
   throw new Error(`--seconds ${values.seconds} is not a number above 0`)
 if (values.help) process.stdout.write(usage)
 else if (values.seeds !== undefined) process.exitCode = await eachOf(seedsOf(values.seeds))
-else process.exitCode = values.inside ? await run() : await reexecute()
+else if (!values.inside) process.exitCode = await reexecute()
+else {
+  // What only the run itself needs is not loaded by who starts it.
+  const { run } = await import('./run.ts')
+  process.exitCode = await run({ ...values, seconds })
+}
 
 /** Runs this once for each seed. */
 async function eachOf(seeds: readonly string[]): Promise<number> {
@@ -80,7 +75,7 @@ async function reexecute(): Promise<number> {
   const reaper = `${folder.path}/reaper`
   execFileSync('cc', ['-static', '-O1', '-o', reaper, probe('reaper')])
   if (isRoot && spawnSync('unshare', ['--mount', 'true']).status !== 0)
-    return unproven('this root may not make a mount namespace, without which no daemon of root runs')
+    return unproven('this root may not make a mount namespace, without which no daemon of root runs', values)
   const argv = [process.execPath, ...own, '--inside', '--seed', values.seed]
   const [program, args] = isRoot
     ? ['unshare', ['--mount', '--propagation', 'private', reaper, ...argv]]
@@ -93,90 +88,4 @@ async function reexecute(): Promise<number> {
   })
   const [code] = await exited
   return code ?? 1
-}
-
-async function run(): Promise<number> {
-  await using undoing = new Undoing()
-  const account = new Account(undoing.brokenOff)
-  account.say(`seed ${values.seed}, ${seconds} s, as ${isRoot ? 'root' : 'an ordinary user'}`)
-  const say = (line: string): void => account.say(line)
-  const daemons = new Set<string>()
-  const containers = await undoing.starting(() => containersOf(daemons, say))
-  if (containers !== null) say('with containers')
-  const engine = containers?.environment ?? null
-  const stage = await undoing.starting(() => Stage.open({ account, seconds, daemons, engine }))
-  const chance = new Chance(values.seed)
-  const ledger = new Ledger(account)
-  const servers = witnessed.filter((name) => containers !== null || name !== 'boxed')
-  const play: Play = { stage, ledger, servers, containers, chance, undoing, only: values.only }
-  try {
-    // What a daemon leaves that did nothing is what one may leave that did all of this.
-    await stage.start()
-    await stage.end()
-    const before = filesOf(stage)
-    await stage.start()
-    await storm(play, seconds * 500)
-    await expectRecovery(play)
-    const level = await calm(play, seconds * 250, values.plant)
-    await siege(play, seconds * 250, level, values.plant)
-    await stage.end()
-    if (containers !== null) await sweep(stage)
-    using _ = values.plant ? await planted(play) : null
-    const records = journalOf(stage)
-    // One that was killed before it answered is known from the journal alone.
-    for (const { daemon } of records ?? []) daemons.add(daemon)
-    await expectNothing(stage, before, containers, values.plant ? inVainMs : undefined)
-    expectUnwritten(account, [stage.at.runtimeDir, stage.at.stateDir, stage.scratch])
-    if (records !== null) {
-      expectAlone(account, values.plant ? [...records.slice(-1), ...records] : records)
-      judge(stage, records, ledger, [...servers, untouched, ...extras])
-    }
-  } catch (error) {
-    if (error instanceof EngineLost) return unproven(error.message)
-    account.breaks(
-      'recovers',
-      `the run could not go on: ${error instanceof Error ? error.stack : String(error)}`,
-    )
-  }
-  account.say('over')
-  if (account.broken.length > 0 && values.keep) account.print(`kept: ${await stage.keep()}`)
-  return verdict(account)
-}
-
-/** Says that the machine, and not the daemon, ended the run; the exit status. */
-function unproven(why: string): number {
-  process.stdout.write(
-    `nothing is proven: ${why}; again with --seed ${values.seed} --seconds ${values.seconds}\n`,
-  )
-  return 2
-}
-
-/** What must never be, brought about on purpose. */
-async function planted(play: Play): Promise<Disposable> {
-  const { stage, ledger, containers } = play
-  await stage.start()
-  await expectRecovery({ ...play, servers: ['planted'] }, 100)
-  await plantReloads(play)
-  await plantRival(stage)
-  await plantTold(stage)
-  return plantLeft(stage, ledger, { daemon: [...stage.daemons].at(-1) ?? '', containers })
-}
-
-/** What an engine was too slow for, the next daemon removes. */
-async function sweep(stage: Stage): Promise<void> {
-  await stage.start()
-  await stage.end()
-}
-
-/** Says what was counted and what is broken; the exit status. */
-function verdict(account: Account): number {
-  account.print(account.summary())
-  const names = [...new Set(account.broken.map(({ invariant }) => invariant))]
-  for (const name of names) account.print(`BROKEN ${name}: ${invariants[name]}`)
-  account.print(
-    names.length === 0
-      ? `all ${Object.keys(invariants).length} invariants held; seed ${values.seed}`
-      : `${names.length} invariants broken; again with --seed ${values.seed} --seconds ${values.seconds}`,
-  )
-  return names.length === 0 ? 0 : 1
 }

@@ -41,7 +41,7 @@ export async function siege(play: Play, ms: number, level: Rest, isPlanted: bool
   stage.account.say('the siege is over')
   await expectRecovery(play)
   if (isPlanted) plantMemory(stage)
-  await expectLevel(stage, 'level', level, isPlanted ? inVainMs : undefined)
+  await expectLevel(stage, 'level', level, { isLast: true, ...(isPlanted && { patienceMs: inVainMs }) })
 }
 
 async function befallen(play: Play, ms: number, isSpared: boolean): Promise<void> {
@@ -137,7 +137,8 @@ export async function calm(play: Play, ms: number, isPlanted: boolean): Promise<
   stage.account.say(`at rest: ${restInWords(level)}`)
   await round('calm 2')
   await using _ = isPlanted ? await plantMore(stage) : null
-  const rest = await expectLevel(stage, 'flat', level, isPlanted ? inVainMs : undefined)
+  const planted = { isLast: true, patienceMs: inVainMs }
+  const rest = await expectLevel(stage, 'flat', level, isPlanted ? planted : {})
   // What it has filled up since, as its ring of events, is no fault's to give back.
   return isPlanted ? level : rest
 }

@@ -10,13 +10,25 @@ import { expectNoCredentials } from './secrets.ts'
 import { socketsOf } from './sockets.ts'
 import type { Stage } from './stage.ts'
 
+/** How much more may live in it than at its level, MiB */
+const moreMib = 10
+/** From one reading of how much lives in it to the next, ms */
+const readingMs = 500
+
 /** What a daemon at rest holds. */
 export interface Rest extends Holding {
   readonly livingMib: number
 }
 
+/** How much lives in a daemon is the least of so many readings, unless one is as little as `enoughMib` already. */
+interface Readings {
+  readonly most: number
+  readonly enoughMib: number
+}
+const usual: Readings = { most: 6, enoughMib: 0 }
+
 /** Looks for what outlived its call, stops every server, and waits until the daemon has nothing but its helpers. */
-export async function atRest(stage: Stage): Promise<Rest> {
+export async function atRest(stage: Stage, readings = usual): Promise<Rest> {
   await using client = await stage.operator()
   await expectNoCredentials(stage.account, stage.api, client.hello.pid)
   for (const { name } of (await client.call('servers/list', {})).servers)
@@ -35,7 +47,7 @@ export async function atRest(stage: Stage): Promise<Rest> {
     stage.account.breaks('cgroups', `with every server stopped: ${groups().join('; ')}`)
   }
   await expectNoLeases(stage, client)
-  return { ...holdingOf(pid), livingMib: await livingMib(stage) }
+  return { ...holdingOf(pid), livingMib: await livingMib(stage, readings) }
 }
 
 /** Breaks `leases` where a permit or a question is there; to be called while no call is in flight. */
@@ -46,16 +58,21 @@ export async function expectNoLeases({ account }: Stage, client: Client): Promis
     account.breaks('leases', `${permits.length} permits, ${pending.length} questions with nobody waiting`)
 }
 
-/** Waits until a daemon at rest holds no more than its level, and returns what it holds; one that goes on holding more breaks the invariant. */
+/**
+ * Waits until a daemon at rest holds no more than its level, and returns what it holds; one that goes on holding more breaks the
+ * invariant. Where it `isLast`, and nobody takes what it holds for a level, it is as little as it need be.
+ */
 export async function expectLevel(
   stage: Stage,
   invariant: 'flat' | 'level',
   level: Rest,
-  patienceMs = 20_000,
+  { patienceMs = 20_000, isLast = false }: { readonly patienceMs?: number; readonly isLast?: boolean } = {},
 ): Promise<Rest> {
-  let rest = await atRest(stage)
+  const most = Math.min(usual.most, Math.ceil(patienceMs / readingMs))
+  const readings = { most, enoughMib: isLast ? level.livingMib + moreMib : 0 }
+  let rest = await atRest(stage, readings)
   const isLevel = async (): Promise<boolean> => {
-    if (excessOf(rest, level).length > 0) rest = await atRest(stage)
+    if (excessOf(rest, level).length > 0) rest = await atRest(stage, readings)
     return excessOf(rest, level).length === 0
   }
   await inGoodTime(isLevel, patienceMs).catch(() => undefined)
@@ -77,7 +94,7 @@ function excessOf(rest: Rest, level: Rest): readonly string[] {
     ...(rest.descriptors.length > level.descriptors.length + 3
       ? [`descriptors: ${tally(rest.descriptors)}, where ${tally(level.descriptors)} is the level`]
       : []),
-    ...(rest.livingMib > level.livingMib + 10
+    ...(rest.livingMib > level.livingMib + moreMib
       ? [`${rest.livingMib.toFixed(1)} MiB alive, where ${level.livingMib.toFixed(1)} is the level`]
       : []),
   ]
@@ -94,13 +111,13 @@ function tally(names: readonly string[]): string {
  * What lives in the daemon once all garbage is collected, MiB: the least of some readings, since V8 frees the memory of
  * buffers beside the collection that found them dead, and what was cut off is let go of a moment later.
  */
-async function livingMib(stage: Stage): Promise<number> {
-  const readings: number[] = []
-  for (let left = 6; left > 0; left--) {
-    readings.push(await reading(stage))
-    await delay(500)
+async function livingMib(stage: Stage, { most, enoughMib }: Readings): Promise<number> {
+  let least = await reading(stage)
+  for (let left = most - 1; left > 0 && least > enoughMib; left--) {
+    await delay(readingMs)
+    least = Math.min(least, await reading(stage))
   }
-  return Math.min(...readings)
+  return least
 }
 
 async function reading({ living, pid }: Stage): Promise<number> {
