@@ -5,6 +5,7 @@ import { describe, expect, it } from 'vitest'
 import { eventually } from '../../support/eventually.ts'
 import { frame } from '../../support/init-frames.ts'
 import { inParallel, isRoot, launch, run, shell } from '../../support/init-sandbox.ts'
+import { buildProbe } from '../../support/probe.ts'
 
 const childrenOf = (pid: number): number[] =>
   readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').map(Number)
@@ -150,11 +151,13 @@ describe('PID 1', () => {
 
   it('reaps ten thousand orphans, a thousand of them unreaped at once, while it serves', async () => {
     // A parent that waits for none of its children, ends, and leaves all of them to PID 1.
-    const parent = "perl -e 'for (1..1000) { my $pid = fork; exit 1 if !defined $pid; exit 0 if !$pid }'"
-    const orphans = `i=0; while [ $i -lt 10 ]; do ${parent} || exit; i=$((i+1)); done`
+    const parent = buildProbe('orphans')
+    const orphans = 'i=0; while [ $i -lt 10 ]; do /tmp/orphans || exit; i=$((i+1)); done'
     // Reaping follows the deaths by a moment, so the server looks until none is left, and is cut off if that never comes.
     const look = 'while grep -q "^State:.Z" /proc/[0-9]*/status 2>/dev/null; do :; done'
-    expect((await run(shell(`${orphans}; echo $i; ${look}; echo none left`))).stdout).toBe('10\nnone left\n')
+    const script = `${orphans}; echo $i; ${look}; echo none left`
+    const { stdout } = await run(shell(script), { binds: { [parent]: '/tmp/orphans' } })
+    expect(stdout).toBe('10\nnone left\n')
   }, 120_000)
 
   it('gives the exit code of the server for all 256', async () => {
