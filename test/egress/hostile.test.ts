@@ -112,9 +112,9 @@ test('group 40: a door judges by its own policy, whatever came to it through who
   expect((await other.refuses(smuggled)).reason).toBe('name-not-listed')
 })
 
-test('group 41: ten thousand names are refused one by one, and told by their number', async () => {
+test('group 41: two thousand names are refused one by one, and told by their number', async () => {
   await using it = await open()
-  const total = 10_000
+  const total = 2000
   const lanes = Array.from({ length: 32 }, (_, lane) => lane)
   const began = performance.now()
   await Promise.all(

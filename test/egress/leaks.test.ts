@@ -8,7 +8,7 @@ interface Count {
   readonly resources: Readonly<Record<string, number>>
 }
 
-test('10,000 connections one after the other and 256 at once leave no descriptor, socket or timer', async () => {
+test('2000 connections one after the other and 256 at once leave no descriptor, socket or timer', async () => {
   const path = fileURLToPath(new URL('apart/many.ts', import.meta.url))
   const { stdout } = await promisify(execFile)(process.execPath, [path], {
     timeout: 90_000,
@@ -27,7 +27,7 @@ test('10,000 connections one after the other and 256 at once leave no descriptor
   expect(told.disposed.resources).not.toHaveProperty('Timeout')
   expect(told.disposed.resources).not.toHaveProperty('TCPServerWrap')
   expect(told.disposed.descriptors).toBeLessThan(told.before.descriptors)
-  expect([told.opened, told.closed]).toEqual([10_256, 10_256])
+  expect([told.opened, told.closed]).toEqual([2256, 2256])
   expect(told.most).toBe(256)
   expect(told.tooMany).toBe(1)
 }, 100_000)

@@ -6,9 +6,6 @@ import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { describeMachine } from '../bench/machine.ts'
 import { unwritable } from '../bench/writable.ts'
-import { judge } from './judge.ts'
-import { page } from './page.ts'
-import { run } from './run.ts'
 
 const options = readOptions()
 const [servers = 0, hosts = 0, seconds = 0, rate = 0] = (
@@ -25,6 +22,12 @@ if (hosts > servers)
 const whyNot = unwritable([options.json, options.html])
 if (whyNot !== null) stop(whyNot)
 
+// What is refused is refused before all that a run needs is loaded.
+const [{ run }, { judge }, { page }] = await Promise.all([
+  import('./run.ts'),
+  import('./judge.ts'),
+  import('./page.ts'),
+])
 const machine = describeMachine()
 const say = (line: string): void => void process.stdout.write(`${line}\n`)
 for (const line of machine) say(line)
