@@ -19,9 +19,15 @@ const repository = new URL('../../', import.meta.url).pathname
 export const asUser = (script: string, ...args: readonly string[]): Promise<string> =>
   runAs(ordinaryUid, [], script, args)
 
-/** The same as a user of whom nobody else is, and who may have no more processes and threads than that. */
+/**
+ * The same as a user of whom nobody else is, and who may have no more processes and threads than that. What any process of the
+ * same id has started counts against it, so it is another one in each process of tests.
+ */
 export const asPoorUser = (most: number, script: string, ...args: readonly string[]): Promise<string> =>
-  runAs(64_123, ['prlimit', `--nproc=${most}:${most}`], script, args)
+  runAs(firstPoorUid + process.pid, ['prlimit', `--nproc=${most}:${most}`], script, args)
+
+/** No account has one from there on; no process has an id of more than 4 194 304 */
+const firstPoorUid = 3_000_000
 
 const runAs = async (
   uid: number,
