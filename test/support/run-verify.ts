@@ -1,5 +1,6 @@
 // Verifies a profile in a process of its own, which may be another user's: `run-verify.ts PROFILE [HOW [ASSERTION...]]` prints it,
-// where HOW is self-check, strict or plain, or `self-check:CONTROL,…` for the probes of these controls alone.
+// where HOW is self-check, strict, plain or once, which is plain and never tried again; with `:CONTROL,…` for the probes of these
+// controls alone.
 import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -19,7 +20,11 @@ const home = await mkdtemp(join(tmpdir(), 'sp-home-'))
 try {
   const host = { env: { LANG: 'C.UTF-8' }, home, uid: process.getuid?.() ?? -1 }
   const options = { host, selfCheck: how === 'self-check', strict: how === 'strict', assertions }
-  const found = await verifyProfile(profile, { ...options, ...(controls && { controls }) })
+  const found = await verifyProfile(profile, {
+    ...options,
+    isTriedOnce: how === 'once',
+    ...(controls && { controls }),
+  })
   process.stdout.write(JSON.stringify({ ...found, leftAtHome: await readdir(home) }))
 } finally {
   await rm(home, { recursive: true })
