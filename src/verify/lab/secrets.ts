@@ -4,6 +4,7 @@ import { SallyportError } from '../../errors.ts'
 import { createBroker } from '../../credentials/broker.ts'
 import { within } from '../../lib/deadline.ts'
 import { newInstanceId } from '../../lib/ids.ts'
+import { late } from '../../lib/late.ts'
 import { findInitBinary } from '../../sandbox/init-binary.ts'
 import type {
   CredentialViolation,
@@ -13,9 +14,12 @@ import type {
   SwapPlace,
 } from '../../schema/credentials.ts'
 import type { EgressEndpoint, Screen } from '../../schema/egress.ts'
-import { astrayInParts } from './carried-parts.ts'
-import { astrayOnItsWay } from './carried.ts'
 import { ampleMs } from './patience.ts'
+
+// HTTP, TLS and what makes certificates take 100 ms to load: a profile without a network is verified without.
+const certifying = ['reflect-metadata', '@peculiar/x509']
+const onTheWay = late(() => import('./carried.ts'), certifying)
+const inItsParts = late(() => import('./carried-parts.ts'), certifying)
 
 const api: EgressEndpoint = { host: 'api.sallyport.test', port: 443 }
 const deadlineMs = 600_000
@@ -164,12 +168,14 @@ export const leaseCanary = async (folder: string, signal: AbortSignal): Promise<
       await third.lease(request, { signal })
       third[Symbol.dispose]()
       stands('of a sandbox that is gone', 'no-lease', api)
+      const { astrayOnItsWay } = await onTheWay()
       const onItsWay = await astrayOnItsWay(
         folder,
         (host) => sandbox([host]),
         (secrets) => secrets.lease(request, { signal }),
         value,
       )
+      const { astrayInParts } = await inItsParts()
       const inParts = await astrayInParts(
         folder,
         (host, parts, violated) =>
