@@ -125,14 +125,15 @@ const saying = ({ what }: Drive, { holds, requests, needed, differences }: Proof
 const verify = async (
   text: string,
   { folder, signal }: Place,
-  { host, name, onProgress }: LearnOptions,
+  { host, name, controls, onProgress }: LearnOptions,
 ): Promise<Verification | string> => {
   const directory = join(folder, 'verified')
   await mkdir(join(directory, 'profiles'), { recursive: true })
   await writeFile(join(directory, 'profiles', `${name}.yaml`), text, { mode: 0o600 })
   const tell = (stage: string): void => onProgress?.(`verify: ${stage}`)
   try {
-    return await verifyProfile(name, { host, directory, signal, onProgress: tell })
+    const some = controls === undefined ? {} : { controls }
+    return await verifyProfile(name, { host, directory, signal, onProgress: tell, ...some })
   } catch (error) {
     signal.throwIfAborted()
     // Such as a folder to write to that belongs to another user than the sandbox's: a launch is refused for it, too.

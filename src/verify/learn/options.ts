@@ -2,6 +2,7 @@
 import type { Host } from '../../config/host.ts'
 import type { Logger } from '../../lib/logger.ts'
 import type { NetworkGrant } from '../../schema/settings.ts'
+import type { ControlId } from '../arms/controls.ts'
 import type { Drive } from './drive.ts'
 
 /** What a person offers. Nothing leaves the machine and nothing of it is changed beyond `allow` and copies of `write`. */
@@ -21,6 +22,8 @@ export interface LearnOptions {
   readonly network: 'none' | 'observe'
   readonly pass: readonly string[]
   readonly set: Readonly<Record<string, string>>
+  /** Verifies the draft by the probes that guard these controls alone; by all of them where it is left out */
+  readonly controls?: readonly ControlId[]
   readonly log?: Logger
   readonly signal?: AbortSignal
   readonly onProgress?: (stage: string) => void

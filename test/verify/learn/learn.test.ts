@@ -9,7 +9,14 @@ import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
 import { stringify } from 'yaml'
 import { asUser } from '../../support/as-user.ts'
-import { type Draft, learn, learnedIn, openPackage, readsOf } from '../../support/learning.ts'
+import {
+  type Draft,
+  learn,
+  learnedIn,
+  openPackage,
+  readsOf,
+  verifiedBriefly,
+} from '../../support/learning.ts'
 import { green } from '../../support/verification.ts'
 import { tempDir } from '../../support/temp-dir.ts'
 import { isRoot } from '../../support/user.ts'
@@ -213,7 +220,8 @@ test('a host that a person allows is reached and granted, and no other', async (
   const { port } = listener.address() as AddressInfo
   const grant = { port, address: '127.0.0.1', private: true, reason: 'a test' }
   try {
-    const { draft, proof, withheld } = await learn({
+    const { draft, proof, withheld, verification } = await learn({
+      ...verifiedBriefly,
       args: [at.server],
       calls: [
         ['fetch', { url: `http://granted.example.test:${port}/` }],
@@ -225,6 +233,7 @@ test('a host that a person allows is reached and granted, and no other', async (
       ],
     })
     expect(proof).toMatchObject({ holds: true, failed: ['tools/call fetch: error'] })
+    expect(verification).toMatchObject({ verdict: green, probes: [{ control: 'user-mapping' }] })
     expect(draft.network?.mode).toBe('allowlist')
     expect(draft.network?.allow.map(({ host }) => host)).toEqual(['granted.example.test'])
     expect(withheld.map(({ path }) => path)).toContain('other.example.test:80')
@@ -245,7 +254,7 @@ test('a package that pnpm laid out is granted with the links by which its packag
   const line = `exec '${process.execPath}' "$(dirname "$0")/../needs/needs.mjs"`
   await writeFile(starter, `#!/bin/sh\n${line}\n`)
   await chmod(starter, 0o755)
-  const { draft, proof } = await learn({ command: starter, args: [], read: [process.execPath] })
+  const { draft, proof } = await learn({ ...verifiedBriefly, command: starter, read: [process.execPath] })
   expect(proof).toMatchObject({ holds: true, failed: [], differences: [] })
   expect(readsOf(draft)).toContain(modules)
 }, 120_000)
@@ -269,7 +278,7 @@ test.runIf(isRoot)(
     await mkdir(clone)
     await chmod(home.path, 0o700)
     const root = fileURLToPath(new URL('../../..', import.meta.url))
-    const asked = JSON.stringify({ args: [at.server], calls: [['echo', { text: 'x' }]] })
+    const asked = JSON.stringify({ ...verifiedBriefly, args: [at.server], calls: [['echo', { text: 'x' }]] })
     const there = 'mount --bind "$0" "$1" && exec "$2" "$1/test/support/run-learn.ts" "$3"'
     const { stdout } = await promisify(execFile)(
       'unshare',
