@@ -7,6 +7,7 @@ import { promisify } from 'node:util'
 import { parse } from 'yaml'
 import type { Learned } from '../../src/verify/learn/learn.ts'
 import type { LearnOptions } from '../../src/verify/learn/options.ts'
+import type { Verification } from '../../src/verify/result.ts'
 import { tempDir } from './temp-dir.ts'
 
 /** Calls of tools, and what a person offers. */
@@ -41,6 +42,17 @@ export interface Draft {
 
 /** For drafts whose verification is not looked at: it takes longer than the rest. */
 export const verifiedBriefly: Pick<Asked, 'controls'> = { controls: ['user-mapping'] }
+
+/** For drafts that widen only what is shown and set: by the controls of files, network and variables. */
+export const verifiedWhereGranted = {
+  controls: ['environment', 'mount-plan', 'net-namespace', 'read-only', 'variables'],
+} as const satisfies Pick<Asked, 'controls'>
+
+/** The controls by whose probes a draft was tried, or why it was not. */
+export const triedBy = (verification: Verification | string): string | readonly string[] =>
+  typeof verification === 'string'
+    ? verification
+    : [...new Set(verification.probes.map(({ control }) => control))].toSorted()
 
 const script = fileURLToPath(new URL('run-learn.ts', import.meta.url))
 const servers = fileURLToPath(new URL('../fixtures/servers', import.meta.url))

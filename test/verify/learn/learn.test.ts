@@ -15,7 +15,9 @@ import {
   learnedIn,
   openPackage,
   readsOf,
+  triedBy,
   verifiedBriefly,
+  verifiedWhereGranted,
 } from '../../support/learning.ts'
 import { green } from '../../support/verification.ts'
 import { tempDir } from '../../support/temp-dir.ts'
@@ -188,6 +190,7 @@ test('a server that asks for keys, sockets, other processes and addresses gets n
   )
   try {
     const learned = await learn({
+      ...verifiedWhereGranted,
       args: [at.server.replace('hostile', 'greedy')],
       home,
       calls: [
@@ -204,6 +207,7 @@ test('a server that asks for keys, sockets, other processes and addresses gets n
     expect(asked).toEqual(expect.arrayContaining([...paths, '169.254.169.254:80', 'exfil.example.com']))
     expect(text).toContain(`#   ${key}: ssh and signing keys, denied by a mandatory rule`)
     expect(verification).toMatchObject({ verdict: green })
+    expect(triedBy(verification)).toEqual(verifiedWhereGranted.controls)
   } finally {
     listener.close()
   }
@@ -261,11 +265,13 @@ test('a package that pnpm laid out is granted with the links by which its packag
 
 test('an ordinary user learns the same', async () => {
   await using at = await openPackage('needs.mjs')
-  const asked = { args: [at.server], calls: [['read', { path: join(at.documents, 'letter.txt') }]] }
+  const calls = [['read', { path: join(at.documents, 'letter.txt') }]]
+  const asked = { ...verifiedWhereGranted, args: [at.server], calls }
   const stdout = isRoot ? await asUser('support/run-learn.ts', JSON.stringify(asked)) : null
   const { draft, proof, verification } = stdout === null ? await learn(asked as never) : learnedIn(stdout)
   expect(proof).toMatchObject({ holds: true, failed: [] })
   expect(verification).toMatchObject({ verdict: green })
+  expect(triedBy(verification)).toEqual(verifiedWhereGranted.controls)
   expect(readsOf(draft)).toContain(join(at.documents, 'letter.txt'))
 }, 120_000)
 

@@ -1,9 +1,18 @@
-// Three published servers: each is learned from a drive, passes the same drive under its draft, and the draft verifies.
+// Three published servers: each is learned from a drive, passes the same drive under its draft, and the draft verifies: one by all
+// of the battery, the others by what their grants can widen.
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
-import { type Asked, learn, openPackage, readsOf } from '../../support/learning.ts'
+import { catalogue } from '../../../src/verify/catalogue.ts'
+import {
+  type Asked,
+  learn,
+  openPackage,
+  readsOf,
+  triedBy,
+  verifiedWhereGranted,
+} from '../../support/learning.ts'
 import { green } from '../../support/verification.ts'
 
 const packages = fileURLToPath(new URL('../../../node_modules', import.meta.url))
@@ -11,6 +20,8 @@ const scope = join(packages, '@modelcontextprotocol')
 
 /** What every one of them is made of; the rest differs. */
 const common = ['ajv', 'ajv-formats', 'zod'].map((name) => join(packages, name))
+
+const everyControl = [...new Set(catalogue.map(({ control }) => control))].toSorted()
 
 interface Case {
   readonly server: string
@@ -34,6 +45,7 @@ const cases: readonly Case[] = [
   {
     server: 'server-memory',
     asked: ({ data }) => ({
+      ...verifiedWhereGranted,
       write: [data],
       set: { MEMORY_FILE_PATH: join(data, 'memory.jsonl') },
       calls: [
@@ -46,6 +58,7 @@ const cases: readonly Case[] = [
   {
     server: 'server-everything',
     asked: () => ({
+      ...verifiedWhereGranted,
       args: ['stdio'],
       calls: [
         ['echo', { message: 'two doors' }],
@@ -63,6 +76,7 @@ test('a server in Python is learned as one in Node is: its files, its notes, the
   await writeFile(script, 'import notes\n', { mode: 0o644 })
   await writeFile(join(at.app, 'diary.txt'), 'of nobody else', { mode: 0o644 })
   const { draft, proof, verification } = await learn({
+    ...verifiedWhereGranted,
     command: '/usr/bin/python3',
     args: [script],
     read: [at.documents],
@@ -79,6 +93,7 @@ test('a server in Python is learned as one in Node is: its files, its notes, the
     environment: { set: { NOTES: at.documents } },
   })
   expect(verification).toMatchObject({ verdict: green })
+  expect(triedBy(verification)).toEqual(verifiedWhereGranted.controls)
 }, 120_000)
 
 test.each(cases)(
@@ -103,6 +118,7 @@ test.each(cases)(
     expect(draft).toMatchObject({ draft: true, extends: 'offline', exec: 'none' })
     expect(draft.network).toBe(undefined)
     expect(verification).toMatchObject({ verdict: green })
+    expect(triedBy(verification)).toEqual(more.controls ?? everyControl)
   },
   180_000,
 )
