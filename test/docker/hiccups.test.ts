@@ -1,70 +1,83 @@
 // What befalls an engine in the midst of a launch: it is tried again, as any launch that failed, and told in the engine’s words.
 import { chmod, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { describe, expect, test } from 'vitest'
-import { configOf, daemon, fixture, type TestDaemon } from '../support/daemon.ts'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { configOf, fixture, type TestDaemon } from '../support/daemon.ts'
 import { eventually } from '../support/eventually.ts'
 import { processesWith } from '../support/leaks.ts'
-import { canStartEngine, ownEngine } from '../support/own-engine.ts'
-import { slowEngine } from '../support/slow-engine.ts'
+import { canStartEngine, ownEngine, type OwnEngine } from '../support/own-engine.ts'
+import { sharedDaemon } from '../support/shared-daemon.ts'
+import { slowEngine, type SlowEngine } from '../support/slow-engine.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
-const restart = { schedule_s: [0.1], jitter: 0, steady_s: 60, start_attempts: 2 }
-const boxed = (more: object = {}) =>
-  configOf({ echo: fixture('echo', { driver: 'docker', restart, ...more }) })
+const restart = { schedule_s: [0.5], jitter: 0, steady_s: 60, start_attempts: 2 }
+const boxed = (more: object = {}) => fixture('echo', { driver: 'docker', restart, ...more })
+const config = configOf({
+  attach: boxed(),
+  start: boxed(),
+  flaky: boxed({ runtime: 'flaky' }),
+  echo: boxed(),
+})
 
-const start = ({ client }: TestDaemon) => client.call('servers/start', { server: 'echo' })
-const comesUp = (at: TestDaemon) =>
+const start = ({ client }: TestDaemon, server: string) => client.call('servers/start', { server })
+const instanceOf = async ({ client }: TestDaemon, server: string) =>
+  (await client.call('servers/get', { server })).instances[0] ?? { state: null, restarts: 0 }
+const comesUp = (at: TestDaemon, server: string) =>
   eventually(async () => {
     const { servers } = await at.client.call('servers/list', {})
-    return servers[0]?.state === 'connected'
+    return servers.find(({ name }) => name === server)?.state === 'connected'
   }, 30_000)
 
 describe.runIf(canStartEngine)('a launch is tried again', () => {
+  const stack = new AsyncDisposableStack()
+  let engine: OwnEngine
+  let way: SlowEngine
+  beforeAll(async () => {
+    const { path } = stack.use(await tempDir())
+    const flaky = join(path, 'flaky')
+    const fails = 'case " $* " in *" create "*) exit 1 ;; esac'
+    await writeFile(flaky, `#!/bin/sh\n${fails}\nexec runc "$@"\n`)
+    await chmod(flaky, 0o755)
+    engine = stack.use(await ownEngine({ runtimes: { flaky: { path: flaky } } }))
+    way = stack.use(await slowEngine(engine.environment.DOCKER_HOST.replace('unix://', ''), /^nothing/))
+  })
+  afterAll(() => stack.disposeAsync())
+  const shared = sharedDaemon(config, () => ({ DOCKER_HOST: way.address }))
+
   test.each(['attach', 'start'])('whose container somebody removed before its %s', async (request) => {
-    await using engine = await ownEngine()
-    const socket = engine.environment.DOCKER_HOST.replace('unix://', '')
-    await using way = await slowEngine(socket, new RegExp(`^POST \\S*/containers/[0-9a-f]+/${request}`))
-    await using at = await daemon(boxed(), { DOCKER_HOST: way.address })
-    const refused = expect(start(at)).rejects.toMatchObject({
+    const at = await shared.living()
+    const asked = way.hold(new RegExp(`^POST \\S*/containers/[0-9a-f]+/${request}`))
+    const refused = expect(start(at, request)).rejects.toMatchObject({
       code: 'ERR_ENGINE_REFUSED',
       message: expect.stringMatching(/No such container/) as string,
     })
-    await way.asked
-    for (const { Id } of await engine.docker.listContainers({ all: true }))
+    await asked
+    const label = [`io.sallyport.daemon=${at.client.hello.daemon}`, `io.sallyport.server=${request}`]
+    for (const { Id } of await engine.docker.listContainers({ all: true, filters: { label } }))
       await engine.docker.getContainer(Id).remove({ force: true })
     way.letGo()
     await refused
-    await comesUp(at)
+    await comesUp(at, request)
+    await at.client.call('servers/stop', { server: request })
   })
 
   test('where the runtime failed, as often as any start, and not for ever', async () => {
-    await using folder = await tempDir()
-    const [path, broken] = [join(folder.path, 'flaky'), join(folder.path, 'broken')]
-    const fails = `case " $* " in *" create "*) [ -e ${broken} ] && exit 1 ;; esac`
-    await writeFile(path, `#!/bin/sh\n${fails}\nexec runc "$@"\n`)
-    await chmod(path, 0o755)
-    await writeFile(broken, '')
-    await using engine = await ownEngine({ runtimes: { flaky: { path } } })
-    await using at = await daemon(boxed({ runtime: 'flaky' }), engine.environment)
-    await expect(start(at)).rejects.toMatchObject({ code: 'ERR_ENGINE_REFUSED' })
-    const instance = async () =>
-      (await at.client.call('servers/get', { server: 'echo' })).instances[0] ?? { state: null, restarts: 0 }
-    await eventually(async () => (await instance()).state === 'failed', 30_000)
-    expect((await instance()).restarts).toBe(1)
+    const at = await shared.living()
+    await expect(start(at, 'flaky')).rejects.toMatchObject({ code: 'ERR_ENGINE_REFUSED' })
+    await eventually(async () => (await instanceOf(at, 'flaky')).state === 'failed', 30_000)
+    expect((await instanceOf(at, 'flaky')).restarts).toBe(1)
   })
 
   test('where the engine’s containerd had ended, and that is held against no server', async () => {
-    await using engine = await ownEngine()
-    await using at = await daemon(boxed(), engine.environment)
-    await start(at)
+    const at = await shared.living()
+    await start(at, 'echo')
     await at.client.call('servers/stop', { server: 'echo' })
     const [containerd = 0] = processesWith(`${engine.folder}/e/containerd/containerd.toml`)
     process.kill(containerd, 'SIGKILL')
-    await expect(start(at)).rejects.toMatchObject({
+    await expect(start(at, 'echo')).rejects.toMatchObject({
       code: 'ERR_ENGINE_UNREACHABLE',
       message: expect.stringMatching(/see that its containerd runs/) as string,
     })
-    await comesUp(at)
+    await comesUp(at, 'echo')
   })
 })

@@ -12,12 +12,15 @@ export interface SharedDaemon {
 }
 
 /** Started when a test first asks for it. A test that fails takes it along: the next try, and the next test, find nothing of that. */
-export function sharedDaemon(config: object): SharedDaemon {
+export function sharedDaemon(
+  config: object,
+  environment: () => Readonly<Record<string, string>> = () => ({}),
+): SharedDaemon {
   let held: TestDaemon | null = null
   const living = async (): Promise<TestDaemon> => {
     if (held !== null && !hasEnded(held)) return held
     const at = held ?? (await place(config))
-    held = { ...at, ...(await serve(at)) }
+    held = { ...at, ...(await serve(at, environment())) }
     return held
   }
   const end = async (): Promise<void> => {

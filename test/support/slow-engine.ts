@@ -11,6 +11,8 @@ export interface SlowEngine extends AsyncDisposable {
   readonly asked: Promise<void>
   /** Lets the engine hear of it, whoever is gone by then, and of what is asked for from now on */
   letGo(): void
+  /** Has another thing wait from now on, and resolves once that was asked for */
+  hold(what: RegExp): Promise<void>
 }
 
 const aServersContainer = /^POST \S*\/containers\/create\?name=sallyport-d-\S+?-i-/
@@ -18,18 +20,19 @@ const aServersContainer = /^POST \S*\/containers\/create\?name=sallyport-d-\S+?-
 export const slowEngine = async (socketPath: string, what = aServersContainer): Promise<SlowEngine> => {
   const folder = await tempDir()
   const held: (() => void)[] = []
-  let isOpen = false
-  const { promise: asked, resolve } = Promise.withResolvers<void>()
+  let [waits, isOpen] = [what, false]
+  const first = Promise.withResolvers<void>()
+  let heard = first.resolve
   const server = createServer({ allowHalfOpen: true }, (near) => {
     const far = connect({ path: socketPath, allowHalfOpen: true })
     let isHeld = false
     near.on('error', () => undefined)
     far.on('error', () => near.destroy()).pipe(near)
     near.on('data', (bytes: Buffer) => {
-      isHeld ||= !isOpen && what.test(bytes.toString('latin1'))
+      isHeld ||= !isOpen && waits.test(bytes.toString('latin1'))
       if (!isHeld) return void far.write(bytes)
       held.push(() => far.write(bytes))
-      resolve()
+      heard()
     })
     near.on('close', () => isHeld || far.destroy())
   })
@@ -38,10 +41,15 @@ export const slowEngine = async (socketPath: string, what = aServersContainer): 
   await once(server, 'listening')
   return {
     address: `unix://${path}`,
-    asked,
+    asked: first.promise,
     letGo() {
       isOpen = true
       for (const write of held.splice(0)) write()
+    },
+    hold(another) {
+      const { promise, resolve } = Promise.withResolvers<void>()
+      ;[waits, isOpen, heard] = [another, false, resolve]
+      return promise
     },
     async [Symbol.asyncDispose]() {
       server.close()
