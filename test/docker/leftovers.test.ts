@@ -1,11 +1,11 @@
-// What many launches and killed daemons leave with an engine of the test’s own: nothing.
+// What many launches and killed daemons leave with an engine of the tests’ own: nothing.
 //
 // SALLYPORT_TEST_LAUNCHES and SALLYPORT_TEST_KILLS ask for more of each.
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { configOf, fixture, place, serve, type Place } from '../support/daemon.ts'
 import { canStartEngine, ownEngine, type OwnEngine } from '../support/own-engine.ts'
 import { eventually } from '../support/eventually.ts'
@@ -38,10 +38,15 @@ const stateOf = async ({ docker }: OwnEngine): Promise<object> => {
 }
 
 describe.runIf(canStartEngine)('nothing is left with an engine', () => {
+  let at: OwnEngine
+  beforeAll(async () => {
+    at = await ownEngine()
+  })
+  afterAll(() => at[Symbol.asyncDispose]())
+
   test(
     `by ${launches} launches, ended in every way`,
     async () => {
-      await using at = await ownEngine()
       await using host = await launchHost({ environment: at.environment })
       const settings = await settingsFor('confined-echo.mjs', [], { driver: 'docker' })
       const one = async (way: number): Promise<void> => {
@@ -67,7 +72,6 @@ describe.runIf(canStartEngine)('nothing is left with an engine', () => {
   test(
     `by a daemon that is killed ${kills} times while it launches, once the next one is there`,
     async () => {
-      await using at = await ownEngine()
       const config = configOf({ echo: fixture('echo', { start: 'eager' }) }, { driver: 'docker' })
       await using here = await place(config)
       const wholeMs = await answeredMs(here, at)
