@@ -5,13 +5,24 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { LaunchHost } from '../../src/sandbox/host.ts'
 import { inputOf } from '../../src/supervisor/dispatch.ts'
-import { configOf, fixture, place, serve } from '../support/daemon.ts'
+import { configOf, fixture, place, serve, type TestDaemon } from '../support/daemon.ts'
 import { canStartEngine, ownEngine, type OwnEngine } from '../support/own-engine.ts'
 import { eventually } from '../support/eventually.ts'
 import { launchHost, launchProbe, settingsFor } from '../support/launch.ts'
 import { recordsAbout } from '../support/reaching-out.ts'
+import { sharedDaemon } from '../support/shared-daemon.ts'
 
 const settings = await settingsFor('confined-echo.mjs', [], { driver: 'docker' })
+
+const restart = { schedule_s: [0.1], jitter: 0, steady_s: 60, start_attempts: 2 }
+const config = configOf(
+  {
+    slow: fixture('slow'),
+    hung: fixture('echo', { restart, timeouts: { initialize_ms: 3000 } }),
+    awaited: fixture('echo', { restart }),
+  },
+  { driver: 'docker' },
+)
 
 describe.runIf(canStartEngine)('an engine', () => {
   let at: OwnEngine
@@ -24,6 +35,11 @@ describe.runIf(canStartEngine)('an engine', () => {
     await host[Symbol.asyncDispose]()
     await at[Symbol.asyncDispose]()
   })
+  const daemon = sharedDaemon(config, () => at.environment)
+  const instanceOf = async ({ client }: TestDaemon, server: string) =>
+    (await client.call('servers/get', { server })).instances[0]
+  const answers = async ({ client }: TestDaemon, server: string) =>
+    (await client.call('tools/call', { server, tool: 'echo', arguments: {} })).type === 'output'
 
   test('that hangs keeps no server alive, and what it could not remove is gone once it answers', async () => {
     await using server = await launchProbe(settings, host)
@@ -83,8 +99,8 @@ describe.runIf(canStartEngine)('an engine', () => {
   })
 
   test('that is killed amid a call fails the call, and the caller hears that it is the engine that went away', async () => {
-    await using where = await place(configOf({ slow: fixture('slow') }, { driver: 'docker' }))
-    const { process: child, client } = await serve(where, at.environment)
+    const where = await daemon.living()
+    const { client } = where
     try {
       await client.call('servers/start', { server: 'slow' })
       const called = client.call('tools/call', { server: 'slow', tool: 'wait', arguments: { ms: 30_000 } })
@@ -97,10 +113,8 @@ describe.runIf(canStartEngine)('an engine', () => {
       at.dockerd.kill('SIGKILL')
       await refused
     } finally {
-      await client[Symbol.asyncDispose]()
-      child.kill('SIGTERM')
-      await eventually(() => child.exitCode !== null, 20_000)
       await at.restart()
+      await client.call('servers/stop', { server: 'slow' })
     }
     await eventually(async () => (await at.engine.list([])).length === 0, 20_000)
   })
@@ -131,53 +145,41 @@ describe.runIf(canStartEngine)('an engine', () => {
   })
 
   test('that hangs as a server is started again is told as that, and held against no server', async () => {
-    const restart = { schedule_s: [0.1], jitter: 0, steady_s: 60, start_attempts: 2 }
-    const boxed = fixture('echo', { driver: 'docker', restart, timeouts: { initialize_ms: 3000 } })
-    await using where = await place(configOf({ boxed }))
-    const { process: child, client } = await serve(where, at.environment)
-    const instance = async () => (await client.call('servers/get', { server: 'boxed' })).instances[0]
+    const where = await daemon.living()
+    const { client } = where
     try {
-      await client.call('servers/start', { server: 'boxed' })
-      await client.call('servers/stop', { server: 'boxed' })
+      await client.call('servers/start', { server: 'hung' })
+      await client.call('servers/stop', { server: 'hung' })
       at.dockerd.kill('SIGSTOP')
-      await expect(client.call('servers/start', { server: 'boxed' })).rejects.toMatchObject({
+      await expect(client.call('servers/start', { server: 'hung' })).rejects.toMatchObject({
         code: 'ERR_ENGINE_TIMEOUT',
         message: expect.stringContaining(
-          'server boxed was not launched within timeouts.initialize_ms (3000)',
+          'server hung was not launched within timeouts.initialize_ms (3000)',
         ) as string,
       })
-      await eventually(async () => ((await instance())?.restarts ?? 0) >= 4, 40_000)
-      expect((await instance())?.state).not.toBe('failed')
+      await eventually(async () => ((await instanceOf(where, 'hung'))?.restarts ?? 0) >= 4, 40_000)
+      expect((await instanceOf(where, 'hung'))?.state).not.toBe('failed')
       at.dockerd.kill('SIGCONT')
-      const call = { server: 'boxed', tool: 'echo', arguments: {} }
-      await eventually(async () => (await client.call('tools/call', call)).type === 'output', 20_000)
+      await eventually(() => answers(where, 'hung'), 20_000)
     } finally {
       at.dockerd.kill('SIGCONT')
-      await client[Symbol.asyncDispose]()
-      child.kill('SIGTERM')
-      await eventually(() => child.exitCode !== null, 20_000)
+      await client.call('servers/stop', { server: 'hung' })
     }
     await eventually(async () => (await at.engine.list([])).length === 0, 20_000)
   })
 
   test('that stays away is waited for: a server that was to start meanwhile is not given up', async () => {
-    const restart = { schedule_s: [0.1], jitter: 0, steady_s: 60, start_attempts: 2 }
-    const boxed = fixture('echo', { driver: 'docker', restart })
-    await using where = await place(configOf({ boxed }))
-    const { process: child, client } = await serve(where, at.environment)
-    const instance = async () => (await client.call('servers/get', { server: 'boxed' })).instances[0]
+    const where = await daemon.living()
+    const { client } = where
     at.dockerd.kill('SIGKILL')
     try {
-      await expect(client.call('servers/start', { server: 'boxed' })).rejects.toThrow('does not answer')
-      await eventually(async () => ((await instance())?.restarts ?? 0) >= 3, 20_000)
-      expect((await instance())?.state).not.toBe('failed')
+      await expect(client.call('servers/start', { server: 'awaited' })).rejects.toThrow('does not answer')
+      await eventually(async () => ((await instanceOf(where, 'awaited'))?.restarts ?? 0) >= 3, 20_000)
+      expect((await instanceOf(where, 'awaited'))?.state).not.toBe('failed')
       await at.restart()
-      const call = { server: 'boxed', tool: 'echo', arguments: {} }
-      await eventually(async () => (await client.call('tools/call', call)).type === 'output', 20_000)
+      await eventually(() => answers(where, 'awaited'), 20_000)
     } finally {
-      await client[Symbol.asyncDispose]()
-      child.kill('SIGTERM')
-      await eventually(() => child.exitCode !== null, 20_000)
+      await client.call('servers/stop', { server: 'awaited' })
     }
     await eventually(async () => (await at.engine.list([])).length === 0, 20_000)
   })
