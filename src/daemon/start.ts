@@ -69,8 +69,8 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     const { hostGid, separation } = admitted
 
     // 2. The folders, and the locks that make everything in them ours.
+    await prepareStateDir(stateDir) // first: the other may lie in it
     const paths = await prepareRuntimeDir(runtimeDir, hostGid)
-    await prepareStateDir(stateDir)
     const initPath = await findInitBinary()
     const onLost = (error: SallyportError): void => ended.resolve(error)
     const guard = await Guard.hold({

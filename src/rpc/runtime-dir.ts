@@ -1,6 +1,6 @@
 // The folder that holds the sockets: made, or refused when somebody else could have a hand in it.
 import { existsSync } from 'node:fs'
-import { chmod, chown, lstat } from 'node:fs/promises'
+import { chmod, chown, lstat, readdir } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { SallyportError } from '../errors.ts'
 import { makeFolder } from '../lib/folder.ts'
@@ -9,6 +9,8 @@ import { isPrivateGroup } from '../lib/private-group.ts'
 
 /** Longest path of a unix socket, bytes (sun_path holds 108 with the NUL). */
 const maxSocketPath = 107
+
+const options = '--runtime, --state, $SALLYPORT_RUNTIME_DIR or $SALLYPORT_STATE_DIR'
 
 /** Where a runtime directory keeps its parts. */
 export interface RuntimePaths {
@@ -38,7 +40,8 @@ export const whoMayUse = (path: string): string =>
 
 /**
  * Makes the runtime directory (0711) with `host` (0700, or 0750 for the group) and `operator` (0700) in it.
- * Throws ERR_RUNTIME_UNSAFE where one can't be made or given to the group, is a symlink, belongs to another user, or can be replaced by one.
+ * Throws ERR_RUNTIME_UNSAFE where one can't be made or given to the group, is a symlink, belongs to another user, can be replaced by
+ * one, or would have its mode changed though it has been something else's.
  */
 export async function prepareRuntimeDir(directory: string, hostGid: number | null): Promise<RuntimePaths> {
   const paths = runtimePaths(directory)
@@ -50,30 +53,51 @@ export async function prepareRuntimeDir(directory: string, hostGid: number | nul
     )
   make(dirname(directory), 0o755)
   await checkParents(directory)
-  await ownFolder(directory, 0o711, null)
-  await ownFolder(paths.hostDirectory, hostGid === null ? 0o700 : 0o750, hostGid)
-  await ownFolder(paths.operatorDirectory, 0o700, null)
+  await ownFolder(directory, 0o711, ['daemon.lock', 'operator'])
+  await ownFolder(paths.hostDirectory, hostGid === null ? 0o700 : 0o750, ['host.sock'], hostGid)
+  await ownFolder(paths.operatorDirectory, 0o700, ['operator.sock'])
   return paths
 }
 
 /**
  * Makes the state directory (0700) with what is missing above it, or takes one that is ours already. Throws ERR_RUNTIME_UNSAFE
- * where it can't be made, or is somebody else's.
+ * where it can't be made, is somebody else's, or would be closed to others though it has been something else's.
  */
 export async function prepareStateDir(directory: string): Promise<void> {
-  await ownFolder(directory, 0o700, null)
+  await ownFolder(directory, 0o700, ['daemon.lock', 'daemon.log', 'journal', 'programs.json', 'runs'])
 }
 
-// Makes a folder with that mode, or takes one that is ours already.
-async function ownFolder(directory: string, mode: number, gid: number | null): Promise<void> {
+// Makes a folder with that mode, or takes one that is ours already: an empty one, or one that has one of these in it. Any other
+// may be somebody's home, or the machine's /, which must not lose the mode that it has.
+async function ownFolder(
+  directory: string,
+  mode: number,
+  marks: readonly string[],
+  gid: number | null = null,
+): Promise<void> {
   make(directory, 0o700)
   const found = await lstat(directory)
   const uid = process.geteuid?.() ?? -1
   if (!found.isDirectory()) throw unsafe(directory, 'is not a folder (symbolic links are not followed)')
   if (found.uid !== uid) throw unsafe(directory, `belongs to uid ${found.uid}, not to uid ${uid}`)
+  const now = found.mode & 0o7777
+  const isAsOurs = now === mode && (gid === null || found.gid === gid)
+  if (!isAsOurs && !(await isOurs(directory, marks)))
+    throw new SallyportError(
+      'ERR_RUNTIME_UNSAFE',
+      `folder ${directory} has other things in it, and its mode ${octal(now)} would become ${octal(mode)}; choose one that is empty or not there yet with ${options}`,
+      { path: directory },
+    )
   if (gid !== null && found.gid !== gid) await giveToGroup(directory, uid, gid)
-  if ((found.mode & 0o7777) !== mode) await chmod(directory, mode)
+  if (now !== mode) await chmod(directory, mode)
 }
+
+async function isOurs(directory: string, marks: readonly string[]): Promise<boolean> {
+  const found = await readdir(directory)
+  return found.length === 0 || marks.some((mark) => found.includes(mark))
+}
+
+const octal = (mode: number): string => mode.toString(8).padStart(4, '0')
 
 async function giveToGroup(directory: string, uid: number, gid: number): Promise<void> {
   try {
@@ -97,7 +121,7 @@ async function checkParents(directory: string): Promise<void> {
     if (owner !== 0 && owner !== uid) throw unsafe(parent, `belongs to uid ${owner}`)
     const byGroup = (mode & 0o020) !== 0 && gid !== 0 && !(await isPrivateGroup(gid, owner))
     if ((byGroup || (mode & 0o002) !== 0) && (mode & 0o1000) === 0)
-      throw unsafe(parent, `has mode ${(mode & 0o7777).toString(8)}, so others can replace what is in it`)
+      throw unsafe(parent, `has mode ${octal(mode & 0o7777)}, so others can replace what is in it`)
     if (parent === dirname(parent)) return
   }
 }
@@ -116,7 +140,7 @@ function make(directory: string, mode: number): void {
 function unsafe(path: string, why: string): SallyportError {
   return new SallyportError(
     'ERR_RUNTIME_UNSAFE',
-    `folder ${path} ${why}; remove it or choose another with --runtime, --state, $SALLYPORT_RUNTIME_DIR or $SALLYPORT_STATE_DIR`,
+    `folder ${path} ${why}; remove it or choose another with ${options}`,
     { path },
   )
 }
@@ -124,7 +148,7 @@ function unsafe(path: string, why: string): SallyportError {
 function unmakeable(path: string, cause: unknown): SallyportError {
   return new SallyportError(
     'ERR_RUNTIME_UNSAFE',
-    `folder ${path} cannot be made: ${String(cause)}; choose one with --runtime, --state, $SALLYPORT_RUNTIME_DIR or $SALLYPORT_STATE_DIR below a folder that this user may make folders in`,
+    `folder ${path} cannot be made: ${String(cause)}; choose one with ${options} below a folder that this user may make folders in`,
     { path },
     { cause },
   )

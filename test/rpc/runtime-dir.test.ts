@@ -1,5 +1,5 @@
 // The folder of the sockets: made with the right modes, refused where somebody else has a hand in it.
-import { chmod, chown, lstat, mkdir, symlink, writeFile } from 'node:fs/promises'
+import { chmod, chown, lstat, mkdir, readdir, rm, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { prepareRuntimeDir, prepareStateDir } from '../../src/rpc/runtime-dir.ts'
@@ -55,6 +55,29 @@ it('modes that somebody loosened are put right', async () => {
   const paths = await prepareRuntimeDir(directory, null)
   expect(await mode(paths.operatorDirectory)).toBe('700')
 })
+
+it.each([
+  ['runtime', (directory: string) => prepareRuntimeDir(directory, null), '0711'],
+  ['state', prepareStateDir, '0700'],
+])(
+  'what has been something else’s keeps its mode, and is refused as a %s folder',
+  async (_, prepare, wanted) => {
+    await using folder = await tempDir()
+    const directory = join(folder.path, 'home')
+    await mkdir(directory, { mode: 0o755 })
+    await prepare(directory)
+    await rm(directory, { recursive: true })
+    await mkdir(join(directory, 'run'), { recursive: true, mode: 0o755 })
+    await chmod(directory, 0o755)
+    await expect(prepare(directory)).rejects.toMatchObject({
+      ...unsafe,
+      message: expect.stringContaining(
+        `${directory} has other things in it, and its mode 0755 would become ${wanted}; choose one that is empty`,
+      ) as unknown,
+    })
+    expect([await mode(directory), await readdir(directory)]).toEqual(['755', ['run']])
+  },
+)
 
 it('a symbolic link in its place is refused', async () => {
   await using folder = await tempDir()
