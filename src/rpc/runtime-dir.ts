@@ -93,7 +93,7 @@ async function ownFolder(
 }
 
 async function isOurs(directory: string, marks: readonly string[]): Promise<boolean> {
-  const found = await readdir(directory)
+  const found = (await readdir(directory)).filter((name) => name !== 'lost+found') // a disk of its own has that
   return found.length === 0 || marks.some((mark) => found.includes(mark))
 }
 

@@ -79,6 +79,17 @@ it.each([
   },
 )
 
+it('the root of a disk of its own, and a folder with what is known of programs alone, are taken', async () => {
+  await using folder = await tempDir()
+  for (const name of ['lost+found', 'programs.json']) {
+    await mkdir(join(folder.path, 'state', name), { recursive: true })
+    await chmod(join(folder.path, 'state'), 0o755)
+    await prepareStateDir(join(folder.path, 'state'))
+    expect(await mode(join(folder.path, 'state'))).toBe('700')
+    await rm(join(folder.path, 'state'), { recursive: true })
+  }
+})
+
 it('a symbolic link in its place is refused', async () => {
   await using folder = await tempDir()
   await mkdir(join(folder.path, 'elsewhere'))
