@@ -1,5 +1,5 @@
 // The folder that holds the sockets: made, or refused when somebody else could have a hand in it.
-import { existsSync } from 'node:fs'
+import { existsSync, type Stats } from 'node:fs'
 import { chmod, chown, lstat, readdir } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { SallyportError } from '../errors.ts'
@@ -81,8 +81,9 @@ async function ownFolder(
   if (!found.isDirectory()) throw unsafe(directory, 'is not a folder (symbolic links are not followed)')
   if (found.uid !== uid) throw unsafe(directory, `belongs to uid ${found.uid}, not to uid ${uid}`)
   const now = found.mode & 0o7777
-  const isAsOurs = now === mode && (gid === null || found.gid === gid)
-  if (!isAsOurs && !(await isOurs(directory, marks)))
+  const isAsOurs = (its: Stats): boolean => (its.mode & 0o7777) === mode && (gid === null || its.gid === gid)
+  // Looked at once more after what is in it: another daemon that starts now gives it its mode before it puts anything in.
+  if (!isAsOurs(found) && !(await isOurs(directory, marks)) && !isAsOurs(await lstat(directory)))
     throw new SallyportError(
       'ERR_RUNTIME_UNSAFE',
       `folder ${directory} has other things in it, and its mode ${octal(now)} would become ${octal(mode)}; choose one that is empty or not there yet with ${options}`,

@@ -1,6 +1,9 @@
 // The folder of the sockets: made with the right modes, refused where somebody else has a hand in it.
+import { fork } from 'node:child_process'
+import { once } from 'node:events'
 import { chmod, chown, lstat, mkdir, readdir, rm, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { expect, it } from 'vitest'
 import { prepareRuntimeDir, prepareStateDir } from '../../src/rpc/runtime-dir.ts'
 import { tempDir } from '../support/temp-dir.ts'
@@ -28,6 +31,34 @@ it('the folder is 0711, with both of its folders 0700', async () => {
   expect(await mode(paths.hostDirectory)).toBe('700')
   expect(await mode(paths.operatorDirectory)).toBe('700')
 })
+
+it('daemons that start at once all make it, or take what another has made so far', async () => {
+  await using folder = await tempDir()
+  await using daemons = await processes(6)
+  for (let round = 0; round < 60; round++) {
+    const order = { directory: join(folder.path, `run${round}`), at: Date.now() + 5 }
+    expect(await daemons.tell(order)).toEqual(Array.from({ length: 6 }, () => 'made'))
+  }
+}, 30_000)
+
+/** That many of prepare-runtime.ts; `tell` gives all of them one order, and has their answers. */
+async function processes(count: number) {
+  const script = fileURLToPath(new URL('../fixtures/prepare-runtime.ts', import.meta.url))
+  const children = Array.from({ length: count }, () => fork(script))
+  const answers = () =>
+    Promise.all(children.map(async (child): Promise<string> => (await once(child, 'message'))[0]))
+  await answers()
+  return {
+    tell: (order: { directory: string; at: number }): Promise<string[]> => {
+      const all = answers()
+      for (const child of children) child.send(order)
+      return all
+    },
+    [Symbol.asyncDispose]: async () => {
+      for (const child of children) child.kill('SIGKILL')
+    },
+  }
+}
 
 it('the hosts’ folder is 0750 and the group’s where a group is admitted', async () => {
   await using folder = await tempDir()
