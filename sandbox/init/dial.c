@@ -12,7 +12,9 @@
 #include "init.h"
 #include "shim.h"
 
-enum { START_MS = 10000, RETRY_MS = 5 };
+// Of a dozen hosts that come at once on a busy machine each has one started, and the last waits for all of them. Longer than
+// `serve --background` waits, so that its reason is heard.
+enum { START_MS = 45000, RETRY_MS = 5 };
 
 // A connected socket, or -1 with errno. A full backlog is waited for, as long as a daemon that starts is.
 static int connect_to(const char *path) {
@@ -65,5 +67,5 @@ int dial(const char *path, bool may_start) {
       give_up(STATUS_UNAVAILABLE,
               "no daemon answers, and `sallyport serve --background` failed; run it to see why: ", path);
   }
-  give_up(STATUS_UNAVAILABLE, "the daemon that was started does not answer within 10 s: ", path);
+  give_up(STATUS_UNAVAILABLE, "the daemon that was started does not answer within 45 s: ", path);
 }

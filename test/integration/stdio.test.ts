@@ -3,14 +3,16 @@ import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
 import { copyFile, mkdir, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { expect, it } from 'vitest'
 import { configOf, daemon, fixture, place } from '../support/daemon.ts'
 import type { Place } from '../support/daemon.ts'
 import { eventually } from '../support/eventually.ts'
+import { type Process, processesWith } from '../support/processes.ts'
 import { tempDir } from '../support/temp-dir.ts'
-import { fileURLToPath } from 'node:url'
 
 const main = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url))
 const config = configOf({ echo: fixture('echo'), never: fixture('never-initialize') })
@@ -56,6 +58,20 @@ it('ten hosts that start at once get one daemon and ten sessions', async () => {
   expect(new Set(ready.map(({ pid }) => pid)).size).toBe(10)
   await Promise.all(clients.map((client) => client.close()))
 }, 60_000)
+
+it('a daemon that takes longer than sixteen seconds to come up, as on a machine that is busy, is waited for', async () => {
+  await using at = await place(config)
+  const connecting = host(at, ['echo'])
+  const { pid } = await eventually(() => processesWith(at.runtimeDir).find(isDaemon), 30_000)
+  process.kill(pid, 'SIGSTOP')
+  await delay(16_000)
+  process.kill(pid, 'SIGCONT')
+  const client = await connecting
+  expect(client.getServerVersion()).toMatchObject({ name: 'echo' })
+  await client.close()
+})
+
+const isDaemon = ({ argv }: Process): boolean => argv.includes('serve') && !argv.includes('--background')
 
 it('says in one line that no daemon runs where it may start none, with status 5', async () => {
   await using at = await place(config)
