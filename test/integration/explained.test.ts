@@ -261,7 +261,7 @@ async function write(rules: readonly Rule[]): Promise<void> {
 
 test(
   'the line that decides is the line that is named, for any rules and any call',
-  { timeout: 60_000 },
+  { timeout: 240_000 },
   async () => {
     for (const { rules, calls } of fc.sample(anyFile, { numRuns: 25, seed: 3 })) {
       await write(rules)

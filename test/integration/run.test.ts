@@ -36,7 +36,7 @@ async function talk(
   child.stdin?.on('error', () => undefined).write(lines)
   // A host that goes away is not answered any more, however quick it was.
   const hasAll = (): boolean => said.stdout.split('\n').length > lines.split('\n').length - 1
-  await eventually(() => child.exitCode !== null || hasAll(), 20_000)
+  await eventually(() => child.exitCode !== null || hasAll(), 50_000)
   child.stdin?.end()
   const [status] = (await closed) as [number]
   const ran = { ...said, status }

@@ -57,7 +57,7 @@ it('ten hosts that start at once get one daemon and ten sessions', async () => {
   expect(ready).toHaveLength(10)
   expect(new Set(ready.map(({ pid }) => pid)).size).toBe(10)
   await Promise.all(clients.map((client) => client.close()))
-}, 60_000)
+}, 120_000)
 
 it('a daemon that takes longer than sixteen seconds to come up, as on a machine that is busy, is waited for', async () => {
   await using at = await place(config)
