@@ -33,22 +33,35 @@ export function registerDoctor(program: Command): void {
   reaching(program.command('doctor'))
     .description('say what this machine can enforce, and what would mend the rest')
     .action(async (options: ReachOptions) => {
+      const at = await placeOf(options)
       const controls = await examineHost(thisHost().env)
-      const report = await examine(controls, options)
+      const report = await examine(controls, at)
       if (options.json === true) printJson(report)
       else print(report, controls)
       if (controls.some(({ ok, isFatal }) => isFatal && !ok)) process.exitCode = 1
     })
 }
 
-async function examine(controls: readonly Diagnosis[], { runtime }: ReachOptions): Promise<Report> {
+/** Where a daemon is asked. A slip of the command line is refused as by any verb; what the environment says wrongly is diagnosed. */
+async function placeOf({ runtime }: ReachOptions): Promise<string | SallyportError> {
+  try {
+    return await runtimeDirectory(runtime, thisHost())
+  } catch (thrown) {
+    const error = SallyportError.from(thrown)
+    if (error.code === 'ERR_CONFIG_VARIABLE') return error
+    throw error
+  }
+}
+
+async function examine(controls: readonly Diagnosis[], at: string | SallyportError): Promise<Report> {
   const facts = {
     version: packageVersion(),
     node: process.versions.node,
     controls: controls.map(viewOf),
   }
   try {
-    await using client = await connect({ at: { runtimeDir: await runtimeDirectory(runtime, thisHost()) } })
+    if (typeof at !== 'string') throw at
+    await using client = await connect({ at: { runtimeDir: at } })
     const { version, pid, separation } = client.hello
     return { ...facts, daemon: { version, pid, separation }, daemon_problem: null }
   } catch (error) {

@@ -15,6 +15,8 @@ test.each([
   ['profile shw', `unknown command 'shw' (Did you mean show?); see sallyport profile --help`],
   ['hold --lineage=', '--lineage: got "", expected a name; mend it or leave it out'],
   ['audit tail --call=', '--call: got "", expected a name; mend it or leave it out'],
+  ['ps --runtime=', '--runtime: got "", expected a path; mend it or leave it out'],
+  ['doctor --runtime=', '--runtime: got "", expected a path; mend it or leave it out'],
   ['help nonsense', `unknown command 'nonsense'; see sallyport --help`],
 ])('sallyport %s', (line, said) => {
   const { status, stdout, stderr } = spawnSync(process.execPath, [cli, ...line.split(' ')], {
