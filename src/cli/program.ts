@@ -45,6 +45,7 @@ const verbs: Readonly<Record<string, () => Promise<Register>>> = {
 /** Runs one command line; sets the exit status of the process and never throws. */
 export async function main(argv: readonly string[]): Promise<void> {
   process.stdout.on('error', endUnheard)
+  process.stderr.on('error', () => undefined) // what can't be said changes neither what is done nor the status
   const wantsJson = argv.includes('--json') && argv[0] !== 'run' // what follows `run` may be the server's
   try {
     if (argv[0] === '--version' || argv[0] === '-V') {

@@ -1,10 +1,12 @@
 // `sallyport run -- CMD`: one server, confined, on this process's own stdio, with no daemon and no configuration.
+import { spawn } from 'node:child_process'
+import { closeSync, openSync } from 'node:fs'
 import { cp, mkdir, readdir, readFile, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { once } from 'node:events'
 import { expect, it } from 'vitest'
-import { configOf, place } from '../support/daemon.ts'
+import { configOf, main, place } from '../support/daemon.ts'
 import type { Place, Ran } from '../support/daemon.ts'
 import { eventually } from '../support/eventually.ts'
 import { processesWith } from '../support/leaks.ts'
@@ -46,6 +48,26 @@ async function talk(
     .map((line): unknown => JSON.parse(line))
   return { ...ran, answers }
 }
+
+it('answers its host though nobody takes what it says on stderr', async () => {
+  await using at = await place()
+  const full = openSync('/dev/full', 'w')
+  const args = ['run', '--profile', 'workspace-read', '--mount', `${fixtures}:/app`, '--', process.execPath]
+  const child = spawn(process.execPath, [main, ...args, '/app/echo.mjs'], {
+    env: { ...at.env, ...bare(at) },
+    cwd: at.folder,
+    stdio: ['pipe', 'pipe', full],
+  })
+  closeSync(full)
+  const closed = once(child, 'close')
+  let said = ''
+  child.stdout?.on('data', (bytes: Buffer) => (said += bytes.toString()))
+  child.stdin?.on('error', () => undefined).write(hello)
+  await eventually(() => child.exitCode !== null || said.endsWith('\n'), 20_000)
+  child.stdin?.end()
+  await closed
+  expect(said).toContain('"serverInfo"')
+})
 
 it('runs a server of this machine without any set-up, and says how it is confined', async () => {
   await using at = await place()

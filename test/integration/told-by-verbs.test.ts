@@ -36,6 +36,29 @@ test('an output that is full is told, and no anchor of an export that nobody has
   }
 }, 60_000)
 
+test('a verb whose stderr takes nothing ends with the status that it has', async () => {
+  await using at = await daemon()
+  const full = openSync('/dev/full', 'w')
+  try {
+    for (const [line, status] of [
+      ['nonsense', 7],
+      ['show nope', 8],
+      ['approve a-nope', 8],
+      ['permits', 0],
+      ['ps --runtime nope', 5],
+    ] as const) {
+      const ended = spawnSync(process.execPath, [main, ...line.split(' ')], {
+        env: at.env,
+        cwd: at.folder,
+        stdio: ['ignore', 'pipe', full],
+      })
+      expect({ line, status: ended.status }).toEqual({ line, status })
+    }
+  } finally {
+    closeSync(full)
+  }
+}, 60_000)
+
 test.each([
   ['audit tail -n 0', '--lines: got "0", expected a whole number from 1 to 1000'],
   ['audit tail -n 1001', '--lines: got "1001", expected a whole number from 1 to 1000'],
