@@ -3,6 +3,7 @@ import { type Command, Option } from 'commander'
 import { hint, printJson } from './output.ts'
 import { reach, reaching } from './reach.ts'
 import type { ReachOptions } from './reach.ts'
+import { approvalId } from './word.ts'
 
 interface ApproveOptions extends ReachOptions {
   readonly scope: 'once' | 'session' | 'policy'
@@ -11,7 +12,7 @@ interface ApproveOptions extends ReachOptions {
 export function registerApprove(program: Command): void {
   reaching(program.command('approve'))
     .description('say yes to a call that waits')
-    .argument('<id>', 'of sallyport approvals')
+    .argument('<id>', 'of sallyport approvals', approvalId)
     .addOption(
       new Option(
         '--scope <scope>',

@@ -145,7 +145,7 @@ function anchor(text: string): AuditAnchor {
   if (found === null)
     throw new SallyportError(
       'ERR_USAGE',
-      `--anchor: got ${text}, expected SEQ:HASH as sallyport audit export says it`,
+      `--anchor: got ${text}, expected a number, a colon and 64 hex digits, as sallyport audit export says them`,
     )
   return { seq: Number(found[1]), hash: found[2] ?? '' }
 }

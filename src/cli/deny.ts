@@ -3,6 +3,7 @@ import type { Command } from 'commander'
 import { hint, printJson } from './output.ts'
 import { reach, reaching } from './reach.ts'
 import type { ReachOptions } from './reach.ts'
+import { approvalId } from './word.ts'
 
 interface DenyOptions extends ReachOptions {
   readonly reason?: string
@@ -11,7 +12,7 @@ interface DenyOptions extends ReachOptions {
 export function registerDeny(program: Command): void {
   reaching(program.command('deny'))
     .description('say no to a call that waits, or end an approval that stands')
-    .argument('<id>', 'of sallyport approvals')
+    .argument('<id>', 'of sallyport approvals', approvalId)
     .option('--reason <text>', 'why; the caller is told')
     .action((id: string, options: DenyOptions) =>
       reach(options, 'operator', async ({ client, signal }) => {

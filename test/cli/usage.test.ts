@@ -17,6 +17,12 @@ test.each([
   ['audit tail --call=', '--call: got "", expected a name; mend it or leave it out'],
   ['ps --runtime=', '--runtime: got "", expected a path; mend it or leave it out'],
   ['doctor --runtime=', '--runtime: got "", expected a path; mend it or leave it out'],
+  ['approve ', '<id>: got "", expected an id of sallyport approvals; say which'],
+  ['deny ', '<id>: got "", expected an id of sallyport approvals; say which'],
+  [
+    `approve ${'x'.repeat(129)}`,
+    `<id>: got "${'x'.repeat(100)}…", expected an id of sallyport approvals; say which`,
+  ],
   ['help nonsense', `unknown command 'nonsense'; see sallyport --help`],
 ])('sallyport %s', (line, said) => {
   const { status, stdout, stderr } = spawnSync(process.execPath, [cli, ...line.split(' ')], {
