@@ -94,7 +94,11 @@ async function ownFolder(
 }
 
 async function isOurs(directory: string, marks: readonly string[]): Promise<boolean> {
-  const found = (await readdir(directory)).filter((name) => name !== 'lost+found') // a disk of its own has that
+  const names = await readdir(directory).catch((error: unknown) => {
+    if (errnoOf(error) !== 'EACCES') throw error
+    throw unsafe(directory, 'has a mode by which nobody sees what is in it')
+  })
+  const found = names.filter((name) => name !== 'lost+found') // a disk of its own has that
   return found.length === 0 || marks.some((mark) => found.includes(mark))
 }
 

@@ -110,6 +110,22 @@ it.each([
   },
 )
 
+it.each([
+  ['runtime', (directory: string) => prepareRuntimeDir(directory, null)],
+  ['state', prepareStateDir],
+])('what its user may not look into is refused as a %s folder', async (_, prepare) => {
+  await using _user = asOrdinaryUser()
+  await using folder = await tempDir()
+  const directory = join(folder.path, 'shut')
+  await mkdir(directory, { mode: 0o300 })
+  await expect(prepare(directory)).rejects.toMatchObject({
+    ...unsafe,
+    message: expect.stringContaining(`${directory} has a mode by which nobody sees what is in it`) as unknown,
+  })
+  expect(await mode(directory)).toBe('300')
+  await chmod(directory, 0o700)
+})
+
 it('the root of a disk of its own, and a folder with what is known of programs alone, are taken', async () => {
   await using folder = await tempDir()
   for (const name of ['lost+found', 'programs.json']) {
