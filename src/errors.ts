@@ -105,7 +105,7 @@ export const catalogue = {
   ERR_NOT_AUTHORISED: entry(6, 1072, 'The caller is not allowed to use this socket or this method, or to read this journal.'),
   ERR_BUSY: entry(1, 1073, 'A bound on connections, queued messages or calls in flight is reached.', { retryable: true }),
   ERR_SEPARATION: entry(7, 1074, '`require_separation` is set, and a host shares a uid with the daemon or a sandbox.'),
-  ERR_RUNTIME_UNSAFE: entry(7, 1075, 'The runtime or state folder can’t be made, has other things in it, or can be replaced by somebody else.'),
+  ERR_RUNTIME_UNSAFE: entry(7, 1075, 'The runtime or state folder can’t be made or written, has other things in it, or can be replaced by somebody else.'),
   ERR_DAEMON_PROTOCOL: entry(5, 1076, 'The daemon and the caller speak different versions of the control protocol.'),
   ERR_JOURNAL: entry(1, 1080, 'The journal cannot be written, so nothing is called.', {
     failure: 'MP-FH-010',

@@ -1,6 +1,6 @@
 // The folder that holds the sockets: made, or refused when somebody else could have a hand in it.
 import { existsSync, type Stats } from 'node:fs'
-import { chmod, chown, lstat, readdir } from 'node:fs/promises'
+import { access, chmod, chown, constants, lstat, readdir } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { SallyportError } from '../errors.ts'
 import { makeFolder } from '../lib/folder.ts'
@@ -40,7 +40,7 @@ export const whoMayUse = (path: string): string =>
 
 /**
  * Makes the runtime directory (0711) with `host` (0700, or 0750 for the group) and `operator` (0700) in it.
- * Throws ERR_RUNTIME_UNSAFE where one can't be made or given to the group, is a symlink, belongs to another user, can be replaced by
+ * Throws ERR_RUNTIME_UNSAFE where one can't be made, written or given to the group, is a symlink, belongs to another user, can be replaced by
  * one, or would have its mode changed though it has been something else's.
  */
 export async function prepareRuntimeDir(directory: string, hostGid: number | null): Promise<RuntimePaths> {
@@ -61,7 +61,7 @@ export async function prepareRuntimeDir(directory: string, hostGid: number | nul
 
 /**
  * Makes the state directory (0700) with what is missing above it, or takes one that is ours already. Throws ERR_RUNTIME_UNSAFE
- * where it can't be made, is somebody else's, or would be closed to others though it has been something else's.
+ * where it can't be made or written, is somebody else's, or would be closed to others though it has been something else's.
  */
 export async function prepareStateDir(directory: string): Promise<void> {
   await ownFolder(directory, 0o700, ['daemon.lock', 'daemon.log', 'journal', 'programs.json', 'runs'])
@@ -80,6 +80,9 @@ async function ownFolder(
   const uid = process.geteuid?.() ?? -1
   if (!found.isDirectory()) throw unsafe(directory, 'is not a folder (symbolic links are not followed)')
   if (found.uid !== uid) throw unsafe(directory, `belongs to uid ${found.uid}, not to uid ${uid}`)
+  await access(directory, constants.W_OK).catch((error: unknown) => {
+    if (errnoOf(error) === 'EROFS') throw unsafe(directory, 'is on a file system that is read-only')
+  })
   const now = found.mode & 0o7777
   const isAsOurs = (its: Stats): boolean => (its.mode & 0o7777) === mode && (gid === null || its.gid === gid)
   // Looked at once more after what is in it: another daemon that starts now gives it its mode before it puts anything in.
