@@ -1,11 +1,11 @@
 // Letting go of old segments: said in the journal first, with the places where the chain was cut, then done, oldest first.
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
-import { lstat, readdir, rm, stat } from 'node:fs/promises'
+import { lstat, readdir, rename, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { errnoOf, isMissing, isShortage } from '../lib/missing.ts'
 import type { Position } from './record.ts'
 import { listSegments, segmentFlags, segmentPath } from './segments.ts'
-import { isSidecarName } from './sidecars.ts'
+import { draftOf, isSidecarName } from './sidecars.ts'
 
 /** Where a removed segment ended: what the first one that is left hangs on. */
 export interface Cut extends Position {
@@ -95,21 +95,32 @@ function firstLine(path: string): string {
   }
 }
 
-/** Nothing but evidence goes, by way of no link; a file that can't be removed keeps none of the others, and is told of. */
-async function pruneEvidence(folder: string, before: number): Promise<void> {
+/** Lets go of evidence that was written before then. Nothing else goes, by way of no link; a file that can't be removed keeps none of the others, and is told of. */
+export async function pruneEvidence(folder: string, before: number): Promise<void> {
   const isThere = await lstat(folder).then((found) => found.isDirectory(), ifMissing(false))
   const failures: unknown[] = []
   for (const name of isThere ? await readdir(folder).catch(ifMissing([])) : []) {
     if (!isSidecarName(name)) continue
-    const path = join(folder, name)
     try {
-      const found = await lstat(path)
-      if (found.isFile() && found.mtimeMs < before) await rm(path, { force: true })
+      if (await isOld(join(folder, name), before)) await letGo(folder, name, before)
     } catch (error) {
       if (!isMissing(error)) failures.push(error)
     }
   }
   if (failures.length > 0) throw failures[0]
+}
+
+const isOld = async (path: string, before: number): Promise<boolean> => {
+  const found = await lstat(path)
+  return found.isFile() && found.mtimeMs < before
+}
+
+/** Put aside before it goes, and back where it is not the old one: a call may have written the same evidence anew meanwhile. */
+async function letGo(folder: string, name: string, before: number): Promise<void> {
+  const [path, aside] = [join(folder, name), join(folder, draftOf(name))]
+  await rename(path, aside)
+  if (await isOld(aside, before)) await rm(aside)
+  else await rename(aside, path)
 }
 
 const ifMissing =

@@ -4,8 +4,10 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { Confided } from '../../../src/credentials/confided.ts'
 import { JournalRecorder } from '../../../src/daemon/governance/recorder.ts'
+import { keepIn } from '../../../src/daemon/governance/evidence-file.ts'
 import { redactor } from '../../../src/daemon/redactor.ts'
 import type { Journal } from '../../../src/journal/journal.ts'
+import { pruneEvidence } from '../../../src/journal/prune.ts'
 import { listSegments, segmentPath } from '../../../src/journal/segments.ts'
 import { verifyJournal } from '../../../src/journal/verify.ts'
 import { counting } from '../../support/keeping.ts'
@@ -116,4 +118,16 @@ test('by way of a link in the place of its folder, evidence is neither written n
     message: expect.stringContaining('so nothing is called'),
   })
   expect(readdirSync(elsewhere)).toEqual([digest])
+})
+
+test('evidence that a call writes again while the old goes is there for its record', async () => {
+  mkdirSync(evidence, { recursive: true })
+  const path = join(evidence, digest)
+  for (let round = 0; round < 100; round += 1) {
+    writeFileSync(path, long)
+    dated(-40, [path])
+    const again = keepIn(evidence, digest, Buffer.from(long), { isSynced: false, notBefore: 0 })
+    await Promise.all([again, pruneEvidence(evidence, Date.now() - dayMs)])
+    expect({ round, names: readdirSync(evidence) }).toEqual({ round, names: [digest] })
+  }
 })
