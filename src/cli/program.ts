@@ -72,9 +72,23 @@ export async function programFor(verb: string | undefined): Promise<Command> {
   const load = verb !== undefined && Object.hasOwn(verbs, verb) ? verbs[verb] : undefined
   const loaders = load === undefined ? Object.values(verbs) : [load]
   for (const register of await Promise.all(loaders.map((loader) => loader()))) register(program)
-  for (const command of program.commands) command.exitOverride().copyInheritedSettings(program)
+  for (const command of program.commands) {
+    command.copyInheritedSettings(program)
+    tellWhose(command, `sallyport ${command.name()}`)
+  }
   expectOnce(program)
   return program
+}
+
+/** What was misused -> whose help tells more */
+const helpOf = new WeakMap<CommanderError, string>()
+
+function tellWhose(command: Command, called: string): void {
+  for (const inner of command.commands) tellWhose(inner, `${called} ${inner.name()}`)
+  command.exitOverride((error) => {
+    helpOf.set(error, called)
+    throw error
+  })
 }
 
 function report(error: unknown, argv: readonly string[], wantsJson: boolean): number {
@@ -88,13 +102,13 @@ function report(error: unknown, argv: readonly string[], wantsJson: boolean): nu
 }
 
 // One line, whose help is that of the verb that was meant; `help nonsense` only shows all of it again.
-function misused({ message }: CommanderError, [verb = '', next]: readonly string[]): SallyportError {
-  const said = message
+function misused(error: CommanderError, [verb, next]: readonly string[]): SallyportError {
+  const said = error.message
     .replace(/^error: /, '')
     .replace(/\.$/, '')
     .replaceAll('\n', ' ')
   const missing = verb === 'help' ? `unknown command '${next}'` : 'a verb is missing'
-  const help = Object.hasOwn(verbs, verb) ? `sallyport ${verb} --help` : 'sallyport --help'
+  const help = `${helpOf.get(error) ?? 'sallyport'} --help`
   return new SallyportError('ERR_USAGE', `${said === '(outputHelp)' ? missing : said}; see ${help}`)
 }
 

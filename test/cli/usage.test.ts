@@ -13,6 +13,8 @@ test.each([
   ['ps --jsn', `unknown option '--jsn' (Did you mean --json?); see sallyport ps --help`],
   ['profile', 'a verb is missing; see sallyport profile --help'],
   ['profile shw', `unknown command 'shw' (Did you mean show?); see sallyport profile --help`],
+  ['profile show', `missing required argument 'profile'; see sallyport profile show --help`],
+  ['audit show --nonsense', `unknown option '--nonsense'; see sallyport audit show --help`],
   ['hold --lineage=', '--lineage: got "", expected a name; mend it or leave it out'],
   ['audit tail --call=', '--call: got "", expected a name; mend it or leave it out'],
   ['ps --runtime=', '--runtime: got "", expected a path; mend it or leave it out'],
