@@ -73,6 +73,12 @@ export function registerVerify(program: Command): void {
 async function verify(flags: VerifyFlags): Promise<void> {
   if (flags.runtime !== undefined && flags.driver !== 'docker')
     throw new SallyportError('ERR_USAGE', '--runtime: it is an engine’s; say --driver docker with it')
+  const isOfProfiles = flags.all === true || flags.profile.length > 0
+  if (flags.driver !== undefined && !isOfProfiles && (flags.allServers === true || flags.server.length > 0))
+    throw new SallyportError(
+      'ERR_USAGE',
+      `--driver: got ${flags.driver}, and no profile; a server is tried under the driver of its own entry, so leave it out`,
+    )
   const host = thisHost()
   const call = callOf(flags)
   using interrupted = interruption()

@@ -19,6 +19,10 @@ test.each([
   ['audit tail --call=', '--call: got "", expected a name; mend it or leave it out'],
   ['ps --runtime=', '--runtime: got "", expected a path; mend it or leave it out'],
   ['doctor --runtime=', '--runtime: got "", expected a path; mend it or leave it out'],
+  [
+    'verify --server files --driver docker',
+    '--driver: got docker, and no profile; a server is tried under the driver of its own entry, so leave it out',
+  ],
   ['approve ', '<id>: got "", expected an id of sallyport approvals; say which'],
   ['deny ', '<id>: got "", expected an id of sallyport approvals; say which'],
   [
