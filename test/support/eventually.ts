@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 /** Asks again until `condition` gives something other than false, null or undefined; fails at the deadline with the last answer. */
 export async function eventually<T>(
   condition: () => T | Promise<T>,
-  deadlineMs = 5000,
+  deadlineMs = 15_000,
 ): Promise<Exclude<Awaited<T>, false | null | undefined>> {
   const started = performance.now()
   for (;;) {

@@ -40,7 +40,7 @@ async function mostWhile(senders: () => readonly Socket[], before: number): Prom
     same = now === sent && now > 0 ? same + 1 : 0
     sent = now
     return same > 10 || sent > connections * enough
-  }, 12_000)
+  }, 50_000)
   return most / connections
 }
 
