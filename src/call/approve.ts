@@ -77,6 +77,8 @@ export class Approvals implements Approver {
   readonly #options: ApprovalOptions
   readonly #open = new Map<string, Open>()
   readonly #standing = new Map<string, StandingApproval>()
+  /** Said, and to stand once that is on record, unless what they stand on ends before */
+  readonly #drafted = new Set<StandingApproval>()
 
   constructor(options: ApprovalOptions) {
     this.#options = options
@@ -122,7 +124,7 @@ export class Approvals implements Approver {
     return open === undefined ? null : pieceOf(open.question.text, offset)
   }
 
-  /** The approval that a yes beyond one call would make, to be recorded before `approve` lets it stand; null when nothing of that id waits. */
+  /** The approval that a yes beyond one call would make, to be recorded before `approve` lets it stand, or `drop`ped; null when nothing of that id waits. */
   draft(id: string, scope: StandingApproval['scope'], by: string): StandingApproval | null {
     const open = this.#open.get(id)
     if (open === undefined) return null
@@ -130,18 +132,26 @@ export class Approvals implements Approver {
     const { principal, session, policyVersion, trustEpoch } = open.question
     const expiresAt = this.#options.now() + this.#options.limits().ttlMs
     const asked = { identity, argumentsDigest, repeatDigest, principal, session, policyVersion, trustEpoch }
-    return { id, scope, ...asked, by, expiresAt }
+    const drafted = { id, scope, ...asked, by, expiresAt }
+    this.#drafted.add(drafted)
+    return drafted
+  }
+
+  /** What was drafted could not be recorded. */
+  drop(drafted: StandingApproval | null): void {
+    if (drafted !== null) this.#drafted.delete(drafted)
   }
 
   /**
    * Says yes, on record already; false when nothing of that id waits any more. What was drafted for more than one call
-   * stands even then: it was said and written.
+   * stands even then, since it was said and written, unless what it stood on has ended meanwhile.
    */
   approve(id: string, by: string, drafted: StandingApproval | null): boolean {
-    if (drafted !== null) this.#standing.set(id, drafted)
+    const stands = drafted !== null && this.#drafted.delete(drafted)
+    if (stands) this.#standing.set(id, drafted)
     const open = this.#open.get(id)
     open?.settle({ granted: true, approval: id, scope: drafted?.scope ?? 'once', by })
-    return open !== undefined || drafted !== null
+    return open !== undefined || stands
   }
 
   /** Says no; false when nothing of that id waits. */
@@ -171,24 +181,30 @@ export class Approvals implements Approver {
   void(
     which: (approval: Pick<StandingApproval, 'identity' | 'principal' | 'session'>) => boolean,
   ): readonly string[] {
-    const ended = [...this.#standing.values()].filter(which).map(({ id }) => id)
-    for (const id of ended) this.#standing.delete(id)
-    if (ended.length > 0) this.#options.tell({ kind: 'ended', ids: [...ended] })
+    const ended = new Set(this.#end(which))
     for (const [id, { question, settle }] of this.#open) {
       if (!which(question)) continue
-      ended.push(id)
+      ended.add(id)
       settle(refusal(null, 'what was to be approved has changed'))
     }
-    return ended
+    return [...ended]
   }
 
   /** Ends the approvals that were good for one session, which is over. */
   endSession(session: string): void {
-    const over = [...this.#standing.values()].filter(
-      (one) => one.scope === 'session' && one.session === session,
-    )
-    for (const { id } of over) this.#standing.delete(id)
-    if (over.length > 0) this.#options.tell({ kind: 'ended', ids: over.map(({ id }) => id) })
+    this.#end((one) => one.scope === 'session' && one.session === session)
+  }
+
+  /** What stands, and what is about to: a record that is being written is no reason to outlive what it was said of. */
+  #end(which: (approval: StandingApproval) => boolean): readonly string[] {
+    const over = [...this.#standing.values(), ...this.#drafted].filter(which)
+    for (const one of over) {
+      this.#standing.delete(one.id)
+      this.#drafted.delete(one)
+    }
+    const ids = over.map(({ id }) => id)
+    if (ids.length > 0) this.#options.tell({ kind: 'ended', ids })
+    return ids
   }
 
   /** The approvals that stand; those whose time is over are let go of. */

@@ -51,7 +51,10 @@ export function approvalMethods({ governance, events }: ApprovalPorts): MethodTa
         // One batch: what stands was granted, and what was granted to stand does.
         const records = [recorder.record('approval.granted', said)]
         if (drafted !== null) records.push(recorder.record('approval.standing', storedApproval(drafted)))
-        await Promise.all(records)
+        await Promise.all(records).catch((error: unknown) => {
+          approvals.drop(drafted)
+          throw error
+        })
         if (!approvals.approve(id, caller.principal.id, drafted)) throw notWaiting(id)
         return { id, scope }
       }),
@@ -118,6 +121,6 @@ function aboutQuestion({ approvals }: Governance, id: string): Readonly<Record<s
 const notWaiting = (id: string): SallyportError =>
   new SallyportError(
     'ERR_APPROVAL_NOT_FOUND',
-    `no question ${id} waits: it was answered, its time is over, or its caller went away; see sallyport approvals`,
+    `no question ${id} waits: it was answered, its time is over, its caller went away, or what it was for has changed; see sallyport approvals`,
     { id },
   )

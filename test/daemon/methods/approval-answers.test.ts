@@ -1,5 +1,6 @@
 // Several operators answer one question at once: whatever comes first on record counts, and a no leaves nothing that stands.
 import { expect, test } from 'vitest'
+import type { Approvals } from '../../../src/call/approve.ts'
 import { EventLog } from '../../../src/daemon/events.ts'
 import { approvalMethods } from '../../../src/daemon/methods/approval-methods.ts'
 import type { MethodCall } from '../../../src/daemon/methods/methods.ts'
@@ -61,4 +62,28 @@ test.each([
   }
   await using again = await open()
   expect(again.governance.approvals.standing()).toHaveLength(standing)
+})
+
+test.each([
+  ['policy', (approvals: Approvals) => approvals.void(({ identity }) => identity.startsWith('files/'))],
+  ['session', (approvals: Approvals) => approvals.endSession(question.session)],
+] as const)('a yes for a %s that ends while it is being written stands no more', async (scope, end) => {
+  await using at = await governed({ rules: [], emit: () => undefined })
+  const { approvals } = at.governance
+  const methods = approvalMethods({ governance: at.governance, events: new EventLog() })
+  at.governance.listen()
+  const caller = new AbortController()
+  const asked = approvals.ask(question, { signal: caller.signal })
+  const id = approvals.pending()[0]?.id ?? ''
+  const said = Promise.resolve(methods['approvals/approve']({ id, scope }, operator))
+  await Promise.resolve() // it is its turn, and the records are on their way
+  await Promise.resolve()
+  caller.abort() // who asked waits no longer: the yes is for what comes after
+  end(approvals)
+  await expect(said).rejects.toMatchObject({ code: 'ERR_APPROVAL_NOT_FOUND' })
+  await asked
+  expect(approvals.standing()).toEqual([])
+  const told = at.records().filter(({ type }) => /^approval[.](?:standing|ended)$/.test(type))
+  expect(told.map(({ type }) => type)).toEqual(['approval.standing', 'approval.ended'])
+  expect(told[1]?.body).toMatchObject({ ids: [id] })
 })
