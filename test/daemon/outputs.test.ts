@@ -77,8 +77,11 @@ test('what fails at length is an error whose text is cut, too', async () => {
   expect(failed.error_text?.length).toBeLessThan(2000)
   const error = await call(all, 'error', { bytes: 9000 })
   expect(error).toMatchObject({ type: 'error', data: null, metadata: { truncated: true } })
-  expect(error.error_text).toMatch(/^x{2000} \(-32050\)$/)
+  expect(error.error_text).toMatch(/^x{1991} \(-32050\)$/)
   expect(readFileSync(error.metadata.output_path ?? '', 'utf8').length).toBeGreaterThan(9000)
+  const mute = await call(all, 'mute', { bytes: 9000 })
+  expect(mute).toMatchObject({ type: 'error', data: null, metadata: { truncated: true } })
+  expect(mute.error_text).toBe('an error without a message (-32050)')
 })
 
 test('the shapes of secrets are taken out of both', async () => {

@@ -18,7 +18,7 @@ export interface Waiter {
 }
 
 /** Reads an error as a server wrote it. */
-export function errorAnswer(raw: string): Answer {
+export function errorAnswer(raw: string): Extract<Answer, { kind: 'error' }> {
   const { code, message } = (JSON.parse(raw) ?? {}) as { code?: unknown; message?: unknown }
   return {
     kind: 'error',

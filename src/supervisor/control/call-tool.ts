@@ -9,7 +9,7 @@ import type { Admission, Outcome } from '../../schema/governor.ts'
 import type { Line } from './slot-connection.ts'
 import { refusalOf } from '../message/governed-request.ts'
 import { headOf, resultHead, textsOf } from '../message/head.ts'
-import type { Answer } from '../client/options.ts'
+import { type Answer, errorAnswer } from '../client/options.ts'
 import type { Caller, Ports, ToolCall } from '../ports.ts'
 import { comparingOf } from '../client/quiet.ts'
 import type { RegisteredServer } from '../registered-server.ts'
@@ -96,6 +96,8 @@ export async function callTool(parts: Parts): Promise<CallResult> {
   return await resultOf(parts, answer, durationMs, admission)
 }
 
+type ErrorAnswer = Extract<Answer, { kind: 'error' }>
+
 const endings: Readonly<Partial<Record<ErrorCode, Outcome['kind']>>> = {
   ERR_CALL_TIMEOUT: 'timeout',
   ERR_CALL_CANCELLED: 'cancelled',
@@ -145,7 +147,7 @@ async function resultOf(
   const metadata = { duration_ms: rounded(durationMs), truncated: false, output_path: null, identity, permit }
   const whole = answer.kind === 'error' ? answer.raw : answer.result.raw
   if (Buffer.byteLength(whole) <= resultBytes) {
-    if (answer.kind === 'error') return { call_id: id, ...errorOf(answer, answer.message), metadata }
+    if (answer.kind === 'error') return { call_id: id, ...errorOf(answer), metadata }
     const text = failureOf(whole)
     return {
       call_id: id,
@@ -160,7 +162,7 @@ async function resultOf(
   const path = await ports.overflow.keep(id, caller.principal.id, kept)
   const cut = { ...metadata, truncated: true, output_path: path }
   if (answer.kind === 'error')
-    return { call_id: id, ...errorOf(answer, headOf(messageOf(kept), resultBytes)), metadata: cut }
+    return { call_id: id, ...errorOf(errorAnswer(kept), resultBytes), metadata: cut }
   if (isLong(kept)) await ownTurn()
   const { data, text } = resultHead(kept, resultBytes)
   const isFailure = failureOf(kept) !== null
@@ -173,10 +175,12 @@ async function resultOf(
   }
 }
 
-const errorOf = ({ code }: Extract<Answer, { kind: 'error' }>, message: string) =>
-  ({ type: 'error', data: null, error_text: `${message} (${code})` }) as const
-
-const messageOf = (json: string): string => (JSON.parse(json) as { message: string }).message
+/** What the server says of its error and the number that it has, in at most `limitBytes`. */
+const errorOf = ({ code, message }: ErrorAnswer, limitBytes = Infinity) => {
+  const number = ` (${code})`
+  const text = headOf(message, limitBytes - number.length) + number
+  return { type: 'error', data: null, error_text: text } as const
+}
 
 const rounded = (ms: number): number => Math.round(ms * 1000) / 1000
 
