@@ -266,6 +266,21 @@ test('a call that is taken back in one breath with its request is not sent, and 
   expect(host.lines).toEqual([ok(0), ok(2)])
 })
 
+test.each(['{"requestId":null}', '{"requestId":{"a":1}}', '{"requestId":[1]}', '{"requestId":1e999}', '{}'])(
+  'a word that takes back what no request can be called reaches no server: %s',
+  async (params) => {
+    await using folder = await tempDir()
+    const record = join(folder.path, 'record')
+    await using host = await attach(
+      serverSettings('raw-script.mjs', { args: [fixture('raw-script.mjs'), record] }),
+    )
+    host.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":${params}}`, tell(1, ok(1)))
+    await host.answer(1)
+    expect(readFileSync(record, 'latin1')).toBe(`${tell(1, ok(1))}\n`)
+    expect(host.eventsOf('session/refused')).toMatchObject([{ detail: { code: 'ERR_INVALID_REQUEST' } }])
+  },
+)
+
 test('a cancelled request may still be answered, and no other can take its id before', async () => {
   await using host = await scripted()
   host.send(tell(9, ok(9)))

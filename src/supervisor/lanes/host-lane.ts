@@ -235,8 +235,13 @@ export class HostLane {
       return 'drop'
     }
     const id = named === undefined ? null : messageId(notification.text.slice(named.start, named.end))
-    if (id !== null && this.#wire.takeBack(id)) return 'drop'
-    const request = id === null ? null : this.#wire.talk.cancel(id)
+    if (id === null) {
+      const reason = 'its requestId is no id'
+      this.#wire.note('session/refused', { method: notification.method, code: 'ERR_INVALID_REQUEST', reason })
+      return 'drop'
+    }
+    if (this.#wire.takeBack(id)) return 'drop'
+    const request = this.#wire.talk.cancel(id)
     if (request !== null) this.#wire.cancelled(request)
     if (request === null || request.wireId === request.id) return 'pass'
     return { replacement: cancelledLine(request.wireId, 'cancelled by the host') }
