@@ -17,6 +17,8 @@ const methodsOf = ({ governance, directory, policy }: Governed) =>
 
 interface Follower extends AsyncDisposable {
   readonly seq: number
+  /** What it was answered before it was told anything */
+  readonly past: readonly AuditRecord[]
   /** What each write to it said */
   readonly writes: readonly (readonly AuditRecord[])[]
   readonly told: readonly AuditRecord[]
@@ -40,9 +42,10 @@ async function follow(
     signal: over.signal,
     afterReply: (task: (stream: Notifier) => Promise<void>) => tasks.push(task(stream)),
   } as unknown as MethodCall
-  const { head } = await methods['audit/query']({ ...query, limit: 1, follow: true }, call)
+  const { head, records } = await methods['audit/query']({ limit: 1, ...query, follow: true }, call)
   return {
     seq: head.seq,
+    past: records,
     writes,
     get told() {
       return writes.flat()
@@ -115,6 +118,28 @@ test.each<[string, AuditQuery]>([
     await eventually(() => follower.told.length >= answer.records.length, 10_000)
     expect(follower.told).toEqual(answer.records)
   }
+})
+
+test('what is written while the answer to a follower waits for its turn is told once', async () => {
+  await using at = await governed({ rules: [], emit: () => undefined })
+  const methods = methodsOf(at)
+  await notes(at, 2000)
+  const { signal } = new AbortController()
+  const others = Array.from({ length: 4 }, async () =>
+    methods['audit/query']({ limit: 1000 }, { signal } as MethodCall),
+  )
+  const following = follow(methods, { limit: 1000 })
+  for (let n = 0; n < 200; n += 1) {
+    await note(at)
+    await setImmediate()
+  }
+  await using follower = await following
+  await Promise.all(others)
+  await note(at, {}, 'test.last')
+  await eventually(() => follower.told.at(-1)?.type === 'test.last', 10_000)
+  const all = seqs([...follower.past, ...follower.told])
+  expect(all).toEqual(upTo((all[0] ?? 0) - 1, all.length))
+  expect(all.at(-1)).toBe(at.governance.journal.head.seq)
 })
 
 test('over many segments nothing is missing, nor told twice, at any pace', async () => {

@@ -59,7 +59,9 @@ export function auditMethods({ governance, directory, key, policy }: AuditPorts)
     async 'audit/query'(query, call) {
       await governance.governors.settled()
       const { head } = governance.journal
-      const { records, isCut } = await findInTurn(query, call)
+      // What comes while the answer waits for its turn is told to who follows, and so no part of it.
+      const before = Math.min(query.before ?? Infinity, head.seq + 1)
+      const { records, isCut } = await findInTurn({ ...query, before }, call)
       if (query.follow === true) {
         const matches = asksForAll(query) ? null : (record: JournalRecord) => isAsked(record, query)
         call.afterReply((stream) => feed.tell({ after: head.seq, matches }, stream))
