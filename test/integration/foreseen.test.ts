@@ -3,6 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import type { Client } from '../../src/client/client.ts'
 import { configOf, daemon, fixture } from '../support/daemon.ts'
+import { eventually } from '../support/eventually.ts'
 
 const call = (client: Client, server: string, tool: string) =>
   client.call('tools/call', { server, tool, arguments: {} }).then(
@@ -63,4 +64,15 @@ test('what is accepted when it is first seen is not said to be refused for want 
   expect(await call(at.client, 'plain', 'echo')).toBe('sent')
   expect(await said(at.client, 'manual', 'echo')).toMatchObject({ outcome: 'refused', verdict: 'refuse' })
   expect(await call(at.client, 'manual', 'echo')).toBe('ERR_DECLARATION_MISSING')
+})
+
+test('of a server that was halted for what it listed nothing is foreseen by that once it is released', async () => {
+  await using at = await daemon(configOf({ pull: fixture('rug-pull') }))
+  for (const tool of ['echo', 'poison', 'add']) expect(await call(at.client, 'pull', tool)).toBe('sent')
+  await eventually(async () => (await at.client.call('servers/get', { server: 'pull' })).state === 'failed')
+  await at.client.call('servers/release', { name: 'pull' })
+  // Its next process lists what was accepted.
+  expect(await said(at.client, 'pull', 'echo')).toMatchObject({ outcome: 'sent', verdict: 'pass' })
+  expect((await at.client.call('tools/describe', { server: 'pull', tool: 'echo' })).halted).toBe(null)
+  expect(await call(at.client, 'pull', 'echo')).toBe('sent')
 })

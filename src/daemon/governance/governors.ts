@@ -9,9 +9,18 @@ import { isProvisional } from '../../call/trust.ts'
 import { uncontained } from '../../config/containment.ts'
 import type { Confided } from '../../credentials/confided.ts'
 import { SallyportError } from '../../errors.ts'
+import type { InstanceId } from '../../lib/ids.ts'
 import { Together } from '../../lib/together.ts'
 import type { Gate } from '../../schema/gate.ts'
-import type { Admission, Asker, Governor, Outcome, Proposal, Waiting } from '../../schema/governor.ts'
+import type {
+  Admission,
+  Asker,
+  Governor,
+  Observation,
+  Outcome,
+  Proposal,
+  Waiting,
+} from '../../schema/governor.ts'
 import type { ServerSettings, Settings } from '../../schema/settings.ts'
 import type { Emit } from '../../supervisor/ports.ts'
 import { ArgumentSchemas } from './argument-schemas.ts'
@@ -44,12 +53,21 @@ interface Decider {
   readonly versionOf: (server: string) => string
 }
 
+/** What an instance lists is being looked at. */
+interface Look {
+  readonly instance: InstanceId
+  /** It was let go of meanwhile */
+  isGone: boolean
+}
+
 /** The governors of one daemon, one for each policy; whoever made it disposes of it, after the servers. */
 export class Governors implements AsyncDisposable {
   readonly #parts: GovernorParts
   readonly #schemas = new ArgumentSchemas()
   readonly #outcomes: Outcomes
   readonly #recording = new Together()
+  /** Looks at what instances list that are not over yet */
+  readonly #looks = new Set<Look>()
 
   constructor(parts: GovernorParts) {
     this.#parts = parts
@@ -93,7 +111,7 @@ export class Governors implements AsyncDisposable {
       admitTo: (proposal, waiting, asker) => this.#govern(proposal, ports, waiting, asker),
       confirm: (admission) => confirm(this.#parts, versionOf, admission),
       settle: (admission, outcome) => this.#settle(admission, outcome),
-      observe: (seen) => surfaces.observe(seen),
+      observe: (seen) => this.#observe(seen),
       validate: (seen) => validate(ledger, seen),
       decide: (request) =>
         gate.decide(request, isProvisional(ledger.trust(request.server.name, request.subject))),
@@ -101,6 +119,7 @@ export class Governors implements AsyncDisposable {
       introduces: (server, instructions) => surfaces.introduces(server, instructions),
       confide: (...told) => confided.add(...told),
       forget: (instance) => {
+        for (const look of this.#looks) if (look.instance === instance) look.isGone = true
         ledger.forget(instance)
         approvals.endSession(instance) // a control call's session is its instance
       },
@@ -137,6 +156,18 @@ export class Governors implements AsyncDisposable {
     this.#recording.now()
     this.#outcomes.close()
     await this.#schemas[Symbol.asyncDispose]()
+  }
+
+  /** What it lists may be why an instance ends: then nothing is known of it any more once it was looked at. */
+  async #observe(seen: Observation): Promise<void> {
+    const look = { instance: seen.instance, isGone: false }
+    this.#looks.add(look)
+    try {
+      await this.#parts.surfaces.observe(seen)
+    } finally {
+      this.#looks.delete(look)
+      if (look.isGone) this.#parts.ledger.forget(seen.instance)
+    }
   }
 
   /** Outcomes that could not be recorded come before anything is called. */

@@ -188,7 +188,6 @@ export class OwnProcesses implements AsyncDisposable {
     const ask = async (): Promise<void> => {
       const tools = await readTools(request, toolLimit)
       await governor.observe({ server, instance, tools, rest: null })
-      if (!this.#running.has(instance)) governor.forget(instance)
     }
     return new Survey({ server, ask })
   }
