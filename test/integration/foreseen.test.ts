@@ -66,10 +66,12 @@ test('what is accepted when it is first seen is not said to be refused for want 
   expect(await call(at.client, 'manual', 'echo')).toBe('ERR_DECLARATION_MISSING')
 })
 
-test('of a server that was halted for what it listed nothing is foreseen by that once it is released', async () => {
+test('a server that is halted for what it lists keeps its identities, and nothing is foreseen by that list once it is released', async () => {
   await using at = await daemon(configOf({ pull: fixture('rug-pull') }))
   for (const tool of ['echo', 'poison', 'add']) expect(await call(at.client, 'pull', tool)).toBe('sent')
   await eventually(async () => (await at.client.call('servers/get', { server: 'pull' })).state === 'failed')
+  const { trust } = await at.client.call('trust/list', { server: 'pull' })
+  expect(trust.map(({ identity }) => identity)).toContainEqual(expect.stringMatching(/^pull\/echo@.*#1$/))
   await at.client.call('servers/release', { name: 'pull' })
   // Its next process lists what was accepted.
   expect(await said(at.client, 'pull', 'echo')).toMatchObject({ outcome: 'sent', verdict: 'pass' })

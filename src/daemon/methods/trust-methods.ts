@@ -1,4 +1,5 @@
 // What the operator does about trust, permits, holds and quarantine: each a record first, then a fact.
+import { identityOf } from '../../call/declaration.ts'
 import type { HoldBody } from '../../call/facts.ts'
 import { governedMethods } from '../../call/methods.ts'
 import { makeVisible } from '../../call/question.ts'
@@ -189,8 +190,8 @@ function trustOf(governance: Governance, server: string | null): readonly TrustV
   return [...servers].flatMap((name) =>
     toolsOf(governance, name).map((tool) => {
       const { tier, evidence, confidence, epoch, history } = ledger.trust(name, tool)
-      const standing = ledger.standing(name, null, 'tool', tool)
-      const identity = standing.state === 'accepted' ? standing.identity : `${name}/${tool}`
+      const accepted = ledger.accepted(name)
+      const identity = accepted?.tools.has(tool) === true ? identityOf(accepted, tool) : `${name}/${tool}`
       return { identity, server: name, tool, tier, evidence, confidence, epoch, violations: history }
     }),
   )
