@@ -1,4 +1,5 @@
 // What followers of the journal are told: each record that they asked for once, in order, however slowly they read.
+import { setTimeout as delay } from 'node:timers/promises'
 import type { Journal } from '../journal/journal.ts'
 import { type Found, queryJournal, recordOf } from '../journal/read.ts'
 import type { JournalRecord } from '../journal/record.ts'
@@ -21,6 +22,8 @@ const pageBytes = 131_072
 const pageRecords = 1000
 /** How long news are gathered before they are told */
 const gatherMs = 5
+/** When it is looked for again what is not where it was written */
+const againMs = 250
 
 /** Records behind another, for all followers that are up to the same. */
 interface Page {
@@ -56,9 +59,11 @@ export class JournalFeed {
       }
       const page = this.#pageBehind(after)
       if (page === null) {
-        const { records, isCut } = await this.#find({ after, matches }, seq, stream)
+        const { records, reached } = await this.#find({ after, matches }, seq, stream)
         await pass(stream, laidOut(records.map((record) => JSON.stringify(record))))
-        after = isCut || records.length === pageRecords ? (records.at(-1)?.seq ?? seq) : seq
+        // What is on record and not to be found is somewhere else at present: it is waited for, and never passed over.
+        if (reached === after) await delay(againMs, undefined, stream).catch(() => undefined)
+        after = reached
       } else {
         await pass(stream, matches === null ? allOf(page) : someOf(page, matches))
         after += page.texts.length
@@ -85,8 +90,15 @@ export class JournalFeed {
     return this.#page
   }
 
-  #find({ after, matches }: Following, upTo: number, { signal }: Notifier): Promise<Found> {
-    return queryJournal(this.#directory, {
+  /** `reached` is the record up to which all that match were found; what `keep_days` let go of before the first is no gap. */
+  async #find(
+    { after, matches }: Following,
+    upTo: number,
+    { signal }: Notifier,
+  ): Promise<Pick<Found, 'records'> & { readonly reached: number }> {
+    let seen = after
+    let isWhole = true
+    const { records, isCut } = await queryJournal(this.#directory, {
       after,
       before: upTo + 1,
       limit: pageRecords,
@@ -94,9 +106,14 @@ export class JournalFeed {
       from: 'oldest',
       matches(record) {
         signal.throwIfAborted()
+        isWhole &&= seen === after || record.seq === seen + 1
+        if (!isWhole) return false
+        seen = record.seq
         return matches?.(record) ?? true
       },
     })
+    const isPage = isCut || records.length === pageRecords
+    return { records, reached: isPage ? (records.at(-1)?.seq ?? seen) : seen }
   }
 }
 

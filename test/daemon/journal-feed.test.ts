@@ -1,5 +1,5 @@
 // Followers of the journal are told of what they asked for, all of it once and in order, and what they do costs little.
-import { readFileSync } from 'node:fs'
+import { readFileSync, renameSync } from 'node:fs'
 import { setImmediate } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { auditMethods } from '../../src/daemon/methods/audit-methods.ts'
@@ -156,6 +156,29 @@ test('over many segments nothing is missing, nor told twice, at any pace', async
   expect(new Set(at.records().map(({ segment }) => segment)).size).toBeGreaterThan(10)
   await eventually(() => [quick, slow].every(({ told }) => told.length >= count), 10_000)
   for (const { told } of [quick, slow]) expect(seqs(told)).toEqual(upTo(quick.seq, count))
+})
+
+test.each<[string, AuditQuery]>([
+  ['all', {}],
+  ['those of a type', { type: 'test.note' }],
+])('of %s nothing is passed over while the journal is not where it was written', async (_, query) => {
+  const journal = { ...governanceDefaults.journal, segmentBytes: 20_000 }
+  await using at = await governed({ rules: [], emit: () => undefined, settings: { journal } })
+  const gate = Promise.withResolvers<void>()
+  await using follower = await follow(methodsOf(at), query, () => gate.promise)
+  await note(at)
+  await eventually(() => follower.told.length === 1)
+  // It reads what it has while segments come that it must look up.
+  for (let n = 0; n < 30; n += 1) await note(at, { text: 'x'.repeat(2000) })
+  renameSync(at.directory, `${at.directory}.away`)
+  gate.resolve()
+  for (let n = 0; n < 10; n += 1) await setImmediate()
+  renameSync(`${at.directory}.away`, at.directory)
+  await note(at)
+  await eventually(() => follower.told.at(-1)?.seq === at.governance.journal.head.seq, 10_000)
+  expect(follower.told.filter(({ type }) => type === 'test.note')).toHaveLength(32)
+  const { seq, told } = follower
+  if (query.type === undefined) expect(seqs(told)).toEqual(upTo(seq, told.length))
 })
 
 test('who follows with a number that was there is not told of it again', async () => {
