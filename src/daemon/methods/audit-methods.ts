@@ -1,7 +1,9 @@
 // The journal as operators ask for it: records that match, records as they come, and whether it is what was written.
 import type { Place } from '../../config/origin.ts'
+import { unaskable } from '../../journal/failures.ts'
 import { type Found, queryJournal } from '../../journal/read.ts'
 import type { JournalRecord } from '../../journal/record.ts'
+import { listSegments } from '../../journal/segments.ts'
 import { lackingBeside } from '../../journal/sidecars.ts'
 import { verifyApart } from '../../journal/verify-apart.ts'
 import { matchesName } from '../../lib/glob.ts'
@@ -49,7 +51,11 @@ export function auditMethods({ governance, directory, key, policy }: AuditPorts)
       signal.throwIfAborted()
       return isAsked(record, query)
     }
-    return queryJournal(directory, { ...range, limit, limitBytes, from, matches })
+    const found = await queryJournal(directory, { ...range, limit, limitBytes, from, matches })
+    // A folder that is away is no journal in which nothing matches.
+    if (found.records.length === 0 && listSegments(directory).length === 0)
+      throw unaskable(directory, 'ENOENT')
+    return found
   }
   const feed = new JournalFeed(governance.journal, directory)
   const inTurn = turns(mostAnswers)

@@ -1,5 +1,5 @@
 // The journal is read as far as somebody takes it up: for a follower that does not read, and for many who ask at once.
-import { readFileSync } from 'node:fs'
+import { readFileSync, renameSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { auditMethods } from '../../../src/daemon/methods/audit-methods.ts'
 import type { MethodCall } from '../../../src/daemon/methods/methods.ts'
@@ -67,4 +67,16 @@ test('an answer that nobody waits for any more is not put together', async () =>
   const asked = methods['audit/query']({}, { signal: gone.signal } as MethodCall)
   gone.abort(new Error('gone'))
   await expect(asked).rejects.toThrow('gone')
+})
+
+test('a journal that is not where it was written is told as that, and not as one without records', async () => {
+  await using at = await governed({ rules: [], emit: () => undefined })
+  const { governance, directory, policy } = at
+  const methods = auditMethods({ governance, directory, policy, key: new Uint8Array(32) })
+  const call = { signal: new AbortController().signal } as MethodCall
+  const ask = async () => methods['audit/query']({ limit: 1 }, call)
+  renameSync(directory, `${directory}.away`)
+  await expect(ask()).rejects.toMatchObject({ code: 'ERR_JOURNAL' })
+  renameSync(`${directory}.away`, directory)
+  expect((await ask()).records).toHaveLength(1)
 })
