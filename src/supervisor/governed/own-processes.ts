@@ -188,6 +188,7 @@ export class OwnProcesses implements AsyncDisposable {
     const ask = async (): Promise<void> => {
       const tools = await readTools(request, toolLimit)
       await governor.observe({ server, instance, tools, rest: null })
+      if (!this.#running.has(instance)) governor.forget(instance) // its end may have come before that look
     }
     return new Survey({ server, ask })
   }
