@@ -9,6 +9,7 @@ import { connect } from '../client/client.ts'
 import type { Host } from '../config/host.ts'
 import { isErrorCode, SallyportError } from '../errors.ts'
 import { prepareStateDir } from '../rpc/runtime-dir.ts'
+import { visible } from './output.ts'
 
 export interface BackgroundOptions {
   readonly host: Host
@@ -91,7 +92,7 @@ function lastWords(log: number, from: number): string {
 // Whether another daemon holds the lock there, and so is about to answer. One that only keeps the same state answers elsewhere.
 const isAnother = (said: string, runtimeDir: string): boolean =>
   said.includes('(ERR_DAEMON_RUNNING)') &&
-  [`serves ${runtimeDir};`, `serves ${runtimeDir},`].some((words) => said.includes(words))
+  [';', ','].some((end) => said.includes(`serves ${visible(runtimeDir)}${end}`))
 
 // Its own complaint keeps its own code, and so the exit status that `serve` would have had.
 function failed(said: string, stateDir: string): SallyportError {
