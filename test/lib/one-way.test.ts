@@ -49,13 +49,27 @@ test.each([
   expect(listIn(json, 'tools')).toEqual(expected)
 })
 
-/** What V8 says of each number, with its source, one after the other: slow, and no work of ours. */
-const slowly = (json: string): unknown =>
-  JSON.parse(json, (_key, value: unknown, { source }: { source?: string } = {}) =>
-    typeof value === 'number' && source !== undefined && decimal(source) !== decimal(String(value))
-      ? new WrittenNumber(source, value)
-      : value,
-  )
+/** A text, and what it says: said with it, since V8's own sources of numbers are at times not there behind an escaped key. */
+interface Said {
+  readonly json: string
+  readonly value: unknown
+}
+
+const numberOf = (written: string): Said => {
+  const read = Number(written)
+  const isHeld = decimal(written) === decimal(String(read))
+  return { json: written, value: isHeld ? read : new WrittenNumber(written, read) }
+}
+
+const listOf = (all: readonly Said[]): Said => ({
+  json: `[${all.map(({ json }) => json).join(', ')}]`,
+  value: all.map(({ value }) => value),
+})
+
+const objectOf = (all: readonly (readonly [string, Said])[]): Said => ({
+  json: `{${all.map(([key, { json }]) => `${JSON.stringify(key)}: ${json}`).join()}}`,
+  value: Object.fromEntries(all.map(([key, { value }]) => [key, value])),
+})
 
 test('the numbers that a double does not hold are found wherever they stand, and nothing else is', () => {
   const number = fc.constantFrom(
@@ -76,23 +90,22 @@ test('the numbers that a double does not hold are found wherever they stand, and
     fc.constantFrom('\\"9007199254740993', '\\\\', '1e400', '"', '__proto__', '7', 'true'),
     fc.string(),
   )
-  const { json } = fc.letrec<{ json: string }>((tie) => ({
-    json: fc.oneof(
+  const { said } = fc.letrec<{ said: Said }>((tie) => ({
+    said: fc.oneof(
       { maxDepth: 4 },
-      number,
-      text.map((said) => JSON.stringify(said)),
-      fc.constantFrom('true', 'false', 'null'),
-      fc.array(tie('json')).map((all) => `[${all.join(', ')}]`),
+      number.map(numberOf),
       fc
-        .uniqueArray(fc.tuple(text, tie('json')), { selector: ([key]) => key })
-        .map((all) => `{${all.map(([key, value]) => `${JSON.stringify(key)}: ${value}`).join()}}`),
+        .oneof(text, fc.constantFrom(true, false, null))
+        .map((value) => ({ json: JSON.stringify(value), value })),
+      fc.array(tie('said')).map(listOf),
+      fc.uniqueArray(fc.tuple(text, tie('said')), { selector: ([key]) => key }).map(objectOf),
     ),
   }))
   fc.assert(
-    fc.property(json, (said) => {
-      expect(parseWritten(said)).toEqual(slowly(said))
-      for (const { start, end, written: digits } of inexactIn(said))
-        expect(said.slice(start, end)).toBe(digits)
+    fc.property(said, ({ json, value }) => {
+      expect(parseWritten(json)).toEqual(value)
+      for (const { start, end, written: digits } of inexactIn(json))
+        expect(json.slice(start, end)).toBe(digits)
     }),
     { numRuns: 500 },
   )
