@@ -45,8 +45,9 @@ const together = [['cli/main', 'config/load-child', 'journal/verify-thread'], ['
 /** Packages that most commands or every daemon load: as many files of theirs take longer to find than to run. */
 const taken: readonly string[] = ['commander', 'nanoid', 'pino', 'yaml']
 
+/** What one of them asks for is taken with it. */
 const isApart = (id: string, importer?: string): boolean =>
-  /^[^./]/.test(id) && !taken.includes(id) && importer?.includes('/node_modules/') !== true
+  /^[^./]/.test(id) && !taken.includes(id) && importer?.startsWith(dist) === true
 
 async function put(entries: readonly string[]): Promise<RolldownOutput['output']> {
   const bundle = await rolldown({
@@ -68,7 +69,8 @@ async function put(entries: readonly string[]): Promise<RolldownOutput['output']
 }
 
 /** The package, by its folder, that a module is of; null for one of ours. */
-const packageOf = (id: string): string | null => /^.*\/node_modules\/(?:@[^/]+\/)?[^/]+/.exec(id)?.[0] ?? null
+const packageOf = (id: string): string | null =>
+  id.startsWith(dist) ? null : (/^.*\/node_modules\/(?:@[^/]+\/)?[^/]+/.exec(id)?.[0] ?? null)
 
 /** What the licences of these packages ask to be kept with what is made of them. */
 function licencesOf(folders: ReadonlySet<string>): string {
