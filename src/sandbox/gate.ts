@@ -114,6 +114,10 @@ export const openGate = async (
 export const hasNoRelay = (error: unknown): boolean =>
   error instanceof SallyportError && error.code === 'ERR_SANDBOX_SETUP' && error.details['at'] === egressStep
 
+/** Whether another file stood where one that was judged was to be mounted; nothing of the server ran. */
+export const wasReplaced = (error: unknown): error is SallyportError =>
+  error instanceof SallyportError && error.details['step'] === 'gate' && 'source' in error.details
+
 /** How a server ended, as init tells it: what init did not live to tell is `sandbox-lost`. Throws where it breaks its channel. */
 export const awaitExit = async (channel: ControlChannel): Promise<SandboxExit | null> => {
   const report = await channel.next()

@@ -9,7 +9,7 @@ import type { DaemonId } from '../../lib/ids.ts'
 import type { Logger } from '../../lib/logger.ts'
 import { buildEnvironment } from '../../sandbox/environment.ts'
 import type { SandboxProcess } from '../../sandbox/driver.ts'
-import { hasNoRelay } from '../../sandbox/gate.ts'
+import { hasNoRelay, wasReplaced } from '../../sandbox/gate.ts'
 import { createLaunchHost } from '../../sandbox/host.ts'
 import type { LaunchHost } from '../../sandbox/host.ts'
 import { launch, launchToGate, type LaunchSupply, noSupply, type WarmSandbox } from '../../sandbox/launch.ts'
@@ -97,8 +97,21 @@ export async function createMachine(options: MachineOptions): Promise<Machine> {
       const profile = profileOf(settings, server)
       const made = await outfits.forLaunch(server, profile, instance, waiting)
       const discreet = (): RedactingStream => confided.stream(server.name, waiting.principal)
-      const begin = (supply: LaunchSupply): Promise<SandboxProcess> =>
+      const once = (supply: LaunchSupply): Promise<SandboxProcess> =>
         launch({ server, profile, settings, instance, supply }, launchHost, waiting)
+      // As ld.so.cache is wherever a package is installed: what stands there now is judged anew, once.
+      const begin = async (supply: LaunchSupply, outfit: Outfit | null): Promise<SandboxProcess> => {
+        try {
+          return await once(supply)
+        } catch (error) {
+          if (!wasReplaced(error)) throw error
+          log.warn(
+            { ...error.details, instance },
+            'replaced while a sandbox was built around it; judged anew',
+          )
+          return once((await outfit?.supplyAgain(profile)) ?? noSupply)
+        }
+      }
       // What waits was looked at when it was drawn, as a launch of this turn would have been planned.
       const open = async (warm: WarmSandbox, outfit: Outfit): Promise<SandboxProcess> => {
         waiting.registered()
@@ -107,13 +120,13 @@ export async function createMachine(options: MachineOptions): Promise<Machine> {
         } catch (error) {
           if (!hasNoRelay(error)) throw error
           pools.lost(server.name, 'had no relay any more')
-          return begin(await outfit.supplyAgain(profile))
+          return begin(await outfit.supplyAgain(profile), outfit)
         }
       }
-      if (made === null) return { ...(await begin(noSupply)), redactor: null, discreet }
+      if (made === null) return { ...(await begin(noSupply, null)), redactor: null, discreet }
       const { outfit, warm, supply } = made
       try {
-        const process = await (warm === null ? begin(supply) : open(warm, outfit))
+        const process = await (warm === null ? begin(supply, outfit) : open(warm, outfit))
         return { ...fitted(process, outfit, outfits), discreet }
       } catch (error) {
         await outfits.dispose(outfit)
