@@ -1,5 +1,6 @@
 // Connects to host.sock; where no daemon listens, has one started and waits for it for a bounded time.
 #include <errno.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -12,9 +13,9 @@
 #include "init.h"
 #include "shim.h"
 
-// Of a dozen hosts that come at once on a busy machine each has one started, and the last waits for all of them. Longer than
-// `serve --background` waits, so that its reason is heard.
-enum { START_MS = 45000, RETRY_MS = 5 };
+// Longer than `serve --background` waits, so that its reason is heard. Whoever has the turn to start one, and gets no
+// further, holds up nobody for longer than PATIENCE_MS.
+enum { START_MS = 45000, RETRY_MS = 5, PATIENCE_MS = 10000 };
 
 // A connected socket, or -1 with errno. A full backlog is waited for, as long as a daemon that starts is.
 static int connect_to(const char *path) {
@@ -48,22 +49,45 @@ static _Noreturn void give_up_dialling(const char *path) {
   give_up(status, what, path);
 }
 
+// The turn to start a daemon for that path: a name that one process at a time can have, and that nobody has once that
+// has ended. -1 while another one has it.
+static int take_turn(const char *path) {
+  struct sockaddr_un address = {.sun_family = AF_UNIX};
+  size_t length = strlen(path);
+  int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (fd < 0) give_up(STATUS_FAILED, "socket: ", strerror(errno));
+  memcpy(address.sun_path + 1, path, length); // behind a zero byte: a name in no folder
+  size_t named = offsetof(struct sockaddr_un, sun_path) + 1 + length;
+  if (bind(fd, (struct sockaddr *)&address, (socklen_t)named) == 0) return fd;
+  close(fd);
+  return -1;
+}
+
 int dial(const char *path, bool may_start) {
   int fd = connect_to(path);
   if (fd >= 0) return fd;
   if (!may_start || !is_absent(errno)) give_up_dialling(path);
 
-  // Many hosts may come at once: each starts one, the daemon's lock lets one win, and all connect to that.
-  int starter = start_daemon();
-  if (starter < 0)
-    give_up(STATUS_UNAVAILABLE, "no daemon answers, and none could be started: ", strerror(errno));
+  // Many hosts may come at once: whose turn it is starts one, and all connect to that. Whoever has the turn looks once
+  // more before: the one that had it let go of it when a daemon answered.
+  int turn = -1, starter = 0;
   const struct timespec pause = {.tv_nsec = RETRY_MS * 1000000L};
-  for (int64_t deadline = now_ms() + START_MS; now_ms() < deadline; nanosleep(&pause, NULL)) {
+  const int64_t began = now_ms();
+  for (int64_t now = began; now < began + START_MS; nanosleep(&pause, NULL), now = now_ms()) {
     int status;
+    if (turn < 0) turn = take_turn(path);
     fd = connect_to(path);
-    if (fd >= 0) return fd;
+    if (fd >= 0) {
+      if (turn >= 0) close(turn);
+      return fd;
+    }
     if (!is_absent(errno)) give_up_dialling(path);
-    if (waitpid(starter, &status, WNOHANG) == starter && status != 0)
+    if (starter == 0 && (turn >= 0 || now > began + PATIENCE_MS)) {
+      starter = start_daemon();
+      if (starter < 0)
+        give_up(STATUS_UNAVAILABLE, "no daemon answers, and none could be started: ", strerror(errno));
+    }
+    if (starter > 0 && waitpid(starter, &status, WNOHANG) == starter && status != 0)
       give_up(STATUS_UNAVAILABLE,
               "no daemon answers, and `sallyport serve --background` failed; run it to see why: ", path);
   }

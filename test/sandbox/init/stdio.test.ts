@@ -2,9 +2,18 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { chmodSync, copyFileSync, linkSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  linkSync,
+  mkdirSync,
+  readFileSync,
+  writeFileSync,
+} from 'node:fs'
 import { createServer, type Server, type Socket } from 'node:net'
 import { dirname, join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import { catalogue } from '../../../src/errors.ts'
 import { eventually } from '../../support/eventually.ts'
@@ -440,6 +449,56 @@ describe('without a daemon', () => {
     expect(await shim.ended).toBe(5)
     expect(performance.now() - before).toBeLessThan(2000)
     expect(shim.stderr).toMatch(/^sallyport: no daemon answers, and [^\n]+\n$/)
+  })
+
+  /** Hosts of one daemon that is not there, and how often one was started for them. */
+  const hostsOf = (folder: string) => {
+    const marker = join(folder, 'started')
+    const file = packaged(folder, `echo >> ${marker}; exec sleep 1`)
+    const path = join(folder, 'host', 'host.sock')
+    return {
+      path,
+      come: () => new Shim(['files'], { SALLYPORT_RUNTIME_DIR: folder, PATH: '/usr/bin:/bin' }, file),
+      started: () => (existsSync(marker) ? readFileSync(marker, 'utf8').length : 0),
+    }
+  }
+
+  it('one is started by one of those that come at once, and all are attached to it', async () => {
+    await using folder = await tempDir()
+    await using stack = new AsyncDisposableStack()
+    const { path, come, started } = hostsOf(folder.path)
+    const shims = Array.from({ length: 10 }, () => stack.use(come()))
+    await eventually(() => started() > 0)
+    await delay(500)
+    await using _ = await Daemon.listen(path)
+    expect(await Promise.all(shims.map((shim) => shim.end().ended))).toEqual(shims.map(() => 0))
+    expect(started()).toBe(1)
+  })
+
+  it('one is started by the next where the one whose turn it was is gone', async () => {
+    await using folder = await tempDir()
+    const { path, come, started } = hostsOf(folder.path)
+    await using first = come()
+    await eventually(() => started() === 1)
+    await using second = come()
+    await delay(200)
+    expect(started()).toBe(1)
+    first.child.kill('SIGKILL')
+    await eventually(() => started() === 2)
+    await using _ = await Daemon.listen(path)
+    expect(await second.end().ended).toBe(0)
+  })
+
+  it('one is started after ten seconds, whoever has the turn and starts none', async () => {
+    await using folder = await tempDir()
+    const { path, come, started } = hostsOf(folder.path)
+    await using _turn = await Daemon.listen(`\0${path}`)
+    const before = performance.now()
+    await using shim = come()
+    await eventually(() => started() === 1)
+    expect(performance.now() - before).toBeGreaterThan(9900)
+    await using _ = await Daemon.listen(path)
+    expect(await shim.end().ended).toBe(0)
   })
 
   it('none is started for a socket that was named, or with --no-autostart', async () => {
