@@ -2,6 +2,7 @@
 import type { CallId, InstanceId } from '../lib/ids.ts'
 import type { Decision, GovernedRequest } from '../schema/gate.ts'
 import type { Admission, AdmittedSecrets, Outcome, Proposal, Waiting } from '../schema/governor.ts'
+import type { RecordType } from '../schema/record-type.ts'
 import type { About, Abouts } from './about.ts'
 import type { AcceptedTool } from './declaration.ts'
 import type { Permits } from './permit.ts'
@@ -120,7 +121,11 @@ export interface Told {
 /** Evidence. What becomes of a call's records is told without a promise: there are thousands of them a second. */
 export interface Recorder {
   /** Resolves when it is durable, rejects with ERR_JOURNAL when it can't be */
-  record(type: string, body: Readonly<Record<string, unknown>>, raw?: Raw): Promise<{ readonly seq: number }>
+  record(
+    type: RecordType,
+    body: Readonly<Record<string, unknown>>,
+    raw?: Raw,
+  ): Promise<{ readonly seq: number }>
   intent(intent: Intent, told: Told): void
   outcome(ended: Ended, told: Told): void
 }

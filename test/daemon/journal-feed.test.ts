@@ -5,6 +5,7 @@ import { expect, test } from 'vitest'
 import { auditMethods } from '../../src/daemon/methods/audit-methods.ts'
 import type { MethodCall } from '../../src/daemon/methods/methods.ts'
 import type { Notifier } from '../../src/rpc/answering.ts'
+import type { RecordType } from '../../src/schema/record-type.ts'
 import type { AuditQuery, AuditRecord } from '../../src/rpc/governed.ts'
 import { eventually } from '../support/eventually.ts'
 import { type Governed, governanceDefaults, governed } from '../support/governance.ts'
@@ -57,8 +58,11 @@ async function follow(
   }
 }
 
-const note = ({ governance }: Governed, body: Readonly<Record<string, unknown>> = {}, type = 'test.note') =>
-  governance.recorder.record(type, body)
+const note = (
+  { governance }: Governed,
+  body: Readonly<Record<string, unknown>> = {},
+  type: RecordType = 'logs.dropped',
+) => governance.recorder.record(type, body)
 const notes = (at: Governed, count: number, body?: Readonly<Record<string, unknown>>) =>
   Promise.all(Array.from({ length: count }, () => note(at, body)))
 const upTo = (from: number, count: number): readonly number[] =>
@@ -92,7 +96,7 @@ test('many who are up with the journal are told of what is new without a look in
 
 test.each<[string, AuditQuery]>([
   ['all', {}],
-  ['those of a type', { type: 'test.*' }],
+  ['those of a type', { type: 'logs.*' }],
   ['those of a server', { server: 'a' }],
   ['those of a call', { call: 'c-1' }],
 ])('%s are told as they are found in the files, from memory and to a slow reader', async (_, query) => {
@@ -105,7 +109,7 @@ test.each<[string, AuditQuery]>([
     const text = `é }}\n"} ${'ü'.repeat(n % 20 === 0 ? 40_000 : 5)}`
     await Promise.all([
       note(at, { server: 'a', call: 'c-1', text }),
-      note(at, { identity: 'a/b@1#1', text }, 'other.note'),
+      note(at, { identity: 'a/b@1#1', text }, 'hold.placed'),
       note(at, { server: 'b', call: `c-${n}`, text }),
     ])
   }
@@ -135,8 +139,8 @@ test('what is written while the answer to a follower waits for its turn is told 
   }
   await using follower = await following
   await Promise.all(others)
-  await note(at, {}, 'test.last')
-  await eventually(() => follower.told.at(-1)?.type === 'test.last', 10_000)
+  await note(at, {}, 'runs.pruned')
+  await eventually(() => follower.told.at(-1)?.type === 'runs.pruned', 10_000)
   const all = seqs([...follower.past, ...follower.told])
   expect(all).toEqual(upTo((all[0] ?? 0) - 1, all.length))
   expect(all.at(-1)).toBe(at.governance.journal.head.seq)
@@ -160,7 +164,7 @@ test('over many segments nothing is missing, nor told twice, at any pace', async
 
 test.each<[string, AuditQuery]>([
   ['all', {}],
-  ['those of a type', { type: 'test.note' }],
+  ['those of a type', { type: 'logs.dropped' }],
 ])('of %s nothing is passed over while the journal is not where it was written', async (_, query) => {
   const journal = { ...governanceDefaults.journal, segmentBytes: 20_000 }
   await using at = await governed({ rules: [], emit: () => undefined, settings: { journal } })
@@ -176,7 +180,7 @@ test.each<[string, AuditQuery]>([
   renameSync(`${at.directory}.away`, at.directory)
   await note(at)
   await eventually(() => follower.told.at(-1)?.seq === at.governance.journal.head.seq, 10_000)
-  expect(follower.told.filter(({ type }) => type === 'test.note')).toHaveLength(32)
+  expect(follower.told.filter(({ type }) => type === 'logs.dropped')).toHaveLength(32)
   const { seq, told } = follower
   if (query.type === undefined) expect(seqs(told)).toEqual(upTo(seq, told.length))
 })

@@ -1,5 +1,6 @@
 // What operators and the journal are told of approvals.
 import type { ApprovalHappening } from '../../call/approve.ts'
+import type { RecordType } from '../../schema/record-type.ts'
 import type { Emit } from '../../supervisor/ports.ts'
 import { event } from './failure-events.ts'
 import type { JournalRecorder } from './recorder.ts'
@@ -10,7 +11,7 @@ export function tellOperators(
   recorder: Pick<JournalRecorder, 'record'>,
   emit: Emit,
 ): void {
-  const record = (type: string, body: Readonly<Record<string, unknown>>): void =>
+  const record = (type: RecordType, body: Readonly<Record<string, unknown>>): void =>
     // What can't be recorded stands only in memory, and no call that uses it is admitted unrecorded.
     void recorder.record(type, body).catch(() => undefined)
   switch (happening.kind) {

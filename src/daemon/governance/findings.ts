@@ -1,5 +1,6 @@
 // What a start finds wrong with what is kept: told and recorded before anything stands on it.
 import { event } from './failure-events.ts'
+import type { RecordType } from '../../schema/record-type.ts'
 import type { Emit } from '../../supervisor/ports.ts'
 import type { Keeping } from './keeping.ts'
 import type { Inherited } from './owed-file.ts'
@@ -12,7 +13,7 @@ export async function recordFindings(
   recorder: Pick<JournalRecorder, 'record'>,
   emit: Emit,
 ): Promise<void> {
-  const found = async (told: string, type: string, what: object): Promise<void> => {
+  const found = async (told: string, type: RecordType, what: object): Promise<void> => {
     emit(event(told, null, { ...what }))
     await recorder.record(type, { ...what })
   }

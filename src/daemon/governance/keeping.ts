@@ -16,6 +16,7 @@ import {
   writeSnapshot,
   snapshotPath,
 } from '../../journal/snapshot.ts'
+import type { RecordType } from '../../schema/record-type.ts'
 import type { Durable } from './recorder.ts'
 
 /** Something that records add up to. */
@@ -34,7 +35,7 @@ export interface KeepingOptions extends Omit<JournalOptions, 'replay' | 'from' |
   /** By the name that a snapshot gives it */
   readonly folds: Readonly<Record<string, Foldable>>
   /** Makes a record durable; called only after `open` returned */
-  readonly record: (type: string, body: Readonly<Record<string, unknown>>) => Promise<unknown>
+  readonly record: (type: RecordType, body: Readonly<Record<string, unknown>>) => Promise<unknown>
   /** Told when keeping fails; nothing depends on it but time and space */
   readonly warn: (error: SallyportError) => void
 }

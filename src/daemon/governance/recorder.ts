@@ -11,6 +11,7 @@ import type { Journal } from '../../journal/journal.ts'
 import type { Pending, Place } from '../../journal/pending.ts'
 import { throughDescriptor } from '../../journal/segments.ts'
 import { type Sidecar, sidecarPath } from '../../journal/sidecars.ts'
+import type { RecordType } from '../../schema/record-type.ts'
 import type { Redaction, Redactor } from '../../schema/redactor.ts'
 import { behind } from '../redactor.ts'
 import { keepIn } from './evidence-file.ts'
@@ -43,7 +44,7 @@ export interface Durable extends Place {
 
 /** A record that is being put together. */
 interface Draft {
-  readonly type: string
+  readonly type: RecordType
   /** What folds are told that it says */
   readonly said: unknown
   readonly told: Pick<Pending, 'durable' | 'failed'>
@@ -64,7 +65,7 @@ export class JournalRecorder implements Recorder, AsyncDisposable {
   }
 
   /** Resolves once the record is durable and folded; `redacted` in it counts the secrets that were taken out. */
-  record(type: string, body: Readonly<Record<string, unknown>>, raw: Raw = {}): Promise<Place> {
+  record(type: RecordType, body: Readonly<Record<string, unknown>>, raw: Raw = {}): Promise<Place> {
     const { text, hits } = this.#redacted(body)
     const said: unknown = hits === 0 ? body : JSON.parse(text)
     const [name = '', whole = null] = Object.entries(raw)[0] ?? []

@@ -2,6 +2,7 @@
 import type { Recorder } from '../../call/ports.ts'
 import type { CredentialViolation } from '../../schema/credentials.ts'
 import type { EgressEndpoint, EgressEvent } from '../../schema/egress.ts'
+import type { RecordType } from '../../schema/record-type.ts'
 import type { Emit } from '../../supervisor/ports.ts'
 import type { Outfit, OutfitParts } from './outfit.ts'
 
@@ -22,12 +23,18 @@ export function egressRecord(
 ): Pick<OutfitParts, 'tell' | 'isRecording' | 'strayed' | 'misused' | 'failed'> {
   let isRecording = true
   const blocked = new WeakMap<Outfit, Map<string, number>>()
-  const say = (outfit: Outfit, type: string, detail: Readonly<Record<string, unknown>>): void => {
+  const say = (outfit: Outfit, type: RecordType, detail: Readonly<Record<string, unknown>>): void => {
     const { server, instance, principal } = outfit
     const calls = outfit.calls.map(({ call }) => call)
-    ports.emit({ type, server: server.name, instance, principal, detail: { ...detail, calls } })
+    ports.emit({
+      type: type.replace('.', '/'),
+      server: server.name,
+      instance,
+      principal,
+      detail: { ...detail, calls },
+    })
     const body = { server: server.name, instance, ...detail, calls }
-    ports.record(type.replace('/', '.'), body).then(
+    ports.record(type, body).then(
       () => (isRecording = true),
       () => (isRecording = false), // the journal tells of itself
     )
@@ -36,7 +43,7 @@ export function egressRecord(
     void ports.violateScope(outfit.server.name, detail).catch(() => undefined)
   return {
     isRecording: () => isRecording,
-    tell: (outfit, event) => say(outfit, `egress/${types[event.kind]}`, detailOf(event)),
+    tell: (outfit, event) => say(outfit, `egress.${types[event.kind]}`, detailOf(event)),
     strayed(outfit, { host, port }: EgressEndpoint) {
       const tools = [...new Set(outfit.calls.map(({ subject }) => subject))].join(', ')
       halt(
@@ -59,7 +66,7 @@ export function egressRecord(
       blocked.set(outfit, counts)
       // The first, the second, the fourth, …: a server that tries for ever fills no journal.
       if ((count & (count - 1)) !== 0) return
-      say(outfit, 'credential/blocked', { credential, host, port, reason, count })
+      say(outfit, 'credential.blocked', { credential, host, port, reason, count })
       const detail = `${outfit.server.name} ${saying(violation)}`
       if (reason === 'no-lease' || reason === 'dead')
         void ports.distrust(outfit.server.name, detail).catch(() => undefined)

@@ -1,5 +1,6 @@
 // The journal as operators ask for it: records that match, records as they come, and whether it is what was written.
 import type { Place } from '../../config/origin.ts'
+import { SallyportError } from '../../errors.ts'
 import { unaskable } from '../../journal/failures.ts'
 import { type Found, queryJournal } from '../../journal/read.ts'
 import type { JournalRecord } from '../../journal/record.ts'
@@ -8,7 +9,9 @@ import { lackingBeside } from '../../journal/sidecars.ts'
 import { verifyApart } from '../../journal/verify-apart.ts'
 import { matchesName } from '../../lib/glob.ts'
 import { late } from '../../lib/late.ts'
+import { meant } from '../../lib/nearest.ts'
 import type { AuditQuery as Query } from '../../rpc/governed.ts'
+import { recordTypes } from '../../schema/record-type.ts'
 import type { Policy } from '../../supervisor/ports.ts'
 import { explainCall } from './explain-call.ts'
 import type { Governance } from '../governance/governance.ts'
@@ -55,6 +58,8 @@ export function auditMethods({ governance, directory, key, policy }: AuditPorts)
     // A folder that is away is no journal in which nothing matches.
     if (found.records.length === 0 && listSegments(directory).length === 0)
       throw unaskable(directory, 'ENOENT')
+    // A daemon of another version may have written what this one has no word for.
+    if (found.records.length === 0) expectType(query.type)
     return found
   }
   const feed = new JournalFeed(governance.journal, directory)
@@ -99,6 +104,18 @@ async function placeOf(rule: string, settings: Policy['settings']): Promise<Plac
 
 const asksForAll = ({ type, server, call, seq }: Query): boolean =>
   [type, server, call, seq].every((asked) => asked === undefined)
+
+/** Throws where no record of this daemon's could ever match. */
+function expectType(asked: string | undefined): void {
+  if (asked === undefined || recordTypes.some((type) => matchesName(asked, type))) return
+  const families = [...new Set(recordTypes.map((type) => type.replace(/\..*/, '.*')))]
+  const got = JSON.stringify(asked)
+  const slip = meant(asked, [...recordTypes, ...families]) || `: ${families.join(', ')}`
+  throw new SallyportError(
+    'ERR_INVALID_PARAMS',
+    `audit/query: type: got ${got}, expected a type of record${slip}`,
+  )
+}
 
 function isAsked({ seq, type, body }: JournalRecord, asked: Query): boolean {
   if (asked.seq !== undefined && seq !== asked.seq) return false

@@ -222,7 +222,7 @@ describe('a secret with a known shape', () => {
     ],
     ['what is said around them', { reason: `it said ${secret}` }, {}],
   ])('is not kept in %s, and counted', async (_title, body, raw) => {
-    await recorder.record('test.note', body, raw)
+    await recorder.record('logs.dropped', body, raw)
     const { redacted, response } = last()
     expect(redacted).toBe(1)
     const beside =
@@ -237,13 +237,14 @@ test('records are folded in the order of the journal, before whoever recorded th
   const order: string[] = []
   const known = beginning.seq
   await Promise.all(
-    ['a', 'b', 'c'].map((type) =>
+    (['hold.placed', 'hold.released', 'trust.reset'] as const).map((type) =>
       recorder
         .record(type, {})
-        .then(() => order.push(`${type} after ${folded.map((one) => one.type).join('')}`)),
+        .then(() => order.push(`${type} after ${folded.map((one) => one.type).join(' ')}`)),
     ),
   )
-  expect(order).toEqual(['a after abc', 'b after abc', 'c after abc'])
+  const all = 'hold.placed hold.released trust.reset'
+  expect(order).toEqual(all.split(' ').map((type) => `${type} after ${all}`))
   expect(folded.map(({ seq }) => seq - known)).toEqual([2, 3, 4])
 })
 

@@ -19,7 +19,7 @@ test('a follower that does not read has little read for it, and misses nothing o
   } as unknown as MethodCall
   const { head } = await methods['audit/query']({ follow: true, limit: 1 }, call)
   const text = 'x'.repeat(20_000)
-  await Promise.all(Array.from({ length: 600 }, () => governance.recorder.record('test.note', { text })))
+  await Promise.all(Array.from({ length: 600 }, () => governance.recorder.record('logs.dropped', { text })))
 
   const [reader, first] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
   const over = new AbortController()
@@ -46,9 +46,9 @@ test('of many answers that are asked for at once a few are put together, and all
   const { governance, directory, policy } = at
   const methods = auditMethods({ governance, directory, policy, key: new Uint8Array(32) })
   const text = 'x'.repeat(20_000)
-  await Promise.all(Array.from({ length: 100 }, () => governance.recorder.record('test.note', { text })))
+  await Promise.all(Array.from({ length: 100 }, () => governance.recorder.record('logs.dropped', { text })))
   const call = { signal: new AbortController().signal } as MethodCall
-  const ask = async () => methods['audit/query']({ type: 'test.note' }, call)
+  const ask = async () => methods['audit/query']({ type: 'logs.dropped' }, call)
   await ask()
   const before = bytesRead()
   const all = Array.from({ length: 40 }, ask)
@@ -62,7 +62,7 @@ test('an answer that nobody waits for any more is not put together', async () =>
   await using at = await governed({ rules: [], emit: () => undefined })
   const { governance, directory, policy } = at
   const methods = auditMethods({ governance, directory, policy, key: new Uint8Array(32) })
-  await governance.recorder.record('test.note', {})
+  await governance.recorder.record('logs.dropped', {})
   const gone = new AbortController()
   const asked = methods['audit/query']({}, { signal: gone.signal } as MethodCall)
   gone.abort(new Error('gone'))
@@ -79,4 +79,37 @@ test('a journal that is not where it was written is told as that, and not as one
   await expect(ask()).rejects.toMatchObject({ code: 'ERR_JOURNAL' })
   renameSync(`${directory}.away`, directory)
   expect((await ask()).records).toHaveLength(1)
+})
+
+test.each([
+  ['for what there is', { limit: 5 }],
+  ['to follow', { follow: true, limit: 5 }],
+  ['of one server', { server: 'files' }],
+])('a type that no record is ever of is refused by name, asked %s', async (_title, query) => {
+  await using at = await governed({ rules: [], emit: () => undefined })
+  const { governance, directory, policy } = at
+  const methods = auditMethods({ governance, directory, policy, key: new Uint8Array(32) })
+  const call = {
+    signal: new AbortController().signal,
+    afterReply: () => expect.unreachable(),
+  } as unknown as MethodCall
+  for (const [type, said] of [
+    ['call.outcom', 'got "call.outcom", expected a type of record; did you mean call.outcome?'],
+    ['calls.*', 'got "calls.*", expected a type of record; did you mean call.*?'],
+    ['nothing', /^audit\/query: type: got "nothing", expected a type of record: approval\.\*, call\.\*, /],
+  ] as const)
+    await expect(methods['audit/query']({ ...query, type }, call)).rejects.toMatchObject({
+      code: 'ERR_INVALID_PARAMS',
+      message: typeof said === 'string' ? `audit/query: type: ${said}` : expect.stringMatching(said),
+    })
+})
+
+test('a type that this daemon does not know is found where the journal has one of it', async () => {
+  await using at = await governed({ rules: [], emit: () => undefined })
+  const { governance, directory, policy } = at
+  const methods = auditMethods({ governance, directory, policy, key: new Uint8Array(32) })
+  await governance.journal.append({ type: 'of.another-version', body: '{"says":1}' })
+  const call = { signal: new AbortController().signal } as MethodCall
+  const { records } = await methods['audit/query']({ type: 'of.another-version' }, call)
+  expect(records).toMatchObject([{ body: { says: 1 } }])
 })

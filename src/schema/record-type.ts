@@ -1,0 +1,48 @@
+// What records of the journal can be of: whoever writes one, and whoever asks for some, takes a word of this list.
+
+/** Every type; one that is given up stays, since journals have records of it. */
+export const recordTypes = [
+  'approval.asked',
+  'approval.denied',
+  'approval.ended',
+  'approval.granted',
+  'approval.revoked',
+  'approval.standing',
+  'approval.used',
+  'call.denied',
+  'call.intent',
+  'call.outcome',
+  'config.applied',
+  'config.effect',
+  'config.refused',
+  'credential.blocked',
+  'credential.failed',
+  'dynamic.applied',
+  'egress.closed',
+  'egress.connected',
+  'egress.refused',
+  'hold.placed',
+  'hold.released',
+  'image.changed',
+  'image.pinned',
+  'journal.pruned',
+  'journal.shortened',
+  'logs.dropped',
+  'owed.refused',
+  'permit.revoked',
+  'runs.pruned',
+  'segment.opened',
+  'server.launched',
+  'server.quarantined',
+  'server.registered',
+  'server.released',
+  'server.removed',
+  'snapshot.refused',
+  'surface.accepted',
+  'surface.changed',
+  'trust.reset',
+  'trust.violated',
+] as const
+
+/** What a record is of. */
+export type RecordType = (typeof recordTypes)[number]
