@@ -4,7 +4,8 @@ import type { Command } from 'commander'
 import type { Client } from '../client/client.ts'
 import { loadDeclaration } from '../config/declaration.ts'
 import { thisHost } from '../config/host.ts'
-import { hint, printJson, printTable } from './output.ts'
+import { counted } from '../lib/counted.ts'
+import { hint, isDone, printJson, printTable } from './output.ts'
 import { reach, reaching } from './reach.ts'
 import type { ReachOptions } from './reach.ts'
 
@@ -32,8 +33,9 @@ export function registerAccept(program: Command): void {
           { server, ...declaration, ...tools },
           { signal },
         )
-        if (options.json === true) return printJson(result)
         const { accepted, left_out: leftOut, borrowed, declaration_version: version } = result
+        isDone(`of ${server} ${counted(accepted.length, 'tool is', 'tools are')} accepted`)
+        if (options.json === true) return printJson(result)
         const noted = (name: string): string =>
           borrowed.includes(name) ? ', under a name of hosts’ own tools' : ''
         printTable(

@@ -4,7 +4,7 @@ import { type Command, Option } from 'commander'
 import { readEntry } from '../config/entry.ts'
 import { thisHost } from '../config/host.ts'
 import { SallyportError } from '../errors.ts'
-import { hint, printJson } from './output.ts'
+import { printDone } from './output.ts'
 import { parseMount } from './mount.ts'
 import { reach, reaching } from './reach.ts'
 import type { ReachOptions } from './reach.ts'
@@ -61,11 +61,11 @@ export function registerAdd(program: Command): void {
             ? { entry: entryOf(args, options), directory: process.cwd() }
             : await readEntry(resolve(options.entry), [thisHost().uid])
         const result = await client.call('servers/add', { server, entry, directory }, { signal })
-        if (options.json === true) printJson(result)
-        else
-          hint(
-            `${server} ${result.version} is registered; sallyport declare ${server} drafts what there is to accept`,
-          )
+        printDone(
+          `${server} ${result.version} is registered; sallyport declare ${server} drafts what there is to accept`,
+          result,
+          options.json,
+        )
       })
     })
 }

@@ -1,6 +1,6 @@
 // `sallyport approve ID`: yes to one call, or to all like it.
 import { type Command, Option } from 'commander'
-import { hint, printJson } from './output.ts'
+import { printDone } from './output.ts'
 import { reach, reaching } from './reach.ts'
 import type { ReachOptions } from './reach.ts'
 import { approvalId } from './word.ts'
@@ -24,8 +24,7 @@ export function registerApprove(program: Command): void {
     .action((id: string, options: ApproveOptions) =>
       reach(options, 'operator', async ({ client, signal }) => {
         const result = await client.call('approvals/approve', { id, scope: options.scope }, { signal })
-        if (options.json === true) printJson(result)
-        else hint(`approved, ${result.scope}`)
+        printDone(`approved, ${result.scope}`, result, options.json)
       }),
     )
 }

@@ -6,7 +6,7 @@ import { isJson } from '../lib/is-json.ts'
 import { members } from '../lib/json-scan.ts'
 import { RawJson } from '../lib/raw-json.ts'
 import { wholeNumber } from './number.ts'
-import { printJson, visible } from './output.ts'
+import { isDone, printJson, visible } from './output.ts'
 import { reach, reaching } from './reach.ts'
 import type { ReachOptions } from './reach.ts'
 
@@ -31,6 +31,7 @@ export function registerCall(program: Command): void {
         const params = { server, tool, arguments: given, ...timeout }
         const answer = await client.callText('tools/call', params, { signal })
         const result = JSON.parse(answer.raw) as CallResult
+        isDone(`${server} ${tool} was called (${result.call_id})`)
         if (options.json === true) process.stdout.write(`${answer.raw}\n`)
         else print(result)
         if (result.metadata.truncated) process.stderr.write(`${cutNotice(result)}\n`)

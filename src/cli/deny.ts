@@ -1,6 +1,6 @@
 // `sallyport deny ID`: no to a call that waits, or the end of an approval that stands.
 import type { Command } from 'commander'
-import { hint, printJson } from './output.ts'
+import { printDone } from './output.ts'
 import { reach, reaching } from './reach.ts'
 import type { ReachOptions } from './reach.ts'
 import { approvalId } from './word.ts'
@@ -20,8 +20,7 @@ export function registerDeny(program: Command): void {
         const result = await client.call('approvals/deny', reason === undefined ? { id } : { id, reason }, {
           signal,
         })
-        if (options.json === true) printJson(result)
-        else hint('denied')
+        printDone('denied', result, options.json)
       }),
     )
 }

@@ -1,7 +1,7 @@
 // `sallyport hold`: a checkpoint that calls do not pass until it is released; without a word, the checkpoints that stand.
 import type { Command } from 'commander'
 import { SallyportError } from '../errors.ts'
-import { hint, printJson, printTable } from './output.ts'
+import { hint, printDone, printJson, printTable } from './output.ts'
 import { reach, reaching } from './reach.ts'
 import type { ReachOptions } from './reach.ts'
 import { wordFor } from './word.ts'
@@ -30,9 +30,8 @@ export function registerHold(program: Command): void {
           if (server === undefined || [tool, lineage, name].some((other) => other !== undefined))
             throw new SallyportError('ERR_USAGE', '--stop takes a server alone: sallyport hold SERVER --stop')
           const result = await client.call('servers/quarantine', { server, ...why }, { signal })
-          return options.json === true
-            ? printJson(result)
-            : hint(`${server} is stopped and quarantined; sallyport release ${server} ends it`)
+          const done = `${server} is stopped and quarantined; sallyport release ${server} ends it`
+          return printDone(done, result, options.json)
         }
         if (server === undefined && lineage === undefined && (name ?? reason) !== undefined)
           throw new SallyportError(
@@ -48,8 +47,7 @@ export function registerHold(program: Command): void {
           ...(name === undefined ? {} : { name }),
         }
         const hold = await client.call('servers/hold', { ...asked, ...why }, { signal })
-        if (options.json === true) printJson(hold)
-        else hint(`held as ${hold.name}; sallyport release ${hold.name} ends it`)
+        printDone(`held as ${hold.name}; sallyport release ${hold.name} ends it`, hold, options.json)
       }),
     )
 }

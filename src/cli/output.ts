@@ -94,6 +94,21 @@ export function printJson(value: unknown): void {
   process.stdout.write(`${visibleJson(value, process.stdout.isTTY ? 2 : 0)}\n`)
 }
 
+let done: string | null = null
+
+/** Keeps in words what the verb has done, for the case that stdout takes nothing: it is not to be done again. */
+export const isDone = (words: string): void => void (done = words)
+
+/** What the verb has done; null while that is nothing. */
+export const whatIsDone = (): string | null => done
+
+/** Tells what the verb has done: in words on stderr, or as JSON. */
+export function printDone(words: string, result: unknown, json: boolean | undefined): void {
+  isDone(words)
+  if (json === true) printJson(result)
+  else hint(words)
+}
+
 /** A value as JSON in which what JSON leaves as it is, and a terminal obeys, stands as an escape. */
 export const visibleJson = (value: unknown, space = 0): string =>
   JSON.stringify(value, null, space).replace(/[\x7f-\x9f\p{Cf}\p{Co}\p{Cn}\u2028\u2029]/gu, (character) =>

@@ -1,7 +1,7 @@
 // `sallyport permits`: what may be sent in the next seconds, and the way to stop it.
 import type { Command } from 'commander'
 import { SallyportError } from '../errors.ts'
-import { hint, printJson, printTable } from './output.ts'
+import { hint, printDone, printJson, printTable } from './output.ts'
 import { reach, reaching } from './reach.ts'
 import { counted } from '../lib/counted.ts'
 import type { ReachOptions } from './reach.ts'
@@ -45,8 +45,7 @@ export function registerPermits(program: Command): void {
         const which = id === undefined ? { server: server ?? '' } : { id }
         const asked = reason === undefined ? which : { ...which, reason }
         const result = await client.call('permits/revoke', asked, { signal })
-        if (options.json === true) printJson(result)
-        else hint(`${counted(result.revoked.length, 'permit')} revoked`)
+        printDone(`${counted(result.revoked.length, 'permit')} revoked`, result, options.json)
       }),
     )
 }

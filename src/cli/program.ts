@@ -1,9 +1,9 @@
 // The verbs, each loaded only when it is asked for.
 import { Command, CommanderError } from 'commander'
-import { refusalOf } from '../config/named-file.ts'
+import { refusalOf, troubleOf } from '../config/named-file.ts'
 import { SallyportError } from '../errors.ts'
 import { packageVersion } from '../lib/version.ts'
-import { printJson, visible } from './output.ts'
+import { printJson, visible, whatIsDone } from './output.ts'
 import { expectOnce } from './repeated.ts'
 
 type Register = (program: Command) => void
@@ -123,6 +123,13 @@ function endUnheard(error: NodeJS.ErrnoException): void {
   if (error.code === 'EPIPE') process.exit(0)
   const stdout = { path: 'stdout', access: 'write', code: 'ERR_INTERNAL', mend: 'send it elsewhere' } as const
   const failure = refusalOf(error, stdout) ?? SallyportError.from(error)
-  process.stderr.write(`sallyport: ${failure.message} (${failure.code})\n`)
+  process.stderr.write(`sallyport: ${visible(unheard(failure))} (${failure.code})\n`)
   process.exit(failure.exitStatus)
+}
+
+// Who is told to try again would have it done twice.
+function unheard({ message, details: { got } }: SallyportError): string {
+  const done = whatIsDone()
+  if (done === null) return message
+  return `stdout: ${troubleOf(String(got), 'write')}, yet this is done: ${done}`
 }

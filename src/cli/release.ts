@@ -1,6 +1,6 @@
 // `sallyport release NAME`: the end of a hold, or of a server's quarantine.
 import type { Command } from 'commander'
-import { hint, printJson } from './output.ts'
+import { printDone } from './output.ts'
 import { reach, reaching } from './reach.ts'
 import type { ReachOptions } from './reach.ts'
 
@@ -18,8 +18,7 @@ export function registerRelease(program: Command): void {
         const { reason } = options
         const asked = reason === undefined ? { name } : { name, reason }
         const result = await client.call('servers/release', asked, { signal })
-        if (options.json === true) printJson(result)
-        else hint(`${name}: ended the ${result.released.join(' and the ')}`)
+        printDone(`${name}: ended the ${result.released.join(' and the ')}`, result, options.json)
       }),
     )
 }

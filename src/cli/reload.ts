@@ -1,6 +1,6 @@
 // `sallyport reload`: the daemon goes over to what its configuration says now, wholly or not at all.
 import type { Command } from 'commander'
-import { hint, printJson } from './output.ts'
+import { hint, printDone } from './output.ts'
 import { reach, reaching } from './reach.ts'
 import { counted } from '../lib/counted.ts'
 import type { ReachOptions } from './reach.ts'
@@ -11,13 +11,14 @@ export function registerReload(program: Command): void {
     .action((options: ReachOptions) =>
       reach(options, 'operator', async ({ client, signal }) => {
         const result = await client.call('daemon/reload', {}, { signal })
-        if (options.json === true) return printJson(result)
+        const done = `reloaded; ${counted(result.unchanged.length, 'server is', 'servers are')} as before`
+        if (options.json === true) return printDone(done, result, true)
         for (const warning of result.warnings) hint(`warning: ${warning}`)
         for (const { server, code, reason } of result.left_out)
           hint(`${server} is left out: ${reason} (${code})`)
         for (const what of ['added', 'changed', 'removed'] as const)
           if (result[what].length > 0) hint(`${what}: ${result[what].join(', ')}`)
-        hint(`reloaded; ${counted(result.unchanged.length, 'server is', 'servers are')} as before`)
+        hint(done)
       }),
     )
 }

@@ -1,6 +1,6 @@
 // `sallyport remove NAME`: stops a server that was registered or launched, and forgets it with all that stood on it.
 import type { Command } from 'commander'
-import { hint, printJson } from './output.ts'
+import { printDone } from './output.ts'
 import { reach, reaching } from './reach.ts'
 import { counted } from '../lib/counted.ts'
 import type { ReachOptions } from './reach.ts'
@@ -12,11 +12,11 @@ export function registerRemove(program: Command): void {
     .action((server: string, options: ReachOptions) =>
       reach(options, 'any', async ({ client, signal }) => {
         const result = await client.call('servers/remove', { server }, { signal })
-        if (options.json === true) printJson(result)
-        else
-          hint(
-            `${server} is removed; ${counted(result.stopped.length, 'instance')} stopped, ${counted(result.permits.length, 'permit')} ended`,
-          )
+        printDone(
+          `${server} is removed; ${counted(result.stopped.length, 'instance')} stopped, ${counted(result.permits.length, 'permit')} ended`,
+          result,
+          options.json,
+        )
       }),
     )
 }

@@ -1,6 +1,6 @@
 // `sallyport start NAME`: has the caller's instance of a server up before the first call needs it, or again after it was lost.
 import type { Command } from 'commander'
-import { hint, printJson } from './output.ts'
+import { printDone } from './output.ts'
 import { reach, reaching } from './reach.ts'
 import type { ReachOptions } from './reach.ts'
 
@@ -11,8 +11,7 @@ export function registerStart(program: Command): void {
     .action((server: string, options: ReachOptions) =>
       reach(options, 'any', async ({ client, signal }) => {
         const instance = await client.call('servers/start', { server }, { signal })
-        if (options.json === true) printJson(instance)
-        else hint(`${server} is ${instance.state}: ${instance.id}`)
+        printDone(`${server} is ${instance.state}: ${instance.id}`, instance, options.json)
       }),
     )
 }

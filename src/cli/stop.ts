@@ -1,6 +1,6 @@
 // `sallyport stop NAME`: ends what runs of a server; the next call starts it again.
 import type { Command } from 'commander'
-import { hint, printJson } from './output.ts'
+import { printDone } from './output.ts'
 import { reach, reaching } from './reach.ts'
 import { counted } from '../lib/counted.ts'
 import type { ReachOptions } from './reach.ts'
@@ -14,11 +14,11 @@ export function registerStop(program: Command): void {
     .action((server: string, options: ReachOptions) =>
       reach(options, 'any', async ({ client, signal }) => {
         const result = await client.call('servers/stop', { server }, { signal })
-        if (options.json === true) printJson(result)
-        else
-          hint(
-            `${server} is stopped: ${counted(result.stopped.length, 'instance')} ended, nothing of them is left`,
-          )
+        printDone(
+          `${server} is stopped: ${counted(result.stopped.length, 'instance')} ended, nothing of them is left`,
+          result,
+          options.json,
+        )
       }),
     )
 }

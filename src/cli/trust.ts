@@ -1,7 +1,8 @@
 // `sallyport trust`: what each tool has earned by its own calls, and what it has done to lose it.
 import type { Command } from 'commander'
 import type { TrustView } from '../rpc/governed.ts'
-import { hint, printJson, printTable } from './output.ts'
+import { counted } from '../lib/counted.ts'
+import { hint, isDone, printJson, printTable } from './output.ts'
 import type { Cell } from './output.ts'
 import { reach, reaching } from './reach.ts'
 import type { ReachOptions } from './reach.ts'
@@ -36,6 +37,7 @@ export function registerTrust(program: Command): void {
           ...(reason === undefined ? {} : { reason }),
         }
         const { reset } = await client.call('trust/reset', asked, { signal })
+        isDone(`trust in ${counted(reset.length, 'tool')} of ${server} begins anew`)
         if (options.json === true) printJson({ reset })
         else print(reset)
       }),

@@ -2,6 +2,7 @@
 import { spawnSync } from 'node:child_process'
 import { closeSync, openSync } from 'node:fs'
 import { expect, test } from 'vitest'
+import { eventually } from '../support/eventually.ts'
 import { configOf, daemon, fixture, main, place, type Place } from '../support/daemon.ts'
 
 /** Runs a verb whose stdout takes nothing. */
@@ -34,6 +35,50 @@ test('an output that is full is told, and no anchor of an export that nobody has
       ),
     })
   }
+}, 60_000)
+
+test('what a verb has done is told where its answer finds no room', async () => {
+  const servers = { plain: fixture('echo'), asked: fixture('echo') }
+  const rules = [
+    { permission: 'mcp:asked:*', action: 'ask' },
+    { permission: 'mcp:*:*', action: 'allow' },
+  ]
+  await using at = await daemon(configOf(servers, { rules }))
+  const watcher = at.start(['approvals', '--watch', '--json'])
+  const asked = async (nth: number): Promise<string> => {
+    void at.client.call('tools/call', { server: 'asked', tool: 'echo', arguments: {} }).catch(() => undefined)
+    return eventually(async () => (await at.client.call('approvals/list', {})).pending[nth]?.id)
+  }
+  await eventually(async () => (await at.client.call('approvals/list', {})).listeners > 0)
+  for (const [line, told] of [
+    [`approve ${await asked(0)} --json`, /approved, once/],
+    [`deny ${await asked(1)} --json`, /denied/],
+    ['hold plain --name h --json', /held as h/],
+    ['release h --json', /h: ended the hold/],
+    ['hold plain --stop --json', /plain is stopped and quarantined/],
+    ['release plain --json', /plain: ended the quarantine/],
+    ['start plain --json', /plain is ready/],
+    ['call plain echo', /plain echo was called \(c-[\w-]+\)/],
+    ['call plain echo --json', /plain echo was called \(c-[\w-]+\)/],
+    ['trust reset plain', /trust in 3 tools of plain begins anew/],
+    ['trust reset plain echo --json', /trust in 1 tool of plain begins anew/],
+    ['accept plain', /of plain 3 tools are accepted/],
+    ['permits revoke --server plain --json', /0 permits revoked/],
+    ['stop plain --json', /plain is stopped: 1 instance ended/],
+    ['reload --json', /reloaded; 2 servers are as before/],
+  ] as const) {
+    const { status, stderr } = intoFull(at, line)
+    expect({ line, status, stderr }).toEqual({
+      line,
+      status: 1,
+      stderr: expect.stringMatching(
+        new RegExp(
+          `^sallyport: stdout: cannot be written \\(ENOSPC\\), yet this is done: ${told.source}.* \\(ERR_SHORTAGE\\)\n$`,
+        ),
+      ),
+    })
+  }
+  watcher.kill()
 }, 60_000)
 
 test('a verb whose stderr takes nothing ends with the status that it has', async () => {
