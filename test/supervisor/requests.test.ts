@@ -281,6 +281,40 @@ test.each(['{"requestId":null}', '{"requestId":{"a":1}}', '{"requestId":[1]}', '
   },
 )
 
+const takesBack = (params: string): string =>
+  `{"jsonrpc":"2.0","method":"notifications/cancelled","params":${params}}`
+
+test.each([
+  '{}',
+  '{"requestId":null}',
+  '{"requestId":["s1"]}',
+  '{"requestId":"s1","requestId":"s1"}',
+  '{"requestId":"s2"}',
+  '{"requestId":1}',
+])('a server takes back what it has asked of the host, and says so of nothing else: %s', async (params) => {
+  await using host = await scripted()
+  host.send(`{"jsonrpc":"2.0","id":"i","method":"initialize","params":{${hello}}}`)
+  await host.answer('i')
+  const whole = takesBack('{"reason":"why","requestId":"s1"}')
+  const other = takesBack(params)
+  host.send(tell(1, request('ping'), other, whole, whole, ok(1)))
+  await host.answer(1)
+  expect(host.lines.slice(1)).toEqual([request('ping'), whole, ok(1)])
+  const refused = { detail: { sender: 'server', code: 'ERR_INVALID_REQUEST' } }
+  expect(host.eventsOf('session/refused')).toMatchObject([refused, refused])
+})
+
+test('in the later era a server ends what the host has open, and nothing else', async () => {
+  await using host = await scripted()
+  const end = takesBack('{"requestId":1,"reason":"why"}')
+  host.send(tell(1, takesBack('{"requestId":2}'), takesBack('{}'), end, ok(1)))
+  await host.answer(1)
+  expect(host.lines).toEqual([end, ok(1)])
+  host.send(tell(2, end, ok(2)))
+  await host.answer(2)
+  expect(host.lines.slice(2)).toEqual([ok(2)])
+})
+
 test('a cancelled request may still be answered, and no other can take its id before', async () => {
   await using host = await scripted()
   host.send(tell(9, ok(9)))

@@ -37,6 +37,9 @@ export const mayNotAsk = (server: string, method: string, asked: string, reason:
 export const tooManyAsked = (): SallyportError =>
   new SallyportError('ERR_BUSY', 'the host has too many requests of this server, or one with the same id')
 
+export const nothingEnds = (): SallyportError =>
+  new SallyportError('ERR_INVALID_REQUEST', 'its requestId is of nothing that it may end')
+
 /** What a server is told that asks for what it may not. */
 export const refused = (server: string, method: string, reason: string): SallyportError =>
   new SallyportError(

@@ -184,6 +184,11 @@ export class Conversation {
     return request
   }
 
+  /** The server takes a request of its own back, or in the later era ends one of the host's; false where it has none such. */
+  serverEnds(key: string): boolean {
+    return this.isLegacy ? this.settleServer(key) !== null : this.hostRequests.get(key)?.id.key === key
+  }
+
   /** Everything that the host waits for; from here on it waits for nothing. */
   giveUp(): readonly HostRequest[] {
     const open = this.hostRequests.values()

@@ -10,14 +10,15 @@ import { lastId, readEnvelope, readHead } from '../message/envelope.ts'
 import type { Envelope, Notification, Request, Response } from '../message/envelope.ts'
 import { askedPlainly } from '../questions/as-task.ts'
 import { doesAsk, judgeInput, retryLine } from '../questions/input-required.ts'
-import { mayNotAsk, oversized, refused, tooManyAsked, versionOf } from './answer-parts.ts'
+import { mayNotAsk, nothingEnds, oversized, refused, tooManyAsked, versionOf } from './answer-parts.ts'
 import { answerWithoutCredentials } from '../message/credential-meta.ts'
 import { evidenceOf, heldAgain } from './held.ts'
 import { introduction } from './instructions.ts'
 import { anew, leakIn } from './leak.ts'
-import { type MessageId, messageId } from '../message/message-id.ts'
+import type { MessageId } from '../message/message-id.ts'
 import { awaitAnswer, declaredFor, questionOf, taskOf, whyNotAsked } from './person.ts'
 import type { Declared } from '../questions/declared.ts'
+import { idAt, only } from '../shared/lines.ts'
 import { serverMay, whyNotHost, whyOff } from '../questions/server-may.ts'
 import { mayNotSend, mayNotTell } from '../questions/url-required.ts'
 import { unreadableAnswer } from '../message/unavailable.ts'
@@ -274,12 +275,9 @@ export class ServerLane {
       }
       awaitAnswer(this.#wire, asked, verdict)
     }
-    if (route === 'cancel' && params !== null) {
-      const named = params.inner.find(({ key }) => key === 'requestId')
-      const id = named === undefined ? null : messageId(text.slice(named.start, named.end))
-      if (id !== null) talk.settleServer(id.key)
-    }
-    return 'pass'
+    if (route !== 'cancel') return 'pass'
+    const id = idAt(text, only(params?.inner ?? [], 'requestId'))
+    return id !== null && talk.serverEnds(id.key) ? 'pass' : this.#refused(method, nothingEnds())
   }
 
   #refused(method: string, error: SallyportError | null = null): Verdict {
