@@ -152,6 +152,11 @@ export class Permits {
     this.#live.delete(id)
   }
 
+  /** True where a permit lives that `which` says yes to. */
+  some(which: (permit: Permit) => boolean): boolean {
+    return this.#live.values().some(which)
+  }
+
   /** Ends every live permit that `which` says yes to; returns their ids. */
   revoke(which: (permit: Permit) => boolean): readonly string[] {
     const ended = this.#live

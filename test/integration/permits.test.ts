@@ -152,24 +152,37 @@ describe('a permit of a call that waits', () => {
   })
 })
 
-test('a permit ends with the approval that it stands on', async () => {
-  const ended = new AbortController()
-  const granting = (async () => {
-    for await (const { method, params } of operator.approvals({ signal: ended.signal }))
-      if (method === 'approvals/asked')
-        await operator.call('approvals/approve', { id: params.id, scope: 'policy' })
-  })().catch(() => undefined)
-  await eventually(async () => (await operator.call('approvals/list', {})).listeners > 0)
-  await call('asking')
-  const { standing } = await operator.call('approvals/list', {})
-  const { made, open, sent } = await waiting('asking')
-  await operator.call('approvals/deny', { id: standing[0]?.id ?? '' })
-  open()
-  expect(await made).toMatchObject(refusedAs('authenticity', 'it was ended'))
-  expect(sent()).toBe(0)
-  ended.abort()
-  await granting
-})
+test.each(['policy', 'once'] as const)(
+  'a permit ends with the approval that it stands on, said for %s',
+  async (scope) => {
+    const ended = new AbortController()
+    const said: string[] = []
+    const { promise: listens, resolve: subscribed } = Promise.withResolvers<void>()
+    const granting = (async () => {
+      for await (const { method, params } of operator.approvals({ signal: ended.signal, subscribed }))
+        if (method === 'approvals/asked') {
+          said.push(params.id)
+          await operator.call('approvals/approve', { id: params.id, scope })
+        }
+    })().catch(() => undefined)
+    await listens
+    await call('asking')
+    const { made, open, sent } = await waiting('asking')
+    const id = said.at(-1) ?? ''
+    await operator.call('approvals/deny', { id, reason: 'a slip' })
+    open()
+    expect(await made).toMatchObject(refusedAs('authenticity', 'it was ended'))
+    expect(sent()).toBe(0)
+    expect(bodiesOf(at.stateDir, 'approval.revoked').at(-1)).toMatchObject({ id, reason: 'a slip' })
+    // What was sent or ended is not taken back again.
+    for (const one of said)
+      expect(await codeOf(operator.call('approvals/deny', { id: one }))).toMatchObject({
+        code: 'ERR_APPROVAL_NOT_FOUND',
+      })
+    ended.abort()
+    await granting
+  },
+)
 
 test('what a session says of permits and approvals is words for the server, and opens nothing', async () => {
   const { metadata } = await call('plain')

@@ -1,5 +1,6 @@
 // The operator's answers: questions that wait, approvals that stand, and the subscription that makes calls wait at all.
 import type { PendingApproval, StandingApproval } from '../../call/approve.ts'
+import type { Permit } from '../../call/permit.ts'
 import { SallyportError } from '../../errors.ts'
 import type { OperatorMethods } from '../../rpc/protocol.ts'
 import { actor } from '../governance/actor.ts'
@@ -61,10 +62,13 @@ export function approvalMethods({ governance, events }: ApprovalPorts): MethodTa
     'approvals/deny': ({ id, reason = '' }, { caller }) =>
       inTurnOf(id, async () => {
         const by = actor(caller)
-        if (approvals.standing().some((standing) => standing.id === id)) {
+        const standsOn = ({ binding }: Permit): boolean => binding.approval === id
+        // A yes to one call stands for as long as that waits for its process.
+        if (approvals.standing().some((standing) => standing.id === id) || permits.some(standsOn)) {
           await recorder.record('approval.revoked', { id, ...by, reason })
-          approvals.void((standing) => 'id' in standing && standing.id === id)
-          permits.revoke(({ binding }) => binding.approval === id)
+          const ended = approvals.void((standing) => 'id' in standing && standing.id === id)
+          const revoked = permits.revoke(standsOn)
+          if (ended.length + revoked.length === 0) throw notWaiting(id)
           return { id }
         }
         await recorder.record('approval.denied', { ...aboutQuestion(governance, id), ...by, reason })
