@@ -156,3 +156,19 @@ test('a host that has said all, and is asked, is waited for no longer', async ()
   const [outcome] = await eventually(() => outcomes(host).length > 0 && outcomes(host))
   expect(outcome).toMatchObject({ outcome: 'lost' })
 })
+
+test.each(['is at work', 'is not up yet'])(
+  'a host that has said all is answered by the process of its call, which %s',
+  async (when) => {
+    await using host = await ready('slow.mjs', { instance: 'call', timeouts: within(20_000) })
+    host.send(call(1, 'wait', { ms: 300 }))
+    const own = () => host.session.views().find(({ purpose }) => purpose === 'call')
+    if (when === 'is at work') await eventually(() => own()?.state === 'ready', 10_000)
+    const said = performance.now()
+    host.socket.end()
+    expect((await host.answer(1)).result).toMatchObject({ structuredContent: { waited: 300 } })
+    await host.session.ended
+    expect(performance.now() - said).toBeLessThan(10_000)
+    expect(outcomes(host)).toMatchObject([{ outcome: 'result' }])
+  },
+)

@@ -15,7 +15,8 @@ interface Line {
 const lookMs = 50
 
 /**
- * What is held is decided first, since a server may have to be asked for that; then its input ends, as it would without us.
+ * What is held is decided first, since a server may have to be asked for that; then its input ends, as it would without us;
+ * not that of a process beside which others answer, whose end would be the session's.
  * Resolves when the host waits for nothing any more, `call_ms` after that at the latest; or when it does not read, and what it
  * said is decided or has had `eof_ms` for that.
  */
@@ -27,7 +28,7 @@ export async function lastAnswers(
   if (line === null) return
   while (boundary.isWaiting && (await line.stillReads())) await delay(lookMs)
   await soon(boundary.decided(), stop.eofMs)
-  if (instance !== 'shared') line.endInput()
+  if (instance === 'session') line.endInput()
   const until = nowMs() + timeouts.callMs
   while (boundary.isAwaited && nowMs() < until && (await line.stillReads())) await delay(lookMs)
 }
