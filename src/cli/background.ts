@@ -1,7 +1,7 @@
 // A daemon that outlives its starter: started apart, with the same environment, and awaited until one answers, ours or another's.
 import { spawn } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
-import { closeSync, fstatSync, openSync, readSync, renameSync } from 'node:fs'
+import { closeSync, fstatSync, readSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
@@ -9,6 +9,7 @@ import { connect } from '../client/client.ts'
 import type { Host } from '../config/host.ts'
 import { isErrorCode, SallyportError } from '../errors.ts'
 import { prepareStateDir } from '../rpc/runtime-dir.ts'
+import { openLog } from './daemon-log.ts'
 import { visible } from './output.ts'
 
 export interface BackgroundOptions {
@@ -20,7 +21,6 @@ export interface BackgroundOptions {
 
 /** A start takes half a second at rest, and a dozen of them at once, on a machine that has just come up, many; ms. */
 const startMs = 40_000
-const keptLogBytes = 8 * 1024 * 1024
 
 /**
  * Returns once a daemon answers on the runtime directory. Where several start at once, one wins and all return. Throws the
@@ -30,7 +30,7 @@ export async function startInBackground(options: BackgroundOptions): Promise<voi
   const { runtimeDir, stateDir } = options
   if (await answers(runtimeDir)) return
   await prepareStateDir(stateDir)
-  const log = openLog(stateDir)
+  const log = openLog(join(stateDir, 'daemon.log'))
   const from = fstatSync(log).size
   const child = start(options, log)
   try {
@@ -65,16 +65,6 @@ async function answers(runtimeDir: string): Promise<boolean> {
     if (error instanceof SallyportError && error.code === 'ERR_DAEMON_UNAVAILABLE') return false
     throw error
   }
-}
-
-// One log and the one before it, so that a daemon that is started for years fills no disk.
-function openLog(stateDir: string): number {
-  const path = join(stateDir, 'daemon.log')
-  const log = openSync(path, 'a+', 0o600)
-  if (fstatSync(log).size < keptLogBytes) return log
-  closeSync(log)
-  renameSync(path, `${path}.1`)
-  return openSync(path, 'a+', 0o600)
 }
 
 // What this start has written to the log: its own complaint, or whatever came last.
