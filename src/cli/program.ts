@@ -1,10 +1,10 @@
 // The verbs, each loaded only when it is asked for.
 import { Command, CommanderError } from 'commander'
-import { refusalOf, troubleOf } from '../config/named-file.ts'
 import { SallyportError } from '../errors.ts'
 import { packageVersion } from '../lib/version.ts'
-import { printJson, visible, whatIsDone } from './output.ts'
+import { printJson, visible } from './output.ts'
 import { expectOnce } from './repeated.ts'
+import { endUnheard } from './unheard.ts'
 
 type Register = (program: Command) => void
 
@@ -116,20 +116,4 @@ function misused(error: CommanderError, [verb, next]: readonly string[]): Sallyp
 function sentence({ message, details }: SallyportError): string {
   const { reason } = details
   return typeof reason !== 'string' || message.includes(reason) ? message : `${message}: ${reason}`
-}
-
-// `sallyport events | head` is a proper end; a full disk is none.
-function endUnheard(error: NodeJS.ErrnoException): void {
-  if (error.code === 'EPIPE') process.exit(0)
-  const stdout = { path: 'stdout', access: 'write', code: 'ERR_INTERNAL', mend: 'send it elsewhere' } as const
-  const failure = refusalOf(error, stdout) ?? SallyportError.from(error)
-  process.stderr.write(`sallyport: ${visible(unheard(failure))} (${failure.code})\n`)
-  process.exit(failure.exitStatus)
-}
-
-// Who is told to try again would have it done twice.
-function unheard({ message, details: { got } }: SallyportError): string {
-  const done = whatIsDone()
-  if (done === null) return message
-  return `stdout: ${troubleOf(String(got), 'write')}, yet this is done: ${done}`
 }

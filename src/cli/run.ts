@@ -14,6 +14,7 @@ import { parseMount } from './mount.ts'
 import { collect } from './repeated.ts'
 import { parseTarget } from './target.ts'
 import { hint, visible } from './output.ts'
+import { endUnheard, hearLoss } from './unheard.ts'
 
 interface RunFlags {
   readonly profile?: string
@@ -65,6 +66,8 @@ async function run(command: string, args: readonly string[], flags: RunFlags): P
       signalled = number
       interrupted.abort()
     })
+  // Not at once: its calls go on record, and its server down the ladder.
+  const lossOfStdout = hearLoss()
   const end = await runOne(
     {
       settings,
@@ -79,6 +82,8 @@ async function run(command: string, args: readonly string[], flags: RunFlags): P
     { signal: interrupted.signal },
   )
   if (signalled > 0) return 128 + signalled
+  const loss = lossOfStdout()
+  if (loss !== null && loss.code !== 'EPIPE') endUnheard(loss)
   if (end.status !== 0 && end.reason !== null) hint(`sallyport: ${visible(end.reason)}`)
   return end.status
 }

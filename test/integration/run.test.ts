@@ -69,6 +69,43 @@ it('answers its host though nobody takes what it says on stderr', async () => {
   expect(said).toContain('"serverInfo"')
 })
 
+it('ends by the ladder, with its calls on record, once nobody takes what it says', async () => {
+  await using at = await place()
+  const full = openSync('/dev/full', 'w')
+  const args = ['run', '--profile', 'workspace-read', '--mount', `${fixtures}:/app`, '--', process.execPath]
+  const start = (script: string, stdout: 'pipe' | number) =>
+    spawn(process.execPath, [main, ...args, `/app/${script}.mjs`], {
+      env: { ...at.env, ...bare(at) },
+      cwd: at.folder,
+      stdio: ['pipe', stdout, 'pipe'],
+    })
+  for (const [script, method, isFull, status, words] of [
+    ['echo', 'tools/call', false, 0, ''],
+    ['says-goodbye', 'ping', false, 7, 'the host closed its end, and it exited with status 7'],
+    ['echo', 'tools/call', true, 1, 'stdout: cannot be written (ENOSPC)'],
+  ] as const) {
+    const child = start(script, isFull ? full : 'pipe')
+    let told = ''
+    child.stderr?.on('data', (bytes: Buffer) => (told += bytes.toString()))
+    const closed = once(child, 'close')
+    child.stdin?.on('error', () => undefined).write(hello)
+    if (child.stdout !== null) {
+      await once(child.stdout, 'data')
+      child.stdout.destroy()
+    }
+    child.stdin?.write(say(1, method, { name: 'echo', arguments: {} }))
+    expect({ script, isFull, ended: await closed }).toEqual({ script, isFull, ended: [status, null] })
+    expect(told).toContain(words)
+  }
+  closeSync(full)
+  const journals = (await runsOf(at)).map((run) =>
+    readFile(join(at.stateDir, 'runs', run, '00000001.jsonl'), 'utf8'),
+  )
+  const all = (await Promise.all(journals)).join('')
+  expect(all.split('"type":"call.outcome"')).toHaveLength(all.split('"type":"call.intent"').length)
+  expect(all).toContain('"outcome":"result"')
+})
+
 it('runs a server of this machine without any set-up, and says how it is confined', async () => {
   await using at = await place()
   const args = [
