@@ -65,6 +65,19 @@ test('docs/threat-model.md shows every row by a test, and has each control that 
   expect(new Set([...named, 'container'])).toEqual(new Set(Object.keys(controls)))
 })
 
+test('docs/performance.md says of the run of its table what the table has', () => {
+  const text = read('docs/performance.md')
+  const figures = (of: string): readonly string[] => of.match(/\d+(?:[.,]\d+)*/g) ?? []
+  const table = new Set(
+    [...text.matchAll(/^\| .*(?:held|\*\*missed\*\*) \|$/gm)].flatMap(([row]) => figures(row)),
+  )
+  const said = [...text.matchAll(/In the run of the table[^]*?\.\s/g)].flatMap(([sentence]) =>
+    figures(sentence),
+  )
+  expect(said).not.toEqual([])
+  expect(said.filter((figure) => !table.has(figure))).toEqual([])
+})
+
 test('docs/architecture.md has every folder of src, and each that it names is there and has the files it says to begin with', () => {
   const rows = [...read('docs/architecture.md').matchAll(/^\| `([a-z/]+)` \| (.*) \|$/gm)]
   const folders = readdirSync(join(root, 'src'), { recursive: true, withFileTypes: true })
