@@ -175,7 +175,7 @@ class Locks implements Disposable {
       return new Locks(descriptors)
     } catch (error) {
       for (const descriptor of descriptors) closeSync(descriptor)
-      throw failed(directories[0] ?? '', error instanceof Error ? error.message : String(error))
+      throw failed(directories[0] ?? '', error)
     }
   }
 
@@ -217,7 +217,7 @@ async function start(options: GuardOptions, { descriptors }: Locks): Promise<Ans
   const { stdin, stdout, stderr } = child
   // It has no streams then.
   if (child.pid === undefined || stdin === null || stdout === null || stderr === null)
-    throw failed(runtimeDir, String((await once(child, 'error'))[0]))
+    throw failed(runtimeDir, (await once(child, 'error'))[0])
   const complaints: string[] = []
   stdin.on('error', (error) => log.debug({ err: error }, 'guard does not listen'))
   createInterface({ input: stderr }).on('line', (line) => complaints.push(line))
@@ -230,7 +230,7 @@ async function start(options: GuardOptions, { descriptors }: Locks): Promise<Ans
   const late = (): Error => new Error(`no answer within ${answerMs} ms`)
   const line = await within(first, answerMs, late).catch((error: unknown) => {
     child.kill('SIGKILL')
-    throw failed(runtimeDir, error instanceof Error ? error.message : String(error))
+    throw failed(runtimeDir, error)
   })
   const free = Promise.withResolvers<void>()
   lines.on('line', (text) => {
@@ -263,6 +263,7 @@ function running(options: GuardOptions, { directory, pid, runtimeDir }: Holder):
   })
 }
 
-function failed(runtimeDir: string, why: string): SallyportError {
-  return new SallyportError('ERR_INTERNAL', `the guard of ${runtimeDir} could not be started: ${why}`)
+function failed(runtimeDir: string, cause: unknown): SallyportError {
+  const why = cause instanceof Error ? cause.message : String(cause)
+  return SallyportError.from(new Error(`the guard of ${runtimeDir} could not be started: ${why}`, { cause }))
 }

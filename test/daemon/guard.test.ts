@@ -11,6 +11,7 @@ import { silent } from '../../src/lib/logger.ts'
 import { findInitBinary } from '../../src/sandbox/init-binary.ts'
 import { eventually } from '../support/eventually.ts'
 import { childrenOf, isAlive } from '../support/leaks.ts'
+import { withoutDescriptors } from '../support/no-descriptors.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
 const initPath = await findInitBinary()
@@ -51,6 +52,17 @@ async function holding(runtimeDir: string, act = ''): Promise<ChildProcess> {
 }
 
 const hasOtherThan = (first: number): boolean => guardsOf().some((pid) => pid !== first)
+
+it.each(['lock', 'guard'] as const)(
+  'a %s that there is no descriptor for is told of as the shortage that it is',
+  async (what) => {
+    await using folder = await tempDir()
+    expect(JSON.parse(await withoutDescriptors(what, folder.path))).toMatchObject({
+      message: expect.stringMatching(/guard of .* could not be started: .*EMFILE.*; stop what uses up/),
+      data: { code: 'ERR_SHORTAGE', retryable: true },
+    })
+  },
+)
 
 it('the second to come is told who holds the lock', async () => {
   await using folder = await tempDir()

@@ -39,7 +39,7 @@ done
 
 const doneMs = 2000
 
-/** Starts it, out of reach of a Ctrl-C at the terminal. Throws ERR_INTERNAL where there is no shell. */
+/** Starts it, out of reach of a Ctrl-C at the terminal. Throws ERR_INTERNAL where there is no shell, ERR_SHORTAGE where there is nothing to start it with. */
 export const startJanitor = async (): Promise<Janitor> => {
   const child = spawn('/bin/sh', ['-c', script, 'sallyport-verify-janitor'], {
     cwd: '/',
@@ -48,10 +48,8 @@ export const startJanitor = async (): Promise<Janitor> => {
     stdio: ['ignore', 'ignore', 'ignore', 'pipe'],
   })
   await once(child, 'spawn').catch((cause: unknown) => {
-    throw new SallyportError(
-      'ERR_INTERNAL',
-      `/bin/sh could not be started, and a verification that is killed would leave its canaries: ${String(cause)}`,
-    )
+    const what = '/bin/sh could not be started, and a verification that is killed would leave its canaries'
+    throw SallyportError.from(new Error(`${what}: ${String(cause)}`, { cause }))
   })
   const orders = child.stdio[3] as Writable
   orders.on('error', () => undefined) // it was killed; what it was to take away is taken away all the same

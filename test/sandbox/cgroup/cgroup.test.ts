@@ -139,9 +139,7 @@ describe.runIf(hostSupport.level !== 'none')('a group of an instance', () => {
 
   test('tells of a want of descriptors as of the shortage that it is, and leaves nothing', async () => {
     expect(JSON.parse(await withoutDescriptors('group'))).toMatchObject({
-      code: 'ERR_SHORTAGE',
-      retryable: true,
-      errno: 'EMFILE',
+      data: { code: 'ERR_SHORTAGE', retryable: true, errno: 'EMFILE' },
     })
   })
 
