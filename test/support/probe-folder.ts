@@ -1,6 +1,7 @@
 // Runs once around all tests: the folder of the compiled probes, which every user can read, and which goes away. In it is
 // what V8 made of our sources for those that started before, apart for each user that tests start Node as.
-import { chmodSync, chownSync, existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync } from 'node:fs'
+import { chmodSync, chownSync, existsSync, mkdirSync, mkdtempSync, realpathSync } from 'node:fs'
+import { rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { silent } from '../../src/lib/logger.ts'
@@ -54,6 +55,8 @@ async function keepRuntime(path: string): Promise<void> {
   if (existsSync(path)) chmodSync(path, 0o644) // some daemons are an ordinary user's
 }
 
-export function teardown(): void {
-  rmSync(process.env[probeFolderVariable] ?? '', { recursive: true, force: true })
+export async function teardown(): Promise<void> {
+  const folder = process.env[probeFolderVariable]
+  // Who ran tests is ending, and writes down what V8 made of the code as it does: a folder is not empty then when its turn comes.
+  if (folder !== undefined) await rm(folder, { recursive: true, force: true, maxRetries: 10 })
 }
