@@ -10,6 +10,7 @@ export function admissionOf(
   { process, secrets }: CallEquipment,
   intent: number,
   trustEpoch: number,
+  refuse: Admission['refuse'],
 ): Admission {
   const { identity, approval } = permit.binding
   return {
@@ -28,6 +29,7 @@ export function admissionOf(
     peer,
     lineage,
     process,
+    refuse,
     comparing,
     secrets,
     target: decided.about.target,

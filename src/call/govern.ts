@@ -270,8 +270,12 @@ class Passage implements Told {
       const outside = registry.uncontained(server.name, sideEffects, resourceScopes)
       throw refusedAtBoundary(this.#proposal, identity, failed, { outside, hold })
     }
-    if (equipment.process !== null) permits.keep(permit) // it is dispatched when its process is up, or not at all
-    return admissionOf(this.#proposal, permitted, equipment, intent, present.epoch)
+    if (equipment.process === null)
+      return admissionOf(this.#proposal, permitted, equipment, intent, present.epoch, null)
+    permits.keep(permit) // it is dispatched when its process is up, or not at all
+    const late: Admission['refuse'] = (error) =>
+      refuse(this.#proposal, { permitted, intent }, error, this.#ports)
+    return admissionOf(this.#proposal, permitted, equipment, intent, present.epoch, late)
   }
 
   /** The call is not made: its permit ends, and the asker is told once that is on record. */

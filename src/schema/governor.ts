@@ -54,6 +54,8 @@ export interface Admission {
   readonly lineage: string | null
   /** Id that the process of this call alone is to get, where the server has one for each call; otherwise null */
   readonly process: InstanceId | null
+  /** Records and tells that it is not sent after all; resolves with what the caller is told. Null where the dispatch is in this turn */
+  readonly refuse: ((error: SallyportError) => Promise<SallyportError>) | null
   /** As in the proposal, for what has to wait on: until then the call is not sent */
   readonly comparing: Comparing
   /** What the call holds of secrets until it is settled; null where it needs none */
@@ -110,11 +112,11 @@ export interface Governor {
   /** As `admit`, without a promise: where nothing has to be waited for, the asker is told with the journal's next batch */
   admitTo(proposal: Proposal, waiting: Waiting, asker: Asker): void
   /**
-   * Whether what was admitted a while ago may still be sent: for a call whose own process had to be started first. What
-   * that process was observed to list counts too. Throws what `admit` would.
+   * Null where what was admitted a while ago may still be sent: for a call whose own process had to be started first. What
+   * that process was observed to list counts too. Otherwise resolves with what the caller is told, once that is on record.
    */
-  confirm(admission: Admission): void
-  /** Records how an admitted call ended; to be called once for each */
+  confirm(admission: Admission): Promise<SallyportError> | null
+  /** Records how an admitted call ended, where it was not refused by then; to be called once for each */
   settle(admission: Admission, outcome: Outcome): void
   /** Compares a surface with the accepted one and records what is new; calls of the instance are admitted on it */
   observe(seen: Observation): Promise<void>

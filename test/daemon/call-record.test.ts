@@ -101,6 +101,7 @@ const admission: Admission = {
   target,
   lineage: null,
   process: null,
+  refuse: null,
   comparing: () => null,
   secrets: null,
 }

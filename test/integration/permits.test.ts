@@ -2,8 +2,9 @@
 import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { CallId } from '../../src/lib/ids.ts'
 import type { Client } from '../../src/client/client.ts'
-import { attached } from '../support/attached.ts'
+import { attached, type AttachedHost } from '../support/attached.ts'
 import { configOf, daemon, type TestDaemon } from '../support/daemon.ts'
 import { eventually } from '../support/eventually.ts'
 import { elapsed } from '../support/instants.ts'
@@ -181,6 +182,53 @@ test.each(['policy', 'once'] as const)(
       })
     ended.abort()
     await granting
+  },
+)
+
+test.each([
+  ['over the socket', (_session: AttachedHost) => codeOf(call('gated'))],
+  [
+    'in a session',
+    async (session: AttachedHost) => (await session.call('echo', { text: 'gated' })).error?.data ?? 'done',
+  ],
+] as const)(
+  'a call that is refused once its process is up is on record and told as refused: %s',
+  async (_way, make) => {
+    await using session = await attached(at, 'gated')
+    const ended = new AbortController()
+    const told: string[] = []
+    const hearing = (async () => {
+      for await (const { type, detail } of operator.events({ since: 0, signal: ended.signal }))
+        told.push(`${type} of ${String(detail['call'])}`)
+    })().catch(() => undefined)
+    writeFileSync(gateOf('gated'), '')
+    const made = make(session)
+    const permit = await permitOf('gated')
+    await eventually(async () => {
+      const { instances } = await operator.call('servers/get', { server: 'gated' })
+      return instances.some(({ purpose, state }) => purpose === 'call' && state === 'starting')
+    })
+    await operator.call('permits/revoke', { id: permit })
+    rmSync(gateOf('gated'))
+    expect(await made).toMatchObject({ code: 'ERR_PERMIT_REFUSED' })
+    const { call: id } = bodiesOf(at.stateDir, 'call.intent').find((one) => one['permit'] === permit) ?? {}
+    expect(bodiesOf(at.stateDir, 'call.denied').filter((one) => one['call'] === id)).toMatchObject([
+      { code: 'ERR_PERMIT_REFUSED', failure: 'MP-FH-006', check: 'authenticity' },
+    ])
+    expect(bodiesOf(at.stateDir, 'call.outcome').filter((one) => one['call'] === id)).toEqual([])
+    expect(await operator.call('calls/explain', { call_id: String(id) as CallId })).toMatchObject({
+      state: 'refused',
+      check: 'authenticity',
+      refusal: { code: 'ERR_PERMIT_REFUSED' },
+      outcome: null,
+    })
+    await eventually(() => told.includes(`permit/refused of ${String(id)}`))
+    const ends = ['call/denied', 'call/ended', 'call/failed'].filter((type) =>
+      told.includes(`${type} of ${String(id)}`),
+    )
+    expect(ends).toEqual(['call/denied'])
+    ended.abort()
+    await hearing
   },
 )
 

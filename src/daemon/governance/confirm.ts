@@ -2,14 +2,15 @@
 import type { Ledger } from '../../call/ledger.ts'
 import type { Permits } from '../../call/permit.ts'
 import { refusedAtBoundary } from '../../call/refusal.ts'
+import type { SallyportError } from '../../errors.ts'
 import type { Admission } from '../../schema/governor.ts'
 
-/** Uses the permit up; throws ERR_PERMIT_REFUSED where it was revoked, or the world is not the one any more in which the call was admitted. */
+/** Uses the permit up; ERR_PERMIT_REFUSED where it was revoked, or the world is not the one any more in which the call was admitted, else null. */
 export function confirm(
   { ledger, permits }: { readonly ledger: Ledger; readonly permits: Permits },
   versionOf: (server: string) => string,
   admission: Admission,
-): void {
+): SallyportError | null {
   const { server, kind, subject, identity, permit, policyVersion, trustEpoch, instance, lineage } = admission
   const { process } = admission
   const failed = permits.redeem(permit)
@@ -21,6 +22,6 @@ export function confirm(
   const isTrusted = ledger.trust(server, subject).epoch === trustEpoch && versionOf(server) === policyVersion
   const hold = ledger.hold(server, subject, lineage)
   const check = failed ?? (!isSame ? 'identity' : !isTrusted ? 'trust' : hold !== null ? 'checkpoint' : null)
-  if (check === null) return
-  throw refusedAtBoundary({ server: { name: server }, subject }, identity, check, { outside: null, hold })
+  if (check === null) return null
+  return refusedAtBoundary({ server: { name: server }, subject }, identity, check, { outside: null, hold })
 }

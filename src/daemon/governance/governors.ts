@@ -9,7 +9,7 @@ import { isProvisional } from '../../call/trust.ts'
 import { uncontained } from '../../config/containment.ts'
 import type { Confided } from '../../credentials/confided.ts'
 import { SallyportError } from '../../errors.ts'
-import type { InstanceId } from '../../lib/ids.ts'
+import type { CallId, InstanceId } from '../../lib/ids.ts'
 import { Together } from '../../lib/together.ts'
 import type { Gate } from '../../schema/gate.ts'
 import type {
@@ -68,6 +68,8 @@ export class Governors implements AsyncDisposable {
   readonly #recording = new Together()
   /** Looks at what instances list that are not over yet */
   readonly #looks = new Set<Look>()
+  /** Calls that were refused after they were admitted, until they are settled */
+  readonly #refused = new Set<CallId>()
 
   constructor(parts: GovernorParts) {
     this.#parts = parts
@@ -109,7 +111,7 @@ export class Governors implements AsyncDisposable {
       admit: (proposal, waiting) =>
         new Promise((admitted, refused) => this.#govern(proposal, ports, waiting, { admitted, refused })),
       admitTo: (proposal, waiting, asker) => this.#govern(proposal, ports, waiting, asker),
-      confirm: (admission) => confirm(this.#parts, versionOf, admission),
+      confirm: (admission) => this.#confirm(admission, versionOf),
       settle: (admission, outcome) => this.#settle(admission, outcome),
       observe: (seen) => this.#observe(seen),
       validate: (seen) => validate(ledger, seen),
@@ -189,12 +191,21 @@ export class Governors implements AsyncDisposable {
     }
   }
 
+  #confirm(admission: Admission, versionOf: Decider['versionOf']): Promise<SallyportError> | null {
+    const error = confirm(this.#parts, versionOf, admission)
+    if (error === null) return null
+    const told = admission.refuse?.(error)
+    if (told !== undefined) this.#refused.add(admission.call)
+    return told ?? Promise.resolve(error)
+  }
+
   #settle(admission: Admission, outcome: Outcome): void {
     const { permits, outfits, emit } = this.#parts
     const { server, subject, principal, call } = admission
     if (admission.process !== null) permits.end({ id: admission.permit }) // it may never have been dispatched
     // At once: whatever becomes of the record, the call's secrets end with the call.
     const used = outfits.settle(admission)
+    if (this.#refused.size > 0 && this.#refused.delete(call)) return
     if (outcome.kind === 'timeout') {
       const detail = { call, tool: subject, failure: 'MP-FH-004', reason: outcome.detail }
       emit(event('call/timeout', server, detail, principal))

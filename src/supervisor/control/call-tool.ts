@@ -86,7 +86,8 @@ export async function callTool(parts: Parts): Promise<CallResult> {
       error instanceof SecretInResult ? error.redacted : null,
       error.message,
     )
-    tell('call/failed', { code: error.code, reason: error.message })
+    // One that is refused once its own process is up is told of as others are.
+    if (error.code !== 'ERR_PERMIT_REFUSED') tell('call/failed', { code: error.code, reason: error.message })
     throw error
   }
   if (answer.kind === 'error') settle('error', answer.raw, null)

@@ -122,7 +122,9 @@ export class OwnProcesses implements AsyncDisposable {
       const sent = values === null ? params : paramsWithCredentials(params, values)
       const send = async (): Promise<Answer> => {
         this.#meeting.delete(id)
-        ports.governor.confirm({ ...admitted, process: id, secrets })
+        signal.throwIfAborted() // it is settled by then
+        const refused = ports.governor.confirm({ ...admitted, process: id, secrets })
+        if (refused !== null) throw await refused
         return client.request('tools/call', sent, options)
       }
       return await unlessAborted(inTurn(comparing, send), signal)
