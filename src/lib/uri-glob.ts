@@ -1,13 +1,16 @@
-// Globs for URIs, of which one thing has many spellings: `file:///%61`, `FILE:///a`, `file://localhost//a`.
-import { matchesPath } from './glob.ts'
+// Globs for URIs, of which one thing has many spellings: `file:///%61`, `FILE:///a`, `file://localhost//a`, `file:///ａ`.
+import { isPlainPath, matchesPath } from './glob.ts'
 
 /** Letters, digits and `-._~` mean the same escaped (RFC 3986, 6.2.2.2); a slash does not. */
 const needless = /%(?:2[de]|3\d|4[1-9a-f]|5[0-9af]|6[1-9a-f]|7[0-9ae])/i
 const slash = /^[^?#]*%(?:2f|5c)/i
+/** What is longer is held against no glob where it has look-alikes */
+const longest = 65_536
 
 /**
  * As `matchesPath`, for a glob that holds `://`: true or false where every reader of the value is told the same, whether it
- * decodes, resolves, or does neither; null where they are not, and for what is no URI. The glob's own spelling is the normal one.
+ * decodes, resolves, takes look-alikes for what they stand for, or does none of it; null where they are not, and for what is
+ * no URI. The glob's own spelling is the normal one.
  */
 export function matchesUri(glob: string, value: string): boolean | null {
   if (glob === value) return true
@@ -26,7 +29,19 @@ export function matchesUri(glob: string, value: string): boolean | null {
   })
   const [first = null] = verdicts
   if (!verdicts.every((verdict) => verdict === first)) return null
-  return first === false && matchesPath(glob, value) ? null : first
+  if (first === null || (!first && matchesPath(glob, value))) return null
+  return isAlike(glob, value, first) ? first : null
+}
+
+/** Whether those who normalize are told the same, before they decode or behind it. */
+function isAlike(glob: string, value: string, verdict: boolean): boolean {
+  const plain = decoded(value) ?? value
+  if (/^[\x20-\x7e]*$/.test(plain)) return true
+  if (value.length > longest) return false
+  return [value, plain].every((spelling) => {
+    const text = spelling.normalize('NFKC')
+    return text === spelling || (isPlainPath(glob, text) && matchesUri(glob, text) === verdict)
+  })
 }
 
 /** What is escaped once; null for what is escaped twice, or not as UTF-8. What a glob or a path gives a meaning stays escaped. */

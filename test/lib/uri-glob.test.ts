@@ -9,6 +9,9 @@ test.each([
   ['file:///my docs/**', 'file:///my%20docs/a', true],
   ['file:///my%20docs/**', 'file:///my docs/a', true],
   ['note://größe/*', 'note://größe/a', true],
+  ['file:///docs/**', 'file:///docs/ｎotes', true],
+  ['file:///docs/**', 'file:///docs/%EF%BD%8Eotes', true],
+  ['file:///docs/**', 'file:///other/ｎotes', false],
   ['https://x/*', 'https://x/a?to=https%3A%2F%2Fy%2Fz', true],
   ['https://x/**', 'https://x/web/https://y/z', true],
   ['https://x', 'https://x', true],
@@ -31,6 +34,11 @@ test.each([
   ['backslashes', 'file:\\\\\\secret\\x'],
   ['a tab', 'file:///sec\tret/x'],
   ['an escape that is no text', 'file:///secret/%ff'],
+  ['a letter that looks alike', 'file:///ｓecret/x'],
+  ['a letter that looks alike, escaped', 'file:///%EF%BD%93ecret/x'],
+  ['dots that look alike', 'file:///public/．．/secret/x'],
+  ['slashes that look alike', 'file:///public／../secret/x'],
+  ['slashes that look alike, escaped', 'file:///secret%EF%BC%8Fx'],
   ['no URI at all', '/secret/x'],
 ])('what some readers take for file:///secret/x is told of nobody: %s', (_what, value) => {
   expect(matchesUri('file:///secret/**', value)).toBeNull()
@@ -50,4 +58,13 @@ test.each([
   ['https://127.0.0.1/**', 'https://0x7f.1/a'],
 ])('nor is one host in two spellings: %s and %s', (glob, value) => {
   expect(matchesUri(glob, value)).toBeNull()
+})
+
+test.each([
+  'file:///docs/．．/secret/x',
+  'file:///docs/%EF%BC%8E%EF%BC%8E/secret/x',
+  'file:///docs/‥/secret/x',
+  'file:///docs／..／secret/x',
+])('what leads out of a folder for readers that normalize is told of nobody: %s', (value) => {
+  expect(matchesUri('file:///docs/**', value)).not.toBe(true)
 })
