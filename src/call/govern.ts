@@ -238,7 +238,7 @@ class Passage implements Told {
   }
 
   #check(permitted: Permitted, intent: number, equipment: CallEquipment): Admission {
-    const { server, instance, kind, subject, lineage, principal, bytes } = this.#proposal
+    const { server, instance, kind, subject, lineage, principal, bytes, isPart } = this.#proposal
     const { registry, permits, decide, policyVersion } = this.#ports
     const { decided, permit } = permitted
     const { request, trust, proposed } = decided
@@ -270,9 +270,9 @@ class Passage implements Told {
       const outside = registry.uncontained(server.name, sideEffects, resourceScopes)
       throw refusedAtBoundary(this.#proposal, identity, failed, { outside, hold })
     }
-    if (equipment.process === null)
+    if (equipment.process === null && !isPart)
       return admissionOf(this.#proposal, permitted, equipment, intent, present.epoch, null)
-    permits.keep(permit) // it is dispatched when its process is up, or not at all
+    permits.keep(permit) // it is dispatched when its process is up, or all of its request admitted, or not at all
     const late: Admission['refuse'] = (error) =>
       refuse(this.#proposal, { permitted, intent }, error, this.#ports)
     return admissionOf(this.#proposal, permitted, equipment, intent, present.epoch, late)

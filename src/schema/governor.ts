@@ -31,6 +31,8 @@ export interface Proposal extends GovernedRequest {
   readonly obstacle: SallyportError | null
   /** Whether what the server lists was compared with what was accepted; rejects where there is no end to that */
   readonly comparing: Comparing
+  /** Whether its request is sent only when other things in it were asked about, too: it is confirmed then */
+  readonly isPart: boolean
 }
 
 /** A call that may be sent, now and once. */
@@ -112,8 +114,8 @@ export interface Governor {
   /** As `admit`, without a promise: where nothing has to be waited for, the asker is told with the journal's next batch */
   admitTo(proposal: Proposal, waiting: Waiting, asker: Asker): void
   /**
-   * Null where what was admitted a while ago may still be sent: for a call whose own process had to be started first. What
-   * that process was observed to list counts too. Otherwise resolves with what the caller is told, once that is on record.
+   * Null where what was admitted a while ago may still be sent: for a call whose own process had to be started first, and for part
+   * of a request. What that process was observed to list counts too. Otherwise resolves with what the caller is told, once that is on record.
    */
   confirm(admission: Admission): Promise<SallyportError> | null
   /** Records how an admitted call ended, where it was not refused by then; to be called once for each */

@@ -116,6 +116,7 @@ export async function wholeGovernor(): Promise<Row> {
     lineage: null,
     obstacle: null,
     comparing: () => null,
+    isPart: false,
   })
   const outcome = { kind: 'result', durationMs: 0.123, bytes: answer, detail: null } as const
   let least = Infinity

@@ -30,6 +30,7 @@ const proposal: Proposal = {
   instance: null,
   obstacle: null,
   comparing: () => null,
+  isPart: false,
 }
 const accepted: Standing = {
   state: 'accepted',

@@ -54,6 +54,7 @@ const proposal = (call: string, subject = 'one') => ({
   lineage: null,
   obstacle: null,
   comparing: () => null,
+  isPart: false,
 })
 const good: Outcome = { kind: 'result', durationMs: 1, bytes: '{}', detail: null }
 

@@ -1,4 +1,4 @@
-// A second look at what was admitted, for a call that had to wait for a process of its own.
+// A second look at what was admitted, for a call that had to wait for a process of its own, or for the rest of its request.
 import type { Ledger } from '../../call/ledger.ts'
 import type { Permits } from '../../call/permit.ts'
 import { refusedAtBoundary } from '../../call/refusal.ts'
@@ -13,7 +13,9 @@ export function confirm(
 ): SallyportError | null {
   const { server, kind, subject, identity, permit, policyVersion, trustEpoch, instance, lineage } = admission
   const { process } = admission
-  const failed = permits.redeem(permit)
+  const redeemed = permits.redeem(permit)
+  // What else is in its request may be asked of a person, whose time is not the permit's.
+  const failed = process === null && redeemed === 'expiry' ? null : redeemed
   const listing = process === null ? [instance] : [instance, process]
   const isSame = listing.every((one) => {
     const standing = ledger.standing(server, one, kind, subject)

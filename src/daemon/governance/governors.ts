@@ -202,7 +202,7 @@ export class Governors implements AsyncDisposable {
   #settle(admission: Admission, outcome: Outcome): void {
     const { permits, outfits, emit } = this.#parts
     const { server, subject, principal, call } = admission
-    if (admission.process !== null) permits.end({ id: admission.permit }) // it may never have been dispatched
+    if (admission.refuse !== null) permits.end({ id: admission.permit }) // it may never have been dispatched
     // At once: whatever becomes of the record, the call's secrets end with the call.
     const used = outfits.settle(admission)
     if (this.#refused.size > 0 && this.#refused.delete(call)) return

@@ -63,6 +63,7 @@ export async function callTool(parts: Parts): Promise<CallResult> {
       lineage: call.lineage,
       obstacle,
       comparing: comparingOf(settings, () => line?.comparing() ?? null),
+      isPart: false,
     },
     // Mostly nobody waits for anything: then no signal is made.
     {

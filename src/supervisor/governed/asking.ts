@@ -2,11 +2,19 @@
 import { SallyportError } from '../../errors.ts'
 import { isLong, ownTurn } from '../../lib/long-text.ts'
 import { Together } from '../../lib/together.ts'
-import type { Admission, Asker } from '../../schema/governor.ts'
+import type { Admission, Asker, Governor, Outcome } from '../../schema/governor.ts'
 import type { Patience } from '../lanes/patience.ts'
 import type { Ask, Held } from '../lanes/wire.ts'
 
 type Obstacle = () => Promise<SallyportError | null> | SallyportError | null
+
+/** How a request ends that was admitted, in part or whole, and then not sent */
+export const neverSent: Outcome = {
+  kind: 'cancelled',
+  durationMs: 0,
+  bytes: null,
+  detail: 'it was never sent',
+}
 
 /** Of the requests of one turn it is known what is in the way of each before any is asked about. */
 const asking = new Together()
@@ -16,6 +24,7 @@ export class Asking implements Asker {
   readonly held: Held
   readonly patience: Patience
   admissions: readonly Admission[] = []
+  readonly #governor: Pick<Governor, 'confirm'>
   readonly #ask: (ask: Ask, asking: Asking) => void
   readonly #decided: (asking: Asking, refusal: SallyportError | null) => void
   /** Why it can't be sent whatever policy says */
@@ -25,11 +34,13 @@ export class Asking implements Asker {
   constructor(
     held: Held,
     patience: Patience,
+    governor: Pick<Governor, 'confirm'>,
     ask: (ask: Ask, asking: Asking) => void,
     decided: (asking: Asking, refusal: SallyportError | null) => void,
   ) {
     this.held = held
     this.patience = patience
+    this.#governor = governor
     this.#ask = ask
     this.#decided = decided
   }
@@ -80,8 +91,18 @@ export class Asking implements Asker {
 
   #next(): void {
     const ask = this.held.asks[this.admissions.length]
-    if (ask === undefined) this.#decided(this, null)
+    if (ask === undefined) this.#confirm()
     else asking.add(() => this.#askAbout(ask))
+  }
+
+  /** What was admitted while the rest was asked about must still hold, in the turn in which the last of it is. */
+  #confirm(): void {
+    const earlier = this.admissions.length > 1 ? this.admissions.slice(0, -1) : []
+    for (const admission of earlier) {
+      const refused = this.#governor.confirm(admission)
+      if (refused !== null) return void refused.then((error) => this.refused(error))
+    }
+    this.#decided(this, null)
   }
 
   #askAbout(ask: Ask): void {

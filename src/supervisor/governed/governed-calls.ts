@@ -11,7 +11,7 @@ import type { Admission, Governor, Outcome } from '../../schema/governor.ts'
 import type { ServerSettings } from '../../schema/settings.ts'
 import { Alarm } from './alarm.ts'
 import { cancelledLine, errorLine } from '../message/answers.ts'
-import { Asking } from './asking.ts'
+import { Asking, neverSent } from './asking.ts'
 import type { Conversation, HostRequest } from '../lanes/conversation.ts'
 import type { KeptLines } from './kept-lines.ts'
 import { lineWithCredentials } from '../message/credential-meta.ts'
@@ -96,10 +96,10 @@ export class GovernedCalls {
   }
 
   hold(held: Held): void {
-    const { talk, toHost } = this.#options
+    const { governor, talk, toHost } = this.#options
     const patience = new Patience(held.progressToken, toHost)
     talk.held.set(held.request.id.key, patience)
-    const asking = new Asking(held, patience, this.#ask, this.#decided)
+    const asking = new Asking(held, patience, governor, this.#ask, this.#decided)
     const tooMuch = this.#options.kept.wait(held.line)
     if (tooMuch !== null) return asking.refused(tooMuch)
     this.#starting.add(() => asking.start(() => this.#obstacle(held.asks, patience)))
@@ -165,8 +165,7 @@ export class GovernedCalls {
     const error = refusal ?? patience.reason
     if (error === null && isWanted) return this.#send(held, admissions)
     this.#options.kept.drop(held.line)
-    const detail = 'it was never sent'
-    this.#settleAll(admissions, { kind: 'cancelled', durationMs: 0, bytes: null, detail })
+    this.#settleAll(admissions, neverSent)
     if (isWanted && error !== null) toHost(errorLine(request.id, error))
   }
 
@@ -247,6 +246,7 @@ export class GovernedCalls {
         lineage: asking.held.lineage,
         obstacle: asking.obstacle,
         comparing: comparingOf(server, this.#options.surface),
+        isPart: asking.admissions.length + 1 < asking.held.asks.length,
       },
       asking.patience,
       asking,

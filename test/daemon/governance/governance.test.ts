@@ -386,6 +386,7 @@ describe('the outcome of a call', () => {
         lineage: null,
         obstacle: null,
         comparing: () => null,
+        isPart: false,
       },
       waiting,
     )

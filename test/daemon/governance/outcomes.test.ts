@@ -58,6 +58,7 @@ const admitted = ({ policy }: Governed, call: string) =>
       lineage: null,
       obstacle: null,
       comparing: () => null,
+      isPart: false,
     },
     never,
   )

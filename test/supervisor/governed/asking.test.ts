@@ -41,6 +41,7 @@ async function course(argument: string, { isTakenBack = false } = {}): Promise<r
   const asking = new Asking(
     heldWith(argument, () => seen.push('read')),
     patience,
+    { confirm: () => null },
     (asked) => {
       expect(asked.arguments).toEqual({ x: argument })
       asking.refused(new SallyportError('ERR_POLICY_DENIED', 'no'))
@@ -109,7 +110,13 @@ test('of those that come together it is known what is in the way of each before 
       seen.push(`${refusal?.code} ${name}`)
       over.resolve()
     }
-    const asking = new Asking(held, new Patience(null, () => undefined), ask, decided)
+    const asking = new Asking(
+      held,
+      new Patience(null, () => undefined),
+      { confirm: () => null },
+      ask,
+      decided,
+    )
     asking.start(() => (seen.push(`meet ${name}`), null))
     return over.promise
   })
