@@ -5,6 +5,7 @@ import type { Ended, Intent, Raw, Recorder, Told } from '../../call/ports.ts'
 import type { Confided } from '../../credentials/confided.ts'
 import { SallyportError } from '../../errors.ts'
 import { isLong, ownTurn } from '../../lib/long-text.ts'
+import { toTheMicrosecond } from '../../lib/milliseconds.ts'
 import { onePiece } from '../../lib/one-piece.ts'
 import { errnoOf } from '../../lib/missing.ts'
 import type { Journal } from '../../journal/journal.ts'
@@ -108,7 +109,7 @@ export class JournalRecorder implements Recorder, AsyncDisposable {
     const why = detail === null ? noDetail : this.#words('detail', detail, redactor)
     const [of, also] = [this.#common(target, () => target), this.#members(used)]
     const rest = of.text + why.text + also.text
-    const text = `,"call":"${call}","intent":${intent},"permit":"${permit}","outcome":"${outcome.kind}","duration_ms":${outcome.durationMs}${rest}`
+    const text = `,"call":"${call}","intent":${intent},"permit":"${permit}","outcome":"${outcome.kind}","duration_ms":${toTheMicrosecond(outcome.durationMs)}${rest}`
     const hits = of.hits + why.hits + also.hits
     const said: unknown =
       hits === 0

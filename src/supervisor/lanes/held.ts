@@ -60,12 +60,13 @@ export function evidenceOf(text: string, { start, end, inner }: Member): string 
   return from.map((at, n) => utf8(text, at, to[n] ?? at)).join('"[not recorded]"')
 }
 
-const privateKeys = new Set(['inputResponses', 'requestState'])
-const isPrivate = ({ key }: Member): boolean => privateKeys.has(key)
+/** Compared, and not looked up in a Set: it is asked of every member of every call and answer, whose table would be cold. */
+const isPrivateKey = (key: string): boolean => key === 'inputResponses' || key === 'requestState'
+const isPrivate = ({ key }: Member): boolean => isPrivateKey(key)
 
 const withoutPrivate = (value: unknown): unknown =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
-    ? Object.fromEntries(Object.entries(value).filter(([key]) => !privateKeys.has(key)))
+    ? Object.fromEntries(Object.entries(value).filter(([key]) => !isPrivateKey(key)))
     : value
 
 export function heldOf(opened: HostRequest, request: Request, asks: readonly Ask[]): Held {
