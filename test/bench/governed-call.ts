@@ -21,6 +21,8 @@ import { parts } from './parts.ts'
 import { turnOf } from './turns.ts'
 
 const inFlight = 64
+/** How long each is called before: until V8 has compiled what is called often, its other threads take as much as the calls do; ms */
+const warmUpMs = 6000
 const sdkProxy = 'SDK-built proxy'
 /** The longest that one arm makes calls in one round, ms: a disk that takes long to be written to makes fewer */
 const roundMs = 10_000
@@ -49,7 +51,7 @@ arms.push(throughProxy(), ...(await throughDaemon()))
 const seen = new Map<Way, Seen>(arms.map((arm) => [arm, { cpuMany: [], cpuOne: [], rate: [], latency: [] }]))
 for (const arm of arms) {
   await introduce(arm)
-  await flood(arm, calls, inFlight, roundMs) // compiled by now
+  await flood(arm, 20 * calls, inFlight, warmUpMs)
 }
 for (let round = 0; round < rounds; round++)
   for (const [arm, results] of turnOf([...seen], round)) await measure(arm, results)
