@@ -2,19 +2,11 @@
 import { SallyportError } from '../../errors.ts'
 import { isLong, ownTurn } from '../../lib/long-text.ts'
 import { Together } from '../../lib/together.ts'
-import type { Admission, Asker, Governor, Outcome } from '../../schema/governor.ts'
+import type { Admission, Asker, Governor } from '../../schema/governor.ts'
 import type { Patience } from '../lanes/patience.ts'
 import type { Ask, Held } from '../lanes/wire.ts'
 
 type Obstacle = () => Promise<SallyportError | null> | SallyportError | null
-
-/** How a request ends that was admitted, in part or whole, and then not sent */
-export const neverSent: Outcome = {
-  kind: 'cancelled',
-  durationMs: 0,
-  bytes: null,
-  detail: 'it was never sent',
-}
 
 /** Of the requests of one turn it is known what is in the way of each before any is asked about. */
 const asking = new Together()

@@ -11,7 +11,7 @@ import type { Admission, Governor, Outcome } from '../../schema/governor.ts'
 import type { ServerSettings } from '../../schema/settings.ts'
 import { Alarm } from './alarm.ts'
 import { cancelledLine, errorLine } from '../message/answers.ts'
-import { Asking, neverSent } from './asking.ts'
+import { Asking } from './asking.ts'
 import type { Conversation, HostRequest } from '../lanes/conversation.ts'
 import type { KeptLines } from './kept-lines.ts'
 import { lineWithCredentials } from '../message/credential-meta.ts'
@@ -96,11 +96,11 @@ export class GovernedCalls {
   }
 
   hold(held: Held): void {
-    const { governor, talk, toHost } = this.#options
+    const { governor, talk, toHost, kept } = this.#options
     const patience = new Patience(held.progressToken, toHost)
     talk.held.set(held.request.id.key, patience)
     const asking = new Asking(held, patience, governor, this.#ask, this.#decided)
-    const tooMuch = this.#options.kept.wait(held.line)
+    const tooMuch = kept.wait(held.line)
     if (tooMuch !== null) return asking.refused(tooMuch)
     this.#starting.add(() => asking.start(() => this.#obstacle(held.asks, patience)))
   }
@@ -157,15 +157,15 @@ export class GovernedCalls {
 
   /** Sends what was admitted, in this turn; or answers it, where the host still waits. */
   readonly #decided = ({ held, patience, admissions }: Asking, refusal: SallyportError | null): void => {
-    const { talk, toHost } = this.#options
-    const { request } = held
+    const [{ talk, toHost, kept }, { request, line }] = [this.#options, held]
     patience.close()
     const isWanted = talk.held.get(request.id.key) === patience
     if (isWanted) talk.held.delete(request.id.key)
     const error = refusal ?? patience.reason
     if (error === null && isWanted) return this.#send(held, admissions)
-    this.#options.kept.drop(held.line)
-    this.#settleAll(admissions, neverSent)
+    const detail = 'it was never sent'
+    kept.drop(line)
+    this.#settleAll(admissions, { kind: 'cancelled', durationMs: 0, bytes: null, detail })
     if (isWanted && error !== null) toHost(errorLine(request.id, error))
   }
 
