@@ -1,8 +1,10 @@
 // What followers of the journal are told: each record that they asked for once, in order, however slowly they read.
 import { setTimeout as delay } from 'node:timers/promises'
+import { lacking } from '../journal/failures.ts'
 import type { Journal } from '../journal/journal.ts'
-import { type Found, queryJournal, recordOf } from '../journal/read.ts'
+import { type Found, oldestKept, queryJournal, recordOf } from '../journal/read.ts'
 import type { JournalRecord } from '../journal/record.ts'
+import { listSegments } from '../journal/segments.ts'
 import { RawJson } from '../lib/raw-json.ts'
 import type { Notifier } from '../rpc/answering.ts'
 import { notificationLine } from '../rpc/framing.ts'
@@ -24,6 +26,8 @@ const pageRecords = 1000
 const gatherMs = 5
 /** When it is looked for again what is not where it was written */
 const againMs = 250
+/** How often, until it is said to be lacking: segments may be put back one by one */
+const mostAgain = 20
 
 /** Records behind another, for all followers that are up to the same. */
 interface Page {
@@ -46,10 +50,13 @@ export class JournalFeed {
     this.#directory = directory
   }
 
-  /** Tells one of them of records as they come, a page in one write, until the stream's signal. */
+  /**
+   * Tells one of them of records as they come, a page in one write, until the stream's signal. Throws ERR_JOURNAL_CORRUPT
+   * where the folder has its segments, and still not the record that is next.
+   */
   async tell({ after: begin, matches }: Following, stream: Notifier): Promise<void> {
     using _ = this.#journal.newest.follow()
-    let after = begin
+    let [after, lookedAgain] = [begin, 0]
     while (!stream.signal.aborted) {
       const { seq } = this.#journal.head
       if (seq <= after) {
@@ -61,8 +68,11 @@ export class JournalFeed {
       if (page === null) {
         const { records, reached } = await this.#find({ after, matches }, seq, stream)
         await pass(stream, laidOut(records.map((record) => JSON.stringify(record))))
-        // What is on record and not to be found is somewhere else at present: it is waited for, and never passed over.
-        if (reached === after) await delay(againMs, undefined, stream).catch(() => undefined)
+        // What is on record and not to be found may be somewhere else at present: it is waited for, and never passed over.
+        if (reached > after) lookedAgain = 0
+        else if (listSegments(this.#directory).length === 0 || lookedAgain++ < mostAgain)
+          await delay(againMs, undefined, stream).catch(() => undefined)
+        else throw lacking(this.#directory, after + 1)
         after = reached
       } else {
         await pass(stream, matches === null ? allOf(page) : someOf(page, matches))
@@ -90,7 +100,7 @@ export class JournalFeed {
     return this.#page
   }
 
-  /** `reached` is the record up to which all that match were found; what `keep_days` let go of before the first is no gap. */
+  /** `reached` is the record up to which all that match were found; what `keep_days` let go of is no gap. */
   async #find(
     { after, matches }: Following,
     upTo: number,
@@ -98,6 +108,7 @@ export class JournalFeed {
   ): Promise<Pick<Found, 'records'> & { readonly reached: number }> {
     let seen = after
     let isWhole = true
+    const oldest = await oldestKept(this.#directory)
     const { records, isCut } = await queryJournal(this.#directory, {
       after,
       before: upTo + 1,
@@ -106,7 +117,7 @@ export class JournalFeed {
       from: 'oldest',
       matches(record) {
         signal.throwIfAborted()
-        isWhole &&= seen === after || record.seq === seen + 1
+        isWhole &&= record.seq === seen + 1 || record.seq === oldest
         if (!isWhole) return false
         seen = record.seq
         return matches?.(record) ?? true

@@ -34,6 +34,14 @@ export const unaskable = (path: string, errno: string | null): SallyportError =>
         { path },
       )
 
+/** A record that was written, and stands in no segment: `seq` is its number. */
+export const lacking = (directory: string, seq: number): SallyportError =>
+  new SallyportError(
+    'ERR_JOURNAL_CORRUPT',
+    `record ${seq} was written and is not to be found in ${directory}, so nothing behind it is told; sallyport audit verify says what the journal is now`,
+    { path: directory, seq },
+  )
+
 const mends: Readonly<Record<string, string>> = {
   EEXIST: 'expected a folder; move what is there',
   ENOTDIR: 'expected folders above it; move the file that is one of them',

@@ -59,6 +59,14 @@ export async function queryJournal(directory: string, query: Query): Promise<Fou
   return inOrder(found, isForward)
 }
 
+/** Number of the oldest record that is kept; null where that cannot be read, or nothing is kept. */
+export async function oldestKept(directory: string): Promise<number | null> {
+  const [first] = listSegments(directory)
+  if (first === undefined) return null
+  await using file = await openSegment(directory, first)
+  return file === null ? null : await numberAt(file.handle, 0)
+}
+
 const isInside = ({ seq }: JournalRecord, { after, before }: Query): boolean =>
   seq > after && (before === null || seq < before)
 

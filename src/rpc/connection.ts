@@ -149,7 +149,7 @@ class Connection {
         await this.#attach(request, call)
       } else {
         this.#write(resultLine(id, await this.#options.service.call(method, request.params, call)))
-        for (const task of tasks) void this.#stream(task) // never rejects
+        for (const task of tasks) void this.#stream(method, task) // never rejects
       }
     } catch (error) {
       this.#streams -= tasks.length // which nobody follows
@@ -210,15 +210,16 @@ class Connection {
     session.take(this.#socket, this.#lines.rest(), this.#options.share)
   }
 
-  async #stream(task: (stream: Notifier) => Promise<void>): Promise<void> {
+  // Whoever follows waits for no answer, so the reason is said of the connection.
+  async #stream(method: string, task: (stream: Notifier) => Promise<void>): Promise<void> {
     try {
       await task({
         signal: this.#gone.signal,
-        notify: (method, params) => this.#pass(notificationLine(method, params)),
+        notify: (name, params) => this.#pass(notificationLine(name, params)),
         pass: (lines) => this.#pass(lines),
       })
     } catch (error) {
-      if (!this.#gone.signal.aborted) this.#options.log.error({ err: error }, 'stream to a host failed')
+      if (!this.#gone.signal.aborted) this.#write(errorLine(noId, this.#explain(method, error)))
       this.#end()
     } finally {
       this.#streams -= 1

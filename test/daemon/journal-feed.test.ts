@@ -1,7 +1,8 @@
 // Followers of the journal are told of what they asked for, all of it once and in order, and what they do costs little.
-import { readFileSync, renameSync } from 'node:fs'
+import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { setImmediate } from 'node:timers/promises'
 import { expect, test } from 'vitest'
+import { listSegments, segmentPath } from '../../src/journal/segments.ts'
 import { auditMethods } from '../../src/daemon/methods/audit-methods.ts'
 import type { MethodCall } from '../../src/daemon/methods/methods.ts'
 import type { Notifier } from '../../src/rpc/answering.ts'
@@ -23,6 +24,8 @@ interface Follower extends AsyncDisposable {
   /** What each write to it said */
   readonly writes: readonly (readonly AuditRecord[])[]
   readonly told: readonly AuditRecord[]
+  /** Rejects with why it is told no more */
+  readonly ended: Promise<void>
 }
 
 /** Follows from now on; `read` is how long it takes to read what is written at once. */
@@ -44,7 +47,10 @@ async function follow(
     afterReply: (task: (stream: Notifier) => Promise<void>) => tasks.push(task(stream)),
   } as unknown as MethodCall
   const { head, records } = await methods['audit/query']({ limit: 1, ...query, follow: true }, call)
+  const ended = tasks[0] ?? Promise.resolve()
+  ended.catch(() => undefined) // for whoever asks
   return {
+    ended,
     seq: head.seq,
     past: records,
     writes,
@@ -183,6 +189,58 @@ test.each<[string, AuditQuery]>([
   expect(follower.told.filter(({ type }) => type === 'logs.dropped')).toHaveLength(32)
   const { seq, told } = follower
   if (query.type === undefined) expect(seqs(told)).toEqual(upTo(seq, told.length))
+})
+
+/** A follower that has read one record, and all that it is to be told next stands in segments that it must look up. */
+async function behind(at: Governed, query: AuditQuery) {
+  const gate = Promise.withResolvers<void>()
+  const follower = await follow(methodsOf(at), query, () => gate.promise)
+  await note(at)
+  await eventually(() => follower.told.length === 1)
+  for (let n = 0; n < 700; n += 1) await note(at, { text: 'x'.repeat(2000) })
+  return { follower, read: gate.resolve }
+}
+
+const inSegments = () => ({ journal: { ...governanceDefaults.journal, segmentBytes: 20_000 } })
+
+test.each<[string, AuditQuery]>([
+  ['all', {}],
+  ['those of a type', { type: 'logs.dropped' }],
+])(
+  'of %s, a record that is no record any more is said to be lacking, and not passed over',
+  async (_, query) => {
+    await using at = await governed({ rules: [], emit: () => undefined, settings: inSegments() })
+    const { follower, read } = await behind(at, query)
+    await using _follower = follower
+    const [damaged] = at.records().filter(({ seq }) => seq === follower.seq + 20)
+    const path = segmentPath(at.directory, damaged?.segment ?? 0)
+    const lines = readFileSync(path, 'utf8').split('\n')
+    const broken = lines.map((line) => (line.startsWith(`{"seq":${damaged?.seq},`) ? 'no record' : line))
+    writeFileSync(path, broken.join('\n'))
+    read()
+    await expect(follower.ended).rejects.toMatchObject({
+      code: 'ERR_JOURNAL_CORRUPT',
+      message: expect.stringContaining(`record ${damaged?.seq} was written`),
+    })
+    const { told } = follower
+    expect(told.at(-1)?.seq).toBe(follower.seq + 19)
+    if (query.type === undefined) expect(seqs(told)).toEqual(upTo(follower.seq, 19))
+  },
+  20_000,
+)
+
+test('what was let go of before the oldest segment is no gap', async () => {
+  await using at = await governed({ rules: [], emit: () => undefined, settings: inSegments() })
+  const { follower, read } = await behind(at, {})
+  await using _follower = follower
+  const all = at.records()
+  const kept = all.find(({ seq }) => seq > follower.seq + 40)?.segment ?? 0
+  for (const segment of listSegments(at.directory))
+    if (segment < kept) rmSync(segmentPath(at.directory, segment))
+  const left = all.filter(({ segment }) => segment >= kept)
+  read()
+  await eventually(() => follower.told.at(-1)?.seq === at.governance.journal.head.seq, 10_000)
+  expect(seqs(follower.told.slice(1))).toEqual(seqs(left))
 })
 
 test('who follows with a number that was there is not told of it again', async () => {

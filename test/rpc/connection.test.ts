@@ -36,6 +36,14 @@ class TestService implements Service {
           }
         })
         return {}
+      case 'broken-stream':
+        call.afterReply(async (stream) => {
+          await stream.notify('servers/log', { server: 'a', line: 'last', lost: 0 })
+          if (call.text('how')?.raw === '"named"')
+            throw new SallyportError('ERR_JOURNAL_CORRUPT', 'record 7 is lacking')
+          throw new TypeError('secret detail')
+        })
+        return {}
       case 'crash':
         throw new TypeError('secret detail')
       case 'run-out':
@@ -219,6 +227,22 @@ describe('a host that does not read', () => {
     }
     expect(codes.filter((code) => code === undefined)).toHaveLength(8)
     expect(codes).toContain('ERR_BUSY')
+  })
+
+  it.each([
+    ['named', 'ERR_JOURNAL_CORRUPT', 'record 7 is lacking'],
+    ['unforeseen', 'ERR_INTERNAL', 'broken-stream failed inside the daemon'],
+  ])('says why a stream ends that fails, behind what it told, and ends: %s', async (how, code, reason) => {
+    await using served = await serveOn(new TestService())
+    await using peer = await rawPeer(served.path)
+    peer.send(call(1, 'broken-stream', { how }))
+    expect(JSON.parse((await peer.line()) ?? '')).toMatchObject({ id: 1, result: {} })
+    expect(JSON.parse((await peer.line()) ?? '')).toMatchObject({ method: 'servers/log' })
+    expect(JSON.parse((await peer.line()) ?? '')).toMatchObject({
+      id: null,
+      error: { data: { code }, message: expect.stringContaining(reason) },
+    })
+    expect(await peer.line()).toBeNull()
   })
 
   it('slows nobody else', async () => {
