@@ -1,6 +1,7 @@
 // A reload whose files are not read, by whoever stands still: who needs nothing of them does not wait, and nobody reads on for a daemon
 // that is gone.
 import { once } from 'node:events'
+import { readlinkSync, realpathSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
@@ -12,11 +13,14 @@ import { processesWith } from '../support/leaks.ts'
 
 const readers = (at: Place): readonly number[] => processesWith(`"home":"${at.folder}"`)
 
-/** The one process that reads, once it is there. */
+/** Before that is executed, nothing ends it together with its daemon. */
+const isNode = (pid: number): boolean => readlinkSync(`/proc/${pid}/exe`) === realpathSync(process.execPath)
+
+/** The one process that reads, once it is there and what it will be. */
 async function theReader(at: Place): Promise<number> {
   const [reader] = await eventually(() => {
     const found = readers(at)
-    return found.length === 1 && found
+    return found.length === 1 && found.every(isNode) && found
   }, 20_000)
   if (reader === undefined) throw new Error('it has ended')
   return reader
