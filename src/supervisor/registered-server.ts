@@ -42,6 +42,8 @@ export class RegisteredServer implements AsyncDisposable {
   readonly #storm: StormWatch
   #era: Era | null = null
   #quarantined: string | null = null
+  /** When the last quarantine has stopped everything */
+  #halted = Promise.resolve()
   #retired: string | null = null
 
   constructor(
@@ -164,51 +166,32 @@ export class RegisteredServer implements AsyncDisposable {
   /** Stops everything for good: from this turn on no call of what runs is admitted. Resolves with the ids of what was running. */
   async retire(reason: string): Promise<readonly InstanceView['id'][]> {
     this.#retired = reason
-    const everything = [...this.#slots.values(), ...this.#sessions]
-    const views = everything.flatMap((one) => one.views())
+    const views = [...this.#slots.values(), ...this.#sessions].flatMap((one) => one.views())
     for (const { id } of views) this.#ports.governor.forget(id)
-    const apart = this.apart.halt(reason)
-    await settleAll([this.#drain(reason), ...everything.map((one) => one.stop(reason)), ...apart])
+    await this.#stopAll(reason)
     return views.filter(({ state }) => hasProcess(state)).map(({ id }) => id)
   }
 
   /** Stops everything, and starts nothing until it is released. */
-  async quarantine(reason: string): Promise<void> {
+  quarantine(reason: string): Promise<void> {
     this.#quarantined ??= reason
-    const { name } = this.settings
-    this.#ports.emit({
-      type: 'server/quarantined',
-      server: name,
-      instance: null,
-      principal: null,
-      detail: { reason },
-    })
-    const everything = [...this.#slots.values(), ...this.#sessions]
-    const why = quarantined(name, reason)
-    const apart = this.apart.halt(why)
-    await settleAll([this.#drain(reason), ...everything.map((one) => one.stop(why)), ...apart])
-    if (this.#quarantined === null) return // released while it was being stopped
-    for (const { instance } of this.#slots.values()) {
-      if (instance.state === 'stopped' || instance.state === 'failed') instance.mark('quarantine', reason)
-    }
+    this.#tell('server/quarantined', reason)
+    this.#halted = this.#stopAllFor(reason)
+    return this.#halted
   }
 
-  /** The operator's word that it may run again; false when it was not quarantined. */
-  release(reason: string): boolean {
-    if (this.#quarantined === null) return false
+  /** The operator's word that it may run again, once nothing of it runs any more; false when it was not quarantined, or is anew. */
+  async release(reason: string): Promise<boolean> {
+    const halted = this.#halted
+    // A call that came before would find what is being stopped.
+    await halted.catch(() => undefined)
+    if (this.#quarantined === null || this.#halted !== halted) return false
     this.#quarantined = null
     this.#storm.clear()
     for (const { instance } of this.#slots.values()) {
       if (instance.state === 'quarantined') instance.mark('release', reason)
     }
-    const { name } = this.settings
-    this.#ports.emit({
-      type: 'server/released',
-      server: name,
-      instance: null,
-      principal: null,
-      detail: { reason },
-    })
+    this.#tell('server/released', reason)
     return true
   }
 
@@ -232,10 +215,26 @@ export class RegisteredServer implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    await this.#stopAll('Sallyport is stopping')
+  }
+
+  /** `told` is what whoever waits for it hears. */
+  async #stopAll(reason: string, told = reason): Promise<void> {
     const everything = [...this.#slots.values(), ...this.#sessions]
-    const reason = 'Sallyport is stopping'
-    const apart = this.apart.halt(reason)
-    await settleAll([this.#drain(reason), ...everything.map((one) => one.stop(reason)), ...apart])
+    const apart = this.apart.halt(told)
+    await settleAll([this.#drain(reason), ...everything.map((one) => one.stop(told)), ...apart])
+  }
+
+  async #stopAllFor(quarantine: string): Promise<void> {
+    await this.#stopAll(quarantine, quarantined(this.settings.name, quarantine))
+    if (this.#quarantined === null) return // of an earlier one
+    for (const { instance } of this.#slots.values())
+      if (instance.state === 'stopped' || instance.state === 'failed') instance.mark('quarantine', quarantine)
+  }
+
+  #tell(type: string, reason: string): void {
+    const { name } = this.settings
+    this.#ports.emit({ type, server: name, instance: null, principal: null, detail: { reason } })
   }
 
   #drain(reason: string): Promise<void> {

@@ -144,9 +144,9 @@ export class Supervisor implements AsyncDisposable {
     await this.#servers.get(server)?.quarantine(reason)
   }
 
-  /** The operator's word that a server may run again; false when none of that name is quarantined. */
-  release(server: string, reason: string): boolean {
-    return this.#servers.get(server)?.release(reason) ?? false
+  /** The operator's word that a server may run again, once nothing of it runs any more; false when none of that name is quarantined. */
+  async release(server: string, reason: string): Promise<boolean> {
+    return (await this.#servers.get(server)?.release(reason)) ?? false
   }
 
   /** The tools of the caller's connected servers; starts nothing. Only a server that is named is waited for. */

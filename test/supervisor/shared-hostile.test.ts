@@ -152,7 +152,7 @@ test('whoever stops or halts the server ends every call and session; released, i
   await three.closed
   expect(instanceOf(all)?.state).toBe('quarantined')
   await expect(all.host()).rejects.toThrow(/quarantined/)
-  all.supervisor.release('fixture', 'a test')
+  await all.supervisor.release('fixture', 'a test')
   const four = await all.host()
   expect(await four.call(1, 'pid')).toMatch(/^\d+$/)
 })

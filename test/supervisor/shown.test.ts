@@ -56,7 +56,7 @@ test('a quarantined server lists nothing, and lists its tools again once it was 
   expect(await shown(all)).toEqual(crashing)
   await all.supervisor.quarantine('fixture', 'a test')
   expect(await shown(all)).toEqual([])
-  expect(all.supervisor.release('fixture', 'looked at')).toBe(true)
+  expect(await all.supervisor.release('fixture', 'looked at')).toBe(true)
   expect(await shown(all)).toEqual([])
   await all.supervisor.start(caller(), 'fixture', waiting)
   expect(await shown(all)).toEqual(crashing)

@@ -251,7 +251,7 @@ test('a storm of ends quarantines the server until it is released', async () => 
   await expect(all.supervisor.attach(caller(), { server: 'fixture' })).rejects.toMatchObject({
     code: 'ERR_SERVER_UNAVAILABLE',
   })
-  all.supervisor.release('fixture', 'mended')
+  await all.supervisor.release('fixture', 'mended')
   expect(all.supervisor.list(caller())[0]?.instances[0]?.state).toBe('stopped')
 })
 
@@ -273,7 +273,7 @@ test.each(['dies', 'cannot be launched'])(
       await call()
     }
     await eventually(() => stateOf(all) === 'quarantined')
-    all.supervisor.release('fixture', 'mended')
+    await all.supervisor.release('fixture', 'mended')
     expect(stateOf(all)).toBe('stopped')
     await all.supervisor.start(caller(), 'fixture', waiting)
   },
@@ -386,17 +386,29 @@ test('a quarantined server says to whoever wants it that it is, why, and who can
   await expect(all.supervisor.call(caller(), callOf('echo'), waiting)).rejects.toMatchObject({ message })
   const end = await all.supervisor.sessionResult(caller(), attachment.session)
   expect(`mcp server fixture is unavailable: ${end.reason}`).toBe(message)
-  all.supervisor.release('fixture', 'mended')
+  await all.supervisor.release('fixture', 'mended')
   await all.supervisor.call(caller(), callOf('echo'), waiting)
 })
 
-test('a server that is released while it is being stopped is not quarantined by the end of that stop', async () => {
+test('a server that is released while it is being stopped is released at the end of that stop, and runs again', async () => {
   await using all = await superviseAll([serverSettings('ignore-eof.mjs')])
   await all.supervisor.start(caller(), 'fixture', waiting)
   const stopped = all.supervisor.quarantine('fixture', 'a look')
-  expect(all.supervisor.release('fixture', 'looked at')).toBe(true)
+  expect(await all.supervisor.release('fixture', 'looked at')).toBe(true)
+  await all.supervisor.call(caller(), callOf('echo'), waiting)
   await stopped
   expect(await all.supervisor.start(caller(), 'fixture', waiting)).toMatchObject({ state: 'ready' })
+})
+
+test('a server that is quarantined anew while it is being stopped is not released by the word that came between', async () => {
+  await using all = await superviseAll([serverSettings('ignore-eof.mjs')])
+  await all.supervisor.start(caller(), 'fixture', waiting)
+  const first = all.supervisor.quarantine('fixture', 'a look')
+  const released = all.supervisor.release('fixture', 'looked at')
+  const second = all.supervisor.quarantine('fixture', 'another look')
+  expect(await released).toBe(false)
+  await Promise.all([first, second])
+  await expect(all.supervisor.call(caller(), callOf('echo'), waiting)).rejects.toThrow('it is quarantined')
 })
 
 test('a call that takes too long is cancelled at the server, and its late answer goes nowhere', async () => {

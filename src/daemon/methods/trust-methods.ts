@@ -47,7 +47,7 @@ export function trustMethods({ governance, supervisor, machine }: TrustPorts): M
           { type: 'server.released', body: { server: name, reason } },
           { ...actor(caller) },
         )
-        supervisor.release(name, reason)
+        await supervisor.release(name, reason)
         released.push('quarantine')
       }
       const hold = ledger.holds().find((one) => one.name === name)
@@ -55,7 +55,7 @@ export function trustMethods({ governance, supervisor, machine }: TrustPorts): M
         await governance.add({ type: 'hold.released', body: hold }, { ...actor(caller), reason })
         released.push('hold')
       }
-      if (released.length === 0 && supervisor.release(name, reason)) released.push('quarantine')
+      if (released.length === 0 && (await supervisor.release(name, reason))) released.push('quarantine')
       if (released.length > 0) return { released }
       const standing = [
         ...ledger.holds(),
