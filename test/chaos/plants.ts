@@ -16,6 +16,7 @@ import { join } from 'node:path'
 import { listSegments, segmentPath } from '../../src/journal/segments.ts'
 import { eventually } from '../support/eventually.ts'
 import { isRoot } from '../support/user.ts'
+import { watching } from '../support/watching.ts'
 import { bodiesOf } from '../support/witness.ts'
 import { ruin, swap } from './configured.ts'
 import type { Containers } from './containers.ts'
@@ -64,19 +65,18 @@ export async function plantTold(stage: Stage): Promise<void> {
   void new Session(child, stage.account, new Ledger(stage.account))
   await once(child, 'close')
   const client = await stage.operator()
-  const over = new AbortController()
   const call = (server: string, way: string): Promise<unknown> =>
     client
       .call('tools/call', { server, tool: 'effect', arguments: { token: 'token-0-planted', way } })
       .catch(() => undefined)
-  const listening = client.approvals(over)[Symbol.asyncIterator]().next()
-  await eventually(async () => (await client.call('approvals/list', {})).listeners > 0)
-  const asked = call('asked', 'honest')
-  await listening
-  await expectNoLeases(stage, client)
-  await asked
+  {
+    await using watch = await watching(client)
+    const asked = call('asked', 'honest')
+    await watch.next()
+    await expectNoLeases(stage, client)
+    await asked
+  }
   await plantCredential(stage, client.hello.pid)
-  over.abort()
   const intents = (): number => bodiesOf(stage.at.stateDir, 'call.intent').length
   const before = intents()
   const lost = call('plain', 'silent')

@@ -8,6 +8,7 @@ import { configOf, daemon, fixture } from '../support/daemon.ts'
 import type { TestDaemon } from '../support/daemon.ts'
 import { eventually } from '../support/eventually.ts'
 import { rawPeer, serveOn } from '../support/control.ts'
+import { following } from '../support/following.ts'
 
 let at: TestDaemon
 beforeAll(async () => {
@@ -77,18 +78,13 @@ describe('the client', () => {
 
   it('is told from when on no event is missed', async () => {
     await using client = await at.connect('operator')
-    const stop = new AbortController()
-    const { promise, resolve } = Promise.withResolvers<void>()
     const seen: string[] = []
-    const following = (async () => {
-      for await (const { type } of client.events({ signal: stop.signal, subscribed: resolve }))
-        seen.push(type)
-    })()
-    await promise
+    await using _follower = await following(
+      (waiting) => client.events(waiting),
+      ({ type }) => seen.push(type),
+    )
     await client.call('daemon/reload', {})
     await eventually(() => seen.includes('config/applied'))
-    stop.abort()
-    await following
   })
 
   it('is told when `since` is of another life of the daemon', async () => {

@@ -7,8 +7,10 @@ import { configOf, endServe, place, serve } from '../support/daemon.ts'
 import type { Place } from '../support/daemon.ts'
 import { eventually } from '../support/eventually.ts'
 import { type Faults, faults } from '../support/fault.ts'
+import { hearing } from '../support/following.ts'
 import { ownDisk } from '../support/own-disk.ts'
 import { isRoot } from '../support/user.ts'
+import { watching } from '../support/watching.ts'
 import { bodiesOf, recordsOf, witness, type Witness } from '../support/witness.ts'
 
 /** Callers that go on calling, each with words of its own. */
@@ -137,11 +139,7 @@ describe('a disk', () => {
     await using disk = await ownDisk(at)
     await using operator = disk.client
     await using host = await at.connect('host')
-    const events: string[] = []
-    const ended = new AbortController()
-    const watching = (async () => {
-      for await (const { type } of operator.events({ since: 0, signal: ended.signal })) events.push(type)
-    })().catch(() => undefined)
+    await using heard = await hearing(operator)
     for (const { what, breaks, mends, errno, isQuiet = false } of misfortunes) {
       await using traffic = new Traffic(host, 8)
       await eventually(() => traffic.answered > 20, 20_000)
@@ -165,9 +163,8 @@ describe('a disk', () => {
       const verified = await operator.call('audit/verify', {})
       expect(verified, what).toMatchObject({ ok: true, flaw: null })
     }
-    ended.abort()
-    await watching
-    const told = events.filter((type) => type.startsWith('journal/'))
+    await heard[Symbol.asyncDispose]()
+    const told = heard.events.map(({ type }) => type).filter((type) => type.startsWith('journal/'))
     const count = (type: string): number => told.filter((one) => one === type).length
     expect(count('journal/failed')).toBeGreaterThanOrEqual(misfortunes.length)
     expect(count('journal/mended')).toBe(count('journal/failed'))
@@ -345,21 +342,16 @@ describe('a write', () => {
     await using operator = client
     const host = await at.connect('host')
     await host.call('servers/start', { server: 'plain' })
-    const asked = Promise.withResolvers<string>()
-    const watched = (async () => {
-      for await (const { method, params } of operator.approvals({ signal: AbortSignal.timeout(30_000) }))
-        if (method === 'approvals/asked') asked.resolve(params.id)
-    })().catch(() => undefined) // until the daemon is killed
-    await eventually(async () => (await operator.call('approvals/list', {})).listeners > 0)
+    await using watch = await watching(operator, undefined, { mayEnd: true })
     const made = call(host, 'never').catch(() => undefined)
-    const id = await asked.promise
+    const { id } = await watch.next()
     fault.arm(how)
     const refused = operator.call('approvals/approve', { id, scope: 'policy' })
     await expect(refused).rejects.toMatchObject({ code: 'ERR_JOURNAL' })
     process.kill('SIGKILL')
     await once(process, 'exit')
     fault.disarm()
-    await Promise.all([made, watched])
+    await made
     const { process: next, client: after } = await serve(at)
     await using _after = after
     expect((await after.call('approvals/list', {})).standing).toEqual([])

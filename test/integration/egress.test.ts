@@ -6,6 +6,7 @@ import type { Client } from '../../src/client/client.ts'
 import { type Api, openApi } from '../support/api.ts'
 import { endServe, type Place, serve, type TestDaemon } from '../support/daemon.ts'
 import { eventually } from '../support/eventually.ts'
+import { hearing } from '../support/following.ts'
 import { callThrough, reachesOut, reachingPlace, recordsAbout } from '../support/reaching-out.ts'
 
 let api: Api
@@ -86,14 +87,9 @@ describe('a server on an allowlist', () => {
   })
 
   test('has events of it for operators and for its owner', async () => {
-    const heard: string[] = []
-    const stop = new AbortController()
-    const listening = (async () => {
-      for await (const { type } of client.events({ since: 0, signal: stop.signal })) heard.push(type)
-    })().catch(() => undefined)
-    await eventually(() => heard.includes('egress/connected') && heard.includes('egress/refused'))
-    stop.abort()
-    await listening
+    await using told = await hearing(client)
+    for (const what of ['egress/connected', 'egress/refused'])
+      await eventually(() => told.events.some(({ type }) => type === what))
   })
 })
 

@@ -7,12 +7,13 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Client } from '../../src/client/client.ts'
 import { catalogue, type ErrorCode } from '../../src/errors.ts'
 import { Journal } from '../../src/journal/journal.ts'
-import type { SallyportEvent } from '../../src/rpc/protocol.ts'
 import { configOf, fixture, place, serve } from '../support/daemon.ts'
 import type { Place } from '../support/daemon.ts'
 import { eventually } from '../support/eventually.ts'
+import { hearing } from '../support/following.ts'
 import { RawCaller } from '../support/raw-caller.ts'
 import { tempDir } from '../support/temp-dir.ts'
+import { watching, yes } from '../support/watching.ts'
 import { bodiesOf, witness, type Witness } from '../support/witness.ts'
 
 let seen: Witness
@@ -21,8 +22,7 @@ let life: Awaited<ReturnType<typeof serve>>
 let operator: Client
 let host: Client
 let raw: RawCaller
-const events: SallyportEvent[] = []
-const watching = new AbortController()
+let told: Awaited<ReturnType<typeof hearing>>
 
 const config = (version: string, grants: readonly object[] = []): object =>
   configOf(
@@ -51,23 +51,11 @@ const config = (version: string, grants: readonly object[] = []): object =>
 const call = (server: string, tool = 'echo', args: object = {}) =>
   host.call('tools/call', { server, tool, arguments: { ...args } })
 
-/** Says yes to the next question, for as long as it is told. */
+/** Says yes to whatever is asked meanwhile, for as long as it is told; the last question. */
 async function granting(scope: 'once' | 'policy', work: () => Promise<unknown>): Promise<string> {
-  const ended = new AbortController()
-  let id = ''
-  const answering = (async () => {
-    for await (const { method, params } of operator.approvals({ signal: ended.signal }))
-      if (method === 'approvals/asked') {
-        id = params.id
-        await operator.call('approvals/approve', { id, scope })
-      }
-  })().catch(() => undefined)
-  await eventually(async () => (await operator.call('approvals/list', {})).listeners > 0)
+  await using watch = await watching(operator, yes(operator, scope))
   await work()
-  ended.abort()
-  await answering
-  await eventually(async () => (await operator.call('approvals/list', {})).listeners === 0)
-  return id
+  return watch.asked.at(-1)?.id ?? ''
 }
 
 async function begin(): Promise<void> {
@@ -109,13 +97,10 @@ beforeAll(async () => {
   await writeFile(at.config, JSON.stringify(config('1.9.0')))
   await begin()
   raw = await RawCaller.open(join(at.runtimeDir, 'host', 'host.sock'))
-  const follow = async (): Promise<void> => {
-    for await (const event of host.events({ since: 0, signal: watching.signal })) events.push(event)
-  }
-  void follow().catch(() => undefined)
+  told = await hearing(host, { mayEnd: true }) // a test below starts it anew
 }, 60_000)
 afterAll(async () => {
-  watching.abort()
+  await told[Symbol.asyncDispose]()
   raw[Symbol.dispose]()
   await end()
   await at[Symbol.asyncDispose]()
@@ -311,7 +296,7 @@ describe('the failure table', () => {
     const { server, tool = 'echo', code, failure, timeoutMs } = row
     await row.arrange?.()
     const before = seen.calls(server).length
-    const since = events.length
+    const since = told.events.length
     const marker = `${failure} ${server}`
     const { error } = await raw.ask('tools/call', {
       server,
@@ -324,11 +309,11 @@ describe('the failure table', () => {
     expect(error).toMatchObject({ code: rpc, data: { code, failure, retryable } })
     expect(error?.message).toMatch(new RegExp(`${server}|journal`))
     // The event, to the host whose call it was.
-    const told = await eventually(() =>
-      events.slice(since).find(({ type, detail }) => type === row.event && detail['tool'] === tool),
+    const event = await eventually(() =>
+      told.events.slice(since).find(({ type, detail }) => type === row.event && detail['tool'] === tool),
     )
-    expect(told).toMatchObject({ detail: { failure, tool } })
-    if (row.isUnrecorded !== true) expect(told?.server).toBe(server)
+    expect(event).toMatchObject({ detail: { failure, tool } })
+    if (row.isUnrecorded !== true) expect(event.server).toBe(server)
     // The record.
     const [denied] = bodiesOf(at.stateDir, 'call.denied').filter(({ request }) =>
       String(request).includes(marker),

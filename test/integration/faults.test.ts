@@ -10,6 +10,7 @@ import { configOf, fixture, place, serve, type Place } from '../support/daemon.t
 import { eventually } from '../support/eventually.ts'
 import { type Faults, faults } from '../support/fault.ts'
 import { cgroupsOf, childrenOf, descendantsOf } from '../support/leaks.ts'
+import { watching } from '../support/watching.ts'
 import { bodiesOf, witness, type Witness } from '../support/witness.ts'
 
 let seen: Witness
@@ -398,15 +399,9 @@ describe('a fault', () => {
     '24: a clock that jumps by %i days ends no wait and no permit, and the chain holds',
     async (days) => {
       await using session = await attached(at, 'asked')
-      const over = new AbortController()
-      const asked = Promise.withResolvers<string>()
-      const listening = (async () => {
-        for await (const { method, params } of client.approvals(over))
-          if (method === 'approvals/asked') asked.resolve(params.id)
-      })()
-      await eventually(async () => (await client.call('approvals/list', {})).listeners > 0)
+      await using watch = await watching(client)
       const answer = session.call('effect', { token: `t${++count}`, way: 'honest' })
-      const id = await asked.promise
+      const { id } = await watch.next()
       setClock(days * 86_400_000)
       try {
         await client.call('approvals/approve', { id })
@@ -415,8 +410,6 @@ describe('a fault', () => {
         expect(await client.call('audit/verify', {})).toMatchObject({ ok: true })
       } finally {
         setClock(0)
-        over.abort()
-        await listening
       }
     },
   )

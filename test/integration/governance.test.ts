@@ -4,12 +4,13 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
 import type { Client } from '../../src/client/client.ts'
-import type { AuditRecord, PendingApproval, TrustView } from '../../src/rpc/governed.ts'
+import type { AuditRecord, TrustView } from '../../src/rpc/governed.ts'
 import { attached } from '../support/attached.ts'
 import { configOf, daemon, fixture } from '../support/daemon.ts'
 import { eventually } from '../support/eventually.ts'
 import { clockStood } from '../support/clock-stood.ts'
 import { sharedDaemon } from '../support/shared-daemon.ts'
+import { watching, yes } from '../support/watching.ts'
 
 const fixtures = fileURLToPath(new URL('../fixtures/servers', import.meta.url))
 const rugPull = (more: object = {}): object => fixture('rug-pull', { surface: 'dynamic', ...more })
@@ -67,28 +68,6 @@ const standingOf = async (client: Client, server: string) =>
 const trust = async (client: Client, server: string, tool: string): Promise<TrustView | undefined> =>
   (await client.call('trust/list', { server })).trust.find((one) => one.tool === tool)
 
-/** An operator who answers each question, until disposed. */
-async function answering(client: Client, answer: (question: PendingApproval) => Promise<unknown> | null) {
-  await eventually(async () => (await client.call('approvals/list', {})).listeners === 0, 5000)
-  const ended = new AbortController()
-  const asked: PendingApproval[] = []
-  const watched = (async () => {
-    for await (const { method, params } of client.approvals({ signal: ended.signal }))
-      if (method === 'approvals/asked') {
-        asked.push(params)
-        await answer(params)
-      }
-  })().catch(() => undefined) // the daemon may be killed meanwhile
-  await eventually(async () => (await client.call('approvals/list', {})).listeners > 0, 5000)
-  return {
-    asked,
-    async [Symbol.asyncDispose]() {
-      ended.abort()
-      await watched
-    },
-  }
-}
-
 /** Whether a snapshot stands in the folder, whole, that says this. */
 const isKept = (snapshots: string, part = ''): boolean =>
   existsSync(snapshots) &&
@@ -100,7 +79,7 @@ describe('trust', () => {
   test('a tool of an untrusted server is asked for until it has earned its own trust, then not; a change takes it all', async () => {
     const at = await shared.living()
     const operator = at.client
-    await using watch = await answering(operator, ({ id }) => operator.call('approvals/approve', { id }))
+    await using watch = await watching(operator, yes(operator), { mayEnd: true })
     const tiers: unknown[] = []
     const shown: unknown[] = []
     for (let n = 1; n <= 6; n += 1) {
@@ -179,9 +158,7 @@ describe('an approval that stands', () => {
   async function standing(server: string): Promise<Client> {
     const { client: operator } = await shared.living()
     {
-      await using _watch = await answering(operator, ({ id }) =>
-        operator.call('approvals/approve', { id, scope: 'policy' }),
-      )
+      await using _watch = await watching(operator, yes(operator, 'policy'))
       await call(operator, server)
     }
     await call(operator, server) // nobody watches, and it passes
@@ -211,13 +188,9 @@ describe('an approval that stands', () => {
     const isCalled = async (params: object): Promise<boolean> =>
       (await session.ask('tools/call', params)).error === undefined
     {
-      const scope = 'session'
-      await using _watch = await answering(operator, ({ id }) =>
-        operator.call('approvals/approve', { id, scope }),
-      )
+      await using _watch = await watching(operator, yes(operator, 'session'))
       expect(await isCalled(request({ _meta: { progressToken: 1 } }))).toBe(true)
     }
-    await eventually(async () => (await operator.call('approvals/list', {})).listeners === 0)
     expect(await isCalled(request({ _meta: { progressToken: 2 } }))).toBe(true)
     expect(await isCalled(request({ _meta: { progressToken: 3, mode: 'force' } }))).toBe(false)
     expect(await isCalled(request({ _meta: { progressToken: 4 }, task: { ttl: 1000 } }))).toBe(false)
@@ -240,9 +213,7 @@ describe('an approval that stands', () => {
     const host = await attached(at, 'grown')
     const read = () => host.ask('resources/read', { uri: 'note:///a' })
     {
-      await using _watch = await answering(operator, ({ id }) =>
-        operator.call('approvals/approve', { id, scope: 'policy' }),
-      )
+      await using _watch = await watching(operator, yes(operator, 'policy'))
       await read()
     }
     expect(await standingOf(operator, 'grown')).toHaveLength(1)
@@ -258,13 +229,13 @@ describe('an approval that stands', () => {
 
   test('ends, and a question with it, where more of its server is accepted on the operator’s standing word', async () => {
     const { client: operator } = await shared.living()
-    await using watch = await answering(operator, ({ id, text }) =>
+    await using watch = await watching(operator, ({ id, text }) =>
       text.includes('stands') ? operator.call('approvals/approve', { id, scope: 'policy' }) : null,
     )
     await call(operator, 'grows', 'echo', { text: 'stands' })
     const waiting = call(operator, 'grows', 'echo', { text: 'waits' })
     const refused = expect(waiting).rejects.toMatchObject({ code: 'ERR_APPROVAL_UNAVAILABLE' })
-    await eventually(() => watch.asked.length === 2, 5000)
+    await watch.next(2)
     await call(operator, 'grows', 'add', {})
     await refused
     expect(await standingOf(operator, 'grows')).toEqual([])
@@ -321,16 +292,16 @@ describe('an approval that stands', () => {
 
   test('a question that waits ends when its tool changes, whatever an operator says then', async () => {
     const { client: operator } = await shared.living()
-    await using watch = await answering(operator, () => null)
+    await using watch = await watching(operator)
     await call(operator, 'asked-waits', 'poison', { not: 'yet' }).catch(() => undefined)
     await operator.call('servers/stop', { server: 'asked-waits' })
     await operator.call('declarations/accept', { server: 'asked-waits' })
     const waiting = call(operator, 'asked-waits', 'add', {})
     const refused = expect(waiting).rejects.toMatchObject({ code: expect.stringMatching(/^ERR_APPROVAL/) })
-    await eventually(() => watch.asked.length > 0, 5000)
+    const { id } = await watch.next()
     await operator.call('declarations/accept', { server: 'asked-waits' })
     await refused
-    await expect(operator.call('approvals/approve', { id: watch.asked[0]?.id ?? '' })).rejects.toMatchObject({
+    await expect(operator.call('approvals/approve', { id })).rejects.toMatchObject({
       code: 'ERR_APPROVAL_NOT_FOUND',
     })
   })

@@ -8,6 +8,7 @@ import { configOf, daemon, fixture } from '../support/daemon.ts'
 import type { TestDaemon } from '../support/daemon.ts'
 import { eventually } from '../support/eventually.ts'
 import { RawCaller, type RawReply } from '../support/raw-caller.ts'
+import { watching, yes } from '../support/watching.ts'
 import { witness, type Witness } from '../support/witness.ts'
 
 const stars = `/${'a*'.repeat(40)}b`
@@ -316,12 +317,7 @@ describe('an explanation says what the call gets', () => {
 
   test('where it is asked for, too', async () => {
     using caller = await RawCaller.open(join(at.runtimeDir, 'operator/operator.sock'))
-    const watching = new AbortController()
-    const answered = (async () => {
-      for await (const { method, params } of at.client.approvals({ signal: watching.signal }))
-        if (method === 'approvals/asked') await at.client.call('approvals/deny', { id: params.id })
-    })()
-    await eventually(async () => (await at.client.call('approvals/list', {})).listeners > 0, 5000)
+    await using _watch = await watching(at.client, ({ id }) => at.client.call('approvals/deny', { id }))
     const big = await explained(caller, 'asked', 'echo', '{"n":12345678901234567890}')
     const detail = expect.stringContaining('write 12345678901234567000, or pass it as a string')
     expect(big.explanation.result).toMatchObject({
@@ -339,8 +335,6 @@ describe('an explanation says what the call gets', () => {
       `{"jsonrpc":"2.0","id":$ID,"method":"tools/call","params":{"name":"echo","arguments":{"n":1},${meta}}}`,
     )
     expect(error?.data.code).toBe('ERR_APPROVAL_DENIED')
-    watching.abort()
-    await answered.catch(() => undefined)
   })
 })
 
@@ -350,13 +344,7 @@ test('an approval of one number is none of another that a double takes for it', 
     caller.say(
       `{"jsonrpc":"2.0","id":$ID,"method":"tools/call","params":{"server":"asked","tool":"echo","arguments":{"amount":${amount}}}}`,
     )
-  const watching = new AbortController()
-  const answered = (async () => {
-    for await (const { method, params } of at.client.approvals({ signal: watching.signal }))
-      if (method === 'approvals/asked')
-        await at.client.call('approvals/approve', { id: params.id, scope: 'policy' })
-  })()
-  await eventually(async () => (await at.client.call('approvals/list', {})).listeners > 0, 5000)
+  await using _watch = await watching(at.client, yes(at.client, 'policy'))
   expect((await says('9007199254740992')).error).toBeUndefined()
   expect((await says('9007199254740992.0')).error).toBeUndefined()
   for (const amount of ['9007199254740993', '9007199254740992.0000001'])
@@ -365,8 +353,6 @@ test('an approval of one number is none of another that a double takes for it', 
       message: expect.stringContaining('pass it as a string'),
     })
   expect(seen.calls('asked')).toHaveLength(2)
-  watching.abort()
-  await answered.catch(() => undefined)
 })
 
 describe('what a host says at length', () => {

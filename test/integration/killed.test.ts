@@ -12,6 +12,7 @@ import { elapsed, instants } from '../support/instants.ts'
 import { childrenOf, orphanedSandboxes } from '../support/processes.ts'
 import { cgroupsOf, descendantsOf } from '../support/leaks.ts'
 import { type Fault, type Faults, faults } from '../support/fault.ts'
+import { watching, yes } from '../support/watching.ts'
 import { bodiesOf, recordsOf, witness, type Witness } from '../support/witness.ts'
 
 type Life = Awaited<ReturnType<typeof serve>>
@@ -148,13 +149,6 @@ async function taken(pid: number, told: Promise<unknown>): Promise<void> {
 
 const isGone = (pid: number): boolean => !existsSync(`/proc/${pid}`)
 
-/** Says yes for the session to whatever is asked, until the daemon is gone. */
-async function sayYes(operator: Client): Promise<void> {
-  for await (const { method, params } of operator.approvals())
-    if (method === 'approvals/asked')
-      await operator.call('approvals/approve', { id: params.id, scope: 'session' })
-}
-
 describe('a daemon that is killed', () => {
   // How far the launch has come by then is the machine's; the last is far beyond it.
   test.each([...instants(7), 50])(
@@ -205,9 +199,8 @@ describe('a daemon that is killed', () => {
       await using operator = client
       await using host = await at.connect('host')
       await operator.call('servers/start', { server })
-      const answering = server === 'asked' ? sayYes(operator).catch(() => undefined) : undefined
-      if (server === 'asked')
-        await eventually(async () => (await operator.call('approvals/list', {})).listeners > 0, 20_000)
+      await using _watch =
+        server === 'asked' ? await watching(operator, yes(operator, 'session'), { mayEnd: true }) : null
       const dead = once(process, 'exit')
       fault.arm(what)
       const told = await call(host, server, step).catch((error: unknown) => error)
@@ -216,7 +209,6 @@ describe('a daemon that is killed', () => {
       const end = await dead
       fault.disarm()
       expect(end).toEqual([null, 'SIGKILL'])
-      await answering
       questions = bodiesOf(at.stateDir, 'approval.asked')
     }
     const reached = seen.calls(server).length - before

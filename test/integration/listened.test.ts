@@ -7,6 +7,7 @@ import { eventually } from '../support/eventually.ts'
 import { elapsed } from '../support/instants.ts'
 import { RawCaller } from '../support/raw-caller.ts'
 import { speaker } from '../support/speaker.ts'
+import { watching } from '../support/watching.ts'
 import { bodiesOf } from '../support/witness.ts'
 
 const [first, second] = ['note://first', 'note://second']
@@ -48,13 +49,7 @@ test.each<[string, (at: TestDaemon) => Promise<unknown>, string | null]>([
   ],
 ])('while the second is asked about, %s', async (_title, act, check) => {
   await using at = await daemon(config())
-  const over = new AbortController()
-  const asked: { readonly id: string; readonly text: string }[] = []
-  const hearing = (async () => {
-    for await (const { method, params } of at.client.approvals({ signal: over.signal }))
-      if (method === 'approvals/asked') asked.push(params)
-  })().catch(() => undefined)
-  await eventually(async () => (await at.client.call('approvals/list', {})).listeners > 0)
+  await using watch = await watching(at.client)
   using host = await RawCaller.open(join(at.runtimeDir, 'host/host.sock'))
   await host.ask('session/attach', { server: 'shares' })
   const says = (method: string, params: object) => host.ask(method, { ...params, _meta: speaker })
@@ -64,13 +59,13 @@ test.each<[string, (at: TestDaemon) => Promise<unknown>, string | null]>([
   const yes = async (uri: string): Promise<void> => {
     // A reload has it asked anew.
     await eventually(async () => {
-      const id = asked.findLast(({ text }) => text.includes(`"${uri}"`))?.id
+      const id = watch.asked.findLast(({ text }) => text.includes(`"${uri}"`))?.id
       const said = id === undefined ? null : at.client.call('approvals/approve', { id, scope: 'policy' })
       return said === null ? null : said.catch(() => null)
     })
   }
   await yes(first)
-  await eventually(() => asked.some(({ text }) => !text.includes(`"${first}"`)))
+  await eventually(() => watch.asked.some(({ text }) => !text.includes(`"${first}"`)))
   await act(at)
   await yes(second)
   const hears = async (): Promise<boolean> => {
@@ -86,6 +81,4 @@ test.each<[string, (at: TestDaemon) => Promise<unknown>, string | null]>([
     for (const { call, kind } of bodiesOf(at.stateDir, 'call.intent'))
       if (kind === 'method') expect(ends.filter((one) => one['call'] === call)).toHaveLength(1)
   }
-  over.abort()
-  await hearing
 })

@@ -5,11 +5,11 @@ import { Client as McpClient } from '@modelcontextprotocol/sdk/client/index.js'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Client } from '../../src/client/client.ts'
 import { createTransport } from '../../src/client/transport.ts'
-import type { PendingApproval } from '../../src/rpc/governed.ts'
 import { configOf, daemon, fixture } from '../support/daemon.ts'
 import type { TestDaemon } from '../support/daemon.ts'
 import { eventually } from '../support/eventually.ts'
 import { withoutFirst } from '../support/operator.ts'
+import { watching, yes } from '../support/watching.ts'
 
 const rules = [
   { permission: 'mcp:asking:*', action: 'ask' },
@@ -48,36 +48,13 @@ afterAll(async () => {
 const call = (client: Client, server: string, tool = 'echo', args: Record<string, unknown> = { a: 1 }) =>
   client.call('tools/call', { server, tool, arguments: args })
 
-/** An operator who watches until disposed, with what it was asked. */
-async function watching() {
-  const ended = new AbortController()
-  const asked: PendingApproval[] = []
-  const watched = (async () => {
-    for await (const { method, params } of operator.approvals({ signal: ended.signal }))
-      if (method === 'approvals/asked') asked.push(params)
-  })()
-  await eventually(async () => (await operator.call('approvals/list', {})).listeners > 0, 5000)
-  return {
-    asked,
-    next: async (count = 1): Promise<PendingApproval> => {
-      await eventually(() => asked.length >= count, 5000)
-      return asked[count - 1] as PendingApproval
-    },
-    async [Symbol.asyncDispose]() {
-      ended.abort()
-      await watched.catch(() => undefined)
-      await eventually(async () => (await operator.call('approvals/list', {})).listeners === 0, 5000)
-    },
-  }
-}
-
 describe('approvals', () => {
   test('a call that needs a yes is denied at once where nobody watches', async () => {
     await expect(call(host, 'asking')).rejects.toMatchObject({ code: 'ERR_APPROVAL_UNAVAILABLE' })
   })
 
   test('an attached session waits with signs of life, runs after the yes, and never sees the id', async () => {
-    await using watch = await watching()
+    await using watch = await watching(operator)
     const mcp = new McpClient({ name: 'host', version: '1' })
     await mcp.connect(createTransport({ server: 'asking', at: { runtimeDir: at.runtimeDir } }))
     const progress: unknown[] = []
@@ -95,7 +72,7 @@ describe('approvals', () => {
   })
 
   test('no means no, with the reason; a swapped argument is another question', async () => {
-    await using watch = await watching()
+    await using watch = await watching(operator)
     const first = call(host, 'asking', 'echo', { path: '/a' })
     await operator.call('approvals/approve', { id: (await watch.next()).id, scope: 'policy' })
     expect((await first).type).toBe('output')
@@ -114,7 +91,7 @@ describe('approvals', () => {
   })
 
   test('a question that nobody answers ends by itself, and an answer after that is none', async () => {
-    await using watch = await watching()
+    await using watch = await watching(operator)
     const waiting = call(host, 'asking')
     const { id } = await watch.next()
     await expect(waiting).rejects.toMatchObject({ code: 'ERR_APPROVAL_TIMEOUT' })
@@ -142,7 +119,7 @@ describe('approvals', () => {
   })
 
   test('an approval for a session is good for its equal calls, and ends with it', async () => {
-    await using watch = await watching()
+    await using watch = await watching(operator)
     const mcp = new McpClient({ name: 'host', version: '1' })
     await mcp.connect(createTransport({ server: 'asking', at: { runtimeDir: at.runtimeDir } }))
     const say = () => mcp.callTool({ name: 'echo', arguments: { once: 'more' } })
@@ -156,7 +133,7 @@ describe('approvals', () => {
   })
 
   test('an approval that stands ends when its tool is accepted anew', async () => {
-    await using watch = await watching()
+    await using watch = await watching(operator)
     const first = call(host, 'asking', 'echo', { n: 1 })
     await operator.call('approvals/approve', { id: (await watch.next()).id, scope: 'policy' })
     await first
@@ -355,16 +332,10 @@ test('a restart forgets neither what was registered, accepted, approved nor held
     await using one = await first.connect('operator')
     await one.call('servers/add', { server: 'added', entry: { ...entry } })
     await one.call('servers/hold', { server: 'added' })
-    const ended = new AbortController()
-    const answered = (async () => {
-      for await (const { method, params } of one.approvals({ signal: ended.signal }))
-        if (method === 'approvals/asked')
-          await one.call('approvals/approve', { id: params.id, scope: 'policy' })
-    })()
-    await eventually(async () => (await one.call('approvals/list', {})).listeners > 0, 5000)
-    await call(one, 'asking')
-    ended.abort()
-    await answered
+    {
+      await using _watch = await watching(one, yes(one, 'policy'))
+      await call(one, 'asking')
+    }
     await one.call('daemon/shutdown', {})
   }
   await eventually(() => first.process.exitCode !== null, 8000)

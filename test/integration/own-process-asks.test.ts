@@ -4,6 +4,7 @@ import { expect, test } from 'vitest'
 import { askableMeta } from '../support/attach.ts'
 import { configOf, daemon, fixture } from '../support/daemon.ts'
 import { eventually } from '../support/eventually.ts'
+import { hearing } from '../support/following.ts'
 import { RawCaller } from '../support/raw-caller.ts'
 import { bodiesOf } from '../support/witness.ts'
 
@@ -47,14 +48,9 @@ test('a question of such a process has its time and its place in the queue, and 
   const elicitation = { enabled: true, timeout_ms: 3000, queue: 1 }
   await using at = await daemon(configOf({ asks: asks({ elicitation }) }))
   using session = await RawCaller.open(join(at.runtimeDir, 'host/host.sock'))
-  const events: string[] = []
-  const ended = new AbortController()
-  const following = (async () => {
-    for await (const { type, detail } of at.client.events({ since: 0, signal: ended.signal }))
-      events.push(`${type} ${JSON.stringify(detail)}`)
-  })()
+  await using heard = await hearing(at.client)
   const told = (type: string, what: string): boolean =>
-    events.some((event) => event.startsWith(`${type} `) && event.includes(what))
+    heard.events.some((event) => event.type === type && JSON.stringify(event.detail).includes(what))
   await session.ask('session/attach', { server: 'asks' })
   const ask = async (more: object = {}, fields = ['name']) =>
     session.ask('tools/call', { name: 'ask', arguments: { fields }, _meta: askableMeta, ...more })
@@ -69,6 +65,4 @@ test('a question of such a process has its time and its place in the queue, and 
   expect((await ask()).result?.['resultType']).toBe('input_required')
   const inTime = await ask({ inputResponses, requestState })
   expect(inTime.result?.['structuredContent']).toMatchObject({ action: 'accept' })
-  ended.abort()
-  await following.catch(() => undefined)
 })

@@ -7,7 +7,9 @@ import type { Client } from '../../src/client/client.ts'
 import { attached, type AttachedHost } from '../support/attached.ts'
 import { configOf, daemon, type TestDaemon } from '../support/daemon.ts'
 import { eventually } from '../support/eventually.ts'
+import { hearing } from '../support/following.ts'
 import { elapsed } from '../support/instants.ts'
+import { watching, yes } from '../support/watching.ts'
 import { bodiesOf, witness, type Witness } from '../support/witness.ts'
 
 let seen: Witness
@@ -156,32 +158,20 @@ describe('a permit of a call that waits', () => {
 test.each(['policy', 'once'] as const)(
   'a permit ends with the approval that it stands on, said for %s',
   async (scope) => {
-    const ended = new AbortController()
-    const said: string[] = []
-    const { promise: listens, resolve: subscribed } = Promise.withResolvers<void>()
-    const granting = (async () => {
-      for await (const { method, params } of operator.approvals({ signal: ended.signal, subscribed }))
-        if (method === 'approvals/asked') {
-          said.push(params.id)
-          await operator.call('approvals/approve', { id: params.id, scope })
-        }
-    })().catch(() => undefined)
-    await listens
+    await using watch = await watching(operator, yes(operator, scope))
     await call('asking')
     const { made, open, sent } = await waiting('asking')
-    const id = said.at(-1) ?? ''
+    const { id = '' } = watch.asked.at(-1) ?? {}
     await operator.call('approvals/deny', { id, reason: 'a slip' })
     open()
     expect(await made).toMatchObject(refusedAs('authenticity', 'it was ended'))
     expect(sent()).toBe(0)
     expect(bodiesOf(at.stateDir, 'approval.revoked').at(-1)).toMatchObject({ id, reason: 'a slip' })
     // What was sent or ended is not taken back again.
-    for (const one of said)
-      expect(await codeOf(operator.call('approvals/deny', { id: one }))).toMatchObject({
+    for (const one of watch.asked)
+      expect(await codeOf(operator.call('approvals/deny', { id: one.id }))).toMatchObject({
         code: 'ERR_APPROVAL_NOT_FOUND',
       })
-    ended.abort()
-    await granting
   },
 )
 
@@ -195,12 +185,7 @@ test.each([
   'a call that is refused once its process is up is on record and told as refused: %s',
   async (_way, make) => {
     await using session = await attached(at, 'gated')
-    const ended = new AbortController()
-    const told: string[] = []
-    const hearing = (async () => {
-      for await (const { type, detail } of operator.events({ since: 0, signal: ended.signal }))
-        told.push(`${type} of ${String(detail['call'])}`)
-    })().catch(() => undefined)
+    await using told = await hearing(operator)
     writeFileSync(gateOf('gated'), '')
     const made = make(session)
     const permit = await permitOf('gated')
@@ -222,13 +207,10 @@ test.each([
       refusal: { code: 'ERR_PERMIT_REFUSED' },
       outcome: null,
     })
-    await eventually(() => told.includes(`permit/refused of ${String(id)}`))
-    const ends = ['call/denied', 'call/ended', 'call/failed'].filter((type) =>
-      told.includes(`${type} of ${String(id)}`),
-    )
-    expect(ends).toEqual(['call/denied'])
-    ended.abort()
-    await hearing
+    const isTold = (what: string): boolean =>
+      told.events.some(({ type, detail }) => type === what && detail['call'] === id)
+    await eventually(() => isTold('permit/refused'))
+    expect(['call/denied', 'call/ended', 'call/failed'].filter(isTold)).toEqual(['call/denied'])
   },
 )
 

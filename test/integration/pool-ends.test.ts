@@ -4,6 +4,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { configOf, daemon } from '../support/daemon.ts'
 import { eventually } from '../support/eventually.ts'
+import { hearing } from '../support/following.ts'
 import { descendantsOf } from '../support/leaks.ts'
 import { poolOf, run, runs, waitingInits, waits, write } from '../support/pool.ts'
 
@@ -143,19 +144,14 @@ test('one that somebody stopped costs its call nothing: the call has another, an
   await using at = await daemon(configOf({ runs: runs({ pool: { size: 1 } }) }))
   await at.client.call('servers/start', { server: 'runs' })
   await waits(at, 1)
-  const over = new AbortController()
-  const events = at.client.events({ since: 0, signal: over.signal })
-  const lost = (async () => {
-    for await (const { type, detail } of events) if (type === 'pool/lost') return detail['reason']
-    return null
-  })()
+  await using told = await hearing(at.client)
   const [init = 0] = waitingInits(at)
   process.kill(init, 'SIGSTOP')
   await eventually(() => /^State:\s+T/m.test(readFileSync(`/proc/${init}/status`, 'utf8')))
   expect(await run(at, 'echo ran')).toBe('ran\n')
-  expect(await lost).toBe(
+  const lost = await eventually(() => told.events.find(({ type }) => type === 'pool/lost'))
+  expect(lost.detail['reason']).toBe(
     'a sandbox that waited for a call stood still, stopped by a signal or paused, when one took it',
   )
-  over.abort()
   await eventually(() => !existsSync(`/proc/${init}`), 20_000)
 })

@@ -8,11 +8,12 @@ import { describe, expect, test } from 'vitest'
 import type { Client } from '../../src/client/client.ts'
 import { createTransport } from '../../src/client/transport.ts'
 import { catalogue } from '../../src/errors.ts'
-import type { AuditRecord, PendingApproval } from '../../src/rpc/governed.ts'
+import type { AuditRecord } from '../../src/rpc/governed.ts'
 import { expectAftermath } from '../support/aftermath.ts'
 import { configOf, daemon, fixture, type Place, type TestDaemon } from '../support/daemon.ts'
 import { eventually } from '../support/eventually.ts'
 import { sharedDaemon } from '../support/shared-daemon.ts'
+import { watching } from '../support/watching.ts'
 import { witness } from '../support/witness.ts'
 
 const fixtures = fileURLToPath(new URL('../fixtures/servers', import.meta.url))
@@ -67,28 +68,6 @@ async function attached(at: Place, server: string) {
     closed,
     echo: (args: Record<string, unknown>) => mcp.callTool({ name: 'echo', arguments: args }),
     [Symbol.asyncDispose]: () => mcp.close(),
-  }
-}
-
-/** An operator who watches until disposed, with what it was asked. */
-async function watching(operator: Client) {
-  await eventually(async () => (await operator.call('approvals/list', {})).listeners === 0, 5000)
-  const ended = new AbortController()
-  const asked: PendingApproval[] = []
-  const watched = (async () => {
-    for await (const { method, params } of operator.approvals({ signal: ended.signal }))
-      if (method === 'approvals/asked') asked.push(params)
-  })()
-  await eventually(async () => (await operator.call('approvals/list', {})).listeners > 0, 5000)
-  return {
-    next: async (count = 1): Promise<PendingApproval> => {
-      await eventually(() => asked.length >= count, 5000)
-      return asked[count - 1] as PendingApproval
-    },
-    async [Symbol.asyncDispose]() {
-      ended.abort()
-      await watched.catch(() => undefined)
-    },
   }
 }
 

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { fixture, serve } from '../support/daemon.ts'
 import { eventually } from '../support/eventually.ts'
+import { hearing } from '../support/following.ts'
 import { RawCaller } from '../support/raw-caller.ts'
 import { reachingPlace, recordsOf } from '../support/reaching-out.ts'
 
@@ -21,12 +22,7 @@ test('whoever knows a secret, host or server, ends no daemon by writing what JSO
   await using at = await reachingPlace({ scripted: entry }, ceiling, sources)
   const { process: child, client } = await serve(at, { TEST_TOKEN: token })
   await using _client = client
-  const events: string[] = []
-  const ended = new AbortController()
-  const following = (async () => {
-    for await (const event of client.events({ since: 0, signal: ended.signal }))
-      events.push(JSON.stringify(event))
-  })().catch(() => undefined)
+  await using told = await hearing(client)
   using session = await RawCaller.open(join(at.runtimeDir, 'host/host.sock'))
   await session.ask('session/attach', { server: 'scripted' })
   const call = (...lines: string[]): ReturnType<RawCaller['ask']> => {
@@ -48,10 +44,8 @@ test('whoever knows a secret, host or server, ends no daemon by writing what JSO
   await call(asked, '{"jsonrpc":"2.0","id":4,"result":{"content":[]}}')
   await session.ask(JSON.stringify(alike).slice(1, -1), {})
   await session.ask('tools/call', { name: alike, arguments: {} })
-  await eventually(() => events.filter((event) => event.includes('a line')).length >= 3)
+  await eventually(() => told.events.filter((event) => JSON.stringify(event).includes('a line')).length >= 3)
   expect(child.exitCode).toBeNull()
   const denied = recordsOf(at).filter(({ type }) => type === 'call.denied')
   expect(denied.map(({ body }) => body['subject'])).toEqual([alike])
-  ended.abort()
-  await following
 }, 60_000)

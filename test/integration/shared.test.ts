@@ -12,6 +12,7 @@ import { RawCaller } from '../support/raw-caller.ts'
 import { reachingPlace, recordsAbout } from '../support/reaching-out.ts'
 import { speaker } from '../support/speaker.ts'
 import { tempDir } from '../support/temp-dir.ts'
+import { watching } from '../support/watching.ts'
 
 const at = (path: string): string => fileURLToPath(new URL(`../../${path}`, import.meta.url))
 const shim = at(`dist/libexec/${process.arch}/sallyport-stdio`)
@@ -138,29 +139,19 @@ describe('clients of the SDK', () => {
 })
 
 test('an approval for a session is for that session, whoever shares its process', async () => {
-  const ended = new AbortController()
-  const asked: string[] = []
-  const watching = (async () => {
-    for await (const { method, params } of operator.approvals({ signal: ended.signal }))
-      if (method === 'approvals/asked') asked.push(params.id)
-  })()
-  await eventually(async () => (await operator.call('approvals/list', {})).listeners > 0)
+  await using watch = await watching(operator)
   await using two = await client('asked')
   {
     await using one = await client('asked')
     const first = one.text('boot')
-    await eventually(() => asked.length === 1)
-    await operator.call('approvals/approve', { id: asked[0] ?? '', scope: 'session' })
+    await operator.call('approvals/approve', { id: (await watch.next()).id, scope: 'session' })
     expect(await one.text('boot')).toBe(await first)
     const second = two.text('boot')
-    await eventually(() => asked.length === 2)
-    await operator.call('approvals/deny', { id: asked[1] ?? '', reason: 'no' })
+    await operator.call('approvals/deny', { id: (await watch.next(2)).id, reason: 'no' })
     await expect(second).rejects.toThrow(/no/)
   }
   await eventually(async () => (await operator.call('approvals/list', {})).standing.length === 0)
   expect(await instancesOf('asked')).toMatchObject([{ sessions: 1 }])
-  ended.abort()
-  await watching.catch(() => undefined)
 })
 
 test('a client of the older era alone is told which version there is, in an error that it knows', async () => {

@@ -8,6 +8,7 @@ import { verifyJournal } from '../../src/journal/verify.ts'
 import { recordTypes, type RecordType } from '../../src/schema/record-type.ts'
 import { configOf, daemon, fixture, type TestDaemon } from '../support/daemon.ts'
 import { eventually } from '../support/eventually.ts'
+import { watching } from '../support/watching.ts'
 
 const rules = [
   { permission: 'mcp:asked:*', action: 'ask' },
@@ -46,21 +47,17 @@ async function live(operator: Client, host: Client): Promise<void> {
     host.call('tools/call', { server, tool, arguments: args }).catch(() => null)
   await call('plain', { text: 'short' })
   await call('plain', { text: 'long '.repeat(1000) })
-  const ended = new AbortController()
-  const answering = (async () => {
-    for await (const { method, params } of operator.approvals({ signal: ended.signal }))
-      if (method === 'approvals/asked')
-        await (params.text.includes('yes')
-          ? operator.call('approvals/approve', { id: params.id, scope: 'policy' })
-          : operator.call('approvals/deny', { id: params.id, reason: 'no' }))
-  })()
-  await eventually(async () => (await operator.call('approvals/list', {})).listeners > 0)
-  for (const answer of ['yes', 'no', 'yes, too']) await call('asked', { answer })
+  {
+    await using _watch = await watching(operator, ({ id, text }) =>
+      text.includes('yes')
+        ? operator.call('approvals/approve', { id, scope: 'policy' })
+        : operator.call('approvals/deny', { id, reason: 'no' }),
+    )
+    for (const answer of ['yes', 'no', 'yes, too']) await call('asked', { answer })
+  }
   const { standing } = await operator.call('approvals/list', {})
   await operator.call('approvals/deny', { id: standing[0]?.id ?? '' })
   await operator.call('trust/reset', { server: 'asked', tool: 'echo' })
-  ended.abort()
-  await answering
   await operator.call('servers/hold', { server: 'plain' })
   await call('plain')
   await operator.call('servers/release', { name: 'plain' })

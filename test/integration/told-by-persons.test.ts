@@ -5,6 +5,7 @@ import { expect, test } from 'vitest'
 import { askable, askableMeta } from '../support/attach.ts'
 import { configOf, daemon, fixture, type TestDaemon } from '../support/daemon.ts'
 import { eventually } from '../support/eventually.ts'
+import { hearing } from '../support/following.ts'
 import { RawCaller, type RawReply } from '../support/raw-caller.ts'
 import { bodiesOf } from '../support/witness.ts'
 
@@ -71,11 +72,7 @@ test.each(['legacy', 'modern'])(
       elicitation: { enabled: true },
     })
     await using at = await daemon(configOf({ repeats: entry }))
-    const events: unknown[] = []
-    const ended = new AbortController()
-    const following = (async () => {
-      for await (const event of at.client.events({ since: 0, signal: ended.signal })) events.push(event)
-    })()
+    await using told = await hearing(at.client)
     using session = await RawCaller.open(join(at.runtimeDir, 'host/host.sock'))
     await session.ask('session/attach', { server: 'repeats' })
     const [first, again, failed] = await talk(session, era)
@@ -86,10 +83,10 @@ test.each(['legacy', 'modern'])(
     expect(failed?.error?.message).toContain(name)
 
     await at.client.call('audit/query', { limit: 1 })
-    await eventually(() => JSON.stringify(events).includes('notifications/[redacted:an answer]'))
+    await eventually(() => JSON.stringify(told.events).includes('notifications/[redacted:an answer]'))
     const outcomes = bodiesOf(at.stateDir, 'call.outcome')
     expect(outcomes).toHaveLength(era === 'modern' ? 5 : 4)
-    const written = await kept(at, events)
+    const written = await kept(at, told.events)
     for (const form of forms) expect(written).not.toContain(form)
 
     // What the server offered, or had a person copy, is no secret of the person's; nor is anything beside the answers.
@@ -108,8 +105,6 @@ test.each(['legacy', 'modern'])(
       'it was [redacted:an answer], or [redacted:an answer], with [redacted:an answer]',
     )
     expect((await at.client.call('audit/verify', {})).ok).toBe(true)
-    ended.abort()
-    await following.catch(() => undefined)
   },
   60_000,
 )

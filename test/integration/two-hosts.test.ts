@@ -14,6 +14,7 @@ import { serverSettings } from '../support/server-settings.ts'
 import { speaker } from '../support/speaker.ts'
 import { caller, superviseAll } from '../support/supervisor.ts'
 import { isRoot } from '../support/user.ts'
+import { watching } from '../support/watching.ts'
 import { bodiesOf, witness, type Witness } from '../support/witness.ts'
 
 const [ann, bob, stranger] = [47_893, 47_894, 47_895]
@@ -301,25 +302,15 @@ const asRoot: Readonly<Record<string, () => Promise<void>>> = {
   'an approval for one is none for the other': async () => {
     using both = pair()
     const [one, other] = both
-    const ended = new AbortController()
-    let asked = 0
-    const answering = (async () => {
-      for await (const { method, params } of life.client.approvals({ signal: ended.signal }))
-        if (method === 'approvals/asked') {
-          asked += 1
-          const isFirst = params.principal === String(ann)
-          await (isFirst
-            ? life.client.call('approvals/approve', { id: params.id, scope: 'policy' })
-            : life.client.call('approvals/deny', { id: params.id }))
-        }
-    })().catch(() => undefined)
-    await eventually(async () => (await life.client.call('approvals/list', {})).listeners > 0)
+    await using watch = await watching(life.client, ({ id, principal }) =>
+      principal === String(ann)
+        ? life.client.call('approvals/approve', { id, scope: 'policy' })
+        : life.client.call('approvals/deny', { id }),
+    )
     expect((await one.ask('tools/call', echo('asked'))).error).toBeUndefined()
     expect((await one.ask('tools/call', echo('asked'))).error).toBeUndefined()
-    expect(asked).toBe(1)
+    expect(watch.asked).toHaveLength(1)
     expect((await other.ask('tools/call', echo('asked'))).error?.data.code).toBe('ERR_APPROVAL_DENIED')
-    ended.abort()
-    await answering
     expect(seen.calls('asked')).toHaveLength(2)
   },
 
