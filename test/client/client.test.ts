@@ -9,6 +9,7 @@ import type { TestDaemon } from '../support/daemon.ts'
 import { eventually } from '../support/eventually.ts'
 import { rawPeer, serveOn } from '../support/control.ts'
 import { following } from '../support/following.ts'
+import { handled } from '../support/handled.ts'
 
 let at: TestDaemon
 beforeAll(async () => {
@@ -98,10 +99,12 @@ describe('the client', () => {
     await using client = await at.connect()
     await client.call('servers/start', { server: 'slow' })
     const stop = new AbortController()
-    const call = client.call(
-      'tools/call',
-      { server: 'slow', tool: 'wait', arguments: { ms: 60_000 } },
-      { signal: stop.signal },
+    const call = handled(
+      client.call(
+        'tools/call',
+        { server: 'slow', tool: 'wait', arguments: { ms: 60_000 } },
+        { signal: stop.signal },
+      ),
     )
     for await (const { type } of client.events({ since: 0 })) if (type === 'call/started') break
     stop.abort(new Error('enough'))

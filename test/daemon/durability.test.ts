@@ -5,6 +5,7 @@ import type { CallId } from '../../src/lib/ids.ts'
 import type { Outcome } from '../../src/schema/governor.ts'
 import { eventually } from '../support/eventually.ts'
 import { governed, type Governed } from '../support/governance.ts'
+import { handled } from '../support/handled.ts'
 import { serverSettings } from '../support/server-settings.ts'
 import { profileOf } from '../support/settings.ts'
 import { tempDir } from '../support/temp-dir.ts'
@@ -240,10 +241,12 @@ describe('a permit between its issue and the boundary', () => {
     const { permits } = one.at.governance
     await governor.admit(proposal('c-1'), never)
     const admitted = governor.admit(proposal('c-2'), never)
-    const refused = expect(admitted).rejects.toMatchObject({
-      code: 'ERR_PERMIT_REFUSED',
-      details: expect.objectContaining({ check }),
-    })
+    const refused = handled(
+      expect(admitted).rejects.toMatchObject({
+        code: 'ERR_PERMIT_REFUSED',
+        details: expect.objectContaining({ check }),
+      }),
+    )
     // Turn by turn, until the intent is on its way to the disk.
     for (let turn = 0; permits.list().length === 0 && turn < 1000; turn += 1) await Promise.resolve()
     expect(permits.list()).toHaveLength(1)

@@ -10,6 +10,7 @@ import { newDaemonId } from '../../src/lib/ids.ts'
 import { inputOf } from '../../src/supervisor/dispatch.ts'
 import { cuttableEngine } from '../support/cut-engine.ts'
 import { engineTest } from '../support/engine.ts'
+import { handled } from '../support/handled.ts'
 import type { TestEngine } from '../support/own-engine.ts'
 import { otherMachine } from '../support/other-machine.ts'
 import { eventually } from '../support/eventually.ts'
@@ -239,7 +240,9 @@ describe('an engine', () => {
       await using host = await launchHost({ environment: { DOCKER_HOST: way.address }, daemon })
       const given = new AbortController()
       const settings = await settingsFor('confined-echo.mjs', [], { driver: 'docker' })
-      const launching = expect(launchProbe(settings, host, null, given.signal)).rejects.toThrow('given up')
+      const launching = handled(
+        expect(launchProbe(settings, host, null, given.signal)).rejects.toThrow('given up'),
+      )
       const left = () => engine.engine.list([`${labels.daemon}=${daemon}`, labels.instance])
       await eventually(async () => (await left()).length === 1)
       way.hang()

@@ -9,6 +9,7 @@ import { type ContainerPlan, openEngine } from '../../src/sandbox/docker/engine.
 import { testAuthority } from '../support/certificates.ts'
 import { compile } from '../support/compile.ts'
 import { engineTest } from '../support/engine.ts'
+import { handled } from '../support/handled.ts'
 import { canStartEngine, gvisor, hasGvisor, ownEngine, type TestEngine } from '../support/own-engine.ts'
 import { eventually } from '../support/eventually.ts'
 import { importImage, nodeImage } from '../support/image.ts'
@@ -47,7 +48,7 @@ describe('a container through its life', () => {
     const stdin = await engine.attach(id, 'stdin')
     const stdout = await engine.attach(id, 'stdout')
     await engine.start(id)
-    const ended = engine.wait(id)
+    const ended = handled(engine.wait(id))
     stdin.write('hello')
     // One byte of stream, three of nothing, four of length, then the bytes.
     const frame = await eventually(() => stdout.read(13) as Buffer | null)

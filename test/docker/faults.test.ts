@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { LaunchHost } from '../../src/sandbox/host.ts'
 import { inputOf } from '../../src/supervisor/dispatch.ts'
 import { configOf, fixture, place, serve, type TestDaemon } from '../support/daemon.ts'
+import { handled } from '../support/handled.ts'
 import { canStartEngine, ownEngine, type OwnEngine } from '../support/own-engine.ts'
 import { eventually } from '../support/eventually.ts'
 import { launchHost, launchProbe, settingsFor } from '../support/launch.ts'
@@ -104,11 +105,13 @@ describe.runIf(canStartEngine)('an engine', () => {
     try {
       await client.call('servers/start', { server: 'slow' })
       const called = client.call('tools/call', { server: 'slow', tool: 'wait', arguments: { ms: 30_000 } })
-      const refused = expect(called).rejects.toMatchObject({
-        code: 'ERR_SERVER_UNAVAILABLE',
-        message:
-          'mcp server slow is unavailable: the engine that its container ran on went away, and it was ended',
-      })
+      const refused = handled(
+        expect(called).rejects.toMatchObject({
+          code: 'ERR_SERVER_UNAVAILABLE',
+          message:
+            'mcp server slow is unavailable: the engine that its container ran on went away, and it was ended',
+        }),
+      )
       await eventually(() => recordsAbout(where, 'call.intent', 'slow').length > 0, 10_000)
       at.dockerd.kill('SIGKILL')
       await refused

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { configOf, fixture, type TestDaemon } from '../support/daemon.ts'
 import { eventually } from '../support/eventually.ts'
+import { handled } from '../support/handled.ts'
 import { processesWith } from '../support/leaks.ts'
 import { canStartEngine, ownEngine, type OwnEngine } from '../support/own-engine.ts'
 import { sharedDaemon } from '../support/shared-daemon.ts'
@@ -47,10 +48,12 @@ describe.runIf(canStartEngine)('a launch is tried again', () => {
   test.each(['attach', 'start'])('whose container somebody removed before its %s', async (request) => {
     const at = await shared.living()
     const asked = way.hold(new RegExp(`^POST \\S*/containers/[0-9a-f]+/${request}`))
-    const refused = expect(start(at, request)).rejects.toMatchObject({
-      code: 'ERR_ENGINE_REFUSED',
-      message: expect.stringMatching(/No such container/) as string,
-    })
+    const refused = handled(
+      expect(start(at, request)).rejects.toMatchObject({
+        code: 'ERR_ENGINE_REFUSED',
+        message: expect.stringMatching(/No such container/) as string,
+      }),
+    )
     await asked
     const label = [`io.sallyport.daemon=${at.client.hello.daemon}`, `io.sallyport.server=${request}`]
     for (const { Id } of await engine.docker.listContainers({ all: true, filters: { label } }))

@@ -125,10 +125,10 @@ test('a port on which no TLS is spoken carries bytes both ways, each half closed
 })
 
 test('the upstream’s end reaches the sandbox while it still sends', async () => {
-  const { promise, resolve } = Promise.withResolvers<string>()
+  const { promise, resolve, reject } = Promise.withResolvers<string>()
   await using server = await upstream((socket) => {
     socket.end('bye')
-    void collect(socket).then(resolve)
+    void collect(socket).then(resolve, reject)
   })
   await using it = await testDoor({ grants: [{ port: server.port, tls: false }], names: here })
   const socket = it.says(`SP1 connect allowed.com ${server.port}\n`)

@@ -7,6 +7,7 @@ import { SallyportError } from '../../src/errors.ts'
 import { type Api, openApi } from '../support/api.ts'
 import { endServe, fixture, type Place, serve, type TestDaemon } from '../support/daemon.ts'
 import { eventually } from '../support/eventually.ts'
+import { handled } from '../support/handled.ts'
 import { poolOf, waits } from '../support/pool.ts'
 import { callThrough, reachesOut, reachingPlace, recordsAbout, recordsOf } from '../support/reaching-out.ts'
 
@@ -153,7 +154,7 @@ describe('by egress', () => {
     const before = outcomes('ask').length
     const held = Promise.withResolvers<string>()
     api.answer(() => held.promise)
-    const asking = call('swap', 'ask', { url: `${api.url}/held` })
+    const asking = handled(call('swap', 'ask', { url: `${api.url}/held` }))
     await eventually(() => api.asked.some(({ url }) => url === '/held'), 15_000)
     await call('swap', 'wait', { ms: 1 })
     held.resolve('at last')

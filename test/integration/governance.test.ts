@@ -9,6 +9,7 @@ import { attached } from '../support/attached.ts'
 import { configOf, daemon, fixture } from '../support/daemon.ts'
 import { eventually } from '../support/eventually.ts'
 import { clockStood } from '../support/clock-stood.ts'
+import { handled } from '../support/handled.ts'
 import { sharedDaemon } from '../support/shared-daemon.ts'
 import { watching, yes } from '../support/watching.ts'
 
@@ -234,7 +235,7 @@ describe('an approval that stands', () => {
     )
     await call(operator, 'grows', 'echo', { text: 'stands' })
     const waiting = call(operator, 'grows', 'echo', { text: 'waits' })
-    const refused = expect(waiting).rejects.toMatchObject({ code: 'ERR_APPROVAL_UNAVAILABLE' })
+    const refused = handled(expect(waiting).rejects.toMatchObject({ code: 'ERR_APPROVAL_UNAVAILABLE' }))
     await watch.next(2)
     await call(operator, 'grows', 'add', {})
     await refused
@@ -297,7 +298,9 @@ describe('an approval that stands', () => {
     await operator.call('servers/stop', { server: 'asked-waits' })
     await operator.call('declarations/accept', { server: 'asked-waits' })
     const waiting = call(operator, 'asked-waits', 'add', {})
-    const refused = expect(waiting).rejects.toMatchObject({ code: expect.stringMatching(/^ERR_APPROVAL/) })
+    const refused = handled(
+      expect(waiting).rejects.toMatchObject({ code: expect.stringMatching(/^ERR_APPROVAL/) }),
+    )
     const { id } = await watch.next()
     await operator.call('declarations/accept', { server: 'asked-waits' })
     await refused

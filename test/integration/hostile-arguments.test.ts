@@ -50,14 +50,13 @@ afterAll(async () => {
 async function answeredDuring(work: () => Promise<unknown>): Promise<number> {
   const over = new AbortController()
   let answered = 0
-  const others = (async () => {
+  const others = async (): Promise<void> => {
     do {
       await host.call('tools/call', { server: 'plain', tool: 'echo', arguments: { text: 'beside' } })
       answered += 1
     } while (!over.signal.aborted)
-  })()
-  await work().finally(() => over.abort())
-  await others
+  }
+  await Promise.all([work().finally(() => over.abort()), others()])
   return answered
 }
 

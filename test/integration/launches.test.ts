@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { configOf, fixture, type TestDaemon } from '../support/daemon.ts'
 import { eventually } from '../support/eventually.ts'
+import { handled } from '../support/handled.ts'
 import { RawCaller } from '../support/raw-caller.ts'
 import { sharedDaemon } from '../support/shared-daemon.ts'
 import { bodiesOf, recordsOf } from '../support/witness.ts'
@@ -165,7 +166,7 @@ test('a reload ends, however fast hosts launch and remove', async () => {
   }
   // Each is judged anew by a reload, which takes longer than to launch one more.
   for (let n = 0; n < 8; n += 1) expect((await launch(`kept-${n}`)).error).toBeUndefined()
-  const churning = ['a', 'b'].map(churn)
+  const churning = ['a', 'b'].map(churn).map(handled)
   try {
     for (const more of ['x', 'y', 'z'])
       expect(await reload({ base: fixture('echo'), [more]: fixture('echo') })).toMatchObject({
@@ -183,7 +184,7 @@ test('a launch that is made while a reload looks at what runs names the settings
   await utimes(join(large, 'data'), 1, 1) // so that it is read again
   const over = new AbortController()
   const other = { dynamic: { ...dynamic, tools: { allow: ['fail'] } }, max_dynamic_servers: 1000 }
-  const reloading = reload({}, other).finally(() => over.abort())
+  const reloading = handled(reload({}, other).finally(() => over.abort()))
   for (let n = 0; !over.signal.aborted; n += 1) {
     expect((await launch(`n-${n}`)).error).toBeUndefined()
     await host.ask('servers/remove', { server: `n-${n}` })

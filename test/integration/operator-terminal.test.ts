@@ -10,6 +10,7 @@ import type { ExplainedCall } from '../../src/rpc/governed.ts'
 import { configOf, daemon, fixture, main } from '../support/daemon.ts'
 import type { TestDaemon } from '../support/daemon.ts'
 import { eventually } from '../support/eventually.ts'
+import { handled } from '../support/handled.ts'
 
 const rules = [
   { permission: 'mcp:plain:fail', action: 'deny' },
@@ -336,7 +337,7 @@ describe('the operator’s verbs', () => {
     expect(applied.stdout).toMatch(/ mode=default\n$/)
     await using operator = await at.connect('operator')
     await operator.call('approvals/subscribe', {})
-    const made = call('asked', { tail: 1 })
+    const made = handled(call('asked', { tail: 1 }))
     const { id } = await eventually(async () => (await operator.call('approvals/list', {})).pending[0])
     await operator.call('approvals/approve', { id, scope: 'policy' })
     await made

@@ -8,6 +8,7 @@ import { createTransport } from '../../src/client/transport.ts'
 import { configOf, daemon, fixture } from '../support/daemon.ts'
 import type { TestDaemon } from '../support/daemon.ts'
 import { eventually } from '../support/eventually.ts'
+import { handled } from '../support/handled.ts'
 import { withoutFirst } from '../support/operator.ts'
 import { watching, yes } from '../support/watching.ts'
 
@@ -58,9 +59,11 @@ describe('approvals', () => {
     const mcp = new McpClient({ name: 'host', version: '1' })
     await mcp.connect(createTransport({ server: 'asking', at: { runtimeDir: at.runtimeDir } }))
     const progress: unknown[] = []
-    const called = mcp.callTool({ name: 'echo', arguments: { in: 'session' } }, undefined, {
-      onprogress: (said) => progress.push(said),
-    })
+    const called = handled(
+      mcp.callTool({ name: 'echo', arguments: { in: 'session' } }, undefined, {
+        onprogress: (said) => progress.push(said),
+      }),
+    )
     const { id, summary } = await watch.next()
     expect(summary).toContain('asking/echo@')
     await eventually(() => progress.length > 0, 5000)
@@ -73,26 +76,26 @@ describe('approvals', () => {
 
   test('no means no, with the reason; a swapped argument is another question', async () => {
     await using watch = await watching(operator)
-    const first = call(host, 'asking', 'echo', { path: '/a' })
+    const first = handled(call(host, 'asking', 'echo', { path: '/a' }))
     await operator.call('approvals/approve', { id: (await watch.next()).id, scope: 'policy' })
     expect((await first).type).toBe('output')
     await call(host, 'asking', 'echo', { path: '/a' }) // stands
     const explained = await at.run(['explain', 'asking', 'echo', '-a', 'path=/a'])
     expect(explained).toMatchObject({ status: 0, stdout: expect.stringContaining('would be sent') })
     expect((await at.run(['explain', 'asking', 'echo', '-a', 'path=/b'])).stdout).toContain('would be asked')
-    const swapped = call(host, 'asking', 'echo', { path: '/b' })
+    const swapped = handled(call(host, 'asking', 'echo', { path: '/b' }))
     await operator.call('approvals/deny', { id: (await watch.next(2)).id, reason: 'not there' })
     await expect(swapped).rejects.toMatchObject({ code: 'ERR_APPROVAL_DENIED' })
     const { standing } = await operator.call('approvals/list', {})
     for (const { id } of standing) await operator.call('approvals/deny', { id })
-    const again = call(host, 'asking', 'echo', { path: '/a' })
+    const again = handled(call(host, 'asking', 'echo', { path: '/a' }))
     await operator.call('approvals/deny', { id: (await watch.next(3)).id })
     await expect(again).rejects.toMatchObject({ code: 'ERR_APPROVAL_DENIED' })
   })
 
   test('a question that nobody answers ends by itself, and an answer after that is none', async () => {
     await using watch = await watching(operator)
-    const waiting = call(host, 'asking')
+    const waiting = handled(call(host, 'asking'))
     const { id } = await watch.next()
     await expect(waiting).rejects.toMatchObject({ code: 'ERR_APPROVAL_TIMEOUT' })
     await expect(operator.call('approvals/approve', { id })).rejects.toMatchObject({
@@ -104,10 +107,12 @@ describe('approvals', () => {
     const [one, other] = [await at.connect('operator'), await at.connect('operator')]
     for (const watcher of [one, other]) await watcher.call('approvals/subscribe', {})
     const waiting = call(host, 'asking')
-    const refused = expect(waiting).rejects.toMatchObject({
-      code: 'ERR_APPROVAL_UNAVAILABLE',
-      message: expect.stringContaining('the last operator who listened has left'),
-    })
+    const refused = handled(
+      expect(waiting).rejects.toMatchObject({
+        code: 'ERR_APPROVAL_UNAVAILABLE',
+        message: expect.stringContaining('the last operator who listened has left'),
+      }),
+    )
     const asked = async () => (await operator.call('approvals/list', {})).pending
     await eventually(async () => (await asked()).length === 1, 5000)
     await one[Symbol.asyncDispose]()
@@ -123,7 +128,7 @@ describe('approvals', () => {
     const mcp = new McpClient({ name: 'host', version: '1' })
     await mcp.connect(createTransport({ server: 'asking', at: { runtimeDir: at.runtimeDir } }))
     const say = () => mcp.callTool({ name: 'echo', arguments: { once: 'more' } })
-    const first = say()
+    const first = handled(say())
     await operator.call('approvals/approve', { id: (await watch.next()).id, scope: 'session' })
     await first
     await say()
@@ -134,12 +139,12 @@ describe('approvals', () => {
 
   test('an approval that stands ends when its tool is accepted anew', async () => {
     await using watch = await watching(operator)
-    const first = call(host, 'asking', 'echo', { n: 1 })
+    const first = handled(call(host, 'asking', 'echo', { n: 1 }))
     await operator.call('approvals/approve', { id: (await watch.next()).id, scope: 'policy' })
     await first
     await operator.call('declarations/accept', { server: 'asking' })
     expect((await operator.call('approvals/list', {})).standing).toEqual([])
-    const again = call(host, 'asking', 'echo', { n: 1 })
+    const again = handled(call(host, 'asking', 'echo', { n: 1 }))
     await operator.call('approvals/deny', { id: (await watch.next(2)).id })
     await expect(again).rejects.toMatchObject({ code: 'ERR_APPROVAL_DENIED' })
   })

@@ -6,6 +6,7 @@ import { createInterface } from 'node:readline'
 import { expect, test } from 'vitest'
 import { configOf, daemon, fixture, type Place } from '../support/daemon.ts'
 import { eventually } from '../support/eventually.ts'
+import { handled } from '../support/handled.ts'
 import { speaker } from '../support/speaker.ts'
 
 type Line = Readonly<Record<'id' | 'method' | 'params' | 'result' | 'error', unknown>>
@@ -107,7 +108,9 @@ test('sessions of servers that a reload does not change notice nothing of ten of
   using stack = new DisposableStack()
   const hosts = Array.from({ length: 20 }, () => stack.use(new Host(at)))
   let isOver = false
-  const work = hosts.map((host, n) => host.work(n % 2 === 0 ? 'kept' : 'shared', 100 + n, () => isOver))
+  const work = hosts
+    .map((host, n) => host.work(n % 2 === 0 ? 'kept' : 'shared', 100 + n, () => isOver))
+    .map(handled)
   await eventually(() => hosts.every(({ done }) => done.length > 0), 25_000)
   const before = await pids()
   expect(before).toHaveLength(11)

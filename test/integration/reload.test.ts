@@ -12,6 +12,7 @@ import type { AuditRecord } from '../../src/rpc/governed.ts'
 import { expectAftermath } from '../support/aftermath.ts'
 import { configOf, daemon, fixture, type Place, type TestDaemon } from '../support/daemon.ts'
 import { eventually } from '../support/eventually.ts'
+import { handled } from '../support/handled.ts'
 import { sharedDaemon } from '../support/shared-daemon.ts'
 import { watching } from '../support/watching.ts'
 import { witness } from '../support/witness.ts'
@@ -334,9 +335,8 @@ describe('a reload', () => {
     const ended = await pidsOf(at.client, 'other')
     expect([pids.length, ended.length]).toEqual([2, 2])
     const effect = (token: string) => ({ token, way: 'waits' })
-    const inSession = host.mcp.callTool({ name: 'effect', arguments: effect('session') })
-    const byVerb = call(at.client, 'chaotic', 'effect', effect('verb'))
-    for (const held of [inSession, byVerb]) held.catch(() => undefined) // where the test fails before it awaits them
+    const inSession = handled(host.mcp.callTool({ name: 'effect', arguments: effect('session') }))
+    const byVerb = handled(call(at.client, 'chaotic', 'effect', effect('verb')))
     const tokens = async () =>
       (await readFile(join(seen.source, 'chaotic'), 'utf8')).split('\n').filter(Boolean).toSorted()
     await eventually(async () => (await tokens()).length === 2, 30_000)
@@ -370,14 +370,14 @@ describe('a reload', () => {
     const at = await on(more([ask, allow]))
     await using host = await at.connect('host')
     await using watch = await watching(at.client)
-    const first = call(host, 'echo')
+    const first = handled(call(host, 'echo'))
     await watch.next()
     await write(at, more([deny, allow]))
     await at.client.call('daemon/reload', {})
     await expect(first).rejects.toMatchObject({ code: 'ERR_POLICY_DENIED' })
     await write(at, more([ask, allow]))
     await at.client.call('daemon/reload', {})
-    const second = call(host, 'echo')
+    const second = handled(call(host, 'echo'))
     const { id } = await watch.next(2)
     await write(at, more([ask, ask, allow]))
     await at.client.call('daemon/reload', {})
@@ -387,7 +387,7 @@ describe('a reload', () => {
     })
     await at.client.call('approvals/approve', { id: asked.id })
     expect((await second).type).toBe('output')
-    const third = call(host, 'echo')
+    const third = handled(call(host, 'echo'))
     await watch.next(4)
     await write(at, more([allow]))
     await at.client.call('daemon/reload', {})
@@ -400,7 +400,7 @@ describe('a reload', () => {
     const at = await on(more([ask, allow]))
     await using host = await at.connect('host')
     await using watch = await watching(at.client)
-    const first = call(host, 'stands')
+    const first = handled(call(host, 'stands'))
     await at.client.call('approvals/approve', { id: (await watch.next()).id, scope: 'policy' })
     await first
     await write(at, more([ask, allow], { added: fixture('echo') }))
@@ -411,7 +411,7 @@ describe('a reload', () => {
     await write(at, more([ask, allow]))
     await at.client.call('daemon/reload', {})
     expect((await at.client.call('approvals/list', {})).standing).toEqual([])
-    const again = call(host, 'stands')
+    const again = handled(call(host, 'stands'))
     await at.client.call('approvals/deny', { id: (await watch.next(2)).id })
     await expect(again).rejects.toMatchObject({ code: 'ERR_APPROVAL_DENIED' })
   }, 30_000)
@@ -542,7 +542,7 @@ describe('a reload', () => {
             ),
           )
       }),
-    ]
+    ].map(handled)
     const pids = await pidsOf(host, 'kept')
     for (let n = 1; n <= 3; n++) {
       await write(at, config(n))
@@ -575,8 +575,7 @@ describe('a reload', () => {
 
   test('of a server that is just starting ends that start, and leaves nothing of it', async () => {
     const at = await on(configOf({ slow: fixture('never-initialize') }))
-    const starting = at.client.call('servers/start', { server: 'slow' })
-    starting.catch(() => undefined)
+    const starting = handled(at.client.call('servers/start', { server: 'slow' }))
     const [pid] = await eventually(async () => {
       const pids = await pidsOf(at.client, 'slow')
       return typeof pids[0] === 'number' ? pids : null

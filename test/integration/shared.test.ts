@@ -8,6 +8,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Client } from '../../src/client/client.ts'
 import { configOf, fixture, type Place, serve, type TestDaemon } from '../support/daemon.ts'
 import { eventually } from '../support/eventually.ts'
+import { handled } from '../support/handled.ts'
 import { RawCaller } from '../support/raw-caller.ts'
 import { reachingPlace, recordsAbout } from '../support/reaching-out.ts'
 import { speaker } from '../support/speaker.ts'
@@ -96,7 +97,9 @@ describe('clients of the SDK', () => {
 
     const steps: number[][] = [[], []]
     const work = [one, two].map(({ text }, n) =>
-      text('work', { onprogress: ({ progress }: { progress: number }) => void steps[n]?.push(progress) }),
+      handled(
+        text('work', { onprogress: ({ progress }: { progress: number }) => void steps[n]?.push(progress) }),
+      ),
     )
     await eventually(() => steps.every(({ length }) => length === 3))
     expect(await one.text('finish')).toBe('2')
@@ -143,10 +146,10 @@ test('an approval for a session is for that session, whoever shares its process'
   await using two = await client('asked')
   {
     await using one = await client('asked')
-    const first = one.text('boot')
+    const first = handled(one.text('boot'))
     await operator.call('approvals/approve', { id: (await watch.next()).id, scope: 'session' })
     expect(await one.text('boot')).toBe(await first)
-    const second = two.text('boot')
+    const second = handled(two.text('boot'))
     await operator.call('approvals/deny', { id: (await watch.next(2)).id, reason: 'no' })
     await expect(second).rejects.toThrow(/no/)
   }

@@ -11,6 +11,7 @@ import { expect, it } from 'vitest'
 import { configOf, daemon, fixture, place } from '../support/daemon.ts'
 import type { Place } from '../support/daemon.ts'
 import { eventually } from '../support/eventually.ts'
+import { handled } from '../support/handled.ts'
 import { type Process, processesWith } from '../support/processes.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
@@ -61,7 +62,7 @@ it('ten hosts that start at once get one daemon and ten sessions', async () => {
 
 it('a daemon that takes longer than sixteen seconds to come up, as on a machine that is busy, is waited for', async () => {
   await using at = await place(config)
-  const connecting = host(at, ['echo'])
+  const connecting = handled(host(at, ['echo']))
   const { pid } = await eventually(() => processesWith(at.runtimeDir).find(isDaemon), 30_000)
   process.kill(pid, 'SIGSTOP')
   await delay(16_000)

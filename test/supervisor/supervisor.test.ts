@@ -4,6 +4,7 @@ import { RawJson } from '../../src/lib/raw-json.ts'
 import { SallyportError } from '../../src/errors.ts'
 import type { Launch, ToolCall } from '../../src/supervisor/ports.ts'
 import { attach } from '../support/attach.ts'
+import { handled } from '../support/handled.ts'
 import { fixture, plainLaunch } from '../support/plain-launch.ts'
 import type { CallId } from '../../src/lib/ids.ts'
 import { eventually } from '../support/eventually.ts'
@@ -424,7 +425,7 @@ test('a call that takes too long is cancelled at the server, and its late answer
 
 test('a call ends with its signal, and only its own principal can cancel it', async () => {
   await using all = await superviseAll([serverSettings('slow.mjs')])
-  const call = all.supervisor.call(caller(1), callOf('wait', '{"ms":5000}'), waiting)
+  const call = handled(all.supervisor.call(caller(1), callOf('wait', '{"ms":5000}'), waiting))
   const id = await eventually(() => all.events.find(({ type }) => type === 'call/started')?.detail['call'])
   expect(all.supervisor.cancel(caller(2), id as CallId, 'not mine')).toBe(false)
   expect(all.supervisor.cancel(caller(1), id as CallId, 'enough')).toBe(true)

@@ -5,6 +5,7 @@ import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import type { Readable, Writable } from 'node:stream'
 import { eventually } from './eventually.ts'
+import { handled } from './handled.ts'
 
 /** An answer as it stands on the wire. */
 export interface RawReply {
@@ -55,11 +56,11 @@ export class RawCaller implements Disposable {
   }
 
   /** Sends a line, however wrong; `$ID` in it becomes the next id. Resolves with the answer to that id, or to none. */
-  async say(line: string): Promise<RawReply> {
+  say(line: string): Promise<RawReply> {
     const id = ++this.#id
     const from = this.lines.length
     this.#input.write(`${line.replace('$ID', String(id))}\n`)
-    return eventually(
+    const answer = eventually(
       () =>
         this.lines
           .map((text, n) => ({ n, ...(JSON.parse(text) as RawReply & { method?: string }) }))
@@ -70,6 +71,7 @@ export class RawCaller implements Disposable {
           ),
       50_000,
     )
+    return handled(answer)
   }
 
   ask(method: string, params: object): Promise<RawReply> {

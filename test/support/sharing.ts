@@ -6,6 +6,7 @@ import { boundless } from '../../src/schema/room.ts'
 import type { ServerSettings } from '../../src/schema/settings.ts'
 import type { Caller } from '../../src/supervisor/ports.ts'
 import { eventually } from './eventually.ts'
+import { handled } from './handled.ts'
 import { serverSettings } from './server-settings.ts'
 import { speaker } from './speaker.ts'
 import { caller, type Supervised, superviseAll } from './supervisor.ts'
@@ -63,10 +64,11 @@ export class Sharer implements AsyncDisposable {
   }
 
   answer(id: unknown, from = 0): Promise<Message> {
-    return eventually(
+    const answer = eventually(
       () => this.messages.slice(from).find((one) => one.id === id && one.method === undefined),
       8000,
     )
+    return handled(answer)
   }
 
   /** Sends a call and waits for nothing. */

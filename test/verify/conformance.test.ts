@@ -10,6 +10,7 @@ import type { Client } from '../../src/client/client.ts'
 import { type Api, openApi } from '../support/api.ts'
 import { endServe, configOf, fixture, place, type Place, serve, type TestDaemon } from '../support/daemon.ts'
 import { eventually } from '../support/eventually.ts'
+import { handled } from '../support/handled.ts'
 import { processesWith } from '../support/leaks.ts'
 
 const token = 'conformance-0123456789-token-abcdef'
@@ -236,7 +237,7 @@ describe('S000-U14', () => {
     const mine = { name: 'SECRET_WORD', word: parts(token) }
     expect(await call('own', 'has', mine)).toEqual({ has: true })
     // A server without the credential sees nothing of one that has it, while it has it.
-    const holding = call('own', 'identify', { ms: 800 })
+    const holding = handled(call('own', 'identify', { ms: 800 }))
     await eventually(async () => (await pidOf('own')) !== null, patienceMs)
     expect(await call('raw', 'search', { parts: parts(token) })).toEqual({ found: [] })
     await holding
@@ -260,7 +261,7 @@ describe('S000-U14', () => {
   test('revocation tears down what runs', async () => {
     const before = other.seen.connections
     const pending = call('revoked', 'ask', { url: `http://${api.host}:${other.port}/held` })
-    const refused = expect(pending).rejects.toThrow()
+    const refused = handled(expect(pending).rejects.toThrow())
     await eventually(() => other.seen.connections > before, patienceMs)
     const pid = await pidOf('revoked')
     expect(pid).toEqual(expect.any(Number))

@@ -14,6 +14,7 @@ import type { Launch, ToolCall } from '../../../src/supervisor/ports.ts'
 import { allowAll, attach } from '../../support/attach.ts'
 import { eventually } from '../../support/eventually.ts'
 import { governed } from '../../support/governance.ts'
+import { handled } from '../../support/handled.ts'
 import { serverSettings } from '../../support/server-settings.ts'
 import { caller, superviseAll, type Supervised } from '../../support/supervisor.ts'
 import { tempDir } from '../../support/temp-dir.ts'
@@ -293,7 +294,7 @@ describe('what stood on a tool', () => {
   async function approved(at: Stage, scope: 'session' | 'policy'): Promise<void> {
     const { governance } = at.all.governed
     using _listening = { [Symbol.dispose]: governance.listen() }
-    const made = at.call('echo')
+    const made = handled(at.call('echo'))
     const { id } = await eventually(() => governance.approvals.pending()[0])
     const operator = { caller: caller(0, 'operator') } as MethodCall
     await approvalMethods({ governance, events: new EventLog() })['approvals/approve'](
@@ -312,9 +313,9 @@ describe('what stood on a tool', () => {
       await at.call('echo')
       const { governance } = at.all.governed
       using _listening = { [Symbol.dispose]: governance.listen() }
-      const waits = at.call('echo', { text: 'another' })
+      const waits = handled(at.call('echo', { text: 'another' }))
       await eventually(() => governance.approvals.pending()[0])
-      const refusal = expect(waits).rejects.toMatchObject({ code: expect.stringMatching(/^ERR_/) })
+      const refusal = handled(expect(waits).rejects.toMatchObject({ code: expect.stringMatching(/^ERR_/) }))
       await at.call('poison')
       await expect(at.call('echo')).rejects.toMatchObject({ code: 'ERR_DECLARATION_MISMATCH' })
       await refusal

@@ -2,6 +2,7 @@
 import { expect, test } from 'vitest'
 import type { ServerSettings } from '../../../src/schema/settings.ts'
 import { eventually } from '../../support/eventually.ts'
+import { handled } from '../../support/handled.ts'
 import { serverSettings } from '../../support/server-settings.ts'
 import { caller, superviseAll } from '../../support/supervisor.ts'
 import { tempDir } from '../../support/temp-dir.ts'
@@ -76,7 +77,7 @@ test.each(['quarantined', 'removed', 'replaced', 'stopped by its operator'])(
     const { supervisor } = all
     const operator = caller(0, 'operator')
     const signal = new AbortController().signal // nobody else calls them off
-    const tested = supervisor.test(operator, 'fixture', { signal })
+    const tested = handled(supervisor.test(operator, 'fixture', { signal }))
     const looked = supervisor.look(operator, 'fixture', { signal }).catch((error: unknown) => error)
     const inState = (state: string) =>
       all.events.filter(({ type, detail }) => type === 'instance/state' && detail['to'] === state).length
