@@ -5,7 +5,7 @@ import { Client as McpClient } from '@modelcontextprotocol/sdk/client/index.js'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Client } from '../../src/client/client.ts'
 import { createTransport } from '../../src/client/transport.ts'
-import { configOf, daemon, fixture } from '../support/daemon.ts'
+import { configOf, daemon, fixture, serve } from '../support/daemon.ts'
 import type { TestDaemon } from '../support/daemon.ts'
 import { eventually } from '../support/eventually.ts'
 import { handled } from '../support/handled.ts'
@@ -343,10 +343,9 @@ test('a restart forgets neither what was registered, accepted, approved nor held
     }
     await one.call('daemon/shutdown', {})
   }
-  await eventually(() => first.process.exitCode !== null, 8000)
-  first.start(['serve'])
-  await eventually(async () => (await first.run(['ps'])).status === 0, 8000)
-  await using again = await first.connect('operator')
+  await eventually(() => first.process.exitCode !== null, 20_000)
+  const { client } = await serve(first)
+  await using again = client
   expect((await again.call('servers/get', { server: 'added' })).scope).toBe('registered')
   expect(await again.call('servers/holds', {})).toMatchObject({ holds: [{ name: 'added' }] })
   await call(again, 'asking')
