@@ -48,7 +48,12 @@ export async function ownDisk(at: Place, env: Readonly<Record<string, string>> =
   )
   const lines = createInterface({ input: shell.stdout })[Symbol.asyncIterator]()
   if ((await lines.next()).done === true) throw new Error('no namespace with a disk of its own can be made')
-  const reach = (): Promise<Client> => eventually(() => at.connect('operator').catch(() => null), 20_000)
+  // The hosts' door opens last.
+  const reach = (): Promise<Client> =>
+    eventually(async () => {
+      await using _host = await at.connect('host')
+      return await at.connect('operator')
+    }, 20_000)
   const sh = async (commands: string): Promise<string> => {
     shell.stdin.write(`${commands.replaceAll('\n', ' ')}\n`)
     let said = ''
