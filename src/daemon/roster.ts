@@ -11,6 +11,7 @@ import {
   type Place,
   type Registered,
 } from './entries.ts'
+import { FormerNames } from './former-names.ts'
 import type { Foldable } from './governance/keeping.ts'
 import { liveSettings } from './governance/live-settings.ts'
 import type { Durable } from './governance/recorder.ts'
@@ -37,6 +38,7 @@ export class Roster implements Foldable {
   #roll: Roll
   /** Raised by whatever changes the servers */
   #revision = 0
+  readonly formerNames = new FormerNames()
   readonly #registered = new Map<string, Registered>()
   readonly #launched = new Map<string, Launched>()
   /** Names under which something is about to come, with the host that launches it, or null: they are taken, and count */
@@ -113,9 +115,9 @@ export class Roster implements Foldable {
     for (const registered of saved ?? []) this.#registered.set(registered.server, registered)
   }
 
-  /** True for a server that the operator registered, also while the configuration does not allow it. */
-  isRegistered(server: string): boolean {
-    return this.#registered.has(server)
+  /** True for the name of a server that the operator has, also while the configuration does not allow it, or once had. */
+  isOperators(server: string): boolean {
+    return this.#registered.has(server) || this.formerNames.has(server)
   }
 
   /** True for the name of a server that is there, or about to come, and for the one that is ours. */

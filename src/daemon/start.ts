@@ -133,7 +133,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
       notes: [stateDir, runtimeDir].map((folder) => join(folder, 'journal.uncut')),
       daemon: id,
       emit,
-      folds: { roster, launches },
+      folds: { roster, names: roster.formerNames, launches },
       redactor,
       confided,
       outfits,

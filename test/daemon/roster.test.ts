@@ -15,3 +15,22 @@ test('who lets go of a name that is another’s by now leaves it to that one', (
   second[Symbol.dispose]()
   expect([roster.isTaken('name'), roster.launchers()]).toEqual([false, []])
 })
+
+test('a name that a server of the operator’s had is the operator’s in every later life, by its records or by a snapshot of them', () => {
+  const [first, next] = [rosterOf(empty), rosterOf(empty)]
+  const records = [
+    { type: 'server.registered', body: { server: 'added', entry: {}, directory: '/', by: '0' } },
+    { type: 'server.removed', body: { server: 'added', by: '0', scope: 'registered' } },
+    { type: 'config.applied', body: { servers: [{ server: 'configured' }] } },
+    { type: 'config.applied', body: { servers: [] } },
+    { type: 'server.launched', body: { server: 'launched' } },
+    { type: 'server.removed', body: { server: 'launched', by: '1000', scope: 'dynamic' } },
+  ] as const
+  for (const record of records) for (const fold of [first, first.formerNames]) fold.fold(record)
+  next.formerNames.load(first.formerNames.save())
+  for (const roster of [first, next])
+    expect(['added', 'configured', 'launched'].filter((name) => roster.isOperators(name))).toEqual([
+      'added',
+      'configured',
+    ])
+})

@@ -116,6 +116,17 @@ test('a name that the operator’s server had stays that one’s, with what was 
   expect((await echo('base')).result).toMatchObject({ type: 'output' })
 })
 
+test('a name that the operator’s server had stays that one’s, though nothing was ever accepted under it', async () => {
+  const stated = { version: '1', justification: 'a try', tags: [] }
+  const entry = fixture('echo', stated) as Record<string, unknown>
+  await at.client.call('servers/add', { server: 'was-added', entry })
+  await at.client.call('servers/remove', { server: 'was-added' })
+  await reload({ base: fixture('echo'), 'was-configured': fixture('echo') })
+  await reload({ base: fixture('echo') })
+  for (const name of ['was-added', 'was-configured'])
+    expect((await launch(name)).error?.data.code).toBe('ERR_SERVER_EXISTS')
+})
+
 test('what is quarantined takes its host’s room until it is released, gone or not', async () => {
   await reload({}, { max_dynamic_servers: 2 })
   for (const name of ['room-one', 'room-two']) {

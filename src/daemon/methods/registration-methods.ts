@@ -120,7 +120,7 @@ async function launch(
   const launched = { owner: caller.principal.id, request }
   signal.throwIfAborted()
   launchEntry(roster.settings, launched) // or hosts may launch nothing
-  expectNobodys(ports, name)
+  if (roster.isTaken(name) || isOperators(ports, name)) throw taken(name)
   expectRoom(ports, name, caller)
   using _kept = roster.expect(name, launched.owner)
   const paths = code === undefined ? [] : [code.source, ...(code.with ?? [])]
@@ -134,7 +134,7 @@ async function launch(
       expectNotQuarantined(governance, name, machine.originOf(judged.server), caller)
       signal.throwIfAborted()
       if (settings === roster.current()) return await begin(ports, judged, launched, caller)
-      if (roster.settings.servers.has(name) || governance.ledger.knows(name)) throw taken(name)
+      if (roster.settings.servers.has(name) || isOperators(ports, name)) throw taken(name)
     } catch (error) {
       if (!roster.stands(name)) machine.unpin([judged.server])
       throw error
@@ -254,10 +254,8 @@ function expectRoom({ roster, governance }: Known, name: string, { principal: { 
 }
 
 /** A name that the operator's server had stays that one's, with what was accepted under it and what is held against it. */
-function expectNobodys({ roster, governance }: Known, server: string): void {
-  if (roster.isTaken(server) || roster.isRegistered(server) || governance.ledger.knows(server))
-    throw taken(server)
-}
+const isOperators = ({ roster, governance }: Known, server: string): boolean =>
+  roster.isOperators(server) || governance.ledger.knows(server)
 
 const taken = (server: string): SallyportError =>
   new SallyportError('ERR_SERVER_EXISTS', `the name ${server} is taken; choose another`, { server })
