@@ -1,6 +1,7 @@
 // The servers that a daemon has: those of the configuration, and those that were registered or launched since.
 import type { Host } from '../config/host.ts'
 import { SallyportError } from '../errors.ts'
+import { readsAsOwnName } from '../lib/own-name.ts'
 import type { ProfileSettings, ServerSettings, Settings } from '../schema/settings.ts'
 import {
   expectSameProfile,
@@ -120,9 +121,9 @@ export class Roster implements Foldable {
     return this.#registered.has(server) || this.formerNames.has(server)
   }
 
-  /** True for the name of a server that is there, or about to come, and for the one that is ours. */
+  /** True for the name of a server that is there, or about to come, and for what reads as ours. */
   isTaken(server: string): boolean {
-    return this.#roll.servers.has(server) || this.#expected.has(server) || server === 'sallyport'
+    return this.#roll.servers.has(server) || this.#expected.has(server) || readsAsOwnName(server)
   }
 
   /** What was registered and is not in the configuration, which wins where both name a server. */

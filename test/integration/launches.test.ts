@@ -101,12 +101,18 @@ test('nothing is known of what was launched, called and removed, whatever its na
   expect(new Set(own.map(({ server, declarationVersion: n }) => `${server}#${n}`)).size).toBe(5)
 })
 
-test('the name of what the daemon answers itself is given to no server, by a launch or a registration', async () => {
-  expect((await launch('sallyport')).error?.data.code).toBe('ERR_SERVER_EXISTS')
-  const entry = fixture('echo', { version: '1', justification: 'a try', tags: [] }) as Record<string, unknown>
-  const added = at.client.call('servers/add', { server: 'sallyport', entry })
-  await expect(added).rejects.toMatchObject({ code: 'ERR_SERVER_EXISTS' })
-})
+test.each(['sallyport', 'Sallyport', 'SALLYPORT', 'saIlyport', 'sa11yp0rt'])(
+  'what reads as the name of what the daemon answers itself is given to no server, by a launch or a registration: %s',
+  async (server) => {
+    expect((await launch(server)).error?.data.code).toBe('ERR_SERVER_EXISTS')
+    const entry = fixture('echo', { version: '1', justification: 'a try', tags: [] }) as Record<
+      string,
+      unknown
+    >
+    const added = at.client.call('servers/add', { server, entry })
+    await expect(added).rejects.toMatchObject({ code: 'ERR_SERVER_EXISTS' })
+  },
+)
 
 test('a name that the operator’s server had stays that one’s, with what was accepted under it', async () => {
   expect((await echo('base')).error).toBeUndefined()
