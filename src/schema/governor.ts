@@ -118,8 +118,10 @@ export interface Governor {
    * of a request. What that process was observed to list counts too. Otherwise resolves with what the caller is told, once that is on record.
    */
   confirm(admission: Admission): Promise<SallyportError> | null
-  /** Records how an admitted call ended, where it was not refused by then; to be called once for each */
-  settle(admission: Admission, outcome: Outcome): void
+  /** What `confirm` refuses it for is one thing; whatever else keeps it from being sent is `error`. Resolves as `confirm` does */
+  refuse(admission: Admission, error: SallyportError): Promise<SallyportError>
+  /** Records how an admitted call ended; to be called once for each. False where it was refused by then, and nothing is recorded */
+  settle(admission: Admission, outcome: Outcome): boolean
   /** Compares a surface with the accepted one and records what is new; calls of the instance are admitted on it */
   observe(seen: Observation): Promise<void>
   /**

@@ -154,7 +154,7 @@ describe('what gives', () => {
         await accept(one)
         const { governance, policy } = { governance: one.at.governance, policy: one.at.policy }
         const admission = await policy.governor.admit(proposal('c-1'), never)
-        const settle = (): void => policy.governor.settle(admission, good)
+        const settle = () => policy.governor.settle(admission, good)
         await new Promise(setImmediate)
         if (isOutcomeFirst) settle()
         const violated = governance.consequences.violate('fixture', 'one', 'MP-FH-003', 'x')

@@ -111,7 +111,11 @@ export class Governors implements AsyncDisposable {
       admit: (proposal, waiting) =>
         new Promise((admitted, refused) => this.#govern(proposal, ports, waiting, { admitted, refused })),
       admitTo: (proposal, waiting, asker) => this.#govern(proposal, ports, waiting, asker),
-      confirm: (admission) => this.#confirm(admission, versionOf),
+      confirm: (admission) => {
+        const error = confirm(this.#parts, versionOf, admission)
+        return error === null ? null : this.#refuse(admission, error)
+      },
+      refuse: (admission, error) => this.#refuse(admission, error),
       settle: (admission, outcome) => this.#settle(admission, outcome),
       observe: (seen) => this.#observe(seen),
       validate: (seen) => validate(ledger, seen),
@@ -191,21 +195,19 @@ export class Governors implements AsyncDisposable {
     }
   }
 
-  #confirm(admission: Admission, versionOf: Decider['versionOf']): Promise<SallyportError> | null {
-    const error = confirm(this.#parts, versionOf, admission)
-    if (error === null) return null
+  #refuse(admission: Admission, error: SallyportError): Promise<SallyportError> {
     const told = admission.refuse?.(error)
     if (told !== undefined) this.#refused.add(admission.call)
     return told ?? Promise.resolve(error)
   }
 
-  #settle(admission: Admission, outcome: Outcome): void {
+  #settle(admission: Admission, outcome: Outcome): boolean {
     const { permits, outfits, emit } = this.#parts
     const { server, subject, principal, call } = admission
     if (admission.refuse !== null) permits.end({ id: admission.permit }) // it may never have been dispatched
     // At once: whatever becomes of the record, the call's secrets end with the call.
     const used = outfits.settle(admission)
-    if (this.#refused.size > 0 && this.#refused.delete(call)) return
+    if (this.#refused.size > 0 && this.#refused.delete(call)) return false
     if (outcome.kind === 'timeout') {
       const detail = { call, tool: subject, failure: 'MP-FH-004', reason: outcome.detail }
       emit(event('call/timeout', server, detail, principal))
@@ -213,6 +215,7 @@ export class Governors implements AsyncDisposable {
     const ended = { admission, outcome, used }
     if (this.#isPlain(admission, outcome)) this.#outcomes.putOff(ended)
     else this.#outcomes.add(ended)
+    return true
   }
 
   /** A result of a tool that has earned all the trust there is: nobody decides otherwise for it. */

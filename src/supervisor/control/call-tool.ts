@@ -74,7 +74,7 @@ export async function callTool(parts: Parts): Promise<CallResult> {
   )
   const sent = performance.now()
   const timeoutMs = Math.min(call.timeoutMs ?? Infinity, settings.timeouts.callMs)
-  const settle = (kind: Outcome['kind'], bytes: string | null, detail: string | null): void =>
+  const settle = (kind: Outcome['kind'], bytes: string | null, detail: string | null): boolean =>
     ports.governor.settle(admission, { kind, durationMs: rounded(performance.now() - sent), bytes, detail })
   let answer: Answer
   try {
@@ -82,13 +82,10 @@ export async function callTool(parts: Parts): Promise<CallResult> {
     answer = await line.send(admission, params, { signal, timeoutMs })
   } catch (thrown) {
     const error = SallyportError.from(thrown)
-    settle(
-      endings[error.code] ?? 'lost',
-      error instanceof SecretInResult ? error.redacted : null,
-      error.message,
-    )
-    // One that is refused once its own process is up is told of as others are.
-    if (error.code !== 'ERR_PERMIT_REFUSED') tell('call/failed', { code: error.code, reason: error.message })
+    const bytes = error instanceof SecretInResult ? error.redacted : null
+    // One that never reached its own process is refused, and told of as others are.
+    if (settle(endings[error.code] ?? 'lost', bytes, error.message))
+      tell('call/failed', { code: error.code, reason: error.message })
     throw error
   }
   if (answer.kind === 'error') settle('error', answer.raw, null)

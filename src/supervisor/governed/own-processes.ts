@@ -46,6 +46,8 @@ export class OwnProcesses implements AsyncDisposable {
   readonly #running = new Map<InstanceId, Instance>()
   /** The clients of those of `#running` that have not been sent their call */
   readonly #meeting = new Map<InstanceId, McpClient>()
+  /** Calls that are neither sent nor refused, by their processes */
+  readonly #unsent = new Map<InstanceId, Admission>()
   /** Why those of `#running` were stopped in whose call somebody else stopped them */
   readonly #stoppedFor = new Map<InstanceId, string>()
   /** How those ended that nobody had stopped: one that had answered was free to */
@@ -80,8 +82,38 @@ export class OwnProcesses implements AsyncDisposable {
   /**
    * Sends one `tools/call` to a process of its own, once introduced and asked for its tools. What was admitted is looked at once
    * more in the turn of the dispatch, when all is compared that it lists, and that the server said to have changed until then.
+   * What keeps it from being sent until then, other than its caller, refuses it, on record.
    */
   async call(
+    admission: Admission & { readonly process: InstanceId },
+    params: string,
+    options: RequestOptions & Speech,
+  ): Promise<Answer> {
+    this.#unsent.set(admission.process, admission)
+    try {
+      return await this.#call(admission, params, options)
+    } catch (thrown) {
+      const error = SallyportError.from(thrown)
+      throw options.signal.aborted ? error : await this.#refuseUnsent(admission.process, error)
+    } finally {
+      this.#unsent.delete(admission.process)
+    }
+  }
+
+  /** Refuses, on record, every call that is not sent yet. */
+  refuseUnsent(error: SallyportError): void {
+    for (const process of this.#unsent.keys()) void this.#refuseUnsent(process, error)
+  }
+
+  /** Resolves with what the caller of that process is told. */
+  async #refuseUnsent(process: InstanceId, error: SallyportError): Promise<SallyportError> {
+    const admission = this.#unsent.get(process)
+    if (admission === undefined) return error
+    this.#unsent.delete(process)
+    return this.#options.ports.governor.refuse(admission, error)
+  }
+
+  async #call(
     { process: id, secrets, ...admitted }: Admission & { readonly process: InstanceId },
     params: string,
     { introduced = null, heard, ...options }: RequestOptions & Speech,
@@ -123,6 +155,7 @@ export class OwnProcesses implements AsyncDisposable {
       const send = async (): Promise<Answer> => {
         this.#meeting.delete(id)
         signal.throwIfAborted() // it is settled by then
+        this.#unsent.delete(id)
         const refused = ports.governor.confirm({ ...admitted, process: id, secrets })
         if (refused !== null) throw await refused
         return client.request('tools/call', sent, options)

@@ -184,6 +184,7 @@ export class SessionBoundary {
     for (const { id } of talk.giveUp()) relay()?.answer(errorLine(id, error))
     this.#surface.fail(error)
     this.#requests.fail(error)
+    this.#own.refuseUnsent(error)
     this.#calls.end(error)
   }
 
