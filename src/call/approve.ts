@@ -59,6 +59,9 @@ export interface ApprovalOptions {
   readonly tell: (happening: ApprovalHappening) => void
 }
 
+/** Why a question ends that nobody has answered, and the operator on whose word, or null. */
+export type QuestionEnd = Pick<Extract<ApprovalAnswer, { granted: false }>, 'by' | 'reason'>
+
 /** What of a question an approval is for. */
 type Covered = Omit<StandingApproval, 'id' | 'scope' | 'by' | 'expiresAt'>
 
@@ -177,15 +180,16 @@ export class Approvals implements Approver {
     this.#standing.set(standing.id, { ...standing, expiresAt: Math.min(standing.expiresAt, latest) })
   }
 
-  /** Ends every standing approval that `which` says yes to, and every question: returns their ids. */
+  /** Ends every standing approval that `which` says yes to, and every question, which `end` answers: returns their ids. */
   void(
     which: (approval: Pick<StandingApproval, 'identity' | 'principal' | 'session'>) => boolean,
+    { by, reason }: QuestionEnd = { by: null, reason: 'what was to be approved has changed' },
   ): readonly string[] {
     const ended = new Set(this.#end(which))
     for (const [id, { question, settle }] of this.#open) {
       if (!which(question)) continue
       ended.add(id)
-      settle(refusal(null, 'what was to be approved has changed'))
+      settle(refusal(by, reason))
     }
     return [...ended]
   }

@@ -310,6 +310,25 @@ describe('an approval that stands', () => {
   })
 })
 
+test('a call that is asked about is told whose word has ended the question where that resets the trust of its tool', async () => {
+  const { client: operator } = await shared.living()
+  await using watch = await watching(operator)
+  await operator.call('declarations/accept', { server: 'asked-waits' })
+  const waiting = call(operator, 'asked-waits', 'add', {}).catch((error: unknown) => error)
+  await watch.next()
+  await operator.call('trust/reset', { server: 'asked-waits', tool: 'add', reason: 'a\u202etry' })
+  expect(await waiting).toMatchObject({
+    code: 'ERR_APPROVAL_DENIED',
+    message: expect.stringMatching(
+      /add was not called: an operator reset the trust of asked-waits\/add: a.*try$/,
+    ),
+  })
+  expect(JSON.stringify(await waiting)).not.toContain('\u202e')
+  const used = await records(operator, 'approval.used', 'asked-waits')
+  const by = String(process.getuid?.())
+  expect(used.at(-1)?.body).toMatchObject({ granted: false, by, reason: expect.stringContaining('reset') })
+})
+
 describe('what is accepted on the operator’s standing word', () => {
   test('is never what an operator left out', async () => {
     const { client: operator } = await shared.living()

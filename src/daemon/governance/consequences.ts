@@ -1,5 +1,5 @@
 // What a violation does, at once: what stood on the tool or the server ends, then it is written, or else owed.
-import type { Approvals } from '../../call/approve.ts'
+import type { Approvals, QuestionEnd } from '../../call/approve.ts'
 import type { StrictFact } from '../../call/facts.ts'
 import type { Ledger } from '../../call/ledger.ts'
 import type { Permits } from '../../call/permit.ts'
@@ -81,13 +81,17 @@ export class Consequences implements AsyncDisposable {
     return ended
   }
 
-  /** Ends the permits and the approvals of a tool, and says which. */
-  end(server: string, tool: string): Readonly<Record<'permits' | 'approvals', readonly string[]>> {
+  /** Ends the permits and the approvals of a tool, and its questions, which `questions` answers; says which. */
+  end(
+    server: string,
+    tool: string,
+    questions?: QuestionEnd,
+  ): Readonly<Record<'permits' | 'approvals', readonly string[]>> {
     const { permits, approvals } = this.#ports
     const isOf = (identity: string): boolean => identity.startsWith(`${server}/${tool}@`)
     return {
       permits: permits.revoke(({ binding }) => isOf(binding.identity)),
-      approvals: approvals.void(({ identity }) => isOf(identity)),
+      approvals: approvals.void(({ identity }) => isOf(identity), questions),
     }
   }
 

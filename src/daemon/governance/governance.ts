@@ -3,6 +3,7 @@ import { Approvals } from '../../call/approve.ts'
 import type { Fact, RemovedBody } from '../../call/facts.ts'
 import { Ledger } from '../../call/ledger.ts'
 import { Permits } from '../../call/permit.ts'
+import { makeVisible } from '../../call/question.ts'
 import type { Journal } from '../../journal/journal.ts'
 import type { Confided } from '../../credentials/confided.ts'
 import type { SallyportError } from '../../errors.ts'
@@ -257,7 +258,8 @@ export class Governance implements AsyncDisposable {
   async resetTrust(server: string, tool: string, reason: string, actor: Actor): Promise<void> {
     const { by } = actor
     await this.add({ type: 'trust.reset', body: { server, tool, reason, by } }, { ...actor })
-    this.consequences.end(server, tool)
+    const why = `an operator reset the trust of ${server}/${tool}: ${makeVisible(reason)}` // the caller reads it
+    this.consequences.end(server, tool, { by, reason: why })
     this.#options.emit(event('trust/reset', server, { tool, reason, by }))
   }
 
