@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { SallyportError } from '../errors.ts'
 import type { Waiting } from '../schema/governor.ts'
+import { Given } from './given.ts'
 import type { ApprovalAnswer, ApprovalQuestion, Approver } from './ports.ts'
 import { headOf, makeVisible, type Piece, pieceOf, summaryOf } from './question.ts'
 
@@ -82,6 +83,7 @@ export class Approvals implements Approver {
   readonly #standing = new Map<string, StandingApproval>()
   /** Said, and to stand once that is on record, unless what they stand on ends before */
   readonly #drafted = new Set<StandingApproval>()
+  readonly #given = new Given()
 
   constructor(options: ApprovalOptions) {
     this.#options = options
@@ -89,7 +91,8 @@ export class Approvals implements Approver {
 
   async ask(question: ApprovalQuestion, { signal, asked }: Waiting): Promise<ApprovalAnswer> {
     const stands = this.covering(question)
-    if (stands !== null) return { granted: true, approval: stands.id, scope: stands.scope, by: stands.by }
+    if (stands !== null)
+      return this.#given.add({ granted: true, approval: stands.id, scope: stands.scope, by: stands.by })
     if (this.#options.listeners() === 0)
       return refusal(null, `${question.reason}, and no operator is listening for approvals`)
     if (!this.#hasRoom(question))
@@ -153,16 +156,29 @@ export class Approvals implements Approver {
     const stands = drafted !== null && this.#drafted.delete(drafted)
     if (stands) this.#standing.set(id, drafted)
     const open = this.#open.get(id)
-    open?.settle({ granted: true, approval: id, scope: drafted?.scope ?? 'once', by })
+    open?.settle(this.#given.add({ granted: true, approval: id, scope: drafted?.scope ?? 'once', by }))
     return open !== undefined || stands
   }
 
   /** Says no; false when nothing of that id waits. */
   deny(id: string, reason: string, by: string): boolean {
     const open = this.#open.get(id)
-    const why = makeVisible(reason) // the caller reads it
-    open?.settle(refusal(by, why === '' ? 'an operator said no' : `an operator said no: ${why}`))
+    open?.settle(noOf(reason, by))
     return open !== undefined
+  }
+
+  claim(answer: ApprovalAnswer): ApprovalAnswer {
+    return this.#given.claim(answer)
+  }
+
+  /** True while a call goes by that yes and has no permit yet. */
+  isGiven(id: string): boolean {
+    return this.#given.has(id)
+  }
+
+  /** Takes a yes back for every call that has no permit yet; false where there is none. */
+  withdraw(id: string, reason: string, by: string): boolean {
+    return this.#given.withdraw(id, noOf(reason, by))
   }
 
   /** Nobody listens any more: what waits is a no, as what is asked from now on is. */
@@ -260,6 +276,12 @@ export class Approvals implements Approver {
     this.#open.set(id, { question, view, since: now(), settle })
     tell({ kind: 'asked', pending: { ...view, waitedMs: 0 } })
   }
+}
+
+/** An operator's no, with the reason as the caller is to read it. */
+function noOf(reason: string, by: string): ApprovalAnswer {
+  const why = makeVisible(reason)
+  return refusal(by, why === '' ? 'an operator said no' : `an operator said no: ${why}`)
 }
 
 const refusal = (by: string | null, reason: string) => ({

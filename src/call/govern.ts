@@ -133,13 +133,15 @@ class Passage implements Told {
     const bound = { identity, argumentsDigest, bytesDigest, policyVersion, trustEpoch: trust.epoch }
     const again = repeatDigest(proposal.bytes, proposal.evidence)
     const question = { ...proposal, ...bound, repeatDigest: again, text, reason }
-    const answer = await ports.approver.ask(question, this.#waiting)
+    const given = await ports.approver.ask(question, this.#waiting)
 
     // 6. record approval: durable before anything stands on it.
     const digests = { arguments_digest: argumentsDigest, bytes_digest: bytesDigest }
     const { call, server, lineage } = proposal
-    const used = { call, ...about.target, ...about.basis, lineage, ...digests, ...answer }
-    await ports.recorder.record('approval.used', used)
+    const used = { call, ...about.target, ...about.basis, lineage, ...digests, ...given }
+    const [recorded] = await Promise.allSettled([ports.recorder.record('approval.used', used)])
+    const answer = ports.approver.claim(given) // an operator may have taken a yes back
+    if (recorded.status === 'rejected') throw recorded.reason
     // Nobody said no: the call was taken back, or what it was for is gone.
     if (!answer.granted && answer.by === null) this.#waiting.signal.throwIfAborted()
     // The question was one of a policy that does not hold any more: what holds now decides, from the beginning.
@@ -287,12 +289,8 @@ class Passage implements Told {
 }
 
 /** Step 10: what came back, or that nothing did. */
-export function recordOutcome(
-  ended: Ended,
-  { recorder }: Pick<GovernPorts, 'recorder'>,
-  told: Told = nobody,
-): void {
-  recorder.outcome(ended, told)
+export function recordOutcome(ended: Ended, ports: Pick<GovernPorts, 'recorder'>, told = nobody): void {
+  ports.recorder.outcome(ended, told)
 }
 
 /** The journal's own events tell where it fails, and without a record there is no evidence. */

@@ -80,6 +80,8 @@ export type ApprovalAnswer =
 export interface Approver {
   /** Resolves at once where an approval stands already, or where nobody could be asked */
   ask(question: ApprovalQuestion, waiting: Waiting): Promise<ApprovalAnswer>
+  /** To be called once with each answer, in the turn in which its permit is issued, or none is: a yes that was taken back until then is a no */
+  claim(answer: ApprovalAnswer): ApprovalAnswer
 }
 
 /** A message as it was said; kept whole within a cap, otherwise as its digest and a file beside the journal. */

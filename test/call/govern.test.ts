@@ -54,6 +54,8 @@ interface World {
   actionAtBoundary: 'allow' | 'ask' | 'deny' | null
   uncontained: string | null
   answer: ApprovalAnswer
+  /** What the answer has become by the time at which it is claimed */
+  claimed: ApprovalAnswer | null
   invalid: string | null
   hold: string | null
   journal: (type: string) => void
@@ -76,6 +78,7 @@ beforeEach(() => {
     actionAtBoundary: null,
     uncontained: null,
     answer: granted,
+    claimed: null,
     invalid: null,
     hold: null,
     journal: () => {},
@@ -119,7 +122,7 @@ function ports(): GovernPorts {
       uncontained: () => world.uncontained,
       invalidArguments: () => world.invalid,
     },
-    approver: { ask: () => Promise.resolve(world.answer) },
+    approver: { ask: () => Promise.resolve(world.answer), claim: (answer) => world.claimed ?? answer },
     permits,
     permitTtlMs: () => 1000,
     recorder: {
@@ -186,6 +189,13 @@ test('calls of one turn take each step together, and one that is refused holds u
     ...['stand', 'digest', 'decide'].flatMap(all),
     ...['permit', 'stand'].flatMap((step) => [`${step} a`, `${step} c`]),
   ])
+})
+
+test('a call whose yes is taken back while that is recorded gets no permit', async () => {
+  world.action = 'ask'
+  world.claimed = { granted: false, by: '0', reason: 'an operator said no', isTimeout: false }
+  await expect(run()).rejects.toMatchObject({ code: 'ERR_APPROVAL_DENIED' })
+  expect(records.map(({ type }) => type)).toEqual(['approval.used', 'call.denied'])
 })
 
 describe('when other settings come to hold', () => {

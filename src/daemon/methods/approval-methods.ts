@@ -18,8 +18,9 @@ export interface ApprovalPorts {
 }
 
 /**
- * The methods of operator.sock about approvals. What an operator says is recorded before it has effect; of what several say of one
- * question, each finds what the one before it came to, or a no could be on record and the yes beside it stand.
+ * The methods of operator.sock about approvals. What an operator says is recorded before it has effect, save that no call is sent by
+ * a yes that is taken back, from then on; of what several say of one question, each finds what the one before it came to, or a no
+ * could be on record and the yes beside it stand.
  */
 export function approvalMethods({ governance, events }: ApprovalPorts): MethodTable<Methods> {
   const { approvals, permits, recorder } = governance
@@ -63,12 +64,15 @@ export function approvalMethods({ governance, events }: ApprovalPorts): MethodTa
       inTurnOf(id, async () => {
         const by = actor(caller)
         const standsOn = ({ binding }: Permit): boolean => binding.approval === id
-        // A yes to one call stands for as long as that waits for its process.
-        if (approvals.standing().some((standing) => standing.id === id) || permits.some(standsOn)) {
+        const isStanding = approvals.standing().some((standing) => standing.id === id)
+        // A yes to one call stands until that is sent: it has no permit yet, or waits for its process.
+        if (isStanding || approvals.isGiven(id) || permits.some(standsOn)) {
+          // At once, for a call is sent in the turn in which its own records are durable.
+          const revoked = permits.revoke(standsOn)
+          const isTaken = approvals.withdraw(id, reason, caller.principal.id)
           await recorder.record('approval.revoked', { id, ...by, reason })
           const ended = approvals.void((standing) => 'id' in standing && standing.id === id)
-          const revoked = permits.revoke(standsOn)
-          if (ended.length + revoked.length === 0) throw notWaiting(id)
+          if (!isTaken && ended.length + revoked.length === 0) throw notWaiting(id)
           return { id }
         }
         await recorder.record('approval.denied', { ...aboutQuestion(governance, id), ...by, reason })

@@ -32,7 +32,7 @@ test.each([
     yes,
     { granted: true, kept: ['fulfilled', 'rejected'], standing: 0 },
   ],
-  ['a yes, then a no', once, no, { granted: true, kept: ['fulfilled', 'rejected'], standing: 0 }],
+  ['a yes, then a no', once, no, { granted: true, kept: ['fulfilled', 'fulfilled'], standing: 0 }],
   [
     'a yes that stands, then another',
     yes,
