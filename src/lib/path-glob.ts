@@ -1,6 +1,7 @@
 // Globs for paths and other texts that are no URIs, of which one thing has many spellings: `%2e%2e/x`, `．．/x`, `x` for `/home/x`.
 import { isUtf8 } from 'node:buffer'
 import { isPlainPath, matchesPath } from './glob.ts'
+import { lookAlikes, shown } from './look-alikes.ts'
 import { latin1 } from './one-way.ts'
 
 /** No path of Linux is as long; what is longer is looked at in no other reading */
@@ -28,16 +29,25 @@ function isElsewhere(glob: string, value: string): boolean {
   return value.startsWith('/') && glob.includes('/') && !/^[*?]/.test(glob)
 }
 
-/** What else the value says to readers that decode or normalize; null where they would not agree themselves. */
+/** What else the value says to readers that decode, normalize, or drop what is not shown; null where they would not agree themselves. */
 function readingsOf(value: string): readonly string[] | null {
   if (value.length > longest) return null
-  const readings = [value.normalize('NFKC')]
+  const kept = decodings(value, (text) => text)
+  // What is not shown may stand in an escape, or come out of one.
+  const dropped = decodings(shown(value), shown)
+  return kept === null || dropped === null ? null : [...lookAlikes(value), ...kept, ...dropped]
+}
+
+/** What comes out of a text that is decoded until nothing of it is escaped, with look-alikes; null where that has no end. */
+function decodings(value: string, as: (text: string) => string): readonly string[] | null {
+  const readings: string[] = []
   let text = value
   for (let round = 0; round <= rounds; round++) {
-    const plain = unescaped(text)
+    const decoded = unescaped(text)
+    if (decoded === null) return null
+    const plain = as(decoded)
     if (plain === text) return readings
-    if (plain === null) return null
-    readings.push(plain, plain.normalize('NFKC'))
+    readings.push(plain, ...lookAlikes(plain))
     text = plain
   }
   return null

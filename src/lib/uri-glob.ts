@@ -1,5 +1,6 @@
 // Globs for URIs, of which one thing has many spellings: `file:///%61`, `FILE:///a`, `file://localhost//a`, `file:///ａ`.
 import { isPlainPath, matchesPath } from './glob.ts'
+import { lookAlikes } from './look-alikes.ts'
 
 /** Letters, digits and `-._~` mean the same escaped (RFC 3986, 6.2.2.2); a slash does not. */
 const needless = /%(?:2[de]|3\d|4[1-9a-f]|5[0-9af]|6[1-9a-f]|7[0-9ae])/i
@@ -33,15 +34,16 @@ export function matchesUri(glob: string, value: string): boolean | null {
   return isAlike(glob, value, first) ? first : null
 }
 
-/** Whether those who normalize are told the same, before they decode or behind it. */
+/** Whether those who normalize, or drop what is not shown, are told the same, before they decode or behind it. */
 function isAlike(glob: string, value: string, verdict: boolean): boolean {
   const plain = decoded(value) ?? value
   if (/^[\x20-\x7e]*$/.test(plain)) return true
   if (value.length > longest) return false
-  return [value, plain].every((spelling) => {
-    const text = spelling.normalize('NFKC')
-    return text === spelling || (isPlainPath(glob, text) && matchesUri(glob, text) === verdict)
-  })
+  return [value, plain].every((spelling) =>
+    lookAlikes(spelling).every(
+      (text) => text === spelling || (isPlainPath(glob, text) && matchesUri(glob, text) === verdict),
+    ),
+  )
 }
 
 /** What is escaped once; null for what is escaped twice, or not as UTF-8. What a glob or a path gives a meaning stays escaped. */

@@ -24,6 +24,16 @@ test.each([
   ['/secret/**', '/%73ecret/a', null],
   ['/secret/**', '/\u017fecret/a', null],
   ['/secret/**', '/\uff53ecret/a', null],
+  ['/secret/**', '/se%E2%80%8Bcret/a', null],
+  ['/secret/**', '/%7\u200b3ecret/a', null],
+  ['/secret/**', '/%7%E2%80%8B3ecret/a', null],
+  ['/secret/**', '/\uff53e\u200bcret/a', null],
+  ['/ok/**', '/ok/.\u200b./secret', null],
+  ['/ok/**', '/ok/\uff0e\u200b\uff0e/secret', null],
+  ['/ok/**', '/ok/\u2764\ufe0f.md', true],
+  ['/ok/**', '/secret/\u2764\ufe0f.md', false],
+  ['*.pem', 'a.pe\u2060m', null],
+  ['se\u200bcret', 'se\u200bcret', true],
   ['/secret/**', 'secret/a', null],
   ['/secret/**', '~/a', null],
   ['/secret/**', '', null],
@@ -36,6 +46,17 @@ test.each([
 ])('%s of %j: %s', (glob, value, expected) => {
   expect(matchesPlainly(glob, value)).toBe(expected)
 })
+
+test.each(['200b', '200d', '2060', 'feff', 'ad', 'fe0f', '34f', 'e0061'])(
+  'who drops U+%s, which is not shown, is told what its glob says of the rest, or nobody is',
+  (hex) => {
+    const unseen = String.fromCodePoint(Number(`0x${hex}`))
+    expect(matchesPlainly('/secret/**', `/se${unseen}cret/a`)).toBeNull()
+    expect(matchesPlainly('/secret/**', `/other${unseen}/a`)).toBe(false)
+    expect(matchesPlainly('/other/**', `/other${unseen}/a`)).toBeNull()
+    expect(matchesPlainly('/other/**', `/other/${unseen}a`)).toBe(true)
+  },
+)
 
 test('what nobody reads otherwise is told as its glob says', () => {
   const value = fc

@@ -39,6 +39,10 @@ test.each([
   ['dots that look alike', 'file:///public/．．/secret/x'],
   ['slashes that look alike', 'file:///public／../secret/x'],
   ['slashes that look alike, escaped', 'file:///secret%EF%BC%8Fx'],
+  ['a letter that is not shown', 'file:///se\u200bcret/x'],
+  ['a letter that is not shown, escaped', 'file:///se%E2%80%8Bcret/x'],
+  ['a letter that is not shown behind one that looks alike', 'file:///ｓ\u00adecret/x'],
+  ['dots with what is not shown between them', 'file:///public/.\u2060./secret/x'],
   ['no URI at all', '/secret/x'],
 ])('what some readers take for file:///secret/x is told of nobody: %s', (_what, value) => {
   expect(matchesUri('file:///secret/**', value)).toBeNull()
@@ -65,6 +69,8 @@ test.each([
   'file:///docs/%EF%BC%8E%EF%BC%8E/secret/x',
   'file:///docs/‥/secret/x',
   'file:///docs／..／secret/x',
+  'file:///docs/.\u200b./secret/x',
+  'file:///docs/.%E2%80%8B./secret/x',
 ])('what leads out of a folder for readers that normalize is told of nobody: %s', (value) => {
   expect(matchesUri('file:///docs/**', value)).not.toBe(true)
 })
