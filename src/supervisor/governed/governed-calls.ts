@@ -119,8 +119,8 @@ export class GovernedCalls {
   }
 
   /** The host waits no longer for what was sent. */
-  cancelled({ wireId }: HostRequest): void {
-    this.#settle(wireId.key, 'cancelled', null, 'cancelled by the host')
+  cancelled({ wireId }: HostRequest, by: 'host' | 'server'): void {
+    this.#settle(wireId.key, 'cancelled', null, `cancelled by the ${by}`)
   }
 
   /** The server answered. */

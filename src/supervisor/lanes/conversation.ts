@@ -184,9 +184,15 @@ export class Conversation {
     return request
   }
 
-  /** The server takes a request of its own back, or in the later era ends one of the host's; false where it has none such. */
-  serverEnds(key: string): boolean {
-    return this.isLegacy ? this.settleServer(key) !== null : this.hostRequests.get(key)?.id.key === key
+  /**
+   * The server takes a request of its own back, or in the later era ends one of the host's: true. A subscription, which may have no
+   * other end, is in flight no longer: that is returned. Null where there is none such.
+   */
+  serverEnds(id: MessageId): HostRequest | true | null {
+    if (this.isLegacy) return this.settleServer(id.key) === null ? null : true
+    const request = this.hostRequests.get(id.key)
+    if (request?.id.key !== id.key) return null
+    return request.route === 'listen' ? this.cancel(id) : true
   }
 
   /** Everything that the host waits for; from here on it waits for nothing. */

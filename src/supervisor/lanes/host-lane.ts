@@ -242,7 +242,7 @@ export class HostLane {
     }
     if (this.#wire.takeBack(id)) return 'drop'
     const request = this.#wire.talk.cancel(id)
-    if (request !== null) this.#wire.cancelled(request)
+    if (request !== null) this.#wire.cancelled(request, 'host')
     if (request === null || request.wireId === request.id) return 'pass'
     return { replacement: cancelledLine(request.wireId, 'cancelled by the host') }
   }

@@ -277,7 +277,10 @@ export class ServerLane {
     }
     if (route !== 'cancel') return 'pass'
     const id = idAt(text, only(params?.inner ?? [], 'requestId'))
-    return id !== null && talk.serverEnds(id.key) ? 'pass' : this.#refused(method, nothingEnds())
+    const ended = id === null ? null : talk.serverEnds(id)
+    if (ended === null) return this.#refused(method, nothingEnds())
+    if (ended !== true) this.#wire.cancelled(ended, 'server')
+    return 'pass'
   }
 
   #refused(method: string, error: SallyportError | null = null): Verdict {

@@ -40,8 +40,8 @@ export interface Wire {
   hold(held: Held): void
   /** Takes a request back that is held: nothing is sent; false when it is not */
   takeBack(id: MessageId): boolean
-  /** The host no longer waits for a request that was sent */
-  cancelled(request: HostRequest): void
+  /** The host no longer waits for a request that was sent, on its own word or the server's */
+  cancelled(request: HostRequest, by: 'host' | 'server'): void
   /** Takes an answer to a request of Sallyport's own; false when it is none */
   own(response: Response): boolean
   /** True for a notification of a subscription of Sallyport's own */

@@ -152,7 +152,7 @@ export class SessionBoundary {
       listChanged: () => this.#surface.changed(),
       hold: (held) => this.#calls.hold(held),
       takeBack: (id) => this.#calls.takeBack(id),
-      cancelled: (request) => this.#calls.cancelled(request),
+      cancelled: (...request) => this.#calls.cancelled(...request),
       own: (response) => this.#requests.settle(response),
       hears: (notification) => this.#requests.hears(notification),
       taskSaid: (params) => this.#calls.tasks.said(params),

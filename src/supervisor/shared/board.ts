@@ -125,6 +125,7 @@ export class SharedBoard implements Guests {
   notified(notification: Notification): void {
     const { method, params, text } = notification
     const subscription = subscriptionIn(text, params)
+    if (method === 'notifications/cancelled') return this.#ended(notification, subscription)
     if (subscription !== null)
       return this.#toOpen(notification, subscription, ({ method: of }) => of === listen)
     if (method === 'notifications/progress')
@@ -134,8 +135,6 @@ export class SharedBoard implements Guests {
         hasToken,
         ({ token }) => token,
       )
-    if (method === 'notifications/cancelled')
-      return this.#toOpen(notification, only(params?.inner ?? [], 'requestId'), () => true)
     if (method.endsWith('/list_changed'))
       return this.#seats.forEach((_, seat) => seat.say(edited(notification, [])))
     if (method !== 'notifications/message') return this.#stray(method)
@@ -165,6 +164,22 @@ export class SharedBoard implements Guests {
     this.#seats.delete(seat)
     seat.lose(reason)
     left?.()
+  }
+
+  /** The process ends what a session has open there: of a subscription nothing else may come. */
+  #ended(notification: Notification, subscription: Edit[0] | null): void {
+    const { text, params, method } = notification
+    const at = only(params?.inner ?? [], 'requestId')
+    const id = idAt(text, at)
+    const open = this.#open.get(id?.key ?? '')
+    if (at === null || id === null || open === undefined) return this.#stray(method)
+    const edits: Edit[] = [[at, open.id.raw]]
+    if (subscription !== null) {
+      if (idAt(text, subscription)?.key !== id.key) return this.#stray(method)
+      edits.push([subscription, open.id.raw])
+    }
+    open.seat.say(edited(notification, edits))
+    if (open.method === listen) this.#noLonger(open.seat, Number(id.key.slice(1)))
   }
 
   #toOpen(
@@ -241,10 +256,15 @@ export class SharedBoard implements Guests {
     const at = only(notification.params?.inner ?? [], 'requestId')
     const number = seat.sent.get(idAt(notification.text, at)?.key ?? '')
     if (number === undefined || at === null) return ''
+    this.#noLonger(seat, number)
+    return edited(notification, [[at, `${number}`]])
+  }
+
+  /** Nobody waits for it any more, and its answer may be on its way. */
+  #noLonger(seat: Seat, number: number): void {
     seat.waited(number)
     seat.takenBack.push(number)
     if (seat.takenBack.length > maxTakenBack) this.#forget(seat.takenBack.shift())
-    return edited(notification, [[at, `${number}`]])
   }
 
   #forget(number: number | undefined): void {

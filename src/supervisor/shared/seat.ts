@@ -41,7 +41,7 @@ export class Seat {
   #isOver = false
   /** Ids of the guest's own requests -> those that the process knows them by */
   readonly sent = new Map<string, number>()
-  /** Of those, what the guest has taken back; the answer may be on its way */
+  /** Of those, what the guest has taken back, or the process ended; the answer may be on its way */
   readonly takenBack: number[] = []
   /** Of those, what the guest waits for the end of */
   readonly #awaited = new Set<number>()
