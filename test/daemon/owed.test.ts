@@ -101,8 +101,24 @@ test('one disk that takes it is enough; with none, that is told', async () => {
   }
   await using at = await life(state, paths.slice(0, 1))
   await violate(at, state)
-  expect(at.events.filter(({ type }) => type === 'journal/not-kept').length).toBeGreaterThan(0)
+  const told = at.events.filter(({ type }) => type === 'journal/not-kept')
+  expect(told.map(({ detail }) => detail)).toContainEqual(
+    expect.objectContaining({ what: 'owed', reason: expect.stringContaining('a kill loses it') }),
+  )
   renameSync(join(state, 'journal.away'), at.directory)
+})
+
+test('a head file that can’t be written is told of as that, and the records are kept', async () => {
+  await using dir = await tempDir()
+  mkdirSync(join(dir.path, 'journal.head.draft', 'in the way'), { recursive: true })
+  await using at = await life(dir.path)
+  await accept(at)
+  const told = await eventually(() => at.events.find(({ type }) => type === 'journal/not-kept'))
+  expect(told.detail).toMatchObject({
+    what: 'head',
+    reason: expect.stringMatching(/^the records are kept; .*EISDIR/),
+  })
+  expect(bodies(at, 'surface.accepted')).toHaveLength(1)
 })
 
 test('what was not written with the journal’s key is named, and takes nothing away', async () => {

@@ -60,7 +60,7 @@ export function counting(
       const position = await keeping.journal.append({ type, body: JSON.stringify(body) })
       fold.fold({ type, body, ...position })
     },
-    warn: ({ message }) => warned.push(message),
+    warn: (what, { message }) => warned.push(`${what}: ${message}`),
     ...more,
   })
   return { keeping, fold, warned }

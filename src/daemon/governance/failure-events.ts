@@ -42,3 +42,15 @@ export function tellRefusal(
   emit({ type: 'call/denied', server, instance, principal, detail })
   if (failure !== null) emit({ type: failureEvents[failure] ?? failure, server, instance, principal, detail })
 }
+
+/** What is not kept -> what that takes away, and what it does not. */
+const notKeptMeans = {
+  owed: 'what has effect already is on no disk, and a kill loses it',
+  head: 'the records are kept; where they end is not written beside them, so an end that is cut off may not be seen',
+  snapshot: 'the records are kept; a snapshot of them is not, so a start reads more of them',
+  pruning: 'the records are kept; those older than journal.keep_days are not let go of',
+} as const
+
+/** Something that is kept in the journal's folders could not be: which, and what follows. */
+export const notKept = (what: keyof typeof notKeptMeans, { code, message }: SallyportError): Happening =>
+  event('journal/not-kept', null, { what, code, reason: `${notKeptMeans[what]}: ${message}` })

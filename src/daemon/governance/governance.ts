@@ -6,7 +6,6 @@ import { Permits } from '../../call/permit.ts'
 import { makeVisible } from '../../call/question.ts'
 import type { Journal } from '../../journal/journal.ts'
 import type { Confided } from '../../credentials/confided.ts'
-import type { SallyportError } from '../../errors.ts'
 import { loadKey } from '../../journal/key.ts'
 import { nowMs } from '../../lib/clock.ts'
 import type { DaemonId } from '../../lib/ids.ts'
@@ -16,7 +15,7 @@ import type { Emit } from '../../supervisor/ports.ts'
 import type { Redactor } from '../../schema/redactor.ts'
 import type { Actor } from './actor.ts'
 import { Consequences } from './consequences.ts'
-import { event } from './failure-events.ts'
+import { event, notKept } from './failure-events.ts'
 import { recordFindings } from './findings.ts'
 import { Governors } from './governors.ts'
 import { type Foldable, Keeping } from './keeping.ts'
@@ -135,9 +134,8 @@ export class Governance implements AsyncDisposable {
     const past = new Past(ledger)
     const key = await loadKey(keyPath, directory)
     const tell = (type: string, detail = {}): void => emit(event(type, null, detail))
-    const warn = ({ code, message }: SallyportError): void =>
-      tell('journal/not-kept', { code, reason: message })
-    const owed = new OwedFile({ paths: owedPaths, key, redactor, warn })
+    const warn = (...failure: Parameters<typeof notKept>): void => emit(notKept(...failure))
+    const owed = new OwedFile({ paths: owedPaths, key, redactor, warn: (error) => warn('owed', error) })
     const keeping = Keeping.open({
       directory,
       key,

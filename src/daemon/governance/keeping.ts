@@ -36,9 +36,12 @@ export interface KeepingOptions extends Omit<JournalOptions, 'replay' | 'from' |
   readonly folds: Readonly<Record<string, Foldable>>
   /** Makes a record durable; called only after `open` returned */
   readonly record: (type: RecordType, body: Readonly<Record<string, unknown>>) => Promise<unknown>
-  /** Told when keeping fails; nothing depends on it but time and space */
-  readonly warn: (error: SallyportError) => void
+  /** Told when keeping fails, and of what; the records are there all the same */
+  readonly warn: (what: Kept, error: SallyportError) => void
 }
+
+/** What is kept beside the records: where they end, what they add up to, and no more of them than `keepDays` asks for. */
+export type Kept = 'head' | 'snapshot' | 'pruning'
 
 const dayMs = 86_400_000
 const lookMs = 3_600_000
@@ -104,7 +107,7 @@ export class Keeping implements AsyncDisposable {
   /** From now on the head is written down. */
   keepHead(): void {
     const { directory, key, warn: tell } = this.#options
-    const warn = (error: unknown): void => tell(SallyportError.from(error))
+    const warn = (error: unknown): void => tell('head', SallyportError.from(error))
     this.#head ??= new HeadKeeper(this.journal, { directory, key, warn })
   }
 
@@ -128,7 +131,7 @@ export class Keeping implements AsyncDisposable {
     const state = JSON.stringify(
       Object.fromEntries(Object.entries(folds).map(([name, fold]) => [name, fold.save()])),
     )
-    this.#then(async () => {
+    this.#then('snapshot', async () => {
       await writeSnapshot(directory, key, end, state)
       this.#covered = coveredSegment(directory, key)
     })
@@ -138,7 +141,7 @@ export class Keeping implements AsyncDisposable {
   #prune(): void {
     const { directory, keepDays, agesBy, record } = this.#options
     if (keepDays === 0) return
-    this.#then(async () => {
+    this.#then('pruning', async () => {
       const now = await agesBy()
       if (now === null) return
       const covered = this.#covered
@@ -147,10 +150,10 @@ export class Keeping implements AsyncDisposable {
     })
   }
 
-  #then(work: () => Promise<void>): void {
+  #then(what: Kept, work: () => Promise<void>): void {
     this.#work = this.#work
       .then(work)
-      .catch((error: unknown) => this.#options.warn(SallyportError.from(error)))
+      .catch((error: unknown) => this.#options.warn(what, SallyportError.from(error)))
   }
 }
 
