@@ -1,6 +1,8 @@
 // What verbs say of an output that is full, of a number that they do not take, and of a list with nothing in it.
 import { spawnSync } from 'node:child_process'
 import { closeSync, openSync } from 'node:fs'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { eventually } from '../support/eventually.ts'
 import { configOf, daemon, fixture, main, place, type Place } from '../support/daemon.ts'
@@ -50,7 +52,11 @@ test('what a verb has done is told where its answer finds no room', async () => 
     return eventually(async () => (await at.client.call('approvals/list', {})).pending[nth]?.id)
   }
   await eventually(async () => (await at.client.call('approvals/list', {})).listeners > 0)
+  const entry = fixture('echo', { version: '1', justification: 'a try', tags: [] })
+  await writeFile(join(at.folder, 'entry.json'), JSON.stringify(entry), { mode: 0o600 })
   for (const [line, told] of [
+    ['add one --entry entry.json --json', /one 1 is registered/],
+    ['remove one --json', /one is removed; 0 instances stopped, 0 permits ended/],
     [`approve ${await asked(0)} --json`, /approved, once/],
     [`deny ${await asked(1)} --json`, /denied/],
     ['hold plain --name h --json', /held as h/],
