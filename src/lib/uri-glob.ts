@@ -5,8 +5,8 @@ import { lookAlikes } from './look-alikes.ts'
 /** Letters, digits and `-._~` mean the same escaped (RFC 3986, 6.2.2.2); a slash does not. */
 const needless = /%(?:2[de]|3\d|4[1-9a-f]|5[0-9af]|6[1-9a-f]|7[0-9ae])/i
 const slash = /^[^?#]*%(?:2f|5c)/i
-/** What is longer is held against no glob where it has look-alikes */
-const longest = 65_536
+/** What is longer is held against no glob where it has look-alikes: no server need take it (RFC 9110, 4.1, has 8000) */
+const longest = 8192
 
 /**
  * As `matchesPath`, for a glob that holds `://`: true or false where every reader of the value is told the same, whether it

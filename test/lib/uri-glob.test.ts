@@ -74,3 +74,10 @@ test.each([
 ])('what leads out of a folder for readers that normalize is told of nobody: %s', (value) => {
   expect(matchesUri('file:///docs/**', value)).not.toBe(true)
 })
+
+test.each([
+  [8192, false],
+  [8193, null],
+])('of what has look-alikes, %d characters are held against a glob: %s', (length, expected) => {
+  expect(matchesUri('file:///docs/**', 'file:///é'.padEnd(length, 'a'))).toBe(expected)
+})
