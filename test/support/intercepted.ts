@@ -67,9 +67,8 @@ export async function intercepted(options: Options = {}) {
     socket.on('error', () => socket.destroy())
     socket.once('close', () => upstreams.delete(socket))
   })
-  upstream.listen(0, hostAddress)
-  await once(upstream, 'listening')
-  const { port } = upstream.address() as AddressInfo
+  const door = createServer()
+  const port = await onOnePort(upstream, door)
 
   const violations: CredentialViolation[] = []
   const instance = newInstanceId()
@@ -127,7 +126,7 @@ export async function intercepted(options: Options = {}) {
     await once(socket, 'connect')
     return socket
   }
-  const door = createServer((client) => {
+  door.on('connection', (client) => {
     clients.add(client)
     client.once('close', () => clients.delete(client))
     const service = interceptor.serve(client, target, dial, {
@@ -138,9 +137,6 @@ export async function intercepted(options: Options = {}) {
     served.add(service)
     void service.finally(() => served.delete(service))
   })
-  // The host's own port, so that clients go by its name and port alone
-  door.listen(port, '127.0.0.1')
-  await once(door, 'listening')
 
   const lease = (deadlineMs = 20_000) =>
     secrets.lease(
@@ -248,3 +244,24 @@ const closed = (server: Server): Promise<void> =>
   new Promise((resolve) => {
     server.close(() => resolve())
   })
+
+/** Has the door listen on the host's own port, so that clients go by its name and port alone; gives that. */
+async function onOnePort(upstream: Server, door: Server): Promise<number> {
+  for (;;) {
+    upstream.listen(0, hostAddress)
+    await once(upstream, 'listening')
+    const { port } = upstream.address() as AddressInfo
+    door.listen(port, '127.0.0.1')
+    const isFree = await once(door, 'listening').then(
+      () => true,
+      (error: NodeJS.ErrnoException) => {
+        if (error.code === 'EADDRINUSE') return false
+        throw error
+      },
+    )
+    if (isFree) return port
+    // Somebody else has it on that address
+    upstream.close()
+    await once(upstream, 'close')
+  }
+}
