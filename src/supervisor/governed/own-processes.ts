@@ -119,7 +119,10 @@ export class OwnProcesses implements AsyncDisposable {
     { introduced = null, heard, ...options }: RequestOptions & Speech,
   ): Promise<Answer> {
     const { server, ports } = this.#options
-    const stop = (): void => this.end(id, 'the caller waits no longer')
+    const stop = (): void => {
+      this.#unsent.delete(id) // that is its end, however long the launch takes to be called off
+      this.end(id, 'the caller waits no longer')
+    }
     options.signal.addEventListener('abort', stop, { once: true })
     let survey: Survey | null = null
     let isElsewhere = false // what failed is the process that the server's surface is known by: its loss is counted there
