@@ -7,7 +7,6 @@ const needed = [
   '@types/dockerode',
   '@types/node',
   'json-schema-to-typescript',
-  'prettier',
   'rolldown',
   'typescript',
 ]

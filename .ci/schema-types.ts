@@ -2,7 +2,6 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { compile, type JSONSchema } from 'json-schema-to-typescript'
-import { format, resolveConfig } from 'prettier'
 
 const folder = new URL('../src/schema/', import.meta.url)
 const target = fileURLToPath(new URL('types.gen.ts', folder))
@@ -11,10 +10,7 @@ const kinds = ['config', 'project', 'profile', 'declaration', 'assertions', 'con
 const parts = await Promise.all(kinds.map(typesOf))
 const header =
   '// Generated from the JSON Schemas by .ci/schema-types.ts: the shape of a value after validation, defaults filled in.'
-const source = await format([header, ...parts].join('\n'), {
-  ...(await resolveConfig(target)),
-  filepath: target,
-})
+const source = [header, ...parts].join('\n')
 
 if (process.argv.includes('--check')) {
   if (readFileSync(target, 'utf8') !== source) {
@@ -32,7 +28,7 @@ async function typesOf(kind: (typeof kinds)[number]): Promise<string> {
     bannerComment: '',
     additionalProperties: false,
     ignoreMinAndMaxItems: true,
-    format: false,
+    style: { printWidth: 110, singleQuote: true, semi: false, trailingComma: 'all' },
     cwd: fileURLToPath(folder),
   })
 }

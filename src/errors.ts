@@ -23,7 +23,7 @@ const entry = (
 ): Entry => ({ exit, rpc, meaning, failure: more.failure ?? null, retryable: more.retryable ?? false })
 
 /** The catalogue. Codes are never reused; docs/errors.md lists the same rows, and a test holds them together. */
-// prettier-ignore
+// oxfmt-ignore
 export const catalogue = {
   ERR_INTERNAL: entry(1, 1000, 'Sallyport itself failed in a way that it did not foresee.'),
   ERR_USAGE: entry(7, 1001, 'The command line is not one that the verb takes.'),

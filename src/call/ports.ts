@@ -20,7 +20,13 @@ export type Standing =
     }
   | {
       readonly state:
-        'unaccepted' | 'unknown' | 'changed' | 'replaced' | 'ungoverned' | 'violated' | 'unavailable'
+        | 'unaccepted'
+        | 'unknown'
+        | 'changed'
+        | 'replaced'
+        | 'ungoverned'
+        | 'violated'
+        | 'unavailable'
       readonly reason: string
     }
 

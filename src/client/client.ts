@@ -13,7 +13,8 @@ import { notifications, notificationsOf, type Notification } from './notificatio
 export interface ConnectOptions {
   /** Runtime directory of the daemon, or the path of one socket */
   readonly at:
-    { readonly runtimeDir: string; readonly role?: 'host' | 'operator' } | { readonly socket: string }
+    | { readonly runtimeDir: string; readonly role?: 'host' | 'operator' }
+    | { readonly socket: string }
   readonly signal?: AbortSignal | undefined
 }
 

@@ -38,7 +38,10 @@ export type PathJudge = (
   readonly because: string
   /** A grant by its list and path, the size of scratch space, nothing that a grant could not change, or what none can */
   readonly decidedBy:
-    { readonly list: 'read' | 'write'; readonly path: string } | 'scratch' | 'ungranted' | 'always'
+    | { readonly list: 'read' | 'write'; readonly path: string }
+    | 'scratch'
+    | 'ungranted'
+    | 'always'
 }>
 
 /** Explains one thing; ERR_USAGE where the name cannot be one. */

@@ -36,7 +36,9 @@ export interface Judges {
 
 /** How the client asked: with the bytes themselves, by CONNECT, or by a request that names its target. */
 export type Asked =
-  { readonly how: 'bytes' } | { readonly how: 'connect' } | { readonly how: 'request'; readonly head: Head }
+  | { readonly how: 'bytes' }
+  | { readonly how: 'connect' }
+  | { readonly how: 'request'; readonly head: Head }
 
 /** What goes up first, and what everything behind it is held to. */
 interface Load {

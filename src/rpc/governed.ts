@@ -180,7 +180,14 @@ export interface AuditVerification {
 /** One thing that a call meets on its way, in the order in which it meets them. */
 export interface ExplainedStep {
   readonly step:
-    'server' | 'acceptance' | 'arguments' | 'rules' | 'trust' | 'approval' | 'side effects' | 'hold'
+    | 'server'
+    | 'acceptance'
+    | 'arguments'
+    | 'rules'
+    | 'trust'
+    | 'approval'
+    | 'side effects'
+    | 'hold'
   readonly verdict: 'pass' | 'ask' | 'refuse'
   readonly detail: string
 }

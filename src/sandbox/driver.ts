@@ -4,7 +4,14 @@ import type { SandboxSpec } from './spec.ts'
 
 /** Which mechanism holds a limit on this launch; `none` only where the profile says best-effort. */
 export type EnforcedBy =
-  'cgroup-v2' | 'cgroup-v1' | 'rlimit' | 'user-counter' | 'watchdog' | 'tmpfs' | 'engine' | 'none'
+  | 'cgroup-v2'
+  | 'cgroup-v1'
+  | 'rlimit'
+  | 'user-counter'
+  | 'watchdog'
+  | 'tmpfs'
+  | 'engine'
+  | 'none'
 
 export interface EnforcedLimits {
   readonly memory: EnforcedBy
@@ -25,7 +32,13 @@ export interface SandboxExit {
    * `engine-lost` is the driver, when there was no engine any more to speak through
    */
   readonly reason:
-    'exited' | 'killed' | 'oom' | 'sandbox-lost' | 'exec-failed' | 'egress-lost' | 'engine-lost'
+    | 'exited'
+    | 'killed'
+    | 'oom'
+    | 'sandbox-lost'
+    | 'exec-failed'
+    | 'egress-lost'
+    | 'engine-lost'
 }
 
 /** A server's stdin as everything sees it but the dispatch: it can be brought to its end, and nothing can be said to it. */

@@ -20,7 +20,10 @@ export interface ExplainedPath {
   readonly because: string
   /** The grant, by list and path; `scratch` for its size; `ungranted` where a grant could change it; `always` where none could */
   readonly decidedBy:
-    { readonly list: 'read' | 'write'; readonly path: string } | 'scratch' | 'ungranted' | 'always'
+    | { readonly list: 'read' | 'write'; readonly path: string }
+    | 'scratch'
+    | 'ungranted'
+    | 'always'
 }
 
 /** Explains an absolute path for launches under a daemon of this user on this machine, with what its files are now. */

@@ -2,7 +2,8 @@
 import { problemFrom, type Check, type Problem } from './problem.ts'
 
 export type Validated<T> =
-  { readonly ok: true; readonly value: T } | { readonly ok: false; readonly problems: readonly Problem[] }
+  | { readonly ok: true; readonly value: T }
+  | { readonly ok: false; readonly problems: readonly Problem[] }
 
 /** Writes the defaults of the schema into the value, which is nobody else's. Throws where `what` has no check. */
 export function checked<T>(what: string, check: Check | undefined, value: unknown): Validated<T> {

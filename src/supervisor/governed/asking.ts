@@ -39,8 +39,7 @@ export class Asking implements Asker {
 
   /** `obstacle` tells why it can't be sent, whatever policy says; a promise of that never rejects. */
   start(obstacle: Obstacle): void {
-    if (isLong(this.held.line))
-      void this.#inTurns(obstacle) // never rejects
+    if (isLong(this.held.line)) void this.#inTurns(obstacle) // never rejects
     else this.#meet(obstacle)
   }
 
