@@ -37,7 +37,11 @@ const few = Math.ceil(calls / 10)
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const shim = `${root}dist/libexec/${process.arch}/sallyport-stdio`
 const script = pathOf('sdk-echo.mjs')
-const pipeNames = { one: 'one byte pipe in C', two: 'two byte pipes in C' } as const
+const pipeNames = {
+  one: 'one byte pipe in C',
+  two: 'two byte pipes in C',
+  node: 'one byte pipe in Node',
+} as const
 const chainNames = ['two processes in C', 'three processes in C', 'four processes in C'] as const
 
 /** What lies between, by name, each with a client of its own. */
@@ -122,7 +126,11 @@ function judged(
   more: Judged['bounds'] = [],
 ): Judged {
   const least = arm === 'host.sock' ? pipeNames.one : pipeNames.two
-  return { arm, ...target, bounds: [boundBy(target.by, arms, least), ...more] }
+  return {
+    arm,
+    ...target,
+    bounds: [boundBy(target.by, arms, least), boundBy(target.by, arms, pipeNames.node), ...more],
+  }
 }
 
 /** One process that sends a line and one that sends it back, and none, one and two in between; median µs of many trips. */
@@ -200,11 +208,14 @@ async function connectAll(): Promise<{ readonly ways: readonly Way[]; readonly a
       stderr,
     })
   const proxy = fileURLToPath(new URL('sdk-proxy.ts', import.meta.url))
+  const nodePipe = fileURLToPath(new URL('node-pipe.ts', import.meta.url))
   const ways = [
     await way('direct stdio', 'base', stdio(process.execPath, [script])),
     // The least that can stand between: a process that passes bytes on, both ways.
     await way(pipeNames.one, 'bound', stdio(pipe, [process.execPath, script])),
     await way(pipeNames.two, 'bound', stdio(pipe, [pipe, process.execPath, script])),
+    // And the least that does where the process in between is one of Node's.
+    await way(pipeNames.node, 'bound', stdio(process.execPath, [nodePipe, process.execPath, script])),
     await way('sallyport-stdio', 'ours', stdio(shim, ['sdk', '--no-autostart'], running.env)),
     await way(
       'host.sock',
