@@ -80,6 +80,21 @@ static void let_nothing_happen(int listener) {
   ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &reply);
 }
 
+static void wake_up(int signal) { (void)signal; }
+
+/*
+ * Waits until the child asks or has ended, and says whether it asks. Before Linux 6.11 a filter lives until whoever it filtered is
+ * reaped, and the listener says nothing of an end: SIGCHLD does.
+ */
+static int asks(int listener, pid_t child, const sigset_t *open) {
+  struct pollfd wait = {.fd = listener, .events = POLLIN};
+  siginfo_t end = {.si_pid = 0};
+  while (waitid(P_PID, (id_t)child, &end, WEXITED | WNOHANG | WNOWAIT) == 0 && end.si_pid == 0) {
+    if (ppoll(&wait, 1, NULL, open) > 0) break;
+  }
+  return (wait.revents & POLLIN) != 0;
+}
+
 /*
  * reach NUMBER ARGUMENT...: a filter of our own, added last, asks us about this very call. The kernel takes the strictest
  * answer of all filters, and a refusal is stricter than a question: where an older filter refuses, nobody asks. Where none
@@ -87,15 +102,18 @@ static void let_nothing_happen(int listener) {
  */
 static int reach(int count, char **arguments) {
   int ends[2], listener = -1;
-  if (pipe(ends) != 0) return -1;
+  sigset_t ending, open;
+  sigemptyset(&ending);
+  sigaddset(&ending, SIGCHLD);
+  signal(SIGCHLD, wake_up);
+  if (pipe(ends) != 0 || sigprocmask(SIG_BLOCK, &ending, &open) != 0) return -1;
+  sigdelset(&open, SIGCHLD);
   long child = syscall(SYS_clone, CLONE_FILES | SIGCHLD, NULL, NULL, NULL, NULL);
   if (child == 0) call_it(ends[1], arguments, count);
   if (child < 0 || read(ends[0], &listener, sizeof listener) != sizeof listener) return errno = 0, -1;
   if (listener == -EBUSY || listener == -EINVAL) return code_of((pid_t)child), reach_unheard(count, arguments);
   if (listener < 0) return fprintf(found, "no filter of our own: %s", strerrorname_np(-listener)), errno = 0, -1;
-  struct pollfd wait = {.fd = listener, .events = POLLIN};
-  while (poll(&wait, 1, -1) < 0 && errno == EINTR) continue;
-  if (wait.revents & POLLIN) let_nothing_happen(listener);
+  if (asks(listener, (pid_t)child, &open)) let_nothing_happen(listener);
   int code = code_of((pid_t)child);
   if (code == REACHED) return 0;
   return errno = code == NO_EFFECT ? 0 : code, -1;
