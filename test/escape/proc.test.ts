@@ -1,7 +1,13 @@
 // A server learns nothing of the machine from /proc that is not its business, and writes none of its switches.
+import { execFileSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
+import { chmod, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { main } from '../support/daemon.ts'
 import { attempts, broken, confined, daemons, openOf } from '../support/escape.ts'
+import { tempDir } from '../support/temp-dir.ts'
+import { isRoot } from '../support/user.ts'
 import type { BubblewrapPlan } from '../../src/sandbox/bubblewrap/driver.ts'
 
 interface Reach {
@@ -56,4 +62,22 @@ test('without the masks the facts are read', async () => {
   expect(openOf(read)).toEqual(
     expect.arrayContaining(['/proc/cmdline', '/proc/interrupts', '/proc/kallsyms']),
   )
+})
+
+// A host with systemd has two mounts there, which come along with the kernel's settings: what is registered, and a trap that has
+// systemd mount it at a touch. An ordinary user can't make such a host.
+test.runIf(isRoot)('what a host has mounted among the kernel’s settings is not there', async () => {
+  const place = '/proc/sys/fs/binfmt_misc'
+  await using at = await tempDir()
+  await chmod(at.path, 0o755)
+  await writeFile(join(at.path, 'look.sh'), `ls -d ${place} >&2; ls -A ${place} >&2\n`, { mode: 0o644 })
+  const host = `mount -t tmpfs none ${place} && touch ${place}/registered && exec "$@" 2>&1`
+  const look = [main, 'run', '--mount', `${at.path}:/app`, '--', '/bin/sh', '/app/look.sh']
+  const out = execFileSync(
+    'unshare',
+    ['--mount', '--propagation', 'private', 'sh', '-c', host, 'sh', process.execPath, ...look],
+    { encoding: 'utf8', env: { PATH: process.env['PATH'], HOME: at.path } },
+  )
+  expect(out).toContain(`${place}\n`)
+  expect(out).not.toContain('registered')
 })

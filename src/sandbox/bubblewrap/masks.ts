@@ -8,12 +8,14 @@ export interface ProcMask {
   readonly kind: 'file' | 'directory'
 }
 
-// Kernel memory, logs and addresses first, then hardware, then load and layout of the host.
+// Kernel memory, logs and addresses first, then hardware, then load and layout of the host. The last is where systemd has mounts of
+// its own among the kernel's settings, one of which has it act at a touch: what shows the settings brings them along.
 const candidates = `
   kcore kmsg kallsyms keys key-users config.gz cmdline sysrq-trigger kpagecgroup kpagecount kpageflags slabinfo
   vmallocinfo pagetypeinfo buddyinfo zoneinfo vmstat timer_list timer_stats sched_debug schedstat latency_stats
   interrupts softirqs iomem ioports dma mtrr fb consoles crypto modules swaps locks diskstats partitions mdstat
   scsi bus fs irq acpi asound driver tty pressure sysvipc
+  sys/fs/binfmt_misc
 `
   .trim()
   .split(/\s+/)
