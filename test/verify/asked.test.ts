@@ -47,6 +47,19 @@ test('a mount that neither profile nor server asks for is open, and so is one th
   expect(seen(own + line('/usr/local', 'rw'))).toBe('nobody asked to write to: /usr/local')
 })
 
+test('of mounts on top of each other the last one counts', () => {
+  const host =
+    '184 183 0:29 / /proc/sys/fs/x rw - autofs a rw\n185 184 0:37 / /proc/sys/fs/x ro - binfmt_misc b rw\n'
+  const cover = '186 185 0:49 / /proc/sys/fs/x ro,nosuid,nodev - tmpfs tmpfs ro\n'
+  const trial = mountProbes.find(({ id }) => id === 'files.nosuid')?.trial(scene).attempts[0]
+  const found = (text: string) => trial?.meaning({ outcome: 'open', text, ms: 0 }).observed
+  expect(found(host)).toBe('without nosuid: /proc/sys/fs/x')
+  expect(found(host + cover)).toBe('as expected')
+  expect(found(`${host}186 185 0:49 / /proc/sys/fs/x/below ro,nosuid - tmpfs tmpfs ro\n`)).toBe(
+    'without nosuid: /proc/sys/fs/x',
+  )
+})
+
 test('a plan that lets programs start, or gives more, is tried as its profile has it', () => {
   const planned = { exec: 'any', limits: { pids: 800, tmpBytes: 9 }, syscalls: { allow: ['bpf'] } } as unknown
   const spec = asStated(planned as SandboxSpec, profile as ProfileSettings)

@@ -6,16 +6,18 @@ import type { Probe, Scene, Trial } from '../probe.ts'
 const lines = (text: string): string[] => text.split('\n').filter((line) => line !== '')
 
 interface MountLine {
-  readonly root: string
   readonly target: string
   readonly options: readonly string[]
 }
 
-const mountsIn = (text: string): readonly MountLine[] =>
-  lines(text).map((line) => {
-    const [, , , root = '', target = '', options = ''] = line.split(' ')
-    return { root, target, options: options.split(',') }
-  })
+/** The mounts that a path can lead to: not those with another one on top of all that they are. */
+const mountsIn = (text: string): readonly MountLine[] => {
+  const all = lines(text).map((line) => line.split(' '))
+  const covered = new Set(all.map(([, parent, , , target]) => `${parent} ${target}`))
+  return all
+    .filter(([id, , , , target]) => !covered.has(`${id} ${target}`))
+    .map(([, , , , target = '', options = '']) => ({ target, options: options.split(',') }))
+}
 
 const named = (what: string, targets: readonly string[]): string | null =>
   targets.length === 0 ? null : `${what}: ${targets.slice(0, 5).join(' ')}`
