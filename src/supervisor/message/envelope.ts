@@ -11,7 +11,7 @@ import {
 import { rememberedOnce } from '../../lib/remembered.ts'
 import { isConfusable, type Spellings, spellings } from '../../lib/key-folding.ts'
 import { Likeness, type Said } from './likeness.ts'
-import { type MessageId, messageId } from './message-id.ts'
+import { longestId, type MessageId, messageId } from './message-id.ts'
 
 interface Parts {
   readonly text: string
@@ -201,7 +201,11 @@ function classify(text: string, start: number, end: number, found: readonly Memb
     const name = methodOf(text.slice(method.start, method.end))
     if (idSpan === null) return { kind: 'notification', text, start, end, method: name, params }
     if (id === null) {
-      return invalid(null, 'ERR_INVALID_REQUEST', `the id of ${name} must be a string or a finite number`)
+      return invalid(
+        null,
+        'ERR_INVALID_REQUEST',
+        `the id of ${name} must be a string or a finite number, of at most ${longestId} bytes`,
+      )
     }
     return { kind: 'request', text, start, end, id, method: name, params }
   }
@@ -212,7 +216,7 @@ function classify(text: string, start: number, end: number, found: readonly Memb
     return invalid(
       null,
       'ERR_INVALID_REQUEST',
-      'the id of an answer must be a string, a finite number or null',
+      `the id of an answer must be a string or a finite number, of at most ${longestId} bytes, or null`,
     )
   }
   return { kind: 'response', text, start, end, id, idSpan, result, error }

@@ -1,7 +1,10 @@
 // Ids are compared by value, whatever their spelling; what is no id has none.
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { messageId } from '../../../src/supervisor/message/message-id.ts'
+import { readUnambiguous } from '../../../src/supervisor/message/envelope.ts'
+import { longestId, messageId } from '../../../src/supervisor/message/message-id.ts'
 
 const digits = fc.array(fc.nat(9), { minLength: 1, maxLength: 20 }).map((all) => all.join(''))
 const number = fc
@@ -25,4 +28,37 @@ test('a text is no number of the same letters', () => {
 
 test.each(['null', 'true', '{}', '[]', '1e999'])('%s is no id', (literal) => {
   expect(messageId(literal)).toBeNull()
+})
+
+test('an id is as long as it may be, and no longer', () => {
+  const letters = 'é'.repeat((longestId - 2) / 2) // in latin1 reading two for each
+  const longest = Buffer.from(JSON.stringify(letters)).toString('latin1')
+  expect(messageId(longest)).toEqual({ raw: longest, key: `s${letters}` })
+  expect(messageId(`"${'x'.repeat(longestId - 1)}"`)).toBeNull()
+  expect(messageId(`1${'.'.padEnd(longestId, '0')}`)).toBeNull()
+  const said = `{"jsonrpc":"2.0","id":"${'x'.repeat(longestId)}","method":"ping"}`
+  expect(readUnambiguous(said, 0, said.length)).toMatchObject({
+    kind: 'invalid',
+    id: null,
+    error: { code: 'ERR_INVALID_REQUEST', message: expect.stringContaining(`${longestId} bytes`) as string },
+  })
+})
+
+test('what is kept of a message by its id is the id, and not the line that it stood in', () => {
+  setFlagsFromString('--expose-gc')
+  const collect = runInNewContext('gc') as () => void
+  const living = (): number => {
+    collect()
+    return process.memoryUsage().heapUsed
+  }
+  const ids: unknown[] = []
+  const before = living()
+  for (let n = 0; n < 20; n++) {
+    const long = 'x'.repeat(1024 * 1024)
+    const line = `{"jsonrpc":"2.0","id":"request-number-${n}","method":"tools/call","params":{"arguments":{"long":"${long}"}}}`
+    const said = readUnambiguous(line, 0, line.length)
+    if (said.kind === 'request') ids.push(said.id)
+  }
+  expect(living() - before).toBeLessThan(4 * 1024 * 1024)
+  expect(ids).toHaveLength(20)
 })
