@@ -1,5 +1,6 @@
 // What happened lately, numbered: subscribers read it at their own pace, and are told when they were too slow.
 import { clip } from '../lib/clip.ts'
+import { onePiece } from '../lib/one-piece.ts'
 import type { Caller, Emit, Happening } from '../supervisor/ports.ts'
 import type { SallyportEvent } from '../rpc/protocol.ts'
 
@@ -99,15 +100,17 @@ export class EventLog {
   }
 }
 
-/** The ring outlasts what it tells of: a host that makes events must not choose how much of the daemon's memory they take. */
-function clipped(detail: Happening['detail']): Happening['detail'] {
-  const entries = Object.entries(detail)
-  const isLong = entries.some(([, value]) => typeof value === 'string' && clip(value) !== value)
-  if (!isLong) return detail
-  return Object.fromEntries(
-    entries.map(([key, value]) => [key, typeof value === 'string' ? clip(value) : value]),
+/**
+ * The ring outlasts what it tells of: a host that makes events must not choose how much of the daemon's memory they take. What
+ * was cut out of a line would keep all of it.
+ */
+const clipped = (detail: Happening['detail']): Happening['detail'] =>
+  Object.fromEntries(
+    Object.entries(detail).map(([key, value]) => [
+      key,
+      typeof value === 'string' ? onePiece(clip(value).toWellFormed()) : value,
+    ]),
   )
-}
 
 function maySee({ principal, role }: Caller, entry: Entry): boolean {
   return role === 'operator' || entry.principal === null || entry.principal === principal.id

@@ -98,3 +98,23 @@ it('a subscriber keeps nothing of what it has read, however long it is subscribe
   stop.abort()
   expect(await last).toMatchObject({ done: true })
 })
+
+it.each([
+  ['longer than an event has room for', (line: string) => line],
+  ['as short as a name', (line: string) => line.slice(0, 100)],
+])('the log keeps of a text that is %s what it tells of it, and not the line that it stood in', (_, cut) => {
+  setFlagsFromString('--expose-gc')
+  const collect = runInNewContext('gc') as () => void
+  const living = (): number => {
+    collect()
+    return process.memoryUsage().heapUsed
+  }
+  const log = new EventLog()
+  const before = living()
+  for (let n = 0; n < 20; n++) {
+    const line = String.fromCharCode(97 + n).repeat(1024 * 1024)
+    log.emit({ ...happening('session/refused'), detail: { method: cut(line) } })
+  }
+  expect(living() - before).toBeLessThan(4 * 1024 * 1024)
+  expect(log.seq).toBe(20)
+})
