@@ -67,14 +67,10 @@ export class Supervisor implements AsyncDisposable {
     return former === undefined ? [] : former.retire(reason)
   }
 
-  /** Stops a server for everybody and forgets it; resolves with the ids of what was running. */
+  /** Stops a server for everybody and forgets it, as `replace` does; resolves with the ids of what was running. */
   async remove(caller: Caller, name: string): Promise<readonly InstanceId[]> {
-    const server = this.#server(caller, name)
-    this.#servers.delete(name)
-    const everybody = { ...caller, role: 'operator' } as const
-    const stopped = await server.stop(everybody, `${caller.role} ${caller.principal.id} removed it`)
-    await server[Symbol.asyncDispose]()
-    return stopped
+    this.#server(caller, name) // or there is no such server for this caller
+    return this.replace(name, null, `${caller.role} ${caller.principal.id} removed it`)
   }
 
   /** The settings of a server that the caller may see. */

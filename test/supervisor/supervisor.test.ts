@@ -412,6 +412,18 @@ test('a server that is quarantined anew while it is being stopped is not release
   await expect(all.supervisor.call(caller(), callOf('echo'), waiting)).rejects.toThrow('it is quarantined')
 })
 
+test('a server that was removed is started by no call that came before', async () => {
+  await using all = await superviseAll([serverSettings('echo.mjs')])
+  const long = JSON.stringify({ long: 'x'.repeat(300_000) }) // such a call is read in turns of its own
+  const called = handled(all.supervisor.call(caller(), callOf('echo', long), waiting))
+  expect(await all.supervisor.remove(caller(0, 'operator'), 'fixture')).toEqual([])
+  await expect(called).rejects.toMatchObject({
+    code: 'ERR_SERVER_UNAVAILABLE',
+    message: expect.stringContaining('operator 0 removed it') as string,
+  })
+  expect(all.launches()).toBe(0)
+})
+
 test('a call that takes too long is cancelled at the server, and its late answer goes nowhere', async () => {
   await using all = await superviseAll([serverSettings('slow.mjs')])
   const slow = callOf('wait', '{"ms":5000}', { timeoutMs: 200 })
