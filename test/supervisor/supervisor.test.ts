@@ -424,6 +424,16 @@ test('a server that was removed is started by no call that came before', async (
   expect(all.launches()).toBe(0)
 })
 
+test('a call that was taken back before its server was asked for starts none', async () => {
+  await using all = await superviseAll([serverSettings('echo.mjs')])
+  const long = JSON.stringify({ long: 'x'.repeat(300_000) })
+  const taken = new AbortController()
+  const called = handled(all.supervisor.call(caller(), callOf('echo', long), { signal: taken.signal }))
+  taken.abort(new SallyportError('ERR_CALL_CANCELLED', 'taken back'))
+  await expect(called).rejects.toMatchObject({ code: 'ERR_CALL_CANCELLED' })
+  expect(all.launches()).toBe(0)
+})
+
 test('a call that takes too long is cancelled at the server, and its late answer goes nowhere', async () => {
   await using all = await superviseAll([serverSettings('slow.mjs')])
   const slow = callOf('wait', '{"ms":5000}', { timeoutMs: 200 })

@@ -160,6 +160,7 @@ export class ControlSlot implements AsyncDisposable, SharedDoor {
   }
 
   async #connected(signal: AbortSignal): Promise<Connection> {
+    signal.throwIfAborted() // nothing is started for whoever is gone
     const { name } = this.#options.server
     // Nobody but Sallyport wanted it to end: that costs a call the time that it takes, and not its answer.
     const resting = this.#idle.ending()
