@@ -137,9 +137,8 @@ export class Conversation {
       if (this.#resent.size > 0) this.#resent.delete(request.id.key)
       return request
     }
-    const givenUp = this.#givenUp.get(key)
+    const givenUp = this.#forget(key)
     if (givenUp === undefined) return null
-    this.#givenUp.delete(key)
     return givenUp.why === 'cancelled' ? givenUp.request : 'late'
   }
 
@@ -156,11 +155,19 @@ export class Conversation {
   #giveUp(key: string, why: GivenUp['why']): HostRequest | null {
     const request = this.hostRequests.take(key)
     if (request === undefined) return null
-    this.#resent.delete(request.id.key)
     this.#givenUp.set(key, { request: { ...request, line: null }, why }) // it is not sent again
     const [oldest] = this.#givenUp.keys()
-    if (this.#givenUp.size > maxGivenUp && oldest !== undefined) this.#givenUp.delete(oldest)
+    if (this.#givenUp.size > maxGivenUp && oldest !== undefined) this.#forget(oldest)
     return request
+  }
+
+  /** What comes under that key is an answer to nothing from now on; the host may use the id again. */
+  #forget(key: string): GivenUp | undefined {
+    const givenUp = this.#givenUp.get(key)
+    if (givenUp === undefined) return undefined
+    this.#givenUp.delete(key)
+    this.#resent.delete(givenUp.request.id.key)
+    return givenUp
   }
 
   openServer(request: ServerRequest): void {
