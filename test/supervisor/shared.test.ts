@@ -1,7 +1,10 @@
 // `instance: shared`: one process for the sessions of one principal, none of which hears what is another's.
 import { describe, expect, test } from 'vitest'
 import { RawJson } from '../../src/lib/raw-json.ts'
+import { inputOf } from '../../src/supervisor/dispatch.ts'
+import type { Launch } from '../../src/supervisor/ports.ts'
 import { eventually } from '../support/eventually.ts'
+import { plainLaunch } from '../support/plain-launch.ts'
 import { type Sharer, shares, sharing } from '../support/sharing.ts'
 import { speaker } from '../support/speaker.ts'
 import { caller } from '../support/supervisor.ts'
@@ -282,4 +285,26 @@ test('a host that closes its end still hears what it asked for', async () => {
   expect((await one.answer(1)).result).toEqual({ late: true })
   await one.closed
   expect(await heardOf(two, 'notifications/cancelled')).toEqual([])
+})
+
+test('sessions that a full pipe held up wait for it once, however many they are, and every call is answered', async () => {
+  const waits: number[] = []
+  let pid = 0
+  const launch: Launch = async (...asked) => {
+    const process = await plainLaunch(...asked)
+    const input = inputOf(process)
+    input.on('newListener', (event) => event === 'drain' && waits.push(input.listenerCount('drain')))
+    pid = process.initPid
+    return process
+  }
+  await using all = await sharing(shares(), { launch })
+  const hosts = await Promise.all(Array.from({ length: 8 }, () => all.host()))
+  await Promise.all(hosts.map((host) => host.call('first', 'pid')))
+  process.kill(pid, 'SIGSTOP')
+  const numbers = Array.from({ length: 64 }, (_, n) => n)
+  for (const host of hosts) for (const n of numbers) host.begin(n, 'pid', { long: 'x'.repeat(8192) })
+  await eventually(() => waits.length > 0)
+  process.kill(pid, 'SIGCONT')
+  await Promise.all(hosts.flatMap((host) => numbers.map((n) => host.answer(n))))
+  expect(Math.max(...waits)).toBe(0) // of others that waited already
 })

@@ -211,22 +211,26 @@ export class SharedBoard implements Guests {
   #forward(seat: Seat, bytes: Buffer, done: () => void): void {
     if (this.#over !== null) return
     this.#queue.push({ seat, bytes, done })
-    if (!this.#isFull) this.#flush()
+    this.#flush()
   }
 
+  /** Whoever is told to go on may say the next at once, which comes here again: what there is to know of the pipe is noted before. */
   #flush(): void {
-    for (let next = this.#queue.shift(); next !== undefined; next = this.#queue.shift()) {
+    while (!this.#isFull) {
+      const next = this.#queue.shift()
+      if (next === undefined) return
       this.#seats.get(next.seat)?.lines.push(next.bytes)
       const speaker = this.#options.speaker()
       this.#isFull = !speaker.say(this.#said.join(''))
       this.#said = []
+      if (this.#isFull) speaker.drained(this.#drained)
       next.done()
-      if (!this.#isFull) continue
-      return speaker.drained(() => {
-        this.#isFull = false
-        this.#flush()
-      })
     }
+  }
+
+  readonly #drained = (): void => {
+    this.#isFull = false
+    this.#flush()
   }
 
   /** What is sent of what a session says; in this era that is requests, and that it waits for one no longer. */
