@@ -15,6 +15,8 @@ export class Debts implements AsyncDisposable {
   readonly #recorder: Pick<JournalRecorder, 'record'>
   readonly #file: OwedFile
   #owed: Debt[] = []
+  /** Resolves when what was handed to the recorder is recorded, or owed again */
+  #underWay: Promise<void> = Promise.resolve()
   #timer: NodeJS.Timeout | null = null
 
   constructor(ledger: Ledger, recorder: Pick<JournalRecorder, 'record'>, file: OwedFile) {
@@ -26,11 +28,28 @@ export class Debts implements AsyncDisposable {
   /** Records anticipated facts as one batch; rejects where that fails, and goes on trying. */
   async owe(debts: readonly Debt[]): Promise<void> {
     this.#owed.push(...debts)
-    await this.pay()
+    await this.#record()
   }
 
-  /** Resolves when nothing is owed any more. */
+  /** Resolves when nothing is owed any more, what is on its way into the journal included. */
   async pay(): Promise<void> {
+    await this.#underWay
+    await this.#record()
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.#timer !== null) clearTimeout(this.#timer)
+    await this.pay().catch(() => undefined) // the journal's own events tell of it
+  }
+
+  #record(): Promise<void> {
+    const recording = this.#recordAll()
+    const before = this.#underWay
+    this.#underWay = recording.catch(() => undefined).then(() => before)
+    return recording
+  }
+
+  async #recordAll(): Promise<void> {
     const owed = this.#owed
     if (owed.length === 0) return
     this.#owed = []
@@ -48,11 +67,6 @@ export class Debts implements AsyncDisposable {
       this.#timer ??= setTimeout(() => this.#again(), againMs).unref()
       throw error
     }
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    if (this.#timer !== null) clearTimeout(this.#timer)
-    await this.pay().catch(() => undefined) // the journal's own events tell of it
   }
 
   #again(): void {

@@ -1,0 +1,43 @@
+// What has effect already is on record before whatever comes after it, also where a disk takes its time to say no.
+import { randomBytes } from 'node:crypto'
+import { expect, test } from 'vitest'
+import type { StrictFact } from '../../../src/call/facts.ts'
+import { Ledger } from '../../../src/call/ledger.ts'
+import { Debts } from '../../../src/daemon/governance/debts.ts'
+import { OwedFile } from '../../../src/daemon/governance/owed-file.ts'
+import { redactor } from '../../../src/daemon/redactor.ts'
+import { SallyportError } from '../../../src/errors.ts'
+import { handled } from '../../support/handled.ts'
+
+const quarantined: StrictFact = {
+  type: 'server.quarantined',
+  body: { server: 'files', origin: null, owner: null, failure: 'MP-FH-008', reason: 'it reached out' },
+}
+
+const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
+
+test('what waits for debts to be paid waits for one that is being recorded, and has it tried again where that fails', async () => {
+  const ledger = new Ledger({ provisionalAfter: 10, trustedAfter: 50 })
+  const asked: PromiseWithResolvers<{ seq: number }>[] = []
+  const record = (): Promise<{ seq: number }> => {
+    const one = Promise.withResolvers<{ seq: number }>()
+    asked.push(one)
+    return one.promise
+  }
+  const file = new OwedFile({ paths: [], key: randomBytes(32), redactor, warn: () => undefined })
+  await using debts = new Debts(ledger, { record }, file)
+  ledger.anticipate(quarantined)
+  const owing = handled(debts.owe([{ fact: quarantined, evidence: {} }]))
+  let isPaid = false
+  const paying = debts.pay().then(() => (isPaid = true))
+  await turn()
+  expect(isPaid).toBe(false)
+  asked[0]?.reject(new SallyportError('ERR_JOURNAL', 'not synced'))
+  await expect(owing).rejects.toMatchObject({ code: 'ERR_JOURNAL' })
+  await turn()
+  expect(asked).toHaveLength(2)
+  expect(isPaid).toBe(false)
+  asked[1]?.resolve({ seq: 1 })
+  await paying
+  expect(ledger.quarantine('files')).toBeNull() // not ahead of its record any more, which is for the journal to fold
+})
