@@ -1,10 +1,10 @@
 // What is taken out of every record: texts with the shape of a secret.
 import type { Logger, LogFields } from '../lib/logger.ts'
-import { redactJson } from '../credentials/in-json.ts'
+import { type Parts, redactJson } from '../credentials/in-json.ts'
 import type { Confided } from '../credentials/confided.ts'
 import type { Broker } from '../schema/credentials.ts'
 import { isJson } from '../lib/is-json.ts'
-import { ownTurn } from '../lib/long-text.ts'
+import { ownTurn, piecesOf } from '../lib/long-text.ts'
 import { redactLongShapes, redactShapes } from '../lib/secret-shape.ts'
 import type { Redaction, Redactor } from '../schema/redactor.ts'
 import type { Settings } from '../schema/settings.ts'
@@ -22,9 +22,9 @@ export function redactorWith(broker: Broker): Redactor {
       return { text: kept, hits: hits + known.hits }
     },
     async redactLong(text) {
-      const known = await withoutLongValues(text, broker)
+      const known = await withoutLongKnown(text, broker)
       const { text: kept, hits } = await redactor.redactLong(known.text)
-      return { text: kept, hits: hits + known.found }
+      return { text: kept, hits: hits + known.hits }
     },
   }
 }
@@ -33,17 +33,31 @@ export function redactorWith(broker: Broker): Redactor {
  * A JSON text without the values, and still a JSON text: of `\\n` and `pm_…` in it together a value that begins with an n could be
  * taken out, with half of the escape, and whoever knows one could write that.
  */
-function withoutKnown(json: string, { redactor: known }: Broker): Redaction {
-  const { text, found } = known.redact(json)
+function withoutKnown(json: string, broker: Broker): Redaction {
+  const { text, found } = broker.redactor.redact(json)
   if (found.length === 0 || isJson(text)) return { text, hits: found.length }
-  return redactJson(json, {
-    text: (said) => known.redact(said).text,
-    number: (written) => {
-      const kept = known.redact(written)
-      return kept.found.length === 0 ? null : kept.text
-    },
-  })
+  return redactJson(json, partsWithout(broker))
 }
+
+/** The same of a long text, in turns. */
+async function withoutLongKnown(json: string, broker: Broker): Promise<Redaction> {
+  const { text, found } = await withoutLongValues(json, broker)
+  if (found === 0 || isJson(text)) return { text, hits: found }
+  const [parts, kept] = [partsWithout(broker), [] as string[]]
+  for (const piece of piecesOf(json)) {
+    await ownTurn()
+    kept.push(redactJson(piece, parts).text)
+  }
+  return { text: kept.join(''), hits: found }
+}
+
+const partsWithout = ({ redactor: known }: Broker): Parts => ({
+  text: (said) => known.redact(said).text,
+  number: (written) => {
+    const kept = known.redact(written)
+    return kept.found.length === 0 ? null : kept.text
+  },
+})
 
 /** What the one leaves, through the other; null leaves all of it. */
 export function behind(first: Redactor | null, then: Redactor): Redactor {

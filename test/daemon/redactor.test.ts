@@ -94,6 +94,9 @@ test('what JSON makes look like a value leaves a JSON text, in events and record
   const kept = { ...detail, also: '[redacted:key]' }
   expect(concealed(event, broker, { credentials }).detail).toEqual(kept)
   expect(JSON.parse(redactorWith(broker).redact(JSON.stringify(detail)).text)).toEqual(kept)
+  const long = 'x'.repeat(300_000)
+  const { text } = await redactorWith(broker).redactLong(JSON.stringify({ ...detail, long }))
+  expect(JSON.parse(text)).toEqual({ ...kept, long })
   using digits = await leased('481516234200')
   expect(JSON.parse(redactorWith(digits.broker).redact('{"n":481516234200}').text)).toEqual({
     n: '[redacted:key]',
