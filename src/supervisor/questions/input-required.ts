@@ -49,6 +49,8 @@ const asks = foldKey('inputRequests')
 
 /** The most that is asked for at once: as many as the longest `elicitation.queue` holds */
 const mostAsked = 1024
+/** Longest name of one of them, characters: those that were asked are remembered */
+const longestName = 1024
 
 const pass: InputVerdict = { action: 'pass', sensitive: [], names: [], isTask: false }
 
@@ -89,6 +91,8 @@ export function judgeInput(
   const entries = members(text, requests.start, requests.end)
   if (entries.length > mostAsked)
     return refuse(`more than ${mostAsked} things at once`, 'no queue holds as many')
+  if (entries.some(({ key }) => key.length > longestName))
+    return refuse(`something under a name of more than ${longestName} characters`, 'no name is as long')
   let known: Declared | null = null
   const host = (): Declared => (known ??= declared())
   const answers: string[] = []

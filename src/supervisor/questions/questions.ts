@@ -1,4 +1,5 @@
 // Questions of the 2026-07-28 era that are with the host: a result asked them, and the request that answers them has yet to come.
+import { hash } from 'node:crypto'
 import { decodeString, type Member } from '../../lib/json-scan.ts'
 import { TaskQuestions } from './task-questions.ts'
 
@@ -37,7 +38,8 @@ export class Questions {
     return this.#waiting.reduce((sum, { names }) => sum + names.length, this.tasks.countBut(task))
   }
 
-  ask(asked: Asked): void {
+  ask({ names, words, ...said }: Asked): void {
+    const asked = { ...said, ...structuredClone({ names, words }) } // copies: what was cut out of a line would keep all of it
     const timer = setTimeout(() => {
       this.#waiting.splice(this.#waiting.indexOf(waiting), 1)
       this.#late.push({ ...asked, words: null }) // what answers it now reaches no server
@@ -75,12 +77,12 @@ export interface Said {
   readonly inner: readonly Member[]
 }
 
-/** What a result's questions and the request that answers them have in common. */
+/** What a result's questions and the request that answers them have in common, as a digest: that may be as long as a message. */
 export function questionKey(method: string, params: Said, holder: Said = params): string {
   const state = valueOf(holder, 'requestState')
-  return state === null
-    ? `${method} ${valueOf(params, 'name') ?? valueOf(params, 'uri') ?? ''}`
-    : `state ${state}`
+  const common =
+    state === null ? `${method} ${valueOf(params, 'name') ?? valueOf(params, 'uri') ?? ''}` : `state ${state}`
+  return hash('sha256', common)
 }
 
 /** A member's text, decoded where it is a string; null where there is none. */

@@ -30,7 +30,8 @@ export class TaskQuestions {
     return count
   }
 
-  ask({ task, names, words, timeoutMs, expired }: AskedByTask): void {
+  ask({ timeoutMs, expired, ...said }: AskedByTask): void {
+    const { task, names, words } = structuredClone(said) // copies: what was cut out of a line would keep all of it
     put(this.#words, task, this.#wordsWith(task, words), most.tasks)
     const known = this.#of(task)
     const fresh = names.filter((name) => !known.has(name))

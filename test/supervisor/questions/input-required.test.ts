@@ -11,8 +11,12 @@ function judged(
   questions: number,
   method: string,
   settings: Partial<ServerSettings>,
+  length = 1,
 ): { readonly verdict: InputVerdict; readonly reads: number } {
-  const asked = Array.from({ length: questions }, (_, i) => `"q${i}":{"method":"${method}","params":{}}`)
+  const asked = Array.from(
+    { length: questions },
+    (_, i) => `"${'q'.padEnd(length, 'x')}${i}":{"method":"${method}","params":{}}`,
+  )
   const line = `{"jsonrpc":"2.0","id":1,"result":{"resultType":"input_required","inputRequests":{${asked.join()}}}}`
   const envelope = readEnvelope(line, 0, line.length)
   if (envelope.kind !== 'response' || envelope.result === null) throw new Error('that is no result')
@@ -41,4 +45,13 @@ test('a result that asks for more at once than any queue holds is refused, whate
     expect(verdict).toMatchObject({ action: 'refuse', asked: 'more than 1024 things at once' })
     expect(reads).toBe(0)
   }
+})
+
+test('a result that asks under a longer name than is remembered is refused', () => {
+  expect(judged(1, 'elicitation/create', { elicitation }, 1023).verdict.action).toBe('pass')
+  const { verdict } = judged(1, 'elicitation/create', { elicitation }, 1024)
+  expect(verdict).toMatchObject({
+    action: 'refuse',
+    asked: 'something under a name of more than 1024 characters',
+  })
 })

@@ -1,0 +1,44 @@
+// What is remembered of questions is theirs, and not all that their servers said with them.
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import { expect, test } from 'vitest'
+import { questionKey, Questions } from '../../../src/supervisor/questions/questions.ts'
+
+const longLine = (n: number): string => String.fromCharCode(97 + n).repeat(1024 * 1024)
+const how = { timeoutMs: 60_000, expired: () => undefined }
+
+test.each([
+  [
+    'a result',
+    (questions: Questions, line: string) => {
+      const inner = [{ key: 'requestState', start: 0, end: line.length, inner: [] }]
+      const key = questionKey('tools/call', { text: line, inner })
+      questions.ask({ ...how, key, names: [line.slice(0, 20)], words: line.slice(20, 100) })
+    },
+  ],
+  [
+    'a task',
+    (questions: Questions, line: string) =>
+      questions.tasks.ask({
+        ...how,
+        task: line.slice(0, 30),
+        names: [line.slice(0, 20)],
+        words: line.slice(20, 100),
+      }),
+  ],
+])(
+  'of a question that %s asked the names and words are kept, and not the line that they stood in',
+  (_, ask) => {
+    setFlagsFromString('--expose-gc')
+    const collect = runInNewContext('gc') as () => void
+    const living = (): number => {
+      collect()
+      return process.memoryUsage().heapUsed
+    }
+    const questions = new Questions()
+    const before = living()
+    for (let n = 0; n < 20; n++) ask(questions, longLine(n))
+    expect(living() - before).toBeLessThan(4 * 1024 * 1024)
+    expect(questions.count()).toBe(20)
+  },
+)
