@@ -20,5 +20,5 @@ int main(int argc, char **argv) {
   if (strcmp(personality, "tied") == 0 && argc > 3) return tied_main(argv + 2);
   if (strcmp(personality, "kept") == 0 && argc > 3) return kept_main(argv + 2);
   if (strcmp(personality, "guard") == 0) return guard_main(argc - 2, argv + 2);
-  refuse("arguments", personality, "not one of: outer | init | container | stdio NAME | peer | nowhere | tied PID PROGRAM | kept PID PROGRAM | guard RUNTIME_DIR");
+  refuse("arguments", personality, "not one of: outer | init | container | stdio NAME | peer | nowhere | tied PID PROGRAM | kept PID PROGRAM | guard [passed] RUNTIME_DIR [STATE_DIR]");
 }
