@@ -83,7 +83,7 @@ export function heldOf(opened: HostRequest, request: Request, asks: readonly Ask
     asksTask: (request.params?.inner ?? []).some(({ key }) => key === 'task'),
     lineage:
       lineage !== null && text.charCodeAt(lineage.start) === 34
-        ? decodeString(text.slice(lineage.start, lineage.end))
+        ? String(valueOf(text, lineage)) // a copy: what is cut out of the line would keep all of it in flight
         : null,
     progressToken: token === null ? null : text.slice(token.start, token.end),
   }

@@ -1,0 +1,36 @@
+// What a call in flight keeps of its request: its lineage, and not the line that said so.
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import { expect, test } from 'vitest'
+import { heldAgain } from '../../../src/supervisor/lanes/held.ts'
+
+const id = { raw: '1', key: 'n1' }
+const request = {
+  id,
+  wireId: id,
+  method: 'tools/call',
+  route: 'call',
+  line: null,
+  declares: null,
+  round: 0,
+} as const
+
+test('of a request that was sent its lineage is kept, and not the line that it stood in', () => {
+  setFlagsFromString('--expose-gc')
+  const collect = runInNewContext('gc') as () => void
+  const living = (): number => {
+    collect()
+    return process.memoryUsage().heapUsed
+  }
+  const lineages: unknown[] = []
+  const before = living()
+  for (let n = 0; n < 20; n++) {
+    const long = 'x'.repeat(200_000)
+    const params = `{"_meta":{"sallyport/lineage":"the lineage of ${n}"},"name":"echo","arguments":{"long":"${long}"}}`
+    lineages.push(
+      heldAgain(request, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":${params}}\n`).lineage,
+    )
+  }
+  expect(living() - before).toBeLessThan(1024 * 1024)
+  expect(lineages[19]).toBe('the lineage of 19')
+})
