@@ -93,6 +93,8 @@ export class Asking implements Asker {
       const refused = this.#governor.confirm(admission)
       if (refused !== null) return void refused.then((error) => this.refused(error))
     }
+    // Their permits are used up: a refusal would keep all that was proposed for as long as the request is open.
+    if (earlier.length > 0) this.admissions = this.admissions.map((one) => ({ ...one, refuse: null }))
     this.#decided(this, null)
   }
 

@@ -1,6 +1,7 @@
 // A long request is read and asked about in turns of its own; a short one at once.
 import { expect, test } from 'vitest'
 import { SallyportError } from '../../../src/errors.ts'
+import type { Admission } from '../../../src/schema/governor.ts'
 import { Asking } from '../../../src/supervisor/governed/asking.ts'
 import { asksOf, heldOf } from '../../../src/supervisor/lanes/held.ts'
 import { Patience } from '../../../src/supervisor/lanes/patience.ts'
@@ -32,6 +33,8 @@ function heldWith(argument: string, saw: () => void): Held {
   }
   return heldOf(opened, request, [watched])
 }
+
+const refused = async (error: SallyportError): Promise<SallyportError> => error
 
 /** What happens to a call with such an argument, in its order, with the marks of the event loop between. */
 async function course(argument: string, { isTakenBack = false } = {}): Promise<readonly string[]> {
@@ -132,4 +135,29 @@ test('of those that come together it is known what is in the way of each before 
     'ask c',
     'ERR_POLICY_DENIED c',
   ])
+})
+
+test('of a request in parts no part can be refused once all are confirmed, nor keeps what would be recorded of that', async () => {
+  const held = heldWith('x', () => undefined)
+  const [ask] = held.asks
+  if (ask === undefined) throw new Error('nothing is asked')
+  const confirmed: Admission[] = []
+  const { promise: admissions, resolve } = Promise.withResolvers<readonly Admission[]>()
+  const asking = new Asking(
+    { ...held, asks: [ask, ask, ask] },
+    new Patience(null, () => undefined),
+    { confirm: (admission) => (confirmed.push(admission), null) },
+    (_, to) => {
+      const refuse = to.admissions.length === 2 ? null : refused
+      to.admitted({ process: null, permit: `p-${to.admissions.length}`, refuse } as Admission)
+    },
+    (asked) => resolve(asked.admissions),
+  )
+  asking.start(() => null)
+  expect(await admissions).toMatchObject([
+    { permit: 'p-0', refuse: null },
+    { permit: 'p-1', refuse: null },
+    { permit: 'p-2', refuse: null },
+  ])
+  expect(confirmed.map(({ permit }) => permit)).toEqual(['p-0', 'p-1'])
 })
