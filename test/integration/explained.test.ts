@@ -294,3 +294,17 @@ test('a server that gave up is called by nobody', async () => {
   expect(after.steps[0]).toMatchObject({ step: 'server', verdict: 'refuse' })
   expect(after.outcome).toBe('refused')
 })
+
+test('what is said to change a call that nobody was there to allow does, also where the rule that decided allows it', async () => {
+  const rules: readonly Rule[] = [{ permission: 'mcp:*:*', action: 'allow' }]
+  await write(rules)
+  const called = () => at.client.call('tools/call', { server: 'wary', tool: 'echo', arguments: {} })
+  await expect(called()).rejects.toMatchObject({ code: 'ERR_APPROVAL_UNAVAILABLE' })
+  const { records } = await at.client.call('audit/query', { type: 'call.denied', limit: 1 })
+  const { call: call_id } = Object(records[0]?.body) as { call: CallId }
+  const { change } = await at.client.call('calls/explain', { call_id })
+  const [, permission = '', place = ''] =
+    /a rule that allows exactly (\S+), before sallyport\.yaml rules\[(\d+)\]$/.exec(change) ?? []
+  await write(rules.toSpliced(Number(place), 0, { permission, action: 'allow' }))
+  expect((await called()).type).toBe('output')
+})

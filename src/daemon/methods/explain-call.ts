@@ -97,18 +97,21 @@ function actionOf(code: string | null, isAsked: boolean, isAdmitted: boolean): E
   return code === 'ERR_POLICY_DENIED' || code === 'ERR_MESSAGE_AMBIGUOUS' ? 'deny' : null
 }
 
+/** An allow by a pattern need not be enough, and an earlier rule that asks would stand before it: what is named is. */
 function changeOf({
   server,
+  subject,
   rule,
   refusal,
   check,
   approval,
 }: Omit<ExplainedCall, 'change' | 'place'>): string {
-  const where = rule ?? 'a rule for it'
+  const where = rule === null ? '' : `, before ${rule}`
+  const allowing = `a rule that allows exactly mcp:${server}:${subject}${where}`
   if (refusal === null)
     return approval === null
-      ? `a rule that asks or denies, before ${where}`
-      : `${where} saying allow or deny${approval.scope === 'once' ? '' : `, or sallyport deny ${approval.id ?? 'ID'} to end the approval`}`
+      ? `a rule that asks or denies${where}`
+      : `${allowing}, or one that denies it${approval.scope === 'once' ? '' : `, or sallyport deny ${approval.id ?? 'ID'} to end the approval`}`
   switch (refusal.code) {
     case 'ERR_POLICY_DENIED':
       return rule ?? `tools.allow and tools.deny in the entry of ${server}`
@@ -124,10 +127,10 @@ function changeOf({
     case 'ERR_SCOPE_VIOLATION':
       return `an operator's word that ${server} may run again: sallyport release ${server}`
     case 'ERR_APPROVAL_DENIED':
-      return `a yes to the question, or ${where} saying allow`
+      return `a yes to the question, or ${allowing}`
     case 'ERR_APPROVAL_TIMEOUT':
     case 'ERR_APPROVAL_UNAVAILABLE':
-      return `an operator who answers (sallyport approvals --watch), or ${where} saying allow`
+      return `an operator who answers (sallyport approvals --watch), or ${allowing}`
     case 'ERR_PERMIT_REFUSED':
       return check === 'checkpoint'
         ? 'the end of the hold: sallyport release NAME'

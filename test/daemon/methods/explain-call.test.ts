@@ -45,3 +45,24 @@ test('a policy is the server’s own, and told from the present one', () => {
   const { policy } = explained(['call.intent', { ...basis, policy: 'v1', permit: 'p-1' }])
   expect(policy).toEqual({ version: 'v1', is_present: false })
 })
+
+test.each([
+  ['ERR_APPROVAL_DENIED', 'a yes to the question, or '],
+  ['ERR_APPROVAL_TIMEOUT', 'an operator who answers (sallyport approvals --watch), or '],
+  ['ERR_APPROVAL_UNAVAILABLE', 'an operator who answers (sallyport approvals --watch), or '],
+])('%s is mended by a rule that names the tool, which an allow by a pattern need not be', (code, first) => {
+  const asked = { ...answered, granted: false, approval: null, policy: 'v2' }
+  const { change } = explained(
+    ['approval.used', asked],
+    ['call.denied', { ...basis, policy: 'v2', rule: 'rules[0]', code }],
+  )
+  expect(change).toBe(`${first}a rule that allows exactly mcp:files:read, before rules[0]`)
+})
+
+test('a yes is not needed where a rule names the tool, and useless where one denies it', () => {
+  const { change } = explained(
+    ['approval.used', { ...answered, policy: 'v2', approval: 'a-1' }],
+    ['call.intent', { ...basis, policy: 'v2', rule: 'rules[0]', permit: 'p-1' }],
+  )
+  expect(change).toBe('a rule that allows exactly mcp:files:read, before rules[0], or one that denies it')
+})
