@@ -44,6 +44,8 @@ export class ToolSurface {
   #isStale = false
   #timer: NodeJS.Timeout | undefined
   #settling: Promise<void> | null = null
+  /** The list that is on its way, or is compared: until then nobody knows it, whoever asked */
+  #fetching: Promise<boolean> | null = null
 
   constructor(options: ToolSurfaceOptions) {
     this.#options = options
@@ -51,10 +53,11 @@ export class ToolSurface {
 
   /** Null while it is known what the server lists; otherwise resolves when it is, and rejects when it can't be. */
   known(): Promise<void> | null {
-    if (!this.#isStale) return null
+    if (!this.#isStale && this.#fetching === null) return null
     const { server } = this.#options
     const options = { timeoutMs: server.timeouts.initializeMs, signal: never }
-    const question = { server, ask: () => this.fetch(options), isStale: () => this.#isStale }
+    const ask = (): Promise<boolean> => this.#fetching ?? this.fetch(options)
+    const question = { server, ask, isStale: () => this.#isStale }
     this.#settling ??= untilQuiet(question).finally(() => (this.#settling = null))
     return this.#settling
   }
@@ -74,6 +77,16 @@ export class ToolSurface {
 
   /** Asks the server for all its tools, at most `limit`; returns true when something is not what it was. */
   async fetch(options: RequestOptions): Promise<boolean> {
+    const fetching = this.#fetch(options)
+    this.#fetching = fetching
+    try {
+      return await fetching
+    } finally {
+      if (this.#fetching === fetching) this.#fetching = null
+    }
+  }
+
+  async #fetch(options: RequestOptions): Promise<boolean> {
     this.#fetchedAt = performance.now()
     this.#isStale = false
     const { client, limit, observe } = this.#options
