@@ -76,15 +76,24 @@ const notExact = ({ written, read }: Inexact, so: string): string =>
   `${written.slice(0, 40)} is more than a double holds, so that ${so}; write ${read}, or pass it as a string`
 
 /** Id of the approval that was given. */
-export function expectGranted(answer: ApprovalAnswer, proposal: Proposal): string {
+export function expectGranted(
+  answer: ApprovalAnswer,
+  proposal: Proposal,
+  registry: Registry,
+): Promise<never> | string {
   if (answer.granted) return answer.approval
-  throw denied(
-    proposal,
-    answer.isTimeout
-      ? 'ERR_APPROVAL_TIMEOUT'
-      : answer.by === null
-        ? 'ERR_APPROVAL_UNAVAILABLE'
-        : 'ERR_APPROVAL_DENIED',
-    answer.reason,
-  )
+  const { by, isTimeout, reason } = answer
+  if (isTimeout) throw denied(proposal, 'ERR_APPROVAL_TIMEOUT', reason)
+  if (by !== null) throw denied(proposal, 'ERR_APPROVAL_DENIED', reason)
+  return whyUnanswered(proposal, registry, reason)
 }
+
+/** Nobody said no: what was to be approved is not what was accepted any more, or there was nobody. */
+async function whyUnanswered(proposal: Proposal, registry: Registry, reason: string): Promise<never> {
+  const { server, instance, kind, subject } = proposal
+  await proposal.comparing()
+  expectAccepted(registry.standing(server.name, instance, kind, subject), proposal)
+  throw denied(proposal, 'ERR_APPROVAL_UNAVAILABLE', reason)
+}
+
+type Registry = Pick<GovernPorts['registry'], 'standing'>

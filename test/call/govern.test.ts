@@ -281,6 +281,26 @@ const refused: readonly [string, string, Partial<World>, Partial<Proposal>][] = 
     {},
   ],
   [
+    'the tool changed while a person was asked',
+    'ERR_DECLARATION_MISMATCH',
+    {
+      action: 'ask',
+      answer: { granted: false, by: null, reason: '-', isTimeout: false },
+      standingAtBoundary: { state: 'changed', reason: '-' },
+    },
+    {},
+  ],
+  [
+    'an operator says no to a tool that has changed',
+    'ERR_APPROVAL_DENIED',
+    {
+      action: 'ask',
+      answer: { granted: false, by: '0', reason: '-', isTimeout: false },
+      standingAtBoundary: { state: 'changed', reason: '-' },
+    },
+    {},
+  ],
+  [
     'an operator says no',
     'ERR_APPROVAL_DENIED',
     { action: 'ask', answer: { granted: false, by: '0', reason: '-', isTimeout: false } },
