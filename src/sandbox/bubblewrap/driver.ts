@@ -5,7 +5,8 @@
 //     |<============ control channel: plan, ready, go, started, exited ==========>|                            |
 //     |<=========================== stdin, stdout, stderr of the server ======================================>|
 import type { ChildProcess } from 'node:child_process'
-import { SallyportError } from '../../errors.ts'
+import { enough, SallyportError } from '../../errors.ts'
+import { isShortage } from '../../lib/missing.ts'
 import type { Order } from '../control/control.ts'
 import { type GatedSandbox, type GatePlan, openGate, reachGate } from '../gate.ts'
 import { isStopped } from '../proof.ts'
@@ -34,7 +35,8 @@ export interface BubblewrapPlan extends TreePlan, GatePlan {
  * Builds the sandbox and returns it waiting at its gate, every mount proven to be what the plan opened.
  *
  * `start` gives a launcher of that path that nobody has told anything; a new one unless given.
- * Throws ERR_SANDBOX_SETUP with what the launcher wrote to stderr; nothing is left then.
+ * Throws ERR_SANDBOX_SETUP with what the launcher wrote to stderr, or ERR_SHORTAGE where there is nothing to start it with;
+ * nothing is left then.
  */
 export const confine = async (
   plan: BubblewrapPlan,
@@ -71,9 +73,10 @@ const launcherOf = async (
   } catch (cause) {
     // Nothing was started, so nobody else will take the limits down.
     await outerLimits[Symbol.asyncDispose]()
+    const isShort = isShortage(cause)
     throw new SallyportError(
-      'ERR_SANDBOX_SETUP',
-      `the launcher of ${spec.server} could not be started: ${String(cause)}; see that ${launcher} is whole, and memory and descriptors are left`,
+      isShort ? 'ERR_SHORTAGE' : 'ERR_SANDBOX_SETUP',
+      `the launcher of ${spec.server} could not be started: ${String(cause)}; ${isShort ? enough : `see that ${launcher} is whole`}`,
       { step: 'confine', server: spec.server, launcher },
       { cause },
     )

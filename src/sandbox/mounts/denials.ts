@@ -1,8 +1,8 @@
 // The paths that no configuration grants: what would hand over the user, the machine or Sallyport itself.
 import { lstatSync, readFileSync, realpathSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
-import { SallyportError } from '../../errors.ts'
-import { errnoOf, isMissing } from '../../lib/missing.ts'
+import { enough, SallyportError } from '../../errors.ts'
+import { errnoOf, isMissing, isShortage } from '../../lib/missing.ts'
 import { overlapOf } from '../../lib/path-overlap.ts'
 import { words } from '../../lib/words.ts'
 
@@ -119,9 +119,10 @@ const users = (): string => {
   } catch (error) {
     if (isMissing(error)) return ''
     const code = errnoOf(error) ?? 'unknown'
+    const isShort = isShortage(error)
     throw new SallyportError(
-      'ERR_SANDBOX_SETUP',
-      `/etc/passwd can't be read (${code}), so whose homes are not to be mounted is not known; nothing was started`,
+      isShort ? 'ERR_SHORTAGE' : 'ERR_SANDBOX_SETUP',
+      `/etc/passwd can't be read (${code}), so whose homes are not to be mounted is not known; nothing was started${isShort ? `; ${enough}` : ''}`,
       { path: '/etc/passwd', errno: code },
       { cause: error },
     )
