@@ -226,10 +226,11 @@ export class RegisteredServer implements AsyncDisposable {
   }
 
   async #stopAllFor(quarantine: string): Promise<void> {
-    await this.#stopAll(quarantine, quarantined(this.settings.name, quarantine))
+    const told = quarantined(this.settings.name, quarantine)
+    await this.#stopAll(quarantine, told)
     if (this.#quarantined === null) return // of an earlier one
     for (const { instance } of this.#slots.values())
-      if (instance.state === 'stopped' || instance.state === 'failed') instance.mark('quarantine', quarantine)
+      if (instance.state === 'stopped' || instance.state === 'failed') instance.mark('quarantine', told)
   }
 
   #tell(type: string, reason: string): void {
@@ -255,12 +256,12 @@ export class RegisteredServer implements AsyncDisposable {
 
   /** The best that any instance is; a server that only waits to be needed is pending. */
   #state(instances: readonly InstanceView[]): { readonly state: HostState; readonly reason: string | null } {
-    const { enabled, disabledReason, unenforceable } = this.settings
+    const { name, enabled, disabledReason, unenforceable } = this.settings
     if (!enabled) return { state: 'disabled', reason: disabledReason ?? 'enabled is false' }
     if (unenforceable.length > 0) {
       return { state: 'failed', reason: `this version cannot enforce ${unenforceable.join(', ')}` }
     }
-    if (this.#quarantined !== null) return { state: 'failed', reason: this.#quarantined }
+    if (this.#quarantined !== null) return { state: 'failed', reason: quarantined(name, this.#quarantined) }
     const alive = instances.filter(({ state }) => state !== 'stopped')
     for (const state of ['connected', 'pending', 'needs-auth', 'failed'] as const) {
       const found = alive.find((instance) => hostState(instance.state) === state)

@@ -41,6 +41,10 @@ const halted = {
   message: expect.stringContaining('sallyport release stormy'),
 }
 
+const shows = async (words: RegExp): Promise<void> => {
+  for (const verb of [['ps'], ['show', 'stormy']]) expect((await at.run(verb)).stdout).toMatch(words)
+}
+
 test('a storm of ends halts its server on record: also for the next daemon, until it is released, also for the one after', async () => {
   await start(at.client).catch(() => undefined)
   await eventually(() => bodiesOf(at.stateDir, 'server.quarantined').length > 0, slowMs)
@@ -52,12 +56,18 @@ test('a storm of ends halts its server on record: also for the next daemon, unti
     },
   ])
   await expect(start(at.client)).rejects.toMatchObject(halted)
+  await shows(
+    /it is quarantined: it was lost 3 times .*; an operator lets it run again with sallyport release stormy/,
+  )
   await using second = await again()
   await expect(start(second)).rejects.toMatchObject(halted)
   expect(await second.call('servers/get', { server: 'stormy' })).toMatchObject({
     state: 'failed',
     instances: [],
   })
+  await shows(
+    /it is quarantined: it was lost 3 times .*; an operator lets it run again with sallyport release stormy/,
+  )
   expect(await second.call('trust/list', { server: 'stormy' })).toEqual({ trust: [] })
   const released = await at.run(['release', 'stormy', '--reason', 'mended'])
   expect(released).toMatchObject({ status: 0, stderr: expect.stringContaining('ended the quarantine') })
