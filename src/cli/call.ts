@@ -101,7 +101,8 @@ function lines(text: string, { isTTY }: { readonly isTTY: boolean }): string {
 
 function timeoutFrom(text: string): number {
   const value = wholeNumber(text, 1)
-  if (value === null) throw usage(`--timeout: got ${JSON.stringify(text)}, expected a whole number of ms`)
+  if (value === null)
+    throw usage(`--timeout: got ${JSON.stringify(text)}, expected a whole number of ms from 1`)
   return value
 }
 

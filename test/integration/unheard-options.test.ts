@@ -39,6 +39,7 @@ test.each([
   [['audit', 'tail', '--lines', '0x10'], '--lines: got "0x10"'],
   [['events', '--since='], '--since: got ""'],
   [['call', 'echo', 'echo', '--timeout', '1e3'], '--timeout: got "1e3"'],
+  [['call', 'echo', 'echo', '--timeout', '0'], '--timeout: got "0", expected a whole number of ms from 1'],
 ])('%j: what is no number to a person is none', async (args, told) => {
   expect(await at.run(args)).toEqual({ status: 7, stdout: '', stderr: expect.stringContaining(told) })
 })
