@@ -1,11 +1,12 @@
 // What the operator does about trust, permits, holds and quarantine: each a record first, then a fact.
 import { identityOf } from '../../call/declaration.ts'
-import type { HoldBody } from '../../call/facts.ts'
+import type { HoldBody, QuarantineBody } from '../../call/facts.ts'
 import { governedMethods } from '../../call/methods.ts'
 import { makeVisible } from '../../call/question.ts'
 import { SallyportError } from '../../errors.ts'
 import { meant } from '../../lib/nearest.ts'
 import type { TrustView } from '../../rpc/governed.ts'
+import { unavailable } from '../../supervisor/message/unavailable.ts'
 import type { Supervisor } from '../../supervisor/supervisor.ts'
 import { actor } from '../governance/actor.ts'
 import type { Machine } from '../machine/machine.ts'
@@ -42,19 +43,30 @@ export function trustMethods({ governance, supervisor, machine }: TrustPorts): M
     },
     async 'servers/release'({ name, reason = 'an operator said so' }, { caller }) {
       const released: ('quarantine' | 'hold')[] = []
-      if (ledger.quarantined().some(({ server }) => server === name)) {
+      const halted = (): QuarantineBody | null =>
+        ledger.quarantined().find(({ server }) => server === name) ?? null
+      const wasHalted = halted() !== null
+      if (wasHalted) {
         await governance.add(
           { type: 'server.released', body: { server: name, reason } },
           { ...actor(caller) },
         )
-        await supervisor.release(name, reason)
-        released.push('quarantine')
+        // The word was of what was there before: what was quarantined anew while it was written stays so.
+        if (halted() === null) await supervisor.release(name, reason)
       }
       const hold = ledger.holds().find((one) => one.name === name)
       if (hold !== undefined) {
         await governance.add({ type: 'hold.released', body: hold }, { ...actor(caller), reason })
         released.push('hold')
       }
+      // Only now: it may have been quarantined anew until here.
+      const anew = halted()
+      if (wasHalted && anew === null) released.unshift('quarantine')
+      if (wasHalted && anew !== null && released.length === 0)
+        throw unavailable(
+          name,
+          `it was released, and is quarantined anew: ${anew.reason}; an operator lets it run again with sallyport release ${name}`,
+        )
       if (released.length === 0 && (await supervisor.release(name, reason))) released.push('quarantine')
       if (released.length > 0) return { released }
       const standing = [
