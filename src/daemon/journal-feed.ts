@@ -38,15 +38,22 @@ interface Page {
   records: readonly (JournalRecord | null)[] | null
 }
 
+export interface FeedPorts {
+  readonly journal: Pick<Journal, 'newest' | 'head' | 'moved'>
+  /** Number of the last record that was let go of in this life of the daemon, by a record of its own */
+  readonly letGo: number
+}
+
 /** Feeds the followers of one journal. Who is up with it is fed from memory, who is not from the files. */
 export class JournalFeed {
-  readonly #journal: Pick<Journal, 'newest' | 'head' | 'moved'>
+  readonly #ports: FeedPorts
   readonly #directory: string
   #page: Page | null = null
   #gathering: Promise<void> | null = null
 
-  constructor(journal: Pick<Journal, 'newest' | 'head' | 'moved'>, directory: string) {
-    this.#journal = journal
+  /** What the ports say is asked anew each time. */
+  constructor(ports: FeedPorts, directory: string) {
+    this.#ports = ports
     this.#directory = directory
   }
 
@@ -55,12 +62,13 @@ export class JournalFeed {
    * where the folder has its segments, and still not the record that is next.
    */
   async tell({ after: begin, matches }: Following, stream: Notifier): Promise<void> {
-    using _ = this.#journal.newest.follow()
+    const { journal } = this.#ports
+    using _ = journal.newest.follow()
     let [after, lookedAgain] = [begin, 0]
     while (!stream.signal.aborted) {
-      const { seq } = this.#journal.head
+      const { seq } = journal.head
       if (seq <= after) {
-        await this.#journal.moved(stream)
+        await journal.moved(stream)
         await this.#gathered()
         continue
       }
@@ -94,7 +102,7 @@ export class JournalFeed {
 
   #pageBehind(after: number): Page | null {
     if (this.#page?.after === after) return this.#page
-    const lines = this.#journal.newest.behind(after, pageBytes)
+    const lines = this.#ports.journal.newest.behind(after, pageBytes)
     if (lines === null) return null
     this.#page = { after, texts: lines.map(({ text }) => text), all: null, records: null }
     return this.#page
@@ -109,6 +117,7 @@ export class JournalFeed {
     let seen = after
     let isWhole = true
     const oldest = await oldestKept(this.#directory)
+    const begins = oldest !== null && oldest <= this.#ports.letGo + 1 ? oldest : null
     const { records, isCut } = await queryJournal(this.#directory, {
       after,
       before: upTo + 1,
@@ -117,7 +126,7 @@ export class JournalFeed {
       from: 'oldest',
       matches(record) {
         signal.throwIfAborted()
-        isWhole &&= record.seq === seen + 1 || record.seq === oldest
+        isWhole &&= record.seq === seen + 1 || record.seq === begins
         if (!isWhole) return false
         seen = record.seq
         return matches?.(record) ?? true

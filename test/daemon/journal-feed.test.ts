@@ -1,5 +1,6 @@
 // Followers of the journal are told of what they asked for, all of it once and in order, and what they do costs little.
-import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { readFileSync, renameSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { listSegments, segmentPath } from '../../src/journal/segments.ts'
@@ -8,9 +9,11 @@ import type { MethodCall } from '../../src/daemon/methods/methods.ts'
 import type { Notifier } from '../../src/rpc/answering.ts'
 import type { RecordType } from '../../src/schema/record-type.ts'
 import type { AuditQuery, AuditRecord } from '../../src/rpc/governed.ts'
+import { clockStood } from '../support/clock-stood.ts'
 import { eventually } from '../support/eventually.ts'
 import { type Governed, governanceDefaults, governed } from '../support/governance.ts'
 import { notifierTo } from '../support/notifier.ts'
+import { tempDir } from '../support/temp-dir.ts'
 
 const bytesRead = (): number => Number(/^rchar: (\d+)/m.exec(readFileSync('/proc/self/io', 'utf8'))?.[1])
 
@@ -229,26 +232,65 @@ test.each<[string, AuditQuery]>([
   20_000,
 )
 
-test('what was let go of before the oldest segment is no gap', async () => {
+test('what keep_days lets go of before the oldest segment is no gap', async () => {
+  await using state = await tempDir()
+  clockStood(join(state.path, 'clock'))
+  const settings = { journal: { ...inSegments().journal, keepDays: 1 } }
+  await using at = await governed({ rules: [], emit: () => undefined, settings, state: state.path })
+  const { follower, read } = await behind(at, {})
+  await using _follower = follower
+  const old = at.records().find(({ seq }) => seq > follower.seq + 40)?.segment ?? 0
+  const last = at.records().findLast(({ segment }) => segment === old)?.seq ?? 0
+  for (const segment of listSegments(at.directory))
+    if (segment <= old) utimesSync(segmentPath(at.directory, segment), 1, 1)
+  for (let n = 0; n < 20; n += 1) await note(at, { text: 'x'.repeat(2000) })
+  await eventually(() => listSegments(at.directory)[0] === old + 1, 10_000)
+  read()
+  const { seq } = at.governance.journal.head
+  await eventually(() => follower.told.at(-1)?.seq === seq, 10_000)
+  expect(seqs(follower.told.slice(1))).toEqual(upTo(last, seq - last))
+})
+
+test('what went before the oldest segment, and nobody let go of, is said to be lacking', async () => {
   await using at = await governed({ rules: [], emit: () => undefined, settings: inSegments() })
   const { follower, read } = await behind(at, {})
   await using _follower = follower
-  const all = at.records()
-  const kept = all.find(({ seq }) => seq > follower.seq + 40)?.segment ?? 0
-  for (const segment of listSegments(at.directory))
-    if (segment < kept) rmSync(segmentPath(at.directory, segment))
-  const left = all.filter(({ segment }) => segment >= kept)
+  for (const segment of listSegments(at.directory).slice(0, 10)) rmSync(segmentPath(at.directory, segment))
   read()
-  await eventually(() => follower.told.at(-1)?.seq === at.governance.journal.head.seq, 10_000)
-  expect(seqs(follower.told.slice(1))).toEqual(seqs(left))
+  await expect(follower.ended).rejects.toMatchObject({
+    code: 'ERR_JOURNAL_CORRUPT',
+    message: expect.stringContaining(`record ${follower.seq + 2} was written`),
+  })
+  expect(seqs(follower.told)).toEqual([follower.seq + 1])
+}, 20_000)
+
+test('who reads from the oldest on is told of all behind what was answered', async () => {
+  await using at = await governed({ rules: [], emit: () => undefined })
+  await notes(at, 50)
+  await notes(at, 50, { server: 'a' })
+  const asking = (query: AuditQuery) => follow(methodsOf(at), { from: 'oldest', after: 10, ...query })
+  await using all = await asking({ limit: 20 })
+  await using some = await asking({ limit: 20, server: 'a' })
+  await using whole = await asking({ limit: 1000 })
+  await note(at, { server: 'a' })
+  const { seq } = at.governance.journal.head
+  const own = at.records().flatMap((one) => (Object(one.body).server === 'a' ? [one.seq] : []))
+  const every = upTo(10, seq - 10)
+  for (const [follower, expected] of [
+    [all, every],
+    [some, own],
+    [whole, every],
+  ] as const) {
+    await eventually(() => follower.told.at(-1)?.seq === seq, 10_000)
+    expect(seqs([...follower.past, ...follower.told])).toEqual(expected)
+  }
 })
 
 test('who follows with a number that was there is not told of it again', async () => {
   await using at = await governed({ rules: [], emit: () => undefined })
-  const methods = methodsOf(at)
   const { seq } = at.governance.journal.head
-  await using one = await follow(methods, { seq })
-  await using all = await follow(methods)
+  await using one = await follow(methodsOf(at), { seq })
+  await using all = await follow(methodsOf(at))
   await note(at)
   await eventually(() => all.told.length === 1, 10_000)
   await note(at)

@@ -229,6 +229,11 @@ export class Governance implements AsyncDisposable {
     }
   }
 
+  /** Number of the last record that the journal has let go of in this life; 0 where there is none. */
+  get letGo(): number {
+    return this.#keeping.letGo
+  }
+
   /** Operator connections that listen for approvals. */
   get listeners(): number {
     return this.#listeners

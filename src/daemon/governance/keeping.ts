@@ -66,6 +66,7 @@ export class Keeping implements AsyncDisposable {
   readonly #timer: NodeJS.Timeout | null
   /** Last segment that is dispensable though a snapshot should turn out unusable */
   #covered = 0
+  #letGo = 0
   #work: Promise<void> = Promise.resolve()
   #isClosing = false
   #head: HeadKeeper | null = null
@@ -111,6 +112,11 @@ export class Keeping implements AsyncDisposable {
     this.#head ??= new HeadKeeper(this.journal, { directory, key, warn })
   }
 
+  /** Number of the last record that `keepDays` let go of in this life, or is about to; 0 where there is none. */
+  get letGo(): number {
+    return this.#letGo
+  }
+
   /** Resolves when what was begun so far is done. */
   async settled(): Promise<void> {
     await this.#work
@@ -145,8 +151,11 @@ export class Keeping implements AsyncDisposable {
       const now = await agesBy()
       if (now === null) return
       const covered = this.#covered
-      const body = (pruned: Pruned): Promise<unknown> => record('journal.pruned', { ...pruned })
-      await pruneJournal(directory, { keepDays, covered, now, record: body })
+      const tell = async (pruned: Pruned): Promise<void> => {
+        await record('journal.pruned', { ...pruned })
+        this.#letGo = pruned.cuts.at(-1)?.seq ?? this.#letGo
+      }
+      await pruneJournal(directory, { keepDays, covered, now, record: tell })
     })
   }
 

@@ -62,7 +62,7 @@ export function auditMethods({ governance, directory, key, policy }: AuditPorts)
     if (found.records.length === 0) expectType(query.type)
     return found
   }
-  const feed = new JournalFeed(governance.journal, directory)
+  const feed = new JournalFeed(governance, directory)
   const inTurn = turns(mostAnswers)
   const findInTurn = (query: Query, waiting: Waiting): Promise<Found> =>
     inTurn(() => find(query, answerBytes, waiting))
@@ -75,7 +75,8 @@ export function auditMethods({ governance, directory, key, policy }: AuditPorts)
       const { records, isCut } = await findInTurn({ ...query, before }, call)
       if (query.follow === true) {
         const matches = asksForAll(query) ? null : (record: JournalRecord) => isAsked(record, query)
-        call.afterReply((stream) => feed.tell({ after: head.seq, matches }, stream))
+        const after = behindAnswer(query, records, isCut) ?? head.seq
+        call.afterReply((stream) => feed.tell({ after, matches }, stream))
       }
       const isLookedAt = query.seq !== undefined || query.call !== undefined
       return { records, more: isCut, head, lacking: isLookedAt ? lackingBeside(directory, records) : [] }
@@ -100,6 +101,16 @@ export function auditMethods({ governance, directory, key, policy }: AuditPorts)
 async function placeOf(rule: string, settings: Policy['settings']): Promise<Place | null> {
   const { placeOfOrigin } = await origins()
   return placeOfOrigin(rule, settings)
+}
+
+/** Number of the last record of an answer that is followed from there on, since others come between it and the head; else null. */
+function behindAnswer(
+  { from, before, limit = usualLimit }: Query,
+  records: readonly JournalRecord[],
+  isCut: boolean,
+): number | null {
+  const isPart = from === 'oldest' && before === undefined && (isCut || records.length === limit)
+  return isPart ? (records.at(-1)?.seq ?? null) : null
 }
 
 const asksForAll = ({ type, server, call, seq }: Query): boolean =>
