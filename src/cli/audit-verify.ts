@@ -109,14 +109,14 @@ function printVerification({
   limit,
 }: AuditVerification): void {
   const verdict = ok ? paint('green', 'whole') : paint('red', 'NOT what was written')
+  // Where the reading ended at a flaw, the record that would account for it may stand behind.
+  const why = flaw === null ? ', as journal.keep_days had it' : ''
   const less = shortened.length === 0 ? '' : ', and had been longer'
   process.stdout.write(`the journal is ${verdict}${less}\n`)
   printFields([
     ['records', `${records} in ${counted(segments, 'segment')}`],
     ['beside it', `${counted(sidecars, 'file')} of evidence`],
-    ...(begins.seq === 0
-      ? []
-      : [['begins', `at anchor ${begins.seq}:${begins.hash}, as journal.keep_days had it`] as const]),
+    ...(begins.seq === 0 ? [] : [['begins', `at anchor ${begins.seq}:${begins.hash}${why}`] as const]),
     ['head', `${head.seq}:${head.hash}`],
     ...(flaw === null ? [] : [['flaw', `${flaw.path}:${flaw.line}: ${flaw.kind}: ${flaw.detail}`] as const]),
     ...torn.map(

@@ -130,7 +130,9 @@ async function exportAll(
   for (let from = after; from < head.seq;) {
     const query = { after: from, before: head.seq + 1, from: 'oldest', limit: page } as const
     const { records } = await client.call('audit/query', query, { signal })
-    if (records.length === 0) break
+    // It begins with what is left, and says so; behind that, nothing is passed over.
+    if (last === null && from === after) from = begunBehind(after, records)
+    expectWhole(from, records)
     const text = records.map((record) => `${lineOf(record)}\n`).join('')
     if (file === null) await written(text)
     else await file.write(text)
@@ -139,6 +141,28 @@ async function exportAll(
   }
   await file?.keep()
   return last
+}
+
+/** Number of the record before the first that is left behind `after`. */
+function begunBehind(after: number, [first]: readonly AuditRecord[]): number {
+  if (first === undefined || first.seq === after + 1) return after
+  hint(
+    `begins with record ${first.seq}: what came before was let go of, or is missing; sallyport audit verify says which`,
+  )
+  return first.seq - 1
+}
+
+/** Throws where the record behind `before`, or one behind that, is not among these. */
+function expectWhole(before: number, records: readonly AuditRecord[]): void {
+  const gap = records.findIndex(({ seq }, n) => seq !== before + 1 + n)
+  const isWhole = gap < 0 && records.length > 0
+  if (isWhole) return
+  const lacking = before + 1 + Math.max(gap, 0)
+  throw new SallyportError(
+    'ERR_RECORD_NOT_FOUND',
+    `record ${lacking} was written and is not to be found, so nothing behind it is exported: it is missing, or was let go of meanwhile; sallyport audit verify says what the journal is now`,
+    { seq: lacking },
+  )
 }
 
 /** What stdout does not take ends this process, which then has no anchor to say. */

@@ -225,3 +225,35 @@ describe('audit verify', () => {
     )
   })
 })
+
+test('an export that lacks a record ends there, with the number of that one and no anchor', async () => {
+  const path = segmentPath(directory, listSegments(directory).at(-1) ?? 0)
+  const text = readFileSync(path, 'utf8')
+  const lines = text.trimEnd().split('\n')
+  const numbers = lines.map((line) => (JSON.parse(line) as { seq: number }).seq)
+  const without = (...places: readonly number[]): void =>
+    writeFileSync(path, `${lines.filter((_, n) => !places.includes(n)).join('\n')}\n`)
+  const last = lines.length - 1
+  for (const [places, lacking] of [
+    [[3], numbers[3]],
+    [[last - 1, last], numbers[last - 1]],
+  ] as const) {
+    without(...places)
+    const { status, stderr } = await at.run(['audit', 'export'])
+    expect({ status, stderr }).toEqual({
+      status: 8,
+      stderr: expect.stringContaining(`record ${lacking} was written and is not to be found`),
+    })
+    expect(stderr).not.toContain('anchor')
+  }
+  // What it begins with may have been let go of: that is for a verification to say.
+  without(0, 1)
+  const { status, stdout, stderr } = await at.run(['audit', 'export', '--after', `${numbers[0] ?? 0}`])
+  expect([status, stdout.split('\n').length - 1]).toEqual([0, lines.length - 2])
+  expect(stderr).toContain(`begins with record ${numbers[2]}: what came before`)
+  const verified = await at.run(['audit', 'verify'])
+  expect(verified.status).toBe(4)
+  expect(verified.stdout).not.toContain('keep_days')
+  writeFileSync(path, text)
+  expect((await at.run(['audit', 'export'])).status).toBe(0)
+})
