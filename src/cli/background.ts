@@ -1,12 +1,13 @@
 // A daemon that outlives its starter: started apart, with the same environment, and awaited until one answers, ours or another's.
 import { spawn } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
-import { closeSync, fstatSync, readSync } from 'node:fs'
+import { closeSync, fstatSync, readSync, writeSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { connect } from '../client/client.ts'
 import type { Host } from '../config/host.ts'
+import { type Named, onNamed } from '../config/named-file.ts'
 import { isErrorCode, SallyportError } from '../errors.ts'
 import { prepareStateDir } from '../rpc/runtime-dir.ts'
 import { openLog } from './daemon-log.ts'
@@ -30,7 +31,10 @@ export async function startInBackground(options: BackgroundOptions): Promise<voi
   const { runtimeDir, stateDir } = options
   if (await answers(runtimeDir)) return
   await prepareStateDir(stateDir)
-  const log = openLog(join(stateDir, 'daemon.log'))
+  const path = join(stateDir, 'daemon.log')
+  const mend = 'move what is there, or choose another folder with --state'
+  const named: Named = { path, access: 'write', code: 'ERR_RUNTIME_UNSAFE', mend }
+  const log = await onNamed(named, () => openLog(path))
   const from = fstatSync(log).size
   const child = start(options, log)
   try {
@@ -39,7 +43,10 @@ export async function startInBackground(options: BackgroundOptions): Promise<voi
       const hasEnded = child.exitCode !== null || child.signalCode !== null
       if (hasEnded && !isAnother(lastWords(log, from), runtimeDir)) break
     }
-    throw failed(lastWords(log, from), stateDir)
+    const said = lastWords(log, from)
+    // Where the log takes nothing, what it lacks is not that the daemon had nothing to say.
+    if (said === '') await onNamed(named, () => writeSync(log, 'it said nothing\n'))
+    throw failed(said, stateDir)
   } finally {
     child.unref()
     closeSync(log)
