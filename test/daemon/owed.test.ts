@@ -82,6 +82,42 @@ test('what was lost in one life is lost in the next, on record, once', async () 
   expect(bodies(at, 'trust.violated')).toHaveLength(2)
 })
 
+test('a yes that ended while no disk took it stands in no later life', async () => {
+  await using dir = await tempDir()
+  const state = join(dir.path, 'state')
+  mkdirSync(state)
+  await using at = await life(state)
+  const { approvals, recorder } = at.governance
+  const yes = {
+    id: 'a-1',
+    scope: 'policy',
+    identity: `${name}/echo@0#1`,
+    principal: '0',
+    session: 's-1',
+  } as const
+  const digests = { argumentsDigest: 'a', repeatDigest: 'b', policyVersion: 'c', trustEpoch: 1, by: '0' }
+  const [granted, over] = [Date.now(), Date.now() + 900_000].map((ms) => new Date(ms).toISOString())
+  await recorder.record('approval.standing', { ...yes, ...digests, granted_at: granted, expires_at: over })
+  approvals.restore({ ...yes, ...digests, expiresAt: Infinity })
+  {
+    // It stands in the next life, unless it ends.
+    cpSync(state, join(dir.path, 'before'), { recursive: true })
+    await using next = await life(join(dir.path, 'before'))
+    expect(next.governance.approvals.standing()).toMatchObject([{ id: 'a-1' }])
+  }
+  renameSync(at.directory, join(state, 'journal.away'))
+  expect(at.governance.reloaded(null)).toMatchObject({ approvals: ['a-1'] })
+  await eventually(() => at.events.some(({ type }) => type === 'journal/failed'))
+  {
+    await using next = await life(killed(state, join(dir.path, 'killed')))
+    expect(next.governance.approvals.standing()).toEqual([])
+    expect(bodies(next, 'approval.ended')).toMatchObject([{ ids: ['a-1'], owed: true }])
+  }
+  renameSync(join(state, 'journal.away'), at.directory)
+  await eventually(() => bodies(at, 'approval.ended').length > 0)
+  expect(bodies(at, 'approval.ended')).toMatchObject([{ ids: ['a-1'] }])
+})
+
 test('one disk that takes it is enough; with none, that is told', async () => {
   await using dir = await tempDir()
   const state = join(dir.path, 'state')

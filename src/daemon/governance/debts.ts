@@ -59,7 +59,7 @@ export class Debts implements AsyncDisposable {
           this.#recorder.record(type, { ...body, ...evidence }),
         ),
       )
-      for (const { fact } of owed) this.#ledger.arrived(fact)
+      for (const { fact } of owed) if (fact.type !== 'approval.ended') this.#ledger.arrived(fact)
       if (this.#owed.length === 0) this.#file.clear()
     } catch (error) {
       this.#owed.unshift(...owed)

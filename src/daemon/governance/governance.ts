@@ -99,7 +99,8 @@ export class Governance implements AsyncDisposable {
       limits: () => settings.approval,
       now: () => performance.now(),
       listeners: () => this.#listeners,
-      tell: (happening) => tellOperators(happening, this.recorder, emit),
+      tell: (happening) =>
+        tellOperators(happening, this.recorder, (ids) => this.consequences.ended(ids), emit),
     })
     const { ledger, permits, approvals, recorder } = this
     this.consequences = new Consequences({ ...options, ledger, permits, approvals, recorder, owed })

@@ -7,9 +7,15 @@ import { textOf } from '../../journal/segments.ts'
 import { isMissing } from '../../lib/missing.ts'
 import type { Redactor } from '../../schema/redactor.ts'
 
+/** That approvals beyond one call stand no more. */
+interface ApprovalsEnded {
+  readonly type: 'approval.ended'
+  readonly body: { readonly ids: readonly string[] }
+}
+
 /** A fact that is in effect, with what its record says beside it. */
 export interface Debt {
-  readonly fact: StrictFact
+  readonly fact: StrictFact | ApprovalsEnded
   readonly evidence: Readonly<Record<string, unknown>>
 }
 
