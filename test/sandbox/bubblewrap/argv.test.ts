@@ -175,7 +175,11 @@ const expectNoMore = (view: string): void => {
     'TMPDIR=/tmp',
     'USER=user',
   ])
-  for (const line of sections.get('mounts') ?? []) {
+  const mounts = (sections.get('mounts') ?? []).map((line) => ({ line, fields: line.split(' ') }))
+  // What a host has mounted among the kernel's settings comes along, below a cover
+  const covered = new Set(mounts.map(({ fields: [, parent, , , target] }) => `${parent} ${target}`))
+  for (const { line, fields } of mounts) {
+    if (covered.has(`${fields[0]} ${fields[4]}`)) continue
     expect(line).toContain('nosuid')
     if (!/ \/dev\/(null|zero|full|random|urandom) /.test(line)) expect(line).toContain('nodev')
   }

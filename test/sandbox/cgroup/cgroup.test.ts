@@ -82,8 +82,9 @@ describe.runIf(hostSupport.level !== 'none')('a group of an instance', () => {
     const parent = run('family', '256')
     const [, signal] = await once(parent, 'exit')
     expect(signal).toBe('SIGKILL')
-    expect(told).toBe(1)
+    await eventually(() => told === 1) // version 2 has ended the tree by itself before
     await eventually(() => inside().length === 0)
+    expect(told).toBe(1)
   })
 
   test('stops a fork bomb at its limit of tasks, beyond the two that are not the server’s', async () => {
