@@ -1,10 +1,9 @@
 // The event log: in order, once each, nobody's events to others, and a word where some are gone.
-import { setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
 import { expect, it } from 'vitest'
 import { EventLog } from '../../src/daemon/events.ts'
 import type { SallyportEvent } from '../../src/rpc/protocol.ts'
 import type { Caller, Happening } from '../../src/supervisor/ports.ts'
+import { living } from '../support/collect.ts'
 
 const caller = (uid: number, role: Caller['role'] = 'host'): Caller => ({
   principal: { kind: 'uid', id: String(uid), attributes: { uid, gid: uid, pid: 1 } },
@@ -78,8 +77,6 @@ it('a follower ends with its signal', async () => {
 })
 
 it('a subscriber keeps nothing of what it has read, however long it is subscribed', async () => {
-  setFlagsFromString('--expose-gc')
-  const collect = runInNewContext('gc') as () => void
   const stop = new AbortController()
   const log = new EventLog()
   const followed = log.follow(caller(1), 0, stop.signal)
@@ -89,8 +86,7 @@ it('a subscriber keeps nothing of what it has read, however long it is subscribe
       log.emit(happening('x'))
       await next
     }
-    collect()
-    return process.memoryUsage().heapUsed
+    return living()
   }
   const before = await read(10_000)
   expect((await read(50_000)) - before).toBeLessThan(4 * 1024 * 1024)
@@ -103,12 +99,6 @@ it.each([
   ['longer than an event has room for', (line: string) => line],
   ['as short as a name', (line: string) => line.slice(0, 100)],
 ])('the log keeps of a text that is %s what it tells of it, and not the line that it stood in', (_, cut) => {
-  setFlagsFromString('--expose-gc')
-  const collect = runInNewContext('gc') as () => void
-  const living = (): number => {
-    collect()
-    return process.memoryUsage().heapUsed
-  }
   const log = new EventLog()
   const before = living()
   for (let n = 0; n < 20; n++) {

@@ -1,9 +1,8 @@
 // What the journal adds up to is the same whichever of its records were the last before a kill.
-import { setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
 import { expect, test } from 'vitest'
 import { Ledger } from '../../../src/call/ledger.ts'
 import { Past } from '../../../src/daemon/governance/past.ts'
+import { collect } from '../../support/collect.ts'
 
 const standing = (id: string, identity: string) => ({
   type: 'approval.standing',
@@ -45,8 +44,6 @@ test('an approval whose time is over is not kept', async () => {
   }
   const kept = Array.from({ length: 100 }, (_, n) => over(n))
   past.fold(standing('last', 'files/read@1#1'))
-  setFlagsFromString('--expose-gc')
-  const collect = runInNewContext('gc') as () => void
   await new Promise((resolve) => setImmediate(resolve)) // what a turn has looked at lives as long as it
   collect()
   expect(kept.filter((body) => body.deref() !== undefined)).toEqual([])

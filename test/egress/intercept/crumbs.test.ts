@@ -1,12 +1,11 @@
 // Bodies in chunks and messages in frames of one letter, each an object of its own to who reads them: they take little of the daemon.
 import { randomBytes } from 'node:crypto'
 import type { Socket } from 'node:net'
-import { setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
 import { gzipSync } from 'node:zlib'
 import { expect, test } from 'vitest'
 import { eventually } from '../../support/eventually.ts'
 import { intercepted, until } from '../../support/intercepted.ts'
+import { living } from '../../support/collect.ts'
 
 const crumbs = Buffer.from('1\r\nq\r\n'.repeat(5000))
 const pieceBytes = 30_000
@@ -15,12 +14,7 @@ const mebi = 1_048_576
 /** More than a message of node:http held by itself, which is 65536 such chunks */
 const enough = 600_000
 
-setFlagsFromString('--expose-gc')
-const collect = runInNewContext('gc') as () => void
-const living = (): number => {
-  collect()
-  return process.memoryUsage().heapUsed / mebi
-}
+const livingMebi = (): number => living() / mebi
 
 /** Sends them, over and over, for as long as they are taken. */
 async function send(to: Socket, bytes: Buffer = crumbs): Promise<void> {
@@ -35,7 +29,7 @@ async function send(to: Socket, bytes: Buffer = crumbs): Promise<void> {
 async function mostWhile(senders: () => readonly Socket[], before: number): Promise<number> {
   let [most, sent, same] = [0, 0, 0]
   await eventually(() => {
-    most = Math.max(most, living() - before)
+    most = Math.max(most, livingMebi() - before)
     const now = senders().reduce((all, it) => all + it.bytesWritten, 0)
     same = now === sent && now > 0 ? same + 1 : 0
     sent = now
@@ -51,7 +45,7 @@ async function mostUnread(
   fields: readonly string[],
 ): Promise<number> {
   const clients = await Promise.all(Array.from({ length: connections }, () => at.raw()))
-  const before = living()
+  const before = livingMebi()
   const head = [
     'GET / HTTP/1.1',
     `Host: ${at.authority}`,
@@ -89,7 +83,7 @@ test('of a request that the host does not take little is held', async () => {
   await using at = await intercepted({ raw: (host) => host.once('data', () => host.pause()) })
   using _lease = await at.lease()
   const clients = await Promise.all(Array.from({ length: connections }, () => at.raw()))
-  const before = living()
+  const before = livingMebi()
   for (const client of clients) {
     client.write(
       `POST / HTTP/1.1\r\nHost: ${at.authority}\r\nAuthorization: Bearer ${at.placeholder}\r\nTransfer-Encoding: chunked\r\n\r\n`,

@@ -7,8 +7,6 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type AddressInfo, connect, createServer } from 'node:net'
 import { connect as connectTls, type ConnectionOptions, type TLSSocket } from 'node:tls'
 import { promisify } from 'node:util'
-import { setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
 import { describe, expect, test, vi } from 'vitest'
 import { createInterceptor } from '../../../src/egress/intercept/interceptor.ts'
 import { createSigner } from '../../../src/egress/intercept/signer.ts'
@@ -16,6 +14,7 @@ import { HostTrust } from '../../../src/egress/intercept/upstream.ts'
 import { eventually } from '../../support/eventually.ts'
 import { host, intercepted, talk, token } from '../../support/intercepted.ts'
 import { tempDir } from '../../support/temp-dir.ts'
+import { collect } from '../../support/collect.ts'
 
 const run = promisify(execFile)
 
@@ -199,8 +198,6 @@ describe('the authority', () => {
     await lived()
     // What it gave is remembered by it, too
     looked.mockRestore()
-    setFlagsFromString('--expose-gc')
-    const collect = runInNewContext('gc') as () => void
     await eventually(() => {
       collect()
       return made.every((it) => it.deref() === undefined)

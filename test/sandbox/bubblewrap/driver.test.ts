@@ -12,8 +12,6 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
-import { setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
 import { afterEach, describe, expect, test } from 'vitest'
 import type { SallyportError } from '../../../src/errors.ts'
 import { confine } from '../../../src/sandbox/bubblewrap/driver.ts'
@@ -24,6 +22,7 @@ import { eventually } from '../../support/eventually.ts'
 import { mountOf, ownUid, planOf, run, start, textOf } from '../../support/plan.ts'
 import { childrenOf, processesOf, processesWith } from '../../support/processes.ts'
 import { tempDir } from '../../support/temp-dir.ts'
+import { collect } from '../../support/collect.ts'
 
 const isRoot = process.getuid?.() === 0
 const signal = AbortSignal.timeout(600_000)
@@ -64,8 +63,6 @@ describe('a confined server', () => {
     }
     const { server, read } = await launched()
     await using _ = server
-    setFlagsFromString('--expose-gc')
-    const collect = runInNewContext('gc') as () => void
     await eventually(() => {
       collect()
       return read.deref() === undefined

@@ -1,8 +1,7 @@
 // What a call in flight keeps of its request: its lineage, and not the line that said so.
-import { setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
 import { expect, test } from 'vitest'
 import { heldAgain } from '../../../src/supervisor/lanes/held.ts'
+import { living } from '../../support/collect.ts'
 
 const id = { raw: '1', key: 'n1' }
 const request = {
@@ -16,12 +15,6 @@ const request = {
 } as const
 
 test('of a request that was sent its lineage is kept, and not the line that it stood in', () => {
-  setFlagsFromString('--expose-gc')
-  const collect = runInNewContext('gc') as () => void
-  const living = (): number => {
-    collect()
-    return process.memoryUsage().heapUsed
-  }
   const lineages: unknown[] = []
   const before = living()
   for (let n = 0; n < 20; n++) {

@@ -1,10 +1,9 @@
 // Ids are compared by value, whatever their spelling; what is no id has none.
-import { setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { readUnambiguous } from '../../../src/supervisor/message/envelope.ts'
 import { longestId, messageId } from '../../../src/supervisor/message/message-id.ts'
+import { living } from '../../support/collect.ts'
 
 const digits = fc.array(fc.nat(9), { minLength: 1, maxLength: 20 }).map((all) => all.join(''))
 const number = fc
@@ -45,12 +44,6 @@ test('an id is as long as it may be, and no longer', () => {
 })
 
 test('what is kept of a message by its id is the id, and not the line that it stood in', () => {
-  setFlagsFromString('--expose-gc')
-  const collect = runInNewContext('gc') as () => void
-  const living = (): number => {
-    collect()
-    return process.memoryUsage().heapUsed
-  }
   const ids: unknown[] = []
   const before = living()
   for (let n = 0; n < 20; n++) {

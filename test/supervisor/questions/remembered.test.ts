@@ -1,8 +1,7 @@
 // What is remembered of questions is theirs, and not all that their servers said with them.
-import { setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
 import { expect, test } from 'vitest'
 import { questionKey, Questions } from '../../../src/supervisor/questions/questions.ts'
+import { living } from '../../support/collect.ts'
 
 const longLine = (n: number): string => String.fromCharCode(97 + n).repeat(1024 * 1024)
 const how = { timeoutMs: 60_000, expired: () => undefined }
@@ -29,12 +28,6 @@ test.each([
 ])(
   'of a question that %s asked the names and words are kept, and not the line that they stood in',
   (_, ask) => {
-    setFlagsFromString('--expose-gc')
-    const collect = runInNewContext('gc') as () => void
-    const living = (): number => {
-      collect()
-      return process.memoryUsage().heapUsed
-    }
     const questions = new Questions()
     const before = living()
     for (let n = 0; n < 20; n++) ask(questions, longLine(n))
