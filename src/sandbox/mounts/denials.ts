@@ -122,7 +122,7 @@ const users = (): string => {
     const isShort = isShortage(error)
     throw new SallyportError(
       isShort ? 'ERR_SHORTAGE' : 'ERR_SANDBOX_SETUP',
-      `/etc/passwd can't be read (${code}), so whose homes are not to be mounted is not known; nothing was started${isShort ? `; ${enough}` : ''}`,
+      `/etc/passwd can't be read (${code}), so whose homes are not to be mounted is not known; nothing was started; ${isShort ? enough : 'see that the daemon’s user may read it'}`,
       { path: '/etc/passwd', errno: code },
       { cause: error },
     )
