@@ -11,7 +11,7 @@ import type { Client } from '../../src/client/client.ts'
 import { findInitBinary } from '../../src/sandbox/init-binary.ts'
 import { eventually } from './eventually.ts'
 import { cgroupsOf, processesWith } from './leaks.ts'
-import { knownPrograms, ownCode } from './probe-folder.ts'
+import { knownRuntime, ownCode } from './probe-folder.ts'
 import { tempDir } from './temp-dir.ts'
 
 export const main = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url))
@@ -137,7 +137,7 @@ export async function serve(
 
 /** Gives a place what a daemon before it would have left of the runtime, where there is nothing yet. */
 async function knowsRuntime({ stateDir }: Place): Promise<void> {
-  const [known, own] = [knownPrograms(), join(stateDir, 'programs.json')]
+  const [known, own] = [knownRuntime(), join(stateDir, 'programs.json')]
   if (known === undefined || !existsSync(known) || existsSync(own)) return
   if (!existsSync(stateDir)) await mkdir(stateDir, { mode: 0o700 })
   await copyFile(known, own)

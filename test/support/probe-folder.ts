@@ -1,6 +1,6 @@
 // Runs once around all tests: the folder of the compiled probes, which every user can read, and which goes away. In it is
 // what V8 made of our sources for those that started before, apart for each user that tests start Node as.
-import { chmodSync, chownSync, existsSync, mkdirSync, mkdtempSync, realpathSync } from 'node:fs'
+import { chmodSync, chownSync, copyFileSync, existsSync, mkdirSync, mkdtempSync, realpathSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -30,8 +30,11 @@ export const ordinaryCode = (): Readonly<Record<string, string>> =>
 const codeIn = (folder: string | undefined): Readonly<Record<string, string>> =>
   folder === undefined ? {} : { NODE_COMPILE_CACHE: folder }
 
-/** Where it is kept what the runtime of the tests' servers was found to be: a daemon of each test would read all of it. */
+/** Where launches of the tests' own process keep what long programs were found to be. */
 export const knownPrograms = (): string | undefined => within('programs.json')
+
+/** What the runtime of the tests' servers was found to be, for every user: a daemon of each test would read all of it. */
+export const knownRuntime = (): string | undefined => within('runtime.json')
 
 export async function setup(): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'sallyport-probes-'))
@@ -41,7 +44,7 @@ export async function setup(): Promise<void> {
   const own = join(folder, 'code')
   mkdirSync(own, { mode: 0o700 })
   process.env['NODE_COMPILE_CACHE'] = own
-  await keepRuntime(join(folder, 'programs.json'))
+  await keepRuntime(join(folder, 'programs.json'), join(folder, 'runtime.json'))
   if (!isRoot) return
   const ordinary = join(folder, 'ordinary-code')
   mkdirSync(ordinary, { mode: 0o700 })
@@ -49,10 +52,12 @@ export async function setup(): Promise<void> {
 }
 
 /** As a daemon keeps it; one that was installed seconds ago is not kept, and then every daemon reads it. */
-async function keepRuntime(path: string): Promise<void> {
+async function keepRuntime(own: string, forAll: string): Promise<void> {
   const node = realpathSync(process.execPath)
-  await pinFileKept(path, silent)(node, () => new Error(`${node} changed while it was read`))
-  if (existsSync(path)) chmodSync(path, 0o644) // some daemons are an ordinary user's
+  await pinFileKept(own, silent)(node, () => new Error(`${node} changed while it was read`))
+  if (!existsSync(own)) return
+  copyFileSync(own, forAll)
+  chmodSync(forAll, 0o644) // some daemons are an ordinary user's
 }
 
 export async function teardown(): Promise<void> {
