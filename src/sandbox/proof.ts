@@ -69,6 +69,20 @@ export const childrenOf = (pid: number): readonly ProcessIdentity[] => {
 }
 
 /**
+ * Whether a process is `ancestor`, or was started by it or by one that it started, as their parents are now. One that has
+ * ended is nobody's any more, and so no stranger.
+ */
+export const isOwn = (pid: number, ancestor: number): boolean => {
+  for (let readings = 1; readings <= mostReadings && identify(pid) !== null; readings++) {
+    let at: number | null = pid
+    while (at !== null && at > 1 && at !== ancestor) at = identify(at)?.parent ?? null
+    if (at !== null) return at === ancestor
+    // One between them ended, and gave its children away.
+  }
+  return identify(pid) === null
+}
+
+/**
  * Sends SIGKILL to every process of a session. Its number is not given away while one of them is there, whether or not its
  * leader lives; so it names them for sure.
  */

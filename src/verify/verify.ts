@@ -6,7 +6,7 @@ import type { Host } from '../config/host.ts'
 import { SallyportError } from '../errors.ts'
 import { type DaemonId, newDaemonId } from '../lib/ids.ts'
 import { type Logger, silent } from '../lib/logger.ts'
-import { groupDirectories } from '../sandbox/cgroup/cgroup.ts'
+import { parentDirectories } from '../sandbox/cgroup/cgroup.ts'
 import { hostFingerprint } from '../sandbox/fingerprint/fingerprint.ts'
 import { createLaunchHost, type LaunchHost } from '../sandbox/host.ts'
 import { pinFileOnce } from '../sandbox/program/pinned-file.ts'
@@ -165,7 +165,7 @@ const tryAll = async (
   await using exhibit = await makeExhibit(janitor)
   await using wayOut = await openWayOut(canaries, signal)
   const daemon = newDaemonId()
-  for (const group of groupDirectories((await hostFingerprint()).cgroups, daemon))
+  for (const group of parentDirectories((await hostFingerprint()).cgroups, daemon))
     await janitor.takes(`group /${group.slice(1)}`)
   await using launchHost = await launchHostFor(daemon, canaries, options, subject, real)
   const grounds = { host: launchHost, canaries, exhibit, wayOut }

@@ -10,13 +10,16 @@ import { limitFiles } from './limit-files.ts'
 import { OomWatch } from './oom.ts'
 import type { Limits } from '../spec.ts'
 
+/** How often the group that the daemon leaves is looked at, until nobody is in it */
+const mostLooks = 100
+
 /** Of a launch's limits, those that groups can hold. */
 export type GroupLimits = Pick<Limits, 'memoryBytes' | 'pids' | 'cpu'>
 
 /** The daemon's groups; disposing kills what is in them and removes them. */
 export interface CgroupRoot extends AsyncDisposable {
   readonly support: CgroupSupport
-  /** What a daemon that died leaves, for whoever cleans up after it; not all of them need exist */
+  /** Where the instances' groups are, for whoever cleans up after a daemon that died */
   readonly directories: readonly string[]
   /**
    * Makes an instance's groups and sets its limits, each where this machine can.
@@ -48,16 +51,15 @@ export interface InstanceCgroup {
  */
 export function createCgroups(support: CgroupSupport, daemon: DaemonId): CgroupRoot {
   const bases = distinct(Object.values(support.bases))
-  const directories = groupDirectories(support, daemon)
   try {
     for (const base of bases) makeParent(base, support, daemon)
   } catch (thrown) {
-    for (const directory of directories) removeIfEmpty(directory)
+    for (const directory of groupDirectories(support, daemon)) removeIfEmpty(directory)
     throw thrown
   }
   return {
     support,
-    directories,
+    directories: parentDirectories(support, daemon),
     forInstance: (id, limits) => createInstance(support, (base) => join(parentOf(base, daemon), id), limits),
     async [Symbol.asyncDispose]() {
       for (const base of bases) await removeDirectory(parentOf(base, daemon))
@@ -69,7 +71,15 @@ export function createCgroups(support: CgroupSupport, daemon: DaemonId): CgroupR
 export function groupDirectories(support: CgroupSupport, daemon: DaemonId): readonly string[] {
   const bases = distinct(Object.values(support.bases))
   const leaves = bases.filter(({ version }) => version === 2).map((base) => leafOf(base, daemon))
-  return [...bases.map((base) => parentOf(base, daemon)), ...leaves]
+  return [...parentDirectories(support, daemon), ...leaves]
+}
+
+/**
+ * Those of them that the instances' groups are made in. The others hold the daemon and its helpers, none of which can remove what
+ * it is in: the next daemon does, or systemd, with the whole of what it made.
+ */
+export function parentDirectories(support: CgroupSupport, daemon: DaemonId): readonly string[] {
+  return distinct(Object.values(support.bases)).map((base) => parentOf(base, daemon))
 }
 
 function parentOf({ path }: CgroupBase, daemon: DaemonId): string {
@@ -145,13 +155,23 @@ function setLimit(base: CgroupBase, control: Control, directory: string, limits:
   }
 }
 
-/** Moves the daemon from a base that is its own group into a leaf beside the instances. */
+/** Moves the daemon, and whatever it has started, from a base that is its own group into a leaf beside the instances. */
 function stepAside({ path }: CgroupBase, leaf: string): void {
   const isRealRoot = !existsSync(join(path, 'cgroup.events'))
-  const inside = isRealRoot ? '' : readFileSync(join(path, 'cgroup.procs'), 'utf8')
-  if (!inside.split('\n').includes(String(process.pid))) return
+  const inside = (): string[] => readFileSync(join(path, 'cgroup.procs'), 'utf8').split('\n').filter(Boolean)
+  if (isRealRoot || !inside().includes(String(process.pid))) return
   attempt(`make ${leaf}`, () => mkdirSync(leaf, { mode: 0o755 }))
-  write(leaf, 'cgroup.procs', process.pid)
+  // What one of them starts before it is moved itself is there at the next look.
+  for (let looks = 0, left = inside(); left.length > 0 && looks < mostLooks; looks++, left = inside())
+    for (const pid of left) moveUnlessEnded(pid, leaf)
+}
+
+function moveUnlessEnded(pid: string, group: string): void {
+  try {
+    write(group, 'cgroup.procs', pid)
+  } catch (thrown) {
+    if (!(thrown instanceof SallyportError) || thrown.details['errno'] !== 'ESRCH') throw thrown
+  }
 }
 
 function enable(parent: string, limits: readonly Control[]): void {

@@ -1,6 +1,7 @@
 // Finds where on this machine limits can be set: version 2 delegated to us, version 2 as root, version 1, or nowhere.
 import { accessSync, constants, existsSync, readFileSync } from 'node:fs'
 import { join, posix } from 'node:path'
+import { isOwn } from '../proof.ts'
 
 /** What a control group can hold down. */
 export type Control = 'memory' | 'pids' | 'cpu'
@@ -121,7 +122,7 @@ function givenFolder(point: string): string {
 
 /**
  * Version 2 sets limits only on the children of a group that has switched the controller on, and such a group (but the
- * real root, which has no `cgroup.events`) holds no processes: where only the daemon is in it, it can step aside.
+ * real root, which has no `cgroup.events`) holds no processes: where only the daemon and its own are in it, they can step aside.
  */
 function canLimit(path: string, control: Control, pid: number): boolean {
   if (!canHoldProcesses(path) || !isWritable(join(path, 'cgroup.subtree_control'))) return false
@@ -135,9 +136,10 @@ function canHoldProcesses(path: string): boolean {
   return isWritable(path) && isWritable(join(path, 'cgroup.procs'))
 }
 
+/** Whether nobody else is in it: what we have started, such as our guard, we take along. */
 function isAlone(path: string, pid: number): boolean {
-  const inside = readOr(join(path, 'cgroup.procs'), '').trim()
-  return inside === '' || inside === String(pid)
+  const inside = readOr(join(path, 'cgroup.procs'), '').split('\n').filter(Boolean).map(Number)
+  return inside.every((one) => one === pid || isOwn(one, pid))
 }
 
 /** Whether it may be written to: not so where it is mounted read-only, as in most containers. */
@@ -187,6 +189,6 @@ function explain(
     mend:
       old.length > 0
         ? `as root: install -d -o ${uid} ${folders}`
-        : 'start the daemon in a group of its own: systemd-run --user --scope -p Delegate=yes sallyport serve',
+        : 'start the daemon in a group of its own, which systemd makes for `sallyport serve --background`, and for others that it is asked for: systemd-run --user --scope -p Delegate=yes sallyport serve',
   }
 }

@@ -9,7 +9,7 @@ import { stateDirectory } from '../../config/paths.ts'
 import { SallyportError } from '../../errors.ts'
 import { newDaemonId } from '../../lib/ids.ts'
 import { silent } from '../../lib/logger.ts'
-import { groupDirectories } from '../../sandbox/cgroup/cgroup.ts'
+import { parentDirectories } from '../../sandbox/cgroup/cgroup.ts'
 import { hostFingerprint } from '../../sandbox/fingerprint/fingerprint.ts'
 import { createLaunchHost } from '../../sandbox/host.ts'
 import { pinFileOnce } from '../../sandbox/program/pinned-file.ts'
@@ -57,7 +57,7 @@ export const learnProfile = async (options: LearnOptions): Promise<Learned> => {
   await using folder = await ownFolder(janitor)
   const own = [folder.path, stateDirectory(undefined, host), userFolder(host)]
   const daemon = newDaemonId()
-  for (const group of groupDirectories((await hostFingerprint()).cgroups, daemon))
+  for (const group of parentDirectories((await hostFingerprint()).cgroups, daemon))
     await janitor.takes(`group /${group.slice(1)}`)
   await using launchHost = await createLaunchHost({
     daemon,

@@ -179,21 +179,27 @@ test('a base that can’t be used leaves no folder in the others', () => {
 })
 
 test.runIf(process.getuid?.() === 0 && hostKill?.version === 2)(
-  'a daemon alone in a version 2 group steps aside into a leaf, so that its group can hand limits on',
+  'a daemon steps aside into a leaf with what it has started, so that its group can hand limits on',
   async () => {
     const path = join(hostKill?.path ?? '', `sallyport-test-${newDaemonId()}`)
     const code = `
+      import { spawn } from 'node:child_process'
       import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
-      import { createCgroups } from ${JSON.stringify(new URL('../../../src/sandbox/cgroup/cgroup.ts', import.meta.url).href)}
+      import { createCgroups, groupDirectories } from ${JSON.stringify(new URL('../../../src/sandbox/cgroup/cgroup.ts', import.meta.url).href)}
       mkdirSync('${path}'); writeFileSync('${path}/cgroup.procs', '0')
       const base = { version: 2, path: '${path}' }
       const bases = { memory: null, pids: null, cpu: null, kill: base }
-      const root = createCgroups({ level: 'v2-delegated', bases, cause: null, mend: null }, 'd-test')
-      const inside = (directory) => readFileSync(directory + '/cgroup.procs', 'utf8').trim()
-      console.log(JSON.stringify([inside('${path}') === '', root.directories.map((each) => inside(each) === String(process.pid))]))`
+      const support = { level: 'v2-delegated', bases, cause: null, mend: null }
+      const guard = spawn('cat')
+      createCgroups(support, 'd-test')
+      const inside = (directory) => readFileSync(directory + '/cgroup.procs', 'utf8').split('\\n').filter(Boolean).map(Number)
+      const names = new Map([[process.pid, 'daemon'], [guard.pid, 'guard']])
+      const shown = ['${path}', ...groupDirectories(support, 'd-test')].map((each) => inside(each).map((pid) => names.get(pid)).sort())
+      guard.kill()
+      console.log(JSON.stringify(shown))`
     try {
       const shown = execFileSync(process.execPath, ['--input-type=module', '-e', code], { encoding: 'utf8' })
-      expect(JSON.parse(shown)).toEqual([true, [false, true]])
+      expect(JSON.parse(shown)).toEqual([[], [], ['daemon', 'guard']])
     } finally {
       await removeDirectory(path)
     }

@@ -1,8 +1,11 @@
 // Which level is found, on this machine and on trees of files that look like other machines.
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { detectCgroups, type CgroupSupport } from '../../../src/sandbox/cgroup/level.ts'
+import { childrenOf } from '../../../src/sandbox/proof.ts'
 import { tempDir } from '../../support/temp-dir.ts'
 
 /** Files of one group: what its processes are, what it was handed, what it hands on; no events file at the real root. */
@@ -30,6 +33,26 @@ test('a user whose daemon is alone in a delegated version 2 group gets everythin
   const found = detectCgroups(view)
   expect(found).toMatchObject({ level: 'v2-delegated', cause: null, mend: null })
   expect(bases(found)).toEqual(Array(4).fill(`2 ${own}`))
+})
+
+test('what the daemon has started is no stranger in its group, and whoever started it is one', async () => {
+  await using dir = await tempDir()
+  group(dir.path, { handed: all, on: all, isRoot: true })
+  const child = spawn('sh', ['-c', 'sleep 60 & echo $!; wait'], { stdio: ['ignore', 'pipe', 'inherit'] })
+  try {
+    const [line] = (await once(child.stdout, 'data')) as [Buffer]
+    const levelWith = (...pids: readonly (number | undefined)[]): string => {
+      group(join(dir.path, 'service'), { procs: `${pids.join('\n')}\n`, handed: all })
+      const view = { mountinfo: mount2(dir.path), self: '0::/service\n', pid: process.pid, uid: 1000 }
+      return detectCgroups(view).level
+    }
+    const grandchild = Number(line.toString())
+    expect(levelWith(process.pid, child.pid, grandchild)).toBe('v2-delegated')
+    expect(levelWith(process.pid, child.pid, grandchild, process.ppid)).toBe('none')
+  } finally {
+    for (const pid of childrenOf(child.pid ?? 0)) process.kill(pid.pid, 'SIGKILL')
+    child.kill('SIGKILL')
+  }
 })
 
 test('a user whose group others share gets only its kill switch, and is told how to get a group of its own', async () => {
