@@ -229,7 +229,6 @@ test.each<[string, AuditQuery]>([
     expect(told.at(-1)?.seq).toBe(follower.seq + 19)
     if (query.type === undefined) expect(seqs(told)).toEqual(upTo(follower.seq, 19))
   },
-  20_000,
 )
 
 test('what keep_days lets go of before the oldest segment is no gap', async () => {
