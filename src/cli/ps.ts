@@ -46,9 +46,13 @@ function row(server: ServerView, instance: InstanceView | null): readonly (strin
     instance?.restarts.toString() ?? '–',
     server.profile,
     server.trust,
-    [instance?.reason ?? server.reason ?? [], nextTry(instance), left(instance)].flat().join('; '),
+    [why(server, instance) ?? [], nextTry(instance), left(instance)].flat().join('; '),
   ]
 }
+
+/** Of a server that was quarantined, how its last process ended says less than what mends it. */
+const why = (server: ServerView, instance: InstanceView | null): string | null =>
+  instance?.state === 'quarantined' ? (server.reason ?? instance.reason) : (instance?.reason ?? server.reason)
 
 const nextTry = (instance: InstanceView | null): readonly string[] => {
   const at = instance?.next_try_at ?? null
