@@ -215,6 +215,11 @@ const parts: readonly Part[] = [
     reason: 'it speaks of this machine, whether a daemon runs or not',
   },
   {
+    from: 'cli/own-scope.ts',
+    mayImport: [...foundations, 'sandbox/cgroup/'],
+    reason: 'a daemon is put where it can set limits before there is one',
+  },
+  {
     from: 'cli/',
     mayImport: [...foundations, 'config/', 'client/', 'rpc/'],
     reason: 'the CLI has no private door into the daemon',

@@ -12,6 +12,7 @@ import { isErrorCode, SallyportError } from '../errors.ts'
 import { prepareStateDir } from '../rpc/runtime-dir.ts'
 import { openLog } from './daemon-log.ts'
 import { visible } from './output.ts'
+import { ownScope } from './own-scope.ts'
 
 export interface BackgroundOptions {
   readonly host: Host
@@ -36,7 +37,8 @@ export async function startInBackground(options: BackgroundOptions): Promise<voi
   const named: Named = { path, access: 'write', code: 'ERR_RUNTIME_UNSAFE', mend }
   const log = await onNamed(named, () => openLog(path))
   const from = fstatSync(log).size
-  const child = start(options, log)
+  const scope = await ownScope(options.host.env)
+  const child = start(options, scope, log)
   try {
     for (const end = performance.now() + startMs; performance.now() < end; await delay(20)) {
       if (await answers(runtimeDir)) return
@@ -53,10 +55,15 @@ export async function startInBackground(options: BackgroundOptions): Promise<voi
   }
 }
 
-function start({ host, runtimeDir, stateDir, config }: BackgroundOptions, log: number): ChildProcess {
+function start(
+  { host, runtimeDir, stateDir, config }: BackgroundOptions,
+  scope: readonly string[],
+  log: number,
+): ChildProcess {
   const main = fileURLToPath(new URL('./main.js', import.meta.url))
-  const args = [main, 'serve', '--runtime', runtimeDir, '--state', stateDir]
-  return spawn(process.execPath, config === undefined ? args : [...args, '--config', resolve(config)], {
+  const serve = [process.execPath, main, 'serve', '--runtime', runtimeDir, '--state', stateDir]
+  const [file = process.execPath, ...args] = [...scope, ...serve]
+  return spawn(file, config === undefined ? args : [...args, '--config', resolve(config)], {
     detached: true,
     stdio: ['ignore', log, log],
     cwd: '/',
