@@ -48,6 +48,8 @@ export class OwnProcesses implements AsyncDisposable {
   readonly #meeting = new Map<InstanceId, McpClient>()
   /** Calls that are neither sent nor refused, by their processes */
   readonly #unsent = new Map<InstanceId, Admission>()
+  /** Those of `#running` whose end is under way */
+  readonly #ending = new Set<InstanceId>()
   /** Why those of `#running` were stopped in whose call somebody else stopped them */
   readonly #stoppedFor = new Map<InstanceId, string>()
   /** How those ended that nobody had stopped: one that had answered was free to */
@@ -183,7 +185,8 @@ export class OwnProcesses implements AsyncDisposable {
   end(process: InstanceId, reason: string): void {
     this.#meeting.delete(process)
     const instance = this.#running.get(process)
-    if (instance === undefined) return
+    if (instance === undefined || this.#ending.has(process)) return
+    this.#ending.add(process)
     void instance
       .stop(reason)
       .catch((thrown: unknown) => {
@@ -196,6 +199,7 @@ export class OwnProcesses implements AsyncDisposable {
       })
       .finally(() => {
         this.#running.delete(process)
+        this.#ending.delete(process)
         this.#stoppedFor.delete(process)
         this.#options.ports.governor.forget(process)
       })
