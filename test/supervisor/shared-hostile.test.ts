@@ -1,5 +1,6 @@
 // A process that sessions share, and hosts and a server that would have one of them pay for another.
 import { expect, test } from 'vitest'
+import { living } from '../support/collect.ts'
 import { eventually } from '../support/eventually.ts'
 import { type Sharer, type Sharing, shares, sharing } from '../support/sharing.ts'
 import { caller } from '../support/supervisor.ts'
@@ -155,4 +156,25 @@ test('whoever stops or halts the server ends every call and session; released, i
   await all.supervisor.release('fixture', 'a test')
   const four = await all.host()
   expect(await four.call(1, 'pid')).toMatch(/^\d+$/)
+})
+
+test('what is kept of a call that was taken back is not the line that its progress token stood in', async () => {
+  await using all = await sharing()
+  const host = await all.host()
+  await host.call('first', 'pid')
+  const before = living()
+  for (let n = 0; n < 20; n++) {
+    const progressToken = `the progress of the call ${n}`
+    host.begin(n, 'hold', { key: `k${n}`, long: 'x'.repeat(500_000) }, { progressToken })
+  }
+  const method = 'notifications/progress'
+  const line = `{"jsonrpc":"2.0","method":"${method}","params":{"progress":1,"progressToken":TOKEN:k19}}`
+  await eventually(async () => {
+    await host.call(`say ${Math.random()}`, 'say', { lines: [line] })
+    return host.told(method).length > 0
+  })
+  for (let n = 0; n < 20; n++) host.send({ method: 'notifications/cancelled', params: { requestId: n } })
+  await host.call('last', 'pid')
+  expect(living() - before).toBeLessThan(4 * 1024 * 1024)
+  expect(host.told(method)[0]).toMatchObject({ progressToken: 'the progress of the call 19' })
 })

@@ -116,6 +116,22 @@ describe('progress', () => {
     await one.call(3, 'pid')
     expect([...one.told(progress), ...two.told(progress)]).toEqual([])
   })
+
+  test('for a token that is too long goes nowhere, and its call is answered', async () => {
+    await using all = await sharing()
+    const one = await all.host()
+    one.begin(1, 'hold', { key: 'a' }, { progressToken: 'x'.repeat(1023) })
+    one.begin(2, 'hold', { key: 'b' }, { progressToken: 'y'.repeat(1022) })
+    await holds(one, 'b')
+    const said = (key: string) => [
+      `{"jsonrpc":"2.0","method":"${progress}","params":{"progress":1,"progressToken":TOKEN:${key}}}`,
+      `{"jsonrpc":"2.0","id":ID:${key},"result":{"for":"${key}"}}`,
+    ]
+    await one.call(3, 'say', { lines: [...said('a'), ...said('b')] })
+    expect((await one.answer(1)).result).toEqual({ for: 'a' })
+    expect((await one.answer(2)).result).toEqual({ for: 'b' })
+    expect(one.told(progress)).toEqual([{ progress: 1, progressToken: 'y'.repeat(1022) }])
+  })
 })
 
 test('a session takes back its own calls, and no call of another', async () => {

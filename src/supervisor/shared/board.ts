@@ -36,7 +36,7 @@ interface Open {
   readonly seat: Seat
   readonly id: MessageId
   readonly method: string
-  /** The session's progress token as it wrote it, or null */
+  /** The session's progress token as it wrote it; null where it gave none, or one that could be no id either */
   readonly token: string | null
   readonly wantsLogs: boolean
 }
@@ -246,7 +246,7 @@ export class SharedBoard implements Guests {
     if (at === null) return ''
     const { id, method, text } = request
     const number = this.#options.speaker().nextId()
-    const token = progressToken === null ? null : text.slice(progressToken.start, progressToken.end)
+    const token = idAt(text, progressToken)?.raw ?? null
     this.#open.set(keyOf(number), { seat, id, method, token, wantsLogs })
     seat.sent.set(id.key, number)
     if (method !== listen) seat.awaits(number)
