@@ -1,6 +1,7 @@
 // What stands between a server and a person: whether one is asked, for how long an answer is waited for, and what silence means.
 import { cancelledLine, declined, resultLine } from '../message/answers.ts'
 import { members } from '../../lib/json-scan.ts'
+import { onePiece } from '../../lib/one-piece.ts'
 import type { Request, Response } from '../message/envelope.ts'
 import { utf8 } from '../message/utf8.ts'
 import type { ServerRequest } from './conversation.ts'
@@ -29,7 +30,8 @@ export function whyNotAsked({ server, talk, questions }: Wire, params: unknown):
 export function questionOf(wire: Wire, request: Request, params: unknown): ServerRequest {
   const { id, method, text, params: span } = request
   flagSecrets(wire, method, sensitiveFields(params))
-  const question = span === null ? '' : wordsOf(text, span)
+  const words = span === null ? '' : wordsOf(text, span)
+  const question = words === null ? null : onePiece(words) // what was cut out of the line would keep all of it
   return { id, route: 'elicitation', timer: declineLater(wire, request), question }
 }
 
