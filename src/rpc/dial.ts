@@ -1,7 +1,9 @@
 // The caller's end of a control connection: connects, pairs answers with requests, hears notifications.
 import { connect } from 'node:net'
 import type { Socket } from 'node:net'
+import { setTimeout as delay } from 'node:timers/promises'
 import { SallyportError } from '../errors.ts'
+import { errnoOf } from '../lib/missing.ts'
 import type { RawJson } from '../lib/raw-json.ts'
 import { parseReply, requestLine } from './framing.ts'
 import { LineBuffer } from './line-buffer.ts'
@@ -9,16 +11,31 @@ import type { Reply } from './framing.ts'
 import { whoMayUse } from './runtime-dir.ts'
 
 const connectDeadlineMs = 5000
+/** Time between two attempts where it holds no more for now, ms */
+const againMs = 10
 
 /** Opens a socket of a daemon. Throws ERR_DAEMON_UNAVAILABLE where nobody listens, ERR_NOT_AUTHORISED where it is not ours to open. */
 export async function dial(
   path: string,
   { signal }: { signal?: AbortSignal | undefined } = {},
 ): Promise<Caller> {
-  signal?.throwIfAborted()
+  for (const end = performance.now() + connectDeadlineMs; ; await delay(againMs)) {
+    signal?.throwIfAborted()
+    try {
+      return new Caller(await connected(path, end - performance.now(), signal), path)
+    } catch (error) {
+      // A daemon that is there, and has more to let in than its socket holds
+      const isFull = error instanceof SallyportError && errnoOf(error.cause) === 'EAGAIN'
+      if (!isFull || performance.now() >= end) throw error
+    }
+  }
+}
+
+/** One attempt, for so long. */
+async function connected(path: string, forMs: number, signal: AbortSignal | undefined): Promise<Socket> {
   const socket = connect({ path, allowHalfOpen: false })
   const { promise, resolve, reject } = Promise.withResolvers<void>()
-  const deadline = setTimeout(() => reject(unavailable(path, 'ETIMEDOUT')), connectDeadlineMs)
+  const deadline = setTimeout(() => reject(unavailable(path, 'ETIMEDOUT')), forMs)
   const onAbort = (): void => reject(signal?.reason)
   signal?.addEventListener('abort', onAbort, { once: true })
   socket
@@ -26,7 +43,7 @@ export async function dial(
     .once('error', (error: NodeJS.ErrnoException) => reject(translate(path, error)))
   try {
     await promise
-    return new Caller(socket, path)
+    return socket
   } catch (error) {
     socket.destroy()
     throw error

@@ -6,6 +6,7 @@ import { SallyportError } from '../../src/errors.ts'
 import { dial } from '../../src/rpc/dial.ts'
 import type { Call, Service } from '../../src/rpc/answering.ts'
 import { eventually } from '../support/eventually.ts'
+import { fullBacklog } from '../support/full-backlog.ts'
 import { serveOn } from '../support/control.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
@@ -68,6 +69,16 @@ it('an aborted call is cancelled at the daemon, which serves on', async () => {
   await expect(waiting).rejects.toThrow('enough')
   await eventually(() => reason !== null)
   expect(await caller.call('other', {})).toBe('fine')
+})
+
+it('a daemon whose socket holds no more for now is waited for', async () => {
+  await using folder = await tempDir()
+  const path = join(folder.path, 'full')
+  await using daemon = await fullBacklog(path)
+  const dialled = dial(path)
+  daemon.goOn()
+  await using caller = await dialled
+  expect(await caller.call('session/attach', {})).toEqual({ session: 's-1' })
 })
 
 it('no daemon is ERR_DAEMON_UNAVAILABLE with the command that starts one', async () => {

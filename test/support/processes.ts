@@ -38,6 +38,9 @@ export const orphanedSandboxes = (): readonly Process[] =>
     return isSandbox && !'ZX'.includes(found.state) && !isBelowNode(found.parent) ? [found] : []
   })
 
+/** Returns the letter of what a process does: `S` where it waits, `T` where it was stopped, `X` where there is none. */
+export const stateOf = (pid: number): string => read(pid)?.state ?? 'X'
+
 const isBelowNode = (pid: number): boolean => {
   const found = pid > 1 ? read(pid) : null
   return found !== null && (/(^|\/)node[^/]*$/.test(found.argv[0] ?? '') || isBelowNode(found.parent))
