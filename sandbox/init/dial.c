@@ -17,6 +17,14 @@
 // further, holds up nobody for longer than PATIENCE_MS.
 enum { START_MS = 45000, RETRY_MS = 5, PATIENCE_MS = 10000 };
 
+// As connect; a wait with a limit is broken off for whoever is stopped and goes on, though no signal is caught (signal(7)).
+static int connect_patiently(int fd, const struct sockaddr_un *address) {
+  int connected;
+  do connected = connect(fd, (const struct sockaddr *)address, sizeof *address);
+  while (connected != 0 && errno == EINTR);
+  return connected;
+}
+
 // A connected socket, or -1 with errno. A full backlog is waited for, as long as a daemon that starts is.
 static int connect_to(const char *path) {
   struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -27,7 +35,7 @@ static int connect_to(const char *path) {
   int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
   if (fd < 0) give_up(STATUS_FAILED, "socket: ", strerror(errno));
   setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
-  if (connect(fd, (struct sockaddr *)&address, sizeof address) == 0) {
+  if (connect_patiently(fd, &address) == 0) {
     setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &none, sizeof none);
     return fd;
   }

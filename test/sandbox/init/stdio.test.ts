@@ -17,7 +17,9 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import { catalogue } from '../../../src/errors.ts'
 import { eventually } from '../../support/eventually.ts'
+import { fullBacklog } from '../../support/full-backlog.ts'
 import { buildInit, inParallel } from '../../support/init-sandbox.ts'
+import { stateOf } from '../../support/processes.ts'
 import { tempDir } from '../../support/temp-dir.ts'
 
 const binary = buildInit()
@@ -376,6 +378,20 @@ describe('the socket', () => {
         `sallyport: no daemon answers (${stale ? 'Connection refused' : 'No such file or directory'}); start one with \`sallyport serve\`: ${path}\n`,
       )
     }
+  })
+
+  it('that holds no more for now is waited for, also by a shim that is stopped meanwhile and goes on', async () => {
+    await using folder = await tempDir()
+    const path = join(folder.path, 'host.sock')
+    await using daemon = await fullBacklog(path)
+    await using shim = new Shim(['files', '--socket', path])
+    const { pid = 0 } = shim.child
+    await eventually(() => stateOf(pid) === 'S') // there is nothing else that it could wait for
+    shim.child.kill('SIGSTOP')
+    await eventually(() => stateOf(pid) === 'T')
+    shim.child.kill('SIGCONT')
+    daemon.goOn()
+    expect([await shim.ended, shim.stderr]).toEqual([0, ''])
   })
 
   it('whose path has an escape sequence and a line break is told in one line that does nothing to a terminal', async () => {
