@@ -9,6 +9,7 @@ import type { Host } from '../config/host.ts'
 import { runtimeDirectory, stateDirectory } from '../config/paths.ts'
 import { SallyportError } from '../errors.ts'
 import { isWithin } from '../lib/path-overlap.ts'
+import { words } from '../lib/words.ts'
 import type { Settings } from '../schema/settings.ts'
 import { parseMount } from './mount.ts'
 import { collect } from './repeated.ts'
@@ -151,6 +152,11 @@ async function settingsFor(
 const widest = (mounts: readonly { readonly access: string }[]): 'read' | 'write' =>
   mounts.some(({ access }) => access === 'write') ? 'write' : 'read'
 
+/** What every sandbox has at the same path, be it of its own, or what no mount could show there. */
+const known = words(
+  '/usr /bin /sbin /lib /lib32 /lib64 /libx32 /proc /sys /etc/passwd /etc/group /etc/hosts /etc/nsswitch.conf /etc/resolv.conf /etc/ld.so.cache',
+)
+
 /** Arguments that name a file here, and nothing where the server runs. */
 const unseenFiles = (
   args: readonly string[],
@@ -158,7 +164,7 @@ const unseenFiles = (
 ): readonly string[] =>
   args.filter((argument) => {
     const path = resolve(argument)
-    const isSeen = ['/usr', ...mounts.map(({ target }) => target)].some((folder) => isWithin(path, folder))
+    const isSeen = [...known, ...mounts.map(({ target }) => target)].some((folder) => isWithin(path, folder))
     return !isSeen && isFile(path)
   })
 

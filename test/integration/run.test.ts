@@ -161,6 +161,15 @@ it('says of a script that the sandbox does not see how it would', async () => {
   expect(status).not.toBe(0)
 })
 
+it.each(['/proc/self/status', '/proc/version', '/bin/cat', '/etc/hosts'])(
+  'says of %s, which the sandbox has too or nothing shows, no way to mount it',
+  async (path) => {
+    await using at = await place()
+    const { status, stderr } = await talk(at, ['--', 'test', '-e', path], '')
+    expect({ status, stderr }).toEqual({ status: 0, stderr: expect.not.stringContaining('--mount') })
+  },
+)
+
 it.each([
   ['nope', 8, 'nope is in none of the folders of command_path (/usr/local/bin, /usr/bin); install it'],
   ['/usr', 2, '/usr is not a regular file; give the path of the program itself'],
