@@ -1,5 +1,6 @@
 // `sallyport tools [SERVER]`: what can be called, and what policy says of it.
 import type { Command } from 'commander'
+import type { Client } from '../client/client.ts'
 import type { ToolView } from '../rpc/governed.ts'
 import { hint, printJson, printTable, visible } from './output.ts'
 import type { Cell } from './output.ts'
@@ -14,7 +15,8 @@ export function registerTools(program: Command): void {
       reach(options, 'any', async ({ client, signal }) => {
         const result = await client.call('tools/list', server === undefined ? {} : { server }, { signal })
         if (options.json === true) printJson(result)
-        else print(result.tools, server)
+        else if (result.tools.length > 0) print(result.tools)
+        else hint(visible(`no tools: ${await whyNone(client, server, signal)}`))
         if (options.json !== true && result.collisions.length > 0) hint(visible(collided(result.collisions)))
       }),
     )
@@ -25,11 +27,16 @@ const collided = (names: readonly string[]): string =>
 
 const styles = { allow: 'green', ask: 'yellow', deny: 'red' } as const
 
-function print(tools: readonly ToolView[], server: string | undefined): void {
-  if (tools.length === 0)
-    return hint(
-      `no tools: a server that is not connected lists none; sallyport start ${server ?? 'NAME'} connects it`,
-    )
+async function whyNone(client: Client, server: string | undefined, signal: AbortSignal): Promise<string> {
+  const connects = `a server that is not connected lists none; sallyport start ${server ?? 'NAME'} connects it`
+  if (server === undefined) return connects
+  const { state, reason } = await client.call('servers/get', { server }, { signal })
+  if (state === 'pending') return connects
+  if (state === 'connected') return `${server} lists none, or its entry exposes none of them`
+  return `${server} is not connected: ${reason ?? state}; see sallyport show ${server}`
+}
+
+function print(tools: readonly ToolView[]): void {
   printTable(
     ['SERVER', 'TOOL', 'POLICY', 'DESCRIPTION'],
     tools.map((tool): (string | Cell)[] => [

@@ -128,3 +128,20 @@ test('where no server is connected the list of tools says what connects one', as
   expect((await at.run([verb, 'plain'])).status).toBe(0)
   expect((await at.run(['tools', 'plain'])).stdout).toContain('echo')
 }, 60_000)
+
+test('of a server that may not run, or shows no tool, the list says so, and not to start it', async () => {
+  const shut = fixture('echo', { trust: 'sandboxed' }) // its entry exposes no tool
+  const servers = { halted: fixture('echo'), off: fixture('echo', { enabled: false }), shut }
+  await using at = await daemon(configOf(servers))
+  await at.client.call('servers/quarantine', { server: 'halted', reason: 'a look' })
+  await at.client.call('servers/start', { server: 'shut' })
+  for (const [server, told] of [
+    [
+      'halted',
+      'halted is not connected: it is quarantined: a look; an operator lets it run again with sallyport release halted; see sallyport show halted',
+    ],
+    ['off', 'off is not connected: server off is disabled by its entry; see sallyport show off'],
+    ['shut', 'shut lists none, or its entry exposes none of them'],
+  ] as const)
+    expect(await at.run(['tools', server])).toMatchObject({ status: 0, stderr: `no tools: ${told}\n` })
+}, 60_000)
