@@ -145,3 +145,21 @@ test('of a server that may not run, or shows no tool, the list says so, and not 
   ] as const)
     expect(await at.run(['tools', server])).toMatchObject({ status: 0, stderr: `no tools: ${told}\n` })
 }, 60_000)
+
+test('a reset of what has no record says whether it is the server or the tool that nobody knows', async () => {
+  await using at = await daemon(configOf({ plain: fixture('echo'), fresh: fixture('echo') }))
+  await at.client.call('declarations/accept', { server: 'plain' })
+  for (const [line, told] of [
+    ['plian', 'no server is called "plian"; did you mean plain?; see sallyport ps (ERR_SERVER_NOT_FOUND)'],
+    ['nope echo', 'no server is called "nope"; see sallyport ps (ERR_SERVER_NOT_FOUND)'],
+    [
+      'plain ecoh',
+      'nothing is known of a tool ecoh of plain; did you mean echo?; see sallyport trust (ERR_TOOL_NOT_FOUND)',
+    ],
+    ['fresh', 'nothing is known of any tool of fresh; see sallyport trust (ERR_TOOL_NOT_FOUND)'],
+  ] as const)
+    expect(await at.run(['trust', 'reset', ...line.split(' ')])).toMatchObject({
+      status: 8,
+      stderr: `sallyport: ${told}\n`,
+    })
+}, 60_000)

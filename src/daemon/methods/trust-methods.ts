@@ -105,13 +105,10 @@ export function trustMethods({ governance, supervisor, machine }: TrustPorts): M
       return { trust: trustOf(governance, server ?? null) }
     },
     async 'trust/reset'({ server, tool, reason = 'an operator said so' }, { caller }) {
-      const tools = tool === undefined ? toolsOf(governance, server) : [tool]
-      if (!toolsOf(governance, server).some((known) => tools.includes(known)))
-        throw new SallyportError(
-          'ERR_TOOL_NOT_FOUND',
-          `nothing is known of ${server}${tool === undefined ? '' : `/${tool}`}; see sallyport trust`,
-          { server, tool: tool ?? null },
-        )
+      const known = toolsOf(governance, server)
+      if (known.length === 0) supervisor.get(caller, server) // or there is no such server
+      const tools = tool === undefined ? known : known.filter((one) => one === tool)
+      if (tools.length === 0) throw unearned(server, tool ?? null, known)
       for (const one of tools) await governance.resetTrust(server, one, reason, actor(caller))
       return { reset: trustOf(governance, server).filter((view) => tools.includes(view.tool)) }
     },
@@ -158,6 +155,16 @@ function expectKnown(governance: Governance, server: string | null, tool: string
   throw new SallyportError(
     'ERR_TOOL_NOT_FOUND',
     `${what}${meant(tool, known)}; see sallyport tools${server === null ? '' : ` ${server}`}`,
+    { server, tool },
+  )
+}
+
+/** Nothing begins anew of what has no record. */
+function unearned(server: string, tool: string | null, known: readonly string[]): SallyportError {
+  const what = tool === null ? 'any tool' : `a tool ${tool}`
+  return new SallyportError(
+    'ERR_TOOL_NOT_FOUND',
+    `nothing is known of ${what} of ${server}${meant(tool ?? '', known)}; see sallyport trust`,
     { server, tool },
   )
 }
