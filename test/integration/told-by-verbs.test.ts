@@ -163,3 +163,12 @@ test('a reset of what has no record says whether it is the server or the tool th
       stderr: `sallyport: ${told}\n`,
     })
 }, 60_000)
+
+test('events behind one that is yet to come are refused: their numbers may be those of an earlier start', async () => {
+  await using at = await daemon()
+  const { status, stderr } = await at.run(['events', '--since', '1000000'])
+  expect(status).toBe(7)
+  expect(stderr).toMatch(
+    /params\.since: got 1000000, expected at most \d+, the latest event; each start of the daemon numbers them anew/,
+  )
+})

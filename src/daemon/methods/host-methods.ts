@@ -96,7 +96,7 @@ function subscribe(
   if (since > seq)
     throw new SallyportError(
       'ERR_INVALID_PARAMS',
-      `events/subscribe: params.since: got ${since}, expected at most ${seq}; the daemon is a new one, subscribe without since`,
+      `events/subscribe: params.since: got ${since}, expected at most ${seq}, the latest event; each start of the daemon numbers them anew: leave it out for what comes, or say 0 for all that is kept`,
       { seq },
     )
   call.afterReply((stream) => feedEvents(events, since, call.caller, stream))
