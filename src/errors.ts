@@ -63,7 +63,7 @@ export const catalogue = {
   ERR_TOOL_NOT_FOUND: entry(8, 1060, 'The server has no such tool, or does not expose it.'),
   ERR_TOOL_FAILED: entry(1, 1061, 'The tool ran and said that it failed.'),
   ERR_POLICY_DENIED: entry(2, 1062, 'A rule, the server’s trust or its tool list denies the call.'),
-  ERR_APPROVAL_UNAVAILABLE: entry(2, 1063, 'The rule says ask, and nobody can be asked: a denial.'),
+  ERR_APPROVAL_UNAVAILABLE: entry(2, 1063, 'The rule says ask, and nobody can be asked, or what was asked about was accepted anew meanwhile: a denial.'),
   ERR_APPROVAL_DENIED: entry(2, 1084, 'An operator was asked, and said no.'),
   ERR_APPROVAL_TIMEOUT: entry(2, 1085, 'An operator was asked, and did not answer in time.', { retryable: true }),
   ERR_ARGUMENTS_INVALID: entry(7, 1086, 'The arguments are not what the tool’s accepted schema says.'),

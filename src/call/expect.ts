@@ -75,25 +75,35 @@ export function expectReadAlike(proposal: Said): void {
 const notExact = ({ written, read }: Inexact, so: string): string =>
   `${written.slice(0, 40)} is more than a double holds, so that ${so}; write ${read}, or pass it as a string`
 
-/** Id of the approval that was given. */
+/** Id of the approval that was given to a call of that identity. */
 export function expectGranted(
   answer: ApprovalAnswer,
   proposal: Proposal,
+  identity: string,
   registry: Registry,
 ): Promise<never> | string {
   if (answer.granted) return answer.approval
   const { by, isTimeout, reason } = answer
   if (isTimeout) throw denied(proposal, 'ERR_APPROVAL_TIMEOUT', reason)
   if (by !== null) throw denied(proposal, 'ERR_APPROVAL_DENIED', reason)
-  return whyUnanswered(proposal, registry, reason)
+  return whyUnanswered(proposal, identity, registry, reason)
 }
 
 /** Nobody said no: what was to be approved is not what was accepted any more, or there was nobody. */
-async function whyUnanswered(proposal: Proposal, registry: Registry, reason: string): Promise<never> {
+async function whyUnanswered(
+  proposal: Proposal,
+  asked: string,
+  registry: Registry,
+  reason: string,
+): Promise<never> {
   const { server, instance, kind, subject } = proposal
   await proposal.comparing()
-  expectAccepted(registry.standing(server.name, instance, kind, subject), proposal)
-  throw denied(proposal, 'ERR_APPROVAL_UNAVAILABLE', reason)
+  const { identity } = expectAccepted(registry.standing(server.name, instance, kind, subject), proposal)
+  const why =
+    identity === asked
+      ? reason
+      : `${reason}: it was accepted anew, as ${identity}, while a yes to ${asked} was waited for; call again`
+  throw denied(proposal, 'ERR_APPROVAL_UNAVAILABLE', why)
 }
 
 type Registry = Pick<GovernPorts['registry'], 'standing'>

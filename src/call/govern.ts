@@ -146,7 +146,7 @@ class Passage implements Told {
     if (!answer.granted && answer.by === null) this.#waiting.signal.throwIfAborted()
     // The question was one of a policy that does not hold any more: what holds now decides, from the beginning.
     if (ports.policyVersion(server.name) !== policyVersion) return this.propose()
-    return this.#permit(decided, await expectGranted(answer, proposal, ports.registry))
+    return this.#permit(decided, await expectGranted(answer, proposal, identity, ports.registry))
   }
 
   #permit(decided: Decided, approval: string | null): null {

@@ -257,6 +257,17 @@ describe('the secrets of a call', () => {
   })
 })
 
+test('a call whose question ended since more was accepted is told so, and to call again', async () => {
+  const answer: ApprovalAnswer = { granted: false, by: null, reason: 'it has changed', isTimeout: false }
+  const anew: Standing = { ...accepted, identity: 'files/read_file@1#2' }
+  world = { ...world, action: 'ask', answer, standingAtBoundary: anew }
+  await expect(run()).rejects.toMatchObject({
+    code: 'ERR_APPROVAL_UNAVAILABLE',
+    message:
+      'files read_file was not called: it has changed: it was accepted anew, as files/read_file@1#2, while a yes to files/read_file@1#1 was waited for; call again',
+  })
+})
+
 const refused: readonly [string, string, Partial<World>, Partial<Proposal>][] = [
   [
     'the declaration was not accepted',
