@@ -144,6 +144,24 @@ test('one disk that takes it is enough; with none, that is told', async () => {
   renameSync(join(state, 'journal.away'), at.directory)
 })
 
+test('what was owed is on record once, though a file of it can’t be removed, and that is told', async () => {
+  await using dir = await tempDir()
+  const owedPaths = [join(dir.path, 'blocked'), join(dir.path, 'journal.owed')]
+  mkdirSync(owedPaths[0] ?? '')
+  await using at = await life(dir.path, owedPaths)
+  await accept(at)
+  await violate(at, dir.path)
+  renameSync(join(dir.path, 'journal.away'), at.directory)
+  for (const _ of ['paid', 'nothing is owed']) await at.governance.consequences.recorded()
+  expect(bodies(at, 'trust.violated')).toHaveLength(2)
+  expect(at.governance.ledger.trust(name, 'echo')).toMatchObject({ epoch: 2 })
+  expect(existsSync(owedPaths[1] ?? '')).toBe(false)
+  expect(at.events.at(-1)).toMatchObject({
+    type: 'journal/not-kept',
+    detail: { what: 'owed-file', reason: expect.stringContaining('the next start records it once more') },
+  })
+})
+
 test('a head file that can’t be written is told of as that, and the records are kept', async () => {
   await using dir = await tempDir()
   mkdirSync(join(dir.path, 'journal.head.draft', 'in the way'), { recursive: true })

@@ -46,6 +46,8 @@ export function tellRefusal(
 /** What is not kept -> what that takes away, and what it does not. */
 const notKeptMeans = {
   owed: 'what has effect already is on no disk, and a kill loses it',
+  'owed-file':
+    'what was owed is on record; a file that has it still can’t be removed, and the next start records it once more',
   head: 'the records are kept; where they end is not written beside them, so an end that is cut off may not be seen',
   snapshot: 'the records are kept; a snapshot of them is not, so a start reads more of them',
   pruning: 'the records are kept; those older than journal.keep_days are not let go of',

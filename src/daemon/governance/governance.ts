@@ -136,7 +136,7 @@ export class Governance implements AsyncDisposable {
     const key = await loadKey(keyPath, directory)
     const tell = (type: string, detail = {}): void => emit(event(type, null, detail))
     const warn = (...failure: Parameters<typeof notKept>): void => emit(notKept(...failure))
-    const owed = new OwedFile({ paths: owedPaths, key, redactor, warn: (error) => warn('owed', error) })
+    const owed = new OwedFile({ paths: owedPaths, key, redactor, warn })
     const keeping = Keeping.open({
       directory,
       key,

@@ -26,8 +26,8 @@ export interface OwedOptions {
   readonly key: Uint8Array
   /** Takes out what must not be kept */
   readonly redactor: Redactor
-  /** Told where no path takes it: a kill before the journal is mended loses it */
-  readonly warn: (error: SallyportError) => void
+  /** Told where no path takes what is `owed`, which a kill loses then, and of an `owed-file` that stays though all is on record */
+  readonly warn: (what: 'owed' | 'owed-file', error: SallyportError) => void
 }
 
 /** What was found of an earlier life. */
@@ -83,14 +83,20 @@ export class OwedFile {
         removeDraft(path)
       }
     this.#isThere ||= written > 0
-    if (written === 0 && failure !== null) warn(SallyportError.from(failure))
+    if (written === 0 && failure !== null) warn('owed', SallyportError.from(failure))
   }
 
-  /** Nothing is owed any more. */
+  /** Nothing is owed any more; what can't be removed is tried again the next time. */
   clear(): void {
     if (!this.#isThere) return
-    for (const path of this.#options.paths) rmSync(path, { force: true })
     this.#isThere = false
+    for (const path of this.#options.paths)
+      try {
+        rmSync(path, { force: true })
+      } catch (error) {
+        this.#isThere = true
+        this.#options.warn('owed-file', SallyportError.from(error))
+      }
   }
 }
 
