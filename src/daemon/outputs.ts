@@ -66,11 +66,13 @@ export class Outputs implements Overflow, AsyncDisposable {
     this.#kept.set(call, { principal, path, bytes, timer })
     try {
       await writeFile(path, text, { flag: 'wx', mode: 0o600 })
-      return path
     } catch {
       this.#drop(call)
-      return null
     }
+    if (this.#kept.has(call)) return path
+    // Where it was crowded out meanwhile, it may have been removed before it was there.
+    await remove(path)
+    return null
   }
 
   /** A piece of what a call of the caller's left, ending between two characters. */
@@ -112,10 +114,12 @@ export class Outputs implements Overflow, AsyncDisposable {
     if (kept === undefined) return
     clearTimeout(kept.timer)
     this.#kept.delete(call)
-    // A folder that goes away takes it along.
-    void rm(kept.path, { force: true }).catch(() => undefined)
+    void remove(kept.path)
   }
 }
+
+/** A folder that goes away takes it along. */
+const remove = (path: string): Promise<void> => rm(path, { force: true }).catch(() => undefined)
 
 const gone = (call: CallId): SallyportError =>
   new SallyportError(

@@ -124,6 +124,16 @@ test('what is kept is bounded, for one principal and for all, and the oldest goe
   expect(await outputs.keep(id(6), '1', 'x'.repeat(300))).toBe(null)
 })
 
+test('what is crowded out while it is written is not kept, and its caller is told of no file', async () => {
+  const { folder, directory, outputs } = await open({ bounds: { principal: 100, all: 100 } })
+  await using _folder = folder
+  await using _outputs = outputs
+  const kept = [1, 2].map((n) => outputs.keep(id(n), '1', 'x'.repeat(60)))
+  const [first, second] = await Promise.all(kept)
+  expect(first).toBeNull()
+  expect(readdirSync(directory).map((name) => join(directory, name))).toEqual([second])
+})
+
 test('what is kept goes by age, with the daemon, and at the next start', async () => {
   const { folder, directory, outputs } = await open({ keepMs: 50 })
   await using _folder = folder
