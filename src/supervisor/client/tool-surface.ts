@@ -1,5 +1,7 @@
 // The tools that one server shows to one principal's control calls, with the generation in which each became what it is.
 import { SallyportError } from '../../errors.ts'
+import { within } from '../../lib/deadline.ts'
+import { noList } from '../message/unavailable.ts'
 import type { RequestOptions } from './options.ts'
 import type { McpClient } from './mcp-client.ts'
 import { untilQuiet } from './quiet.ts'
@@ -55,8 +57,12 @@ export class ToolSurface {
   known(): Promise<void> | null {
     if (!this.#isStale && this.#fetching === null) return null
     const { server } = this.#options
-    const options = { timeoutMs: server.timeouts.initializeMs, signal: never }
-    const ask = (): Promise<boolean> => this.#fetching ?? this.fetch(options)
+    const { initializeMs: timeoutMs } = server.timeouts
+    // One that is on its way may take longer than whoever waits for it.
+    const ask = (): Promise<boolean> =>
+      this.#fetching === null
+        ? this.fetch({ timeoutMs, signal: never })
+        : within(this.#fetching, timeoutMs, () => noList(server))
     const question = { server, ask, isStale: () => this.#isStale }
     this.#settling ??= untilQuiet(question).finally(() => (this.#settling = null))
     return this.#settling

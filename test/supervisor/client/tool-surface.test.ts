@@ -3,17 +3,24 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { RawJson } from '../../../src/lib/raw-json.ts'
+import type { ServerSettings } from '../../../src/schema/settings.ts'
 import { eventually } from '../../support/eventually.ts'
 import { handled } from '../../support/handled.ts'
 import { serverSettings } from '../../support/server-settings.ts'
 import { caller, superviseAll } from '../../support/supervisor.ts'
 import { tempDir } from '../../support/temp-dir.ts'
 
-test('no call is sent while the list is on its way for another', async () => {
-  await using dir = await tempDir()
+/** One server that holds its list back once its `poison` was called, and what calls it. */
+async function stage(timeouts: Partial<ServerSettings['timeouts']> = {}) {
+  const dir = await tempDir()
   const [record, gate] = [join(dir.path, 'calls'), join(dir.path, 'gate')]
   const settings = serverSettings('held-list.mjs')
-  await using all = await superviseAll([{ ...settings, args: [...settings.args, record, gate] }])
+  const server = {
+    ...settings,
+    args: [...settings.args, record, gate],
+    timeouts: { ...settings.timeouts, ...timeouts },
+  }
+  const all = await superviseAll([server])
   const call = (tool: string) =>
     all.supervisor.call(
       caller(),
@@ -27,7 +34,21 @@ test('no call is sent while the list is on its way for another', async () => {
       },
       { signal: new AbortController().signal },
     )
-  const reached = (): readonly string[] => readFileSync(record, 'utf8').trim().split('\n')
+  return {
+    all,
+    call,
+    gate,
+    reached: (): readonly string[] => readFileSync(record, 'utf8').trim().split('\n'),
+    async [Symbol.asyncDispose]() {
+      await all[Symbol.asyncDispose]()
+      await dir[Symbol.asyncDispose]()
+    },
+  }
+}
+
+test('no call is sent while the list is on its way for another', async () => {
+  await using at = await stage()
+  const { all, call, gate, reached } = at
   await call('echo')
   await call('poison')
   const first = handled(expect(call('echo')).rejects.toMatchObject({ code: 'ERR_DECLARATION_MISMATCH' }))
@@ -38,3 +59,14 @@ test('no call is sent while the list is on its way for another', async () => {
   await Promise.all([first, second])
   expect(reached()).toEqual(['echo', 'poison', 'list'])
 })
+
+test('a call that waits for a list that never comes is told that, and not that it keeps changing', async () => {
+  await using at = await stage({ initializeMs: 1500 })
+  await at.call('echo')
+  await at.call('poison')
+  await eventually(() => at.reached().includes('list'), 10_000) // asked for by nobody's call
+  await expect(at.call('echo')).rejects.toMatchObject({
+    code: 'ERR_INITIALIZE_TIMEOUT',
+    message: 'mcp server fixture did not say what it lists within timeouts.initialize_ms (1500)',
+  })
+}, 20_000)
