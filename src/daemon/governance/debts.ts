@@ -31,10 +31,15 @@ export class Debts implements AsyncDisposable {
     await this.#record()
   }
 
-  /** Resolves when nothing is owed any more, what is on its way into the journal included. */
+  /** Resolves when nothing is owed any more, what is on its way into the journal included, and what has come meanwhile. */
   async pay(): Promise<void> {
-    await this.#underWay
-    await this.#record()
+    for (;;) {
+      const recording = this.#record()
+      const underWay = this.#underWay
+      await recording
+      await underWay
+      if (this.#owed.length === 0 && underWay === this.#underWay) return
+    }
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -43,6 +48,7 @@ export class Debts implements AsyncDisposable {
   }
 
   #record(): Promise<void> {
+    if (this.#owed.length === 0) return Promise.resolve()
     const recording = this.#recordAll()
     const before = this.#underWay
     this.#underWay = recording.catch(() => undefined).then(() => before)
@@ -51,7 +57,6 @@ export class Debts implements AsyncDisposable {
 
   async #recordAll(): Promise<void> {
     const owed = this.#owed
-    if (owed.length === 0) return
     this.#owed = []
     try {
       await Promise.all(

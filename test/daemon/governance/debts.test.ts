@@ -16,7 +16,8 @@ const quarantined: StrictFact = {
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
-test('what waits for debts to be paid waits for one that is being recorded, and has it tried again where that fails', async () => {
+/** Debts, and what was handed to the journal, which says in its time what became of it. */
+const stage = () => {
   const ledger = new Ledger({ provisionalAfter: 10, trustedAfter: 50 })
   const asked: PromiseWithResolvers<{ seq: number }>[] = []
   const record = (): Promise<{ seq: number }> => {
@@ -25,7 +26,12 @@ test('what waits for debts to be paid waits for one that is being recorded, and 
     return one.promise
   }
   const file = new OwedFile({ paths: [], key: randomBytes(32), redactor, warn: () => undefined })
-  await using debts = new Debts(ledger, { record }, file)
+  return { ledger, asked, debts: new Debts(ledger, { record }, file) }
+}
+
+test('what waits for debts to be paid waits for one that is being recorded, and has it tried again where that fails', async () => {
+  const { ledger, asked, debts } = stage()
+  await using _debts = debts
   ledger.anticipate(quarantined)
   const owing = handled(debts.owe([{ fact: quarantined, evidence: {} }]))
   let isPaid = false
@@ -40,4 +46,18 @@ test('what waits for debts to be paid waits for one that is being recorded, and 
   asked[1]?.resolve({ seq: 1 })
   await paying
   expect(ledger.quarantine('files')).toBeNull() // not ahead of its record any more, which is for the journal to fold
+})
+
+test('so it waits for one that comes while it waits for another', async () => {
+  const { asked, debts } = stage()
+  const owing = [debts.owe([{ fact: quarantined, evidence: {} }])]
+  let isPaid = false
+  const paying = Promise.all([debts.pay(), debts.pay()]).then(() => (isPaid = true))
+  await turn()
+  owing.push(debts.owe([{ fact: quarantined, evidence: {} }]))
+  asked[0]?.resolve({ seq: 1 })
+  await turn()
+  expect([asked.length, isPaid]).toEqual([2, false])
+  asked[1]?.resolve({ seq: 2 })
+  await Promise.all([...owing, paying])
 })
