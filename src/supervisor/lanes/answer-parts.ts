@@ -1,15 +1,20 @@
 // Parts of an answer that are looked for that say something of the whole: the version of a handshake, its size.
 import { SallyportError } from '../../errors.ts'
 import { decodeString, type Member } from '../../lib/json-scan.ts'
+import { onePiece } from '../../lib/one-piece.ts'
 import type { ServerSettings } from '../../schema/settings.ts'
 import type { HostRequest } from './conversation.ts'
 import type { Response } from '../message/envelope.ts'
 
-/** The protocol version that a handshake's result names, or null. */
+/** Longest version that is one, bytes with its quotes */
+const longestVersion = 64
+
+/** The protocol version that a handshake's result names, or null; nothing of the answer is kept with it. */
 export function versionOf(text: string, result: Member): string | null {
   const version = result.inner.find(({ key }) => key === 'protocolVersion')
   if (version === undefined || text.charCodeAt(version.start) !== 34) return null
-  return decodeString(text.slice(version.start, version.end))
+  if (version.end - version.start > longestVersion) return null
+  return onePiece(decodeString(text.slice(version.start, version.end)))
 }
 
 /** Why an answer to a governed request is larger than a caller may get; null where it is not. */
