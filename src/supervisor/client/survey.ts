@@ -58,6 +58,6 @@ export class Survey {
 
   async #run(): Promise<void> {
     await untilQuiet(this.#question)
-    this.#isKnown = true
+    this.#isKnown = !this.#isStale // it may have changed since, in this very turn
   }
 }
