@@ -88,13 +88,13 @@ export async function removeRecord(path: string, daemon: DaemonId): Promise<void
   if (text.includes(JSON.stringify(daemon))) await rm(path, { force: true })
 }
 
-/** Whether a daemon answers at the door of a runtime directory. */
+/** Whether a daemon answers at the door of a runtime directory, if only by letting nobody in. */
 export async function answers(directory: string): Promise<boolean> {
   try {
     await using _caller = await dial(runtimePaths(directory).hostSocket)
     return true
   } catch (error) {
-    return error instanceof SallyportError && error.code !== 'ERR_DAEMON_UNAVAILABLE'
+    return error instanceof SallyportError && error.code === 'ERR_NOT_AUTHORISED'
   }
 }
 

@@ -3,7 +3,7 @@ import { connect } from 'node:net'
 import type { Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import { SallyportError } from '../errors.ts'
-import { errnoOf } from '../lib/missing.ts'
+import { errnoOf, isShortage } from '../lib/missing.ts'
 import type { RawJson } from '../lib/raw-json.ts'
 import { parseReply, requestLine } from './framing.ts'
 import { LineBuffer } from './line-buffer.ts'
@@ -14,7 +14,7 @@ const connectDeadlineMs = 5000
 /** Time between two attempts where it holds no more for now, ms */
 const againMs = 10
 
-/** Opens a socket of a daemon. Throws ERR_DAEMON_UNAVAILABLE where nobody listens, ERR_NOT_AUTHORISED where it is not ours to open. */
+/** Opens a socket of a daemon. Throws ERR_DAEMON_UNAVAILABLE where nobody listens, ERR_NOT_AUTHORISED where it is not ours to open, ERR_SHORTAGE where there is nothing to open it with. */
 export async function dial(
   path: string,
   { signal }: { signal?: AbortSignal | undefined } = {},
@@ -24,9 +24,8 @@ export async function dial(
     try {
       return new Caller(await connected(path, end - performance.now(), signal), path)
     } catch (error) {
-      // A daemon that is there, and has more to let in than its socket holds
-      const isFull = error instanceof SallyportError && errnoOf(error.cause) === 'EAGAIN'
-      if (!isFull || performance.now() >= end) throw error
+      const mayPass = error instanceof SallyportError && isFull(error.cause)
+      if (!mayPass || performance.now() >= end) throw error
     }
   }
 }
@@ -220,8 +219,12 @@ function translate(path: string, error: NodeJS.ErrnoException): SallyportError {
       { path },
       { cause: error },
     )
+  if (isShortage(error) && !isFull(error)) return SallyportError.from(error)
   return unavailable(path, error.code ?? error.message, error)
 }
+
+/** A daemon is there, and has more to let in than its socket holds. */
+const isFull = (error: unknown): boolean => errnoOf(error) === 'EAGAIN'
 
 function unavailable(path: string, why: string, cause?: Error): SallyportError {
   return new SallyportError(

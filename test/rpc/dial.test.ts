@@ -8,6 +8,7 @@ import type { Call, Service } from '../../src/rpc/answering.ts'
 import { eventually } from '../support/eventually.ts'
 import { fullBacklog } from '../support/full-backlog.ts'
 import { serveOn } from '../support/control.ts'
+import { withoutDescriptors } from '../support/no-descriptors.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
 const service = (call: Service['call']): Service => ({
@@ -79,6 +80,14 @@ it('a daemon whose socket holds no more for now is waited for', async () => {
   daemon.goOn()
   await using caller = await dialled
   expect(await caller.call('session/attach', {})).toEqual({ session: 's-1' })
+})
+
+it('a caller that has no descriptor left is told that, and not that there is no daemon', async () => {
+  await using folder = await tempDir()
+  expect(JSON.parse(await withoutDescriptors('dial', join(folder.path, 'any')))).toMatchObject({
+    message: expect.stringMatching(/EMFILE.*; stop what uses up descriptors/),
+    data: { code: 'ERR_SHORTAGE' },
+  })
 })
 
 it('no daemon is ERR_DAEMON_UNAVAILABLE with the command that starts one', async () => {
