@@ -365,6 +365,28 @@ test('a server that knows only the later era is spoken to in that', async () => 
   expect(JSON.stringify(result.data)).toContain('io.modelcontextprotocol/protocolVersion')
 })
 
+test.each(['-32601', '-32602', '-32600'])(
+  'so is one that refuses initialize by %s, as a method that it does not have',
+  async (code) => {
+    const modern = serverSettings('discover.mjs', { args: [fixture('discover.mjs'), 'modern', code] })
+    await using all = await superviseAll([modern])
+    const result = await all.supervisor.call(caller(), callOf('pid'), waiting)
+    expect(JSON.stringify(result.data)).toContain('io.modelcontextprotocol/protocolVersion')
+  },
+)
+
+test.each(['error', 'dies'])(
+  'a server that refuses initialize, and %s at server/discover, has refused initialize',
+  async (kind) => {
+    const server = serverSettings('discover.mjs', { args: [fixture('discover.mjs'), kind, '-32601'] })
+    await using all = await superviseAll([server])
+    const call = all.supervisor.call(caller(), callOf('pid'), waiting)
+    await expect(call).rejects.toMatchObject({
+      message: expect.stringContaining('it refused initialize: no'),
+    })
+  },
+)
+
 test('in the later era, too, what is digested and recorded are the bytes that the server is sent', async () => {
   const modern = serverSettings('discover.mjs', { args: [fixture('discover.mjs'), 'modern'] })
   await using all = await superviseAll([modern])
