@@ -98,20 +98,15 @@ export class RegisteredServer implements AsyncDisposable {
 
   /** The slot of a principal's control calls; made when first asked for, without starting anything. */
   slot(principal: string): ControlSlot {
-    const existing = this.#slots.get(principal)
-    if (existing !== undefined) return existing
     const { settings: server, logs } = this
     const lost = (loss: Lost): boolean => this.#lost(loss)
-    const slot = new ControlSlot({
-      server,
-      principal,
-      ports: this.#ports,
-      logs,
-      generations: this.#generations,
-      lost,
-    })
-    this.#slots.set(principal, slot)
-    return slot
+    const shared = { ports: this.#ports, logs, generations: this.#generations, lost }
+    return kept(this.#slots, principal, () => new ControlSlot({ server, principal, ...shared }))
+  }
+
+  /** The same, or null before that: whoever only looks makes none, which would be shown as stopped. */
+  madeSlot(principal: string): ControlSlot | null {
+    return this.#slots.get(principal) ?? null
   }
 
   /** The slots that a caller may see. */

@@ -152,7 +152,7 @@ export class Supervisor implements AsyncDisposable {
     { signal, length = 'list' }: Waiting & { readonly length?: DescriptionLength },
   ): Promise<ShownTools & { readonly generation: number }> {
     const named = server === null ? null : this.#server(caller, server)
-    await named?.slot(caller.principal.id).settled({ signal })
+    await named?.madeSlot(caller.principal.id)?.settled({ signal })
     const servers = named === null ? this.#visible(caller) : [named]
     const generation = this.#generations.latest // of before: what changes while they are looked at is another
     return { ...(await shownTools(servers, caller, this.#ports, length)), generation }

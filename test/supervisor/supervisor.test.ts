@@ -121,6 +121,19 @@ test('a server that asks for what cannot be enforced is refused by name', async 
   expect(all.supervisor.list(caller())[0]).toMatchObject({ state: 'failed' })
 })
 
+test('listing tools makes no instance of servers that never ran, which would be shown as stopped', async () => {
+  const off = serverSettings('echo.mjs', { name: 'off', enabled: false, disabledReason: 'so it is' })
+  await using all = await superviseAll([off, serverSettings('echo.mjs', { name: 'halted' })])
+  await all.supervisor.quarantine('halted', 'a look')
+  await all.supervisor.tools(caller(), null, waiting)
+  await all.supervisor.tools(caller(), 'off', waiting)
+  const shown = all.supervisor.list(caller()).map(({ state, instances }) => ({ state, instances }))
+  expect(shown).toEqual([
+    { state: 'disabled', instances: [] },
+    { state: 'failed', instances: [] },
+  ])
+})
+
 test('a disabled server is neither started nor attached', async () => {
   const off = serverSettings('echo.mjs', { enabled: false, disabledReason: 'its tags do not name mode ci' })
   await using all = await superviseAll([off])

@@ -34,7 +34,8 @@ function* viewsOf(
   length: DescriptionLength,
 ): Generator<ToolView, undefined> {
   for (const one of servers) {
-    const slot = one.slot(principal)
+    const slot = one.madeSlot(principal)
+    if (slot === null) continue
     const shown = (slot.tools?.tools ?? []).filter(({ listed }) =>
       ports.governor.shows(one.settings, slot.instance.id, listed),
     )
