@@ -11,7 +11,7 @@
 #include "shim.h"
 
 size_t ask(int socket, const char *method, const char *params, struct buffer *buffer, int deadline_ms) {
-  char request[512];
+  static char request[PARAMS_MAX_BYTES + 128];
   int length = snprintf(request, sizeof request,
                         "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"%s\",\"params\":%s}\n", method, params);
   if (send(socket, request, (size_t)length, MSG_NOSIGNAL) != length)

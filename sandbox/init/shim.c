@@ -13,7 +13,9 @@
 // What we speak, as src/rpc/protocol.ts has it; a test compares. The daemon refuses what it does not speak.
 #define PROTOCOL "sallyport/1"
 
-enum { ATTACH_MS = 60000, RESULT_MS = 2000, PARAMS_MAX_BYTES = NAME_MAX_BYTES + 64 };
+enum { ATTACH_MS = 60000, RESULT_MS = 2000 };
+
+#define USAGE "usage: sallyport-stdio NAME [--socket PATH] [--project FOLDER] [--no-autostart]"
 
 // A path comes from outside: a newline or an escape sequence in it must not forge a line on the host's terminal.
 static void blank_controls(char *line) {
@@ -54,7 +56,7 @@ static bool is_name(const char *text) {
 }
 
 struct options {
-  const char *server, *socket;
+  const char *server, *socket, *project;
   bool may_start;
 };
 
@@ -65,14 +67,15 @@ static struct options read_options(int argc, char **argv) {
       options.may_start = false;
     else if (strcmp(argv[index], "--socket") == 0 && index + 1 < argc)
       options.socket = argv[++index];
+    else if (strcmp(argv[index], "--project") == 0 && index + 1 < argc)
+      options.project = argv[++index];
     else if (argv[index][0] != '-' && options.server == NULL)
       options.server = argv[index];
     else
-      give_up(STATUS_USAGE,
-              "usage: sallyport-stdio NAME [--socket PATH] [--no-autostart]; not understood: ", argv[index]);
+      give_up(STATUS_USAGE, USAGE "; not understood: ", argv[index]);
   }
   if (options.server == NULL)
-    give_up(STATUS_USAGE, "usage: sallyport-stdio NAME [--socket PATH] [--no-autostart]", "");
+    give_up(STATUS_USAGE, USAGE, "");
   if (!is_name(options.server))
     give_up(STATUS_USAGE, "a server's name is 1 to 128 of A-Z a-z 0-9 _ . -, got: ", options.server);
   return options;
@@ -98,21 +101,23 @@ static struct json answer_in(const struct buffer *buffer, size_t line_bytes) {
 
 int stdio_main(int argc, char **argv) {
   static struct buffer down;
+  static char params[PARAMS_MAX_BYTES];
   struct json result, value;
-  char session[NAME_MAX_BYTES + 1], params[PARAMS_MAX_BYTES];
+  char session[NAME_MAX_BYTES + 1];
   long status;
 
   // 1. What the host gave us.
   set_signals();
   fill_standard_streams();
   struct options options = read_options(argc, argv);
+  const char *project = project_member(options.project);
 
   // 2. The daemon; a socket that was named is somebody's own business, so only the default one is brought up.
   const char *path = options.socket != NULL ? options.socket : socket_path();
   int socket = dial(path, options.may_start && options.socket == NULL);
 
   // 3. From the answer's newline on this is the MCP session; what came with the line is its beginning.
-  snprintf(params, sizeof params, "{\"server\":\"%s\",\"protocol\":\"" PROTOCOL "\"}", options.server);
+  snprintf(params, sizeof params, "{\"server\":\"%s\",\"protocol\":\"" PROTOCOL "\"%s}", options.server, project);
   size_t line = ask(socket, "session/attach", params, &down, ATTACH_MS);
   expect_result(answer_in(&down, line), &result);
   if (!json_member(result, "session", &value) || !json_text(value, session, sizeof session) ||

@@ -2,6 +2,7 @@
 #ifndef SALLYPORT_SHIM_H
 #define SALLYPORT_SHIM_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -9,6 +10,9 @@
 enum { STATUS_FAILED = 1, STATUS_UNAVAILABLE = 5, STATUS_NOT_AUTHORISED = 6, STATUS_USAGE = 7 };
 
 enum { RELAY_BYTES = 64 << 10, NAME_MAX_BYTES = 128 };
+
+// Of a path each byte may be escaped to six.
+enum { PROJECT_MAX_BYTES = 6 * PATH_MAX + 32, PARAMS_MAX_BYTES = NAME_MAX_BYTES + 64 + PROJECT_MAX_BYTES };
 
 // What was read and not yet passed on.
 struct buffer {
@@ -24,8 +28,10 @@ const char *socket_path(void);
 int dial(const char *path, bool may_start);
 // autostart.c: starts `serve --background`; returns its pid, or -1.
 int start_daemon(void);
-// ask.c: one request, one line of answer. Bytes after the line stay in `buffer`. `params` is JSON: names in it hold letters that
-// JSON never escapes, as the callers have checked; with the method it is shorter than 400 bytes.
+// project.c: `,"project":"…"` for a folder, made absolute; nothing for NULL.
+const char *project_member(const char *folder);
+// ask.c: one request, one line of answer. Bytes after the line stay in `buffer`. `params` is JSON of less than PARAMS_MAX_BYTES:
+// names in it hold letters that JSON never escapes, as the callers have checked.
 size_t ask(int socket, const char *method, const char *params, struct buffer *buffer, int deadline_ms);
 // relay.c: bytes both ways until the socket ends.
 void relay(int socket, struct buffer *down);

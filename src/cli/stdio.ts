@@ -8,6 +8,7 @@ import { findInitBinary } from '../sandbox/init-binary.ts'
 interface StdioOptions {
   readonly autostart: boolean
   readonly runtime?: string
+  readonly project?: string
 }
 
 export function registerStdio(program: Command): void {
@@ -16,11 +17,13 @@ export function registerStdio(program: Command): void {
     .description('be that server on stdin and stdout, for a host’s configuration')
     .argument('<name>')
     .option('--no-autostart', 'fail where no daemon runs instead of starting one')
+    .option('--project <folder>', 'folder whose .sallyport.yaml narrows what the session may do')
     .option('--runtime <folder>', 'runtime directory of the daemon')
-    .action(async (name: string, { autostart, runtime }: StdioOptions) => {
+    .action(async (name: string, { autostart, runtime, project }: StdioOptions) => {
       const host = thisHost()
       const shim = join(dirname(await findInitBinary()), 'sallyport-stdio')
-      const args = autostart ? [name] : [name, '--no-autostart']
+      const narrowed = project === undefined ? [] : ['--project', project]
+      const args = [name, ...narrowed, ...(autostart ? [] : ['--no-autostart'])]
       const env = { ...host.env, SALLYPORT_RUNTIME_DIR: await runtimeDirectory(runtime, host) }
       if (typeof process.execve === 'function') process.execve(shim, [shim, ...args], env)
       // Before Node 22.15 a process can't become another; it waits beside it.

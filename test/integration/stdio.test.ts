@@ -45,6 +45,21 @@ it('an unmodified client finds its server behind it, and starts the daemon by th
   })
 })
 
+it('a session is narrowed by the file of the project that --project names, and only that one', async () => {
+  await using at = await place(config)
+  await mkdir(join(at.folder, 'project'))
+  const narrow = { version: 1, rules: [{ permission: 'mcp:echo:echo', action: 'deny' }] }
+  await writeFile(join(at.folder, 'project', '.sallyport.yaml'), JSON.stringify(narrow), { mode: 0o600 })
+  const narrowed = await host(at, ['echo', '--project', join(at.folder, 'project')])
+  const call = { name: 'echo', arguments: { a: 1 } }
+  await expect(narrowed.callTool(call)).rejects.toMatchObject({
+    message: expect.stringContaining('.sallyport.yaml rules[0] denies mcp:echo:echo'),
+  })
+  const whole = await host(at, ['echo'])
+  expect(await whole.callTool(call)).toMatchObject({ structuredContent: { a: 1 } })
+  await Promise.all([narrowed.close(), whole.close()])
+})
+
 it('ten hosts that start at once get one daemon and ten sessions', async () => {
   await using at = await place(config)
   const clients = await Promise.all(Array.from({ length: 10 }, () => host(at, ['echo'])))

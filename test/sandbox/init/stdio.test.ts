@@ -145,6 +145,22 @@ describe('the session', () => {
     })
   })
 
+  it.each([
+    ['/work/a "quoted"\\folder\n\u00e9', '/work/a "quoted"\\folder\n\u00e9'],
+    ['some/project', join(process.cwd(), 'some/project')],
+    ['.', `${process.cwd()}/.`],
+    [`/${'"'.repeat(4094)}`, `/${'"'.repeat(4094)}`],
+  ])('names the project’s folder %.40s', async (said, told) => {
+    await using folder = await tempDir()
+    await using daemon = await Daemon.listen(join(folder.path, 's'))
+    await using shim = new Shim(['files', '--project', said, '--socket', join(folder.path, 's')])
+    expect(await shim.end().ended).toBe(0)
+    expect(JSON.parse(daemon.requests[0] ?? '')).toMatchObject({
+      method: 'session/attach',
+      params: { server: 'files', protocol: 'sallyport/1', project: told },
+    })
+  })
+
   it('begins with the byte after the answer’s line', async () => {
     const attach = '{"id":1,"result":{"server":"files","session":"s-1"}}\n{"first":1}\n\n half'
     await attached({ attach, session: (socket) => socket.end(' line') }, async (shim) => {
@@ -344,6 +360,9 @@ describe('an error', () => {
     [['a', 'b']],
     [['a', '--what']],
     [['a', '--socket']],
+    [['a', '--project']],
+    [['a', '--project', '']],
+    [['a', '--project', 'x'.repeat(4096)]],
   ])('of usage is 7: %j', async (args) => {
     await using shim = new Shim(args)
     expect(await shim.ended).toBe(7)

@@ -1,0 +1,39 @@
+// The folder whose .sallyport.yaml narrows the session, as the host named it, in the words of `session/attach`.
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "shim.h"
+
+// A path may hold what JSON escapes; bytes that are not UTF-8 are left for the daemon to refuse.
+static void quote(const char *text, char *out) {
+  for (; *text != '\0'; text++) {
+    unsigned char byte = (unsigned char)*text;
+    if (byte < 0x20 || byte == '"' || byte == '\\')
+      out += sprintf(out, "\\u%04x", byte);
+    else
+      *out++ = *text;
+  }
+  *out = '\0';
+}
+
+const char *project_member(const char *folder) {
+  static char path[2 * PATH_MAX], member[PROJECT_MAX_BYTES], quoted[PROJECT_MAX_BYTES - 16];
+  size_t length = 0;
+  if (folder == NULL) return "";
+  // As where a variable of the host's is unset: the current folder is none that anybody named.
+  if (folder[0] == '\0') give_up(STATUS_USAGE, "--project: got nothing, expected a folder", "");
+  // Relative to where the host started us, which is the project itself for many.
+  if (folder[0] != '/') {
+    if (getcwd(path, PATH_MAX) == NULL) give_up(STATUS_USAGE, "--project: no current folder: ", strerror(errno));
+    length = strlen(path);
+    path[length++] = '/';
+  }
+  if (length + strlen(folder) >= PATH_MAX)
+    give_up(STATUS_USAGE, "--project: got a path of more than 4095 bytes: ", folder);
+  strcpy(path + length, folder);
+  quote(path, quoted);
+  snprintf(member, sizeof member, ",\"project\":\"%s\"", quoted);
+  return member;
+}
