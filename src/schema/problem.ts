@@ -118,12 +118,19 @@ function expectedFor(
       return `${keyword === 'minItems' ? 'at least' : 'at most'} ${limit} items`
     case 'minProperties':
     case 'maxProperties':
-      return `exactly one of ${keysOf(schema).join(', ')}`
+      return keysWanted(keyword, limit, schema)
     case 'uniqueItems':
       return 'no item twice'
     default:
       return `what the schema says (${keyword})`
   }
+}
+
+/** How many keys there must be, of those that there may be. */
+function keysWanted(keyword: string, limit: string, schema: Readonly<Record<string, unknown>>): string {
+  const keys = keysOf(schema).join(', ')
+  if (schema['minProperties'] === 1 && schema['maxProperties'] === 1) return `exactly one of ${keys}`
+  return keyword === 'minProperties' ? `at least ${limit} of ${keys}` : `at most ${limit} keys`
 }
 
 function mendFor(

@@ -204,6 +204,12 @@ describe('parameters of control methods', () => {
     expect(validateParams(method, params).ok).toBe(false)
   })
 
+  test('of keys that may come together, at least one is asked for', () => {
+    const validated = validateParams('servers/hold', {})
+    const expected = validated.ok ? [] : validated.problems.map((problem) => problem.expected)
+    expect(expected).toEqual(['at least 1 of name, server, tool, lineage, reason'])
+  })
+
   test('a name that objects have by birth is no method', () => {
     expect(isControlMethod('constructor')).toBe(false)
     expect(isControlMethod('servers/get')).toBe(true)
