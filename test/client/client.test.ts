@@ -138,6 +138,7 @@ describe('a host', () => {
     ['audit/query', {}, 'ERR_NOT_AUTHORISED'],
     ['daemon/obey', {}, 'ERR_METHOD_NOT_FOUND'],
     ['calls/cancel', {}, 'ERR_INVALID_PARAMS'],
+    ['calls/cancel', { reason: 'of no call' }, 'ERR_INVALID_PARAMS'],
     ['sallyport/hello', { protocol: 1 }, 'ERR_INVALID_PARAMS'],
     ['session/attach', { server: 'echo', protocol: null }, 'ERR_INVALID_PARAMS'],
     ['session/attach', { server: 'echo', protocol: '9'.repeat(65) }, 'ERR_INVALID_PARAMS'],

@@ -45,6 +45,8 @@ export function hostMethods(ports: MethodPorts): MethodTable<keyof HostMethods> 
     ...tools.table(),
     'tools/call': (params, call) => callTool(ports, params, call),
     'calls/cancel': ({ call_id, request, reason }, call) => {
+      if (call_id === undefined && request === undefined)
+        throw new SallyportError('ERR_INVALID_PARAMS', 'calls/cancel: expected a call_id, or a request')
       const isRequestCancelled = request !== undefined && call.cancel(request)
       const isCallCancelled =
         call_id !== undefined && supervisor.cancel(call.caller, call_id, reason ?? 'cancelled')
