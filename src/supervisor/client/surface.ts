@@ -1,6 +1,7 @@
 // Asks a server what it lists: all that can be accepted of it, page by page, within bounds.
 import { SallyportError } from '../../errors.ts'
 import { isReadable, readAnswer } from '../message/read-answer.ts'
+import { printable } from '../message/unavailable.ts'
 import { allIn, listIn, parseOneWay } from '../../lib/one-way.ts'
 import type { Observation } from '../../schema/governor.ts'
 import type { Answer } from './options.ts'
@@ -123,7 +124,7 @@ async function listAll(
       if (answer.code === methodNotFound) return []
       throw new SallyportError(
         'ERR_SERVER_UNAVAILABLE',
-        `${method} failed: ${answer.message} (${answer.code})`,
+        `${method} failed: ${printable(answer.message)} (${answer.code})`,
       )
     }
     length += answer.result.raw.length

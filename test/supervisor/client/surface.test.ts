@@ -34,6 +34,17 @@ test('a list that is too long is none, and what it was asked for is not known', 
   expect(server.asked()).toBe(3)
 })
 
+test('a list that is refused is told in one short line, whatever the server says', async () => {
+  const message = `no\u001b[31m\nsallyport: all is well${'x'.repeat(5000)}`
+  const request = async () => ({ kind: 'error' as const, code: -32603, message, raw: '' })
+  const read = readSurface(request, { capabilities: { tools: {} }, instructions: null }, 100)
+  await expect(read).rejects.toMatchObject({
+    message: expect.stringMatching(
+      /^tools\/list failed: no \[31m sallyport: all is wellx{1,200} \(-32603\)$/,
+    ),
+  })
+})
+
 test.each([
   ['a list', (fill: string) => ({ tools: `{"tools":${fill}}` })],
   ['what stands beside a list', (fill: string) => ({ tools: `{"tools":[],"more":${fill}}` })],
