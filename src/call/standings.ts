@@ -27,7 +27,10 @@ export class Standings {
           state: 'unaccepted',
           reason: `${server} lists ${subject} as nobody can look at it, so it can't be accepted: it says a key twice, holds half of a surrogate pair, its name is another tool's too, or it is nested too deep or longer than 262144 characters`,
         }
-      return { state: 'unknown', reason: `${server} has no tool of that name; see sallyport tools ${server}` }
+      const among =
+        live?.isFull === true ? ' among those that are looked at; raise tools.per_server, or' : ';'
+      const reason = `${server} has no tool of that name${among} see sallyport tools ${server}`
+      return { state: 'unknown', reason }
     }
     if (live !== null && live.digests.get(subject) !== tool.surfaceDigest) {
       if (!live.digests.has(subject))

@@ -18,6 +18,20 @@ test.each([
   })
 })
 
+test.each([
+  [true, ' among those that are looked at; raise tools.per_server, or see sallyport tools files'],
+  [false, '; see sallyport tools files'],
+])('so is one that was never accepted, and is not seen: %s', (isFull, words) => {
+  const is = { serverVersion: '1', codeDigest: 'c', restDigest: 'r' }
+  const accepted = { ...is, server: 'files', tools: new Map() } as unknown as AcceptedSurface
+  const change = { undeclared: [], changed: [], missing: [], isRestChanged: false }
+  const live = { ...is, change, digests: new Map([['write', 'w']]), unreadable: [], isFull }
+  expect(new Standings().of(accepted, live, 'tool', 'read')).toEqual({
+    state: 'unknown',
+    reason: `files has no tool of that name${words}`,
+  })
+})
+
 test('a tool that is listed as nobody can look at it is there, and not to be accepted', () => {
   const is = { serverVersion: '1', codeDigest: 'c', restDigest: 'r' }
   const accepted = { ...is, server: 'files', tools: new Map() } as unknown as AcceptedSurface
