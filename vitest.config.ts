@@ -2,21 +2,16 @@
 import { defineConfig } from 'vitest/config'
 import LongestFirst from './.ci/longest-first.ts'
 
-/** Folders whose tests are of words and bytes, and leave nothing in their process that another test could find. */
-const pure = ['call', 'config', 'journal', 'lib', 'schema'].map((folder) => `test/${folder}/**/*.test.ts`)
-const all = 'test/**/*.test.ts'
-
 export default defineConfig({
   cacheDir: 'dist/.vitest',
   test: {
     // Its default is below node_modules, which servers' packages are digested with
     fsModuleCachePath: 'dist/.vitest/modules',
-    globalSetup: 'test/support/probe-folder.ts', // once for both
-    // A process of its own takes each file a third of a second, which is most of what such tests take
-    projects: [
-      { extends: true, test: { name: 'pure', include: pure, isolate: false } },
-      { extends: true, test: { name: 'real', include: [all, ...pure.map((path) => `!${path}`)] } },
-    ],
+    globalSetup: 'test/support/probe-folder.ts',
+    include: ['test/**/*.test.ts'],
+    // A process of its own takes each file a third of a second of processor time: a test leaves nothing in its process that another
+    // could find
+    isolate: false,
     // Real processes on a machine that does other things too: once more, and the summary names who needed it
     retry: 1,
     testTimeout: 60_000,

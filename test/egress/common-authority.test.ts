@@ -1,6 +1,5 @@
 // The authority that tests share: what could not be made once is made for the next test that asks.
-import { expect, test } from 'vitest'
-import { commonAuthority } from '../support/certificates.ts'
+import { expect, test, vi } from 'vitest'
 import { tempDir } from '../support/temp-dir.ts'
 
 /** While no program is found by its name. */
@@ -15,6 +14,8 @@ async function withoutPrograms<T>(act: () => Promise<T>): Promise<T> {
 }
 
 test('a failure of openssl is that of one test, not of all after it', async () => {
+  vi.resetModules() // others in this process may have one
+  const { commonAuthority } = await import('../support/certificates.ts')
   await using folder = await tempDir()
   await expect(withoutPrograms(() => commonAuthority(folder.path))).rejects.toThrow('ENOENT')
   const authority = await commonAuthority(folder.path)
