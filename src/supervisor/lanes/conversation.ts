@@ -202,10 +202,11 @@ export class Conversation {
     return request.route === 'listen' ? this.cancel(id) : true
   }
 
-  /** Everything that the host waits for; from here on it waits for nothing. */
+  /** The server's process is gone. Returns everything that the host waits for: from here on it waits for nothing, and all ids are free. */
   giveUp(): readonly HostRequest[] {
     const open = this.hostRequests.values()
     this.hostRequests.clear()
+    this.#givenUp.clear()
     this.#resent.clear()
     return open
   }

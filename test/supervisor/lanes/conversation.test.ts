@@ -44,3 +44,13 @@ test('of very many that nobody waits for the oldest are forgotten, and their ids
   expect([0, 1, 1024].map((n) => talk.isOpen(idOf(n)))).toEqual([false, true, true])
   expect(talk.settle('sagain 0')).toBeNull()
 })
+
+test('of a process that is gone no answer comes any more, and all ids are free', () => {
+  const talk = new Conversation()
+  const waits = requestOf(idOf(1))
+  for (const request of [waits, requestOf(idOf(2)), requestOf(idOf(3), again)]) talk.open(request)
+  talk.cancel(idOf(2))
+  talk.expire(again.key)
+  expect(talk.giveUp()).toEqual([waits])
+  expect([1, 2, 3].map((n) => talk.isOpen(idOf(n)))).toEqual([false, false, false])
+})
