@@ -26,6 +26,7 @@ interface VerifyFlags {
   readonly driver?: DriverName
   readonly runtime?: string
   readonly format: keyof typeof formats
+  readonly json?: boolean
   readonly out?: string
   readonly selfCheck?: boolean
   readonly strict?: boolean
@@ -59,6 +60,7 @@ export function registerVerify(program: Command): void {
       'with --driver docker: the engine’s OCI runtime for the sandboxes of profiles',
     )
     .addOption(new Option('--format <format>', 'how to say it').choices(Object.keys(formats)).default('text'))
+    .addOption(new Option('--json', 'the same as --format json').conflicts('format'))
     .option('--out <file>', 'write the report there, instead of to stdout')
     .option('--self-check', 'take each control out in turn, and hold every probe to going red')
     .option(
@@ -99,7 +101,7 @@ async function verify(flags: VerifyFlags): Promise<void> {
     return { verification, placeOf: subject.placeOf }
   })
   interrupted[Symbol.dispose]()
-  const report = formats[flags.format]({
+  const report = formats[flags.json === true ? 'json' : flags.format]({
     version: packageVersion(),
     folder: process.cwd(),
     reported,

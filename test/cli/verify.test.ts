@@ -84,7 +84,7 @@ async function stating(lines: readonly string[]) {
 
 test('what is stated is tried, and told apart: what holds, what does not, what cannot be tried', async () => {
   await using stated = await stating([...holds, ...fails, ...errors])
-  const { out, err, status } = await sallyport(...stated.args, '--format', 'json')
+  const { out, err, status } = await sallyport(...stated.args, '--json')
   expect([status, err]).toEqual([4, expect.stringContaining('1/1 stated (bubblewrap): ')])
   const result = JSON.parse(out) as Result
   const assertions = result.verifications[0]?.assertions ?? []
@@ -140,6 +140,11 @@ test('a profile whose promises hold is 0, and the report is where --out says', a
 }, 120_000)
 
 describe('before anything is tried', () => {
+  test('two ways to say it are refused, to a program in JSON', async () => {
+    const { out, status } = await sallyport('--profile', 'offline', '--format', 'tap', '--json')
+    expect([status, JSON.parse(out)]).toEqual([7, { error: expect.objectContaining({ code: 1001 }) }])
+  })
+
   test.each([
     [7, 'ERR_USAGE', []],
     [7, 'ERR_USAGE', ['--profile', 'offline', '--format', 'pdf']],
