@@ -69,8 +69,8 @@ export const childrenOf = (pid: number): readonly ProcessIdentity[] => {
 }
 
 /**
- * Whether a process is `ancestor`, or was started by it or by one that it started, as their parents are now. One that has
- * ended is nobody's any more, and so no stranger.
+ * Whether a process is `ancestor`, or was started by it or by one that it started, as their parents are now. Of one that has
+ * ended, or that is not to be seen, nobody can say so.
  */
 export const isOwn = (pid: number, ancestor: number): boolean => {
   for (let readings = 1; readings <= mostReadings && identify(pid) !== null; readings++) {
@@ -79,7 +79,7 @@ export const isOwn = (pid: number, ancestor: number): boolean => {
     if (at !== null) return at === ancestor
     // One between them ended, and gave its children away.
   }
-  return identify(pid) === null
+  return false
 }
 
 /**

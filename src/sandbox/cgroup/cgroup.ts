@@ -8,9 +8,10 @@ import { killDirectory, removeDirectory, removeIfEmpty } from './directory.ts'
 import { controls, type CgroupBase, type CgroupSupport, type Control } from './level.ts'
 import { limitFiles } from './limit-files.ts'
 import { OomWatch } from './oom.ts'
+import { isOwn } from '../proof.ts'
 import type { Limits } from '../spec.ts'
 
-/** How often the group that the daemon leaves is looked at, until nobody is in it */
+/** How often the group that the daemon leaves is looked at, until nothing of its own is in it */
 const mostLooks = 100
 
 /** Of a launch's limits, those that groups can hold. */
@@ -46,8 +47,8 @@ export interface InstanceCgroup {
 /**
  * Makes the daemon's parent group below each base that `detectCgroups` found.
  *
- * On version 2 it switches the controllers on, and where the base is the daemon's own group, moves the daemon to a leaf
- * first: a group with processes in it can't set limits on its children. Throws ERR_SANDBOX_UNENFORCEABLE where that fails.
+ * On version 2 it switches the controllers on, and where the base is the daemon's own group, moves the daemon and what it has
+ * started to a leaf first: a group with processes in it can't set limits on its children. Throws ERR_SANDBOX_UNENFORCEABLE where that fails.
  */
 export function createCgroups(support: CgroupSupport, daemon: DaemonId): CgroupRoot {
   const bases = distinct(Object.values(support.bases))
@@ -76,7 +77,7 @@ export function groupDirectories(support: CgroupSupport, daemon: DaemonId): read
 
 /**
  * Those of them that the instances' groups are made in. The others hold the daemon and its helpers, none of which can remove what
- * it is in: the next daemon does, or systemd, with the whole of what it made.
+ * it is in: systemd does, with the whole of what it made, and after a kill the next daemon.
  */
 export function parentDirectories(support: CgroupSupport, daemon: DaemonId): readonly string[] {
   return distinct(Object.values(support.bases)).map((base) => parentOf(base, daemon))
@@ -93,9 +94,10 @@ function leafOf({ path }: CgroupBase, daemon: DaemonId): string {
 
 function makeParent(base: CgroupBase, support: CgroupSupport, daemon: DaemonId): void {
   const parent = parentOf(base, daemon)
-  if (base.version === 2) stepAside(base, leafOf(base, daemon))
+  const limits = base.version === 2 ? limitsAt(support, base) : []
+  if (limits.length > 0) stepAside(base, leafOf(base, daemon))
   attempt(`make ${parent}`, () => mkdirSync(parent, { mode: 0o755 }))
-  if (base.version === 2) enable(parent, limitsAt(support, base))
+  if (limits.length > 0) enable(parent, limits)
 }
 
 // In version 1 a thread that moves itself waits for nobody, and the launcher has but one. To move a process, even one's own, the
@@ -155,14 +157,18 @@ function setLimit(base: CgroupBase, control: Control, directory: string, limits:
   }
 }
 
-/** Moves the daemon, and whatever it has started, from a base that is its own group into a leaf beside the instances. */
+/**
+ * Moves the daemon, and whatever it has started, from a base that is its own group into a leaf beside the instances. Nobody else:
+ * the next daemon kills who is left in the leaf of one that died.
+ */
 function stepAside({ path }: CgroupBase, leaf: string): void {
   const isRealRoot = !existsSync(join(path, 'cgroup.events'))
   const inside = (): string[] => readFileSync(join(path, 'cgroup.procs'), 'utf8').split('\n').filter(Boolean)
   if (isRealRoot || !inside().includes(String(process.pid))) return
   attempt(`make ${leaf}`, () => mkdirSync(leaf, { mode: 0o755 }))
+  const own = (): string[] => inside().filter((pid) => isOwn(Number(pid), process.pid))
   // What one of them starts before it is moved itself is there at the next look.
-  for (let looks = 0, left = inside(); left.length > 0 && looks < mostLooks; looks++, left = inside())
+  for (let looks = 0, left = own(); left.length > 0 && looks < mostLooks; looks++, left = own())
     for (const pid of left) moveUnlessEnded(pid, leaf)
 }
 
@@ -176,7 +182,6 @@ function moveUnlessEnded(pid: string, group: string): void {
 
 function enable(parent: string, limits: readonly Control[]): void {
   const line = limits.map((control) => `+${control}`).join(' ')
-  if (line === '') return
   // From the base down: a group can only hand on what it was handed
   for (const directory of [join(parent, '..'), parent]) write(directory, 'cgroup.subtree_control', line)
 }

@@ -138,8 +138,13 @@ function canHoldProcesses(path: string): boolean {
 
 /** Whether nobody else is in it: what we have started, such as our guard, we take along. */
 function isAlone(path: string, pid: number): boolean {
-  const inside = readOr(join(path, 'cgroup.procs'), '').split('\n').filter(Boolean).map(Number)
-  return inside.every((one) => one === pid || isOwn(one, pid))
+  const inside = (): readonly number[] =>
+    readOr(join(path, 'cgroup.procs'), '').split('\n').filter(Boolean).map(Number)
+  const unknown = inside().filter((one) => one !== pid && !isOwn(one, pid))
+  if (unknown.length === 0) return true
+  // One that has ended meanwhile is not in it any more; one of another pid namespace, which is 0 here, is.
+  const still = inside()
+  return !unknown.some((one) => still.includes(one))
 }
 
 /** Whether it may be written to: not so where it is mounted read-only, as in most containers. */

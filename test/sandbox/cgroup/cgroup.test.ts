@@ -1,5 +1,5 @@
 // Real control groups of this machine: each limit stops what it should, and nothing is left.
-import { execFileSync, type ChildProcess } from 'node:child_process'
+import { execFileSync, spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -178,29 +178,39 @@ test('a base that can’t be used leaves no folder in the others', () => {
   expect(leftOf(groupDirectories(broken, daemon))).toEqual([])
 })
 
-test.runIf(process.getuid?.() === 0 && hostKill?.version === 2)(
-  'a daemon steps aside into a leaf with what it has started, so that its group can hand limits on',
-  async () => {
+test.runIf(process.getuid?.() === 0 && hostKill?.version === 2).each([
+  ['hand limits on', true, [['stranger'], [], ['daemon', 'guard']]],
+  ['be killed in one write alone', false, [['daemon', 'guard', 'stranger'], [], []]],
+] as const)(
+  'of a group that others are in too a daemon moves nobody but itself and what it has started, where it is to %s',
+  async (_what, isLimiting, expected) => {
     const path = join(hostKill?.path ?? '', `sallyport-test-${newDaemonId()}`)
     const code = `
       import { spawn } from 'node:child_process'
       import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
       import { createCgroups, groupDirectories } from ${JSON.stringify(new URL('../../../src/sandbox/cgroup/cgroup.ts', import.meta.url).href)}
       mkdirSync('${path}'); writeFileSync('${path}/cgroup.procs', '0')
+      writeFileSync('${path}/cgroup.procs', process.argv[1])
       const base = { version: 2, path: '${path}' }
-      const bases = { memory: null, pids: null, cpu: null, kill: base }
+      const bases = { memory: ${isLimiting} ? base : null, pids: null, cpu: null, kill: base }
       const support = { level: 'v2-delegated', bases, cause: null, mend: null }
       const guard = spawn('cat')
-      createCgroups(support, 'd-test')
-      const inside = (directory) => readFileSync(directory + '/cgroup.procs', 'utf8').split('\\n').filter(Boolean).map(Number)
-      const names = new Map([[process.pid, 'daemon'], [guard.pid, 'guard']])
+      // Where the kernel refuses the limit, as beside version 1 and where a stranger stays, the folders go that nobody is in.
+      try { createCgroups(support, 'd-test') } catch {}
+      const inside = (directory) => {
+        try { return readFileSync(directory + '/cgroup.procs', 'utf8').split('\\n').filter(Boolean).map(Number) } catch { return [] }
+      }
+      const names = new Map([[process.pid, 'daemon'], [guard.pid, 'guard'], [Number(process.argv[1]), 'stranger']])
       const shown = ['${path}', ...groupDirectories(support, 'd-test')].map((each) => inside(each).map((pid) => names.get(pid)).sort())
       guard.kill()
       console.log(JSON.stringify(shown))`
+    const stranger = spawn('sleep', ['60'])
     try {
-      const shown = execFileSync(process.execPath, ['--input-type=module', '-e', code], { encoding: 'utf8' })
-      expect(JSON.parse(shown)).toEqual([[], [], ['daemon', 'guard']])
+      const args = ['--input-type=module', '-e', code, String(stranger.pid)]
+      expect(JSON.parse(execFileSync(process.execPath, args, { encoding: 'utf8' }))).toEqual(expected)
+      expect(stranger.exitCode).toBeNull()
     } finally {
+      stranger.kill('SIGKILL')
       await removeDirectory(path)
     }
     expect(leftOf([path])).toEqual([])

@@ -49,6 +49,8 @@ test('what the daemon has started is no stranger in its group, and whoever start
     const grandchild = Number(line.toString())
     expect(levelWith(process.pid, child.pid, grandchild)).toBe('v2-delegated')
     expect(levelWith(process.pid, child.pid, grandchild, process.ppid)).toBe('none')
+    // As whoever is in another pid namespace, and one whom a proc mounted with hidepid shows to nobody.
+    for (const unseen of [0, 2 ** 30]) expect(levelWith(process.pid, unseen)).toBe('none')
   } finally {
     for (const pid of childrenOf(child.pid ?? 0)) process.kill(pid.pid, 'SIGKILL')
     child.kill('SIGKILL')
