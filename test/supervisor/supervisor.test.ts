@@ -400,6 +400,16 @@ test.each(['error', 'dies'])(
   },
 )
 
+test('one that answers each of the two questions in time, and both of them too late, is not there', async () => {
+  const timeouts = { initializeMs: 1000, callMs: 10_000, idleMs: 1000 }
+  const args = [fixture('discover.mjs'), 'modern', '-32601', '600']
+  await using all = await superviseAll([serverSettings('discover.mjs', { args, timeouts })])
+  const call = all.supervisor.call(caller(), callOf('pid'), waiting)
+  await expect(call).rejects.toMatchObject({
+    message: expect.stringMatching(/refused initialize|did not answer the handshake/),
+  })
+})
+
 test('in the later era, too, what is digested and recorded are the bytes that the server is sent', async () => {
   const modern = serverSettings('discover.mjs', { args: [fixture('discover.mjs'), 'modern'] })
   await using all = await superviseAll([modern])

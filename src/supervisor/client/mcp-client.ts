@@ -85,12 +85,13 @@ export class McpClient {
     return this.#closed
   }
 
-  /** Introduces itself, or repeats how a host did; a server that knows only the later era is spoken to in that. */
+  /** Introduces itself, or repeats how a host did; a server that knows only the later era is spoken to in that. All in the time that is given. */
   async handshake(options: RequestOptions, host: Introduced | null = null): Promise<void> {
     const { server } = this.#options
     const late = noHandshake(server)
+    const end = performance.now() + options.timeoutMs
     const request = (method: string, params: string): Promise<Answer> =>
-      this.request(method, params, { ...options, late })
+      this.request(method, params, { ...options, timeoutMs: end - performance.now(), late })
     const { era, introduction } = await meet(server, request, host)
     this.#isModern = era === 'modern'
     this.#introduction = introduction
