@@ -2,6 +2,7 @@
 import type { Command } from 'commander'
 import type { Client } from '../client/client.ts'
 import type { ToolView } from '../rpc/governed.ts'
+import type { InstanceView } from '../rpc/instance-view.ts'
 import { hint, printJson, printTable, visible } from './output.ts'
 import type { Cell } from './output.ts'
 import { reach, reaching } from './reach.ts'
@@ -30,9 +31,15 @@ const styles = { allow: 'green', ask: 'yellow', deny: 'red' } as const
 async function whyNone(client: Client, server: string | undefined, signal: AbortSignal): Promise<string> {
   const connects = `a server that is not connected lists none; sallyport start ${server ?? 'NAME'} connects it`
   if (server === undefined) return connects
-  const { state, reason } = await client.call('servers/get', { server }, { signal })
-  if (state === 'pending') return connects
-  if (state === 'connected') return `${server} lists none, or its entry exposes none of them`
+  const { state, reason, instances } = await client.call('servers/get', { server }, { signal })
+  // What a host is connected to in a session of its own says nothing here.
+  const isOurs = ({ purpose, principal, state: at }: InstanceView): boolean =>
+    (purpose === 'control' || purpose === 'shared') &&
+    principal === client.hello.principal.id &&
+    (at === 'ready' || at === 'draining')
+  if (state === 'connected' && instances.some(isOurs))
+    return `${server} lists none, or its entry exposes none of them`
+  if (state === 'pending' || state === 'connected') return connects
   return `${server} is not connected: ${reason ?? state}; see sallyport show ${server}`
 }
 

@@ -4,6 +4,7 @@ import { closeSync, openSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { attached } from '../support/attached.ts'
 import { eventually } from '../support/eventually.ts'
 import { configOf, daemon, fixture, main, place, type Place } from '../support/daemon.ts'
 
@@ -172,3 +173,16 @@ test('events behind one that is yet to come are refused: their numbers may be th
     /params\.since: got 1000000, expected at most \d+, the latest event; each start of the daemon numbers them anew/,
   )
 })
+
+test('of a server that only a host is connected to, the list says what connects it to whoever asks, too', async () => {
+  await using at = await daemon(configOf({ plain: fixture('echo') }))
+  await using _host = await attached(at, 'plain')
+  await eventually(
+    async () => (await at.client.call('servers/get', { server: 'plain' })).state === 'connected',
+  )
+  expect((await at.run(['tools', 'plain'])).stderr).toBe(
+    'no tools: a server that is not connected lists none; sallyport start plain connects it\n',
+  )
+  expect((await at.run(['start', 'plain'])).status).toBe(0)
+  expect((await at.run(['tools', 'plain'])).stdout).toContain('echo')
+}, 60_000)
