@@ -12,7 +12,7 @@ import { isErrorCode, SallyportError } from '../errors.ts'
 import { prepareStateDir } from '../rpc/runtime-dir.ts'
 import { openLog } from './daemon-log.ts'
 import { visible } from './output.ts'
-import { ownScope } from './own-scope.ts'
+import { type OwnScope, ownScope } from './own-scope.ts'
 
 export interface BackgroundOptions {
   readonly host: Host
@@ -37,10 +37,11 @@ export async function startInBackground(options: BackgroundOptions): Promise<voi
   const named: Named = { path, access: 'write', code: 'ERR_RUNTIME_UNSAFE', mend }
   const log = await onNamed(named, () => openLog(path))
   const from = fstatSync(log).size
+  const end = performance.now() + startMs
   const scope = await ownScope(options.host.env)
   const child = start(options, scope, log)
   try {
-    for (const end = performance.now() + startMs; performance.now() < end; await delay(20)) {
+    for (; performance.now() < end; await delay(20)) {
       if (await answers(runtimeDir)) return
       const hasEnded = child.exitCode !== null || child.signalCode !== null
       if (hasEnded && !isAnother(lastWords(log, from), runtimeDir)) break
@@ -56,18 +57,18 @@ export async function startInBackground(options: BackgroundOptions): Promise<voi
 }
 
 function start(
-  { host, runtimeDir, stateDir, config }: BackgroundOptions,
-  scope: readonly string[],
+  { runtimeDir, stateDir, config }: BackgroundOptions,
+  { words, env }: OwnScope,
   log: number,
 ): ChildProcess {
   const main = fileURLToPath(new URL('./main.js', import.meta.url))
   const serve = [process.execPath, main, 'serve', '--runtime', runtimeDir, '--state', stateDir]
-  const [file = process.execPath, ...args] = [...scope, ...serve]
+  const [file = process.execPath, ...args] = [...words, ...serve]
   return spawn(file, config === undefined ? args : [...args, '--config', resolve(config)], {
     detached: true,
     stdio: ['ignore', log, log],
     cwd: '/',
-    env: host.env,
+    env,
   })
 }
 
