@@ -1,4 +1,4 @@
-// Answers requests of a test file as another user, each a line `[id, what, args]` on stdin, until there are no more.
+// Answers requests of test files as another user, each a line `[id, what, args]` on stdin, until there are no more.
 import { createInterface } from 'node:readline'
 import type { Answer } from './as-user.ts'
 import { type EgressRequest, runInside } from './egress.ts'

@@ -76,8 +76,8 @@ let answering: ChildProcess | null = null
 let asked = 0
 
 /**
- * Has the ordinary user's process answer, `answer-as-user.ts`, and returns what it answered. There is one to a test file, since what it has to load
- * takes longer than most of what it is asked; it ends with the file's own process.
+ * Has the ordinary user's process answer, `answer-as-user.ts`, and returns what it answered. There is one to a process of test files, since what it
+ * has to load takes longer than most of what it is asked; it ends with that process.
  */
 export const askUser = (what: 'fixture' | 'egress', args: unknown): Promise<unknown> => {
   answering ??= startAnswering()
