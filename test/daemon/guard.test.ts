@@ -25,14 +25,16 @@ const options = (runtimeDir: string, more: Partial<GuardOptions> = {}): GuardOpt
   isAnswered: async () => true,
   ...more,
 })
-const guardsOf = (): number[] =>
+const inits = (): number[] =>
   childrenOf(process.pid)
     .filter(({ name }) => name === 'sallyport-init')
     .map(({ pid }) => pid)
+const others = inits() // of the files before in this process
+const guardsOf = (): number[] => inits().filter((pid) => !others.includes(pid))
 
 const theGuard = (): number => {
-  const [pid, ...others] = guardsOf()
-  if (pid === undefined || others.length > 0) throw new Error(`one guard: ${[pid, ...others].join(', ')}`)
+  const [pid, ...more] = guardsOf()
+  if (pid === undefined || more.length > 0) throw new Error(`one guard: ${[pid, ...more].join(', ')}`)
   return pid
 }
 

@@ -2,7 +2,7 @@
 import { chmod, lstat, mkdir, readdir, rename, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
-import { describe, expect, it } from 'vitest'
+import { afterAll, describe, expect, it } from 'vitest'
 import { silent } from '../../src/lib/logger.ts'
 import type { Call, Service } from '../../src/rpc/answering.ts'
 import { dial } from '../../src/rpc/dial.ts'
@@ -16,6 +16,7 @@ import { tempDir } from '../support/temp-dir.ts'
 import { isRoot, nobody, nodeAs } from '../support/user.ts'
 
 const peers = new PeerQuery(await findInitBinary())
+afterAll(() => peers[Symbol.dispose]())
 const whoAmI: Service = {
   call: async (_method: string, _params: unknown, call: Call) => call.principal,
   attach: async () => {
