@@ -83,8 +83,10 @@ export async function testDoor(setting: DoorSetting): Promise<TestDoor> {
     },
     shared,
   )
+  const said = new Set<Socket>()
   const says = (text: string | Uint8Array): Socket => {
     const socket = connect({ path: door.path, allowHalfOpen: true }).on('error', () => undefined)
+    said.add(socket.once('close', () => said.delete(socket)))
     socket.write(text)
     return socket
   }
@@ -105,6 +107,7 @@ export async function testDoor(setting: DoorSetting): Promise<TestDoor> {
     },
     [Symbol.asyncDispose]: async () => {
       await door[Symbol.asyncDispose]()
+      for (const socket of said) socket.destroy()
       await dir[Symbol.asyncDispose]()
     },
   }

@@ -61,6 +61,7 @@ export async function intercepted(options: Options = {}) {
     options.maxVersion === undefined ? issued : { ...issued, maxVersion: options.maxVersion }
 
   const upstreams = new Set<Socket>()
+  const dialled = new Set<Socket>()
   const upstream = hostServer(options, tls && options.isHostPlain !== true, certificate)
   upstream.on('connection', (socket: Socket) => {
     upstreams.add(socket)
@@ -149,6 +150,7 @@ export async function intercepted(options: Options = {}) {
     more: { readonly servername?: string; readonly allowHalfOpen?: boolean } = {},
   ): Promise<Socket> => {
     const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: more.allowHalfOpen === true })
+    dialled.add(socket.once('close', () => dialled.delete(socket)))
     await once(socket, 'connect')
     if (!tls) return socket
     const secured = connectTls({ socket, ca: interceptor.certificate, servername: host, ...more })
@@ -182,7 +184,7 @@ export async function intercepted(options: Options = {}) {
       return talk(socket, bytes)
     },
     async [Symbol.asyncDispose]() {
-      for (const socket of [...clients, ...upstreams]) socket.destroy()
+      for (const socket of [...clients, ...upstreams, ...dialled]) socket.destroy()
       await Promise.all([closed(door), closed(upstream), ...served])
       secrets[Symbol.dispose]()
       await dir[Symbol.asyncDispose]()
