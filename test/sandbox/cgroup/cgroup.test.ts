@@ -52,6 +52,7 @@ describe.runIf(hostSupport.level !== 'none')('a group of an instance', () => {
     await root[Symbol.asyncDispose]()
     expect(leftOf([...root.directories, ...group.joinFiles])).toEqual([])
     await eventually(() => children.every((child) => child.exitCode !== null || child.signalCode !== null))
+    for (const { stdout } of children) stdout?.destroy() // of one that nobody read
     children = []
   })
 
