@@ -73,13 +73,18 @@ export const childrenOf = (pid: number): readonly ProcessIdentity[] => {
  * ended, or that is not to be seen, nobody can say so.
  */
 export const isOwn = (pid: number, ancestor: number): boolean => {
-  for (let readings = 1; readings <= mostReadings && identify(pid) !== null; readings++) {
-    let at: number | null = pid
-    while (at !== null && at > 1 && at !== ancestor) at = identify(at)?.parent ?? null
-    if (at !== null) return at === ancestor
-    // One between them ended, and gave its children away.
+  try {
+    for (let readings = 1; readings <= mostReadings && identify(pid) !== null; readings++) {
+      let at: number | null = pid
+      while (at !== null && at > 1 && at !== ancestor) at = identify(at)?.parent ?? null
+      if (at !== null) return at === ancestor
+      // One between them ended, and gave its children away.
+    }
+    return false
+  } catch (error) {
+    if (errnoOf(error) !== 'EPERM') throw error // as proc says of whom it hides
+    return false
   }
-  return false
 }
 
 /**
