@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "shim.h"
@@ -33,6 +34,11 @@ const char *project_member(const char *folder) {
   if (length + strlen(folder) >= PATH_MAX)
     give_up(STATUS_USAGE, "--project: got a path of more than 4095 bytes: ", folder);
   strcpy(path + length, folder);
+  // One that is not there narrows nothing, as a variable that the host left as it is, and nobody would be told. Looked at here, since
+  // the daemon may see what this user may not.
+  struct stat status;
+  if (stat(path, &status) != 0 || !S_ISDIR(status.st_mode))
+    give_up(STATUS_USAGE, "--project: got what is no folder: ", path);
   quote(path, quoted);
   snprintf(member, sizeof member, ",\"project\":\"%s\"", quoted);
   return member;

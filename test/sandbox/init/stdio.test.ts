@@ -132,6 +132,27 @@ const attached = async (
   await use(shim, daemon)
 }
 
+/** Below a folder, 4095 bytes of what is escaped. */
+function longest(folder: string): string {
+  let path = folder
+  while (path.length < 4095) path += `/${'"'.repeat(Math.min(200, 4095 - path.length - 1))}`
+  return path
+}
+
+/** What a daemon is told of the project that the shim was given. */
+async function projectTold(folder: string, project: string): Promise<unknown> {
+  const socket = join(folder, 's')
+  await using daemon = await Daemon.listen(socket)
+  await using shim = new Shim(['files', '--project', project, '--socket', socket])
+  expect(await shim.end().ended).toBe(0)
+  const { method, params } = JSON.parse(daemon.requests[0] ?? '') as { method: string; params: object }
+  expect({ method, params }).toMatchObject({
+    method: 'session/attach',
+    params: { server: 'files', protocol: 'sallyport/1' },
+  })
+  return Reflect.get(params, 'project')
+}
+
 describe('the session', () => {
   it('asks for the server by name, then for its result, and gives that as its own status', async () => {
     const result = '{"jsonrpc":"2.0","id":1,"result":{"ended":true,"reason":"exited","status":77}}\n'
@@ -146,19 +167,22 @@ describe('the session', () => {
   })
 
   it.each([
-    ['/work/a "quoted"\\folder\n\u00e9', '/work/a "quoted"\\folder\n\u00e9'],
-    ['some/project', join(process.cwd(), 'some/project')],
-    ['.', `${process.cwd()}/.`],
-    [`/${'"'.repeat(4094)}`, `/${'"'.repeat(4094)}`],
-  ])('names the project’s folder %.40s', async (said, told) => {
+    ['its absolute path', (at: string) => at],
+    ['letters that JSON escapes', (at: string) => join(at, 'a "quoted"\\folder\n\u00e9')],
+    ['a path as long as any, of nothing else', longest],
+  ])('names the project’s folder by %s', async (_what, folderIn) => {
     await using folder = await tempDir()
-    await using daemon = await Daemon.listen(join(folder.path, 's'))
-    await using shim = new Shim(['files', '--project', said, '--socket', join(folder.path, 's')])
-    expect(await shim.end().ended).toBe(0)
-    expect(JSON.parse(daemon.requests[0] ?? '')).toMatchObject({
-      method: 'session/attach',
-      params: { server: 'files', protocol: 'sallyport/1', project: told },
-    })
+    const project = folderIn(folder.path)
+    mkdirSync(project, { recursive: true })
+    expect(await projectTold(folder.path, project)).toBe(project)
+  })
+
+  it.each([
+    ['test', join(process.cwd(), 'test')],
+    ['.', `${process.cwd()}/.`],
+  ])('names the project’s folder %s from where the host started it', async (said, told) => {
+    await using folder = await tempDir()
+    expect(await projectTold(folder.path, said)).toBe(told)
   })
 
   it('begins with the byte after the answer’s line', async () => {
@@ -363,6 +387,8 @@ describe('an error', () => {
     [['a', '--project']],
     [['a', '--project', '']],
     [['a', '--project', 'x'.repeat(4096)]],
+    [['a', '--project', '${workspaceFolder}']],
+    [['a', '--project', process.execPath]],
   ])('of usage is 7: %j', async (args) => {
     await using shim = new Shim(args)
     expect(await shim.ended).toBe(7)
