@@ -132,8 +132,9 @@ const refused: Record<string, string> = {
   ...(process.arch === 'x64' ? { 'x32 getpid': 'SIG31', int80: 'SIG31' } : {}),
 }
 
-/** Refusals that the kernel gives by itself where it lacks the feature or the caller lacks a capability. */
+/** Refusals that the kernel gives by itself where it lacks the feature, is set so, or the caller lacks a capability. */
 const maybeAnyway = [
+  'bpf', // kernel.unprivileged_bpf_disabled, as Debian sets it
   'socket alg',
   'socketpair tipc',
   'prctl PR_SET_MM',
