@@ -1,5 +1,5 @@
 // One control group on disk: kill what is in it, wait until it is empty, remove it.
-import { readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs'
+import { closeSync, constants, openSync, readdirSync, readFileSync, rmdirSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { SallyportError } from '../../errors.ts'
@@ -23,8 +23,13 @@ export function processesIn(directory: string): readonly number[] {
 export function killDirectory(directory: string, short?: (thrown: unknown) => void): void {
   unlessShort(() => {
     const killed = ifPresent(() => {
-      // Without O_CREAT: version 1 has no such file, and may not be asked to make one
-      writeFileSync(join(directory, 'cgroup.kill'), '1', { flag: 'r+' })
+      // Without O_CREAT: version 1 has no such file, and may not be asked to make one. Nobody but root may read it.
+      const file = openSync(join(directory, 'cgroup.kill'), constants.O_WRONLY)
+      try {
+        writeSync(file, '1')
+      } finally {
+        closeSync(file)
+      }
       return true
     }, false)
     if (killed) return

@@ -1,9 +1,14 @@
 // A control group that can't be looked at: what is said of it is what was tried.
-import { execFileSync } from 'node:child_process'
-import { mkdirSync } from 'node:fs'
+import { execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { chownSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { newDaemonId } from '../../../src/lib/ids.ts'
+import { removeDirectory } from '../../../src/sandbox/cgroup/directory.ts'
+import { hostKill } from '../../support/cgroup-host.ts'
 import { tempDir } from '../../support/temp-dir.ts'
+import { isRoot, ordinaryUid } from '../../support/user.ts'
 
 /** Removes a folder with no descriptor to spare; prints what was said of the failure. */
 const remove = `
@@ -27,3 +32,31 @@ test('a group that no descriptor is left to look at is not said to have been kil
     cause: 'EMFILE',
   })
 })
+
+/** Kills what is in a group by the rights of a user who has the group, as systemd delegates one. */
+const kill = `
+import { killDirectory } from ${JSON.stringify(new URL('../../../src/sandbox/cgroup/directory.ts', import.meta.url).href)}
+process.setegid(${ordinaryUid})
+process.seteuid(${ordinaryUid})
+killDirectory(process.argv[1])
+`
+
+test.runIf(isRoot && hostKill?.version === 2)(
+  'a user kills what is in a group of version 2 that is his by the switch, which nobody may read',
+  async () => {
+    const path = join(hostKill?.path ?? '', `sallyport-test-${newDaemonId()}`)
+    mkdirSync(path)
+    chownSync(join(path, 'cgroup.kill'), ordinaryUid, ordinaryUid)
+    // Root's: no signal of that user's would reach it.
+    const inside = spawn('sleep', ['60'])
+    const ended = once(inside, 'exit')
+    try {
+      writeFileSync(join(path, 'cgroup.procs'), String(inside.pid))
+      execFileSync(process.execPath, ['--input-type=module', '-e', kill, path], { encoding: 'utf8' })
+      expect(await ended).toEqual([null, 'SIGKILL'])
+    } finally {
+      inside.kill('SIGKILL')
+      await removeDirectory(path)
+    }
+  },
+)
