@@ -11,7 +11,7 @@ import type { Reply } from './framing.ts'
 import { whoMayUse } from './runtime-dir.ts'
 
 const connectDeadlineMs = 5000
-/** Time between two attempts where it holds no more for now, ms */
+/** Time between two attempts at a daemon whose backlog is full, ms */
 const againMs = 10
 
 /** Opens a socket of a daemon. Throws ERR_DAEMON_UNAVAILABLE where nobody listens, ERR_NOT_AUTHORISED where it is not ours to open, ERR_SHORTAGE where there is nothing to open it with. */

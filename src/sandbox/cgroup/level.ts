@@ -194,6 +194,6 @@ function explain(
     mend:
       old.length > 0
         ? `as root: install -d -o ${uid} ${folders}`
-        : 'start the daemon in a group of its own, which systemd makes for `sallyport serve --background`, and for others that it is asked for: systemd-run --user --scope -p Delegate=yes sallyport serve',
+        : 'start it in a group of its own: the daemon by `sallyport serve --background`, where this user has a systemd, and whatever else by systemd-run --user --scope -p Delegate=yes sallyport …',
   }
 }
