@@ -385,14 +385,25 @@ describe('an error', () => {
     [['a', '--what']],
     [['a', '--socket']],
     [['a', '--project']],
-    [['a', '--project', '']],
-    [['a', '--project', 'x'.repeat(4096)]],
-    [['a', '--project', '${workspaceFolder}']],
-    [['a', '--project', process.execPath]],
   ])('of usage is 7: %j', async (args) => {
     await using shim = new Shim(args)
     expect(await shim.ended).toBe(7)
     expect(shim.stderr).toMatch(/^sallyport: [^\n]+\n$/)
+  })
+
+  it.each([
+    ['', 'got nothing, expected a folder; name one, or leave --project out'],
+    ['x'.repeat(4096), 'expected a path of at most 4095 bytes; name the folder by a shorter one, got: xxx'],
+    ['/${workspaceFolder}', 'name one, or leave --project out, got: /${workspaceFolder}'],
+    [
+      process.execPath,
+      `expected a folder that is there; name one, or leave --project out, got: ${process.execPath}`,
+    ],
+  ])('of a project that is none says what is expected, and what to do: %s', async (project, said) => {
+    await using shim = new Shim(['a', '--project', project])
+    expect(await shim.ended).toBe(7)
+    expect(shim.stderr).toMatch(/^sallyport: --project: [^\n]+\n$/)
+    expect(shim.stderr).toContain(said)
   })
 })
 
