@@ -222,10 +222,13 @@ export class RegisteredServer implements AsyncDisposable {
 
   async #stopAllFor(quarantine: string): Promise<void> {
     const told = quarantined(this.settings.name, quarantine)
-    await this.#stopAll(quarantine, told)
-    if (this.#quarantined === null) return // of an earlier one
-    for (const { instance } of this.#slots.values())
-      if (instance.state === 'stopped' || instance.state === 'failed') instance.mark('quarantine', told)
+    try {
+      await this.#stopAll(quarantine, told)
+    } finally {
+      // Also where one could not be stopped; none where this was released, which an earlier one is meanwhile.
+      for (const { instance } of this.#quarantined === null ? [] : this.#slots.values())
+        if (instance.state === 'stopped' || instance.state === 'failed') instance.mark('quarantine', told)
+    }
   }
 
   #tell(type: string, reason: string): void {

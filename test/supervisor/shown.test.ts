@@ -1,8 +1,10 @@
 // What callers are shown of servers that are down, slow or hostile: nothing that they could not call, and it comes back by itself.
 import { expect, test } from 'vitest'
 import { RawJson } from '../../src/lib/raw-json.ts'
+import type { SandboxExit } from '../../src/sandbox/driver.ts'
+import type { Launch } from '../../src/supervisor/ports.ts'
 import { eventually } from '../support/eventually.ts'
-import { fixture } from '../support/plain-launch.ts'
+import { fixture, plainLaunch } from '../support/plain-launch.ts'
 import { serverSettings } from '../support/server-settings.ts'
 import { caller, superviseAll, type Supervised } from '../support/supervisor.ts'
 import { turns } from '../support/turns.ts'
@@ -61,6 +63,28 @@ test('a quarantined server lists nothing, and lists its tools again once it was 
   await all.supervisor.start(caller(), 'fixture', waiting)
   expect(await shown(all)).toEqual(crashing)
 })
+
+test('where one process of a quarantined server is not proven gone, those that are stand as quarantined all the same', async () => {
+  const proof = Promise.withResolvers<SandboxExit>()
+  let launches = 0
+  const launch: Launch = async (...asked) => {
+    const launched = await plainLaunch(...asked)
+    return ++launches === 1 ? { ...launched, ended: proof.promise } : launched
+  }
+  await using all = await superviseAll([serverSettings('echo.mjs', { stop: { eofMs: 1, termMs: 1 } })], {
+    launch,
+  })
+  const states = (): readonly unknown[] =>
+    all.supervisor.list(caller(0, 'operator'))[0]?.instances.map(({ state }) => state) ?? []
+  await all.supervisor.start(caller(1000), 'fixture', waiting)
+  await all.supervisor.start(caller(1001), 'fixture', waiting)
+  await expect(all.supervisor.quarantine('fixture', 'a test')).rejects.toMatchObject({
+    code: expect.any(String) as string,
+  })
+  expect(states()[1]).toBe('quarantined')
+  proof.resolve({ code: null, signal: 9, reason: 'killed' })
+  await eventually(() => states().every((state) => state === 'quarantined'))
+}, 20_000)
 
 test('a server that never answers initialize holds up no other, though only two start at once', async () => {
   const eager = (name: string, script: string) =>
