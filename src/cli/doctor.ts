@@ -6,7 +6,7 @@ import { runtimeDirectory } from '../config/paths.ts'
 import { SallyportError } from '../errors.ts'
 import { packageVersion } from '../lib/version.ts'
 import type { Hello } from '../rpc/protocol.ts'
-import type { Diagnosis } from '../sandbox/fingerprint/diagnose.ts'
+import { type Diagnosis, withDaemonLimits } from '../sandbox/fingerprint/diagnose.ts'
 import { driversIn, examineHost } from '../sandbox/drivers.ts'
 import { paint, printFields, printJson, printTable, visible } from './output.ts'
 import type { Cell } from './output.ts'
@@ -20,11 +20,13 @@ interface ControlView extends Pick<Diagnosis, 'control' | 'ok' | 'cause' | 'mend
   readonly enforced_by: string | null
 }
 
+type Daemon = Pick<Hello, 'version' | 'pid' | 'separation'> & Partial<Pick<Hello, 'limits'>>
+
 interface Report {
   readonly version: string
   readonly node: string
   readonly controls: readonly ControlView[]
-  readonly daemon: Pick<Hello, 'version' | 'pid' | 'separation'> | null
+  readonly daemon: Daemon | null
   /** Why no daemon answered; null where one did */
   readonly daemon_problem: string | null
 }
@@ -34,8 +36,12 @@ export function registerDoctor(program: Command): void {
     .description('say what this machine can enforce, and what would mend the rest')
     .action(async (options: ReachOptions) => {
       const at = await placeOf(options)
-      const controls = await examineHost(thisHost().env)
-      const report = await examine(controls, at)
+      const [here, asked] = [await examineHost(thisHost().env), await ask(at)]
+      const { daemon } = asked
+      // A daemon of a version before this says nothing of its limits.
+      const controls = daemon?.limits === undefined ? here : withDaemonLimits(here, daemon.limits)
+      const [version, node] = [packageVersion(), process.versions.node]
+      const report: Report = { version, node, controls: controls.map(viewOf), ...asked }
       if (options.json === true) printJson(report)
       else print(report, controls)
       if (controls.some(({ ok, isFatal }) => isFatal && !ok)) process.exitCode = 1
@@ -53,19 +59,14 @@ async function placeOf({ runtime }: ReachOptions): Promise<string | SallyportErr
   }
 }
 
-async function examine(controls: readonly Diagnosis[], at: string | SallyportError): Promise<Report> {
-  const facts = {
-    version: packageVersion(),
-    node: process.versions.node,
-    controls: controls.map(viewOf),
-  }
+async function ask(at: string | SallyportError): Promise<Pick<Report, 'daemon' | 'daemon_problem'>> {
   try {
     if (typeof at !== 'string') throw at
     await using client = await connect({ at: { runtimeDir: at } })
-    const { version, pid, separation } = client.hello
-    return { ...facts, daemon: { version, pid, separation }, daemon_problem: null }
+    const { version, pid, separation, limits } = client.hello
+    return { daemon: { version, pid, separation, limits }, daemon_problem: null }
   } catch (error) {
-    return { ...facts, daemon: null, daemon_problem: SallyportError.from(error).message }
+    return { daemon: null, daemon_problem: SallyportError.from(error).message }
   }
 }
 

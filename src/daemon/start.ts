@@ -179,6 +179,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
       daemon: id,
       pid: process.pid,
       separation,
+      limits: machine.limits,
       runtime_dir: runtimeDir,
     } as const
     const shutDown = (reason: string): void => {

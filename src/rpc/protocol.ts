@@ -48,6 +48,8 @@ export interface Hello {
   readonly daemon: DaemonId
   readonly pid: number
   readonly separation: 'full' | 'none'
+  /** What holds each limit of a sandbox of this daemon where its profile takes whatever there is, in the words of an instance’s `enforced_by` */
+  readonly limits: Readonly<Record<'memory' | 'pids' | 'cpu', string>>
   readonly principal: Principal
   readonly runtime_dir: string
 }

@@ -110,6 +110,19 @@ test('what is read as JSON has the names of the control protocol', async () => {
   }
 })
 
+test('doctor says of a daemon that runs what that holds limits by, as hello does', async () => {
+  await using at = await daemon(configOf({ echo: fixture('echo') }))
+  const { memory, pids, cpu } = at.client.hello.limits
+  const { controls } = JSON.parse((await at.run(['doctor', '--json'])).stdout)
+  const said = (name: string): unknown =>
+    controls.find(({ control }: { readonly control: string }) => control === name)?.enforced_by ?? 'none'
+  expect([memory, pids, cpu]).toEqual([said('memory'), said('pids'), said('cpu')])
+  await at.client.call('tools/call', { server: 'echo', tool: 'echo', arguments: {} })
+  const { servers } = await at.client.call('servers/list', {})
+  const held = servers[0]?.instances[0]?.limits
+  expect([held?.memory.enforced_by, held?.pids.enforced_by]).toEqual([memory, pids])
+})
+
 test('a tool under a name by which hosts know tools of their own is pointed out to who accepts it, and in the event', async () => {
   const names = ['Bash', 'web-fetch', 'bashful']
   const borrowed = ['Bash', 'web-fetch']

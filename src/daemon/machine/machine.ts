@@ -8,11 +8,12 @@ import { proxyVariables } from '../../lib/own-variables.ts'
 import type { DaemonId } from '../../lib/ids.ts'
 import type { Logger } from '../../lib/logger.ts'
 import { buildEnvironment } from '../../sandbox/environment.ts'
-import type { SandboxProcess } from '../../sandbox/driver.ts'
+import type { EnforcedLimits, SandboxProcess } from '../../sandbox/driver.ts'
 import { hasNoRelay, wasReplaced } from '../../sandbox/gate.ts'
 import { createLaunchHost } from '../../sandbox/host.ts'
 import type { LaunchHost } from '../../sandbox/host.ts'
 import { launch, launchToGate, type LaunchSupply, noSupply, type WarmSandbox } from '../../sandbox/launch.ts'
+import { bestEnforcement } from '../../sandbox/limits/enforcement.ts'
 import { pinFileKept } from '../../sandbox/program/known-programs.ts'
 import { pinFileOnce } from '../../sandbox/program/pinned-file.ts'
 import type { PinWaiting, RecordImage, Registration } from '../../sandbox/registrations.ts'
@@ -50,6 +51,8 @@ export interface Machine extends AsyncDisposable {
   /** What waits for calls that have processes of their own */
   readonly pools: Pools
   readonly describe: Describe
+  /** What holds each limit that is held from outside of a sandbox, at best */
+  readonly limits: Pick<EnforcedLimits, 'memory' | 'pids' | 'cpu'>
   /** Digest over what runs as a server: its program, its package, its arguments */
   readonly codeOf: (server: ServerSettings) => string
   /** Digest of what runs, whatever the server is called; null while it is not pinned */
@@ -91,6 +94,7 @@ export async function createMachine(options: MachineOptions): Promise<Machine> {
     emit,
   })
   outfits.drawFrom(pools)
+  const { memory, pids, cpu } = bestEnforcement(launchHost.limits)
   return {
     pools,
     async launch(server, instance, waiting) {
@@ -138,6 +142,7 @@ export async function createMachine(options: MachineOptions): Promise<Machine> {
       package_digest: registrations.latest(server)?.package?.digest ?? null,
       environment: environmentOf(server, settings, launchHost),
     }),
+    limits: { memory, pids, cpu },
     codeOf: (server) => digestOfCode(server, registrations.latest(server)),
     originOf: (server) => digestOfOrigin(server, registrations.latest(server)),
     pin: async (...asked) => void (await registrations.verified(...asked)),

@@ -1,10 +1,9 @@
 // What a fingerprint means: for each control, what enforces it here, or why nothing does and the command that mends it.
 import { SallyportError } from '../../errors.ts'
-import { controls } from '../cgroup/level.ts'
-import { chooseEnforcement } from '../limits/enforcement.ts'
+import { type Control, controls } from '../cgroup/level.ts'
+import { bestEnforcement } from '../limits/enforcement.ts'
 import type { Fingerprint } from './fingerprint.ts'
 import type { KernelFacts } from './kernel-facts.ts'
-import type { Limits } from '../spec.ts'
 
 /** One line of `sallyport doctor`. */
 export interface Diagnosis {
@@ -239,21 +238,30 @@ function containerMend({ inContainer }: KernelFacts): string {
 
 /** Limits are never fatal here: whether a launch needs one is its profile's word. */
 function limitRows({ cgroups, kernel }: Fingerprint): readonly Diagnosis[] {
-  const holds = chooseEnforcement(anyLimits, { cgroups, ...kernel })
-  return controls.map((control) => {
-    const by = holds[control]
-    const ok = by !== 'none' && by !== 'watchdog'
-    const fault = ok ? { cause: null, mend: null } : { cause: cgroups.cause, mend: cgroups.mend }
-    return { control, ok, isFatal: false, enforcedBy: by === 'none' ? null : by, ...fault }
-  })
+  const holds = bestEnforcement({ cgroups, ...kernel })
+  return controls.map((control) => limitRow(control, holds[control], cgroups))
 }
 
-const anyLimits: Limits = {
-  memoryBytes: 1,
-  pids: 1,
-  cpu: 1,
-  openFiles: 1,
-  fileBytes: 1,
-  tmpBytes: 1,
-  enforcement: { memory: 'best-effort', pids: 'best-effort', cpu: 'best-effort', files: 'best-effort' },
+const limitRow = (control: Control, by: string, fault: Fault): Diagnosis => {
+  const ok = by !== 'none' && by !== 'watchdog'
+  const { cause, mend } = ok ? { cause: null, mend: null } : fault
+  return { control, ok, isFatal: false, enforcedBy: by === 'none' ? null : by, cause, mend }
 }
+
+/**
+ * The rows with what a running daemon holds limits by in its own group, in place of what one that is started here would: those that
+ * differ say so. Pure.
+ */
+export const withDaemonLimits = (
+  rows: readonly Diagnosis[],
+  held: Readonly<Record<Control, string>>,
+): readonly Diagnosis[] =>
+  rows.map((row) => {
+    const control = controls.find((one) => one === row.control)
+    if (control === undefined || held[control] === (row.enforcedBy ?? 'none')) return row
+    const here = row.ok ? row.enforcedBy : null
+    const mend =
+      here === null ? row.mend : 'end the daemon, and start it from here: sallyport serve --background'
+    const cause = `the daemon runs in a group where it has no other${here === null ? '' : `; here it would have ${here}`}`
+    return limitRow(control, held[control], { cause, mend })
+  })

@@ -5,6 +5,7 @@ import {
   requireEgress,
   requireSandbox,
   type Diagnosis,
+  withDaemonLimits,
 } from '../../../src/sandbox/fingerprint/diagnose.ts'
 import type { Fingerprint } from '../../../src/sandbox/fingerprint/fingerprint.ts'
 import type { KernelFacts } from '../../../src/sandbox/fingerprint/kernel-facts.ts'
@@ -165,6 +166,26 @@ test('limits that nothing holds firmly are not ok, with the reason, and refuse n
   expect(row(bare, 'pids')).toMatchObject({ ok: true, enforcedBy: 'rlimit', cause: null })
   expect(row(bare, 'cpu')).toMatchObject({ ok: false, enforcedBy: null, cause: 'why' })
   expect(() => requireSandbox(bare)).not.toThrow()
+})
+
+test('limits of a daemon that runs in another group are what it holds them by, better or worse than here', () => {
+  const bases = { memory: null, pids: null, cpu: null, kill: null }
+  const bare: Fingerprint = { ...good, cgroups: { level: 'none', bases, cause: 'why', mend: 'how' } }
+  const group = { memory: 'cgroup-v2', pids: 'cgroup-v2', cpu: 'cgroup-v2' }
+  const none = { memory: 'watchdog', pids: 'rlimit', cpu: 'none' }
+  const limitsOf = (rows: readonly Diagnosis[]) => rows.slice(-3)
+  expect(withDaemonLimits(diagnose(bare), group)).toEqual(diagnose(good))
+  expect(withDaemonLimits(diagnose(bare), none)).toEqual(diagnose(bare))
+  expect(limitsOf(withDaemonLimits(diagnose(good), none))).toMatchObject([
+    {
+      ok: false,
+      enforcedBy: 'watchdog',
+      cause: expect.stringContaining('cgroup-v2'),
+      mend: expect.stringContaining('serve'),
+    },
+    { ok: true, enforcedBy: 'rlimit', cause: null, mend: null },
+    { ok: false, enforcedBy: null, cause: expect.stringContaining('cgroup-v2') },
+  ])
 })
 
 describe('a network that is an allowlist', () => {
