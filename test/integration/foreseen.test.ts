@@ -4,6 +4,7 @@ import { expect, test } from 'vitest'
 import type { Client } from '../../src/client/client.ts'
 import { configOf, daemon, fixture } from '../support/daemon.ts'
 import { eventually } from '../support/eventually.ts'
+import { watching, yes } from '../support/watching.ts'
 
 const call = (client: Client, server: string, tool: string) =>
   client.call('tools/call', { server, tool, arguments: {} }).then(
@@ -77,4 +78,21 @@ test('a server that is halted for what it lists keeps its identities, and nothin
   expect(await said(at.client, 'pull', 'echo')).toMatchObject({ outcome: 'sent', verdict: 'pass' })
   expect((await at.client.call('tools/describe', { server: 'pull', tool: 'echo' })).halted).toBe(null)
   expect(await call(at.client, 'pull', 'echo')).toBe('sent')
+})
+
+test.each([
+  ['of the era of handshakes', fixture('echo'), 'echo'],
+  ['of 2026-07-28 alone', fixture('shares'), 'pid'],
+])('a call to a server %s that an approval stands for would be sent, and is', async (_era, server, tool) => {
+  const rules = [{ permission: 'mcp:*:*', action: 'ask' }]
+  await using at = await daemon(configOf({ asked: server }, { rules }))
+  {
+    await using _watch = await watching(at.client, yes(at.client, 'policy'))
+    expect(await call(at.client, 'asked', tool)).toBe('sent')
+  }
+  expect(await said(at.client, 'asked', tool)).toMatchObject({ outcome: 'sent' })
+  expect(await call(at.client, 'asked', tool)).toBe('sent')
+  // The era of its next process is known once that is up.
+  await at.client.call('servers/stop', { server: 'asked' })
+  expect(await said(at.client, 'asked', tool)).toMatchObject({ outcome: 'sent' })
 })

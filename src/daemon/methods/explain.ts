@@ -16,6 +16,7 @@ import type { ServerSettings } from '../../schema/settings.ts'
 import type { InstanceView, OperatorMethods } from '../../rpc/protocol.ts'
 import type { ExplainedStep } from '../../rpc/governed.ts'
 import { parseArguments } from '../../supervisor/control/call-tool.ts'
+import { inModernDress } from '../../supervisor/message/modern-dress.ts'
 import { ambiguousParams } from '../../supervisor/message/params.ts'
 import type { Policy } from '../../supervisor/ports.ts'
 import type { Governance } from '../governance/governance.ts'
@@ -69,10 +70,9 @@ export async function explain(
   const stands =
     decision.action !== 'ask' || standing.state !== 'accepted' || judged.verdict === 'refuse'
       ? null
-      : governance.approvals.covering({
+      : standingFor(governance, request, {
           identity: standing.identity,
           argumentsDigest: digestOf(canonical(request)),
-          repeatDigest: repeatDigest(bytes),
           principal,
           session: own?.id ?? '', // a control call's session is its instance
           policyVersion: policyVersionOf(policy.settings, server.name),
@@ -107,6 +107,19 @@ export async function explain(
         : 'sent',
     steps,
   }
+}
+
+/** A control call is worded for the era of its server, which is known once that is up: either wording is held against what stands. */
+function standingFor(
+  { approvals }: Governance,
+  { kind, bytes }: Pick<Said, 'kind' | 'bytes'>,
+  question: Omit<Parameters<typeof approvals.covering>[0], 'repeatDigest'>,
+): StandingApproval | null {
+  const wordings = kind === 'tool' ? [bytes, inModernDress(bytes)] : [bytes]
+  const found = wordings.map((params) =>
+    approvals.covering({ ...question, repeatDigest: repeatDigest(params) }),
+  )
+  return found.find((approval) => approval !== null) ?? null
 }
 
 function serverStep({ ledger }: Governance, server: ServerSettings, down: string | null): ExplainedStep {
