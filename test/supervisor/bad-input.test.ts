@@ -1,5 +1,6 @@
 // What a host may say that is wrong, each with the error that it gets; the session goes on after all of them.
 import { expect, test } from 'vitest'
+import { governedMethods } from '../../src/call/methods.ts'
 import { attach, type HostEnd } from '../support/attach.ts'
 import { eventually } from '../support/eventually.ts'
 import { serverSettings } from '../support/server-settings.ts'
@@ -94,6 +95,19 @@ test.each([
   expect(await refusal(host, line)).toMatchObject({ data: { code } })
   host.send({ jsonrpc: '2.0', id: 'after', method: 'ping' })
   expect((await host.answer('after')).result).toEqual({})
+})
+
+test.each([
+  ['the era of handshakes', 'echo.mjs', true],
+  ['2026-07-28', 'shares.mjs', false],
+])('params that are no object are refused wherever policy reads them, in %s', async (_era, server, isMet) => {
+  await using host = isMet ? await ready() : await attach(serverSettings(server))
+  for (const method of [...governedMethods, 'subscriptions/listen'])
+    for (const params of ['["note:///a"]', '[]', '"note:///a"', '1', 'true', 'null'])
+      expect(
+        await refusal(host, `{"jsonrpc":"2.0","id":1,"method":"${method}","params":${params}}`),
+      ).toMatchObject({ id: 1, data: { code: 'ERR_INVALID_REQUEST' } })
+  expect(host.governed.records().filter(({ type }) => type.startsWith('call.'))).toEqual([])
 })
 
 test('bytes that are not UTF-8 are refused', async () => {

@@ -100,14 +100,16 @@ export function noLineage(text: string, meta: Member | undefined): string | null
   )
   if (wrong === undefined) return null
   const { start, end } = wrong
-  return text.charCodeAt(start) === 34
-    ? `${end - start} bytes with its quotes`
-    : (kinds[text.charAt(start)] ?? 'a number')
+  return text.charCodeAt(start) === 34 ? `${end - start} bytes with its quotes` : kindAt(text, wrong)
 }
+
+/** Which kind of JSON value stands there, in words. */
+export const kindAt = (text: string, { start }: Span): string => kinds[text.charAt(start)] ?? 'a number'
 
 const kinds: Readonly<Record<string, string>> = {
   '{': 'an object',
   '[': 'an array',
+  '"': 'a string',
   t: 'a boolean',
   f: 'a boolean',
   n: 'null',

@@ -5,7 +5,7 @@ import { cancelledLine, errorLine, unknownMethodLine } from '../message/answers.
 import { ambiguousParams } from '../message/params.ts'
 import { withoutCredentials } from '../message/credential-meta.ts'
 import { type Envelope, type Notification, readUnambiguous, type Request } from '../message/envelope.ts'
-import { asksOf, heldOf, longestText, noLineage } from './held.ts'
+import { asksOf, heldOf, kindAt, longestText, noLineage } from './held.ts'
 import { withoutQuestionTasks } from '../questions/as-task.ts'
 import { declining } from '../questions/input-required.ts'
 import { declaredAtStart, declaredBy } from '../questions/declared.ts'
@@ -172,11 +172,17 @@ export class HostLane {
       case 'call':
       case 'govern':
       case 'listen': {
-        const found = request.params?.inner ?? []
-        const ambiguous = ambiguousParams(request.method, found)
+        const { method, text, params } = request
+        if (params !== null && text.charCodeAt(params.start) !== 123)
+          return new SallyportError(
+            'ERR_INVALID_REQUEST',
+            `params of ${method} must be an object, got ${kindAt(text, params)}`,
+          )
+        const found = params?.inner ?? []
+        const ambiguous = ambiguousParams(method, found)
         if (ambiguous !== null) return ambiguous
         const meta = found.find((one) => one.key === '_meta')
-        const got = noLineage(request.text, meta)
+        const got = noLineage(text, meta)
         if (got !== null)
           return new SallyportError(
             'ERR_INVALID_REQUEST',
@@ -184,7 +190,7 @@ export class HostLane {
           )
         if (route === 'listen') return whyNotListen(request)
         const name = route === 'call' ? found.find((one) => one.key === 'name') : null
-        if (name === null || (name !== undefined && isName(request.text, name))) return null
+        if (name === null || (name !== undefined && isName(text, name))) return null
         return new SallyportError('ERR_INVALID_REQUEST', nameless)
       }
       case 'cancel':
